@@ -1,0 +1,16 @@
+# Every dependency, from Debian's packages. LLVM is for `translator` only, oneTBB for `runtime` only.
+find_package(Threads REQUIRED)
+find_package(LLVM 19 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
+find_package(TBB REQUIRED)
+find_package(fmt REQUIRED)
+find_package(Boost 1.74 REQUIRED COMPONENTS context)
+find_path(XBYAK_INCLUDE_DIR xbyak/xbyak.h REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(LZ4 REQUIRED IMPORTED_TARGET liblz4)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+find_path(CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)
+find_program(PTARMIGAN_CLANG NAMES clang++-19 clang++ HINTS /usr/lib/llvm-19/bin REQUIRED) # builds the builtins' bitcode
+if(PTARMIGAN_BUILD_TESTS)
+    find_package(Catch2 2 REQUIRED)
+endif()

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The translator's only public face: one kernel of a bound module, for one block shape, to machine code.
+// No LLVM type appears here. The library behind it (libptarmigan-translator.so) is loaded by the runtime on
+// a cache miss only, through `ptarmigan_translator_entry`.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ptarmigan::ptx {
+struct Module;
+class ModuleLoader;
+} // namespace ptarmigan::ptx
+
+namespace ptarmigan::translator {
+
+enum class DivergenceForm : std::uint8_t { automatic, masks, program_counters };
+enum class BarrierForm : std::uint8_t { automatic, regions, fibers };
+enum class Approximation : std::uint8_t { exact, fast };
+
+/// The CPU to compile for, chosen by feature bits, never by host name.
+struct TargetCpu {
+    enum class Architecture : std::uint8_t { x86_64, aarch64 } architecture = Architecture::x86_64;
+    std::string cpu;      ///< LLVM CPU name: "x86-64-v3", "sapphirerapids", "neoverse-n1"
+    std::string features; ///< LLVM feature string with what CPUID lacks taken away
+    bool avx512 = false;  ///< F, BW, DQ, VL
+    /// Stable text for cache keys.
+    std::string key() const { return cpu + "|" + features; }
+};
+TargetCpu host_target();
+/// "host", "x86-64-v3", "x86-64-v4", "aarch64"; throws std::invalid_argument otherwise.
+TargetCpu named_target(const std::string& name);
+
+struct CompileOptions {
+    TargetCpu target;
+    unsigned lane_width = 0; ///< lanes per step: 0 = automatic, else 1, 4, 8, 16 or 32
+    DivergenceForm divergence = DivergenceForm::automatic;
+    BarrierForm barriers = BarrierForm::automatic;
+    Approximation approximation = Approximation::exact;
+    bool small_grid = false; ///< the launch guarantees nctaid.c * ntid.c <= 2^31 - 1 for every component c
+    bool deterministic_yield = false;
+};
+
+/// What a kernel is compiled for.
+struct BlockShape {
+    std::array<std::uint32_t, 3> ntid{1, 1, 1};
+    std::array<std::uint32_t, 3> cluster{1, 1, 1};
+};
+
+/// One place in code and the PTX line that it came from; sorted by offset.
+struct LineEntry {
+    std::uint32_t offset, line;
+};
+
+/// Position-independent machine code: load at a page boundary, apply `relocations`, done. See jit/image.h.
+struct KernelImage {
+    std::vector<std::uint8_t> bytes;      ///< code and constants, with their relative layout
+    std::uint32_t entry_offset = 0;
+    std::uint32_t code_size = 0;          ///< bytes [0, code_size) are executable, the rest read-only data
+    struct Relocation { std::uint32_t offset; std::uint32_t import; std::uint64_t addend; };
+    std::vector<Relocation> relocations;  ///< 64-bit absolute; import = 0xffffffff: image base + addend,
+                                          ///< else address of abi::import_names[import] + addend
+    std::vector<LineEntry> lines;
+};
+
+/// Facts about a compiled kernel that the launcher needs.
+struct KernelProperties {
+    bool uses_fibers = false;      ///< entry is abi::RunStep, else abi::RunCta
+    std::uint32_t lane_width = 32; ///< lanes per step
+    std::uint32_t step_count = 0;  ///< steps per CTA for this block shape
+    std::uint32_t frame_size = 0;  ///< bytes per step in CtaContext::frames
+    std::uint32_t cta_frame_size = 0; ///< bytes in front of the step frames (64-byte multiple), shared by the CTA
+    std::uint32_t static_shared = 0;
+    std::uint32_t local_bytes = 0; ///< per thread, without recursion
+    bool unbounded_stack = false;  ///< recursion or indirect calls: use the context's stack limit
+    bool spins = false;            ///< has loops that wait on memory
+};
+
+struct CompiledKernel {
+    KernelImage image;
+    KernelProperties properties;
+};
+
+/// Stage times in microseconds, for `ptarmigan dump --times` and bench/compile_time.
+struct CompileTimes {
+    double graph = 0, shapes = 0, emit = 0, passes = 0, codegen = 0, link = 0;
+};
+
+/// Raised for a kernel that uses a form without a lowering, or a construct that can't be compiled.
+/// what() is "file:line:col: error: text" and names the form and its manual section.
+class UnsupportedError : public std::exception {
+public:
+    explicit UnsupportedError(std::string text) : text_(std::move(text)) {}
+    const char* what() const noexcept override { return text_.c_str(); }
+
+private:
+    std::string text_;
+};
+
+/// Compiles `kernel` (an entry of the loader's module). Thread-safe for distinct loaders; one loader is used by one
+/// thread at a time. Throws UnsupportedError, or ptx::DiagnosticError for a body that does not bind.
+CompiledKernel compile(ptx::ModuleLoader& loader, const std::string& kernel, const BlockShape& shape,
+                       const CompileOptions& options, CompileTimes* times = nullptr);
+
+/// Text of an intermediate stage: "cfg", "ssa", "shapes", "plan", "llvm", "llvm-opt", "asm".
+std::string dump(ptx::ModuleLoader& loader, const std::string& kernel, const BlockShape& shape,
+                 const CompileOptions& options, const std::string& stage);
+
+/// What dlsym finds in the translator library.
+struct TranslatorApi {
+    std::uint32_t abi_version;
+    decltype(&translator::compile) compile;
+    decltype(&translator::dump) dump;
+};
+extern "C" const TranslatorApi* ptarmigan_translator_entry();
+
+} // namespace ptarmigan::translator

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// The emit context: the one object that instruction handlers (translator/lower) see. It knows the step's lanes, the
+// active mask and the SSA values; it hides regions, fibers, oneTBB and ORC. Handlers read operands by role, build IR
+// and write results by role. They work at any lane width and for scalars as well as vectors.
+#pragma once
+
+#include "frontend/ptx/module.h"
+#include "translator/compile.h"
+#include "translator/emit/lane_value.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <functional>
+#include <initializer_list>
+#include <string_view>
+
+namespace ptarmigan::translator {
+
+using Ir = llvm::IRBuilder<>;
+using Values = llvm::ArrayRef<llvm::Value*>;
+
+/// A memory operand: generic (host) addresses of the lanes, or one uniform address.
+struct LaneAddress {
+    LaneValue address;             ///< i64 host addresses; shape tells uniform / affine / varying
+    ptx::StateSpace space;         ///< as written; generic when none
+    /// Affine and guarded only: i1, true when the affine form holds for all lanes. Null = always holds.
+    llvm::Value* guard = nullptr;
+};
+
+class WarpEmitter {
+public:
+    virtual ~WarpEmitter() = default;
+
+    // --- the step ------------------------------------------------------------------------------------------------
+    Ir& ir() { return ir_; }
+    llvm::LLVMContext& context() { return ir_.getContext(); }
+    llvm::Module& module() { return *ir_.GetInsertBlock()->getModule(); }
+    unsigned width() const { return width_; }                   ///< W: lanes per step
+    const CompileOptions& options() const { return options_; }
+    /// True when the fiber form is emitted: services that suspend may be called.
+    virtual bool fiber_form() const = 0;
+    /// abi::CtaContext*, and the index of this step in the CTA (i32).
+    virtual llvm::Value* cta_context() = 0;
+    virtual llvm::Value* step_index() = 0;
+    /// i32 linear thread index in the CTA of lane 0 of this step.
+    virtual llvm::Value* first_thread() = 0;
+    /// Loads a field of CtaContext (a load LLVM may hoist: the context does not change during a step).
+    virtual llvm::Value* context_field(llvm::Type* type, unsigned byte_offset, std::string_view name) = 0;
+
+    // --- types ---------------------------------------------------------------------------------------------------
+    /// IR type of one lane: pred i1, integers/bits/packed iN, f16 half, bf16 bfloat, f32/tf32 float, f64 double, b128 i128.
+    llvm::Type* type(ptx::ScalarType scalar);
+    /// <W x T>.
+    llvm::Type* lanes_type(llvm::Type* scalar);
+    /// Scalar type of a scalar or vector type; and `scalar` shaped like `like` (vector if `like` is a vector).
+    static llvm::Type* scalar_of(llvm::Type* type) { return type->getScalarType(); }
+    llvm::Type* like(llvm::Type* scalar, llvm::Value* like_value);
+    llvm::Value* constant_like(llvm::Type* scalar, std::uint64_t bits, llvm::Value* like_value);
+
+    // --- operands ------------------------------------------------------------------------------------------------
+    /// The operand at its type (operand.type): registers that are wider are truncated, bit-cast between classes as needed.
+    /// Predicates honour `!`. Immediates, special registers and addresses of variables and functions too.
+    virtual LaneValue read(const ptx::Operand& operand) = 0;
+    /// Element `index` of a vector/list/predicate_pair operand.
+    virtual const ptx::Operand& element(const ptx::Operand& operand, unsigned index) = 0;
+    /// As a full vector <W x T> whatever the shape.
+    llvm::Value* lanes(const ptx::Operand& operand) { return broadcast(read(operand)); }
+    /// As a scalar; the operand's shape must be uniform (immediates are).
+    llvm::Value* scalar(const ptx::Operand& operand);
+    bool is_uniform(const ptx::Operand& operand);
+    /// Materialises any shape as <W x T>.
+    llvm::Value* broadcast(const LaneValue& value);
+    llvm::Value* splat(llvm::Value* scalar);
+    /// Writes a register (or does nothing for `_`). Type-converts to the register: bit-cast, or extension by the
+    /// signedness of operand.type when the register is wider. Applies the instruction's guard (@p: lanes whose guard is
+    /// false keep the old value). If the SSA value's planned shape is uniform, `value` must be uniform.
+    virtual void write(const ptx::Operand& destination, const LaneValue& value) = 0;
+
+    /// The workhorse for pure operations: calls `op` with scalars if all operands are uniform, else with vectors
+    /// <W x T>, and writes the result to role d. `op` must build the same computation for both.
+    void map(const ptx::Instruction& inst, std::initializer_list<ptx::Role> sources,
+             const std::function<llvm::Value*(Ir&, Values)>& op);
+    /// Likewise without writing: returns the shaped result.
+    LaneValue apply(std::initializer_list<LaneValue> sources, const std::function<llvm::Value*(Ir&, Values)>& op);
+
+    // --- active lanes ----------------------------------------------------------------------------------------------
+    /// <W x i1>: lanes that execute the current instruction (block mask and guard).
+    virtual llvm::Value* active() = 0;
+    /// True if active() is known to be all ones at compile time.
+    virtual bool all_active() = 0;
+    /// active() as an i64 bit mask.
+    llvm::Value* active_bits();
+    /// <W x i1> -> i64 bit mask; i64 bit mask -> <W x i1>; i1 "any lane set".
+    llvm::Value* to_bits(llvm::Value* mask);
+    llvm::Value* from_bits(llvm::Value* bits);
+    llvm::Value* any(llvm::Value* mask);
+    /// Index (i32) of the lowest set bit of an i64 mask known to be non-zero.
+    llvm::Value* first_lane(llvm::Value* bits);
+    /// Emits a loop over the set bits of `bits`; `body` gets the lane number (i32). Its insertion point is inside the loop.
+    void for_each_lane(llvm::Value* bits, const std::function<void(llvm::Value* lane)>& body);
+    /// As above with results: `body` returns a scalar for its lane; other lanes get `initial` (a vector).
+    llvm::Value* for_each_lane(llvm::Value* bits, llvm::Value* initial,
+                               const std::function<llvm::Value*(llvm::Value* lane)>& body);
+    /// if (condition) { then }: `then` is emitted in its own block; no results.
+    void if_then(llvm::Value* condition, const std::function<void()>& then, bool likely = true);
+    /// if (condition) then-value else else-value.
+    llvm::Value* if_else(llvm::Value* condition, const std::function<llvm::Value*()>& then,
+                         const std::function<llvm::Value*()>& otherwise);
+
+    // --- memory ------------------------------------------------------------------------------------------------------
+    /// Host addresses of an address operand ([reg+imm], [variable+imm], [imm]) in `space`, offset included. Shared window
+    /// addresses (32 bit, sign-extended) get the window's base added; local, param and const are handled likewise.
+    virtual LaneAddress address(const ptx::Operand& operand, ptx::StateSpace space) = 0;
+    /// Address of lane l as a scalar i64.
+    llvm::Value* lane_address(const LaneAddress& address, llvm::Value* lane);
+
+    // --- calls out -----------------------------------------------------------------------------------------------------
+    /// Calls the service at `byte_offset` of abi::Services.
+    llvm::Value* call_service(unsigned byte_offset, llvm::Type* result, Values arguments);
+    /// Calls a function of the builtins library (translator/builtins, compiled to bitcode); linked and inlined.
+    virtual llvm::Value* call_builtin(std::string_view name, llvm::Type* result, Values arguments) = 0;
+    /// Stack slot in the function's entry block.
+    llvm::AllocaInst* entry_alloca(llvm::Type* type, const char* name, llvm::Value* count = nullptr);
+    /// Reports a trap for the active lanes; control continues in dead code.
+    void trap(llvm::Value* lanes_bits, std::uint32_t fault);
+
+    // --- diagnostics -----------------------------------------------------------------------------------------------------
+    const ptx::Instruction& current() const { return *current_; }
+    /// Throws UnsupportedError "file:line:col: error: FORM (section S): text".
+    [[noreturn]] void unsupported(std::string_view text);
+
+protected:
+    WarpEmitter(llvm::LLVMContext& context, unsigned width, const CompileOptions& options)
+        : ir_(context), width_(width), options_(options) {}
+    Ir ir_;
+    unsigned width_;
+    const CompileOptions& options_;
+    const ptx::Instruction* current_ = nullptr;
+};
+
+/// A handler lowers one instruction.
+using Handler = void (*)(WarpEmitter&, const ptx::Instruction&);
+/// The handler of a form, or null when the row is unsupported. See lower/dispatch.cpp.
+Handler handler_of(ptx::FormId form);
+
+} // namespace ptarmigan::translator

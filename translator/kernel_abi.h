@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// What generated code and the runtime share: layouts, entry signatures, services. Generated code reads
+// these structs at fixed offsets, so every offset that the emitter uses is asserted at the end.
+// Change anything here and bump `kernel_abi_version`: it is part of the key of the disk cache.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ptarmigan::abi {
+
+inline constexpr std::uint32_t kernel_abi_version = 1;
+inline constexpr unsigned warp_size = 32;
+
+struct CtaContext;
+
+/// Kinds of a fault, stored in LaunchContext by trap() and by the signal handler.
+enum class Fault : std::uint32_t {
+    none, illegal_address, misaligned_address, trap, assertion, stack_overflow, invalid_call_target,
+    illegal_instruction, barrier_deadlock,
+};
+
+/// Collectives of a step narrower than the warp, and of lanes that arrive from different places.
+enum class Collective : std::uint32_t {
+    shfl, vote_ballot, match_any, match_all, redux, bar_warp, activemask, elect,
+};
+
+/// One call of a collective service. Arrays are indexed by lane of the step; the service reads `source` of all
+/// participating lanes of the warp and writes `result` (and `predicate`) for the lanes in `active`.
+struct CollectiveCall {
+    std::uint32_t kind;       ///< Collective
+    std::uint32_t operation;  ///< shfl: 0 up 1 down 2 bfly 3 idx; redux: 0 add 1 min_s 2 max_s 3 min_u 4 max_u 5 and 6 or 7 xor
+    std::uint64_t active;     ///< lanes of this step that execute the instruction
+    std::uint32_t members[32];///< membermask operand per lane
+    std::uint64_t source[32]; ///< first operand (shfl: a; vote: predicate 0/1; match: value; redux: value)
+    std::uint32_t b[32];      ///< shfl: lane operand
+    std::uint32_t c[32];      ///< shfl: clamp/segment operand
+    std::uint64_t result[32];
+    std::uint32_t predicate[32];
+};
+
+/// Functions that generated code calls, reached through CtaContext::services, so that images have no imports
+/// besides the few of `import_names`. `step` is the index of the step (W lanes) inside the CTA; lane masks are
+/// bit masks over the lanes of that step.
+struct Services {
+    /// Waits at CTA barrier `id` (bar.sync); fiber form only. `threads` is the thread count operand, 0 = whole CTA.
+    /// `arriving` = lanes of this step that arrive. kind: 0 sync, 1 arrive, 2 red.popc, 3 red.and, 4 red.or.
+    /// `predicate` = lanes whose predicate holds. Returns the reduction (popc count, or 0/1).
+    std::uint32_t (*barrier)(CtaContext*, std::uint32_t step, std::uint32_t id, std::uint32_t threads,
+                             std::uint32_t kind, std::uint64_t arriving, std::uint64_t predicate);
+    /// Runs a collective for a step; may suspend the fiber.
+    void (*collective)(CtaContext*, std::uint32_t step, CollectiveCall*);
+    /// Gives other steps, CTAs and host threads a chance to run (spin loops, nanosleep). Fiber form may switch.
+    void (*yield)(CtaContext*, std::uint32_t step, std::uint64_t nanoseconds);
+    /// Does not return to generated code: records the fault and unwinds the grid. `line` is the PTX line.
+    void (*trap)(CtaContext*, std::uint32_t step, std::uint64_t lanes, std::uint32_t fault, std::uint32_t line);
+    /// Device printf for one lane: format and argument buffer are generic addresses. Returns vprintf's value.
+    std::int32_t (*vprintf)(CtaContext*, const char* format, const void* arguments);
+    /// Device heap.
+    void* (*device_malloc)(CtaContext*, std::uint64_t size);
+    void (*device_free)(CtaContext*, void* pointer, std::uint32_t step, std::uint32_t lane, std::uint32_t line);
+    /// __assertfail(message, file, line, function, charSize) by one lane; records the fault, does not return.
+    void (*assert_fail)(CtaContext*, std::uint32_t step, std::uint32_t lane, const char* message, const char* file,
+                        std::uint32_t line, const char* function, std::uint64_t char_size);
+    /// %clock64 / %globaltimer.
+    std::uint64_t (*clock)(CtaContext*);
+    std::uint64_t (*globaltimer)(CtaContext*);
+    void* reserved[6];
+};
+
+/// One launch; constant while the grid runs except `fault`.
+struct LaunchContext {
+    const std::uint8_t* params;      ///< kernel parameter block, laid out as parameter_layout() says
+    const std::uint64_t* variables;  ///< generic address of module variable i (.global/.const), by VariableId
+    const Services* services;
+    std::uint32_t nctaid[3];
+    std::uint32_t ntid[3];
+    std::uint32_t ncluster[3];       ///< cluster dimensions (1,1,1 without clusters)
+    std::uint32_t dynamic_shared;    ///< bytes of dynamic shared memory
+    std::uint32_t shared_size;       ///< static + dynamic bytes
+    std::uint32_t fault;             ///< abi::Fault, first one wins; workers stop when set
+    std::uint64_t grid_id;
+    void* owner;                     ///< the runtime's launch object; generated code does not touch it
+};
+
+/// One CTA being run by one worker.
+struct CtaContext {
+    const LaunchContext* launch;
+    const std::uint64_t* variables;  ///< = launch->variables
+    const std::uint8_t* params;      ///< = launch->params
+    const Services* services;        ///< = launch->services
+    std::uint8_t* shared;            ///< host address of shared window offset 0
+    std::uint8_t* local;             ///< local memory of lane 0 of step 0, see local_stride
+    std::uint64_t local_stride;      ///< bytes of local memory per thread (multiple of 64); thread t: local + t * stride
+    std::uint8_t* frames;            ///< region form: frame of step s at frames + s * CompiledKernel::frame_size; 64-byte aligned
+    std::uint32_t ctaid[3];
+    std::uint32_t nctaid[3];
+    std::uint32_t ntid[3];
+    std::uint32_t step;              ///< written by generated code before each step; for fault reports
+    std::uint32_t smid;              ///< worker number
+    std::uint32_t dynamic_shared;
+    std::uint32_t shared_size;
+    std::uint32_t cluster_ctarank;
+    std::uint64_t linear_ctaid;
+    void* worker;                    ///< the runtime's worker state; generated code does not touch it
+    std::uint64_t shared_window_size;///< bytes reserved behind `shared` for isspacep
+    std::uint64_t local_window_size; ///< bytes of the whole local arena from `local`
+};
+
+/// Region and barrier-free form: runs one whole CTA.
+using RunCta = void (*)(CtaContext*);
+/// Fiber form: runs step `step` of the CTA from start to exit; suspends only inside services.
+using RunStep = void (*)(CtaContext*, std::uint32_t step);
+
+/// Only these external symbols may appear in an image; the loader resolves them (LLVM's library calls).
+inline constexpr const char* import_names[] = {"memcpy", "memset", "memmove", "fmodf", "fmod"};
+
+#define PTM_ABI_OFFSET(type, member, offset) static_assert(offsetof(type, member) == offset)
+PTM_ABI_OFFSET(CtaContext, launch, 0);
+PTM_ABI_OFFSET(CtaContext, variables, 8);
+PTM_ABI_OFFSET(CtaContext, params, 16);
+PTM_ABI_OFFSET(CtaContext, services, 24);
+PTM_ABI_OFFSET(CtaContext, shared, 32);
+PTM_ABI_OFFSET(CtaContext, local, 40);
+PTM_ABI_OFFSET(CtaContext, local_stride, 48);
+PTM_ABI_OFFSET(CtaContext, frames, 56);
+PTM_ABI_OFFSET(CtaContext, ctaid, 64);
+PTM_ABI_OFFSET(CtaContext, nctaid, 76);
+PTM_ABI_OFFSET(CtaContext, ntid, 88);
+PTM_ABI_OFFSET(CtaContext, step, 100);
+PTM_ABI_OFFSET(CtaContext, smid, 104);
+PTM_ABI_OFFSET(CtaContext, dynamic_shared, 108);
+PTM_ABI_OFFSET(CtaContext, shared_size, 112);
+PTM_ABI_OFFSET(CtaContext, cluster_ctarank, 116);
+PTM_ABI_OFFSET(CtaContext, linear_ctaid, 120);
+PTM_ABI_OFFSET(CtaContext, worker, 128);
+PTM_ABI_OFFSET(CtaContext, shared_window_size, 136);
+PTM_ABI_OFFSET(CtaContext, local_window_size, 144);
+#undef PTM_ABI_OFFSET
+
+} // namespace ptarmigan::abi
