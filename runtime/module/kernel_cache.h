@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled kernels of this process, in front of the disk cache, in front of the translator library (which is
+// loaded on the first miss only). A kernel is compiled once per key, whoever asks and however many at a time.
+#pragma once
+
+#include "runtime/module/image_loader.h"
+#include "translator/compile.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace ptarmigan::runtime {
+
+/// 128-bit content hash (xxh3) of a module's PTX text.
+struct TextHash {
+    std::uint64_t low = 0, high = 0;
+    bool operator==(const TextHash&) const = default;
+};
+TextHash hash_text(std::string_view text);
+
+/// A kernel ready to run. Its code stays mapped while anyone holds the pointer.
+struct LoadedKernel {
+    std::string name;
+    const void* entry = nullptr; ///< abi::RunStep if properties.uses_fibers, else abi::RunCta
+    translator::KernelProperties properties;
+    std::unique_ptr<LoadedImage> image;
+};
+
+/// What to compile. The loader is only touched on a miss, under `loader_mutex`.
+struct KernelRequest {
+    ptx::ModuleLoader& loader;
+    std::mutex& loader_mutex;
+    TextHash text_hash;
+    std::string kernel;
+    translator::BlockShape shape;
+    translator::CompileOptions options;
+};
+
+/// Where and whether compiled kernels are kept between processes.
+struct CacheSettings {
+    bool enabled = true;
+    std::string directory;                  ///< created on the first write, mode 0700
+    std::uint64_t size_limit = 1ull << 30;  ///< bytes; least recently used files go first
+    std::string translator_library;         ///< path of libptarmigan-translator.so
+
+    /// PTARMIGAN_CACHE=on|off, PTARMIGAN_CACHE_DIR, PTARMIGAN_CACHE_SIZE (bytes, or with suffix K, M, G) and
+    /// PTARMIGAN_TRANSLATOR. Defaults: on, $XDG_CACHE_HOME/ptarmigan or ~/.cache/ptarmigan, 1G, and the library
+    /// beside the one that this code is in.
+    static CacheSettings from_environment();
+};
+
+/// Counters since the start of the process, for reports and tests.
+struct CacheStatistics {
+    std::uint64_t memory_hits = 0, disk_hits = 0, compilations = 0;
+    std::uint64_t rejected_files = 0; ///< files that were found but not trusted
+};
+
+/// Thread-safe. Kernels that nobody holds any more leave memory (and come back from disk).
+class KernelCache {
+public:
+    explicit KernelCache(CacheSettings settings);
+    ~KernelCache();
+
+    /// The kernel for this request: from memory, from disk, or compiled now. Blocks while another thread compiles
+    /// the same key. Throws translator::UnsupportedError, ptx::DiagnosticError, or std::runtime_error when the
+    /// translator library can't be loaded. A disk cache that can't be read or written is never an error.
+    std::shared_ptr<const LoadedKernel> get(const KernelRequest& request);
+
+    CacheStatistics statistics() const;
+
+    /// The process-wide cache with settings from the environment, made on first use.
+    static KernelCache& process_cache();
+
+private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+/// The translator's entry points; loads the library on first use. Throws std::runtime_error naming the path and the
+/// reason if it can't be loaded or has another ABI version. For `ptarmigan dump`, and the cache.
+const translator::TranslatorApi& translator_api(const std::string& library_path);
+
+} // namespace ptarmigan::runtime
