@@ -35,6 +35,9 @@ struct Phi {
 
 /// One instruction with SSA operands. A guarded instruction (guard != no_id) that writes registers keeps the previous
 /// value of each written register in lanes whose guard is false: `previous` lists them in the order of the writes.
+/// A previous value that is_undefined needs no blend: the result may then be uniform although the guard is not.
+/// Calls, barriers and terminators are never guarded here: build_graph makes branches of those.
+/// Call: elements of its lists are reg (scalar .param variables become SSA values), imm, or variable (FrameVariable).
 struct GraphInstruction {
     ptx::Instruction inst;
     std::vector<ValueId> previous;
@@ -58,12 +61,49 @@ struct Block {
     bool ends_with_barrier = false; ///< last instruction is a CTA barrier of the `.sync`/`.red` kind; terminator is jump
 };
 
-/// A variable of the function after inlining: .local arrays, call parameters that could not become registers.
+/// A variable of the function after inlining, by space:
+/// local: .local arrays and call parameters that could not become registers (accesses to those are rewritten to .local);
+///        local_offset is the place in the thread's local memory.
+/// param: a formal parameter of the function itself. Entry: local_offset is the place in the kernel parameter block;
+///        other functions: the place in the thread's argument block (returns, then parameters).
+/// shared: a .shared variable of a body; its place comes from SharedLayout, by (function, variable).
 struct FrameVariable {
     std::string name;
     std::uint64_t size = 0;
     std::uint32_t alignment = 1;
-    std::uint32_t local_offset = 0; ///< place in the thread's local memory
+    std::uint32_t local_offset = 0;
+    ptx::StateSpace space = ptx::StateSpace::local;
+    ptx::FunctionId function = ptx::no_id; ///< shared: the function whose body declares it
+    ptx::VariableId variable = ptx::no_id; ///< shared: its index in that body
+};
+
+/// A natural loop. Canonical form (build_graph): the preheader and the latch end in a jump to the header, and each
+/// exit edge leads to a block that has no other predecessor (and so no phis).
+struct LoopInfo {
+    BlockId header = no_block;
+    BlockId latch = no_block;          ///< unique source of the back edge; always ends in a jump
+    BlockId preheader = no_block;      ///< unique predecessor outside the loop; no_block if outside the region
+    std::uint32_t parent = 0xffffffffu;///< index of the enclosing loop
+    std::uint32_t depth = 1;
+    std::vector<BlockId> blocks;       ///< nested loops included
+    bool divergent_exit = false;       ///< lanes of a step may leave at different iterations
+    bool cta_divergent_exit = false;   ///< threads of the CTA may (implied by divergent_exit)
+    /// Values defined inside and used outside, when divergent_exit: each gets a per-lane copy that an exit edge
+    /// fills under its mask, and uses outside read the copy ("out value"). Only in a LinearPlan.
+    std::vector<ValueId> live_out;
+};
+inline constexpr std::uint32_t no_loop = 0xffffffffu;
+
+/// Loops of a graph (or of a region of it), outer before inner.
+struct LoopForest {
+    bool reducible = true;
+    std::vector<LoopInfo> loops;
+    std::vector<std::uint32_t> loop_of; ///< by BlockId: innermost loop or no_loop
+    /// True if `loop` is `ancestor` or lies inside it; no_loop is the ancestor of all.
+    bool inside(std::uint32_t loop, std::uint32_t ancestor) const {
+        while (loop != ancestor && loop != no_loop) loop = loops[loop].parent;
+        return loop == ancestor;
+    }
 };
 
 struct FunctionGraph {
@@ -82,6 +122,12 @@ struct FunctionGraph {
     // For callee graphs (real calls): where the formal parameters live, as byte offsets in the thread's argument block.
     std::vector<std::uint32_t> return_offsets, parameter_offsets;
     std::uint32_t argument_bytes = 0;
+    bool is_entry = true;
+    LoopForest forest;                    ///< of the whole graph; exit flags are set by compute_shapes()
+
+    /// Shape of `value` as a use in `block` sees it (a phi's incoming value is used in the predecessor): a value that
+    /// leaves a loop whose lanes exit at different iterations is varying, or step_uniform where only steps differ.
+    Shape shape_at(BlockId block, ValueId value) const;
 };
 
 } // namespace ptarmigan::translator

@@ -8,27 +8,13 @@
 namespace ptarmigan::translator {
 
 /// The part of a graph that one function of generated code executes: from `entry`, not crossing cut edges.
-/// For a kernel without region splitting: all blocks, entry 0, no cuts.
+/// For a kernel without region splitting: all blocks, entry 0, no cuts (whole_graph()).
 struct RegionView {
     BlockId entry = 0;
     std::vector<BlockId> blocks;       ///< all blocks reachable without crossing a cut
     std::vector<bool> contains;        ///< by BlockId
     std::vector<bool> cut_after;       ///< by BlockId: the block ends with a barrier at which the region ends
 };
-
-struct LoopInfo {
-    BlockId header = no_block;
-    BlockId latch = no_block;          ///< unique: build_graph canonicalises
-    BlockId preheader = no_block;      ///< unique predecessor outside the loop
-    std::uint32_t parent = 0xffffffffu;///< index of the enclosing loop
-    std::uint32_t depth = 1;
-    std::vector<BlockId> blocks;
-    bool divergent_exit = false;       ///< lanes may leave at different iterations
-    /// Values defined inside and used outside, when divergent_exit: each gets a per-lane copy that an exit edge
-    /// fills under its mask, and uses outside read the copy ("out value").
-    std::vector<ValueId> live_out;
-};
-inline constexpr std::uint32_t no_loop = 0xffffffffu;
 
 /// Where a block's active mask comes from.
 struct MaskSource {

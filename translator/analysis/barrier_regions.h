@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decides whether a kernel can be split at its CTA barriers, and the regions if so; small questions of the same kind.
+#pragma once
+
+#include "translator/analysis/linear_plan.h"
+
+namespace ptarmigan::translator {
+
+/// Needs compute_shapes. A kernel without CTA barriers is one splittable region.
+/// Each region after the first starts at the successor of its barrier's block, which has no other predecessor.
+BarrierPlan plan_barriers(const FunctionGraph& graph, const BlockShape& block);
+
+/// Lanes of a warp talk to each other somewhere (shfl, vote, match, redux, bar.warp.sync, ...).
+bool has_collectives(const FunctionGraph& graph);
+
+/// Some loop may wait for memory that another thread writes: its exits depend on loaded or atomic values alone.
+bool may_spin(const FunctionGraph& graph);
+
+} // namespace ptarmigan::translator
