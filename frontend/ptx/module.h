@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ptarmigan::ptx {
@@ -62,7 +63,9 @@ struct Variable {
     SourceLocation location;
 };
 
-enum class VariableScope : std::uint8_t { module, body };
+/// `module` and `body` in bound modules. In the translator's graphs `body` gives way to the other three:
+/// `frame` indexes FunctionGraph::locals, `shared` FunctionGraph::shared, `parameter` the entry's parameters.
+enum class VariableScope : std::uint8_t { module, body, frame, shared, parameter };
 
 /// One operand of an instruction, bound.
 struct Operand {
@@ -78,7 +81,6 @@ struct Operand {
         vector,    ///< elements first..first+count of Body::operand_pool (each reg, imm or sink)
         list,      ///< likewise: the parenthesised lists of `call`
         sink,      ///< `_`
-        predicate_pair, ///< `p|q`: like vector with count 2 (second may be sink)
         target_list,    ///< index into Body::branch_targets (brx.idx) 
         call_targets,   ///< index into Body::call_targets
         prototype,      ///< index into Body::prototypes
@@ -97,7 +99,8 @@ struct Operand {
     std::uint64_t value = 0;            ///< immediate bits, or signed byte offset of an address
 };
 
-/// One instruction of a body. Operand order and roles are those of its row, see form_info(form).operands.
+/// One instruction of a body. operands[i] plays the role form_info(form).operands[i].role; an optional operand that was
+/// not written is there with Kind::none, so operand_count is the row's. `d|p` and `[a, c]` are two operands with a role each.
 struct Instruction {
     static constexpr unsigned max_operands = 10;
     static constexpr unsigned max_modifiers = 12;

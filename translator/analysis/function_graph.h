@@ -106,6 +106,19 @@ struct LoopForest {
     }
 };
 
+/// A .shared variable that the function or an inlined callee declares or uses, with its place in the shared window.
+/// Module-scope .shared variables appear here too: operands refer to them by VariableScope::shared after build_graph().
+struct SharedVariable {
+    std::string name;
+    std::uint64_t size = 0; ///< 0: extern unsized, starts where the static ones end
+    std::uint32_t alignment = 1;
+    std::uint32_t offset = 0;
+};
+
+/// Addresses in here: a .local variable (VariableScope::frame) used as a value is already the thread's generic (host)
+/// address, so it is affine over the lanes (stride = CtaContext::local_stride, steps 0, 1, 2, ...), never uniform at
+/// W > 1; cvta.local and cvta.to.local are then plain copies. A .shared variable's address is its constant offset in the
+/// shared window. A kernel parameter's address is its constant offset in the parameter block.
 struct FunctionGraph {
     const ptx::Module* module = nullptr;
     ptx::FunctionId function = 0;
@@ -113,7 +126,9 @@ struct FunctionGraph {
     std::vector<Block> blocks;            ///< block 0 is the entry and has no predecessors; exactly one block has Kind::exit
     BlockId exit_block = 0;
     std::vector<ptx::Operand> pool;       ///< vector and list elements
-    std::vector<FrameVariable> locals;    ///< Operand variable/address with VariableScope::body index these
+    std::vector<FrameVariable> locals;    ///< VariableScope::frame indexes these
+    std::vector<SharedVariable> shared;   ///< VariableScope::shared indexes these
+    std::uint32_t static_shared = 0;      ///< bytes of all sized ones, and the common offset of the unsized
     std::vector<std::vector<BlockId>> indexed_targets;
     std::uint32_t local_bytes = 0;        ///< per thread
     std::vector<ptx::FunctionId> real_calls; ///< functions called for real: recursion, calls through pointers
