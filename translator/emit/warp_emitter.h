@@ -125,10 +125,17 @@ public:
     /// Reports a trap for the active lanes; control continues in dead code.
     void trap(llvm::Value* lanes_bits, std::uint32_t fault);
 
+    /// <W x i64>: what must be added, lane by lane, to the affine form of a guarded value to make it exact; and the
+    /// i1 that says the affine form holds as it is. `guard` is Shape::guard.
+    virtual llvm::Value* guard_correction(ValueId guard) = 0;
+    virtual llvm::Value* guard_holds(ValueId guard) = 0;
+    llvm::BasicBlock* new_block(const char* name);
+
     // --- diagnostics -----------------------------------------------------------------------------------------------------
     const ptx::Instruction& current() const { return *current_; }
     /// Throws UnsupportedError "file:line:col: error: FORM (section S): text".
     [[noreturn]] void unsupported(std::string_view text);
+    virtual std::string_view source_name() const = 0;
 
 protected:
     WarpEmitter(llvm::LLVMContext& context, unsigned width, const CompileOptions& options)
