@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fat binary reader. All header fields are hostile until checked against the container's extent.
+#include "runtime/module/fatbin.h"
+
+#include <lz4.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace ptarmigan::runtime {
+namespace {
+
+constexpr std::uint32_t wrapper_magic = 0x466243B1;
+constexpr std::uint32_t container_magic = 0xBA55ED50;
+constexpr std::uint64_t container_header_size = 16;
+constexpr std::uint64_t entry_header_size = 64;
+constexpr std::uint64_t size_limit = 1ull << 31;      // of one container, when the caller knows no size
+constexpr std::uint64_t text_limit = 1ull << 29;      // of one PTX text; the largest known is 40 MB
+constexpr unsigned input_limit = 1u << 16;            // relocatable inputs of one wrapper
+
+constexpr std::uint16_t kind_ptx = 1, kind_cubin = 2, kind_lto = 8;
+constexpr std::uint64_t flag_lz4 = 0x2000, flag_zstd = 0x8000;
+constexpr std::uint64_t flag_arch_specific = 0x100000, flag_family = 0x200000;
+
+/// Unaligned little-endian read; the caller has checked the extent.
+template <typename T> T load(const std::uint8_t* bytes, std::uint64_t offset) {
+    T value;
+    std::memcpy(&value, bytes + offset, sizeof value);
+    return value;
+}
+
+struct Wrapper {
+    std::uint32_t magic, version;
+    const void* container;
+    const void* const* inputs;
+};
+static_assert(sizeof(Wrapper) == 24);
+
+/// First byte of the text proper: PTX may open with blanks.
+bool looks_like_text(const std::uint8_t* bytes, std::size_t size) {
+    for (std::size_t i = 0; i < size && i < 4096; ++i) {
+        std::uint8_t c = bytes[i];
+        if (c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f')
+            continue;
+        return c >= 0x20 && c < 0x7f;
+    }
+    return false;
+}
+
+/// Reads one entry's header at `offset` of [0, end); returns its full size or 0 when it is unsound.
+std::uint64_t read_entry(const std::uint8_t* bytes, std::uint64_t offset, std::uint64_t end,
+                         ContainerContents& contents) {
+    if (end - offset < entry_header_size)
+        return 0;
+    const std::uint8_t* header = bytes + offset;
+    auto kind = load<std::uint16_t>(header, 0);
+    auto header_size = load<std::uint32_t>(header, 4);
+    auto payload_size = load<std::uint64_t>(header, 8);
+    auto compressed_size = load<std::uint32_t>(header, 0x10);
+    auto options_at = load<std::uint32_t>(header, 0x14);
+    std::uint64_t room = end - offset;
+    if (header_size < entry_header_size || header_size > room || payload_size > room - header_size)
+        return 0;
+    if (compressed_size > payload_size)
+        return 0;
+    unsigned architecture = load<std::uint32_t>(header, 0x1c);
+    if (kind == kind_cubin)
+        contents.sass.push_back(architecture);
+    if (kind == kind_lto)
+        ++contents.lto_entries;
+    if (kind != kind_ptx)
+        return header_size + payload_size;
+
+    PtxEntry entry;
+    entry.architecture = architecture;
+    entry.isa_minor = load<std::uint16_t>(header, 0x18);
+    entry.isa_major = load<std::uint16_t>(header, 0x1a);
+    entry.flags = load<std::uint64_t>(header, 0x28);
+    entry.variant = entry.flags & flag_arch_specific ? 'a' : entry.flags & flag_family ? 'f' : 0;
+    entry.payload = header + header_size;
+    entry.stored_size = compressed_size ? compressed_size : payload_size;
+    entry.text_size = load<std::uint64_t>(header, 0x38);
+    auto name_at = load<std::uint32_t>(header, 0x20), name_size = load<std::uint32_t>(header, 0x24);
+    if (name_at >= entry_header_size && name_at <= header_size && name_size <= header_size - name_at)
+        entry.source_name.assign(reinterpret_cast<const char*>(header + name_at), name_size);
+    if (options_at >= entry_header_size && options_at <= header_size && header_size - options_at >= 8) {
+        auto text_at = load<std::uint32_t>(header, options_at);
+        auto text_size = load<std::uint32_t>(header, options_at + 4);
+        if (text_at <= header_size && text_size <= header_size - text_at)
+            entry.options.assign(reinterpret_cast<const char*>(header + text_at), text_size);
+    }
+    contents.ptx.push_back(std::move(entry));
+    return header_size + payload_size;
+}
+
+/// Order of preference among eligible entries: the highest architecture, then the most specific variant.
+bool better(const PtxEntry& a, const PtxEntry& b) {
+    auto rank = [](char variant) { return variant == 'a' ? 2 : variant == 'f' ? 1 : 0; };
+    if (a.architecture != b.architecture)
+        return a.architecture > b.architecture;
+    return rank(a.variant) > rank(b.variant);
+}
+
+bool eligible(const PtxEntry& entry, unsigned device) {
+    if (entry.variant == 'a')
+        return entry.architecture == device;
+    if (entry.variant == 'f')
+        return entry.architecture / 10 == device / 10 && entry.architecture <= device;
+    return entry.architecture <= device;
+}
+
+/// The entry to compile, or null. With accept_newer the lowest of the newer ones is the last resort.
+const PtxEntry* choose(const std::vector<PtxEntry>& entries, const ImageOptions& options) {
+    const PtxEntry* best = nullptr;
+    for (const PtxEntry& entry : entries)
+        if (eligible(entry, options.device_architecture) && (!best || better(entry, *best)))
+            best = &entry;
+    if (best || !options.accept_newer)
+        return best;
+    for (const PtxEntry& entry : entries)
+        if (!best || entry.architecture < best->architecture)
+            best = &entry;
+    return best;
+}
+
+std::string architectures(const ContainerContents& contents) {
+    std::string text;
+    auto add = [&](const std::string& item) {
+        if (text.find(item) == std::string::npos)
+            text += (text.empty() ? "" : ", ") + item;
+    };
+    for (unsigned sm : contents.sass)
+        add("SASS sm_" + std::to_string(sm));
+    for (const PtxEntry& entry : contents.ptx)
+        add("PTX compute_" + std::to_string(entry.architecture) +
+            (entry.variant ? std::string(1, entry.variant) : std::string()));
+    if (contents.lto_entries)
+        add("LTO code");
+    return text.empty() ? "nothing" : text;
+}
+
+ImagePtx no_ptx(const ContainerContents& contents, unsigned device) {
+    ImagePtx image;
+    image.result = ImageResult::no_binary_for_device;
+    std::string arch = std::to_string(device);
+    image.message = "the fat binary has no PTX that suits sm_" + arch + " (it holds " +
+                    architectures(contents) + "); build it with nvcc -gencode arch=compute_" + arch +
+                    ",code=compute_" + arch;
+    bool newer = std::any_of(contents.ptx.begin(), contents.ptx.end(),
+                             [&](const PtxEntry& e) { return e.architecture > device; });
+    if (newer)
+        image.message += ", or set PTARMIGAN_ACCEPT_NEWER_PTX=1 or PTARMIGAN_CC";
+    return image;
+}
+
+ImagePtx invalid(std::string message) {
+    ImagePtx image;
+    image.result = ImageResult::invalid_image;
+    image.message = std::move(message);
+    return image;
+}
+
+ImagePtx unpack_chosen(const PtxEntry& entry) {
+    ImagePtx image;
+    image.text = unpack_ptx(entry);
+    if (image.text.empty())
+        return invalid("the fat binary's PTX entry for sm_" + std::to_string(entry.architecture) +
+                       " is damaged");
+    image.result = ImageResult::ok;
+    image.architecture = entry.architecture;
+    return image;
+}
+
+ImagePtx read_container(const void* container, std::size_t size, const ImageOptions& options) {
+    ContainerContents contents = list_container(container, size);
+    if (!contents.sound)
+        return invalid("the fat binary's headers are damaged");
+    const PtxEntry* entry = choose(contents.ptx, options);
+    return entry ? unpack_chosen(*entry) : no_ptx(contents, options.device_architecture);
+}
+
+/// Relocatable device code: the linked container has SASS only, PTX is in the inputs, one per translation unit.
+/// One unit with PTX needs no linking (libcudadevrt's PTX is for sm_121 and drops out by architecture).
+ImagePtx read_relocatable(const Wrapper& wrapper, const ImageOptions& options) {
+    std::vector<ContainerContents> inputs;
+    std::vector<const PtxEntry*> chosen;
+    ContainerContents all;
+    for (unsigned i = 0; wrapper.inputs && wrapper.inputs[i]; ++i) {
+        if (i == input_limit)
+            return invalid("the fat binary's list of relocatable inputs has no end");
+        inputs.push_back(list_container(wrapper.inputs[i]));
+        if (!inputs.back().sound)
+            return invalid("the headers of relocatable input " + std::to_string(i) + " are damaged");
+    }
+    for (const ContainerContents& input : inputs) {
+        all.ptx.insert(all.ptx.end(), input.ptx.begin(), input.ptx.end());
+        all.sass.insert(all.sass.end(), input.sass.begin(), input.sass.end());
+        if (const PtxEntry* entry = choose(input.ptx, options))
+            chosen.push_back(entry);
+    }
+    if (chosen.empty())
+        return no_ptx(all, options.device_architecture);
+    if (chosen.size() == 1)
+        return unpack_chosen(*chosen.front());
+    ImagePtx image;
+    image.result = ImageResult::unsupported;
+    image.message = "relocatable device code (nvcc -rdc=true) of " + std::to_string(chosen.size()) +
+                    " translation units needs PTX linking, which is not supported";
+    return image;
+}
+
+} // namespace
+
+ImageKind image_kind(const void* image, std::size_t size) {
+    auto bytes = static_cast<const std::uint8_t*>(image);
+    if (!image || size == 0)
+        return ImageKind::unknown;
+    // Byte by byte, so that a one-character text without a size is not read past its NUL.
+    auto starts_with = [&](std::uint32_t magic) {
+        for (unsigned i = 0; i < 4; ++i)
+            if (i >= size || bytes[i] != ((magic >> (8 * i)) & 0xff))
+                return false;
+        return true;
+    };
+    if (starts_with(wrapper_magic))
+        return ImageKind::wrapper;
+    if (starts_with(container_magic))
+        return ImageKind::container;
+    if (starts_with(0x464C457F))
+        return ImageKind::elf;
+    return looks_like_text(bytes, size) ? ImageKind::ptx_text : ImageKind::unknown;
+}
+
+ContainerContents list_container(const void* container, std::size_t size) {
+    ContainerContents contents;
+    auto bytes = static_cast<const std::uint8_t*>(container);
+    if (image_kind(container, size) != ImageKind::container || size < container_header_size)
+        return contents;
+    auto header_size = load<std::uint16_t>(bytes, 6);
+    auto entries_size = load<std::uint64_t>(bytes, 8);
+    std::uint64_t extent = std::min<std::uint64_t>(size, size_limit);
+    if (header_size < container_header_size || header_size > extent || entries_size > extent - header_size)
+        return contents;
+    std::uint64_t end = header_size + entries_size;
+    for (std::uint64_t offset = header_size; offset < end;) {
+        std::uint64_t entry_size = read_entry(bytes, offset, end, contents);
+        if (entry_size == 0)
+            return contents;
+        offset += entry_size;
+    }
+    contents.sound = true;
+    return contents;
+}
+
+std::string unpack_ptx(const PtxEntry& entry) {
+    std::string text;
+    auto source = reinterpret_cast<const char*>(entry.payload);
+    if (entry.stored_size == 0 || entry.stored_size > text_limit || entry.text_size > text_limit)
+        return text;
+    if (entry.flags & flag_lz4) {
+        // 255 is LZ4's largest ratio: a larger claim is damage, and would only cost memory.
+        if (entry.text_size == 0 || entry.text_size / 255 > entry.stored_size)
+            return text;
+        text.resize(entry.text_size);
+        int got = LZ4_decompress_safe(source, text.data(), static_cast<int>(entry.stored_size),
+                                      static_cast<int>(text.size()));
+        if (got < 0 || static_cast<std::size_t>(got) != text.size())
+            return {};
+    } else if (entry.flags & flag_zstd) {
+        if (entry.text_size == 0 || ZSTD_getFrameContentSize(source, entry.stored_size) != entry.text_size)
+            return text;
+        text.resize(entry.text_size);
+        std::size_t got = ZSTD_decompress(text.data(), text.size(), source, entry.stored_size);
+        if (ZSTD_isError(got) || got != text.size())
+            return {};
+    } else {
+        text.assign(source, entry.stored_size);
+    }
+    // Stored texts are padded with NULs to 8 bytes, and a NUL may be part of the packed text.
+    if (auto end = text.find('\0'); end != std::string::npos)
+        text.resize(end);
+    return text;
+}
+
+ImagePtx read_image(const void* image, std::size_t size, const ImageOptions& options) {
+    switch (image_kind(image, size)) {
+    case ImageKind::ptx_text: {
+        ImagePtx result;
+        auto text = static_cast<const char*>(image);
+        result.text.assign(text, size == SIZE_MAX ? std::strlen(text) : strnlen(text, size));
+        result.result = ImageResult::ok;
+        return result;
+    }
+    case ImageKind::container:
+        return read_container(image, size, options);
+    case ImageKind::wrapper: {
+        if (size < sizeof(Wrapper))
+            return invalid("the fat binary's wrapper is cut short");
+        Wrapper wrapper;
+        std::memcpy(&wrapper, image, sizeof wrapper);
+        if (wrapper.version == 1)
+            return read_container(wrapper.container, SIZE_MAX, options);
+        if (wrapper.version == 2)
+            return read_relocatable(wrapper, options);
+        return invalid("fat binary wrapper version " + std::to_string(wrapper.version) + " is unknown");
+    }
+    case ImageKind::elf: {
+        ImagePtx result;
+        result.result = ImageResult::no_binary_for_device;
+        result.message = "the image is a cubin (SASS machine code), which only a GPU can run; "
+                         "hand over PTX instead";
+        return result;
+    }
+    case ImageKind::unknown:
+        break;
+    }
+    return invalid("the image is neither PTX text, a fat binary nor a cubin");
+}
+
+int image_result_code(ImageResult result) {
+    switch (result) {
+    case ImageResult::ok: return 0;
+    case ImageResult::no_binary_for_device: return 209;
+    case ImageResult::invalid_image: return 200;
+    case ImageResult::unsupported: return 801;
+    }
+    return 999;
+}
+
+} // namespace ptarmigan::runtime
