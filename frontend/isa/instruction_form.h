@@ -68,6 +68,7 @@ enum class ShapeRule : std::uint8_t {
     memory,      ///< loads: uniform address gives uniform value (for weak loads), else varying
     uniform,     ///< always the same in all active lanes: votes, redux
     varying,     ///< always varying: atomics, shfl
+    by_membermask, ///< uniform if the operand `membermask` is uniform, else varying: vote.sync, redux.sync, match.all
 };
 
 /// How well the result matches the hardware.
