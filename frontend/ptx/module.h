@@ -110,6 +110,7 @@ struct Instruction {
     std::uint8_t modifier_count = 0;
     std::uint8_t vector_size = 1;           ///< .v2 .v4 .v8, else 1
     StateSpace space = StateSpace::none;    ///< .global, .shared, ...; generic when the row allows a space and none is written
+    SubSpace sub_space = SubSpace::none;    ///< ::cta, ::cluster, ::entry, ::func of `space`
     std::array<ScalarType, 4> types{};      ///< type modifiers in the order of the row's syntax
     std::array<Modifier, max_modifiers> modifiers{};
     std::array<Operand, max_operands> operands{};

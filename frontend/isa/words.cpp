@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/isa/words.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace ptarmigan::ptx {
+
+namespace {
+
+struct Entry {
+    std::string_view spelling;
+    Word word;
+};
+
+constexpr Word type_word(ScalarType t) { return {Word::Kind::type, static_cast<std::uint8_t>(t)}; }
+constexpr Word space_word(StateSpace s, SubSpace sub = SubSpace::none) {
+    return {Word::Kind::space,
+            static_cast<std::uint8_t>(static_cast<unsigned>(s) | static_cast<unsigned>(sub) << 4)};
+}
+
+constexpr Entry entries[] = {
+#define X(name, spelling, bits, cls) {spelling, type_word(ScalarType::name)},
+    PTM_SCALAR_TYPES(X)
+#undef X
+    {"reg", space_word(StateSpace::reg)},
+    {"sreg", space_word(StateSpace::sreg)},
+    {"const", space_word(StateSpace::constant)},
+    {"global", space_word(StateSpace::global)},
+    {"local", space_word(StateSpace::local)},
+    {"param", space_word(StateSpace::param)},
+    {"shared", space_word(StateSpace::shared)},
+    {"tex", space_word(StateSpace::tex)},
+    {"shared::cta", space_word(StateSpace::shared, SubSpace::cta)},
+    {"shared::cluster", space_word(StateSpace::shared, SubSpace::cluster)},
+    {"param::entry", space_word(StateSpace::param, SubSpace::entry)},
+    {"param::func", space_word(StateSpace::param, SubSpace::func)},
+    {"v2", {Word::Kind::vector, 2}},
+    {"v4", {Word::Kind::vector, 4}},
+    {"v8", {Word::Kind::vector, 8}},
+#define X(name, spelling) {spelling, {Word::Kind::modifier, static_cast<std::uint8_t>(Modifier::name)}},
+#include "frontend/isa/modifiers.def"
+#undef X
+};
+static_assert(
+#define X(name, spelling) 1 +
+#include "frontend/isa/modifiers.def"
+#undef X
+        0 < 255,
+    "Modifier is one byte");
+
+constexpr std::size_t bucket_count = 1024;
+static_assert(std::size(entries) < bucket_count / 2);
+
+constexpr std::size_t hash(std::string_view text) {
+    std::uint32_t h = 2166136261u;
+    for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 16777619u;
+    return (h ^ h >> 15) & (bucket_count - 1);
+}
+
+/// Open addressing, built at compile time; 0 is free, else index into `entries` plus one.
+constexpr std::array<std::uint16_t, bucket_count> make_buckets() {
+    std::array<std::uint16_t, bucket_count> buckets{};
+    for (std::size_t i = 0; i < std::size(entries); ++i) {
+        if (entries[i].spelling.empty()) continue;
+        std::size_t at = hash(entries[i].spelling);
+        while (buckets[at] != 0) at = (at + 1) & (bucket_count - 1);
+        buckets[at] = static_cast<std::uint16_t>(i + 1);
+    }
+    return buckets;
+}
+constexpr auto buckets = make_buckets();
+
+constexpr std::string_view modifier_names[] = {
+    "",
+#define X(name, spelling) spelling,
+#include "frontend/isa/modifiers.def"
+#undef X
+};
+
+constexpr std::string_view role_names[] = {
+    "",
+#define X(name, spelling) spelling,
+#include "frontend/isa/roles.def"
+#undef X
+};
+
+/// Levenshtein distance; the strings are a few dozen bytes at most.
+unsigned edit_distance(std::string_view a, std::string_view b) {
+    std::vector<unsigned> row(b.size() + 1);
+    for (unsigned j = 0; j <= b.size(); ++j) row[j] = j;
+    for (unsigned i = 1; i <= a.size(); ++i) {
+        unsigned diagonal = row[0];
+        row[0] = i;
+        for (unsigned j = 1; j <= b.size(); ++j) {
+            const unsigned change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = std::min({change, row[j] + 1, row[j - 1] + 1});
+        }
+    }
+    return row.back();
+}
+
+} // namespace
+
+Word find_word(std::string_view spelling) {
+    for (std::size_t at = hash(spelling); buckets[at] != 0; at = (at + 1) & (bucket_count - 1)) {
+        const Entry& entry = entries[buckets[at] - 1u];
+        if (entry.spelling == spelling) return entry.word;
+    }
+    return {};
+}
+
+std::string_view spelling(StateSpace space, SubSpace sub_space) {
+    switch (sub_space) {
+    case SubSpace::cta: return "shared::cta";
+    case SubSpace::cluster: return "shared::cluster";
+    case SubSpace::entry: return "param::entry";
+    case SubSpace::func: return "param::func";
+    case SubSpace::none: break;
+    }
+    constexpr std::string_view names[] = {"",      "reg",   "sreg",   "const", "global",
+                                          "local", "param", "shared", "tex",   ""};
+    return names[static_cast<unsigned>(space)];
+}
+std::string_view spelling(Modifier modifier) {
+    return modifier_names[static_cast<unsigned>(modifier)];
+}
+std::string_view spelling(Role role) { return role_names[static_cast<unsigned>(role)]; }
+
+std::string_view spelling(Word word) {
+    switch (word.kind) {
+    case Word::Kind::type: return spelling(static_cast<ScalarType>(word.value));
+    case Word::Kind::space: return spelling(space_of(word), sub_space_of(word));
+    case Word::Kind::vector: return word.value == 2 ? "v2" : word.value == 4 ? "v4" : "v8";
+    case Word::Kind::modifier: return spelling(static_cast<Modifier>(word.value));
+    case Word::Kind::unknown: break;
+    }
+    return "";
+}
+
+Role find_role(std::string_view spelling) {
+    for (std::size_t i = 1; i < std::size(role_names); ++i)
+        if (role_names[i] == spelling) return static_cast<Role>(i);
+    return Role::none;
+}
+
+NearestSpelling::NearestSpelling(std::string_view wanted)
+    : wanted_(wanted.substr(0, 64)), best_distance_(wanted.size() <= 3 ? 2 : 3) {}
+
+void NearestSpelling::offer(std::string_view candidate) {
+    if (candidate.empty()) return;
+    const unsigned distance = edit_distance(wanted_, candidate);
+    if (distance >= best_distance_) return;
+    best_distance_ = distance;
+    best_ = candidate;
+}
+
+std::string_view nearest_word(std::string_view spelling) {
+    NearestSpelling nearest(spelling);
+    for (const Entry& entry : entries) nearest.offer(entry.spelling);
+    return nearest.best();
+}
+
+} // namespace ptarmigan::ptx

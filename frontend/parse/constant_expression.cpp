@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constant expressions (manual section 4.6): 64-bit integers, s64 unless a U suffix or a big literal makes them u64, and
+// doubles. Evaluated while parsing, by precedence climbing.
+#include "frontend/parse/cursor.h"
+
+#include <bit>
+#include <charconv>
+#include <cstdlib>
+
+namespace ptarmigan::ptx {
+
+namespace {
+
+constexpr unsigned max_depth = 200; ///< of nested parentheses: a bound on our stack, not on any real program
+
+Constant integer(std::uint64_t bits, bool is_unsigned = false) {
+    return {Constant::Kind::integer, is_unsigned, bits};
+}
+Constant real(double value) {
+    return {Constant::Kind::real, false, std::bit_cast<std::uint64_t>(value)};
+}
+
+double real_of(const Constant& c) {
+    switch (c.kind) {
+    case Constant::Kind::integer:
+        return c.is_unsigned ? static_cast<double>(c.bits) : static_cast<double>(c.as_signed());
+    case Constant::Kind::bits32:
+        return std::bit_cast<float>(static_cast<std::uint32_t>(c.bits));
+    default: return std::bit_cast<double>(c.bits);
+    }
+}
+
+class Evaluator {
+public:
+    explicit Evaluator(TokenCursor& cursor) : cursor_(cursor) {}
+
+    Constant conditional() { return conditional_of(binary(1)); }
+    /// Likewise when the first token was a minus sign that is taken already.
+    Constant conditional_after(const Token& minus) {
+        return conditional_of(binary(1, negate(minus, unary())));
+    }
+
+private:
+    Constant conditional_of(Constant condition) {
+        if (!cursor_.at('?')) return condition;
+        const SourceLocation at = cursor_.take().location;
+        const Depth guard{enter()};
+        Constant yes = conditional();
+        cursor_.expect(':', "in this conditional expression");
+        Constant no = conditional();
+        need_integer(condition, at);
+        return condition.bits != 0 ? yes : no;
+    }
+
+    struct Depth {
+        unsigned& value;
+        ~Depth() { --value; }
+    };
+
+    unsigned& enter() {
+        if (++depth_ > max_depth)
+            cursor_.fail(cursor_.location(), "this expression is nested too deeply");
+        return depth_;
+    }
+
+    void need_integer(const Constant& c, SourceLocation at) {
+        if (!c.is_integer()) cursor_.fail(at, "this operator needs integer constants");
+    }
+
+    static int precedence(const Token& t) {
+        if (t.kind != TokenKind::symbol) return 0;
+        switch (t.symbol) {
+        case two_characters('|', '|'): return 1;
+        case two_characters('&', '&'): return 2;
+        case '|': return 3;
+        case '^': return 4;
+        case '&': return 5;
+        case two_characters('=', '='):
+        case two_characters('!', '='): return 6;
+        case '<':
+        case '>':
+        case two_characters('<', '='):
+        case two_characters('>', '='): return 7;
+        case two_characters('<', '<'):
+        case two_characters('>', '>'): return 8;
+        case '+':
+        case '-': return 9;
+        case '*':
+        case '/':
+        case '%': return 10;
+        default: return 0;
+        }
+    }
+
+    Constant binary(int minimum) { return binary(minimum, unary()); }
+    Constant binary(int minimum, Constant left) {
+        for (;;) {
+            const int level = precedence(cursor_.peek());
+            // `a|b` between registers never comes here: the left side of `|` is a number.
+            if (level < minimum || level == 0) return left;
+            const Token op = cursor_.take();
+            left = apply(op, left, binary(level + 1));
+        }
+    }
+
+    Constant unary() {
+        const Depth guard{enter()};
+        const Token token = cursor_.peek();
+        if (token.is('-') || token.is('+') || token.is('!') || token.is('~')) {
+            cursor_.take();
+            return negate(token, unary());
+        }
+        if (token.is('(')) return parenthesised();
+        if (token.is_identifier("WARP_SZ")) {
+            cursor_.take();
+            return integer(32);
+        }
+        if (token.kind >= TokenKind::integer && token.kind <= TokenKind::bits64)
+            return number_value(cursor_, cursor_.take());
+        cursor_.fail_here("a constant");
+    }
+
+    Constant negate(const Token& op, const Constant& c) {
+        if (op.is('+')) return c;
+        if (op.is('-')) {
+            // -0f3F800000 is not in the grammar: the literal is a bit pattern.
+            if (c.kind == Constant::Kind::bits32 || c.kind == Constant::Kind::bits64)
+                cursor_.fail(op.location, "a 0f or 0d literal takes no sign");
+            return c.is_integer() ? integer(0 - c.bits, c.is_unsigned) : real(-real_of(c));
+        }
+        need_integer(c, op.location);
+        return op.is('!') ? integer(c.bits == 0) : integer(~c.bits, c.is_unsigned);
+    }
+
+    /// `( expression )`, or a cast: (.s64) and (.u64) of what follows.
+    Constant parenthesised() {
+        cursor_.take();
+        const Token& inside = cursor_.peek();
+        if (inside.is_word("s64") || inside.is_word("u64")) {
+            const bool is_unsigned = cursor_.take().text == "u64";
+            cursor_.expect(')', "after the type of this cast");
+            const SourceLocation at = cursor_.location();
+            const Constant c = unary();
+            need_integer(c, at);
+            return integer(c.bits, is_unsigned);
+        }
+        const Constant c = conditional();
+        cursor_.expect(')', "in this expression");
+        return c;
+    }
+
+    Constant apply(const Token& op, const Constant& a, const Constant& b) {
+        if (!a.is_integer() || !b.is_integer()) return apply_real(op, real_of(a), real_of(b));
+        const bool is_unsigned = a.is_unsigned || b.is_unsigned;
+        const std::uint64_t x = a.bits, y = b.bits;
+        const auto sx = a.as_signed(), sy = b.as_signed();
+        auto truth = [&](bool value) { return integer(value); };
+        switch (op.symbol) {
+        case '+': return integer(x + y, is_unsigned);
+        case '-': return integer(x - y, is_unsigned);
+        case '*': return integer(x * y, is_unsigned);
+        case '/':
+        case '%': return divide(op, x, y, is_unsigned);
+        case '&': return integer(x & y, is_unsigned);
+        case '|': return integer(x | y, is_unsigned);
+        case '^': return integer(x ^ y, is_unsigned);
+        case two_characters('<', '<'): return integer(y > 63 ? 0 : x << y, a.is_unsigned);
+        case two_characters('>', '>'): return shift_right(a, y);
+        case '<': return truth(is_unsigned ? x < y : sx < sy);
+        case '>': return truth(is_unsigned ? x > y : sx > sy);
+        case two_characters('<', '='): return truth(is_unsigned ? x <= y : sx <= sy);
+        case two_characters('>', '='): return truth(is_unsigned ? x >= y : sx >= sy);
+        case two_characters('=', '='): return truth(x == y);
+        case two_characters('!', '='): return truth(x != y);
+        case two_characters('&', '&'): return truth(x != 0 && y != 0);
+        default: return truth(x != 0 || y != 0);
+        }
+    }
+
+    static Constant shift_right(const Constant& a, std::uint64_t amount) {
+        if (a.is_unsigned) return integer(amount > 63 ? 0 : a.bits >> amount, true);
+        return integer(static_cast<std::uint64_t>(a.as_signed() >> (amount > 63 ? 63 : amount)));
+    }
+
+    Constant divide(const Token& op, std::uint64_t x, std::uint64_t y, bool is_unsigned) {
+        if (y == 0) cursor_.fail(op.location, "division by zero in a constant expression");
+        const bool quotient = op.is('/');
+        if (is_unsigned) return integer(quotient ? x / y : x % y, true);
+        const auto sx = static_cast<std::int64_t>(x), sy = static_cast<std::int64_t>(y);
+        if (sy == -1) return integer(quotient ? 0 - x : 0); // the most negative number has no quotient
+        return integer(static_cast<std::uint64_t>(quotient ? sx / sy : sx % sy));
+    }
+
+    Constant apply_real(const Token& op, double a, double b) {
+        switch (op.symbol) {
+        case '+': return real(a + b);
+        case '-': return real(a - b);
+        case '*': return real(a * b);
+        case '/': return real(a / b);
+        case '<': return integer(a < b);
+        case '>': return integer(a > b);
+        case two_characters('<', '='): return integer(a <= b);
+        case two_characters('>', '='): return integer(a >= b);
+        case two_characters('=', '='): return integer(a == b);
+        case two_characters('!', '='): return integer(a != b);
+        default: cursor_.fail(op.location, "this operator needs integer constants");
+        }
+    }
+
+    TokenCursor& cursor_;
+    unsigned depth_ = 0;
+};
+
+Constant parse_integer(TokenCursor& cursor, const Token& token) {
+    std::string_view digits = token.text;
+    bool is_unsigned = false;
+    if (digits.ends_with('U')) {
+        is_unsigned = true;
+        digits.remove_suffix(1);
+    }
+    int base = 10;
+    if (digits.size() > 1 && digits[0] == '0') {
+        const char second = digits[1];
+        base = second == 'x' || second == 'X' ? 16 : second == 'b' || second == 'B' ? 2 : 8;
+        digits.remove_prefix(base == 8 ? 1 : 2);
+    }
+    std::uint64_t value = 0;
+    const auto [end, status] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
+    if (status == std::errc::result_out_of_range)
+        cursor.fail(token.location, "this integer does not fit in 64 bits");
+    if (end != digits.data() + digits.size())
+        cursor.fail(token.location, "malformed number '" + std::string(token.text) + "'");
+    return integer(value, is_unsigned || static_cast<std::int64_t>(value) < 0);
+}
+
+} // namespace
+
+Constant number_value(TokenCursor& cursor, const Token& token) {
+    if (token.kind == TokenKind::integer) return parse_integer(cursor, token);
+    if (token.kind == TokenKind::real) {
+        double value = 0;
+        const char* last = token.text.data() + token.text.size();
+        const auto [end, status] = std::from_chars(token.text.data(), last, value);
+        if (status == std::errc::result_out_of_range) // overflow to infinity, underflow to zero as strtod says
+            value = std::strtod(std::string(token.text).c_str(), nullptr);
+        else if (status != std::errc() || end != last)
+            cursor.fail(token.location, "malformed number '" + std::string(token.text) + "'");
+        return real(value);
+    }
+    Constant c;
+    c.kind = token.kind == TokenKind::bits32 ? Constant::Kind::bits32 : Constant::Kind::bits64;
+    const char* last = token.text.data() + token.text.size();
+    const auto [end, status] = std::from_chars(token.text.data() + 2, last, c.bits, 16);
+    if (status != std::errc() || end != last) throw Recover{}; // the lexer has reported it
+    return c;
+}
+
+Constant parse_constant(TokenCursor& cursor) { return Evaluator(cursor).conditional(); }
+Constant parse_negative_constant(TokenCursor& cursor, const Token& minus) {
+    return Evaluator(cursor).conditional_after(minus);
+}
+
+} // namespace ptarmigan::ptx

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/parse/cursor.h"
+
+namespace ptarmigan::ptx {
+
+std::string describe(const Token& token) {
+    switch (token.kind) {
+    case TokenKind::end: return "the end of the text";
+    case TokenKind::word: return "'." + std::string(token.text.substr(0, 60)) + "'";
+    case TokenKind::string: return "a string";
+    default: return "'" + std::string(token.text.substr(0, 60)) + "'";
+    }
+}
+
+void TokenCursor::fail(SourceLocation location, std::string text) {
+    diagnostics_.error(location, std::move(text));
+    throw Recover{};
+}
+
+void TokenCursor::fail_here(std::string_view expected) {
+    fail(token_.location, "expected " + std::string(expected) + ", found " + describe(token_));
+}
+
+void TokenCursor::expect(char c, std::string_view where) {
+    if (!accept(c)) fail_here(std::string("'") + c + "' " + std::string(where));
+}
+
+std::string_view TokenCursor::expect_identifier(std::string_view what) {
+    if (token_.kind != TokenKind::identifier) fail_here(what);
+    return take().text;
+}
+
+std::uint64_t TokenCursor::expect_count(std::string_view what) {
+    const SourceLocation start = token_.location;
+    if (token_.kind != TokenKind::integer && !at('(')) fail_here(what);
+    const Constant value = parse_constant(*this);
+    if (!value.is_integer() || (!value.is_unsigned && value.as_signed() < 0))
+        fail(start, std::string(what) + " must be an integer that is not negative");
+    return value.bits;
+}
+
+void TokenCursor::skip_statement() {
+    while (!at_end() && !at('{') && !at('}'))
+        if (take().is(';')) return;
+}
+
+TextPosition TokenCursor::skip_body() {
+    const Token open = token_; // the lexer stands right behind it: one token of look-ahead only
+    const TextPosition body = lexer_.position();
+    if (!lexer_.skip_braces()) {
+        token_ = lexer_.next();
+        fail(open.location, "this '{' is never closed");
+    }
+    token_ = lexer_.next();
+    return body;
+}
+
+} // namespace ptarmigan::ptx

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/parse/declaration_parser.h"
+
+#include "frontend/isa/words.h"
+#include "frontend/parse/operand_parser.h"
+
+namespace ptarmigan::ptx {
+
+namespace {
+
+constexpr std::uint64_t max_alignment = 1u << 20;
+
+class DeclarationParser {
+public:
+    explicit DeclarationParser(TokenCursor& cursor) : cursor_(cursor) {}
+
+    void variables(VariableSyntax& out) {
+        words(out);
+        do declarator(out, true);
+        while (cursor_.accept(','));
+        cursor_.expect(';', "at the end of this declaration");
+    }
+
+    void function(bool is_entry, FunctionSyntax& out) {
+        out.is_entry = is_entry;
+        if (!is_entry) {
+            if (cursor_.peek().is_word("attribute")) {
+                VariableSyntax ignored;
+                attribute(ignored);
+            }
+            if (cursor_.at('(')) parameters(out.returns);
+        }
+        out.location = cursor_.location();
+        out.name = cursor_.expect_identifier("the name of a function");
+        if (cursor_.at('(')) parameters(out.parameters);
+        limits(out);
+        if (cursor_.at('{')) {
+            out.has_body = true;
+            out.body = cursor_.skip_body();
+        } else {
+            cursor_.expect(';', "or '{' after this function's head");
+        }
+    }
+
+    void prototype(FunctionSyntax& out) {
+        out.location = cursor_.location();
+        if (cursor_.at('(')) parameters(out.returns);
+        out.name = cursor_.expect_identifier("'_'");
+        if (cursor_.at('(')) parameters(out.parameters);
+        limits(out);
+        cursor_.expect(';', "at the end of this prototype");
+    }
+
+private:
+    void words(VariableSyntax& out) {
+        out.location = cursor_.location();
+        while (cursor_.peek().kind == TokenKind::word) {
+            const Token word = cursor_.peek();
+            if (word.text == "attribute") {
+                attribute(out);
+                continue;
+            }
+            cursor_.take();
+            if (word.text == "align") {
+                out.alignment = alignment();
+            } else if (word.text == "ptr") {
+                pointer(out);
+            } else {
+                classify(word, out);
+            }
+        }
+        if (out.space == StateSpace::none) cursor_.fail(out.location, "a declaration needs a state space");
+        if (out.type == ScalarType::none) cursor_.fail_here("a type");
+    }
+
+    void classify(const Token& token, VariableSyntax& out) {
+        const Word word = find_word(token.text);
+        if (word.kind == Word::Kind::space && out.space == StateSpace::none) {
+            out.space = space_of(word);
+            if (out.space == StateSpace::constant && cursor_.accept('[')) {
+                out.bank = static_cast<std::uint32_t>(cursor_.expect_count("a bank number"));
+                cursor_.expect(']', "behind the bank");
+            }
+        } else if (word.kind == Word::Kind::type && out.type == ScalarType::none) {
+            out.type = static_cast<ScalarType>(word.value);
+        } else if (word.kind == Word::Kind::vector && out.vector_size == 1) {
+            out.vector_size = word.value;
+        } else {
+            cursor_.fail(token.location, "unexpected " + describe(token) + " in a declaration");
+        }
+    }
+
+    std::uint32_t alignment() {
+        const SourceLocation at = cursor_.location();
+        const std::uint64_t value = cursor_.expect_count("an alignment");
+        if (value == 0 || value > max_alignment || (value & (value - 1)) != 0)
+            cursor_.fail(at, "an alignment must be a power of two up to 1048576");
+        return static_cast<std::uint32_t>(value);
+    }
+
+    void pointer(VariableSyntax& out) {
+        out.is_pointer = true;
+        if (cursor_.peek().kind == TokenKind::word) {
+            const Word word = find_word(cursor_.peek().text);
+            if (word.kind == Word::Kind::space) {
+                out.pointee_space = space_of(word);
+                cursor_.take();
+            }
+        }
+        out.pointee_alignment = 4; // what the manual gives when no .align follows
+        if (cursor_.accept_word("align")) out.pointee_alignment = alignment();
+    }
+
+    /// .attribute(.managed), .attribute(.unified(a, b)), or several.
+    void attribute(VariableSyntax& out) {
+        cursor_.take();
+        cursor_.expect('(', "behind .attribute");
+        do {
+            const Token word = cursor_.take();
+            if (word.is_word("managed")) {
+                out.managed = true;
+            } else if (word.is_word("unified")) {
+                cursor_.expect('(', "behind .unified");
+                cursor_.expect_count("a number");
+                cursor_.expect(',', "between the numbers of .unified");
+                cursor_.expect_count("a number");
+                cursor_.expect(')', "behind the numbers of .unified");
+            } else {
+                cursor_.fail(word.location, "unknown attribute " + describe(word));
+            }
+        } while (cursor_.accept(','));
+        cursor_.expect(')', "behind the attribute");
+    }
+
+    void declarator(VariableSyntax& out, bool may_initialise) {
+        DeclaratorSyntax d;
+        d.location = cursor_.location();
+        d.name = cursor_.expect_identifier("a name");
+        if (cursor_.accept('<')) {
+            d.is_range = true;
+            d.range = cursor_.expect_count("a count");
+            cursor_.expect('>', "behind the count");
+        }
+        d.first_dimension = static_cast<std::uint32_t>(out.dimensions.size());
+        while (cursor_.accept('[')) {
+            ++d.dimension_count;
+            const SourceLocation at = cursor_.location();
+            out.dimensions.push_back(cursor_.at(']') ? 0 : cursor_.expect_count("an array size"));
+            if (out.dimensions.back() == 0 && d.dimension_count > 1)
+                cursor_.fail(at, "only the first dimension of an array may be left out");
+            cursor_.expect(']', "behind the array size");
+        }
+        d.first_initializer = static_cast<std::uint32_t>(out.initializers.size());
+        if (may_initialise && cursor_.accept('=')) {
+            d.has_initializer = true;
+            parse_initializer_of(out);
+        }
+        out.declarators.push_back(d);
+    }
+
+    void parse_initializer_of(VariableSyntax& out) {
+        if (out.type == ScalarType::samplerref || out.type == ScalarType::texref ||
+            out.type == ScalarType::surfref)
+            return opaque_initializer();
+        parse_initializer(cursor_, out.initializers);
+    }
+
+    /// { addr_mode_0 = wrap, filter_mode = nearest }: read and dropped, such variables are unsupported by name where used.
+    void opaque_initializer() {
+        cursor_.expect('{', "behind '='");
+        do {
+            cursor_.expect_identifier("a property");
+            cursor_.expect('=', "behind the property");
+            if (cursor_.peek().kind == TokenKind::identifier)
+                cursor_.take();
+            else
+                parse_constant(cursor_);
+        } while (cursor_.accept(','));
+        cursor_.expect('}', "behind the properties");
+    }
+
+    void parameters(std::vector<VariableSyntax>& out) {
+        cursor_.expect('(', "before the parameters");
+        if (cursor_.accept(')')) return;
+        do {
+            VariableSyntax parameter;
+            words(parameter);
+            declarator(parameter, false);
+            out.push_back(std::move(parameter));
+        } while (cursor_.accept(','));
+        cursor_.expect(')', "behind the parameters");
+    }
+
+    void limits(FunctionSyntax& out) {
+        while (cursor_.peek().kind == TokenKind::word) {
+            const Token word = cursor_.take();
+            if (word.text == "noreturn") {
+                out.noreturn = true;
+                continue;
+            }
+            if (word.text == "pragma") {
+                if (cursor_.peek().kind != TokenKind::string) cursor_.fail_here("a string");
+                do {
+                    if (cursor_.take().kind != TokenKind::string)
+                        cursor_.fail(word.location, "a .pragma takes strings");
+                } while (cursor_.accept(','));
+                cursor_.accept(';');
+                continue;
+            }
+            LimitSyntax limit{word.text, {}, word.location};
+            if (cursor_.peek().kind == TokenKind::integer) {
+                do limit.values.push_back(cursor_.expect_count("a number"));
+                while (cursor_.accept(','));
+            }
+            out.limits.push_back(std::move(limit));
+        }
+    }
+
+    TokenCursor& cursor_;
+};
+
+} // namespace
+
+void parse_variables(TokenCursor& cursor, VariableSyntax& out) {
+    DeclarationParser(cursor).variables(out);
+}
+void parse_function(TokenCursor& cursor, bool is_entry, FunctionSyntax& out) {
+    DeclarationParser(cursor).function(is_entry, out);
+}
+void parse_prototype(TokenCursor& cursor, FunctionSyntax& out) {
+    DeclarationParser(cursor).prototype(out);
+}
+
+} // namespace ptarmigan::ptx

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text to tokens, one at a time. Any bytes are safe input: what can't be a token is reported once and skipped.
+#pragma once
+
+#include "frontend/parse/token.h"
+#include "frontend/source/diagnostic.h"
+
+#include <string_view>
+
+namespace ptarmigan::ptx {
+
+/// A place in the text to start (again) from.
+struct TextPosition {
+    std::size_t offset = 0;
+    std::uint32_t line = 1;
+    std::size_t line_start = 0; ///< offset of the first byte of that line
+};
+
+class Lexer {
+public:
+    /// `text` and `diagnostics` must outlive the lexer.
+    Lexer(std::string_view text, Diagnostics& diagnostics, TextPosition start = {});
+
+    /// The next token; TokenKind::end for ever once the text is used up.
+    Token next();
+
+    /// Where the next token will be looked for.
+    TextPosition position() const;
+
+    /// Skips to behind the `}` that closes a `{` just read, comments and strings respected. False if the text ends first.
+    bool skip_braces();
+    /// Skips the rest of the line (@@DWARF).
+    void skip_line();
+
+private:
+    void skip_blanks();
+    void skip_block_comment();
+    Token make(TokenKind kind, const char* begin, const char* end) const;
+    Token lex_symbol();
+    Token lex_number();
+    Token lex_string();
+    Token lex_word();
+    SourceLocation location(const char* at) const;
+    void new_line(const char* newline) {
+        ++line_;
+        line_start_ = newline + 1;
+    }
+
+    const char* text_;
+    const char* at_;
+    const char* end_;
+    const char* line_start_;
+    std::uint32_t line_;
+    Diagnostics& diagnostics_;
+};
+
+} // namespace ptarmigan::ptx

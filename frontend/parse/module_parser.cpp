@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/parse/module_parser.h"
+
+#include "frontend/isa/words.h"
+#include "frontend/parse/declaration_parser.h"
+
+#include <charconv>
+
+namespace ptarmigan::ptx {
+
+bool ModuleParser::header(Version& version, Target& target, unsigned& address_size) {
+    try {
+        if (!cursor_.accept_word("version")) cursor_.fail_here("'.version' at the start of the text");
+        parse_version(version);
+        if (!cursor_.accept_word("target")) cursor_.fail_here("'.target' behind '.version'");
+        parse_target(target);
+        address_size = 32; // the manual's default, but every 64-bit compiler writes the directive
+        const SourceLocation at = cursor_.location();
+        if (cursor_.accept_word("address_size")) {
+            address_size = static_cast<unsigned>(cursor_.expect_count("32 or 64"));
+            if (address_size != 32 && address_size != 64)
+                cursor_.fail(at, ".address_size must be 32 or 64");
+        }
+        return true;
+    } catch (const Recover&) {
+        return false;
+    }
+}
+
+void ModuleParser::parse_version(Version& version) {
+    const Token token = cursor_.take();
+    const std::string_view text = token.text;
+    const std::size_t dot = text.find('.');
+    unsigned major = 0, minor = 0;
+    auto number = [](std::string_view digits, unsigned& value) {
+        const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+        return status == std::errc() && end == digits.data() + digits.size() && value < 100;
+    };
+    if (token.kind != TokenKind::real || dot == std::string_view::npos ||
+        !number(text.substr(0, dot), major) || !number(text.substr(dot + 1), minor) || major == 0)
+        cursor_.fail(token.location, "a PTX version looks like 9.0, found " + describe(token));
+    version = {static_cast<std::uint8_t>(major), static_cast<std::uint8_t>(minor)};
+}
+
+void ModuleParser::parse_target(Target& target) {
+    do {
+        const Token token = cursor_.peek();
+        const std::string_view name = cursor_.expect_identifier("a target such as sm_90");
+        if (name == "texmode_independent") {
+            target.texmode_independent = true;
+        } else if (name == "debug") {
+            target.debug = true;
+        } else if (name.starts_with("sm_")) {
+            const char* last = name.data() + name.size();
+            const auto [end, status] = std::from_chars(name.data() + 3, last, target.sm);
+            if (status == std::errc() && last - end == 1 && (*end == 'a' || *end == 'f'))
+                target.suffix = *end;
+            else if (status != std::errc() || end != last || target.sm < 10 || target.sm > 999)
+                cursor_.fail(token.location, "unknown target " + describe(token));
+        } else if (name != "texmode_unified" && name != "map_f64_to_f32") {
+            cursor_.fail(token.location, "unknown target " + describe(token));
+        }
+    } while (cursor_.accept(','));
+    if (target.sm == 0) cursor_.fail_here("an sm_ target");
+}
+
+ModuleParser::Kind ModuleParser::next() {
+    for (;;) {
+        try {
+            skip_ = false;
+            const Kind kind = declaration();
+            if (!skip_) return kind;
+        } catch (const Recover&) {
+            cursor_.skip_statement();
+            // What follows a malformed head is its body or its initialiser.
+            try {
+                if (cursor_.at('{')) {
+                    cursor_.skip_body();
+                    cursor_.accept(';');
+                } else {
+                    cursor_.accept('}');
+                }
+            } catch (const Recover&) {
+            }
+        }
+    }
+}
+
+ModuleParser::Kind ModuleParser::declaration() {
+    linkage = Linkage::internal;
+    for (;;) {
+        const Token token = cursor_.peek();
+        location = token.location;
+        if (token.kind == TokenKind::end) return Kind::end;
+        if (token.is('@', '@')) {
+            cursor_.skip_line();
+            skip_ = true;
+            return Kind::end;
+        }
+        if (token.kind != TokenKind::word) cursor_.fail_here("a directive");
+        if (token.text == "visible") {
+            linkage = Linkage::visible;
+        } else if (token.text == "extern") {
+            linkage = Linkage::external;
+        } else if (token.text == "weak") {
+            linkage = Linkage::weak;
+        } else if (token.text == "common") {
+            linkage = Linkage::common;
+        } else {
+            return directive(token);
+        }
+        cursor_.take();
+    }
+}
+
+ModuleParser::Kind ModuleParser::directive(const Token& word) {
+    const std::string_view name = word.text;
+    if (name == "entry" || name == "func") {
+        cursor_.take();
+        function.clear();
+        parse_function(cursor_, name == "entry", function);
+        return Kind::function;
+    }
+    if (find_word(name).kind == Word::Kind::space || name == "align" || name == "attribute") {
+        variables.clear();
+        parse_variables(cursor_, variables);
+        return Kind::variables;
+    }
+    cursor_.take();
+    skip_ = true;
+    if (name == "alias") {
+        alias = cursor_.expect_identifier("a function");
+        cursor_.expect(',', "behind the alias");
+        aliasee = cursor_.expect_identifier("a function");
+        cursor_.expect(';', "behind this .alias");
+        skip_ = false;
+        return Kind::alias;
+    }
+    if (name == "file") {
+        parse_file();
+        skip_ = false;
+        return Kind::file;
+    }
+    if (name == "section") {
+        section();
+    } else if (name == "pragma") {
+        do {
+            if (cursor_.peek().kind != TokenKind::string) cursor_.fail_here("a string");
+            cursor_.take();
+        } while (cursor_.accept(','));
+        cursor_.expect(';', "behind this .pragma");
+    } else if (name == "address_size" || name == "version" || name == "target") {
+        cursor_.fail(word.location, "'." + std::string(name) + "' belongs at the start of the module");
+    } else {
+        cursor_.fail(word.location, "unknown directive " + describe(word));
+    }
+    return Kind::end;
+}
+
+/// .file index "name" {, timestamp, size}
+void ModuleParser::parse_file() {
+    file_index = cursor_.expect_count("a file number");
+    if (cursor_.peek().kind != TokenKind::string) cursor_.fail_here("a file name");
+    file_name = cursor_.take().text;
+    if (cursor_.accept(',')) {
+        cursor_.expect_count("a time stamp");
+        cursor_.expect(',', "behind the time stamp");
+        cursor_.expect_count("a size");
+    }
+    cursor_.accept(';');
+}
+
+/// .section .debug_info { ... }: DWARF data, not used.
+void ModuleParser::section() {
+    if (cursor_.peek().kind != TokenKind::word && cursor_.peek().kind != TokenKind::identifier)
+        cursor_.fail_here("a section's name");
+    cursor_.take();
+    if (!cursor_.at('{')) cursor_.fail_here("'{'");
+    cursor_.skip_body();
+}
+
+} // namespace ptarmigan::ptx

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/parse/statement_parser.h"
+
+#include "frontend/isa/words.h"
+#include "frontend/parse/declaration_parser.h"
+#include "frontend/parse/operand_parser.h"
+
+namespace ptarmigan::ptx {
+
+namespace {
+constexpr unsigned max_scope_depth = 1000;
+constexpr std::size_t max_words = 32, max_operand_nodes = 4096;
+} // namespace
+
+StatementParser::Kind StatementParser::next() {
+    for (;;) {
+        try {
+            skip_ = false;
+            const Kind kind = statement();
+            if (!skip_) return kind;
+        } catch (const Recover&) {
+            cursor_.skip_statement();
+            // A brace inside a malformed operand list is not a scope.
+            while (cursor_.at('{')) {
+                try {
+                    cursor_.skip_body();
+                } catch (const Recover&) {
+                }
+                cursor_.skip_statement();
+            }
+        }
+    }
+}
+
+StatementParser::Kind StatementParser::statement() {
+    const Token& token = cursor_.peek();
+    location = token.location;
+    if (token.kind == TokenKind::end) {
+        cursor_.diagnostics().error(location, "the text ends inside a function body");
+        return Kind::end;
+    }
+    if (token.is('{')) {
+        if (++depth_ > max_scope_depth) cursor_.fail(location, "scopes nested too deeply");
+        cursor_.take();
+        return Kind::open_scope;
+    }
+    if (token.is('}')) {
+        if (depth_ == 0) return Kind::end;
+        cursor_.take();
+        --depth_;
+        return Kind::close_scope;
+    }
+    if (token.kind == TokenKind::word) return directive();
+    if (token.is('@', '@')) {
+        cursor_.skip_line();
+        skip_ = true;
+        return Kind::end;
+    }
+    if (token.is(';')) {
+        cursor_.take();
+        cursor_.diagnostics().error(location, "empty statement");
+        skip_ = true;
+        return Kind::end;
+    }
+    instruction.guard = {};
+    instruction.guard_negated = false;
+    if (token.is('@')) {
+        guard();
+    } else if (token.kind == TokenKind::identifier) {
+        const Token name = cursor_.take();
+        if (cursor_.accept(':')) {
+            label = name.text;
+            return labelled_directive();
+        }
+        opcode(name);
+        parse_instruction();
+        return Kind::instruction;
+    }
+    if (cursor_.peek().kind != TokenKind::identifier) cursor_.fail_here("an instruction");
+    opcode(cursor_.take());
+    parse_instruction();
+    return Kind::instruction;
+}
+
+void StatementParser::guard() {
+    cursor_.take();
+    instruction.guard_negated = cursor_.accept('!');
+    instruction.guard_location = cursor_.location();
+    instruction.guard = cursor_.expect_identifier("a predicate behind '@'");
+}
+
+void StatementParser::opcode(const Token& name) {
+    instruction.location = name.location;
+    instruction.opcode = name.text;
+    instruction.words.clear();
+    const char* end = name.text.data() + name.text.size();
+    bool contiguous = true;
+    while (cursor_.peek().kind == TokenKind::word) {
+        const Token word = cursor_.take();
+        contiguous = contiguous && word.text.data() == end + 1;
+        end = word.text.data() + word.text.size();
+        if (instruction.words.size() >= max_words)
+            cursor_.fail(word.location, "too many modifiers on '" + std::string(name.text) + "'");
+        instruction.words.push_back(word.text);
+    }
+    instruction.head = {};
+    if (contiguous)
+        instruction.head = {name.text.data(), static_cast<std::size_t>(end - name.text.data())};
+}
+
+void StatementParser::parse_instruction() {
+    instruction.operands.clear();
+    instruction.operand_count = 0;
+    const bool is_call = instruction.opcode == "call";
+    if (!cursor_.at(';')) {
+        do {
+            instruction.operand_count += parse_operand(cursor_, is_call, instruction.operands);
+            if (instruction.operands.size() > max_operand_nodes)
+                cursor_.fail(instruction.location, "too many operands");
+        } while (cursor_.accept(','));
+    }
+    if (!cursor_.at(';')) {
+        // Without this, a forgotten `;` would be reported at the next line's first word.
+        cursor_.fail_here("',' or ';' after the operands of '" + std::string(instruction.opcode) + "'");
+    }
+    cursor_.take();
+}
+
+StatementParser::Kind StatementParser::labelled_directive() {
+    const Token& token = cursor_.peek();
+    const bool branch = token.is_word("branchtargets"), call = token.is_word("calltargets");
+    if (branch || call) {
+        cursor_.take();
+        names.clear();
+        do names.push_back(cursor_.expect_identifier(branch ? "a label" : "a function"));
+        while (cursor_.accept(','));
+        cursor_.expect(';', "at the end of this list");
+        return branch ? Kind::branch_targets : Kind::call_targets;
+    }
+    if (token.is_word("callprototype")) {
+        cursor_.take();
+        function.clear();
+        parse_prototype(cursor_, function);
+        return Kind::prototype;
+    }
+    return Kind::label;
+}
+
+StatementParser::Kind StatementParser::directive() {
+    const Token token = cursor_.peek();
+    const Word word = find_word(token.text);
+    if (word.kind == Word::Kind::space || token.text == "align" || token.text == "attribute") {
+        variables.clear();
+        parse_variables(cursor_, variables);
+        return Kind::variables;
+    }
+    cursor_.take();
+    if (token.text == "loc") {
+        source_line();
+        return Kind::source_line;
+    }
+    if (token.text == "pragma") {
+        do {
+            if (cursor_.peek().kind != TokenKind::string) cursor_.fail_here("a string");
+            cursor_.take();
+        } while (cursor_.accept(','));
+        cursor_.expect(';', "behind this .pragma");
+        skip_ = true;
+        return Kind::end;
+    }
+    if (token.text == "branchtargets" || token.text == "calltargets" || token.text == "callprototype")
+        cursor_.fail(token.location, "'." + std::string(token.text) + "' needs a label before it");
+    cursor_.fail(token.location, "unknown directive " + describe(token) + " in a function body");
+}
+
+/// .loc file line column {, function_name label {+ n}, inlined_at file line column}
+void StatementParser::source_line() {
+    file = static_cast<std::uint32_t>(cursor_.expect_count("a file number"));
+    line = static_cast<std::uint32_t>(cursor_.expect_count("a line number"));
+    column = static_cast<std::uint32_t>(cursor_.expect_count("a column number"));
+    while (cursor_.accept(',')) {
+        const std::string_view what = cursor_.expect_identifier("function_name or inlined_at");
+        if (what == "function_name") {
+            cursor_.expect_identifier("a label");
+            if (cursor_.accept('+')) cursor_.expect_count("an offset");
+        } else if (what == "inlined_at") {
+            for (int i = 0; i < 3; ++i) cursor_.expect_count("a number");
+        } else {
+            cursor_.fail_here("function_name or inlined_at");
+        }
+    }
+    cursor_.accept(';');
+}
+
+} // namespace ptarmigan::ptx
