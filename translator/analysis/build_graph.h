@@ -5,10 +5,15 @@
 
 #include "translator/analysis/function_graph.h"
 
+#include <optional>
+#include <utility>
+
 namespace ptarmigan::translator {
 
 struct GraphOptions {
     BlockShape shape;                   ///< %ntid and the cluster dimensions become constants
+    /// The kernel that a function called for real belongs to: fixes where its .shared variables are. no_id: `function`.
+    ptx::FunctionId kernel = ptx::no_id;
     std::uint32_t inline_limit = 60000; ///< instructions after which further calls stay real calls
 };
 
@@ -21,22 +26,22 @@ FunctionGraph build_graph(ptx::ModuleLoader& loader, ptx::FunctionId function, c
 class SharedLayout {
 public:
     struct Slot {
-        ptx::VariableScope scope = ptx::VariableScope::module;
-        ptx::FunctionId function = ptx::no_id; ///< scope body: declaring function
+        ptx::FunctionId function = ptx::no_id; ///< declaring function; no_id at module scope
         ptx::VariableId variable = ptx::no_id;
         std::uint32_t offset = 0;
+        bool operator<(const Slot& other) const {
+            return std::pair(function, variable) < std::pair(other.function, other.variable);
+        }
     };
-    std::vector<Slot> slots;
+    std::vector<Slot> slots;          ///< sorted
     std::uint32_t static_size = 0;    ///< bytes of static variables, what the driver calls SHARED_SIZE_BYTES
-    std::uint32_t dynamic_offset = 0; ///< where unsized extern arrays start (aligned)
+    std::uint32_t dynamic_offset = 0; ///< where unsized extern arrays start (aligned for the strictest of them)
 
-    /// Offset of a module-scope variable; throws std::logic_error if the kernel does not use it.
-    std::uint32_t module_offset(ptx::VariableId variable) const;
-    /// Offset of a body-scope variable.
-    std::uint32_t frame_offset(const FrameVariable& variable) const;
+    /// Offset of a variable (`function` = no_id for module scope), or nothing if the kernel can't reach it.
+    std::optional<std::uint32_t> offset_of(ptx::FunctionId function, ptx::VariableId variable) const;
 };
 
-/// The layout for the kernel `graph` (its root). The same for every graph that is called from it for real.
-SharedLayout shared_layout(ptx::ModuleLoader& loader, const FunctionGraph& graph);
+/// The layout for `kernel`: every .shared variable that it, its callees, or (with indirect calls) any function uses.
+SharedLayout shared_layout(ptx::ModuleLoader& loader, ptx::FunctionId kernel);
 
 } // namespace ptarmigan::translator

@@ -37,7 +37,7 @@ struct Phi {
 /// value of each written register in lanes whose guard is false: `previous` lists them in the order of the writes.
 /// A previous value that is_undefined needs no blend: the result may then be uniform although the guard is not.
 /// Calls, barriers and terminators are never guarded here: build_graph makes branches of those.
-/// Call: elements of its lists are reg (scalar .param variables become SSA values), imm, or variable (FrameVariable).
+/// Call: elements of its lists are reg (scalar .param variables become SSA values), imm, or variable (scope frame).
 struct GraphInstruction {
     ptx::Instruction inst;
     std::vector<ValueId> previous;
@@ -61,20 +61,13 @@ struct Block {
     bool ends_with_barrier = false; ///< last instruction is a CTA barrier of the `.sync`/`.red` kind; terminator is jump
 };
 
-/// A variable of the function after inlining, by space:
-/// local: .local arrays and call parameters that could not become registers (accesses to those are rewritten to .local);
-///        local_offset is the place in the thread's local memory.
-/// param: a formal parameter of the function itself. Entry: local_offset is the place in the kernel parameter block;
-///        other functions: the place in the thread's argument block (returns, then parameters).
-/// shared: a .shared variable of a body; its place comes from SharedLayout, by (function, variable).
+/// A variable in the thread's local memory: .local arrays, and call parameters that could not become registers
+/// (their ld.param/st.param are rewritten to .local).
 struct FrameVariable {
     std::string name;
     std::uint64_t size = 0;
     std::uint32_t alignment = 1;
-    std::uint32_t local_offset = 0;
-    ptx::StateSpace space = ptx::StateSpace::local;
-    ptx::FunctionId function = ptx::no_id; ///< shared: the function whose body declares it
-    ptx::VariableId variable = ptx::no_id; ///< shared: its index in that body
+    std::uint32_t local_offset = 0; ///< place in the thread's local memory
 };
 
 /// A natural loop. Canonical form (build_graph): the preheader and the latch end in a jump to the header, and each
@@ -118,7 +111,8 @@ struct SharedVariable {
 /// Addresses in here: a .local variable (VariableScope::frame) used as a value is already the thread's generic (host)
 /// address, so it is affine over the lanes (stride = CtaContext::local_stride, steps 0, 1, 2, ...), never uniform at
 /// W > 1; cvta.local and cvta.to.local are then plain copies. A .shared variable's address is its constant offset in the
-/// shared window. A kernel parameter's address is its constant offset in the parameter block.
+/// shared window. A kernel parameter's address is its constant offset in the parameter block. In the graph of a function
+/// that is called for real, VariableScope::parameter indexes the returns, then the parameters (see return_offsets).
 struct FunctionGraph {
     const ptx::Module* module = nullptr;
     ptx::FunctionId function = 0;
@@ -129,7 +123,6 @@ struct FunctionGraph {
     std::vector<FrameVariable> locals;    ///< VariableScope::frame indexes these
     std::vector<SharedVariable> shared;   ///< VariableScope::shared indexes these
     std::uint32_t static_shared = 0;      ///< bytes of all sized ones, and the common offset of the unsized
-    std::vector<std::vector<BlockId>> indexed_targets;
     std::uint32_t local_bytes = 0;        ///< per thread
     std::vector<ptx::FunctionId> real_calls; ///< functions called for real: recursion, calls through pointers
     bool has_indirect_call = false;
