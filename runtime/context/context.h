@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contexts: what owns modules, streams, events and memory, and where a kernel's fault sticks. The primary context of
+// the device is one of them. Which context is current is a property of the host thread: current_context.h.
+#pragma once
+
+#include "runtime/base/status.h"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+namespace ptarmigan::runtime {
+
+class Stream;
+class PrintfBuffer;
+class KernelHeap;
+struct MemoryPool;
+
+/// CUlimit.
+enum class Limit : int {
+    stack_size = 0,
+    printf_fifo_size = 1,
+    malloc_heap_size = 2,
+    sync_depth = 3,
+    pending_launches = 4,
+    max_l2_fetch = 5,
+    persisting_l2 = 6,
+    shared_memory_size = 7,
+    cig_enabled = 8,
+    cig_shared_fallback = 9,
+};
+
+/// Thread-safe. Handles are found in HandleTable<Context>, where the primary context always is.
+class Context : public std::enable_shared_from_this<Context> {
+public:
+    enum class Kind { primary, user };
+    /// Use create() or Device::primary_context().
+    Context(Kind kind, unsigned flags);
+    ~Context();
+
+    /// cuCtxCreate: a new active user context, made current on the calling thread (pushed).
+    static Status create(unsigned flags, std::shared_ptr<Context>& context);
+    /// cuCtxDestroy of a user context: waits for its work, frees everything that it owns. The primary context: invalid_context.
+    Status destroy();
+
+    /// Primary context only: counts users; the first retain activates it, the last release() or a reset() destroys
+    /// its contents. After a kernel fault retain() returns the fault's code for the rest of the process.
+    Status retain();
+    Status release();
+    Status reset();
+    Status set_primary_flags(unsigned flags);
+    void primary_state(unsigned& flags, bool& active) const;
+
+    bool is_primary() const { return kind_ == Kind::primary; }
+    bool active() const { return active_.load(std::memory_order_acquire); }
+    /// What every entry that needs a context returns first: success, the sticky code of an earlier kernel fault, or
+    /// context_is_destroyed. Lock-free.
+    Status status() const;
+    /// Makes `code` sticky in this context and in the process (the first one wins).
+    void set_fault(Status code);
+
+    /// Waits until all streams are idle and flushes device printf; a fault's sticky code.
+    Status synchronize();
+
+    unsigned flags() const;
+    Status set_flags(unsigned flags); ///< cuCtxSetFlags
+    unsigned api_version() const { return 3020; }
+    std::uint64_t id() const { return id_; }
+    Status limit(Limit limit, std::size_t& value) const;
+    Status set_limit(Limit limit, std::size_t value);
+    int cache_config() const { return cache_config_.load(); }
+    Status set_cache_config(int config); ///< 0..3, else invalid_value
+    int shared_config() const { return shared_config_.load(); }
+    Status set_shared_config(int config); ///< 0..2
+    static void stream_priority_range(int& least, int& greatest) { least = 0, greatest = -5; }
+
+    /// The legacy default stream (handles 0 and 1). Lives as long as the context is active.
+    const std::shared_ptr<Stream>& legacy_stream() const { return legacy_stream_; }
+    /// The calling thread's own default stream (handle 2, or 0 in the per-thread entries).
+    std::shared_ptr<Stream> per_thread_stream();
+
+    PrintfBuffer& printf_buffer() { return *printf_; }
+    KernelHeap& kernel_heap() { return *kernel_heap_; }
+    /// The pool of cuMemAllocAsync: the default one, or what set_pool() chose.
+    std::shared_ptr<MemoryPool> pool() const;
+    std::shared_ptr<MemoryPool> default_pool() const { return default_pool_; }
+    void set_pool(std::shared_ptr<MemoryPool> pool);
+
+    /// Note that kernels ran that used the heap or printf: their limits are fixed from then on.
+    void fix_printf_limit() { printf_limit_fixed_.store(true, std::memory_order_relaxed); }
+    void fix_heap_limit() { heap_limit_fixed_.store(true, std::memory_order_relaxed); }
+
+private:
+    void activate();
+    void clear();
+
+    const Kind kind_;
+    const std::uint64_t id_;
+    mutable std::mutex mutex_; ///< guards everything below that is not atomic
+    unsigned flags_;
+    unsigned references_ = 0;
+    std::atomic<bool> active_{false};
+    std::atomic<bool> destroyed_{false};
+    std::atomic<int> fault_{0};
+    std::array<std::size_t, 10> limits_{};
+    std::atomic<bool> printf_limit_fixed_{false}, heap_limit_fixed_{false};
+    std::atomic<int> cache_config_{0}, shared_config_{1};
+    std::shared_ptr<Stream> legacy_stream_;
+    std::unique_ptr<PrintfBuffer> printf_;
+    std::unique_ptr<KernelHeap> kernel_heap_;
+    std::shared_ptr<MemoryPool> default_pool_, pool_;
+};
+
+/// The code that a kernel fault left in the process, or success. The driver refuses new contexts with it.
+Status process_fault();
+
+} // namespace ptarmigan::runtime
