@@ -1,6 +1,6 @@
 # Every dependency, from Debian's packages. LLVM is for `translator` only, oneTBB for `runtime` only.
 find_package(Threads REQUIRED)
-find_package(LLVM 19 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
+find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
 find_package(TBB REQUIRED)
 find_package(fmt REQUIRED)
 find_package(Boost 1.74 REQUIRED COMPONENTS context)

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "translator/jit/backend.h"
+
+#include "translator/jit/image.h"
+#include "translator/llvm/codegen.h"
+#include "translator/llvm/optimize.h"
+#include "translator/llvm/target_machine.h"
+
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <pthread.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <stdexcept>
+
+namespace ptarmigan::translator {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Adds the time since its last lap to a stage.
+class StageTimer {
+public:
+    void lap(double CompileTimes::*stage, CompileTimes* times) {
+        const Clock::time_point now = Clock::now();
+        if (times)
+            times->*stage += std::chrono::duration<double, std::micro>(now - last_).count();
+        last_ = now;
+    }
+
+private:
+    Clock::time_point last_ = Clock::now();
+};
+
+// The emitter is ours, so a module that does not verify is our bug: say what LLVM says. Costs 1-2 % of a compilation.
+void verify(llvm::Module& module) {
+    std::string message;
+    llvm::raw_string_ostream stream(message);
+    if (llvm::verifyModule(module, &stream))
+        throw std::runtime_error("the translator made an invalid LLVM module: " + message);
+}
+
+std::string to_text(const llvm::Module& module) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    module.print(stream, nullptr);
+    return text;
+}
+
+struct StackThread {
+    void (*work)(void*);
+    void* argument;
+    std::exception_ptr error;
+
+    static void* main(void* self) {
+        auto* thread = static_cast<StackThread*>(self);
+        try {
+            thread->work(thread->argument);
+        } catch (...) {
+            thread->error = std::current_exception();
+        }
+        return nullptr;
+    }
+};
+
+} // namespace
+
+KernelImage build_image(llvm::Module& module, const TargetCpu& target, CompileTimes* times) {
+    StageTimer timer;
+    LlvmErrorScope errors(module.getContext());
+    const auto machine = make_target_machine(target);
+    apply_target(module, *machine, target);
+    verify(module);
+    optimize(module, *machine);
+    errors.check();
+    timer.lap(&CompileTimes::passes, times);
+    const auto object = generate_object(module, *machine);
+    errors.check();
+    timer.lap(&CompileTimes::codegen, times);
+    KernelImage image = link_image(object->getMemBufferRef());
+    timer.lap(&CompileTimes::link, times);
+    return image;
+}
+
+std::string dump_module(llvm::Module& module, const TargetCpu& target, const std::string& stage) {
+    LlvmErrorScope errors(module.getContext());
+    const auto machine = make_target_machine(target);
+    apply_target(module, *machine, target);
+    if (stage == "llvm") return to_text(module); // not verified: a dump is how one looks at an invalid module
+    verify(module);
+    optimize(module, *machine);
+    errors.check();
+    if (stage == "llvm-opt") return to_text(module);
+    if (stage != "asm") throw std::invalid_argument("unknown stage '" + stage + "'");
+    std::string text = generate_assembly(module, *machine);
+    errors.check();
+    return text;
+}
+
+void run_with_large_stack(void (*work)(void*), void* argument) {
+    constexpr std::size_t stack_size = std::size_t(256) << 20; // reserved, touched only as far as needed
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, stack_size);
+    StackThread thread{work, argument, nullptr};
+    pthread_t id;
+    const int failure = pthread_create(&id, &attributes, StackThread::main, &thread);
+    pthread_attr_destroy(&attributes);
+    if (failure)
+        StackThread::main(&thread); // no room for another stack: the caller's has to do
+    else
+        pthread_join(id, nullptr);
+    if (thread.error) std::rethrow_exception(thread.error);
+}
+
+} // namespace ptarmigan::translator

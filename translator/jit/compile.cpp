@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stages in a row: see README.md of the parent folder for the picture.
+#include "translator/compile.h"
+
+#include "frontend/module_loader.h"
+#include "translator/analysis/barrier_regions.h"
+#include "translator/analysis/build_graph.h"
+#include "translator/analysis/dump_graph.h"
+#include "translator/analysis/plan_linearization.h"
+#include "translator/analysis/shapes.h"
+#include "translator/emit/emit_kernel.h"
+#include "translator/jit/backend.h"
+
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+
+#include <chrono>
+#include <functional>
+#include <stdexcept>
+
+namespace ptarmigan::translator {
+namespace {
+
+/// Runs a callable with a large stack and returns its result.
+template <typename Work> auto on_large_stack(Work&& work) {
+    decltype(work()) result;
+    std::function<void()> call = [&] { result = work(); };
+    run_with_large_stack([](void* argument) { (*static_cast<std::function<void()>*>(argument))(); },
+                         &call);
+    return result;
+}
+
+std::string dump_analysis(ptx::ModuleLoader& loader, const std::string& kernel,
+                          const BlockShape& shape, const CompileOptions& options,
+                          const std::string& stage) {
+    const auto function = loader.module().find_function(kernel);
+    if (!function) throw std::invalid_argument("no kernel '" + kernel + "'");
+    FunctionGraph graph = build_graph(loader, *function, {shape});
+    if (stage == "cfg" || stage == "ssa") return dump_graph(graph);
+    const unsigned width = options.lane_width ? options.lane_width : 32;
+    compute_shapes(graph, shape, width, options);
+    if (stage == "shapes") return dump_graph(graph, true);
+    const BarrierPlan barriers = plan_barriers(graph, shape);
+    std::string text = dump_barriers(graph, barriers);
+    if (!barriers.splittable) {
+        text += dump_plan(graph, plan_linearization(graph, whole_graph(graph)));
+        return text;
+    }
+    for (const RegionView& region : barriers.regions)
+        text += dump_plan(graph, plan_linearization(graph, region));
+    return text;
+}
+
+bool is_analysis_stage(const std::string& stage) {
+    return stage == "cfg" || stage == "ssa" || stage == "shapes" || stage == "plan";
+}
+
+bool is_module_stage(const std::string& stage) {
+    return stage == "llvm" || stage == "llvm-opt" || stage == "asm";
+}
+
+} // namespace
+
+CompiledKernel compile(ptx::ModuleLoader& loader, const std::string& kernel,
+                       const BlockShape& shape, const CompileOptions& options,
+                       CompileTimes* times) {
+    return on_large_stack([&] {
+        CompiledKernel compiled;
+        llvm::LLVMContext context;
+        const auto start = std::chrono::steady_clock::now();
+        const std::unique_ptr<llvm::Module> module =
+            emit_kernel(context, loader, kernel, shape, options, compiled.properties);
+        if (times) {
+            const std::chrono::duration<double, std::micro> elapsed =
+                std::chrono::steady_clock::now() - start;
+            times->emit += elapsed.count() - times->graph - times->shapes;
+        }
+        compiled.image = build_image(*module, options.target, times);
+        return compiled;
+    });
+}
+
+std::string dump(ptx::ModuleLoader& loader, const std::string& kernel, const BlockShape& shape,
+                 const CompileOptions& options, const std::string& stage) {
+    if (!is_analysis_stage(stage) && !is_module_stage(stage))
+        throw std::invalid_argument("unknown stage '" + stage +
+                                    "' (cfg, ssa, shapes, plan, llvm, llvm-opt, asm)");
+    return on_large_stack([&]() -> std::string {
+        if (is_analysis_stage(stage)) return dump_analysis(loader, kernel, shape, options, stage);
+        llvm::LLVMContext context;
+        KernelProperties properties;
+        const std::unique_ptr<llvm::Module> module =
+            emit_kernel(context, loader, kernel, shape, options, properties);
+        return dump_module(*module, options.target, stage);
+    });
+}
+
+} // namespace ptarmigan::translator

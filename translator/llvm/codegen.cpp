@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "translator/llvm/codegen.h"
+
+#include <llvm/ADT/SmallString.h>
+#include <llvm/ExecutionEngine/Orc/CompileUtils.h>
+#include <llvm/IR/DiagnosticHandler.h>
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Support/ErrorHandling.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <mutex>
+#include <stdexcept>
+
+namespace ptarmigan::translator {
+namespace {
+
+// LLVM calls this where it would abort. Its frames hold no C++ handlers, so the exception passes through them; what
+// they owned is leaked, which is better than ending the host program.
+[[noreturn]] void throw_fatal(void*, const char* reason, bool) {
+    throw std::runtime_error(std::string("LLVM: ") + reason);
+}
+
+} // namespace
+
+struct LlvmErrorScope::Collector : llvm::DiagnosticHandler {
+    explicit Collector(std::string& first_error) : first_error_(first_error) {}
+    bool handleDiagnostics(const llvm::DiagnosticInfo& info) override {
+        if (info.getSeverity() == llvm::DS_Error && first_error_.empty()) {
+            llvm::raw_string_ostream stream(first_error_);
+            llvm::DiagnosticPrinterRawOStream printer(stream);
+            info.print(printer);
+        }
+        return true;
+    }
+    std::string& first_error_;
+};
+
+LlvmErrorScope::LlvmErrorScope(llvm::LLVMContext& context) : context_(context) {
+    static std::once_flag once;
+    std::call_once(once, [] { llvm::install_fatal_error_handler(throw_fatal, nullptr); });
+    context_.setDiagnosticHandler(std::make_unique<Collector>(first_error_));
+}
+
+LlvmErrorScope::~LlvmErrorScope() {
+    context_.setDiagnosticHandler(std::make_unique<llvm::DiagnosticHandler>());
+}
+
+void LlvmErrorScope::check() const {
+    if (!first_error_.empty()) throw std::runtime_error("LLVM: " + first_error_);
+}
+
+std::unique_ptr<llvm::MemoryBuffer> generate_object(llvm::Module& module,
+                                                    llvm::TargetMachine& machine) {
+    llvm::orc::SimpleCompiler compiler(machine);
+    auto object = compiler(module);
+    if (!object) throw std::runtime_error("LLVM: " + llvm::toString(object.takeError()));
+    return std::move(*object);
+}
+
+std::string generate_assembly(llvm::Module& module, llvm::TargetMachine& machine) {
+    llvm::SmallString<0> text;
+    llvm::raw_svector_ostream stream(text);
+    llvm::legacy::PassManager passes;
+    machine.Options.MCOptions.AsmVerbose = true;
+    if (machine.addPassesToEmitFile(passes, stream, nullptr,
+                                    llvm::CodeGenFileType::AssemblyFile))
+        throw std::runtime_error("LLVM: the target can't print assembly");
+    passes.run(module);
+    return std::string(text);
+}
+
+} // namespace ptarmigan::translator

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "translator/llvm/optimize.h"
+
+#include <llvm/Analysis/CGSCCPassManager.h>
+#include <llvm/Analysis/LoopAnalysisManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/PassManager.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/IPO/AlwaysInliner.h>
+#include <llvm/Transforms/IPO/GlobalDCE.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+
+namespace ptarmigan::translator {
+
+void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+    llvm::LoopAnalysisManager loops;
+    llvm::FunctionAnalysisManager functions;
+    llvm::CGSCCAnalysisManager components;
+    llvm::ModuleAnalysisManager modules;
+    llvm::PassBuilder builder(&machine);
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(components);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, components, modules);
+
+    // Before inlining: registers out of their allocas, so that what is inlined is small.
+    llvm::FunctionPassManager early;
+    early.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    early.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+
+    llvm::FunctionPassManager late;
+    late.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    late.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+    late.addPass(llvm::InstCombinePass());
+    late.addPass(llvm::SimplifyCFGPass());
+
+    llvm::ModulePassManager passes;
+    passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(early)));
+    passes.addPass(llvm::AlwaysInlinerPass());
+    passes.addPass(llvm::GlobalDCEPass()); // builtins, once inlined
+    passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(late)));
+    passes.run(module, modules);
+}
+
+} // namespace ptarmigan::translator

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "translator/llvm/target_machine.h"
+
+#include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <mutex>
+#include <stdexcept>
+
+namespace ptarmigan::translator {
+namespace {
+
+void register_targets() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        LLVMInitializeX86TargetInfo();
+        LLVMInitializeX86Target();
+        LLVMInitializeX86TargetMC();
+        LLVMInitializeX86AsmPrinter();
+        LLVMInitializeAArch64TargetInfo();
+        LLVMInitializeAArch64Target();
+        LLVMInitializeAArch64TargetMC();
+        LLVMInitializeAArch64AsmPrinter();
+    });
+}
+
+} // namespace
+
+std::unique_ptr<llvm::TargetMachine> make_target_machine(const TargetCpu& target) {
+    register_targets();
+    const bool x86 = target.architecture == TargetCpu::Architecture::x86_64;
+    llvm::orc::JITTargetMachineBuilder builder(
+        llvm::Triple(x86 ? "x86_64-unknown-linux-gnu" : "aarch64-unknown-linux-gnu"));
+    builder.setCPU(target.cpu);
+    builder.setFeatures(target.features);
+    builder.setRelocationModel(llvm::Reloc::PIC_);
+    builder.setCodeModel(llvm::CodeModel::Small);
+    builder.setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
+    llvm::TargetOptions& options = builder.getOptions();
+    options.AllowFPOpFusion = llvm::FPOpFusion::Strict; // PTX says which mul and add are one fma
+    options.FunctionSections = false;
+    options.EmulatedTLS = false;
+    auto machine = builder.createTargetMachine();
+    if (!machine) throw std::runtime_error("LLVM: " + llvm::toString(machine.takeError()));
+    return std::move(*machine);
+}
+
+void apply_target(llvm::Module& module, const llvm::TargetMachine& machine,
+                  const TargetCpu& target) {
+    module.setTargetTriple(machine.getTargetTriple().str());
+    module.setDataLayout(machine.createDataLayout());
+    for (llvm::Function& function : module) {
+        if (function.isDeclaration()) continue;
+        function.addFnAttr("target-cpu", target.cpu);
+        function.addFnAttr("target-features", target.features);
+        // The "min-legal-vector-width" that clang writes into the builtins would stop inlining, and a small
+        // value aborts LLVM on 512-bit intrinsics; without it every legal width is used.
+        function.removeFnAttr("min-legal-vector-width");
+        function.removeFnAttr("tune-cpu");
+        if (target.avx512) function.addFnAttr("prefer-vector-width", "512");
+        // Frames may be larger than the guard page of a fiber's stack: touch every page on the way down.
+        function.addFnAttr("probe-stack", "inline-asm");
+    }
+}
+
+} // namespace ptarmigan::translator
