@@ -15,10 +15,7 @@ struct Entry {
 };
 
 constexpr Word type_word(ScalarType t) { return {Word::Kind::type, static_cast<std::uint8_t>(t)}; }
-constexpr Word space_word(StateSpace s, SubSpace sub = SubSpace::none) {
-    return {Word::Kind::space,
-            static_cast<std::uint8_t>(static_cast<unsigned>(s) | static_cast<unsigned>(sub) << 4)};
-}
+constexpr Word space_word(StateSpace s) { return {Word::Kind::space, static_cast<std::uint8_t>(s)}; }
 
 constexpr Entry entries[] = {
 #define X(name, spelling, bits, cls) {spelling, type_word(ScalarType::name)},
@@ -32,10 +29,6 @@ constexpr Entry entries[] = {
     {"param", space_word(StateSpace::param)},
     {"shared", space_word(StateSpace::shared)},
     {"tex", space_word(StateSpace::tex)},
-    {"shared::cta", space_word(StateSpace::shared, SubSpace::cta)},
-    {"shared::cluster", space_word(StateSpace::shared, SubSpace::cluster)},
-    {"param::entry", space_word(StateSpace::param, SubSpace::entry)},
-    {"param::func", space_word(StateSpace::param, SubSpace::func)},
     {"v2", {Word::Kind::vector, 2}},
     {"v4", {Word::Kind::vector, 4}},
     {"v8", {Word::Kind::vector, 8}},
@@ -112,14 +105,7 @@ Word find_word(std::string_view spelling) {
     return {};
 }
 
-std::string_view spelling(StateSpace space, SubSpace sub_space) {
-    switch (sub_space) {
-    case SubSpace::cta: return "shared::cta";
-    case SubSpace::cluster: return "shared::cluster";
-    case SubSpace::entry: return "param::entry";
-    case SubSpace::func: return "param::func";
-    case SubSpace::none: break;
-    }
+std::string_view spelling(StateSpace space) {
     constexpr std::string_view names[] = {"",      "reg",   "sreg",   "const", "global",
                                           "local", "param", "shared", "tex",   ""};
     return names[static_cast<unsigned>(space)];
@@ -132,7 +118,7 @@ std::string_view spelling(Role role) { return role_names[static_cast<unsigned>(r
 std::string_view spelling(Word word) {
     switch (word.kind) {
     case Word::Kind::type: return spelling(static_cast<ScalarType>(word.value));
-    case Word::Kind::space: return spelling(space_of(word), sub_space_of(word));
+    case Word::Kind::space: return spelling(space_of(word));
     case Word::Kind::vector: return word.value == 2 ? "v2" : word.value == 4 ? "v4" : "v8";
     case Word::Kind::modifier: return spelling(static_cast<Modifier>(word.value));
     case Word::Kind::unknown: break;
@@ -144,6 +130,15 @@ Role find_role(std::string_view spelling) {
     for (std::size_t i = 1; i < std::size(role_names); ++i)
         if (role_names[i] == spelling) return static_cast<Role>(i);
     return Role::none;
+}
+
+StateSpace space_of(Word word) {
+    if (word.kind == Word::Kind::space) return static_cast<StateSpace>(word.value);
+    if (word.kind != Word::Kind::modifier) return StateSpace::none;
+    const std::string_view text = spelling(word);
+    if (text.starts_with("shared::")) return StateSpace::shared;
+    if (text.starts_with("param::")) return StateSpace::param;
+    return StateSpace::none;
 }
 
 NearestSpelling::NearestSpelling(std::string_view wanted)

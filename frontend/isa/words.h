@@ -10,7 +10,7 @@
 
 namespace ptarmigan::ptx {
 
-/// What a dot-word is. `value` is a ScalarType, the vector size, a Modifier, or a StateSpace with its SubSpace times 16.
+/// What a dot-word is. `value` is a ScalarType, the vector size, a Modifier, or a StateSpace.
 struct Word {
     enum class Kind : std::uint8_t { unknown, type, space, vector, modifier };
     Kind kind = Kind::unknown;
@@ -21,17 +21,15 @@ struct Word {
 /// The meaning of a word spelled without its dot; Kind::unknown if there is none.
 Word find_word(std::string_view spelling);
 std::string_view spelling(Word word);
-/// "const", "shared::cta", ...; empty for none and generic.
-std::string_view spelling(StateSpace space, SubSpace sub_space = SubSpace::none);
+std::string_view spelling(StateSpace space); ///< "const", "global", ...; empty for none and generic
 std::string_view spelling(Modifier modifier);
 std::string_view spelling(Role role);
 
 /// Role::none if no row's operand has that name.
 Role find_role(std::string_view spelling);
 
-/// The space that a word of Kind::space names, and what stands behind it.
-constexpr StateSpace space_of(Word word) { return static_cast<StateSpace>(word.value & 15); }
-constexpr SubSpace sub_space_of(Word word) { return static_cast<SubSpace>(word.value >> 4); }
+/// The space that a word names; .shared::cta, .param::entry and the like are modifiers that name one too. Else none.
+StateSpace space_of(Word word);
 
 /// Finds the candidate nearest to a misspelt name, for "did you mean".
 class NearestSpelling {

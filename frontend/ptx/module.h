@@ -109,8 +109,8 @@ struct Instruction {
     std::uint8_t operand_count = 0;
     std::uint8_t modifier_count = 0;
     std::uint8_t vector_size = 1;           ///< .v2 .v4 .v8, else 1
-    StateSpace space = StateSpace::none;    ///< .global, .shared, ...; generic when the row allows a space and none is written
-    SubSpace sub_space = SubSpace::none;    ///< ::cta, ::cluster, ::entry, ::func of `space`
+    StateSpace space = StateSpace::none;    ///< .global, .shared, ... (for .shared::cta and the like the modifier is there too); generic when
+                                            ///< the row allows a space and none is written
     std::array<ScalarType, 4> types{};      ///< type modifiers in the order of the row's syntax
     std::array<Modifier, max_modifiers> modifiers{};
     std::array<Operand, max_operands> operands{};

@@ -102,8 +102,4 @@ constexpr bool is_integer(ScalarType type) {
 
 /// State spaces (manual section 5.1). `generic` is what ld/st/atom use when no space is written.
 enum class StateSpace : std::uint8_t { none, reg, sreg, constant, global, local, param, shared, tex, generic };
-
-/// What stands behind the space's name: .shared::cta, .shared::cluster, .param::entry, .param::func.
-enum class SubSpace : std::uint8_t { none, cta, cluster, entry, func };
-
 } // namespace ptarmigan::ptx
