@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/module/disk_cache.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <string_view>
+
+namespace ptarmigan::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view suffix = ".ptmk";
+constexpr std::string_view unfinished_prefix = ".new-";
+constexpr std::uint64_t largest_file = 1ull << 30;
+constexpr std::time_t touch_interval = 60;         // seconds: the order of use need not be finer
+constexpr std::time_t unfinished_lifetime = 3600;  // seconds after which a writer counts as dead
+
+class FileDescriptor {
+public:
+    explicit FileDescriptor(int fd) : fd_(fd) {}
+    ~FileDescriptor() {
+        if (fd_ >= 0) ::close(fd_);
+    }
+    FileDescriptor(const FileDescriptor&) = delete;
+    FileDescriptor& operator=(const FileDescriptor&) = delete;
+    int get() const { return fd_; }
+
+private:
+    int fd_;
+};
+
+/// Machine code is run as this user, so only this user (or root) may have written it.
+bool only_we_write(const struct stat& status) {
+    return (status.st_uid == ::geteuid() || status.st_uid == 0) &&
+           !(status.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+bool read_all(int fd, std::vector<std::uint8_t>& bytes) {
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+        const ssize_t got = ::read(fd, bytes.data() + done, bytes.size() - done);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return false;
+        done += static_cast<std::size_t>(got);
+    }
+    return true;
+}
+
+bool write_all(int fd, std::span<const std::uint8_t> bytes) {
+    while (!bytes.empty()) {
+        const ssize_t put = ::write(fd, bytes.data(), bytes.size());
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) return false;
+        bytes = bytes.subspan(static_cast<std::size_t>(put));
+    }
+    return true;
+}
+
+struct CacheFile {
+    std::string path;
+    std::uint64_t size;
+    std::time_t used;
+};
+
+} // namespace
+
+DiskCache::DiskCache(std::string directory, std::uint64_t size_limit)
+    : directory_(std::move(directory)), size_limit_(size_limit) {}
+
+std::string DiskCache::path(const std::string& name) const {
+    return directory_ + "/" + name + std::string(suffix);
+}
+
+std::optional<std::vector<std::uint8_t>> DiskCache::load(const std::string& name) const {
+    struct stat status;
+    // Who may write to the folder may replace any file in it.
+    if (::stat(directory_.c_str(), &status) != 0 || !only_we_write(status)) return std::nullopt;
+    const FileDescriptor file(::open(path(name).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return std::nullopt;
+    if (!S_ISREG(status.st_mode) || !only_we_write(status) || status.st_size < 0 ||
+        static_cast<std::uint64_t>(status.st_size) > largest_file)
+        return std::nullopt;
+    // Read, not mapped: another process may cut the file while we look at it.
+    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(status.st_size));
+    if (!read_all(file.get(), bytes)) return std::nullopt;
+    if (std::time(nullptr) - status.st_mtime > touch_interval) ::futimens(file.get(), nullptr);
+    return bytes;
+}
+
+bool DiskCache::prepare_directory() {
+    std::error_code error;
+    const fs::path parent = fs::path(directory_).parent_path();
+    if (!parent.empty()) fs::create_directories(parent, error);
+    ::mkdir(directory_.c_str(), 0700); // fails if it is there; the check below decides
+    struct stat status;
+    return ::stat(directory_.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+           only_we_write(status);
+}
+
+void DiskCache::write_file(const std::string& name, std::span<const std::uint8_t> contents) {
+    std::string temporary = directory_ + "/" + std::string(unfinished_prefix) + "XXXXXX";
+    const FileDescriptor file(::mkostemp(temporary.data(), O_CLOEXEC)); // mode 0600
+    if (file.get() < 0) return;
+    // No fsync: a file that a crash leaves half-written fails its checksum and is made again.
+    if (!write_all(file.get(), contents) ||
+        ::rename(temporary.c_str(), path(name).c_str()) != 0)
+        ::unlink(temporary.c_str());
+}
+
+void DiskCache::store(const std::string& name, std::span<const std::uint8_t> contents) {
+    if (contents.size() > size_limit_ || contents.size() > largest_file) return;
+    const std::lock_guard lock(mutex_);
+    if (!directory_ready_) directory_ready_ = prepare_directory();
+    if (!directory_ready_) return;
+    write_file(name, contents);
+    if (written_ > size_limit_ / 16) {
+        prune();
+        written_ = 0;
+    }
+    written_ += contents.size();
+}
+
+void DiskCache::prune() const {
+    std::vector<CacheFile> files;
+    std::uint64_t total = 0;
+    const std::time_t now = std::time(nullptr);
+    std::error_code error;
+    for (fs::directory_iterator entry(directory_, error), end; !error && entry != end;
+         entry.increment(error)) {
+        const std::string name = entry->path().filename().string();
+        struct stat status;
+        if (::lstat(entry->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+        if (name.starts_with(unfinished_prefix) && now - status.st_mtime > unfinished_lifetime) {
+            ::unlink(entry->path().c_str());
+        } else if (name.ends_with(suffix)) {
+            files.push_back({entry->path().string(), static_cast<std::uint64_t>(status.st_size),
+                             status.st_mtime});
+            total += files.back().size;
+        }
+    }
+    if (total <= size_limit_) return;
+    std::sort(files.begin(), files.end(),
+              [](const CacheFile& a, const CacheFile& b) { return a.used < b.used; });
+    const std::uint64_t goal = size_limit_ - size_limit_ / 10; // some room, so as not to prune at each store
+    for (const CacheFile& file : files) {
+        if (total <= goal) break;
+        if (::unlink(file.path.c_str()) == 0) total -= file.size;
+    }
+}
+
+} // namespace ptarmigan::runtime

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder of files that any number of processes read and write at once: whole files appear by rename, and the
+// least recently used go when the folder grows beyond its limit. What is in a file is kernel_file.h's business.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ptarmigan::runtime {
+
+/// Thread-safe. Trouble with the file system is never an error: nothing is found, or nothing is kept.
+class DiskCache {
+public:
+    /// Files are `directory`/<name>.ptmk; others in the folder are left alone. Nothing is touched before the first use.
+    DiskCache(std::string directory, std::uint64_t size_limit);
+
+    /// Contents of a file; nothing if there is none, or if someone else could have written it (another owner, or
+    /// write permission for others). Marks the file as used.
+    std::optional<std::vector<std::uint8_t>> load(const std::string& name) const;
+    /// Adds or replaces a file, then prunes if much was written since the last look at the folder's size.
+    void store(const std::string& name, std::span<const std::uint8_t> contents);
+    /// Deletes the least recently used files until the folder is within its limit.
+    void prune() const;
+
+private:
+    std::string path(const std::string& name) const;
+    bool prepare_directory();
+    void write_file(const std::string& name, std::span<const std::uint8_t> contents);
+
+    const std::string directory_;
+    const std::uint64_t size_limit_;
+    std::mutex mutex_;                 ///< guards what follows
+    bool directory_ready_ = false;
+    std::uint64_t written_ = ~0ull;    ///< bytes since the last prune(); "much" at first
+};
+
+} // namespace ptarmigan::runtime

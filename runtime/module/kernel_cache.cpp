@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/module/kernel_cache.h"
+
+#include "runtime/base/env.h"
+#include "runtime/base/log.h"
+#include "runtime/module/disk_cache.h"
+#include "runtime/module/kernel_file.h"
+#include "runtime/module/translator_library.h"
+#include "translator/kernel_abi.h"
+
+#include <xxhash.h>
+
+#include <cstdlib>
+#include <optional>
+#include <span>
+#include <unordered_map>
+
+namespace ptarmigan::runtime {
+namespace {
+
+std::string default_directory() {
+    // The XDG rules: a relative path is to be ignored.
+    const char* cache_home = std::getenv("XDG_CACHE_HOME");
+    if (cache_home && cache_home[0] == '/') return std::string(cache_home) + "/ptarmigan";
+    const char* home = std::getenv("HOME");
+    if (home && home[0] == '/') return std::string(home) + "/.cache/ptarmigan";
+    return {};
+}
+
+/// Everything that the machine code depends on, as bytes that are equal if and only if all of it is equal.
+std::string make_key(const std::string& build_id, const KernelRequest& request) {
+    std::string key;
+    key.reserve(1024);
+    const auto number = [&](std::uint64_t value) {
+        key.append(reinterpret_cast<const char*>(&value), sizeof value);
+    };
+    const auto text = [&](std::string_view value) {
+        number(value.size());
+        key.append(value);
+    };
+    const translator::CompileOptions& options = request.options;
+    text(build_id); // stands for our version, LLVM's and the builtins'
+    number(abi::kernel_abi_version);
+    number(request.text_hash.low);
+    number(request.text_hash.high);
+    text(request.kernel);
+    for (const std::uint32_t extent : request.shape.ntid) number(extent);
+    for (const std::uint32_t extent : request.shape.cluster) number(extent);
+    number(static_cast<std::uint64_t>(options.target.architecture));
+    text(options.target.key());
+    number(options.target.avx512);
+    number(options.lane_width);
+    number(static_cast<std::uint64_t>(options.divergence));
+    number(static_cast<std::uint64_t>(options.barriers));
+    number(static_cast<std::uint64_t>(options.approximation));
+    number(options.small_grid);
+    number(options.deterministic_yield);
+    return key;
+}
+
+std::string file_name(const std::string& key) {
+    XXH128_canonical_t bytes;
+    XXH128_canonicalFromHash(&bytes, XXH3_128bits(key.data(), key.size()));
+    std::string name;
+    for (const unsigned char byte : bytes.digest) {
+        name += "0123456789abcdef"[byte >> 4];
+        name += "0123456789abcdef"[byte & 15];
+    }
+    return name;
+}
+
+std::shared_ptr<const LoadedKernel> load(const translator::CompiledKernel& compiled,
+                                         const std::string& name) {
+    auto kernel = std::make_shared<LoadedKernel>();
+    kernel->name = name;
+    kernel->properties = compiled.properties;
+    kernel->image = LoadedImage::load(compiled.image, name);
+    kernel->entry = kernel->image->entry();
+    return kernel;
+}
+
+struct KeyHash {
+    std::size_t operator()(const std::string& key) const {
+        return XXH3_64bits(key.data(), key.size());
+    }
+};
+
+/// One key's kernel. `mutex` is held while it is fetched or compiled, so that others wait for the result.
+struct Entry {
+    std::mutex mutex;
+    std::weak_ptr<const LoadedKernel> kernel;
+};
+
+} // namespace
+
+TextHash hash_text(std::string_view text) {
+    const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+    return {hash.low64, hash.high64};
+}
+
+CacheSettings CacheSettings::from_environment() {
+    CacheSettings settings;
+    settings.enabled = env_flag(Env::cache);
+    settings.directory = env_text(Env::cache_dir);
+    if (settings.directory.empty()) settings.directory = default_directory();
+    if (const auto limit = env_number(Env::cache_size)) settings.size_limit = *limit;
+    settings.translator_library = env_text(Env::translator);
+    if (settings.translator_library.empty())
+        settings.translator_library = default_translator_path();
+    return settings;
+}
+
+// Lock order: Entry::mutex, then KernelRequest::loader_mutex. `mutex` is a leaf.
+struct KernelCache::Impl {
+    explicit Impl(CacheSettings given)
+        : settings(std::move(given)), build_id(translator_build_id(settings.translator_library)) {
+        // A library that can't be read can't be told from another, so nothing may be kept for it.
+        if (settings.enabled && !settings.directory.empty() && !build_id.empty())
+            disk.emplace(settings.directory, settings.size_limit);
+    }
+
+    std::shared_ptr<Entry> entry(const std::string& key) {
+        const std::lock_guard lock(mutex);
+        if (entries.size() >= sweep_at) {
+            std::erase_if(entries, [](const auto& item) {
+                return item.second.use_count() == 1 && item.second->kernel.expired();
+            });
+            sweep_at = entries.size() * 2 + 256;
+        }
+        std::shared_ptr<Entry>& found = entries[key];
+        if (!found) found = std::make_shared<Entry>();
+        return found;
+    }
+
+    void count(std::uint64_t CacheStatistics::*counter) {
+        const std::lock_guard lock(mutex);
+        ++(statistics.*counter);
+    }
+
+    std::shared_ptr<const LoadedKernel> from_disk(const std::string& key, const std::string& name) {
+        if (!disk) return nullptr;
+        const auto bytes = disk->load(file_name(key));
+        if (!bytes) return nullptr;
+        if (const auto compiled = read_kernel_file(*bytes, key)) {
+            auto kernel = load(*compiled, name);
+            count(&CacheStatistics::disk_hits);
+            return kernel;
+        }
+        count(&CacheStatistics::rejected_files);
+        log(LogLevel::info, "cache: " + file_name(key) + " is damaged or foreign: made again");
+        return nullptr;
+    }
+
+    std::shared_ptr<const LoadedKernel> compile(const KernelRequest& request,
+                                                const std::string& key) {
+        const translator::TranslatorApi& api = translator_api(settings.translator_library);
+        translator::CompiledKernel compiled;
+        {
+            const std::lock_guard lock(request.loader_mutex);
+            compiled = api.compile(request.loader, request.kernel, request.shape, request.options,
+                                   nullptr);
+        }
+        count(&CacheStatistics::compilations);
+        auto kernel = load(compiled, request.kernel);
+        if (disk) disk->store(file_name(key), write_kernel_file(key, compiled));
+        return kernel;
+    }
+
+    const CacheSettings settings;
+    const std::string build_id;
+    std::optional<DiskCache> disk;
+    mutable std::mutex mutex; ///< guards what follows
+    std::unordered_map<std::string, std::shared_ptr<Entry>, KeyHash> entries;
+    std::size_t sweep_at = 256;
+    CacheStatistics statistics;
+};
+
+KernelCache::KernelCache(CacheSettings settings)
+    : impl_(std::make_unique<Impl>(std::move(settings))) {}
+
+KernelCache::~KernelCache() = default;
+
+std::shared_ptr<const LoadedKernel> KernelCache::get(const KernelRequest& request) {
+    const std::string key = make_key(impl_->build_id, request);
+    const std::shared_ptr<Entry> entry = impl_->entry(key);
+    const std::lock_guard lock(entry->mutex);
+    if (auto kernel = entry->kernel.lock()) {
+        impl_->count(&CacheStatistics::memory_hits);
+        return kernel;
+    }
+    auto kernel = impl_->from_disk(key, request.kernel);
+    if (!kernel) kernel = impl_->compile(request, key);
+    entry->kernel = kernel;
+    return kernel;
+}
+
+CacheStatistics KernelCache::statistics() const {
+    const std::lock_guard lock(impl_->mutex);
+    return impl_->statistics;
+}
+
+KernelCache& KernelCache::process_cache() {
+    // Never destroyed: streams may still launch while the process exits.
+    static KernelCache* const cache = new KernelCache(CacheSettings::from_environment());
+    return *cache;
+}
+
+} // namespace ptarmigan::runtime

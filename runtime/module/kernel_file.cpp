@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layout: magic, version, file size, checksum of everything behind it, then key, properties and image as
+// little-endian fields, each array behind its count.
+#include "runtime/module/kernel_file.h"
+
+#include "translator/kernel_abi.h"
+
+#include <xxhash.h>
+
+#include <bit>
+#include <cstring>
+#include <iterator>
+#include <type_traits>
+
+namespace ptarmigan::runtime {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "fields are stored as they are in memory");
+
+constexpr std::uint8_t magic[8] = {'P', 'T', 'M', 'K', 'E', 'R', 'N', '\n'};
+constexpr std::uint32_t file_version = 1;
+constexpr std::uint32_t image_base_import = 0xffffffffu;
+
+struct Header {
+    std::uint8_t magic[8];
+    std::uint32_t version;
+    std::uint32_t reserved;
+    std::uint64_t size;
+    std::uint64_t checksum_low, checksum_high;
+};
+static_assert(sizeof(Header) == 40);
+
+XXH128_hash_t checksum(std::span<const std::uint8_t> body) {
+    return XXH3_128bits(body.data(), body.size());
+}
+
+class Writer {
+public:
+    template <typename T> void value(const T& field) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        const auto* first = reinterpret_cast<const std::uint8_t*>(&field);
+        bytes.insert(bytes.end(), first, first + sizeof(T));
+    }
+    void array(const void* data, std::size_t size) {
+        value<std::uint64_t>(size);
+        const auto* first = static_cast<const std::uint8_t*>(data);
+        bytes.insert(bytes.end(), first, first + size);
+    }
+    std::vector<std::uint8_t> bytes;
+};
+
+/// Reads fields in order; after the first one that does not fit, ok() is false and everything reads as zero.
+class Reader {
+public:
+    explicit Reader(std::span<const std::uint8_t> bytes) : rest_(bytes) {}
+
+    bool ok() const { return ok_; }
+    bool at_end() const { return rest_.empty(); }
+    template <typename T> T value() {
+        T field{};
+        const auto bytes = take(sizeof(T));
+        if (ok_) std::memcpy(&field, bytes.data(), sizeof(T));
+        return field;
+    }
+    bool flag() {
+        const auto byte = value<std::uint8_t>();
+        if (byte > 1) ok_ = false;
+        return byte == 1;
+    }
+    std::span<const std::uint8_t> array() { return take(value<std::uint64_t>()); }
+    /// A count of items of `item_size` bytes that the rest of the file can hold.
+    std::size_t count(std::size_t item_size) {
+        const auto items = value<std::uint64_t>();
+        if (items > rest_.size() / item_size) ok_ = false;
+        return ok_ ? static_cast<std::size_t>(items) : 0;
+    }
+
+private:
+    std::span<const std::uint8_t> take(std::uint64_t size) {
+        if (!ok_ || size > rest_.size()) {
+            ok_ = false;
+            return {};
+        }
+        const auto taken = rest_.first(static_cast<std::size_t>(size));
+        rest_ = rest_.subspan(static_cast<std::size_t>(size));
+        return taken;
+    }
+
+    std::span<const std::uint8_t> rest_;
+    bool ok_ = true;
+};
+
+// One place names the fields of KernelProperties, for writing and reading alike.
+template <typename Properties, typename Flag, typename Number>
+void visit_properties(Properties& properties, Flag&& flag, Number&& number) {
+    flag(properties.uses_fibers);
+    number(properties.lane_width);
+    number(properties.step_count);
+    number(properties.frame_size);
+    number(properties.cta_frame_size);
+    number(properties.static_shared);
+    number(properties.local_bytes);
+    flag(properties.unbounded_stack);
+    flag(properties.spins);
+}
+
+bool consistent(const translator::CompiledKernel& kernel) {
+    const translator::KernelImage& image = kernel.image;
+    const translator::KernelProperties& properties = kernel.properties;
+    if (image.code_size == 0 || image.code_size > image.bytes.size()) return false;
+    if (image.entry_offset >= image.code_size) return false;
+    for (const auto& relocation : image.relocations) {
+        if (relocation.offset > image.bytes.size() || image.bytes.size() - relocation.offset < 8)
+            return false;
+        const bool internal = relocation.import == image_base_import;
+        if (internal && relocation.addend > image.bytes.size()) return false;
+        if (!internal && relocation.import >= std::size(abi::import_names)) return false;
+    }
+    std::uint32_t previous = 0;
+    for (const translator::LineEntry& entry : image.lines) {
+        if (entry.offset < previous || entry.offset > image.code_size) return false;
+        previous = entry.offset;
+    }
+    return properties.lane_width >= 1 && properties.lane_width <= abi::warp_size &&
+           properties.step_count >= 1 && properties.step_count <= 1024 &&
+           properties.cta_frame_size % 64 == 0;
+}
+
+} // namespace
+
+std::vector<std::uint8_t> write_kernel_file(std::string_view key,
+                                            const translator::CompiledKernel& kernel) {
+    Writer writer;
+    writer.bytes.resize(sizeof(Header));
+    writer.array(key.data(), key.size());
+    visit_properties(
+        kernel.properties, [&](bool flag) { writer.value<std::uint8_t>(flag); },
+        [&](std::uint32_t number) { writer.value(number); });
+    const translator::KernelImage& image = kernel.image;
+    writer.value(image.entry_offset);
+    writer.value(image.code_size);
+    writer.array(image.bytes.data(), image.bytes.size());
+    writer.value<std::uint64_t>(image.relocations.size());
+    for (const auto& relocation : image.relocations) {
+        writer.value(relocation.offset);
+        writer.value(relocation.import);
+        writer.value(relocation.addend);
+    }
+    writer.value<std::uint64_t>(image.lines.size());
+    for (const translator::LineEntry& entry : image.lines) {
+        writer.value(entry.offset);
+        writer.value(entry.line);
+    }
+    Header header{};
+    std::memcpy(header.magic, magic, sizeof magic);
+    header.version = file_version;
+    header.size = writer.bytes.size();
+    const XXH128_hash_t sum = checksum(std::span(writer.bytes).subspan(sizeof(Header)));
+    header.checksum_low = sum.low64;
+    header.checksum_high = sum.high64;
+    std::memcpy(writer.bytes.data(), &header, sizeof header);
+    return std::move(writer.bytes);
+}
+
+std::optional<translator::CompiledKernel> read_kernel_file(std::span<const std::uint8_t> bytes,
+                                                           std::string_view key) {
+    Header header;
+    if (bytes.size() < sizeof header) return std::nullopt;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    const auto body = bytes.subspan(sizeof header);
+    if (std::memcmp(header.magic, magic, sizeof magic) != 0 || header.version != file_version ||
+        header.reserved != 0 || header.size != bytes.size())
+        return std::nullopt;
+    const XXH128_hash_t sum = checksum(body);
+    if (sum.low64 != header.checksum_low || sum.high64 != header.checksum_high) return std::nullopt;
+
+    Reader reader(body);
+    const auto stored_key = reader.array();
+    if (!reader.ok() || stored_key.size() != key.size() ||
+        std::memcmp(stored_key.data(), key.data(), key.size()) != 0)
+        return std::nullopt;
+    translator::CompiledKernel kernel;
+    visit_properties(
+        kernel.properties, [&](bool& flag) { flag = reader.flag(); },
+        [&](std::uint32_t& number) { number = reader.value<std::uint32_t>(); });
+    translator::KernelImage& image = kernel.image;
+    image.entry_offset = reader.value<std::uint32_t>();
+    image.code_size = reader.value<std::uint32_t>();
+    const auto code = reader.array();
+    image.bytes.assign(code.begin(), code.end());
+    image.relocations.resize(reader.count(16));
+    for (auto& relocation : image.relocations) {
+        relocation.offset = reader.value<std::uint32_t>();
+        relocation.import = reader.value<std::uint32_t>();
+        relocation.addend = reader.value<std::uint64_t>();
+    }
+    image.lines.resize(reader.count(8));
+    for (translator::LineEntry& entry : image.lines) {
+        entry.offset = reader.value<std::uint32_t>();
+        entry.line = reader.value<std::uint32_t>();
+    }
+    if (!reader.ok() || !reader.at_end() || !consistent(kernel)) return std::nullopt;
+    return kernel;
+}
+
+} // namespace ptarmigan::runtime

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of a compiled kernel on disk. Everything read is checked: a file may be cut short, damaged, written by
+// another version, or made to do harm.
+#pragma once
+
+#include "translator/compile.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace ptarmigan::runtime {
+
+/// File contents for `kernel` compiled under `key`.
+std::vector<std::uint8_t> write_kernel_file(std::string_view key,
+                                            const translator::CompiledKernel& kernel);
+
+/// The kernel in `bytes`, or nothing unless the file is whole, of this version, for exactly this key, and consistent
+/// in itself. Never throws for bad bytes.
+std::optional<translator::CompiledKernel> read_kernel_file(std::span<const std::uint8_t> bytes,
+                                                           std::string_view key);
+
+} // namespace ptarmigan::runtime
