@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chunked loads and stores, see chunked_access.h.
+#include "translator/lower/chunked_access.h"
+
+namespace ptarmigan::translator::lower {
+
+using llvm::Value;
+
+namespace {
+
+/// Selects elements out of any number of vectors: result[i] = sources[pick[i].source][pick[i].element].
+struct Pick {
+    int source = -1; ///< -1: any value
+    int element = 0;
+};
+
+Value* widen(Ir& ir, Value* vector, unsigned length) {
+    unsigned have = llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
+    if (have == length) return vector;
+    llvm::SmallVector<int, 64> mask(length, -1);
+    for (unsigned i = 0; i < have; ++i) mask[i] = int(i);
+    return ir.CreateShuffleVector(vector, mask);
+}
+
+unsigned length_of(Value* vector) { return llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements(); }
+
+/// shufflevector takes two sources: take them in pairs and merge the partial results.
+Value* permute(Ir& ir, llvm::ArrayRef<Value*> sources, llvm::ArrayRef<Pick> picks) {
+    llvm::SmallVector<int, 16> used;
+    for (const Pick& pick : picks)
+        if (pick.source >= 0 && std::find(used.begin(), used.end(), pick.source) == used.end())
+            used.push_back(pick.source);
+    Value* result = nullptr;
+    llvm::SmallVector<bool, 64> filled(picks.size(), false);
+    for (unsigned pair = 0; pair < used.size(); pair += 2) {
+        int first = used[pair], second = pair + 1 < used.size() ? used[pair + 1] : -1;
+        Value* a = sources[unsigned(first)];
+        Value* b = second >= 0 ? sources[unsigned(second)] : a;
+        unsigned length = std::max(length_of(a), length_of(b));
+        a = widen(ir, a, length);
+        b = second >= 0 ? widen(ir, b, length) : llvm::PoisonValue::get(a->getType());
+        llvm::SmallVector<int, 64> mask(picks.size(), -1), merge(picks.size(), -1);
+        for (unsigned i = 0; i < picks.size(); ++i) {
+            if (filled[i]) merge[i] = int(i);
+            if (picks[i].source < 0 || (picks[i].source != first && picks[i].source != second)) continue;
+            mask[i] = picks[i].element + (picks[i].source == first ? 0 : int(length));
+            merge[i] = int(picks.size() + i);
+            filled[i] = true;
+        }
+        Value* part = ir.CreateShuffleVector(a, b, mask);
+        result = result ? ir.CreateShuffleVector(result, part, merge) : part;
+    }
+    return result;
+}
+
+/// Vectors of equal length side by side.
+Value* concatenate(Ir& ir, llvm::SmallVector<Value*, 8> parts) {
+    while (parts.size() > 1) {
+        llvm::SmallVector<Value*, 8> next;
+        for (unsigned i = 0; i < parts.size(); i += 2) {
+            unsigned length = length_of(parts[i]);
+            llvm::SmallVector<int, 64> mask;
+            for (unsigned k = 0; k < 2 * length; ++k) mask.push_back(int(k));
+            next.push_back(ir.CreateShuffleVector(parts[i], parts[i + 1], mask));
+        }
+        parts = std::move(next);
+    }
+    return parts.front();
+}
+
+Value* chunk_pointer(WarpEmitter& e, const MemoryAccess& access, const AccessPlan::Chunk& chunk) {
+    Ir& ir = e.ir();
+    Value* base = access.address.address.base;
+    if (chunk.step)
+        base = ir.CreateAdd(base, ir.CreateMul(access.address.address.stride,
+                                               ir.getInt64(std::uint64_t(chunk.step))));
+    Value* at = pointer(e, base);
+    return chunk.offset ? ir.CreateConstGEP1_64(ir.getInt8Ty(), at, std::uint64_t(chunk.offset)) : at;
+}
+
+/// Lanes are aligned to their whole access, so chunks that start with a lane are too.
+llvm::Align chunk_alignment(const MemoryAccess& access, const AccessPlan& plan, unsigned chunk) {
+    unsigned owner = plan.owners[chunk].front();
+    bool starts_lane = owner != AccessPlan::no_lane && owner % access.count == 0;
+    return llvm::Align(starts_lane ? access.bytes * access.count : access.bytes);
+}
+
+/// The active mask as a mask over the elements of a chunk of an exclusive plan with one element per lane.
+Value* chunk_mask(WarpEmitter& e, const AccessPlan& plan, unsigned chunk) {
+    llvm::SmallVector<int, 64> lanes;
+    bool identity = plan.owners[chunk].size() == e.width();
+    for (unsigned i = 0; i < plan.owners[chunk].size(); ++i) {
+        lanes.push_back(int(plan.owners[chunk][i]));
+        identity &= plan.owners[chunk][i] == i;
+    }
+    return identity ? e.active() : e.ir().CreateShuffleVector(e.active(), lanes);
+}
+
+/// Lanes that are permuted at a time: what one register holds.
+unsigned group_size(WarpEmitter& e, const AccessPlan& plan) {
+    unsigned longest = 1;
+    for (const AccessPlan::Chunk& chunk : plan.chunks) longest = std::max(longest, chunk.length);
+    return std::min(e.width(), longest);
+}
+
+} // namespace
+
+llvm::SmallVector<Value*, 8> load_chunks(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan) {
+    Ir& ir = e.ir();
+    bool masked = !e.all_active() && plan.exclusive && plan.gapless && access.count == 1;
+    unsigned group = group_size(e, plan);
+    llvm::SmallVector<Value*, 8> chunks;
+    for (unsigned c = 0; c < plan.chunks.size(); ++c) {
+        const AccessPlan::Chunk& chunk = plan.chunks[c];
+        Value* at = chunk_pointer(e, access, chunk);
+        auto* type = llvm::FixedVectorType::get(access.element, chunk.length);
+        llvm::Align alignment = chunk_alignment(access, plan, c);
+        llvm::Instruction* load;
+        if (masked)
+            load = ir.CreateMaskedLoad(type, at, alignment, chunk_mask(e, plan, c),
+                                       llvm::Constant::getNullValue(type));
+        else if (chunk.length == 1)
+            load = ir.CreateAlignedLoad(access.element, at, alignment);
+        else
+            load = ir.CreateAlignedLoad(type, at, alignment);
+        tag_space(e, load, access.address.space);
+        if (access.invariant && !masked)
+            load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(e.context(), {}));
+        // A single element is usually wanted by many lanes.
+        chunks.push_back(chunk.length == 1 && !masked ? ir.CreateVectorSplat(group, load) : load);
+    }
+    llvm::SmallVector<Value*, 8> result;
+    for (unsigned k = 0; k < access.count; ++k) {
+        llvm::SmallVector<Value*, 8> groups;
+        for (unsigned first = 0; first < e.width(); first += group) {
+            llvm::SmallVector<Pick, 64> picks;
+            for (unsigned lane = first; lane < first + group; ++lane) {
+                const AccessPlan::Place& place = plan.places[lane * access.count + k];
+                bool splat = plan.chunks[place.chunk].length == 1 && !masked;
+                picks.push_back({int(place.chunk), splat ? int(lane - first) : int(place.element)});
+            }
+            groups.push_back(permute(ir, chunks, picks));
+        }
+        result.push_back(concatenate(ir, std::move(groups)));
+    }
+    return result;
+}
+
+void store_chunks(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan,
+                  llvm::ArrayRef<Value*> values) {
+    Ir& ir = e.ir();
+    bool masked = !e.all_active() && plan.exclusive && access.count == 1;
+    for (unsigned c = 0; c < plan.chunks.size(); ++c) {
+        Value* at = chunk_pointer(e, access, plan.chunks[c]);
+        llvm::SmallVector<Pick, 64> picks;
+        for (unsigned owner : plan.owners[c])
+            picks.push_back({int(owner % access.count), int(owner / access.count)});
+        Value* contents = permute(ir, values, picks);
+        llvm::Align alignment = chunk_alignment(access, plan, c);
+        llvm::Instruction* store;
+        if (masked)
+            store = ir.CreateMaskedStore(contents, at, alignment, chunk_mask(e, plan, c));
+        else
+            store = ir.CreateAlignedStore(contents, at, alignment);
+        tag_space(e, store, access.address.space);
+    }
+}
+
+} // namespace ptarmigan::translator::lower

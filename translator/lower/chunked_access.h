@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Carries out an AccessPlan: one load or store per chunk, and the permutes between chunks and lanes.
+#pragma once
+
+#include "translator/lower/memory_access.h"
+
+namespace ptarmigan::translator::lower {
+
+/// One <W x T> per component. All lanes must be active unless the plan is exclusive and gapless and count is 1:
+/// then the active mask is cut along with the chunks.
+llvm::SmallVector<llvm::Value*, 8> load_chunks(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan);
+
+/// Stores values[k] (<W x T>) as component k. All lanes must be active unless the plan is exclusive and count is 1.
+void store_chunks(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan,
+                  llvm::ArrayRef<llvm::Value*> values);
+
+} // namespace ptarmigan::translator::lower

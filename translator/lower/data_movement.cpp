@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// mov, address conversions and hints: manual 9.7.9.3 to 9.7.9.4 and 9.7.9.15 to 9.7.9.24. ld and st are in
+// memory.cpp, shfl in collectives.cpp, prmt in logic_shift.cpp, cvt in conversion.cpp.
+#include "translator/kernel_abi.h"
+#include "translator/lower/lane_math.h"
+
+namespace ptarmigan::translator::lower {
+
+using ptx::StateSpace;
+
+namespace {
+
+/// Host address of offset 0 of the window of `space`.
+LaneValue window_base(WarpEmitter& e, StateSpace space) {
+    ptx::Operand zero;
+    zero.kind = ptx::Operand::Kind::address;
+    zero.base = ptx::Operand::Base::none;
+    zero.type = ScalarType::u64;
+    return e.address(zero, space).address;
+}
+
+LaneValue as_u64(WarpEmitter& e, const LaneValue& value, bool sign_extend) {
+    if (value.base->getType()->getScalarSizeInBits() == 64) return value;
+    return e.apply({value}, [&](Ir& ir, Values v) { return resize(ir, v[0], 64, sign_extend); });
+}
+
+/// a + b or a - b; adding a uniform value keeps the shape.
+LaneValue shift_by(WarpEmitter& e, const LaneValue& a, const LaneValue& b, bool subtract) {
+    Ir& ir = e.ir();
+    auto combine = [&](Value* x, Value* y) { return subtract ? ir.CreateSub(x, y) : ir.CreateAdd(x, y); };
+    if (b.is_uniform()) {
+        LaneValue result = a;
+        result.base = combine(a.base, a.shape.is_varying() ? e.splat(b.base) : b.base);
+        return result;
+    }
+    if (a.is_uniform() && !subtract) return shift_by(e, b, a, false);
+    return LaneValue::varying(combine(e.broadcast(a), e.broadcast(b)));
+}
+
+/// Spaces whose addresses are offsets in a window.
+bool has_window(StateSpace space) { return space == StateSpace::shared || space == StateSpace::param; }
+
+/// address - window < size, unsigned: true inside the window.
+LaneValue inside(WarpEmitter& e, const LaneValue& address, unsigned base_offset, unsigned size_offset) {
+    Ir& ir = e.ir();
+    Value* base = ir.CreatePtrToInt(e.context_field(ir.getPtrTy(), base_offset, "window"), ir.getInt64Ty());
+    Value* size = e.context_field(ir.getInt64Ty(), size_offset, "window.size");
+    return e.apply({address, LaneValue::uniform(base), LaneValue::uniform(size)}, [](Ir& b, Values v) {
+        return b.CreateICmpULT(b.CreateSub(v[0], v[1]), v[2]);
+    });
+}
+
+LaneValue inside_shared(WarpEmitter& e, const LaneValue& address) {
+    return inside(e, address, offsetof(abi::CtaContext, shared), offsetof(abi::CtaContext, shared_window_size));
+}
+
+LaneValue inside_local(WarpEmitter& e, const LaneValue& address) {
+    return inside(e, address, offsetof(abi::CtaContext, local), offsetof(abi::CtaContext, local_window_size));
+}
+
+} // namespace
+
+void mov(WarpEmitter& e, const Instruction& inst) { e.write(inst[Role::d], e.read(inst[Role::a])); }
+
+void mov_pack(WarpEmitter& e, const Instruction& inst) {
+    const ptx::Operand& parts = inst[Role::a];
+    unsigned bits = ptx::bit_size(inst.type()), part_bits = bits / parts.count;
+    LaneValue whole;
+    for (unsigned i = 0; i < parts.count; ++i) {
+        LaneValue part = e.apply({e.read(e.element(parts, i))}, [&](Ir& ir, Values v) {
+            Value* raw = resize(ir, to_bits(ir, v[0]), part_bits, false);
+            Value* placed = resize(ir, raw, bits, false);
+            return i ? ir.CreateShl(placed, integer(placed, i * part_bits)) : placed;
+        });
+        whole = i ? e.apply({whole, part}, [](Ir& ir, Values v) { return ir.CreateOr(v[0], v[1]); }) : part;
+    }
+    e.write(inst[Role::d], whole);
+}
+
+void mov_unpack(WarpEmitter& e, const Instruction& inst) {
+    const ptx::Operand& parts = inst[Role::d];
+    unsigned part_bits = ptx::bit_size(inst.type()) / parts.count;
+    LaneValue whole = e.read(inst[Role::a]);
+    for (unsigned i = 0; i < parts.count; ++i) {
+        const ptx::Operand& target = e.element(parts, i);
+        if (target.kind == ptx::Operand::Kind::sink) continue;
+        e.write(target, e.apply({whole}, [&](Ir& ir, Values v) {
+            Value* raw = to_bits(ir, v[0]);
+            if (i) raw = ir.CreateLShr(raw, integer(raw, i * part_bits));
+            return resize(ir, raw, part_bits, false);
+        }));
+    }
+}
+
+/// Generic addresses are host addresses, and so are global, const and local ones.
+void cvta(WarpEmitter& e, const Instruction& inst) {
+    LaneValue address = e.read(inst[Role::a]);
+    if (has_window(inst.space))
+        address = shift_by(e, as_u64(e, address, true), window_base(e, inst.space), false);
+    e.write(inst[Role::d], address);
+}
+
+void cvta_to(WarpEmitter& e, const Instruction& inst) {
+    LaneValue address = e.read(inst[Role::a]);
+    if (has_window(inst.space))
+        address = shift_by(e, as_u64(e, address, false), window_base(e, inst.space), true);
+    e.write(inst[Role::d], address);
+}
+
+void isspacep(WarpEmitter& e, const Instruction& inst) {
+    LaneValue address = e.read(inst[Role::a]);
+    LaneValue result;
+    switch (inst.space) {
+    case StateSpace::shared: result = inside_shared(e, address); break;
+    case StateSpace::local: result = inside_local(e, address); break;
+    case StateSpace::global:
+        result = e.apply({inside_shared(e, address), inside_local(e, address)},
+                         [](Ir& ir, Values v) { return ir.CreateNot(ir.CreateOr(v[0], v[1])); });
+        break;
+    default: e.unsupported("constants and parameters have no address window of their own");
+    }
+    e.write(inst[Role::p], result);
+}
+
+/// Windows of a cluster's CTAs lie side by side: going to another CTA's is arithmetic on ranks.
+void mapa(WarpEmitter& e, const Instruction& inst) {
+    Ir& ir = e.ir();
+    LaneValue own = LaneValue::uniform(
+        e.context_field(ir.getInt32Ty(), offsetof(abi::CtaContext, cluster_ctarank), "cluster_ctarank"));
+    LaneValue size = LaneValue::uniform(
+        e.context_field(ir.getInt64Ty(), offsetof(abi::CtaContext, shared_window_size), "window.size"));
+    LaneValue address = e.read(inst[Role::a]);
+    e.write(inst[Role::d],
+            e.apply({address, e.read(inst[Role::b]), own, size}, [](Ir& b, Values v) {
+                Value* distance = resize(b, b.CreateSub(v[1], v[2]), 64, true);
+                Value* offset = resize(b, b.CreateMul(distance, v[3]), v[0]->getType()->getScalarSizeInBits(), true);
+                return b.CreateAdd(v[0], offset);
+            }));
+}
+
+void getctarank(WarpEmitter& e, const Instruction& inst) {
+    Ir& ir = e.ir();
+    LaneValue own = LaneValue::uniform(
+        e.context_field(ir.getInt32Ty(), offsetof(abi::CtaContext, cluster_ctarank), "cluster_ctarank"));
+    LaneValue size = LaneValue::uniform(
+        e.context_field(ir.getInt64Ty(), offsetof(abi::CtaContext, shared_window_size), "window.size"));
+    LaneValue address = as_u64(e, e.read(inst[Role::a]), true);
+    if (inst.space != StateSpace::shared)
+        address = shift_by(e, address, window_base(e, StateSpace::shared), true);
+    e.write(inst[Role::d], e.apply({address, own, size}, [](Ir& b, Values v) {
+        // Bias by one cluster's worth of windows (ranks are below 16), so that the division rounds down.
+        Value* bias = b.CreateMul(v[2], integer(v[2], 16));
+        Value* distance = b.CreateSub(b.CreateUDiv(b.CreateAdd(v[0], bias), v[2]), integer(v[2], 16));
+        return b.CreateAdd(resize(b, distance, 32, false), v[1]);
+    }));
+}
+
+/// Cache policies are hints: any token will do, and none is ever looked at.
+void createpolicy(WarpEmitter& e, const Instruction& inst) {
+    e.write(inst[Role::d], LaneValue::uniform(e.ir().getInt64(0)));
+}
+
+/// Hints and profiler events.
+void nothing(WarpEmitter&, const Instruction&) {}
+
+} // namespace ptarmigan::translator::lower

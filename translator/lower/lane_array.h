@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// A vector spilled to a stack slot, for loops over lanes: reading element `lane` of a vector at a run-time index
+// would spill the whole vector again at every use.
+#pragma once
+
+#include "translator/emit/warp_emitter.h"
+
+namespace ptarmigan::translator::lower {
+
+class LaneArray {
+public:
+    /// Holds `vector` (<W x T>).
+    LaneArray(WarpEmitter& e, llvm::Value* vector) : e_(&e), type_(vector->getType()) {
+        slot_ = e.entry_alloca(type_, "lanes");
+        e.ir().CreateStore(vector, slot_);
+    }
+
+    llvm::Value* get(llvm::Value* lane) const {
+        return e_->ir().CreateLoad(type_->getScalarType(), element(lane));
+    }
+    void set(llvm::Value* lane, llvm::Value* scalar) const { e_->ir().CreateStore(scalar, element(lane)); }
+    /// The whole vector as it is now.
+    llvm::Value* vector() const { return e_->ir().CreateLoad(type_, slot_); }
+
+private:
+    llvm::Value* element(llvm::Value* lane) const {
+        llvm::Value* index = e_->ir().CreateZExt(lane, e_->ir().getInt64Ty());
+        return e_->ir().CreateInBoundsGEP(type_->getScalarType(), slot_, index);
+    }
+
+    WarpEmitter* e_;
+    llvm::Type* type_;
+    llvm::AllocaInst* slot_;
+};
+
+} // namespace ptarmigan::translator::lower

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// ld, ldu, st: manual 9.7.9.8 to 9.7.9.11. How lanes reach memory is decided in memory_access.cpp.
+#include "translator/lower/lane_array.h"
+#include "translator/lower/lane_math.h"
+#include "translator/lower/memory_access.h"
+
+namespace ptarmigan::translator::lower {
+
+using ptx::StateSpace;
+
+namespace {
+
+Strength strength_of(const Instruction& inst) {
+    switch (inst.one_of({Word::acquire, Word::release, Word::relaxed, Word::volatile_})) {
+    case Word::acquire: return Strength::acquire;
+    case Word::release: return Strength::release;
+    case Word::relaxed:
+    case Word::volatile_: return Strength::relaxed;
+    default: return Strength::weak;
+    }
+}
+
+StateSpace space_of(const Instruction& inst) {
+    return inst.space == StateSpace::none ? StateSpace::generic : inst.space;
+}
+
+/// Kernel parameters and constants don't change while a kernel runs; .nc promises the same.
+bool is_invariant(const Instruction& inst, const LaneAddress& address) {
+    if (inst.has(Word::nc) || address.space == StateSpace::constant) return true;
+    return address.space == StateSpace::param && address.address.is_uniform();
+}
+
+MemoryAccess access_of(WarpEmitter& e, const Instruction& inst, unsigned count) {
+    MemoryAccess access;
+    access.address = e.address(inst[Role::a], space_of(inst));
+    access.address.space = space_of(inst);
+    access.element = e.type(inst.type());
+    access.bytes = ptx::byte_size(inst.type());
+    access.count = count;
+    access.strength = strength_of(inst);
+    return access;
+}
+
+bool is_vector(const ptx::Operand& operand) { return operand.kind == ptx::Operand::Kind::vector; }
+
+/// 128-bit elements are moved as pairs of 64-bit ones: low half first in memory.
+void split_halves(WarpEmitter& e, MemoryAccess& access) {
+    access.element = e.ir().getInt64Ty();
+    access.bytes = 8;
+    access.count *= 2;
+}
+
+LaneValue join_halves(WarpEmitter& e, const LaneValue& low, const LaneValue& high) {
+    return e.apply({low, high}, [&](Ir& ir, Values v) {
+        llvm::Type* wide = typed(ir.getInt128Ty(), v[0]);
+        Value* upper = ir.CreateShl(ir.CreateZExt(v[1], wide), e.constant_like(ir.getInt128Ty(), 64, v[1]));
+        return ir.CreateOr(ir.CreateZExt(v[0], wide), upper);
+    });
+}
+
+LaneValue half_of(WarpEmitter& e, const LaneValue& value, unsigned index) {
+    return e.apply({value}, [&](Ir& ir, Values v) {
+        Value* bits = index ? ir.CreateLShr(v[0], e.constant_like(ir.getInt128Ty(), 64, v[0])) : v[0];
+        return ir.CreateTrunc(bits, typed(ir.getInt64Ty(), v[0]));
+    });
+}
+
+llvm::AtomicOrdering ordering_of(Strength strength) {
+    return strength == Strength::acquire   ? llvm::AtomicOrdering::Acquire
+           : strength == Strength::release ? llvm::AtomicOrdering::Release
+                                           : llvm::AtomicOrdering::Monotonic;
+}
+
+/// A strong 128-bit access is one atomic access per lane.
+LaneValue load_wide_atomic(WarpEmitter& e, const MemoryAccess& access) {
+    Ir& ir = e.ir();
+    LaneArray addresses(e, e.broadcast(access.address.address));
+    LaneArray results(e, llvm::Constant::getNullValue(e.lanes_type(ir.getInt128Ty())));
+    e.for_each_lane(e.active_bits(), [&](Value* lane) {
+        llvm::LoadInst* load = ir.CreateAlignedLoad(ir.getInt128Ty(), pointer(e, addresses.get(lane)),
+                                                    llvm::Align(16), /*isVolatile=*/true);
+        load->setAtomic(ordering_of(access.strength));
+        results.set(lane, load);
+    });
+    return LaneValue::varying(results.vector());
+}
+
+void store_wide_atomic(WarpEmitter& e, const MemoryAccess& access, const LaneValue& value) {
+    Ir& ir = e.ir();
+    LaneArray addresses(e, e.broadcast(access.address.address));
+    LaneArray values(e, e.broadcast(value));
+    e.for_each_lane(e.active_bits(), [&](Value* lane) {
+        llvm::StoreInst* store = ir.CreateAlignedStore(values.get(lane), pointer(e, addresses.get(lane)),
+                                                       llvm::Align(16), /*isVolatile=*/true);
+        store->setAtomic(ordering_of(access.strength));
+    });
+}
+
+} // namespace
+
+void ld(WarpEmitter& e, const Instruction& inst) {
+    const ptx::Operand& d = inst[Role::d];
+    unsigned count = is_vector(d) ? d.count : 1;
+    MemoryAccess access = access_of(e, inst, count);
+    access.invariant = access.strength == Strength::weak && is_invariant(inst, access.address);
+    bool wide = access.bytes == 16;
+    if (wide && access.strength != Strength::weak && count == 1) {
+        e.write(d, load_wide_atomic(e, access));
+        return;
+    }
+    if (wide) split_halves(e, access);
+    llvm::SmallVector<LaneValue, 8> values = load_lanes(e, access);
+    for (unsigned k = 0; k < count; ++k) {
+        LaneValue value = wide ? join_halves(e, values[2 * k], values[2 * k + 1]) : values[k];
+        e.write(is_vector(d) ? e.element(d, k) : d, value);
+    }
+}
+
+void st(WarpEmitter& e, const Instruction& inst) {
+    const ptx::Operand& b = inst[Role::b];
+    unsigned count = is_vector(b) ? b.count : 1;
+    MemoryAccess access = access_of(e, inst, count);
+    bool wide = access.bytes == 16;
+    llvm::SmallVector<LaneValue, 8> values;
+    for (unsigned k = 0; k < count; ++k) {
+        LaneValue value = e.read(is_vector(b) ? e.element(b, k) : b);
+        if (wide && access.strength != Strength::weak && count == 1) {
+            store_wide_atomic(e, access, value);
+            return;
+        }
+        if (wide) {
+            values.push_back(half_of(e, value, 0));
+            values.push_back(half_of(e, value, 1));
+        } else {
+            values.push_back(value);
+        }
+    }
+    if (wide) split_halves(e, access);
+    store_lanes(e, access, values);
+}
+
+} // namespace ptarmigan::translator::lower

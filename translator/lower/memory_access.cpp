@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+// Choosing how a step loads and stores, see memory_access.h. The chunked forms are in chunked_access.cpp.
+#include "translator/lower/memory_access.h"
+
+#include "translator/lower/chunked_access.h"
+#include "translator/lower/lane_array.h"
+
+#include <llvm/IR/MDBuilder.h>
+
+namespace ptarmigan::translator::lower {
+
+using llvm::Value;
+using ptx::StateSpace;
+
+namespace {
+
+using ValueList = llvm::SmallVector<Value*, 8>;
+
+/// Pointers of all lanes at byte offset `offset`.
+Value* lane_pointers(WarpEmitter& e, Value* addresses, unsigned offset) {
+    Ir& ir = e.ir();
+    if (offset) addresses = ir.CreateAdd(addresses, e.splat(ir.getInt64(offset)));
+    return ir.CreateIntToPtr(addresses, e.lanes_type(ir.getPtrTy()));
+}
+
+Value* zero_lanes(WarpEmitter& e, llvm::Type* element) { return llvm::Constant::getNullValue(e.lanes_type(element)); }
+
+/// Elements of one lane are moved as integers of up to 8 bytes when there are several.
+unsigned word_bytes(const MemoryAccess& access) {
+    return access.count == 1 ? access.bytes : std::min(8u, access.bytes * access.count);
+}
+
+Value* to_element(WarpEmitter& e, Value* bits, llvm::Type* element) {
+    return e.ir().CreateBitCast(bits, e.like(element, bits));
+}
+
+Value* to_integer(WarpEmitter& e, Value* value) {
+    unsigned bits = value->getType()->getScalarSizeInBits();
+    return e.ir().CreateBitCast(value, e.like(e.ir().getIntNTy(bits), value));
+}
+
+/// Bytes and halfwords have no gather instruction: gather the aligned word around each and shift. The word lies in
+/// the page that the lane accesses anyway.
+Value* gather_small(WarpEmitter& e, Value* addresses, unsigned bytes) {
+    Ir& ir = e.ir();
+    Value* words = ir.CreateAnd(addresses, e.splat(ir.getInt64(~std::uint64_t(3))));
+    llvm::CallInst* gathered = ir.CreateMaskedGather(e.lanes_type(ir.getInt32Ty()), lane_pointers(e, words, 0),
+                                                     llvm::Align(4), e.active(), zero_lanes(e, ir.getInt32Ty()));
+    Value* place = ir.CreateTrunc(addresses, e.lanes_type(ir.getInt32Ty()));
+    Value* shift = ir.CreateShl(ir.CreateAnd(place, e.splat(ir.getInt32(3))), e.splat(ir.getInt32(3)));
+    return ir.CreateTrunc(ir.CreateLShr(gathered, shift), e.lanes_type(ir.getIntNTy(bytes * 8)));
+}
+
+/// One access per lane, by gather.
+ValueList gather(WarpEmitter& e, const MemoryAccess& access) {
+    Ir& ir = e.ir();
+    Value* addresses = e.broadcast(access.address.address);
+    unsigned word = word_bytes(access);
+    ValueList words;
+    for (unsigned offset = 0; offset < access.bytes * access.count; offset += word) {
+        if (word < 4 && e.options().target.avx512) {
+            words.push_back(gather_small(e, addresses, word));
+            continue;
+        }
+        llvm::Type* type = ir.getIntNTy(word * 8);
+        llvm::CallInst* loaded = ir.CreateMaskedGather(e.lanes_type(type), lane_pointers(e, addresses, offset),
+                                                       llvm::Align(word), e.active(), zero_lanes(e, type));
+        tag_space(e, loaded, access.address.space);
+        words.push_back(loaded);
+    }
+    ValueList result;
+    for (unsigned k = 0; k < access.count; ++k) {
+        Value* bits = words[k * access.bytes / word];
+        unsigned shift = k * access.bytes % word * 8;
+        if (shift) bits = ir.CreateLShr(bits, e.constant_like(e.scalar_of(bits->getType()), shift, bits));
+        bits = ir.CreateTrunc(bits, e.lanes_type(ir.getIntNTy(access.bytes * 8)));
+        result.push_back(to_element(e, bits, access.element));
+    }
+    return result;
+}
+
+/// The elements of every lane as words for scattering.
+ValueList to_words(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> values) {
+    Ir& ir = e.ir();
+    unsigned word = word_bytes(access);
+    ValueList words(access.count * access.bytes / word, nullptr);
+    for (unsigned k = 0; k < access.count; ++k) {
+        Value* bits = ir.CreateZExt(to_integer(e, values[k]), e.lanes_type(ir.getIntNTy(word * 8)));
+        unsigned shift = k * access.bytes % word * 8;
+        if (shift) bits = ir.CreateShl(bits, e.constant_like(e.scalar_of(bits->getType()), shift, bits));
+        Value*& target = words[k * access.bytes / word];
+        target = target ? ir.CreateOr(target, bits) : bits;
+    }
+    return words;
+}
+
+/// One access per lane, by scatter: in the order of the lanes where addresses coincide.
+void scatter(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> values) {
+    Ir& ir = e.ir();
+    Value* addresses = e.broadcast(access.address.address);
+    ValueList words = to_words(e, access, values);
+    unsigned word = word_bytes(access);
+    bool has_scatter = e.options().target.avx512 && word >= 4;
+    if (!has_scatter && !e.all_active() && e.width() > 4) {
+        // Spelled out, this would be a branch per lane.
+        LaneArray address_array(e, addresses);
+        llvm::SmallVector<LaneArray, 4> word_arrays;
+        for (Value* value : words) word_arrays.emplace_back(e, value);
+        e.for_each_lane(e.active_bits(), [&](Value* lane) {
+            Value* address = address_array.get(lane);
+            for (unsigned i = 0; i < words.size(); ++i) {
+                Value* at = ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), pointer(e, address), i * word);
+                tag_space(e, ir.CreateAlignedStore(word_arrays[i].get(lane), at, llvm::Align(word)),
+                          access.address.space);
+            }
+        });
+        return;
+    }
+    for (unsigned i = 0; i < words.size(); ++i) {
+        llvm::CallInst* stored = ir.CreateMaskedScatter(words[i], lane_pointers(e, addresses, i * word),
+                                                        llvm::Align(word), e.active());
+        tag_space(e, stored, access.address.space);
+    }
+}
+
+llvm::AtomicOrdering ordering(Strength strength) {
+    switch (strength) {
+    case Strength::acquire: return llvm::AtomicOrdering::Acquire;
+    case Strength::release: return llvm::AtomicOrdering::Release;
+    default: return llvm::AtomicOrdering::Monotonic;
+    }
+}
+
+/// One load for the whole step. Without an active lane it reads the CTA's context instead, which is always there:
+/// cheaper than a branch.
+ValueList load_uniform(WarpEmitter& e, const MemoryAccess& access) {
+    Ir& ir = e.ir();
+    Value* at = pointer(e, access.address.address.base);
+    bool always_there = access.invariant && access.address.space == StateSpace::param;
+    if (!e.all_active() && !always_there) at = ir.CreateSelect(e.any(e.active()), at, e.cta_context());
+    ValueList result;
+    if (access.strength == Strength::weak) {
+        llvm::Type* type = access.count == 1 ? access.element
+                                             : llvm::FixedVectorType::get(access.element, access.count);
+        llvm::LoadInst* load = ir.CreateAlignedLoad(type, at, llvm::Align(access.bytes * access.count));
+        tag_space(e, load, access.address.space);
+        if (access.invariant)
+            load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(e.context(), {}));
+        for (unsigned k = 0; k < access.count; ++k)
+            result.push_back(access.count == 1 ? load : ir.CreateExtractElement(load, k));
+        return result;
+    }
+    for (unsigned k = 0; k < access.count; ++k) {
+        Value* element = ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), at, k * access.bytes);
+        llvm::LoadInst* load = ir.CreateAlignedLoad(ir.getIntNTy(access.bytes * 8), element,
+                                                    llvm::Align(access.bytes), /*isVolatile=*/true);
+        load->setAtomic(ordering(access.strength));
+        result.push_back(to_element(e, load, access.element));
+    }
+    return result;
+}
+
+/// The value that the highest active lane holds; some lane must be active.
+Value* of_last_lane(WarpEmitter& e, const LaneValue& value) {
+    if (value.is_uniform()) return value.base;
+    Ir& ir = e.ir();
+    if (e.all_active()) return ir.CreateExtractElement(e.broadcast(value), std::uint64_t(e.width() - 1));
+    Value* zeros = ir.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, e.active_bits(), ir.getFalse());
+    Value* lane = ir.CreateSub(ir.getInt64(63), zeros);
+    lane = ir.CreateAnd(lane, ir.getInt64(e.width() - 1));
+    return ir.CreateExtractElement(e.broadcast(value), lane);
+}
+
+void store_uniform(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<LaneValue> values) {
+    Ir& ir = e.ir();
+    auto store = [&] {
+        for (unsigned k = 0; k < access.count; ++k) {
+            Value* at = ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), pointer(e, access.address.address.base),
+                                                      k * access.bytes);
+            Value* value = of_last_lane(e, values[k]);
+            if (access.strength == Strength::weak) {
+                tag_space(e, ir.CreateAlignedStore(value, at, llvm::Align(access.bytes)), access.address.space);
+            } else {
+                llvm::StoreInst* strong = ir.CreateAlignedStore(to_integer(e, value), at, llvm::Align(access.bytes),
+                                                                /*isVolatile=*/true);
+                strong->setAtomic(ordering(access.strength));
+            }
+        }
+    };
+    if (e.all_active())
+        store();
+    else
+        e.if_then(e.any(e.active()), store);
+}
+
+AccessPattern pattern_of(WarpEmitter& e, const MemoryAccess& access) {
+    const TargetCpu& target = e.options().target;
+    AccessPattern pattern;
+    pattern.offsets = access.address.address.shape.offsets;
+    pattern.steps = access.address.address.stride ? access.address.address.shape.steps : nullptr;
+    pattern.element_bytes = access.bytes;
+    pattern.count = access.count;
+    pattern.native_bytes = target.architecture == TargetCpu::Architecture::aarch64 ? 16 : target.avx512 ? 64 : 32;
+    return pattern;
+}
+
+/// When the chunked form applies, null if always: the affine form must hold, and all lanes must be active unless
+/// masks can be cut along with the chunks.
+Value* chunk_condition(WarpEmitter& e, const MemoryAccess& access, bool maskable) {
+    Ir& ir = e.ir();
+    Value* condition = access.address.guard;
+    if (maskable || e.all_active()) return condition;
+    Value* bits = e.active_bits();
+    Value* full = ir.CreateICmpEQ(bits, ir.getInt64(e.width() == 64 ? ~0ull : (1ull << e.width()) - 1));
+    return condition ? ir.CreateAnd(condition, full) : full;
+}
+
+/// if_else for several results.
+ValueList choose(WarpEmitter& e, Value* condition, llvm::function_ref<ValueList()> fast,
+                 llvm::function_ref<ValueList()> slow) {
+    Ir& ir = e.ir();
+    llvm::BasicBlock* fast_block = e.new_block("access.chunks");
+    llvm::BasicBlock* slow_block = e.new_block("access.lanes");
+    llvm::BasicBlock* done = e.new_block("access.done");
+    ir.CreateCondBr(condition, fast_block, slow_block, llvm::MDBuilder(e.context()).createBranchWeights(2000, 1));
+    ir.SetInsertPoint(fast_block);
+    ValueList fast_values = fast();
+    llvm::BasicBlock* fast_end = ir.GetInsertBlock();
+    ir.CreateBr(done);
+    ir.SetInsertPoint(slow_block);
+    ValueList slow_values = slow();
+    llvm::BasicBlock* slow_end = ir.GetInsertBlock();
+    ir.CreateBr(done);
+    ir.SetInsertPoint(done);
+    ValueList result;
+    for (unsigned i = 0; i < fast_values.size(); ++i) {
+        llvm::PHINode* phi = ir.CreatePHI(fast_values[i]->getType(), 2);
+        phi->addIncoming(fast_values[i], fast_end);
+        phi->addIncoming(slow_values[i], slow_end);
+        result.push_back(phi);
+    }
+    return result;
+}
+
+ValueList load_varying(WarpEmitter& e, const MemoryAccess& access) {
+    if (access.address.address.is_affine()) {
+        if (std::optional<AccessPlan> plan = plan_load(pattern_of(e, access))) {
+            bool maskable = plan->exclusive && plan->gapless && access.count == 1;
+            auto fast = [&] { return load_chunks(e, access, *plan); };
+            Value* condition = chunk_condition(e, access, maskable);
+            if (!condition) return fast();
+            return choose(e, condition, fast, [&] { return gather(e, access); });
+        }
+    }
+    return gather(e, access);
+}
+
+void store_varying(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> values) {
+    if (access.address.address.is_affine()) {
+        if (std::optional<AccessPlan> plan = plan_store(pattern_of(e, access)); plan && plan->gapless) {
+            bool maskable = plan->exclusive && access.count == 1;
+            auto fast = [&]() -> ValueList {
+                store_chunks(e, access, *plan, values);
+                return {};
+            };
+            auto slow = [&]() -> ValueList {
+                scatter(e, access, values);
+                return {};
+            };
+            if (Value* condition = chunk_condition(e, access, maskable))
+                choose(e, condition, fast, slow);
+            else
+                fast();
+            return;
+        }
+    }
+    scatter(e, access, values);
+}
+
+} // namespace
+
+llvm::SmallVector<LaneValue, 8> load_lanes(WarpEmitter& e, const MemoryAccess& access) {
+    llvm::SmallVector<LaneValue, 8> result;
+    if (access.address.address.is_uniform()) {
+        for (Value* value : load_uniform(e, access)) result.push_back(LaneValue::uniform(value));
+        return result;
+    }
+    // LLVM has no atomic vector accesses. CPUs do not tear aligned elements, so it is enough to pin the access.
+    if (access.strength != Strength::weak) compiler_fence(e);
+    for (Value* value : load_varying(e, access)) result.push_back(LaneValue::varying(value));
+    if (access.strength == Strength::acquire)
+        e.ir().CreateFence(llvm::AtomicOrdering::Acquire);
+    else if (access.strength != Strength::weak)
+        compiler_fence(e);
+    return result;
+}
+
+void store_lanes(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<LaneValue> values) {
+    if (access.address.address.is_uniform()) {
+        store_uniform(e, access, values);
+        return;
+    }
+    if (access.strength == Strength::release)
+        e.ir().CreateFence(llvm::AtomicOrdering::Release);
+    else if (access.strength != Strength::weak)
+        compiler_fence(e);
+    ValueList vectors;
+    for (const LaneValue& value : values) vectors.push_back(e.broadcast(value));
+    store_varying(e, access, vectors);
+    if (access.strength != Strength::weak) compiler_fence(e);
+}
+
+void tag_space(WarpEmitter& e, llvm::Instruction* access, StateSpace space) {
+    const char* name = nullptr;
+    switch (space) {
+    case StateSpace::global: name = "global"; break;
+    case StateSpace::shared: name = "shared"; break;
+    case StateSpace::local: name = "local"; break;
+    default: break;
+    }
+    llvm::MDBuilder builder(e.context());
+    llvm::MDNode* type = builder.createTBAAScalarTypeNode("ptx memory", builder.createTBAARoot("ptarmigan"));
+    if (name) type = builder.createTBAAScalarTypeNode(name, type);
+    access->setMetadata(llvm::LLVMContext::MD_tbaa, builder.createTBAAStructTagNode(type, type, 0));
+}
+
+Value* pointer(WarpEmitter& e, Value* address) { return e.ir().CreateIntToPtr(address, e.ir().getPtrTy()); }
+
+void compiler_fence(WarpEmitter& e) {
+    e.ir().CreateFence(llvm::AtomicOrdering::SequentiallyConsistent, llvm::SyncScope::SingleThread);
+}
+
+} // namespace ptarmigan::translator::lower
