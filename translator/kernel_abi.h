@@ -79,6 +79,7 @@ struct LaunchContext {
     std::uint32_t dynamic_shared;    ///< bytes of dynamic shared memory
     std::uint32_t shared_size;       ///< static + dynamic bytes
     std::uint32_t fault;             ///< abi::Fault, first one wins; workers stop when set
+    std::uint32_t nsmid;             ///< multiprocessors that the device claims
     std::uint64_t grid_id;
     void* owner;                     ///< the runtime's launch object; generated code does not touch it
 };

@@ -50,7 +50,7 @@ struct Terminator {
     ValueId condition = no_value; ///< branch: predicate; indexed: u32 index
     bool negated = false;         ///< branch: taken when the predicate is false
     // branch: successors[0] taken, successors[1] fall-through. indexed: one successor per target (may repeat).
-    ptx::SourceLocation location;
+    SourceLocation location;
 };
 
 struct Block {

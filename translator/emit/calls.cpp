@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Real calls: recursion and calls through pointers. Arguments and results pass through the thread's local memory: the
+// callee's argument block starts where the caller's frame ends, at the same offset in all lanes. A call through a
+// pointer whose lanes hold different targets is made once per target, for the lanes that want it.
+#include "translator/emit/graph_emitter.h"
+#include "translator/kernel_abi.h"
+#include "translator/lower/calls.h"
+
+#include <fmt/format.h>
+
+namespace ptarmigan::translator {
+
+using ptx::Operand;
+using ptx::Role;
+
+namespace {
+
+/// Where a function's returns and parameters lie in its argument block: declaration order, natural alignment, as
+/// build_graph lays them out for the callee's own graph.
+struct ArgumentBlock {
+    std::vector<std::uint32_t> return_offsets, parameter_offsets;
+};
+
+ArgumentBlock argument_block(const ptx::Function& function) {
+    ArgumentBlock block;
+    std::uint32_t end = 0;
+    auto place = [&](const std::vector<ptx::Variable>& variables, std::vector<std::uint32_t>& offsets) {
+        for (const ptx::Variable& variable : variables) {
+            std::uint32_t alignment = std::max(1u, variable.alignment);
+            end = (end + alignment - 1) / alignment * alignment;
+            offsets.push_back(end);
+            end += std::uint32_t(variable.size);
+        }
+    };
+    place(function.returns, block.return_offsets);
+    place(function.parameters, block.parameter_offsets);
+    return block;
+}
+
+std::uint64_t argument_bytes(const ptx::Function& function) {
+    ArgumentBlock block = argument_block(function);
+    std::uint64_t end = 0;
+    for (std::size_t i = 0; i < function.returns.size(); ++i)
+        end = std::max(end, block.return_offsets[i] + function.returns[i].size);
+    for (std::size_t i = 0; i < function.parameters.size(); ++i)
+        end = std::max(end, block.parameter_offsets[i] + function.parameters[i].size);
+    return end;
+}
+
+std::size_t list_size(const Operand& list) {
+    if (list.kind == Operand::Kind::none) return 0;
+    return list.kind == Operand::Kind::list ? list.count : 1;
+}
+
+} // namespace
+
+bool GraphEmitter::is_real_call(const GraphInstruction& instruction) const {
+    return ptx::any(ptx::form_info(instruction.inst.form).effects, ptx::Effects::call);
+}
+
+/// Copies `bytes` per lane between two per-lane addresses (vectors of i64), active lanes only.
+void GraphEmitter::copy_block(llvm::Value* destination, llvm::Value* source, std::uint64_t bytes, llvm::Value* mask) {
+    for (std::uint64_t done = 0; done < bytes;) {
+        unsigned piece = bytes - done >= 8 ? 8 : bytes - done >= 4 ? 4 : bytes - done >= 2 ? 2 : 1;
+        llvm::Type* lanes = lanes_type(ir_.getIntNTy(piece * 8));
+        auto pointers = [&](llvm::Value* base) {
+            return ir_.CreateIntToPtr(ir_.CreateAdd(base, splat(ir_.getInt64(done))), lanes_type(ir_.getPtrTy()));
+        };
+        llvm::Value* loaded = ir_.CreateMaskedGather(lanes, pointers(source), llvm::Align(1), mask);
+        ir_.CreateMaskedScatter(loaded, pointers(destination), llvm::Align(1), mask);
+        done += piece;
+    }
+}
+
+void GraphEmitter::emit_call(const GraphInstruction& instruction) {
+    const Operand& callee = instruction.inst[Role::f];
+    if (callee.kind != Operand::Kind::function) {
+        emit_indirect_call(instruction);
+        return;
+    }
+    const ptx::Function& function = graph_.module->functions[callee.index];
+    if (function.is_declaration) lower::runtime_call(*this, instruction.inst, function);
+    else call_function(callee.index, instruction, active_bits());
+}
+
+/// Takes the first lane's target, serves all lanes that share it, until none is left.
+void GraphEmitter::emit_indirect_call(const GraphInstruction& instruction) {
+    const ptx::Instruction& inst = instruction.inst;
+    llvm::Value* targets = lanes(inst[Role::f]);
+    llvm::Value* active_lanes = active_bits();
+    llvm::BasicBlock* before = ir_.GetInsertBlock();
+    llvm::BasicBlock* loop = new_block("targets");
+    llvm::BasicBlock* next = new_block("targets.next");
+    llvm::BasicBlock* done = new_block("targets.done");
+    llvm::BasicBlock* bad = new_block("bad.target");
+    ir_.CreateCondBr(ir_.CreateICmpNE(active_lanes, ir_.getInt64(0)), loop, done);
+    ir_.SetInsertPoint(loop);
+    llvm::PHINode* left = ir_.CreatePHI(ir_.getInt64Ty(), 2, "lanes.left");
+    left->addIncoming(active_lanes, before);
+    llvm::Value* target = ir_.CreateExtractElement(targets, first_lane(left));
+    llvm::Value* same = to_bits(ir_.CreateICmpEQ(targets, splat(target)));
+    llvm::Value* lanes_here = ir_.CreateAnd(left, same);
+    llvm::SwitchInst* choose = ir_.CreateSwitch(target, bad, unsigned(graph_.real_calls.size()));
+    call_results_.clear();
+    for (ptx::FunctionId candidate : graph_.real_calls) {
+        const ptx::Function& function = graph_.module->functions[candidate];
+        // A target of another signature is the program's error; it can't be called.
+        if (function.is_declaration || function.parameters.size() != list_size(inst[Role::a]) ||
+            function.returns.size() != list_size(inst[Role::d]))
+            continue;
+        llvm::BasicBlock* arm = new_block("target");
+        choose->addCase(ir_.getInt64((std::uint64_t(candidate) + 1) * 16), arm);
+        ir_.SetInsertPoint(arm);
+        call_mask_ = from_bits(lanes_here);
+        call_function(candidate, instruction, lanes_here);
+        call_mask_ = nullptr;
+        ir_.CreateBr(next);
+    }
+    ir_.SetInsertPoint(bad);
+    trap(lanes_here, std::uint32_t(abi::Fault::invalid_call_target));
+    ir_.CreateBr(next);
+    ir_.SetInsertPoint(next);
+    llvm::Value* rest = ir_.CreateAnd(left, ir_.CreateNot(lanes_here));
+    left->addIncoming(rest, next);
+    ir_.CreateCondBr(ir_.CreateICmpNE(rest, ir_.getInt64(0)), loop, done);
+    ir_.SetInsertPoint(done);
+    const Operand& results = inst[Role::d];
+    for (unsigned i = 0; i < list_size(results); ++i) {
+        const Operand& result = element(results, i);
+        if (result.kind != Operand::Kind::reg) continue;
+        auto found = call_results_.find(result.index);
+        if (found == call_results_.end()) continue;
+        write(result, LaneValue::varying(ir_.CreateLoad(found->second->getAllocatedType(), found->second)));
+    }
+}
+
+/// Results of an indirect call are gathered over its targets and written once at the end.
+void GraphEmitter::store_call_result(const Operand& result, llvm::Value* loaded, llvm::Value* mask) {
+    if (!call_mask_) {
+        write(result, LaneValue::varying(loaded));
+        return;
+    }
+    llvm::AllocaInst*& slot = call_results_[result.index];
+    if (!slot) slot = entry_alloca(loaded->getType(), "call.result");
+    ir_.CreateStore(ir_.CreateSelect(mask, loaded, ir_.CreateLoad(slot->getAllocatedType(), slot)), slot);
+}
+
+void GraphEmitter::call_function(ptx::FunctionId callee, const GraphInstruction& instruction, llvm::Value* mask_bits) {
+    const ptx::Instruction& inst = instruction.inst;
+    const ptx::Function& function = graph_.module->functions[callee];
+    ArgumentBlock block = argument_block(function);
+    std::uint64_t start = frame_bytes();
+    llvm::Value* offset = ir_.getInt64(start);
+    if (interface_->frame_offset) offset = ir_.CreateAdd(interface_->frame_offset, offset);
+    llvm::Value* mask = call_mask_ ? call_mask_ : active();
+    auto place = [&](std::uint32_t position) { return broadcast(local_address(start + position)); };
+    auto pointers = [&](llvm::Value* addresses) { return ir_.CreateIntToPtr(addresses, lanes_type(ir_.getPtrTy())); };
+
+    // The argument block must fit before anything is written to it; the callee checks for its own variables.
+    llvm::Value* stride = context_field(ir_.getInt64Ty(), offsetof(abi::CtaContext, local_stride), "local.stride");
+    llvm::Value* end = ir_.CreateAdd(offset, ir_.getInt64(argument_bytes(function)));
+    if_then(ir_.CreateICmpUGT(end, stride),
+            [&] { trap(mask_bits, std::uint32_t(abi::Fault::stack_overflow)); }, false);
+
+    const Operand& arguments = inst[Role::a];
+    for (unsigned i = 0; i < list_size(arguments); ++i) {
+        const Operand& argument = element(arguments, i);
+        llvm::Value* destination = place(block.parameter_offsets.at(i));
+        if (argument.kind == Operand::Kind::variable && argument.scope == ptx::VariableScope::frame) {
+            std::uint64_t bytes = std::min(graph_.locals.at(argument.index).size, function.parameters[i].size);
+            copy_block(destination, broadcast(variable_address(argument)), bytes, mask);
+        } else if (argument.kind != Operand::Kind::none && argument.kind != Operand::Kind::sink) {
+            llvm::Value* value = lanes(argument);
+            if (value->getType()->getScalarSizeInBits() > function.parameters[i].size * 8)
+                value = ir_.CreateTrunc(value, lanes_type(ir_.getIntNTy(unsigned(function.parameters[i].size * 8))));
+            ir_.CreateMaskedScatter(value, pointers(destination), llvm::Align(1), mask);
+        }
+    }
+    llvm::Value* bits = ir_.CreateTrunc(mask_bits, ir_.getIntNTy(width_));
+    ir_.CreateCall(unit_.callee(callee), {cta_context_, step_, bits, offset});
+    const Operand& results = inst[Role::d];
+    for (unsigned i = 0; i < list_size(results); ++i) {
+        const Operand& result = element(results, i);
+        llvm::Value* source = place(block.return_offsets.at(i));
+        if (result.kind == Operand::Kind::variable && result.scope == ptx::VariableScope::frame) {
+            std::uint64_t bytes = std::min(graph_.locals.at(result.index).size, function.returns[i].size);
+            copy_block(broadcast(variable_address(result)), source, bytes, mask);
+        } else if (result.kind == Operand::Kind::reg) {
+            llvm::Type* lanes = lanes_type(type(graph_.values[result.index].type));
+            store_call_result(result, ir_.CreateMaskedGather(lanes, pointers(source), llvm::Align(1), mask), mask);
+        }
+    }
+}
+
+} // namespace ptarmigan::translator

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// Masked execution. Blocks are emitted in the plan's linear order. Every edge carries the mask of the lanes that take
+// it: a block whose mask is `accumulated` ORs the masks of its incoming edges into a slot, reads it when control gets
+// there, resets it, and is skipped when it is empty. Phis are moved on the edges, merged under the edge's mask where
+// lanes come from several edges. Uniform branches stay branches. analysis/README.md explains the plan.
+#include "frontend/isa/instruction_form.h"
+#include "translator/analysis/graph_queries.h"
+#include "translator/emit/graph_emitter.h"
+
+#include <llvm/IR/Constants.h>
+
+#include <fmt/format.h>
+
+namespace ptarmigan::translator {
+
+GraphEmitter::GraphEmitter(KernelUnit& unit, const FunctionGraph& graph, llvm::Function* function,
+                           llvm::Value* cta_context, llvm::Value* step)
+    : WarpEmitter(unit.context, unit.width, unit.options), unit_(unit), graph_(graph), function_(function),
+      cta_context_(cta_context), step_(step) {
+    for (unsigned lane = 0; lane < width_; ++lane) {
+        lane_iota_.push_back(lane);
+        lane_zeros_.push_back(0);
+    }
+}
+
+llvm::AllocaInst* GraphEmitter::mask_slot(const char* name) {
+    llvm::Type* lane = unit_.options.target.avx512 || width_ == 1 ? ir_.getInt1Ty() : ir_.getInt32Ty();
+    return entry_alloca(lanes_type(lane), name);
+}
+
+llvm::Value* GraphEmitter::load_mask(llvm::AllocaInst* slot) {
+    llvm::Value* stored = ir_.CreateLoad(slot->getAllocatedType(), slot, "mask");
+    return from_storage(stored, lanes_type(ir_.getInt1Ty()));
+}
+
+void GraphEmitter::store_mask(llvm::AllocaInst* slot, llvm::Value* mask) {
+    if (mask->getType() != slot->getAllocatedType()) mask = ir_.CreateSExt(mask, slot->getAllocatedType());
+    ir_.CreateStore(mask, slot);
+}
+
+/// The block whose mask `block` shares: itself if accumulated, no_block for the entry mask.
+BlockId GraphEmitter::mask_block(BlockId block) const {
+    while (plan_->blocks[block].mask.kind == MaskSource::Kind::same_as) block = plan_->blocks[block].mask.block;
+    return plan_->blocks[block].mask.kind == MaskSource::Kind::entry ? no_block : block;
+}
+
+bool GraphEmitter::block_mask_is_entry(BlockId block) const {
+    if (width_ == 1) return true; // a single lane runs exactly the blocks that it reaches
+    return plan_ && mask_block(block) == no_block;
+}
+
+llvm::Value* GraphEmitter::block_mask(BlockId block) {
+    if (!plan_) return width_ == 1 ? entry_mask_ : counter_mask_;
+    if (width_ == 1) return entry_mask_;
+    BlockId source = mask_block(block);
+    return source == no_block ? entry_mask_ : load_mask(current_mask_[source]);
+}
+
+void GraphEmitter::prepare(const RegionView& view, const RegionInterface& interface) {
+    interface_ = &interface;
+    entry_block_ = llvm::BasicBlock::Create(context(), "entry", function_);
+    ir_.SetInsertPoint(entry_block_);
+    ir_.SetCurrentDebugLocation(unit_.location(function_, graph_.module->functions[graph_.function].location));
+    find_crossing_values(view);
+    blocks_.assign(graph_.blocks.size(), nullptr);
+    for (BlockId block : view.blocks)
+        blocks_[block] = llvm::BasicBlock::Create(context(), fmt::format("bb{}", block), function_);
+    llvm::Type* mask_type = lanes_type(ir_.getInt1Ty());
+    if (interface.entry_mask_bits)
+        entry_mask_ = ir_.CreateBitCast(interface.entry_mask_bits, mask_type);
+    else if (interface.entry_mask_place)
+        entry_mask_ = from_bits(ir_.CreateLoad(ir_.getInt64Ty(), interface.entry_mask_place()));
+    else if (interface.entry_mask_full) entry_mask_ = llvm::Constant::getAllOnesValue(mask_type);
+    else {
+        llvm::Value* threads = ir_.CreateAdd(splat(first_thread()), lane_numbers(ir_.getInt32Ty()));
+        entry_mask_ = ir_.CreateICmpULT(threads, splat(ir_.getInt32(unit_.thread_count())), "entry.mask");
+    }
+}
+
+void GraphEmitter::emit_masks(const LinearPlan& plan, const RegionInterface& interface) {
+    plan_ = &plan;
+    prepare(plan.region, interface);
+    accumulated_mask_.assign(graph_.blocks.size(), nullptr);
+    current_mask_.assign(graph_.blocks.size(), nullptr);
+    if (width_ > 1) {
+        for (BlockId block : plan.order) {
+            if (plan.blocks[block].mask.kind != MaskSource::Kind::accumulated) continue;
+            accumulated_mask_[block] = mask_slot("edge.mask");
+            current_mask_[block] = mask_slot("block.mask");
+            ir_.CreateStore(llvm::Constant::getNullValue(accumulated_mask_[block]->getAllocatedType()),
+                            accumulated_mask_[block]);
+        }
+    }
+    for (std::uint32_t loop = 0; loop < plan.loops.size(); ++loop) {
+        if (!plan.loops[loop].divergent_exit) continue;
+        for (ValueId value : plan.loops[loop].live_out)
+            out_copies_.emplace(std::uint64_t(loop) << 32 | value,
+                                make_slot(graph_.values[value], Shape{Shape::Level::varying}));
+    }
+    if (interface.enter) interface.enter();
+    ir_.CreateBr(blocks_[plan.region.entry]);
+    for (BlockId block : plan.order) emit_block(block);
+}
+
+void GraphEmitter::emit_block(BlockId id) {
+    const BlockPlan& plan = plan_->blocks[id];
+    current_block_ = id;
+    current_instruction_ = nullptr;
+    cache_.clear();
+    ir_.SetInsertPoint(blocks_[id]);
+    if (accumulated_mask_[id]) {
+        llvm::Value* mask = load_mask(accumulated_mask_[id]);
+        ir_.CreateStore(llvm::Constant::getNullValue(accumulated_mask_[id]->getAllocatedType()), accumulated_mask_[id]);
+        store_mask(current_mask_[id], mask);
+        if (plan.needs_skip_check) {
+            llvm::BasicBlock* body = new_block("body");
+            llvm::BasicBlock* skip;
+            if (plan.skip_to != no_block) skip = blocks_[plan.skip_to];
+            else {
+                skip = new_block("skip.end");
+                llvm::IRBuilderBase::InsertPointGuard guard(ir_);
+                ir_.SetInsertPoint(skip);
+                interface_->exit();
+            }
+            ir_.CreateCondBr(any(mask), body, skip);
+            ir_.SetInsertPoint(body);
+        }
+    }
+    begin_block_code();
+    const Block& block = graph_.blocks[id];
+    bool cut = id < plan_->region.cut_after.size() && plan_->region.cut_after[id];
+    for (std::size_t i = 0; i < block.instructions.size(); ++i) {
+        if (cut && i + 1 == block.instructions.size()) break; // the barrier itself is the region's end
+        emit_instruction(block.instructions[i]);
+    }
+    current_instruction_ = nullptr;
+    current_ = nullptr;
+    if (cut) interface_->cut(id);
+    else emit_terminator(id);
+}
+
+void GraphEmitter::emit_instruction(const GraphInstruction& instruction) {
+    current_ = &instruction.inst;
+    current_instruction_ = &instruction;
+    ir_.SetCurrentDebugLocation(unit_.location(function_, instruction.inst.location));
+    const ptx::FormInfo& form = ptx::form_info(instruction.inst.form);
+    if (is_real_call(instruction)) {
+        emit_call(instruction);
+        return;
+    }
+    ValueId result;
+    if (wants_affine(instruction, result) && !ptx::any(form.effects, ptx::Effects::load)) {
+        emit_affine(instruction, result);
+        return;
+    }
+    Handler handler = handler_of(instruction.inst.form);
+    if (!handler) {
+        std::string_view reason = form.unsupported_reason;
+        unsupported(reason.empty() ? "not supported yet" : reason);
+    }
+    if (instruction.inst.guard != ptx::no_id && form.effects != ptx::Effects::pure) {
+        LaneValue guard = value_at(current_block_, instruction.inst.guard);
+        if (guard.is_uniform()) {
+            llvm::Value* condition = guard.base;
+            if (instruction.inst.guard_negated) condition = ir_.CreateNot(condition);
+            emit_under_uniform_guard(instruction, condition);
+            return;
+        }
+    }
+    handler(*this, instruction.inst);
+}
+
+/// A guard that is the same in all lanes, on an instruction with effects, becomes a branch around it.
+void GraphEmitter::emit_under_uniform_guard(const GraphInstruction& instruction, llvm::Value* condition) {
+    // Previous values are read before the branch so that both arms see them.
+    std::unordered_map<ValueId, LaneValue> before;
+    std::vector<ValueId> defined = definitions(graph_, instruction);
+    for (std::size_t i = 0; i < defined.size(); ++i) {
+        LaneValue old = value_at(current_block_, instruction.previous.at(i));
+        const Shape& planned = graph_.values[defined[i]].shape;
+        bool undefined = graph_.values[instruction.previous[i]].is_undefined;
+        if (undefined && planned.is_affine()) {
+            LaneValue zero = LaneValue::uniform(llvm::Constant::getNullValue(type(graph_.values[defined[i]].type)));
+            zero.shape = planned;
+            if (planned.steps) zero.stride = zero.base;
+            before.emplace(defined[i], zero);
+        } else {
+            before.emplace(defined[i], conform(convert(old, graph_.values[defined[i]].type, false), planned));
+        }
+    }
+    std::vector<std::pair<ValueId, LaneValue>> results;
+    llvm::BasicBlock* taken = new_block("guarded");
+    llvm::BasicBlock* done = new_block("unguarded");
+    llvm::BasicBlock* from = ir_.GetInsertBlock();
+    ir_.CreateCondBr(condition, taken, done);
+    ir_.SetInsertPoint(taken);
+    auto cache = cache_;
+    guard_handled_ = true;
+    captured_ = &results;
+    handler_of(instruction.inst.form)(*this, instruction.inst);
+    captured_ = nullptr;
+    llvm::BasicBlock* end = ir_.GetInsertBlock();
+    ir_.CreateBr(done);
+    ir_.SetInsertPoint(done);
+    cache_ = std::move(cache); // loads made inside the arm do not dominate what follows
+    for (auto& [value, contents] : results) {
+        const LaneValue& old = before.at(value);
+        LaneValue merged = contents;
+        auto join = [&](llvm::Value* a, llvm::Value* b) {
+            llvm::PHINode* phi = ir_.CreatePHI(a->getType(), 2);
+            phi->addIncoming(a, end);
+            phi->addIncoming(b, from);
+            return phi;
+        };
+        merged.base = join(contents.base, old.base);
+        if (contents.stride) merged.stride = join(contents.stride, old.stride);
+        define(value, merged);
+    }
+    guard_handled_ = false;
+}
+
+// --- edges ---------------------------------------------------------------------------------------
+
+static unsigned predecessor_index(const Block& block, const Block& from_block, BlockId from, unsigned successor) {
+    // A block may be a successor more than once (indexed branches): the n-th edge is the n-th entry.
+    unsigned occurrence = 0;
+    for (unsigned k = 0; k < successor; ++k)
+        if (from_block.successors[k] == from_block.successors[successor]) ++occurrence;
+    for (unsigned i = 0; i < block.predecessors.size(); ++i)
+        if (block.predecessors[i] == from && occurrence-- == 0) return i;
+    throw std::logic_error("edge without a predecessor entry");
+}
+
+void GraphEmitter::move_phis(BlockId from, unsigned successor, llvm::Value* mask) {
+    BlockId to = graph_.blocks[from].successors[successor];
+    const Block& target = graph_.blocks[to];
+    if (target.phis.empty()) return;
+    unsigned index = predecessor_index(target, graph_.blocks[from], from, successor);
+    // All incoming values are read before any phi is written: phis of one block may feed each other.
+    std::vector<LaneValue> incoming;
+    for (const Phi& phi : target.phis) {
+        const SsaValue& info = graph_.values[phi.result];
+        ValueId source = phi.incoming[index];
+        LaneValue value = value_at(from, source);
+        if (graph_.values[source].is_undefined && info.shape.is_affine()) {
+            value.shape = info.shape;
+            if (info.shape.steps) value.stride = value.base;
+        }
+        incoming.push_back(conform(convert(value, info.type, false), info.shape));
+    }
+    for (std::size_t i = 0; i < target.phis.size(); ++i) {
+        const SsaValue& info = graph_.values[target.phis[i].result];
+        Slot& slot = slot_of(target.phis[i].result);
+        bool merge = plan_ ? plan_->blocks[to].blend[i] : width_ > 1;
+        if (merge && mask && info.shape.is_varying()) {
+            llvm::Value* old = load_slot(slot, info.shape, info.type).base;
+            incoming[i].base = ir_.CreateSelect(mask, incoming[i].base, old);
+        }
+        store_slot(slot, incoming[i]);
+    }
+}
+
+/// Lanes that leave loops on this edge record the values that are used outside.
+void GraphEmitter::fill_out_copies(BlockId from, BlockId to, llvm::Value* mask) {
+    for (std::uint32_t loop = plan_->blocks[from].loop; loop != no_loop; loop = plan_->loops[loop].parent) {
+        const LoopInfo& info = plan_->loops[loop];
+        if (std::find(info.blocks.begin(), info.blocks.end(), to) != info.blocks.end()) break;
+        if (!info.divergent_exit) continue;
+        for (ValueId value : info.live_out) {
+            Slot& slot = out_copies_.at(std::uint64_t(loop) << 32 | value);
+            Shape varying{Shape::Level::varying};
+            const SsaValue& ssa = graph_.values[value];
+            llvm::Value* lanes = broadcast(value_at(from, value));
+            if (mask) lanes = ir_.CreateSelect(mask, lanes, load_slot(slot, varying, ssa.type).base);
+            store_slot(slot, LaneValue::varying(lanes));
+        }
+    }
+}
+
+void GraphEmitter::emit_edge(BlockId from, unsigned successor, llvm::Value* mask) {
+    BlockId to = graph_.blocks[from].successors[successor];
+    auto saved = cache_;
+    if (width_ > 1) fill_out_copies(from, to, mask);
+    move_phis(from, successor, width_ > 1 ? mask : nullptr);
+    if (accumulated_mask_[to]) {
+        llvm::Value* merged = ir_.CreateOr(load_mask(accumulated_mask_[to]), mask);
+        store_mask(accumulated_mask_[to], merged);
+    }
+    cache_ = std::move(saved);
+}
+
+/// Lanes for which edge `successor` of an indexed or conditional branch is taken.
+llvm::Value* GraphEmitter::edge_condition(BlockId id, unsigned successor, const LaneValue& condition) {
+    const Block& block = graph_.blocks[id];
+    if (block.terminator.kind == Terminator::Kind::branch) {
+        bool taken_when_true = (successor == 0) != block.terminator.negated;
+        return taken_when_true ? condition.base : ir_.CreateNot(condition.base);
+    }
+    // An index past the table is undefined by the manual: such lanes take the last target.
+    llvm::Value* number = constant_like(condition.base->getType()->getScalarType(), successor, condition.base);
+    return successor + 1 == block.successors.size() ? ir_.CreateICmpUGE(condition.base, number)
+                                                    : ir_.CreateICmpEQ(condition.base, number);
+}
+
+void GraphEmitter::emit_terminator(BlockId id) {
+    const Block& block = graph_.blocks[id];
+    const BlockPlan& plan = plan_->blocks[id];
+    if (block.terminator.location.line)
+        ir_.SetCurrentDebugLocation(unit_.location(function_, block.terminator.location));
+    if (block.terminator.kind == Terminator::Kind::exit) {
+        interface_->exit();
+        return;
+    }
+    llvm::Value* mask = width_ > 1 ? block_mask(id) : nullptr;
+    if (block.terminator.kind == Terminator::Kind::jump) {
+        emit_edge(id, 0, mask);
+        ir_.CreateBr(blocks_[plan.jump_to[0]]);
+        return;
+    }
+    LaneValue condition = value_at(id, block.terminator.condition);
+    if (!condition.is_uniform()) {
+        condition = LaneValue::varying(broadcast(condition));
+        for (unsigned k = 0; k < block.successors.size(); ++k)
+            emit_edge(id, k, ir_.CreateAnd(mask, edge_condition(id, k, condition)));
+        ir_.CreateBr(blocks_[plan.jump_to[0]]);
+        return;
+    }
+    // Uniform: a real branch, each edge with its own landing code.
+    std::vector<llvm::BasicBlock*> landings;
+    llvm::BasicBlock* here = ir_.GetInsertBlock();
+    for (unsigned k = 0; k < block.successors.size(); ++k) {
+        landings.push_back(new_block("edge"));
+        ir_.SetInsertPoint(landings.back());
+        emit_edge(id, k, mask);
+        ir_.CreateBr(blocks_[plan.jump_to[k]]);
+    }
+    ir_.SetInsertPoint(here);
+    if (block.terminator.kind == Terminator::Kind::branch) {
+        unsigned taken = block.terminator.negated ? 1 : 0;
+        ir_.CreateCondBr(condition.base, landings[taken], landings[1 - taken]);
+        return;
+    }
+    llvm::SwitchInst* branch = ir_.CreateSwitch(condition.base, landings.back(), unsigned(landings.size()));
+    for (unsigned k = 0; k + 1 < landings.size(); ++k)
+        branch->addCase(llvm::cast<llvm::ConstantInt>(llvm::ConstantInt::get(condition.base->getType(), k)), landings[k]);
+}
+
+} // namespace ptarmigan::translator

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// One kernel, whole: decides lane width and forms, emits the region functions and the CTA driver (region form) or the
+// step function (fiber form), and the functions that are called for real.
+#include "translator/emit/emit_kernel.h"
+
+#include "translator/analysis/barrier_regions.h"
+#include "translator/analysis/build_graph.h"
+#include "translator/analysis/graph_queries.h"
+#include "translator/analysis/plan_linearization.h"
+#include "translator/analysis/shapes.h"
+#include "translator/analysis/verify_graph.h"
+#include "translator/emit/graph_emitter.h"
+#include "translator/emit/region_driver.h"
+#include "translator/jit/image.h"
+#include "translator/kernel_abi.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+namespace ptarmigan::translator {
+
+namespace {
+
+unsigned natural_width(const TargetCpu& target, bool collectives) {
+    if (collectives || target.avx512) return 32; // collectives see the whole warp at once
+    return target.architecture == TargetCpu::Architecture::aarch64 ? 8 : 16;
+}
+
+/// A callee that needs the whole warp or the CTA to meet can't run inside a region.
+bool callee_needs_fibers(ptx::ModuleLoader& loader, const FunctionGraph& graph, const GraphOptions& options,
+                         std::set<ptx::FunctionId>& seen) {
+    for (ptx::FunctionId callee : graph.real_calls) {
+        if (!seen.insert(callee).second) continue;
+        FunctionGraph body = build_graph(loader, callee, options);
+        for (const Block& block : body.blocks)
+            for (const GraphInstruction& instruction : block.instructions)
+                if (ptx::any(ptx::form_info(instruction.inst.form).effects, ptx::Effects::barrier | ptx::Effects::waits)) return true;
+        if (callee_needs_fibers(loader, body, options, seen)) return true;
+    }
+    return false;
+}
+
+bool has_effect(const FunctionGraph& graph, ptx::Effects effect) {
+    for (const Block& block : graph.blocks)
+        for (const GraphInstruction& instruction : block.instructions)
+            if (ptx::any(ptx::form_info(instruction.inst.form).effects, effect)) return true;
+    return false;
+}
+
+class KernelEmitter {
+public:
+    KernelEmitter(llvm::LLVMContext& context, ptx::ModuleLoader& loader, ptx::FunctionId kernel,
+                  const BlockShape& shape, const CompileOptions& options)
+        : unit_(context, loader, kernel, shape, options), graph_options_{shape},
+          graph_(build_graph(loader, kernel, graph_options_)) {}
+
+    std::unique_ptr<llvm::Module> run(KernelProperties& properties) {
+        choose_forms();
+        unit_.shared = shared_layout(unit_.loader, graph_);
+        if (unit_.fiber_form) emit_fiber_form();
+        else properties.frame_size = emit_region_form(unit_, graph_, barriers_);
+        while (!unit_.callee_queue.empty()) {
+            ptx::FunctionId callee = unit_.callee_queue.back();
+            unit_.callee_queue.pop_back();
+            emit_callee(callee);
+        }
+        unit_.finish_debug_info();
+        properties.uses_fibers = unit_.fiber_form;
+        properties.lane_width = unit_.width;
+        properties.step_count = unit_.step_count();
+        properties.static_shared = unit_.shared.static_size;
+        properties.local_bytes = graph_.local_bytes;
+        properties.unbounded_stack = !graph_.real_calls.empty() || graph_.has_indirect_call;
+        properties.spins = spins_;
+        return std::move(unit_.module);
+    }
+
+private:
+    void choose_forms() {
+        bool collectives = has_collectives(graph_);
+        unit_.width = unit_.options.lane_width ? unit_.options.lane_width
+                                               : natural_width(unit_.options.target, collectives);
+        if (unit_.width != 1 && unit_.width != 4 && unit_.width != 8 && unit_.width != 16 && unit_.width != 32)
+            throw std::invalid_argument(fmt::format("lane width {} is not 1, 4, 8, 16 or 32", unit_.width));
+        spins_ = may_spin(graph_);
+        unit_.divergence = unit_.options.divergence;
+        // Lanes of one warp that wait for each other need program counters of their own.
+        if (unit_.divergence == DivergenceForm::automatic)
+            unit_.divergence = spins_ || !graph_.forest.reducible ? DivergenceForm::program_counters : DivergenceForm::masks;
+        if (unit_.divergence == DivergenceForm::masks && !graph_.forest.reducible && unit_.width > 1)
+            unit_.divergence = DivergenceForm::program_counters;
+        if (unit_.width == 1) unit_.divergence = DivergenceForm::masks; // one lane: plain control flow
+        compute_shapes(graph_, unit_.shape, unit_.width, unit_.options, unit_.divergence);
+        verify_graph(graph_);
+        barriers_ = plan_barriers(graph_, unit_.shape);
+        std::set<ptx::FunctionId> seen;
+        bool needs_fibers = !barriers_.splittable || spins_ || has_effect(graph_, ptx::Effects::waits) ||
+                            (collectives && unit_.width < 32) ||
+                            callee_needs_fibers(unit_.loader, graph_, graph_options_, seen);
+        unit_.fiber_form = needs_fibers || unit_.options.barriers == BarrierForm::fibers;
+    }
+
+    void emit_body(GraphEmitter& emitter, const FunctionGraph& graph, const RegionInterface& interface) {
+        RegionView view = whole_graph(graph);
+        if (unit_.width > 1 && unit_.divergence == DivergenceForm::program_counters)
+            emitter.emit_program_counters(view, interface);
+        else emitter.emit_masks(plan_region(unit_, graph, view), interface);
+    }
+
+    /// void step_main(CtaContext*, i32 step)
+    void emit_fiber_form() {
+        auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(unit_.context),
+                                             {llvm::PointerType::get(unit_.context, 0), llvm::Type::getInt32Ty(unit_.context)}, false);
+        llvm::Function* function = unit_.create_function(type, entry_symbol, llvm::Function::ExternalLinkage);
+        GraphEmitter emitter(unit_, graph_, function, function->getArg(0), function->getArg(1));
+        RegionInterface interface;
+        interface.entry_mask_full = !unit_.partial_last_step();
+        interface.exit = [&] { emitter.ir().CreateRetVoid(); };
+        emit_body(emitter, graph_, interface);
+    }
+
+    void emit_callee(ptx::FunctionId id) {
+        FunctionGraph graph = build_graph(unit_.loader, id, graph_options_);
+        DivergenceForm form = unit_.divergence;
+        if (unit_.width > 1 && (!graph.forest.reducible || may_spin(graph))) form = DivergenceForm::program_counters;
+        compute_shapes(graph, unit_.shape, unit_.width, unit_.options, form);
+        llvm::Function* function = unit_.callees.at(id);
+        GraphEmitter emitter(unit_, graph, function, function->getArg(0), function->getArg(1));
+        RegionInterface interface;
+        interface.frame_offset = function->getArg(3);
+        interface.enter = [&] { emitter.check_stack(); };
+        interface.exit = [&] { emitter.ir().CreateRetVoid(); };
+        interface.entry_mask_bits = function->getArg(2);
+        DivergenceForm kernel_form = unit_.divergence;
+        unit_.divergence = form;
+        emit_body(emitter, graph, interface);
+        unit_.divergence = kernel_form;
+    }
+
+    KernelUnit unit_;
+    GraphOptions graph_options_;
+    FunctionGraph graph_;
+    BarrierPlan barriers_;
+    bool spins_ = false;
+};
+
+} // namespace
+
+std::unique_ptr<llvm::Module> emit_kernel(llvm::LLVMContext& context, ptx::ModuleLoader& loader,
+                                          const std::string& kernel, const BlockShape& shape,
+                                          const CompileOptions& options, KernelProperties& properties) {
+    std::optional<ptx::FunctionId> function = loader.module().find_function(kernel);
+    if (!function || !loader.module().functions[*function].is_entry)
+        throw std::invalid_argument(fmt::format("no kernel '{}' in the module", kernel));
+    return KernelEmitter(context, loader, *function, shape, options).run(properties);
+}
+
+} // namespace ptarmigan::translator

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Emits one region of one function graph as an LLVM function. Values are kept in stack slots where they cross basic
+// blocks (LLVM's SROA makes SSA of them again); inside a block they are used directly.
+//   values.cpp          slots, reads, writes, phis, blending under guards
+//   operands.cpp        operands, addresses, special registers
+//   affine.cpp          arithmetic on affine shapes
+//   control_flow.cpp    masked execution following a LinearPlan
+//   program_counters.cpp  per-lane program counters
+//   calls.cpp           real calls
+#pragma once
+
+#include "translator/analysis/linear_plan.h"
+#include "translator/emit/kernel_unit.h"
+#include "translator/emit/warp_emitter.h"
+
+#include <functional>
+#include <optional>
+#include <unordered_map>
+
+namespace ptarmigan::translator {
+
+/// How a region begins and ends; supplied by emit_kernel.
+struct RegionInterface {
+    /// Emitted in the function's entry block: fills slots of live-in values through set_live_in().
+    std::function<void()> enter;
+    /// Emitted where block `barrier` ends the region: saves live-out values and returns.
+    std::function<void(BlockId barrier)> cut;
+    /// Emitted at the exit block.
+    std::function<void()> exit;
+    /// Lanes that start the region: known to be all; or at a place in memory (i64); or in a value (iW); or, when none
+    /// of these is set, those of the step that exist in the block.
+    bool entry_mask_full = false;
+    std::function<llvm::Value*()> entry_mask_place;
+    llvm::Value* entry_mask_bits = nullptr;
+    /// Byte offset of this function's frame in the thread's local memory (i64); null = 0.
+    llvm::Value* frame_offset = nullptr;
+};
+
+class GraphEmitter final : public WarpEmitter {
+public:
+    GraphEmitter(KernelUnit& unit, const FunctionGraph& graph, llvm::Function* function, llvm::Value* cta_context,
+                 llvm::Value* step);
+
+    /// Emits the region's code into the function. `plan` is used by the mask form; `view` by both.
+    void emit_masks(const LinearPlan& plan, const RegionInterface& interface);
+    void emit_program_counters(const RegionView& view, const RegionInterface& interface);
+
+    // For RegionInterface callbacks.
+    LaneValue value_in(BlockId block, ValueId value);          ///< as seen at the end of `block`
+    void set_live_in(ValueId value, const LaneValue& contents);
+    llvm::Value* block_mask(BlockId block);                    ///< <W x i1>
+    bool block_mask_is_entry(BlockId block) const;             ///< statically the entry mask
+    /// Keeps the correction of `guard` at an address in the step frame instead of on the stack.
+    void place_guard(ValueId guard, llvm::Value* correction_address);
+    void set_guard_flag(ValueId guard, llvm::Value* holds);
+    /// Traps if this function's frame doesn't fit the thread's local memory.
+    void check_stack();
+
+    // WarpEmitter
+    bool fiber_form() const override { return unit_.fiber_form; }
+    llvm::Value* cta_context() override { return cta_context_; }
+    llvm::Value* step_index() override { return step_; }
+    llvm::Value* first_thread() override;
+    llvm::Value* context_field(llvm::Type* type, unsigned byte_offset, std::string_view name) override;
+    LaneValue read(const ptx::Operand& operand) override;
+    const ptx::Operand& element(const ptx::Operand& operand, unsigned index) override;
+    void write(const ptx::Operand& destination, const LaneValue& value) override;
+    llvm::Value* active() override;
+    bool all_active() override;
+    LaneAddress address(const ptx::Operand& operand, ptx::StateSpace space) override;
+    llvm::Value* call_builtin(std::string_view name, llvm::Type* result, Values arguments) override;
+    llvm::Value* guard_correction(ValueId guard) override;
+    llvm::Value* guard_holds(ValueId guard) override;
+    std::string_view source_name() const override { return unit_.loader.module().name; }
+
+private:
+    /// Stack slots of a value, by shape: a scalar, a scalar and a stride, or a vector.
+    struct Slot {
+        llvm::AllocaInst* base = nullptr;
+        llvm::AllocaInst* stride = nullptr;
+    };
+    struct GuardSlot {
+        llvm::AllocaInst* holds = nullptr;
+        llvm::Value* correction = nullptr; ///< address of a <W x i64>
+    };
+
+    // values.cpp
+    void find_crossing_values(const RegionView& view);
+    Slot make_slot(const SsaValue& value, const Shape& shape);
+    Slot& slot_of(ValueId value);
+    void store_slot(const Slot& slot, const LaneValue& value);
+    LaneValue load_slot(const Slot& slot, const Shape& shape, ptx::ScalarType type);
+    llvm::Value* to_storage(llvm::Value* value);
+    llvm::Value* from_storage(llvm::Value* value, llvm::Type* type);
+    LaneValue value_at(BlockId block, ValueId value);
+    void define(ValueId value, LaneValue contents);
+    LaneValue conform(const LaneValue& value, const Shape& planned);
+    LaneValue convert(LaneValue value, ptx::ScalarType to, bool sign_extend);
+    LaneValue blend(const LaneValue& guard, const LaneValue& taken, const LaneValue& previous, const Shape& planned);
+    LaneValue constant_value(const SsaValue& value);
+    std::uint32_t out_copy_loop(BlockId block, ValueId value) const;
+
+    // operands.cpp
+    LaneValue special_register(const ptx::Operand& operand, const Shape* planned);
+    LaneValue thread_coordinate(unsigned component, const Shape* planned);
+    LaneValue variable_address(const ptx::Operand& operand);
+    LaneValue local_address(std::uint64_t offset);
+    std::uint64_t frame_bytes() const;
+    LaneValue widen_address(LaneValue value);
+    LaneValue offset_by(LaneValue value, llvm::Value* uniform);
+    llvm::Value* lane_numbers(llvm::Type* scalar);
+
+    // affine.cpp
+    bool wants_affine(const GraphInstruction& instruction, ValueId& result) const;
+    void emit_affine(const GraphInstruction& instruction, ValueId result);
+    LaneValue affine_result(const ptx::Instruction& inst, const Shape& planned, ValueId result);
+    LaneValue convert_address(const ptx::Instruction& inst, LaneValue value, ptx::ScalarType to);
+    LaneValue affine_add(const LaneValue& a, const LaneValue& b, const Shape& planned);
+    LaneValue affine_negate(const LaneValue& a);
+    LaneValue affine_multiply(const LaneValue& a, const LaneValue& b, const Shape& planned);
+    LaneValue affine_widen(const LaneValue& value, ptx::ScalarType from, ptx::ScalarType to);
+    void set_guard(ValueId guard, llvm::Value* holds, llvm::Value* correction);
+    GuardSlot& guard_slot(ValueId guard);
+    void make_guard(ValueId result, const LaneValue& narrow, bool is_signed, llvm::Value* fast, llvm::Value* exact);
+
+    // control_flow.cpp
+    void emit_block(BlockId block);
+    void emit_instruction(const GraphInstruction& instruction);
+    void emit_under_uniform_guard(const GraphInstruction& instruction, llvm::Value* condition);
+    void emit_terminator(BlockId block);
+    void emit_edge(BlockId block, unsigned successor, llvm::Value* mask);
+    void move_phis(BlockId from, unsigned successor, llvm::Value* mask);
+    void fill_out_copies(BlockId from, BlockId to, llvm::Value* mask);
+    llvm::Value* load_mask(llvm::AllocaInst* slot);
+    void store_mask(llvm::AllocaInst* slot, llvm::Value* mask);
+    llvm::AllocaInst* mask_slot(const char* name);
+    BlockId mask_block(BlockId block) const;
+    void prepare(const RegionView& view, const RegionInterface& interface);
+    llvm::Value* edge_condition(BlockId block, unsigned successor, const LaneValue& condition);
+
+    // program_counters.cpp
+    void emit_counter_edge(BlockId block, unsigned successor, llvm::Value* mask);
+
+    // calls.cpp
+    bool is_real_call(const GraphInstruction& instruction) const;
+    void emit_call(const GraphInstruction& instruction);
+    void call_function(ptx::FunctionId callee, const GraphInstruction& instruction, llvm::Value* mask_bits);
+    void emit_indirect_call(const GraphInstruction& instruction);
+    void store_call_result(const ptx::Operand& result, llvm::Value* loaded, llvm::Value* mask);
+    void copy_block(llvm::Value* destination, llvm::Value* source, std::uint64_t bytes, llvm::Value* mask);
+
+    KernelUnit& unit_;
+    const FunctionGraph& graph_;
+    llvm::Function* function_;
+    llvm::Value* cta_context_;
+    llvm::Value* step_;
+    const RegionInterface* interface_ = nullptr;
+    const LinearPlan* plan_ = nullptr; ///< null in the program-counter form
+    llvm::BasicBlock* entry_block_ = nullptr;
+    llvm::BasicBlock* dispatch_block_ = nullptr;
+    llvm::AllocaInst* counters_ = nullptr;
+    std::vector<llvm::BasicBlock*> blocks_;
+    std::vector<std::uint32_t> counter_of_; ///< program-counter form: number of each block
+
+    BlockId current_block_ = no_block;
+    const GraphInstruction* current_instruction_ = nullptr;
+    unsigned current_definition_ = 0;
+    bool guard_handled_ = false; ///< the guard became a branch: active() ignores it
+    std::vector<std::pair<ValueId, LaneValue>>* captured_ = nullptr;
+
+    llvm::Value* call_mask_ = nullptr; ///< lanes of the target being served by an indirect call
+    std::unordered_map<ValueId, llvm::AllocaInst*> call_results_;
+    /// Slot loads go in front of this, where the block begins, so that they dominate all of the block's code.
+    llvm::Instruction* loads_end_ = nullptr;
+
+    void begin_block_code();
+
+    std::vector<bool> crosses_;
+    std::unordered_map<ValueId, Slot> slots_;
+    std::unordered_map<std::uint64_t, Slot> out_copies_; ///< by loop << 32 | value
+    std::unordered_map<ValueId, LaneValue> cache_;       ///< values known in the current block
+    std::unordered_map<ValueId, GuardSlot> guards_;
+    std::vector<llvm::AllocaInst*> accumulated_mask_, current_mask_; ///< by block
+    llvm::Value* entry_mask_ = nullptr;
+    llvm::Value* counter_mask_ = nullptr; ///< program-counter form: mask of the current block
+    LaneOffsets lane_iota_, lane_zeros_;
+    std::unordered_map<unsigned, llvm::Value*> context_fields_;
+};
+
+} // namespace ptarmigan::translator

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all functions of one kernel's LLVM module share: the module, debug locations, shared-memory layout, functions
+// that are called for real. One per compilation; not thread-safe.
+#pragma once
+
+#include "translator/analysis/build_graph.h"
+#include "translator/compile.h"
+
+#include <llvm/IR/DIBuilder.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+namespace ptarmigan::translator {
+
+class KernelUnit {
+public:
+    KernelUnit(llvm::LLVMContext& context, ptx::ModuleLoader& loader, ptx::FunctionId kernel,
+               const BlockShape& shape, const CompileOptions& options);
+
+    llvm::LLVMContext& context;
+    ptx::ModuleLoader& loader;
+    const ptx::FunctionId kernel;
+    const BlockShape shape;
+    const CompileOptions options;
+    unsigned width = 32;              ///< lanes per step, decided before emission
+    bool fiber_form = false;          ///< services may suspend the step
+    DivergenceForm divergence = DivergenceForm::masks;
+    SharedLayout shared;
+    std::unique_ptr<llvm::Module> module;
+    std::set<std::string> builtins;   ///< names called so far
+    std::map<ptx::FunctionId, llvm::Function*> callees; ///< real calls: declared here, emitted by emit_kernel
+    std::vector<ptx::FunctionId> callee_queue;          ///< declared but not emitted yet
+
+    std::uint32_t thread_count() const { return shape.ntid[0] * shape.ntid[1] * shape.ntid[2]; }
+    std::uint32_t step_count() const { return (thread_count() + width - 1) / width; }
+    bool partial_last_step() const { return thread_count() % width != 0; }
+
+    /// A function with the attributes all generated code carries (CPU, features, no unwinding) and a debug scope.
+    llvm::Function* create_function(llvm::FunctionType* type, const std::string& name,
+                                    llvm::Function::LinkageTypes linkage);
+    llvm::DebugLoc location(llvm::Function* function, SourceLocation where);
+    /// The LLVM function of a PTX function that is called for real:
+    /// void (CtaContext*, i32 step, iW active lanes, i64 offset of its argument block in the thread's local memory).
+    llvm::Function* callee(ptx::FunctionId function);
+    void finish_debug_info() { debug_.finalize(); }
+
+private:
+    llvm::DIBuilder debug_;
+    llvm::DIFile* file_;
+    llvm::DICompileUnit* compile_unit_;
+};
+
+} // namespace ptarmigan::translator

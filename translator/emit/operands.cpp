@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operands: registers, immediates, addresses of variables, memory operands.
+#include "translator/emit/graph_emitter.h"
+#include "translator/kernel_abi.h"
+
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/MDBuilder.h>
+
+#include <fmt/format.h>
+
+namespace ptarmigan::translator {
+
+using ptx::Operand;
+using ptx::ScalarType;
+using ptx::StateSpace;
+
+llvm::Value* GraphEmitter::first_thread() { return ir_.CreateMul(step_, ir_.getInt32(width_), "first.thread", true, true); }
+
+llvm::Value* GraphEmitter::context_field(llvm::Type* type, unsigned byte_offset, std::string_view name) {
+    llvm::Value* place = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), cta_context_, byte_offset);
+    llvm::LoadInst* load = ir_.CreateLoad(type, place, llvm::StringRef(name.data(), name.size()));
+    // The context is constant while a step runs (but for `step`, which generated code never reads).
+    load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context(), {}));
+    return load;
+}
+
+llvm::Value* GraphEmitter::lane_numbers(llvm::Type* scalar) {
+    std::vector<llvm::Constant*> lanes;
+    for (unsigned lane = 0; lane < width_; ++lane) lanes.push_back(llvm::ConstantInt::get(scalar, lane));
+    return llvm::ConstantVector::get(lanes);
+}
+
+const Operand& GraphEmitter::element(const Operand& operand, unsigned index) {
+    if (operand.kind == Operand::Kind::vector || operand.kind == Operand::Kind::list ||
+        operand.kind == Operand::Kind::predicate_pair)
+        return graph_.pool.at(operand.first + index);
+    return operand;
+}
+
+LaneValue GraphEmitter::read(const Operand& operand) {
+    switch (operand.kind) {
+    case Operand::Kind::reg: {
+        LaneValue value = value_at(current_block_, operand.index);
+        if (operand.type != ScalarType::none) value = convert(value, operand.type, ptx::is_signed(operand.type));
+        if (operand.negated) {
+            if (value.is_affine()) value = LaneValue::varying(broadcast(value));
+            value.base = ir_.CreateNot(value.base);
+        }
+        return value;
+    }
+    case Operand::Kind::imm: {
+        llvm::Type* scalar = type(operand.type);
+        LaneValue value = LaneValue::uniform(scalar->isIntegerTy(1)
+                                                 ? ir_.getInt1((operand.value != 0) != operand.negated)
+                                                 : constant_like(scalar, operand.value, ir_.getInt32(0)));
+        value.shape.level = Shape::Level::cta_uniform;
+        return value;
+    }
+    case Operand::Kind::special: {
+        LaneValue value = special_register(operand, nullptr);
+        return operand.type == ScalarType::none ? value : convert(value, operand.type, false);
+    }
+    case Operand::Kind::variable: {
+        LaneValue value = variable_address(operand);
+        return operand.type == ScalarType::none ? value : convert(value, operand.type, false);
+    }
+    case Operand::Kind::function:
+        // Handle of a function: what initialisers of function pointers hold, too.
+        return LaneValue::uniform(ir_.getInt64((std::uint64_t(operand.index) + 1) * 16));
+    default: unsupported("internal: operand of this kind can't be read as a value");
+    }
+}
+
+LaneValue GraphEmitter::offset_by(LaneValue value, llvm::Value* uniform) {
+    if (auto* constant = llvm::dyn_cast<llvm::ConstantInt>(uniform); constant && constant->isZero()) return value;
+    if (value.shape.is_varying()) value.base = ir_.CreateAdd(value.base, splat(uniform));
+    else value.base = ir_.CreateAdd(value.base, uniform);
+    return value;
+}
+
+/// A function's frame in local memory: its argument block (returns and parameters), then its variables.
+static std::uint64_t argument_block_bytes(const FunctionGraph& graph) {
+    return graph.is_entry ? 0 : (graph.argument_bytes + 15) / 16 * 16;
+}
+
+std::uint64_t GraphEmitter::frame_bytes() const {
+    return argument_block_bytes(graph_) + (graph_.local_bytes + 15) / 16 * 16;
+}
+
+void GraphEmitter::check_stack() {
+    llvm::Value* stride = context_field(ir_.getInt64Ty(), offsetof(abi::CtaContext, local_stride), "local.stride");
+    llvm::Value* end = ir_.CreateAdd(interface_->frame_offset, ir_.getInt64(frame_bytes()));
+    if_then(ir_.CreateICmpUGT(end, stride), [&] {
+        trap(ir_.CreateZExt(interface_->entry_mask_bits, ir_.getInt64Ty()), std::uint32_t(abi::Fault::stack_overflow));
+    }, false);
+}
+
+/// Address of byte `offset` of the thread's frame in local memory: lanes are local_stride apart.
+LaneValue GraphEmitter::local_address(std::uint64_t offset) {
+    llvm::Value* local = context_field(ir_.getInt64Ty(), offsetof(abi::CtaContext, local), "local");
+    llvm::Value* stride = context_field(ir_.getInt64Ty(), offsetof(abi::CtaContext, local_stride), "local.stride");
+    llvm::Value* thread = ir_.CreateZExt(first_thread(), ir_.getInt64Ty());
+    llvm::Value* base = ir_.CreateAdd(local, ir_.CreateMul(thread, stride));
+    if (interface_->frame_offset) base = ir_.CreateAdd(base, interface_->frame_offset);
+    LaneValue value;
+    value.base = ir_.CreateAdd(base, ir_.getInt64(offset));
+    if (width_ == 1) {
+        value.shape.level = Shape::Level::step_uniform;
+        return value;
+    }
+    value.shape.level = Shape::Level::affine;
+    value.shape.offsets = &lane_zeros_;
+    value.shape.steps = &lane_iota_;
+    value.stride = stride;
+    return value;
+}
+
+/// The address of a variable as a value: generic for .global, .const and .local, an offset in the window for .shared, an
+/// offset in the parameter block for kernel parameters.
+LaneValue GraphEmitter::variable_address(const Operand& operand) {
+    LaneValue value;
+    switch (operand.scope) {
+    case ptx::VariableScope::module: {
+        llvm::Value* table = context_field(ir_.getPtrTy(), offsetof(abi::CtaContext, variables), "variables");
+        llvm::Value* place = ir_.CreateConstInBoundsGEP1_64(ir_.getInt64Ty(), table, operand.index);
+        llvm::LoadInst* address = ir_.CreateLoad(ir_.getInt64Ty(), place, graph_.module->variables.at(operand.index).name);
+        address->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context(), {}));
+        value = LaneValue::uniform(address);
+        break;
+    }
+    case ptx::VariableScope::shared:
+        value = LaneValue::uniform(ir_.getInt64(graph_.shared.at(operand.index).offset));
+        break;
+    case ptx::VariableScope::parameter:
+        if (graph_.is_entry) {
+            const ptx::Function& entry = graph_.module->functions[graph_.function];
+            value = LaneValue::uniform(ir_.getInt64(ptx::parameter_layout(entry).offsets.at(operand.index)));
+        } else {
+            std::size_t returns = graph_.return_offsets.size();
+            value = local_address(operand.index < returns ? graph_.return_offsets[operand.index]
+                                                          : graph_.parameter_offsets.at(operand.index - returns));
+        }
+        break;
+    case ptx::VariableScope::frame:
+        value = local_address(argument_block_bytes(graph_) + graph_.locals.at(operand.index).local_offset);
+        break;
+    case ptx::VariableScope::body: unsupported("internal: a body-scope variable in a graph");
+    }
+    return offset_by(value, ir_.getInt64(operand.value));
+}
+
+/// To 64 bits; 32-bit addresses are sign-extended so that a lane below the window's start (not active, in a correct
+/// program) does not spoil the affine form.
+LaneValue GraphEmitter::widen_address(LaneValue value) {
+    llvm::Type* i64 = ir_.getInt64Ty();
+    if (value.base->getType()->getScalarType() == i64) return value;
+    value.base = ir_.CreateSExt(value.base, like(i64, value.base));
+    if (value.stride) value.stride = ir_.CreateSExt(value.stride, i64);
+    return value;
+}
+
+LaneAddress GraphEmitter::address(const Operand& operand, StateSpace space) {
+    LaneAddress result;
+    result.space = space;
+    // What the number is relative to: a variable's own space, else the written one.
+    StateSpace relative = space;
+    if (operand.kind == Operand::Kind::address && operand.base == Operand::Base::reg) {
+        LaneValue base = value_at(current_block_, operand.index);
+        if (!base.base->getType()->getScalarType()->isIntegerTy()) {
+            bool wide = ptx::bit_size(graph_.values[operand.index].type) == 64;
+            base = convert(base, wide ? ScalarType::b64 : ScalarType::b32, false);
+        }
+        result.address = offset_by(widen_address(base), ir_.getInt64(operand.value));
+    } else if (operand.kind == Operand::Kind::variable ||
+               (operand.kind == Operand::Kind::address && operand.base == Operand::Base::variable)) {
+        result.address = variable_address(operand);
+        relative = operand.scope == ptx::VariableScope::shared      ? StateSpace::shared
+                   : operand.scope == ptx::VariableScope::parameter ? StateSpace::param
+                                                                    : StateSpace::generic;
+    } else {
+        result.address = LaneValue::uniform(ir_.getInt64(operand.value));
+    }
+    if (relative == StateSpace::shared)
+        result.address = offset_by(result.address, context_field(ir_.getInt64Ty(), offsetof(abi::CtaContext, shared), "shared"));
+    else if (relative == StateSpace::param && graph_.is_entry)
+        result.address = offset_by(result.address, context_field(ir_.getInt64Ty(), offsetof(abi::CtaContext, params), "params"));
+    else if (relative == StateSpace::param && operand.scope != ptx::VariableScope::parameter)
+        unsupported("a function parameter addressed through a register");
+    if (result.address.is_affine() && result.address.shape.guard != no_value)
+        result.guard = guard_holds(result.address.shape.guard);
+    return result;
+}
+
+llvm::Value* GraphEmitter::call_builtin(std::string_view name, llvm::Type* result, Values arguments) {
+    llvm::SmallVector<llvm::Type*, 6> types;
+    for (llvm::Value* argument : arguments) types.push_back(argument->getType());
+    std::string key(name);
+    llvm::FunctionCallee callee =
+        unit_.module->getOrInsertFunction(key, llvm::FunctionType::get(result, types, false));
+    unit_.builtins.insert(key);
+    return ir_.CreateCall(callee, arguments);
+}
+
+} // namespace ptarmigan::translator

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Per-lane program counters: every lane has the number of the block it is to run next; a dispatch loop picks a block
+// that some lane waits for and runs it for all lanes that wait there. Takes any control flow graph, reducible or not.
+// Blocks are numbered in topological order as far as there is one and the lowest is picked, so that lanes meet again at
+// joins; blocks with collectives or barriers come last, so that their members gather; and now and then the block of
+// another lane is picked, so that a lane that spins cannot starve the one it waits for.
+#include "frontend/isa/instruction_form.h"
+#include "translator/emit/graph_emitter.h"
+
+#include <llvm/IR/Constants.h>
+
+namespace ptarmigan::translator {
+
+namespace {
+constexpr std::uint32_t finished = 0x7fffffff;
+constexpr std::uint32_t gathering = 0x40000000; ///< added to the number of a block where lanes gather
+/// Every so many dispatches a block is picked by lane in turn instead of by number.
+constexpr std::uint32_t fairness_period = 64;
+
+bool gathers(const Block& block) {
+    for (const GraphInstruction& instruction : block.instructions)
+        if (ptx::any(ptx::form_info(instruction.inst.form).effects, ptx::Effects::convergent | ptx::Effects::barrier)) return true;
+    return false;
+}
+
+void number_blocks(const FunctionGraph& graph, const RegionView& view, BlockId block, std::vector<std::uint32_t>& number,
+                   std::vector<bool>& seen, std::uint32_t& next) {
+    // Iterative post-order: PTX may have very deep graphs.
+    std::vector<std::pair<BlockId, std::size_t>> stack{{block, 0}};
+    seen[block] = true;
+    while (!stack.empty()) {
+        auto& [id, position] = stack.back();
+        const Block& info = graph.blocks[id];
+        bool cut = id < view.cut_after.size() && view.cut_after[id];
+        if (!cut && position < info.successors.size()) {
+            BlockId successor = info.successors[position++];
+            if (!seen[successor]) {
+                seen[successor] = true;
+                stack.emplace_back(successor, 0);
+            }
+            continue;
+        }
+        number[id] = next-- | (gathers(info) ? gathering : 0);
+        stack.pop_back();
+    }
+}
+} // namespace
+
+void GraphEmitter::emit_counter_edge(BlockId block, unsigned successor, llvm::Value* mask) {
+    BlockId to = graph_.blocks[block].successors[successor];
+    auto saved = cache_;
+    move_phis(block, successor, mask);
+    cache_ = std::move(saved);
+    llvm::Value* old = ir_.CreateLoad(counters_->getAllocatedType(), counters_);
+    llvm::Value* next = splat(ir_.getInt32(counter_of_[to]));
+    ir_.CreateStore(mask ? ir_.CreateSelect(mask, next, old) : next, counters_);
+}
+
+void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInterface& interface) {
+    plan_ = nullptr;
+    prepare(view, interface);
+    counter_of_.assign(graph_.blocks.size(), finished);
+    std::vector<bool> seen(graph_.blocks.size(), false);
+    std::uint32_t next = std::uint32_t(view.blocks.size());
+    number_blocks(graph_, view, view.entry, counter_of_, seen, next);
+
+    counters_ = entry_alloca(lanes_type(ir_.getInt32Ty()), "counters");
+    llvm::AllocaInst* turns = entry_alloca(ir_.getInt32Ty(), "turns");
+    ir_.CreateStore(ir_.getInt32(0), turns);
+    ir_.CreateStore(ir_.CreateSelect(entry_mask_, splat(ir_.getInt32(counter_of_[view.entry])),
+                                     splat(ir_.getInt32(finished))),
+                    counters_);
+    if (interface.enter) interface.enter();
+    dispatch_block_ = new_block("dispatch");
+    ir_.CreateBr(dispatch_block_);
+
+    ir_.SetInsertPoint(dispatch_block_);
+    llvm::Value* counters = ir_.CreateLoad(counters_->getAllocatedType(), counters_);
+    llvm::Value* lowest = ir_.CreateUnaryIntrinsic(llvm::Intrinsic::vector_reduce_umin, counters);
+    llvm::Value* turn = ir_.CreateAdd(ir_.CreateLoad(ir_.getInt32Ty(), turns), ir_.getInt32(1));
+    ir_.CreateStore(turn, turns);
+    // Fairness: the lane in turn chooses, if it is neither finished nor gathering.
+    llvm::Value* lane = ir_.CreateURem(ir_.CreateUDiv(turn, ir_.getInt32(fairness_period)), ir_.getInt32(width_));
+    llvm::Value* chosen = ir_.CreateExtractElement(counters, lane);
+    llvm::Value* special = ir_.CreateAnd(
+        ir_.CreateICmpEQ(ir_.CreateURem(turn, ir_.getInt32(fairness_period)), ir_.getInt32(0)),
+        ir_.CreateICmpULT(chosen, ir_.getInt32(gathering)));
+    llvm::Value* picked = ir_.CreateSelect(special, chosen, lowest, "picked");
+    llvm::BasicBlock* done = new_block("all.finished");
+    llvm::SwitchInst* dispatch = ir_.CreateSwitch(picked, done, unsigned(view.blocks.size()));
+    ir_.SetInsertPoint(done);
+    interface.exit();
+
+    for (BlockId id : view.blocks) {
+        dispatch->addCase(ir_.getInt32(counter_of_[id]), blocks_[id]);
+        current_block_ = id;
+        current_instruction_ = nullptr;
+        cache_.clear();
+        ir_.SetInsertPoint(blocks_[id]);
+        llvm::Value* current = ir_.CreateLoad(counters_->getAllocatedType(), counters_);
+        counter_mask_ = ir_.CreateICmpEQ(current, splat(ir_.getInt32(counter_of_[id])), "block.mask");
+        begin_block_code();
+        const Block& block = graph_.blocks[id];
+        bool cut = id < view.cut_after.size() && view.cut_after[id];
+        for (std::size_t i = 0; i < block.instructions.size(); ++i) {
+            if (cut && i + 1 == block.instructions.size()) break;
+            emit_instruction(block.instructions[i]);
+        }
+        current_instruction_ = nullptr;
+        current_ = nullptr;
+        if (cut) {
+            interface.cut(id);
+            continue;
+        }
+        if (block.terminator.location.line)
+            ir_.SetCurrentDebugLocation(unit_.location(function_, block.terminator.location));
+        if (block.terminator.kind == Terminator::Kind::exit) {
+            llvm::Value* old = ir_.CreateLoad(counters_->getAllocatedType(), counters_);
+            ir_.CreateStore(ir_.CreateSelect(counter_mask_, splat(ir_.getInt32(finished)), old), counters_);
+        } else if (block.terminator.kind == Terminator::Kind::jump) {
+            emit_counter_edge(id, 0, counter_mask_);
+        } else {
+            LaneValue condition = value_at(id, block.terminator.condition);
+            condition = LaneValue::varying(broadcast(condition));
+            std::vector<llvm::Value*> masks;
+            for (unsigned k = 0; k < block.successors.size(); ++k)
+                masks.push_back(ir_.CreateAnd(counter_mask_, edge_condition(id, k, condition)));
+            for (unsigned k = 0; k < block.successors.size(); ++k) emit_counter_edge(id, k, masks[k]);
+        }
+        ir_.CreateBr(dispatch_block_);
+    }
+}
+
+} // namespace ptarmigan::translator

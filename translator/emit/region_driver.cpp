@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// Region functions have the signature
+//     i32 region(CtaContext*, i32 step, ptr step_frame, ptr cta_in, ptr cta_out)
+// and return the number of the region that follows the barrier they reached, or 0 when the step has exited. Barriers
+// are CTA-uniform, so all live steps return the same number. Values that are the same in the whole CTA travel in
+// cta_in / cta_out (double-buffered: a step must not see what an earlier step of the same interval wrote); after
+// inlining these are scalars in registers.
+#include "translator/emit/region_driver.h"
+
+#include "translator/analysis/plan_linearization.h"
+#include "translator/analysis/shapes.h"
+#include "translator/emit/graph_emitter.h"
+#include "translator/emit/region_frames.h"
+#include "translator/jit/image.h"
+#include "translator/kernel_abi.h"
+
+#include <llvm/IR/Constants.h>
+
+#include <fmt/format.h>
+
+namespace ptarmigan::translator {
+
+namespace {
+/// A single step keeps its frame on the stack up to this size, where it becomes registers.
+constexpr std::uint32_t stack_frame_limit = 16384;
+
+bool is_mask_vector(const LaneValue& value) {
+    return value.base->getType()->isVectorTy() && value.base->getType()->getScalarType()->isIntegerTy(1);
+}
+} // namespace
+
+LinearPlan plan_region(const KernelUnit& unit, const FunctionGraph& graph, const RegionView& view) {
+    if (unit.width > 1) return plan_linearization(graph, view);
+    LinearPlan plan;
+    plan.region = view;
+    plan.order = view.blocks;
+    plan.blocks.resize(graph.blocks.size());
+    for (BlockId id : view.blocks) {
+        plan.blocks[id].jump_to = graph.blocks[id].successors;
+        plan.blocks[id].blend.assign(graph.blocks[id].phis.size(), false);
+    }
+    return plan;
+}
+
+namespace {
+
+class RegionForm {
+public:
+    RegionForm(KernelUnit& unit, const FunctionGraph& graph, const BarrierPlan& barriers)
+        : unit_(unit), graph_(graph), barriers_(barriers) {}
+
+    std::uint32_t emit() {
+        counters_ = unit_.width > 1 && unit_.divergence == DivergenceForm::program_counters;
+        if (!counters_)
+            for (const RegionView& view : barriers_.regions) plans_.push_back(plan_region(unit_, graph_, view));
+        frames_ = layout_frames(graph_, barriers_, unit_.width, steps_may_exit_early());
+        for (std::size_t region = 0; region < barriers_.regions.size(); ++region) declare_region(region);
+        for (std::size_t region = 0; region < barriers_.regions.size(); ++region) emit_region(region);
+        emit_driver();
+        return frames_.step_size;
+    }
+
+private:
+    const RegionView& view(std::size_t region) const { return barriers_.regions[region]; }
+    bool is_cut(const RegionView& v, BlockId block) const { return block < v.cut_after.size() && v.cut_after[block]; }
+
+    /// Blocks of a region from which `goal` can be reached inside it.
+    std::vector<bool> reaching(const RegionView& v, const std::function<bool(BlockId)>& goal) const {
+        std::vector<bool> reaches(graph_.blocks.size(), false);
+        for (bool changed = true; changed;) {
+            changed = false;
+            for (BlockId block : v.blocks) {
+                if (reaches[block]) continue;
+                bool now = goal(block);
+                if (!is_cut(v, block))
+                    for (BlockId successor : graph_.blocks[block].successors) now |= reaches[successor];
+                if (now) reaches[block] = changed = true;
+            }
+        }
+        return reaches;
+    }
+
+    /// True if at some barrier a step or a lane may have exited while others wait.
+    bool steps_may_exit_early() const {
+        if (barriers_.regions.size() < 2) return false;
+        for (const RegionView& v : barriers_.regions) {
+            std::vector<bool> to_exit = reaching(v, [&](BlockId b) { return b == graph_.exit_block; });
+            std::vector<bool> to_cut = reaching(v, [&](BlockId b) { return is_cut(v, b); });
+            for (BlockId block : v.blocks)
+                if (to_exit[block] && to_cut[block] && is_cta_divergent_branch(graph_, block)) return true;
+        }
+        return false;
+    }
+
+    void declare_region(std::size_t region) {
+        auto* pointer = llvm::PointerType::get(unit_.context, 0);
+        auto* i32 = llvm::Type::getInt32Ty(unit_.context);
+        auto* type = llvm::FunctionType::get(i32, {pointer, i32, pointer, pointer, pointer}, false);
+        llvm::Function* function =
+            unit_.create_function(type, fmt::format("region{}", region), llvm::Function::InternalLinkage);
+        function->addFnAttr(llvm::Attribute::AlwaysInline);
+        for (unsigned argument : {2u, 3u, 4u}) function->addParamAttr(argument, llvm::Attribute::NoAlias);
+        functions_.push_back(function);
+    }
+
+    void emit_region(std::size_t region) {
+        llvm::Function* function = functions_[region];
+        GraphEmitter emitter(unit_, graph_, function, function->getArg(0), function->getArg(1));
+        Ir& ir = emitter.ir();
+        llvm::Value* frame = function->getArg(2);
+        llvm::Value* cta_in = function->getArg(3);
+        llvm::Value* cta_out = function->getArg(4);
+        auto at = [&](llvm::Value* base, std::uint32_t offset) {
+            return ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), base, offset);
+        };
+        RegionInterface interface;
+        bool resumed = region > 0;
+        interface.entry_mask_full = !unit_.partial_last_step() && !(resumed && frames_.saves_mask);
+        if (resumed && frames_.saves_mask)
+            interface.entry_mask_place = [&] { return at(frame, frames_.mask_offset); };
+        interface.enter = [&] {
+            for (auto& [guard, place] : frames_.guards) emitter.place_guard(guard, at(frame, place.correction));
+            if (!resumed) return;
+            for (ValueId value : barriers_.live_in[region]) load_live_in(emitter, value, frame, cta_in);
+            for (auto& [guard, place] : frames_.guards)
+                emitter.set_guard_flag(guard, ir.CreateTrunc(ir.CreateLoad(ir.getInt8Ty(), at(frame, place.holds)), ir.getInt1Ty()));
+        };
+        interface.cut = [&](BlockId barrier) {
+            std::size_t next = 0;
+            while (barriers_.resume_of.at(next) != barrier || next == 0) ++next;
+            for (ValueId value : barriers_.live_in[next]) save_live_out(emitter, value, barrier, frame, cta_out);
+            for (auto& [guard, place] : frames_.guards)
+                ir.CreateStore(ir.CreateZExt(emitter.guard_holds(guard), ir.getInt8Ty()), at(frame, place.holds));
+            if (frames_.saves_mask)
+                ir.CreateStore(emitter.to_bits(emitter.block_mask(barrier)), at(frame, frames_.mask_offset));
+            ir.CreateRet(ir.getInt32(std::uint32_t(next)));
+        };
+        interface.exit = [&] {
+            if (frames_.saves_mask) ir.CreateStore(ir.getInt64(0), at(frame, frames_.mask_offset));
+            ir.CreateRet(ir.getInt32(0));
+        };
+        if (counters_) emitter.emit_program_counters(view(region), interface);
+        else emitter.emit_masks(plans_[region], interface);
+    }
+
+    void load_live_in(GraphEmitter& emitter, ValueId id, llvm::Value* frame, llvm::Value* cta_in) {
+        const SsaValue& info = graph_.values[id];
+        auto found = frames_.values.find(id);
+        if (found == frames_.values.end()) return; // constants and undefined values
+        Ir& ir = emitter.ir();
+        const RegionFrames::Place& place = found->second;
+        llvm::Type* scalar = emitter.type(info.type);
+        auto at = [&](llvm::Value* base, std::uint32_t offset) {
+            return ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), base, offset);
+        };
+        auto load = [&](llvm::Value* address) -> llvm::Value* {
+            if (!scalar->isIntegerTy(1)) return ir.CreateLoad(scalar, address);
+            return ir.CreateTrunc(ir.CreateLoad(ir.getInt8Ty(), address), ir.getInt1Ty());
+        };
+        LaneValue value;
+        value.shape = info.shape;
+        if (place.in_cta_frame) value.base = load(at(cta_in, place.offset * 8));
+        else if (info.shape.is_uniform() || info.shape.is_affine()) {
+            value.base = load(at(frame, place.offset));
+            if (info.shape.is_affine() && info.shape.steps) value.stride = load(at(frame, place.stride_offset));
+        } else if (scalar->isIntegerTy(1)) {
+            value.base = emitter.from_bits(ir.CreateLoad(ir.getInt64Ty(), at(frame, place.offset)));
+        } else {
+            llvm::Type* lanes = emitter.lanes_type(scalar);
+            value.base = ir.CreateAlignedLoad(lanes, at(frame, place.offset), llvm::Align(16));
+        }
+        emitter.set_live_in(id, value);
+    }
+
+    void save_live_out(GraphEmitter& emitter, ValueId id, BlockId barrier, llvm::Value* frame, llvm::Value* cta_out) {
+        auto found = frames_.values.find(id);
+        if (found == frames_.values.end()) return;
+        Ir& ir = emitter.ir();
+        const RegionFrames::Place& place = found->second;
+        LaneValue value = emitter.value_in(barrier, id);
+        const Shape& planned = graph_.values[id].shape;
+        if (value.shape.is_varying() && !planned.is_varying())
+            throw std::logic_error("a value became varying on its way to a barrier");
+        auto at = [&](llvm::Value* base, std::uint32_t offset) {
+            return ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), base, offset);
+        };
+        auto store = [&](llvm::Value* scalar, llvm::Value* address) {
+            if (scalar->getType()->isIntegerTy(1)) scalar = ir.CreateZExt(scalar, ir.getInt8Ty());
+            ir.CreateStore(scalar, address);
+        };
+        if (place.in_cta_frame) store(value.base, at(cta_out, place.offset * 8));
+        else if (planned.is_uniform() || planned.is_affine()) {
+            store(value.base, at(frame, place.offset));
+            if (planned.is_affine() && planned.steps) store(value.stride, at(frame, place.stride_offset));
+        } else if (is_mask_vector(value)) {
+            ir.CreateStore(emitter.to_bits(value.base), at(frame, place.offset));
+        } else {
+            ir.CreateAlignedStore(value.base, at(frame, place.offset), llvm::Align(16));
+        }
+    }
+
+    void emit_driver() {
+        llvm::LLVMContext& context = unit_.context;
+        auto* pointer = llvm::PointerType::get(context, 0);
+        auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer}, false);
+        llvm::Function* function = unit_.create_function(type, entry_symbol, llvm::Function::ExternalLinkage);
+        llvm::Value* cta = function->getArg(0);
+        Ir ir(llvm::BasicBlock::Create(context, "entry", function));
+        ir.SetCurrentDebugLocation(unit_.location(function, graph_.module->functions[graph_.function].location));
+        llvm::Type* slots = llvm::ArrayType::get(ir.getInt64Ty(), std::max(1u, frames_.cta_slots));
+        llvm::AllocaInst* cta_in = ir.CreateAlloca(slots, nullptr, "cta.in");
+        llvm::AllocaInst* cta_out = ir.CreateAlloca(slots, nullptr, "cta.out");
+        std::uint32_t steps = unit_.step_count();
+        llvm::Value* frames;
+        if (steps == 1 && frames_.step_size <= stack_frame_limit) {
+            auto* local = ir.CreateAlloca(llvm::ArrayType::get(ir.getInt8Ty(), std::max(64u, frames_.step_size)), nullptr, "frame");
+            local->setAlignment(llvm::Align(64));
+            frames = local;
+        } else {
+            frames = ir.CreateLoad(pointer, ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), cta, offsetof(abi::CtaContext, frames)), "frames");
+        }
+        bool single = barriers_.regions.size() == 1;
+        llvm::AllocaInst* next_region = ir.CreateAlloca(ir.getInt32Ty(), nullptr, "next.region");
+        llvm::BasicBlock* done = llvm::BasicBlock::Create(context, "done", function);
+        llvm::BasicBlock* choose = llvm::BasicBlock::Create(context, "choose", function);
+        std::vector<llvm::BasicBlock*> starts;
+        for (std::size_t region = 0; region < functions_.size(); ++region)
+            starts.push_back(llvm::BasicBlock::Create(context, fmt::format("interval{}", region), function));
+        ir.CreateBr(starts[0]);
+        for (std::size_t region = 0; region < functions_.size(); ++region) {
+            ir.SetInsertPoint(starts[region]);
+            ir.CreateStore(ir.getInt32(0), next_region);
+            emit_step_loop(ir, function, region, cta, frames, cta_in, cta_out, next_region);
+            if (single) {
+                ir.CreateBr(done);
+                continue;
+            }
+            for (std::uint32_t slot = 0; slot < frames_.cta_slots; ++slot) {
+                llvm::Value* from = ir.CreateConstInBoundsGEP1_64(ir.getInt64Ty(), cta_out, slot);
+                ir.CreateStore(ir.CreateLoad(ir.getInt64Ty(), from), ir.CreateConstInBoundsGEP1_64(ir.getInt64Ty(), cta_in, slot));
+            }
+            ir.CreateBr(choose);
+        }
+        ir.SetInsertPoint(choose);
+        llvm::SwitchInst* dispatch = ir.CreateSwitch(ir.CreateLoad(ir.getInt32Ty(), next_region), done, unsigned(starts.size()));
+        for (std::size_t region = 1; region < starts.size(); ++region)
+            dispatch->addCase(ir.getInt32(std::uint32_t(region)), starts[region]);
+        ir.SetInsertPoint(done);
+        ir.CreateRetVoid();
+    }
+
+    /// for (step = 0; step < steps; ++step) next = max(next, region(step)), exited steps left out.
+    void emit_step_loop(Ir& ir, llvm::Function* function, std::size_t region, llvm::Value* cta, llvm::Value* frames,
+                        llvm::Value* cta_in, llvm::Value* cta_out, llvm::Value* next_region) {
+        llvm::LLVMContext& context = unit_.context;
+        std::uint32_t steps = unit_.step_count();
+        llvm::BasicBlock* before = ir.GetInsertBlock();
+        llvm::BasicBlock* loop = llvm::BasicBlock::Create(context, "steps", function);
+        llvm::BasicBlock* run = llvm::BasicBlock::Create(context, "step", function);
+        llvm::BasicBlock* latch = llvm::BasicBlock::Create(context, "step.next", function);
+        llvm::BasicBlock* after = llvm::BasicBlock::Create(context, "steps.done", function);
+        ir.CreateBr(loop);
+        ir.SetInsertPoint(loop);
+        llvm::PHINode* step = ir.CreatePHI(ir.getInt32Ty(), 2, "step");
+        step->addIncoming(ir.getInt32(0), before);
+        llvm::Value* offset = ir.CreateMul(ir.CreateZExt(step, ir.getInt64Ty()), ir.getInt64(frames_.step_size));
+        llvm::Value* frame = ir.CreateInBoundsGEP(ir.getInt8Ty(), frames, offset, "frame");
+        if (region > 0 && frames_.saves_mask) {
+            llvm::Value* place = ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), frame, frames_.mask_offset);
+            llvm::Value* mask = ir.CreateLoad(ir.getInt64Ty(), place);
+            ir.CreateCondBr(ir.CreateICmpNE(mask, ir.getInt64(0)), run, latch);
+        } else {
+            ir.CreateBr(run);
+        }
+        ir.SetInsertPoint(run);
+        ir.CreateStore(step, ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), cta, offsetof(abi::CtaContext, step)));
+        llvm::Value* next = ir.CreateCall(functions_[region], {cta, step, frame, cta_in, cta_out});
+        llvm::Value* highest = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umax, next, ir.CreateLoad(ir.getInt32Ty(), next_region));
+        ir.CreateStore(highest, next_region);
+        ir.CreateBr(latch);
+        ir.SetInsertPoint(latch);
+        llvm::Value* following = ir.CreateAdd(step, ir.getInt32(1), "", true, true);
+        step->addIncoming(following, latch);
+        ir.CreateCondBr(ir.CreateICmpULT(following, ir.getInt32(steps)), loop, after);
+        ir.SetInsertPoint(after);
+    }
+
+    KernelUnit& unit_;
+    const FunctionGraph& graph_;
+    const BarrierPlan& barriers_;
+    bool counters_ = false;
+    std::vector<LinearPlan> plans_;
+    RegionFrames frames_;
+    std::vector<llvm::Function*> functions_;
+};
+
+} // namespace
+
+std::uint32_t emit_region_form(KernelUnit& unit, const FunctionGraph& graph, const BarrierPlan& barriers) {
+    return RegionForm(unit, graph, barriers).emit();
+}
+
+} // namespace ptarmigan::translator

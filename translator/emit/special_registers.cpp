@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Special registers (manual chapter 10). Block dimensions are compile-time constants; the thread index follows from
+// the step's number.
+#include "frontend/isa/special_registers.h"
+#include "translator/emit/graph_emitter.h"
+#include "translator/kernel_abi.h"
+
+#include <fmt/format.h>
+
+namespace ptarmigan::translator {
+
+using ptx::SpecialRegister;
+
+/// %tid.x/.y/.z of the lanes; in the planned affine or uniform form if `planned` is given, else as lanes or uniform.
+LaneValue GraphEmitter::thread_coordinate(unsigned component, const Shape* planned) {
+    const auto& ntid = unit_.shape.ntid;
+    auto coordinate = [&](llvm::Value* thread) -> llvm::Value* {
+        auto constant = [&](std::uint32_t number) { return constant_like(ir_.getInt32Ty(), number, thread); };
+        if (component == 0) return ir_.CreateURem(thread, constant(ntid[0]));
+        if (component == 1) return ir_.CreateURem(ir_.CreateUDiv(thread, constant(ntid[0])), constant(ntid[1]));
+        return ir_.CreateUDiv(thread, constant(ntid[0] * ntid[1]));
+    };
+    if (component > 2 || ntid[component] == 1) return LaneValue::uniform(ir_.getInt32(0));
+    if (width_ == 1 || (planned && !planned->is_varying())) {
+        LaneValue value = LaneValue::uniform(coordinate(first_thread()));
+        if (planned) value.shape = *planned;
+        return value;
+    }
+    return LaneValue::varying(coordinate(ir_.CreateAdd(splat(first_thread()), lane_numbers(ir_.getInt32Ty()))));
+}
+
+LaneValue GraphEmitter::special_register(const ptx::Operand& operand, const Shape* planned) {
+    llvm::Type* i32 = ir_.getInt32Ty();
+    auto constant = [&](std::uint32_t value) { return LaneValue::uniform(ir_.getInt32(value)); };
+    auto field = [&](unsigned offset, const char* name) { return LaneValue::uniform(context_field(i32, offset, name)); };
+    auto component3 = [&](unsigned offset, const char* name, std::uint32_t fourth) {
+        return operand.component > 2 ? constant(fourth) : field(offset + 4 * operand.component, name);
+    };
+    auto lane_in_warp = [&](const Shape* shape) {
+        llvm::Value* first = ir_.CreateAnd(first_thread(), ir_.getInt32(31));
+        if (width_ == 1 || (shape && !shape->is_varying())) {
+            LaneValue value = LaneValue::uniform(first);
+            if (shape) value.shape = *shape;
+            return value;
+        }
+        return LaneValue::varying(ir_.CreateAdd(splat(first), lane_numbers(i32)));
+    };
+    auto lane_mask = [&](const std::function<llvm::Value*(llvm::Value*)>& mask_of) {
+        return apply({lane_in_warp(nullptr)}, [&](Ir&, Values v) { return mask_of(v[0]); });
+    };
+    auto one = [&](llvm::Value* lane) { return ir_.CreateShl(constant_like(i32, 1, lane), lane); };
+    auto clock = [&](unsigned offset, unsigned shift, bool narrow) {
+        llvm::Value* ticks = call_service(offset, ir_.getInt64Ty(), {cta_context_});
+        if (shift) ticks = ir_.CreateLShr(ticks, ir_.getInt64(shift));
+        return LaneValue::uniform(narrow ? ir_.CreateTrunc(ticks, i32) : ticks);
+    };
+    auto cluster = [&](unsigned component) { return component > 2 ? 1u : unit_.shape.cluster[component]; };
+    std::uint32_t cluster_size = cluster(0) * cluster(1) * cluster(2);
+
+    switch (SpecialRegister(operand.index)) {
+    case SpecialRegister::tid: return thread_coordinate(operand.component, planned);
+    case SpecialRegister::ntid: return constant(operand.component > 2 ? 1 : unit_.shape.ntid[operand.component]);
+    case SpecialRegister::ctaid: return component3(offsetof(abi::CtaContext, ctaid), "ctaid", 0);
+    case SpecialRegister::nctaid: return component3(offsetof(abi::CtaContext, nctaid), "nctaid", 1);
+    case SpecialRegister::laneid: return lane_in_warp(planned);
+    case SpecialRegister::warpid: return LaneValue::uniform(ir_.CreateLShr(first_thread(), ir_.getInt32(5)));
+    case SpecialRegister::nwarpid: return constant(64); // warp slots of a multiprocessor, as the hardware says
+    case SpecialRegister::smid: return field(offsetof(abi::CtaContext, smid), "smid");
+    case SpecialRegister::nsmid: {
+        llvm::Value* launch = context_field(ir_.getPtrTy(), offsetof(abi::CtaContext, launch), "launch");
+        llvm::Value* place = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), launch, offsetof(abi::LaunchContext, nsmid));
+        return LaneValue::uniform(ir_.CreateLoad(i32, place, "nsmid"));
+    }
+    case SpecialRegister::gridid: {
+        llvm::Value* launch = context_field(ir_.getPtrTy(), offsetof(abi::CtaContext, launch), "launch");
+        llvm::Value* place = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), launch, offsetof(abi::LaunchContext, grid_id));
+        return LaneValue::uniform(ir_.CreateLoad(ir_.getInt64Ty(), place, "gridid"));
+    }
+    case SpecialRegister::lanemask_eq: return lane_mask([&](llvm::Value* lane) { return one(lane); });
+    case SpecialRegister::lanemask_lt:
+        return lane_mask([&](llvm::Value* lane) { return ir_.CreateSub(one(lane), constant_like(i32, 1, lane)); });
+    case SpecialRegister::lanemask_le:
+        return lane_mask([&](llvm::Value* lane) {
+            return ir_.CreateOr(one(lane), ir_.CreateSub(one(lane), constant_like(i32, 1, lane)));
+        });
+    case SpecialRegister::lanemask_ge: return lane_mask([&](llvm::Value* lane) { return ir_.CreateNeg(one(lane)); });
+    case SpecialRegister::lanemask_gt:
+        return lane_mask([&](llvm::Value* lane) { return ir_.CreateXor(ir_.CreateNeg(one(lane)), one(lane)); });
+    case SpecialRegister::clock: return clock(offsetof(abi::Services, clock), 0, true);
+    case SpecialRegister::clock_hi: return clock(offsetof(abi::Services, clock), 32, true);
+    case SpecialRegister::clock64: return clock(offsetof(abi::Services, clock), 0, false);
+    case SpecialRegister::globaltimer: return clock(offsetof(abi::Services, globaltimer), 0, false);
+    case SpecialRegister::globaltimer_lo: return clock(offsetof(abi::Services, globaltimer), 0, true);
+    case SpecialRegister::globaltimer_hi: return clock(offsetof(abi::Services, globaltimer), 32, true);
+    case SpecialRegister::dynamic_smem_size: return field(offsetof(abi::CtaContext, dynamic_shared), "dynamic.smem");
+    case SpecialRegister::total_smem_size: return field(offsetof(abi::CtaContext, shared_size), "total.smem");
+    case SpecialRegister::is_explicit_cluster: return LaneValue::uniform(ir_.getInt1(cluster_size > 1));
+    case SpecialRegister::cluster_nctaid: return constant(cluster(operand.component));
+    case SpecialRegister::cluster_nctarank: return constant(cluster_size);
+    case SpecialRegister::cluster_ctarank: return field(offsetof(abi::CtaContext, cluster_ctarank), "ctarank");
+    default:
+        if (cluster_size == 1 && SpecialRegister(operand.index) == SpecialRegister::cluster_ctaid) return constant(0);
+        if (cluster_size == 1 && SpecialRegister(operand.index) == SpecialRegister::clusterid)
+            return component3(offsetof(abi::CtaContext, ctaid), "ctaid", 0);
+        if (cluster_size == 1 && SpecialRegister(operand.index) == SpecialRegister::nclusterid)
+            return component3(offsetof(abi::CtaContext, nctaid), "nctaid", 1);
+        unsupported(fmt::format("special register {}",
+                                ptx::special_register_text(SpecialRegister(operand.index), operand.component)));
+    }
+}
+
+} // namespace ptarmigan::translator

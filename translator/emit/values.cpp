@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values: stack slots for those that cross blocks, reads and writes with type conversion, blending under guards.
+#include "translator/analysis/graph_queries.h"
+#include "translator/emit/graph_emitter.h"
+
+#include <llvm/IR/Constants.h>
+
+#include <fmt/format.h>
+
+namespace ptarmigan::translator {
+
+using ptx::ScalarType;
+
+/// Marks the values that need a slot: used in another block than the defining one, or by a phi, or phis themselves.
+void GraphEmitter::find_crossing_values(const RegionView& view) {
+    crosses_.assign(graph_.values.size(), false);
+    auto use = [&](BlockId block, ValueId value) {
+        if (value != no_value && graph_.values[value].block != block) crosses_[value] = true;
+    };
+    for (BlockId id : view.blocks) {
+        const Block& block = graph_.blocks[id];
+        for (const Phi& phi : block.phis) {
+            crosses_[phi.result] = true;
+            for (ValueId incoming : phi.incoming)
+                if (incoming != no_value) crosses_[incoming] = true;
+        }
+        for (const GraphInstruction& instruction : block.instructions)
+            for (ValueId value : uses(graph_, instruction)) use(id, value);
+        use(id, block.terminator.condition);
+    }
+}
+
+/// Predicate vectors are kept as integer lanes where the target has no mask registers.
+llvm::Value* GraphEmitter::to_storage(llvm::Value* value) {
+    if (!unit_.options.target.avx512 && value->getType()->isVectorTy() &&
+        value->getType()->getScalarType()->isIntegerTy(1))
+        return ir_.CreateSExt(value, lanes_type(ir_.getInt32Ty()));
+    return value;
+}
+
+llvm::Value* GraphEmitter::from_storage(llvm::Value* value, llvm::Type* type) {
+    if (value->getType() == type) return value;
+    return ir_.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()));
+}
+
+static llvm::Type* storage_type(llvm::Type* type, bool avx512) {
+    if (avx512 || !type->isVectorTy() || !type->getScalarType()->isIntegerTy(1)) return type;
+    auto* vector = llvm::cast<llvm::FixedVectorType>(type);
+    return llvm::FixedVectorType::get(llvm::Type::getInt32Ty(type->getContext()), vector->getNumElements());
+}
+
+GraphEmitter::Slot GraphEmitter::make_slot(const SsaValue& value, const Shape& shape) {
+    Slot slot;
+    llvm::Type* scalar = type(value.type);
+    bool vector = !shape.is_uniform() && !shape.is_affine();
+    llvm::Type* base = vector ? storage_type(lanes_type(scalar), unit_.options.target.avx512) : scalar;
+    slot.base = entry_alloca(base, value.name.empty() ? "v" : value.name.c_str());
+    if (shape.is_affine() && shape.steps) slot.stride = entry_alloca(scalar, "stride");
+    return slot;
+}
+
+GraphEmitter::Slot& GraphEmitter::slot_of(ValueId value) {
+    auto found = slots_.find(value);
+    if (found != slots_.end()) return found->second;
+    const SsaValue& info = graph_.values[value];
+    return slots_.emplace(value, make_slot(info, info.shape)).first->second;
+}
+
+void GraphEmitter::store_slot(const Slot& slot, const LaneValue& value) {
+    ir_.CreateStore(to_storage(value.base), slot.base);
+    if (slot.stride) ir_.CreateStore(value.stride, slot.stride);
+}
+
+LaneValue GraphEmitter::load_slot(const Slot& slot, const Shape& shape, ScalarType scalar) {
+    LaneValue value;
+    value.shape = shape;
+    llvm::Type* wanted = shape.is_uniform() || shape.is_affine() ? type(scalar) : lanes_type(type(scalar));
+    value.base = from_storage(ir_.CreateLoad(slot.base->getAllocatedType(), slot.base), wanted);
+    if (slot.stride) value.stride = ir_.CreateLoad(slot.stride->getAllocatedType(), slot.stride);
+    return value;
+}
+
+LaneValue GraphEmitter::constant_value(const SsaValue& value) {
+    llvm::Type* scalar = type(value.type);
+    LaneValue result = LaneValue::uniform(scalar->isIntegerTy(1)
+                                              ? ir_.getInt1(value.constant != 0)
+                                              : constant_like(scalar, value.constant, ir_.getInt32(0)));
+    result.shape.level = Shape::Level::cta_uniform;
+    return result;
+}
+
+/// The outermost loop with divergent exits that holds the definition of `value` but not `block`.
+std::uint32_t GraphEmitter::out_copy_loop(BlockId block, ValueId value) const {
+    BlockId home = graph_.values[value].block;
+    if (!plan_ || home == no_block || !plan_->region.contains[home]) return no_loop;
+    std::uint32_t found = no_loop;
+    for (std::uint32_t loop = plan_->blocks[home].loop; loop != no_loop; loop = plan_->loops[loop].parent) {
+        const LoopInfo& info = plan_->loops[loop];
+        if (std::find(info.blocks.begin(), info.blocks.end(), block) != info.blocks.end()) break;
+        if (info.divergent_exit) found = loop;
+    }
+    return found;
+}
+
+LaneValue GraphEmitter::value_at(BlockId block, ValueId value) {
+    const SsaValue& info = graph_.values[value];
+    if (info.is_constant) return constant_value(info);
+    if (info.is_undefined) {
+        LaneValue zero = LaneValue::uniform(llvm::Constant::getNullValue(type(info.type)));
+        zero.shape.level = Shape::Level::cta_uniform;
+        return zero;
+    }
+    if (auto cached = cache_.find(value); cached != cache_.end()) return cached->second;
+    LaneValue result;
+    llvm::IRBuilderBase::InsertPointGuard keep(ir_);
+    if (loads_end_) ir_.SetInsertPoint(loads_end_);
+    if (std::uint32_t loop = out_copy_loop(block, value); loop != no_loop) {
+        auto found = out_copies_.find(std::uint64_t(loop) << 32 | value);
+        if (found == out_copies_.end())
+            throw std::logic_error(fmt::format("value {} leaves a loop without a copy", value));
+        Shape varying{Shape::Level::varying};
+        result = load_slot(found->second, varying, info.type);
+    } else {
+        result = load_slot(slot_of(value), info.shape, info.type);
+    }
+    cache_.emplace(value, result);
+    return result;
+}
+
+/// Splits off the place for slot loads: they must not end up inside an arm that some handler opens.
+void GraphEmitter::begin_block_code() {
+    llvm::BasicBlock* code = new_block("code");
+    loads_end_ = ir_.CreateBr(code);
+    ir_.SetInsertPoint(code);
+}
+
+LaneValue GraphEmitter::value_in(BlockId block, ValueId value) {
+    if (block != current_block_) cache_.clear();
+    return value_at(block, value);
+}
+
+void GraphEmitter::set_live_in(ValueId value, const LaneValue& contents) {
+    crosses_[value] = true;
+    store_slot(slot_of(value), conform(contents, graph_.values[value].shape));
+}
+
+/// Brings a value to the planned shape: more general is reached by broadcasting. A varying value where a uniform one was
+/// planned means that all active lanes agree: take the first active lane's.
+LaneValue GraphEmitter::conform(const LaneValue& value, const Shape& planned) {
+    LaneValue result = value;
+    if (planned.is_uniform()) {
+        if (!value.is_uniform())
+            result.base = ir_.CreateExtractElement(broadcast(value), first_lane(active_bits()));
+        result.stride = nullptr;
+    } else if (planned.is_affine()) {
+        if (value.is_uniform()) {
+            // A uniform value is affine with zero offsets; only legal if that is what was planned.
+            bool zero = std::all_of(planned.offsets->begin(), planned.offsets->end(), [](auto o) { return o == 0; });
+            if (!zero) throw std::logic_error("a uniform value where an affine one was planned");
+            if (planned.steps) result.stride = llvm::Constant::getNullValue(value.base->getType());
+        } else if (!value.is_affine()) {
+            throw std::logic_error("a varying value where an affine one was planned");
+        } else if (planned.steps && !result.stride) {
+            result.stride = llvm::Constant::getNullValue(value.base->getType());
+        }
+    } else {
+        result.base = broadcast(value);
+        result.stride = nullptr;
+    }
+    result.shape = planned;
+    return result;
+}
+
+void GraphEmitter::define(ValueId value, LaneValue contents) {
+    const SsaValue& info = graph_.values[value];
+    contents = conform(contents, info.shape);
+    if (captured_) {
+        captured_->emplace_back(value, contents);
+        return;
+    }
+    cache_[value] = contents;
+    if (!crosses_[value]) return;
+    Slot& slot = slot_of(value);
+    if (!plan_ && info.shape.is_varying() && width_ > 1) {
+        // Program counters: other lanes may hold an older instance of this value that they still need.
+        llvm::Value* old = load_slot(slot, info.shape, info.type).base;
+        LaneValue merged = contents;
+        merged.base = ir_.CreateSelect(counter_mask_, contents.base, old);
+        store_slot(slot, merged);
+        return;
+    }
+    store_slot(slot, contents);
+}
+
+/// Converts between register types: same size by bit-cast, narrower by truncation, wider by extension.
+LaneValue GraphEmitter::convert(LaneValue value, ScalarType to, bool sign_extend) {
+    llvm::Type* target = type(to);
+    llvm::Type* source = value.base->getType()->getScalarType();
+    if (source == target) return value;
+    unsigned source_bits = source->getPrimitiveSizeInBits(), target_bits = target->getPrimitiveSizeInBits();
+    if (value.is_affine() && source->isIntegerTy() && target->isIntegerTy() && target_bits < source_bits) {
+        value.base = ir_.CreateTrunc(value.base, target);
+        if (value.stride) value.stride = ir_.CreateTrunc(value.stride, target);
+        value.shape.guard = no_value; // modulo 2^32 the affine form is exact again
+        value.shape.guard_scale = 1;
+        return value;
+    }
+    if (value.is_affine()) value = LaneValue::varying(broadcast(value));
+    auto cast = [&](llvm::Value* v) -> llvm::Value* {
+        if (!source->isIntegerTy()) v = ir_.CreateBitCast(v, like(ir_.getIntNTy(source_bits), v));
+        if (target_bits < source_bits) v = ir_.CreateTrunc(v, like(ir_.getIntNTy(target_bits), v));
+        if (target_bits > source_bits) {
+            llvm::Type* wide = like(ir_.getIntNTy(target_bits), v);
+            v = sign_extend ? ir_.CreateSExt(v, wide) : ir_.CreateZExt(v, wide);
+        }
+        if (!target->isIntegerTy()) v = ir_.CreateBitCast(v, like(target, v));
+        return v;
+    };
+    value.base = cast(value.base);
+    return value;
+}
+
+/// guard ? taken : previous, at the planned shape.
+LaneValue GraphEmitter::blend(const LaneValue& guard, const LaneValue& taken, const LaneValue& previous,
+                              const Shape& planned) {
+    if (guard.is_uniform() && !planned.is_varying()) {
+        LaneValue a = conform(taken, planned), b = conform(previous, planned);
+        a.base = ir_.CreateSelect(guard.base, a.base, b.base);
+        if (a.stride) a.stride = ir_.CreateSelect(guard.base, a.stride, b.stride);
+        return a;
+    }
+    llvm::Value* condition = guard.is_uniform() ? guard.base : broadcast(guard);
+    return LaneValue::varying(ir_.CreateSelect(condition, broadcast(taken), broadcast(previous)));
+}
+
+void GraphEmitter::write(const ptx::Operand& destination, const LaneValue& raw) {
+    if (destination.kind == ptx::Operand::Kind::sink || destination.kind == ptx::Operand::Kind::none) return;
+    if (destination.kind != ptx::Operand::Kind::reg) unsupported("internal: result is not a register");
+    ValueId value = destination.index;
+    const SsaValue& info = graph_.values[value];
+    LaneValue contents = convert(raw, info.type, ptx::is_signed(destination.type));
+    const GraphInstruction* instruction = current_instruction_;
+    if (instruction && instruction->inst.guard != ptx::no_id && !guard_handled_) {
+        // Writes come in operand order for all but a few forms, so find the previous value by the definition's place.
+        std::vector<ValueId> defined = definitions(graph_, *instruction);
+        auto place = std::find(defined.begin(), defined.end(), value) - defined.begin();
+        ValueId old = instruction->previous.at(place);
+        if (!graph_.values[old].is_undefined) {
+            LaneValue guard = value_at(current_block_, instruction->inst.guard);
+            if (instruction->inst.guard_negated) guard.base = ir_.CreateNot(guard.base);
+            contents = blend(guard, contents, value_at(current_block_, old), info.shape);
+        }
+    }
+    define(value, contents);
+}
+
+llvm::Value* GraphEmitter::active() {
+    llvm::Value* mask = block_mask(current_block_);
+    const GraphInstruction* instruction = current_instruction_;
+    if (!instruction || instruction->inst.guard == ptx::no_id || guard_handled_) return mask;
+    llvm::Value* guard = broadcast(value_at(current_block_, instruction->inst.guard));
+    if (instruction->inst.guard_negated) guard = ir_.CreateNot(guard);
+    return ir_.CreateAnd(mask, guard);
+}
+
+bool GraphEmitter::all_active() {
+    const GraphInstruction* instruction = current_instruction_;
+    bool guarded = instruction && instruction->inst.guard != ptx::no_id && !guard_handled_;
+    return !guarded && interface_->entry_mask_full && block_mask_is_entry(current_block_);
+}
+
+GraphEmitter::GuardSlot& GraphEmitter::guard_slot(ValueId guard) {
+    GuardSlot& slot = guards_[guard];
+    if (!slot.holds) {
+        slot.holds = entry_alloca(ir_.getInt1Ty(), "guard");
+        if (!slot.correction) slot.correction = entry_alloca(lanes_type(ir_.getInt64Ty()), "correction");
+    }
+    return slot;
+}
+
+void GraphEmitter::place_guard(ValueId guard, llvm::Value* correction_address) {
+    guards_[guard].correction = correction_address;
+    ir_.CreateStore(ir_.getTrue(), guard_slot(guard).holds);
+}
+
+void GraphEmitter::set_guard_flag(ValueId guard, llvm::Value* holds) { ir_.CreateStore(holds, guard_slot(guard).holds); }
+
+void GraphEmitter::set_guard(ValueId guard, llvm::Value* holds, llvm::Value* correction) {
+    GuardSlot& slot = guard_slot(guard);
+    ir_.CreateStore(holds, slot.holds);
+    ir_.CreateAlignedStore(correction, slot.correction, llvm::Align(16));
+}
+
+llvm::Value* GraphEmitter::guard_holds(ValueId guard) {
+    return ir_.CreateLoad(ir_.getInt1Ty(), guard_slot(guard).holds);
+}
+
+llvm::Value* GraphEmitter::guard_correction(ValueId guard) {
+    return ir_.CreateAlignedLoad(lanes_type(ir_.getInt64Ty()), guard_slot(guard).correction, llvm::Align(16));
+}
+
+} // namespace ptarmigan::translator
