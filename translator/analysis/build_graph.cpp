@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of steps from a bound body to a canonical SSA graph.
+#include "translator/analysis/build_graph.h"
+
+#include "translator/analysis/build_ssa.h"
+#include "translator/analysis/canonical_cfg.h"
+#include "translator/analysis/dominators.h"
+#include "translator/analysis/flatten.h"
+
+namespace ptarmigan::translator {
+
+FunctionGraph build_graph(ptx::ModuleLoader& loader, ptx::FunctionId function, const GraphOptions& options) {
+    function = resolve_alias(loader.module(), function);
+    SharedLayout layout = shared_layout(loader, options.kernel == ptx::no_id ? function : options.kernel);
+    FlatFunction flat = flatten(loader, function, options, layout);
+    promote_parameters(flat);
+    canonicalize(flat.graph);
+    build_ssa(flat);
+    simplify(flat.graph, options.shape);
+    FunctionGraph graph = std::move(flat.graph);
+    Edges successors = successor_edges(graph), predecessors = reverse_edges(successors);
+    graph.forest = find_loops(successors, predecessors, DominatorTree(successors, predecessors, 0));
+    return graph;
+}
+
+} // namespace ptarmigan::translator
