@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// From handles to runtime objects, and the entry forms for calls that need a context, a stream or a function.
+#pragma once
+
+#include "runtime/base/handle_table.h"
+#include "runtime/context/context.h"
+#include "runtime/context/current_context.h"
+#include "runtime/module/module.h"
+#include "runtime/shim/entry.h"
+#include "runtime/shim/library.h"
+#include "runtime/stream/stream.h"
+
+#include <memory>
+
+namespace ptarmigan::shim {
+
+/// The live object behind a handle, or null: stale and invented handles are no crash.
+template <class T> std::shared_ptr<T> find_handle(const void* handle) {
+    return handle ? runtime::HandleTable<T>::get().find(handle) : nullptr;
+}
+
+/// entry() for calls that need a current, usable context: body(Context&).
+template <class Body> CUresult context_entry(Body&& body) noexcept {
+    return entry([&] {
+        runtime::Context* context = nullptr;
+        Status status = runtime::usable_context(context);
+        return status == Status::success ? body(*context) : status;
+    });
+}
+
+/// context_entry() for calls on a stream: body(Stream&).
+template <class Body> CUresult stream_entry(CUstream handle, DefaultStream default_stream, Body&& body) noexcept {
+    return context_entry([&](runtime::Context& context) {
+        std::shared_ptr<runtime::Stream> stream;
+        Status status = runtime::resolve_stream(context, handle, default_stream == DefaultStream::per_thread, stream);
+        return status == Status::success ? body(*stream) : status;
+    });
+}
+
+/// A function in the current context, from a CUfunction or a CUkernel handle. invalid_handle if it is neither.
+inline Status find_function(const void* handle, runtime::Context& context, std::shared_ptr<runtime::Function>& function) {
+    function = find_handle<runtime::Function>(handle);
+    if (function)
+        return Status::success;
+    if (auto kernel = find_handle<LibraryKernel>(handle))
+        return kernel->function(context, function);
+    return Status::invalid_handle;
+}
+
+/// The kernel behind a CUfunction or CUkernel handle, for queries that need no context; `owner` keeps it alive.
+inline runtime::Kernel* find_kernel(const void* handle, std::shared_ptr<void>& owner) {
+    if (auto function = find_handle<runtime::Function>(handle)) {
+        owner = function;
+        return &function->kernel();
+    }
+    if (auto kernel = find_handle<LibraryKernel>(handle)) {
+        owner = kernel;
+        return &kernel->kernel();
+    }
+    return nullptr;
+}
+
+/// entry() for queries of a function or kernel: body(Kernel&). 400 for a bad handle.
+template <class Body> CUresult kernel_entry(const void* handle, Body&& body) noexcept {
+    return entry([&] {
+        std::shared_ptr<void> owner;
+        runtime::Kernel* kernel = find_kernel(handle, owner);
+        return kernel ? body(*kernel) : Status::invalid_handle;
+    });
+}
+
+/// A handle for a runtime object.
+template <class Handle, class T> Handle to_handle(const std::shared_ptr<T>& object) {
+    return reinterpret_cast<Handle>(object.get());
+}
+
+} // namespace ptarmigan::shim

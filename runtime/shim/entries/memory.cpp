@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+// Allocation of device, host, managed and pool memory, and queries about pointers.
+#include "runtime/memory/memory.h"
+#include "runtime/shim/convert.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace ptarmigan;
+using namespace ptarmigan::shim;
+using runtime::Context;
+using runtime::MemoryPool;
+
+namespace {
+
+bool valid_device(CUdevice device) { return device >= 0 && device < runtime::Device::count(); }
+
+/// A pool of a handle. The default pool of the device has no table entry: it belongs to the primary context.
+std::shared_ptr<MemoryPool> find_pool(CUmemoryPool handle) {
+    auto fallback = runtime::Device::get().primary_context()->default_pool();
+    if (handle && fallback.get() == reinterpret_cast<MemoryPool*>(handle))
+        return fallback;
+    return find_handle<MemoryPool>(handle);
+}
+
+/// entry() for calls on a pool: body(MemoryPool&).
+template <class Body> CUresult pool_entry(CUmemoryPool handle, Body&& body) {
+    return entry([&] {
+        auto pool = find_pool(handle);
+        return pool ? body(*pool) : Status::invalid_value;
+    });
+}
+
+CUresult default_pool(CUmemoryPool* pool, CUdevice device) {
+    return entry([&] {
+        if (!pool)
+            return Status::invalid_value;
+        if (!valid_device(device))
+            return Status::invalid_device;
+        *pool = to_handle<CUmemoryPool>(runtime::Device::get().primary_context()->default_pool());
+        return Status::success;
+    });
+}
+
+CUresult allocate(CUdeviceptr* pointer, std::size_t size) {
+    return context_entry([&](Context& context) {
+        if (!pointer)
+            return Status::invalid_value;
+        runtime::DevicePointer address = 0;
+        Status status = runtime::memory_allocate(context, size, address);
+        if (status == Status::success)
+            *pointer = address;
+        return status;
+    });
+}
+
+CUresult free_device(CUdeviceptr pointer) {
+    return entry([&] {
+        if (pointer == 0)
+            return Status::success; // also without a context
+        Context* context = nullptr;
+        Status status = runtime::usable_context(context);
+        return status == Status::success ? runtime::memory_free(*context, pointer) : status;
+    });
+}
+
+CUresult allocate_host(void** pointer, std::size_t size, unsigned flags) {
+    return context_entry([&](Context& context) {
+        if (!pointer)
+            return Status::invalid_value;
+        return runtime::host_allocate(context, size, flags, *pointer);
+    });
+}
+
+CUresult register_host(void* pointer, std::size_t size, unsigned flags) {
+    return context_entry([&](Context& context) { return runtime::host_register(context, pointer, size, flags); });
+}
+
+CUresult host_device_pointer(CUdeviceptr* pointer, void* host, unsigned flags) {
+    return context_entry([&](Context&) {
+        if (!pointer)
+            return Status::invalid_value;
+        runtime::DevicePointer address = 0;
+        Status status = runtime::host_device_pointer(host, flags, address);
+        if (status == Status::success)
+            *pointer = address;
+        return status;
+    });
+}
+
+/// Advice and prefetch place pages on a GPU; here memory is where it is, so only the range is checked.
+Status check_managed_range(CUdeviceptr pointer, std::size_t size) {
+    bool known = size != 0 && runtime::AddressSpace::get().is_known_range(pointer, size);
+    return known ? Status::success : Status::invalid_value;
+}
+
+} // namespace
+
+PTM_API(cuMemAlloc_v2, CUdeviceptr* pointer, std::size_t size) { return allocate(pointer, size); }
+PTM_API(cuMemAllocPitch_v2, CUdeviceptr* pointer, std::size_t* pitch, std::size_t width, std::size_t height,
+        unsigned element_size) {
+    return context_entry([&](Context& context) {
+        if (!pointer || !pitch)
+            return Status::invalid_value;
+        runtime::DevicePointer address = 0;
+        Status status = runtime::memory_allocate_pitch(context, width, height, element_size, address, *pitch);
+        if (status == Status::success)
+            *pointer = address;
+        return status;
+    });
+}
+PTM_API(cuMemFree_v2, CUdeviceptr pointer) { return free_device(pointer); }
+
+PTM_API(cuMemGetInfo_v2, std::size_t* free, std::size_t* total) {
+    return context_entry([&](Context& context) {
+        std::size_t free_bytes = 0, total_bytes = 0;
+        Status status = runtime::memory_info(context, free_bytes, total_bytes);
+        store(free, free_bytes);
+        store(total, total_bytes);
+        return status;
+    });
+}
+
+PTM_API(cuMemGetAddressRange_v2, CUdeviceptr* base, std::size_t* size, CUdeviceptr pointer) {
+    return context_entry([&](Context&) {
+        runtime::DevicePointer start = 0;
+        std::size_t bytes = 0;
+        Status status = runtime::memory_address_range(pointer, start, bytes);
+        if (status == Status::success) {
+            store(base, start);
+            store(size, bytes);
+        }
+        return status;
+    });
+}
+
+PTM_API(cuMemHostAlloc, void** pointer, std::size_t size, unsigned flags) {
+    return allocate_host(pointer, size, flags);
+}
+PTM_API(cuMemAllocHost, void** pointer, unsigned size) { return allocate_host(pointer, size, 0); }
+PTM_API(cuMemAllocHost_v2, void** pointer, std::size_t size) { return allocate_host(pointer, size, 0); }
+PTM_API(cuMemFreeHost, void* pointer) {
+    return context_entry([&](Context& context) {
+        return pointer ? runtime::host_free(context, pointer) : Status::success;
+    });
+}
+PTM_API(cuMemHostRegister, void* pointer, std::size_t size, unsigned flags) {
+    return register_host(pointer, size, flags);
+}
+PTM_API(cuMemHostRegister_v2, void* pointer, std::size_t size, unsigned flags) {
+    return register_host(pointer, size, flags);
+}
+PTM_API(cuMemHostUnregister, void* pointer) {
+    return context_entry([&](Context& context) { return runtime::host_unregister(context, pointer); });
+}
+PTM_API(cuMemHostGetDevicePointer_v2, CUdeviceptr* pointer, void* host, unsigned flags) {
+    return host_device_pointer(pointer, host, flags);
+}
+PTM_API(cuMemHostGetFlags, unsigned* flags, void* host) {
+    return context_entry([&](Context&) {
+        return flags ? runtime::host_flags(host, *flags) : Status::invalid_value;
+    });
+}
+
+PTM_API(cuMemAllocManaged, CUdeviceptr* pointer, std::size_t size, unsigned flags) {
+    return context_entry([&](Context& context) {
+        if (!pointer)
+            return Status::invalid_value;
+        runtime::DevicePointer address = 0;
+        Status status = runtime::managed_allocate(context, size, flags, address);
+        if (status == Status::success)
+            *pointer = address;
+        return status;
+    });
+}
+
+PTM_STREAM_API(cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz,
+               (CUdeviceptr pointer, std::size_t size, CUdevice device, CUstream stream),
+               (pointer, size, device, stream)) {
+    return stream_entry(stream, default_stream, [&](runtime::Stream&) {
+        if (device != -1 && !valid_device(device)) // -1: the CPU
+            return Status::invalid_device;
+        return check_managed_range(pointer, size);
+    });
+}
+PTM_STREAM_API(cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz,
+               (CUdeviceptr pointer, std::size_t size, CUmemLocation location, unsigned flags, CUstream stream),
+               (pointer, size, location, flags, stream)) {
+    return stream_entry(stream, default_stream, [&](runtime::Stream&) {
+        if (flags || location.type < 1 || location.type > 4)
+            return Status::invalid_value;
+        return check_managed_range(pointer, size);
+    });
+}
+PTM_API(cuMemAdvise, CUdeviceptr pointer, std::size_t size, unsigned, CUdevice) {
+    return context_entry([&](Context&) { return check_managed_range(pointer, size); });
+}
+PTM_API(cuMemAdvise_v2, CUdeviceptr pointer, std::size_t size, unsigned, CUmemLocation) {
+    return context_entry([&](Context&) { return check_managed_range(pointer, size); });
+}
+
+PTM_API(cuMemRangeGetAttribute, void* data, std::size_t data_size, unsigned attribute, CUdeviceptr pointer,
+        std::size_t size) {
+    return context_entry([&](Context&) {
+        if (!data || data_size < 4 || attribute < 1 || attribute > 8)
+            return Status::invalid_value;
+        if (Status status = check_managed_range(pointer, size); status != Status::success)
+            return status;
+        // Advice is accepted and has no effect: not read-mostly, no preferred location, nobody's, never prefetched.
+        constexpr int invalid_device = -2;
+        int answer = attribute == 1 || attribute == 5 || attribute == 7 ? 0 : invalid_device;
+        for (std::size_t i = 0; i + 4 <= data_size; i += 4)
+            std::memcpy(static_cast<char*>(data) + i, &answer, 4);
+        return Status::success;
+    });
+}
+
+PTM_API(cuPointerGetAttribute, void* value, unsigned attribute, CUdeviceptr pointer) {
+    return entry([&] {
+        if (!value)
+            return Status::invalid_value;
+        return runtime::pointer_attribute(static_cast<int>(attribute), pointer, value);
+    });
+}
+PTM_API(cuPointerGetAttributes, unsigned count, unsigned* attributes, void** values, CUdeviceptr pointer) {
+    return entry([&] {
+        if (!attributes || !values || !count)
+            return Status::invalid_value;
+        for (unsigned i = 0; i < count; ++i) {
+            Status status = runtime::pointer_attribute(static_cast<int>(attributes[i]), pointer, values[i], true);
+            if (status != Status::success)
+                return status;
+        }
+        return Status::success;
+    });
+}
+PTM_API(cuPointerSetAttribute, const void* value, unsigned attribute, CUdeviceptr pointer) {
+    return context_entry([&](Context&) {
+        // Only SYNC_MEMOPS can be set, and every copy here orders itself as that asks.
+        bool known = value && attribute == pointer_sync_memops && runtime::AddressSpace::get().find(pointer);
+        return known ? Status::success : Status::invalid_value;
+    });
+}
+
+// ---- pools ----
+
+PTM_API(cuDeviceGetDefaultMemPool, CUmemoryPool* pool, CUdevice device) { return default_pool(pool, device); }
+PTM_API(cuDeviceGetMemPool, CUmemoryPool* pool, CUdevice device) {
+    return entry([&] {
+        if (!pool)
+            return Status::invalid_value;
+        if (!valid_device(device))
+            return Status::invalid_device;
+        *pool = to_handle<CUmemoryPool>(runtime::Device::get().primary_context()->pool());
+        return Status::success;
+    });
+}
+PTM_API(cuDeviceSetMemPool, CUdevice device, CUmemoryPool handle) {
+    return entry([&] {
+        auto pool = find_pool(handle);
+        if (!pool)
+            return Status::invalid_value;
+        if (!valid_device(device))
+            return Status::invalid_device;
+        runtime::Device::get().primary_context()->set_pool(pool);
+        return Status::success;
+    });
+}
+PTM_API(cuMemPoolCreate, CUmemoryPool* handle, const CUmemPoolProps* properties) {
+    return entry([&] {
+        if (!handle || !properties || properties->allocType != 1)
+            return Status::invalid_value;
+        if (properties->handleTypes)
+            return Status::not_supported; // sharing between processes
+        auto pool = std::make_shared<MemoryPool>();
+        pool->max_size = properties->maxSize;
+        runtime::HandleTable<MemoryPool>::get().add(pool);
+        *handle = to_handle<CUmemoryPool>(pool);
+        return Status::success;
+    });
+}
+PTM_API(cuMemPoolDestroy, CUmemoryPool handle) {
+    return entry([&] {
+        auto pool = runtime::HandleTable<MemoryPool>::get().remove(handle);
+        if (!pool)
+            return Status::invalid_value; // the default pool included
+        auto primary = runtime::Device::get().primary_context();
+        if (primary->pool() == pool)
+            primary->set_pool(primary->default_pool());
+        return Status::success;
+    });
+}
+PTM_API(cuMemPoolGetAttribute, CUmemoryPool handle, int attribute, void* value) {
+    return pool_entry(handle, [&](MemoryPool& pool) {
+        return value ? runtime::pool_get_attribute(pool, attribute, value) : Status::invalid_value;
+    });
+}
+PTM_API(cuMemPoolSetAttribute, CUmemoryPool handle, int attribute, void* value) {
+    return pool_entry(handle, [&](MemoryPool& pool) {
+        return value ? runtime::pool_set_attribute(pool, attribute, value) : Status::invalid_value;
+    });
+}
+PTM_API(cuMemPoolTrimTo, CUmemoryPool handle, std::size_t) {
+    return pool_entry(handle, [](MemoryPool&) { return Status::success; }); // pools keep nothing back
+}
+PTM_API(cuMemPoolSetAccess, CUmemoryPool handle, const void*, std::size_t) {
+    return pool_entry(handle, [](MemoryPool&) { return Status::success; }); // the one device has access anyway
+}
+PTM_API(cuMemPoolGetAccess, unsigned* flags, CUmemoryPool handle, CUmemLocation*) {
+    return pool_entry(handle, [&](MemoryPool&) {
+        if (!flags)
+            return Status::invalid_value;
+        *flags = 3; // read and write
+        return Status::success;
+    });
+}
+
+static Status allocate_from(runtime::Stream& stream, MemoryPool& pool, CUdeviceptr* pointer, std::size_t size) {
+    if (!pointer)
+        return Status::invalid_value;
+    runtime::DevicePointer address = 0;
+    Status status = runtime::pool_allocate(stream, pool, size, address);
+    if (status == Status::success)
+        *pointer = address;
+    return status;
+}
+
+PTM_STREAM_API(cuMemAllocAsync, cuMemAllocAsync_ptsz, (CUdeviceptr * pointer, std::size_t size, CUstream stream),
+               (pointer, size, stream)) {
+    return stream_entry(stream, default_stream, [&](runtime::Stream& queue) {
+        return allocate_from(queue, *queue.context().pool(), pointer, size);
+    });
+}
+PTM_STREAM_API(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz,
+               (CUdeviceptr * pointer, std::size_t size, CUmemoryPool handle, CUstream stream),
+               (pointer, size, handle, stream)) {
+    return stream_entry(stream, default_stream, [&](runtime::Stream& queue) {
+        auto pool = find_pool(handle);
+        return pool ? allocate_from(queue, *pool, pointer, size) : Status::invalid_value;
+    });
+}
+PTM_STREAM_API(cuMemFreeAsync, cuMemFreeAsync_ptsz, (CUdeviceptr pointer, CUstream stream), (pointer, stream)) {
+    return stream_entry(stream, default_stream, [&](runtime::Stream& queue) {
+        return pointer ? runtime::pool_free(queue, pointer) : Status::success;
+    });
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/shim/library.h"
+
+#include "runtime/base/env.h"
+#include "runtime/base/handle_table.h"
+#include "runtime/base/log.h"
+#include "runtime/context/context.h"
+#include "runtime/device/device.h"
+#include "runtime/module/fatbin.h"
+
+#include <dlfcn.h>
+
+namespace ptarmigan::shim {
+namespace {
+
+using runtime::HandleTable;
+
+/// File that an image lies in, for messages: the program or shared library, or nothing for heap memory.
+std::string image_owner(const void* image) {
+    Dl_info info{};
+    if (dladdr(image, &info) && info.dli_fname)
+        return info.dli_fname;
+    return {};
+}
+
+} // namespace
+
+Status load_source(const void* image, std::size_t size, std::shared_ptr<runtime::ModuleSource>& source,
+                   std::string& log) {
+    runtime::ImageOptions options;
+    options.device_architecture = runtime::Device::get().compute_capability();
+    options.accept_newer = runtime::env_flag(runtime::Env::accept_newer_ptx);
+    std::string owner = image_owner(image);
+    runtime::ImagePtx ptx = runtime::read_image(image, size, options);
+    if (ptx.result != runtime::ImageResult::ok) {
+        log = (owner.empty() ? std::string() : owner + ": ") + ptx.message;
+        runtime::set_error_detail(log);
+        return Status{runtime::image_result_code(ptx.result)};
+    }
+    std::string name = owner.empty() ? "<ptx>" : owner;
+    Status status = runtime::ModuleSource::load(std::move(ptx.text), std::move(name), source, log);
+    if (status != Status::success)
+        runtime::set_error_detail(log);
+    return status;
+}
+
+LibraryKernel::LibraryKernel(std::weak_ptr<Library> library, std::shared_ptr<runtime::ModuleSource> source,
+                             runtime::Kernel& kernel)
+    : library_(std::move(library)), source_(std::move(source)), kernel_(kernel) {}
+
+Status LibraryKernel::function(runtime::Context& context, std::shared_ptr<runtime::Function>& function) {
+    std::shared_ptr<Library> library = library_.lock();
+    if (!library)
+        return Status::invalid_handle;
+    std::shared_ptr<runtime::Module> module;
+    Status status = library->module(context, module);
+    if (status != Status::success)
+        return status;
+    function = module->find_function(kernel_.name());
+    return function ? Status::success : Status::not_found;
+}
+
+std::shared_ptr<Library> Library::create(const void* image, bool preserved) {
+    auto library = std::make_shared<Library>();
+    library->image_ = image;
+    HandleTable<Library>::get().add(library);
+    if (!preserved) {
+        std::lock_guard lock(library->mutex_);
+        (void)library->load_locked();
+    }
+    return library;
+}
+
+Status Library::unload(const void* handle) {
+    std::shared_ptr<Library> library = HandleTable<Library>::get().remove(handle);
+    if (!library)
+        return Status::invalid_handle;
+    std::lock_guard lock(library->mutex_);
+    for (auto& kernel : library->kernels_)
+        HandleTable<LibraryKernel>::get().remove(kernel.get());
+    for (auto& [context, module] : library->modules_)
+        (void)runtime::Module::unload(module.get()); // gone already with its context: nothing to do
+    library->modules_.clear();
+    return Status::success;
+}
+
+Status Library::load_locked() {
+    if (loaded_)
+        return status_;
+    loaded_ = true;
+    status_ = load_source(image_, SIZE_MAX, source_, log_);
+    if (status_ == Status::success) {
+        for (auto& kernel : source_->kernels()) {
+            kernels_.push_back(std::make_shared<LibraryKernel>(weak_from_this(), source_, *kernel));
+            HandleTable<LibraryKernel>::get().add(kernels_.back());
+        }
+    }
+    return status_;
+}
+
+Status Library::source(std::shared_ptr<runtime::ModuleSource>& source, std::string* log) {
+    std::lock_guard lock(mutex_);
+    Status status = load_locked();
+    source = source_;
+    if (log)
+        *log = log_;
+    return status;
+}
+
+Status Library::module(runtime::Context& context, std::shared_ptr<runtime::Module>& module) {
+    std::lock_guard lock(mutex_);
+    if (Status status = load_locked(); status != Status::success)
+        return status;
+    std::shared_ptr<runtime::Module>& entry = modules_[context.id()];
+    // A reset or destroyed context takes its modules with it; holding the old one keeps its address from being reused.
+    if (!entry || !HandleTable<runtime::Module>::get().find(entry.get())) {
+        std::shared_ptr<runtime::Module> fresh;
+        if (Status status = runtime::Module::create(context, source_, fresh); status != Status::success)
+            return status;
+        entry = std::move(fresh);
+    }
+    module = entry;
+    return Status::success;
+}
+
+Status Library::kernel(std::string_view name, std::shared_ptr<LibraryKernel>& kernel) {
+    std::lock_guard lock(mutex_);
+    if (Status status = load_locked(); status != Status::success)
+        return status;
+    for (auto& candidate : kernels_)
+        if (candidate->kernel().name() == name) {
+            kernel = candidate;
+            return Status::success;
+        }
+    return Status::not_found;
+}
+
+Status Library::kernels(std::vector<std::shared_ptr<LibraryKernel>>& kernels) {
+    std::lock_guard lock(mutex_);
+    Status status = load_locked();
+    kernels = kernels_;
+    return status;
+}
+
+} // namespace ptarmigan::shim
