@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What warp collectives share: the call to the runtime's collective service that steps narrower than a warp make.
+#pragma once
+
+#include "translator/emit/warp_emitter.h"
+#include "translator/kernel_abi.h"
+
+namespace ptarmigan::translator::lower {
+
+/// True when one step holds all 32 lanes, so that collectives need no other step.
+inline bool whole_warp(WarpEmitter& e) { return e.width() == abi::warp_size; }
+
+/// <W x i32> 0, 1, 2, ...
+llvm::Value* lane_numbers(WarpEmitter& e);
+
+/// An abi::CollectiveCall on the stack. Setters store one value per lane of the step.
+class CollectiveCallBuffer {
+public:
+    CollectiveCallBuffer(WarpEmitter& e, abi::Collective kind, std::uint32_t operation);
+
+    /// The membermask operand; forms without one: -1, all lanes that execute.
+    void set_members(const ptx::Instruction& inst);
+    /// Integers of up to 64 bits.
+    void set_source(llvm::Value* lanes);
+    void set_b(llvm::Value* lanes);
+    void set_c(llvm::Value* lanes);
+    /// Calls the service if any lane is active.
+    void run();
+    /// Result truncated to `scalar`, and the predicate words (<W x i32>).
+    llvm::Value* result(llvm::Type* scalar);
+    llvm::Value* predicate();
+
+private:
+    void store(unsigned offset, llvm::Value* vector);
+    llvm::Value* load(unsigned offset, llvm::Type* scalar);
+
+    WarpEmitter& e_;
+    llvm::AllocaInst* buffer_;
+};
+
+} // namespace ptarmigan::translator::lower

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives of a warp that return a value to each lane: votes, match, redux, elect, activemask (manual 9.7.13.8 to
+// 9.7.13.14). shfl is in shuffles.cpp. With 32 lanes per step they are inline code on lane masks; narrower steps ask
+// the runtime, which suspends the fiber until all members have arrived.
+#include "translator/lower/collective_call.h"
+#include "translator/lower/lane_math.h"
+
+namespace ptarmigan::translator::lower {
+
+namespace {
+
+/// Active lanes as an i32 mask over the warp; only for steps of a whole warp.
+Value* active_word(WarpEmitter& e) { return e.ir().CreateTrunc(e.active_bits(), e.ir().getInt32Ty()); }
+
+Value* mask_word(WarpEmitter& e, Value* mask) { return e.ir().CreateTrunc(e.to_bits(mask), e.ir().getInt32Ty()); }
+
+/// The members operand, or the active lanes for the forms without one.
+LaneValue members_of(WarpEmitter& e, const Instruction& inst) {
+    const ptx::Operand& mask = inst[Role::membermask];
+    if (mask.kind == ptx::Operand::Kind::none) return LaneValue::uniform(active_word(e));
+    return e.read(mask);
+}
+
+/// Ballot over all steps of the warp, for steps narrower than it.
+Value* ballot(WarpEmitter& e, const Instruction& inst, Value* predicate) {
+    CollectiveCallBuffer call(e, abi::Collective::vote_ballot, 0);
+    call.set_members(inst);
+    call.set_source(predicate);
+    call.run();
+    return call.result(e.ir().getInt32Ty());
+}
+
+LaneValue is_zero(WarpEmitter& e, Value* lanes, bool wanted) {
+    Value* zero = llvm::Constant::getNullValue(lanes->getType());
+    return LaneValue::varying(wanted ? e.ir().CreateICmpEQ(lanes, zero) : e.ir().CreateICmpNE(lanes, zero));
+}
+
+void lower_vote(WarpEmitter& e, const Instruction& inst) {
+    Ir& ir = e.ir();
+    Word mode = inst.one_of({Word::all, Word::any, Word::uni, Word::ballot});
+    Value* holds = ir.CreateAnd(e.lanes(inst[Role::a]), e.active());
+    LaneValue result;
+    if (!whole_warp(e)) {
+        // Every mode follows from ballots; `all` is "nobody says no".
+        Value* refuses = ir.CreateAnd(ir.CreateNot(holds), e.active());
+        if (mode == Word::ballot) {
+            result = LaneValue::varying(ballot(e, inst, holds));
+        } else {
+            LaneValue some, every;
+            if (mode != Word::all) some = is_zero(e, ballot(e, inst, holds), false);
+            if (mode != Word::any) every = is_zero(e, ballot(e, inst, refuses), true);
+            if (mode == Word::uni)
+                result = e.apply({some, every},
+                                 [](Ir& b, Values v) { return b.CreateOr(b.CreateNot(v[0]), v[1]); });
+            else
+                result = mode == Word::any ? some : every;
+        }
+    } else {
+        LaneValue yes = LaneValue::uniform(mask_word(e, holds));
+        LaneValue active = LaneValue::uniform(active_word(e));
+        result = e.apply({yes, active, members_of(e, inst)}, [&](Ir& b, Values v) -> Value* {
+            Value* votes = b.CreateAnd(v[0], v[2]);
+            Value* voters = b.CreateAnd(v[1], v[2]);
+            Value* none = b.CreateICmpEQ(votes, integer(votes, 0));
+            Value* all = b.CreateICmpEQ(votes, voters);
+            switch (mode) {
+            case Word::ballot: return votes;
+            case Word::any: return b.CreateNot(none);
+            case Word::all: return all;
+            default: return b.CreateOr(all, none);
+            }
+        });
+    }
+    e.write(inst[mode == Word::ballot ? Role::d : Role::p], result);
+}
+
+/// Handles one distinct value of `key` among the lanes at a time: `body` gets the i32 mask of active lanes that hold
+/// the same key as the first lane left, and returns the scalar result for all of them.
+Value* for_each_group(WarpEmitter& e, Value* key, llvm::Type* result_type,
+                      llvm::function_ref<Value*(Value* group, Value* key)> body) {
+    Ir& ir = e.ir();
+    llvm::Type* vector = e.lanes_type(result_type);
+    Value* active = active_word(e);
+    llvm::BasicBlock* before = ir.GetInsertBlock();
+    llvm::BasicBlock* loop = e.new_block("group.loop");
+    llvm::BasicBlock* done = e.new_block("group.done");
+    ir.CreateCondBr(ir.CreateICmpNE(active, ir.getInt32(0)), loop, done);
+    ir.SetInsertPoint(loop);
+    llvm::PHINode* left = ir.CreatePHI(ir.getInt32Ty(), 2, "lanes.left");
+    llvm::PHINode* results = ir.CreatePHI(vector, 2, "group.results");
+    left->addIncoming(active, before);
+    results->addIncoming(llvm::Constant::getNullValue(vector), before);
+    Value* leader = e.first_lane(ir.CreateZExt(left, ir.getInt64Ty()));
+    Value* own = ir.CreateExtractElement(key, leader);
+    Value* same = ir.CreateICmpEQ(key, e.splat(own));
+    Value* group = ir.CreateAnd(mask_word(e, same), left);
+    Value* value = body(group, own);
+    Value* merged = ir.CreateSelect(same, e.splat(value), results);
+    Value* rest = ir.CreateAnd(left, ir.CreateNot(group));
+    llvm::BasicBlock* end = ir.GetInsertBlock();
+    left->addIncoming(rest, end);
+    results->addIncoming(merged, end);
+    ir.CreateCondBr(ir.CreateICmpNE(rest, ir.getInt32(0)), loop, done);
+    ir.SetInsertPoint(done);
+    llvm::PHINode* all = ir.CreatePHI(vector, 2);
+    all->addIncoming(llvm::Constant::getNullValue(vector), before);
+    all->addIncoming(merged, end);
+    return all;
+}
+
+void match_any(WarpEmitter& e, const Instruction& inst) {
+    Ir& ir = e.ir();
+    Value* key = to_bits(ir, e.lanes(inst[Role::a]));
+    if (!whole_warp(e)) {
+        CollectiveCallBuffer call(e, abi::Collective::match_any, 0);
+        call.set_members(inst);
+        call.set_source(key);
+        call.run();
+        e.write(inst[Role::d], LaneValue::varying(call.result(ir.getInt32Ty())));
+        return;
+    }
+    Value* groups = for_each_group(e, key, ir.getInt32Ty(), [](Value* group, Value*) { return group; });
+    e.write(inst[Role::d], e.apply({LaneValue::varying(groups), e.read(inst[Role::membermask])},
+                                                [](Ir& b, Values v) { return b.CreateAnd(v[0], v[1]); }));
+}
+
+void match_all(WarpEmitter& e, const Instruction& inst) {
+    Ir& ir = e.ir();
+    Value* key = to_bits(ir, e.lanes(inst[Role::a]));
+    LaneValue mask, agree;
+    if (!whole_warp(e)) {
+        CollectiveCallBuffer call(e, abi::Collective::match_all, 0);
+        call.set_members(inst);
+        call.set_source(key);
+        call.run();
+        mask = LaneValue::varying(call.result(ir.getInt32Ty()));
+        agree = LaneValue::varying(ir.CreateICmpNE(call.predicate(), e.splat(ir.getInt32(0))));
+    } else {
+        LaneValue members = e.read(inst[Role::membermask]);
+        LaneValue active = LaneValue::uniform(active_word(e));
+        if (members.is_uniform()) {
+            // One group: compare everybody with its first lane.
+            Value* group = ir.CreateAnd(members.base, active.base);
+            Value* leader = e.first_lane(ir.CreateZExt(group, ir.getInt64Ty()));
+            Value* same = mask_word(e, ir.CreateICmpEQ(key, e.splat(ir.CreateExtractElement(key, leader))));
+            agree = LaneValue::uniform(ir.CreateICmpEQ(ir.CreateAnd(same, group), group));
+        } else {
+            Value* groups = for_each_group(e, key, ir.getInt32Ty(), [](Value* group, Value*) { return group; });
+            agree = e.apply({LaneValue::varying(groups), members, active}, [](Ir& b, Values v) {
+                Value* group = b.CreateAnd(v[1], v[2]);
+                return b.CreateICmpEQ(b.CreateAnd(v[0], group), group);
+            });
+        }
+        mask = e.apply({agree, members, active}, [](Ir& b, Values v) {
+            return b.CreateSelect(v[0], b.CreateAnd(v[1], v[2]), integer(v[1], 0));
+        });
+    }
+    e.write(inst[Role::d], mask);
+    e.write(inst[Role::p], agree);
+}
+
+/// Kind of a reduction: CollectiveCall::operation for the integer ones.
+enum class Reduction : std::uint32_t { add, min_s, max_s, min_u, max_u, and_, or_, xor_ };
+
+Reduction reduction_of(const Instruction& inst) {
+    bool is_signed = ptx::is_signed(inst.type());
+    switch (inst.one_of({Word::add, Word::min, Word::max, Word::and_, Word::or_, Word::xor_})) {
+    case Word::min: return is_signed ? Reduction::min_s : Reduction::min_u;
+    case Word::max: return is_signed ? Reduction::max_s : Reduction::max_u;
+    case Word::and_: return Reduction::and_;
+    case Word::or_: return Reduction::or_;
+    case Word::xor_: return Reduction::xor_;
+    default: return Reduction::add;
+    }
+}
+
+/// Reduces the lanes of `group` (i32 mask).
+Value* reduce(WarpEmitter& e, Reduction kind, Value* value, Value* group) {
+    Ir& ir = e.ir();
+    std::uint32_t identity = 0;
+    if (kind == Reduction::min_s) identity = 0x7fffffff;
+    if (kind == Reduction::max_s) identity = 0x80000000;
+    if (kind == Reduction::min_u || kind == Reduction::and_) identity = 0xffffffff;
+    Value* lanes = e.from_bits(ir.CreateZExt(group, ir.getInt64Ty()));
+    Value* input = ir.CreateSelect(lanes, value, integer(value, identity));
+    switch (kind) {
+    case Reduction::add: return ir.CreateAddReduce(input);
+    case Reduction::min_s: return ir.CreateIntMinReduce(input, true);
+    case Reduction::max_s: return ir.CreateIntMaxReduce(input, true);
+    case Reduction::min_u: return ir.CreateIntMinReduce(input, false);
+    case Reduction::max_u: return ir.CreateIntMaxReduce(input, false);
+    case Reduction::and_: return ir.CreateAndReduce(input);
+    case Reduction::or_: return ir.CreateOrReduce(input);
+    default: return ir.CreateXorReduce(input);
+    }
+}
+
+/// Runs `body` once when all lanes have the same members, else once per distinct mask.
+LaneValue per_members(WarpEmitter& e, const Instruction& inst, llvm::Type* type,
+                      llvm::function_ref<Value*(Value* group)> body) {
+    Ir& ir = e.ir();
+    LaneValue members = e.read(inst[Role::membermask]);
+    if (members.is_uniform()) return LaneValue::uniform(body(ir.CreateAnd(members.base, active_word(e))));
+    return LaneValue::varying(for_each_group(e, e.broadcast(members), type, [&](Value* group, Value* own) {
+        return body(ir.CreateAnd(own, group));
+    }));
+}
+
+/// Ordered as integers: -0 below +0, as the manual asks.
+Value* order_key(Ir& ir, Value* bits) {
+    Value* negative = ir.CreateAShr(bits, integer(bits, 31));
+    return ir.CreateXor(bits, ir.CreateLShr(negative, integer(bits, 1)));
+}
+
+/// redux.sync.{min,max}{.abs}{.NaN}.f32 on a whole warp: an integer reduction over ordered bits; NaNs left out or winning.
+LaneValue redux_float(WarpEmitter& e, const Instruction& inst) {
+    Ir& ir = e.ir();
+    bool is_min = inst.has(Word::min);
+    Value* input = e.lanes(inst[Role::a]);
+    if (inst.has(Word::abs)) input = absolute(ir, input);
+    Value* nan = is_nan(ir, input);
+    Value* key = order_key(ir, to_bits(ir, input));
+    return per_members(e, inst, ir.getFloatTy(), [&](Value* group) -> Value* {
+        Value* numbers = ir.CreateAnd(group, mask_word(e, ir.CreateNot(nan)));
+        Value* best = reduce(e, is_min ? Reduction::min_s : Reduction::max_s, key, numbers);
+        Value* result = ir.CreateBitCast(order_key(ir, best), ir.getFloatTy());
+        Value* is_bad = inst.has(Word::NaN) ? ir.CreateICmpNE(numbers, group)
+                                            : ir.CreateICmpEQ(numbers, ir.getInt32(0));
+        return ir.CreateSelect(is_bad, canonical_nan(result), result);
+    });
+}
+
+} // namespace
+
+void vote(WarpEmitter& e, const Instruction& inst) { lower_vote(e, inst); }
+
+void vote_sync(WarpEmitter& e, const Instruction& inst) { lower_vote(e, inst); }
+
+void match_sync(WarpEmitter& e, const Instruction& inst) {
+    if (inst.has(Word::all))
+        match_all(e, inst);
+    else
+        match_any(e, inst);
+}
+
+void redux_sync(WarpEmitter& e, const Instruction& inst) {
+    Ir& ir = e.ir();
+    bool is_float = inst.type() == ScalarType::f32;
+    if (!whole_warp(e)) {
+        if (is_float) e.unsupported("needs 32 lanes per step");
+        CollectiveCallBuffer call(e, abi::Collective::redux, std::uint32_t(reduction_of(inst)));
+        call.set_members(inst);
+        call.set_source(e.lanes(inst[Role::a]));
+        call.run();
+        e.write(inst[Role::d], LaneValue::varying(call.result(ir.getInt32Ty())));
+        return;
+    }
+    if (is_float) {
+        e.write(inst[Role::d], redux_float(e, inst));
+        return;
+    }
+    Value* input = e.lanes(inst[Role::a]);
+    e.write(inst[Role::d], per_members(e, inst, ir.getInt32Ty(), [&](Value* group) {
+        return reduce(e, reduction_of(inst), input, group);
+    }));
+}
+
+/// Any subset of the converged lanes that includes the asking ones is right: the lanes of this step.
+void activemask(WarpEmitter& e, const Instruction& inst) {
+    Ir& ir = e.ir();
+    Value* mask = active_word(e);
+    if (!whole_warp(e)) mask = ir.CreateShl(mask, ir.CreateAnd(e.first_thread(), ir.getInt32(31)));
+    e.write(inst[Role::d], LaneValue::uniform(mask));
+}
+
+/// The lowest member is elected.
+void elect_sync(WarpEmitter& e, const Instruction& inst) {
+    Ir& ir = e.ir();
+    LaneValue leader;
+    if (!whole_warp(e)) {
+        CollectiveCallBuffer call(e, abi::Collective::elect, 0);
+        call.set_members(inst);
+        call.run();
+        leader = LaneValue::varying(call.result(ir.getInt32Ty()));
+    } else {
+        leader = e.apply({e.read(inst[Role::membermask]), LaneValue::uniform(active_word(e))}, [](Ir& b, Values v) {
+            Value* members = b.CreateAnd(v[0], v[1]);
+            return b.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, members, b.getFalse());
+        });
+    }
+    e.write(inst[Role::d], leader);
+    Value* own = ir.CreateAdd(e.splat(ir.CreateAnd(e.first_thread(), ir.getInt32(31))), lane_numbers(e));
+    e.write(inst[Role::p], LaneValue::varying(ir.CreateICmpEQ(e.broadcast(leader), own)));
+}
+
+} // namespace ptarmigan::translator::lower
