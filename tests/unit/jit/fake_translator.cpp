@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands in for libptarmigan-translator.so: "compiles" every kernel to code that stores 42 to the memory at its first
+// argument. Counts compilations in a file-backed way that survives processes: see FAKE_TRANSLATOR_LOG.
+#include "translator/compile.h"
+
+#include "translator/kernel_abi.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace ptarmigan::translator {
+namespace {
+
+void count_compilation() {
+    const char* path = std::getenv("FAKE_TRANSLATOR_LOG");
+    if (!path) return;
+    const int fd = ::open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    if (fd < 0) return;
+    if (::write(fd, "x", 1) != 1) std::abort();
+    ::close(fd);
+}
+
+CompiledKernel fake_compile(ptx::ModuleLoader&, const std::string& kernel, const BlockShape& shape,
+                            const CompileOptions& options, CompileTimes*) {
+    if (kernel == "unsupported") throw UnsupportedError("test.ptx:1:1: error: unsupported form");
+    count_compilation();
+    ::usleep(20000); // long enough for others to ask for the same kernel meanwhile
+    CompiledKernel compiled;
+#if defined(__x86_64__)
+    compiled.image.bytes = {0xc7, 0x07, 42, 0, 0, 0, 0xc3}; // movl $42, (%rdi); ret
+#elif defined(__aarch64__)
+    compiled.image.bytes = {0x41, 0x05, 0x80, 0x52,  // mov w1, #42
+                            0x01, 0x00, 0x00, 0xb9,  // str w1, [x0]
+                            0xc0, 0x03, 0x5f, 0xd6}; // ret
+#endif
+    compiled.image.bytes.resize(4096);
+    compiled.image.code_size = 4096;
+    compiled.image.lines = {{0, 7}, {6, 8}};
+    compiled.properties.lane_width = 16;
+    compiled.properties.step_count = (shape.ntid[0] + 15) / 16;
+    return compiled;
+}
+
+std::string fake_dump(ptx::ModuleLoader&, const std::string&, const BlockShape&,
+                      const CompileOptions&, const std::string& stage) {
+    return stage;
+}
+
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) const TranslatorApi* ptarmigan_translator_entry() {
+    static const TranslatorApi api = {abi::kernel_abi_version, fake_compile, fake_dump};
+    return &api;
+}
+
+} // namespace ptarmigan::translator

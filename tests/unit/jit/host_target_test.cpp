@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's features against what the compiler's own CPUID code says.
+#include "translator/compile.h"
+
+#include <catch2/catch.hpp>
+
+using namespace ptarmigan::translator;
+
+TEST_CASE("host target: named targets") {
+    CHECK(named_target("host").key() == host_target().key());
+    CHECK(named_target("x86-64-v4").avx512);
+    CHECK_FALSE(named_target("x86-64-v3").avx512);
+    CHECK(named_target("aarch64").architecture == TargetCpu::Architecture::aarch64);
+    CHECK_THROWS_AS(named_target("vax"), std::invalid_argument);
+    CHECK(named_target("x86-64-v3").key() != named_target("x86-64-v4").key());
+}
+
+#if defined(__x86_64__)
+TEST_CASE("host target: features follow CPUID") {
+    const std::string features = "," + host_target().features + ",";
+    const auto agrees = [&](const char* name, bool there) {
+        INFO(name);
+        CHECK((features.find(std::string(",+") + name + ",") != std::string::npos) == there);
+        CHECK((features.find(std::string(",-") + name + ",") != std::string::npos) == !there);
+    };
+    agrees("avx2", __builtin_cpu_supports("avx2"));
+    agrees("fma", __builtin_cpu_supports("fma"));
+    agrees("bmi2", __builtin_cpu_supports("bmi2"));
+    agrees("avx512f", __builtin_cpu_supports("avx512f"));
+    agrees("avx512bw", __builtin_cpu_supports("avx512bw"));
+    agrees("avx512vbmi2", __builtin_cpu_supports("avx512vbmi2"));
+    agrees("avx512bf16", __builtin_cpu_supports("avx512bf16"));
+    CHECK(host_target().avx512 ==
+          (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")));
+}
+#endif

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory, disk and translator in a row, with a translator library made for the test.
+#include "frontend/module_loader.h"
+#include "runtime/module/kernel_cache.h"
+#include "runtime/module/translator_library.h"
+#include "temporary_folder.h"
+
+#include <catch2/catch.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+using namespace ptarmigan;
+using runtime::CacheSettings;
+using runtime::KernelCache;
+using runtime::KernelRequest;
+
+namespace {
+
+class Fixture {
+public:
+    Fixture() : loader_(ptx::ModuleLoader::load(".version 9.0\n.target sm_90\n.address_size 64\n", "test.ptx")) {
+        settings.directory = folder_.path + "/cache";
+        settings.translator_library = FAKE_TRANSLATOR;
+        setenv("FAKE_TRANSLATOR_LOG", log().c_str(), 1);
+    }
+
+    KernelRequest request(const std::string& kernel = "k") {
+        KernelRequest request{*loader_, loader_mutex_, runtime::hash_text("text"), kernel, {}, {}};
+        request.shape.ntid = {64, 1, 1};
+        request.options.target = translator::named_target("host");
+        return request;
+    }
+    /// Compilations in all processes so far.
+    std::size_t compilations() const {
+        std::error_code missing;
+        const auto size = std::filesystem::file_size(log(), missing);
+        return missing ? 0 : size;
+    }
+    std::vector<std::string> files() const {
+        std::vector<std::string> found;
+        if (std::filesystem::exists(settings.directory))
+            for (const auto& entry : std::filesystem::directory_iterator(settings.directory))
+                found.push_back(entry.path().string());
+        return found;
+    }
+
+    CacheSettings settings;
+
+private:
+    std::string log() const { return folder_.path + "/log"; }
+
+    TemporaryFolder folder_;
+    std::unique_ptr<ptx::ModuleLoader> loader_;
+    std::mutex loader_mutex_;
+};
+
+int call(const runtime::LoadedKernel& kernel) {
+    int value = 0;
+    reinterpret_cast<void (*)(int*)>(const_cast<void*>(kernel.entry))(&value);
+    return value;
+}
+
+} // namespace
+
+TEST_CASE("kernel cache: memory, then disk, then the translator") {
+    Fixture fixture;
+    {
+        KernelCache cache(fixture.settings);
+        const auto kernel = cache.get(fixture.request());
+        CHECK(call(*kernel) == 42);
+        CHECK(kernel->name == "k");
+        CHECK(kernel->properties.step_count == 4);
+        CHECK(cache.get(fixture.request()) == kernel);
+        CHECK(cache.statistics().compilations == 1);
+        CHECK(cache.statistics().memory_hits == 1);
+    }
+    KernelCache cache(fixture.settings);
+    const auto kernel = cache.get(fixture.request());
+    CHECK(call(*kernel) == 42);
+    CHECK(kernel->properties.lane_width == 16);
+    CHECK(kernel->image->line_of(kernel->image->code_begin() + 6) == 8);
+    CHECK(cache.statistics().disk_hits == 1);
+    CHECK(cache.statistics().compilations == 0);
+    CHECK(fixture.compilations() == 1);
+}
+
+TEST_CASE("kernel cache: every part of the request is part of the key") {
+    Fixture fixture;
+    KernelCache cache(fixture.settings);
+    std::vector<std::shared_ptr<const runtime::LoadedKernel>> kernels;
+    const auto get = [&](auto change) {
+        KernelRequest request = fixture.request();
+        change(request);
+        kernels.push_back(cache.get(request));
+    };
+    get([](auto&) {});
+    get([](auto& r) { r.kernel = "k2"; });
+    get([](auto& r) { r.text_hash = runtime::hash_text("other text"); });
+    get([](auto& r) { r.shape.ntid = {1, 64, 1}; });
+    get([](auto& r) { r.shape.cluster = {2, 1, 1}; });
+    get([](auto& r) { r.options.target = translator::named_target("x86-64-v3"); });
+    get([](auto& r) { r.options.lane_width = 8; });
+    get([](auto& r) { r.options.divergence = translator::DivergenceForm::program_counters; });
+    get([](auto& r) { r.options.barriers = translator::BarrierForm::fibers; });
+    get([](auto& r) { r.options.approximation = translator::Approximation::fast; });
+    get([](auto& r) { r.options.small_grid = true; });
+    get([](auto& r) { r.options.deterministic_yield = true; });
+    CHECK(cache.statistics().compilations == kernels.size());
+    CHECK(fixture.files().size() == kernels.size());
+}
+
+TEST_CASE("kernel cache: another build of the translator has another key") {
+    Fixture fixture;
+    (void)KernelCache(fixture.settings).get(fixture.request());
+    // The same library with another build id: change the note's last byte in a copy.
+    const std::string id = runtime::translator_build_id(FAKE_TRANSLATOR);
+    REQUIRE(id.size() >= 8);
+    std::ifstream original(FAKE_TRANSLATOR, std::ios::binary);
+    std::string bytes((std::istreambuf_iterator<char>(original)), {});
+    std::string raw;
+    for (std::size_t i = 0; i + 1 < id.size(); i += 2)
+        raw += static_cast<char>(std::stoi(id.substr(i, 2), nullptr, 16));
+    const std::size_t at = bytes.find(raw);
+    if (at != std::string::npos) bytes[at] ^= 1;
+    std::ofstream(FAKE_TRANSLATOR_COPY, std::ios::binary) << bytes;
+    CHECK(runtime::translator_build_id(FAKE_TRANSLATOR_COPY) != id);
+    fixture.settings.translator_library = FAKE_TRANSLATOR_COPY;
+    KernelCache cache(fixture.settings);
+    (void)cache.get(fixture.request());
+    CHECK(cache.statistics().compilations == 1);
+}
+
+TEST_CASE("kernel cache: damaged files are replaced") {
+    Fixture fixture;
+    (void)KernelCache(fixture.settings).get(fixture.request());
+    const auto files = fixture.files();
+    REQUIRE(files.size() == 1);
+    for (const std::string& damage : {std::string(), std::string("rubbish"), std::string(100000, 'x')}) {
+        std::ofstream(files[0], std::ios::binary) << damage;
+        KernelCache cache(fixture.settings);
+        CHECK(call(*cache.get(fixture.request())) == 42);
+        CHECK(cache.statistics().rejected_files == 1);
+        CHECK(cache.statistics().compilations == 1);
+        KernelCache again(fixture.settings);
+        CHECK(call(*again.get(fixture.request())) == 42);
+        CHECK(again.statistics().disk_hits == 1);
+    }
+}
+
+TEST_CASE("kernel cache: switched off, it keeps nothing on disk") {
+    Fixture fixture;
+    fixture.settings.enabled = false;
+    KernelCache cache(fixture.settings);
+    auto kernel = cache.get(fixture.request());
+    CHECK(call(*kernel) == 42);
+    CHECK(fixture.files().empty());
+    kernel.reset(); // nobody holds it: it is gone from memory too
+    kernel = cache.get(fixture.request());
+    CHECK(fixture.compilations() == 2);
+}
+
+TEST_CASE("kernel cache: threads that ask for one key compile it once") {
+    Fixture fixture;
+    KernelCache cache(fixture.settings);
+    std::vector<std::shared_ptr<const runtime::LoadedKernel>> kernels(16);
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < kernels.size(); ++i)
+        threads.emplace_back([&, i] { kernels[i] = cache.get(fixture.request(i % 2 ? "a" : "b")); });
+    for (std::thread& thread : threads) thread.join();
+    CHECK(cache.statistics().compilations == 2);
+    for (std::size_t i = 2; i < kernels.size(); ++i) CHECK(kernels[i] == kernels[i % 2]);
+}
+
+TEST_CASE("kernel cache: processes share a folder") {
+    Fixture fixture;
+    constexpr int processes = 4, kernels = 6;
+    for (int process = 0; process < processes; ++process) {
+        if (fork() != 0) continue;
+        KernelCache cache(fixture.settings);
+        bool right = true;
+        for (int i = 0; i < kernels; ++i)
+            right &= call(*cache.get(fixture.request("k" + std::to_string(i)))) == 42;
+        _exit(right ? 0 : 1);
+    }
+    for (int process = 0; process < processes; ++process) {
+        int status = -1;
+        REQUIRE(wait(&status) > 0);
+        CHECK(status == 0);
+    }
+    CHECK(fixture.files().size() == kernels);
+    KernelCache cache(fixture.settings);
+    for (int i = 0; i < kernels; ++i) (void)cache.get(fixture.request("k" + std::to_string(i)));
+    CHECK(cache.statistics().disk_hits == kernels);
+}
+
+TEST_CASE("kernel cache: errors reach the caller and are not kept") {
+    Fixture fixture;
+    KernelCache cache(fixture.settings);
+    for (int i = 0; i < 2; ++i)
+        CHECK_THROWS_AS(cache.get(fixture.request("unsupported")), translator::UnsupportedError);
+    CHECK(call(*cache.get(fixture.request())) == 42);
+
+    fixture.settings.translator_library = "/nowhere/libptarmigan-translator.so";
+    KernelCache broken(fixture.settings);
+    CHECK_THROWS_WITH(broken.get(fixture.request()), Catch::Contains("/nowhere/"));
+    fixture.settings.translator_library.clear();
+    KernelCache lost(fixture.settings);
+    CHECK_THROWS_WITH(lost.get(fixture.request()), Catch::Contains("PTARMIGAN_TRANSLATOR"));
+}
