@@ -6,6 +6,7 @@
 #include "frontend/isa/instruction_form.h"
 #include "translator/analysis/graph_queries.h"
 #include "translator/emit/graph_emitter.h"
+#include "translator/kernel_abi.h"
 
 #include <llvm/IR/Constants.h>
 
@@ -302,6 +303,27 @@ llvm::Value* GraphEmitter::edge_condition(BlockId id, unsigned successor, const 
                                                     : ir_.CreateICmpEQ(condition.base, number);
 }
 
+/// On the back edges of kernels that wait for memory: every so many iterations other steps get their turn.
+void GraphEmitter::emit_spin_yield(BlockId id) {
+    constexpr std::uint32_t iterations_between_yields = 64;
+    if (!unit_.spins || !unit_.fiber_form) return;
+    bool latch = std::any_of(graph_.forest.loops.begin(), graph_.forest.loops.end(),
+                             [&](const LoopInfo& loop) { return loop.latch == id; });
+    if (!latch) return;
+    llvm::AllocaInst* counter = entry_alloca(ir_.getInt32Ty(), "iterations");
+    {
+        llvm::IRBuilderBase::InsertPointGuard keep(ir_);
+        ir_.SetInsertPoint(counter->getNextNode());
+        ir_.CreateStore(ir_.getInt32(0), counter);
+    }
+    llvm::Value* count = ir_.CreateAdd(ir_.CreateLoad(ir_.getInt32Ty(), counter), ir_.getInt32(1));
+    ir_.CreateStore(count, counter);
+    llvm::Value* due = ir_.CreateICmpEQ(ir_.CreateURem(count, ir_.getInt32(iterations_between_yields)), ir_.getInt32(0));
+    if_then(due, [&] {
+        call_service(offsetof(abi::Services, yield), ir_.getVoidTy(), {cta_context_, step_, ir_.getInt64(0)});
+    }, false);
+}
+
 void GraphEmitter::emit_terminator(BlockId id) {
     const Block& block = graph_.blocks[id];
     const BlockPlan& plan = plan_->blocks[id];
@@ -313,6 +335,7 @@ void GraphEmitter::emit_terminator(BlockId id) {
     }
     llvm::Value* mask = width_ > 1 ? block_mask(id) : nullptr;
     if (block.terminator.kind == Terminator::Kind::jump) {
+        emit_spin_yield(id);
         emit_edge(id, 0, mask);
         ir_.CreateBr(blocks_[plan.jump_to[0]]);
         return;

@@ -52,12 +52,12 @@ class KernelEmitter {
 public:
     KernelEmitter(llvm::LLVMContext& context, ptx::ModuleLoader& loader, ptx::FunctionId kernel,
                   const BlockShape& shape, const CompileOptions& options)
-        : unit_(context, loader, kernel, shape, options), graph_options_{shape},
+        : unit_(context, loader, kernel, shape, options), graph_options_{shape, kernel},
           graph_(build_graph(loader, kernel, graph_options_)) {}
 
     std::unique_ptr<llvm::Module> run(KernelProperties& properties) {
         choose_forms();
-        unit_.shared = shared_layout(unit_.loader, graph_);
+        unit_.shared = shared_layout(unit_.loader, unit_.kernel);
         if (unit_.fiber_form) emit_fiber_form();
         else properties.frame_size = emit_region_form(unit_, graph_, barriers_);
         while (!unit_.callee_queue.empty()) {
@@ -98,6 +98,7 @@ private:
         bool needs_fibers = !barriers_.splittable || spins_ || has_effect(graph_, ptx::Effects::waits) ||
                             (collectives && unit_.width < 32) ||
                             callee_needs_fibers(unit_.loader, graph_, graph_options_, seen);
+        unit_.spins = spins_;
         unit_.fiber_form = needs_fibers || unit_.options.barriers == BarrierForm::fibers;
     }
 

@@ -136,6 +136,7 @@ private:
     llvm::AllocaInst* mask_slot(const char* name);
     BlockId mask_block(BlockId block) const;
     void prepare(const RegionView& view, const RegionInterface& interface);
+    void emit_spin_yield(BlockId block);
     llvm::Value* edge_condition(BlockId block, unsigned successor, const LaneValue& condition);
 
     // program_counters.cpp

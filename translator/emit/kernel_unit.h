@@ -29,8 +29,9 @@ public:
     const CompileOptions options;
     unsigned width = 32;              ///< lanes per step, decided before emission
     bool fiber_form = false;          ///< services may suspend the step
+    bool spins = false;               ///< some loop waits for memory: its back edges yield now and then
     DivergenceForm divergence = DivergenceForm::masks;
-    SharedLayout shared;
+    SharedLayout shared;              ///< of the kernel and all it calls
     std::unique_ptr<llvm::Module> module;
     std::set<std::string> builtins;   ///< names called so far
     std::map<ptx::FunctionId, llvm::Function*> callees; ///< real calls: declared here, emitted by emit_kernel

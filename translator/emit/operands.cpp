@@ -31,8 +31,7 @@ llvm::Value* GraphEmitter::lane_numbers(llvm::Type* scalar) {
 }
 
 const Operand& GraphEmitter::element(const Operand& operand, unsigned index) {
-    if (operand.kind == Operand::Kind::vector || operand.kind == Operand::Kind::list ||
-        operand.kind == Operand::Kind::predicate_pair)
+    if (operand.kind == Operand::Kind::vector || operand.kind == Operand::Kind::list)
         return graph_.pool.at(operand.first + index);
     return operand;
 }

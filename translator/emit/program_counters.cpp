@@ -118,6 +118,7 @@ void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInt
             llvm::Value* old = ir_.CreateLoad(counters_->getAllocatedType(), counters_);
             ir_.CreateStore(ir_.CreateSelect(counter_mask_, splat(ir_.getInt32(finished)), old), counters_);
         } else if (block.terminator.kind == Terminator::Kind::jump) {
+            emit_spin_yield(id);
             emit_counter_edge(id, 0, counter_mask_);
         } else {
             LaneValue condition = value_at(id, block.terminator.condition);
