@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device through the driver API, for programs that the host compiler builds. The kernels come from the PTX file
+// PROGRAM_PTX (set by the build) or the one that the environment variable of that name gives.
+#pragma once
+
+#include "tests/support/cuda_driver.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+struct dim3 {
+    unsigned x, y, z;
+    constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
+};
+
+#define KERNEL extern "C"
+#define LAUNCH(kernel, grid, block, shared, ...) \
+    test::Device::get().launch(#kernel, static_cast<decltype(&kernel)>(nullptr), grid, block, shared, ##__VA_ARGS__)
+#define SET_SYMBOL(symbol, value) test::Device::get().set_symbol(#symbol, &(value), sizeof(value))
+
+namespace test {
+
+inline void check(CUresult status, const char* what) {
+    if (status == 0) return;
+    const char* text = nullptr;
+    cuGetErrorString(status, &text);
+    std::printf("FAIL %s: error %d, %s\n", what, status, text ? text : "unknown");
+    std::exit(1);
+}
+
+inline void synchronize() { check(cuCtxSynchronize(), "synchronisation"); }
+
+/// The first device with the program's module loaded.
+class Device {
+public:
+    static Device& get() {
+        static Device device;
+        return device;
+    }
+
+    template <class... Parameters, class... Arguments>
+    void launch(const char* name, void (*)(Parameters...), dim3 grid, dim3 block, unsigned shared,
+                Arguments&&... arguments) {
+        static_assert(sizeof...(Parameters) == sizeof...(Arguments));
+        std::tuple<Parameters...> values(static_cast<Parameters>(arguments)...);
+        launch_with(name, grid, block, shared, values, std::index_sequence_for<Parameters...>());
+    }
+
+    void set_symbol(const char* name, const void* value, std::size_t bytes) {
+        CUdeviceptr address = 0;
+        std::size_t size = 0;
+        check(cuModuleGetGlobal_v2(&address, &size, module_, name), name);
+        check(size >= bytes ? cuMemcpyHtoD_v2(address, value, bytes) : 1, name);
+    }
+
+private:
+    Device() {
+        CUdevice device = 0;
+        check(cuInit(0), "cuInit");
+        check(cuDeviceGet(&device, 0), "cuDeviceGet");
+        check(cuDevicePrimaryCtxRetain(&context_, device), "cuDevicePrimaryCtxRetain");
+        check(cuCtxSetCurrent(context_), "cuCtxSetCurrent");
+        const char* path = std::getenv("PROGRAM_PTX");
+        std::ifstream file(path ? path : PROGRAM_PTX, std::ios::binary);
+        const std::string text{std::istreambuf_iterator<char>(file), {}};
+        check(text.empty() ? 1 : cuModuleLoadData(&module_, text.c_str()), PROGRAM_PTX);
+    }
+
+    template <class Tuple, std::size_t... indices>
+    void launch_with(const char* name, dim3 grid, dim3 block, unsigned shared, Tuple& values,
+                     std::index_sequence<indices...>) {
+        CUfunction function = nullptr;
+        check(cuModuleGetFunction(&function, module_, name), name);
+        void* pointers[] = {static_cast<void*>(&std::get<indices>(values))..., nullptr};
+        check(cuLaunchKernel(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, nullptr, pointers,
+                             nullptr),
+              name);
+    }
+
+    CUcontext context_ = nullptr;
+    CUmodule module_ = nullptr;
+};
+
+/// Device memory.
+template <class T>
+class Buffer {
+public:
+    explicit Buffer(std::size_t count) : count_(count) {
+        Device::get();
+        check(cuMemAlloc_v2(&data_, count * sizeof(T)), "cuMemAlloc");
+        check(cuMemsetD8_v2(data_, 0, count * sizeof(T)), "cuMemsetD8");
+    }
+    explicit Buffer(const std::vector<T>& values) : Buffer(values.size()) { upload(values); }
+    Buffer(const Buffer&) = delete;
+    ~Buffer() { cuMemFree_v2(data_); }
+
+    operator T*() const { return reinterpret_cast<T*>(data_); }
+    void upload(const std::vector<T>& values) {
+        check(cuMemcpyHtoD_v2(data_, values.data(), values.size() * sizeof(T)), "copy to device");
+    }
+    std::vector<T> download() const {
+        std::vector<T> values(count_);
+        check(cuMemcpyDtoH_v2(values.data(), data_, count_ * sizeof(T)), "copy to host");
+        return values;
+    }
+
+private:
+    CUdeviceptr data_ = 0;
+    std::size_t count_;
+};
+
+} // namespace test

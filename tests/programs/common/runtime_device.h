@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device through the CUDA runtime, for programs that nvcc builds.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include <cuda_runtime.h>
+
+#define KERNEL extern "C" __global__
+#define LAUNCH(kernel, grid, block, shared, ...)                                                   \
+    (kernel<<<grid, block, shared>>>(__VA_ARGS__), test::check(cudaGetLastError(), "launch of " #kernel))
+#define SET_SYMBOL(symbol, value)                                                                  \
+    test::check(cudaMemcpyToSymbol(symbol, &(value), sizeof(value)), "copy to " #symbol)
+
+namespace test {
+
+inline void check(cudaError_t status, const char* what) {
+    if (status == cudaSuccess) return;
+    std::printf("FAIL %s: %s\n", what, cudaGetErrorString(status));
+    std::exit(1);
+}
+
+inline void synchronize() { check(cudaDeviceSynchronize(), "synchronisation"); }
+
+/// Device memory.
+template <class T>
+class Buffer {
+public:
+    explicit Buffer(std::size_t count) : count_(count) {
+        check(cudaMalloc(&data_, count * sizeof(T)), "cudaMalloc");
+        check(cudaMemset(data_, 0, count * sizeof(T)), "cudaMemset");
+    }
+    explicit Buffer(const std::vector<T>& values) : Buffer(values.size()) { upload(values); }
+    Buffer(const Buffer&) = delete;
+    ~Buffer() { cudaFree(data_); }
+
+    operator T*() const { return data_; }
+    void upload(const std::vector<T>& values) {
+        check(cudaMemcpy(data_, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice), "copy to device");
+    }
+    std::vector<T> download() const {
+        std::vector<T> values(count_);
+        check(cudaMemcpy(values.data(), data_, count_ * sizeof(T), cudaMemcpyDeviceToHost), "copy to host");
+        return values;
+    }
+
+private:
+    T* data_ = nullptr;
+    std::size_t count_;
+};
+
+} // namespace test

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of the CUDA driver API that tests use, declared here so that they build without NVIDIA's headers.
+#pragma once
+
+#include <cstddef>
+
+extern "C" {
+typedef int CUresult; ///< 0 is success
+typedef int CUdevice;
+typedef unsigned long long CUdeviceptr;
+typedef struct CUctx_st* CUcontext;
+typedef struct CUmod_st* CUmodule;
+typedef struct CUfunc_st* CUfunction;
+typedef struct CUstream_st* CUstream;
+typedef struct CUevent_st* CUevent;
+
+CUresult cuInit(unsigned flags);
+CUresult cuGetErrorName(CUresult error, const char** name);
+CUresult cuGetErrorString(CUresult error, const char** text);
+CUresult cuDeviceGet(CUdevice* device, int ordinal);
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device);
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device);
+CUresult cuCtxSetCurrent(CUcontext context);
+CUresult cuCtxSynchronize();
+CUresult cuModuleLoadData(CUmodule* module, const void* image);
+CUresult cuModuleUnload(CUmodule module);
+CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name);
+CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, std::size_t* bytes, CUmodule module, const char* name);
+CUresult cuMemAlloc_v2(CUdeviceptr* address, std::size_t bytes);
+CUresult cuMemFree_v2(CUdeviceptr address);
+CUresult cuMemcpyHtoD_v2(CUdeviceptr destination, const void* source, std::size_t bytes);
+CUresult cuMemcpyDtoH_v2(void* destination, CUdeviceptr source, std::size_t bytes);
+CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, std::size_t bytes);
+CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value);
+CUresult cuStreamCreate(CUstream* stream, unsigned flags);
+CUresult cuStreamSynchronize(CUstream stream);
+CUresult cuStreamDestroy_v2(CUstream stream);
+CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                        unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,
+                        void** parameters, void** extra);
+}
