@@ -16,7 +16,7 @@ enum class FormId : std::uint16_t {
 };
 
 /// Every dot-word that can follow an opcode and is not a type, a state space or a vector size.
-enum class Modifier : std::uint8_t {
+enum class Modifier : std::uint16_t {
     none,
 #define X(name, spelling) name,
 #include "frontend/isa/modifiers.def"

@@ -32,18 +32,11 @@ constexpr Entry entries[] = {
     {"v2", {Word::Kind::vector, 2}},
     {"v4", {Word::Kind::vector, 4}},
     {"v8", {Word::Kind::vector, 8}},
-#define X(name, spelling) {spelling, {Word::Kind::modifier, static_cast<std::uint8_t>(Modifier::name)}},
+#define X(name, spelling) {spelling, {Word::Kind::modifier, static_cast<std::uint16_t>(Modifier::name)}},
 #include "frontend/isa/modifiers.def"
 #undef X
 };
-static_assert(
-#define X(name, spelling) 1 +
-#include "frontend/isa/modifiers.def"
-#undef X
-        0 < 255,
-    "Modifier is one byte");
-
-constexpr std::size_t bucket_count = 1024;
+constexpr std::size_t bucket_count = 2048;
 static_assert(std::size(entries) < bucket_count / 2);
 
 constexpr std::size_t hash(std::string_view text) {

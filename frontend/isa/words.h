@@ -14,7 +14,7 @@ namespace ptarmigan::ptx {
 struct Word {
     enum class Kind : std::uint8_t { unknown, type, space, vector, modifier };
     Kind kind = Kind::unknown;
-    std::uint8_t value = 0;
+    std::uint16_t value = 0;
     bool operator==(const Word&) const = default;
 };
 

@@ -39,6 +39,11 @@ std::uint64_t TokenCursor::expect_count(std::string_view what) {
     return value.bits;
 }
 
+std::uint64_t TokenCursor::expect_integer(std::string_view what) {
+    if (token_.kind != TokenKind::integer) fail_here(what);
+    return number_value(*this, take()).bits;
+}
+
 void TokenCursor::skip_statement() {
     while (!at_end() && !at('{') && !at('}'))
         if (take().is(';')) return;

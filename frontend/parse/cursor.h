@@ -45,6 +45,9 @@ public:
     /// A constant expression of integers that is not negative.
     std::uint64_t expect_count(std::string_view what);
 
+    /// A single integer literal: for places where an expression could swallow what follows.
+    std::uint64_t expect_integer(std::string_view what);
+
     [[noreturn]] void fail(SourceLocation location, std::string text);
     [[noreturn]] void fail_here(std::string_view expected);
     Diagnostics& diagnostics() { return diagnostics_; }

@@ -84,7 +84,7 @@ private:
         } else if (word.kind == Word::Kind::type && out.type == ScalarType::none) {
             out.type = static_cast<ScalarType>(word.value);
         } else if (word.kind == Word::Kind::vector && out.vector_size == 1) {
-            out.vector_size = word.value;
+            out.vector_size = static_cast<std::uint8_t>(word.value);
         } else {
             cursor_.fail(token.location, "unexpected " + describe(token) + " in a declaration");
         }
@@ -138,7 +138,7 @@ private:
         d.name = cursor_.expect_identifier("a name");
         if (cursor_.accept('<')) {
             d.is_range = true;
-            d.range = cursor_.expect_count("a count");
+            d.range = cursor_.expect_integer("a count"); // `>` would be taken for an operator
             cursor_.expect('>', "behind the count");
         }
         d.first_dimension = static_cast<std::uint32_t>(out.dimensions.size());

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scopes, declarations and labels of a body.
+#include "frontend/bind/body_binder.h"
+
+#include <algorithm>
+
+namespace ptarmigan::ptx {
+
+namespace {
+constexpr std::uint64_t max_range = 1u << 22;      ///< registers in one declaration
+constexpr std::size_t max_registers = 1u << 24;    ///< in a body: bounds what a hostile text can make us allocate
+} // namespace
+
+void BodyBinder::fail(SourceLocation at, std::string text) {
+    diagnostics_.error(at, std::move(text));
+    throw Recover{};
+}
+
+void BodyBinder::fail_unknown(SourceLocation at, std::string_view name) {
+    if (!unknown_names_.insert(name).second) throw Recover{};
+    fail(at, "unknown symbol '" + std::string(name.substr(0, 80)) + "'");
+}
+
+Body BodyBinder::bind(FunctionId function) {
+    StatementParser parser(context_.text, diagnostics_, context_.bodies[function]);
+    parser_ = &parser;
+    open_scope();
+    try {
+        declare_parameters(context_.module.functions[function]);
+    } catch (const Recover&) {
+    }
+    open_scope(); // a body may hide its parameters' names
+    statements();
+    while (!scopes_.empty()) close_scope();
+    return std::move(body_);
+}
+
+void BodyBinder::declare_parameters(const Function& function) {
+    for (const std::vector<Variable>* list : {&function.returns, &function.parameters}) {
+        for (const Variable& variable : *list) {
+            const auto id = static_cast<std::uint32_t>(body_.variables.size());
+            body_.variables.push_back(variable);
+            Symbol symbol{Symbol::Kind::body_variable, 1, id, 0};
+            if (variable.space == StateSpace::reg)
+                symbol = {Symbol::Kind::reg, variable.vector_size,
+                          add_registers(variable.name, variable.type, variable.vector_size), 0};
+            if (variable.name != "_" && !scopes_.back().declare(variable.name, symbol))
+                diagnostics_.error(variable.location, "'" + variable.name + "' is already declared");
+        }
+    }
+}
+
+void BodyBinder::statements() {
+    for (;;) {
+        const StatementParser::Kind kind = parser_->next();
+        if (kind == StatementParser::Kind::end) return;
+        try {
+            statement(kind);
+        } catch (const Recover&) { // the statement is used up
+        }
+    }
+}
+
+void BodyBinder::statement(StatementParser::Kind kind) {
+    using Kind = StatementParser::Kind;
+    switch (kind) {
+    case Kind::instruction: return instruction();
+    case Kind::label: return declare_label();
+    case Kind::open_scope: return open_scope();
+    case Kind::close_scope: return close_scope();
+    case Kind::variables: return declare_variables();
+    case Kind::branch_targets: return branch_targets();
+    case Kind::call_targets: return call_targets();
+    case Kind::prototype: return prototype();
+    case Kind::source_line:
+        body_.source_lines.push_back({static_cast<std::uint32_t>(body_.instructions.size()),
+                                      parser_->file, parser_->line, parser_->column});
+        return;
+    case Kind::end: return;
+    }
+}
+
+void BodyBinder::close_scope() {
+    Scope scope = std::move(scopes_.back());
+    scopes_.pop_back();
+    resolve_labels(scope, scopes_.empty() ? nullptr : &scopes_.back());
+}
+
+void BodyBinder::resolve_labels(Scope& scope, Scope* outer) {
+    for (const Scope::LabelUse& use : scope.label_uses) {
+        const Symbol symbol = scope.find(use.name);
+        if (symbol.kind == Symbol::Kind::label) {
+            if (use.in_target_list)
+                body_.branch_targets[use.where][use.element] = symbol.index;
+            else
+                body_.instructions[use.where].operands[use.element].index = symbol.index;
+        } else if (symbol.kind == Symbol::Kind::none && outer != nullptr) {
+            outer->label_uses.push_back(use);
+        } else {
+            diagnostics_.error(use.location, "label '" + std::string(use.name) + "' is not defined here");
+        }
+    }
+}
+
+Symbol BodyBinder::find(std::string_view name) const {
+    for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+        const Symbol symbol = scope->find(name);
+        if (symbol.kind != Symbol::Kind::none) return symbol;
+    }
+    const auto found = context_.names.find(name);
+    return found == context_.names.end() ? Symbol{} : found->second;
+}
+
+bool BodyBinder::is_vector_register(std::string_view name) const {
+    if (!has_vector_registers_) return false;
+    const Symbol symbol = find(name);
+    return symbol.kind == Symbol::Kind::reg && symbol.vector_size > 1;
+}
+
+void BodyBinder::declare(std::string_view name, const Symbol& symbol, SourceLocation at) {
+    if (!scopes_.back().declare(name, symbol))
+        fail(at, "'" + std::string(name) + "' is already declared in this scope");
+}
+
+std::uint32_t BodyBinder::add_registers(std::string_view name, ScalarType type, unsigned vector_size) {
+    const auto first = static_cast<std::uint32_t>(body_.registers.size());
+    if (vector_size == 1) {
+        body_.registers.push_back({std::string(name), type});
+        return first;
+    }
+    has_vector_registers_ = true;
+    for (unsigned i = 0; i < vector_size; ++i)
+        body_.registers.push_back({std::string(name) + "." + "xyzw"[i & 3], type});
+    return first;
+}
+
+void BodyBinder::declare_registers() {
+    const VariableSyntax& syntax = parser_->variables;
+    if (type_class(syntax.type) == TypeClass::packed || type_class(syntax.type) == TypeClass::opaque ||
+        syntax.type == ScalarType::bf16 || syntax.type == ScalarType::tf32 || syntax.vector_size > 4 ||
+        (is_float(syntax.type) && bit_size(syntax.type) == 8))
+        fail(syntax.location, "registers can't have this type");
+    for (const DeclaratorSyntax& d : syntax.declarators) {
+        if (d.dimension_count != 0) fail(d.location, "registers form no arrays");
+        if (d.has_initializer) fail(d.location, "registers have no initial values");
+        const std::uint64_t count = d.is_range ? d.range : 1;
+        if (count > max_range || body_.registers.size() + count * syntax.vector_size > max_registers)
+            fail(d.location, "too many registers");
+        Symbol symbol{Symbol::Kind::reg, syntax.vector_size, no_id, static_cast<std::uint32_t>(count)};
+        symbol.index = static_cast<std::uint32_t>(body_.registers.size());
+        if (!d.is_range) {
+            add_registers(d.name, syntax.type, syntax.vector_size);
+            declare(d.name, symbol, d.location);
+            continue;
+        }
+        for (std::uint64_t i = 0; i < count; ++i)
+            add_registers(range_name(d.name, i), syntax.type, syntax.vector_size);
+        if (!scopes_.back().declare_range(d.name, symbol))
+            fail(d.location, "'" + std::string(d.name) + "<>' is already declared in this scope");
+    }
+}
+
+void BodyBinder::declare_variables() {
+    const VariableSyntax& syntax = parser_->variables;
+    if (syntax.space == StateSpace::reg) return declare_registers();
+    if (syntax.space == StateSpace::sreg || syntax.space == StateSpace::tex)
+        fail(syntax.location, "variables of this state space can't be declared in a body");
+    for (const DeclaratorSyntax& d : syntax.declarators) {
+        Variable variable = make_variable(syntax, d, diagnostics_);
+        if (variable.unsized && !d.has_initializer) fail(d.location, "an array needs a size here");
+        if (d.has_initializer) {
+            if (syntax.space != StateSpace::global && syntax.space != StateSpace::constant)
+                fail(d.location, "only .global and .const variables have initial values");
+            bind_initializer(syntax, d, context_, diagnostics_, variable);
+        }
+        const std::uint64_t count = d.is_range ? d.range : 1;
+        if (count > 65536) fail(d.location, "too many variables in one declaration");
+        for (std::uint64_t i = 0; i < count; ++i) {
+            const auto id = static_cast<std::uint32_t>(body_.variables.size());
+            body_.variables.push_back(variable);
+            if (d.is_range) body_.variables.back().name = range_name(d.name, i);
+        }
+        const auto first = static_cast<std::uint32_t>(body_.variables.size() - count);
+        const Symbol symbol{Symbol::Kind::body_variable, 1, first, static_cast<std::uint32_t>(count)};
+        if (!d.is_range)
+            declare(d.name, symbol, d.location);
+        else if (!scopes_.back().declare_range(d.name, symbol))
+            fail(d.location, "'" + std::string(d.name) + "<>' is already declared in this scope");
+    }
+}
+
+void BodyBinder::declare_label() {
+    const auto id = static_cast<LabelId>(body_.labels.size());
+    body_.labels.push_back({std::string(parser_->label),
+                            static_cast<std::uint32_t>(body_.instructions.size()), parser_->location});
+    declare(parser_->label, {Symbol::Kind::label, 1, id, 0}, parser_->location);
+}
+
+void BodyBinder::branch_targets() {
+    const auto id = static_cast<std::uint32_t>(body_.branch_targets.size());
+    body_.branch_targets.emplace_back(parser_->names.size(), no_id);
+    for (std::uint32_t i = 0; i < parser_->names.size(); ++i)
+        scopes_.back().label_uses.push_back({parser_->names[i], parser_->location, true, id, i});
+    declare(parser_->label, {Symbol::Kind::branch_targets, 1, id, 0}, parser_->location);
+}
+
+void BodyBinder::call_targets() {
+    const auto id = static_cast<std::uint32_t>(body_.call_targets.size());
+    std::vector<FunctionId> functions;
+    for (std::string_view name : parser_->names) {
+        const Symbol symbol = find(name);
+        if (symbol.kind != Symbol::Kind::function)
+            fail(parser_->location, "'" + std::string(name) + "' is not a function");
+        functions.push_back(symbol.index);
+    }
+    body_.call_targets.push_back(std::move(functions));
+    declare(parser_->label, {Symbol::Kind::call_targets, 1, id, 0}, parser_->location);
+}
+
+void BodyBinder::prototype() {
+    const auto id = static_cast<std::uint32_t>(body_.prototypes.size());
+    Prototype prototype;
+    prototype.name = parser_->label;
+    prototype.noreturn = parser_->function.noreturn;
+    for (const VariableSyntax& v : parser_->function.returns)
+        prototype.returns.push_back(make_variable(v, v.declarators.front(), diagnostics_));
+    for (const VariableSyntax& v : parser_->function.parameters)
+        prototype.parameters.push_back(make_variable(v, v.declarators.front(), diagnostics_));
+    body_.prototypes.push_back(std::move(prototype));
+    declare(parser_->label, {Symbol::Kind::prototype, 1, id, 0}, parser_->location);
+}
+
+} // namespace ptarmigan::ptx

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Initialisers of module-scope variables: numbers to bytes, symbols to relocations.
+#include "frontend/bind/constant_bits.h"
+#include "frontend/bind/module_binder.h"
+#include "frontend/parse/cursor.h"
+
+namespace ptarmigan::ptx {
+
+namespace {
+
+class InitializerBinder {
+public:
+    InitializerBinder(const VariableSyntax& syntax, const DeclaratorSyntax& declarator,
+                      const ModuleContext& context, Diagnostics& diagnostics, Variable& variable)
+        : nodes_(syntax.initializers), first_(declarator.first_initializer), context_(context),
+          diagnostics_(diagnostics), variable_(variable), element_(byte_size(variable.type)) {}
+
+    void bind() {
+        if (first_ >= nodes_.size() || element_ == 0) return;
+        const InitializerSyntax& root = nodes_[first_];
+        if (variable_.unsized) infer_size(root);
+        if (variable_.size > max_initialized_size) return fail(root, "this initialised variable is too large");
+        variable_.init.assign(variable_.size, 0);
+        const bool is_scalar = variable_.dimensions.empty() && variable_.vector_size == 1;
+        if (is_scalar && root.kind == InitializerSyntax::Kind::braces) {
+            if (root.children > 1) return fail(root, "too many initial values");
+            if (root.children == 1) value(nodes_[first_ + 1], 0);
+            return;
+        }
+        level(first_, 0, 0, variable_.size);
+    }
+
+private:
+    static constexpr std::uint64_t max_initialized_size = std::uint64_t{1} << 30;
+
+    void fail(const InitializerSyntax& node, std::string text) {
+        diagnostics_.error(node.location, std::move(text));
+        throw Recover{};
+    }
+
+    /// `name[] = {...}`: the outermost dimension is the number of elements written.
+    void infer_size(const InitializerSyntax& root) {
+        std::uint64_t inner = element_ * std::uint64_t{variable_.vector_size};
+        for (std::size_t i = 1; i < variable_.dimensions.size(); ++i) inner *= variable_.dimensions[i];
+        if (root.kind != InitializerSyntax::Kind::braces || inner == 0)
+            fail(root, "an array needs a list of initial values");
+        variable_.dimensions[0] = root.children;
+        variable_.size = inner * root.children;
+        variable_.unsized = false;
+    }
+
+    /// The list at `index` fills `size` bytes from `offset`; `depth` counts dimensions entered.
+    void level(std::size_t index, std::size_t depth, std::uint64_t offset, std::uint64_t size) {
+        const InitializerSyntax& node = nodes_[index];
+        if (node.kind != InitializerSyntax::Kind::braces) return value(node, offset);
+        const std::uint64_t count = depth < variable_.dimensions.size() ? variable_.dimensions[depth]
+                                    : depth == variable_.dimensions.size() ? variable_.vector_size
+                                                                           : 1;
+        std::uint64_t stride = count == 0 ? 0 : size / count;
+        // A flat list may fill an array of vectors or of several dimensions element by element.
+        const bool flat = node.children > 0 && nodes_[index + 1].kind != InitializerSyntax::Kind::braces;
+        if (flat) stride = element_;
+        if (std::uint64_t{node.children} * stride > size) fail(node, "too many initial values");
+        std::size_t child = index + 1;
+        for (std::uint32_t i = 0; i < node.children; ++i, child += nodes_[child].extent)
+            level(child, depth + 1, offset + i * stride, stride);
+    }
+
+    void store(std::uint64_t offset, std::uint64_t bits) {
+        for (unsigned i = 0; i < element_ && offset + i < variable_.init.size(); ++i)
+            variable_.init[offset + i] = static_cast<std::uint8_t>(i < 8 ? bits >> 8 * i : 0);
+    }
+
+    void value(const InitializerSyntax& node, std::uint64_t offset) {
+        switch (node.kind) {
+        case InitializerSyntax::Kind::braces: return fail(node, "too many braces in this initialiser");
+        case InitializerSyntax::Kind::string: return fail(node, "strings are no initial values in PTX");
+        case InitializerSyntax::Kind::symbol: return symbol(node, offset);
+        case InitializerSyntax::Kind::constant: break;
+        }
+        std::string why;
+        const auto bits = constant_bits(node.constant, variable_.type, why);
+        if (!bits) return fail(node, why);
+        store(offset, *bits);
+    }
+
+    void symbol(const InitializerSyntax& node, std::uint64_t offset) {
+        const auto found = context_.names.find(node.name);
+        if (found == context_.names.end()) return fail(node, "unknown symbol '" + std::string(node.name) + "'");
+        Relocation relocation;
+        relocation.offset = offset;
+        relocation.size = static_cast<std::uint8_t>(node.masked ? 1 : element_);
+        relocation.byte = node.mask_byte;
+        relocation.generic = node.generic;
+        relocation.is_function = found->second.kind == Symbol::Kind::function;
+        relocation.symbol = found->second.index;
+        relocation.addend = node.constant.as_signed();
+        if (!node.masked && element_ != 4 && element_ != 8)
+            return fail(node, "the address of a symbol takes 4 or 8 bytes");
+        if (node.masked && element_ != 1) return fail(node, "mask() is for .b8 and .u8 variables");
+        variable_.relocations.push_back(relocation);
+    }
+
+    const std::vector<InitializerSyntax>& nodes_;
+    std::size_t first_;
+    const ModuleContext& context_;
+    Diagnostics& diagnostics_;
+    Variable& variable_;
+    unsigned element_;
+};
+
+} // namespace
+
+void bind_initializer(const VariableSyntax& syntax, const DeclaratorSyntax& declarator,
+                      const ModuleContext& context, Diagnostics& diagnostics, Variable& variable) {
+    try {
+        InitializerBinder(syntax, declarator, context, diagnostics, variable).bind();
+    } catch (const Recover&) {
+        variable.init.clear(); // reported; the module won't be used
+    }
+}
+
+} // namespace ptarmigan::ptx

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/bind/module_binder.h"
+
+#include "frontend/parse/module_parser.h"
+
+#include <algorithm>
+
+namespace ptarmigan::ptx {
+
+namespace {
+
+/// A declaration whose size is beyond this is a slip or an attack: the address space of a device is 57 bits at most.
+constexpr std::uint64_t max_variable_size = std::uint64_t{1} << 40;
+constexpr std::uint64_t max_names_of_range = 1u << 16;
+
+class ModuleBinder {
+public:
+    ModuleBinder(ModuleContext& context, Diagnostics& diagnostics)
+        : context_(context), module_(context.module), diagnostics_(diagnostics),
+          parser_(context.text, diagnostics) {}
+
+    void bind() {
+        if (!parser_.header(module_.version, module_.target, module_.address_size)) return;
+        for (;;) {
+            switch (parser_.next()) {
+            case ModuleParser::Kind::variables: variables(); break;
+            case ModuleParser::Kind::function: function(); break;
+            case ModuleParser::Kind::alias: alias(); break;
+            case ModuleParser::Kind::file: file(); break;
+            case ModuleParser::Kind::end: return;
+            }
+        }
+    }
+
+private:
+    void error(SourceLocation at, std::string text) { diagnostics_.error(at, std::move(text)); }
+
+    void variables() {
+        const VariableSyntax& syntax = parser_.variables;
+        if (syntax.space == StateSpace::reg || syntax.space == StateSpace::param ||
+            syntax.space == StateSpace::local || syntax.space == StateSpace::sreg) {
+            const std::string space(spelling_of(syntax.space));
+            return error(syntax.location, "." + space + " variables at module scope are not supported");
+        }
+        for (const DeclaratorSyntax& declarator : syntax.declarators) {
+            Variable variable = make_variable(syntax, declarator, diagnostics_);
+            variable.linkage = parser_.linkage;
+            if (!declarator.is_range) {
+                if (declarator.has_initializer)
+                    bind_initializer(syntax, declarator, context_, diagnostics_, variable);
+                declare(declarator.name, std::move(variable));
+                continue;
+            }
+            if (declarator.range > max_names_of_range) {
+                error(declarator.location, "too many variables in one declaration");
+                continue;
+            }
+            for (std::uint64_t i = 0; i < declarator.range; ++i) {
+                variable.name = range_name(declarator.name, i);
+                range_names_.push_back(std::make_unique<std::string>(variable.name));
+                declare(*range_names_.back(), variable);
+            }
+        }
+    }
+
+    static std::string_view spelling_of(StateSpace space) {
+        switch (space) {
+        case StateSpace::reg: return "reg";
+        case StateSpace::param: return "param";
+        case StateSpace::local: return "local";
+        default: return "sreg";
+        }
+    }
+
+    void declare(std::string_view name, Variable variable) {
+        const auto id = static_cast<std::uint32_t>(module_.variables.size());
+        const auto [place, is_new] =
+            context_.names.emplace(name, Symbol{Symbol::Kind::module_variable, 1, id, 0});
+        if (is_new) {
+            module_.variables.push_back(std::move(variable));
+            return;
+        }
+        if (place->second.kind == Symbol::Kind::module_variable) {
+            Variable& earlier = module_.variables[place->second.index];
+            if (variable.linkage == Linkage::external) return; // a declaration behind the definition
+            if (earlier.linkage == Linkage::external) {
+                earlier = std::move(variable);
+                return;
+            }
+        }
+        error(variable.location, "'" + variable.name + "' is already declared");
+    }
+
+    void function() {
+        const FunctionSyntax& syntax = parser_.function;
+        Function function;
+        function.name = syntax.name;
+        function.is_entry = syntax.is_entry;
+        function.is_declaration = !syntax.has_body;
+        function.noreturn = syntax.noreturn;
+        function.linkage = parser_.linkage;
+        function.location = syntax.location;
+        for (const VariableSyntax& v : syntax.returns) function.returns.push_back(parameter(v));
+        for (const VariableSyntax& v : syntax.parameters) function.parameters.push_back(parameter(v));
+        for (const LimitSyntax& limit : syntax.limits) apply_limit(limit, function);
+        if (syntax.is_entry && !syntax.returns.empty())
+            error(syntax.location, "an entry returns nothing");
+
+        const auto id = static_cast<std::uint32_t>(module_.functions.size());
+        const auto [place, is_new] =
+            context_.names.emplace(syntax.name, Symbol{Symbol::Kind::function, 1, id, 0});
+        if (is_new) {
+            module_.functions.push_back(std::move(function));
+            context_.bodies.push_back(syntax.body);
+            return;
+        }
+        if (place->second.kind != Symbol::Kind::function)
+            return error(syntax.location, "'" + function.name + "' is already declared");
+        Function& earlier = module_.functions[place->second.index];
+        if (!same_signature(earlier, function))
+            return error(syntax.location, "'" + function.name + "' was declared with other parameters");
+        if (function.is_declaration) return;
+        if (!earlier.is_declaration)
+            return error(syntax.location, "'" + function.name + "' is already defined");
+        earlier = std::move(function);
+        context_.bodies[place->second.index] = syntax.body;
+    }
+
+    static bool same_shape(const std::vector<Variable>& a, const std::vector<Variable>& b) {
+        return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Variable& x, const Variable& y) {
+            return x.size == y.size && x.alignment == y.alignment;
+        });
+    }
+    static bool same_signature(const Function& a, const Function& b) {
+        return a.is_entry == b.is_entry && same_shape(a.returns, b.returns) &&
+               same_shape(a.parameters, b.parameters);
+    }
+
+    Variable parameter(const VariableSyntax& syntax) {
+        return make_variable(syntax, syntax.declarators.front(), diagnostics_);
+    }
+
+    void apply_limit(const LimitSyntax& limit, Function& function) {
+        EntryLimits& limits = function.limits;
+        auto triple = [&](std::array<std::uint32_t, 3>& out) {
+            if (limit.values.empty() || limit.values.size() > 3)
+                return error(limit.location, "'." + std::string(limit.name) + "' takes one to three numbers");
+            out = {1, 1, 1};
+            for (std::size_t i = 0; i < limit.values.size(); ++i)
+                out[i] = static_cast<std::uint32_t>(limit.values[i]);
+        };
+        auto one = [&](std::uint32_t& out) {
+            if (limit.values.size() != 1)
+                return error(limit.location, "'." + std::string(limit.name) + "' takes one number");
+            out = static_cast<std::uint32_t>(limit.values[0]);
+        };
+        std::uint32_t unused = 0;
+        if (limit.name == "maxntid") triple(limits.max_ntid);
+        else if (limit.name == "reqntid") triple(limits.required_ntid);
+        else if (limit.name == "reqnctapercluster") triple(limits.required_cluster);
+        else if (limit.name == "explicitcluster") limits.explicit_cluster = true;
+        else if (limit.name == "maxclusterrank") one(limits.max_cluster_rank);
+        else if (limit.name == "maxnreg") one(limits.max_registers);
+        else if (limit.name == "minnctapersm") one(limits.min_ctas_per_sm);
+        else if (limit.name == "blocksareclusters") limits.blocks_are_clusters = true;
+        else if (limit.name == "maxnctapersm" || limit.name == "abi_preserve" ||
+                 limit.name == "abi_preserve_control")
+            one(unused);
+        else
+            error(limit.location, "unknown directive '." + std::string(limit.name) + "' on a function");
+    }
+
+    void alias() {
+        const auto target = context_.names.find(parser_.aliasee);
+        const auto name = context_.names.find(parser_.alias);
+        if (target == context_.names.end() || target->second.kind != Symbol::Kind::function)
+            return error(parser_.location, "'" + std::string(parser_.aliasee) + "' is not a function");
+        if (name == context_.names.end() || name->second.kind != Symbol::Kind::function)
+            return error(parser_.location, "'" + std::string(parser_.alias) + "' is not a declared function");
+        Function& function = module_.functions[name->second.index];
+        if (!function.is_declaration)
+            return error(parser_.location, "'" + function.name + "' has a body and can't be an alias");
+        function.alias_of = parser_.aliasee;
+        name->second.index = target->second.index; // uses go to the function itself
+    }
+
+    void file() {
+        if (parser_.file_index > 100000) return error(parser_.location, "file number out of range");
+        if (module_.files.size() <= parser_.file_index) module_.files.resize(parser_.file_index + 1);
+        module_.files[parser_.file_index] = parser_.file_name;
+    }
+
+    ModuleContext& context_;
+    Module& module_;
+    Diagnostics& diagnostics_;
+    ModuleParser parser_;
+    std::vector<std::unique_ptr<std::string>>& range_names_ = context_.range_names;
+};
+
+} // namespace
+
+std::string range_name(std::string_view prefix, std::uint64_t number) {
+    return std::string(prefix) + std::to_string(number);
+}
+
+Variable make_variable(const VariableSyntax& syntax, const DeclaratorSyntax& declarator,
+                       Diagnostics& diagnostics) {
+    Variable variable;
+    variable.name = declarator.name;
+    variable.space = syntax.space;
+    variable.type = syntax.type;
+    variable.vector_size = syntax.vector_size;
+    variable.is_pointer = syntax.is_pointer;
+    variable.pointee_space = syntax.pointee_space;
+    variable.pointee_alignment = syntax.pointee_alignment;
+    variable.managed = syntax.managed;
+    variable.location = declarator.location;
+
+    std::uint64_t size = byte_size(syntax.type) * std::uint64_t{syntax.vector_size};
+    variable.alignment = syntax.alignment;
+    if (variable.alignment == 0) variable.alignment = std::max(static_cast<std::uint32_t>(size), 1u);
+    if (size == 0 && syntax.space != StateSpace::reg)
+        diagnostics.error(declarator.location, "a variable can't have type ." + std::string(spelling(syntax.type)));
+    for (std::uint32_t i = 0; i < declarator.dimension_count; ++i) {
+        const std::uint64_t count = syntax.dimensions[declarator.first_dimension + i];
+        variable.dimensions.push_back(static_cast<std::uint32_t>(count));
+        if (count == 0 && i == 0) variable.unsized = true;
+        if (count > max_variable_size || (count != 0 && size > max_variable_size / count)) {
+            diagnostics.error(declarator.location, "'" + variable.name + "' is too large");
+            size = 0;
+        }
+        size *= count;
+    }
+    variable.size = size;
+    return variable;
+}
+
+void bind_module(ModuleContext& context, Diagnostics& diagnostics) {
+    ModuleBinder(context, diagnostics).bind();
+}
+
+} // namespace ptarmigan::ptx

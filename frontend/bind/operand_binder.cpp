@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operands: names to registers, variables and labels, constants to bits, all at the type that the row asks for.
+#include "frontend/bind/body_binder.h"
+#include "frontend/bind/constant_bits.h"
+#include "frontend/isa/special_registers.h"
+
+#include <algorithm>
+
+namespace ptarmigan::ptx {
+
+namespace {
+
+ScalarType with_bits(ScalarType type, unsigned bits) {
+    const TypeClass wanted = type_class(type);
+    for (unsigned i = 0; i <= static_cast<unsigned>(ScalarType::f64); ++i) {
+        const auto candidate = static_cast<ScalarType>(i);
+        if (type_class(candidate) == wanted && bit_size(candidate) == bits &&
+            candidate != ScalarType::tf32 && candidate != ScalarType::bf16)
+            return candidate;
+    }
+    return ScalarType::none;
+}
+
+ScalarType bits_type(unsigned bits) { return with_bits(ScalarType::b8, bits); }
+
+int component_number(std::string_view text) {
+    constexpr std::string_view first = "xyzw", second = "rgba";
+    if (text.size() != 1) return -1;
+    const std::size_t at = first.find(text[0]);
+    if (at != std::string_view::npos) return static_cast<int>(at);
+    const std::size_t other = second.find(text[0]);
+    return other == std::string_view::npos ? -1 : static_cast<int>(other);
+}
+
+std::string quoted(std::string_view text) { return "'" + std::string(text.substr(0, 80)) + "'"; }
+
+} // namespace
+
+bool register_fits(ScalarType have, ScalarType want, bool wider) {
+    if (have == want) return true;
+    const TypeClass h = type_class(have), w = type_class(want);
+    if (h == TypeClass::pred || w == TypeClass::pred) return false;
+    const unsigned have_bits = bit_size(have), want_bits = bit_size(want);
+    if (wider ? have_bits < want_bits : have_bits != want_bits) return false;
+    if (h == TypeClass::bits || w == TypeClass::bits || w == TypeClass::packed) return true;
+    if (is_integer(have) && is_integer(want)) return true;
+    // Formats without a register type of their own live in plain registers.
+    if (want == ScalarType::bf16 || want == ScalarType::tf32 || (is_float(want) && want_bits == 8))
+        return true;
+    return false;
+}
+
+BodyBinder::Want BodyBinder::want_of(const OperandPattern& pattern, const HeadMatch& match) const {
+    using Kind = Constraint::Kind;
+    const Constraint& c = pattern.constraint;
+    Want want;
+    want.kind = c.kind;
+    want.is_destination = pattern.is_destination;
+    want.type = c.slot >= 0 && c.slot < 4 ? match.types[static_cast<std::size_t>(c.slot)] : c.literal;
+    if (c.kind == Kind::any) want.type = match.types[0];
+    if (c.kind == Kind::wide) want.type = with_bits(want.type, 2 * bit_size(want.type));
+    if (c.kind == Kind::half) want.type = with_bits(want.type, bit_size(want.type) / 2);
+    want.wider = c.kind == Kind::wider || c.kind == Kind::vec;
+    return want;
+}
+
+void BodyBinder::bind_operand(const OperandPattern& pattern, const HeadMatch& match, std::size_t index,
+                              Operand& out) {
+    using Kind = Constraint::Kind;
+    const OperandSyntax& syntax = node(index);
+    const Want want = want_of(pattern, match);
+    if (pattern.form == OperandPattern::Form::parens)
+        return bind_call_list(index, pattern.is_destination, out);
+    switch (want.kind) {
+    case Kind::address: return bind_address(syntax, out);
+    case Kind::label: return bind_label(syntax, out);
+    case Kind::function: return bind_function(syntax, out);
+    case Kind::targets:
+    case Kind::prototype: return bind_named_list(syntax, want.kind, out);
+    case Kind::pack:
+    case Kind::list: return bind_list(index, want, out);
+    case Kind::vec:
+        if (match.vector_size > 1) return bind_elements(index, want, match.vector_size, out);
+        return bind_value(syntax, want, out);
+    default: return bind_value(syntax, want, out);
+    }
+}
+
+void BodyBinder::bind_value(const OperandSyntax& syntax, const Want& want, Operand& out) {
+    out.type = want.type;
+    out.negated = syntax.inverted || syntax.minus;
+    if (syntax.kind == OperandSyntax::Kind::constant) return bind_constant(syntax, want, out);
+    if (syntax.kind != OperandSyntax::Kind::name) fail(syntax.location, "a register or a constant is needed here");
+    if (want.kind == Constraint::Kind::imm) fail(syntax.location, "a constant is needed here");
+    bind_name(syntax, want, out);
+}
+
+void BodyBinder::bind_constant(const OperandSyntax& syntax, const Want& want, Operand& out) {
+    if (want.is_destination) fail(syntax.location, "a constant can't be written");
+    ScalarType type = want.type;
+    if (want.kind == Constraint::Kind::imm && type == ScalarType::none) type = ScalarType::s64;
+    if (type == ScalarType::none) type = ScalarType::b64;
+    std::string why;
+    const auto bits = constant_bits(syntax.constant, type, why);
+    if (!bits) fail(syntax.location, why);
+    out.kind = Operand::Kind::imm;
+    out.type = type;
+    out.value = *bits;
+}
+
+void BodyBinder::bind_name(const OperandSyntax& syntax, const Want& want, Operand& out) {
+    if (syntax.name == "_" && !syntax.has_offset) {
+        if (!want.is_destination) fail(syntax.location, "'_' can only stand for a result");
+        out.kind = Operand::Kind::sink;
+        return;
+    }
+    const Symbol symbol = find(syntax.name);
+    if (symbol.kind == Symbol::Kind::reg) return bind_register(syntax, symbol, want, out);
+    if (symbol.kind == Symbol::Kind::none && bind_special(syntax, want, out)) return;
+    const bool is_variable = symbol.kind == Symbol::Kind::module_variable || symbol.kind == Symbol::Kind::body_variable;
+    if (!is_variable && symbol.kind != Symbol::Kind::function) {
+        if (symbol.kind == Symbol::Kind::none) fail_unknown(syntax.location, syntax.name);
+        fail(syntax.location, quoted(syntax.name) + " can't be an operand here");
+    }
+    if (want.is_destination) fail(syntax.location, quoted(syntax.name) + " is not a register");
+    if (want.kind != Constraint::Kind::any || (bit_size(want.type) != 32 && bit_size(want.type) != 64))
+        fail(syntax.location, "the address of " + quoted(syntax.name) + " can't be an operand here");
+    out.kind = is_variable ? Operand::Kind::variable : Operand::Kind::function;
+    out.scope = symbol.kind == Symbol::Kind::body_variable ? VariableScope::body : VariableScope::module;
+    out.index = symbol.index;
+    out.value = syntax.has_offset ? syntax.constant.bits : 0;
+}
+
+void BodyBinder::bind_register(const OperandSyntax& syntax, const Symbol& symbol, const Want& want, Operand& out) {
+    if (syntax.has_offset) fail(syntax.location, "a register with an offset needs brackets");
+    std::uint32_t index = symbol.index;
+    if (symbol.vector_size > 1) {
+        const int component = component_number(syntax.component);
+        if (component < 0 || component >= symbol.vector_size)
+            fail(syntax.location, quoted(syntax.name) + " is a vector; name one of its components");
+        index += static_cast<std::uint32_t>(component);
+    } else if (!syntax.component.empty()) {
+        fail(syntax.location, quoted(syntax.name) + " has no component ." + std::string(syntax.component));
+    }
+    const ScalarType have = body_.registers[index].type;
+    if (want.type != ScalarType::none && !register_fits(have, want.type, want.wider))
+        fail(syntax.location, "register " + quoted(syntax.name) + " has type ." + std::string(spelling(have)) +
+                                  " where ." + std::string(spelling(want.type)) + " is needed");
+    out.kind = Operand::Kind::reg;
+    out.index = index;
+    if (want.type == ScalarType::none) out.type = have;
+}
+
+bool BodyBinder::bind_special(const OperandSyntax& syntax, const Want& want, Operand& out) {
+    const SpecialRegisterName name = find_special_register(syntax.name);
+    if (!name.found) return false;
+    const SpecialRegisterInfo& info = special_register_info(name.id);
+    if (want.is_destination) fail(syntax.location, quoted(syntax.name) + " can't be written");
+    int component = name.number;
+    if (info.layout == SpecialRegisterInfo::Layout::vector) {
+        component = component_number(syntax.component);
+        if (component < 0) fail(syntax.location, quoted(syntax.name) + " needs a component: .x, .y or .z");
+    } else if (!syntax.component.empty()) {
+        fail(syntax.location, quoted(syntax.name) + " has no components");
+    }
+    const Module& module = context_.module;
+    if (module.version < Version{info.ptx_major, info.ptx_minor} || module.target.sm < info.min_sm)
+        fail(syntax.location, quoted(syntax.name) + " needs .version " + std::to_string(info.ptx_major) + "." +
+                                  std::to_string(info.ptx_minor) + " and .target sm_" +
+                                  std::to_string(info.min_sm) + " or later");
+    out.kind = Operand::Kind::special;
+    out.index = static_cast<std::uint32_t>(name.id);
+    out.component = static_cast<std::uint8_t>(component);
+    return true;
+}
+
+void BodyBinder::bind_address(const OperandSyntax& syntax, Operand& out) {
+    out.kind = Operand::Kind::address;
+    if (syntax.kind == OperandSyntax::Kind::constant) {
+        if (!syntax.constant.is_integer()) fail(syntax.location, "an address must be an integer");
+        out.value = syntax.constant.bits;
+        return;
+    }
+    if (syntax.kind != OperandSyntax::Kind::name) fail(syntax.location, "an address is needed here");
+    out.value = syntax.has_offset ? syntax.constant.bits : 0;
+    const Symbol symbol = find(syntax.name);
+    switch (symbol.kind) {
+    case Symbol::Kind::reg: {
+        OperandSyntax plain = syntax;
+        plain.has_offset = false;
+        Operand base;
+        bind_register(plain, symbol, {}, base);
+        const unsigned bits = bit_size(base.type);
+        if ((bits != 32 && bits != 64) || is_float(base.type))
+            fail(syntax.location, "register " + quoted(syntax.name) + " can't hold an address");
+        out.base = Operand::Base::reg;
+        out.index = base.index;
+        out.type = base.type;
+        return;
+    }
+    case Symbol::Kind::module_variable:
+    case Symbol::Kind::body_variable:
+        out.base = Operand::Base::variable;
+        out.scope = symbol.kind == Symbol::Kind::body_variable ? VariableScope::body : VariableScope::module;
+        out.index = symbol.index;
+        return;
+    case Symbol::Kind::none: fail_unknown(syntax.location, syntax.name);
+    default: fail(syntax.location, quoted(syntax.name) + " is not an address");
+    }
+}
+
+void BodyBinder::bind_vector_register(const OperandSyntax& syntax, const Symbol& symbol, const Want& want, Operand& out) {
+    out.kind = Operand::Kind::vector;
+    out.first = static_cast<std::uint32_t>(body_.operand_pool.size());
+    out.count = symbol.vector_size;
+    for (std::uint32_t i = 0; i < symbol.vector_size; ++i) {
+        Operand element;
+        element.kind = Operand::Kind::reg;
+        element.index = symbol.index + i;
+        const ScalarType have = body_.registers[element.index].type;
+        element.type = want.type == ScalarType::none ? have : want.type;
+        if (!register_fits(have, element.type, want.wider))
+            fail(syntax.location, "vector " + quoted(syntax.name) + " has elements of another type");
+        body_.operand_pool.push_back(element);
+    }
+}
+
+/// A braced list, or the name of a vector register, with exactly `count` elements (0: any number).
+void BodyBinder::bind_elements(std::size_t index, const Want& want, unsigned count, Operand& out) {
+    const OperandSyntax& syntax = node(index);
+    out.type = want.type;
+    if (syntax.kind == OperandSyntax::Kind::name) {
+        bind_vector_register(syntax, find(syntax.name), want, out);
+    } else {
+        std::vector<Operand> elements;
+        const std::size_t end = index + syntax.extent;
+        for (std::size_t child = index + 1; child < end; child += node(child).extent) {
+            Want element = want;
+            element.kind = want.kind == Constraint::Kind::vec ? Constraint::Kind::wider : want.kind;
+            elements.emplace_back();
+            bind_value(node(child), element, elements.back());
+        }
+        out.kind = Operand::Kind::vector;
+        out.first = static_cast<std::uint32_t>(body_.operand_pool.size());
+        out.count = static_cast<std::uint32_t>(elements.size());
+        body_.operand_pool.insert(body_.operand_pool.end(), elements.begin(), elements.end());
+    }
+    if (count != 0 && out.count != count)
+        fail(syntax.location, "a vector of " + std::to_string(count) + " elements is needed here");
+}
+
+/// pack(.t): the elements share the bits of .t. list(.t): each element is a .t.
+void BodyBinder::bind_list(std::size_t index, const Want& want, Operand& out) {
+    const OperandSyntax& syntax = node(index);
+    Want element = want;
+    element.kind = Constraint::Kind::type;
+    if (want.kind == Constraint::Kind::pack) {
+        const std::uint32_t count = syntax.kind == OperandSyntax::Kind::name ? find(syntax.name).vector_size
+                                                                             : syntax.children;
+        const bool divides = count == 2 || count == 4 || count == 8;
+        element.type = divides ? bits_type(bit_size(want.type) / count) : ScalarType::none;
+        if (element.type == ScalarType::none)
+            fail(syntax.location, "a ." + std::string(spelling(want.type)) + " has no parts of this number");
+    }
+    bind_elements(index, element, 0, out);
+    out.type = want.type;
+}
+
+void BodyBinder::bind_call_list(std::size_t index, bool is_destination, Operand& out) {
+    const OperandSyntax& syntax = node(index);
+    std::vector<Operand> elements;
+    const std::size_t end = index + syntax.extent;
+    for (std::size_t child = index + 1; child < end; child += node(child).extent) {
+        const OperandSyntax& argument = node(child);
+        Operand& element = elements.emplace_back();
+        const Symbol symbol = argument.kind == OperandSyntax::Kind::name ? find(argument.name) : Symbol{};
+        if (symbol.kind == Symbol::Kind::body_variable &&
+            body_.variables[symbol.index].space == StateSpace::param) {
+            element.kind = Operand::Kind::variable;
+            element.scope = VariableScope::body;
+            element.index = symbol.index;
+            continue;
+        }
+        Want want;
+        want.kind = Constraint::Kind::any;
+        want.is_destination = is_destination;
+        if (symbol.kind == Symbol::Kind::module_variable || symbol.kind == Symbol::Kind::body_variable)
+            want.type = ScalarType::b64;
+        bind_value(argument, want, element);
+    }
+    out.kind = Operand::Kind::list;
+    out.first = static_cast<std::uint32_t>(body_.operand_pool.size());
+    out.count = static_cast<std::uint32_t>(elements.size());
+    body_.operand_pool.insert(body_.operand_pool.end(), elements.begin(), elements.end());
+}
+
+void BodyBinder::bind_label(const OperandSyntax& syntax, Operand& out) {
+    if (syntax.has_offset || !syntax.component.empty()) fail(syntax.location, "a label is needed here");
+    out.kind = Operand::Kind::label;
+    const auto where = static_cast<std::uint32_t>(body_.instructions.size() - 1);
+    scopes_.back().label_uses.push_back({syntax.name, syntax.location, false, where, operand_index_});
+}
+
+void BodyBinder::bind_function(const OperandSyntax& syntax, Operand& out) {
+    const Symbol symbol = find(syntax.name);
+    if (symbol.kind == Symbol::Kind::function) {
+        out.kind = Operand::Kind::function;
+        out.index = symbol.index;
+        return;
+    }
+    if (symbol.kind == Symbol::Kind::none) fail_unknown(syntax.location, syntax.name);
+    if (symbol.kind != Symbol::Kind::reg) fail(syntax.location, quoted(syntax.name) + " is not a function");
+    Want want;
+    want.type = context_.module.address_size == 64 ? ScalarType::b64 : ScalarType::b32;
+    out.type = want.type;
+    bind_register(syntax, symbol, want, out);
+}
+
+void BodyBinder::bind_named_list(const OperandSyntax& syntax, Constraint::Kind kind, Operand& out) {
+    const Symbol symbol = find(syntax.name);
+    out.index = symbol.index;
+    if (kind == Constraint::Kind::targets && symbol.kind == Symbol::Kind::branch_targets)
+        out.kind = Operand::Kind::target_list;
+    else if (kind == Constraint::Kind::prototype && symbol.kind == Symbol::Kind::prototype)
+        out.kind = Operand::Kind::prototype;
+    else if (kind == Constraint::Kind::prototype && symbol.kind == Symbol::Kind::call_targets)
+        out.kind = Operand::Kind::call_targets;
+    else
+        fail(syntax.location, quoted(syntax.name) + (kind == Constraint::Kind::targets
+                                                         ? " is not a .branchtargets list declared above"
+                                                         : " is not a .callprototype or .calltargets declared above"));
+}
+
+} // namespace ptarmigan::ptx

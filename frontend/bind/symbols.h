@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names and what they stand for. Keys are views into the source text, which outlives the tables.
+#pragma once
+
+#include "frontend/ptx/module.h"
+
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace ptarmigan::ptx {
+
+struct Symbol {
+    enum class Kind : std::uint8_t {
+        none,
+        reg,             ///< index: RegisterId of the (first) register, see vector_size
+        module_variable, ///< index: VariableId
+        body_variable,   ///< index: VariableId
+        function,        ///< index: FunctionId
+        label,           ///< index: LabelId
+        branch_targets,  ///< index into Body::branch_targets
+        call_targets,    ///< index into Body::call_targets
+        prototype,       ///< index into Body::prototypes
+    };
+    Kind kind = Kind::none;
+    std::uint8_t vector_size = 1; ///< of a register: 2 or 4 for .v2 .v4
+    std::uint32_t index = no_id;
+    std::uint32_t count = 0;      ///< of a register range
+};
+
+using ModuleNames = std::unordered_map<std::string_view, Symbol>;
+
+/// The names of one `{ }` of a body.
+class Scope {
+public:
+    /// False if the name is taken in this scope.
+    bool declare(std::string_view name, const Symbol& symbol) { return names_.emplace(name, symbol).second; }
+    /// `prefix<count>`.
+    bool declare_range(std::string_view prefix, const Symbol& symbol) {
+        return ranges_.emplace(prefix, symbol).second;
+    }
+    /// Kind::none if the name is not declared here. A range gives the symbol of the one register.
+    Symbol find(std::string_view name) const;
+
+    /// A use of a label that may be declared further down.
+    struct LabelUse {
+        std::string_view name;
+        SourceLocation location;
+        bool in_target_list;        ///< branch_targets[where][element], else operands[element] of instruction `where`
+        std::uint32_t where, element;
+    };
+    std::vector<LabelUse> label_uses;
+
+private:
+    std::unordered_map<std::string_view, Symbol> names_;
+    std::unordered_map<std::string_view, Symbol> ranges_;
+};
+
+} // namespace ptarmigan::ptx
