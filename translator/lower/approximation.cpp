@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The .approx and .full forms of chapters 9.7.3 and 9.7.4. By default they give the bits of the hardware's special
+// function unit (translator/builtins/sfu); PTARMIGAN_APPROX=fast asks for anything within the manual's bounds.
+#include "translator/lower/lane_calls.h"
+
+#include <llvm/IR/Intrinsics.h>
+
+namespace ptarmigan::translator::lower {
+
+namespace {
+
+bool is_fast(WarpEmitter& e) { return e.options().approximation == Approximation::fast; }
+
+// The builtins come with and without flushing: "rcp_ftz" and "rcp".
+std::string variant(const char* function, bool ftz) {
+    return std::string(function) + (ftz ? "_ftz_f32" : "_f32");
+}
+
+Value* root(Ir& ir, Value* value) { return ir.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, value); }
+
+// Within the manual's bound and cheaper than the model, where an instruction of the CPU will do; null otherwise.
+Value* fast_form(Ir& ir, std::string_view function, Value* a, bool ftz) {
+    if (ftz) a = flush_subnormal(ir, a);
+    Value* result = nullptr;
+    if (function == "rcp") result = ir.CreateFDiv(real(a, 1), a);
+    else if (function == "sqrt") result = root(ir, a);
+    else if (function == "rsqrt") result = ir.CreateFDiv(real(a, 1), root(ir, a));
+    else return nullptr;
+    return canonicalize(ir, ftz ? flush_subnormal(ir, result) : result);
+}
+
+void unary(WarpEmitter& e, const Instruction& inst, const char* function) {
+    bool ftz = inst.has(Word::ftz);
+    e.map(inst, {Role::a}, [&](Ir& ir, Values v) {
+        if (is_fast(e))
+            if (Value* result = fast_form(ir, function, v[0], ftz)) return result;
+        return call_lanes(e, variant(function, ftz), v, ir.getFloatTy());
+    });
+}
+
+void quotient(WarpEmitter& e, const Instruction& inst, const char* function) {
+    bool ftz = inst.has(Word::ftz);
+    e.map(inst, {Role::a, Role::b},
+          [&](Ir& ir, Values v) { return call_lanes(e, variant(function, ftz), v, ir.getFloatTy()); });
+}
+
+// Half and bfloat forms: the f32 unit on the widened operand, truncated to 16 bits.
+Value* on_bits(WarpEmitter& e, std::string_view builtin, Value* half) {
+    Ir& ir = e.ir();
+    Value* bits = resize(ir, to_bits(ir, half), 32, false);
+    Value* result = resize(ir, call_lanes(e, builtin, bits, ir.getInt32Ty()), 16, false);
+    return from_bits(ir, result, half);
+}
+
+void half_unary(WarpEmitter& e, const Instruction& inst, const char* function) {
+    llvm::Type* type = half_type_of(e, inst.type());
+    std::string builtin = std::string(function) + (type->isBFloatTy() ? "_bf16" : "_f16");
+    bool packed = ptx::type_class(inst.type()) == ptx::TypeClass::packed;
+    e.map(inst, {Role::a}, [&](Ir& ir, Values v) {
+        if (!packed) return on_bits(e, builtin, v[0]);
+        auto halves = unpack_halves(ir, v[0], type);
+        Value* low = on_bits(e, builtin, halves.first);
+        return pack_halves(ir, low, on_bits(e, builtin, halves.second));
+    });
+}
+
+} // namespace
+
+void rcp_approx(WarpEmitter& e, const Instruction& inst) { unary(e, inst, "rcp"); }
+void sqrt_approx(WarpEmitter& e, const Instruction& inst) { unary(e, inst, "sqrt"); }
+void rsqrt_approx(WarpEmitter& e, const Instruction& inst) { unary(e, inst, "rsqrt"); }
+void sin_approx(WarpEmitter& e, const Instruction& inst) { unary(e, inst, "sin"); }
+void cos_approx(WarpEmitter& e, const Instruction& inst) { unary(e, inst, "cos"); }
+void lg2_approx(WarpEmitter& e, const Instruction& inst) { unary(e, inst, "lg2"); }
+void ex2_approx(WarpEmitter& e, const Instruction& inst) { unary(e, inst, "ex2"); }
+void tanh_approx(WarpEmitter& e, const Instruction& inst) { unary(e, inst, "tanh"); }
+
+void div_approx(WarpEmitter& e, const Instruction& inst) { quotient(e, inst, "div_approx"); }
+void div_full(WarpEmitter& e, const Instruction& inst) { quotient(e, inst, "div_full"); }
+
+void rcp_approx_f64(WarpEmitter& e, const Instruction& inst) {
+    e.map(inst, {Role::a}, [&](Ir& ir, Values v) { return call_lanes(e, "rcp_ftz_f64", v, ir.getDoubleTy()); });
+}
+
+void rsqrt_approx_f64(WarpEmitter& e, const Instruction& inst) {
+    const char* builtin = inst.has(Word::ftz) ? "rsqrt_ftz_f64" : "rsqrt_f64";
+    e.map(inst, {Role::a}, [&](Ir& ir, Values v) { return call_lanes(e, builtin, v, ir.getDoubleTy()); });
+}
+
+void tanh_f16(WarpEmitter& e, const Instruction& inst) { half_unary(e, inst, "tanh"); }
+void ex2_f16(WarpEmitter& e, const Instruction& inst) { half_unary(e, inst, "ex2"); }
+
+} // namespace ptarmigan::translator::lower

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Floating point, f32 and f64 (manual 9.7.3), apart from the approximations (approximation.cpp). Results are rounded
+// once, never contracted; single-precision NaN results are 0x7fffffff as on the hardware.
+#include "translator/lower/floating_point.h"
+
+#include <llvm/IR/Intrinsics.h>
+
+namespace ptarmigan::translator::lower {
+
+namespace {
+
+using Op = FloatOperation;
+
+Value* nearest(Ir& ir, Op operation, Values v) {
+    switch (operation) {
+    case Op::add: return ir.CreateFAdd(v[0], v[1]);
+    case Op::sub: return ir.CreateFSub(v[0], v[1]);
+    case Op::mul: return ir.CreateFMul(v[0], v[1]);
+    case Op::div: return ir.CreateFDiv(v[0], v[1]);
+    case Op::fma: return ir.CreateIntrinsic(llvm::Intrinsic::fma, {v[0]->getType()}, {v[0], v[1], v[2]});
+    case Op::sqrt: return ir.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, v[0]);
+    }
+    return nullptr;
+}
+
+Value* rounded(WarpEmitter& e, Op operation, Values v, Rounding mode) {
+    return mode == Rounding::nearest_even ? nearest(e.ir(), operation, v) : directed(e, operation, v, mode);
+}
+
+// The hardware flushes a result whose magnitude, rounded to 24 bits with an unbounded exponent, is below 2^-126. The
+// rounding of subnormals lets some of those reach 2^-126, so the operation is repeated scaled by 2^24, where nothing
+// is subnormal. A scaled operand that overflows gives infinity or NaN: the true result is then far from tiny.
+Value* flush_result(WarpEmitter& e, Op operation, Values v, Value* result, Rounding mode) {
+    Ir& ir = e.ir();
+    // Sums of normal numbers are exact in the subnormal range; roots are never tiny.
+    if (operation == Op::add || operation == Op::sub) return flush_subnormal(ir, result);
+    if (operation == Op::sqrt) return result;
+    Value* scale = real(result, 0x1p24);
+    llvm::SmallVector<Value*, 3> scaled(v.begin(), v.end());
+    scaled[0] = ir.CreateFMul(v[0], scale);
+    if (operation == Op::fma) scaled[2] = ir.CreateFMul(v[2], scale);
+    Value* large = rounded(e, operation, scaled, mode);
+    Value* tiny = ir.CreateFCmpOLT(absolute(ir, large), real(result, 0x1p-102));
+    Value* zero = ir.CreateAnd(to_bits(ir, result), integer(to_bits(ir, result), 0x80000000u));
+    return ir.CreateSelect(tiny, from_bits(ir, zero, result), result);
+}
+
+} // namespace
+
+Value* float_arithmetic(WarpEmitter& e, Op operation, Values v, const FloatOptions& options) {
+    Ir& ir = e.ir();
+    llvm::SmallVector<Value*, 3> operands(v.begin(), v.end());
+    if (options.ftz)
+        for (Value*& operand : operands) operand = flush_subnormal(ir, operand);
+    Value* result = rounded(e, operation, operands, options.rounding);
+    if (options.ftz) result = flush_result(e, operation, operands, result, options.rounding);
+    return options.sat ? saturate_unit(ir, result) : canonicalize(ir, result);
+}
+
+FloatOptions float_options(const Instruction& inst) {
+    return {rounding_of(inst), inst.has(Word::ftz), inst.has(Word::sat)};
+}
+
+Value* float_min_max(Ir& ir, Value* a, Value* b, const MinMaxOptions& options) {
+    if (options.ftz) {
+        a = flush_subnormal(ir, a);
+        b = flush_subnormal(ir, b);
+    }
+    Value* bits_a = to_bits(ir, a);
+    Value* bits_b = to_bits(ir, b);
+    Value* signs = ir.CreateXor(bits_a, bits_b);
+    if (options.abs) {
+        a = absolute(ir, a);
+        b = absolute(ir, b);
+        bits_a = to_bits(ir, a);
+        bits_b = to_bits(ir, b);
+    }
+    // Half lanes compare as floats.
+    bool is_double = a->getType()->getScalarType()->isDoubleTy();
+    Value* key_a = is_double ? a : widen_to_float(ir, a);
+    Value* key_b = is_double ? b : widen_to_float(ir, b);
+    Value* first = options.is_max ? ir.CreateFCmpUGT(key_a, key_b) : ir.CreateFCmpULT(key_a, key_b);
+    Value* picked = ir.CreateSelect(first, a, b);
+    // Equal operands are the same bits or zeros of two signs: -0 is below +0.
+    Value* merged = options.is_max ? ir.CreateAnd(bits_a, bits_b) : ir.CreateOr(bits_a, bits_b);
+    picked = ir.CreateSelect(ir.CreateFCmpOEQ(key_a, key_b), from_bits(ir, merged, a), picked);
+    // The unordered comparison above picked a; that is right unless a is the NaN.
+    Value* nan_a = is_nan(ir, key_a);
+    picked = ir.CreateSelect(nan_a, b, picked);
+    if (options.xorsign) {
+        Value* magnitude = ir.CreateAnd(to_bits(ir, picked), integer(bits_a, ~(1ull << (bits_a->getType()->getScalarSizeInBits() - 1))));
+        Value* sign = ir.CreateAnd(signs, integer(signs, 1ull << (bits_a->getType()->getScalarSizeInBits() - 1)));
+        picked = from_bits(ir, ir.CreateOr(magnitude, sign), picked);
+    }
+    Value* nan_b = is_nan(ir, key_b);
+    Value* nan = options.nan ? ir.CreateOr(nan_a, nan_b) : ir.CreateAnd(nan_a, nan_b);
+    if (!is_double) return ir.CreateSelect(nan, canonical_nan(picked), picked);
+    // Two NaN doubles: the first one, quieted.
+    Value* quiet = from_bits(ir, ir.CreateOr(bits_a, integer(bits_a, 0x8000000000000ull)), a);
+    return ir.CreateSelect(nan, quiet, picked);
+}
+
+MinMaxOptions min_max_options(const Instruction& inst, bool is_max) {
+    return {is_max, inst.has(Word::ftz), inst.has(Word::NaN), inst.has(Word::abs), inst.has(Word::xorsign)};
+}
+
+namespace {
+
+void binary(WarpEmitter& e, const Instruction& inst, Op operation) {
+    FloatOptions options = float_options(inst);
+    e.map(inst, {Role::a, Role::b},
+          [&](Ir&, Values v) { return float_arithmetic(e, operation, v, options); });
+}
+
+// Two floats packed in b64.
+void packed(WarpEmitter& e, const Instruction& inst, Op operation) {
+    FloatOptions options = float_options(inst);
+    auto build = [&](Ir& ir, Values v) {
+        Value* halves[2];
+        for (unsigned i = 0; i < 2; ++i) {
+            llvm::SmallVector<Value*, 3> operands;
+            for (Value* value : v) {
+                Value* word = resize(ir, ir.CreateLShr(value, integer(value, 32 * i)), 32, false);
+                operands.push_back(ir.CreateBitCast(word, typed(ir.getFloatTy(), word)));
+            }
+            halves[i] = resize(ir, to_bits(ir, float_arithmetic(e, operation, operands, options)), 64, false);
+        }
+        return ir.CreateOr(halves[0], ir.CreateShl(halves[1], integer(halves[1], 32)));
+    };
+    if (operation == Op::fma) e.map(inst, {Role::a, Role::b, Role::c}, build);
+    else e.map(inst, {Role::a, Role::b}, build);
+}
+
+void ternary(WarpEmitter& e, const Instruction& inst) {
+    FloatOptions options = float_options(inst);
+    e.map(inst, {Role::a, Role::b, Role::c},
+          [&](Ir&, Values v) { return float_arithmetic(e, Op::fma, v, options); });
+}
+
+void square_root(WarpEmitter& e, const Instruction& inst) {
+    FloatOptions options = float_options(inst);
+    e.map(inst, {Role::a}, [&](Ir&, Values v) { return float_arithmetic(e, Op::sqrt, v, options); });
+}
+
+void reciprocal(WarpEmitter& e, const Instruction& inst) {
+    FloatOptions options = float_options(inst);
+    e.map(inst, {Role::a},
+          [&](Ir&, Values v) { return float_arithmetic(e, Op::div, {real(v[0], 1), v[0]}, options); });
+}
+
+void min_max(WarpEmitter& e, const Instruction& inst, bool is_max) {
+    MinMaxOptions options = min_max_options(inst, is_max);
+    e.map(inst, {Role::a, Role::b}, [=](Ir& ir, Values v) { return float_min_max(ir, v[0], v[1], options); });
+}
+
+void min_max_3(WarpEmitter& e, const Instruction& inst, bool is_max) {
+    MinMaxOptions options = min_max_options(inst, is_max);
+    e.map(inst, {Role::a, Role::b, Role::c}, [=](Ir& ir, Values v) {
+        return float_min_max(ir, float_min_max(ir, v[0], v[1], options), v[2], options);
+    });
+}
+
+} // namespace
+
+void add_f32(WarpEmitter& e, const Instruction& inst) { binary(e, inst, Op::add); }
+void add_f64(WarpEmitter& e, const Instruction& inst) { binary(e, inst, Op::add); }
+void add_f32x2(WarpEmitter& e, const Instruction& inst) { packed(e, inst, Op::add); }
+void sub_f32(WarpEmitter& e, const Instruction& inst) { binary(e, inst, Op::sub); }
+void sub_f64(WarpEmitter& e, const Instruction& inst) { binary(e, inst, Op::sub); }
+void sub_f32x2(WarpEmitter& e, const Instruction& inst) { packed(e, inst, Op::sub); }
+void mul_f32(WarpEmitter& e, const Instruction& inst) { binary(e, inst, Op::mul); }
+void mul_f64(WarpEmitter& e, const Instruction& inst) { binary(e, inst, Op::mul); }
+void mul_f32x2(WarpEmitter& e, const Instruction& inst) { packed(e, inst, Op::mul); }
+void fma_f32(WarpEmitter& e, const Instruction& inst) { ternary(e, inst); }
+void fma_f64(WarpEmitter& e, const Instruction& inst) { ternary(e, inst); }
+void fma_f32x2(WarpEmitter& e, const Instruction& inst) { packed(e, inst, Op::fma); }
+void div_f32(WarpEmitter& e, const Instruction& inst) { binary(e, inst, Op::div); }
+void div_f64(WarpEmitter& e, const Instruction& inst) { binary(e, inst, Op::div); }
+void rcp_f32(WarpEmitter& e, const Instruction& inst) { reciprocal(e, inst); }
+void rcp_f64(WarpEmitter& e, const Instruction& inst) { reciprocal(e, inst); }
+void sqrt_f32(WarpEmitter& e, const Instruction& inst) { square_root(e, inst); }
+void sqrt_f64(WarpEmitter& e, const Instruction& inst) { square_root(e, inst); }
+
+void min_float(WarpEmitter& e, const Instruction& inst) { min_max(e, inst, false); }
+void max_float(WarpEmitter& e, const Instruction& inst) { min_max(e, inst, true); }
+void min_float_3(WarpEmitter& e, const Instruction& inst) { min_max_3(e, inst, false); }
+void max_float_3(WarpEmitter& e, const Instruction& inst) { min_max_3(e, inst, true); }
+
+void abs_float(WarpEmitter& e, const Instruction& inst) {
+    bool ftz = inst.has(Word::ftz);
+    e.map(inst, {Role::a}, [=](Ir& ir, Values v) {
+        return canonicalize(ir, absolute(ir, ftz ? flush_subnormal(ir, v[0]) : v[0]));
+    });
+}
+
+void neg_float(WarpEmitter& e, const Instruction& inst) {
+    bool ftz = inst.has(Word::ftz);
+    e.map(inst, {Role::a}, [=](Ir& ir, Values v) {
+        return canonicalize(ir, negate(ir, ftz ? flush_subnormal(ir, v[0]) : v[0]));
+    });
+}
+
+void copysign(WarpEmitter& e, const Instruction& inst) {
+    e.map(inst, {Role::a, Role::b}, [](Ir& ir, Values v) {
+        return ir.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, v[1], v[0]);
+    });
+}
+
+void testp(WarpEmitter& e, const Instruction& inst) {
+    Word test = inst.one_of({Word::finite, Word::infinite, Word::number, Word::notanumber, Word::normal, Word::subnormal});
+    LaneValue result = e.apply({e.read(inst[Role::a])}, [=](Ir& ir, Values v) {
+        Value* magnitude = absolute(ir, v[0]);
+        bool is_double = v[0]->getType()->getScalarType()->isDoubleTy();
+        Value* infinity = llvm::ConstantFP::getInfinity(v[0]->getType());
+        Value* smallest_normal = real(v[0], is_double ? 0x1p-1022 : 0x1p-126);
+        Value* zero = ir.CreateFCmpOEQ(magnitude, real(v[0], 0));
+        Value* below_normal = ir.CreateFCmpOLT(magnitude, smallest_normal);
+        Value* finite = ir.CreateFCmpOLT(magnitude, infinity);
+        switch (test) {
+        case Word::finite: return finite;
+        case Word::infinite: return ir.CreateFCmpOEQ(magnitude, infinity);
+        case Word::number: return ir.CreateFCmpORD(v[0], v[0]);
+        case Word::notanumber: return is_nan(ir, v[0]);
+        // Zero counts as normal.
+        case Word::normal: return ir.CreateAnd(finite, ir.CreateOr(zero, ir.CreateNot(below_normal)));
+        default: return ir.CreateAnd(below_normal, ir.CreateNot(zero));
+        }
+    });
+    e.write(inst[Role::p], result);
+}
+
+} // namespace ptarmigan::translator::lower

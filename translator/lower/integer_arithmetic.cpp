@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+// Integer arithmetic (manual 9.7.1). All plain sums and products wrap; division never traps on the host.
+#include "translator/lower/lane_math.h"
+
+namespace ptarmigan::translator::lower {
+
+namespace {
+
+bool is_signed(const Instruction& inst) { return ptx::is_signed(inst.type()); }
+unsigned bits_of(Value* value) { return value->getType()->getScalarSizeInBits(); }
+
+bool is_packed_16(ScalarType type) {
+    return type == ScalarType::u16x2 || type == ScalarType::s16x2;
+}
+
+// The 16-bit halves of packed operands side by side as lanes, so that packed forms reuse the plain builders.
+Value* packed_16(Ir& ir, Values v, const std::function<Value*(Value*, Value*)>& op) {
+    llvm::Type* i16 = ir.getInt16Ty();
+    auto half = [&](Value* value, unsigned index) {
+        return ir.CreateTrunc(ir.CreateLShr(value, integer(value, 16 * index)), typed(i16, value));
+    };
+    Value* low = op(half(v[0], 0), half(v[1], 0));
+    Value* high = op(half(v[0], 1), half(v[1], 1));
+    llvm::Type* word = v[0]->getType();
+    return ir.CreateOr(ir.CreateZExt(low, word),
+                       ir.CreateShl(ir.CreateZExt(high, word), integer(v[0], 16)));
+}
+
+Value* product_half(Ir& ir, Value* a, Value* b, bool high, bool is_signed) {
+    return high ? multiply_high(ir, a, b, is_signed) : ir.CreateMul(a, b);
+}
+
+// Bits [lo, lo + 32) of the product of the low 24 bits.
+Value* product_24(Ir& ir, Value* a, Value* b, bool high, bool is_signed) {
+    auto operand = [&](Value* value) {
+        Value* top = ir.CreateShl(value, integer(value, 8));
+        Value* low = is_signed ? ir.CreateAShr(top, integer(value, 8)) : ir.CreateLShr(top, integer(value, 8));
+        return resize(ir, low, 64, is_signed);
+    };
+    Value* product = ir.CreateMul(operand(a), operand(b));
+    if (high) product = ir.CreateLShr(product, integer(product, 16));
+    return resize(ir, product, 32, false);
+}
+
+// Quotients of operands of at most 32 bits through correctly rounded double division: the quotient of two integers
+// below 2^32 is never closer than 2^-32 below an integer, so truncation gives the exact result. Vectors have no
+// integer division instruction; scalars do.
+Value* vector_quotient(Ir& ir, Value* a, Value* b, bool is_signed) {
+    llvm::Type* real_type = typed(bits_of(a) <= 16 ? ir.getFloatTy() : ir.getDoubleTy(), a);
+    auto as_real = [&](Value* v) {
+        return is_signed ? ir.CreateSIToFP(v, real_type) : ir.CreateUIToFP(v, real_type);
+    };
+    Value* quotient = ir.CreateFDiv(as_real(a), as_real(b));
+    // 64-bit integers hold every quotient, -2^31 / -1 too.
+    llvm::Type* wide = typed(bits_of(a) <= 16 ? ir.getInt32Ty() : ir.getInt64Ty(), a);
+    return ir.CreateTrunc(ir.CreateFPToSI(quotient, wide), a->getType());
+}
+
+struct Division {
+    Value* quotient;
+    Value* zero_divisor; ///< i1
+    Value* divisor;      ///< never zero, and never -1 where that would overflow
+};
+
+Division divide(Ir& ir, Value* a, Value* b, bool is_signed) {
+    bool constant = llvm::isa<llvm::Constant>(b);
+    // Lanes that don't execute may hold anything, poison too, and the host divides in all of them.
+    if (!constant) b = ir.CreateFreeze(b);
+    Value* zero = ir.CreateICmpEQ(b, integer(b, 0));
+    Value* divisor = ir.CreateSelect(zero, integer(b, 1), b);
+    if (a->getType()->isVectorTy() && bits_of(a) <= 32 && !constant)
+        return {vector_quotient(ir, a, divisor, is_signed), zero, divisor};
+    if (!is_signed) return {ir.CreateUDiv(a, divisor), zero, divisor};
+    // Host division traps on INT_MIN / -1: divide by 1 there and negate, which wraps as the GPU does.
+    Value* minus_one = ir.CreateICmpEQ(divisor, integer(b, ~0ull));
+    Value* safe = ir.CreateSelect(minus_one, integer(b, 1), divisor);
+    Value* quotient = ir.CreateSDiv(a, safe);
+    return {ir.CreateSelect(minus_one, ir.CreateNeg(a), quotient), zero, divisor};
+}
+
+// bfind: index of the most significant bit that is not a copy of the sign; all ones if there is none.
+Value* leading_bit(Ir& ir, Value* a, bool is_signed, bool shift_amount) {
+    unsigned bits = bits_of(a);
+    if (is_signed) a = ir.CreateXor(a, ir.CreateAShr(a, integer(a, bits - 1)));
+    Value* zeros = ir.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, a, ir.getFalse());
+    Value* index = shift_amount ? zeros : ir.CreateSub(integer(a, bits - 1), zeros);
+    Value* none = ir.CreateICmpEQ(a, integer(a, 0));
+    return resize(ir, ir.CreateSelect(none, integer(a, ~0ull), index), 32, false);
+}
+
+Value* byte_of(Ir& ir, Value* word, unsigned index, unsigned bits, bool is_signed) {
+    Value* top = ir.CreateShl(word, integer(word, 32 - bits * (index + 1)));
+    return is_signed ? ir.CreateAShr(top, integer(word, 32 - bits)) : ir.CreateLShr(top, integer(word, 32 - bits));
+}
+
+void min_or_max(WarpEmitter& e, const Instruction& inst, bool is_max) {
+    ScalarType type = inst.type();
+    bool sign = ptx::is_signed(type) || type == ScalarType::s16x2;
+    bool relu = inst.has(Word::relu);
+    e.map(inst, {Role::a, Role::b}, [=](Ir& ir, Values v) {
+        auto pick = [&](Value* a, Value* b) {
+            Value* result = is_max ? maximum(ir, a, b, sign) : minimum(ir, a, b, sign);
+            return relu ? maximum(ir, result, integer(result, 0), true) : result;
+        };
+        return is_packed_16(type) ? packed_16(ir, v, pick) : pick(v[0], v[1]);
+    });
+}
+
+} // namespace
+
+void add_int(WarpEmitter& e, const Instruction& inst) {
+    e.map(inst, {Role::a, Role::b}, [](Ir& ir, Values v) { return ir.CreateAdd(v[0], v[1]); });
+}
+
+void add_sat_int(WarpEmitter& e, const Instruction& inst) {
+    e.map(inst, {Role::a, Role::b}, [](Ir& ir, Values v) {
+        return ir.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_sat, v[0], v[1]);
+    });
+}
+
+void add_int_x2(WarpEmitter& e, const Instruction& inst) {
+    e.map(inst, {Role::a, Role::b}, [](Ir& ir, Values v) {
+        return packed_16(ir, v, [&](Value* a, Value* b) { return ir.CreateAdd(a, b); });
+    });
+}
+
+void sub_int(WarpEmitter& e, const Instruction& inst) {
+    e.map(inst, {Role::a, Role::b}, [](Ir& ir, Values v) { return ir.CreateSub(v[0], v[1]); });
+}
+
+void sub_sat_int(WarpEmitter& e, const Instruction& inst) {
+    e.map(inst, {Role::a, Role::b}, [](Ir& ir, Values v) {
+        return ir.CreateBinaryIntrinsic(llvm::Intrinsic::ssub_sat, v[0], v[1]);
+    });
+}
+
+void mul_int(WarpEmitter& e, const Instruction& inst) {
+    bool high = inst.has(Word::hi), sign = is_signed(inst);
+    e.map(inst, {Role::a, Role::b},
+          [=](Ir& ir, Values v) { return product_half(ir, v[0], v[1], high, sign); });
+}
+
+void mul_wide(WarpEmitter& e, const Instruction& inst) {
+    bool sign = is_signed(inst);
+    e.map(inst, {Role::a, Role::b}, [=](Ir& ir, Values v) {
+        unsigned bits = 2 * bits_of(v[0]);
+        return ir.CreateMul(resize(ir, v[0], bits, sign), resize(ir, v[1], bits, sign));
+    });
+}
+
+void mad_int(WarpEmitter& e, const Instruction& inst) {
+    bool high = inst.has(Word::hi), sat = inst.has(Word::sat), sign = is_signed(inst);
+    e.map(inst, {Role::a, Role::b, Role::c}, [=](Ir& ir, Values v) -> Value* {
+        Value* product = product_half(ir, v[0], v[1], high, sign);
+        return sat ? ir.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_sat, product, v[2])
+                   : ir.CreateAdd(product, v[2]);
+    });
+}
+
+void mad_wide(WarpEmitter& e, const Instruction& inst) {
+    bool sign = is_signed(inst);
+    e.map(inst, {Role::a, Role::b, Role::c}, [=](Ir& ir, Values v) {
+        unsigned bits = 2 * bits_of(v[0]);
+        return ir.CreateAdd(ir.CreateMul(resize(ir, v[0], bits, sign), resize(ir, v[1], bits, sign)), v[2]);
+    });
+}
+
+void mul24(WarpEmitter& e, const Instruction& inst) {
+    bool high = inst.has(Word::hi), sign = is_signed(inst);
+    e.map(inst, {Role::a, Role::b},
+          [=](Ir& ir, Values v) { return product_24(ir, v[0], v[1], high, sign); });
+}
+
+void mad24(WarpEmitter& e, const Instruction& inst) {
+    bool high = inst.has(Word::hi), sat = inst.has(Word::sat), sign = is_signed(inst);
+    e.map(inst, {Role::a, Role::b, Role::c}, [=](Ir& ir, Values v) -> Value* {
+        Value* product = product_24(ir, v[0], v[1], high, sign);
+        return sat ? ir.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_sat, product, v[2])
+                   : ir.CreateAdd(product, v[2]);
+    });
+}
+
+void sad(WarpEmitter& e, const Instruction& inst) {
+    bool sign = is_signed(inst);
+    e.map(inst, {Role::a, Role::b, Role::c}, [=](Ir& ir, Values v) {
+        Value* difference = ir.CreateSub(maximum(ir, v[0], v[1], sign), minimum(ir, v[0], v[1], sign));
+        return ir.CreateAdd(v[2], difference);
+    });
+}
+
+void div_int(WarpEmitter& e, const Instruction& inst) {
+    bool sign = is_signed(inst);
+    e.map(inst, {Role::a, Role::b}, [=](Ir& ir, Values v) {
+        Division division = divide(ir, v[0], v[1], sign);
+        return ir.CreateSelect(division.zero_divisor, integer(v[0], ~0ull), division.quotient);
+    });
+}
+
+void rem_int(WarpEmitter& e, const Instruction& inst) {
+    bool sign = is_signed(inst);
+    e.map(inst, {Role::a, Role::b}, [=](Ir& ir, Values v) {
+        Division division = divide(ir, v[0], v[1], sign);
+        Value* rest = ir.CreateSub(v[0], ir.CreateMul(division.quotient, division.divisor));
+        return ir.CreateSelect(division.zero_divisor, integer(v[0], ~0ull), rest);
+    });
+}
+
+void abs_int(WarpEmitter& e, const Instruction& inst) {
+    e.map(inst, {Role::a}, [](Ir& ir, Values v) {
+        return ir.CreateBinaryIntrinsic(llvm::Intrinsic::abs, v[0], ir.getFalse());
+    });
+}
+
+void neg_int(WarpEmitter& e, const Instruction& inst) {
+    e.map(inst, {Role::a}, [](Ir& ir, Values v) { return ir.CreateNeg(v[0]); });
+}
+
+void min_int(WarpEmitter& e, const Instruction& inst) { min_or_max(e, inst, false); }
+void max_int(WarpEmitter& e, const Instruction& inst) { min_or_max(e, inst, true); }
+
+void popc(WarpEmitter& e, const Instruction& inst) {
+    e.map(inst, {Role::a}, [](Ir& ir, Values v) {
+        return resize(ir, ir.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, v[0]), 32, false);
+    });
+}
+
+void clz(WarpEmitter& e, const Instruction& inst) {
+    e.map(inst, {Role::a}, [](Ir& ir, Values v) {
+        return resize(ir, ir.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, v[0], ir.getFalse()), 32, false);
+    });
+}
+
+void bfind(WarpEmitter& e, const Instruction& inst) {
+    bool sign = is_signed(inst), shift_amount = inst.has(Word::shiftamt);
+    e.map(inst, {Role::a}, [=](Ir& ir, Values v) { return leading_bit(ir, v[0], sign, shift_amount); });
+}
+
+// The n-th set bit from `base`, upwards for positive offsets and downwards for negative ones (which the bit reversal
+// turns into an upward search). Clearing the lowest set bit n - 1 times takes at most 31 rounds for all lanes; the
+// binary search below takes five: the position is the largest p whose prefix holds fewer than n set bits.
+void fns(WarpEmitter& e, const Instruction& inst) {
+    e.map(inst, {Role::mask, Role::base, Role::offset}, [](Ir& ir, Values v) {
+        Value* base = v[1];
+        Value* in_range = ir.CreateICmpULT(base, integer(base, 32));
+        Value* downward = ir.CreateICmpSLT(v[2], integer(base, 0));
+        auto mirrored = [&](Value* position) { return ir.CreateSub(integer(base, 31), position); };
+        Value* reversed = ir.CreateUnaryIntrinsic(llvm::Intrinsic::bitreverse, v[0]);
+        Value* bits = ir.CreateSelect(downward, reversed, v[0]);
+        Value* start = ir.CreateAnd(ir.CreateSelect(downward, mirrored(base), base), integer(base, 31));
+        bits = ir.CreateAnd(bits, ir.CreateShl(integer(base, ~0ull), start));
+        Value* count = ir.CreateSelect(downward, ir.CreateNeg(v[2]), v[2]);
+        Value* position = integer(base, 0);
+        for (unsigned step = 16; step; step /= 2) {
+            Value* next = ir.CreateAdd(position, integer(base, step));
+            Value* below = ir.CreateSub(ir.CreateShl(integer(base, 1), next), integer(base, 1));
+            Value* set = ir.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, ir.CreateAnd(bits, below));
+            position = ir.CreateSelect(ir.CreateICmpULT(set, count), next, position);
+        }
+        Value* total = ir.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, bits);
+        Value* found = ir.CreateAnd(ir.CreateICmpULE(count, total), in_range);
+        Value* nth = ir.CreateSelect(downward, mirrored(position), position);
+        Value* self_bit = ir.CreateAnd(ir.CreateLShr(v[0], ir.CreateAnd(base, integer(base, 31))), integer(base, 1));
+        Value* self = ir.CreateAnd(ir.CreateICmpNE(self_bit, integer(base, 0)), in_range);
+        Value* none = integer(base, ~0ull);
+        return ir.CreateSelect(ir.CreateICmpEQ(v[2], integer(base, 0)), ir.CreateSelect(self, base, none),
+                               ir.CreateSelect(found, nth, none));
+    });
+}
+
+void brev(WarpEmitter& e, const Instruction& inst) {
+    e.map(inst, {Role::a},
+          [](Ir& ir, Values v) { return ir.CreateUnaryIntrinsic(llvm::Intrinsic::bitreverse, v[0]); });
+}
+
+void bfe(WarpEmitter& e, const Instruction& inst) {
+    bool sign = is_signed(inst);
+    e.map(inst, {Role::a, Role::b, Role::c}, [=](Ir& ir, Values v) {
+        Value* a = v[0];
+        unsigned bits = bits_of(a);
+        auto byte = [&](Value* x) { return resize(ir, ir.CreateAnd(x, integer(x, 255)), bits, false); };
+        Value* position = byte(v[1]);
+        Value* length = byte(v[2]);
+        // Bring the field's top bit to the register's: it is at min(position + length, bits) - 1.
+        Value* end = ir.CreateAdd(position, length);
+        Value* above = ir.CreateSub(integer(a, bits), minimum(ir, end, integer(a, bits), false));
+        // position <= bits after clamping, so above + position never exceeds what the shifts clamp to.
+        Value* top = shift_left(ir, a, above);
+        Value* field = shift_right(ir, top, ir.CreateAdd(above, position), sign);
+        return ir.CreateSelect(ir.CreateICmpEQ(length, integer(a, 0)), integer(a, 0), field);
+    });
+}
+
+void bfi(WarpEmitter& e, const Instruction& inst) {
+    LaneValue result = e.apply(
+        {e.read(inst[Role::a]), e.read(inst[Role::b]), e.read(inst[Role::c]), e.read(inst[Role::d])},
+        [](Ir& ir, Values v) {
+            Value* a = v[0];
+            unsigned bits = bits_of(a);
+            auto byte = [&](Value* x) { return resize(ir, ir.CreateAnd(x, integer(x, 255)), bits, false); };
+            Value* position = byte(v[2]);
+            Value* length = byte(v[3]);
+            Value* field = ir.CreateNot(shift_left(ir, integer(a, ~0ull), length));
+            Value* mask = shift_left(ir, field, position);
+            return ir.CreateOr(ir.CreateAnd(shift_left(ir, a, position), mask),
+                               ir.CreateAnd(v[1], ir.CreateNot(mask)));
+        });
+    e.write(inst[Role::f], result);
+}
+
+void szext(WarpEmitter& e, const Instruction& inst) {
+    bool clamp = inst.has(Word::clamp), sign = is_signed(inst);
+    e.map(inst, {Role::a, Role::b}, [=](Ir& ir, Values v) {
+        Value* n = ir.CreateAnd(v[1], integer(v[1], 31));
+        Value* above = ir.CreateSub(integer(n, 32), n);
+        Value* extended = shift_right(ir, shift_left(ir, v[0], above), above, sign);
+        // n = 0 keeps no bits, not even a sign.
+        extended = ir.CreateSelect(ir.CreateICmpEQ(n, integer(n, 0)), integer(n, 0), extended);
+        if (!clamp) return extended;
+        return ir.CreateSelect(ir.CreateICmpUGE(v[1], integer(n, 32)), v[0], extended);
+    });
+}
+
+void bmsk(WarpEmitter& e, const Instruction& inst) {
+    bool clamp = inst.has(Word::clamp);
+    e.map(inst, {Role::a, Role::b}, [=](Ir& ir, Values v) {
+        auto low5 = [&](Value* x) { return ir.CreateAnd(x, integer(x, 31)); };
+        Value* start = clamp ? v[0] : low5(v[0]);
+        Value* width = clamp ? v[1] : low5(v[1]);
+        Value* ones = ir.CreateNot(shift_left(ir, integer(start, ~0ull), width));
+        return shift_left(ir, ones, start);
+    });
+}
+
+void dp4a(WarpEmitter& e, const Instruction& inst) {
+    bool a_signed = ptx::is_signed(inst.types[0]), b_signed = ptx::is_signed(inst.types[1]);
+    e.map(inst, {Role::a, Role::b, Role::c}, [=](Ir& ir, Values v) {
+        Value* sum = v[2];
+        for (unsigned i = 0; i < 4; ++i)
+            sum = ir.CreateAdd(sum, ir.CreateMul(byte_of(ir, v[0], i, 8, a_signed), byte_of(ir, v[1], i, 8, b_signed)));
+        return sum;
+    });
+}
+
+void dp2a(WarpEmitter& e, const Instruction& inst) {
+    bool a_signed = ptx::is_signed(inst.types[0]), b_signed = ptx::is_signed(inst.types[1]);
+    unsigned first = inst.has(Word::hi) ? 2 : 0;
+    e.map(inst, {Role::a, Role::b, Role::c}, [=](Ir& ir, Values v) {
+        Value* sum = v[2];
+        for (unsigned i = 0; i < 2; ++i)
+            sum = ir.CreateAdd(sum, ir.CreateMul(byte_of(ir, v[0], i, 16, a_signed),
+                                                 byte_of(ir, v[1], first + i, 8, b_signed)));
+        return sum;
+    });
+}
+
+} // namespace ptarmigan::translator::lower

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arithmetic building blocks, see lane_math.h.
+#include "translator/lower/lane_math.h"
+
+#include <llvm/ADT/APFloat.h>
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/Intrinsics.h>
+
+namespace ptarmigan::translator::lower {
+
+namespace {
+
+unsigned bits_of(Value* value) { return value->getType()->getScalarSizeInBits(); }
+bool is_double(Value* value) { return value->getType()->getScalarType()->isDoubleTy(); }
+
+/// Bits of the mantissa field of the lanes' floating type.
+unsigned mantissa_bits(Value* value) {
+    return llvm::APFloat::semanticsPrecision(value->getType()->getScalarType()->getFltSemantics()) - 1;
+}
+
+std::uint64_t sign_mask(Value* value) { return 1ull << (bits_of(value) - 1); }
+
+/// The bits of plus infinity, which are also the mask of the exponent field.
+std::uint64_t exponent_mask(Value* value) {
+    return sign_mask(value) - (1ull << mantissa_bits(value));
+}
+
+} // namespace
+
+Rounding rounding_of(const Instruction& inst) {
+    switch (inst.one_of({Word::rz, Word::rm, Word::rp, Word::rn}, Word::rn)) {
+    case Word::rz: return Rounding::toward_zero;
+    case Word::rm: return Rounding::down;
+    case Word::rp: return Rounding::up;
+    default: return Rounding::nearest_even;
+    }
+}
+
+llvm::Type* typed(llvm::Type* scalar, Value* like) {
+    return like->getType()->getWithNewType(scalar->getScalarType());
+}
+
+llvm::Type* integer_type(Value* value) {
+    return typed(llvm::IntegerType::get(value->getContext(), bits_of(value)), value);
+}
+
+Value* integer(Value* like, std::uint64_t bits) {
+    unsigned width = bits_of(like);
+    llvm::APInt number(std::max(width, 64u), bits, /*isSigned=*/true);
+    return llvm::ConstantInt::get(like->getType(), number.trunc(width));
+}
+
+Value* real(Value* like, double value) { return llvm::ConstantFP::get(like->getType(), value); }
+
+Value* real_bits(Value* like, std::uint64_t bits) {
+    llvm::Type* scalar = like->getType()->getScalarType();
+    llvm::APInt number(64, bits);
+    return llvm::ConstantFP::get(like->getType(),
+                                 llvm::APFloat(scalar->getFltSemantics(), number.trunc(bits_of(like))));
+}
+
+Value* to_bits(Ir& ir, Value* value) { return ir.CreateBitCast(value, integer_type(value)); }
+
+Value* from_bits(Ir& ir, Value* bits, Value* like) { return ir.CreateBitCast(bits, like->getType()); }
+
+Value* resize(Ir& ir, Value* value, unsigned bits, bool is_signed) {
+    llvm::Type* type = typed(ir.getIntNTy(bits), value);
+    return is_signed ? ir.CreateSExtOrTrunc(value, type) : ir.CreateZExtOrTrunc(value, type);
+}
+
+Value* minimum(Ir& ir, Value* a, Value* b, bool is_signed) {
+    return ir.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, a, b);
+}
+
+Value* maximum(Ir& ir, Value* a, Value* b, bool is_signed) {
+    return ir.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smax : llvm::Intrinsic::umax, a, b);
+}
+
+Value* multiply_high(Ir& ir, Value* a, Value* b, bool is_signed) {
+    unsigned bits = bits_of(a);
+    if (bits < 64 || !a->getType()->isVectorTy()) {
+        Value* product = ir.CreateMul(resize(ir, a, 2 * bits, is_signed), resize(ir, b, 2 * bits, is_signed));
+        return resize(ir, ir.CreateLShr(product, integer(product, bits)), bits, false);
+    }
+    // Vectors have no 64 x 64 -> 128 product: four 32-bit ones.
+    auto low = [&](Value* v) { return ir.CreateAnd(v, integer(v, 0xffffffffu)); };
+    auto high = [&](Value* v) { return ir.CreateLShr(v, integer(v, 32)); };
+    Value* cross = ir.CreateAdd(ir.CreateMul(high(a), low(b)), high(ir.CreateMul(low(a), low(b))));
+    Value* cross2 = ir.CreateAdd(ir.CreateMul(low(a), high(b)), low(cross));
+    Value* result = ir.CreateAdd(ir.CreateAdd(ir.CreateMul(high(a), high(b)), high(cross)), high(cross2));
+    if (!is_signed) return result;
+    // A negative factor counts 2^64 too much: take the other factor off the high half.
+    auto correction = [&](Value* sign_of, Value* other) {
+        return ir.CreateAnd(ir.CreateAShr(sign_of, integer(sign_of, 63)), other);
+    };
+    return ir.CreateSub(ir.CreateSub(result, correction(a, b)), correction(b, a));
+}
+
+Value* shift_left(Ir& ir, Value* value, Value* amount) {
+    unsigned bits = bits_of(value);
+    Value* too_far = ir.CreateICmpUGE(amount, integer(amount, bits));
+    // The shift itself is poison for such amounts; the select discards it.
+    return ir.CreateSelect(too_far, integer(value, 0), ir.CreateShl(value, amount));
+}
+
+Value* shift_right(Ir& ir, Value* value, Value* amount, bool is_signed) {
+    unsigned bits = bits_of(value);
+    if (is_signed) return ir.CreateAShr(value, minimum(ir, amount, integer(amount, bits - 1), false));
+    Value* too_far = ir.CreateICmpUGE(amount, integer(amount, bits));
+    return ir.CreateSelect(too_far, integer(value, 0), ir.CreateLShr(value, amount));
+}
+
+Value* is_nan(Ir& ir, Value* value) { return ir.CreateFCmpUNO(value, value); }
+
+Value* canonical_nan(Value* like) {
+    if (is_double(like)) return real_bits(like, 0xfff8000000000000ull);
+    return real_bits(like, sign_mask(like) - 1);
+}
+
+Value* canonicalize(Ir& ir, Value* value) {
+    if (is_double(value)) return value;
+    return ir.CreateSelect(is_nan(ir, value), canonical_nan(value), value);
+}
+
+Value* absolute(Ir& ir, Value* value) { return ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value); }
+
+Value* negate(Ir& ir, Value* value) { return ir.CreateFNeg(value); }
+
+Value* flush_subnormal(Ir& ir, Value* value) {
+    Value* bits = to_bits(ir, value);
+    Value* tiny = ir.CreateICmpEQ(ir.CreateAnd(bits, integer(bits, exponent_mask(value))), integer(bits, 0));
+    Value* zero = ir.CreateAnd(bits, integer(bits, sign_mask(value)));
+    return from_bits(ir, ir.CreateSelect(tiny, zero, bits), value);
+}
+
+Value* saturate_unit(Ir& ir, Value* value) {
+    Value* positive = ir.CreateSelect(ir.CreateFCmpOGT(value, real(value, 0)), value, real(value, 0));
+    return ir.CreateSelect(ir.CreateFCmpOLT(positive, real(value, 1)), positive, real(value, 1));
+}
+
+Value* next_toward_zero(Ir& ir, Value* value) {
+    Value* bits = to_bits(ir, value);
+    return from_bits(ir, ir.CreateSub(bits, integer(bits, 1)), value);
+}
+
+Value* next_away_from_zero(Ir& ir, Value* value) {
+    Value* bits = to_bits(ir, value);
+    return from_bits(ir, ir.CreateAdd(bits, integer(bits, 1)), value);
+}
+
+namespace {
+
+// `nearest` is a number rounded to nearest whose magnitude came out too high or too low where the masks say so;
+// steps it by one unit where `mode` asks for the other neighbour.
+Value* redirect(Ir& ir, Value* nearest, Value* too_high, Value* too_low, Rounding mode) {
+    Value* bits = to_bits(ir, nearest);
+    Value* negative = ir.CreateICmpSLT(bits, integer(bits, 0));
+    Value* shrink = too_high;
+    Value* grow = nullptr;
+    if (mode == Rounding::down) {
+        shrink = ir.CreateAnd(too_high, ir.CreateNot(negative));
+        grow = ir.CreateAnd(too_low, negative);
+    } else if (mode == Rounding::up) {
+        shrink = ir.CreateAnd(too_high, negative);
+        grow = ir.CreateAnd(too_low, ir.CreateNot(negative));
+    }
+    Value* result = ir.CreateSelect(shrink, next_toward_zero(ir, nearest), nearest);
+    return grow ? ir.CreateSelect(grow, next_away_from_zero(ir, nearest), result) : result;
+}
+
+Value* redirect_to(Ir& ir, Value* nearest, Value* widened, Value* exact, Rounding mode) {
+    Value* magnitude = absolute(ir, widened);
+    Value* target = absolute(ir, exact);
+    return redirect(ir, nearest, ir.CreateFCmpOGT(magnitude, target), ir.CreateFCmpOLT(magnitude, target), mode);
+}
+
+// double to float, inexact results with a sticky last bit.
+Value* float_to_odd(Ir& ir, Value* exact) {
+    Value* narrow = ir.CreateFPTrunc(exact, typed(ir.getFloatTy(), exact));
+    Value* widened = ir.CreateFPExt(narrow, exact->getType());
+    Value* truncated = redirect_to(ir, narrow, widened, exact, Rounding::toward_zero);
+    Value* inexact = ir.CreateFCmpONE(widened, exact);
+    Value* bits = to_bits(ir, truncated);
+    return from_bits(ir, ir.CreateOr(bits, ir.CreateZExt(inexact, bits->getType())), truncated);
+}
+
+// Nearest-even bfloat of a float, by integer rounding; NaN becomes 0x7fff.
+Value* nearest_bfloat(Ir& ir, Value* value, llvm::Type* type) {
+    Value* bits = to_bits(ir, value);
+    Value* last = ir.CreateAnd(ir.CreateLShr(bits, integer(bits, 16)), integer(bits, 1));
+    Value* rounded = ir.CreateAdd(bits, ir.CreateAdd(last, integer(bits, 0x7fff)));
+    rounded = ir.CreateSelect(is_nan(ir, value), integer(bits, 0x7fff0000u), rounded);
+    Value* high = resize(ir, ir.CreateLShr(rounded, integer(bits, 16)), 16, false);
+    return ir.CreateBitCast(high, typed(type, value));
+}
+
+} // namespace
+
+Value* narrow_to_float(Ir& ir, Value* exact, Rounding mode) {
+    Value* narrow = ir.CreateFPTrunc(exact, typed(ir.getFloatTy(), exact));
+    if (mode == Rounding::nearest_even) return narrow;
+    return redirect_to(ir, narrow, ir.CreateFPExt(narrow, exact->getType()), exact, mode);
+}
+
+Value* narrow_to_half(Ir& ir, Value* exact, llvm::Type* half_type, Rounding mode) {
+    if (is_double(exact)) exact = float_to_odd(ir, exact);
+    Value* narrow = half_type->isBFloatTy() ? nearest_bfloat(ir, exact, half_type)
+                                            : ir.CreateFPTrunc(exact, typed(half_type, exact));
+    if (mode == Rounding::nearest_even) return narrow;
+    return redirect_to(ir, narrow, widen_to_float(ir, narrow), exact, mode);
+}
+
+Value* widen_to_float(Ir& ir, Value* value) {
+    llvm::Type* scalar = value->getType()->getScalarType();
+    if (scalar->isFloatTy()) return value;
+    llvm::Type* real_type = typed(ir.getFloatTy(), value);
+    if (!scalar->isBFloatTy()) return ir.CreateFPExt(value, real_type);
+    Value* bits = resize(ir, to_bits(ir, value), 32, false);
+    return ir.CreateBitCast(ir.CreateShl(bits, integer(bits, 16)), real_type);
+}
+
+Value* sticky(Ir& ir, Value* rounded, Value* error) {
+    Value* bits = to_bits(ir, rounded);
+    Value* error_bits = to_bits(ir, error);
+    Value* inexact = ir.CreateFCmpONE(error, real(error, 0));
+    Value* even = ir.CreateICmpEQ(ir.CreateAnd(bits, integer(bits, 1)), integer(bits, 0));
+    // Same signs: the exact sum lies further from zero. An odd last bit already says "inexact".
+    Value* outward = ir.CreateICmpSGE(ir.CreateXor(bits, error_bits), integer(bits, 0));
+    Value* moved = ir.CreateSelect(outward, ir.CreateAdd(bits, integer(bits, 1)), ir.CreateSub(bits, integer(bits, 1)));
+    return from_bits(ir, ir.CreateSelect(ir.CreateAnd(inexact, even), moved, bits), rounded);
+}
+
+Value* step_by_error(Ir& ir, Value* nearest, Value* error, Rounding mode) {
+    Value* inexact = ir.CreateFCmpONE(error, real(error, 0));
+    Value* signs = ir.CreateXor(to_bits(ir, nearest), to_bits(ir, error));
+    Value* opposite = ir.CreateICmpSLT(signs, integer(signs, 0));
+    return redirect(ir, nearest, ir.CreateAnd(inexact, opposite),
+                    ir.CreateAnd(inexact, ir.CreateNot(opposite)), mode);
+}
+
+Value* sum_error(Ir& ir, Value* a, Value* b, Value* sum) {
+    Value* b_part = ir.CreateFSub(sum, a);
+    Value* a_part = ir.CreateFSub(sum, b_part);
+    Value* error = ir.CreateFAdd(ir.CreateFSub(a, a_part), ir.CreateFSub(b, b_part));
+    Value* finite = ir.CreateFCmpOLT(absolute(ir, error), real_bits(error, exponent_mask(error)));
+    return ir.CreateSelect(finite, error, real(error, 0));
+}
+
+std::pair<Value*, Value*> unpack_halves(Ir& ir, Value* packed, llvm::Type* half_type) {
+    auto half = [&](Value* word) {
+        return ir.CreateBitCast(resize(ir, word, 16, false), typed(half_type, packed));
+    };
+    return {half(packed), half(ir.CreateLShr(packed, integer(packed, 16)))};
+}
+
+Value* pack_halves(Ir& ir, Value* low, Value* high) {
+    Value* low_bits = resize(ir, to_bits(ir, low), 32, false);
+    Value* high_bits = resize(ir, to_bits(ir, high), 32, false);
+    return ir.CreateOr(low_bits, ir.CreateShl(high_bits, integer(high_bits, 16)));
+}
+
+llvm::Type* half_type_of(WarpEmitter& e, ScalarType type) {
+    bool bfloat = type == ScalarType::bf16 || type == ScalarType::bf16x2;
+    return e.type(bfloat ? ScalarType::bf16 : ScalarType::f16);
+}
+
+bool has_feature(const WarpEmitter& e, std::string_view feature) {
+    const std::string& features = e.options().target.features;
+    for (std::size_t at = features.find(feature); at != std::string::npos; at = features.find(feature, at + 1)) {
+        std::size_t end = at + feature.size();
+        bool enabled = at > 0 && features[at - 1] == '+';
+        if (enabled && (end == features.size() || features[end] == ',')) return true;
+    }
+    return false;
+}
+
+} // namespace ptarmigan::translator::lower
