@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arithmetic of atom and red, see atomic_operation.h.
+#include "translator/lower/atomic_operation.h"
+
+#include "translator/lower/floating_point.h"
+
+namespace ptarmigan::translator::lower {
+
+using Kind = AtomicOperation::Kind;
+
+bool AtomicOperation::is_associative() const {
+    if (is_float()) return false;
+    return kind == Kind::add || kind == Kind::min || kind == Kind::max || kind == Kind::bit_and ||
+           kind == Kind::bit_or || kind == Kind::bit_xor;
+}
+
+std::uint64_t AtomicOperation::identity() const {
+    std::uint64_t all = bits() == 64 ? ~0ull : (1ull << bits()) - 1;
+    switch (kind) {
+    case Kind::bit_and: return all;
+    case Kind::min: return ptx::is_signed(type) ? all >> 1 : all;
+    case Kind::max: return ptx::is_signed(type) ? (all >> 1) + 1 : 0;
+    default: return 0;
+    }
+}
+
+AtomicOperation atomic_operation(const Instruction& inst, ptx::StateSpace space) {
+    AtomicOperation operation;
+    operation.type = inst.type();
+    switch (inst.one_of({Word::add, Word::min, Word::max, Word::and_, Word::or_, Word::xor_, Word::inc, Word::dec,
+                         Word::exch, Word::cas})) {
+    case Word::min: operation.kind = Kind::min; break;
+    case Word::max: operation.kind = Kind::max; break;
+    case Word::and_: operation.kind = Kind::bit_and; break;
+    case Word::or_: operation.kind = Kind::bit_or; break;
+    case Word::xor_: operation.kind = Kind::bit_xor; break;
+    case Word::inc: operation.kind = Kind::inc; break;
+    case Word::dec: operation.kind = Kind::dec; break;
+    case Word::exch: operation.kind = Kind::exch; break;
+    case Word::cas: operation.kind = Kind::cas; break;
+    default: operation.kind = Kind::add; break;
+    }
+    if (operation.type == ScalarType::f32 && operation.kind == Kind::add) {
+        using Flush = AtomicOperation::Flush;
+        operation.flush = space == ptx::StateSpace::shared   ? Flush::never
+                          : space == ptx::StateSpace::global ? Flush::always
+                                                             : Flush::unless_shared;
+    }
+    return operation;
+}
+
+namespace {
+
+Value* add_float(Ir& ir, Value* a, Value* b, bool flush) {
+    if (flush) {
+        a = flush_subnormal(ir, a);
+        b = flush_subnormal(ir, b);
+    }
+    Value* sum = canonicalize(ir, ir.CreateFAdd(a, b));
+    return flush ? flush_subnormal(ir, sum) : sum;
+}
+
+/// half and bfloat: the sum in single precision has more than twice their bits, so that rounding it again is exact.
+Value* combine_half(Ir& ir, Kind kind, Value* a, Value* b, llvm::Type* half_type) {
+    if (kind != Kind::add) {
+        MinMaxOptions options;
+        options.is_max = kind == Kind::max;
+        return float_min_max(ir, a, b, options);
+    }
+    Value* sum = ir.CreateFAdd(widen_to_float(ir, a), widen_to_float(ir, b));
+    return canonicalize(ir, narrow_to_half(ir, sum, half_type, Rounding::nearest_even));
+}
+
+Value* combine_float(WarpEmitter& e, const AtomicOperation& operation, Value* old, Value* b, Value* is_shared) {
+    Ir& ir = e.ir();
+    Kind kind = operation.kind;
+    switch (operation.type) {
+    case ScalarType::f16:
+    case ScalarType::bf16: {
+        llvm::Type* half = half_type_of(e, operation.type);
+        llvm::Type* type = typed(half, old);
+        return to_bits(ir, combine_half(ir, kind, ir.CreateBitCast(old, type), ir.CreateBitCast(b, type), half));
+    }
+    case ScalarType::f16x2:
+    case ScalarType::bf16x2: {
+        llvm::Type* half = half_type_of(e, operation.type);
+        auto [old_low, old_high] = unpack_halves(ir, old, half);
+        auto [low, high] = unpack_halves(ir, b, half);
+        return pack_halves(ir, combine_half(ir, kind, old_low, low, half), combine_half(ir, kind, old_high, high, half));
+    }
+    default: break;
+    }
+    llvm::Type* type = typed(e.type(operation.type), old);
+    Value* x = ir.CreateBitCast(old, type);
+    Value* y = ir.CreateBitCast(b, type);
+    if (kind != Kind::add) {
+        MinMaxOptions options;
+        options.is_max = kind == Kind::max;
+        return to_bits(ir, float_min_max(ir, x, y, options));
+    }
+    if (operation.flush != AtomicOperation::Flush::unless_shared)
+        return to_bits(ir, add_float(ir, x, y, operation.flush == AtomicOperation::Flush::always));
+    return to_bits(ir, ir.CreateSelect(is_shared, add_float(ir, x, y, false), add_float(ir, x, y, true)));
+}
+
+} // namespace
+
+Value* combine(WarpEmitter& e, const AtomicOperation& operation, Value* old, Value* b, Value* c, Value* is_shared) {
+    Ir& ir = e.ir();
+    bool is_signed = ptx::is_signed(operation.type);
+    switch (operation.kind) {
+    case Kind::exch: return b;
+    case Kind::cas: return ir.CreateSelect(ir.CreateICmpEQ(old, b), c, old);
+    default: break;
+    }
+    if (operation.is_float()) return combine_float(e, operation, old, b, is_shared);
+    Value* zero = integer(old, 0);
+    Value* one = integer(old, 1);
+    switch (operation.kind) {
+    case Kind::min: return minimum(ir, old, b, is_signed);
+    case Kind::max: return maximum(ir, old, b, is_signed);
+    case Kind::bit_and: return ir.CreateAnd(old, b);
+    case Kind::bit_or: return ir.CreateOr(old, b);
+    case Kind::bit_xor: return ir.CreateXor(old, b);
+    case Kind::inc: return ir.CreateSelect(ir.CreateICmpUGE(old, b), zero, ir.CreateAdd(old, one));
+    case Kind::dec: {
+        Value* wraps = ir.CreateOr(ir.CreateICmpEQ(old, zero), ir.CreateICmpUGT(old, b));
+        return ir.CreateSelect(wraps, b, ir.CreateSub(old, one));
+    }
+    default: return ir.CreateAdd(old, b);
+    }
+}
+
+Value* reduce_lanes(WarpEmitter& e, const AtomicOperation& operation, Value* vector) {
+    Ir& ir = e.ir();
+    bool is_signed = ptx::is_signed(operation.type);
+    switch (operation.kind) {
+    case Kind::min: return ir.CreateIntMinReduce(vector, is_signed);
+    case Kind::max: return ir.CreateIntMaxReduce(vector, is_signed);
+    case Kind::bit_and: return ir.CreateAndReduce(vector);
+    case Kind::bit_or: return ir.CreateOrReduce(vector);
+    case Kind::bit_xor: return ir.CreateXorReduce(vector);
+    default: return ir.CreateAddReduce(vector);
+    }
+}
+
+Value* exclusive_prefixes(WarpEmitter& e, const AtomicOperation& operation, Value* vector) {
+    Ir& ir = e.ir();
+    Value* identity = integer(vector, operation.identity());
+    auto shifted = [&](Value* lanes, unsigned distance) {
+        llvm::SmallVector<int, 32> mask;
+        for (unsigned lane = 0; lane < e.width(); ++lane)
+            mask.push_back(lane < distance ? int(e.width() + lane) : int(lane - distance));
+        return ir.CreateShuffleVector(lanes, identity, mask);
+    };
+    Value* prefixes = shifted(vector, 1);
+    for (unsigned distance = 1; distance < e.width(); distance *= 2)
+        prefixes = combine(e, operation, shifted(prefixes, distance), prefixes, nullptr, nullptr);
+    return prefixes;
+}
+
+} // namespace ptarmigan::translator::lower

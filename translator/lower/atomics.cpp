@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// atom and red (manual 9.7.13.5, 9.7.13.6). Active lanes go one after the other, in order. Three cases are better:
+//   one address, integer operation   the warp's values are combined first: one access
+//   own shared memory                a CTA runs on one thread at a time, so plain accesses are atomic
+//   ... at distinct affine addresses  likewise, as one vector load and store
+#include "translator/kernel_abi.h"
+#include "translator/lower/atomic_operation.h"
+#include "translator/lower/lane_array.h"
+#include "translator/lower/memory_access.h"
+
+#include <algorithm>
+
+namespace ptarmigan::translator::lower {
+
+using ptx::StateSpace;
+using Kind = AtomicOperation::Kind;
+
+namespace {
+
+struct AtomicAccess {
+    AtomicOperation operation;
+    LaneAddress address;
+    LaneValue b, c; ///< as integers; c for cas
+    llvm::AtomicOrdering ordering = llvm::AtomicOrdering::Monotonic;
+    bool private_memory = false; ///< no other thread of the host reaches it: the CTA's own shared memory
+};
+
+llvm::AtomicOrdering ordering_of(const Instruction& inst) {
+    switch (inst.one_of({Word::acquire, Word::release, Word::acq_rel})) {
+    case Word::acquire: return llvm::AtomicOrdering::Acquire;
+    case Word::release: return llvm::AtomicOrdering::Release;
+    case Word::acq_rel: return llvm::AtomicOrdering::AcquireRelease;
+    default: return llvm::AtomicOrdering::Monotonic;
+    }
+}
+
+/// i1: the address lies in the CTA's shared window.
+Value* is_shared(WarpEmitter& e, Value* address) {
+    Ir& ir = e.ir();
+    Value* base = e.context_field(ir.getInt64Ty(), offsetof(abi::CtaContext, shared), "shared");
+    Value* size = e.context_field(ir.getInt64Ty(), offsetof(abi::CtaContext, shared_window_size), "shared.size");
+    return ir.CreateICmpULT(ir.CreateSub(address, base), size);
+}
+
+/// Compare-and-swap until it holds, for operations that the CPU lacks. Returns the value before.
+Value* swap_loop(WarpEmitter& e, const AtomicAccess& access, Value* at, Value* b, Value* shared) {
+    Ir& ir = e.ir();
+    llvm::Type* type = ir.getIntNTy(access.operation.bits());
+    llvm::Align alignment(access.operation.bits() / 8);
+    llvm::LoadInst* first = ir.CreateAlignedLoad(type, at, alignment);
+    first->setAtomic(llvm::AtomicOrdering::Monotonic);
+    llvm::BasicBlock* before = ir.GetInsertBlock();
+    llvm::BasicBlock* loop = e.new_block("swap.loop");
+    llvm::BasicBlock* done = e.new_block("swap.done");
+    ir.CreateBr(loop);
+    ir.SetInsertPoint(loop);
+    llvm::PHINode* old = ir.CreatePHI(type, 2);
+    old->addIncoming(first, before);
+    Value* next = combine(e, access.operation, old, b, nullptr, shared);
+    Value* pair = ir.CreateAtomicCmpXchg(at, old, next, alignment, access.ordering, llvm::AtomicOrdering::Monotonic);
+    old->addIncoming(ir.CreateExtractValue(pair, 0), ir.GetInsertBlock());
+    ir.CreateCondBr(ir.CreateExtractValue(pair, 1), done, loop);
+    ir.SetInsertPoint(done);
+    return old;
+}
+
+Value* native_atomic(WarpEmitter& e, const AtomicAccess& access, Value* at, Value* b) {
+    using Op = llvm::AtomicRMWInst::BinOp;
+    bool is_signed = ptx::is_signed(access.operation.type);
+    Op op = Op::Add;
+    switch (access.operation.kind) {
+    case Kind::min: op = is_signed ? Op::Min : Op::UMin; break;
+    case Kind::max: op = is_signed ? Op::Max : Op::UMax; break;
+    case Kind::bit_and: op = Op::And; break;
+    case Kind::bit_or: op = Op::Or; break;
+    case Kind::bit_xor: op = Op::Xor; break;
+    case Kind::inc: op = Op::UIncWrap; break;
+    case Kind::dec: op = Op::UDecWrap; break;
+    case Kind::exch: op = Op::Xchg; break;
+    default: break;
+    }
+    return e.ir().CreateAtomicRMW(op, at, b, llvm::Align(access.operation.bits() / 8), access.ordering);
+}
+
+/// One lane's operation; returns the value before.
+Value* perform(WarpEmitter& e, const AtomicAccess& access, Value* address, Value* b, Value* c) {
+    Ir& ir = e.ir();
+    Value* at = pointer(e, address);
+    llvm::Align alignment(access.operation.bits() / 8);
+    if (access.private_memory) {
+        llvm::LoadInst* old = ir.CreateAlignedLoad(b->getType(), at, alignment);
+        tag_space(e, old, access.address.space);
+        llvm::StoreInst* store =
+            ir.CreateAlignedStore(combine(e, access.operation, old, b, c, ir.getTrue()), at, alignment);
+        tag_space(e, store, access.address.space);
+        return old;
+    }
+    if (access.operation.kind == Kind::cas) {
+        Value* pair = ir.CreateAtomicCmpXchg(
+            at, b, c, alignment, access.ordering,
+            llvm::AtomicCmpXchgInst::getStrongestFailureOrdering(access.ordering));
+        return ir.CreateExtractValue(pair, 0);
+    }
+    bool bits_only = access.operation.kind == Kind::exch;
+    if (!access.operation.is_float() || bits_only) return native_atomic(e, access, at, b);
+    bool asks = access.operation.flush == AtomicOperation::Flush::unless_shared;
+    return swap_loop(e, access, at, b, asks ? is_shared(e, address) : nullptr);
+}
+
+/// One address, integers: one access with the combined value; each lane's result follows from those before it.
+Value* at_one_address(WarpEmitter& e, const AtomicAccess& access) {
+    Ir& ir = e.ir();
+    Value* values = e.broadcast(access.b);
+    if (!e.all_active()) values = ir.CreateSelect(e.active(), values, integer(values, access.operation.identity()));
+    auto access_memory = [&] {
+        return perform(e, access, access.address.address.base, reduce_lanes(e, access.operation, values), nullptr);
+    };
+    Value* old = e.all_active() ? access_memory()
+                                : e.if_else(e.any(e.active()), access_memory, [&]() -> Value* {
+                                      return ir.getIntN(access.operation.bits(), 0);
+                                  });
+    // Dropped by LLVM when nobody reads it.
+    return combine(e, access.operation, e.splat(old), exclusive_prefixes(e, access.operation, values), nullptr, nullptr);
+}
+
+/// Lanes at addresses known to be distinct, not guarded.
+bool distinct_lanes(const LaneAddress& address, unsigned bytes) {
+    if (!address.address.is_affine() || address.guard || address.address.stride) return false;
+    LaneOffsets offsets = *address.address.shape.offsets;
+    std::sort(offsets.begin(), offsets.end());
+    for (std::size_t i = 1; i < offsets.size(); ++i)
+        if (offsets[i] - offsets[i - 1] < std::int64_t(bytes)) return false;
+    return true;
+}
+
+/// All lanes at once in private memory.
+Value* as_vector(WarpEmitter& e, const AtomicAccess& access) {
+    Ir& ir = e.ir();
+    MemoryAccess memory;
+    memory.address = access.address;
+    memory.element = ir.getIntNTy(access.operation.bits());
+    memory.bytes = access.operation.bits() / 8;
+    LaneValue old = load_lanes(e, memory).front();
+    Value* c = access.operation.kind == Kind::cas ? e.broadcast(access.c) : nullptr;
+    Value* next = combine(e, access.operation, e.broadcast(old), e.broadcast(access.b), c, ir.getTrue());
+    store_lanes(e, memory, LaneValue::varying(next));
+    return e.broadcast(old);
+}
+
+/// Lane after lane.
+Value* lane_by_lane(WarpEmitter& e, const AtomicAccess& access, bool wants_result) {
+    Ir& ir = e.ir();
+    llvm::Type* type = ir.getIntNTy(access.operation.bits());
+    LaneArray addresses(e, e.broadcast(access.address.address));
+    std::optional<LaneArray> values, replacements, results;
+    if (!access.b.is_uniform()) values.emplace(e, e.broadcast(access.b));
+    bool is_cas = access.operation.kind == Kind::cas;
+    if (is_cas && !access.c.is_uniform()) replacements.emplace(e, e.broadcast(access.c));
+    if (wants_result) results.emplace(e, llvm::Constant::getNullValue(e.lanes_type(type)));
+    e.for_each_lane(e.active_bits(), [&](Value* lane) {
+        Value* b = values ? values->get(lane) : access.b.base;
+        Value* c = !is_cas ? nullptr : replacements ? replacements->get(lane) : access.c.base;
+        Value* old = perform(e, access, addresses.get(lane), b, c);
+        if (results) results->set(lane, old);
+    });
+    return results ? results->vector() : nullptr;
+}
+
+Value* carry_out(WarpEmitter& e, const AtomicAccess& access, bool wants_result) {
+    if (access.address.address.is_uniform() && access.operation.is_associative()) return at_one_address(e, access);
+    bool fits = access.operation.bits() <= 64;
+    if (access.private_memory && fits && distinct_lanes(access.address, access.operation.bits() / 8))
+        return as_vector(e, access);
+    return lane_by_lane(e, access, wants_result);
+}
+
+LaneValue as_integer(WarpEmitter& e, const LaneValue& value) {
+    return e.apply({value}, [](Ir& ir, Values v) { return to_bits(ir, v[0]); });
+}
+
+LaneAddress offset_by(WarpEmitter& e, LaneAddress address, unsigned bytes) {
+    if (!bytes) return address;
+    Ir& ir = e.ir();
+    Value* offset = ir.getInt64(bytes);
+    address.address.base =
+        ir.CreateAdd(address.address.base, address.address.shape.is_varying() ? e.splat(offset) : offset);
+    return address;
+}
+
+void lower_atomic(WarpEmitter& e, const Instruction& inst) {
+    StateSpace space = inst.space == StateSpace::none ? StateSpace::generic : inst.space;
+    AtomicAccess access;
+    access.operation = atomic_operation(inst, space);
+    access.ordering = ordering_of(inst);
+    access.private_memory = space == StateSpace::shared && !inst.has(Word::shared_cluster);
+    LaneAddress address = e.address(inst[Role::a], space);
+    const ptx::Operand& d = inst[Role::d];
+    const ptx::Operand& b = inst[Role::b];
+    bool is_vector = b.kind == ptx::Operand::Kind::vector;
+    unsigned count = is_vector ? b.count : 1;
+    for (unsigned k = 0; k < count; ++k) {
+        access.address = offset_by(e, address, k * access.operation.bits() / 8);
+        access.b = as_integer(e, e.read(is_vector ? e.element(b, k) : b));
+        if (access.operation.kind == Kind::cas) access.c = as_integer(e, e.read(inst[Role::c]));
+        const ptx::Operand& target = d.kind == ptx::Operand::Kind::vector ? e.element(d, k) : d;
+        bool wants_result = target.kind == ptx::Operand::Kind::reg;
+        Value* old = carry_out(e, access, wants_result);
+        if (wants_result) e.write(target, LaneValue::varying(old));
+    }
+}
+
+} // namespace
+
+void atom(WarpEmitter& e, const Instruction& inst) { lower_atomic(e, inst); }
+
+void red(WarpEmitter& e, const Instruction& inst) { lower_atomic(e, inst); }
+
+} // namespace ptarmigan::translator::lower

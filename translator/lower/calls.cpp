@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions that the runtime provides to device code: vprintf, malloc, free, __assertfail. See calls.h.
+#include "translator/lower/calls.h"
+
+#include "translator/kernel_abi.h"
+#include "translator/lower/lane_array.h"
+#include "translator/lower/lane_math.h"
+#include "translator/lower/memory_access.h"
+
+#include <fmt/format.h>
+
+namespace ptarmigan::translator::lower {
+
+namespace {
+
+MemoryAccess parameter_place(WarpEmitter& e, const ptx::Operand& operand, ScalarType type) {
+    MemoryAccess access;
+    access.address = e.address(operand, ptx::StateSpace::param);
+    access.element = e.type(type);
+    access.bytes = ptx::byte_size(type);
+    return access;
+}
+
+bool is_variable(const ptx::Operand& operand) {
+    return operand.kind == ptx::Operand::Kind::variable || operand.kind == ptx::Operand::Kind::address;
+}
+
+/// The lanes of argument `index` of a call, spilled for a loop over lanes.
+LaneArray argument(WarpEmitter& e, const ptx::Instruction& inst, const ptx::Function& function, unsigned index) {
+    const ptx::Operand& list = inst[Role::a];
+    if (index >= list.count || index >= function.parameters.size())
+        e.unsupported(fmt::format("too few arguments for {}", function.name));
+    ptx::Operand operand = e.element(list, index);
+    operand.type = function.parameters[index].type;
+    if (is_variable(operand))
+        return {e, e.broadcast(load_lanes(e, parameter_place(e, operand, operand.type)).front())};
+    return {e, e.lanes(operand)};
+}
+
+void return_value(WarpEmitter& e, const ptx::Instruction& inst, Value* lanes) {
+    const ptx::Operand& list = inst[Role::d];
+    if (list.kind == ptx::Operand::Kind::none || list.count == 0) return;
+    const ptx::Operand& target = e.element(list, 0);
+    if (!is_variable(target)) {
+        e.write(target, LaneValue::varying(lanes));
+        return;
+    }
+    bool wide = lanes->getType()->getScalarSizeInBits() == 64;
+    store_lanes(e, parameter_place(e, target, wide ? ScalarType::b64 : ScalarType::b32), LaneValue::varying(lanes));
+}
+
+Value* line_of(WarpEmitter& e, const ptx::Instruction& inst) { return e.ir().getInt32(inst.location.line); }
+
+void call_vprintf(WarpEmitter& e, const ptx::Instruction& inst, const ptx::Function& function) {
+    Ir& ir = e.ir();
+    LaneArray format = argument(e, inst, function, 0), arguments = argument(e, inst, function, 1);
+    LaneArray results(e, llvm::Constant::getNullValue(e.lanes_type(ir.getInt32Ty())));
+    e.for_each_lane(e.active_bits(), [&](Value* lane) {
+        results.set(lane, e.call_service(offsetof(abi::Services, vprintf), ir.getInt32Ty(),
+                                         {e.cta_context(), pointer(e, format.get(lane)),
+                                          pointer(e, arguments.get(lane))}));
+    });
+    return_value(e, inst, results.vector());
+}
+
+void call_malloc(WarpEmitter& e, const ptx::Instruction& inst, const ptx::Function& function) {
+    Ir& ir = e.ir();
+    LaneArray size = argument(e, inst, function, 0);
+    LaneArray results(e, llvm::Constant::getNullValue(e.lanes_type(ir.getInt64Ty())));
+    e.for_each_lane(e.active_bits(), [&](Value* lane) {
+        Value* block = e.call_service(offsetof(abi::Services, device_malloc), ir.getPtrTy(),
+                                      {e.cta_context(), size.get(lane)});
+        results.set(lane, ir.CreatePtrToInt(block, ir.getInt64Ty()));
+    });
+    return_value(e, inst, results.vector());
+}
+
+void call_free(WarpEmitter& e, const ptx::Instruction& inst, const ptx::Function& function) {
+    Ir& ir = e.ir();
+    LaneArray block = argument(e, inst, function, 0);
+    e.for_each_lane(e.active_bits(), [&](Value* lane) {
+        e.call_service(offsetof(abi::Services, device_free), ir.getVoidTy(),
+                       {e.cta_context(), pointer(e, block.get(lane)), e.step_index(), lane, line_of(e, inst)});
+    });
+}
+
+/// __assertfail(message, file, line, function, character size): does not return for the lanes that call it.
+void call_assert_fail(WarpEmitter& e, const ptx::Instruction& inst, const ptx::Function& function) {
+    Ir& ir = e.ir();
+    LaneArray message = argument(e, inst, function, 0), file = argument(e, inst, function, 1);
+    LaneArray line = argument(e, inst, function, 2), name = argument(e, inst, function, 3);
+    LaneArray character_size = argument(e, inst, function, 4);
+    e.for_each_lane(e.active_bits(), [&](Value* lane) {
+        e.call_service(offsetof(abi::Services, assert_fail), ir.getVoidTy(),
+                       {e.cta_context(), e.step_index(), lane, pointer(e, message.get(lane)),
+                        pointer(e, file.get(lane)), line.get(lane), pointer(e, name.get(lane)),
+                        character_size.get(lane)});
+    });
+}
+
+struct RuntimeFunction {
+    std::string_view name;
+    void (*lower)(WarpEmitter&, const ptx::Instruction&, const ptx::Function&);
+};
+
+constexpr RuntimeFunction runtime_functions[] = {
+    {"vprintf", call_vprintf},
+    {"malloc", call_malloc},
+    {"free", call_free},
+    {"__assertfail", call_assert_fail},
+};
+
+} // namespace
+
+void runtime_call(WarpEmitter& e, const ptx::Instruction& inst, const ptx::Function& function) {
+    for (const RuntimeFunction& known : runtime_functions) {
+        if (known.name != function.name) continue;
+        known.lower(e, inst, function);
+        return;
+    }
+    e.unsupported(fmt::format("call of {}, which has no body in this module", function.name));
+}
+
+} // namespace ptarmigan::translator::lower
