@@ -20,9 +20,9 @@ __global__ void smith_waterman(const char* left, const char* right, int length, 
         const int* two_before = diagonals + (d + 1) % 3 * (length + 1);
         for (int i = max(1, d - length) + threadIdx.x; i <= min(length, d - 1); i += blockDim.x) {
             const int j = d - i;
-            const int up = j == 1 && i == 0 ? 0 : before[i - 1], side = before[i];
+            const int gap = max(before[i - 1], before[i]) - 2;
             const int match = two_before[i - 1] + (a[i - 1] == b[j - 1] ? 3 : -2);
-            const int score = max(max(0, match), max(i > 1 ? up - 2 : 0, j > 1 ? side - 2 : 0));
+            const int score = max(max(0, match), gap);
             current[i] = score;
             mine = max(mine, score);
         }
