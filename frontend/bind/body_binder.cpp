@@ -176,7 +176,6 @@ void BodyBinder::declare_variables() {
         const std::uint64_t count = d.is_range ? d.range : 1;
         if (count > 65536) fail(d.location, "too many variables in one declaration");
         for (std::uint64_t i = 0; i < count; ++i) {
-            const auto id = static_cast<std::uint32_t>(body_.variables.size());
             body_.variables.push_back(variable);
             if (d.is_range) body_.variables.back().name = range_name(d.name, i);
         }

@@ -56,7 +56,7 @@ BodyBinder::Want BodyBinder::want_of(const OperandPattern& pattern, const HeadMa
     Want want;
     want.kind = c.kind;
     want.is_destination = pattern.is_destination;
-    want.type = c.slot >= 0 && c.slot < 4 ? match.types[static_cast<std::size_t>(c.slot)] : c.literal;
+    want.type = c.slot >= 0 && c.slot < 6 ? match.types[static_cast<std::size_t>(c.slot)] : c.literal;
     if (c.kind == Kind::any) want.type = match.types[0];
     if (c.kind == Kind::wide) want.type = with_bits(want.type, 2 * bit_size(want.type));
     if (c.kind == Kind::half) want.type = with_bits(want.type, bit_size(want.type) / 2);

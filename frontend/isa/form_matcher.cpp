@@ -63,7 +63,7 @@ private:
         if (space != StateSpace::none && match.space == StateSpace::none) match.space = space;
         switch (word.kind) {
         case Word::Kind::type:
-            if (slot.type_index < 4)
+            if (slot.type_index < 6)
                 match.types[static_cast<std::size_t>(slot.type_index)] = static_cast<ScalarType>(word.value);
             break;
         case Word::Kind::vector: match.vector_size = static_cast<std::uint8_t>(word.value); break;

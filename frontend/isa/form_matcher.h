@@ -21,7 +21,7 @@ struct HeadMatch {
     std::uint8_t modifier_count = 0;
     bool cache_hint = false;        ///< .L2::cache_hint asks for the cache-policy operand
     StateSpace space = StateSpace::none;
-    std::array<ScalarType, 4> types{};
+    std::array<ScalarType, 6> types{};
     std::array<Modifier, Instruction::max_modifiers> modifiers{};
 };
 

@@ -111,7 +111,7 @@ struct Instruction {
     std::uint8_t vector_size = 1;           ///< .v2 .v4 .v8, else 1
     StateSpace space = StateSpace::none;    ///< .global, .shared, ... (for .shared::cta and the like the modifier is there too); generic when
                                             ///< the row allows a space and none is written
-    std::array<ScalarType, 4> types{};      ///< type modifiers in the order of the row's syntax
+    std::array<ScalarType, 6> types{};      ///< type modifiers in the order of the row's syntax
     std::array<Modifier, max_modifiers> modifiers{};
     std::array<Operand, max_operands> operands{};
     RegisterId guard = no_id;               ///< @p: predicate register (after SSA construction: ValueId)
