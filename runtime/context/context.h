@@ -77,7 +77,7 @@ public:
     Status set_shared_config(int config); ///< 0..2
     static void stream_priority_range(int& least, int& greatest) { least = 0, greatest = -5; }
 
-    /// The legacy default stream (handles 0 and 1). Lives as long as the context is active.
+    /// The legacy default stream (handles 0 and 1). Made by the first activation, the same from then on.
     const std::shared_ptr<Stream>& legacy_stream() const { return legacy_stream_; }
     /// The calling thread's own default stream (handle 2, or 0 in the per-thread entries).
     std::shared_ptr<Stream> per_thread_stream();

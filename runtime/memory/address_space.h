@@ -64,14 +64,16 @@ public:
     Status mark_free_pending(std::uintptr_t address);
     /// The allocation that `address` lies in.
     std::optional<Allocation> find(std::uintptr_t address) const;
-    /// True if all of [address, address + size) lies in one allocation that is not registered or pinned host memory.
-    bool is_device_range(std::uintptr_t address, std::size_t size) const;
-    /// True if the range lies in one allocation of any kind.
+    /// Edits the record of the allocation that starts at `address`; invalid_value if there is none.
+    Status annotate(std::uintptr_t address, const std::function<void(Allocation&)>& edit);
+    /// True if the range lies in one allocation of any kind that is not being freed: what a device pointer may be.
     bool is_known_range(std::uintptr_t address, std::size_t size) const;
     /// Frees everything that `context` owns.
     void free_context(Context* context);
 
     std::size_t bytes_in_use() const;
+    /// Bytes of the live allocations of `pool`; `to_use` counts only those not being freed.
+    std::size_t pool_bytes(const MemoryPool* pool, bool to_use) const;
     std::size_t capacity() const { return capacity_; }
     /// True if the address lies in the reserved range, allocated or not. Async-signal-safe.
     bool in_reservation(std::uintptr_t address) const {

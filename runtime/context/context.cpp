@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Life of contexts, their limits, and the faults that stick to them.
+#include "runtime/context/context.h"
+
+#include "runtime/base/handle_table.h"
+#include "runtime/context/current_context.h"
+#include "runtime/memory/memory.h"
+#include "runtime/module/module.h"
+#include "runtime/services/device_heap.h"
+#include "runtime/services/printf.h"
+#include "runtime/stream/dispatcher.h"
+#include "runtime/stream/stream.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace ptarmigan::runtime {
+namespace {
+
+constexpr unsigned map_host_flag = 8, known_flags = 0x7f;
+/// sync policy: auto 0, spin 1, yield 2, blocking 4; only one may be set.
+bool valid_flags(unsigned flags) {
+    const unsigned schedule = flags & 7;
+    return (flags & ~known_flags) == 0 && schedule != 3 && schedule < 5;
+}
+
+std::atomic<std::uint64_t> next_context_id{1};
+std::atomic<int> fault_of_process{0};
+
+/// The calling thread's own default streams, one per context.
+thread_local std::vector<std::shared_ptr<Stream>> thread_streams;
+
+constexpr std::array<std::size_t, 10> default_limits = {
+    1024, 8650752, 8388608, 0, 2048, 64, 11796480, 232448, 0, 0};
+
+} // namespace
+
+Status process_fault() { return static_cast<Status>(fault_of_process.load()); }
+
+Context::Context(Kind kind, unsigned flags)
+    : kind_(kind), id_(next_context_id++), flags_(flags), limits_(default_limits),
+      printf_(std::make_unique<PrintfBuffer>()), kernel_heap_(std::make_unique<KernelHeap>(*this)),
+      default_pool_(std::make_shared<MemoryPool>()), pool_(default_pool_) {
+    HandleTable<MemoryPool>::get().add(default_pool_);
+}
+
+Context::~Context() = default;
+
+Status Context::create(unsigned flags, std::shared_ptr<Context>& context) {
+    if (!valid_flags(flags)) return Status::invalid_value;
+    if (process_fault() != Status::success) return process_fault();
+    context = std::make_shared<Context>(Kind::user, flags);
+    HandleTable<Context>::get().add(context);
+    // Streams, events and operations refer to their context: it is never freed, only cleared.
+    static std::mutex mutex;
+    static auto* all = new std::vector<std::shared_ptr<Context>>;
+    {
+        std::lock_guard lock(mutex);
+        all->push_back(context);
+    }
+    std::unique_lock lock(context->mutex_);
+    context->activate();
+    lock.unlock();
+    push_current_context(context);
+    return Status::success;
+}
+
+Status Context::destroy() {
+    if (is_primary()) return Status::invalid_context;
+    HandleTable<Context>::get().remove(this);
+    std::unique_lock lock(mutex_);
+    if (!active()) return Status::context_is_destroyed;
+    active_.store(false);
+    destroyed_.store(true);
+    lock.unlock();
+    clear();
+    if (current_context() == this) pop_current_context();
+    return Status::success;
+}
+
+void Context::activate() {
+    if (!legacy_stream_)
+        legacy_stream_ = std::make_shared<Stream>(*this, StreamKind::legacy, 0, 0);
+    destroyed_.store(false);
+    active_.store(true, std::memory_order_release);
+}
+
+/// Waits for the context's work and frees what it owns. The context is inactive already. No lock is held: callbacks
+/// may call in.
+void Context::clear() {
+    Dispatcher& dispatcher = Dispatcher::get();
+    for (const auto& operation : dispatcher.pending(*this)) dispatcher.wait(operation);
+    printf_->flush();
+    const auto mine = [this](const auto& object) { return &object.context() == this; };
+    HandleTable<Stream>::get().remove_if(mine);
+    HandleTable<Event>::get().remove_if(mine);
+    HandleTable<Function>::get().remove_if(
+        [this](const Function& function) { return &function.module().context() == this; });
+    HandleTable<Module>::get().remove_if(mine);
+    kernel_heap_->release();
+    AddressSpace::get().free_context(this);
+    std::lock_guard lock(mutex_);
+    limits_ = default_limits;
+    printf_limit_fixed_.store(false);
+    heap_limit_fixed_.store(false);
+    cache_config_.store(0);
+    shared_config_.store(1);
+    pool_ = default_pool_;
+}
+
+Status Context::retain() {
+    std::lock_guard lock(mutex_);
+    if (process_fault() != Status::success && !active()) return process_fault();
+    if (references_++ == 0) activate();
+    return Status::success;
+}
+
+Status Context::release() {
+    std::unique_lock lock(mutex_);
+    if (references_ == 0) return Status::invalid_context;
+    if (--references_ > 0) return Status::success;
+    active_.store(false);
+    destroyed_.store(true);
+    lock.unlock();
+    clear();
+    return Status::success;
+}
+
+Status Context::reset() {
+    std::unique_lock lock(mutex_);
+    if (references_ == 0) return Status::success;
+    references_ = 0;
+    active_.store(false);
+    destroyed_.store(true);
+    flags_ = 0;
+    lock.unlock();
+    clear();
+    fault_.store(0);
+    return Status::success;
+}
+
+Status Context::set_primary_flags(unsigned flags) {
+    if (!valid_flags(flags)) return Status::invalid_value;
+    std::lock_guard lock(mutex_);
+    flags_ = flags;
+    return Status::success;
+}
+
+void Context::primary_state(unsigned& flags, bool& active) const {
+    std::lock_guard lock(mutex_);
+    flags = flags_;
+    active = this->active();
+}
+
+Status Context::status() const {
+    if (!active_.load(std::memory_order_acquire))
+        return destroyed_.load() ? Status::context_is_destroyed : Status::invalid_context;
+    return static_cast<Status>(fault_.load(std::memory_order_acquire));
+}
+
+void Context::set_fault(Status code) {
+    int none = 0;
+    fault_.compare_exchange_strong(none, static_cast<int>(code));
+    none = 0;
+    fault_of_process.compare_exchange_strong(none, static_cast<int>(code));
+}
+
+Status Context::synchronize() {
+    Dispatcher& dispatcher = Dispatcher::get();
+    for (const auto& operation : dispatcher.pending(*this)) dispatcher.wait(operation);
+    printf_->flush();
+    return status();
+}
+
+unsigned Context::flags() const {
+    std::lock_guard lock(mutex_);
+    return flags_ | map_host_flag;
+}
+
+Status Context::set_flags(unsigned flags) { return set_primary_flags(flags); }
+
+Status Context::limit(Limit limit, std::size_t& value) const {
+    const auto index = static_cast<std::size_t>(limit);
+    if (index >= limits_.size()) return Status::invalid_value;
+    if (limit == Limit::sync_depth || limit == Limit::cig_shared_fallback)
+        return Status::unsupported_limit;
+    std::lock_guard lock(mutex_);
+    value = limits_[index];
+    return Status::success;
+}
+
+Status Context::set_limit(Limit limit, std::size_t value) {
+    constexpr std::size_t stack_end = 1 << 20, printf_least = 524288, heap_least = 4194304;
+    std::lock_guard lock(mutex_);
+    std::size_t& current = limits_[static_cast<std::size_t>(limit) % limits_.size()];
+    switch (limit) {
+    case Limit::stack_size:
+        if (value >= stack_end) return Status::invalid_value;
+        current = (value + 15) / 16 * 16;
+        return Status::success;
+    case Limit::printf_fifo_size:
+        if (printf_limit_fixed_.load()) return Status::invalid_value;
+        current = std::max(value, printf_least);
+        printf_->set_capacity(current);
+        return Status::success;
+    case Limit::malloc_heap_size:
+        if (heap_limit_fixed_.load()) return Status::invalid_value;
+        current = std::max(value, heap_least);
+        return Status::success;
+    case Limit::pending_launches:
+    case Limit::max_l2_fetch:
+    case Limit::persisting_l2:
+        current = value;
+        return Status::success;
+    case Limit::sync_depth:
+    case Limit::cig_shared_fallback: return Status::unsupported_limit;
+    case Limit::shared_memory_size:
+    case Limit::cig_enabled: return Status::not_permitted;
+    }
+    return Status::invalid_value;
+}
+
+Status Context::set_cache_config(int config) {
+    if (config < 0 || config > 3) return Status::invalid_value;
+    cache_config_.store(config);
+    return Status::success;
+}
+
+Status Context::set_shared_config(int config) {
+    if (config < 0 || config > 2) return Status::invalid_value;
+    shared_config_.store(config);
+    return Status::success;
+}
+
+std::shared_ptr<Stream> Context::per_thread_stream() {
+    for (const auto& stream : thread_streams)
+        if (&stream->context() == this) return stream;
+    thread_streams.push_back(std::make_shared<Stream>(*this, StreamKind::per_thread, 0, 0));
+    return thread_streams.back();
+}
+
+std::shared_ptr<MemoryPool> Context::pool() const {
+    std::lock_guard lock(mutex_);
+    return pool_;
+}
+
+void Context::set_pool(std::shared_ptr<MemoryPool> pool) {
+    std::lock_guard lock(mutex_);
+    pool_ = pool ? std::move(pool) : default_pool_;
+}
+
+} // namespace ptarmigan::runtime

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fibers on Boost.Context's switch, with guarded stacks and the sanitizers' annotations. The only file that switches.
+#pragma once
+
+#include <boost/context/detail/fcontext.hpp>
+
+#include <cstddef>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace ptarmigan::runtime {
+
+/// One flow of control: a fiber on its own stack, or the thread itself (then `stack` is null). It may only be resumed
+/// on the thread that started it. Abandoning a suspended fiber is fine: its stack is reused as it is.
+struct Fiber {
+    boost::context::detail::fcontext_t context = nullptr;
+    void* stack = nullptr; ///< lowest usable address
+    std::size_t stack_size = 0;
+#if defined(__SANITIZE_ADDRESS__)
+    void* fake_stack = nullptr;
+#endif
+#if defined(__SANITIZE_THREAD__)
+    void* tsan = nullptr;
+#endif
+
+    using Entry = void (*)(boost::context::detail::transfer_t);
+
+    /// Makes the fiber start with `entry` when it is switched to for the first time. entry must call arrived() first and
+    /// must never return.
+    void start(Entry entry) {
+        auto* top = static_cast<char*>(stack) + stack_size;
+        context = boost::context::detail::make_fcontext(top, stack_size, entry);
+#if defined(__SANITIZE_THREAD__)
+        if (!tsan) tsan = __tsan_create_fiber(0);
+#endif
+    }
+    /// Saves who switched here, as its place to be resumed.
+    static void arrived(boost::context::detail::transfer_t from, Fiber& self) {
+#if defined(__SANITIZE_ADDRESS__)
+        auto* previous = static_cast<Fiber*>(from.data);
+        const void* bottom = nullptr;
+        std::size_t size = 0;
+        __sanitizer_finish_switch_fiber(self.fake_stack, &bottom, &size);
+        if (!previous->stack) {
+            previous->asan_bottom = bottom;
+            previous->asan_size = size;
+        }
+#endif
+        static_cast<Fiber*>(from.data)->context = from.fctx;
+    }
+    /// Suspends `self`, which runs now, and goes on with `next`.
+    static void switch_to(Fiber& self, Fiber& next) {
+#if defined(__SANITIZE_ADDRESS__)
+        __sanitizer_start_switch_fiber(&self.fake_stack, next.stack ? next.stack : next.asan_bottom,
+                                       next.stack ? next.stack_size : next.asan_size);
+#endif
+#if defined(__SANITIZE_THREAD__)
+        if (!self.tsan) self.tsan = __tsan_get_current_fiber();
+        __tsan_switch_to_fiber(next.tsan, 0);
+#endif
+        arrived(boost::context::detail::jump_fcontext(next.context, &self), self);
+    }
+#if defined(__SANITIZE_ADDRESS__)
+    const void* asan_bottom = nullptr;
+    std::size_t asan_size = 0;
+#endif
+};
+
+} // namespace ptarmigan::runtime

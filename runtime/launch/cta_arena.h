@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that one CTA uses while it runs: its shared window, local memory, frames. Reused CTA after CTA and launch after
+// launch; what a CTA may not touch is inaccessible, so that it faults.
+#pragma once
+
+#include "translator/kernel_abi.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ptarmigan::runtime {
+
+/// A reserved range of which a first part is accessible.
+class Window {
+public:
+    Window() = default;
+    ~Window();
+    Window(const Window&) = delete;
+    Window& operator=(const Window&) = delete;
+
+    /// Makes exactly `size` bytes (rounded up to pages) accessible. Reserves `reserve` bytes at first, and anew when
+    /// `size` passes that. Contents are kept as far as both sizes reach. False if there is no memory.
+    bool resize(std::size_t size, std::size_t reserve);
+    std::uint8_t* data() const { return base_; }
+    std::size_t reserved() const { return reserved_; }
+
+private:
+    std::uint8_t* base_ = nullptr;
+    std::size_t reserved_ = 0, accessible_ = 0;
+};
+
+/// What a kernel needs per CTA.
+struct CtaNeeds {
+    std::size_t shared = 0;       ///< static + dynamic
+    std::size_t local_stride = 0; ///< per thread, multiple of 64
+    std::size_t threads = 0;      ///< rounded up to whole steps
+    std::size_t cta_frame = 0, frames = 0;
+};
+
+/// Not thread-safe: used by one worker at a time.
+struct CtaArena {
+    Window shared, local, frames;
+    abi::CtaContext context{};
+
+    /// Sizes the windows and points `context` at them. False if there is no memory.
+    bool prepare(const CtaNeeds& needs);
+};
+
+} // namespace ptarmigan::runtime

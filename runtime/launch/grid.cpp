@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// A grid's threads: the one that asked for it, and helpers from oneTBB.
+#include "runtime/launch/grid.h"
+
+#include "runtime/context/context.h"
+#include "runtime/device/device.h"
+#include "runtime/launch/worker.h"
+
+#include <memory>
+#include <optional>
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+
+namespace ptarmigan::runtime {
+namespace {
+
+/// The helpers' arena. The grid's own thread takes part without a slot in it, so each of several concurrent grids has
+/// one thread at least, whatever the others do.
+tbb::task_arena& helper_arena() {
+    static auto* arena = [] {
+        const int workers = static_cast<int>(Device::get().workers());
+        // oneTBB counts this control's limit with one application thread.
+        static auto* limit = new tbb::global_control(tbb::global_control::max_allowed_parallelism,
+                                                     static_cast<std::size_t>(workers) + 1);
+        static_cast<void>(limit);
+        return new tbb::task_arena(workers, 0);
+    }();
+    return *arena;
+}
+
+void help(const std::shared_ptr<Grid>& grid) {
+    if (grid->helpers.fetch_add(1, std::memory_order_acquire) & Grid::closed) {
+        grid->helpers.fetch_sub(1, std::memory_order_relaxed);
+        return;
+    }
+    run_share(*grid);
+    if (grid->helpers.fetch_sub(1, std::memory_order_release) == (Grid::closed | 1u))
+        grid->helpers.notify_one();
+}
+
+/// Waits until the helpers that came have left; those that come later turn back.
+void close(Grid& grid) {
+    std::uint32_t state = grid.helpers.fetch_or(Grid::closed, std::memory_order_acq_rel) | Grid::closed;
+    while (state != Grid::closed) {
+        grid.helpers.wait(state, std::memory_order_acquire);
+        state = grid.helpers.load(std::memory_order_acquire);
+    }
+}
+
+void report(Grid& grid) {
+    grid.context->set_fault(fault_status(grid.fault.fault));
+    publish_fault_report(describe_fault(grid.fault, grid.code->name, grid.module_name,
+                                        grid.code->properties.lane_width));
+}
+
+} // namespace
+
+void run_share(Grid& grid) {
+    const std::uint32_t number = grid.next_worker.fetch_add(1, std::memory_order_relaxed);
+    WorkerLease worker;
+    (*worker).run(grid, number);
+}
+
+void run_grid(const std::shared_ptr<Grid>& grid) {
+    if (grid->context->status() != Status::success) return; // an earlier fault: nothing runs any more
+    const std::uint64_t draws = (grid->cta_count + grid->chunk - 1) / grid->chunk;
+    std::uint64_t helpers = grid->max_workers - 1;
+    if (helpers > draws - 1) helpers = draws - 1;
+    for (std::uint64_t i = 0; i < helpers; ++i) helper_arena().enqueue([grid] { help(grid); });
+    run_share(*grid);
+    if (helpers > 0) close(*grid);
+    if (grid->stopped()) report(*grid);
+}
+
+} // namespace ptarmigan::runtime

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops that run CTAs, in their three forms: whole CTAs, CTAs of fibers, and cooperative grids.
+#include "runtime/launch/worker.h"
+
+#include <cstring>
+#include <vector>
+
+namespace ptarmigan::runtime {
+
+bool Worker::draw(std::uint64_t& first, std::uint64_t& end) {
+    Grid& grid = *grid_;
+    if (grid.stopped()) return false;
+    first = grid.next_cta.fetch_add(grid.chunk, std::memory_order_relaxed);
+    if (first >= grid.cta_count) return false;
+    end = first + grid.chunk < grid.cta_count ? first + grid.chunk : grid.cta_count;
+    return true;
+}
+
+void Worker::place(abi::CtaContext& context, std::uint64_t cta) const {
+    const std::uint32_t* size = grid_->launch.nctaid;
+    const std::uint64_t rest = cta / size[0];
+    context.ctaid[0] = static_cast<std::uint32_t>(cta % size[0]);
+    context.ctaid[1] = static_cast<std::uint32_t>(rest % size[1]);
+    context.ctaid[2] = static_cast<std::uint32_t>(rest / size[1]);
+    context.linear_ctaid = cta;
+    context.step = 0;
+}
+
+Worker::Slot* Worker::prepare_slot(std::size_t index) {
+    while (slots_.size() <= index) slots_.emplace_back();
+    Slot& slot = slots_[index];
+    if (!slot.arena.prepare(grid_->needs)) return nullptr;
+    const abi::LaunchContext& launch = grid_->launch;
+    abi::CtaContext& context = slot.arena.context;
+    context.launch = &launch;
+    context.variables = launch.variables;
+    context.params = launch.params;
+    context.services = launch.services;
+    std::memcpy(context.nctaid, launch.nctaid, sizeof context.nctaid);
+    std::memcpy(context.ntid, launch.ntid, sizeof context.ntid);
+    context.smid = number_;
+    context.dynamic_shared = launch.dynamic_shared;
+    context.shared_size = launch.shared_size;
+    context.cluster_ctarank = 0;
+    context.worker = this;
+    return &slot;
+}
+
+FiberCta& Worker::fiber_cta(abi::CtaContext* context) {
+    // The context is a member of the slot's arena.
+    if (!grid_->cooperative) return slots_[0].fibers;
+    return *scheduler_.current()->cta;
+}
+
+void Worker::run_whole_ctas() {
+    Slot* slot = prepare_slot(0);
+    if (!slot) return out_of_memory();
+    abi::CtaContext& context = slot->arena.context;
+    scope_.cta = &context;
+    const auto entry = reinterpret_cast<abi::RunCta>(const_cast<void*>(grid_->code->entry));
+    std::uint64_t cta = 0, end = 0;
+    while (draw(cta, end)) {
+        place(context, cta);
+        for (;;) {
+            entry(&context);
+            if (++cta == end || grid_->stopped()) break;
+            context.linear_ctaid = cta;
+            context.step = 0;
+            if (++context.ctaid[0] < context.nctaid[0]) continue;
+            context.ctaid[0] = 0;
+            if (++context.ctaid[1] < context.nctaid[1]) continue;
+            context.ctaid[1] = 0;
+            ++context.ctaid[2];
+        }
+    }
+}
+
+void Worker::run_fiber_ctas() {
+    Slot* slot = prepare_slot(0);
+    if (!slot) return out_of_memory();
+    abi::CtaContext& context = slot->arena.context;
+    scope_.cta = &context;
+    const auto entry = reinterpret_cast<abi::RunStep>(const_cast<void*>(grid_->code->entry));
+    const translator::KernelProperties& properties = grid_->code->properties;
+    scheduler_.stacks.set_stack_size(grid_->fiber_stack);
+    std::uint64_t cta = 0, end = 0;
+    while (draw(cta, end)) {
+        for (; cta < end && !grid_->stopped(); ++cta) {
+            place(context, cta);
+            slot->busy = true;
+            if (!slot->fibers.start(context, entry, properties.step_count, properties.lane_width,
+                                    scheduler_))
+                return out_of_memory();
+            scheduler_.run(false);
+            if (!slot->fibers.finished()) {
+                FaultRecord record;
+                record.fault = abi::Fault::barrier_deadlock;
+                record.cta = &context;
+                raise_fault(record);
+            }
+            slot->busy = false;
+        }
+    }
+}
+
+/// All CTAs of a cooperative grid must live at once. Each worker draws one more at every turn of its ring, so that they
+/// spread over the workers that come, and this one takes them all if nobody else does.
+void Worker::run_cooperative() {
+    const auto entry = reinterpret_cast<abi::RunStep>(const_cast<void*>(grid_->code->entry));
+    const translator::KernelProperties& properties = grid_->code->properties;
+    scheduler_.stacks.set_stack_size(grid_->fiber_stack);
+    std::uint64_t cta = 0, end = 0;
+    std::size_t used = 0;
+    for (bool drawing = true;;) {
+        drawing = drawing && draw(cta, end);
+        if (drawing) {
+            Slot* slot = prepare_slot(used++);
+            if (!slot) return out_of_memory();
+            place(slot->arena.context, cta);
+            slot->busy = true;
+            if (!slot->fibers.start(slot->arena.context, entry, properties.step_count,
+                                    properties.lane_width, scheduler_))
+                return out_of_memory();
+        }
+        scheduler_.run(drawing);
+        if (!drawing) break;
+    }
+    for (std::size_t i = 0; i < used; ++i) {
+        if (slots_[i].fibers.finished()) continue;
+        FaultRecord record;
+        record.fault = abi::Fault::barrier_deadlock;
+        record.cta = &slots_[i].arena.context;
+        raise_fault(record);
+    }
+}
+
+/// There is no code for "the host has no memory for a CTA" once a kernel runs: it ends as a failed launch.
+void Worker::out_of_memory() {
+    FaultRecord record;
+    record.fault = abi::Fault::trap;
+    raise_fault(record);
+}
+
+void Worker::record_fault() {
+    Grid& grid = *grid_;
+    FaultRecord& record = scope_.record;
+    if (const StepFiber* step = scheduler_.current()) { // more precise than what the CTA's context says
+        record.cta = &step->cta->context();
+        record.step = step->step;
+    }
+    if (record.fault == abi::Fault::none) return; // another worker's fault ended this one
+    std::lock_guard lock(grid.fault_mutex);
+    if (grid.stopped()) return;
+    grid.fault = record;
+    if (record.cta) {
+        grid.fault_cta = *record.cta;
+        grid.fault.cta = &grid.fault_cta;
+    }
+    __atomic_store_n(&grid.launch.fault, static_cast<std::uint32_t>(record.fault), __ATOMIC_RELEASE);
+}
+
+void Worker::clean_up() {
+    scheduler_.reset();
+    for (Slot& slot : slots_) {
+        if (slot.busy) slot.fibers.abandon();
+        slot.busy = false;
+    }
+}
+
+void Worker::run(Grid& grid, std::uint32_t number) {
+    grid_ = &grid;
+    number_ = number;
+    cta_of_fibers_ = grid.code->properties.uses_fibers;
+    spins = 0;
+    scope_.cta = nullptr;
+    ensure_signal_stack();
+    if (sigsetjmp(scope_.jump, 0) == 0) {
+        scope_.enter();
+        if (!cta_of_fibers_)
+            run_whole_ctas();
+        else if (grid.cooperative)
+            run_cooperative();
+        else
+            run_fiber_ctas();
+        scope_.leave();
+    } else {
+        scope_.leave();
+        record_fault();
+    }
+    clean_up();
+    grid_ = nullptr;
+}
+
+namespace {
+
+struct WorkerPool {
+    std::mutex mutex;
+    std::vector<std::unique_ptr<Worker>> idle;
+    static WorkerPool& get() {
+        static auto* pool = new WorkerPool; // never destroyed: workers may outlive static destructors
+        return *pool;
+    }
+};
+
+} // namespace
+
+WorkerLease::WorkerLease() {
+    WorkerPool& pool = WorkerPool::get();
+    std::lock_guard lock(pool.mutex);
+    if (pool.idle.empty()) {
+        worker_ = std::make_unique<Worker>();
+    } else {
+        worker_ = std::move(pool.idle.back()); // last in, first out: its memory is warm
+        pool.idle.pop_back();
+    }
+}
+
+WorkerLease::~WorkerLease() {
+    WorkerPool& pool = WorkerPool::get();
+    std::lock_guard lock(pool.mutex);
+    pool.idle.push_back(std::move(worker_));
+}
+
+} // namespace ptarmigan::runtime

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a thread needs to run CTAs, kept between launches.
+#pragma once
+
+#include "runtime/exec/fiber_cta.h"
+#include "runtime/exec/fiber_scheduler.h"
+#include "runtime/launch/cta_arena.h"
+#include "runtime/launch/grid.h"
+
+#include <deque>
+#include <memory>
+
+namespace ptarmigan::runtime {
+
+/// One thread's work on one grid at a time. Not thread-safe. CtaContext::worker points to it.
+class Worker {
+public:
+    /// Draws and runs CTAs of `grid` until it is exhausted or stopped. `number` is %smid.
+    void run(Grid& grid, std::uint32_t number);
+
+    Grid& grid() const { return *grid_; }
+    FiberScheduler& scheduler() { return scheduler_; }
+    bool in_fibers() const { return cta_of_fibers_; }
+    /// The fiber CTA that `context` belongs to.
+    FiberCta& fiber_cta(abi::CtaContext* context);
+    /// For yield(): spins since something happened.
+    unsigned spins = 0;
+
+private:
+    struct Slot {
+        CtaArena arena;
+        FiberCta fibers;
+        bool busy = false;
+    };
+    bool draw(std::uint64_t& first, std::uint64_t& end);
+    void place(abi::CtaContext& context, std::uint64_t cta) const;
+    void run_whole_ctas();
+    void run_fiber_ctas();
+    void run_cooperative();
+    Slot* prepare_slot(std::size_t index);
+    void out_of_memory();
+    void record_fault();
+    void clean_up();
+
+    Grid* grid_ = nullptr;
+    std::uint32_t number_ = 0;
+    bool cta_of_fibers_ = false;
+    FaultScope scope_;
+    FiberScheduler scheduler_;
+    std::deque<Slot> slots_; ///< [0] but for cooperative grids; addresses are stable
+};
+
+/// A worker for the calling thread to use for a while; given back on destruction.
+class WorkerLease {
+public:
+    WorkerLease();
+    ~WorkerLease();
+    Worker& operator*() const { return *worker_; }
+
+private:
+    std::unique_ptr<Worker> worker_;
+};
+
+} // namespace ptarmigan::runtime

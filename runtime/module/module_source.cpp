@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loading of PTX text, and the log that the driver would give for it.
+#include "runtime/module/module_source.h"
+
+#include "runtime/base/env.h"
+#include "runtime/base/log.h"
+#include "runtime/device/device.h"
+
+namespace ptarmigan::runtime {
+namespace {
+
+/// The first thing in the text that is neither blank nor a comment.
+std::string_view first_word(std::string_view text) {
+    for (;;) {
+        const std::size_t start = text.find_first_not_of(" \t\r\n\v\f");
+        if (start == std::string_view::npos) return {};
+        text.remove_prefix(start);
+        const bool line = text.rfind("//", 0) == 0, block = text.rfind("/*", 0) == 0;
+        if (!line && !block) return text;
+        const std::size_t end = line ? text.find('\n') : text.find("*/", 2);
+        if (end == std::string_view::npos) return {};
+        text.remove_prefix(end + (line ? 1 : 2));
+    }
+}
+
+std::string driver_log(const ptx::Diagnostics& diagnostics) {
+    std::string log;
+    for (const ptx::Diagnostic& diagnostic : diagnostics.list()) {
+        const bool error = diagnostic.severity == ptx::Severity::error;
+        log += "ptxas application ptx input, line " + std::to_string(diagnostic.location.line) +
+               (error ? "; error   : " : "; warning : ") + diagnostic.text + "\n";
+    }
+    if (diagnostics.has_errors()) log += "ptxas fatal   : Ptx assembly aborted due to errors";
+    return log;
+}
+
+/// Newest PTX version that the reported driver (CUDA 13.0) takes.
+constexpr ptx::Version newest_version{9, 0};
+
+Status check_version(const ptx::Module& module, std::string& log) {
+    if (env_flag(Env::accept_newer_ptx)) return Status::success;
+    if (module.version > newest_version) {
+        log = "ptxas application ptx input, line 1; fatal   : Unsupported .version " + std::to_string(module.version.major) + "." +
+              std::to_string(module.version.minor) + "; current version is '9.0'";
+        return Status::unsupported_ptx_version;
+    }
+    const unsigned device = Device::get().compute_capability();
+    const bool exact = module.target.suffix == 'a';
+    if (module.target.sm > device || (exact && module.target.sm != device)) {
+        log = "ptxas fatal   : PTX for .target sm_" + std::to_string(module.target.sm) +
+              (module.target.suffix ? std::string(1, module.target.suffix) : std::string()) +
+              " cannot be used on a device of sm_" + std::to_string(device);
+        return Status::invalid_ptx;
+    }
+    return Status::success;
+}
+
+} // namespace
+
+Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<ModuleSource>& source,
+                          std::string& log) {
+    log.clear();
+    if (first_word(ptx).rfind(".version", 0) != 0) {
+        log = "error   : Binary format for key='0', ident='' is not recognized";
+        set_error_detail(name + ": neither PTX nor a binary that is known");
+        return Status::invalid_image;
+    }
+    std::shared_ptr<ModuleSource> result(new ModuleSource);
+    result->name_ = name;
+    result->hash_ = hash_text(ptx);
+    result->loader_ = ptx::ModuleLoader::load(std::move(ptx), std::move(name));
+    // A newer version may use what this frontend takes for an error: the version is the better answer then.
+    const ptx::Module& module = result->loader_->module();
+    if (const Status status = check_version(module, log); status != Status::success) {
+        set_error_detail(result->name_ + ": " + log);
+        return status;
+    }
+    log = driver_log(result->loader_->diagnostics());
+    if (!result->loader_->ok()) {
+        set_error_detail(result->loader_->diagnostics().render_all());
+        return Status::invalid_ptx;
+    }
+    for (ptx::FunctionId id = 0; id < module.functions.size(); ++id)
+        if (module.functions[id].is_entry && !module.functions[id].is_declaration)
+            result->kernels_.push_back(std::make_unique<Kernel>(*result, id));
+    for (const ptx::Variable& variable : module.variables)
+        if (variable.space == ptx::StateSpace::constant)
+            result->const_bytes_ += static_cast<std::uint32_t>(variable.size);
+    source = std::move(result);
+    return Status::success;
+}
+
+const ptx::Module& ModuleSource::module() const { return loader_->module(); }
+
+Kernel* ModuleSource::find_kernel(std::string_view name) const {
+    for (const auto& kernel : kernels_)
+        if (kernel->name() == name) return kernel.get();
+    return nullptr;
+}
+
+} // namespace ptarmigan::runtime

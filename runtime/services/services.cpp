@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Services of kernel_abi.h on top of the worker that runs the CTA.
+#include "runtime/services/services.h"
+
+#include "runtime/context/context.h"
+#include "runtime/exec/fault.h"
+#include "runtime/launch/worker.h"
+#include "runtime/services/device_heap.h"
+#include "runtime/services/printf.h"
+
+#include <chrono>
+#include <cstdio>
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+namespace ptarmigan::runtime {
+namespace {
+
+Worker& worker_of(abi::CtaContext* cta) { return *static_cast<Worker*>(cta->worker); }
+
+std::uint32_t barrier(abi::CtaContext* cta, std::uint32_t step, std::uint32_t id,
+                      std::uint32_t threads, std::uint32_t kind, std::uint64_t arriving,
+                      std::uint64_t predicate) {
+    Worker& worker = worker_of(cta);
+    worker.spins = 0;
+    return worker.fiber_cta(cta).barrier(step, id, threads, kind, arriving, predicate);
+}
+
+void collective(abi::CtaContext* cta, std::uint32_t step, abi::CollectiveCall* call) {
+    worker_of(cta).fiber_cta(cta).collective(step, *call);
+}
+
+void pause_cpu() {
+#if defined(__x86_64__)
+    _mm_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+/// Nothing else of this worker can go on: give the CPU away more and more.
+void back_off(Worker& worker, std::uint64_t nanoseconds) {
+    constexpr unsigned pauses = 16;
+    if (nanoseconds >= 50'000) {
+        const timespec time{0, static_cast<long>(nanoseconds < 1'000'000 ? nanoseconds : 1'000'000)};
+        nanosleep(&time, nullptr);
+    } else if (worker.spins < pauses) {
+        pause_cpu();
+    } else {
+        sched_yield();
+    }
+}
+
+void yield(abi::CtaContext* cta, std::uint32_t, std::uint64_t nanoseconds) {
+    Worker& worker = worker_of(cta);
+    if (worker.grid().stopped()) leave_kernel();
+    ++worker.spins;
+    // When every fiber only spins, what it waits for is on another thread: let that run now and then.
+    constexpr unsigned ring_turns = 256;
+    const bool others = worker.in_fibers() && worker.scheduler().yield();
+    if (!others || worker.spins % ring_turns == 0) back_off(worker, nanoseconds);
+}
+
+void trap(abi::CtaContext* cta, std::uint32_t step, std::uint64_t lanes, std::uint32_t fault,
+          std::uint32_t line) {
+    FaultRecord record;
+    record.fault = static_cast<abi::Fault>(fault);
+    if (record.fault == abi::Fault::none) record.fault = abi::Fault::trap;
+    record.cta = cta;
+    record.step = step;
+    record.lanes = lanes;
+    record.line = line;
+    raise_fault(record);
+}
+
+std::int32_t device_vprintf(abi::CtaContext* cta, const char* format, const void* arguments) {
+    if (!format) return -1;
+    Context& context = *worker_of(cta).grid().context;
+    int count = 0;
+    // Formatting may fault on the kernel's pointers: it is done before the buffer's lock is taken.
+    const std::string text = format_device_printf(format, arguments, count);
+    context.fix_printf_limit();
+    context.printf_buffer().append(text);
+    return count;
+}
+
+void* device_malloc(abi::CtaContext* cta, std::uint64_t size) {
+    return worker_of(cta).grid().context->kernel_heap().allocate(size);
+}
+
+void device_free(abi::CtaContext* cta, void* pointer, std::uint32_t step, std::uint32_t lane,
+                 std::uint32_t line) {
+    if (worker_of(cta).grid().context->kernel_heap().free(pointer)) return;
+    FaultRecord record;
+    record.fault = abi::Fault::misaligned_address; // what the hardware's allocator ends in
+    record.cta = cta;
+    record.step = step;
+    record.lanes = std::uint64_t{1} << lane;
+    record.line = line;
+    record.address = reinterpret_cast<std::uintptr_t>(pointer);
+    record.has_address = true;
+    record.is_write = true;
+    raise_fault(record);
+}
+
+void assert_fail(abi::CtaContext* cta, std::uint32_t step, std::uint32_t lane, const char* message,
+                 const char* file, std::uint32_t line, const char* function, std::uint64_t) {
+    const std::uint32_t width = worker_of(cta).grid().code->properties.lane_width;
+    const std::uint64_t thread = std::uint64_t{step} * width + lane;
+    const std::uint64_t x = thread % cta->ntid[0], rest = thread / cta->ntid[0];
+    char text[2048];
+    const int length = std::snprintf(
+        text, sizeof text,
+        "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
+        file ? file : "", line, function ? function : "", cta->ctaid[0], cta->ctaid[1],
+        cta->ctaid[2], static_cast<unsigned>(x), static_cast<unsigned>(rest % cta->ntid[1]),
+        static_cast<unsigned>(rest / cta->ntid[1]), message ? message : "");
+    if (length > 0) {
+        const auto size = static_cast<std::size_t>(length);
+        const ssize_t written =
+            write(STDERR_FILENO, text, size < sizeof text ? size : sizeof text - 1);
+        static_cast<void>(written); // nowhere to report it
+    }
+    FaultRecord record;
+    record.fault = abi::Fault::assertion;
+    record.cta = cta;
+    record.step = step;
+    record.lanes = std::uint64_t{1} << lane;
+    raise_fault(record);
+}
+
+std::uint64_t clock_ticks(abi::CtaContext*) {
+#if defined(__x86_64__)
+    return __rdtsc();
+#elif defined(__aarch64__)
+    std::uint64_t ticks;
+    asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#endif
+}
+
+std::uint64_t global_timer(abi::CtaContext*) {
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
+           static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+} // namespace
+
+const abi::Services& kernel_services() {
+    static const abi::Services services = {
+        barrier,     collective,  yield,       trap,         device_vprintf, device_malloc,
+        device_free, assert_fail, clock_ticks, global_timer, {}};
+    return services;
+}
+
+} // namespace ptarmigan::runtime

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions that generated code calls.
+#pragma once
+
+#include "translator/kernel_abi.h"
+
+namespace ptarmigan::runtime {
+
+/// The table for LaunchContext::services. Constant.
+const abi::Services& kernel_services();
+
+} // namespace ptarmigan::runtime
