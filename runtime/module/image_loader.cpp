@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/module/image_loader.h"
 
+#include "runtime/module/perf_map.h"
 #include "translator/kernel_abi.h"
 
 #include <sys/mman.h>
@@ -148,6 +149,7 @@ std::unique_ptr<LoadedImage> LoadedImage::load(const translator::KernelImage& im
                             reinterpret_cast<char*>(loaded->base_) + image.code_size);
     loaded->slot_ = registry().add(loaded.get());
     handler_registry.store(&registry(), std::memory_order_release);
+    add_to_perf_map(*loaded);
     return loaded;
 }
 

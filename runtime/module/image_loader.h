@@ -28,6 +28,7 @@ public:
     const std::string& name() const { return name_; }
     std::uintptr_t code_begin() const { return reinterpret_cast<std::uintptr_t>(base_); }
     std::uintptr_t code_end() const { return code_begin() + code_size_; }
+    const std::vector<translator::LineEntry>& lines() const { return lines_; }
     /// PTX line of a code address inside this image; 0 if unknown. Async-signal-safe.
     std::uint32_t line_of(std::uintptr_t address) const noexcept;
 
