@@ -3,6 +3,7 @@
 
 #include <llvm/Analysis/CGSCCPassManager.h>
 #include <llvm/Analysis/LoopAnalysisManager.h>
+#include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/PassManager.h>
 #include <llvm/Passes/PassBuilder.h>
@@ -21,6 +22,10 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
     llvm::FunctionAnalysisManager functions;
     llvm::CGSCCAnalysisManager components;
     llvm::ModuleAnalysisManager modules;
+    // Generated code has no C library: no function of a module is what its name may suggest.
+    llvm::TargetLibraryInfoImpl no_library;
+    no_library.disableAllFunctions();
+    functions.registerPass([&] { return llvm::TargetLibraryAnalysis(no_library); });
     llvm::PassBuilder builder(&machine);
     builder.registerModuleAnalyses(modules);
     builder.registerCGSCCAnalyses(components);
