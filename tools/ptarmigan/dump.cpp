@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// `ptarmigan dump`: any stage between PTX text and machine code, as text.
+#include "frontend/module_loader.h"
+#include "frontend/parse/lexer.h"
+#include "runtime/module/kernel_cache.h"
+#include "tools/ptarmigan/commands.h"
+#include "tools/ptarmigan/dimensions.h"
+#include "translator/compile.h"
+#include "translator/kernel_abi.h"
+
+#include <CLI/CLI.hpp>
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+namespace ptarmigan::tool {
+namespace {
+
+struct DumpOptions {
+    std::string path, stage = "module", kernel, target = "host", divergence = "auto", barriers = "auto";
+    std::string approximation = "exact", block = "256";
+    unsigned lanes = 0;
+    bool small_grid = false, times = false;
+};
+
+int dump_tokens(const std::string& text, const std::string& path) {
+    ptx::SourceBuffer source(text, path);
+    ptx::Diagnostics diagnostics(source, 20);
+    ptx::Lexer lexer(source.text(), diagnostics);
+    for (ptx::Token token = lexer.next(); token.kind != ptx::TokenKind::end; token = lexer.next())
+        std::printf("%u:%u %d %.*s\n", token.location.line, token.location.column, static_cast<int>(token.kind),
+                    static_cast<int>(token.text.size()), token.text.data());
+    std::fputs(diagnostics.render_all().c_str(), stderr);
+    return diagnostics.has_errors() ? exit_failure : exit_success;
+}
+
+/// The translator library's interface; throws std::runtime_error if it can't be loaded.
+const translator::TranslatorApi& load_translator() {
+    std::string path = runtime::CacheSettings::from_environment().translator_library;
+    void* library = path.empty() ? nullptr : dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        throw std::runtime_error(path.empty() ? "the translator library is missing" : dlerror());
+    auto entry = reinterpret_cast<decltype(&translator::ptarmigan_translator_entry)>(
+        dlsym(library, "ptarmigan_translator_entry"));
+    const translator::TranslatorApi* api = entry ? entry() : nullptr;
+    if (!api || api->abi_version != abi::kernel_abi_version)
+        throw std::runtime_error(path + " is of another version");
+    return *api;
+}
+
+/// One of a few words to an enumerator in the same order.
+template <class Enum>
+Enum choose(const std::string& option, const std::string& text, std::initializer_list<const char*> words) {
+    int index = 0;
+    for (const char* word : words) {
+        if (text == word)
+            return static_cast<Enum>(index);
+        ++index;
+    }
+    throw std::invalid_argument(option + ": unknown value " + text);
+}
+
+translator::CompileOptions compile_options(const DumpOptions& options) {
+    translator::CompileOptions result;
+    result.target = translator::named_target(options.target);
+    result.lane_width = options.lanes;
+    result.divergence = choose<translator::DivergenceForm>("--divergence", options.divergence, {"auto", "masks", "pcs"});
+    result.barriers = choose<translator::BarrierForm>("--barriers", options.barriers, {"auto", "regions", "fibers"});
+    result.approximation = choose<translator::Approximation>("--approx", options.approximation, {"exact", "fast"});
+    result.small_grid = options.small_grid;
+    return result;
+}
+
+void print_times(const translator::CompileTimes& times) {
+    std::fprintf(stderr, "graph %.0f us, shapes %.0f, emit %.0f, passes %.0f, codegen %.0f, link %.0f\n", times.graph,
+                 times.shapes, times.emit, times.passes, times.codegen, times.link);
+}
+
+int dump(const DumpOptions& options) {
+    std::string text;
+    if (!read_file(options.path, text))
+        return exit_usage;
+    if (options.stage == "tokens")
+        return dump_tokens(text, options.path);
+    auto loader = ptx::ModuleLoader::load(std::move(text), options.path);
+    std::fputs(loader->diagnostics().render_all().c_str(), stderr);
+    if (!loader->ok())
+        return exit_failure;
+    if (options.stage == "module") {
+        std::fputs(ptx::print(*loader).c_str(), stdout);
+        return exit_success;
+    }
+    const auto& api = load_translator();
+    translator::BlockShape shape;
+    shape.ntid = parse_dimensions(options.block, "--block");
+    auto compile = compile_options(options);
+    bool found = false;
+    for (const ptx::Function& function : loader->module().functions) {
+        if (!function.is_entry || function.is_declaration)
+            continue;
+        if (!options.kernel.empty() && function.name != options.kernel)
+            continue;
+        found = true;
+        std::fputs(api.dump(*loader, function.name, shape, compile, options.stage).c_str(), stdout);
+        if (options.times) {
+            translator::CompileTimes times;
+            api.compile(*loader, function.name, shape, compile, &times);
+            print_times(times);
+        }
+    }
+    if (!found)
+        std::fprintf(stderr, "ptarmigan: no kernel%s%s in %s\n", options.kernel.empty() ? "" : " ",
+                     options.kernel.c_str(), options.path.c_str());
+    return found ? exit_success : exit_failure;
+}
+
+} // namespace
+
+void add_dump_command(CLI::App& app, int& exit_code) {
+    auto options = std::make_shared<DumpOptions>();
+    auto* command = app.add_subcommand("dump", "Show any stage of the translation of a PTX file");
+    command->add_option("file", options->path, "PTX file")->required();
+    command->add_option("--stage", options->stage, "stage to show")
+        ->check(CLI::IsMember({"tokens", "module", "cfg", "ssa", "shapes", "plan", "llvm", "llvm-opt", "asm"}))
+        ->capture_default_str();
+    command->add_option("--kernel", options->kernel, "only this kernel (default: all)");
+    command->add_option("--block", options->block, "block shape X[,Y[,Z]] to compile for")->capture_default_str();
+    command->add_option("--target", options->target, "host, x86-64-v3, x86-64-v4 or aarch64")->capture_default_str();
+    command->add_option("--lanes", options->lanes, "lanes per SIMD step, 0: automatic")
+        ->check(CLI::IsMember({0, 1, 4, 8, 16, 32}))
+        ->capture_default_str();
+    command->add_option("--divergence", options->divergence, "auto, masks or pcs")->capture_default_str();
+    command->add_option("--barriers", options->barriers, "auto, regions or fibers")->capture_default_str();
+    command->add_option("--approx", options->approximation, "exact or fast")->capture_default_str();
+    command->add_flag("--small-grid", options->small_grid, "global thread numbers fit 31 bits");
+    command->add_flag("--times", options->times, "compile, and print the time of each stage on stderr");
+    command->callback([options, &exit_code] { exit_code = dump(*options); });
+}
+
+} // namespace ptarmigan::tool

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// `ptarmigan info`: the device as programs will see it.
+#include "runtime/device/device.h"
+#include "runtime/module/kernel_cache.h"
+#include "tools/ptarmigan/commands.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <memory>
+
+namespace ptarmigan::tool {
+namespace {
+
+int info(bool attributes) {
+    runtime::Device& device = runtime::Device::get();
+    auto target = translator::host_target();
+    auto cache = runtime::CacheSettings::from_environment();
+    unsigned cc = device.compute_capability();
+    std::printf("device               %s\n", device.name().c_str());
+    std::printf("visible              %s\n", runtime::Device::count() ? "yes" : "no (CUDA_VISIBLE_DEVICES)");
+    std::printf("compute capability   %u.%u\n", cc / 10, cc % 10);
+    std::printf("multiprocessors      %u (host threads that run CTAs)\n", device.workers());
+    std::printf("memory               %zu MiB\n", device.total_memory() >> 20);
+    std::printf("driver version       13.0\n");
+    std::printf("PCI bus id           %s\n", device.pci_bus_id().c_str());
+    std::printf("compiles for         %s%s\n", target.cpu.c_str(), target.avx512 ? " (AVX-512)" : "");
+    std::printf("kernel cache         %s\n", cache.enabled ? cache.directory.c_str() : "off");
+    std::printf("translator           %s\n",
+                cache.translator_library.empty() ? "not found" : cache.translator_library.c_str());
+    if (attributes) {
+        std::printf("attributes\n");
+        int id = 0;
+        const char* name = nullptr;
+        for (std::size_t i = 0; runtime::device_attribute_row(i, id, name); ++i)
+            std::printf("  %3d  %-52s %d\n", id, name, device.attribute(id).value_or(0));
+    }
+    return exit_success;
+}
+
+} // namespace
+
+void add_info_command(CLI::App& app, int& exit_code) {
+    auto attributes = std::make_shared<bool>(false);
+    auto* command = app.add_subcommand("info", "Describe the device as programs will see it");
+    command->add_flag("--attributes", *attributes, "all device attributes too");
+    command->callback([attributes, &exit_code] { exit_code = info(*attributes); });
+}
+
+} // namespace ptarmigan::tool

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// `ptarmigan lint`: parses and validates PTX files, all bodies included.
+#include "frontend/module_loader.h"
+#include "tools/ptarmigan/commands.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+namespace ptarmigan::tool {
+namespace {
+
+int lint(const std::vector<std::string>& paths, unsigned max_errors) {
+    int exit_code = exit_success;
+    for (const std::string& path : paths) {
+        std::string text;
+        if (!read_file(path, text))
+            return exit_usage;
+        ptx::ModuleLoader::Options options;
+        options.bind_all_bodies = true;
+        options.max_errors = max_errors;
+        auto loader = ptx::ModuleLoader::load(std::move(text), path, options);
+        std::fputs(loader->diagnostics().render_all().c_str(), stderr);
+        if (!loader->ok())
+            exit_code = exit_failure;
+    }
+    return exit_code;
+}
+
+} // namespace
+
+void add_lint_command(CLI::App& app, int& exit_code) {
+    struct Options {
+        std::vector<std::string> paths;
+        unsigned max_errors = 20;
+    };
+    auto options = std::make_shared<Options>();
+    auto* command = app.add_subcommand("lint", "Parse and validate PTX files; errors as file:line:col on stderr");
+    command->footer("Exit status: 0 no errors, 1 errors found, 2 usage or unreadable file.");
+    command->add_option("files", options->paths, "PTX files")->required();
+    command->add_option("--max-errors", options->max_errors, "errors shown per file")->capture_default_str();
+    command->callback([options, &exit_code] { exit_code = lint(options->paths, options->max_errors); });
+}
+
+} // namespace ptarmigan::tool
