@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fat binary reader, on containers made here: every encoding, the choice among entries, and damage of every kind.
+#include "runtime/module/fatbin.h"
+
+#include <catch2/catch.hpp>
+#include <lz4.h>
+#include <zstd.h>
+
+#include <cstring>
+#include <memory>
+#include <random>
+
+using namespace ptarmigan::runtime;
+
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+template <class T> void put(Bytes& bytes, std::size_t at, T value) { std::memcpy(bytes.data() + at, &value, sizeof value); }
+
+enum class Packing { plain, lz4, zstd };
+
+/// One entry as fatbinary writes it. kind 1: PTX, 2: cubin.
+Bytes make_entry(unsigned kind, unsigned architecture, const std::string& content, Packing packing = Packing::plain,
+                 std::uint64_t flags = 0x11, const std::string& options = {}) {
+    std::string payload = content;
+    if (packing == Packing::lz4) {
+        payload.resize(LZ4_compressBound(static_cast<int>(content.size())));
+        payload.resize(LZ4_compress_default(content.data(), payload.data(), static_cast<int>(content.size()),
+                                            static_cast<int>(payload.size())));
+        flags |= 0x2000;
+    } else if (packing == Packing::zstd) {
+        payload.resize(ZSTD_compressBound(content.size()));
+        payload.resize(ZSTD_compress(payload.data(), payload.size(), content.data(), content.size(), 3));
+        flags |= 0x8000;
+    }
+    std::size_t exact = payload.size();
+    payload.resize((exact + 7) / 8 * 8);
+    std::size_t header_size = options.empty() ? 64 : 64 + 8 + (options.size() + 7) / 8 * 8;
+    Bytes entry(header_size);
+    put<std::uint16_t>(entry, 0, static_cast<std::uint16_t>(kind));
+    put<std::uint16_t>(entry, 2, 0x0101);
+    put<std::uint32_t>(entry, 4, static_cast<std::uint32_t>(header_size));
+    put<std::uint64_t>(entry, 8, payload.size());
+    put<std::uint16_t>(entry, 0x1a, 9);
+    put<std::uint32_t>(entry, 0x1c, architecture);
+    put<std::uint64_t>(entry, 0x28, flags);
+    if (packing != Packing::plain) {
+        put<std::uint32_t>(entry, 0x10, static_cast<std::uint32_t>(exact));
+        put<std::uint64_t>(entry, 0x38, content.size());
+    }
+    if (!options.empty()) {
+        put<std::uint32_t>(entry, 0x14, 64);
+        put<std::uint32_t>(entry, 64, 72);
+        put<std::uint32_t>(entry, 68, static_cast<std::uint32_t>(options.size()));
+        std::memcpy(entry.data() + 72, options.data(), options.size());
+    }
+    entry.insert(entry.end(), payload.begin(), payload.end());
+    return entry;
+}
+
+Bytes make_container(std::initializer_list<Bytes> entries) {
+    Bytes container(16);
+    for (const Bytes& entry : entries)
+        container.insert(container.end(), entry.begin(), entry.end());
+    put<std::uint32_t>(container, 0, 0xBA55ED50);
+    put<std::uint16_t>(container, 4, 1);
+    put<std::uint16_t>(container, 6, 16);
+    put<std::uint64_t>(container, 8, container.size() - 16);
+    return container;
+}
+
+std::string ptx_text(const std::string& target) {
+    std::string text = ".version 9.0\n.target " + target + "\n.address_size 64\n";
+    for (int i = 0; i < 30; ++i)
+        text += "// a line that packs well\n";
+    return text;
+}
+
+ImagePtx read(const Bytes& container, ImageOptions options = {}) {
+    return read_image(container.data(), container.size(), options);
+}
+
+struct Wrapper {
+    std::uint32_t magic = 0x466243B1, version = 1;
+    const void* container = nullptr;
+    const void* const* inputs = nullptr;
+};
+
+/// Reads a copy that ends exactly at `size`, so that a sanitizer sees any read behind it.
+void read_exact(const Bytes& container, std::size_t size) {
+    auto copy = std::make_unique<std::uint8_t[]>(size);
+    std::memcpy(copy.get(), container.data(), size);
+    ImagePtx image = read_image(copy.get(), size, {});
+    if (image.result != ImageResult::ok)
+        CHECK(!image.message.empty());
+}
+
+} // namespace
+
+TEST_CASE("fatbin: every packing gives the text back") {
+    std::string text = ptx_text("sm_75");
+    for (Packing packing : {Packing::plain, Packing::lz4, Packing::zstd}) {
+        ImagePtx image = read(make_container({make_entry(2, 75, "ELF"), make_entry(1, 75, text, packing)}));
+        REQUIRE(image.result == ImageResult::ok);
+        CHECK(image.text == text);
+        CHECK(image.architecture == 75);
+    }
+}
+
+TEST_CASE("fatbin: the highest suitable architecture wins, its `a` variant before the plain one") {
+    auto entry = [](unsigned sm, std::uint64_t flags = 0x11) {
+        return make_entry(1, sm, "text " + std::to_string(sm) + (flags & 0x100000 ? "a" : flags & 0x200000 ? "f" : ""),
+                          Packing::plain, flags);
+    };
+    CHECK(read(make_container({entry(75), entry(90), entry(80)})).text == "text 90");
+    CHECK(read(make_container({entry(90), entry(90, 0x100011), entry(75)})).text == "text 90a");
+    CHECK(read(make_container({entry(80, 0x100011), entry(75)})).text == "text 75");
+    CHECK(read(make_container({entry(120), entry(80)})).text == "text 80");
+    CHECK(read(make_container({entry(100, 0x200011), entry(80)}), {103, false}).text == "text 100f");
+    CHECK(read(make_container({entry(100, 0x200011), entry(80)}), {120, false}).text == "text 80");
+}
+
+TEST_CASE("fatbin: newer PTX only is 209 unless accepted, and then the lowest is taken") {
+    Bytes container = make_container({make_entry(1, 121, "text 121"), make_entry(1, 120, "text 120")});
+    ImagePtx refused = read(container);
+    CHECK(refused.result == ImageResult::no_binary_for_device);
+    CHECK(image_result_code(refused.result) == 209);
+    CHECK(refused.message.find("PTARMIGAN_ACCEPT_NEWER_PTX") != std::string::npos);
+    CHECK(read(container, {90, true}).text == "text 120");
+}
+
+TEST_CASE("fatbin: SASS only names what there is and the flag to add") {
+    ImagePtx image = read(make_container({make_entry(2, 90, "ELF"), make_entry(2, 75, "ELF")}));
+    CHECK(image.result == ImageResult::no_binary_for_device);
+    CHECK(image.message.find("SASS sm_90") != std::string::npos);
+    CHECK(image.message.find("-gencode arch=compute_90,code=compute_90") != std::string::npos);
+}
+
+TEST_CASE("fatbin: options of an entry are read") {
+    Bytes container = make_container({make_entry(1, 75, "text", Packing::plain, 0x11, "-maxrregcount=32")});
+    ContainerContents contents = list_container(container.data(), container.size());
+    REQUIRE(contents.sound);
+    REQUIRE(contents.ptx.size() == 1);
+    CHECK(contents.ptx[0].options == "-maxrregcount=32");
+    CHECK(contents.ptx[0].isa_major == 9);
+}
+
+TEST_CASE("fatbin: wrappers of version 1 and 2") {
+    Bytes ptx = make_container({make_entry(1, 75, ptx_text("sm_75"), Packing::zstd)});
+    Bytes sass = make_container({make_entry(2, 75, "ELF")});
+    Bytes library = make_container({make_entry(1, 121, "device runtime library")});
+    Wrapper first{.container = ptx.data()};
+    CHECK(read_image(&first, SIZE_MAX, {}).text == ptx_text("sm_75"));
+
+    const void* one_unit[] = {ptx.data(), library.data(), nullptr};
+    Wrapper relocatable{.version = 2, .container = sass.data(), .inputs = one_unit};
+    CHECK(read_image(&relocatable, SIZE_MAX, {}).text == ptx_text("sm_75"));
+
+    const void* two_units[] = {ptx.data(), ptx.data(), nullptr};
+    relocatable.inputs = two_units;
+    ImagePtx linked = read_image(&relocatable, SIZE_MAX, {});
+    CHECK(linked.result == ImageResult::unsupported);
+    CHECK(linked.message.find("linking") != std::string::npos);
+
+    Wrapper unknown{.version = 7, .container = ptx.data()};
+    CHECK(read_image(&unknown, SIZE_MAX, {}).result == ImageResult::invalid_image);
+    Wrapper empty{.container = nullptr};
+    CHECK(read_image(&empty, SIZE_MAX, {}).result == ImageResult::invalid_image);
+}
+
+TEST_CASE("fatbin: other images are told apart") {
+    std::string text = " \n\n.version 9.0\n";
+    CHECK(image_kind(text.c_str()) == ImageKind::ptx_text);
+    CHECK(read_image(text.c_str(), SIZE_MAX, {}).text == text);
+    CHECK(read_image("\x7f" "ELF and so on", 14, {}).result == ImageResult::no_binary_for_device);
+    CHECK(read_image("\x01\x02\x03\x04", 4, {}).result == ImageResult::invalid_image);
+    CHECK(image_kind("", 1) == ImageKind::unknown);
+    CHECK(image_kind(nullptr) == ImageKind::unknown);
+}
+
+TEST_CASE("fatbin: containers cut at every length are refused, not read past") {
+    Bytes container = make_container({make_entry(2, 75, "ELF"), make_entry(1, 75, ptx_text("sm_75"), Packing::lz4),
+                                      make_entry(1, 80, ptx_text("sm_80"), Packing::zstd, 0x11, "-O3")});
+    for (std::size_t size = 0; size < container.size(); ++size) {
+        read_exact(container, size);
+        if (size >= 4) // with less of the magic number, the letter that it begins with is text
+            CHECK(read_image(container.data(), size, {}).result != ImageResult::ok);
+    }
+    // The same with a header that states the cut size, so that the entries are reached.
+    for (std::size_t size = 16; size < container.size(); ++size) {
+        Bytes cut(container.begin(), container.begin() + static_cast<std::ptrdiff_t>(size));
+        put<std::uint64_t>(cut, 8, size - 16);
+        read_exact(cut, size);
+    }
+}
+
+TEST_CASE("fatbin: damaged bits never crash") {
+    Bytes container = make_container({make_entry(1, 75, ptx_text("sm_75"), Packing::lz4),
+                                      make_entry(1, 80, ptx_text("sm_80"), Packing::zstd, 0x11, "-O3"),
+                                      make_entry(1, 90, ptx_text("sm_90"))});
+    for (std::size_t bit = 0; bit < container.size() * 8; ++bit) {
+        Bytes damaged = container;
+        damaged[bit / 8] ^= static_cast<std::uint8_t>(1u << (bit % 8));
+        read_exact(damaged, damaged.size());
+    }
+    std::mt19937 random(1);
+    for (int round = 0; round < 2000; ++round) {
+        Bytes damaged = container;
+        for (int i = 0; i < 8; ++i)
+            damaged[random() % damaged.size()] = static_cast<std::uint8_t>(random());
+        read_exact(damaged, damaged.size());
+    }
+}
