@@ -8,6 +8,7 @@
 #include "translator/analysis/dump_graph.h"
 #include "translator/analysis/plan_linearization.h"
 #include "translator/analysis/shapes.h"
+#include "translator/builtins/builtins.h"
 #include "translator/emit/emit_kernel.h"
 #include "translator/jit/backend.h"
 
@@ -51,6 +52,16 @@ std::string dump_analysis(ptx::ModuleLoader& loader, const std::string& kernel,
     return text;
 }
 
+/// The kernel's module, whole: what it calls of the builtins included.
+std::unique_ptr<llvm::Module> emit_module(llvm::LLVMContext& context, ptx::ModuleLoader& loader,
+                                          const std::string& kernel, const BlockShape& shape,
+                                          const CompileOptions& options,
+                                          KernelProperties& properties) {
+    auto module = emit_kernel(context, loader, kernel, shape, options, properties);
+    link_builtins(*module);
+    return module;
+}
+
 bool is_analysis_stage(const std::string& stage) {
     return stage == "cfg" || stage == "ssa" || stage == "shapes" || stage == "plan";
 }
@@ -69,7 +80,7 @@ CompiledKernel compile(ptx::ModuleLoader& loader, const std::string& kernel,
         llvm::LLVMContext context;
         const auto start = std::chrono::steady_clock::now();
         const std::unique_ptr<llvm::Module> module =
-            emit_kernel(context, loader, kernel, shape, options, compiled.properties);
+            emit_module(context, loader, kernel, shape, options, compiled.properties);
         if (times) {
             const std::chrono::duration<double, std::micro> elapsed =
                 std::chrono::steady_clock::now() - start;
@@ -90,7 +101,7 @@ std::string dump(ptx::ModuleLoader& loader, const std::string& kernel, const Blo
         llvm::LLVMContext context;
         KernelProperties properties;
         const std::unique_ptr<llvm::Module> module =
-            emit_kernel(context, loader, kernel, shape, options, properties);
+            emit_module(context, loader, kernel, shape, options, properties);
         return dump_module(*module, options.target, stage);
     });
 }
