@@ -136,10 +136,12 @@ std::uint32_t BodyBinder::add_registers(std::string_view name, ScalarType type, 
 
 void BodyBinder::declare_registers() {
     const VariableSyntax& syntax = parser_->variables;
-    if (type_class(syntax.type) == TypeClass::packed || type_class(syntax.type) == TypeClass::opaque ||
+    if ((type_class(syntax.type) == TypeClass::packed && syntax.type != ScalarType::f16x2) || type_class(syntax.type) == TypeClass::opaque ||
         syntax.type == ScalarType::bf16 || syntax.type == ScalarType::tf32 || syntax.vector_size > 4 ||
         (is_float(syntax.type) && bit_size(syntax.type) == 8))
         fail(syntax.location, "registers can't have this type");
+    if (syntax.vector_size > 1 && (syntax.type == ScalarType::pred || syntax.vector_size * bit_size(syntax.type) > 128))
+        fail(syntax.location, "a vector register holds up to 128 bits, and no predicates");
     for (const DeclaratorSyntax& d : syntax.declarators) {
         if (d.dimension_count != 0) fail(d.location, "registers form no arrays");
         if (d.has_initializer) fail(d.location, "registers have no initial values");

@@ -57,6 +57,7 @@ private:
         Constraint::Kind kind = Constraint::Kind::any;
         bool is_destination = false;
         bool wider = false; ///< registers may have more bits than the type
+        bool may_sink = false; ///< `_` may stand for a result that is not wanted
     };
     Want want_of(const OperandPattern& pattern, const HeadMatch& match) const;
     void bind_operand(const OperandPattern& pattern, const HeadMatch& match, std::size_t node, Operand& out);
@@ -65,8 +66,10 @@ private:
     void bind_register(const OperandSyntax& node, const Symbol& symbol, const Want& want, Operand& out);
     bool bind_special(const OperandSyntax& node, const Want& want, Operand& out);
     void bind_constant(const OperandSyntax& node, const Want& want, Operand& out);
-    void bind_address(const OperandSyntax& node, Operand& out);
+    void bind_address(const OperandSyntax& node, const HeadMatch& match, Operand& out);
+    void require_wide_address(SourceLocation at, StateSpace space);
     void bind_elements(std::size_t node, const Want& want, unsigned count, Operand& out);
+    void require_alike(const std::vector<Operand>& elements, SourceLocation at);
     void bind_list(std::size_t node, const Want& want, Operand& out);
     void bind_vector_register(const OperandSyntax& node, const Symbol& symbol, const Want& want, Operand& out);
     void bind_call_list(std::size_t node, bool is_destination, Operand& out);

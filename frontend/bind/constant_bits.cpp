@@ -42,9 +42,14 @@ std::optional<std::uint64_t> constant_bits(const Constant& c, ScalarType type, s
         return std::nullopt;
     }
     const unsigned bits = bit_size(type);
+    if (is_float(type)) {
+        why = "there are no constants of type ." + std::string(spelling(type));
+        return std::nullopt;
+    }
     if (c.is_integer()) return low_bits(c.bits, bits);
+    // A real number is a double, so it fits .b64 but not .b32.
     const bool untyped = type_class(type) == TypeClass::bits;
-    if (untyped && bits == 32 && c.kind != Kind::bits64) return float_bits(c, ScalarType::f32, why);
+    if (untyped && bits == 32 && c.kind == Kind::bits32) return c.bits;
     if (untyped && bits == 64 && c.kind != Kind::bits32) return c.bits;
     why = "a floating-point constant where a ." + std::string(spelling(type)) + " is needed";
     return std::nullopt;

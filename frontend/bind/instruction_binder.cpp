@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One instruction: choice of its row, gates of version and target, guard, operands in the row's order.
 #include "frontend/bind/body_binder.h"
+#include "frontend/isa/special_registers.h"
 
 namespace ptarmigan::ptx {
 
@@ -80,6 +81,8 @@ void BodyBinder::instruction() {
 void BodyBinder::bind_guard(Instruction& out) {
     const InstructionSyntax& syntax = parser_->instruction;
     const Symbol symbol = find(syntax.guard);
+    if (symbol.kind == Symbol::Kind::none && find_special_register(syntax.guard).found)
+        fail(syntax.guard_location, "a special register as a guard is not supported: move it to a register first");
     if (symbol.kind == Symbol::Kind::none) fail_unknown(syntax.guard_location, syntax.guard);
     if (symbol.kind != Symbol::Kind::reg || symbol.vector_size != 1 ||
         body_.registers[symbol.index].type != ScalarType::pred)

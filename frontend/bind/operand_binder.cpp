@@ -38,16 +38,18 @@ std::string quoted(std::string_view text) { return "'" + std::string(text.substr
 
 bool register_fits(ScalarType have, ScalarType want, bool wider) {
     if (have == want) return true;
-    const TypeClass h = type_class(have), w = type_class(want);
+    TypeClass h = type_class(have);
+    const TypeClass w = type_class(want);
     if (h == TypeClass::pred || w == TypeClass::pred) return false;
     const unsigned have_bits = bit_size(have), want_bits = bit_size(want);
+    // Formats without a register type of their own live in untyped registers of just their size.
+    const bool untyped_only = w == TypeClass::packed || want == ScalarType::bf16 || want == ScalarType::tf32 ||
+                              (is_float(want) && want_bits == 8);
+    if (untyped_only) return h == TypeClass::bits && have_bits == want_bits;
     if (wider ? have_bits < want_bits : have_bits != want_bits) return false;
-    if (h == TypeClass::bits || w == TypeClass::bits || w == TypeClass::packed) return true;
-    if (is_integer(have) && is_integer(want)) return true;
-    // Formats without a register type of their own live in plain registers.
-    if (want == ScalarType::bf16 || want == ScalarType::tf32 || (is_float(want) && want_bits == 8))
-        return true;
-    return false;
+    if (h == TypeClass::packed) h = TypeClass::unsigned_int; // .reg .f16x2 goes where an integer goes
+    if (h == TypeClass::bits || w == TypeClass::bits) return true;
+    return h != TypeClass::floating && is_integer(want);
 }
 
 BodyBinder::Want BodyBinder::want_of(const OperandPattern& pattern, const HeadMatch& match) const {
@@ -61,6 +63,9 @@ BodyBinder::Want BodyBinder::want_of(const OperandPattern& pattern, const HeadMa
     if (c.kind == Kind::wide) want.type = with_bits(want.type, 2 * bit_size(want.type));
     if (c.kind == Kind::half) want.type = with_bits(want.type, bit_size(want.type) / 2);
     want.wider = c.kind == Kind::wider || c.kind == Kind::vec;
+    const FormPattern& form = FormTable::get().pattern(match.form);
+    const bool pair = form.operands.size() > 1 && form.operands[1].form == OperandPattern::Form::pair_second;
+    want.may_sink = pair || any(form.info->effects, Effects::atomic | Effects::store | Effects::async | Effects::call);
     return want;
 }
 
@@ -72,7 +77,7 @@ void BodyBinder::bind_operand(const OperandPattern& pattern, const HeadMatch& ma
     if (pattern.form == OperandPattern::Form::parens)
         return bind_call_list(index, pattern.is_destination, out);
     switch (want.kind) {
-    case Kind::address: return bind_address(syntax, out);
+    case Kind::address: return bind_address(syntax, match, out);
     case Kind::label: return bind_label(syntax, out);
     case Kind::function: return bind_function(syntax, out);
     case Kind::targets:
@@ -110,7 +115,8 @@ void BodyBinder::bind_constant(const OperandSyntax& syntax, const Want& want, Op
 
 void BodyBinder::bind_name(const OperandSyntax& syntax, const Want& want, Operand& out) {
     if (syntax.name == "_" && !syntax.has_offset) {
-        if (!want.is_destination) fail(syntax.location, "'_' can only stand for a result");
+        if (!want.is_destination || !want.may_sink)
+            fail(syntax.location, "'_' can't stand for this operand");
         out.kind = Operand::Kind::sink;
         return;
     }
@@ -125,6 +131,13 @@ void BodyBinder::bind_name(const OperandSyntax& syntax, const Want& want, Operan
     if (want.is_destination) fail(syntax.location, quoted(syntax.name) + " is not a register");
     if (want.kind != Constraint::Kind::any || (bit_size(want.type) != 32 && bit_size(want.type) != 64))
         fail(syntax.location, "the address of " + quoted(syntax.name) + " can't be an operand here");
+    if (is_float(want.type)) fail(syntax.location, "an address is no floating-point value");
+    if (is_variable && bit_size(want.type) == 32) {
+        const StateSpace space = symbol.kind == Symbol::Kind::module_variable
+                                     ? context_.module.variables[symbol.index].space
+                                     : body_.variables[symbol.index].space;
+        require_wide_address(syntax.location, space);
+    }
     out.kind = is_variable ? Operand::Kind::variable : Operand::Kind::function;
     out.scope = symbol.kind == Symbol::Kind::body_variable ? VariableScope::body : VariableScope::module;
     out.index = symbol.index;
@@ -163,6 +176,13 @@ bool BodyBinder::bind_special(const OperandSyntax& syntax, const Want& want, Ope
     } else if (!syntax.component.empty()) {
         fail(syntax.location, quoted(syntax.name) + " has no components");
     }
+    const std::string_view opcode = FormTable::get().pattern(body_.instructions.back().form).info->opcode;
+    if (opcode != "mov" && opcode != "cvt")
+        fail(syntax.location, "special registers are read by mov and cvt only");
+    const bool half_of_gridid = name.id == SpecialRegister::gridid && bit_size(want.type) == 32;
+    if (is_float(want.type) || (!register_fits(info.type, want.type, false) && !half_of_gridid))
+        fail(syntax.location, quoted(syntax.name) + " has type ." + std::string(spelling(info.type)) + " where ." +
+                                  std::string(spelling(want.type)) + " is needed");
     const Module& module = context_.module;
     if (module.version < Version{info.ptx_major, info.ptx_minor} || module.target.sm < info.min_sm)
         fail(syntax.location, quoted(syntax.name) + " needs .version " + std::to_string(info.ptx_major) + "." +
@@ -174,7 +194,13 @@ bool BodyBinder::bind_special(const OperandSyntax& syntax, const Want& want, Ope
     return true;
 }
 
-void BodyBinder::bind_address(const OperandSyntax& syntax, Operand& out) {
+/// .global and generic addresses have the module's address size; the other windows fit in 32 bits.
+void BodyBinder::require_wide_address(SourceLocation at, StateSpace space) {
+    if (context_.module.address_size == 64 && (space == StateSpace::global || space == StateSpace::generic))
+        fail(at, "this address has 64 bits");
+}
+
+void BodyBinder::bind_address(const OperandSyntax& syntax, const HeadMatch& match, Operand& out) {
     out.kind = Operand::Kind::address;
     if (syntax.kind == OperandSyntax::Kind::constant) {
         if (!syntax.constant.is_integer()) fail(syntax.location, "an address must be an integer");
@@ -193,6 +219,12 @@ void BodyBinder::bind_address(const OperandSyntax& syntax, Operand& out) {
         const unsigned bits = bit_size(base.type);
         if ((bits != 32 && bits != 64) || is_float(base.type))
             fail(syntax.location, "register " + quoted(syntax.name) + " can't hold an address");
+        // Forms with two memory operands name a space for each; `space` is only the first.
+        const auto patterns = FormTable::get().pattern(match.form).operands;
+        const auto memory = std::count_if(patterns.begin(), patterns.end(), [](const OperandPattern& p) {
+            return p.form == OperandPattern::Form::bracket_first;
+        });
+        if (bits == 32 && memory == 1) require_wide_address(syntax.location, match.space);
         out.base = Operand::Base::reg;
         out.index = base.index;
         out.type = base.type;
@@ -225,6 +257,17 @@ void BodyBinder::bind_vector_register(const OperandSyntax& syntax, const Symbol&
     }
 }
 
+/// Registers of one vector are of one size and class; constants and `_` go with any.
+void BodyBinder::require_alike(const std::vector<Operand>& elements, SourceLocation at) {
+    ScalarType first = ScalarType::none;
+    for (const Operand& element : elements) {
+        if (element.kind != Operand::Kind::reg) continue;
+        const ScalarType type = body_.registers[element.index].type;
+        if (first == ScalarType::none) first = type;
+        if (!register_fits(type, first, false)) fail(at, "the registers of a vector must be of one type");
+    }
+}
+
 /// A braced list, or the name of a vector register, with exactly `count` elements (0: any number).
 void BodyBinder::bind_elements(std::size_t index, const Want& want, unsigned count, Operand& out) {
     const OperandSyntax& syntax = node(index);
@@ -237,9 +280,11 @@ void BodyBinder::bind_elements(std::size_t index, const Want& want, unsigned cou
         for (std::size_t child = index + 1; child < end; child += node(child).extent) {
             Want element = want;
             element.kind = want.kind == Constraint::Kind::vec ? Constraint::Kind::wider : want.kind;
+            element.may_sink = true;
             elements.emplace_back();
             bind_value(node(child), element, elements.back());
         }
+        require_alike(elements, syntax.location);
         out.kind = Operand::Kind::vector;
         out.first = static_cast<std::uint32_t>(body_.operand_pool.size());
         out.count = static_cast<std::uint32_t>(elements.size());

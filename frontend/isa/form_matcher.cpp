@@ -119,6 +119,17 @@ const std::vector<HeadMatch>& FormMatcher::heads(const InstructionSyntax& instru
     return matches;
 }
 
+namespace {
+/// ptxas takes `!` on every predicate that is read, also where the manual shows none (mov.pred, and.pred).
+bool is_predicate_source(const OperandPattern& pattern, const HeadMatch& match) {
+    const Constraint& c = pattern.constraint;
+    const ScalarType type = c.slot >= 0 && c.slot < 6 ? match.types[static_cast<std::size_t>(c.slot)]
+                            : c.kind == Constraint::Kind::any ? match.types[0]
+                                                              : c.literal;
+    return type == ScalarType::pred && !pattern.is_destination;
+}
+} // namespace
+
 bool detail::node_fits(const OperandPattern& pattern, const OperandSyntax& node,
                        const HeadMatch& match, bool is_list) {
     using Kind = OperandSyntax::Kind;
@@ -128,7 +139,7 @@ bool detail::node_fits(const OperandPattern& pattern, const OperandSyntax& node,
     case OperandPattern::Form::parens: return node.kind == Kind::parens;
     default: break;
     }
-    if (node.inverted && !pattern.may_invert) return false;
+    if (node.inverted && !pattern.may_invert && !is_predicate_source(pattern, match)) return false;
     if (node.minus && !pattern.may_negate) return false;
     const bool simple = !is_list && (node.kind == Kind::name || node.kind == Kind::constant);
     switch (pattern.constraint.kind) {
