@@ -9,6 +9,7 @@
 #include "translator/analysis/plan_linearization.h"
 #include "translator/analysis/shapes.h"
 #include "translator/analysis/verify_graph.h"
+#include "translator/builtins/builtins.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/emit/region_driver.h"
 #include "translator/jit/image.h"
@@ -66,6 +67,7 @@ public:
             emit_callee(callee);
         }
         unit_.finish_debug_info();
+        link_builtins(*unit_.module);
         properties.uses_fibers = unit_.fiber_form;
         properties.lane_width = unit_.width;
         properties.step_count = unit_.step_count();

@@ -65,13 +65,18 @@ Value* call_lanes(WarpEmitter& e, std::string_view name, Values operands, llvm::
         std::string symbol = "ptm_" + std::string(name) + "_" + std::to_string(lanes);
         return e.call_builtin(symbol, type, all);
     };
-    unsigned total = lane_count(operands[0]);
-    if (total == 0) return call(operands, result, 1);
+    // Lanes at rest may hold poison, which must not become a table index.
+    llvm::SmallVector<Value*, 4> frozen;
+    for (Value* operand : operands) frozen.push_back(e.ir().CreateFreeze(operand));
+    unsigned total = lane_count(frozen[0]);
+    if (total == 0) return call(frozen, result, 1);
     // Double lanes take two registers where float lanes take one: halve the widest chunk.
-    unsigned widest = e.options().target.avx512 ? 16 : e.options().target.architecture == TargetCpu::Architecture::aarch64 ? 4 : 8;
+    const TargetCpu& target = e.options().target;
+    bool arm = target.architecture == TargetCpu::Architecture::aarch64;
+    unsigned widest = target.avx512 ? 16 : arm ? 4 : 8;
     if (operands[0]->getType()->getScalarSizeInBits() == 64) widest = 8;
     unsigned lanes = std::clamp(total, 4u, widest);
-    return in_chunks(e.ir(), operands, lanes, [&](Ir&, Values chunk) {
+    return in_chunks(e.ir(), frozen, lanes, [&](Ir&, Values chunk) {
         return call(chunk, llvm::FixedVectorType::get(result, lanes), lanes);
     });
 }

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// The builtins ptm_<function>_<lanes> behind the .approx and .full instructions: the special function unit of sfu.h and
+// the sequences that the hardware builds on it. See README.md for the naming and calling conventions.
+#include "sfu.h"
+
+namespace sfu {
+namespace {
+
+template <int N> PTM_INLINE I32<N> is_subnormal(I32<N> b) {
+    I32<N> magnitude = b & 0x7fffffff;
+    return (magnitude < unit) & (magnitude != 0);
+}
+
+/// e in {253, 254}: the reciprocal would be subnormal.
+template <int N> PTM_INLINE I32<N> has_tiny_reciprocal(I32<N> b) {
+    I32<N> e = (b >> 23) & 255;
+    return (e == 253) | (e == 254);
+}
+
+template <int N> PTM_INLINE I32<N> scaled(I32<N> b, float factor) { return bits<N>(real<N>(b) * factor); }
+
+template <int N> PTM_INLINE I32<N> canonical(F32<N> v) {
+    return v != v ? I32<N>(nan_bits) : bits<N>(v);
+}
+
+template <int N> PTM_INLINE I32<N> flush(I32<N> b) {
+    return (b & infinity_bits) == 0 ? (b & sign_bit) : b;
+}
+
+// a * b for flushed a and b; results below 2^-126 before the subnormal rounding are flushed.
+template <int N> PTM_INLINE I32<N> multiply_ftz(I32<N> a, I32<N> b) {
+    F32<N> x = real<N>(flush<N>(a)), y = real<N>(flush<N>(b));
+    I32<N> product = canonical<N>(x * y);
+    I32<N> large = bits<N>((x * 0x1p24f) * y) & 0x7fffffff;
+    I32<N> tiny = large < (24 + 1) * unit; // 2^-102; NaN and infinity are above
+    return tiny ? (product & sign_bit) : product;
+}
+
+template <int N> PTM_INLINE I32<N> rcp_full(I32<N> b) {
+    I32<N> small = is_subnormal<N>(b), large = has_tiny_reciprocal<N>(b);
+    F32<N> factor = small ? F32<N>(0x1p24f) : large ? F32<N>(0.25f) : F32<N>(1.0f);
+    I32<N> r = rcp_unit<N>(small | large ? bits<N>(real<N>(b) * factor) : b);
+    return small | large ? bits<N>(real<N>(r) * factor) : r;
+}
+
+template <int N> PTM_INLINE I32<N> rsqrt_full(I32<N> b) {
+    I32<N> small = is_subnormal<N>(b);
+    I32<N> r = rsqrt_unit<N>(small ? scaled<N>(b, 0x1p24f) : b);
+    return small ? canonical<N>(real<N>(r) * 0x1p12f) : r;
+}
+
+template <int N> PTM_INLINE I32<N> sqrt_full(I32<N> b) {
+    I32<N> small = is_subnormal<N>(b);
+    I32<N> r = sqrt_unit<N>(small ? scaled<N>(b, 0x1p24f) : b);
+    return small ? canonical<N>(real<N>(r) * 0x1p-12f) : r;
+}
+
+template <int N> PTM_INLINE I32<N> lg2_full(I32<N> b) {
+    I32<N> small = is_subnormal<N>(b);
+    I32<N> r = lg2_unit<N>(small ? scaled<N>(b, 0x1p24f) : b);
+    return small ? canonical<N>(real<N>(r) - 24.0f) : r;
+}
+
+// Below -126 the result is subnormal: the square of ex2(x / 2).
+template <int N> PTM_INLINE I32<N> ex2_full(I32<N> b) {
+    I32<N> low = (b < 0) & ((b & 0x7fffffff) > 0x42fc0000) & ((b & 0x7fffffff) <= infinity_bits);
+    I32<N> r = ex2_unit<N>(low ? scaled<N>(b, 0.5f) : b);
+    return low ? bits<N>(real<N>(r) * real<N>(r)) : r;
+}
+
+template <int N> PTM_INLINE I32<N> div_approx(I32<N> a, I32<N> b) {
+    I32<N> small = (b & infinity_bits) == 0;
+    a = small ? scaled<N>(a, 0x1p24f) : a;
+    b = small ? scaled<N>(b, 0x1p24f) : b;
+    return canonical<N>(real<N>(a) * real<N>(rcp_unit<N>(b)));
+}
+
+template <int N> PTM_INLINE I32<N> div_full(I32<N> a, I32<N> b) {
+    I32<N> large = has_tiny_reciprocal<N>(b);
+    a = large ? scaled<N>(a, 0.25f) : a;
+    b = large ? scaled<N>(b, 0.25f) : b;
+    return div_approx<N>(a, b);
+}
+
+template <int N> PTM_INLINE I32<N> div_full_ftz(I32<N> a, I32<N> b) {
+    I32<N> large = has_tiny_reciprocal<N>(b);
+    a = large ? multiply_ftz<N>(a, I32<N>(0x3e800000)) : a;
+    b = large ? scaled<N>(b, 0.25f) : b;
+    return multiply_ftz<N>(a, rcp_unit<N>(b));
+}
+
+// --- double: the unit sees the high word only ---------------------------------------------------------
+
+template <int N> PTM_INLINE I64<N> high_word(I32<N> b) { return widen<N>(b) << 32l; }
+
+inline constexpr int high_infinity = 0x7ff00000;
+
+template <int N> PTM_INLINE I64<N> rcp_f64_unit(I64<N> v) {
+    I32<N> b = narrow<N>(v >> 32l);
+    I32<N> magnitude = b & 0x7fffffff, sign = b & sign_bit;
+    I32<N> m = (b & 0xfffff) << 3, x = m & 0xffff;
+    I64<N> p = interpolate<N>(rcp_table, m >> 16, x, truncated_square<N>(x << 1), 13, 0, 0x47e7);
+    I32<N> r = (2045 - (magnitude >> 20)) * (1 << 20) + narrow<N>(p >> 18l) - (1 << 20);
+    r = r < (1 << 20) ? 0 : r;
+    r = magnitude < (1 << 20) ? high_infinity : r;
+    return high_word<N>(magnitude > high_infinity ? I32<N>(nan_bits) : (r | sign));
+}
+
+template <int N> PTM_INLINE I64<N> rsqrt_f64_unit(I64<N> v) {
+    I32<N> b = narrow<N>(v >> 32l);
+    I32<N> magnitude = b & 0x7fffffff, sign = b & sign_bit;
+    I32<N> e = (magnitude >> 20) - 1023, m = (b & 0xfffff) << 3;
+    I32<N> odd = e & 1, half = e >> 1, x = m & 0x1ffff;
+    I64<N> p = interpolate<N>(rsqrt_table, (m >> 17) + odd * 64, x, truncated_square<N>(x), 14, 2, 0x7fff);
+    I32<N> r = narrow<N>(p >> 19l) - (1 << 20) + (1022 - half) * (1 << 20);
+    r = (m | odd) == 0 ? (1023 - half) * (1 << 20) : r;
+    r = magnitude == high_infinity ? 0 : r;
+    r = b < 0 ? nan_bits : r;
+    r = magnitude < (1 << 20) ? (sign | high_infinity) : r;
+    return high_word<N>(magnitude > high_infinity ? I32<N>(nan_bits) : r);
+}
+
+template <int N> PTM_INLINE I64<N> rsqrt_f64(I64<N> v) {
+    I64<N> magnitude = v & 0x7fffffffffffffffl;
+    I64<N> small = (magnitude < 0x10000000000000l) & (magnitude != 0);
+    F64<N> a = small ? real<N>(v) * 0x1p54 : real<N>(v);
+    F64<N> y = real<N>(rsqrt_f64_unit<N>(bits<N>(a)));
+    F64<N> e = __builtin_elementwise_fma(y * y, -a, F64<N>(1.0));
+    F64<N> t = __builtin_elementwise_fma(e, F64<N>(0.375), F64<N>(0.5));
+    F64<N> refined = __builtin_elementwise_fma(t, e * y, y);
+    I64<N> r = bits<N>(small ? refined * 0x1p27 : refined);
+    r = magnitude == 0x7ff0000000000000l ? 0l : r;
+    r = v < 0 ? I64<N>(long(0xfff8000000000000ul)) : r;
+    r = magnitude == 0 ? (v | 0x7ff0000000000000l) : r;
+    return magnitude > 0x7ff0000000000000l ? (v | 0x8000000000000l) : r;
+}
+
+// --- 16-bit formats: the unit's result, truncated ------------------------------------------------------
+
+template <int N> PTM_INLINE I32<N> widen_half(I32<N> h) {
+    I32<N> shifted = (h & 0x7fff) << 13;
+    I32<N> finite = bits<N>(real<N>(shifted) * 0x1p112f); // subnormals too
+    I32<N> magnitude = (h & 0x7c00) == 0x7c00 ? (shifted | infinity_bits) : finite;
+    return magnitude | ((h & 0x8000) << 16);
+}
+
+template <int N> PTM_INLINE I32<N> truncate_to_half(I32<N> b) {
+    I32<N> sign = (b >> 16) & 0x8000, magnitude = b & 0x7fffffff;
+    I32<N> e = (magnitude >> 23) - 112;
+    I32<N> normal = (e << 10) | ((b & 0x7fffff) >> 13);
+    I32<N> distance = 14 - e;
+    distance = distance > 31 ? 31 : distance < 0 ? 0 : distance;
+    I32<N> subnormal = shift_down<N>((b & 0x7fffff) | unit, distance);
+    I32<N> r = e <= 0 ? subnormal : e >= 31 ? I32<N>(0x7c00) : normal;
+    return is_nan<N>(magnitude) ? I32<N>(0x7fff) : (r | sign);
+}
+
+template <int N> PTM_INLINE I32<N> truncate_to_bfloat(I32<N> b) { return shift_down<N>(b, I32<N>(16)); }
+
+} // namespace
+} // namespace sfu
+
+using namespace sfu;
+
+namespace {
+
+template <int N> PTM_INLINE I32<N> sine(I32<N> b) { return sin_cos<N>(b, false); }
+template <int N> PTM_INLINE I32<N> cosine(I32<N> b) { return sin_cos<N>(b, true); }
+template <int N> PTM_INLINE I32<N> div_approx_ftz(I32<N> a, I32<N> b) {
+    return multiply_ftz<N>(a, rcp_unit<N>(b));
+}
+template <int N> PTM_INLINE I32<N> ex2_half(I32<N> h) {
+    return truncate_to_half<N>(ex2_unit<N>(widen_half<N>(h)));
+}
+template <int N> PTM_INLINE I32<N> tanh_half(I32<N> h) {
+    return truncate_to_half<N>(tanh_unit<N>(widen_half<N>(h)));
+}
+template <int N> PTM_INLINE I32<N> ex2_bfloat(I32<N> h) { return truncate_to_bfloat<N>(ex2_unit<N>(h << 16)); }
+template <int N> PTM_INLINE I32<N> tanh_bfloat(I32<N> h) { return truncate_to_bfloat<N>(tanh_unit<N>(h << 16)); }
+
+} // namespace
+
+// Exports for each lane count. One lane is plain scalars.
+#define PTM_LANES(n, type, bits_type, name, function)                                              \
+    type<n> ptm_##name##_##n(type<n> x) {                                                          \
+        return __builtin_bit_cast(type<n>, function<n>(__builtin_bit_cast(bits_type<n>, x)));      \
+    }
+#define PTM_SCALAR(type, bits_type, bits_scalar, name, function)                                   \
+    type ptm_##name##_1(type x) {                                                                  \
+        bits_type<1> r = function<1>(__builtin_bit_cast(bits_scalar, x));                          \
+        return __builtin_bit_cast(type, bits_scalar(r[0]));                                        \
+    }
+#define PTM_FLOAT(name, function)                                                                  \
+    PTM_SCALAR(float, I32, int, name##_f32, function)                                              \
+    PTM_LANES(4, F32, I32, name##_f32, function)                                                   \
+    PTM_LANES(8, F32, I32, name##_f32, function)                                                   \
+    PTM_LANES(16, F32, I32, name##_f32, function)
+#define PTM_DOUBLE(name, function)                                                                 \
+    PTM_SCALAR(double, I64, long, name##_f64, function)                                            \
+    PTM_LANES(4, F64, I64, name##_f64, function)                                                   \
+    PTM_LANES(8, F64, I64, name##_f64, function)
+// 16-bit formats travel in the low half of 32-bit lanes.
+#define PTM_HALF(name, function)                                                                   \
+    PTM_SCALAR(int, I32, int, name, function)                                                      \
+    PTM_LANES(4, I32, I32, name, function)                                                         \
+    PTM_LANES(8, I32, I32, name, function)                                                         \
+    PTM_LANES(16, I32, I32, name, function)
+#define PTM_QUOTIENT_LANES(n, name, function)                                                      \
+    F32<n> ptm_##name##_f32_##n(F32<n> a, F32<n> b) {                                              \
+        return real<n>(function<n>(bits<n>(a), bits<n>(b)));                                       \
+    }
+#define PTM_QUOTIENT(name, function)                                                               \
+    float ptm_##name##_f32_1(float a, float b) {                                                   \
+        I32<1> r = function<1>(__builtin_bit_cast(int, a), __builtin_bit_cast(int, b));            \
+        return __builtin_bit_cast(float, int(r[0]));                                               \
+    }                                                                                              \
+    PTM_QUOTIENT_LANES(4, name, function)                                                          \
+    PTM_QUOTIENT_LANES(8, name, function)                                                          \
+    PTM_QUOTIENT_LANES(16, name, function)
+
+extern "C" {
+
+PTM_FLOAT(rcp_ftz, rcp_unit)
+PTM_FLOAT(rsqrt_ftz, rsqrt_unit)
+PTM_FLOAT(sqrt_ftz, sqrt_unit)
+PTM_FLOAT(ex2_ftz, ex2_unit)
+PTM_FLOAT(lg2_ftz, lg2_unit)
+PTM_FLOAT(sin_ftz, sine)
+PTM_FLOAT(cos_ftz, cosine)
+PTM_FLOAT(rcp, rcp_full)
+PTM_FLOAT(rsqrt, rsqrt_full)
+PTM_FLOAT(sqrt, sqrt_full)
+PTM_FLOAT(ex2, ex2_full)
+PTM_FLOAT(lg2, lg2_full)
+PTM_FLOAT(sin, sine)
+PTM_FLOAT(cos, cosine)
+PTM_FLOAT(tanh, tanh_unit)
+PTM_QUOTIENT(div_approx, div_approx)
+PTM_QUOTIENT(div_approx_ftz, div_approx_ftz)
+PTM_QUOTIENT(div_full, div_full)
+PTM_QUOTIENT(div_full_ftz, div_full_ftz)
+PTM_DOUBLE(rcp_ftz, rcp_f64_unit)
+PTM_DOUBLE(rsqrt_ftz, rsqrt_f64_unit)
+PTM_DOUBLE(rsqrt, rsqrt_f64)
+PTM_HALF(ex2_f16, ex2_half)
+PTM_HALF(tanh_f16, tanh_half)
+PTM_HALF(ex2_bf16, ex2_bfloat)
+PTM_HALF(tanh_bf16, tanh_bfloat)
+
+} // extern "C"
