@@ -24,12 +24,12 @@ void BodyBinder::fail_unknown(SourceLocation at, std::string_view name) {
 Body BodyBinder::bind(FunctionId function) {
     StatementParser parser(context_.text, diagnostics_, context_.bodies[function]);
     parser_ = &parser;
+    function_ = &context_.module.functions[function];
     open_scope();
     try {
-        declare_parameters(context_.module.functions[function]);
+        declare_parameters(*function_);
     } catch (const Recover&) {
     }
-    open_scope(); // a body may hide its parameters' names
     statements();
     while (!scopes_.empty()) close_scope();
     return std::move(body_);
@@ -118,7 +118,7 @@ bool BodyBinder::is_vector_register(std::string_view name) const {
 }
 
 void BodyBinder::declare(std::string_view name, const Symbol& symbol, SourceLocation at) {
-    if (!scopes_.back().declare(name, symbol))
+    if (scopes_.back().find(name).kind != Symbol::Kind::none || !scopes_.back().declare(name, symbol))
         fail(at, "'" + std::string(name) + "' is already declared in this scope");
 }
 
@@ -136,9 +136,7 @@ std::uint32_t BodyBinder::add_registers(std::string_view name, ScalarType type, 
 
 void BodyBinder::declare_registers() {
     const VariableSyntax& syntax = parser_->variables;
-    if ((type_class(syntax.type) == TypeClass::packed && syntax.type != ScalarType::f16x2) || type_class(syntax.type) == TypeClass::opaque ||
-        syntax.type == ScalarType::bf16 || syntax.type == ScalarType::tf32 || syntax.vector_size > 4 ||
-        (is_float(syntax.type) && bit_size(syntax.type) == 8))
+    if (!is_declarable(syntax.type) || type_class(syntax.type) == TypeClass::opaque || syntax.vector_size > 4)
         fail(syntax.location, "registers can't have this type");
     if (syntax.vector_size > 1 && (syntax.type == ScalarType::pred || syntax.vector_size * bit_size(syntax.type) > 128))
         fail(syntax.location, "a vector register holds up to 128 bits, and no predicates");

@@ -47,6 +47,7 @@ private:
     const HeadMatch& choose_form(OperandNodes& nodes);
     bool available(FormId form) const;
     void require_available(FormId form);
+    void check_vector_width(const HeadMatch& head);
     void bind_guard(Instruction& out);
     RegisterId carry_flag();
 
@@ -67,6 +68,7 @@ private:
     bool bind_special(const OperandSyntax& node, const Want& want, Operand& out);
     void bind_constant(const OperandSyntax& node, const Want& want, Operand& out);
     void bind_address(const OperandSyntax& node, const HeadMatch& match, Operand& out);
+    void check_space(const OperandSyntax& node, const Symbol& symbol, const HeadMatch& match);
     void require_wide_address(SourceLocation at, StateSpace space);
     void bind_elements(std::size_t node, const Want& want, unsigned count, Operand& out);
     void require_alike(const std::vector<Operand>& elements, SourceLocation at);
@@ -81,6 +83,7 @@ private:
     const ModuleContext& context_;
     FormMatcher& matcher_;
     Diagnostics& diagnostics_;
+    const Function* function_ = nullptr;
     Body body_;
     std::vector<Scope> scopes_;
     StatementParser* parser_ = nullptr;

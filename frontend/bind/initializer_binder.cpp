@@ -21,12 +21,6 @@ public:
         if (variable_.unsized) infer_size(root);
         if (variable_.size > max_initialized_size) return fail(root, "this initialised variable is too large");
         variable_.init.assign(variable_.size, 0);
-        const bool is_scalar = variable_.dimensions.empty() && variable_.vector_size == 1;
-        if (is_scalar && root.kind == InitializerSyntax::Kind::braces) {
-            if (root.children > 1) return fail(root, "too many initial values");
-            if (root.children == 1) value(nodes_[first_ + 1], 0);
-            return;
-        }
         level(first_, 0, 0, variable_.size);
     }
 
@@ -52,15 +46,16 @@ private:
     /// The list at `index` fills `size` bytes from `offset`; `depth` counts dimensions entered.
     void level(std::size_t index, std::size_t depth, std::uint64_t offset, std::uint64_t size) {
         const InitializerSyntax& node = nodes_[index];
-        if (node.kind != InitializerSyntax::Kind::braces) return value(node, offset);
-        const std::uint64_t count = depth < variable_.dimensions.size() ? variable_.dimensions[depth]
-                                    : depth == variable_.dimensions.size() ? variable_.vector_size
-                                                                           : 1;
-        std::uint64_t stride = count == 0 ? 0 : size / count;
-        // A flat list may fill an array of vectors or of several dimensions element by element.
-        const bool flat = node.children > 0 && nodes_[index + 1].kind != InitializerSyntax::Kind::braces;
-        if (flat) stride = element_;
-        if (std::uint64_t{node.children} * stride > size) fail(node, "too many initial values");
+        if (node.kind != InitializerSyntax::Kind::braces) {
+            if (size != element_) fail(node, "a list of initial values is needed here");
+            return value(node, offset);
+        }
+        const std::size_t levels = variable_.dimensions.size() + (variable_.vector_size > 1 ? 1 : 0);
+        if (depth >= levels) fail(node, "too many braces in this initialiser");
+        const std::uint64_t count =
+            depth < variable_.dimensions.size() ? variable_.dimensions[depth] : variable_.vector_size;
+        const std::uint64_t stride = count == 0 ? 0 : size / count;
+        if (node.children > count) fail(node, "too many initial values");
         std::size_t child = index + 1;
         for (std::uint32_t i = 0; i < node.children; ++i, child += nodes_[child].extent)
             level(child, depth + 1, offset + i * stride, stride);

@@ -26,6 +26,16 @@ void BodyBinder::require_available(FormId form) {
     fail(parser_->instruction.location, text + (pattern.sm_suffix == 'a' ? "" : " or later"));
 }
 
+/// Vectors of 256 bits are younger than the rows they belong to.
+void BodyBinder::check_vector_width(const HeadMatch& head) {
+    if (head.vector_size * bit_size(head.types[0]) <= 128) return;
+    const Module& module = context_.module;
+    if (head.vector_size * bit_size(head.types[0]) > 256)
+        fail(parser_->instruction.location, "a vector holds up to 256 bits");
+    if (module.version < Version{8, 8} || module.target.sm < 100)
+        fail(parser_->instruction.location, "vectors of 256 bits need .version 8.8 and .target sm_100 or later");
+}
+
 const HeadMatch& BodyBinder::choose_form(OperandNodes& nodes) {
     const InstructionSyntax& syntax = parser_->instruction;
     const std::vector<HeadMatch>& heads = matcher_.heads(syntax);
@@ -47,6 +57,7 @@ void BodyBinder::instruction() {
     const HeadMatch& head = choose_form(nodes);
     const auto patterns = FormTable::get().pattern(head.form).operands;
 
+    check_vector_width(head);
     Instruction& out = body_.instructions.emplace_back();
     out.form = head.form;
     out.location = parser_->instruction.location;

@@ -38,16 +38,19 @@ private:
     void variables() {
         const VariableSyntax& syntax = parser_.variables;
         if (syntax.space == StateSpace::reg || syntax.space == StateSpace::param ||
-            syntax.space == StateSpace::local || syntax.space == StateSpace::sreg) {
+            syntax.space == StateSpace::local || syntax.space == StateSpace::sreg || syntax.space == StateSpace::tex) {
             const std::string space(spelling_of(syntax.space));
             return error(syntax.location, "." + space + " variables at module scope are not supported");
         }
+        if (syntax.bank != 0) return error(syntax.location, "constant banks are not supported");
         for (const DeclaratorSyntax& declarator : syntax.declarators) {
             Variable variable = make_variable(syntax, declarator, diagnostics_);
             variable.linkage = parser_.linkage;
             if (!declarator.is_range) {
                 if (declarator.has_initializer)
                     bind_initializer(syntax, declarator, context_, diagnostics_, variable);
+                if (variable.unsized && variable.linkage != Linkage::external)
+                    error(declarator.location, "'" + variable.name + "' needs a size: it is not .extern");
                 declare(declarator.name, std::move(variable));
                 continue;
             }
@@ -68,6 +71,7 @@ private:
         case StateSpace::reg: return "reg";
         case StateSpace::param: return "param";
         case StateSpace::local: return "local";
+        case StateSpace::tex: return "tex";
         default: return "sreg";
         }
     }
@@ -83,7 +87,7 @@ private:
         if (place->second.kind == Symbol::Kind::module_variable) {
             Variable& earlier = module_.variables[place->second.index];
             if (variable.linkage == Linkage::external) return; // a declaration behind the definition
-            if (earlier.linkage == Linkage::external) {
+            if (earlier.linkage == Linkage::external && variable.linkage != Linkage::internal) {
                 earlier = std::move(variable);
                 return;
             }
@@ -103,8 +107,7 @@ private:
         for (const VariableSyntax& v : syntax.returns) function.returns.push_back(parameter(v));
         for (const VariableSyntax& v : syntax.parameters) function.parameters.push_back(parameter(v));
         for (const LimitSyntax& limit : syntax.limits) apply_limit(limit, function);
-        if (syntax.is_entry && !syntax.returns.empty())
-            error(syntax.location, "an entry returns nothing");
+        if (syntax.is_entry) check_entry(function);
 
         const auto id = static_cast<std::uint32_t>(module_.functions.size());
         const auto [place, is_new] =
@@ -119,11 +122,20 @@ private:
         Function& earlier = module_.functions[place->second.index];
         if (!same_signature(earlier, function))
             return error(syntax.location, "'" + function.name + "' was declared with other parameters");
-        if (function.is_declaration) return;
+        if (function.is_declaration && earlier.is_declaration) return;
         if (!earlier.is_declaration)
             return error(syntax.location, "'" + function.name + "' is already defined");
         earlier = std::move(function);
         context_.bodies[place->second.index] = syntax.body;
+    }
+
+    void check_entry(const Function& entry) {
+        if (!entry.returns.empty()) error(entry.location, "an entry returns nothing");
+        if (entry.noreturn) error(entry.location, ".noreturn is for .func");
+        for (const Variable& p : entry.parameters) {
+            if (p.space != StateSpace::param) error(p.location, "the parameters of an entry are .param variables");
+            if (p.unsized) error(p.location, "the parameters of an entry need a size");
+        }
     }
 
     static bool same_shape(const std::vector<Variable>& a, const std::vector<Variable>& b) {
@@ -154,6 +166,8 @@ private:
                 return error(limit.location, "'." + std::string(limit.name) + "' takes one number");
             out = static_cast<std::uint32_t>(limit.values[0]);
         };
+        if (!function.is_entry && !limit.name.starts_with("abi_preserve"))
+            return error(limit.location, "'." + std::string(limit.name) + "' is not for .func");
         std::uint32_t unused = 0;
         if (limit.name == "maxntid") triple(limits.max_ntid);
         else if (limit.name == "reqntid") triple(limits.required_ntid);
@@ -199,6 +213,12 @@ private:
 
 } // namespace
 
+bool is_declarable(ScalarType type) {
+    if (type == ScalarType::bf16 || type == ScalarType::tf32) return false;
+    if (is_float(type)) return bit_size(type) > 8;
+    return type_class(type) != TypeClass::packed || type == ScalarType::f16x2;
+}
+
 std::string range_name(std::string_view prefix, std::uint64_t number) {
     return std::string(prefix) + std::to_string(number);
 }
@@ -219,7 +239,7 @@ Variable make_variable(const VariableSyntax& syntax, const DeclaratorSyntax& dec
     std::uint64_t size = byte_size(syntax.type) * std::uint64_t{syntax.vector_size};
     variable.alignment = syntax.alignment;
     if (variable.alignment == 0) variable.alignment = std::max(static_cast<std::uint32_t>(size), 1u);
-    if (size == 0 && syntax.space != StateSpace::reg)
+    if (!is_declarable(syntax.type) || (size == 0 && syntax.space != StateSpace::reg))
         diagnostics.error(declarator.location, "a variable can't have type ." + std::string(spelling(syntax.type)));
     for (std::uint32_t i = 0; i < declarator.dimension_count; ++i) {
         const std::uint64_t count = syntax.dimensions[declarator.first_dimension + i];

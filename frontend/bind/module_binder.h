@@ -27,6 +27,8 @@ void bind_module(ModuleContext& context, Diagnostics& diagnostics);
 /// A variable without its initialiser.
 Variable make_variable(const VariableSyntax& syntax, const DeclaratorSyntax& declarator,
                        Diagnostics& diagnostics);
+/// False for the types that only instructions have: .bf16, .tf32, packed ones but for .f16x2.
+bool is_declarable(ScalarType type);
 /// Name number `number` of a declarator `name<count>`.
 std::string range_name(std::string_view prefix, std::uint64_t number);
 

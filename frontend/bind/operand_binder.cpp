@@ -23,6 +23,14 @@ ScalarType with_bits(ScalarType type, unsigned bits) {
 
 ScalarType bits_type(unsigned bits) { return with_bits(ScalarType::b8, bits); }
 
+/// Forms with two memory operands name a space for each, and HeadMatch::space is only the first.
+bool has_one_address(FormId form) {
+    const auto patterns = FormTable::get().pattern(form).operands;
+    return 1 == std::count_if(patterns.begin(), patterns.end(), [](const OperandPattern& p) {
+        return p.form == OperandPattern::Form::bracket_first;
+    });
+}
+
 int component_number(std::string_view text) {
     constexpr std::string_view first = "xyzw", second = "rgba";
     if (text.size() != 1) return -1;
@@ -180,7 +188,8 @@ bool BodyBinder::bind_special(const OperandSyntax& syntax, const Want& want, Ope
     if (opcode != "mov" && opcode != "cvt")
         fail(syntax.location, "special registers are read by mov and cvt only");
     const bool half_of_gridid = name.id == SpecialRegister::gridid && bit_size(want.type) == 32;
-    if (is_float(want.type) || (!register_fits(info.type, want.type, false) && !half_of_gridid))
+    const bool narrow = opcode == "mov" && is_integer(want.type) && bit_size(want.type) == 16; // PTX 1.x had 16-bit %tid
+    if (is_float(want.type) || (!register_fits(info.type, want.type, false) && !half_of_gridid && !narrow))
         fail(syntax.location, quoted(syntax.name) + " has type ." + std::string(spelling(info.type)) + " where ." +
                                   std::string(spelling(want.type)) + " is needed");
     const Module& module = context_.module;
@@ -200,10 +209,27 @@ void BodyBinder::require_wide_address(SourceLocation at, StateSpace space) {
         fail(at, "this address has 64 bits");
 }
 
+/// A variable is accessed in its own space, or generically; the parameters of the function itself are read only.
+void BodyBinder::check_space(const OperandSyntax& syntax, const Symbol& symbol, const HeadMatch& match) {
+    const bool in_body = symbol.kind == Symbol::Kind::body_variable;
+    const Variable& variable = in_body ? body_.variables[symbol.index] : context_.module.variables[symbol.index];
+    if (match.space == StateSpace::none || match.space == StateSpace::generic || !has_one_address(match.form)) return;
+    if (variable.space != match.space)
+        fail(syntax.location, quoted(syntax.name) + " is in ." + std::string(spelling(variable.space)) +
+                                  ", the instruction accesses ." + std::string(spelling(match.space)));
+    const Function& function = *function_;
+    const std::size_t first = function.returns.size(), last = first + function.parameters.size();
+    const Effects effects = form_info(match.form).effects;
+    if (in_body && symbol.index >= first && symbol.index < last && any(effects, Effects::store | Effects::atomic))
+        fail(syntax.location, quoted(syntax.name) + " is an input parameter and can't be written");
+}
+
 void BodyBinder::bind_address(const OperandSyntax& syntax, const HeadMatch& match, Operand& out) {
     out.kind = Operand::Kind::address;
     if (syntax.kind == OperandSyntax::Kind::constant) {
         if (!syntax.constant.is_integer()) fail(syntax.location, "an address must be an integer");
+        if (match.space != StateSpace::local && match.space != StateSpace::none)
+            fail(syntax.location, "only .local memory has constant addresses");
         out.value = syntax.constant.bits;
         return;
     }
@@ -219,12 +245,7 @@ void BodyBinder::bind_address(const OperandSyntax& syntax, const HeadMatch& matc
         const unsigned bits = bit_size(base.type);
         if ((bits != 32 && bits != 64) || is_float(base.type))
             fail(syntax.location, "register " + quoted(syntax.name) + " can't hold an address");
-        // Forms with two memory operands name a space for each; `space` is only the first.
-        const auto patterns = FormTable::get().pattern(match.form).operands;
-        const auto memory = std::count_if(patterns.begin(), patterns.end(), [](const OperandPattern& p) {
-            return p.form == OperandPattern::Form::bracket_first;
-        });
-        if (bits == 32 && memory == 1) require_wide_address(syntax.location, match.space);
+        if (bits == 32 && has_one_address(match.form)) require_wide_address(syntax.location, match.space);
         out.base = Operand::Base::reg;
         out.index = base.index;
         out.type = base.type;
@@ -232,6 +253,7 @@ void BodyBinder::bind_address(const OperandSyntax& syntax, const HeadMatch& matc
     }
     case Symbol::Kind::module_variable:
     case Symbol::Kind::body_variable:
+        check_space(syntax, symbol, match);
         out.base = Operand::Base::variable;
         out.scope = symbol.kind == Symbol::Kind::body_variable ? VariableScope::body : VariableScope::module;
         out.index = symbol.index;

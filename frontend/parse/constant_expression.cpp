@@ -115,7 +115,7 @@ private:
             cursor_.take();
             return integer(32);
         }
-        if (token.kind >= TokenKind::integer && token.kind <= TokenKind::bits64)
+        if (is_fraction(token) || (token.kind >= TokenKind::integer && token.kind <= TokenKind::bits64))
             return number_value(cursor_, cursor_.take());
         cursor_.fail_here("a constant");
     }
@@ -150,7 +150,9 @@ private:
     }
 
     Constant apply(const Token& op, const Constant& a, const Constant& b) {
-        if (!a.is_integer() || !b.is_integer()) return apply_real(op, real_of(a), real_of(b));
+        if (a.is_integer() != b.is_integer())
+            cursor_.fail(op.location, "this operator mixes integer and floating-point constants");
+        if (!a.is_integer()) return apply_real(op, real_of(a), real_of(b));
         const bool is_unsigned = a.is_unsigned || b.is_unsigned;
         const std::uint64_t x = a.bits, y = b.bits;
         const auto sx = a.as_signed(), sy = b.as_signed();
@@ -236,12 +238,18 @@ Constant parse_integer(TokenCursor& cursor, const Token& token) {
 
 } // namespace
 
+bool is_fraction(const Token& token) {
+    return token.kind == TokenKind::word &&
+           token.text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 Constant number_value(TokenCursor& cursor, const Token& token) {
     if (token.kind == TokenKind::integer) return parse_integer(cursor, token);
-    if (token.kind == TokenKind::real) {
+    if (token.kind == TokenKind::real || token.kind == TokenKind::word) {
         double value = 0;
+        const char* first = token.text.data() - (token.kind == TokenKind::word ? 1 : 0); // the dot of `.5`
         const char* last = token.text.data() + token.text.size();
-        const auto [end, status] = std::from_chars(token.text.data(), last, value);
+        const auto [end, status] = std::from_chars(first, last, value);
         if (status == std::errc::result_out_of_range) // overflow to infinity, underflow to zero as strtod says
             value = std::strtod(std::string(token.text).c_str(), nullptr);
         else if (status != std::errc() || end != last)

@@ -69,6 +69,8 @@ private:
     Token token_;
 };
 
+/// `.5`, which the lexer takes for a word.
+bool is_fraction(const Token& token);
 /// Parses and folds a constant expression (manual section 4.6) with C's operators and precedence.
 Constant parse_constant(TokenCursor& cursor);
 /// Likewise, of an expression whose first token `minus` has been taken.

@@ -136,6 +136,7 @@ private:
         DeclaratorSyntax d;
         d.location = cursor_.location();
         d.name = cursor_.expect_identifier("a name");
+        if (d.name == "_" && may_initialise) cursor_.fail(d.location, "'_' is no name");
         if (cursor_.accept('<')) {
             d.is_range = true;
             d.range = cursor_.expect_integer("a count"); // `>` would be taken for an operator
@@ -145,7 +146,7 @@ private:
         while (cursor_.accept('[')) {
             ++d.dimension_count;
             const SourceLocation at = cursor_.location();
-            out.dimensions.push_back(cursor_.at(']') ? 0 : cursor_.expect_count("an array size"));
+            out.dimensions.push_back(cursor_.at(']') ? 0 : cursor_.expect_integer("an array size"));
             if (out.dimensions.back() == 0 && d.dimension_count > 1)
                 cursor_.fail(at, "only the first dimension of an array may be left out");
             cursor_.expect(']', "behind the array size");

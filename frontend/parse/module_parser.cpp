@@ -4,9 +4,20 @@
 #include "frontend/isa/words.h"
 #include "frontend/parse/declaration_parser.h"
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 
 namespace ptarmigan::ptx {
+
+namespace {
+/// The numbers that ptxas 13.0 knows, and sm_101, the older name of sm_110.
+bool is_known_target(std::uint32_t sm) {
+    constexpr std::uint16_t known[] = {10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50, 52, 53, 60,  61,  62,  70,
+                                       72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121};
+    return std::find(std::begin(known), std::end(known), sm) != std::end(known);
+}
+} // namespace
 
 bool ModuleParser::header(Version& version, Target& target, unsigned& address_size) {
     try {
@@ -53,9 +64,10 @@ void ModuleParser::parse_target(Target& target) {
         } else if (name.starts_with("sm_")) {
             const char* last = name.data() + name.size();
             const auto [end, status] = std::from_chars(name.data() + 3, last, target.sm);
+            if (!is_known_target(target.sm)) cursor_.fail(token.location, "unknown target " + describe(token));
             if (status == std::errc() && last - end == 1 && (*end == 'a' || *end == 'f'))
                 target.suffix = *end;
-            else if (status != std::errc() || end != last || target.sm < 10 || target.sm > 999)
+            else if (status != std::errc() || end != last)
                 cursor_.fail(token.location, "unknown target " + describe(token));
         } else if (name != "texmode_unified" && name != "map_f64_to_f32") {
             cursor_.fail(token.location, "unknown target " + describe(token));

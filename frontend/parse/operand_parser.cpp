@@ -55,8 +55,7 @@ private:
         OperandSyntax node = out_[index];
         node.name = cursor_.take().text;
         if (cursor_.peek().kind == TokenKind::word) node.component = cursor_.take().text;
-        if (cursor_.at('+') || cursor_.at('-')) {
-            cursor_.accept('+'); // a minus stays: it is part of the constant
+        if (cursor_.accept('+')) { // `a-4` is written `a+-4`
             node.constant = parse_constant(cursor_);
             node.has_offset = true;
             if (!node.constant.is_integer()) cursor_.fail(node.location, "an offset must be an integer");
@@ -83,7 +82,8 @@ private:
         }
         const bool starts = token.is('(') || token.is('+') || token.is('~') || token.is('!') ||
                             token.kind == TokenKind::identifier ||
-                            (token.kind >= TokenKind::integer && token.kind <= TokenKind::bits64);
+                            (token.kind >= TokenKind::integer && token.kind <= TokenKind::bits64) ||
+                            is_fraction(token);
         if (!starts) cursor_.fail_here("an operand");
         const Constant value = parse_constant(cursor_);
         const std::size_t index = append(OperandSyntax::Kind::constant);
@@ -96,7 +96,9 @@ private:
         const std::size_t index = append(kind);
         cursor_.take();
         std::uint32_t children = 0;
-        if (!cursor_.at(close)) {
+        if (cursor_.at(close)) {
+            if (kind == OperandSyntax::Kind::bracket) cursor_.fail_here("an address");
+        } else {
             do children += operand(depth + 1);
             while (cursor_.accept(','));
         }
@@ -171,7 +173,6 @@ private:
             cursor_.take();
             node.generic = true;
             node.name = cursor_.expect_identifier("a symbol");
-            offset(node);
             cursor_.expect(')', "behind this symbol");
         }
         offset(node);
@@ -189,7 +190,6 @@ private:
         if (cursor_.peek().kind != TokenKind::identifier) cursor_.fail_here("a symbol");
         symbol(inner);
         cursor_.expect(')', "behind this symbol");
-        offset(inner);
         inner.location = node.location;
         inner.masked = true;
         inner.mask_byte = static_cast<std::uint8_t>(byte);
