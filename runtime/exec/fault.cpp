@@ -23,6 +23,7 @@ struct sigaction previous_actions[std::size(signals)];
 
 /// Read by signal handlers: no lazy allocation of thread-local storage there.
 __attribute__((tls_model("initial-exec"))) thread_local FaultScope* innermost = nullptr;
+__attribute__((tls_model("initial-exec"))) thread_local bool is_passing_on = false;
 
 std::mutex report_mutex;
 std::array<char, 2048> last_report{}; ///< stable address for last_fault_report()
@@ -56,6 +57,12 @@ void pass_on(int number, siginfo_t* info, void* context) {
     const struct sigaction* previous = nullptr;
     for (std::size_t i = 0; i < std::size(signals); ++i)
         if (signals[i] == number) previous = &previous_actions[i];
+    // A handler that was installed after ours passes its faults on to us: that ends the round.
+    if (is_passing_on) {
+        signal(number, SIG_DFL);
+        return;
+    }
+    is_passing_on = true;
     if (previous->sa_flags & SA_SIGINFO) {
         previous->sa_sigaction(number, info, context);
     } else if (previous->sa_handler != SIG_DFL && previous->sa_handler != SIG_IGN) {
@@ -64,6 +71,7 @@ void pass_on(int number, siginfo_t* info, void* context) {
         // Returning repeats the instruction, now with the default action.
         signal(number, SIG_DFL);
     }
+    is_passing_on = false;
 }
 
 void handle_signal(int number, siginfo_t* info, void* context_pointer) {
@@ -86,6 +94,10 @@ void handle_signal(int number, siginfo_t* info, void* context_pointer) {
         record.line = location.line;
     }
     siglongjmp(scope->jump, 1);
+}
+
+bool is_ours(const struct sigaction& action) {
+    return (action.sa_flags & SA_SIGINFO) && action.sa_sigaction == handle_signal;
 }
 
 /// The calling thread's alternate stack, given back when the thread ends.
@@ -146,17 +158,20 @@ void FaultScope::enter() {
 void FaultScope::leave() { innermost = outer; }
 
 void install_fault_handlers() {
-    static std::once_flag once;
-    std::call_once(once, [] {
-        for (std::size_t i = 0; i < std::size(signals); ++i) {
-            struct sigaction action{};
-            action.sa_sigaction = handle_signal;
-            // Not blocked while it runs: it leaves by a jump that restores no mask.
-            action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-            sigemptyset(&action.sa_mask);
-            sigaction(signals[i], &action, &previous_actions[i]);
-        }
-    });
+    struct sigaction current{};
+    if (sigaction(SIGSEGV, nullptr, &current) == 0 && is_ours(current)) return;
+    static std::mutex mutex;
+    std::lock_guard lock(mutex);
+    for (std::size_t i = 0; i < std::size(signals); ++i) {
+        if (sigaction(signals[i], nullptr, &current) != 0 || is_ours(current)) continue;
+        previous_actions[i] = current;
+        struct sigaction action{};
+        action.sa_sigaction = handle_signal;
+        // Not blocked while it runs: it leaves by a jump that restores no mask.
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+        sigemptyset(&action.sa_mask);
+        sigaction(signals[i], &action, nullptr);
+    }
 }
 
 void ensure_signal_stack() { static thread_local SignalStack stack; }

@@ -41,8 +41,9 @@ struct FaultScope {
     void leave();
 };
 
-/// Installs the process's handlers for SIGSEGV, SIGBUS, SIGFPE and SIGILL, once. Faults outside kernels go to the handlers
-/// that were there before.
+/// Installs the process's handlers for SIGSEGV, SIGBUS, SIGFPE and SIGILL, unless they are in place; called at every
+/// launch, because programs (and test frameworks) put theirs over ours. Faults outside kernels go to the handlers that
+/// were there before.
 void install_fault_handlers();
 /// Gives the calling thread an alternate signal stack if it has none, so that stack overflows are caught too.
 void ensure_signal_stack();

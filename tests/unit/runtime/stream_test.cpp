@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Order of operations within and between streams, events, callbacks.
+#include "fixture.h"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+using namespace ptarmigan::runtime;
+using namespace ptarmigan::runtime::test;
+
+namespace {
+
+void spin_until(const std::atomic<bool>& flag) {
+    while (!flag.load()) std::this_thread::yield();
+}
+
+/// Fails the test instead of hanging it.
+bool becomes_true(const std::atomic<bool>& flag) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (!flag.load()) {
+        if (std::chrono::steady_clock::now() > end) return false;
+        std::this_thread::yield();
+    }
+    return true;
+}
+
+} // namespace
+
+TEST_CASE("stream: operations run in order, also without anybody waiting") {
+    Fixture fixture;
+    std::shared_ptr<Stream> stream;
+    REQUIRE(ok(Stream::create(fixture.context(), 1, 0, stream)));
+    std::vector<int> order;
+    std::atomic<bool> done{false};
+    for (int i = 0; i < 100; ++i)
+        stream->submit([&order, i] { order.push_back(i); }, Stream::Start::elsewhere);
+    stream->submit([&] { done.store(true); }, Stream::Start::elsewhere);
+    REQUIRE(becomes_true(done));
+    REQUIRE(order.size() == 100);
+    for (int i = 0; i < 100; ++i) CHECK(order[static_cast<std::size_t>(i)] == i);
+    CHECK(ok(stream->synchronize()));
+}
+
+TEST_CASE("stream: kernels of two streams run at once") {
+    Fixture fixture;
+    std::shared_ptr<Stream> first, second;
+    REQUIRE(ok(Stream::create(fixture.context(), 1, 0, first)));
+    REQUIRE(ok(Stream::create(fixture.context(), 1, 0, second)));
+    std::atomic<bool> started{false}, release{false};
+    first->submit([&] { started.store(true); spin_until(release); }, Stream::Start::elsewhere);
+    REQUIRE(becomes_true(started));
+    CHECK(first->query() == Status::not_ready);
+    second->submit([&] { release.store(true); }, Stream::Start::elsewhere);
+    CHECK(ok(first->synchronize()));
+    CHECK(ok(second->synchronize()));
+}
+
+TEST_CASE("stream: the legacy stream waits for blocking streams and holds them up") {
+    Fixture fixture;
+    std::shared_ptr<Stream> blocking, independent;
+    REQUIRE(ok(Stream::create(fixture.context(), 0, 0, blocking)));
+    REQUIRE(ok(Stream::create(fixture.context(), 1, 0, independent)));
+    std::atomic<bool> release{false}, legacy_ran{false}, later_ran{false}, other_ran{false};
+    blocking->submit([&] { spin_until(release); }, Stream::Start::elsewhere);
+    fixture.stream().submit([&] { legacy_ran.store(true); }, Stream::Start::inline_if_idle);
+    blocking->submit([&] { later_ran.store(legacy_ran.load()); }, Stream::Start::inline_if_idle);
+    independent->submit([&] { other_ran.store(true); }, Stream::Start::elsewhere);
+    CHECK(becomes_true(other_ran));
+    CHECK(!legacy_ran.load());
+    release.store(true);
+    CHECK(ok(blocking->synchronize()));
+    CHECK(legacy_ran.load());
+    CHECK(later_ran.load());
+}
+
+TEST_CASE("event: waits, queries and times") {
+    Fixture fixture;
+    std::shared_ptr<Stream> first, second;
+    REQUIRE(ok(Stream::create(fixture.context(), 1, 0, first)));
+    REQUIRE(ok(Stream::create(fixture.context(), 1, 0, second)));
+    std::shared_ptr<Event> start, end, untimed;
+    REQUIRE(ok(Event::create(fixture.context(), 0, start)));
+    REQUIRE(ok(Event::create(fixture.context(), 0, end)));
+    REQUIRE(ok(Event::create(fixture.context(), 2, untimed)));
+    float milliseconds = 0;
+    CHECK(ok(start->query()));
+    CHECK(Event::elapsed(*start, *end, milliseconds) == Status::invalid_handle);
+    std::atomic<bool> release{false}, ran{false};
+    REQUIRE(ok(start->record(*first)));
+    first->submit([&] { spin_until(release); }, Stream::Start::elsewhere);
+    REQUIRE(ok(end->record(*first)));
+    CHECK(end->query() == Status::not_ready);
+    CHECK(Event::elapsed(*start, *end, milliseconds) == Status::not_ready);
+    REQUIRE(ok(end->make_wait(*second, 0)));
+    second->submit([&] { ran.store(true); }, Stream::Start::inline_if_idle);
+    CHECK(!ran.load());
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    release.store(true);
+    CHECK(ok(second->synchronize()));
+    CHECK(ran.load());
+    REQUIRE(ok(Event::elapsed(*start, *end, milliseconds)));
+    CHECK(milliseconds >= 4.0f);
+    REQUIRE(ok(untimed->record(*first)));
+    CHECK(Event::elapsed(*start, *untimed, milliseconds) == Status::invalid_handle);
+}
+
+TEST_CASE("stream: handles") {
+    Fixture fixture;
+    std::shared_ptr<Stream> stream, found;
+    CHECK(Stream::create(fixture.context(), 99, 0, stream) == Status::invalid_value);
+    REQUIRE(ok(Stream::create(fixture.context(), 1, 100, stream)));
+    CHECK(stream->priority() == 0);
+    CHECK(ok(resolve_stream(fixture.context(), stream.get(), false, found)));
+    CHECK(found == stream);
+    CHECK(ok(resolve_stream(fixture.context(), nullptr, false, found)));
+    CHECK(found->kind() == StreamKind::legacy);
+    CHECK(ok(resolve_stream(fixture.context(), nullptr, true, found)));
+    CHECK(found->kind() == StreamKind::per_thread);
+    CHECK(resolve_stream(fixture.context(), &fixture, false, found) == Status::invalid_handle);
+    CHECK(ok(Stream::destroy(stream.get())));
+    CHECK(Stream::destroy(stream.get()) == Status::invalid_handle);
+}
+
+TEST_CASE("stream: a destroyed stream still finishes its work") {
+    Fixture fixture;
+    std::atomic<bool> release{false}, ran{false};
+    {
+        std::shared_ptr<Stream> stream;
+        REQUIRE(ok(Stream::create(fixture.context(), 0, 0, stream)));
+        stream->submit([&] { spin_until(release); ran.store(true); }, Stream::Start::elsewhere);
+        REQUIRE(ok(Stream::destroy(stream.get())));
+    }
+    release.store(true);
+    CHECK(ok(fixture.context().synchronize()));
+    CHECK(ran.load());
+}
