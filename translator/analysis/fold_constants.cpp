@@ -135,18 +135,20 @@ std::optional<std::uint64_t> fold_constant(const ptx::Instruction& inst, const s
 
 std::optional<std::uint64_t> constant_special(const ptx::Operand& operand, const BlockShape& shape) {
     using enum ptx::SpecialRegister;
-    auto component = [&](const std::array<std::uint32_t, 3>& v) { return operand.component < 3 ? v[operand.component] : 0; };
+    auto component = [&](const std::array<std::uint32_t, 3>& v) -> Result {
+        if (operand.component >= 3) return std::nullopt;
+        return v[operand.component];
+    };
     std::uint32_t threads = shape.ntid[0] * shape.ntid[1] * shape.ntid[2];
     std::uint32_t ctas = shape.cluster[0] * shape.cluster[1] * shape.cluster[2];
     switch (ptx::SpecialRegister(operand.index)) {
     case ntid: return component(shape.ntid);
     case tid: case cluster_ctaid: {
-        // The only index there is; the fourth component reads as zero.
+        // The only index there is.
         const auto& extent = ptx::SpecialRegister(operand.index) == tid ? shape.ntid : shape.cluster;
-        if (operand.component >= 3 || extent[operand.component] == 1) return 0;
+        if (operand.component < 3 && extent[operand.component] == 1) return 0;
         return std::nullopt;
     }
-    case nwarpid: return (threads + 31) / 32;
     case warpid: if (threads <= 32) return 0; return std::nullopt;
     case laneid: if (threads == 1) return 0; return std::nullopt;
     case cluster_nctaid: return component(shape.cluster);

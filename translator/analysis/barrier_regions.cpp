@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// When all live threads of the CTA pass the barriers alike, the code between them can run step after step.
+#include "translator/analysis/barrier_regions.h"
+
+#include "translator/analysis/form_queries.h"
+#include "translator/analysis/graph_queries.h"
+#include "translator/analysis/liveness.h"
+#include "translator/analysis/plan_linearization.h"
+#include "translator/analysis/region_graph.h"
+#include "translator/analysis/shapes.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace ptarmigan::translator {
+namespace {
+
+class BarrierPlanner {
+public:
+    BarrierPlanner(const FunctionGraph& graph, const BlockShape& block, BarrierPlan& plan)
+        : graph_(graph), threads_(block.ntid[0] * block.ntid[1] * block.ntid[2]), plan_(plan) {}
+
+    void run() {
+        for (const Block& block : graph_.blocks) plan_.has_barriers |= block.ends_with_barrier;
+        check_barriers();
+        if (plan_.splittable && plan_.has_barriers) check_control();
+        if (plan_.splittable && plan_.has_barriers) make_regions();
+        if (!plan_.splittable || !plan_.has_barriers) {
+            plan_.regions = {whole_graph(graph_)};
+            plan_.resume_of = {no_block};
+            plan_.live_in = {{}};
+        }
+    }
+
+private:
+    void refuse(const ptx::Instruction& inst, const char* why) { refuse(inst.location, why); }
+    void refuse(const SourceLocation& location, const char* why) {
+        if (plan_.splittable) plan_.reason = "line " + std::to_string(location.line) + ": " + why;
+        plan_.splittable = false;
+    }
+    std::optional<std::uint64_t> constant(const ptx::Operand& operand) const {
+        if (operand.kind == ptx::Operand::Kind::imm) return operand.value;
+        if (operand.kind == ptx::Operand::Kind::reg && graph_.values[operand.index].is_constant)
+            return graph_.values[operand.index].constant;
+        return std::nullopt;
+    }
+    void check_barriers();
+    void check_control();
+    void make_regions();
+    RegionView region_from(BlockId entry) const;
+
+    const FunctionGraph& graph_;
+    std::uint32_t threads_;
+    BarrierPlan& plan_;
+};
+
+/// Only barrier 0 for the whole CTA splits; everything else that lets warps meet in pairs needs them resumable.
+void BarrierPlanner::check_barriers() {
+    for (const Block& block : graph_.blocks) {
+        for (const GraphInstruction& instruction : block.instructions) {
+            const ptx::Instruction& inst = instruction.inst;
+            if (!has_effect(inst, ptx::Effects::barrier)) continue;
+            if (!is_cta_barrier(inst)) {
+                refuse(inst, "arrives at a barrier without waiting, or waits for the cluster");
+                continue;
+            }
+            if (ptx::form_info(inst.form).shape == ptx::ShapeRule::uniform) refuse(inst, "barrier with a reduction");
+            const ptx::Operand& count = inst[ptx::Role::b];
+            if (constant(inst[ptx::Role::a]) != std::uint64_t(0)) refuse(inst, "barrier other than 0");
+            if (count.kind != ptx::Operand::Kind::none && constant(count) != std::uint64_t(threads_))
+                refuse(inst, "barrier for part of the CTA");
+        }
+    }
+}
+
+/// Masked execution of the whole CTA as if it were one step: when it gets to a barrier, threads may wait elsewhere only
+/// where no barrier lies ahead of them (an early return), for those will have exited when the barrier completes.
+void BarrierPlanner::check_control() {
+    RegionGraph region = region_graph(graph_, whole_graph(graph_));
+    if (!region.reducible) {
+        plan_.splittable = false;
+        plan_.reason = "irreducible control flow around barriers";
+        return;
+    }
+    std::vector<bool> divergent(graph_.blocks.size(), false), barrier_ahead(graph_.blocks.size(), false);
+    for (BlockId block : region.order) divergent[block] = is_cta_divergent_branch(graph_, block);
+    std::vector<BlockId> work;
+    for (BlockId block : region.order)
+        if (graph_.blocks[block].ends_with_barrier) work.push_back(block);
+    while (!work.empty()) {
+        BlockId block = work.back();
+        work.pop_back();
+        if (barrier_ahead[block]) continue;
+        barrier_ahead[block] = true;
+        work.insert(work.end(), region.predecessors[block].begin(), region.predecessors[block].end());
+    }
+    PendingFlow flow = simulate(region, divergent);
+    for (BlockId block : region.order) {
+        if (!graph_.blocks[block].ends_with_barrier) continue;
+        for (std::uint32_t waiting : flow.pending[region.position[block]])
+            if (barrier_ahead[region.order[waiting]])
+                refuse(graph_.blocks[block].instructions.back().inst, "not all threads of the CTA meet this barrier together");
+    }
+}
+
+RegionView BarrierPlanner::region_from(BlockId entry) const {
+    RegionView view;
+    view.entry = entry;
+    view.contains.assign(graph_.blocks.size(), false);
+    view.cut_after.assign(graph_.blocks.size(), false);
+    Edges successors = successor_edges(graph_);
+    for (BlockId b = 0; b < graph_.blocks.size(); ++b)
+        if (graph_.blocks[b].ends_with_barrier) successors[b].clear();
+    view.blocks = reverse_post_order(successors, entry);
+    for (BlockId b : view.blocks) {
+        view.contains[b] = true;
+        view.cut_after[b] = graph_.blocks[b].ends_with_barrier;
+    }
+    return view;
+}
+
+void BarrierPlanner::make_regions() {
+    std::vector<bool> wanted(graph_.blocks.size(), false);
+    plan_.regions.push_back(region_from(0));
+    plan_.resume_of.push_back(no_block);
+    for (BlockId id = 0; id < graph_.blocks.size(); ++id) {
+        if (!graph_.blocks[id].ends_with_barrier) continue;
+        BlockId next = graph_.blocks[id].successors[0];
+        wanted[next] = true;
+        plan_.regions.push_back(region_from(next));
+        plan_.resume_of.push_back(id);
+    }
+    for (const RegionView& view : plan_.regions)
+        if (!region_graph(graph_, view).reducible) {
+            plan_.splittable = false;
+            plan_.reason = "a loop is entered in its middle behind a barrier";
+            plan_.regions.clear();
+            plan_.resume_of.clear();
+            return;
+        }
+    auto live = live_at_entry(graph_, wanted);
+    for (const RegionView& view : plan_.regions)
+        plan_.live_in.push_back(view.entry == 0 ? std::vector<ValueId>{} : live[view.entry]);
+}
+
+} // namespace
+
+BarrierPlan plan_barriers(const FunctionGraph& graph, const BlockShape& block) {
+    BarrierPlan plan;
+    BarrierPlanner(graph, block, plan).run();
+    return plan;
+}
+
+bool has_collectives(const FunctionGraph& graph) {
+    for (const Block& block : graph.blocks)
+        for (const GraphInstruction& instruction : block.instructions)
+            if (has_effect(instruction.inst, ptx::Effects::convergent) &&
+                !has_effect(instruction.inst, ptx::Effects::barrier))
+                return true;
+    return false;
+}
+
+bool may_spin(const FunctionGraph& graph) {
+    std::vector<const GraphInstruction*> definition(graph.values.size(), nullptr);
+    std::vector<const Phi*> phi_of(graph.values.size(), nullptr);
+    for (const Block& block : graph.blocks) {
+        for (const Phi& phi : block.phis) phi_of[phi.result] = &phi;
+        for (const GraphInstruction& instruction : block.instructions)
+            for (ValueId value : definitions(graph, instruction)) definition[value] = &instruction;
+    }
+    for (const LoopInfo& loop : graph.forest.loops) {
+        auto inside = [&](BlockId b) { return b != no_block && graph.forest.inside(graph.forest.loop_of[b], graph.forest.loop_of[loop.header]); };
+        // Everything in the loop that its exit conditions are computed from.
+        std::vector<ValueId> work;
+        for (BlockId b : loop.blocks)
+            for (BlockId s : graph.blocks[b].successors)
+                if (!inside(s) && graph.blocks[b].terminator.condition != no_value)
+                    work.push_back(graph.blocks[b].terminator.condition);
+        std::vector<bool> seen(graph.values.size(), false);
+        bool reads_memory = false, counts = false;
+        while (!work.empty()) {
+            ValueId value = work.back();
+            work.pop_back();
+            if (seen[value] || !inside(graph.values[value].block)) continue;
+            seen[value] = true;
+            if (const Phi* phi = phi_of[value]) {
+                counts = counts || graph.values[value].block == loop.header;
+                work.insert(work.end(), phi->incoming.begin(), phi->incoming.end());
+            }
+            const GraphInstruction* instruction = definition[value];
+            if (!instruction) continue;
+            using enum ptx::Effects;
+            reads_memory = reads_memory || has_effect(instruction->inst, load | atomic | waits | call);
+            for (ValueId used : uses(graph, *instruction)) work.push_back(used);
+        }
+        if (reads_memory && !counts) return true;
+    }
+    return false;
+}
+
+} // namespace ptarmigan::translator

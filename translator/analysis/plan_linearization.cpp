@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Masks, jumps and blends of a region, from the simulation in region_graph.cpp.
+#include "translator/analysis/plan_linearization.h"
+
+#include "translator/analysis/graph_queries.h"
+#include "translator/analysis/liveness.h"
+#include "translator/analysis/region_graph.h"
+#include "translator/analysis/shapes.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace ptarmigan::translator {
+
+RegionView whole_graph(const FunctionGraph& graph) {
+    RegionView view;
+    view.entry = 0;
+    view.blocks = reverse_post_order(successor_edges(graph), 0);
+    view.contains.assign(graph.blocks.size(), false);
+    view.cut_after.assign(graph.blocks.size(), false);
+    for (BlockId block : view.blocks) view.contains[block] = true;
+    return view;
+}
+
+namespace {
+
+/// Post-dominators of the region with every back edge led to where its loop's lanes leave instead: "all lanes of D get
+/// to S in the same pass, before D runs again".
+DominatorTree forward_post_dominators(const RegionGraph& region) {
+    BlockId count = BlockId(region.successors.size()), end = count;
+    Edges forward(count + 1);
+    for (BlockId block : region.order) {
+        for (BlockId s : region.successors[block])
+            if (!region.is_back_edge(block, s)) forward[block].push_back(s);
+    }
+    for (const LoopInfo& loop : region.forest.loops)
+        for (BlockId block : loop.blocks)
+            for (BlockId s : region.successors[block])
+                if (!region.forest.inside(region.forest.loop_of[s], region.forest.loop_of[loop.header]))
+                    forward[loop.latch].push_back(s);
+    for (BlockId block : region.order)
+        if (forward[block].empty()) forward[block].push_back(end);
+    Edges backward = reverse_edges(forward);
+    return DominatorTree(backward, forward, end);
+}
+
+class Planner {
+public:
+    Planner(const FunctionGraph& graph, const RegionView& view, LinearPlan& plan)
+        : graph_(graph), plan_(plan), region_(region_graph(graph, view)) {}
+
+    void run() {
+        plan_.reducible = region_.reducible;
+        if (!plan_.reducible) return;
+        std::vector<bool> divergent(graph_.blocks.size(), false);
+        for (BlockId block : region_.order) divergent[block] = is_divergent_branch(graph_, block);
+        flow_ = simulate(region_, divergent);
+        after_ = forward_post_dominators(region_);
+        plan_.order = region_.order;
+        plan_.loops = region_.forest.loops;
+        plan_.immediate_dominator = region_.tree.parents();
+        plan_.blocks.resize(graph_.blocks.size());
+        for (std::size_t l = 0; l < plan_.loops.size(); ++l) plan_.loops[l].divergent_exit = flow_.divergent_exit[l];
+        for (BlockId block : region_.order) plan_block(block, divergent[block]);
+        collect_live_out();
+    }
+
+private:
+    void plan_block(BlockId block, bool divergent);
+    MaskSource mask_of(BlockId block, bool& never_empty) const;
+    bool leaves_divergent_loop(BlockId from, BlockId to) const;
+    void collect_live_out();
+    void note_use(BlockId use, ValueId value);
+
+    const FunctionGraph& graph_;
+    LinearPlan& plan_;
+    RegionGraph region_;
+    PendingFlow flow_;
+    DominatorTree after_;
+};
+
+bool Planner::leaves_divergent_loop(BlockId from, BlockId to) const {
+    const LoopForest& forest = region_.forest;
+    for (std::uint32_t loop = forest.loop_of[from]; loop != no_loop; loop = forest.loops[loop].parent) {
+        if (forest.inside(forest.loop_of[to], loop)) return false;
+        if (flow_.divergent_exit[loop]) return true;
+    }
+    return false;
+}
+
+/// `never_empty`: the block only runs in a pass in which the block it takes its mask from ran with lanes.
+MaskSource Planner::mask_of(BlockId block, bool& never_empty) const {
+    const LoopForest& forest = region_.forest;
+    if (block == plan_.region.entry) return {MaskSource::Kind::entry, no_block};
+    std::uint32_t loop = forest.loop_of[block];
+    bool header = loop != no_loop && forest.loops[loop].header == block;
+    if (header) {
+        never_empty = true; // the preheader and the latch jump here with all their lanes
+        if (flow_.divergent_exit[loop]) return {MaskSource::Kind::accumulated, no_block};
+        return {MaskSource::Kind::same_as, forest.loops[loop].preheader};
+    }
+    // All lanes of D come here: D dominates, nothing leads past this block, and each time D runs so does it.
+    BlockId d = region_.tree.parent(block);
+    while (d != no_block && !forest.inside(loop, forest.loop_of[d])) {
+        std::uint32_t outermost = forest.loop_of[d];
+        while (!forest.inside(loop, forest.loops[outermost].parent)) outermost = forest.loops[outermost].parent;
+        d = forest.loops[outermost].preheader;
+    }
+    if (d != no_block && forest.loop_of[d] == loop && after_.dominates(block, d)) {
+        never_empty = true;
+        return {MaskSource::Kind::same_as, d};
+    }
+    // A side of a uniform branch, entered only straight from it.
+    const auto& predecessors = region_.predecessors[block];
+    if (predecessors.size() == 1 && !flow_.may_be_empty[block] && !is_divergent_branch(graph_, predecessors[0]) &&
+        !leaves_divergent_loop(predecessors[0], block))
+        return {MaskSource::Kind::same_as, predecessors[0]};
+    return {MaskSource::Kind::accumulated, no_block};
+}
+
+void Planner::plan_block(BlockId block, bool divergent) {
+    BlockPlan& plan = plan_.blocks[block];
+    bool never_empty = false;
+    plan.mask = mask_of(block, never_empty);
+    plan.needs_skip_check = flow_.may_be_empty[block] && !never_empty;
+    plan.skip_to = flow_.skip_to[block];
+    plan.divergent_branch = divergent;
+    plan.jump_to = flow_.jump_to[block];
+    plan.loop = region_.forest.loop_of[block];
+    for (const Phi& phi : graph_.blocks[block].phis) {
+        bool blend = flow_.conflict[block];
+        if (blend && !graph_.values[phi.result].shape.is_varying()) {
+            // Only where all defined incoming values are one does a join under divergence keep a shape.
+            ValueId only = no_value;
+            for (ValueId value : phi.incoming) {
+                if (value == phi.result || value == only) continue;
+                if (only != no_value) throw std::logic_error("a join of diverged lanes has a shape: " + graph_.values[phi.result].name);
+                only = value;
+            }
+            blend = false;
+        }
+        plan.blend.push_back(blend);
+    }
+}
+
+void Planner::note_use(BlockId use, ValueId value) {
+    if (value == no_value || graph_.values[value].block == no_block) return;
+    BlockId home = graph_.values[value].block;
+    if (!plan_.region.contains[home]) return;
+    for (std::uint32_t loop = plan_.blocks[home].loop; loop != no_loop; loop = plan_.loops[loop].parent) {
+        if (region_.forest.inside(region_.forest.loop_of[use], loop)) break;
+        if (plan_.loops[loop].divergent_exit) plan_.loops[loop].live_out.push_back(value);
+    }
+}
+
+void Planner::collect_live_out() {
+    bool any = std::any_of(plan_.loops.begin(), plan_.loops.end(), [](const LoopInfo& l) { return l.divergent_exit; });
+    if (!any) return;
+    for (BlockId id : region_.order) {
+        const Block& block = graph_.blocks[id];
+        for (const GraphInstruction& instruction : block.instructions)
+            for (ValueId value : uses(graph_, instruction)) note_use(id, value);
+        note_use(id, block.terminator.condition);
+        for (const Phi& phi : block.phis)
+            for (std::size_t i = 0; i < phi.incoming.size(); ++i)
+                if (plan_.region.contains[block.predecessors[i]]) note_use(block.predecessors[i], phi.incoming[i]);
+    }
+    // What is live behind a barrier is saved there.
+    std::vector<bool> wanted(graph_.blocks.size(), false);
+    for (BlockId id : region_.order)
+        if (plan_.region.cut_after[id]) wanted[graph_.blocks[id].successors[0]] = true;
+    auto live = live_at_entry(graph_, wanted);
+    for (BlockId id : region_.order)
+        if (plan_.region.cut_after[id])
+            for (ValueId value : live[graph_.blocks[id].successors[0]]) note_use(id, value);
+    for (LoopInfo& loop : plan_.loops) {
+        std::sort(loop.live_out.begin(), loop.live_out.end());
+        loop.live_out.erase(std::unique(loop.live_out.begin(), loop.live_out.end()), loop.live_out.end());
+    }
+}
+
+} // namespace
+
+LinearPlan plan_linearization(const FunctionGraph& graph, const RegionView& view) {
+    LinearPlan plan;
+    plan.region = view;
+    Planner(graph, view, plan).run();
+    return plan;
+}
+
+} // namespace ptarmigan::translator

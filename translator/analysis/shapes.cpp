@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fixpoint: shapes are raised until transfer functions, joins under divergence and loop exits agree. Everything
+// starts at the bottom, so what is never found to differ between lanes stays uniform.
+#include "translator/analysis/shapes.h"
+
+#include "translator/analysis/graph_queries.h"
+#include "translator/analysis/plan_linearization.h"
+#include "translator/analysis/region_graph.h"
+#include "translator/analysis/shape_rules.h"
+
+#include <algorithm>
+
+namespace ptarmigan::translator {
+
+using Level = Shape::Level;
+
+Shape FunctionGraph::shape_at(BlockId block, ValueId value) const {
+    const SsaValue& info = values[value];
+    Shape shape = info.shape;
+    if (info.block == no_block || shape.level == Level::unknown) return shape;
+    std::uint32_t use = forest.loop_of[block];
+    for (std::uint32_t loop = forest.loop_of[info.block]; loop != no_loop; loop = forest.loops[loop].parent) {
+        if (forest.inside(use, loop)) break;
+        if (forest.loops[loop].divergent_exit) return varying_shape();
+        if (forest.loops[loop].cta_divergent_exit && shape.level == Level::cta_uniform) shape.level = Level::step_uniform;
+    }
+    return shape;
+}
+
+namespace {
+
+bool has_choice(const Block& block) { return block.terminator.condition != no_value; }
+
+Level condition_level(const FunctionGraph& graph, BlockId block) {
+    return graph.shape_at(block, graph.blocks[block].terminator.condition).level;
+}
+
+class ShapeAnalysis {
+public:
+    explicit ShapeAnalysis(ShapeContext& context)
+        : context_(context), graph_(context.graph), rules_(context), region_(region_graph(graph_, whole_graph(graph_))),
+          structured_(region_.reducible && !context.invariant_only), tree_(region_.tree),
+          step_conflict_(graph_.blocks.size(), false), cta_conflict_(step_conflict_),
+          step_divergent_(step_conflict_), cta_divergent_(step_conflict_) {}
+
+    void run() {
+        for (SsaValue& value : graph_.values) {
+            value.shape = {};
+            if (value.is_constant || value.is_undefined) value.shape = uniform_shape(Level::cta_uniform);
+        }
+        for (LoopInfo& loop : graph_.forest.loops) loop.divergent_exit = loop.cta_divergent_exit = false;
+        // Shapes and flags only ever rise, so this ends.
+        bool changed;
+        do {
+            changed = false;
+            while (propagate()) changed = true;
+            changed |= update_divergence();
+        } while (changed);
+        for (SsaValue& value : graph_.values)
+            if (value.shape.level == Level::unknown) value.shape = rules_.limit(varying_shape());
+    }
+
+private:
+    bool raise(ValueId value, const Shape& to) {
+        Shape& shape = graph_.values[value].shape;
+        Shape next = rules_.limit(join(shape, to));
+        if (next == shape) return false;
+        shape = next;
+        return true;
+    }
+    bool propagate();
+    Shape phi_shape(BlockId block, const Phi& phi) const;
+    bool guard_is_safe(const Shape& shape, BlockId block) const;
+    bool update_divergence();
+
+    ShapeContext& context_;
+    FunctionGraph& graph_;
+    ShapeRules rules_;
+    RegionGraph region_;
+    bool structured_;
+    const DominatorTree& tree_;
+    std::vector<bool> step_conflict_, cta_conflict_, step_divergent_, cta_divergent_;
+};
+
+/// A guard is a flag that is made anew each time its instruction runs: a phi may only carry one made before it.
+bool ShapeAnalysis::guard_is_safe(const Shape& shape, BlockId block) const {
+    if (!shape.is_affine() || shape.guard == no_value) return true;
+    BlockId home = graph_.values[shape.guard].block;
+    return home != block && tree_.dominates(home, block);
+}
+
+Shape ShapeAnalysis::phi_shape(BlockId block, const Phi& phi) const {
+    Shape all;
+    ValueId only = no_value;
+    bool differ = false;
+    for (std::size_t i = 0; i < phi.incoming.size(); ++i) {
+        ValueId value = phi.incoming[i];
+        if (value == phi.result || graph_.values[value].is_undefined) {
+            differ = differ || graph_.values[value].is_undefined;
+            continue;
+        }
+        differ = differ || (only != no_value && only != value);
+        only = value;
+        all = join(all, graph_.shape_at(graph_.blocks[block].predecessors[i], value));
+    }
+    if (all.level == Level::unknown) return only == no_value ? uniform_shape(Level::cta_uniform) : all;
+    if (!structured_) return differ ? varying_shape() : all;
+    if (differ && step_conflict_[block]) return varying_shape();
+    if (differ && cta_conflict_[block] && all.level == Level::cta_uniform) all.level = Level::step_uniform;
+    return guard_is_safe(all, block) ? all : varying_shape();
+}
+
+bool ShapeAnalysis::propagate() {
+    bool changed = false;
+    for (BlockId id : tree_.order()) {
+        const Block& block = graph_.blocks[id];
+        for (const Phi& phi : block.phis) changed |= raise(phi.result, phi_shape(id, phi));
+        for (const GraphInstruction& instruction : block.instructions) {
+            unsigned index = 0;
+            for_each_register(const_cast<const FunctionGraph&>(graph_), instruction,
+                              [&](const ptx::Operand& operand, bool definition) {
+                                  if (definition) changed |= raise(operand.index, rules_.result(id, instruction, index++));
+                              });
+        }
+    }
+    return changed;
+}
+
+bool ShapeAnalysis::update_divergence() {
+    if (!structured_) return false; // joins are varying anyway, and all else never changes
+    bool changed = false;
+    for (BlockId id : tree_.order()) {
+        if (!has_choice(graph_.blocks[id])) continue;
+        Level level = condition_level(graph_, id);
+        bool cta = level != Level::cta_uniform && level != Level::unknown;
+        bool step = cta && level != Level::step_uniform;
+        if (cta && !cta_divergent_[id]) cta_divergent_[id] = changed = true;
+        if (step && !step_divergent_[id]) step_divergent_[id] = changed = true;
+    }
+    if (!changed) return false;
+    auto mark = [&](const PendingFlow& flow, std::vector<bool>& conflict, bool LoopInfo::*flag) {
+        for (BlockId id = 0; id < conflict.size(); ++id)
+            if (flow.conflict[id]) conflict[id] = true;
+        for (std::size_t l = 0; l < graph_.forest.loops.size(); ++l)
+            if (flow.divergent_exit[l]) graph_.forest.loops[l].*flag = true;
+    };
+    mark(simulate(region_, step_divergent_), step_conflict_, &LoopInfo::divergent_exit);
+    mark(simulate(region_, cta_divergent_), cta_conflict_, &LoopInfo::cta_divergent_exit);
+    return true;
+}
+
+} // namespace
+
+void compute_shapes(FunctionGraph& graph, const BlockShape& block, unsigned lane_width, const CompileOptions& options,
+                    DivergenceForm form) {
+    graph.offset_storage.clear();
+    ShapeContext context{graph, block, lane_width};
+    std::uint64_t threads = std::uint64_t(block.ntid[0]) * block.ntid[1] * block.ntid[2];
+    context.single_step = threads <= lane_width;
+    context.invariant_only = lane_width > 1 && (form == DivergenceForm::program_counters || !graph.forest.reducible);
+    context.ranges = value_ranges(graph, block, options.small_grid);
+    ShapeAnalysis(context).run();
+}
+
+bool is_divergent_branch(const FunctionGraph& graph, BlockId block) {
+    return has_choice(graph.blocks[block]) && condition_level(graph, block) > Level::step_uniform;
+}
+
+bool is_cta_divergent_branch(const FunctionGraph& graph, BlockId block) {
+    return has_choice(graph.blocks[block]) && condition_level(graph, block) > Level::cta_uniform;
+}
+
+} // namespace ptarmigan::translator
