@@ -51,6 +51,17 @@ private:
     void bind_guard(Instruction& out);
     RegisterId carry_flag();
 
+    // --- calls (call_binder.cpp) ------------------------------------------------------------------------------------
+    struct Signature {
+        bool known = false;
+        const std::vector<Variable>* returns = nullptr;
+        const std::vector<Variable>* parameters = nullptr;
+    };
+    void bind_call(const OperandNodes& nodes, Instruction& out);
+    void apply_callee(const Operand& callee, SourceLocation at, Signature& signature);
+    void bind_call_list(std::size_t node, const std::vector<Variable>& formals, bool is_destination, Operand& out);
+    void bind_argument(const OperandSyntax& node, const Variable& formal, bool is_destination, Operand& out);
+
     // --- operands (operand_binder.cpp) ------------------------------------------------------------------------------
     /// What an operand is to be bound as.
     struct Want {
@@ -74,7 +85,6 @@ private:
     void require_alike(const std::vector<Operand>& elements, SourceLocation at);
     void bind_list(std::size_t node, const Want& want, Operand& out);
     void bind_vector_register(const OperandSyntax& node, const Symbol& symbol, const Want& want, Operand& out);
-    void bind_call_list(std::size_t node, bool is_destination, Operand& out);
     void bind_label(const OperandSyntax& node, Operand& out);
     void bind_function(const OperandSyntax& node, Operand& out);
     void bind_named_list(const OperandSyntax& node, Constraint::Kind kind, Operand& out);

@@ -69,6 +69,7 @@ void BodyBinder::instruction() {
     out.operand_count = static_cast<std::uint8_t>(patterns.size());
     try {
         if (!parser_->instruction.guard.empty()) bind_guard(out);
+        if (any(form_info(head.form).effects, Effects::call)) return bind_call(nodes, out);
         for (std::size_t i = 0; i < patterns.size(); ++i) {
             operand_index_ = static_cast<std::uint32_t>(i);
             if (patterns[i].form == OperandPattern::Form::hidden) {

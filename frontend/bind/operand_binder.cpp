@@ -82,8 +82,6 @@ void BodyBinder::bind_operand(const OperandPattern& pattern, const HeadMatch& ma
     using Kind = Constraint::Kind;
     const OperandSyntax& syntax = node(index);
     const Want want = want_of(pattern, match);
-    if (pattern.form == OperandPattern::Form::parens)
-        return bind_call_list(index, pattern.is_destination, out);
     switch (want.kind) {
     case Kind::address: return bind_address(syntax, match, out);
     case Kind::label: return bind_label(syntax, out);
@@ -331,34 +329,6 @@ void BodyBinder::bind_list(std::size_t index, const Want& want, Operand& out) {
     }
     bind_elements(index, element, 0, out);
     out.type = want.type;
-}
-
-void BodyBinder::bind_call_list(std::size_t index, bool is_destination, Operand& out) {
-    const OperandSyntax& syntax = node(index);
-    std::vector<Operand> elements;
-    const std::size_t end = index + syntax.extent;
-    for (std::size_t child = index + 1; child < end; child += node(child).extent) {
-        const OperandSyntax& argument = node(child);
-        Operand& element = elements.emplace_back();
-        const Symbol symbol = argument.kind == OperandSyntax::Kind::name ? find(argument.name) : Symbol{};
-        if (symbol.kind == Symbol::Kind::body_variable &&
-            body_.variables[symbol.index].space == StateSpace::param) {
-            element.kind = Operand::Kind::variable;
-            element.scope = VariableScope::body;
-            element.index = symbol.index;
-            continue;
-        }
-        Want want;
-        want.kind = Constraint::Kind::any;
-        want.is_destination = is_destination;
-        if (symbol.kind == Symbol::Kind::module_variable || symbol.kind == Symbol::Kind::body_variable)
-            want.type = ScalarType::b64;
-        bind_value(argument, want, element);
-    }
-    out.kind = Operand::Kind::list;
-    out.first = static_cast<std::uint32_t>(body_.operand_pool.size());
-    out.count = static_cast<std::uint32_t>(elements.size());
-    body_.operand_pool.insert(body_.operand_pool.end(), elements.begin(), elements.end());
 }
 
 void BodyBinder::bind_label(const OperandSyntax& syntax, Operand& out) {
