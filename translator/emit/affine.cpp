@@ -43,21 +43,24 @@ LaneValue GraphEmitter::affine_negate(const LaneValue& a) {
     return result;
 }
 
-static bool equal(const LaneOffsets* a, const LaneOffsets* b) { return a == b || (a && b && *a == *b); }
-
-/// affine * uniform. Either the factor scaled the offsets (a constant), or the offsets became the steps of a new stride.
-LaneValue GraphEmitter::affine_multiply(const LaneValue& x, const LaneValue& y, const Shape& planned) {
+/// affine * uniform. A constant factor has scaled the planned offsets (and steps keep theirs, the stride grows); a
+/// run-time factor becomes the stride of the old offsets. The analysis decides by the same test of `constant_factor`.
+LaneValue GraphEmitter::affine_multiply(const LaneValue& x, const LaneValue& y, const Shape& planned,
+                                        bool constant_factor) {
     const LaneValue& affine = x.is_affine() ? x : y;
     llvm::Value* factor = x.is_affine() ? y.base : x.base;
     LaneValue result;
     result.shape = planned;
     result.base = ir_.CreateMul(affine.base, factor);
-    if (!planned.steps) return result;
-    if (affine.stride && equal(planned.steps, affine.shape.steps)) result.stride = ir_.CreateMul(affine.stride, factor);
-    else if (!affine.stride && equal(planned.steps, affine.shape.offsets)) result.stride = factor;
-    else if (affine.stride) result.stride = affine.stride; // a constant factor went into the steps
-    else throw std::logic_error("planned stride of a product cannot be made");
+    if (affine.stride) result.stride = ir_.CreateMul(affine.stride, factor);
+    else if (!constant_factor) result.stride = factor;
     return result;
+}
+
+/// Known to the analysis: an immediate, or a value that was folded.
+bool GraphEmitter::is_constant_operand(const ptx::Operand& operand) const {
+    return operand.kind == ptx::Operand::Kind::imm ||
+           (operand.kind == ptx::Operand::Kind::reg && graph_.values[operand.index].is_constant);
 }
 
 LaneValue GraphEmitter::affine_widen(const LaneValue& value, ScalarType from, ScalarType to) {
@@ -143,6 +146,7 @@ LaneValue GraphEmitter::affine_result(const ptx::Instruction& inst, const Shape&
         llvm::Value* lanes = broadcast(narrow);
         return sign ? ir_.CreateSExt(lanes, wide) : ir_.CreateZExt(lanes, wide);
     };
+    bool constant_factor = is_constant_operand(inst[Role::a]) || is_constant_operand(inst[Role::b]);
     switch (form.shape) {
     case ShapeRule::copy:
         if (form.opcode == "cvta") return convert_address(inst, operand(Role::a), to);
@@ -151,12 +155,12 @@ LaneValue GraphEmitter::affine_result(const ptx::Instruction& inst, const Shape&
     case ShapeRule::special: return convert(operand(Role::a), to, false);
     case ShapeRule::add: return affine_add(operand(Role::a), operand(Role::b), planned);
     case ShapeRule::subtract: return affine_add(operand(Role::a), affine_negate(operand(Role::b)), planned);
-    case ShapeRule::multiply: return affine_multiply(operand(Role::a), operand(Role::b), planned);
+    case ShapeRule::multiply: return affine_multiply(operand(Role::a), operand(Role::b), planned, constant_factor);
     case ShapeRule::multiply_add: {
         LaneValue a = operand(Role::a), b = operand(Role::b), c = operand(Role::c);
         if (a.is_uniform() && b.is_uniform())
             return affine_add(LaneValue::uniform(ir_.CreateMul(a.base, b.base)), c, planned);
-        return affine_add(affine_multiply(a, b, planned), c, planned);
+        return affine_add(affine_multiply(a, b, planned, constant_factor), c, planned);
     }
     case ShapeRule::shift_left: {
         LaneValue a = operand(Role::a), b = operand(Role::b);
@@ -168,7 +172,7 @@ LaneValue GraphEmitter::affine_result(const ptx::Instruction& inst, const Shape&
         llvm::Value* safe = ir_.CreateAnd(amount, llvm::ConstantInt::get(a.base->getType(), bits - 1));
         llvm::Value* factor =
             ir_.CreateSelect(in_range, ir_.CreateShl(one, safe), llvm::Constant::getNullValue(a.base->getType()));
-        return affine_multiply(a, LaneValue::uniform(factor), planned);
+        return affine_multiply(a, LaneValue::uniform(factor), planned, is_constant_operand(inst[Role::b]));
     }
     case ShapeRule::widen: {
         LaneValue narrow = operand(Role::a);
@@ -189,7 +193,7 @@ LaneValue GraphEmitter::affine_result(const ptx::Instruction& inst, const Shape&
                 ir_.CreateMul(affine_widen(a, from, to).base, affine_widen(b, from, to).base));
         } else {
             const LaneValue& narrow = a.is_affine() ? a : b;
-            product = affine_multiply(affine_widen(a, from, to), affine_widen(b, from, to), planned);
+            product = affine_multiply(affine_widen(a, from, to), affine_widen(b, from, to), planned, constant_factor);
             if (planned.guard == result) {
                 llvm::Value* factor = affine_widen(a.is_affine() ? b : a, from, to).base;
                 llvm::Value* fast = ir_.CreateMul(broadcast(affine_widen(narrow, from, to)), splat(factor));

@@ -117,7 +117,8 @@ private:
     LaneValue convert_address(const ptx::Instruction& inst, LaneValue value, ptx::ScalarType to);
     LaneValue affine_add(const LaneValue& a, const LaneValue& b, const Shape& planned);
     LaneValue affine_negate(const LaneValue& a);
-    LaneValue affine_multiply(const LaneValue& a, const LaneValue& b, const Shape& planned);
+    LaneValue affine_multiply(const LaneValue& a, const LaneValue& b, const Shape& planned, bool constant_factor);
+    bool is_constant_operand(const ptx::Operand& operand) const;
     LaneValue affine_widen(const LaneValue& value, ptx::ScalarType from, ptx::ScalarType to);
     void set_guard(ValueId guard, llvm::Value* holds, llvm::Value* correction);
     GuardSlot& guard_slot(ValueId guard);
