@@ -291,20 +291,17 @@ void bfe(WarpEmitter& e, const Instruction& inst) {
 }
 
 void bfi(WarpEmitter& e, const Instruction& inst) {
-    LaneValue result = e.apply(
-        {e.read(inst[Role::a]), e.read(inst[Role::b]), e.read(inst[Role::c]), e.read(inst[Role::d])},
-        [](Ir& ir, Values v) {
-            Value* a = v[0];
-            unsigned bits = bits_of(a);
-            auto byte = [&](Value* x) { return resize(ir, ir.CreateAnd(x, integer(x, 255)), bits, false); };
-            Value* position = byte(v[2]);
-            Value* length = byte(v[3]);
-            Value* field = ir.CreateNot(shift_left(ir, integer(a, ~0ull), length));
-            Value* mask = shift_left(ir, field, position);
-            return ir.CreateOr(ir.CreateAnd(shift_left(ir, a, position), mask),
-                               ir.CreateAnd(v[1], ir.CreateNot(mask)));
-        });
-    e.write(inst[Role::f], result);
+    e.map(inst, {Role::a, Role::b, Role::c, Role::e}, [](Ir& ir, Values v) {
+        Value* a = v[0];
+        unsigned bits = bits_of(a);
+        auto byte = [&](Value* x) { return resize(ir, ir.CreateAnd(x, integer(x, 255)), bits, false); };
+        Value* position = byte(v[2]);
+        Value* length = byte(v[3]);
+        Value* field = ir.CreateNot(shift_left(ir, integer(a, ~0ull), length));
+        Value* mask = shift_left(ir, field, position);
+        return ir.CreateOr(ir.CreateAnd(shift_left(ir, a, position), mask),
+                           ir.CreateAnd(v[1], ir.CreateNot(mask)));
+    });
 }
 
 void szext(WarpEmitter& e, const Instruction& inst) {
