@@ -26,8 +26,8 @@ bool ModuleParser::header(Version& version, Target& target, unsigned& address_si
         if (!cursor_.accept_word("target")) cursor_.fail_here("'.target' behind '.version'");
         parse_target(target);
         address_size = 32; // the manual's default, but every 64-bit compiler writes the directive
-        const SourceLocation at = cursor_.location();
         if (cursor_.accept_word("address_size")) {
+            const SourceLocation at = cursor_.location();
             address_size = static_cast<unsigned>(cursor_.expect_count("32 or 64"));
             if (address_size != 32 && address_size != 64)
                 cursor_.fail(at, ".address_size must be 32 or 64");

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operands as bound: kinds, types, roles, constants.
+#include "frontend/isa/special_registers.h"
+#include "frontend/ptx/queries.h"
+#include "tests/unit/frontend/load.h"
+
+#include <bit>
+
+using namespace ptarmigan;
+using namespace ptarmigan::ptx;
+using test::body_of;
+using Kind = Operand::Kind;
+
+namespace {
+
+std::uint64_t constant(const std::string& type, const std::string& destination, const std::string& text) {
+    const auto loader = test::load_kernel("mov." + type + " " + destination + ", " + text + ";");
+    return body_of(*loader).instructions[0][Role::a].value;
+}
+
+} // namespace
+
+TEST_CASE("operand: constants become the bits of the operand's type") {
+    CHECK(constant("u32", "%r1", "10U") == 10);
+    CHECK(constant("u32", "%r1", "-1") == 0xffffffffu);
+    CHECK(constant("s64", "%d1", "-1") == ~std::uint64_t{0});
+    CHECK(constant("u32", "%r1", "0x1F") == 31);
+    CHECK(constant("u32", "%r1", "017") == 15);
+    CHECK(constant("u32", "%r1", "0b101") == 5);
+    CHECK(constant("u32", "%r1", "WARP_SZ") == 32);
+    CHECK(constant("f32", "%f1", "1.5") == 0x3fc00000u);
+    CHECK(constant("f32", "%f1", ".5") == 0x3f000000u);
+    CHECK(constant("f32", "%f1", "-2e-1") == std::bit_cast<std::uint32_t>(-0.2f));
+    CHECK(constant("f32", "%f1", "0f3F800000") == 0x3f800000u);
+    CHECK(constant("f64", "%e1", "0f3F800000") == 0x3ff0000000000000u);
+    CHECK(constant("f32", "%f1", "0d3FF0000000000000") == 0x3f800000u);
+    CHECK(constant("b32", "%r1", "0f3F800000") == 0x3f800000u);
+    CHECK(constant("b64", "%d1", "1.0") == 0x3ff0000000000000u);
+}
+
+TEST_CASE("operand: constant expressions have C's operators and precedence") {
+    CHECK(constant("u32", "%r1", "1+2*3") == 7);
+    CHECK(constant("u32", "%r1", "(1+2)*3") == 9);
+    CHECK(constant("u32", "%r1", "-7/2") == 0xfffffffdu);
+    CHECK(constant("u32", "%r1", "-7 % 3") == 0xffffffffu);
+    CHECK(constant("u32", "%r1", "1<<4|3") == 19);
+    CHECK(constant("u32", "%r1", "~0&0xF0") == 0xf0);
+    CHECK(constant("u32", "%r1", "3>2?10:20") == 10);
+    CHECK(constant("u32", "%r1", "1==2||3!=4&&1") == 1);
+    CHECK(constant("s64", "%d1", "-8>>1") == static_cast<std::uint64_t>(-4));
+    CHECK(constant("u64", "%d1", "0xFFFFFFFFFFFFFFFF>>63") == 1);
+    CHECK(constant("s64", "%d1", "(.u64)-1>>63") == 1);
+    CHECK(constant("s64", "%d1", "-9223372036854775807-1") == 0x8000000000000000u);
+    CHECK(constant("f32", "%f1", "1.5*2.0") == 0x40400000u);
+}
+
+TEST_CASE("operand: addresses") {
+    const auto loader = test::load_kernel("ld.global.u32 %r1, [%d1+-4]; ld.param.u64 %d1, [in]; ld.global.u32 %r1, [g+8];"
+                                          "ld.local.u32 %r1, [16];",
+                                          ".global .u32 g[4];\n");
+    const Body& body = body_of(*loader);
+    const Operand& reg = body.instructions[0][Role::a];
+    CHECK(reg.kind == Kind::address);
+    CHECK(reg.base == Operand::Base::reg);
+    CHECK(body.registers[reg.index].name == "%d1");
+    CHECK(static_cast<std::int64_t>(reg.value) == -4);
+    const Operand& parameter = body.instructions[1][Role::a];
+    CHECK(parameter.base == Operand::Base::variable);
+    CHECK(parameter.scope == VariableScope::body);
+    CHECK(body.variables[parameter.index].name == "in");
+    const Operand& global = body.instructions[2][Role::a];
+    CHECK(global.scope == VariableScope::module);
+    CHECK(global.value == 8);
+    CHECK(body.instructions[3][Role::a].base == Operand::Base::none);
+    CHECK(body.instructions[3][Role::a].value == 16);
+}
+
+TEST_CASE("operand: pairs are operands of their own, absent where not written") {
+    const auto loader = test::load_kernel("setp.eq.u32 %p1|%p2, %r1, 3; setp.eq.u32 %p1, %r1, 3; setp.lt.and.s32 %p1, %r1, 3, !%p4;"
+                                          "shfl.sync.idx.b32 %r1|%p1, %r2, %r3, 31, -1; shfl.sync.idx.b32 %r1, %r2, %r3, 31, -1;");
+    const Body& body = body_of(*loader);
+    CHECK(body.instructions[0][Role::q].kind == Kind::reg);
+    CHECK(body.instructions[1][Role::q].kind == Kind::none);
+    CHECK(body.instructions[2][Role::c].negated);
+    CHECK(body.instructions[3][Role::p].kind == Kind::reg);
+    CHECK(body.instructions[3][Role::p].type == ScalarType::pred);
+    CHECK(body.instructions[4][Role::p].kind == Kind::none);
+    CHECK(body.instructions[4][Role::membermask].value == 0xffffffffu);
+}
+
+TEST_CASE("operand: vectors, sinks and vector registers") {
+    const auto loader = test::load_kernel(".reg .v4 .f32 v; ld.global.v4.f32 v, [%d1]; mov.f32 %f1, v.w;"
+                                          "ld.global.v2.u32 {%r1, _}, [%d1]; mov.b64 %d1, {%r1, 7};");
+    const Body& body = body_of(*loader);
+    const Operand& whole = body.instructions[0][Role::d];
+    CHECK(whole.kind == Kind::vector);
+    CHECK(whole.count == 4);
+    const std::uint32_t w = body.operand_pool[whole.first + 3].index;
+    CHECK(body.registers[w].name == "v.w");
+    CHECK(body.instructions[1][Role::a].index == w);
+    CHECK(body.operand_pool[body.instructions[2][Role::d].first + 1].kind == Kind::sink);
+    const Operand& constant = body.operand_pool[body.instructions[3][Role::a].first + 1];
+    CHECK(constant.kind == Kind::imm);
+    CHECK(constant.type == ScalarType::b32);
+}
+
+TEST_CASE("operand: special registers carry number and component") {
+    const auto loader = test::load_kernel("mov.u32 %r1, %ntid.y; mov.u32 %r1, %envreg7;");
+    const Body& body = body_of(*loader);
+    CHECK(body.instructions[0][Role::a].kind == Kind::special);
+    CHECK(body.instructions[0][Role::a].index == static_cast<std::uint32_t>(SpecialRegister::ntid));
+    CHECK(body.instructions[0][Role::a].component == 1);
+    CHECK(body.instructions[1][Role::a].component == 7);
+}
+
+TEST_CASE("operand: the carry flag is a hidden register of the body") {
+    const auto loader = test::load_kernel("add.cc.u32 %r1, %r2, %r3; addc.u32 %r4, %r5, 0;");
+    const Body& body = body_of(*loader);
+    const Operand& out = body.instructions[0][Role::cc_out];
+    CHECK(out.kind == Kind::reg);
+    CHECK(out.index == body.instructions[1][Role::cc_in].index);
+    CHECK(body.registers[out.index].type == ScalarType::pred);
+}
+
+TEST_CASE("queries: registers are visited with sources first") {
+    const auto loader = test::load_kernel("ld.global.v2.u32 {%r1, %r2}, [%d3]; mad.lo.s32 %r1, %r1, %r4, 5; st.global.u32 [%d3], %r1;");
+    const Body& body = body_of(*loader);
+    auto visit = [&](std::size_t i) {
+        std::string seen;
+        for_each_register(body.instructions[i], body.operand_pool, [&](const Operand& operand, bool is_definition) {
+            seen += body.registers[operand.index].name + (is_definition ? "= " : " ");
+        });
+        return seen;
+    };
+    CHECK(visit(0) == "%d3 %r1= %r2= ");
+    CHECK(visit(1) == "%r1 %r4 %r1= ");
+    CHECK(visit(2) == "%d3 %r1 ");
+}
