@@ -160,42 +160,4 @@ bool has_collectives(const FunctionGraph& graph) {
     return false;
 }
 
-bool may_spin(const FunctionGraph& graph) {
-    std::vector<const GraphInstruction*> definition(graph.values.size(), nullptr);
-    std::vector<const Phi*> phi_of(graph.values.size(), nullptr);
-    for (const Block& block : graph.blocks) {
-        for (const Phi& phi : block.phis) phi_of[phi.result] = &phi;
-        for (const GraphInstruction& instruction : block.instructions)
-            for (ValueId value : definitions(graph, instruction)) definition[value] = &instruction;
-    }
-    for (const LoopInfo& loop : graph.forest.loops) {
-        auto inside = [&](BlockId b) { return b != no_block && graph.forest.inside(graph.forest.loop_of[b], graph.forest.loop_of[loop.header]); };
-        // Everything in the loop that its exit conditions are computed from.
-        std::vector<ValueId> work;
-        for (BlockId b : loop.blocks)
-            for (BlockId s : graph.blocks[b].successors)
-                if (!inside(s) && graph.blocks[b].terminator.condition != no_value)
-                    work.push_back(graph.blocks[b].terminator.condition);
-        std::vector<bool> seen(graph.values.size(), false);
-        bool reads_memory = false, counts = false;
-        while (!work.empty()) {
-            ValueId value = work.back();
-            work.pop_back();
-            if (seen[value] || !inside(graph.values[value].block)) continue;
-            seen[value] = true;
-            if (const Phi* phi = phi_of[value]) {
-                counts = counts || graph.values[value].block == loop.header;
-                work.insert(work.end(), phi->incoming.begin(), phi->incoming.end());
-            }
-            const GraphInstruction* instruction = definition[value];
-            if (!instruction) continue;
-            using enum ptx::Effects;
-            reads_memory = reads_memory || has_effect(instruction->inst, load | atomic | waits | call);
-            for (ValueId used : uses(graph, *instruction)) work.push_back(used);
-        }
-        if (reads_memory && !counts) return true;
-    }
-    return false;
-}
-
 } // namespace ptarmigan::translator
