@@ -12,12 +12,13 @@ namespace ptarmigan::translator {
 using ptx::ScalarType;
 
 /// Marks the values that need a slot: used in another block than the defining one, or by a phi, or phis themselves.
+/// Uses in other regions count: what is live out of this one is read back at the cut.
 void GraphEmitter::find_crossing_values(const RegionView& view) {
     crosses_.assign(graph_.values.size(), false);
     auto use = [&](BlockId block, ValueId value) {
         if (value != no_value && graph_.values[value].block != block) crosses_[value] = true;
     };
-    for (BlockId id : view.blocks) {
+    for (BlockId id = 0; id < graph_.blocks.size(); ++id) {
         const Block& block = graph_.blocks[id];
         for (const Phi& phi : block.phis) {
             crosses_[phi.result] = true;
