@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/optimize.h"
 
+#include "translator/llvm/sink_nan_canonicalization.h"
+
 #include <llvm/Analysis/CGSCCPassManager.h>
 #include <llvm/Analysis/LoopAnalysisManager.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
@@ -41,6 +43,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
     llvm::FunctionPassManager late;
     late.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
     late.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+    late.addPass(SinkNanCanonicalization()); // before InstCombine, which takes the pattern apart
     late.addPass(llvm::InstCombinePass());
     late.addPass(llvm::SimplifyCFGPass());
 
