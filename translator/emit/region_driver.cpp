@@ -24,6 +24,18 @@ namespace {
 /// A single step keeps its frame on the stack up to this size, where it becomes registers.
 constexpr std::uint32_t stack_frame_limit = 16384;
 
+/// CTA frame slots are whole 64-bit words, so that copying one never touches bits that were not written.
+llvm::Value* to_word(Ir& ir, llvm::Value* scalar) {
+    llvm::Type* type = scalar->getType();
+    if (!type->isIntegerTy()) scalar = ir.CreateBitCast(scalar, ir.getIntNTy(type->getPrimitiveSizeInBits()));
+    return ir.CreateZExt(scalar, ir.getInt64Ty());
+}
+
+llvm::Value* from_word(Ir& ir, llvm::Value* word, llvm::Type* type) {
+    llvm::Value* narrow = ir.CreateTrunc(word, ir.getIntNTy(type->getPrimitiveSizeInBits()));
+    return type->isIntegerTy() ? narrow : ir.CreateBitCast(narrow, type);
+}
+
 bool is_mask_vector(const LaneValue& value) {
     return value.base->getType()->isVectorTy() && value.base->getType()->getScalarType()->isIntegerTy(1);
 }
@@ -159,7 +171,7 @@ private:
         };
         LaneValue value;
         value.shape = info.shape;
-        if (place.in_cta_frame) value.base = load(at(cta_in, place.offset * 8));
+        if (place.in_cta_frame) value.base = from_word(ir, ir.CreateLoad(ir.getInt64Ty(), at(cta_in, place.offset * 8)), scalar);
         else if (info.shape.is_uniform() || info.shape.is_affine()) {
             value.base = load(at(frame, place.offset));
             if (info.shape.is_affine() && info.shape.steps) value.stride = load(at(frame, place.stride_offset));
@@ -188,7 +200,7 @@ private:
             if (scalar->getType()->isIntegerTy(1)) scalar = ir.CreateZExt(scalar, ir.getInt8Ty());
             ir.CreateStore(scalar, address);
         };
-        if (place.in_cta_frame) store(value.base, at(cta_out, place.offset * 8));
+        if (place.in_cta_frame) ir.CreateStore(to_word(ir, value.base), at(cta_out, place.offset * 8));
         else if (planned.is_uniform() || planned.is_affine()) {
             store(value.base, at(frame, place.offset));
             if (planned.is_affine() && planned.steps) store(value.stride, at(frame, place.stride_offset));
