@@ -8,19 +8,24 @@ namespace ptarmigan::ptx {
 
 namespace {
 
-std::string quoted(std::string_view text) { return "'" + std::string(text.substr(0, 80)) + "'"; }
+std::string quoted(std::string_view text) {
+    return "'" + std::string(text.substr(0, 80)) + "'";
+}
 
 } // namespace
 
-void BodyBinder::bind_call(const OperandNodes& nodes, Instruction& out) {
+void BodyBinder::bind_call(const OperandNodes &nodes, Instruction &out) {
     const auto patterns = FormTable::get().pattern(out.form).operands;
     Signature signature;
     for (std::size_t i = 0; i < patterns.size(); ++i) {
-        if (nodes[i] < 0) continue;
-        const OperandSyntax& syntax = node(static_cast<std::size_t>(nodes[i]));
+        if (nodes[i] < 0)
+            continue;
+        const OperandSyntax &syntax = node(static_cast<std::size_t>(nodes[i]));
         const Constraint::Kind kind = patterns[i].constraint.kind;
-        if (kind == Constraint::Kind::function) bind_function(syntax, out.operands[i]);
-        if (kind == Constraint::Kind::prototype) bind_named_list(syntax, kind, out.operands[i]);
+        if (kind == Constraint::Kind::function)
+            bind_function(syntax, out.operands[i]);
+        if (kind == Constraint::Kind::prototype)
+            bind_named_list(syntax, kind, out.operands[i]);
         if (kind == Constraint::Kind::function || kind == Constraint::Kind::prototype)
             apply_callee(out.operands[i], syntax.location, signature);
     }
@@ -28,38 +33,43 @@ void BodyBinder::bind_call(const OperandNodes& nodes, Instruction& out) {
         fail(out.location, "a call through a register needs a .callprototype or .calltargets");
     bool has_results = false, has_arguments = false;
     for (std::size_t i = 0; i < patterns.size(); ++i) {
-        if (nodes[i] < 0 || patterns[i].form != OperandPattern::Form::parens) continue;
+        if (nodes[i] < 0 || patterns[i].form != OperandPattern::Form::parens)
+            continue;
         const bool results = patterns[i].is_destination;
         (results ? has_results : has_arguments) = true;
-        bind_call_list(static_cast<std::size_t>(nodes[i]), results ? *signature.returns : *signature.parameters,
-                       results, out.operands[i]);
+        bind_call_list(static_cast<std::size_t>(nodes[i]),
+                       results ? *signature.returns : *signature.parameters, results,
+                       out.operands[i]);
     }
     if ((!has_results && !signature.returns->empty()) ||
         (!has_arguments && !signature.parameters->empty() && !signature.parameters->back().unsized))
         fail(out.location, "this call has too few results or arguments");
 }
 
-void BodyBinder::apply_callee(const Operand& callee, SourceLocation at, Signature& signature) {
-    const Function* function = nullptr;
-    if (callee.kind == Operand::Kind::function) function = &context_.module.functions[callee.index];
+void BodyBinder::apply_callee(const Operand &callee, SourceLocation at, Signature &signature) {
+    const Function *function = nullptr;
+    if (callee.kind == Operand::Kind::function)
+        function = &context_.module.functions[callee.index];
     if (callee.kind == Operand::Kind::call_targets)
         function = &context_.module.functions[body_.call_targets[callee.index].front()];
     if (function != nullptr) {
-        if (function->is_entry) fail(at, quoted(function->name) + " is an entry and can't be called");
+        if (function->is_entry)
+            fail(at, quoted(function->name) + " is an entry and can't be called");
         signature = {true, &function->returns, &function->parameters};
     } else if (callee.kind == Operand::Kind::prototype) {
-        const Prototype& prototype = body_.prototypes[callee.index];
+        const Prototype &prototype = body_.prototypes[callee.index];
         signature = {true, &prototype.returns, &prototype.parameters};
     }
 }
 
-void BodyBinder::bind_call_list(std::size_t index, const std::vector<Variable>& formals, bool is_destination,
-                                Operand& out) {
-    const OperandSyntax& syntax = node(index);
+void BodyBinder::bind_call_list(std::size_t index, const std::vector<Variable> &formals,
+                                bool is_destination, Operand &out) {
+    const OperandSyntax &syntax = node(index);
     const bool variadic = !formals.empty() && formals.back().unsized;
     if (variadic ? syntax.children + 1 < formals.size() : syntax.children != formals.size())
         fail(syntax.location, "this call has " + std::to_string(syntax.children) +
-                                  (is_destination ? " results, the function has " : " arguments, the function takes ") +
+                                  (is_destination ? " results, the function has "
+                                                  : " arguments, the function takes ") +
                                   std::to_string(formals.size()));
     std::vector<Operand> elements;
     const std::size_t end = index + syntax.extent;
@@ -74,22 +84,29 @@ void BodyBinder::bind_call_list(std::size_t index, const std::vector<Variable>& 
     body_.operand_pool.insert(body_.operand_pool.end(), elements.begin(), elements.end());
 }
 
-void BodyBinder::bind_argument(const OperandSyntax& syntax, const Variable& formal, bool is_destination, Operand& out) {
+void BodyBinder::bind_argument(const OperandSyntax &syntax, const Variable &formal,
+                               bool is_destination, Operand &out) {
     const Symbol symbol = syntax.kind == OperandSyntax::Kind::name ? find(syntax.name) : Symbol{};
-    if (symbol.kind == Symbol::Kind::body_variable && body_.variables[symbol.index].space == StateSpace::param) {
-        const Variable& actual = body_.variables[symbol.index];
+    if (symbol.kind == Symbol::Kind::body_variable &&
+        body_.variables[symbol.index].space == StateSpace::param) {
+        const Variable &actual = body_.variables[symbol.index];
         const bool alike = actual.dimensions.empty() == formal.dimensions.empty() &&
-                           (actual.size == formal.size || formal.unsized) && register_fits(actual.type, formal.type, false);
-        if (!alike) fail(syntax.location, quoted(syntax.name) + " has another type than parameter " + quoted(formal.name));
+                           (actual.size == formal.size || formal.unsized) &&
+                           register_fits(actual.type, formal.type, false);
+        if (!alike)
+            fail(syntax.location,
+                 quoted(syntax.name) + " has another type than parameter " + quoted(formal.name));
         if (actual.alignment != formal.alignment)
-            fail(syntax.location, quoted(syntax.name) + " has another alignment than parameter " + quoted(formal.name));
+            fail(syntax.location, quoted(syntax.name) + " has another alignment than parameter " +
+                                      quoted(formal.name));
         out.kind = Operand::Kind::variable;
         out.scope = VariableScope::body;
         out.type = formal.type;
         out.index = symbol.index;
         return;
     }
-    if (!formal.dimensions.empty()) fail(syntax.location, "parameter " + quoted(formal.name) + " needs a .param variable");
+    if (!formal.dimensions.empty())
+        fail(syntax.location, "parameter " + quoted(formal.name) + " needs a .param variable");
     Want want;
     want.kind = Constraint::Kind::any;
     want.is_destination = is_destination;

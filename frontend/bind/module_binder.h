@@ -17,23 +17,25 @@ struct ModuleContext {
     std::string_view text;
     Module module;
     ModuleNames names;
-    std::vector<TextPosition> bodies;          ///< per function, behind the `{`; meaningful if it is defined
-    std::vector<std::unique_ptr<std::string>> range_names; ///< of `.global .u32 x<4>`: keys that the text lacks
+    std::vector<TextPosition> bodies; ///< per function, behind the `{`; meaningful if it is defined
+    std::vector<std::unique_ptr<std::string>>
+        range_names; ///< of `.global .u32 x<4>`: keys that the text lacks
 };
 
-/// Parses and binds all declarations of `context.text` into the rest of `context`. Errors go to `diagnostics`.
-void bind_module(ModuleContext& context, Diagnostics& diagnostics);
+/// Parses and binds all declarations of `context.text` into the rest of `context`. Errors go to
+/// `diagnostics`.
+void bind_module(ModuleContext &context, Diagnostics &diagnostics);
 
 /// A variable without its initialiser.
-Variable make_variable(const VariableSyntax& syntax, const DeclaratorSyntax& declarator,
-                       Diagnostics& diagnostics);
+Variable make_variable(const VariableSyntax &syntax, const DeclaratorSyntax &declarator,
+                       Diagnostics &diagnostics);
 /// False for the types that only instructions have: .bf16, .tf32, packed ones but for .f16x2.
 bool is_declarable(ScalarType type);
 /// Name number `number` of a declarator `name<count>`.
 std::string range_name(std::string_view prefix, std::uint64_t number);
 
 /// Turns the initialiser of a declarator into bytes and relocations of `variable`.
-void bind_initializer(const VariableSyntax& syntax, const DeclaratorSyntax& declarator,
-                      const ModuleContext& context, Diagnostics& diagnostics, Variable& variable);
+void bind_initializer(const VariableSyntax &syntax, const DeclaratorSyntax &declarator,
+                      const ModuleContext &context, Diagnostics &diagnostics, Variable &variable);
 
 } // namespace ptarmigan::ptx

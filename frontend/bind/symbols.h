@@ -26,7 +26,7 @@ struct Symbol {
     Kind kind = Kind::none;
     std::uint8_t vector_size = 1; ///< of a register: 2 or 4 for .v2 .v4
     std::uint32_t index = no_id;
-    std::uint32_t count = 0;      ///< of a register range
+    std::uint32_t count = 0; ///< of a register range
 };
 
 using ModuleNames = std::unordered_map<std::string_view, Symbol>;
@@ -35,9 +35,11 @@ using ModuleNames = std::unordered_map<std::string_view, Symbol>;
 class Scope {
 public:
     /// False if the name is taken in this scope.
-    bool declare(std::string_view name, const Symbol& symbol) { return names_.emplace(name, symbol).second; }
+    bool declare(std::string_view name, const Symbol &symbol) {
+        return names_.emplace(name, symbol).second;
+    }
     /// `prefix<count>`.
-    bool declare_range(std::string_view prefix, const Symbol& symbol) {
+    bool declare_range(std::string_view prefix, const Symbol &symbol) {
         return ranges_.emplace(prefix, symbol).second;
     }
     /// Kind::none if the name is not declared here. A range gives the symbol of the one register.
@@ -47,7 +49,8 @@ public:
     struct LabelUse {
         std::string_view name;
         SourceLocation location;
-        bool in_target_list;        ///< branch_targets[where][element], else operands[element] of instruction `where`
+        bool in_target_list; ///< branch_targets[where][element], else operands[element] of
+                             ///< instruction `where`
         std::uint32_t where, element;
     };
     std::vector<LabelUse> label_uses;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of the instruction table, decoded from the manual's notation: which words may follow the opcode and which operands
-// it takes. Decoded once per process, at first use.
+// A row of the instruction table, decoded from the manual's notation: which words may follow the
+// opcode and which operands it takes. Decoded once per process, at first use.
 #pragma once
 
 #include "frontend/isa/instruction_form.h"
@@ -26,8 +26,22 @@ struct WordSlot {
 /// The part of `where` that speaks of one operand; see instruction_table.def for the words.
 struct Constraint {
     enum class Kind : std::uint8_t {
-        any, type, wide, half, wider, vec, pack, list,
-        pred, imm, address, label, function, targets, prototype, hidden,
+        any,
+        type,
+        wide,
+        half,
+        wider,
+        vec,
+        pack,
+        list,
+        pred,
+        imm,
+        address,
+        label,
+        function,
+        targets,
+        prototype,
+        hidden,
     };
     Kind kind = Kind::any;
     ScalarType literal = ScalarType::none; ///< the type, unless `slot` says where to find it
@@ -36,7 +50,14 @@ struct Constraint {
 
 struct OperandPattern {
     /// Members of one bracket `[a, c]` are adjacent patterns.
-    enum class Form : std::uint8_t { plain, bracket_first, bracket_next, parens, pair_second, hidden };
+    enum class Form : std::uint8_t {
+        plain,
+        bracket_first,
+        bracket_next,
+        parens,
+        pair_second,
+        hidden
+    };
     Form form = Form::plain;
     Role role = Role::none;
     bool optional = false;
@@ -47,7 +68,7 @@ struct OperandPattern {
 };
 
 struct FormPattern {
-    const FormInfo* info = nullptr;
+    const FormInfo *info = nullptr;
     std::span<const WordSlot> slots;
     std::span<const OperandPattern> operands;
     char sm_suffix = 0; ///< 'a' or 'f' when only such targets have it
@@ -57,19 +78,19 @@ struct FormPattern {
 class FormTable {
 public:
     /// Made at first use; thread-safe.
-    static const FormTable& get();
+    static const FormTable &get();
 
-    const FormPattern& pattern(FormId id) const { return patterns_[static_cast<std::size_t>(id)]; }
+    const FormPattern &pattern(FormId id) const { return patterns_[static_cast<std::size_t>(id)]; }
     std::span<const FormInfo> infos() const { return infos_; }
     /// The rows of an opcode in table order; empty if there is no such opcode.
     std::span<const FormId> rows_of(std::string_view opcode) const;
     /// The opcode nearest to a misspelt one, or empty.
     std::string_view nearest_opcode(std::string_view spelling) const;
     /// What is wrong with rows (unknown words, roles, constraints); a test keeps it empty.
-    const std::vector<std::string>& faults() const { return faults_; }
+    const std::vector<std::string> &faults() const { return faults_; }
 
-    FormTable(const FormTable&) = delete;
-    FormTable& operator=(const FormTable&) = delete;
+    FormTable(const FormTable &) = delete;
+    FormTable &operator=(const FormTable &) = delete;
 
 private:
     FormTable();
@@ -86,7 +107,7 @@ private:
         std::string_view opcode;
         std::uint32_t first = 0, count = 0; ///< in by_opcode_
     };
-    std::vector<OpcodeEntry> opcodes_;  ///< open addressing, a power of two
+    std::vector<OpcodeEntry> opcodes_; ///< open addressing, a power of two
     std::vector<FormId> by_opcode_;
 };
 

@@ -17,8 +17,8 @@ constexpr RawRow make_row(FormId id, std::string_view name, std::string_view syn
                           std::string_view sm, Effects effects, ShapeRule shape, bool lowered,
                           std::string_view lowering, std::string_view section,
                           std::string_view chapter) {
-    return {id,    name,    syntax,   where,   major,  minor, sm, effects,
-            shape, lowered, lowering, section, chapter};
+    return {id,      name,  syntax,  where,    major,   minor,  sm,
+            effects, shape, lowered, lowering, section, chapter};
 }
 
 std::span<const RawRow> raw_rows() {
@@ -28,8 +28,8 @@ std::span<const RawRow> raw_rows() {
 #define LOWER(handler) true, #handler
 #define UNSUPPORTED(reason) false, reason
 #define PTX_FORM(id, syntax, where, since, sm, effects, shape, lowering, section)                  \
-    make_row(FormId::id, #id, syntax, where, since, sm, effects, ShapeRule::shape, lowering, section, \
-             PTM_TEXT(PTX_CHAPTER)),
+    make_row(FormId::id, #id, syntax, where, since, sm, effects, ShapeRule::shape, lowering,       \
+             section, PTM_TEXT(PTX_CHAPTER)),
     static constexpr RawRow rows[] = {
 #include "frontend/isa/instruction_table.def"
     };
@@ -43,7 +43,8 @@ std::span<const RawRow> raw_rows() {
 
 std::size_t hash(std::string_view text) {
     std::uint32_t h = 2166136261u;
-    for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 16777619u;
+    for (char c : text)
+        h = (h ^ static_cast<unsigned char>(c)) * 16777619u;
     return h ^ h >> 15;
 }
 
@@ -66,26 +67,38 @@ FormTable::FormTable() {
     first_words.reserve(rows.size() * 6);
 
     DecodedRow decoded;
-    for (const RawRow& row : rows) {
+    for (const RawRow &row : rows) {
         decode_row(row, decoded, faults_);
         starts.push_back({slots_.size(), operand_patterns_.size()});
-        for (const DecodedRow::Slot& slot : decoded.slots) {
+        for (const DecodedRow::Slot &slot : decoded.slots) {
             slots_.push_back(slot.slot);
             first_words.push_back(words_.size() + slot.first_word);
         }
         words_.insert(words_.end(), decoded.words.begin(), decoded.words.end());
         for (std::size_t i = 0; i < decoded.operands.size(); ++i) {
-            const OperandPattern& p = decoded.operands[i];
+            const OperandPattern &p = decoded.operands[i];
             operand_patterns_.push_back(p);
-            operand_infos_.push_back({p.role, p.is_destination, p.optional, decoded.constraint_texts[i]});
+            operand_infos_.push_back(
+                {p.role, p.is_destination, p.optional, decoded.constraint_texts[i]});
         }
         std::uint16_t sm = 0;
-        const char* last = row.sm.data() + row.sm.size();
-        const char* end = std::from_chars(row.sm.data(), last, sm).ptr;
+        const char *last = row.sm.data() + row.sm.size();
+        const char *end = std::from_chars(row.sm.data(), last, sm).ptr;
         patterns_[infos_.size()].sm_suffix = end != last ? *end : '\0';
-        infos_.push_back({row.id, row.name, decoded.opcode, row.syntax, {}, row.effects, row.shape,
-                          row.lowered, row.lowered ? std::string_view{} : row.lowering, row.ptx_major,
-                          row.ptx_minor, sm, row.section, row.chapter});
+        infos_.push_back({row.id,
+                          row.name,
+                          decoded.opcode,
+                          row.syntax,
+                          {},
+                          row.effects,
+                          row.shape,
+                          row.lowered,
+                          row.lowered ? std::string_view{} : row.lowering,
+                          row.ptx_major,
+                          row.ptx_minor,
+                          sm,
+                          row.section,
+                          row.chapter});
     }
     // Spans can be set only now: the vectors have moved while they grew.
     starts.push_back({slots_.size(), operand_patterns_.size()});
@@ -96,7 +109,8 @@ FormTable::FormTable() {
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const std::size_t operands = starts[i + 1].operands - starts[i].operands;
         patterns_[i].info = &infos_[i];
-        patterns_[i].slots = {slots_.data() + starts[i].slots, starts[i + 1].slots - starts[i].slots};
+        patterns_[i].slots = {slots_.data() + starts[i].slots,
+                              starts[i + 1].slots - starts[i].slots};
         patterns_[i].operands = {operand_patterns_.data() + starts[i].operands, operands};
         infos_[i].operands = {operand_infos_.data() + starts[i].operands, operands};
     }
@@ -105,12 +119,15 @@ FormTable::FormTable() {
 
 void FormTable::index_opcodes() {
     by_opcode_.reserve(infos_.size());
-    for (const FormInfo& info : infos_) by_opcode_.push_back(info.id);
+    for (const FormInfo &info : infos_)
+        by_opcode_.push_back(info.id);
     std::stable_sort(by_opcode_.begin(), by_opcode_.end(), [&](FormId a, FormId b) {
-        return infos_[static_cast<std::size_t>(a)].opcode < infos_[static_cast<std::size_t>(b)].opcode;
+        return infos_[static_cast<std::size_t>(a)].opcode <
+               infos_[static_cast<std::size_t>(b)].opcode;
     });
     std::size_t buckets = 256;
-    while (buckets < by_opcode_.size() * 2) buckets *= 2;
+    while (buckets < by_opcode_.size() * 2)
+        buckets *= 2;
     opcodes_.resize(buckets);
     for (std::uint32_t i = 0; i < by_opcode_.size();) {
         const std::string_view opcode = infos_[static_cast<std::size_t>(by_opcode_[i])].opcode;
@@ -119,13 +136,14 @@ void FormTable::index_opcodes() {
                infos_[static_cast<std::size_t>(by_opcode_[end])].opcode == opcode)
             ++end;
         std::size_t at = hash(opcode) & (buckets - 1);
-        while (!opcodes_[at].opcode.empty()) at = (at + 1) & (buckets - 1);
+        while (!opcodes_[at].opcode.empty())
+            at = (at + 1) & (buckets - 1);
         opcodes_[at] = {opcode, i, end - i};
         i = end;
     }
 }
 
-const FormTable& FormTable::get() {
+const FormTable &FormTable::get() {
     static const FormTable table;
     return table;
 }
@@ -133,19 +151,23 @@ const FormTable& FormTable::get() {
 std::span<const FormId> FormTable::rows_of(std::string_view opcode) const {
     const std::size_t mask = opcodes_.size() - 1;
     for (std::size_t at = hash(opcode) & mask; !opcodes_[at].opcode.empty(); at = (at + 1) & mask)
-        if (opcodes_[at].opcode == opcode) return {by_opcode_.data() + opcodes_[at].first, opcodes_[at].count};
+        if (opcodes_[at].opcode == opcode)
+            return {by_opcode_.data() + opcodes_[at].first, opcodes_[at].count};
     return {};
 }
 
 std::string_view FormTable::nearest_opcode(std::string_view spelling) const {
     NearestSpelling nearest(spelling);
-    for (const OpcodeEntry& entry : opcodes_) nearest.offer(entry.opcode);
+    for (const OpcodeEntry &entry : opcodes_)
+        nearest.offer(entry.opcode);
     return nearest.best();
 }
 
-const FormInfo& form_info(FormId id) {
+const FormInfo &form_info(FormId id) {
     return FormTable::get().infos()[static_cast<std::size_t>(id)];
 }
-std::span<const FormInfo> all_forms() { return FormTable::get().infos(); }
+std::span<const FormInfo> all_forms() {
+    return FormTable::get().infos();
+}
 
 } // namespace ptarmigan::ptx

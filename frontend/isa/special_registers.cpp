@@ -16,7 +16,9 @@ struct LayoutText {
 };
 constexpr LayoutText scalar{Layout::scalar, 1};
 constexpr LayoutText vector{Layout::vector, 4};
-constexpr LayoutText numbered(std::uint8_t count) { return {Layout::numbered, count}; }
+constexpr LayoutText numbered(std::uint8_t count) {
+    return {Layout::numbered, count};
+}
 
 constexpr SpecialRegisterInfo make(std::string_view spelling, ScalarType type, LayoutText layout,
                                    std::uint8_t major, std::uint8_t minor, std::uint16_t sm) {
@@ -40,14 +42,14 @@ int match_numbered(std::string_view name, std::string_view pattern, unsigned cou
     const std::string_view digits = name.substr(mark, name.size() - mark - tail.size());
     unsigned value = 0;
     const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    const bool good = status == std::errc() && end == digits.data() + digits.size() && value < count &&
-                      (digits.size() == 1 || digits[0] != '0');
+    const bool good = status == std::errc() && end == digits.data() + digits.size() &&
+                      value < count && (digits.size() == 1 || digits[0] != '0');
     return good ? static_cast<int>(value) : -1;
 }
 
 } // namespace
 
-const SpecialRegisterInfo& special_register_info(SpecialRegister id) {
+const SpecialRegisterInfo &special_register_info(SpecialRegister id) {
     return table[static_cast<std::size_t>(id)];
 }
 
@@ -56,7 +58,8 @@ SpecialRegisterName find_special_register(std::string_view name) {
         const auto id = static_cast<SpecialRegister>(i);
         if (table[i].layout == Layout::numbered) {
             const int number = match_numbered(name, table[i].spelling, table[i].count);
-            if (number >= 0) return {true, id, static_cast<std::uint8_t>(number)};
+            if (number >= 0)
+                return {true, id, static_cast<std::uint8_t>(number)};
         } else if (table[i].spelling == name) {
             return {true, id, 0};
         }
@@ -65,10 +68,12 @@ SpecialRegisterName find_special_register(std::string_view name) {
 }
 
 std::string special_register_text(SpecialRegister id, unsigned component) {
-    const SpecialRegisterInfo& info = special_register_info(id);
+    const SpecialRegisterInfo &info = special_register_info(id);
     std::string text(info.spelling);
-    if (info.layout == Layout::vector) return text + "." + "xyzw"[component & 3];
-    if (info.layout == Layout::numbered) text.replace(text.find('#'), 1, std::to_string(component));
+    if (info.layout == Layout::vector)
+        return text + "." + "xyzw"[component & 3];
+    if (info.layout == Layout::numbered)
+        text.replace(text.find('#'), 1, std::to_string(component));
     return text;
 }
 

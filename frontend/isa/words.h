@@ -15,7 +15,7 @@ struct Word {
     enum class Kind : std::uint8_t { unknown, type, space, vector, modifier };
     Kind kind = Kind::unknown;
     std::uint16_t value = 0;
-    bool operator==(const Word&) const = default;
+    bool operator==(const Word &) const = default;
 };
 
 /// The meaning of a word spelled without its dot; Kind::unknown if there is none.
@@ -28,7 +28,8 @@ std::string_view spelling(Role role);
 /// Role::none if no row's operand has that name.
 Role find_role(std::string_view spelling);
 
-/// The space that a word names; .shared::cta, .param::entry and the like are modifiers that name one too. Else none.
+/// The space that a word names; .shared::cta, .param::entry and the like are modifiers that name
+/// one too. Else none.
 StateSpace space_of(Word word);
 
 /// Finds the candidate nearest to a misspelt name, for "did you mean".

@@ -13,17 +13,20 @@ namespace ptarmigan::ptx {
 namespace {
 /// The numbers that ptxas 13.0 knows, and sm_101, the older name of sm_110.
 bool is_known_target(std::uint32_t sm) {
-    constexpr std::uint16_t known[] = {10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50, 52, 53, 60,  61,  62,  70,
-                                       72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121};
+    constexpr std::uint16_t known[] = {10, 11, 12, 13,  20,  21,  30,  32,  35, 37, 50,
+                                       52, 53, 60, 61,  62,  70,  72,  75,  80, 86, 87,
+                                       88, 89, 90, 100, 101, 103, 110, 120, 121};
     return std::find(std::begin(known), std::end(known), sm) != std::end(known);
 }
 } // namespace
 
-bool ModuleParser::header(Version& version, Target& target, unsigned& address_size) {
+bool ModuleParser::header(Version &version, Target &target, unsigned &address_size) {
     try {
-        if (!cursor_.accept_word("version")) cursor_.fail_here("'.version' at the start of the text");
+        if (!cursor_.accept_word("version"))
+            cursor_.fail_here("'.version' at the start of the text");
         parse_version(version);
-        if (!cursor_.accept_word("target")) cursor_.fail_here("'.target' behind '.version'");
+        if (!cursor_.accept_word("target"))
+            cursor_.fail_here("'.target' behind '.version'");
         parse_target(target);
         address_size = 32; // the manual's default, but every 64-bit compiler writes the directive
         if (cursor_.accept_word("address_size")) {
@@ -33,18 +36,19 @@ bool ModuleParser::header(Version& version, Target& target, unsigned& address_si
                 cursor_.fail(at, ".address_size must be 32 or 64");
         }
         return true;
-    } catch (const Recover&) {
+    } catch (const Recover &) {
         return false;
     }
 }
 
-void ModuleParser::parse_version(Version& version) {
+void ModuleParser::parse_version(Version &version) {
     const Token token = cursor_.take();
     const std::string_view text = token.text;
     const std::size_t dot = text.find('.');
     unsigned major = 0, minor = 0;
-    auto number = [](std::string_view digits, unsigned& value) {
-        const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    auto number = [](std::string_view digits, unsigned &value) {
+        const auto [end, status] =
+            std::from_chars(digits.data(), digits.data() + digits.size(), value);
         return status == std::errc() && end == digits.data() + digits.size() && value < 100;
     };
     if (token.kind != TokenKind::real || dot == std::string_view::npos ||
@@ -53,7 +57,7 @@ void ModuleParser::parse_version(Version& version) {
     version = {static_cast<std::uint8_t>(major), static_cast<std::uint8_t>(minor)};
 }
 
-void ModuleParser::parse_target(Target& target) {
+void ModuleParser::parse_target(Target &target) {
     do {
         const Token token = cursor_.peek();
         const std::string_view name = cursor_.expect_identifier("a target such as sm_90");
@@ -62,9 +66,10 @@ void ModuleParser::parse_target(Target& target) {
         } else if (name == "debug") {
             target.debug = true;
         } else if (name.starts_with("sm_")) {
-            const char* last = name.data() + name.size();
+            const char *last = name.data() + name.size();
             const auto [end, status] = std::from_chars(name.data() + 3, last, target.sm);
-            if (!is_known_target(target.sm)) cursor_.fail(token.location, "unknown target " + describe(token));
+            if (!is_known_target(target.sm))
+                cursor_.fail(token.location, "unknown target " + describe(token));
             if (status == std::errc() && last - end == 1 && (*end == 'a' || *end == 'f'))
                 target.suffix = *end;
             else if (status != std::errc() || end != last)
@@ -73,7 +78,8 @@ void ModuleParser::parse_target(Target& target) {
             cursor_.fail(token.location, "unknown target " + describe(token));
         }
     } while (cursor_.accept(','));
-    if (target.sm == 0) cursor_.fail_here("an sm_ target");
+    if (target.sm == 0)
+        cursor_.fail_here("an sm_ target");
 }
 
 ModuleParser::Kind ModuleParser::next() {
@@ -81,8 +87,9 @@ ModuleParser::Kind ModuleParser::next() {
         try {
             skip_ = false;
             const Kind kind = declaration();
-            if (!skip_) return kind;
-        } catch (const Recover&) {
+            if (!skip_)
+                return kind;
+        } catch (const Recover &) {
             cursor_.skip_statement();
             // What follows a malformed head is its body or its initialiser.
             try {
@@ -92,7 +99,7 @@ ModuleParser::Kind ModuleParser::next() {
                 } else {
                     cursor_.accept('}');
                 }
-            } catch (const Recover&) {
+            } catch (const Recover &) {
             }
         }
     }
@@ -103,13 +110,15 @@ ModuleParser::Kind ModuleParser::declaration() {
     for (;;) {
         const Token token = cursor_.peek();
         location = token.location;
-        if (token.kind == TokenKind::end) return Kind::end;
+        if (token.kind == TokenKind::end)
+            return Kind::end;
         if (token.is('@', '@')) {
             cursor_.skip_line();
             skip_ = true;
             return Kind::end;
         }
-        if (token.kind != TokenKind::word) cursor_.fail_here("a directive");
+        if (token.kind != TokenKind::word)
+            cursor_.fail_here("a directive");
         if (token.text == "visible") {
             linkage = Linkage::visible;
         } else if (token.text == "extern") {
@@ -125,7 +134,7 @@ ModuleParser::Kind ModuleParser::declaration() {
     }
 }
 
-ModuleParser::Kind ModuleParser::directive(const Token& word) {
+ModuleParser::Kind ModuleParser::directive(const Token &word) {
     const std::string_view name = word.text;
     if (name == "entry" || name == "func") {
         cursor_.take();
@@ -157,12 +166,14 @@ ModuleParser::Kind ModuleParser::directive(const Token& word) {
         section();
     } else if (name == "pragma") {
         do {
-            if (cursor_.peek().kind != TokenKind::string) cursor_.fail_here("a string");
+            if (cursor_.peek().kind != TokenKind::string)
+                cursor_.fail_here("a string");
             cursor_.take();
         } while (cursor_.accept(','));
         cursor_.expect(';', "behind this .pragma");
     } else if (name == "address_size" || name == "version" || name == "target") {
-        cursor_.fail(word.location, "'." + std::string(name) + "' belongs at the start of the module");
+        cursor_.fail(word.location,
+                     "'." + std::string(name) + "' belongs at the start of the module");
     } else {
         cursor_.fail(word.location, "unknown directive " + describe(word));
     }
@@ -172,7 +183,8 @@ ModuleParser::Kind ModuleParser::directive(const Token& word) {
 /// .file index "name" {, timestamp, size}
 void ModuleParser::parse_file() {
     file_index = cursor_.expect_count("a file number");
-    if (cursor_.peek().kind != TokenKind::string) cursor_.fail_here("a file name");
+    if (cursor_.peek().kind != TokenKind::string)
+        cursor_.fail_here("a file name");
     file_name = cursor_.take().text;
     if (cursor_.accept(',')) {
         cursor_.expect_count("a time stamp");
@@ -187,7 +199,8 @@ void ModuleParser::section() {
     if (cursor_.peek().kind != TokenKind::word && cursor_.peek().kind != TokenKind::identifier)
         cursor_.fail_here("a section's name");
     cursor_.take();
-    if (!cursor_.at('{')) cursor_.fail_here("'{'");
+    if (!cursor_.at('{'))
+        cursor_.fail_here("'{'");
     cursor_.skip_body();
 }
 

@@ -5,11 +5,12 @@ namespace ptarmigan::ptx {
 
 namespace {
 
-constexpr unsigned max_nesting = 16; ///< of brackets in operands and braces in initialisers: bounds our stack
+constexpr unsigned max_nesting =
+    16; ///< of brackets in operands and braces in initialisers: bounds our stack
 
 class OperandParser {
 public:
-    OperandParser(TokenCursor& cursor, bool parentheses_are_lists, std::vector<OperandSyntax>& out)
+    OperandParser(TokenCursor &cursor, bool parentheses_are_lists, std::vector<OperandSyntax> &out)
         : cursor_(cursor), lists_(parentheses_are_lists), out_(out) {}
 
     std::uint32_t operand(unsigned depth) {
@@ -33,13 +34,18 @@ private:
     }
 
     std::size_t single(unsigned depth) {
-        if (depth > max_nesting) cursor_.fail(cursor_.location(), "operands nested too deeply");
-        if (cursor_.at('[')) return group(OperandSyntax::Kind::bracket, ']', depth);
-        if (cursor_.at('{')) return group(OperandSyntax::Kind::braces, '}', depth);
-        if (lists_ && cursor_.at('(')) return group(OperandSyntax::Kind::parens, ')', depth);
+        if (depth > max_nesting)
+            cursor_.fail(cursor_.location(), "operands nested too deeply");
+        if (cursor_.at('['))
+            return group(OperandSyntax::Kind::bracket, ']', depth);
+        if (cursor_.at('{'))
+            return group(OperandSyntax::Kind::braces, '}', depth);
+        if (lists_ && cursor_.at('('))
+            return group(OperandSyntax::Kind::parens, ')', depth);
         if (cursor_.at('!')) {
             const SourceLocation at = cursor_.take().location;
-            if (cursor_.peek().kind != TokenKind::identifier) cursor_.fail_here("a predicate behind '!'");
+            if (cursor_.peek().kind != TokenKind::identifier)
+                cursor_.fail_here("a predicate behind '!'");
             const std::size_t index = name();
             out_[index].inverted = true;
             out_[index].location = at;
@@ -54,11 +60,13 @@ private:
         const std::size_t index = append(OperandSyntax::Kind::name);
         OperandSyntax node = out_[index];
         node.name = cursor_.take().text;
-        if (cursor_.peek().kind == TokenKind::word) node.component = cursor_.take().text;
+        if (cursor_.peek().kind == TokenKind::word)
+            node.component = cursor_.take().text;
         if (cursor_.accept('+')) { // `a-4` is written `a+-4`
             node.constant = parse_constant(cursor_);
             node.has_offset = true;
-            if (!node.constant.is_integer()) cursor_.fail(node.location, "an offset must be an integer");
+            if (!node.constant.is_integer())
+                cursor_.fail(node.location, "an offset must be an integer");
         }
         out_[index] = node;
         return index;
@@ -66,7 +74,7 @@ private:
 
     std::size_t constant_or_negated_name() {
         const SourceLocation at = cursor_.location();
-        const Token& token = cursor_.peek();
+        const Token &token = cursor_.peek();
         if (token.is('-')) { // `-a` of the video instructions: look behind the sign
             const Token sign = cursor_.take();
             if (cursor_.peek().kind == TokenKind::identifier && cursor_.peek().text != "WARP_SZ") {
@@ -84,7 +92,8 @@ private:
                             token.kind == TokenKind::identifier ||
                             (token.kind >= TokenKind::integer && token.kind <= TokenKind::bits64) ||
                             is_fraction(token);
-        if (!starts) cursor_.fail_here("an operand");
+        if (!starts)
+            cursor_.fail_here("an operand");
         const Constant value = parse_constant(cursor_);
         const std::size_t index = append(OperandSyntax::Kind::constant);
         out_[index].location = at;
@@ -97,13 +106,15 @@ private:
         cursor_.take();
         std::uint32_t children = 0;
         if (cursor_.at(close)) {
-            if (kind == OperandSyntax::Kind::bracket) cursor_.fail_here("an address");
+            if (kind == OperandSyntax::Kind::bracket)
+                cursor_.fail_here("an address");
         } else {
-            do children += operand(depth + 1);
+            do
+                children += operand(depth + 1);
             while (cursor_.accept(','));
         }
         cursor_.expect(close, "behind this operand");
-        OperandSyntax& node = out_[index];
+        OperandSyntax &node = out_[index];
         node.children = children;
         node.extent = static_cast<std::uint32_t>(out_.size() - index);
         if (kind == OperandSyntax::Kind::bracket && cursor_.peek().kind == TokenKind::word)
@@ -111,30 +122,34 @@ private:
         return index;
     }
 
-    TokenCursor& cursor_;
+    TokenCursor &cursor_;
     bool lists_;
-    std::vector<OperandSyntax>& out_;
+    std::vector<OperandSyntax> &out_;
 };
 
 class InitializerParser {
 public:
-    InitializerParser(TokenCursor& cursor, std::vector<InitializerSyntax>& out)
+    InitializerParser(TokenCursor &cursor, std::vector<InitializerSyntax> &out)
         : cursor_(cursor), out_(out) {}
 
     void node(unsigned depth) {
-        if (depth > max_nesting) cursor_.fail(cursor_.location(), "initialiser nested too deeply");
+        if (depth > max_nesting)
+            cursor_.fail(cursor_.location(), "initialiser nested too deeply");
         InitializerSyntax node;
         node.location = cursor_.location();
-        if (cursor_.at('{')) return braces(node, depth);
+        if (cursor_.at('{'))
+            return braces(node, depth);
         if (cursor_.peek().kind == TokenKind::string) {
             node.kind = InitializerSyntax::Kind::string;
             node.name = cursor_.take().text;
-        } else if (cursor_.peek().kind == TokenKind::identifier && cursor_.peek().text != "WARP_SZ") {
+        } else if (cursor_.peek().kind == TokenKind::identifier &&
+                   cursor_.peek().text != "WARP_SZ") {
             symbol(node);
         } else {
             node.constant = parse_constant(cursor_);
             // 0xFF(symbol): one byte of an address
-            if (node.constant.is_integer() && cursor_.at('(')) masked(node);
+            if (node.constant.is_integer() && cursor_.at('('))
+                masked(node);
         }
         out_.push_back(node);
     }
@@ -148,7 +163,8 @@ private:
         std::uint32_t children = 0;
         if (!cursor_.at('}')) {
             do {
-                if (cursor_.at('}')) break; // a comma may stand behind the last element
+                if (cursor_.at('}'))
+                    break; // a comma may stand behind the last element
                 this->node(depth + 1);
                 ++children;
             } while (cursor_.accept(','));
@@ -158,18 +174,21 @@ private:
         out_[index].extent = static_cast<std::uint32_t>(out_.size() - index);
     }
 
-    void offset(InitializerSyntax& node) {
-        if (!cursor_.at('+') && !cursor_.at('-')) return;
+    void offset(InitializerSyntax &node) {
+        if (!cursor_.at('+') && !cursor_.at('-'))
+            return;
         cursor_.accept('+');
         node.constant = parse_constant(cursor_);
-        if (!node.constant.is_integer()) cursor_.fail(node.location, "an offset must be an integer");
+        if (!node.constant.is_integer())
+            cursor_.fail(node.location, "an offset must be an integer");
     }
 
-    void symbol(InitializerSyntax& node) {
+    void symbol(InitializerSyntax &node) {
         node.kind = InitializerSyntax::Kind::symbol;
         node.name = cursor_.take().text;
         if (cursor_.at('(')) {
-            if (node.name != "generic") cursor_.fail_here("',' or ';'");
+            if (node.name != "generic")
+                cursor_.fail_here("',' or ';'");
             cursor_.take();
             node.generic = true;
             node.name = cursor_.expect_identifier("a symbol");
@@ -178,16 +197,19 @@ private:
         offset(node);
     }
 
-    void masked(InitializerSyntax& node) {
+    void masked(InitializerSyntax &node) {
         const std::uint64_t mask = node.constant.bits;
         node.constant = {};
         unsigned byte = 0;
-        while (byte < 8 && mask != std::uint64_t{0xff} << 8 * byte) ++byte;
-        if (byte == 8) cursor_.fail(node.location, "a mask() must select exactly one byte");
+        while (byte < 8 && mask != std::uint64_t{0xff} << 8 * byte)
+            ++byte;
+        if (byte == 8)
+            cursor_.fail(node.location, "a mask() must select exactly one byte");
         cursor_.take();
         InitializerSyntax inner;
         inner.location = cursor_.location();
-        if (cursor_.peek().kind != TokenKind::identifier) cursor_.fail_here("a symbol");
+        if (cursor_.peek().kind != TokenKind::identifier)
+            cursor_.fail_here("a symbol");
         symbol(inner);
         cursor_.expect(')', "behind this symbol");
         inner.location = node.location;
@@ -196,18 +218,18 @@ private:
         node = inner;
     }
 
-    TokenCursor& cursor_;
-    std::vector<InitializerSyntax>& out_;
+    TokenCursor &cursor_;
+    std::vector<InitializerSyntax> &out_;
 };
 
 } // namespace
 
-std::uint32_t parse_operand(TokenCursor& cursor, bool parentheses_are_lists,
-                            std::vector<OperandSyntax>& out) {
+std::uint32_t parse_operand(TokenCursor &cursor, bool parentheses_are_lists,
+                            std::vector<OperandSyntax> &out) {
     return OperandParser(cursor, parentheses_are_lists, out).operand(0);
 }
 
-void parse_initializer(TokenCursor& cursor, std::vector<InitializerSyntax>& out) {
+void parse_initializer(TokenCursor &cursor, std::vector<InitializerSyntax> &out) {
     InitializerParser(cursor, out).node(0);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parser hands to the binder: one declaration or statement at a time, names as views into the text.
-// The objects are reused from one statement to the next, so parsing allocates nothing in the steady state.
+// What the parser hands to the binder: one declaration or statement at a time, names as views into
+// the text. The objects are reused from one statement to the next, so parsing allocates nothing in
+// the steady state.
 #pragma once
 
 #include "frontend/parse/lexer.h"
@@ -24,48 +25,50 @@ struct Constant {
     bool is_integer() const { return kind == Kind::integer; }
 };
 
-/// A node of an operand list. Brackets, braces and parentheses are followed by their children (preorder).
+/// A node of an operand list. Brackets, braces and parentheses are followed by their children
+/// (preorder).
 struct OperandSyntax {
     enum class Kind : std::uint8_t {
-        name,     ///< identifier, with optional component and offset
+        name, ///< identifier, with optional component and offset
         constant,
-        bracket,  ///< [ ... ]
-        braces,   ///< { ... }
-        parens,   ///< ( ... )
+        bracket, ///< [ ... ]
+        braces,  ///< { ... }
+        parens,  ///< ( ... )
     };
     Kind kind = Kind::name;
-    bool inverted = false;       ///< `!x`
-    bool minus = false;          ///< `-x` before a name
-    bool pair_follows = false;   ///< `x|y`: the next sibling is y
-    bool has_offset = false;     ///< name+constant
-    std::uint32_t extent = 1;    ///< nodes of this subtree, itself included
-    std::uint32_t children = 0;  ///< direct children
+    bool inverted = false;      ///< `!x`
+    bool minus = false;         ///< `-x` before a name
+    bool pair_follows = false;  ///< `x|y`: the next sibling is y
+    bool has_offset = false;    ///< name+constant
+    std::uint32_t extent = 1;   ///< nodes of this subtree, itself included
+    std::uint32_t children = 0; ///< direct children
     std::string_view name;
-    std::string_view component;  ///< word behind a name or bracket: x, b0, unified
-    Constant constant;           ///< the constant, or the offset
+    std::string_view component; ///< word behind a name or bracket: x, b0, unified
+    Constant constant;          ///< the constant, or the offset
     SourceLocation location;
 };
 
 /// A node of an initialiser, in preorder like operands.
 struct InitializerSyntax {
     enum class Kind : std::uint8_t { constant, symbol, braces, string } kind = Kind::constant;
-    bool generic = false;        ///< generic(symbol)
-    std::uint8_t mask_byte = 0;  ///< mask(symbol): which byte; only if `masked`
+    bool generic = false;       ///< generic(symbol)
+    std::uint8_t mask_byte = 0; ///< mask(symbol): which byte; only if `masked`
     bool masked = false;
     std::uint32_t extent = 1;
     std::uint32_t children = 0;
     std::string_view name;
-    Constant constant;           ///< the value, or the addend of a symbol
+    Constant constant; ///< the value, or the addend of a symbol
     SourceLocation location;
 };
 
 /// One name of a declaration.
 struct DeclaratorSyntax {
     std::string_view name;
-    bool is_range = false;       ///< name<count>
+    bool is_range = false; ///< name<count>
     std::uint64_t range = 0;
-    std::uint32_t first_dimension = 0, dimension_count = 0; ///< in VariableSyntax::dimensions; 0 there means []
-    std::uint32_t first_initializer = 0;                    ///< in VariableSyntax::initializers
+    std::uint32_t first_dimension = 0,
+                  dimension_count = 0;   ///< in VariableSyntax::dimensions; 0 there means []
+    std::uint32_t first_initializer = 0; ///< in VariableSyntax::initializers
     bool has_initializer = false;
     SourceLocation location;
 };
@@ -75,8 +78,8 @@ struct VariableSyntax {
     StateSpace space = StateSpace::none;
     ScalarType type = ScalarType::none;
     std::uint8_t vector_size = 1;
-    std::uint32_t bank = 0;               ///< .const[n]
-    std::uint32_t alignment = 0;          ///< 0: not given
+    std::uint32_t bank = 0;      ///< .const[n]
+    std::uint32_t alignment = 0; ///< 0: not given
     bool managed = false;
     bool is_pointer = false;
     StateSpace pointee_space = StateSpace::none;
@@ -116,7 +119,7 @@ struct FunctionSyntax {
     std::string_view name;
     std::vector<VariableSyntax> returns, parameters;
     std::vector<LimitSyntax> limits;
-    TextPosition body;  ///< behind the `{`
+    TextPosition body; ///< behind the `{`
     SourceLocation location;
 
     void clear() { *this = {}; }
@@ -124,7 +127,7 @@ struct FunctionSyntax {
 
 /// `@!p mul.wide.s32 d, a, b;` before a row is chosen.
 struct InstructionSyntax {
-    std::string_view head;   ///< opcode and words as written when they stand together, else empty
+    std::string_view head; ///< opcode and words as written when they stand together, else empty
     std::string_view opcode;
     std::vector<std::string_view> words;
     std::vector<OperandSyntax> operands; ///< preorder

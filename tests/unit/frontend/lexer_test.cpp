@@ -12,11 +12,12 @@ struct Lexed {
     unsigned errors;
 };
 
-Lexed lex(const SourceBuffer& source) {
+Lexed lex(const SourceBuffer &source) {
     Diagnostics diagnostics(source, 20);
     Lexer lexer(source.text(), diagnostics);
     Lexed result;
-    for (Token t = lexer.next(); t.kind != TokenKind::end; t = lexer.next()) result.tokens.push_back(t);
+    for (Token t = lexer.next(); t.kind != TokenKind::end; t = lexer.next())
+        result.tokens.push_back(t);
     result.errors = diagnostics.error_count();
     return result;
 }
@@ -24,13 +25,17 @@ Lexed lex(const SourceBuffer& source) {
 } // namespace
 
 TEST_CASE("lexer: names, words and symbols with their positions") {
-    const SourceBuffer source("@!%p1 ld.global.L1::evict_last.v2.f32\n  {%f1, $L__BB0_1}, [a+4];", "t");
+    const SourceBuffer source("@!%p1 ld.global.L1::evict_last.v2.f32\n  {%f1, $L__BB0_1}, [a+4];",
+                              "t");
     const Lexed lexed = lex(source);
     REQUIRE(lexed.errors == 0);
     std::vector<std::string> texts;
-    for (const Token& t : lexed.tokens) texts.emplace_back(t.text);
-    CHECK(texts == std::vector<std::string>{"@", "!", "%p1", "ld", "global", "L1::evict_last", "v2", "f32", "{", "%f1",
-                                            ",", "$L__BB0_1", "}", ",", "[", "a", "+", "4", "]", ";"});
+    for (const Token &t : lexed.tokens)
+        texts.emplace_back(t.text);
+    CHECK(texts == std::vector<std::string>{"@",  "!",   "%p1", "ld",  "global", "L1::evict_last",
+                                            "v2", "f32", "{",   "%f1", ",",      "$L__BB0_1",
+                                            "}",  ",",   "[",   "a",   "+",      "4",
+                                            "]",  ";"});
     CHECK(lexed.tokens[4].kind == TokenKind::word);
     CHECK(lexed.tokens[4].location.column == 9);
     CHECK(lexed.tokens[9].location.line == 2);
@@ -38,14 +43,16 @@ TEST_CASE("lexer: names, words and symbols with their positions") {
 }
 
 TEST_CASE("lexer: kinds of numbers") {
-    const SourceBuffer source("12 0x1F 017 0b11 7U 1.5 2e-3 3. 0f3F800000 0d3FF0000000000000 0F3f800000", "t");
+    const SourceBuffer source(
+        "12 0x1F 017 0b11 7U 1.5 2e-3 3. 0f3F800000 0d3FF0000000000000 0F3f800000", "t");
     const Lexed lexed = lex(source);
     CHECK(lexed.errors == 0);
     std::vector<TokenKind> kinds;
-    for (const Token& t : lexed.tokens) kinds.push_back(t.kind);
+    for (const Token &t : lexed.tokens)
+        kinds.push_back(t.kind);
     using K = TokenKind;
-    CHECK(kinds == std::vector<K>{K::integer, K::integer, K::integer, K::integer, K::integer, K::real, K::real, K::real,
-                                  K::bits32, K::bits64, K::bits32});
+    CHECK(kinds == std::vector<K>{K::integer, K::integer, K::integer, K::integer, K::integer,
+                                  K::real, K::real, K::real, K::bits32, K::bits64, K::bits32});
 }
 
 TEST_CASE("lexer: a percent sign is an operator unless a name follows") {

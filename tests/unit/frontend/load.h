@@ -14,25 +14,31 @@ namespace ptarmigan::test {
 inline const std::string header = ".version 9.0\n.target sm_90\n.address_size 64\n";
 
 /// A module that must be free of errors.
-inline std::unique_ptr<ptx::ModuleLoader> load(const std::string& declarations) {
-    auto loader = ptx::ModuleLoader::load(header + declarations, "test.ptx", {.bind_all_bodies = true, .max_errors = 20});
+inline std::unique_ptr<ptx::ModuleLoader> load(const std::string &declarations) {
+    auto loader = ptx::ModuleLoader::load(header + declarations, "test.ptx",
+                                          {.bind_all_bodies = true, .max_errors = 20});
     INFO(loader->diagnostics().render_all());
     REQUIRE(loader->ok());
     return loader;
 }
 
 /// A kernel `k` with registers %p %h %r %u %f %d %e of 8 each around `statements`.
-inline std::unique_ptr<ptx::ModuleLoader> load_kernel(const std::string& statements, const std::string& before = "") {
-    return load(before + ".visible .entry k(.param .u64 in, .param .u32 n)\n{\n"
-                         ".reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<8>; .reg .u32 %u<8>; .reg .f32 %f<8>;\n"
-                         ".reg .b64 %d<8>; .reg .f64 %e<8>;\n" +
-                statements + "\n}\n");
+inline std::unique_ptr<ptx::ModuleLoader> load_kernel(const std::string &statements,
+                                                      const std::string &before = "") {
+    return load(
+        before +
+        ".visible .entry k(.param .u64 in, .param .u32 n)\n{\n"
+        ".reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<8>; .reg .u32 %u<8>; .reg .f32 %f<8>;\n"
+        ".reg .b64 %d<8>; .reg .f64 %e<8>;\n" +
+        statements + "\n}\n");
 }
 
-inline const ptx::Body& body_of(ptx::ModuleLoader& loader, const std::string& function = "k") {
+inline const ptx::Body &body_of(ptx::ModuleLoader &loader, const std::string &function = "k") {
     return loader.body(loader.module().find_function(function).value());
 }
 
-inline std::string form_name(const ptx::Instruction& inst) { return std::string(ptx::form_info(inst.form).name); }
+inline std::string form_name(const ptx::Instruction &inst) {
+    return std::string(ptx::form_info(inst.form).name);
+}
 
 } // namespace ptarmigan::test

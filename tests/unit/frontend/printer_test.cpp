@@ -12,8 +12,8 @@ using namespace ptarmigan::ptx;
 
 namespace {
 
-/// The hidden carry register has no declaration, so registers declared behind its first use get other numbers: they
-/// must correspond one to one.
+/// The hidden carry register has no declaration, so registers declared behind its first use get
+/// other numbers: they must correspond one to one.
 class RegisterMap {
 public:
     bool corresponds(RegisterId a, RegisterId b) {
@@ -24,14 +24,17 @@ private:
     std::map<RegisterId, RegisterId> there_, back_;
 };
 
-bool same(const Operand& a, const Operand& b, RegisterMap& registers) {
-    const bool is_register = a.kind == Operand::Kind::reg || (a.kind == Operand::Kind::address && a.base == Operand::Base::reg);
-    const bool same_index = is_register ? registers.corresponds(a.index, b.index) : a.index == b.index;
-    return a.kind == b.kind && a.base == b.base && a.scope == b.scope && a.negated == b.negated && a.type == b.type &&
-           a.component == b.component && same_index && a.count == b.count && a.value == b.value;
+bool same(const Operand &a, const Operand &b, RegisterMap &registers) {
+    const bool is_register = a.kind == Operand::Kind::reg ||
+                             (a.kind == Operand::Kind::address && a.base == Operand::Base::reg);
+    const bool same_index =
+        is_register ? registers.corresponds(a.index, b.index) : a.index == b.index;
+    return a.kind == b.kind && a.base == b.base && a.scope == b.scope && a.negated == b.negated &&
+           a.type == b.type && a.component == b.component && same_index && a.count == b.count &&
+           a.value == b.value;
 }
 
-void check_same(const Body& a, const Body& b) {
+void check_same(const Body &a, const Body &b) {
     REQUIRE(a.instructions.size() == b.instructions.size());
     CHECK(a.registers.size() == b.registers.size());
     CHECK(a.variables.size() == b.variables.size());
@@ -40,19 +43,24 @@ void check_same(const Body& a, const Body& b) {
     RegisterMap registers;
     for (std::size_t i = 0; i < a.instructions.size(); ++i) {
         const Instruction &x = a.instructions[i], &y = b.instructions[i];
-        CHECK((x.form == y.form && x.types == y.types && x.space == y.space && x.vector_size == y.vector_size));
+        CHECK((x.form == y.form && x.types == y.types && x.space == y.space &&
+               x.vector_size == y.vector_size));
         CHECK((x.modifier_count == y.modifier_count && x.modifiers == y.modifiers));
         CHECK((registers.corresponds(x.guard, y.guard) && x.guard_negated == y.guard_negated));
-        for (unsigned k = 0; k < x.operand_count; ++k) CHECK(same(x.operands[k], y.operands[k], registers));
+        for (unsigned k = 0; k < x.operand_count; ++k)
+            CHECK(same(x.operands[k], y.operands[k], registers));
     }
     REQUIRE(a.operand_pool.size() == b.operand_pool.size());
-    for (std::size_t i = 0; i < a.operand_pool.size(); ++i) CHECK(same(a.operand_pool[i], b.operand_pool[i], registers));
-    for (std::size_t i = 0; i < a.labels.size(); ++i) CHECK(a.labels[i].instruction == b.labels[i].instruction);
+    for (std::size_t i = 0; i < a.operand_pool.size(); ++i)
+        CHECK(same(a.operand_pool[i], b.operand_pool[i], registers));
+    for (std::size_t i = 0; i < a.labels.size(); ++i)
+        CHECK(a.labels[i].instruction == b.labels[i].instruction);
 }
 
-void check_round_trip(ModuleLoader& first) {
+void check_round_trip(ModuleLoader &first) {
     const std::string text = print(first);
-    const auto second = ModuleLoader::load(text, "printed.ptx", {.bind_all_bodies = true, .max_errors = 20});
+    const auto second =
+        ModuleLoader::load(text, "printed.ptx", {.bind_all_bodies = true, .max_errors = 20});
     INFO(second->diagnostics().render_all());
     REQUIRE(second->ok());
     CHECK(print(*second) == text);
@@ -66,26 +74,35 @@ void check_round_trip(ModuleLoader& first) {
     }
     REQUIRE(a.functions.size() == b.functions.size());
     for (FunctionId f = 0; f < a.functions.size(); ++f)
-        if (!a.functions[f].is_declaration) check_same(first.body(f), second->body(f));
+        if (!a.functions[f].is_declaration)
+            check_same(first.body(f), second->body(f));
 }
 
 } // namespace
 
 TEST_CASE("printer: a module with everything parses back") {
     const auto loader = test::load(
-        ".file 1 \"a.cu\"\n.global .align 8 .b8 buffer[8] = {1, 2, 3};\n.func f(.reg .u32 a) { ret; }\n"
-        ".global .u64 table[3] = {generic(buffer)+4, buffer, f};\n.global .u8 m[2] = {0, 0xFF00(buffer)};\n"
-        ".const .v2 .f32 pair[2] = {{1.0, 2.0}, {3.0, 0f40800000}};\n.extern .shared .align 16 .b8 dynamic[];\n"
+        ".file 1 \"a.cu\"\n.global .align 8 .b8 buffer[8] = {1, 2, 3};\n.func f(.reg .u32 a) { "
+        "ret; }\n"
+        ".global .u64 table[3] = {generic(buffer)+4, buffer, f};\n.global .u8 m[2] = {0, "
+        "0xFF00(buffer)};\n"
+        ".const .v2 .f32 pair[2] = {{1.0, 2.0}, {3.0, 0f40800000}};\n.extern .shared .align 16 .b8 "
+        "dynamic[];\n"
         ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n"
-        ".visible .entry k(.param .u64 .ptr .global .align 4 p, .param .align 4 .b8 s[12]) .reqntid 32, 1, 1\n{\n"
-        ".reg .pred %p<3>; .reg .b32 %r<9>; .reg .f32 %f<3>; .reg .b64 %d<4>; .reg .v4 .f32 v; .reg .f64 %e<2>;\n"
+        ".visible .entry k(.param .u64 .ptr .global .align 4 p, .param .align 4 .b8 s[12]) "
+        ".reqntid 32, 1, 1\n{\n"
+        ".reg .pred %p<3>; .reg .b32 %r<9>; .reg .f32 %f<3>; .reg .b64 %d<4>; .reg .v4 .f32 v; "
+        ".reg .f64 %e<2>;\n"
         ".local .align 8 .b8 stack[32];\n.loc 1 2 3\n"
         "ts: .branchtargets A, B;\nproto: .callprototype (.param .b32 _) _ (.param .b32 _);\n"
-        "@!%p1 brx.idx %r1, ts;\nA: { .reg .b32 %r1; .param .b64 q; .param .b32 q1; mov.u32 %r1, -5; call (q1), vprintf, (q, q); }\n"
+        "@!%p1 brx.idx %r1, ts;\nA: { .reg .b32 %r1; .param .b64 q; .param .b32 q1; mov.u32 %r1, "
+        "-5; call (q1), vprintf, (q, q); }\n"
         "{ .param .b32 q; .param .b32 q1; call (q1), %d1, (q), proto; }\n"
-        "ld.global.v4.f32 v, [%d1+-16]; fma.rn.ftz.f32 %f1, v.x, 1.5, %f2; add.f64 %e1, %e1, -0.0;\n"
+        "ld.global.v4.f32 v, [%d1+-16]; fma.rn.ftz.f32 %f1, v.x, 1.5, %f2; add.f64 %e1, %e1, "
+        "-0.0;\n"
         "setp.lt.or.s32 %p1|%p2, %r1, -3, !%p2; shfl.sync.up.b32 %r2|%p1, %r3, 1, 0, -1;\n"
-        "mov.b64 {%r4, _}, %d1; mov.u64 %d2, buffer+4; mov.u32 %r3, %tid.z; add.cc.u32 %r1, %r1, 1; addc.u32 %r2, %r2, 0;\n"
+        "mov.b64 {%r4, _}, %d1; mov.u64 %d2, buffer+4; mov.u32 %r3, %tid.z; add.cc.u32 %r1, %r1, "
+        "1; addc.u32 %r2, %r2, 0;\n"
         "call f, (%r3); st.shared.u8 [dynamic+1], %r1; atom.global.cas.b32 %r1, [%d1], %r2, %r3;\n"
         "B: ld.local.u8 %r5, [stack+3]; bra.uni A;\n}\n");
     check_round_trip(*loader);
@@ -95,13 +112,15 @@ TEST_CASE("printer: the PTX of the test programs parses back") {
     const auto folder = std::filesystem::path(__FILE__).parent_path() / "../../programs/ptx";
     std::error_code missing;
     unsigned count = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, missing)) {
-        if (entry.path().extension() != ".ptx") continue;
+    for (const auto &entry : std::filesystem::directory_iterator(folder, missing)) {
+        if (entry.path().extension() != ".ptx")
+            continue;
         INFO(entry.path().string());
         std::ifstream in(entry.path());
         std::stringstream text;
         text << in.rdbuf();
-        const auto loader = ModuleLoader::load(text.str(), entry.path().string(), {.bind_all_bodies = true, .max_errors = 20});
+        const auto loader = ModuleLoader::load(text.str(), entry.path().string(),
+                                               {.bind_all_bodies = true, .max_errors = 20});
         REQUIRE(loader->ok());
         check_round_trip(*loader);
         ++count;
@@ -111,6 +130,7 @@ TEST_CASE("printer: the PTX of the test programs parses back") {
 
 TEST_CASE("printer: one instruction") {
     const auto loader = test::load_kernel("@!%p1 ld.volatile.global.u32 %r1, [%d1+8];");
-    const Body& body = test::body_of(*loader);
-    CHECK(print(loader->module(), body, body.instructions[0]) == "@!%p1 ld.volatile.global.u32 %r1, [%d1+8];");
+    const Body &body = test::body_of(*loader);
+    CHECK(print(loader->module(), body, body.instructions[0]) ==
+          "@!%p1 ld.volatile.global.u32 %r1, [%d1+8];");
 }
