@@ -52,7 +52,27 @@ std::size_t list_size(const Operand& list) {
     return list.kind == Operand::Kind::list ? list.count : 1;
 }
 
+bool same_sizes(const std::vector<ptx::Variable>& a, const std::vector<ptx::Variable>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const ptx::Variable& x, const ptx::Variable& y) { return x.size == y.size; });
+}
+
 } // namespace
+
+std::vector<ptx::FunctionId> indirect_targets(const FunctionGraph& graph, const GraphInstruction& instruction) {
+    const Operand& hint = instruction.inst[Role::t];
+    std::vector<ptx::FunctionId> targets;
+    if (hint.kind == Operand::Kind::call_targets) targets = instruction.body->call_targets.at(hint.index);
+    for (ptx::FunctionId id = 0; id < graph.module->functions.size() && hint.kind == Operand::Kind::prototype; ++id) {
+        const ptx::Function& function = graph.module->functions[id];
+        const ptx::Prototype& prototype = instruction.body->prototypes.at(hint.index);
+        if (!function.is_entry && same_sizes(function.returns, prototype.returns) &&
+            same_sizes(function.parameters, prototype.parameters))
+            targets.push_back(id);
+    }
+    std::erase_if(targets, [&](ptx::FunctionId id) { return graph.module->functions[id].is_declaration; });
+    return targets;
+}
 
 bool GraphEmitter::is_real_call(const GraphInstruction& instruction) const {
     return ptx::any(ptx::form_info(instruction.inst.form).effects, ptx::Effects::call);
@@ -100,14 +120,10 @@ void GraphEmitter::emit_indirect_call(const GraphInstruction& instruction) {
     llvm::Value* target = ir_.CreateExtractElement(targets, first_lane(left));
     llvm::Value* same = to_bits(ir_.CreateICmpEQ(targets, splat(target)));
     llvm::Value* lanes_here = ir_.CreateAnd(left, same);
-    llvm::SwitchInst* choose = ir_.CreateSwitch(target, bad, unsigned(graph_.real_calls.size()));
+    std::vector<ptx::FunctionId> candidates = indirect_targets(graph_, instruction);
+    llvm::SwitchInst* choose = ir_.CreateSwitch(target, bad, unsigned(candidates.size()));
     call_results_.clear();
-    for (ptx::FunctionId candidate : graph_.real_calls) {
-        const ptx::Function& function = graph_.module->functions[candidate];
-        // A target of another signature is the program's error; it can't be called.
-        if (function.is_declaration || function.parameters.size() != list_size(inst[Role::a]) ||
-            function.returns.size() != list_size(inst[Role::d]))
-            continue;
+    for (ptx::FunctionId candidate : candidates) {
         llvm::BasicBlock* arm = new_block("target");
         choose->addCase(ir_.getInt64((std::uint64_t(candidate) + 1) * 16), arm);
         ir_.SetInsertPoint(arm);

@@ -28,10 +28,25 @@ unsigned natural_width(const TargetCpu& target, bool collectives) {
     return target.architecture == TargetCpu::Architecture::aarch64 ? 8 : 16;
 }
 
+/// Every function that a graph may call for real.
+std::vector<ptx::FunctionId> possible_callees(const FunctionGraph& graph) {
+    std::vector<ptx::FunctionId> callees = graph.real_calls;
+    for (const Block& block : graph.blocks)
+        for (const GraphInstruction& instruction : block.instructions) {
+            const ptx::Instruction& inst = instruction.inst;
+            if (!ptx::any(ptx::form_info(inst.form).effects, ptx::Effects::call) ||
+                inst[ptx::Role::f].kind == ptx::Operand::Kind::function)
+                continue;
+            std::vector<ptx::FunctionId> targets = indirect_targets(graph, instruction);
+            callees.insert(callees.end(), targets.begin(), targets.end());
+        }
+    return callees;
+}
+
 /// A callee that needs the whole warp or the CTA to meet can't run inside a region.
 bool callee_needs_fibers(ptx::ModuleLoader& loader, const FunctionGraph& graph, const GraphOptions& options,
                          std::set<ptx::FunctionId>& seen) {
-    for (ptx::FunctionId callee : graph.real_calls) {
+    for (ptx::FunctionId callee : possible_callees(graph)) {
         if (!seen.insert(callee).second) continue;
         FunctionGraph body = build_graph(loader, callee, options);
         for (const Block& block : body.blocks)

@@ -36,6 +36,10 @@ struct RegionInterface {
     llvm::Value* frame_offset = nullptr;
 };
 
+/// Functions with a body that an indirect call may reach: its target list, or all that have its prototype's parameter
+/// sizes. A pointer to anything else is a fault when it is called.
+std::vector<ptx::FunctionId> indirect_targets(const FunctionGraph& graph, const GraphInstruction& instruction);
+
 class GraphEmitter final : public WarpEmitter {
 public:
     GraphEmitter(KernelUnit& unit, const FunctionGraph& graph, llvm::Function* function, llvm::Value* cta_context,

@@ -142,7 +142,11 @@ LaneValue GraphEmitter::value_in(BlockId block, ValueId value) {
 
 void GraphEmitter::set_live_in(ValueId value, const LaneValue& contents) {
     crosses_[value] = true;
-    store_slot(slot_of(value), conform(contents, graph_.values[value].shape));
+    LaneValue planned = conform(contents, graph_.values[value].shape);
+    store_slot(slot_of(value), planned);
+    // A value of a loop that this region runs into again: uses in front of the loop see what left it before the barrier.
+    for (auto& [key, copy] : out_copies_)
+        if (ValueId(key) == value) store_slot(copy, LaneValue::varying(broadcast(planned)));
 }
 
 /// Brings a value to the planned shape: more general is reached by broadcasting. A varying value where a uniform one was
