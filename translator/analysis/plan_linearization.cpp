@@ -44,6 +44,18 @@ DominatorTree forward_post_dominators(const RegionGraph& region) {
     return DominatorTree(backward, forward, end);
 }
 
+/// Dominators of the control flow of generated code. Each block is two nodes: where control arrives (2b) and, behind
+/// the test for an empty mask, its code (2b + 1).
+DominatorTree control_dominators(const RegionGraph& region, const PendingFlow& flow) {
+    Edges edges(region.successors.size() * 2);
+    for (BlockId block : region.order) {
+        edges[2 * block].push_back(2 * block + 1);
+        if (flow.may_be_empty[block] && flow.skip_to[block] != no_block) edges[2 * block].push_back(2 * flow.skip_to[block]);
+        for (BlockId to : flow.jump_to[block]) edges[2 * block + 1].push_back(2 * to);
+    }
+    return DominatorTree(edges, reverse_edges(edges), 2 * region.order.front());
+}
+
 class Planner {
 public:
     Planner(const FunctionGraph& graph, const RegionView& view, LinearPlan& plan)
@@ -56,6 +68,7 @@ public:
         for (BlockId block : region_.order) divergent[block] = is_divergent_branch(graph_, block);
         flow_ = simulate(region_, divergent);
         after_ = forward_post_dominators(region_);
+        control_ = control_dominators(region_, flow_);
         plan_.order = region_.order;
         plan_.loops = region_.forest.loops;
         plan_.immediate_dominator = region_.tree.parents();
@@ -68,6 +81,8 @@ public:
 private:
     void plan_block(BlockId block, bool divergent);
     MaskSource mask_of(BlockId block, bool& never_empty) const;
+    /// Whenever control gets to `block`, `before` has run with lanes in the same pass.
+    bool runs_after(BlockId block, BlockId before) const { return control_.dominates(2 * before + 1, 2 * block); }
     bool leaves_divergent_loop(BlockId from, BlockId to) const;
     void collect_live_out();
     void note_use(BlockId use, ValueId value);
@@ -76,7 +91,7 @@ private:
     LinearPlan& plan_;
     RegionGraph region_;
     PendingFlow flow_;
-    DominatorTree after_;
+    DominatorTree after_, control_;
 };
 
 bool Planner::leaves_divergent_loop(BlockId from, BlockId to) const {
@@ -95,8 +110,8 @@ MaskSource Planner::mask_of(BlockId block, bool& never_empty) const {
     std::uint32_t loop = forest.loop_of[block];
     bool header = loop != no_loop && forest.loops[loop].header == block;
     if (header) {
-        never_empty = true; // the preheader and the latch jump here with all their lanes
-        if (flow_.divergent_exit[loop]) return {MaskSource::Kind::accumulated, no_block};
+        never_empty = runs_after(block, forest.loops[loop].preheader); // it jumps here with all its lanes, as the latch does
+        if (flow_.divergent_exit[loop] || !never_empty) return {MaskSource::Kind::accumulated, no_block};
         return {MaskSource::Kind::same_as, forest.loops[loop].preheader};
     }
     // All lanes of D come here: D dominates, nothing leads past this block, and each time D runs so does it.
@@ -106,7 +121,7 @@ MaskSource Planner::mask_of(BlockId block, bool& never_empty) const {
         while (!forest.inside(loop, forest.loops[outermost].parent)) outermost = forest.loops[outermost].parent;
         d = forest.loops[outermost].preheader;
     }
-    if (d != no_block && forest.loop_of[d] == loop && after_.dominates(block, d)) {
+    if (d != no_block && forest.loop_of[d] == loop && after_.dominates(block, d) && runs_after(block, d)) {
         never_empty = true;
         return {MaskSource::Kind::same_as, d};
     }
