@@ -22,16 +22,14 @@ struct ModuleLoader::Impl {
     };
     std::vector<std::unique_ptr<BoundBody>> bodies;
 
-    const BoundBody &bind_body(FunctionId function) {
-        std::unique_ptr<BoundBody> &bound = bodies[function];
-        if (bound)
-            return *bound;
+    const BoundBody& bind_body(FunctionId function) {
+        std::unique_ptr<BoundBody>& bound = bodies[function];
+        if (bound) return *bound;
         bound = std::make_unique<BoundBody>();
         const unsigned before = diagnostics.error_count();
         const std::size_t first = diagnostics.list().size();
         bound->body = BodyBinder(context, matcher, diagnostics).bind(function);
-        if (diagnostics.error_count() != before)
-            bound->errors = diagnostics.render_all(first);
+        if (diagnostics.error_count() != before) bound->errors = diagnostics.render_all(first);
         return *bound;
     }
 };
@@ -40,7 +38,7 @@ ModuleLoader::ModuleLoader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) 
 ModuleLoader::~ModuleLoader() = default;
 
 std::unique_ptr<ModuleLoader> ModuleLoader::load(std::string text, std::string name,
-                                                 const Options &options) {
+                                                 const Options& options) {
     auto impl = std::make_unique<Impl>(std::move(text), std::move(name), options.max_errors);
     impl->context.text = impl->source.text();
     impl->context.module.name = impl->source.name();
@@ -49,8 +47,7 @@ std::unique_ptr<ModuleLoader> ModuleLoader::load(std::string text, std::string n
     impl->bodies.resize(functions);
     if (options.bind_all_bodies)
         for (FunctionId f = 0; f < functions; ++f)
-            if (!impl->context.module.functions[f].is_declaration)
-                impl->bind_body(f);
+            if (!impl->context.module.functions[f].is_declaration) impl->bind_body(f);
     impl->diagnostics.sort();
     return std::unique_ptr<ModuleLoader>(new ModuleLoader(std::move(impl)));
 }
@@ -62,22 +59,21 @@ std::unique_ptr<ModuleLoader> ModuleLoader::load(std::string text, std::string n
 bool ModuleLoader::ok() const {
     return !impl_->diagnostics.has_errors();
 }
-const Diagnostics &ModuleLoader::diagnostics() const {
+const Diagnostics& ModuleLoader::diagnostics() const {
     return impl_->diagnostics;
 }
-const Module &ModuleLoader::module() const {
+const Module& ModuleLoader::module() const {
     return impl_->context.module;
 }
 std::string_view ModuleLoader::text() const {
     return impl_->source.text();
 }
 
-const Body &ModuleLoader::body(FunctionId function) {
+const Body& ModuleLoader::body(FunctionId function) {
     if (function >= impl_->bodies.size() || module().functions[function].is_declaration)
         throw DiagnosticError("the function has no body in this module");
-    const Impl::BoundBody &bound = impl_->bind_body(function);
-    if (!bound.errors.empty())
-        throw DiagnosticError(bound.errors);
+    const Impl::BoundBody& bound = impl_->bind_body(function);
+    if (!bound.errors.empty()) throw DiagnosticError(bound.errors);
     return bound.body;
 }
 

@@ -18,8 +18,7 @@ void BodyBinder::fail(SourceLocation at, std::string text) {
 }
 
 void BodyBinder::fail_unknown(SourceLocation at, std::string_view name) {
-    if (!unknown_names_.insert(name).second)
-        throw Recover{};
+    if (!unknown_names_.insert(name).second) throw Recover{};
     fail(at, "unknown symbol '" + std::string(name.substr(0, 80)) + "'");
 }
 
@@ -30,17 +29,16 @@ Body BodyBinder::bind(FunctionId function) {
     open_scope();
     try {
         declare_parameters(*function_);
-    } catch (const Recover &) {
+    } catch (const Recover&) {
     }
     statements();
-    while (!scopes_.empty())
-        close_scope();
+    while (!scopes_.empty()) close_scope();
     return std::move(body_);
 }
 
-void BodyBinder::declare_parameters(const Function &function) {
-    for (const std::vector<Variable> *list : {&function.returns, &function.parameters}) {
-        for (const Variable &variable : *list) {
+void BodyBinder::declare_parameters(const Function& function) {
+    for (const std::vector<Variable>* list : {&function.returns, &function.parameters}) {
+        for (const Variable& variable : *list) {
             const auto id = static_cast<std::uint32_t>(body_.variables.size());
             body_.variables.push_back(variable);
             Symbol symbol{Symbol::Kind::body_variable, 1, id, 0};
@@ -57,11 +55,10 @@ void BodyBinder::declare_parameters(const Function &function) {
 void BodyBinder::statements() {
     for (;;) {
         const StatementParser::Kind kind = parser_->next();
-        if (kind == StatementParser::Kind::end)
-            return;
+        if (kind == StatementParser::Kind::end) return;
         try {
             statement(kind);
-        } catch (const Recover &) { // the statement is used up
+        } catch (const Recover&) { // the statement is used up
         }
     }
 }
@@ -69,28 +66,19 @@ void BodyBinder::statements() {
 void BodyBinder::statement(StatementParser::Kind kind) {
     using Kind = StatementParser::Kind;
     switch (kind) {
-    case Kind::instruction:
-        return instruction();
-    case Kind::label:
-        return declare_label();
-    case Kind::open_scope:
-        return open_scope();
-    case Kind::close_scope:
-        return close_scope();
-    case Kind::variables:
-        return declare_variables();
-    case Kind::branch_targets:
-        return branch_targets();
-    case Kind::call_targets:
-        return call_targets();
-    case Kind::prototype:
-        return prototype();
+    case Kind::instruction: return instruction();
+    case Kind::label: return declare_label();
+    case Kind::open_scope: return open_scope();
+    case Kind::close_scope: return close_scope();
+    case Kind::variables: return declare_variables();
+    case Kind::branch_targets: return branch_targets();
+    case Kind::call_targets: return call_targets();
+    case Kind::prototype: return prototype();
     case Kind::source_line:
         body_.source_lines.push_back({static_cast<std::uint32_t>(body_.instructions.size()),
                                       parser_->file, parser_->line, parser_->column});
         return;
-    case Kind::end:
-        return;
+    case Kind::end: return;
     }
 }
 
@@ -100,8 +88,8 @@ void BodyBinder::close_scope() {
     resolve_labels(scope, scopes_.empty() ? nullptr : &scopes_.back());
 }
 
-void BodyBinder::resolve_labels(Scope &scope, Scope *outer) {
-    for (const Scope::LabelUse &use : scope.label_uses) {
+void BodyBinder::resolve_labels(Scope& scope, Scope* outer) {
+    for (const Scope::LabelUse& use : scope.label_uses) {
         const Symbol symbol = scope.find(use.name);
         if (symbol.kind == Symbol::Kind::label) {
             if (use.in_target_list)
@@ -120,21 +108,19 @@ void BodyBinder::resolve_labels(Scope &scope, Scope *outer) {
 Symbol BodyBinder::find(std::string_view name) const {
     for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
         const Symbol symbol = scope->find(name);
-        if (symbol.kind != Symbol::Kind::none)
-            return symbol;
+        if (symbol.kind != Symbol::Kind::none) return symbol;
     }
     const auto found = context_.names.find(name);
     return found == context_.names.end() ? Symbol{} : found->second;
 }
 
 bool BodyBinder::is_vector_register(std::string_view name) const {
-    if (!has_vector_registers_)
-        return false;
+    if (!has_vector_registers_) return false;
     const Symbol symbol = find(name);
     return symbol.kind == Symbol::Kind::reg && symbol.vector_size > 1;
 }
 
-void BodyBinder::declare(std::string_view name, const Symbol &symbol, SourceLocation at) {
+void BodyBinder::declare(std::string_view name, const Symbol& symbol, SourceLocation at) {
     if (scopes_.back().find(name).kind != Symbol::Kind::none ||
         !scopes_.back().declare(name, symbol))
         fail(at, "'" + std::string(name) + "' is already declared in this scope");
@@ -154,18 +140,16 @@ std::uint32_t BodyBinder::add_registers(std::string_view name, ScalarType type,
 }
 
 void BodyBinder::declare_registers() {
-    const VariableSyntax &syntax = parser_->variables;
+    const VariableSyntax& syntax = parser_->variables;
     if (!is_declarable(syntax.type) || type_class(syntax.type) == TypeClass::opaque ||
         syntax.vector_size > 4)
         fail(syntax.location, "registers can't have this type");
     if (syntax.vector_size > 1 &&
         (syntax.type == ScalarType::pred || syntax.vector_size * bit_size(syntax.type) > 128))
         fail(syntax.location, "a vector register holds up to 128 bits, and no predicates");
-    for (const DeclaratorSyntax &d : syntax.declarators) {
-        if (d.dimension_count != 0)
-            fail(d.location, "registers form no arrays");
-        if (d.has_initializer)
-            fail(d.location, "registers have no initial values");
+    for (const DeclaratorSyntax& d : syntax.declarators) {
+        if (d.dimension_count != 0) fail(d.location, "registers form no arrays");
+        if (d.has_initializer) fail(d.location, "registers have no initial values");
         const std::uint64_t count = d.is_range ? d.range : 1;
         if (count > max_range ||
             body_.registers.size() + count * syntax.vector_size > max_registers)
@@ -186,27 +170,23 @@ void BodyBinder::declare_registers() {
 }
 
 void BodyBinder::declare_variables() {
-    const VariableSyntax &syntax = parser_->variables;
-    if (syntax.space == StateSpace::reg)
-        return declare_registers();
+    const VariableSyntax& syntax = parser_->variables;
+    if (syntax.space == StateSpace::reg) return declare_registers();
     if (syntax.space == StateSpace::sreg || syntax.space == StateSpace::tex)
         fail(syntax.location, "variables of this state space can't be declared in a body");
-    for (const DeclaratorSyntax &d : syntax.declarators) {
+    for (const DeclaratorSyntax& d : syntax.declarators) {
         Variable variable = make_variable(syntax, d, diagnostics_);
-        if (variable.unsized && !d.has_initializer)
-            fail(d.location, "an array needs a size here");
+        if (variable.unsized && !d.has_initializer) fail(d.location, "an array needs a size here");
         if (d.has_initializer) {
             if (syntax.space != StateSpace::global && syntax.space != StateSpace::constant)
                 fail(d.location, "only .global and .const variables have initial values");
             bind_initializer(syntax, d, context_, diagnostics_, variable);
         }
         const std::uint64_t count = d.is_range ? d.range : 1;
-        if (count > 65536)
-            fail(d.location, "too many variables in one declaration");
+        if (count > 65536) fail(d.location, "too many variables in one declaration");
         for (std::uint64_t i = 0; i < count; ++i) {
             body_.variables.push_back(variable);
-            if (d.is_range)
-                body_.variables.back().name = range_name(d.name, i);
+            if (d.is_range) body_.variables.back().name = range_name(d.name, i);
         }
         const auto first = static_cast<std::uint32_t>(body_.variables.size() - count);
         const Symbol symbol{Symbol::Kind::body_variable, 1, first,
@@ -252,9 +232,9 @@ void BodyBinder::prototype() {
     Prototype prototype;
     prototype.name = parser_->label;
     prototype.noreturn = parser_->function.noreturn;
-    for (const VariableSyntax &v : parser_->function.returns)
+    for (const VariableSyntax& v : parser_->function.returns)
         prototype.returns.push_back(make_variable(v, v.declarators.front(), diagnostics_));
-    for (const VariableSyntax &v : parser_->function.parameters)
+    for (const VariableSyntax& v : parser_->function.parameters)
         prototype.parameters.push_back(make_variable(v, v.declarators.front(), diagnostics_));
     body_.prototypes.push_back(std::move(prototype));
     declare(parser_->label, {Symbol::Kind::prototype, 1, id, 0}, parser_->location);

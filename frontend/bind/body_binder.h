@@ -14,7 +14,7 @@ namespace ptarmigan::ptx {
 class BodyBinder {
 public:
     /// `matcher` is shared by the bodies of a module: it remembers heads.
-    BodyBinder(const ModuleContext &context, FormMatcher &matcher, Diagnostics &diagnostics)
+    BodyBinder(const ModuleContext& context, FormMatcher& matcher, Diagnostics& diagnostics)
         : context_(context), matcher_(matcher), diagnostics_(diagnostics) {}
 
     /// Binds the body of a defined function. Errors are reported; the body is then incomplete.
@@ -27,12 +27,12 @@ private:
 
     // --- scopes and declarations (body_binder.cpp)
     // ------------------------------------------------------------------
-    void declare_parameters(const Function &function);
+    void declare_parameters(const Function& function);
     void statements();
     void statement(StatementParser::Kind kind);
     void open_scope() { scopes_.emplace_back(); }
     void close_scope();
-    void declare(std::string_view name, const Symbol &symbol, SourceLocation at);
+    void declare(std::string_view name, const Symbol& symbol, SourceLocation at);
     void declare_variables();
     void declare_registers();
     std::uint32_t add_registers(std::string_view name, ScalarType type, unsigned vector_size);
@@ -40,33 +40,33 @@ private:
     void branch_targets();
     void call_targets();
     void prototype();
-    void resolve_labels(Scope &scope, Scope *outer);
+    void resolve_labels(Scope& scope, Scope* outer);
     Symbol find(std::string_view name) const;
     bool is_vector_register(std::string_view name) const;
 
     // --- instructions (instruction_binder.cpp)
     // ----------------------------------------------------------------------
     void instruction();
-    const HeadMatch &choose_form(OperandNodes &nodes);
+    const HeadMatch& choose_form(OperandNodes& nodes);
     bool available(FormId form) const;
     void require_available(FormId form);
-    void check_vector_width(const HeadMatch &head);
-    void bind_guard(Instruction &out);
+    void check_vector_width(const HeadMatch& head);
+    void bind_guard(Instruction& out);
     RegisterId carry_flag();
 
     // --- calls (call_binder.cpp)
     // ------------------------------------------------------------------------------------
     struct Signature {
         bool known = false;
-        const std::vector<Variable> *returns = nullptr;
-        const std::vector<Variable> *parameters = nullptr;
+        const std::vector<Variable>* returns = nullptr;
+        const std::vector<Variable>* parameters = nullptr;
     };
-    void bind_call(const OperandNodes &nodes, Instruction &out);
-    void apply_callee(const Operand &callee, SourceLocation at, Signature &signature);
-    void bind_call_list(std::size_t node, const std::vector<Variable> &formals, bool is_destination,
-                        Operand &out);
-    void bind_argument(const OperandSyntax &node, const Variable &formal, bool is_destination,
-                       Operand &out);
+    void bind_call(const OperandNodes& nodes, Instruction& out);
+    void apply_callee(const Operand& callee, SourceLocation at, Signature& signature);
+    void bind_call_list(std::size_t node, const std::vector<Variable>& formals, bool is_destination,
+                        Operand& out);
+    void bind_argument(const OperandSyntax& node, const Variable& formal, bool is_destination,
+                       Operand& out);
 
     // --- operands (operand_binder.cpp)
     // ------------------------------------------------------------------------------
@@ -78,37 +78,37 @@ private:
         bool wider = false;    ///< registers may have more bits than the type
         bool may_sink = false; ///< `_` may stand for a result that is not wanted
     };
-    Want want_of(const OperandPattern &pattern, const HeadMatch &match) const;
-    void bind_operand(const OperandPattern &pattern, const HeadMatch &match, std::size_t node,
-                      Operand &out);
-    void bind_value(const OperandSyntax &node, const Want &want, Operand &out);
-    void bind_name(const OperandSyntax &node, const Want &want, Operand &out);
-    void bind_register(const OperandSyntax &node, const Symbol &symbol, const Want &want,
-                       Operand &out);
-    bool bind_special(const OperandSyntax &node, const Want &want, Operand &out);
-    void bind_constant(const OperandSyntax &node, const Want &want, Operand &out);
-    void bind_address(const OperandSyntax &node, const HeadMatch &match, Operand &out);
-    void check_space(const OperandSyntax &node, const Symbol &symbol, const HeadMatch &match);
+    Want want_of(const OperandPattern& pattern, const HeadMatch& match) const;
+    void bind_operand(const OperandPattern& pattern, const HeadMatch& match, std::size_t node,
+                      Operand& out);
+    void bind_value(const OperandSyntax& node, const Want& want, Operand& out);
+    void bind_name(const OperandSyntax& node, const Want& want, Operand& out);
+    void bind_register(const OperandSyntax& node, const Symbol& symbol, const Want& want,
+                       Operand& out);
+    bool bind_special(const OperandSyntax& node, const Want& want, Operand& out);
+    void bind_constant(const OperandSyntax& node, const Want& want, Operand& out);
+    void bind_address(const OperandSyntax& node, const HeadMatch& match, Operand& out);
+    void check_space(const OperandSyntax& node, const Symbol& symbol, const HeadMatch& match);
     void require_wide_address(SourceLocation at, StateSpace space);
-    void bind_elements(std::size_t node, const Want &want, unsigned count, Operand &out);
-    void require_alike(const std::vector<Operand> &elements, SourceLocation at);
-    void bind_list(std::size_t node, const Want &want, Operand &out);
-    void bind_vector_register(const OperandSyntax &node, const Symbol &symbol, const Want &want,
-                              Operand &out);
-    void bind_label(const OperandSyntax &node, Operand &out);
-    void bind_function(const OperandSyntax &node, Operand &out);
-    void bind_named_list(const OperandSyntax &node, Constraint::Kind kind, Operand &out);
-    const OperandSyntax &node(std::size_t index) const {
+    void bind_elements(std::size_t node, const Want& want, unsigned count, Operand& out);
+    void require_alike(const std::vector<Operand>& elements, SourceLocation at);
+    void bind_list(std::size_t node, const Want& want, Operand& out);
+    void bind_vector_register(const OperandSyntax& node, const Symbol& symbol, const Want& want,
+                              Operand& out);
+    void bind_label(const OperandSyntax& node, Operand& out);
+    void bind_function(const OperandSyntax& node, Operand& out);
+    void bind_named_list(const OperandSyntax& node, Constraint::Kind kind, Operand& out);
+    const OperandSyntax& node(std::size_t index) const {
         return parser_->instruction.operands[index];
     }
 
-    const ModuleContext &context_;
-    FormMatcher &matcher_;
-    Diagnostics &diagnostics_;
-    const Function *function_ = nullptr;
+    const ModuleContext& context_;
+    FormMatcher& matcher_;
+    Diagnostics& diagnostics_;
+    const Function* function_ = nullptr;
     Body body_;
     std::vector<Scope> scopes_;
-    StatementParser *parser_ = nullptr;
+    StatementParser* parser_ = nullptr;
     bool has_vector_registers_ = false;
     RegisterId carry_flag_ = no_id;
     std::unordered_set<std::string_view> unknown_names_;

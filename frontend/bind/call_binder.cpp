@@ -14,18 +14,15 @@ std::string quoted(std::string_view text) {
 
 } // namespace
 
-void BodyBinder::bind_call(const OperandNodes &nodes, Instruction &out) {
+void BodyBinder::bind_call(const OperandNodes& nodes, Instruction& out) {
     const auto patterns = FormTable::get().pattern(out.form).operands;
     Signature signature;
     for (std::size_t i = 0; i < patterns.size(); ++i) {
-        if (nodes[i] < 0)
-            continue;
-        const OperandSyntax &syntax = node(static_cast<std::size_t>(nodes[i]));
+        if (nodes[i] < 0) continue;
+        const OperandSyntax& syntax = node(static_cast<std::size_t>(nodes[i]));
         const Constraint::Kind kind = patterns[i].constraint.kind;
-        if (kind == Constraint::Kind::function)
-            bind_function(syntax, out.operands[i]);
-        if (kind == Constraint::Kind::prototype)
-            bind_named_list(syntax, kind, out.operands[i]);
+        if (kind == Constraint::Kind::function) bind_function(syntax, out.operands[i]);
+        if (kind == Constraint::Kind::prototype) bind_named_list(syntax, kind, out.operands[i]);
         if (kind == Constraint::Kind::function || kind == Constraint::Kind::prototype)
             apply_callee(out.operands[i], syntax.location, signature);
     }
@@ -33,8 +30,7 @@ void BodyBinder::bind_call(const OperandNodes &nodes, Instruction &out) {
         fail(out.location, "a call through a register needs a .callprototype or .calltargets");
     bool has_results = false, has_arguments = false;
     for (std::size_t i = 0; i < patterns.size(); ++i) {
-        if (nodes[i] < 0 || patterns[i].form != OperandPattern::Form::parens)
-            continue;
+        if (nodes[i] < 0 || patterns[i].form != OperandPattern::Form::parens) continue;
         const bool results = patterns[i].is_destination;
         (results ? has_results : has_arguments) = true;
         bind_call_list(static_cast<std::size_t>(nodes[i]),
@@ -46,10 +42,9 @@ void BodyBinder::bind_call(const OperandNodes &nodes, Instruction &out) {
         fail(out.location, "this call has too few results or arguments");
 }
 
-void BodyBinder::apply_callee(const Operand &callee, SourceLocation at, Signature &signature) {
-    const Function *function = nullptr;
-    if (callee.kind == Operand::Kind::function)
-        function = &context_.module.functions[callee.index];
+void BodyBinder::apply_callee(const Operand& callee, SourceLocation at, Signature& signature) {
+    const Function* function = nullptr;
+    if (callee.kind == Operand::Kind::function) function = &context_.module.functions[callee.index];
     if (callee.kind == Operand::Kind::call_targets)
         function = &context_.module.functions[body_.call_targets[callee.index].front()];
     if (function != nullptr) {
@@ -57,14 +52,14 @@ void BodyBinder::apply_callee(const Operand &callee, SourceLocation at, Signatur
             fail(at, quoted(function->name) + " is an entry and can't be called");
         signature = {true, &function->returns, &function->parameters};
     } else if (callee.kind == Operand::Kind::prototype) {
-        const Prototype &prototype = body_.prototypes[callee.index];
+        const Prototype& prototype = body_.prototypes[callee.index];
         signature = {true, &prototype.returns, &prototype.parameters};
     }
 }
 
-void BodyBinder::bind_call_list(std::size_t index, const std::vector<Variable> &formals,
-                                bool is_destination, Operand &out) {
-    const OperandSyntax &syntax = node(index);
+void BodyBinder::bind_call_list(std::size_t index, const std::vector<Variable>& formals,
+                                bool is_destination, Operand& out) {
+    const OperandSyntax& syntax = node(index);
     const bool variadic = !formals.empty() && formals.back().unsized;
     if (variadic ? syntax.children + 1 < formals.size() : syntax.children != formals.size())
         fail(syntax.location, "this call has " + std::to_string(syntax.children) +
@@ -84,12 +79,12 @@ void BodyBinder::bind_call_list(std::size_t index, const std::vector<Variable> &
     body_.operand_pool.insert(body_.operand_pool.end(), elements.begin(), elements.end());
 }
 
-void BodyBinder::bind_argument(const OperandSyntax &syntax, const Variable &formal,
-                               bool is_destination, Operand &out) {
+void BodyBinder::bind_argument(const OperandSyntax& syntax, const Variable& formal,
+                               bool is_destination, Operand& out) {
     const Symbol symbol = syntax.kind == OperandSyntax::Kind::name ? find(syntax.name) : Symbol{};
     if (symbol.kind == Symbol::Kind::body_variable &&
         body_.variables[symbol.index].space == StateSpace::param) {
-        const Variable &actual = body_.variables[symbol.index];
+        const Variable& actual = body_.variables[symbol.index];
         const bool alike = actual.dimensions.empty() == formal.dimensions.empty() &&
                            (actual.size == formal.size || formal.unsized) &&
                            register_fits(actual.type, formal.type, false);

@@ -10,17 +10,15 @@ namespace {
 
 class InitializerBinder {
 public:
-    InitializerBinder(const VariableSyntax &syntax, const DeclaratorSyntax &declarator,
-                      const ModuleContext &context, Diagnostics &diagnostics, Variable &variable)
+    InitializerBinder(const VariableSyntax& syntax, const DeclaratorSyntax& declarator,
+                      const ModuleContext& context, Diagnostics& diagnostics, Variable& variable)
         : nodes_(syntax.initializers), first_(declarator.first_initializer), context_(context),
           diagnostics_(diagnostics), variable_(variable), element_(byte_size(variable.type)) {}
 
     void bind() {
-        if (first_ >= nodes_.size() || element_ == 0)
-            return;
-        const InitializerSyntax &root = nodes_[first_];
-        if (variable_.unsized)
-            infer_size(root);
+        if (first_ >= nodes_.size() || element_ == 0) return;
+        const InitializerSyntax& root = nodes_[first_];
+        if (variable_.unsized) infer_size(root);
         if (variable_.size > max_initialized_size)
             return fail(root, "this initialised variable is too large");
         variable_.init.assign(variable_.size, 0);
@@ -30,13 +28,13 @@ public:
 private:
     static constexpr std::uint64_t max_initialized_size = std::uint64_t{1} << 30;
 
-    void fail(const InitializerSyntax &node, std::string text) {
+    void fail(const InitializerSyntax& node, std::string text) {
         diagnostics_.error(node.location, std::move(text));
         throw Recover{};
     }
 
     /// `name[] = {...}`: the outermost dimension is the number of elements written.
-    void infer_size(const InitializerSyntax &root) {
+    void infer_size(const InitializerSyntax& root) {
         std::uint64_t inner = element_ * std::uint64_t{variable_.vector_size};
         for (std::size_t i = 1; i < variable_.dimensions.size(); ++i)
             inner *= variable_.dimensions[i];
@@ -49,22 +47,19 @@ private:
 
     /// The list at `index` fills `size` bytes from `offset`; `depth` counts dimensions entered.
     void level(std::size_t index, std::size_t depth, std::uint64_t offset, std::uint64_t size) {
-        const InitializerSyntax &node = nodes_[index];
+        const InitializerSyntax& node = nodes_[index];
         if (node.kind != InitializerSyntax::Kind::braces) {
-            if (size != element_)
-                fail(node, "a list of initial values is needed here");
+            if (size != element_) fail(node, "a list of initial values is needed here");
             return value(node, offset);
         }
         const std::size_t levels =
             variable_.dimensions.size() + (variable_.vector_size > 1 ? 1 : 0);
-        if (depth >= levels)
-            fail(node, "too many braces in this initialiser");
+        if (depth >= levels) fail(node, "too many braces in this initialiser");
         const std::uint64_t count = depth < variable_.dimensions.size()
                                         ? variable_.dimensions[depth]
                                         : variable_.vector_size;
         const std::uint64_t stride = count == 0 ? 0 : size / count;
-        if (node.children > count)
-            fail(node, "too many initial values");
+        if (node.children > count) fail(node, "too many initial values");
         std::size_t child = index + 1;
         for (std::uint32_t i = 0; i < node.children; ++i, child += nodes_[child].extent)
             level(child, depth + 1, offset + i * stride, stride);
@@ -75,25 +70,22 @@ private:
             variable_.init[offset + i] = static_cast<std::uint8_t>(i < 8 ? bits >> 8 * i : 0);
     }
 
-    void value(const InitializerSyntax &node, std::uint64_t offset) {
+    void value(const InitializerSyntax& node, std::uint64_t offset) {
         switch (node.kind) {
         case InitializerSyntax::Kind::braces:
             return fail(node, "too many braces in this initialiser");
         case InitializerSyntax::Kind::string:
             return fail(node, "strings are no initial values in PTX");
-        case InitializerSyntax::Kind::symbol:
-            return symbol(node, offset);
-        case InitializerSyntax::Kind::constant:
-            break;
+        case InitializerSyntax::Kind::symbol: return symbol(node, offset);
+        case InitializerSyntax::Kind::constant: break;
         }
         std::string why;
         const auto bits = constant_bits(node.constant, variable_.type, why);
-        if (!bits)
-            return fail(node, why);
+        if (!bits) return fail(node, why);
         store(offset, *bits);
     }
 
-    void symbol(const InitializerSyntax &node, std::uint64_t offset) {
+    void symbol(const InitializerSyntax& node, std::uint64_t offset) {
         const auto found = context_.names.find(node.name);
         if (found == context_.names.end())
             return fail(node, "unknown symbol '" + std::string(node.name) + "'");
@@ -107,26 +99,25 @@ private:
         relocation.addend = node.constant.as_signed();
         if (!node.masked && element_ != 4 && element_ != 8)
             return fail(node, "the address of a symbol takes 4 or 8 bytes");
-        if (node.masked && element_ != 1)
-            return fail(node, "mask() is for .b8 and .u8 variables");
+        if (node.masked && element_ != 1) return fail(node, "mask() is for .b8 and .u8 variables");
         variable_.relocations.push_back(relocation);
     }
 
-    const std::vector<InitializerSyntax> &nodes_;
+    const std::vector<InitializerSyntax>& nodes_;
     std::size_t first_;
-    const ModuleContext &context_;
-    Diagnostics &diagnostics_;
-    Variable &variable_;
+    const ModuleContext& context_;
+    Diagnostics& diagnostics_;
+    Variable& variable_;
     unsigned element_;
 };
 
 } // namespace
 
-void bind_initializer(const VariableSyntax &syntax, const DeclaratorSyntax &declarator,
-                      const ModuleContext &context, Diagnostics &diagnostics, Variable &variable) {
+void bind_initializer(const VariableSyntax& syntax, const DeclaratorSyntax& declarator,
+                      const ModuleContext& context, Diagnostics& diagnostics, Variable& variable) {
     try {
         InitializerBinder(syntax, declarator, context, diagnostics, variable).bind();
-    } catch (const Recover &) {
+    } catch (const Recover&) {
         variable.init.clear(); // reported; the module won't be used
     }
 }

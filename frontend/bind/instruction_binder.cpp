@@ -7,21 +7,18 @@
 namespace ptarmigan::ptx {
 
 bool BodyBinder::available(FormId form) const {
-    const FormPattern &pattern = FormTable::get().pattern(form);
-    const FormInfo &info = *pattern.info;
-    const Target &target = context_.module.target;
-    if (context_.module.version < Version{info.ptx_major, info.ptx_minor})
-        return false;
-    if (pattern.sm_suffix == 'a')
-        return target.sm == info.min_sm && target.suffix == 'a';
+    const FormPattern& pattern = FormTable::get().pattern(form);
+    const FormInfo& info = *pattern.info;
+    const Target& target = context_.module.target;
+    if (context_.module.version < Version{info.ptx_major, info.ptx_minor}) return false;
+    if (pattern.sm_suffix == 'a') return target.sm == info.min_sm && target.suffix == 'a';
     return target.sm >= info.min_sm && (pattern.sm_suffix == 0 || target.suffix != 0);
 }
 
 void BodyBinder::require_available(FormId form) {
-    if (available(form))
-        return;
-    const FormPattern &pattern = FormTable::get().pattern(form);
-    const FormInfo &info = *pattern.info;
+    if (available(form)) return;
+    const FormPattern& pattern = FormTable::get().pattern(form);
+    const FormInfo& info = *pattern.info;
     std::string text = "'" + std::string(info.syntax.substr(0, info.syntax.find(' '))) + "' needs ";
     if (context_.module.version < Version{info.ptx_major, info.ptx_minor})
         text += ".version " + std::to_string(info.ptx_major) + "." + std::to_string(info.ptx_minor);
@@ -32,10 +29,9 @@ void BodyBinder::require_available(FormId form) {
 }
 
 /// Vectors of 256 bits are younger than the rows they belong to.
-void BodyBinder::check_vector_width(const HeadMatch &head) {
-    if (head.vector_size * bit_size(head.types[0]) <= 128)
-        return;
-    const Module &module = context_.module;
+void BodyBinder::check_vector_width(const HeadMatch& head) {
+    if (head.vector_size * bit_size(head.types[0]) <= 128) return;
+    const Module& module = context_.module;
     if (head.vector_size * bit_size(head.types[0]) > 256)
         fail(parser_->instruction.location, "a vector holds up to 256 bits");
     if (module.version < Version{8, 8} || module.target.sm < 100)
@@ -43,23 +39,18 @@ void BodyBinder::check_vector_width(const HeadMatch &head) {
              "vectors of 256 bits need .version 8.8 and .target sm_100 or later");
 }
 
-const HeadMatch &BodyBinder::choose_form(OperandNodes &nodes) {
-    const InstructionSyntax &syntax = parser_->instruction;
-    const std::vector<HeadMatch> &heads = matcher_.heads(syntax);
-    if (heads.empty())
-        fail(syntax.location, explain_words(syntax));
+const HeadMatch& BodyBinder::choose_form(OperandNodes& nodes) {
+    const InstructionSyntax& syntax = parser_->instruction;
+    const std::vector<HeadMatch>& heads = matcher_.heads(syntax);
+    if (heads.empty()) fail(syntax.location, explain_words(syntax));
     const auto is_vector = [&](std::string_view name) { return is_vector_register(name); };
-    const HeadMatch *unavailable = nullptr;
-    for (const HeadMatch &head : heads) {
-        if (!FormMatcher::operands_fit(head, syntax, is_vector, nodes))
-            continue;
-        if (available(head.form))
-            return head;
-        if (unavailable == nullptr)
-            unavailable = &head;
+    const HeadMatch* unavailable = nullptr;
+    for (const HeadMatch& head : heads) {
+        if (!FormMatcher::operands_fit(head, syntax, is_vector, nodes)) continue;
+        if (available(head.form)) return head;
+        if (unavailable == nullptr) unavailable = &head;
     }
-    if (unavailable != nullptr)
-        require_available(unavailable->form);
+    if (unavailable != nullptr) require_available(unavailable->form);
     std::string text =
         "the operands do not fit '" + std::string(form_info(heads.front().form).syntax) + "'";
     fail(syntax.location, text);
@@ -67,11 +58,11 @@ const HeadMatch &BodyBinder::choose_form(OperandNodes &nodes) {
 
 void BodyBinder::instruction() {
     OperandNodes nodes;
-    const HeadMatch &head = choose_form(nodes);
+    const HeadMatch& head = choose_form(nodes);
     const auto patterns = FormTable::get().pattern(head.form).operands;
 
     check_vector_width(head);
-    Instruction &out = body_.instructions.emplace_back();
+    Instruction& out = body_.instructions.emplace_back();
     out.form = head.form;
     out.location = parser_->instruction.location;
     out.space = head.space;
@@ -81,10 +72,8 @@ void BodyBinder::instruction() {
     out.modifier_count = head.modifier_count;
     out.operand_count = static_cast<std::uint8_t>(patterns.size());
     try {
-        if (!parser_->instruction.guard.empty())
-            bind_guard(out);
-        if (any(form_info(head.form).effects, Effects::call))
-            return bind_call(nodes, out);
+        if (!parser_->instruction.guard.empty()) bind_guard(out);
+        if (any(form_info(head.form).effects, Effects::call)) return bind_call(nodes, out);
         for (std::size_t i = 0; i < patterns.size(); ++i) {
             operand_index_ = static_cast<std::uint32_t>(i);
             if (patterns[i].form == OperandPattern::Form::hidden) {
@@ -96,10 +85,10 @@ void BodyBinder::instruction() {
                              out.operands[i]);
             }
         }
-    } catch (const Recover &) {
+    } catch (const Recover&) {
         // Keep label positions right, but leave nothing half bound behind. Label uses of it would
         // patch another instruction.
-        std::erase_if(scopes_.back().label_uses, [&](const Scope::LabelUse &use) {
+        std::erase_if(scopes_.back().label_uses, [&](const Scope::LabelUse& use) {
             return !use.in_target_list && use.where + 1 == body_.instructions.size();
         });
         body_.instructions.pop_back();
@@ -107,14 +96,13 @@ void BodyBinder::instruction() {
     }
 }
 
-void BodyBinder::bind_guard(Instruction &out) {
-    const InstructionSyntax &syntax = parser_->instruction;
+void BodyBinder::bind_guard(Instruction& out) {
+    const InstructionSyntax& syntax = parser_->instruction;
     const Symbol symbol = find(syntax.guard);
     if (symbol.kind == Symbol::Kind::none && find_special_register(syntax.guard).found)
         fail(syntax.guard_location,
              "a special register as a guard is not supported: move it to a register first");
-    if (symbol.kind == Symbol::Kind::none)
-        fail_unknown(syntax.guard_location, syntax.guard);
+    if (symbol.kind == Symbol::Kind::none) fail_unknown(syntax.guard_location, syntax.guard);
     if (symbol.kind != Symbol::Kind::reg || symbol.vector_size != 1 ||
         body_.registers[symbol.index].type != ScalarType::pred)
         fail(syntax.guard_location,

@@ -16,29 +16,19 @@ constexpr std::uint64_t max_names_of_range = 1u << 16;
 
 class ModuleBinder {
 public:
-    ModuleBinder(ModuleContext &context, Diagnostics &diagnostics)
+    ModuleBinder(ModuleContext& context, Diagnostics& diagnostics)
         : context_(context), module_(context.module), diagnostics_(diagnostics),
           parser_(context.text, diagnostics) {}
 
     void bind() {
-        if (!parser_.header(module_.version, module_.target, module_.address_size))
-            return;
+        if (!parser_.header(module_.version, module_.target, module_.address_size)) return;
         for (;;) {
             switch (parser_.next()) {
-            case ModuleParser::Kind::variables:
-                variables();
-                break;
-            case ModuleParser::Kind::function:
-                function();
-                break;
-            case ModuleParser::Kind::alias:
-                alias();
-                break;
-            case ModuleParser::Kind::file:
-                file();
-                break;
-            case ModuleParser::Kind::end:
-                return;
+            case ModuleParser::Kind::variables: variables(); break;
+            case ModuleParser::Kind::function: function(); break;
+            case ModuleParser::Kind::alias: alias(); break;
+            case ModuleParser::Kind::file: file(); break;
+            case ModuleParser::Kind::end: return;
             }
         }
     }
@@ -47,7 +37,7 @@ private:
     void error(SourceLocation at, std::string text) { diagnostics_.error(at, std::move(text)); }
 
     void variables() {
-        const VariableSyntax &syntax = parser_.variables;
+        const VariableSyntax& syntax = parser_.variables;
         if (syntax.space == StateSpace::reg || syntax.space == StateSpace::param ||
             syntax.space == StateSpace::local || syntax.space == StateSpace::sreg ||
             syntax.space == StateSpace::tex) {
@@ -55,9 +45,8 @@ private:
             return error(syntax.location,
                          "." + space + " variables at module scope are not supported");
         }
-        if (syntax.bank != 0)
-            return error(syntax.location, "constant banks are not supported");
-        for (const DeclaratorSyntax &declarator : syntax.declarators) {
+        if (syntax.bank != 0) return error(syntax.location, "constant banks are not supported");
+        for (const DeclaratorSyntax& declarator : syntax.declarators) {
             Variable variable = make_variable(syntax, declarator, diagnostics_);
             variable.linkage = parser_.linkage;
             if (!declarator.is_range) {
@@ -83,16 +72,11 @@ private:
 
     static std::string_view spelling_of(StateSpace space) {
         switch (space) {
-        case StateSpace::reg:
-            return "reg";
-        case StateSpace::param:
-            return "param";
-        case StateSpace::local:
-            return "local";
-        case StateSpace::tex:
-            return "tex";
-        default:
-            return "sreg";
+        case StateSpace::reg: return "reg";
+        case StateSpace::param: return "param";
+        case StateSpace::local: return "local";
+        case StateSpace::tex: return "tex";
+        default: return "sreg";
         }
     }
 
@@ -105,7 +89,7 @@ private:
             return;
         }
         if (place->second.kind == Symbol::Kind::module_variable) {
-            Variable &earlier = module_.variables[place->second.index];
+            Variable& earlier = module_.variables[place->second.index];
             if (variable.linkage == Linkage::external)
                 return; // a declaration behind the definition
             if (earlier.linkage == Linkage::external && variable.linkage != Linkage::internal) {
@@ -117,7 +101,7 @@ private:
     }
 
     void function() {
-        const FunctionSyntax &syntax = parser_.function;
+        const FunctionSyntax& syntax = parser_.function;
         Function function;
         function.name = syntax.name;
         function.is_entry = syntax.is_entry;
@@ -125,14 +109,11 @@ private:
         function.noreturn = syntax.noreturn;
         function.linkage = parser_.linkage;
         function.location = syntax.location;
-        for (const VariableSyntax &v : syntax.returns)
-            function.returns.push_back(parameter(v));
-        for (const VariableSyntax &v : syntax.parameters)
+        for (const VariableSyntax& v : syntax.returns) function.returns.push_back(parameter(v));
+        for (const VariableSyntax& v : syntax.parameters)
             function.parameters.push_back(parameter(v));
-        for (const LimitSyntax &limit : syntax.limits)
-            apply_limit(limit, function);
-        if (syntax.is_entry)
-            check_entry(function);
+        for (const LimitSyntax& limit : syntax.limits) apply_limit(limit, function);
+        if (syntax.is_entry) check_entry(function);
 
         const auto id = static_cast<std::uint32_t>(module_.functions.size());
         const auto [place, is_new] =
@@ -144,49 +125,45 @@ private:
         }
         if (place->second.kind != Symbol::Kind::function)
             return error(syntax.location, "'" + function.name + "' is already declared");
-        Function &earlier = module_.functions[place->second.index];
+        Function& earlier = module_.functions[place->second.index];
         if (!same_signature(earlier, function))
             return error(syntax.location,
                          "'" + function.name + "' was declared with other parameters");
-        if (function.is_declaration && earlier.is_declaration)
-            return;
+        if (function.is_declaration && earlier.is_declaration) return;
         if (!earlier.is_declaration)
             return error(syntax.location, "'" + function.name + "' is already defined");
         earlier = std::move(function);
         context_.bodies[place->second.index] = syntax.body;
     }
 
-    void check_entry(const Function &entry) {
-        if (!entry.returns.empty())
-            error(entry.location, "an entry returns nothing");
-        if (entry.noreturn)
-            error(entry.location, ".noreturn is for .func");
-        for (const Variable &p : entry.parameters) {
+    void check_entry(const Function& entry) {
+        if (!entry.returns.empty()) error(entry.location, "an entry returns nothing");
+        if (entry.noreturn) error(entry.location, ".noreturn is for .func");
+        for (const Variable& p : entry.parameters) {
             if (p.space != StateSpace::param)
                 error(p.location, "the parameters of an entry are .param variables");
-            if (p.unsized)
-                error(p.location, "the parameters of an entry need a size");
+            if (p.unsized) error(p.location, "the parameters of an entry need a size");
         }
     }
 
-    static bool same_shape(const std::vector<Variable> &a, const std::vector<Variable> &b) {
+    static bool same_shape(const std::vector<Variable>& a, const std::vector<Variable>& b) {
         return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                          [](const Variable &x, const Variable &y) {
+                          [](const Variable& x, const Variable& y) {
                               return x.size == y.size && x.alignment == y.alignment;
                           });
     }
-    static bool same_signature(const Function &a, const Function &b) {
+    static bool same_signature(const Function& a, const Function& b) {
         return a.is_entry == b.is_entry && same_shape(a.returns, b.returns) &&
                same_shape(a.parameters, b.parameters);
     }
 
-    Variable parameter(const VariableSyntax &syntax) {
+    Variable parameter(const VariableSyntax& syntax) {
         return make_variable(syntax, syntax.declarators.front(), diagnostics_);
     }
 
-    void apply_limit(const LimitSyntax &limit, Function &function) {
-        EntryLimits &limits = function.limits;
-        auto triple = [&](std::array<std::uint32_t, 3> &out) {
+    void apply_limit(const LimitSyntax& limit, Function& function) {
+        EntryLimits& limits = function.limits;
+        auto triple = [&](std::array<std::uint32_t, 3>& out) {
             if (limit.values.empty() || limit.values.size() > 3)
                 return error(limit.location,
                              "'." + std::string(limit.name) + "' takes one to three numbers");
@@ -194,7 +171,7 @@ private:
             for (std::size_t i = 0; i < limit.values.size(); ++i)
                 out[i] = static_cast<std::uint32_t>(limit.values[i]);
         };
-        auto one = [&](std::uint32_t &out) {
+        auto one = [&](std::uint32_t& out) {
             if (limit.values.size() != 1)
                 return error(limit.location, "'." + std::string(limit.name) + "' takes one number");
             out = static_cast<std::uint32_t>(limit.values[0]);
@@ -235,7 +212,7 @@ private:
         if (name == context_.names.end() || name->second.kind != Symbol::Kind::function)
             return error(parser_.location,
                          "'" + std::string(parser_.alias) + "' is not a declared function");
-        Function &function = module_.functions[name->second.index];
+        Function& function = module_.functions[name->second.index];
         if (!function.is_declaration)
             return error(parser_.location,
                          "'" + function.name + "' has a body and can't be an alias");
@@ -244,27 +221,24 @@ private:
     }
 
     void file() {
-        if (parser_.file_index > 100000)
-            return error(parser_.location, "file number out of range");
+        if (parser_.file_index > 100000) return error(parser_.location, "file number out of range");
         if (module_.files.size() <= parser_.file_index)
             module_.files.resize(parser_.file_index + 1);
         module_.files[parser_.file_index] = parser_.file_name;
     }
 
-    ModuleContext &context_;
-    Module &module_;
-    Diagnostics &diagnostics_;
+    ModuleContext& context_;
+    Module& module_;
+    Diagnostics& diagnostics_;
     ModuleParser parser_;
-    std::vector<std::unique_ptr<std::string>> &range_names_ = context_.range_names;
+    std::vector<std::unique_ptr<std::string>>& range_names_ = context_.range_names;
 };
 
 } // namespace
 
 bool is_declarable(ScalarType type) {
-    if (type == ScalarType::bf16 || type == ScalarType::tf32)
-        return false;
-    if (is_float(type))
-        return bit_size(type) > 8;
+    if (type == ScalarType::bf16 || type == ScalarType::tf32) return false;
+    if (is_float(type)) return bit_size(type) > 8;
     return type_class(type) != TypeClass::packed || type == ScalarType::f16x2;
 }
 
@@ -272,8 +246,8 @@ std::string range_name(std::string_view prefix, std::uint64_t number) {
     return std::string(prefix) + std::to_string(number);
 }
 
-Variable make_variable(const VariableSyntax &syntax, const DeclaratorSyntax &declarator,
-                       Diagnostics &diagnostics) {
+Variable make_variable(const VariableSyntax& syntax, const DeclaratorSyntax& declarator,
+                       Diagnostics& diagnostics) {
     Variable variable;
     variable.name = declarator.name;
     variable.space = syntax.space;
@@ -295,8 +269,7 @@ Variable make_variable(const VariableSyntax &syntax, const DeclaratorSyntax &dec
     for (std::uint32_t i = 0; i < declarator.dimension_count; ++i) {
         const std::uint64_t count = syntax.dimensions[declarator.first_dimension + i];
         variable.dimensions.push_back(static_cast<std::uint32_t>(count));
-        if (count == 0 && i == 0)
-            variable.unsized = true;
+        if (count == 0 && i == 0) variable.unsized = true;
         if (count > max_variable_size || (count != 0 && size > max_variable_size / count)) {
             diagnostics.error(declarator.location, "'" + variable.name + "' is too large");
             size = 0;
@@ -307,7 +280,7 @@ Variable make_variable(const VariableSyntax &syntax, const DeclaratorSyntax &dec
     return variable;
 }
 
-void bind_module(ModuleContext &context, Diagnostics &diagnostics) {
+void bind_module(ModuleContext& context, Diagnostics& diagnostics) {
     ModuleBinder(context, diagnostics).bind();
 }
 

@@ -24,18 +24,18 @@ struct ModuleContext {
 
 /// Parses and binds all declarations of `context.text` into the rest of `context`. Errors go to
 /// `diagnostics`.
-void bind_module(ModuleContext &context, Diagnostics &diagnostics);
+void bind_module(ModuleContext& context, Diagnostics& diagnostics);
 
 /// A variable without its initialiser.
-Variable make_variable(const VariableSyntax &syntax, const DeclaratorSyntax &declarator,
-                       Diagnostics &diagnostics);
+Variable make_variable(const VariableSyntax& syntax, const DeclaratorSyntax& declarator,
+                       Diagnostics& diagnostics);
 /// False for the types that only instructions have: .bf16, .tf32, packed ones but for .f16x2.
 bool is_declarable(ScalarType type);
 /// Name number `number` of a declarator `name<count>`.
 std::string range_name(std::string_view prefix, std::uint64_t number);
 
 /// Turns the initialiser of a declarator into bytes and relocations of `variable`.
-void bind_initializer(const VariableSyntax &syntax, const DeclaratorSyntax &declarator,
-                      const ModuleContext &context, Diagnostics &diagnostics, Variable &variable);
+void bind_initializer(const VariableSyntax& syntax, const DeclaratorSyntax& declarator,
+                      const ModuleContext& context, Diagnostics& diagnostics, Variable& variable);
 
 } // namespace ptarmigan::ptx

@@ -29,18 +29,16 @@ ScalarType bits_type(unsigned bits) {
 /// Forms with two memory operands name a space for each, and HeadMatch::space is only the first.
 bool has_one_address(FormId form) {
     const auto patterns = FormTable::get().pattern(form).operands;
-    return 1 == std::count_if(patterns.begin(), patterns.end(), [](const OperandPattern &p) {
+    return 1 == std::count_if(patterns.begin(), patterns.end(), [](const OperandPattern& p) {
                return p.form == OperandPattern::Form::bracket_first;
            });
 }
 
 int component_number(std::string_view text) {
     constexpr std::string_view first = "xyzw", second = "rgba";
-    if (text.size() != 1)
-        return -1;
+    if (text.size() != 1) return -1;
     const std::size_t at = first.find(text[0]);
-    if (at != std::string_view::npos)
-        return static_cast<int>(at);
+    if (at != std::string_view::npos) return static_cast<int>(at);
     const std::size_t other = second.find(text[0]);
     return other == std::string_view::npos ? -1 : static_cast<int>(other);
 }
@@ -52,43 +50,35 @@ std::string quoted(std::string_view text) {
 } // namespace
 
 bool register_fits(ScalarType have, ScalarType want, bool wider) {
-    if (have == want)
-        return true;
+    if (have == want) return true;
     TypeClass h = type_class(have);
     const TypeClass w = type_class(want);
-    if (h == TypeClass::pred || w == TypeClass::pred)
-        return false;
+    if (h == TypeClass::pred || w == TypeClass::pred) return false;
     const unsigned have_bits = bit_size(have), want_bits = bit_size(want);
     // Formats without a register type of their own live in untyped registers of just their size.
     const bool untyped_only = w == TypeClass::packed || want == ScalarType::bf16 ||
                               want == ScalarType::tf32 || (is_float(want) && want_bits == 8);
-    if (untyped_only)
-        return h == TypeClass::bits && have_bits == want_bits;
-    if (wider ? have_bits < want_bits : have_bits != want_bits)
-        return false;
+    if (untyped_only) return h == TypeClass::bits && have_bits == want_bits;
+    if (wider ? have_bits < want_bits : have_bits != want_bits) return false;
     if (h == TypeClass::packed)
         h = TypeClass::unsigned_int; // .reg .f16x2 goes where an integer goes
-    if (h == TypeClass::bits || w == TypeClass::bits)
-        return true;
+    if (h == TypeClass::bits || w == TypeClass::bits) return true;
     return h != TypeClass::floating && is_integer(want);
 }
 
-BodyBinder::Want BodyBinder::want_of(const OperandPattern &pattern, const HeadMatch &match) const {
+BodyBinder::Want BodyBinder::want_of(const OperandPattern& pattern, const HeadMatch& match) const {
     using Kind = Constraint::Kind;
-    const Constraint &c = pattern.constraint;
+    const Constraint& c = pattern.constraint;
     Want want;
     want.kind = c.kind;
     want.is_destination = pattern.is_destination;
     want.type =
         c.slot >= 0 && c.slot < 6 ? match.types[static_cast<std::size_t>(c.slot)] : c.literal;
-    if (c.kind == Kind::any)
-        want.type = match.types[0];
-    if (c.kind == Kind::wide)
-        want.type = with_bits(want.type, 2 * bit_size(want.type));
-    if (c.kind == Kind::half)
-        want.type = with_bits(want.type, bit_size(want.type) / 2);
+    if (c.kind == Kind::any) want.type = match.types[0];
+    if (c.kind == Kind::wide) want.type = with_bits(want.type, 2 * bit_size(want.type));
+    if (c.kind == Kind::half) want.type = with_bits(want.type, bit_size(want.type) / 2);
     want.wider = c.kind == Kind::wider || c.kind == Kind::vec;
-    const FormPattern &form = FormTable::get().pattern(match.form);
+    const FormPattern& form = FormTable::get().pattern(match.form);
     const bool pair =
         form.operands.size() > 1 && form.operands[1].form == OperandPattern::Form::pair_second;
     want.may_sink = pair || any(form.info->effects,
@@ -96,63 +86,54 @@ BodyBinder::Want BodyBinder::want_of(const OperandPattern &pattern, const HeadMa
     return want;
 }
 
-void BodyBinder::bind_operand(const OperandPattern &pattern, const HeadMatch &match,
-                              std::size_t index, Operand &out) {
+void BodyBinder::bind_operand(const OperandPattern& pattern, const HeadMatch& match,
+                              std::size_t index, Operand& out) {
     using Kind = Constraint::Kind;
-    const OperandSyntax &syntax = node(index);
+    const OperandSyntax& syntax = node(index);
     const Want want = want_of(pattern, match);
+    const bool wants_list = want.kind == Kind::pack || want.kind == Kind::list ||
+                            (want.kind == Kind::vec && match.vector_size > 1);
+    if (syntax.kind == OperandSyntax::Kind::braces && !wants_list)
+        return bind_operand(pattern, match, index + 1, out); // `{x}` is x
     switch (want.kind) {
-    case Kind::address:
-        return bind_address(syntax, match, out);
-    case Kind::label:
-        return bind_label(syntax, out);
-    case Kind::function:
-        return bind_function(syntax, out);
+    case Kind::address: return bind_address(syntax, match, out);
+    case Kind::label: return bind_label(syntax, out);
+    case Kind::function: return bind_function(syntax, out);
     case Kind::targets:
-    case Kind::prototype:
-        return bind_named_list(syntax, want.kind, out);
+    case Kind::prototype: return bind_named_list(syntax, want.kind, out);
     case Kind::pack:
-    case Kind::list:
-        return bind_list(index, want, out);
+    case Kind::list: return bind_list(index, want, out);
     case Kind::vec:
-        if (match.vector_size > 1)
-            return bind_elements(index, want, match.vector_size, out);
+        if (match.vector_size > 1) return bind_elements(index, want, match.vector_size, out);
         return bind_value(syntax, want, out);
-    default:
-        return bind_value(syntax, want, out);
+    default: return bind_value(syntax, want, out);
     }
 }
 
-void BodyBinder::bind_value(const OperandSyntax &syntax, const Want &want, Operand &out) {
+void BodyBinder::bind_value(const OperandSyntax& syntax, const Want& want, Operand& out) {
     out.type = want.type;
     out.negated = syntax.inverted || syntax.minus;
-    if (syntax.kind == OperandSyntax::Kind::constant)
-        return bind_constant(syntax, want, out);
+    if (syntax.kind == OperandSyntax::Kind::constant) return bind_constant(syntax, want, out);
     if (syntax.kind != OperandSyntax::Kind::name)
         fail(syntax.location, "a register or a constant is needed here");
-    if (want.kind == Constraint::Kind::imm)
-        fail(syntax.location, "a constant is needed here");
+    if (want.kind == Constraint::Kind::imm) fail(syntax.location, "a constant is needed here");
     bind_name(syntax, want, out);
 }
 
-void BodyBinder::bind_constant(const OperandSyntax &syntax, const Want &want, Operand &out) {
-    if (want.is_destination)
-        fail(syntax.location, "a constant can't be written");
+void BodyBinder::bind_constant(const OperandSyntax& syntax, const Want& want, Operand& out) {
+    if (want.is_destination) fail(syntax.location, "a constant can't be written");
     ScalarType type = want.type;
-    if (want.kind == Constraint::Kind::imm && type == ScalarType::none)
-        type = ScalarType::s64;
-    if (type == ScalarType::none)
-        type = ScalarType::b64;
+    if (want.kind == Constraint::Kind::imm && type == ScalarType::none) type = ScalarType::s64;
+    if (type == ScalarType::none) type = ScalarType::b64;
     std::string why;
     const auto bits = constant_bits(syntax.constant, type, why);
-    if (!bits)
-        fail(syntax.location, why);
+    if (!bits) fail(syntax.location, why);
     out.kind = Operand::Kind::imm;
     out.type = type;
     out.value = *bits;
 }
 
-void BodyBinder::bind_name(const OperandSyntax &syntax, const Want &want, Operand &out) {
+void BodyBinder::bind_name(const OperandSyntax& syntax, const Want& want, Operand& out) {
     if (syntax.name == "_" && !syntax.has_offset) {
         if (!want.is_destination || !want.may_sink)
             fail(syntax.location, "'_' can't stand for this operand");
@@ -160,25 +141,20 @@ void BodyBinder::bind_name(const OperandSyntax &syntax, const Want &want, Operan
         return;
     }
     const Symbol symbol = find(syntax.name);
-    if (symbol.kind == Symbol::Kind::reg)
-        return bind_register(syntax, symbol, want, out);
-    if (symbol.kind == Symbol::Kind::none && bind_special(syntax, want, out))
-        return;
+    if (symbol.kind == Symbol::Kind::reg) return bind_register(syntax, symbol, want, out);
+    if (symbol.kind == Symbol::Kind::none && bind_special(syntax, want, out)) return;
     const bool is_variable =
         symbol.kind == Symbol::Kind::module_variable || symbol.kind == Symbol::Kind::body_variable;
     if (!is_variable && symbol.kind != Symbol::Kind::function) {
-        if (symbol.kind == Symbol::Kind::none)
-            fail_unknown(syntax.location, syntax.name);
+        if (symbol.kind == Symbol::Kind::none) fail_unknown(syntax.location, syntax.name);
         fail(syntax.location, quoted(syntax.name) + " can't be an operand here");
     }
-    if (want.is_destination)
-        fail(syntax.location, quoted(syntax.name) + " is not a register");
+    if (want.is_destination) fail(syntax.location, quoted(syntax.name) + " is not a register");
     if (want.kind != Constraint::Kind::any ||
         (bit_size(want.type) != 32 && bit_size(want.type) != 64))
         fail(syntax.location,
              "the address of " + quoted(syntax.name) + " can't be an operand here");
-    if (is_float(want.type))
-        fail(syntax.location, "an address is no floating-point value");
+    if (is_float(want.type)) fail(syntax.location, "an address is no floating-point value");
     if (is_variable && bit_size(want.type) == 32) {
         const StateSpace space = symbol.kind == Symbol::Kind::module_variable
                                      ? context_.module.variables[symbol.index].space
@@ -192,10 +168,9 @@ void BodyBinder::bind_name(const OperandSyntax &syntax, const Want &want, Operan
     out.value = syntax.has_offset ? syntax.constant.bits : 0;
 }
 
-void BodyBinder::bind_register(const OperandSyntax &syntax, const Symbol &symbol, const Want &want,
-                               Operand &out) {
-    if (syntax.has_offset)
-        fail(syntax.location, "a register with an offset needs brackets");
+void BodyBinder::bind_register(const OperandSyntax& syntax, const Symbol& symbol, const Want& want,
+                               Operand& out) {
+    if (syntax.has_offset) fail(syntax.location, "a register with an offset needs brackets");
     std::uint32_t index = symbol.index;
     if (symbol.vector_size > 1) {
         const int component = component_number(syntax.component);
@@ -213,17 +188,14 @@ void BodyBinder::bind_register(const OperandSyntax &syntax, const Symbol &symbol
                                   std::string(spelling(want.type)) + " is needed");
     out.kind = Operand::Kind::reg;
     out.index = index;
-    if (want.type == ScalarType::none)
-        out.type = have;
+    if (want.type == ScalarType::none) out.type = have;
 }
 
-bool BodyBinder::bind_special(const OperandSyntax &syntax, const Want &want, Operand &out) {
+bool BodyBinder::bind_special(const OperandSyntax& syntax, const Want& want, Operand& out) {
     const SpecialRegisterName name = find_special_register(syntax.name);
-    if (!name.found)
-        return false;
-    const SpecialRegisterInfo &info = special_register_info(name.id);
-    if (want.is_destination)
-        fail(syntax.location, quoted(syntax.name) + " can't be written");
+    if (!name.found) return false;
+    const SpecialRegisterInfo& info = special_register_info(name.id);
+    if (want.is_destination) fail(syntax.location, quoted(syntax.name) + " can't be written");
     int component = name.number;
     if (info.layout == SpecialRegisterInfo::Layout::vector) {
         component = component_number(syntax.component);
@@ -244,7 +216,7 @@ bool BodyBinder::bind_special(const OperandSyntax &syntax, const Want &want, Ope
         fail(syntax.location, quoted(syntax.name) + " has type ." +
                                   std::string(spelling(info.type)) + " where ." +
                                   std::string(spelling(want.type)) + " is needed");
-    const Module &module = context_.module;
+    const Module& module = context_.module;
     if (module.version < Version{info.ptx_major, info.ptx_minor} || module.target.sm < info.min_sm)
         fail(syntax.location, quoted(syntax.name) + " needs .version " +
                                   std::to_string(info.ptx_major) + "." +
@@ -265,10 +237,10 @@ void BodyBinder::require_wide_address(SourceLocation at, StateSpace space) {
 
 /// A variable is accessed in its own space, or generically; the parameters of the function itself
 /// are read only.
-void BodyBinder::check_space(const OperandSyntax &syntax, const Symbol &symbol,
-                             const HeadMatch &match) {
+void BodyBinder::check_space(const OperandSyntax& syntax, const Symbol& symbol,
+                             const HeadMatch& match) {
     const bool in_body = symbol.kind == Symbol::Kind::body_variable;
-    const Variable &variable =
+    const Variable& variable =
         in_body ? body_.variables[symbol.index] : context_.module.variables[symbol.index];
     if (match.space == StateSpace::none || match.space == StateSpace::generic ||
         !has_one_address(match.form))
@@ -277,7 +249,7 @@ void BodyBinder::check_space(const OperandSyntax &syntax, const Symbol &symbol,
         fail(syntax.location,
              quoted(syntax.name) + " is in ." + std::string(spelling(variable.space)) +
                  ", the instruction accesses ." + std::string(spelling(match.space)));
-    const Function &function = *function_;
+    const Function& function = *function_;
     const std::size_t first = function.returns.size(), last = first + function.parameters.size();
     const Effects effects = form_info(match.form).effects;
     if (in_body && symbol.index >= first && symbol.index < last &&
@@ -285,11 +257,10 @@ void BodyBinder::check_space(const OperandSyntax &syntax, const Symbol &symbol,
         fail(syntax.location, quoted(syntax.name) + " is an input parameter and can't be written");
 }
 
-void BodyBinder::bind_address(const OperandSyntax &syntax, const HeadMatch &match, Operand &out) {
+void BodyBinder::bind_address(const OperandSyntax& syntax, const HeadMatch& match, Operand& out) {
     out.kind = Operand::Kind::address;
     if (syntax.kind == OperandSyntax::Kind::constant) {
-        if (!syntax.constant.is_integer())
-            fail(syntax.location, "an address must be an integer");
+        if (!syntax.constant.is_integer()) fail(syntax.location, "an address must be an integer");
         if (match.space != StateSpace::local && match.space != StateSpace::none)
             fail(syntax.location, "only .local memory has constant addresses");
         out.value = syntax.constant.bits;
@@ -323,15 +294,13 @@ void BodyBinder::bind_address(const OperandSyntax &syntax, const HeadMatch &matc
                                                                : VariableScope::module;
         out.index = symbol.index;
         return;
-    case Symbol::Kind::none:
-        fail_unknown(syntax.location, syntax.name);
-    default:
-        fail(syntax.location, quoted(syntax.name) + " is not an address");
+    case Symbol::Kind::none: fail_unknown(syntax.location, syntax.name);
+    default: fail(syntax.location, quoted(syntax.name) + " is not an address");
     }
 }
 
-void BodyBinder::bind_vector_register(const OperandSyntax &syntax, const Symbol &symbol,
-                                      const Want &want, Operand &out) {
+void BodyBinder::bind_vector_register(const OperandSyntax& syntax, const Symbol& symbol,
+                                      const Want& want, Operand& out) {
     out.kind = Operand::Kind::vector;
     out.first = static_cast<std::uint32_t>(body_.operand_pool.size());
     out.count = symbol.vector_size;
@@ -349,22 +318,20 @@ void BodyBinder::bind_vector_register(const OperandSyntax &syntax, const Symbol 
 }
 
 /// Registers of one vector are of one size and class; constants and `_` go with any.
-void BodyBinder::require_alike(const std::vector<Operand> &elements, SourceLocation at) {
+void BodyBinder::require_alike(const std::vector<Operand>& elements, SourceLocation at) {
     ScalarType first = ScalarType::none;
-    for (const Operand &element : elements) {
-        if (element.kind != Operand::Kind::reg)
-            continue;
+    for (const Operand& element : elements) {
+        if (element.kind != Operand::Kind::reg) continue;
         const ScalarType type = body_.registers[element.index].type;
-        if (first == ScalarType::none)
-            first = type;
+        if (first == ScalarType::none) first = type;
         if (!register_fits(type, first, false))
             fail(at, "the registers of a vector must be of one type");
     }
 }
 
 /// A braced list, or the name of a vector register, with exactly `count` elements (0: any number).
-void BodyBinder::bind_elements(std::size_t index, const Want &want, unsigned count, Operand &out) {
-    const OperandSyntax &syntax = node(index);
+void BodyBinder::bind_elements(std::size_t index, const Want& want, unsigned count, Operand& out) {
+    const OperandSyntax& syntax = node(index);
     out.type = want.type;
     if (syntax.kind == OperandSyntax::Kind::name) {
         bind_vector_register(syntax, find(syntax.name), want, out);
@@ -389,8 +356,8 @@ void BodyBinder::bind_elements(std::size_t index, const Want &want, unsigned cou
 }
 
 /// pack(.t): the elements share the bits of .t. list(.t): each element is a .t.
-void BodyBinder::bind_list(std::size_t index, const Want &want, Operand &out) {
-    const OperandSyntax &syntax = node(index);
+void BodyBinder::bind_list(std::size_t index, const Want& want, Operand& out) {
+    const OperandSyntax& syntax = node(index);
     Want element = want;
     element.kind = Constraint::Kind::type;
     if (want.kind == Constraint::Kind::pack) {
@@ -407,7 +374,7 @@ void BodyBinder::bind_list(std::size_t index, const Want &want, Operand &out) {
     out.type = want.type;
 }
 
-void BodyBinder::bind_label(const OperandSyntax &syntax, Operand &out) {
+void BodyBinder::bind_label(const OperandSyntax& syntax, Operand& out) {
     if (syntax.has_offset || !syntax.component.empty())
         fail(syntax.location, "a label is needed here");
     out.kind = Operand::Kind::label;
@@ -416,15 +383,14 @@ void BodyBinder::bind_label(const OperandSyntax &syntax, Operand &out) {
         {syntax.name, syntax.location, false, where, operand_index_});
 }
 
-void BodyBinder::bind_function(const OperandSyntax &syntax, Operand &out) {
+void BodyBinder::bind_function(const OperandSyntax& syntax, Operand& out) {
     const Symbol symbol = find(syntax.name);
     if (symbol.kind == Symbol::Kind::function) {
         out.kind = Operand::Kind::function;
         out.index = symbol.index;
         return;
     }
-    if (symbol.kind == Symbol::Kind::none)
-        fail_unknown(syntax.location, syntax.name);
+    if (symbol.kind == Symbol::Kind::none) fail_unknown(syntax.location, syntax.name);
     if (symbol.kind != Symbol::Kind::reg)
         fail(syntax.location, quoted(syntax.name) + " is not a function");
     Want want;
@@ -433,7 +399,7 @@ void BodyBinder::bind_function(const OperandSyntax &syntax, Operand &out) {
     bind_register(syntax, symbol, want, out);
 }
 
-void BodyBinder::bind_named_list(const OperandSyntax &syntax, Constraint::Kind kind, Operand &out) {
+void BodyBinder::bind_named_list(const OperandSyntax& syntax, Constraint::Kind kind, Operand& out) {
     const Symbol symbol = find(syntax.name);
     out.index = symbol.index;
     if (kind == Constraint::Kind::targets && symbol.kind == Symbol::Kind::branch_targets)

@@ -15,15 +15,12 @@ Symbol Scope::find(std::string_view name) const {
             ++digits;
         for (; digits > 0; --digits) {
             const std::string_view number = name.substr(name.size() - digits);
-            if (digits > 1 && number[0] == '0')
-                continue;
+            if (digits > 1 && number[0] == '0') continue;
             const auto range = ranges_.find(name.substr(0, name.size() - digits));
-            if (range == ranges_.end())
-                continue;
+            if (range == ranges_.end()) continue;
             std::uint32_t value = 0;
             std::from_chars(number.data(), number.data() + digits, value);
-            if (value >= range->second.count)
-                continue;
+            if (value >= range->second.count) continue;
             Symbol symbol = range->second;
             symbol.index += value * symbol.vector_size;
             return symbol;

@@ -35,11 +35,11 @@ using ModuleNames = std::unordered_map<std::string_view, Symbol>;
 class Scope {
 public:
     /// False if the name is taken in this scope.
-    bool declare(std::string_view name, const Symbol &symbol) {
+    bool declare(std::string_view name, const Symbol& symbol) {
         return names_.emplace(name, symbol).second;
     }
     /// `prefix<count>`.
-    bool declare_range(std::string_view prefix, const Symbol &symbol) {
+    bool declare_range(std::string_view prefix, const Symbol& symbol) {
         return ranges_.emplace(prefix, symbol).second;
     }
     /// Kind::none if the name is not declared here. A range gives the symbol of the one register.

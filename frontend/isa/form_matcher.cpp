@@ -11,14 +11,13 @@ namespace {
 /// that `cvt.u32.u64` is not read as `cvt.u64.u32`.
 class WordPlacement {
 public:
-    WordPlacement(const FormPattern &pattern, const std::vector<Word> &words)
+    WordPlacement(const FormPattern& pattern, const std::vector<Word>& words)
         : slots_(pattern.slots), words_(words) {
         slot_of_.resize(words.size());
     }
 
     bool place() {
-        if (words_.size() > slots_.size() || slots_.size() > 32)
-            return false;
+        if (words_.size() > slots_.size() || slots_.size() > 32) return false;
         return place(0, 0, -1);
     }
 
@@ -27,20 +26,16 @@ public:
         match.form = form;
         std::array<int, 32> word_in{};
         word_in.fill(-1);
-        for (std::size_t i = 0; i < words_.size(); ++i)
-            word_in[slot_of_[i]] = static_cast<int>(i);
+        for (std::size_t i = 0; i < words_.size(); ++i) word_in[slot_of_[i]] = static_cast<int>(i);
         bool allows_space = false;
         for (std::size_t s = 0; s < slots_.size(); ++s) {
-            const WordSlot &slot = slots_[s];
+            const WordSlot& slot = slots_[s];
             allows_space = allows_space || (slot.is_space && slot.optional);
-            if (word_in[s] < 0)
-                continue;
-            if (slot.literal)
-                ++match.literal_words;
+            if (word_in[s] < 0) continue;
+            if (slot.literal) ++match.literal_words;
             apply(slot, words_[static_cast<std::size_t>(word_in[s])], match);
         }
-        if (match.space == StateSpace::none && allows_space)
-            match.space = StateSpace::generic;
+        if (match.space == StateSpace::none && allows_space) match.space = StateSpace::generic;
         return match;
     }
 
@@ -48,12 +43,11 @@ private:
     bool place(std::size_t word, std::uint32_t used, int last_type) {
         if (word == words_.size()) {
             for (std::size_t s = 0; s < slots_.size(); ++s)
-                if (!slots_[s].optional && (used >> s & 1) == 0)
-                    return false;
+                if (!slots_[s].optional && (used >> s & 1) == 0) return false;
             return true;
         }
         for (std::size_t s = 0; s < slots_.size(); ++s) {
-            const WordSlot &slot = slots_[s];
+            const WordSlot& slot = slots_[s];
             if ((used >> s & 1) != 0 || (slot.type_index >= 0 && slot.type_index <= last_type))
                 continue;
             if (std::find(slot.choices.begin(), slot.choices.end(), words_[word]) ==
@@ -61,44 +55,38 @@ private:
                 continue;
             slot_of_[word] = s;
             const int type = slot.type_index >= 0 ? slot.type_index : last_type;
-            if (place(word + 1, used | 1u << s, type))
-                return true;
+            if (place(word + 1, used | 1u << s, type)) return true;
         }
         return false;
     }
 
-    static void apply(const WordSlot &slot, Word word, HeadMatch &match) {
+    static void apply(const WordSlot& slot, Word word, HeadMatch& match) {
         const StateSpace space = space_of(word);
-        if (space != StateSpace::none && match.space == StateSpace::none)
-            match.space = space;
+        if (space != StateSpace::none && match.space == StateSpace::none) match.space = space;
         switch (word.kind) {
         case Word::Kind::type:
             if (slot.type_index < 6)
                 match.types[static_cast<std::size_t>(slot.type_index)] =
                     static_cast<ScalarType>(word.value);
             break;
-        case Word::Kind::vector:
-            match.vector_size = static_cast<std::uint8_t>(word.value);
-            break;
+        case Word::Kind::vector: match.vector_size = static_cast<std::uint8_t>(word.value); break;
         case Word::Kind::modifier: {
             const auto modifier = static_cast<Modifier>(word.value);
-            if (spelling(modifier) == "L2::cache_hint")
-                match.cache_hint = true;
+            if (spelling(modifier) == "L2::cache_hint") match.cache_hint = true;
             if (match.modifier_count < match.modifiers.size())
                 match.modifiers[match.modifier_count++] = modifier;
             break;
         }
-        default:
-            break;
+        default: break;
         }
     }
 
     std::span<const WordSlot> slots_;
-    const std::vector<Word> &words_;
+    const std::vector<Word>& words_;
     std::vector<std::size_t> slot_of_;
 };
 
-std::string join_words(const InstructionSyntax &instruction) {
+std::string join_words(const InstructionSyntax& instruction) {
     std::string text(instruction.opcode);
     for (std::string_view word : instruction.words) {
         text += '.';
@@ -109,29 +97,26 @@ std::string join_words(const InstructionSyntax &instruction) {
 
 } // namespace
 
-const std::vector<HeadMatch> &FormMatcher::heads(const InstructionSyntax &instruction) {
+const std::vector<HeadMatch>& FormMatcher::heads(const InstructionSyntax& instruction) {
     if (instruction.head.empty())
         key_ = join_words(instruction);
     else
         key_.assign(instruction.head);
     const auto found = cache_.find(key_);
-    if (found != cache_.end())
-        return found->second;
+    if (found != cache_.end()) return found->second;
 
-    std::vector<HeadMatch> &matches = cache_[key_];
+    std::vector<HeadMatch>& matches = cache_[key_];
     std::vector<Word> words;
     for (std::string_view word : instruction.words) {
         words.push_back(find_word(word));
-        if (words.back().kind == Word::Kind::unknown)
-            return matches;
+        if (words.back().kind == Word::Kind::unknown) return matches;
     }
-    const FormTable &table = FormTable::get();
+    const FormTable& table = FormTable::get();
     for (FormId form : table.rows_of(instruction.opcode)) {
         WordPlacement placement(table.pattern(form), words);
-        if (placement.place())
-            matches.push_back(placement.result(form));
+        if (placement.place()) matches.push_back(placement.result(form));
     }
-    std::stable_sort(matches.begin(), matches.end(), [](const HeadMatch &a, const HeadMatch &b) {
+    std::stable_sort(matches.begin(), matches.end(), [](const HeadMatch& a, const HeadMatch& b) {
         return a.literal_words > b.literal_words;
     });
     return matches;
@@ -140,8 +125,8 @@ const std::vector<HeadMatch> &FormMatcher::heads(const InstructionSyntax &instru
 namespace {
 /// ptxas takes `!` on every predicate that is read, also where the manual shows none (mov.pred,
 /// and.pred).
-bool is_predicate_source(const OperandPattern &pattern, const HeadMatch &match) {
-    const Constraint &c = pattern.constraint;
+bool is_predicate_source(const OperandPattern& pattern, const HeadMatch& match) {
+    const Constraint& c = pattern.constraint;
     const ScalarType type = c.slot >= 0 && c.slot < 6
                                 ? match.types[static_cast<std::size_t>(c.slot)]
                             : c.kind == Constraint::Kind::any ? match.types[0]
@@ -150,41 +135,35 @@ bool is_predicate_source(const OperandPattern &pattern, const HeadMatch &match) 
 }
 } // namespace
 
-bool detail::node_fits(const OperandPattern &pattern, const OperandSyntax &node,
-                       const HeadMatch &match, bool is_list) {
+bool detail::node_fits(const OperandPattern& pattern, const OperandSyntax& node,
+                       const HeadMatch& match, bool is_list) {
     using Kind = OperandSyntax::Kind;
     using Want = Constraint::Kind;
     switch (pattern.form) {
-    case OperandPattern::Form::bracket_first:
-        return node.kind == Kind::bracket;
-    case OperandPattern::Form::parens:
-        return node.kind == Kind::parens;
-    default:
-        break;
+    case OperandPattern::Form::bracket_first: return node.kind == Kind::bracket;
+    case OperandPattern::Form::parens: return node.kind == Kind::parens;
+    default: break;
     }
-    if (node.inverted && !pattern.may_invert && !is_predicate_source(pattern, match))
-        return false;
-    if (node.minus && !pattern.may_negate)
-        return false;
-    const bool simple = !is_list && (node.kind == Kind::name || node.kind == Kind::constant);
+    if (node.inverted && !pattern.may_invert && !is_predicate_source(pattern, match)) return false;
+    if (node.minus && !pattern.may_negate) return false;
+    // `{x}` is x, except where a list is asked for.
+    const bool single = node.kind == Kind::braces && node.children == 1;
+    const bool simple =
+        single || (!is_list && (node.kind == Kind::name || node.kind == Kind::constant));
     switch (pattern.constraint.kind) {
-    case Want::pack:
-    case Want::list:
-        return is_list;
-    case Want::vec:
-        return match.vector_size > 1 ? is_list : simple;
+    case Want::pack: return is_list && !single;
+    case Want::list: return is_list;
+    case Want::vec: return match.vector_size > 1 ? is_list : simple;
     case Want::label:
     case Want::function:
     case Want::targets:
-    case Want::prototype:
-        return node.kind == Kind::name;
-    default:
-        return simple;
+    case Want::prototype: return node.kind == Kind::name;
+    default: return simple;
     }
 }
 
-std::string explain_words(const InstructionSyntax &instruction) {
-    const FormTable &table = FormTable::get();
+std::string explain_words(const InstructionSyntax& instruction) {
+    const FormTable& table = FormTable::get();
     const std::string opcode(instruction.opcode.substr(0, 60));
     const std::span<const FormId> rows = table.rows_of(instruction.opcode);
     if (rows.empty()) {
@@ -193,8 +172,7 @@ std::string explain_words(const InstructionSyntax &instruction) {
         return near.empty() ? text : text + " (did you mean '" + std::string(near) + "'?)";
     }
     for (std::string_view word : instruction.words) {
-        if (find_word(word).kind != Word::Kind::unknown)
-            continue;
+        if (find_word(word).kind != Word::Kind::unknown) continue;
         const std::string_view near = nearest_word(word);
         std::string text = "unknown modifier '." + std::string(word.substr(0, 60)) + "'";
         return near.empty() ? text : text + " (did you mean '." + std::string(near) + "'?)";
@@ -204,19 +182,17 @@ std::string explain_words(const InstructionSyntax &instruction) {
         const Word word = find_word(spelt);
         const bool used = std::any_of(rows.begin(), rows.end(), [&](FormId form) {
             const auto slots = table.pattern(form).slots;
-            return std::any_of(slots.begin(), slots.end(), [&](const WordSlot &slot) {
+            return std::any_of(slots.begin(), slots.end(), [&](const WordSlot& slot) {
                 return std::find(slot.choices.begin(), slot.choices.end(), word) !=
                        slot.choices.end();
             });
         });
-        if (!used)
-            return "'" + opcode + "' does not take '." + std::string(spelt) + "'";
+        if (!used) return "'" + opcode + "' does not take '." + std::string(spelt) + "'";
     }
     std::string text = "no form of '" + opcode + "' takes these modifiers together; its forms are:";
     std::size_t shown = 0;
     for (FormId form : rows) {
-        if (++shown > 6)
-            return text + "\n      ...";
+        if (++shown > 6) return text + "\n      ...";
         text += "\n      " + std::string(table.pattern(form).info->syntax);
     }
     return text;

@@ -32,13 +32,13 @@ using OperandNodes = std::array<std::int32_t, Instruction::max_operands>;
 class FormMatcher {
 public:
     /// Rows whose words fit, best first; rows of equal merit in table order.
-    const std::vector<HeadMatch> &heads(const InstructionSyntax &instruction);
+    const std::vector<HeadMatch>& heads(const InstructionSyntax& instruction);
 
     /// True if the operands look like the row's; then `nodes` says which is which.
     /// `is_vector(name)` tells names of vector registers, which stand for a braced list.
     template <typename IsVector>
-    static bool operands_fit(const HeadMatch &match, const InstructionSyntax &instruction,
-                             const IsVector &is_vector, OperandNodes &nodes);
+    static bool operands_fit(const HeadMatch& match, const InstructionSyntax& instruction,
+                             const IsVector& is_vector, OperandNodes& nodes);
 
 private:
     std::unordered_map<std::string, std::vector<HeadMatch>> cache_;
@@ -47,19 +47,19 @@ private:
 
 /// Why no row took the words of the instruction: unknown opcode, unknown word, word that does not
 /// go there.
-std::string explain_words(const InstructionSyntax &instruction);
+std::string explain_words(const InstructionSyntax& instruction);
 
 namespace detail {
 /// Whether one operand node looks like the pattern; `is_list` says that it is braced or a vector
 /// register.
-bool node_fits(const OperandPattern &pattern, const OperandSyntax &node, const HeadMatch &match,
+bool node_fits(const OperandPattern& pattern, const OperandSyntax& node, const HeadMatch& match,
                bool is_list);
 } // namespace detail
 
 template <typename IsVector>
-bool FormMatcher::operands_fit(const HeadMatch &match, const InstructionSyntax &instruction,
-                               const IsVector &is_vector, OperandNodes &nodes) {
-    const std::vector<OperandSyntax> &syntax = instruction.operands;
+bool FormMatcher::operands_fit(const HeadMatch& match, const InstructionSyntax& instruction,
+                               const IsVector& is_vector, OperandNodes& nodes) {
+    const std::vector<OperandSyntax>& syntax = instruction.operands;
     const auto patterns = FormTable::get().pattern(match.form).operands;
     auto form_of = [&](std::size_t i) { return patterns[i].form; };
     using Form = OperandPattern::Form;
@@ -67,22 +67,19 @@ bool FormMatcher::operands_fit(const HeadMatch &match, const InstructionSyntax &
     // Operands beyond the required ones go to optional patterns from left to right.
     int extra = static_cast<int>(instruction.operand_count);
     for (std::size_t i = 0; i < syntax.size(); i += syntax[i].extent)
-        if (syntax[i].pair_follows)
-            --extra;
-    for (const OperandPattern &pattern : patterns)
+        if (syntax[i].pair_follows) --extra;
+    for (const OperandPattern& pattern : patterns)
         if (!pattern.optional && (pattern.form == Form::plain || pattern.form == Form::parens ||
                                   pattern.form == Form::bracket_first))
             --extra;
-    if (extra < 0)
-        return false;
+    if (extra < 0) return false;
 
     nodes.fill(-1);
     std::size_t node = 0;
     bool pair_open = false;
     for (std::size_t i = 0; i < patterns.size(); ++i) {
-        const OperandPattern &pattern = patterns[i];
-        if (form_of(i) == Form::hidden || form_of(i) == Form::bracket_next)
-            continue;
+        const OperandPattern& pattern = patterns[i];
+        if (form_of(i) == Form::hidden || form_of(i) == Form::bracket_next) continue;
         if (form_of(i) == Form::pair_second) {
             if (pair_open) {
                 nodes[i] = static_cast<std::int32_t>(node);
@@ -93,42 +90,34 @@ bool FormMatcher::operands_fit(const HeadMatch &match, const InstructionSyntax &
             pair_open = false;
             continue;
         }
-        if (pair_open)
-            return false;
+        if (pair_open) return false;
         if (pattern.constraint.kind != Constraint::Kind::hidden && pattern.optional &&
             spelling(pattern.role) == "cache-policy" && !match.cache_hint)
             continue;
         if (node >= syntax.size()) {
-            if (pattern.optional)
-                continue;
+            if (pattern.optional) continue;
             return false;
         }
-        const OperandSyntax &actual = syntax[node];
+        const OperandSyntax& actual = syntax[node];
         const bool is_list = actual.kind == OperandSyntax::Kind::braces ||
                              (actual.kind == OperandSyntax::Kind::name &&
                               actual.component.empty() && is_vector(actual.name));
         const bool fits = detail::node_fits(pattern, actual, match, is_list);
-        if (pattern.optional && (!fits || extra == 0))
-            continue;
-        if (!fits)
-            return false;
-        if (pattern.optional)
-            --extra;
+        if (pattern.optional && (!fits || extra == 0)) continue;
+        if (!fits) return false;
+        if (pattern.optional) --extra;
         nodes[i] = static_cast<std::int32_t>(node);
         if (pattern.form == Form::bracket_first) {
             // Members of the bracket are the node's children.
             std::size_t child = node + 1, last = node + actual.extent;
             nodes[i] = child < last ? static_cast<std::int32_t>(child) : -1;
             for (; child < last; child += syntax[child].extent) {
-                if (nodes[i] == static_cast<std::int32_t>(child))
-                    continue;
-                if (++i >= patterns.size() || form_of(i) != Form::bracket_next)
-                    return false;
+                if (nodes[i] == static_cast<std::int32_t>(child)) continue;
+                if (++i >= patterns.size() || form_of(i) != Form::bracket_next) return false;
                 nodes[i] = static_cast<std::int32_t>(child);
             }
             while (i + 1 < patterns.size() && form_of(i + 1) == Form::bracket_next)
-                if (!patterns[++i].optional)
-                    return false;
+                if (!patterns[++i].optional) return false;
         }
         pair_open = actual.pair_follows;
         node += actual.extent;

@@ -68,7 +68,7 @@ struct OperandPattern {
 };
 
 struct FormPattern {
-    const FormInfo *info = nullptr;
+    const FormInfo* info = nullptr;
     std::span<const WordSlot> slots;
     std::span<const OperandPattern> operands;
     char sm_suffix = 0; ///< 'a' or 'f' when only such targets have it
@@ -78,19 +78,19 @@ struct FormPattern {
 class FormTable {
 public:
     /// Made at first use; thread-safe.
-    static const FormTable &get();
+    static const FormTable& get();
 
-    const FormPattern &pattern(FormId id) const { return patterns_[static_cast<std::size_t>(id)]; }
+    const FormPattern& pattern(FormId id) const { return patterns_[static_cast<std::size_t>(id)]; }
     std::span<const FormInfo> infos() const { return infos_; }
     /// The rows of an opcode in table order; empty if there is no such opcode.
     std::span<const FormId> rows_of(std::string_view opcode) const;
     /// The opcode nearest to a misspelt one, or empty.
     std::string_view nearest_opcode(std::string_view spelling) const;
     /// What is wrong with rows (unknown words, roles, constraints); a test keeps it empty.
-    const std::vector<std::string> &faults() const { return faults_; }
+    const std::vector<std::string>& faults() const { return faults_; }
 
-    FormTable(const FormTable &) = delete;
-    FormTable &operator=(const FormTable &) = delete;
+    FormTable(const FormTable&) = delete;
+    FormTable& operator=(const FormTable&) = delete;
 
 private:
     FormTable();

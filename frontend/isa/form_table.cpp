@@ -43,8 +43,7 @@ std::span<const RawRow> raw_rows() {
 
 std::size_t hash(std::string_view text) {
     std::uint32_t h = 2166136261u;
-    for (char c : text)
-        h = (h ^ static_cast<unsigned char>(c)) * 16777619u;
+    for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 16777619u;
     return h ^ h >> 15;
 }
 
@@ -67,23 +66,23 @@ FormTable::FormTable() {
     first_words.reserve(rows.size() * 6);
 
     DecodedRow decoded;
-    for (const RawRow &row : rows) {
+    for (const RawRow& row : rows) {
         decode_row(row, decoded, faults_);
         starts.push_back({slots_.size(), operand_patterns_.size()});
-        for (const DecodedRow::Slot &slot : decoded.slots) {
+        for (const DecodedRow::Slot& slot : decoded.slots) {
             slots_.push_back(slot.slot);
             first_words.push_back(words_.size() + slot.first_word);
         }
         words_.insert(words_.end(), decoded.words.begin(), decoded.words.end());
         for (std::size_t i = 0; i < decoded.operands.size(); ++i) {
-            const OperandPattern &p = decoded.operands[i];
+            const OperandPattern& p = decoded.operands[i];
             operand_patterns_.push_back(p);
             operand_infos_.push_back(
                 {p.role, p.is_destination, p.optional, decoded.constraint_texts[i]});
         }
         std::uint16_t sm = 0;
-        const char *last = row.sm.data() + row.sm.size();
-        const char *end = std::from_chars(row.sm.data(), last, sm).ptr;
+        const char* last = row.sm.data() + row.sm.size();
+        const char* end = std::from_chars(row.sm.data(), last, sm).ptr;
         patterns_[infos_.size()].sm_suffix = end != last ? *end : '\0';
         infos_.push_back({row.id,
                           row.name,
@@ -119,15 +118,13 @@ FormTable::FormTable() {
 
 void FormTable::index_opcodes() {
     by_opcode_.reserve(infos_.size());
-    for (const FormInfo &info : infos_)
-        by_opcode_.push_back(info.id);
+    for (const FormInfo& info : infos_) by_opcode_.push_back(info.id);
     std::stable_sort(by_opcode_.begin(), by_opcode_.end(), [&](FormId a, FormId b) {
         return infos_[static_cast<std::size_t>(a)].opcode <
                infos_[static_cast<std::size_t>(b)].opcode;
     });
     std::size_t buckets = 256;
-    while (buckets < by_opcode_.size() * 2)
-        buckets *= 2;
+    while (buckets < by_opcode_.size() * 2) buckets *= 2;
     opcodes_.resize(buckets);
     for (std::uint32_t i = 0; i < by_opcode_.size();) {
         const std::string_view opcode = infos_[static_cast<std::size_t>(by_opcode_[i])].opcode;
@@ -136,14 +133,13 @@ void FormTable::index_opcodes() {
                infos_[static_cast<std::size_t>(by_opcode_[end])].opcode == opcode)
             ++end;
         std::size_t at = hash(opcode) & (buckets - 1);
-        while (!opcodes_[at].opcode.empty())
-            at = (at + 1) & (buckets - 1);
+        while (!opcodes_[at].opcode.empty()) at = (at + 1) & (buckets - 1);
         opcodes_[at] = {opcode, i, end - i};
         i = end;
     }
 }
 
-const FormTable &FormTable::get() {
+const FormTable& FormTable::get() {
     static const FormTable table;
     return table;
 }
@@ -158,12 +154,11 @@ std::span<const FormId> FormTable::rows_of(std::string_view opcode) const {
 
 std::string_view FormTable::nearest_opcode(std::string_view spelling) const {
     NearestSpelling nearest(spelling);
-    for (const OpcodeEntry &entry : opcodes_)
-        nearest.offer(entry.opcode);
+    for (const OpcodeEntry& entry : opcodes_) nearest.offer(entry.opcode);
     return nearest.best();
 }
 
-const FormInfo &form_info(FormId id) {
+const FormInfo& form_info(FormId id) {
     return FormTable::get().infos()[static_cast<std::size_t>(id)];
 }
 std::span<const FormInfo> all_forms() {

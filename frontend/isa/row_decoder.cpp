@@ -8,15 +8,13 @@ namespace ptarmigan::ptx {
 namespace {
 
 std::string_view trim(std::string_view text) {
-    while (!text.empty() && text.front() == ' ')
-        text.remove_prefix(1);
-    while (!text.empty() && text.back() == ' ')
-        text.remove_suffix(1);
+    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+    while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
     return text;
 }
 
 /// Takes the text up to `separator` from the front of `rest`.
-std::string_view take_until(std::string_view &rest, char separator) {
+std::string_view take_until(std::string_view& rest, char separator) {
     const std::size_t at = rest.find(separator);
     const std::string_view part = rest.substr(0, at);
     rest = at == std::string_view::npos ? std::string_view{} : rest.substr(at + 1);
@@ -30,7 +28,7 @@ bool is_word_character(char c) {
 
 class RowDecoder {
 public:
-    RowDecoder(const RawRow &row, DecodedRow &out, std::vector<std::string> &faults)
+    RowDecoder(const RawRow& row, DecodedRow& out, std::vector<std::string>& faults)
         : row_(row), out_(out), faults_(faults) {}
 
     void decode() {
@@ -61,8 +59,7 @@ private:
                 optional = false;
             } else if (c == '.') {
                 std::size_t end = at;
-                while (end < head.size() && is_word_character(head[end]))
-                    ++end;
+                while (end < head.size() && is_word_character(head[end])) ++end;
                 word(head.substr(at, end - at), optional);
                 at = end;
             } else {
@@ -83,16 +80,14 @@ private:
         } else {
             while (!choices.empty()) {
                 std::string_view one = take_until(choices, ',');
-                if (one.starts_with('.'))
-                    one.remove_prefix(1);
+                if (one.starts_with('.')) one.remove_prefix(1);
                 choice(one);
             }
         }
         slot.word_count = static_cast<std::uint32_t>(out_.words.size()) - slot.first_word;
         const Word first = out_.words[slot.first_word];
         slot.slot.is_space = space_of(first) != StateSpace::none;
-        if (first.kind == Word::Kind::type)
-            slot.slot.type_index = types_++;
+        if (first.kind == Word::Kind::type) slot.slot.type_index = types_++;
         out_.slots.push_back(slot);
     }
 
@@ -110,13 +105,10 @@ private:
         while (!rest.empty()) {
             std::string_view item = take_until(rest, ';');
             const std::size_t equals = item.find('=');
-            if (equals == std::string_view::npos || !item.starts_with('.'))
-                continue;
-            if (trim(item.substr(1, equals - 1)) != name)
-                continue;
+            if (equals == std::string_view::npos || !item.starts_with('.')) continue;
+            if (trim(item.substr(1, equals - 1)) != name) continue;
             item = trim(item.substr(equals + 1));
-            if (item.size() >= 2 && item.front() == '{')
-                return item.substr(1, item.size() - 2);
+            if (item.size() >= 2 && item.front() == '{') return item.substr(1, item.size() - 2);
         }
         return {};
     }
@@ -127,8 +119,7 @@ private:
         bool invert = false, negate = false, pair = false;
         while (!rest_.empty()) {
             const char c = rest_.front();
-            if (c == '}' || c == ']' || c == ')')
-                return;
+            if (c == '}' || c == ']' || c == ')') return;
             if (rest_.starts_with("{!}")) {
                 invert = true;
                 rest_.remove_prefix(3);
@@ -170,8 +161,7 @@ private:
 
     bool name(bool optional, OperandPattern::Form form, bool invert, bool negate) {
         std::size_t end = 0;
-        while (end < rest_.size() && (is_word_character(rest_[end]) || rest_[end] == '-'))
-            ++end;
+        while (end < rest_.size() && (is_word_character(rest_[end]) || rest_[end] == '-')) ++end;
         if (end == 0) {
             fault("unexpected '" + std::string(1, rest_.front()) + "' among the operands");
             return false;
@@ -189,16 +179,14 @@ private:
         pattern.optional = optional;
         pattern.may_invert = invert;
         pattern.may_negate = negate;
-        if (pattern.role == Role::none)
-            fault("unknown role '" + std::string(name) + "'");
+        if (pattern.role == Role::none) fault("unknown role '" + std::string(name) + "'");
         if (form == OperandPattern::Form::bracket_first) {
             pattern.constraint.kind = Constraint::Kind::address;
         } else {
             pattern.constraint.kind = types_ == 0 ? Constraint::Kind::any : Constraint::Kind::type;
             pattern.constraint.slot = 0;
         }
-        if (out_.operands.size() >= 10)
-            fault("more than ten operands");
+        if (out_.operands.size() >= 10) fault("more than ten operands");
         out_.operands.push_back(pattern);
         out_.constraint_texts.push_back(form == OperandPattern::Form::bracket_first ? "address"
                                                                                     : "type");
@@ -219,8 +207,7 @@ private:
             }
             std::string_view names = item.substr(0, colon);
             const std::string_view text = trim(item.substr(colon + 1));
-            while (!names.empty())
-                constrain(take_until(names, ','), text);
+            while (!names.empty()) constrain(take_until(names, ','), text);
         }
     }
 
@@ -233,8 +220,7 @@ private:
             return;
         }
         for (std::size_t i = 0; i < out_.operands.size(); ++i) {
-            if (out_.operands[i].role != role || role == Role::none)
-                continue;
+            if (out_.operands[i].role != role || role == Role::none) continue;
             out_.operands[i].constraint = parse_constraint(text);
             out_.constraint_texts[i] = text;
             return;
@@ -255,14 +241,13 @@ private:
         constexpr Name typed[] = {{"wide", Kind::wide},   {"half", Kind::half},
                                   {"wider", Kind::wider}, {"vec", Kind::vec},
                                   {"pack", Kind::pack},   {"list", Kind::list}};
-        for (const Name &n : plain)
+        for (const Name& n : plain)
             if (text == n.text)
                 return {n.kind, n.kind == Kind::pred ? ScalarType::pred : ScalarType::none, -1};
-        if (text.starts_with('.'))
-            return typed_constraint(Kind::type, text);
+        if (text.starts_with('.')) return typed_constraint(Kind::type, text);
         const std::size_t open = text.find('(');
         if (open != std::string_view::npos && text.ends_with(')'))
-            for (const Name &n : typed)
+            for (const Name& n : typed)
                 if (text.substr(0, open) == n.text)
                     return typed_constraint(n.kind, text.substr(open + 1, text.size() - open - 2));
         fault("unknown constraint '" + std::string(text) + "'");
@@ -271,14 +256,12 @@ private:
 
     Constraint typed_constraint(Constraint::Kind kind, std::string_view type) {
         type = trim(type);
-        if (type.starts_with('.'))
-            type.remove_prefix(1);
-        for (const DecodedRow::Slot &slot : out_.slots)
+        if (type.starts_with('.')) type.remove_prefix(1);
+        for (const DecodedRow::Slot& slot : out_.slots)
             if (slot.name == type && slot.slot.type_index >= 0)
                 return {kind, ScalarType::none, slot.slot.type_index};
         const Word word = find_word(type);
-        if (word.kind == Word::Kind::type)
-            return {kind, static_cast<ScalarType>(word.value), -1};
+        if (word.kind == Word::Kind::type) return {kind, static_cast<ScalarType>(word.value), -1};
         fault("unknown type '" + std::string(type) + "' in a constraint");
         return {};
     }
@@ -287,7 +270,7 @@ private:
     /// carry flag.
     void destinations() {
         for (std::size_t i = 0; i < out_.operands.size(); ++i) {
-            OperandPattern &operand = out_.operands[i];
+            OperandPattern& operand = out_.operands[i];
             const auto form = operand.form;
             if (i == 0)
                 operand.is_destination =
@@ -299,16 +282,16 @@ private:
         }
     }
 
-    const RawRow &row_;
-    DecodedRow &out_;
-    std::vector<std::string> &faults_;
+    const RawRow& row_;
+    DecodedRow& out_;
+    std::vector<std::string>& faults_;
     std::string_view rest_; ///< operands not yet read
     std::int8_t types_ = 0;
 };
 
 } // namespace
 
-void decode_row(const RawRow &row, DecodedRow &out, std::vector<std::string> &faults) {
+void decode_row(const RawRow& row, DecodedRow& out, std::vector<std::string>& faults) {
     out.opcode = {};
     out.words.clear();
     out.slots.clear();

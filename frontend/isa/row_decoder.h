@@ -34,6 +34,6 @@ struct DecodedRow {
 };
 
 /// Decodes `row` into `out` (cleared first); faults are appended as text.
-void decode_row(const RawRow &row, DecodedRow &out, std::vector<std::string> &faults);
+void decode_row(const RawRow& row, DecodedRow& out, std::vector<std::string>& faults);
 
 } // namespace ptarmigan::ptx

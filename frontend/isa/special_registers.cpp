@@ -49,7 +49,7 @@ int match_numbered(std::string_view name, std::string_view pattern, unsigned cou
 
 } // namespace
 
-const SpecialRegisterInfo &special_register_info(SpecialRegister id) {
+const SpecialRegisterInfo& special_register_info(SpecialRegister id) {
     return table[static_cast<std::size_t>(id)];
 }
 
@@ -58,8 +58,7 @@ SpecialRegisterName find_special_register(std::string_view name) {
         const auto id = static_cast<SpecialRegister>(i);
         if (table[i].layout == Layout::numbered) {
             const int number = match_numbered(name, table[i].spelling, table[i].count);
-            if (number >= 0)
-                return {true, id, static_cast<std::uint8_t>(number)};
+            if (number >= 0) return {true, id, static_cast<std::uint8_t>(number)};
         } else if (table[i].spelling == name) {
             return {true, id, 0};
         }
@@ -68,12 +67,10 @@ SpecialRegisterName find_special_register(std::string_view name) {
 }
 
 std::string special_register_text(SpecialRegister id, unsigned component) {
-    const SpecialRegisterInfo &info = special_register_info(id);
+    const SpecialRegisterInfo& info = special_register_info(id);
     std::string text(info.spelling);
-    if (info.layout == Layout::vector)
-        return text + "." + "xyzw"[component & 3];
-    if (info.layout == Layout::numbered)
-        text.replace(text.find('#'), 1, std::to_string(component));
+    if (info.layout == Layout::vector) return text + "." + "xyzw"[component & 3];
+    if (info.layout == Layout::numbered) text.replace(text.find('#'), 1, std::to_string(component));
     return text;
 }
 

@@ -27,7 +27,7 @@ struct SpecialRegisterInfo {
     std::uint16_t min_sm;
 };
 
-const SpecialRegisterInfo &special_register_info(SpecialRegister id);
+const SpecialRegisterInfo& special_register_info(SpecialRegister id);
 
 /// What an identifier that starts with `%` may name.
 struct SpecialRegisterName {

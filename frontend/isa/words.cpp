@@ -46,8 +46,7 @@ static_assert(std::size(entries) < bucket_count / 2);
 
 constexpr std::size_t hash(std::string_view text) {
     std::uint32_t h = 2166136261u;
-    for (char c : text)
-        h = (h ^ static_cast<unsigned char>(c)) * 16777619u;
+    for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 16777619u;
     return (h ^ h >> 15) & (bucket_count - 1);
 }
 
@@ -55,11 +54,9 @@ constexpr std::size_t hash(std::string_view text) {
 constexpr std::array<std::uint16_t, bucket_count> make_buckets() {
     std::array<std::uint16_t, bucket_count> buckets{};
     for (std::size_t i = 0; i < std::size(entries); ++i) {
-        if (entries[i].spelling.empty())
-            continue;
+        if (entries[i].spelling.empty()) continue;
         std::size_t at = hash(entries[i].spelling);
-        while (buckets[at] != 0)
-            at = (at + 1) & (bucket_count - 1);
+        while (buckets[at] != 0) at = (at + 1) & (bucket_count - 1);
         buckets[at] = static_cast<std::uint16_t>(i + 1);
     }
     return buckets;
@@ -83,8 +80,7 @@ constexpr std::string_view role_names[] = {
 /// Levenshtein distance; the strings are a few dozen bytes at most.
 unsigned edit_distance(std::string_view a, std::string_view b) {
     std::vector<unsigned> row(b.size() + 1);
-    for (unsigned j = 0; j <= b.size(); ++j)
-        row[j] = j;
+    for (unsigned j = 0; j <= b.size(); ++j) row[j] = j;
     for (unsigned i = 1; i <= a.size(); ++i) {
         unsigned diagonal = row[0];
         row[0] = i;
@@ -101,9 +97,8 @@ unsigned edit_distance(std::string_view a, std::string_view b) {
 
 Word find_word(std::string_view spelling) {
     for (std::size_t at = hash(spelling); buckets[at] != 0; at = (at + 1) & (bucket_count - 1)) {
-        const Entry &entry = entries[buckets[at] - 1u];
-        if (entry.spelling == spelling)
-            return entry.word;
+        const Entry& entry = entries[buckets[at] - 1u];
+        if (entry.spelling == spelling) return entry.word;
     }
     return {};
 }
@@ -122,37 +117,27 @@ std::string_view spelling(Role role) {
 
 std::string_view spelling(Word word) {
     switch (word.kind) {
-    case Word::Kind::type:
-        return spelling(static_cast<ScalarType>(word.value));
-    case Word::Kind::space:
-        return spelling(space_of(word));
-    case Word::Kind::vector:
-        return word.value == 2 ? "v2" : word.value == 4 ? "v4" : "v8";
-    case Word::Kind::modifier:
-        return spelling(static_cast<Modifier>(word.value));
-    case Word::Kind::unknown:
-        break;
+    case Word::Kind::type: return spelling(static_cast<ScalarType>(word.value));
+    case Word::Kind::space: return spelling(space_of(word));
+    case Word::Kind::vector: return word.value == 2 ? "v2" : word.value == 4 ? "v4" : "v8";
+    case Word::Kind::modifier: return spelling(static_cast<Modifier>(word.value));
+    case Word::Kind::unknown: break;
     }
     return "";
 }
 
 Role find_role(std::string_view spelling) {
     for (std::size_t i = 1; i < std::size(role_names); ++i)
-        if (role_names[i] == spelling)
-            return static_cast<Role>(i);
+        if (role_names[i] == spelling) return static_cast<Role>(i);
     return Role::none;
 }
 
 StateSpace space_of(Word word) {
-    if (word.kind == Word::Kind::space)
-        return static_cast<StateSpace>(word.value);
-    if (word.kind != Word::Kind::modifier)
-        return StateSpace::none;
+    if (word.kind == Word::Kind::space) return static_cast<StateSpace>(word.value);
+    if (word.kind != Word::Kind::modifier) return StateSpace::none;
     const std::string_view text = spelling(word);
-    if (text.starts_with("shared::"))
-        return StateSpace::shared;
-    if (text.starts_with("param::"))
-        return StateSpace::param;
+    if (text.starts_with("shared::")) return StateSpace::shared;
+    if (text.starts_with("param::")) return StateSpace::param;
     return StateSpace::none;
 }
 
@@ -160,19 +145,16 @@ NearestSpelling::NearestSpelling(std::string_view wanted)
     : wanted_(wanted.substr(0, 64)), best_distance_(wanted.size() <= 3 ? 2 : 3) {}
 
 void NearestSpelling::offer(std::string_view candidate) {
-    if (candidate.empty())
-        return;
+    if (candidate.empty()) return;
     const unsigned distance = edit_distance(wanted_, candidate);
-    if (distance >= best_distance_)
-        return;
+    if (distance >= best_distance_) return;
     best_distance_ = distance;
     best_ = candidate;
 }
 
 std::string_view nearest_word(std::string_view spelling) {
     NearestSpelling nearest(spelling);
-    for (const Entry &entry : entries)
-        nearest.offer(entry.spelling);
+    for (const Entry& entry : entries) nearest.offer(entry.spelling);
     return nearest.best();
 }
 

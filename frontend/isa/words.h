@@ -15,7 +15,7 @@ struct Word {
     enum class Kind : std::uint8_t { unknown, type, space, vector, modifier };
     Kind kind = Kind::unknown;
     std::uint16_t value = 0;
-    bool operator==(const Word &) const = default;
+    bool operator==(const Word&) const = default;
 };
 
 /// The meaning of a word spelled without its dot; Kind::unknown if there is none.

@@ -21,31 +21,30 @@ Constant real(double value) {
     return {Constant::Kind::real, false, std::bit_cast<std::uint64_t>(value)};
 }
 
-double real_of(const Constant &c) {
+double real_of(const Constant& c) {
     switch (c.kind) {
     case Constant::Kind::integer:
         return c.is_unsigned ? static_cast<double>(c.bits) : static_cast<double>(c.as_signed());
-    case Constant::Kind::bits32:
-        return std::bit_cast<float>(static_cast<std::uint32_t>(c.bits));
-    default:
-        return std::bit_cast<double>(c.bits);
+    case Constant::Kind::bits32: return std::bit_cast<float>(static_cast<std::uint32_t>(c.bits));
+    default: return std::bit_cast<double>(c.bits);
     }
 }
 
 class Evaluator {
 public:
-    explicit Evaluator(TokenCursor &cursor) : cursor_(cursor) {}
+    explicit Evaluator(TokenCursor& cursor) : cursor_(cursor) {}
 
     Constant conditional() { return conditional_of(binary(1)); }
+    /// Likewise when the first operand is taken already.
+    Constant conditional_after(const Constant& left) { return conditional_of(binary(1, left)); }
     /// Likewise when the first token was a minus sign that is taken already.
-    Constant conditional_after(const Token &minus) {
+    Constant conditional_after(const Token& minus) {
         return conditional_of(binary(1, negate(minus, unary())));
     }
 
 private:
     Constant conditional_of(Constant condition) {
-        if (!cursor_.at('?'))
-            return condition;
+        if (!cursor_.at('?')) return condition;
         const SourceLocation at = cursor_.take().location;
         const Depth guard{enter()};
         Constant yes = conditional();
@@ -56,55 +55,42 @@ private:
     }
 
     struct Depth {
-        unsigned &value;
+        unsigned& value;
         ~Depth() { --value; }
     };
 
-    unsigned &enter() {
+    unsigned& enter() {
         if (++depth_ > max_depth)
             cursor_.fail(cursor_.location(), "this expression is nested too deeply");
         return depth_;
     }
 
-    void need_integer(const Constant &c, SourceLocation at) {
-        if (!c.is_integer())
-            cursor_.fail(at, "this operator needs integer constants");
+    void need_integer(const Constant& c, SourceLocation at) {
+        if (!c.is_integer()) cursor_.fail(at, "this operator needs integer constants");
     }
 
-    static int precedence(const Token &t) {
-        if (t.kind != TokenKind::symbol)
-            return 0;
+    static int precedence(const Token& t) {
+        if (t.kind != TokenKind::symbol) return 0;
         switch (t.symbol) {
-        case two_characters('|', '|'):
-            return 1;
-        case two_characters('&', '&'):
-            return 2;
-        case '|':
-            return 3;
-        case '^':
-            return 4;
-        case '&':
-            return 5;
+        case two_characters('|', '|'): return 1;
+        case two_characters('&', '&'): return 2;
+        case '|': return 3;
+        case '^': return 4;
+        case '&': return 5;
         case two_characters('=', '='):
-        case two_characters('!', '='):
-            return 6;
+        case two_characters('!', '='): return 6;
         case '<':
         case '>':
         case two_characters('<', '='):
-        case two_characters('>', '='):
-            return 7;
+        case two_characters('>', '='): return 7;
         case two_characters('<', '<'):
-        case two_characters('>', '>'):
-            return 8;
+        case two_characters('>', '>'): return 8;
         case '+':
-        case '-':
-            return 9;
+        case '-': return 9;
         case '*':
         case '/':
-        case '%':
-            return 10;
-        default:
-            return 0;
+        case '%': return 10;
+        default: return 0;
         }
     }
 
@@ -113,8 +99,7 @@ private:
         for (;;) {
             const int level = precedence(cursor_.peek());
             // `a|b` between registers never comes here: the left side of `|` is a number.
-            if (level < minimum || level == 0)
-                return left;
+            if (level < minimum || level == 0) return left;
             const Token op = cursor_.take();
             left = apply(op, left, binary(level + 1));
         }
@@ -127,8 +112,7 @@ private:
             cursor_.take();
             return negate(token, unary());
         }
-        if (token.is('('))
-            return parenthesised();
+        if (token.is('(')) return parenthesised();
         if (token.is_identifier("WARP_SZ")) {
             cursor_.take();
             return integer(32);
@@ -139,9 +123,8 @@ private:
         cursor_.fail_here("a constant");
     }
 
-    Constant negate(const Token &op, const Constant &c) {
-        if (op.is('+'))
-            return c;
+    Constant negate(const Token& op, const Constant& c) {
+        if (op.is('+')) return c;
         if (op.is('-')) {
             // -0f3F800000 is not in the grammar: the literal is a bit pattern.
             if (c.kind == Constant::Kind::bits32 || c.kind == Constant::Kind::bits64)
@@ -155,7 +138,7 @@ private:
     /// `( expression )`, or a cast: (.s64) and (.u64) of what follows.
     Constant parenthesised() {
         cursor_.take();
-        const Token &inside = cursor_.peek();
+        const Token& inside = cursor_.peek();
         if (inside.is_word("s64") || inside.is_word("u64")) {
             const bool is_unsigned = cursor_.take().text == "u64";
             cursor_.expect(')', "after the type of this cast");
@@ -169,104 +152,72 @@ private:
         return c;
     }
 
-    Constant apply(const Token &op, const Constant &a, const Constant &b) {
+    Constant apply(const Token& op, const Constant& a, const Constant& b) {
         if (a.is_integer() != b.is_integer())
             cursor_.fail(op.location, "this operator mixes integer and floating-point constants");
-        if (!a.is_integer())
-            return apply_real(op, real_of(a), real_of(b));
+        if (!a.is_integer()) return apply_real(op, real_of(a), real_of(b));
         const bool is_unsigned = a.is_unsigned || b.is_unsigned;
         const std::uint64_t x = a.bits, y = b.bits;
         const auto sx = a.as_signed(), sy = b.as_signed();
         auto truth = [&](bool value) { return integer(value); };
         switch (op.symbol) {
-        case '+':
-            return integer(x + y, is_unsigned);
-        case '-':
-            return integer(x - y, is_unsigned);
-        case '*':
-            return integer(x * y, is_unsigned);
+        case '+': return integer(x + y, is_unsigned);
+        case '-': return integer(x - y, is_unsigned);
+        case '*': return integer(x * y, is_unsigned);
         case '/':
-        case '%':
-            return divide(op, x, y, is_unsigned);
-        case '&':
-            return integer(x & y, is_unsigned);
-        case '|':
-            return integer(x | y, is_unsigned);
-        case '^':
-            return integer(x ^ y, is_unsigned);
-        case two_characters('<', '<'):
-            return integer(y > 63 ? 0 : x << y, a.is_unsigned);
-        case two_characters('>', '>'):
-            return shift_right(a, y);
-        case '<':
-            return truth(is_unsigned ? x < y : sx < sy);
-        case '>':
-            return truth(is_unsigned ? x > y : sx > sy);
-        case two_characters('<', '='):
-            return truth(is_unsigned ? x <= y : sx <= sy);
-        case two_characters('>', '='):
-            return truth(is_unsigned ? x >= y : sx >= sy);
-        case two_characters('=', '='):
-            return truth(x == y);
-        case two_characters('!', '='):
-            return truth(x != y);
-        case two_characters('&', '&'):
-            return truth(x != 0 && y != 0);
-        default:
-            return truth(x != 0 || y != 0);
+        case '%': return divide(op, x, y, is_unsigned);
+        case '&': return integer(x & y, is_unsigned);
+        case '|': return integer(x | y, is_unsigned);
+        case '^': return integer(x ^ y, is_unsigned);
+        case two_characters('<', '<'): return integer(y > 63 ? 0 : x << y, a.is_unsigned);
+        case two_characters('>', '>'): return shift_right(a, y);
+        case '<': return truth(is_unsigned ? x < y : sx < sy);
+        case '>': return truth(is_unsigned ? x > y : sx > sy);
+        case two_characters('<', '='): return truth(is_unsigned ? x <= y : sx <= sy);
+        case two_characters('>', '='): return truth(is_unsigned ? x >= y : sx >= sy);
+        case two_characters('=', '='): return truth(x == y);
+        case two_characters('!', '='): return truth(x != y);
+        case two_characters('&', '&'): return truth(x != 0 && y != 0);
+        default: return truth(x != 0 || y != 0);
         }
     }
 
-    static Constant shift_right(const Constant &a, std::uint64_t amount) {
-        if (a.is_unsigned)
-            return integer(amount > 63 ? 0 : a.bits >> amount, true);
+    static Constant shift_right(const Constant& a, std::uint64_t amount) {
+        if (a.is_unsigned) return integer(amount > 63 ? 0 : a.bits >> amount, true);
         return integer(static_cast<std::uint64_t>(a.as_signed() >> (amount > 63 ? 63 : amount)));
     }
 
-    Constant divide(const Token &op, std::uint64_t x, std::uint64_t y, bool is_unsigned) {
-        if (y == 0)
-            cursor_.fail(op.location, "division by zero in a constant expression");
+    Constant divide(const Token& op, std::uint64_t x, std::uint64_t y, bool is_unsigned) {
+        if (y == 0) cursor_.fail(op.location, "division by zero in a constant expression");
         const bool quotient = op.is('/');
-        if (is_unsigned)
-            return integer(quotient ? x / y : x % y, true);
+        if (is_unsigned) return integer(quotient ? x / y : x % y, true);
         const auto sx = static_cast<std::int64_t>(x), sy = static_cast<std::int64_t>(y);
         if (sy == -1)
             return integer(quotient ? 0 - x : 0); // the most negative number has no quotient
         return integer(static_cast<std::uint64_t>(quotient ? sx / sy : sx % sy));
     }
 
-    Constant apply_real(const Token &op, double a, double b) {
+    Constant apply_real(const Token& op, double a, double b) {
         switch (op.symbol) {
-        case '+':
-            return real(a + b);
-        case '-':
-            return real(a - b);
-        case '*':
-            return real(a * b);
-        case '/':
-            return real(a / b);
-        case '<':
-            return integer(a < b);
-        case '>':
-            return integer(a > b);
-        case two_characters('<', '='):
-            return integer(a <= b);
-        case two_characters('>', '='):
-            return integer(a >= b);
-        case two_characters('=', '='):
-            return integer(a == b);
-        case two_characters('!', '='):
-            return integer(a != b);
-        default:
-            cursor_.fail(op.location, "this operator needs integer constants");
+        case '+': return real(a + b);
+        case '-': return real(a - b);
+        case '*': return real(a * b);
+        case '/': return real(a / b);
+        case '<': return integer(a < b);
+        case '>': return integer(a > b);
+        case two_characters('<', '='): return integer(a <= b);
+        case two_characters('>', '='): return integer(a >= b);
+        case two_characters('=', '='): return integer(a == b);
+        case two_characters('!', '='): return integer(a != b);
+        default: cursor_.fail(op.location, "this operator needs integer constants");
         }
     }
 
-    TokenCursor &cursor_;
+    TokenCursor& cursor_;
     unsigned depth_ = 0;
 };
 
-Constant parse_integer(TokenCursor &cursor, const Token &token) {
+Constant parse_integer(TokenCursor& cursor, const Token& token) {
     std::string_view digits = token.text;
     bool is_unsigned = false;
     if (digits.ends_with('U')) {
@@ -291,19 +242,18 @@ Constant parse_integer(TokenCursor &cursor, const Token &token) {
 
 } // namespace
 
-bool is_fraction(const Token &token) {
+bool is_fraction(const Token& token) {
     return token.kind == TokenKind::word &&
            token.text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-Constant number_value(TokenCursor &cursor, const Token &token) {
-    if (token.kind == TokenKind::integer)
-        return parse_integer(cursor, token);
+Constant number_value(TokenCursor& cursor, const Token& token) {
+    if (token.kind == TokenKind::integer) return parse_integer(cursor, token);
     if (token.kind == TokenKind::real || token.kind == TokenKind::word) {
         double value = 0;
-        const char *first =
+        const char* first =
             token.text.data() - (token.kind == TokenKind::word ? 1 : 0); // the dot of `.5`
-        const char *last = token.text.data() + token.text.size();
+        const char* last = token.text.data() + token.text.size();
         const auto [end, status] = std::from_chars(first, last, value);
         if (status == std::errc::result_out_of_range) // overflow to infinity, underflow to zero as
                                                       // strtod says
@@ -314,17 +264,19 @@ Constant number_value(TokenCursor &cursor, const Token &token) {
     }
     Constant c;
     c.kind = token.kind == TokenKind::bits32 ? Constant::Kind::bits32 : Constant::Kind::bits64;
-    const char *last = token.text.data() + token.text.size();
+    const char* last = token.text.data() + token.text.size();
     const auto [end, status] = std::from_chars(token.text.data() + 2, last, c.bits, 16);
-    if (status != std::errc() || end != last)
-        throw Recover{}; // the lexer has reported it
+    if (status != std::errc() || end != last) throw Recover{}; // the lexer has reported it
     return c;
 }
 
-Constant parse_constant(TokenCursor &cursor) {
+Constant parse_constant(TokenCursor& cursor) {
     return Evaluator(cursor).conditional();
 }
-Constant parse_negative_constant(TokenCursor &cursor, const Token &minus) {
+Constant parse_constant_after(TokenCursor& cursor, const Constant& left) {
+    return Evaluator(cursor).conditional_after(left);
+}
+Constant parse_negative_constant(TokenCursor& cursor, const Token& minus) {
     return Evaluator(cursor).conditional_after(minus);
 }
 

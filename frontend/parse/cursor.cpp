@@ -3,16 +3,12 @@
 
 namespace ptarmigan::ptx {
 
-std::string describe(const Token &token) {
+std::string describe(const Token& token) {
     switch (token.kind) {
-    case TokenKind::end:
-        return "the end of the text";
-    case TokenKind::word:
-        return "'." + std::string(token.text.substr(0, 60)) + "'";
-    case TokenKind::string:
-        return "a string";
-    default:
-        return "'" + std::string(token.text.substr(0, 60)) + "'";
+    case TokenKind::end: return "the end of the text";
+    case TokenKind::word: return "'." + std::string(token.text.substr(0, 60)) + "'";
+    case TokenKind::string: return "a string";
+    default: return "'" + std::string(token.text.substr(0, 60)) + "'";
     }
 }
 
@@ -26,20 +22,17 @@ void TokenCursor::fail_here(std::string_view expected) {
 }
 
 void TokenCursor::expect(char c, std::string_view where) {
-    if (!accept(c))
-        fail_here(std::string("'") + c + "' " + std::string(where));
+    if (!accept(c)) fail_here(std::string("'") + c + "' " + std::string(where));
 }
 
 std::string_view TokenCursor::expect_identifier(std::string_view what) {
-    if (token_.kind != TokenKind::identifier)
-        fail_here(what);
+    if (token_.kind != TokenKind::identifier) fail_here(what);
     return take().text;
 }
 
 std::uint64_t TokenCursor::expect_count(std::string_view what) {
     const SourceLocation start = token_.location;
-    if (token_.kind != TokenKind::integer && !at('('))
-        fail_here(what);
+    if (token_.kind != TokenKind::integer && !at('(')) fail_here(what);
     const Constant value = parse_constant(*this);
     if (!value.is_integer() || (!value.is_unsigned && value.as_signed() < 0))
         fail(start, std::string(what) + " must be an integer that is not negative");
@@ -47,15 +40,13 @@ std::uint64_t TokenCursor::expect_count(std::string_view what) {
 }
 
 std::uint64_t TokenCursor::expect_integer(std::string_view what) {
-    if (token_.kind != TokenKind::integer)
-        fail_here(what);
+    if (token_.kind != TokenKind::integer) fail_here(what);
     return number_value(*this, take()).bits;
 }
 
 void TokenCursor::skip_statement() {
     while (!at_end() && !at('{') && !at('}'))
-        if (take().is(';'))
-            return;
+        if (take().is(';')) return;
 }
 
 TextPosition TokenCursor::skip_body() {

@@ -14,14 +14,14 @@ namespace ptarmigan::ptx {
 struct Recover {};
 
 /// "'}'", "'add'", "the end of the text": a token in a message.
-std::string describe(const Token &token);
+std::string describe(const Token& token);
 
 class TokenCursor {
 public:
-    TokenCursor(std::string_view text, Diagnostics &diagnostics, TextPosition start = {})
+    TokenCursor(std::string_view text, Diagnostics& diagnostics, TextPosition start = {})
         : lexer_(text, diagnostics, start), diagnostics_(diagnostics), token_(lexer_.next()) {}
 
-    const Token &peek() const { return token_; }
+    const Token& peek() const { return token_; }
     Token take() {
         Token taken = token_;
         token_ = lexer_.next();
@@ -30,14 +30,12 @@ public:
     bool at(char c) const { return token_.is(c); }
     bool at_end() const { return token_.kind == TokenKind::end; }
     bool accept(char c) {
-        if (!token_.is(c))
-            return false;
+        if (!token_.is(c)) return false;
         take();
         return true;
     }
     bool accept_word(std::string_view spelling) {
-        if (!token_.is_word(spelling))
-            return false;
+        if (!token_.is_word(spelling)) return false;
         take();
         return true;
     }
@@ -52,7 +50,7 @@ public:
 
     [[noreturn]] void fail(SourceLocation location, std::string text);
     [[noreturn]] void fail_here(std::string_view expected);
-    Diagnostics &diagnostics() { return diagnostics_; }
+    Diagnostics& diagnostics() { return diagnostics_; }
     SourceLocation location() const { return token_.location; }
 
     /// Goes behind the next `;`, or to a brace or the end, whichever comes first.
@@ -68,17 +66,19 @@ public:
 
 private:
     Lexer lexer_;
-    Diagnostics &diagnostics_;
+    Diagnostics& diagnostics_;
     Token token_;
 };
 
 /// `.5`, which the lexer takes for a word.
-bool is_fraction(const Token &token);
+bool is_fraction(const Token& token);
 /// Parses and folds a constant expression (manual section 4.6) with C's operators and precedence.
-Constant parse_constant(TokenCursor &cursor);
+Constant parse_constant(TokenCursor& cursor);
+/// Likewise, of an expression whose first operand has been taken and is `left`.
+Constant parse_constant_after(TokenCursor& cursor, const Constant& left);
 /// Likewise, of an expression whose first token `minus` has been taken.
-Constant parse_negative_constant(TokenCursor &cursor, const Token &minus);
+Constant parse_negative_constant(TokenCursor& cursor, const Token& minus);
 /// The value of a number token.
-Constant number_value(TokenCursor &cursor, const Token &token);
+Constant number_value(TokenCursor& cursor, const Token& token);
 
 } // namespace ptarmigan::ptx

@@ -12,30 +12,27 @@ constexpr std::uint64_t max_alignment = 1u << 20;
 
 class DeclarationParser {
 public:
-    explicit DeclarationParser(TokenCursor &cursor) : cursor_(cursor) {}
+    explicit DeclarationParser(TokenCursor& cursor) : cursor_(cursor) {}
 
-    void variables(VariableSyntax &out) {
+    void variables(VariableSyntax& out) {
         words(out);
-        do
-            declarator(out, true);
+        do declarator(out, true);
         while (cursor_.accept(','));
         cursor_.expect(';', "at the end of this declaration");
     }
 
-    void function(bool is_entry, FunctionSyntax &out) {
+    void function(bool is_entry, FunctionSyntax& out) {
         out.is_entry = is_entry;
         if (!is_entry) {
             if (cursor_.peek().is_word("attribute")) {
                 VariableSyntax ignored;
                 attribute(ignored);
             }
-            if (cursor_.at('('))
-                parameters(out.returns);
+            if (cursor_.at('(')) parameters(out.returns);
         }
         out.location = cursor_.location();
         out.name = cursor_.expect_identifier("the name of a function");
-        if (cursor_.at('('))
-            parameters(out.parameters);
+        if (cursor_.at('(')) parameters(out.parameters);
         limits(out);
         if (cursor_.at('{')) {
             out.has_body = true;
@@ -45,19 +42,17 @@ public:
         }
     }
 
-    void prototype(FunctionSyntax &out) {
+    void prototype(FunctionSyntax& out) {
         out.location = cursor_.location();
-        if (cursor_.at('('))
-            parameters(out.returns);
+        if (cursor_.at('(')) parameters(out.returns);
         out.name = cursor_.expect_identifier("'_'");
-        if (cursor_.at('('))
-            parameters(out.parameters);
+        if (cursor_.at('(')) parameters(out.parameters);
         limits(out);
         cursor_.expect(';', "at the end of this prototype");
     }
 
 private:
-    void words(VariableSyntax &out) {
+    void words(VariableSyntax& out) {
         out.location = cursor_.location();
         while (cursor_.peek().kind == TokenKind::word) {
             const Token word = cursor_.peek();
@@ -76,11 +71,10 @@ private:
         }
         if (out.space == StateSpace::none)
             cursor_.fail(out.location, "a declaration needs a state space");
-        if (out.type == ScalarType::none)
-            cursor_.fail_here("a type");
+        if (out.type == ScalarType::none) cursor_.fail_here("a type");
     }
 
-    void classify(const Token &token, VariableSyntax &out) {
+    void classify(const Token& token, VariableSyntax& out) {
         const Word word = find_word(token.text);
         if (word.kind == Word::Kind::space && out.space == StateSpace::none) {
             out.space = space_of(word);
@@ -105,7 +99,7 @@ private:
         return static_cast<std::uint32_t>(value);
     }
 
-    void pointer(VariableSyntax &out) {
+    void pointer(VariableSyntax& out) {
         out.is_pointer = true;
         if (cursor_.peek().kind == TokenKind::word) {
             const Word word = find_word(cursor_.peek().text);
@@ -115,12 +109,11 @@ private:
             }
         }
         out.pointee_alignment = 4; // what the manual gives when no .align follows
-        if (cursor_.accept_word("align"))
-            out.pointee_alignment = alignment();
+        if (cursor_.accept_word("align")) out.pointee_alignment = alignment();
     }
 
     /// .attribute(.managed), .attribute(.unified(a, b)), or several.
-    void attribute(VariableSyntax &out) {
+    void attribute(VariableSyntax& out) {
         cursor_.take();
         cursor_.expect('(', "behind .attribute");
         do {
@@ -140,12 +133,11 @@ private:
         cursor_.expect(')', "behind the attribute");
     }
 
-    void declarator(VariableSyntax &out, bool may_initialise) {
+    void declarator(VariableSyntax& out, bool may_initialise) {
         DeclaratorSyntax d;
         d.location = cursor_.location();
         d.name = cursor_.expect_identifier("a name");
-        if (d.name == "_" && may_initialise)
-            cursor_.fail(d.location, "'_' is no name");
+        if (d.name == "_" && may_initialise) cursor_.fail(d.location, "'_' is no name");
         if (cursor_.accept('<')) {
             d.is_range = true;
             d.range = cursor_.expect_integer("a count"); // `>` would be taken for an operator
@@ -168,7 +160,7 @@ private:
         out.declarators.push_back(d);
     }
 
-    void parse_initializer_of(VariableSyntax &out) {
+    void parse_initializer_of(VariableSyntax& out) {
         if (out.type == ScalarType::samplerref || out.type == ScalarType::texref ||
             out.type == ScalarType::surfref)
             return opaque_initializer();
@@ -190,10 +182,9 @@ private:
         cursor_.expect('}', "behind the properties");
     }
 
-    void parameters(std::vector<VariableSyntax> &out) {
+    void parameters(std::vector<VariableSyntax>& out) {
         cursor_.expect('(', "before the parameters");
-        if (cursor_.accept(')'))
-            return;
+        if (cursor_.accept(')')) return;
         do {
             VariableSyntax parameter;
             words(parameter);
@@ -203,7 +194,7 @@ private:
         cursor_.expect(')', "behind the parameters");
     }
 
-    void limits(FunctionSyntax &out) {
+    void limits(FunctionSyntax& out) {
         while (cursor_.peek().kind == TokenKind::word) {
             const Token word = cursor_.take();
             if (word.text == "noreturn") {
@@ -211,8 +202,7 @@ private:
                 continue;
             }
             if (word.text == "pragma") {
-                if (cursor_.peek().kind != TokenKind::string)
-                    cursor_.fail_here("a string");
+                if (cursor_.peek().kind != TokenKind::string) cursor_.fail_here("a string");
                 do {
                     if (cursor_.take().kind != TokenKind::string)
                         cursor_.fail(word.location, "a .pragma takes strings");
@@ -222,26 +212,25 @@ private:
             }
             LimitSyntax limit{word.text, {}, word.location};
             if (cursor_.peek().kind == TokenKind::integer) {
-                do
-                    limit.values.push_back(cursor_.expect_count("a number"));
+                do limit.values.push_back(cursor_.expect_count("a number"));
                 while (cursor_.accept(','));
             }
             out.limits.push_back(std::move(limit));
         }
     }
 
-    TokenCursor &cursor_;
+    TokenCursor& cursor_;
 };
 
 } // namespace
 
-void parse_variables(TokenCursor &cursor, VariableSyntax &out) {
+void parse_variables(TokenCursor& cursor, VariableSyntax& out) {
     DeclarationParser(cursor).variables(out);
 }
-void parse_function(TokenCursor &cursor, bool is_entry, FunctionSyntax &out) {
+void parse_function(TokenCursor& cursor, bool is_entry, FunctionSyntax& out) {
     DeclarationParser(cursor).function(is_entry, out);
 }
-void parse_prototype(TokenCursor &cursor, FunctionSyntax &out) {
+void parse_prototype(TokenCursor& cursor, FunctionSyntax& out) {
     DeclarationParser(cursor).prototype(out);
 }
 

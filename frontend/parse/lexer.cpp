@@ -23,18 +23,12 @@ constexpr std::array<std::uint8_t, 256> make_classes() {
         std::uint8_t bits = 0;
         const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
         const bool number = c >= '0' && c <= '9';
-        if (c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v')
-            bits |= blank;
-        if (letter || c == '_' || c == '$' || c == '%')
-            bits |= identifier_start;
-        if (letter || number || c == '_' || c == '$')
-            bits |= identifier_part;
-        if (number)
-            bits |= digit | hex_digit;
-        if ((c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'))
-            bits |= hex_digit;
-        if (c == '{' || c == '}' || c == '/' || c == '"' || c == '\n')
-            bits |= brace_scan;
+        if (c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v') bits |= blank;
+        if (letter || c == '_' || c == '$' || c == '%') bits |= identifier_start;
+        if (letter || number || c == '_' || c == '$') bits |= identifier_part;
+        if (number) bits |= digit | hex_digit;
+        if ((c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F')) bits |= hex_digit;
+        if (c == '{' || c == '}' || c == '/' || c == '"' || c == '\n') bits |= brace_scan;
         classes[static_cast<std::size_t>(c)] = bits;
     }
     return classes;
@@ -47,33 +41,27 @@ bool is_class(char c, std::uint8_t bits) {
 
 bool is_two_character_operator(char a, char b) {
     switch (a) {
-    case '<':
-        return b == '<' || b == '=';
-    case '>':
-        return b == '>' || b == '=';
+    case '<': return b == '<' || b == '=';
+    case '>': return b == '>' || b == '=';
     case '=':
     case '&':
     case '|':
-    case '@':
-        return a == b;
-    case '!':
-        return b == '=';
-    default:
-        return false;
+    case '@': return a == b;
+    case '!': return b == '=';
+    default: return false;
     }
 }
 
 std::string describe(char c) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte > ' ' && byte < 127)
-        return std::string("'") + c + "'";
+    if (byte > ' ' && byte < 127) return std::string("'") + c + "'";
     constexpr char digits[] = "0123456789abcdef";
     return std::string("byte 0x") + digits[byte >> 4] + digits[byte & 15];
 }
 
 } // namespace
 
-Lexer::Lexer(std::string_view text, Diagnostics &diagnostics, TextPosition start)
+Lexer::Lexer(std::string_view text, Diagnostics& diagnostics, TextPosition start)
     : text_(text.data()), at_(text_ + start.offset), end_(text_ + text.size()),
       line_start_(text_ + start.line_start), line_(start.line), diagnostics_(diagnostics) {}
 
@@ -82,11 +70,11 @@ TextPosition Lexer::position() const {
             static_cast<std::size_t>(line_start_ - text_)};
 }
 
-SourceLocation Lexer::location(const char *at) const {
+SourceLocation Lexer::location(const char* at) const {
     return {line_, static_cast<std::uint32_t>(at - line_start_) + 1};
 }
 
-Token Lexer::make(TokenKind kind, const char *begin, const char *end) const {
+Token Lexer::make(TokenKind kind, const char* begin, const char* end) const {
     Token token;
     token.kind = kind;
     token.text = {begin, static_cast<std::size_t>(end - begin)};
@@ -97,8 +85,7 @@ Token Lexer::make(TokenKind kind, const char *begin, const char *end) const {
 void Lexer::skip_block_comment() {
     const SourceLocation start = location(at_);
     for (at_ += 2; at_ < end_; ++at_) {
-        if (*at_ == '\n')
-            new_line(at_);
+        if (*at_ == '\n') new_line(at_);
         if (*at_ == '*' && at_ + 1 < end_ && at_[1] == '/') {
             at_ += 2;
             return;
@@ -126,33 +113,26 @@ void Lexer::skip_blanks() {
 }
 
 void Lexer::skip_line() {
-    while (at_ < end_ && *at_ != '\n')
-        ++at_;
+    while (at_ < end_ && *at_ != '\n') ++at_;
 }
 
 Token Lexer::next() {
     for (;;) {
         skip_blanks();
-        if (at_ >= end_)
-            return make(TokenKind::end, end_, end_);
+        if (at_ >= end_) return make(TokenKind::end, end_, end_);
         const char c = *at_;
         // `%` alone is an operator, before a letter it starts a name.
         if (is_class(c, identifier_start) &&
             (c != '%' || (at_ + 1 < end_ && is_class(at_[1], identifier_part)))) {
-            const char *begin = at_++;
-            while (at_ < end_ && is_class(*at_, identifier_part))
-                ++at_;
+            const char* begin = at_++;
+            while (at_ < end_ && is_class(*at_, identifier_part)) ++at_;
             return make(TokenKind::identifier, begin, at_);
         }
-        if (c == '.' && at_ + 1 < end_ && is_class(at_[1], identifier_part))
-            return lex_word();
-        if (is_class(c, digit))
-            return lex_number();
-        if (c == '"')
-            return lex_string();
+        if (c == '.' && at_ + 1 < end_ && is_class(at_[1], identifier_part)) return lex_word();
+        if (is_class(c, digit)) return lex_number();
+        if (c == '"') return lex_string();
         Token token = lex_symbol();
-        if (token.kind != TokenKind::end)
-            return token;
+        if (token.kind != TokenKind::end) return token;
         diagnostics_.error(location(at_), "unexpected " + describe(c));
         // One message for a whole run of such bytes: binary input would otherwise use up the error
         // limit at once.
@@ -164,10 +144,9 @@ Token Lexer::next() {
 }
 
 Token Lexer::lex_word() {
-    const char *begin = ++at_;
+    const char* begin = ++at_;
     for (;;) {
-        while (at_ < end_ && is_class(*at_, identifier_part))
-            ++at_;
+        while (at_ < end_ && is_class(*at_, identifier_part)) ++at_;
         if (end_ - at_ < 3 || at_[0] != ':' || at_[1] != ':' || !is_class(at_[2], identifier_part))
             break;
         at_ += 2;
@@ -180,8 +159,7 @@ Token Lexer::lex_word() {
 Token Lexer::lex_symbol() {
     const char c = *at_;
     constexpr std::string_view single = "{}()[]<>,;:=+-*/%!~&|^?@";
-    if (single.find(c) == std::string_view::npos || c == '\0')
-        return {};
+    if (single.find(c) == std::string_view::npos || c == '\0') return {};
     const bool two = at_ + 1 < end_ && is_two_character_operator(c, at_[1]);
     Token token = make(TokenKind::symbol, at_, at_ + (two ? 2 : 1));
     token.symbol = two ? two_characters(c, at_[1]) : static_cast<unsigned char>(c);
@@ -190,13 +168,12 @@ Token Lexer::lex_symbol() {
 }
 
 Token Lexer::lex_number() {
-    const char *begin = at_;
+    const char* begin = at_;
     TokenKind kind = TokenKind::integer;
     bool good = true;
     auto digits_while = [&](auto accept) {
-        const char *first = at_;
-        while (at_ < end_ && accept(*at_))
-            ++at_;
+        const char* first = at_;
+        while (at_ < end_ && accept(*at_)) ++at_;
         return at_ - first;
     };
     const auto is_hex = [](char c) { return is_class(c, hex_digit); };
@@ -223,15 +200,12 @@ Token Lexer::lex_number() {
         if (at_ < end_ && (*at_ == 'e' || *at_ == 'E')) {
             kind = TokenKind::real;
             ++at_;
-            if (at_ < end_ && (*at_ == '+' || *at_ == '-'))
-                ++at_;
+            if (at_ < end_ && (*at_ == '+' || *at_ == '-')) ++at_;
             good = digits_while(is_digit) > 0;
         }
     }
-    if (kind == TokenKind::integer && at_ < end_ && *at_ == 'U')
-        ++at_;
-    if (digits_while([](char c) { return is_class(c, identifier_part); }) > 0)
-        good = false;
+    if (kind == TokenKind::integer && at_ < end_ && *at_ == 'U') ++at_;
+    if (digits_while([](char c) { return is_class(c, identifier_part); }) > 0) good = false;
     if (!good)
         diagnostics_.error(location(begin), "malformed number '" +
                                                 std::string(begin, std::min(at_, begin + 40)) +
@@ -240,10 +214,9 @@ Token Lexer::lex_number() {
 }
 
 Token Lexer::lex_string() {
-    const char *begin = at_++;
+    const char* begin = at_++;
     while (at_ < end_ && *at_ != '"' && *at_ != '\n') {
-        if (*at_ == '\\' && at_ + 1 < end_ && at_[1] != '\n')
-            ++at_;
+        if (*at_ == '\\' && at_ + 1 < end_ && at_[1] != '\n') ++at_;
         ++at_;
     }
     Token token = make(TokenKind::string, begin + 1, at_);
@@ -268,16 +241,12 @@ bool Lexer::skip_braces() {
             ++at_;
         } else if (c == '}') {
             ++at_;
-            if (--depth == 0)
-                return true;
+            if (--depth == 0) return true;
         } else if (c == '"') {
             ++at_;
-            while (at_ < end_ && *at_ != '"' && *at_ != '\n')
-                at_ += *at_ == '\\' ? 2 : 1;
-            if (at_ > end_)
-                at_ = end_;
-            if (at_ < end_ && *at_ == '"')
-                ++at_;
+            while (at_ < end_ && *at_ != '"' && *at_ != '\n') at_ += *at_ == '\\' ? 2 : 1;
+            if (at_ > end_) at_ = end_;
+            if (at_ < end_ && *at_ == '"') ++at_;
         } else if (at_ + 1 < end_ && at_[1] == '/') {
             skip_line();
         } else if (at_ + 1 < end_ && at_[1] == '*') {

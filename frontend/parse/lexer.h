@@ -20,7 +20,7 @@ struct TextPosition {
 class Lexer {
 public:
     /// `text` and `diagnostics` must outlive the lexer.
-    Lexer(std::string_view text, Diagnostics &diagnostics, TextPosition start = {});
+    Lexer(std::string_view text, Diagnostics& diagnostics, TextPosition start = {});
 
     /// The next token; TokenKind::end for ever once the text is used up.
     Token next();
@@ -37,23 +37,23 @@ public:
 private:
     void skip_blanks();
     void skip_block_comment();
-    Token make(TokenKind kind, const char *begin, const char *end) const;
+    Token make(TokenKind kind, const char* begin, const char* end) const;
     Token lex_symbol();
     Token lex_number();
     Token lex_string();
     Token lex_word();
-    SourceLocation location(const char *at) const;
-    void new_line(const char *newline) {
+    SourceLocation location(const char* at) const;
+    void new_line(const char* newline) {
         ++line_;
         line_start_ = newline + 1;
     }
 
-    const char *text_;
-    const char *at_;
-    const char *end_;
-    const char *line_start_;
+    const char* text_;
+    const char* at_;
+    const char* end_;
+    const char* line_start_;
     std::uint32_t line_;
-    Diagnostics &diagnostics_;
+    Diagnostics& diagnostics_;
 };
 
 } // namespace ptarmigan::ptx

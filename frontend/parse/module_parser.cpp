@@ -20,13 +20,12 @@ bool is_known_target(std::uint32_t sm) {
 }
 } // namespace
 
-bool ModuleParser::header(Version &version, Target &target, unsigned &address_size) {
+bool ModuleParser::header(Version& version, Target& target, unsigned& address_size) {
     try {
         if (!cursor_.accept_word("version"))
             cursor_.fail_here("'.version' at the start of the text");
         parse_version(version);
-        if (!cursor_.accept_word("target"))
-            cursor_.fail_here("'.target' behind '.version'");
+        if (!cursor_.accept_word("target")) cursor_.fail_here("'.target' behind '.version'");
         parse_target(target);
         address_size = 32; // the manual's default, but every 64-bit compiler writes the directive
         if (cursor_.accept_word("address_size")) {
@@ -36,17 +35,17 @@ bool ModuleParser::header(Version &version, Target &target, unsigned &address_si
                 cursor_.fail(at, ".address_size must be 32 or 64");
         }
         return true;
-    } catch (const Recover &) {
+    } catch (const Recover&) {
         return false;
     }
 }
 
-void ModuleParser::parse_version(Version &version) {
+void ModuleParser::parse_version(Version& version) {
     const Token token = cursor_.take();
     const std::string_view text = token.text;
     const std::size_t dot = text.find('.');
     unsigned major = 0, minor = 0;
-    auto number = [](std::string_view digits, unsigned &value) {
+    auto number = [](std::string_view digits, unsigned& value) {
         const auto [end, status] =
             std::from_chars(digits.data(), digits.data() + digits.size(), value);
         return status == std::errc() && end == digits.data() + digits.size() && value < 100;
@@ -57,7 +56,7 @@ void ModuleParser::parse_version(Version &version) {
     version = {static_cast<std::uint8_t>(major), static_cast<std::uint8_t>(minor)};
 }
 
-void ModuleParser::parse_target(Target &target) {
+void ModuleParser::parse_target(Target& target) {
     do {
         const Token token = cursor_.peek();
         const std::string_view name = cursor_.expect_identifier("a target such as sm_90");
@@ -66,7 +65,7 @@ void ModuleParser::parse_target(Target &target) {
         } else if (name == "debug") {
             target.debug = true;
         } else if (name.starts_with("sm_")) {
-            const char *last = name.data() + name.size();
+            const char* last = name.data() + name.size();
             const auto [end, status] = std::from_chars(name.data() + 3, last, target.sm);
             if (!is_known_target(target.sm))
                 cursor_.fail(token.location, "unknown target " + describe(token));
@@ -78,8 +77,7 @@ void ModuleParser::parse_target(Target &target) {
             cursor_.fail(token.location, "unknown target " + describe(token));
         }
     } while (cursor_.accept(','));
-    if (target.sm == 0)
-        cursor_.fail_here("an sm_ target");
+    if (target.sm == 0) cursor_.fail_here("an sm_ target");
 }
 
 ModuleParser::Kind ModuleParser::next() {
@@ -87,9 +85,8 @@ ModuleParser::Kind ModuleParser::next() {
         try {
             skip_ = false;
             const Kind kind = declaration();
-            if (!skip_)
-                return kind;
-        } catch (const Recover &) {
+            if (!skip_) return kind;
+        } catch (const Recover&) {
             cursor_.skip_statement();
             // What follows a malformed head is its body or its initialiser.
             try {
@@ -99,7 +96,7 @@ ModuleParser::Kind ModuleParser::next() {
                 } else {
                     cursor_.accept('}');
                 }
-            } catch (const Recover &) {
+            } catch (const Recover&) {
             }
         }
     }
@@ -110,15 +107,13 @@ ModuleParser::Kind ModuleParser::declaration() {
     for (;;) {
         const Token token = cursor_.peek();
         location = token.location;
-        if (token.kind == TokenKind::end)
-            return Kind::end;
+        if (token.kind == TokenKind::end) return Kind::end;
         if (token.is('@', '@')) {
             cursor_.skip_line();
             skip_ = true;
             return Kind::end;
         }
-        if (token.kind != TokenKind::word)
-            cursor_.fail_here("a directive");
+        if (token.kind != TokenKind::word) cursor_.fail_here("a directive");
         if (token.text == "visible") {
             linkage = Linkage::visible;
         } else if (token.text == "extern") {
@@ -134,7 +129,7 @@ ModuleParser::Kind ModuleParser::declaration() {
     }
 }
 
-ModuleParser::Kind ModuleParser::directive(const Token &word) {
+ModuleParser::Kind ModuleParser::directive(const Token& word) {
     const std::string_view name = word.text;
     if (name == "entry" || name == "func") {
         cursor_.take();
@@ -166,8 +161,7 @@ ModuleParser::Kind ModuleParser::directive(const Token &word) {
         section();
     } else if (name == "pragma") {
         do {
-            if (cursor_.peek().kind != TokenKind::string)
-                cursor_.fail_here("a string");
+            if (cursor_.peek().kind != TokenKind::string) cursor_.fail_here("a string");
             cursor_.take();
         } while (cursor_.accept(','));
         cursor_.expect(';', "behind this .pragma");
@@ -183,8 +177,7 @@ ModuleParser::Kind ModuleParser::directive(const Token &word) {
 /// .file index "name" {, timestamp, size}
 void ModuleParser::parse_file() {
     file_index = cursor_.expect_count("a file number");
-    if (cursor_.peek().kind != TokenKind::string)
-        cursor_.fail_here("a file name");
+    if (cursor_.peek().kind != TokenKind::string) cursor_.fail_here("a file name");
     file_name = cursor_.take().text;
     if (cursor_.accept(',')) {
         cursor_.expect_count("a time stamp");
@@ -199,8 +192,7 @@ void ModuleParser::section() {
     if (cursor_.peek().kind != TokenKind::word && cursor_.peek().kind != TokenKind::identifier)
         cursor_.fail_here("a section's name");
     cursor_.take();
-    if (!cursor_.at('{'))
-        cursor_.fail_here("'{'");
+    if (!cursor_.at('{')) cursor_.fail_here("'{'");
     cursor_.skip_body();
 }
 

@@ -13,11 +13,11 @@ class ModuleParser {
 public:
     enum class Kind : std::uint8_t { variables, function, alias, file, end };
 
-    ModuleParser(std::string_view text, Diagnostics &diagnostics) : cursor_(text, diagnostics) {}
+    ModuleParser(std::string_view text, Diagnostics& diagnostics) : cursor_(text, diagnostics) {}
 
     /// Reads .version, .target and .address_size. False (and reported) if the text does not start
     /// with them.
-    bool header(Version &version, Target &target, unsigned &address_size);
+    bool header(Version& version, Target& target, unsigned& address_size);
     /// The next declaration; malformed ones are reported and skipped.
     Kind next();
 
@@ -31,9 +31,9 @@ public:
 
 private:
     Kind declaration();
-    Kind directive(const Token &word);
-    void parse_version(Version &version);
-    void parse_target(Target &target);
+    Kind directive(const Token& word);
+    void parse_version(Version& version);
+    void parse_target(Target& target);
     void parse_file();
     void section();
 

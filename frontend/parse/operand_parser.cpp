@@ -10,7 +10,7 @@ constexpr unsigned max_nesting =
 
 class OperandParser {
 public:
-    OperandParser(TokenCursor &cursor, bool parentheses_are_lists, std::vector<OperandSyntax> &out)
+    OperandParser(TokenCursor& cursor, bool parentheses_are_lists, std::vector<OperandSyntax>& out)
         : cursor_(cursor), lists_(parentheses_are_lists), out_(out) {}
 
     std::uint32_t operand(unsigned depth) {
@@ -34,14 +34,10 @@ private:
     }
 
     std::size_t single(unsigned depth) {
-        if (depth > max_nesting)
-            cursor_.fail(cursor_.location(), "operands nested too deeply");
-        if (cursor_.at('['))
-            return group(OperandSyntax::Kind::bracket, ']', depth);
-        if (cursor_.at('{'))
-            return group(OperandSyntax::Kind::braces, '}', depth);
-        if (lists_ && cursor_.at('('))
-            return group(OperandSyntax::Kind::parens, ')', depth);
+        if (depth > max_nesting) cursor_.fail(cursor_.location(), "operands nested too deeply");
+        if (cursor_.at('[')) return group(OperandSyntax::Kind::bracket, ']', depth);
+        if (cursor_.at('{')) return group(OperandSyntax::Kind::braces, '}', depth);
+        if (lists_ && cursor_.at('(')) return group(OperandSyntax::Kind::parens, ')', depth);
         if (cursor_.at('!')) {
             const SourceLocation at = cursor_.take().location;
             if (cursor_.peek().kind != TokenKind::identifier)
@@ -60,8 +56,7 @@ private:
         const std::size_t index = append(OperandSyntax::Kind::name);
         OperandSyntax node = out_[index];
         node.name = cursor_.take().text;
-        if (cursor_.peek().kind == TokenKind::word)
-            node.component = cursor_.take().text;
+        if (cursor_.peek().kind == TokenKind::word) node.component = cursor_.take().text;
         if (cursor_.accept('+')) { // `a-4` is written `a+-4`
             node.constant = parse_constant(cursor_);
             node.has_offset = true;
@@ -74,7 +69,7 @@ private:
 
     std::size_t constant_or_negated_name() {
         const SourceLocation at = cursor_.location();
-        const Token &token = cursor_.peek();
+        const Token& token = cursor_.peek();
         if (token.is('-')) { // `-a` of the video instructions: look behind the sign
             const Token sign = cursor_.take();
             if (cursor_.peek().kind == TokenKind::identifier && cursor_.peek().text != "WARP_SZ") {
@@ -92,8 +87,7 @@ private:
                             token.kind == TokenKind::identifier ||
                             (token.kind >= TokenKind::integer && token.kind <= TokenKind::bits64) ||
                             is_fraction(token);
-        if (!starts)
-            cursor_.fail_here("an operand");
+        if (!starts) cursor_.fail_here("an operand");
         const Constant value = parse_constant(cursor_);
         const std::size_t index = append(OperandSyntax::Kind::constant);
         out_[index].location = at;
@@ -106,15 +100,13 @@ private:
         cursor_.take();
         std::uint32_t children = 0;
         if (cursor_.at(close)) {
-            if (kind == OperandSyntax::Kind::bracket)
-                cursor_.fail_here("an address");
+            if (kind == OperandSyntax::Kind::bracket) cursor_.fail_here("an address");
         } else {
-            do
-                children += operand(depth + 1);
+            do children += operand(depth + 1);
             while (cursor_.accept(','));
         }
         cursor_.expect(close, "behind this operand");
-        OperandSyntax &node = out_[index];
+        OperandSyntax& node = out_[index];
         node.children = children;
         node.extent = static_cast<std::uint32_t>(out_.size() - index);
         if (kind == OperandSyntax::Kind::bracket && cursor_.peek().kind == TokenKind::word)
@@ -122,23 +114,21 @@ private:
         return index;
     }
 
-    TokenCursor &cursor_;
+    TokenCursor& cursor_;
     bool lists_;
-    std::vector<OperandSyntax> &out_;
+    std::vector<OperandSyntax>& out_;
 };
 
 class InitializerParser {
 public:
-    InitializerParser(TokenCursor &cursor, std::vector<InitializerSyntax> &out)
+    InitializerParser(TokenCursor& cursor, std::vector<InitializerSyntax>& out)
         : cursor_(cursor), out_(out) {}
 
     void node(unsigned depth) {
-        if (depth > max_nesting)
-            cursor_.fail(cursor_.location(), "initialiser nested too deeply");
+        if (depth > max_nesting) cursor_.fail(cursor_.location(), "initialiser nested too deeply");
         InitializerSyntax node;
         node.location = cursor_.location();
-        if (cursor_.at('{'))
-            return braces(node, depth);
+        if (cursor_.at('{')) return braces(node, depth);
         if (cursor_.peek().kind == TokenKind::string) {
             node.kind = InitializerSyntax::Kind::string;
             node.name = cursor_.take().text;
@@ -148,8 +138,7 @@ public:
         } else {
             node.constant = parse_constant(cursor_);
             // 0xFF(symbol): one byte of an address
-            if (node.constant.is_integer() && cursor_.at('('))
-                masked(node);
+            if (node.constant.is_integer() && cursor_.at('(')) masked(node);
         }
         out_.push_back(node);
     }
@@ -163,9 +152,11 @@ private:
         std::uint32_t children = 0;
         if (!cursor_.at('}')) {
             do {
-                if (cursor_.at('}'))
-                    break; // a comma may stand behind the last element
-                this->node(depth + 1);
+                if (cursor_.at('}')) break; // a comma may stand behind the last element
+                if (cursor_.peek().kind == TokenKind::integer)
+                    number();
+                else
+                    this->node(depth + 1);
                 ++children;
             } while (cursor_.accept(','));
         }
@@ -174,21 +165,34 @@ private:
         out_[index].extent = static_cast<std::uint32_t>(out_.size() - index);
     }
 
-    void offset(InitializerSyntax &node) {
-        if (!cursor_.at('+') && !cursor_.at('-'))
-            return;
+    /// Tables of a hundred thousand integers are common, so these do not go through the expression
+    /// parser.
+    void number() {
+        const Token token = cursor_.take();
+        InitializerSyntax& node = out_.emplace_back();
+        node.location = token.location;
+        node.constant = number_value(cursor_, token);
+        if (cursor_.at(',') || cursor_.at('}')) return;
+        InitializerSyntax rest = node;
+        out_.pop_back();
+        rest.constant = parse_constant_after(cursor_, rest.constant);
+        if (cursor_.at('(')) masked(rest);
+        out_.push_back(rest);
+    }
+
+    void offset(InitializerSyntax& node) {
+        if (!cursor_.at('+') && !cursor_.at('-')) return;
         cursor_.accept('+');
         node.constant = parse_constant(cursor_);
         if (!node.constant.is_integer())
             cursor_.fail(node.location, "an offset must be an integer");
     }
 
-    void symbol(InitializerSyntax &node) {
+    void symbol(InitializerSyntax& node) {
         node.kind = InitializerSyntax::Kind::symbol;
         node.name = cursor_.take().text;
         if (cursor_.at('(')) {
-            if (node.name != "generic")
-                cursor_.fail_here("',' or ';'");
+            if (node.name != "generic") cursor_.fail_here("',' or ';'");
             cursor_.take();
             node.generic = true;
             node.name = cursor_.expect_identifier("a symbol");
@@ -197,19 +201,16 @@ private:
         offset(node);
     }
 
-    void masked(InitializerSyntax &node) {
+    void masked(InitializerSyntax& node) {
         const std::uint64_t mask = node.constant.bits;
         node.constant = {};
         unsigned byte = 0;
-        while (byte < 8 && mask != std::uint64_t{0xff} << 8 * byte)
-            ++byte;
-        if (byte == 8)
-            cursor_.fail(node.location, "a mask() must select exactly one byte");
+        while (byte < 8 && mask != std::uint64_t{0xff} << 8 * byte) ++byte;
+        if (byte == 8) cursor_.fail(node.location, "a mask() must select exactly one byte");
         cursor_.take();
         InitializerSyntax inner;
         inner.location = cursor_.location();
-        if (cursor_.peek().kind != TokenKind::identifier)
-            cursor_.fail_here("a symbol");
+        if (cursor_.peek().kind != TokenKind::identifier) cursor_.fail_here("a symbol");
         symbol(inner);
         cursor_.expect(')', "behind this symbol");
         inner.location = node.location;
@@ -218,18 +219,18 @@ private:
         node = inner;
     }
 
-    TokenCursor &cursor_;
-    std::vector<InitializerSyntax> &out_;
+    TokenCursor& cursor_;
+    std::vector<InitializerSyntax>& out_;
 };
 
 } // namespace
 
-std::uint32_t parse_operand(TokenCursor &cursor, bool parentheses_are_lists,
-                            std::vector<OperandSyntax> &out) {
+std::uint32_t parse_operand(TokenCursor& cursor, bool parentheses_are_lists,
+                            std::vector<OperandSyntax>& out) {
     return OperandParser(cursor, parentheses_are_lists, out).operand(0);
 }
 
-void parse_initializer(TokenCursor &cursor, std::vector<InitializerSyntax> &out) {
+void parse_initializer(TokenCursor& cursor, std::vector<InitializerSyntax>& out) {
     InitializerParser(cursor, out).node(0);
 }
 

@@ -17,15 +17,14 @@ StatementParser::Kind StatementParser::next() {
         try {
             skip_ = false;
             const Kind kind = statement();
-            if (!skip_)
-                return kind;
-        } catch (const Recover &) {
+            if (!skip_) return kind;
+        } catch (const Recover&) {
             cursor_.skip_statement();
             // A brace inside a malformed operand list is not a scope.
             while (cursor_.at('{')) {
                 try {
                     cursor_.skip_body();
-                } catch (const Recover &) {
+                } catch (const Recover&) {
                 }
                 cursor_.skip_statement();
             }
@@ -34,27 +33,24 @@ StatementParser::Kind StatementParser::next() {
 }
 
 StatementParser::Kind StatementParser::statement() {
-    const Token &token = cursor_.peek();
+    const Token& token = cursor_.peek();
     location = token.location;
     if (token.kind == TokenKind::end) {
         cursor_.diagnostics().error(location, "the text ends inside a function body");
         return Kind::end;
     }
     if (token.is('{')) {
-        if (++depth_ > max_scope_depth)
-            cursor_.fail(location, "scopes nested too deeply");
+        if (++depth_ > max_scope_depth) cursor_.fail(location, "scopes nested too deeply");
         cursor_.take();
         return Kind::open_scope;
     }
     if (token.is('}')) {
-        if (depth_ == 0)
-            return Kind::end;
+        if (depth_ == 0) return Kind::end;
         cursor_.take();
         --depth_;
         return Kind::close_scope;
     }
-    if (token.kind == TokenKind::word)
-        return directive();
+    if (token.kind == TokenKind::word) return directive();
     if (token.is('@', '@')) {
         cursor_.skip_line();
         skip_ = true;
@@ -80,8 +76,7 @@ StatementParser::Kind StatementParser::statement() {
         parse_instruction();
         return Kind::instruction;
     }
-    if (cursor_.peek().kind != TokenKind::identifier)
-        cursor_.fail_here("an instruction");
+    if (cursor_.peek().kind != TokenKind::identifier) cursor_.fail_here("an instruction");
     opcode(cursor_.take());
     parse_instruction();
     return Kind::instruction;
@@ -94,11 +89,11 @@ void StatementParser::guard() {
     instruction.guard = cursor_.expect_identifier("a predicate behind '@'");
 }
 
-void StatementParser::opcode(const Token &name) {
+void StatementParser::opcode(const Token& name) {
     instruction.location = name.location;
     instruction.opcode = name.text;
     instruction.words.clear();
-    const char *end = name.text.data() + name.text.size();
+    const char* end = name.text.data() + name.text.size();
     bool contiguous = true;
     while (cursor_.peek().kind == TokenKind::word) {
         const Token word = cursor_.take();
@@ -133,13 +128,12 @@ void StatementParser::parse_instruction() {
 }
 
 StatementParser::Kind StatementParser::labelled_directive() {
-    const Token &token = cursor_.peek();
+    const Token& token = cursor_.peek();
     const bool branch = token.is_word("branchtargets"), call = token.is_word("calltargets");
     if (branch || call) {
         cursor_.take();
         names.clear();
-        do
-            names.push_back(cursor_.expect_identifier(branch ? "a label" : "a function"));
+        do names.push_back(cursor_.expect_identifier(branch ? "a label" : "a function"));
         while (cursor_.accept(','));
         cursor_.expect(';', "at the end of this list");
         return branch ? Kind::branch_targets : Kind::call_targets;
@@ -168,8 +162,7 @@ StatementParser::Kind StatementParser::directive() {
     }
     if (token.text == "pragma") {
         do {
-            if (cursor_.peek().kind != TokenKind::string)
-                cursor_.fail_here("a string");
+            if (cursor_.peek().kind != TokenKind::string) cursor_.fail_here("a string");
             cursor_.take();
         } while (cursor_.accept(','));
         cursor_.expect(';', "behind this .pragma");
@@ -191,11 +184,9 @@ void StatementParser::source_line() {
         const std::string_view what = cursor_.expect_identifier("function_name or inlined_at");
         if (what == "function_name") {
             cursor_.expect_identifier("a label");
-            if (cursor_.accept('+'))
-                cursor_.expect_count("an offset");
+            if (cursor_.accept('+')) cursor_.expect_count("an offset");
         } else if (what == "inlined_at") {
-            for (int i = 0; i < 3; ++i)
-                cursor_.expect_count("a number");
+            for (int i = 0; i < 3; ++i) cursor_.expect_count("a number");
         } else {
             cursor_.fail_here("function_name or inlined_at");
         }

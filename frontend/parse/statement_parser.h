@@ -22,14 +22,14 @@ public:
     };
 
     /// `start` is behind the body's opening brace.
-    StatementParser(std::string_view text, Diagnostics &diagnostics, TextPosition start)
+    StatementParser(std::string_view text, Diagnostics& diagnostics, TextPosition start)
         : cursor_(text, diagnostics, start) {}
 
     /// The next statement; malformed ones are reported and skipped.
     Kind next();
     /// After an error in what the caller made of a statement nothing needs to be skipped: the
     /// statement is used up.
-    TokenCursor &cursor() { return cursor_; }
+    TokenCursor& cursor() { return cursor_; }
 
     InstructionSyntax instruction;
     VariableSyntax variables;
@@ -46,7 +46,7 @@ private:
     void source_line();
     void parse_instruction();
     void guard();
-    void opcode(const Token &name);
+    void opcode(const Token& name);
 
     TokenCursor cursor_;
     unsigned depth_ = 0;

@@ -20,23 +20,19 @@ std::string hex(std::uint64_t value, unsigned digits) {
 }
 
 std::string constant_text(std::uint64_t bits, ScalarType type) {
-    if (type == ScalarType::f32)
-        return "0f" + hex(bits, 8);
-    if (type == ScalarType::f64)
-        return "0d" + hex(bits, 16);
+    if (type == ScalarType::f32) return "0f" + hex(bits, 8);
+    if (type == ScalarType::f64) return "0d" + hex(bits, 16);
     const unsigned size = bit_size(type);
     if (is_signed(type) && size <= 64 && size > 0) {
         const auto value = static_cast<std::int64_t>(bits << (64 - size)) >> (64 - size);
-        if (value != INT64_MIN)
-            return std::to_string(value);
+        if (value != INT64_MIN) return std::to_string(value);
         return "0x8000000000000000";
     }
     return std::to_string(bits);
 }
 
 std::string offset_text(std::uint64_t offset) {
-    if (offset == 0)
-        return "";
+    if (offset == 0) return "";
     const auto value = static_cast<std::int64_t>(offset);
     return "+" + std::to_string(value); // "+-4" where negative: PTX has no other way
 }
@@ -48,17 +44,15 @@ struct BodyNames {
 
 class Naming {
 public:
-    std::string unique(const std::string &name) {
-        if (taken_.insert(name).second)
-            return name;
+    std::string unique(const std::string& name) {
+        if (taken_.insert(name).second) return name;
         for (;;) {
             std::string candidate = name + "$" + std::to_string(++next_);
-            if (taken_.insert(candidate).second)
-                return candidate;
+            if (taken_.insert(candidate).second) return candidate;
         }
     }
     /// For `v.x`, whose last two characters name the component.
-    std::string unique_vector(const std::string &first) {
+    std::string unique_vector(const std::string& first) {
         return unique(first.substr(0, first.size() - 2));
     }
 
@@ -67,18 +61,18 @@ private:
     unsigned next_ = 0;
 };
 
-bool starts_vector(const std::vector<Register> &registers, std::size_t i) {
+bool starts_vector(const std::vector<Register>& registers, std::size_t i) {
     return registers[i].name.ends_with(".x") && i + 1 < registers.size() &&
            registers[i + 1].name.ends_with(".y");
 }
-std::size_t vector_length(const std::vector<Register> &registers, std::size_t i) {
+std::size_t vector_length(const std::vector<Register>& registers, std::size_t i) {
     return i + 3 < registers.size() && registers[i + 2].name.ends_with(".z") ? 4 : 2;
 }
 
-BodyNames unique_names(const Body &body) {
+BodyNames unique_names(const Body& body) {
     BodyNames names;
     Naming naming;
-    for (const Variable &v : body.variables)
+    for (const Variable& v : body.variables)
         names.variables.push_back(v.space == StateSpace::reg ? v.name : naming.unique(v.name));
     for (std::size_t i = 0; i < body.registers.size();) {
         if (!starts_vector(body.registers, i)) {
@@ -89,48 +83,42 @@ BodyNames unique_names(const Body &body) {
         for (std::size_t n = vector_length(body.registers, i), c = 0; c < n; ++c, ++i)
             names.registers.push_back(base + "." + "xyzw"[c]);
     }
-    for (const Label &l : body.labels)
-        names.labels.push_back(naming.unique(l.name));
-    for (const Prototype &p : body.prototypes)
-        names.prototypes.push_back(naming.unique(p.name));
+    for (const Label& l : body.labels) names.labels.push_back(naming.unique(l.name));
+    for (const Prototype& p : body.prototypes) names.prototypes.push_back(naming.unique(p.name));
     return names;
 }
 
 /// Names as declared: good enough for a message about one instruction.
-BodyNames plain_names(const Body &body) {
+BodyNames plain_names(const Body& body) {
     BodyNames names;
-    for (const Variable &v : body.variables)
-        names.variables.push_back(v.name);
-    for (const Register &r : body.registers)
-        names.registers.push_back(r.name);
-    for (const Label &l : body.labels)
-        names.labels.push_back(l.name);
-    for (const Prototype &p : body.prototypes)
-        names.prototypes.push_back(p.name);
+    for (const Variable& v : body.variables) names.variables.push_back(v.name);
+    for (const Register& r : body.registers) names.registers.push_back(r.name);
+    for (const Label& l : body.labels) names.labels.push_back(l.name);
+    for (const Prototype& p : body.prototypes) names.prototypes.push_back(p.name);
     return names;
 }
 
 class InstructionPrinter {
 public:
-    InstructionPrinter(const Module &module, const Body &body, const BodyNames &names)
+    InstructionPrinter(const Module& module, const Body& body, const BodyNames& names)
         : module_(module), body_(body), names_(names) {}
 
-    std::string print(const Instruction &inst) const {
+    std::string print(const Instruction& inst) const {
         std::string text;
         if (inst.guard != no_id)
             text = std::string("@") + (inst.guard_negated ? "!" : "") +
                    names_.registers[inst.guard] + " ";
-        const FormPattern &pattern = FormTable::get().pattern(inst.form);
+        const FormPattern& pattern = FormTable::get().pattern(inst.form);
         text += std::string(pattern.info->opcode) + words(pattern, inst);
         return text + operands(pattern, inst) + ";";
     }
 
 private:
-    static std::string words(const FormPattern &pattern, const Instruction &inst) {
+    static std::string words(const FormPattern& pattern, const Instruction& inst) {
         std::string text;
         unsigned modifier = 0;
         bool space_done = false;
-        for (const WordSlot &slot : pattern.slots) {
+        for (const WordSlot& slot : pattern.slots) {
             auto has = [&](Word word) {
                 return std::find(slot.choices.begin(), slot.choices.end(), word) !=
                        slot.choices.end();
@@ -157,28 +145,25 @@ private:
             } else if (inst.vector_size > 1 && has({Word::Kind::vector, inst.vector_size})) {
                 word = {Word::Kind::vector, inst.vector_size};
             }
-            if (word.kind != Word::Kind::unknown)
-                text += "." + std::string(spelling(word));
+            if (word.kind != Word::Kind::unknown) text += "." + std::string(spelling(word));
         }
         return text;
     }
 
-    std::string operands(const FormPattern &pattern, const Instruction &inst) const {
+    std::string operands(const FormPattern& pattern, const Instruction& inst) const {
         using Form = OperandPattern::Form;
         std::string text;
-        const char *separator = " ";
+        const char* separator = " ";
         for (std::size_t i = 0; i < pattern.operands.size(); ++i) {
-            const OperandPattern &p = pattern.operands[i];
-            const Operand &operand = inst.operands[i];
+            const OperandPattern& p = pattern.operands[i];
+            const Operand& operand = inst.operands[i];
             if (p.form == Form::hidden ||
                 (operand.kind == Operand::Kind::none && p.form != Form::bracket_first))
                 continue;
-            if (p.form == Form::bracket_first && operand.kind == Operand::Kind::none)
-                continue;
+            if (p.form == Form::bracket_first && operand.kind == Operand::Kind::none) continue;
             text += p.form == Form::pair_second ? "|" : separator;
             separator = ", ";
-            if (p.form == Form::bracket_first)
-                text += "[";
+            if (p.form == Form::bracket_first) text += "[";
             text += operand_text(operand, p);
             const bool more = i + 1 < pattern.operands.size() &&
                               pattern.operands[i + 1].form == Form::bracket_next &&
@@ -189,113 +174,93 @@ private:
         return text;
     }
 
-    std::string operand_text(const Operand &operand, const OperandPattern &pattern) const {
+    std::string operand_text(const Operand& operand, const OperandPattern& pattern) const {
         std::string text;
-        if (operand.negated)
-            text = pattern.may_negate ? "-" : "!";
+        if (operand.negated) text = pattern.may_negate ? "-" : "!";
         return text + value_text(operand);
     }
 
-    const std::string &variable_name(const Operand &operand) const {
+    const std::string& variable_name(const Operand& operand) const {
         return operand.scope == VariableScope::body ? names_.variables[operand.index]
                                                     : module_.variables[operand.index].name;
     }
 
-    std::string elements(const Operand &operand, char open, char close) const {
+    std::string elements(const Operand& operand, char open, char close) const {
         std::string text(1, open);
         for (std::uint32_t i = 0; i < operand.count; ++i)
             text += (i == 0 ? "" : ", ") + value_text(body_.operand_pool[operand.first + i]);
         return text + close;
     }
 
-    std::string value_text(const Operand &operand) const {
+    std::string value_text(const Operand& operand) const {
         using Kind = Operand::Kind;
         switch (operand.kind) {
-        case Kind::none:
-            return "";
-        case Kind::reg:
-            return names_.registers[operand.index];
-        case Kind::imm:
-            return constant_text(operand.value, operand.type);
+        case Kind::none: return "";
+        case Kind::reg: return names_.registers[operand.index];
+        case Kind::imm: return constant_text(operand.value, operand.type);
         case Kind::special:
             return special_register_text(static_cast<SpecialRegister>(operand.index),
                                          operand.component);
-        case Kind::variable:
-            return variable_name(operand) + offset_text(operand.value);
-        case Kind::function:
-            return module_.functions[operand.index].name;
-        case Kind::label:
-            return names_.labels[operand.index];
+        case Kind::variable: return variable_name(operand) + offset_text(operand.value);
+        case Kind::function: return module_.functions[operand.index].name;
+        case Kind::label: return names_.labels[operand.index];
         case Kind::address:
-            if (operand.base == Operand::Base::none)
-                return std::to_string(operand.value);
+            if (operand.base == Operand::Base::none) return std::to_string(operand.value);
             return (operand.base == Operand::Base::reg ? names_.registers[operand.index]
                                                        : variable_name(operand)) +
                    offset_text(operand.value);
-        case Kind::vector:
-            return elements(operand, '{', '}');
-        case Kind::list:
-            return elements(operand, '(', ')');
-        case Kind::sink:
-            return "_";
-        case Kind::target_list:
-            return "$targets_" + std::to_string(operand.index);
-        case Kind::call_targets:
-            return "$callees_" + std::to_string(operand.index);
-        case Kind::prototype:
-            return names_.prototypes[operand.index];
+        case Kind::vector: return elements(operand, '{', '}');
+        case Kind::list: return elements(operand, '(', ')');
+        case Kind::sink: return "_";
+        case Kind::target_list: return "$targets_" + std::to_string(operand.index);
+        case Kind::call_targets: return "$callees_" + std::to_string(operand.index);
+        case Kind::prototype: return names_.prototypes[operand.index];
         }
         return "";
     }
 
-    const Module &module_;
-    const Body &body_;
-    const BodyNames &names_;
+    const Module& module_;
+    const Body& body_;
+    const BodyNames& names_;
 };
 
 class ModulePrinter {
 public:
-    explicit ModulePrinter(ModuleLoader &loader) : loader_(loader), module_(loader.module()) {}
+    explicit ModulePrinter(ModuleLoader& loader) : loader_(loader), module_(loader.module()) {}
 
     std::string print() {
         line(".version " + std::to_string(module_.version.major) + "." +
              std::to_string(module_.version.minor));
         std::string target = ".target sm_" + std::to_string(module_.target.sm);
-        if (module_.target.suffix != 0)
-            target += module_.target.suffix;
-        if (module_.target.texmode_independent)
-            target += ", texmode_independent";
+        if (module_.target.suffix != 0) target += module_.target.suffix;
+        if (module_.target.texmode_independent) target += ", texmode_independent";
         line(target);
         line(".address_size " + std::to_string(module_.address_size));
         for (std::size_t i = 0; i < module_.files.size(); ++i)
             if (!module_.files[i].empty())
                 line(".file " + std::to_string(i) + " \"" + module_.files[i] + "\"");
         // Functions may be named in initialisers and variables in bodies: heads first, bodies last.
-        for (const Function &f : module_.functions)
-            line(head(f, false) + ";");
-        for (const Variable &v : module_.variables)
+        for (const Function& f : module_.functions) line(head(f, false) + ";");
+        for (const Variable& v : module_.variables)
             line(variable(v, v.name) + initializer(v) + ";");
-        for (const Function &f : module_.functions)
-            if (!f.alias_of.empty())
-                line(".alias " + f.name + ", " + f.alias_of + ";");
+        for (const Function& f : module_.functions)
+            if (!f.alias_of.empty()) line(".alias " + f.name + ", " + f.alias_of + ";");
         for (FunctionId f = 0; f < module_.functions.size(); ++f)
-            if (!module_.functions[f].is_declaration)
-                body(f);
+            if (!module_.functions[f].is_declaration) body(f);
         return std::move(text_);
     }
 
 private:
-    void line(const std::string &text) { text_ += text + "\n"; }
+    void line(const std::string& text) { text_ += text + "\n"; }
 
     static std::string linkage(Linkage linkage) {
         constexpr std::string_view words[] = {"", ".visible ", ".extern ", ".weak ", ".common "};
         return std::string(words[static_cast<unsigned>(linkage)]);
     }
 
-    static std::string variable(const Variable &v, const std::string &name) {
+    static std::string variable(const Variable& v, const std::string& name) {
         std::string text = linkage(v.linkage) + "." + std::string(spelling(v.space));
-        if (v.managed)
-            text += " .attribute(.managed)";
+        if (v.managed) text += " .attribute(.managed)";
         if (v.space == StateSpace::param && v.is_pointer) {
             text += " ." + std::string(spelling(v.type)) + " .ptr";
             if (v.pointee_space != StateSpace::none)
@@ -305,8 +270,7 @@ private:
         if (v.space != StateSpace::reg && type_class(v.type) != TypeClass::opaque &&
             v.alignment != byte_size(v.type) * v.vector_size)
             text += " .align " + std::to_string(v.alignment);
-        if (v.vector_size > 1)
-            text += " .v" + std::to_string(v.vector_size);
+        if (v.vector_size > 1) text += " .v" + std::to_string(v.vector_size);
         text += " ." + std::string(spelling(v.type)) + " " + name;
         for (std::size_t i = 0; i < v.dimensions.size(); ++i)
             text += i == 0 && v.unsized ? "[]" : "[" + std::to_string(v.dimensions[i]) + "]";
@@ -315,17 +279,15 @@ private:
 
     // --- initialisers
     // -------------------------------------------------------------------------------------------------
-    std::string initializer(const Variable &v) const {
-        if (v.init.empty())
-            return "";
+    std::string initializer(const Variable& v) const {
+        if (v.init.empty()) return "";
         std::uint64_t offset = 0;
         return " = " + level(v, 0, offset);
     }
 
-    std::string level(const Variable &v, std::size_t depth, std::uint64_t &offset) const {
+    std::string level(const Variable& v, std::size_t depth, std::uint64_t& offset) const {
         const std::size_t levels = v.dimensions.size() + (v.vector_size > 1 ? 1 : 0);
-        if (depth == levels)
-            return element(v, offset);
+        if (depth == levels) return element(v, offset);
         const std::uint64_t count =
             depth < v.dimensions.size() ? v.dimensions[depth] : v.vector_size;
         std::string text = "{";
@@ -334,24 +296,21 @@ private:
         return text + "}";
     }
 
-    std::string element(const Variable &v, std::uint64_t &offset) const {
+    std::string element(const Variable& v, std::uint64_t& offset) const {
         const unsigned size = byte_size(v.type);
         const std::uint64_t at = offset;
         offset += size;
-        for (const Relocation &r : v.relocations)
-            if (r.offset == at)
-                return relocation(r);
+        for (const Relocation& r : v.relocations)
+            if (r.offset == at) return relocation(r);
         std::uint64_t bits = 0;
-        for (unsigned i = 0; i < size && i < 8; ++i)
-            bits |= std::uint64_t{v.init[at + i]} << 8 * i;
+        for (unsigned i = 0; i < size && i < 8; ++i) bits |= std::uint64_t{v.init[at + i]} << 8 * i;
         return constant_text(bits, v.type);
     }
 
-    std::string relocation(const Relocation &r) const {
+    std::string relocation(const Relocation& r) const {
         std::string symbol =
             r.is_function ? module_.functions[r.symbol].name : module_.variables[r.symbol].name;
-        if (r.generic)
-            symbol = "generic(" + symbol + ")";
+        if (r.generic) symbol = "generic(" + symbol + ")";
         symbol += offset_text(static_cast<std::uint64_t>(r.addend));
         if (r.size == 1)
             return "0x" + hex(std::uint64_t{0xff} << 8 * r.byte, 16) + "(" + symbol + ")";
@@ -360,16 +319,14 @@ private:
 
     // --- functions
     // ----------------------------------------------------------------------------------------------------
-    static std::string parameters(const std::vector<Variable> &list) {
+    static std::string parameters(const std::vector<Variable>& list) {
         std::string text = "(";
-        for (const Variable &v : list)
-            text += (text.size() > 1 ? ", " : "") + variable(v, v.name);
+        for (const Variable& v : list) text += (text.size() > 1 ? ", " : "") + variable(v, v.name);
         return text + ")";
     }
 
-    static std::string triple(const char *name, const std::array<std::uint32_t, 3> &values) {
-        if (values[0] == 0)
-            return "";
+    static std::string triple(const char* name, const std::array<std::uint32_t, 3>& values) {
+        if (values[0] == 0) return "";
         std::string text = std::string(" ") + name + " ";
         for (int i = 0; i < 3; ++i)
             text += (i == 0 ? "" : ", ") + std::to_string(values[static_cast<std::size_t>(i)]);
@@ -377,33 +334,28 @@ private:
     }
 
     /// A declaration takes no limits, only .noreturn.
-    static std::string head(const Function &f, bool with_limits) {
+    static std::string head(const Function& f, bool with_limits) {
         std::string text = linkage(f.linkage) + (f.is_entry ? ".entry " : ".func ");
-        if (!f.returns.empty())
-            text += parameters(f.returns) + " ";
+        if (!f.returns.empty()) text += parameters(f.returns) + " ";
         text += f.name + parameters(f.parameters);
-        const EntryLimits &l = f.limits;
-        auto one = [](const char *name, std::uint32_t value) {
+        const EntryLimits& l = f.limits;
+        auto one = [](const char* name, std::uint32_t value) {
             return value == 0 ? "" : std::string(" ") + name + " " + std::to_string(value);
         };
-        if (f.noreturn)
-            text += " .noreturn";
-        if (!with_limits)
-            return text;
+        if (f.noreturn) text += " .noreturn";
+        if (!with_limits) return text;
         text += triple(".maxntid", l.max_ntid) + triple(".reqntid", l.required_ntid) +
                 triple(".reqnctapercluster", l.required_cluster) +
                 one(".minnctapersm", l.min_ctas_per_sm) + one(".maxnreg", l.max_registers) +
                 one(".maxclusterrank", l.max_cluster_rank);
-        if (l.explicit_cluster)
-            text += " .explicitcluster";
-        if (l.blocks_are_clusters)
-            text += " .blocksareclusters";
+        if (l.explicit_cluster) text += " .explicitcluster";
+        if (l.blocks_are_clusters) text += " .blocksareclusters";
         return text;
     }
 
     void body(FunctionId id) {
-        const Function &function = module_.functions[id];
-        const Body &body = loader_.body(id);
+        const Function& function = module_.functions[id];
+        const Body& body = loader_.body(id);
         const BodyNames names = unique_names(body);
         line(head(function, true));
         line("{");
@@ -414,34 +366,31 @@ private:
             labels_at[body.labels[i].instruction].push_back(i);
         std::size_t next_line = 0;
         for (std::size_t i = 0; i <= body.instructions.size(); ++i) {
-            for (std::size_t label : labels_at[i])
-                line(names.labels[label] + ":");
+            for (std::size_t label : labels_at[i]) line(names.labels[label] + ":");
             for (; next_line < body.source_lines.size() &&
                    body.source_lines[next_line].instruction == i;
                  ++next_line) {
-                const SourceLine &l = body.source_lines[next_line];
+                const SourceLine& l = body.source_lines[next_line];
                 line("\t.loc " + std::to_string(l.file) + " " + std::to_string(l.line) + " " +
                      std::to_string(l.column));
             }
-            if (i < body.instructions.size())
-                line("\t" + printer.print(body.instructions[i]));
+            if (i < body.instructions.size()) line("\t" + printer.print(body.instructions[i]));
         }
         line("}");
     }
 
-    void declarations(const Function &function, const Body &body, const BodyNames &names) {
+    void declarations(const Function& function, const Body& body, const BodyNames& names) {
         std::size_t parameter_registers = 0;
-        for (const auto *list : {&function.returns, &function.parameters})
-            for (const Variable &v : *list)
-                if (v.space == StateSpace::reg)
-                    parameter_registers += v.vector_size;
+        for (const auto* list : {&function.returns, &function.parameters})
+            for (const Variable& v : *list)
+                if (v.space == StateSpace::reg) parameter_registers += v.vector_size;
         for (std::size_t i = parameter_registers; i < body.registers.size();) {
             const std::string type = std::string(spelling(body.registers[i].type));
             if (body.registers[i].name == "%cc.cf") { // the binder's own
                 ++i;
             } else if (starts_vector(body.registers, i)) {
                 const std::size_t n = vector_length(body.registers, i);
-                const std::string &first = names.registers[i];
+                const std::string& first = names.registers[i];
                 line("\t.reg .v" + std::to_string(n) + " ." + type + " " +
                      first.substr(0, first.size() - 2) + ";");
                 i += n;
@@ -455,7 +404,7 @@ private:
             line("\t" + variable(body.variables[i], names.variables[i]) +
                  initializer(body.variables[i]) + ";");
         for (std::size_t i = 0; i < body.prototypes.size(); ++i) {
-            const Prototype &p = body.prototypes[i];
+            const Prototype& p = body.prototypes[i];
             line(names.prototypes[i] + ": .callprototype " +
                  (p.returns.empty() ? "" : parameters(p.returns)) + " _ " +
                  parameters(p.parameters) + (p.noreturn ? " .noreturn;" : ";"));
@@ -474,18 +423,18 @@ private:
         }
     }
 
-    ModuleLoader &loader_;
-    const Module &module_;
+    ModuleLoader& loader_;
+    const Module& module_;
     std::string text_;
 };
 
 } // namespace
 
-std::string print(ModuleLoader &loader) {
+std::string print(ModuleLoader& loader) {
     return ModulePrinter(loader).print();
 }
 
-std::string print(const Module &module, const Body &body, const Instruction &instruction) {
+std::string print(const Module& module, const Body& body, const Instruction& instruction) {
     const BodyNames names = plain_names(body);
     return InstructionPrinter(module, body, names).print(instruction);
 }

@@ -14,15 +14,14 @@ namespace ptarmigan::ptx {
 /// that `add r, r, 1` reads first. `operand.index` is the register (or value) and may be changed if
 /// `inst` and `pool` are not const. The guard is not an operand: see Instruction.
 template <typename Inst, typename Pool, typename Fn>
-void for_each_register(Inst &inst, Pool &pool, Fn &&fn) {
+void for_each_register(Inst& inst, Pool& pool, Fn&& fn) {
     const std::span<const OperandInfo> infos = form_info(inst.form).operands;
-    auto visit = [&](auto &operand, bool is_definition) {
+    auto visit = [&](auto& operand, bool is_definition) {
         using Kind = Operand::Kind;
         if (operand.kind == Kind::reg) {
             fn(operand, is_definition);
         } else if (operand.kind == Kind::address) {
-            if (operand.base == Operand::Base::reg)
-                fn(operand, false);
+            if (operand.base == Operand::Base::reg) fn(operand, false);
         } else if (operand.kind == Kind::vector || operand.kind == Kind::list) {
             for (std::uint32_t i = 0; i < operand.count; ++i)
                 if (pool[operand.first + i].kind == Kind::reg)
@@ -31,8 +30,7 @@ void for_each_register(Inst &inst, Pool &pool, Fn &&fn) {
     };
     for (const bool definitions : {false, true})
         for (unsigned i = 0; i < inst.operand_count; ++i)
-            if (infos[i].is_destination == definitions)
-                visit(inst.operands[i], definitions);
+            if (infos[i].is_destination == definitions) visit(inst.operands[i], definitions);
 }
 
 /// Index of the operand that plays `role` in the row, -1 if the row has none.

@@ -10,9 +10,8 @@ namespace {
 /// Control bytes would garble a terminal, and a line of a minified text may be megabytes long.
 std::string printable(std::string_view line) {
     std::string shown(line);
-    for (char &c : shown)
-        if (static_cast<unsigned char>(c) < ' ' && c != '\t')
-            c = '?';
+    for (char& c : shown)
+        if (static_cast<unsigned char>(c) < ' ' && c != '\t') c = '?';
     return shown;
 }
 
@@ -21,47 +20,40 @@ constexpr std::size_t shown_width = 160;
 } // namespace
 
 void Diagnostics::add(Severity severity, SourceLocation location, std::string text) {
-    if (severity == Severity::error && error_count_++ >= max_errors_)
-        return;
-    if (list_.size() >= 2u * max_errors_)
-        return; // warnings must not grow without bound either
+    if (severity == Severity::error && error_count_++ >= max_errors_) return;
+    if (list_.size() >= 2u * max_errors_) return; // warnings must not grow without bound either
     list_.push_back({location, severity, std::move(text)});
 }
 
 void Diagnostics::sort() {
-    std::stable_sort(list_.begin(), list_.end(), [](const Diagnostic &a, const Diagnostic &b) {
+    std::stable_sort(list_.begin(), list_.end(), [](const Diagnostic& a, const Diagnostic& b) {
         return a.location.line != b.location.line ? a.location.line < b.location.line
                                                   : a.location.column < b.location.column;
     });
 }
 
-std::string Diagnostics::render(const Diagnostic &diagnostic) const {
+std::string Diagnostics::render(const Diagnostic& diagnostic) const {
     const auto [line, column] = diagnostic.location;
     std::string out = source_->name() + ":";
-    if (line != 0)
-        out += std::to_string(line) + ":" + std::to_string(column) + ":";
+    if (line != 0) out += std::to_string(line) + ":" + std::to_string(column) + ":";
     out += diagnostic.severity == Severity::error ? " error: " : " warning: ";
     out += diagnostic.text + "\n";
-    if (line == 0)
-        return out;
+    if (line == 0) return out;
 
     const std::string_view text = source_->line(line);
     std::size_t caret = column == 0 ? 0 : column - 1;
-    if (caret > text.size())
-        caret = text.size();
+    if (caret > text.size()) caret = text.size();
     const std::size_t first =
         caret > shown_width / 2 && text.size() > shown_width ? caret - shown_width / 2 : 0;
     out += "    " + printable(text.substr(first, shown_width)) + "\n    ";
-    for (std::size_t i = first; i < caret; ++i)
-        out += text[i] == '\t' ? '\t' : ' ';
+    for (std::size_t i = first; i < caret; ++i) out += text[i] == '\t' ? '\t' : ' ';
     out += "^\n";
     return out;
 }
 
 std::string Diagnostics::render_all(std::size_t first) const {
     std::string out;
-    for (std::size_t i = first; i < list_.size(); ++i)
-        out += render(list_[i]);
+    for (std::size_t i = first; i < list_.size(); ++i) out += render(list_[i]);
     if (error_count_ > max_errors_)
         out += source_->name() + ": " + std::to_string(error_count_ - max_errors_) +
                " more errors not shown\n";

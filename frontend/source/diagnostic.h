@@ -25,7 +25,7 @@ struct Diagnostic {
 /// What is wrong with one source text. Keeps the first `max_errors` errors, counts the rest.
 class Diagnostics {
 public:
-    Diagnostics(const SourceBuffer &source, unsigned max_errors)
+    Diagnostics(const SourceBuffer& source, unsigned max_errors)
         : source_(&source), max_errors_(max_errors) {}
 
     void error(SourceLocation location, std::string text) {
@@ -37,19 +37,19 @@ public:
 
     unsigned error_count() const { return error_count_; }
     bool has_errors() const { return error_count_ != 0; }
-    const std::vector<Diagnostic> &list() const { return list_; }
+    const std::vector<Diagnostic>& list() const { return list_; }
     /// Puts what was found out of order (bodies are bound on demand) into source order.
     void sort();
 
     /// "name:line:col: error: text\n", then the source line and a caret below the column.
-    std::string render(const Diagnostic &diagnostic) const;
+    std::string render(const Diagnostic& diagnostic) const;
     /// All from index `first` on, and how many errors were not kept.
     std::string render_all(std::size_t first = 0) const;
 
 private:
     void add(Severity severity, SourceLocation location, std::string text);
 
-    const SourceBuffer *source_;
+    const SourceBuffer* source_;
     unsigned max_errors_;
     unsigned error_count_ = 0;
     std::vector<Diagnostic> list_;
@@ -59,7 +59,7 @@ private:
 class DiagnosticError : public std::exception {
 public:
     explicit DiagnosticError(std::string text) : text_(std::move(text)) {}
-    const char *what() const noexcept override { return text_.c_str(); }
+    const char* what() const noexcept override { return text_.c_str(); }
 
 private:
     std::string text_;

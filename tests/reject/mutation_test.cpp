@@ -14,19 +14,18 @@ using namespace ptarmigan;
 namespace {
 
 /// Binds everything; true if the text was accepted.
-bool survives(const std::string &text) {
+bool survives(const std::string& text) {
     const auto loader =
         ptx::ModuleLoader::load(text, "mutant", {.bind_all_bodies = true, .max_errors = 20});
     loader->diagnostics().render_all();
-    if (!loader->ok())
-        return false;
+    if (!loader->ok()) return false;
     ptx::print(*loader);
     return true;
 }
 
 /// Valid text with a bit of everything: the base of the mutations even where tests/programs/ptx is
 /// missing.
-const char *const everything = R"(.version 9.0
+const char* const everything = R"(.version 9.0
 .target sm_90
 .address_size 64
 .file 1 "a.cu"
@@ -73,8 +72,7 @@ TEST_CASE("mutation: the base text is valid") {
 
 TEST_CASE("mutation: every prefix of a valid text is survived") {
     const std::string text = everything;
-    for (std::size_t length = 0; length < text.size(); ++length)
-        survives(text.substr(0, length));
+    for (std::size_t length = 0; length < text.size(); ++length) survives(text.substr(0, length));
     SUCCEED();
 }
 
@@ -88,15 +86,9 @@ TEST_CASE("mutation: removed, repeated and changed bytes are survived") {
         for (unsigned changes = 1 + random() % 3; changes > 0; --changes) {
             const std::size_t at = random() % mutant.size();
             switch (random() % 4) {
-            case 0:
-                mutant[at] = bytes[random() % bytes.size()];
-                break;
-            case 1:
-                mutant.erase(at, 1 + random() % 8);
-                break;
-            case 2:
-                mutant.insert(at, 1, bytes[random() % bytes.size()]);
-                break;
+            case 0: mutant[at] = bytes[random() % bytes.size()]; break;
+            case 1: mutant.erase(at, 1 + random() % 8); break;
+            case 2: mutant.insert(at, 1, bytes[random() % bytes.size()]); break;
             default:
                 mutant.insert(at, mutant.substr(random() % mutant.size(), 1 + random() % 40));
                 break;
@@ -109,7 +101,7 @@ TEST_CASE("mutation: removed, repeated and changed bytes are survived") {
 
 TEST_CASE("mutation: swapped tokens of real programs are survived") {
     std::mt19937 random(7);
-    for (const test::TextFile &file : test::ptx_files(PTARMIGAN_PTX_DIR)) {
+    for (const test::TextFile& file : test::ptx_files(PTARMIGAN_PTX_DIR)) {
         INFO(file.name);
         CHECK(survives(file.text));
         for (int round = 0; round < 20 && file.text.size() < 200000; ++round) {
@@ -124,7 +116,7 @@ TEST_CASE("mutation: swapped tokens of real programs are survived") {
 
 TEST_CASE("mutation: nesting and sizes meant to exhaust memory or stack are refused") {
     const std::string head = ".version 9.0\n.target sm_90\n.address_size 64\n";
-    auto in_body = [&](const std::string &body) {
+    auto in_body = [&](const std::string& body) {
         return head + ".entry k()\n{\n" + body + "\nret;\n}\n";
     };
     const std::string deep(100000, '(');
@@ -140,12 +132,10 @@ TEST_CASE("mutation: nesting and sizes meant to exhaust memory or stack are refu
     CHECK_FALSE(survives(head + ".global .b8 x[4000000000][4000000000] = {{1}};"));
     CHECK_FALSE(survives(head + ".global .u32 x<4000000000>;"));
     std::string conditional = "mov.u32 %r, ";
-    for (int i = 0; i < 100000; ++i)
-        conditional += "1?1:";
+    for (int i = 0; i < 100000; ++i) conditional += "1?1:";
     CHECK_FALSE(survives(in_body(".reg .b32 %r; " + conditional + "1;")));
     CHECK_FALSE(survives(in_body("add" + std::string(100000, '.') + "u32;")));
     std::string words = "add";
-    for (int i = 0; i < 1000; ++i)
-        words += ".u32";
+    for (int i = 0; i < 1000; ++i) words += ".u32";
     CHECK_FALSE(survives(in_body(words + " %r, %r, %r;")));
 }

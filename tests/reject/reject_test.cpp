@@ -15,11 +15,10 @@ struct Expectation {
     std::string text;
 };
 
-Expectation expectation(const std::string &text) {
+Expectation expectation(const std::string& text) {
     const std::string mark = "// expect: ";
     const std::size_t at = text.rfind(mark);
-    if (at == std::string::npos)
-        return {};
+    if (at == std::string::npos) return {};
     Expectation expected;
     std::size_t used = 0;
     const std::string rest = text.substr(at + mark.size());
@@ -33,14 +32,14 @@ Expectation expectation(const std::string &text) {
 TEST_CASE("reject: every malformed file gives the error that it expects") {
     const auto files = test::ptx_files(PTARMIGAN_REJECT_DIR);
     REQUIRE(files.size() >= 100);
-    for (const test::TextFile &file : files) {
+    for (const test::TextFile& file : files) {
         INFO(file.name);
         const Expectation expected = expectation(file.text);
         REQUIRE(expected.line > 0);
         const auto loader = ptx::ModuleLoader::load(file.text, file.name,
                                                     {.bind_all_bodies = true, .max_errors = 20});
         REQUIRE_FALSE(loader->ok());
-        const ptx::Diagnostic &first = loader->diagnostics().list().front();
+        const ptx::Diagnostic& first = loader->diagnostics().list().front();
         CHECK(first.location.line == expected.line);
         CHECK_THAT(first.text, Catch::Matchers::Contains(expected.text));
     }
@@ -70,15 +69,13 @@ TEST_CASE("reject: several errors in one run, without one error causing the next
                                 "    ret;\n}\n",
                                 "k.ptx", {.bind_all_bodies = true, .max_errors = 20});
     std::vector<unsigned> lines;
-    for (const ptx::Diagnostic &d : loader->diagnostics().list())
-        lines.push_back(d.location.line);
+    for (const ptx::Diagnostic& d : loader->diagnostics().list()) lines.push_back(d.location.line);
     CHECK(lines == std::vector<unsigned>{7, 8, 10});
 }
 
 TEST_CASE("reject: errors beyond the limit are counted, not kept") {
     std::string text = ".version 9.0\n.target sm_90\n.address_size 64\n";
-    for (int i = 0; i < 50; ++i)
-        text += ".frobnicate;\n";
+    for (int i = 0; i < 50; ++i) text += ".frobnicate;\n";
     const auto loader =
         ptx::ModuleLoader::load(text, "many.ptx", {.bind_all_bodies = true, .max_errors = 5});
     CHECK(loader->diagnostics().list().size() == 5);

@@ -16,7 +16,7 @@ TEST_CASE("instruction table: every row decodes without a fault") {
 TEST_CASE("instruction table: names are unique and ids are positions") {
     std::set<std::string_view> names;
     std::size_t position = 0;
-    for (const FormInfo &info : all_forms()) {
+    for (const FormInfo& info : all_forms()) {
         CHECK(names.insert(info.name).second);
         CHECK(static_cast<std::size_t>(info.id) == position++);
         CHECK(&form_info(info.id) == &info);
@@ -26,21 +26,20 @@ TEST_CASE("instruction table: names are unique and ids are positions") {
 }
 
 TEST_CASE("instruction table: a row with a result has a destination and no other has") {
-    for (const FormInfo &info : all_forms()) {
+    for (const FormInfo& info : all_forms()) {
         INFO(info.name);
         bool has_destination = false;
-        for (const OperandInfo &operand : info.operands)
+        for (const OperandInfo& operand : info.operands)
             has_destination = has_destination || operand.is_destination;
         const bool from_memory = !info.operands.empty() && info.operands[0].constraint == "address";
         if (info.shape == ShapeRule::none)
             CHECK_FALSE((has_destination && info.operands.size() == 1));
-        if (info.shape != ShapeRule::none && !from_memory)
-            CHECK(has_destination);
+        if (info.shape != ShapeRule::none && !from_memory) CHECK(has_destination);
     }
 }
 
 TEST_CASE("instruction table: what a row says arrives in the decoded form") {
-    const FormInfo &info = form_info(FormId::mul_wide);
+    const FormInfo& info = form_info(FormId::mul_wide);
     CHECK(info.opcode == "mul");
     CHECK(info.chapter == "integer_arithmetic");
     CHECK(info.section == "9.7.1.3");

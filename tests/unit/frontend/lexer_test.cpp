@@ -12,7 +12,7 @@ struct Lexed {
     unsigned errors;
 };
 
-Lexed lex(const SourceBuffer &source) {
+Lexed lex(const SourceBuffer& source) {
     Diagnostics diagnostics(source, 20);
     Lexer lexer(source.text(), diagnostics);
     Lexed result;
@@ -30,8 +30,7 @@ TEST_CASE("lexer: names, words and symbols with their positions") {
     const Lexed lexed = lex(source);
     REQUIRE(lexed.errors == 0);
     std::vector<std::string> texts;
-    for (const Token &t : lexed.tokens)
-        texts.emplace_back(t.text);
+    for (const Token& t : lexed.tokens) texts.emplace_back(t.text);
     CHECK(texts == std::vector<std::string>{"@",  "!",   "%p1", "ld",  "global", "L1::evict_last",
                                             "v2", "f32", "{",   "%f1", ",",      "$L__BB0_1",
                                             "}",  ",",   "[",   "a",   "+",      "4",
@@ -48,8 +47,7 @@ TEST_CASE("lexer: kinds of numbers") {
     const Lexed lexed = lex(source);
     CHECK(lexed.errors == 0);
     std::vector<TokenKind> kinds;
-    for (const Token &t : lexed.tokens)
-        kinds.push_back(t.kind);
+    for (const Token& t : lexed.tokens) kinds.push_back(t.kind);
     using K = TokenKind;
     CHECK(kinds == std::vector<K>{K::integer, K::integer, K::integer, K::integer, K::integer,
                                   K::real, K::real, K::real, K::bits32, K::bits64, K::bits32});

@@ -14,7 +14,7 @@ namespace ptarmigan::test {
 inline const std::string header = ".version 9.0\n.target sm_90\n.address_size 64\n";
 
 /// A module that must be free of errors.
-inline std::unique_ptr<ptx::ModuleLoader> load(const std::string &declarations) {
+inline std::unique_ptr<ptx::ModuleLoader> load(const std::string& declarations) {
     auto loader = ptx::ModuleLoader::load(header + declarations, "test.ptx",
                                           {.bind_all_bodies = true, .max_errors = 20});
     INFO(loader->diagnostics().render_all());
@@ -23,8 +23,8 @@ inline std::unique_ptr<ptx::ModuleLoader> load(const std::string &declarations) 
 }
 
 /// A kernel `k` with registers %p %h %r %u %f %d %e of 8 each around `statements`.
-inline std::unique_ptr<ptx::ModuleLoader> load_kernel(const std::string &statements,
-                                                      const std::string &before = "") {
+inline std::unique_ptr<ptx::ModuleLoader> load_kernel(const std::string& statements,
+                                                      const std::string& before = "") {
     return load(
         before +
         ".visible .entry k(.param .u64 in, .param .u32 n)\n{\n"
@@ -33,11 +33,11 @@ inline std::unique_ptr<ptx::ModuleLoader> load_kernel(const std::string &stateme
         statements + "\n}\n");
 }
 
-inline const ptx::Body &body_of(ptx::ModuleLoader &loader, const std::string &function = "k") {
+inline const ptx::Body& body_of(ptx::ModuleLoader& loader, const std::string& function = "k") {
     return loader.body(loader.module().find_function(function).value());
 }
 
-inline std::string form_name(const ptx::Instruction &inst) {
+inline std::string form_name(const ptx::Instruction& inst) {
     return std::string(ptx::form_info(inst.form).name);
 }
 

@@ -7,7 +7,7 @@ using namespace ptarmigan::ptx;
 using test::body_of;
 
 namespace {
-std::vector<std::uint8_t> initial(const std::string &declaration) {
+std::vector<std::uint8_t> initial(const std::string& declaration) {
     const auto loader = test::load(declaration);
     return loader->module().variables.back().init;
 }
@@ -29,7 +29,7 @@ TEST_CASE("module: sizes, alignments and linkage of variables") {
         test::load(".visible .global .align 16 .b8 a[40];\n.const .v2 .f64 b;\n"
                    ".extern .shared .align 8 .b8 c[];\n.weak .global .u16 d[2][3];\n"
                    ".global .attribute(.managed) .u32 e;\n");
-    const auto &v = loader->module().variables;
+    const auto& v = loader->module().variables;
     REQUIRE(v.size() == 5);
     CHECK((v[0].size == 40 && v[0].alignment == 16 && v[0].linkage == Linkage::visible));
     CHECK((v[1].size == 16 && v[1].alignment == 16 && v[1].space == StateSpace::constant));
@@ -53,13 +53,13 @@ TEST_CASE("module: addresses in initialisers are relocations") {
     const auto loader = test::load(
         ".global .u32 y;\n.func f() { ret; }\n"
         ".global .u64 x[3] = {y+4, generic(y), f};\n.global .u8 z[2] = {0, 0xFF00(y)};\n");
-    const auto &r = loader->module().variables[1].relocations;
+    const auto& r = loader->module().variables[1].relocations;
     REQUIRE(r.size() == 3);
     CHECK((r[0].offset == 0 && r[0].addend == 4 && !r[0].generic && !r[0].is_function &&
            r[0].symbol == 0));
     CHECK((r[1].offset == 8 && r[1].generic));
     CHECK((r[2].offset == 16 && r[2].is_function));
-    const auto &masked = loader->module().variables[2].relocations;
+    const auto& masked = loader->module().variables[2].relocations;
     REQUIRE(masked.size() == 1);
     CHECK((masked[0].size == 1 && masked[0].byte == 1 && masked[0].offset == 1));
 }
@@ -68,7 +68,7 @@ TEST_CASE("module: entries with limits and parameter layout") {
     const auto loader = test::load(".visible .entry k(.param .u8 a, .param .u64 .ptr .global "
                                    ".align 16 b, .param .align 8 .b8 c[12])\n"
                                    ".maxntid 256, 2\n.minnctapersm 2\n.maxnreg 64\n{ ret; }\n");
-    const Function &k = loader->module().functions[0];
+    const Function& k = loader->module().functions[0];
     CHECK(k.limits.max_ntid == std::array<std::uint32_t, 3>{256, 2, 1});
     CHECK(k.limits.min_ctas_per_sm == 2);
     CHECK(k.limits.max_registers == 64);
@@ -98,7 +98,7 @@ TEST_CASE("body: names of inner scopes hide outer ones, labels are local") {
     const auto loader =
         test::load_kernel("mov.u32 %r1, 1; { .reg .u32 %r1; mov.u32 %r1, 2; bra inner; inner: } "
                           "{ inner: bra inner; } mov.u32 %r1, 3; ret;");
-    const Body &body = body_of(*loader);
+    const Body& body = body_of(*loader);
     const RegisterId outer = body.instructions[0][Role::d].index;
     CHECK(body.instructions[1][Role::d].index != outer);
     CHECK(body.instructions[4][Role::d].index == outer);
@@ -115,14 +115,14 @@ TEST_CASE("body: call sequences") {
                           "proto: .callprototype (.param .b32 _) _ (.param .b32 _);"
                           "{ .param .b32 p0; .param .b32 r0; call (r0), %d1, (p0), proto; } ret;",
                           ".func (.param .b32 r) f(.param .b32 a) { ret; }\n");
-    const Body &body = body_of(*loader);
-    const Instruction &direct = body.instructions[1];
+    const Body& body = body_of(*loader);
+    const Instruction& direct = body.instructions[1];
     CHECK(direct[Role::f].kind == Operand::Kind::function);
     CHECK(direct[Role::a].kind == Operand::Kind::list);
-    const Operand &argument = body.operand_pool[direct[Role::a].first];
+    const Operand& argument = body.operand_pool[direct[Role::a].first];
     CHECK(argument.kind == Operand::Kind::variable);
     CHECK(body.variables[argument.index].name == "p0");
-    const Instruction &indirect = body.instructions[3];
+    const Instruction& indirect = body.instructions[3];
     CHECK(indirect[Role::f].kind == Operand::Kind::reg);
     CHECK(indirect[Role::t].kind == Operand::Kind::prototype);
 }
@@ -131,7 +131,7 @@ TEST_CASE("body: jump tables and source lines") {
     const auto loader =
         test::load_kernel(".loc 1 10 3\nts: .branchtargets A, B, A;\nbrx.idx %r1, ts;\nA: "
                           "ret;\n.loc 1 11 4, function_name $x, inlined_at 1 5 6\nB: ret;");
-    const Body &body = body_of(*loader);
+    const Body& body = body_of(*loader);
     REQUIRE(body.branch_targets.size() == 1);
     CHECK(body.branch_targets[0] == std::vector<LabelId>{0, 1, 0});
     CHECK(body.instructions[0][Role::t].kind == Operand::Kind::target_list);

@@ -13,8 +13,8 @@ using Kind = Operand::Kind;
 
 namespace {
 
-std::uint64_t constant(const std::string &type, const std::string &destination,
-                       const std::string &text) {
+std::uint64_t constant(const std::string& type, const std::string& destination,
+                       const std::string& text) {
     const auto loader = test::load_kernel("mov." + type + " " + destination + ", " + text + ";");
     return body_of(*loader).instructions[0][Role::a].value;
 }
@@ -60,17 +60,17 @@ TEST_CASE("operand: addresses") {
         "ld.global.u32 %r1, [%d1+-4]; ld.param.u64 %d1, [in]; ld.global.u32 %r1, [g+8];"
         "ld.local.u32 %r1, [16];",
         ".global .u32 g[4];\n");
-    const Body &body = body_of(*loader);
-    const Operand &reg = body.instructions[0][Role::a];
+    const Body& body = body_of(*loader);
+    const Operand& reg = body.instructions[0][Role::a];
     CHECK(reg.kind == Kind::address);
     CHECK(reg.base == Operand::Base::reg);
     CHECK(body.registers[reg.index].name == "%d1");
     CHECK(static_cast<std::int64_t>(reg.value) == -4);
-    const Operand &parameter = body.instructions[1][Role::a];
+    const Operand& parameter = body.instructions[1][Role::a];
     CHECK(parameter.base == Operand::Base::variable);
     CHECK(parameter.scope == VariableScope::body);
     CHECK(body.variables[parameter.index].name == "in");
-    const Operand &global = body.instructions[2][Role::a];
+    const Operand& global = body.instructions[2][Role::a];
     CHECK(global.scope == VariableScope::module);
     CHECK(global.value == 8);
     CHECK(body.instructions[3][Role::a].base == Operand::Base::none);
@@ -81,7 +81,7 @@ TEST_CASE("operand: pairs are operands of their own, absent where not written") 
     const auto loader = test::load_kernel(
         "setp.eq.u32 %p1|%p2, %r1, 3; setp.eq.u32 %p1, %r1, 3; setp.lt.and.s32 %p1, %r1, 3, !%p4;"
         "shfl.sync.idx.b32 %r1|%p1, %r2, %r3, 31, -1; shfl.sync.idx.b32 %r1, %r2, %r3, 31, -1;");
-    const Body &body = body_of(*loader);
+    const Body& body = body_of(*loader);
     CHECK(body.instructions[0][Role::q].kind == Kind::reg);
     CHECK(body.instructions[1][Role::q].kind == Kind::none);
     CHECK(body.instructions[2][Role::c].negated);
@@ -95,22 +95,22 @@ TEST_CASE("operand: vectors, sinks and vector registers") {
     const auto loader =
         test::load_kernel(".reg .v4 .f32 v; ld.global.v4.f32 v, [%d1]; mov.f32 %f1, v.w;"
                           "ld.global.v2.u32 {%r1, _}, [%d1]; mov.b64 %d1, {%r1, 7};");
-    const Body &body = body_of(*loader);
-    const Operand &whole = body.instructions[0][Role::d];
+    const Body& body = body_of(*loader);
+    const Operand& whole = body.instructions[0][Role::d];
     CHECK(whole.kind == Kind::vector);
     CHECK(whole.count == 4);
     const std::uint32_t w = body.operand_pool[whole.first + 3].index;
     CHECK(body.registers[w].name == "v.w");
     CHECK(body.instructions[1][Role::a].index == w);
     CHECK(body.operand_pool[body.instructions[2][Role::d].first + 1].kind == Kind::sink);
-    const Operand &constant = body.operand_pool[body.instructions[3][Role::a].first + 1];
+    const Operand& constant = body.operand_pool[body.instructions[3][Role::a].first + 1];
     CHECK(constant.kind == Kind::imm);
     CHECK(constant.type == ScalarType::b32);
 }
 
 TEST_CASE("operand: special registers carry number and component") {
     const auto loader = test::load_kernel("mov.u32 %r1, %ntid.y; mov.u32 %r1, %envreg7;");
-    const Body &body = body_of(*loader);
+    const Body& body = body_of(*loader);
     CHECK(body.instructions[0][Role::a].kind == Kind::special);
     CHECK(body.instructions[0][Role::a].index == static_cast<std::uint32_t>(SpecialRegister::ntid));
     CHECK(body.instructions[0][Role::a].component == 1);
@@ -119,8 +119,8 @@ TEST_CASE("operand: special registers carry number and component") {
 
 TEST_CASE("operand: the carry flag is a hidden register of the body") {
     const auto loader = test::load_kernel("add.cc.u32 %r1, %r2, %r3; addc.u32 %r4, %r5, 0;");
-    const Body &body = body_of(*loader);
-    const Operand &out = body.instructions[0][Role::cc_out];
+    const Body& body = body_of(*loader);
+    const Operand& out = body.instructions[0][Role::cc_out];
     CHECK(out.kind == Kind::reg);
     CHECK(out.index == body.instructions[1][Role::cc_in].index);
     CHECK(body.registers[out.index].type == ScalarType::pred);
@@ -129,11 +129,11 @@ TEST_CASE("operand: the carry flag is a hidden register of the body") {
 TEST_CASE("queries: registers are visited with sources first") {
     const auto loader = test::load_kernel("ld.global.v2.u32 {%r1, %r2}, [%d3]; mad.lo.s32 %r1, "
                                           "%r1, %r4, 5; st.global.u32 [%d3], %r1;");
-    const Body &body = body_of(*loader);
+    const Body& body = body_of(*loader);
     auto visit = [&](std::size_t i) {
         std::string seen;
         for_each_register(body.instructions[i], body.operand_pool,
-                          [&](const Operand &operand, bool is_definition) {
+                          [&](const Operand& operand, bool is_definition) {
                               seen +=
                                   body.registers[operand.index].name + (is_definition ? "= " : " ");
                           });

@@ -9,7 +9,7 @@ using test::form_name;
 
 namespace {
 
-std::string form_of(const std::string &statement) {
+std::string form_of(const std::string& statement) {
     const auto loader = test::load_kernel(statement);
     return form_name(body_of(*loader).instructions.front());
 }
@@ -35,7 +35,7 @@ TEST_CASE("overload: the look of the operands decides between rows of the same w
 TEST_CASE("overload: words may come in any order behind the opcode") {
     const auto loader = test::load_kernel("ld.u32.global.volatile %r1, [%d1]; add.f32.rn.ftz %f1, "
                                           "%f2, %f3; cvt.f32.rn.s32 %f1, %r1;");
-    const Body &body = body_of(*loader);
+    const Body& body = body_of(*loader);
     CHECK(form_name(body.instructions[0]) == "ld_volatile");
     CHECK(body.instructions[0].space == StateSpace::global);
     CHECK(body.instructions[1].has(Modifier::ftz));
@@ -46,7 +46,7 @@ TEST_CASE("overload: words may come in any order behind the opcode") {
 
 TEST_CASE("overload: space, vector size and types land in their fields") {
     const auto loader = test::load_kernel("ld.v2.f32 {%f1, %f2}, [%d1]; st.shared.u8 [%r1], %r2;");
-    const Body &body = body_of(*loader);
+    const Body& body = body_of(*loader);
     CHECK(body.instructions[0].space == StateSpace::generic);
     CHECK(body.instructions[0].vector_size == 2);
     CHECK(body.instructions[0].type() == ScalarType::f32);

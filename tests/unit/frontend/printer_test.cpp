@@ -24,7 +24,7 @@ private:
     std::map<RegisterId, RegisterId> there_, back_;
 };
 
-bool same(const Operand &a, const Operand &b, RegisterMap &registers) {
+bool same(const Operand& a, const Operand& b, RegisterMap& registers) {
     const bool is_register = a.kind == Operand::Kind::reg ||
                              (a.kind == Operand::Kind::address && a.base == Operand::Base::reg);
     const bool same_index =
@@ -34,7 +34,7 @@ bool same(const Operand &a, const Operand &b, RegisterMap &registers) {
            a.value == b.value;
 }
 
-void check_same(const Body &a, const Body &b) {
+void check_same(const Body& a, const Body& b) {
     REQUIRE(a.instructions.size() == b.instructions.size());
     CHECK(a.registers.size() == b.registers.size());
     CHECK(a.variables.size() == b.variables.size());
@@ -57,7 +57,7 @@ void check_same(const Body &a, const Body &b) {
         CHECK(a.labels[i].instruction == b.labels[i].instruction);
 }
 
-void check_round_trip(ModuleLoader &first) {
+void check_round_trip(ModuleLoader& first) {
     const std::string text = print(first);
     const auto second =
         ModuleLoader::load(text, "printed.ptx", {.bind_all_bodies = true, .max_errors = 20});
@@ -74,8 +74,7 @@ void check_round_trip(ModuleLoader &first) {
     }
     REQUIRE(a.functions.size() == b.functions.size());
     for (FunctionId f = 0; f < a.functions.size(); ++f)
-        if (!a.functions[f].is_declaration)
-            check_same(first.body(f), second->body(f));
+        if (!a.functions[f].is_declaration) check_same(first.body(f), second->body(f));
 }
 
 } // namespace
@@ -112,9 +111,8 @@ TEST_CASE("printer: the PTX of the test programs parses back") {
     const auto folder = std::filesystem::path(__FILE__).parent_path() / "../../programs/ptx";
     std::error_code missing;
     unsigned count = 0;
-    for (const auto &entry : std::filesystem::directory_iterator(folder, missing)) {
-        if (entry.path().extension() != ".ptx")
-            continue;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, missing)) {
+        if (entry.path().extension() != ".ptx") continue;
         INFO(entry.path().string());
         std::ifstream in(entry.path());
         std::stringstream text;
@@ -130,7 +128,7 @@ TEST_CASE("printer: the PTX of the test programs parses back") {
 
 TEST_CASE("printer: one instruction") {
     const auto loader = test::load_kernel("@!%p1 ld.volatile.global.u32 %r1, [%d1+8];");
-    const Body &body = test::body_of(*loader);
+    const Body& body = test::body_of(*loader);
     CHECK(print(loader->module(), body, body.instructions[0]) ==
           "@!%p1 ld.volatile.global.u32 %r1, [%d1+8];");
 }
