@@ -58,7 +58,7 @@ Status check_version(const ptx::Module& module, std::string& log) {
 } // namespace
 
 Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<ModuleSource>& source,
-                          std::string& log) {
+                          std::string& log, bool all_bodies) {
     log.clear();
     if (first_word(ptx).rfind(".version", 0) != 0) {
         log = "error   : Binary format for key='0', ident='' is not recognized";
@@ -68,7 +68,9 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
     std::shared_ptr<ModuleSource> result(new ModuleSource);
     result->name_ = name;
     result->hash_ = hash_text(ptx);
-    result->loader_ = ptx::ModuleLoader::load(std::move(ptx), std::move(name));
+    ptx::ModuleLoader::Options options;
+    options.bind_all_bodies = all_bodies;
+    result->loader_ = ptx::ModuleLoader::load(std::move(ptx), std::move(name), options);
     // A newer version may use what this frontend takes for an error: the version is the better answer then.
     const ptx::Module& module = result->loader_->module();
     if (const Status status = check_version(module, log); status != Status::success) {

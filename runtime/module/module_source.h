@@ -75,7 +75,9 @@ public:
     /// Parses and binds the declarations. On failure: invalid_ptx, unsupported_ptx_version or invalid_image (text that
     /// does not begin like PTX), and `log` holds the driver's kind of error log ("ptxas application ptx input, line
     /// 3; error   : ..."). On success `log` holds warnings, mostly nothing. `name` is for messages.
-    static Status load(std::string ptx, std::string name, std::shared_ptr<ModuleSource>& source, std::string& log);
+    /// `all_bodies` binds every function now instead of at its first use, so that errors in bodies are load errors.
+    static Status load(std::string ptx, std::string name, std::shared_ptr<ModuleSource>& source, std::string& log,
+                       bool all_bodies = false);
 
     const ptx::Module& module() const;
     const std::string& name() const { return name_; }

@@ -37,11 +37,11 @@ Status load_source(const void* image, std::size_t size, std::shared_ptr<runtime:
         runtime::set_error_detail(log);
         return Status{runtime::image_result_code(ptx.result)};
     }
+    // nvcc's own PTX in fat binaries is right, and may be huge: its bodies are bound at first use. Text that a program
+    // made is checked whole, because the program expects load errors and a log from the driver.
+    bool all_bodies = runtime::image_kind(image, size) == runtime::ImageKind::ptx_text;
     std::string name = owner.empty() ? "<ptx>" : owner;
-    Status status = runtime::ModuleSource::load(std::move(ptx.text), std::move(name), source, log);
-    if (status != Status::success)
-        runtime::set_error_detail(log);
-    return status;
+    return runtime::ModuleSource::load(std::move(ptx.text), std::move(name), source, log, all_bodies);
 }
 
 LibraryKernel::LibraryKernel(std::weak_ptr<Library> library, std::shared_ptr<runtime::ModuleSource> source,

@@ -8,6 +8,7 @@
 #include <exception>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 
 namespace ptarmigan::tool {
 
@@ -41,6 +42,9 @@ int main(int argc, char** argv) {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? exit_success : exit_usage;
+    } catch (const std::invalid_argument& error) { // an option's text that only its user can judge
+        std::fprintf(stderr, "ptarmigan: %s\n", error.what());
+        return exit_usage;
     } catch (const std::exception& error) {
         std::fprintf(stderr, "ptarmigan: %s\n", error.what());
         return exit_failure;

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Faults of kernels: the code sticks, the process lives. Hidden by default ([.]): each needs a process of its own.
+#include "driver.h"
+
+namespace {
+
+/// Launches, and checks that `code` appears at the synchronisation and at calls after it.
+void check_fault(CUfunction function, void** parameters, CUresult code) {
+    CUdeviceptr pointer = 0;
+    REQUIRE(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, nullptr, parameters, nullptr) == 0);
+    CHECK(cuCtxSynchronize() == code);
+    CHECK(cuMemAlloc_v2(&pointer, 16) == code);
+    CHECK(cuStreamSynchronize(nullptr) == code);
+    CHECK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, nullptr, parameters, nullptr) == code);
+    CUcontext current = nullptr;
+    CHECK(cuCtxGetCurrent(&current) == 0);
+    int warp = 0;
+    CHECK(cuDeviceGetAttribute(&warp, 10, 0) == 0);
+    CHECK(cuDevicePrimaryCtxReset_v2(0) == 0);
+    CHECK(cuDevicePrimaryCtxRetain(&current, 0) == code); // the process is finished, as with the NVIDIA driver
+}
+
+} // namespace
+
+TEST_CASE("fault: illegal_address", "[.]") {
+    CUdeviceptr address = 0x10;
+    unsigned value = 1;
+    void* parameters[] = {&address, &value};
+    check_fault(driver_test::function("store"), parameters, 700);
+}
+
+TEST_CASE("fault: trap", "[.]") { check_fault(driver_test::function("trap"), nullptr, 719); }

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory: what is checked, and with which code. Expected codes are the NVIDIA driver's on an H200.
+#include "driver.h"
+
+#include <cstring>
+#include <vector>
+
+using driver_test::allocate;
+
+TEST_CASE("memory: allocation and freeing") {
+    driver_test::context();
+    CUdeviceptr pointer = 0, base = 0;
+    std::size_t size = 0;
+    CHECK(cuMemAlloc_v2(&pointer, 0) == 1);
+    CHECK(cuMemAlloc_v2(nullptr, 16) == 1);
+    CHECK(cuMemAlloc_v2(&pointer, 1ull << 50) == 2);
+    CHECK(cuMemAlloc_v2(&pointer, 1ull << 63) == 2);
+    CHECK(cuMemFree_v2(0x1234) == 1);
+    pointer = allocate(1000);
+    CHECK(pointer % 512 == 0);
+    CHECK(cuMemGetAddressRange_v2(&base, &size, pointer + 999) == 0);
+    CHECK(base == pointer);
+    CHECK(size == 1000);
+    CHECK(cuMemFree_v2(pointer + 256) == 1);
+    CHECK(cuMemFree_v2(pointer) == 0);
+    CHECK(cuMemFree_v2(pointer) == 1);
+    CHECK(cuMemGetAddressRange_v2(&base, &size, 0x1234) == 500);
+    CHECK(cuMemAllocPitch_v2(&pointer, &size, 513, 3, 4) == 0);
+    CHECK(size == 1024);
+    CHECK(cuMemFree_v2(pointer) == 0);
+    CHECK(cuMemAllocPitch_v2(&pointer, &size, 513, 3, 2) == 1);
+}
+
+TEST_CASE("memory: copies check their ranges at the call") {
+    CUdeviceptr d = allocate(4096);
+    std::vector<unsigned char> host(8192, 5);
+    auto h = reinterpret_cast<CUdeviceptr>(host.data());
+    CHECK(cuMemcpyHtoD_v2(d, host.data(), 4096) == 0);
+    CHECK(cuMemcpyHtoD_v2(d, host.data(), 4097) == 1);
+    CHECK(cuMemcpyHtoD_v2(0, host.data(), 16) == 1);
+    CHECK(cuMemcpyHtoD_v2(d, nullptr, 16) == 1);
+    CHECK(cuMemcpyHtoD_v2(0, nullptr, 0) == 0);
+    CHECK(cuMemcpyHtoD_v2(d, reinterpret_cast<void*>(d + 64), 16) == 0);
+    CHECK(cuMemcpyDtoH_v2(nullptr, d, 16) == 1);
+    CHECK(cuMemcpyDtoH_v2(host.data(), 0x1234, 16) == 1);
+    CHECK(cuMemcpyDtoH_v2(host.data(), h + 64, 16) == 1);
+    CHECK(cuMemcpyDtoD_v2(d, 0x1234, 16) == 1);
+    CHECK(cuMemcpyDtoD_v2(h, h + 64, 16) == 1);
+    CHECK(cuMemcpy(h, h + 100, 16) == 0);
+    CHECK(cuMemFree_v2(d) == 0);
+    CHECK(cuMemcpyHtoD_v2(d, host.data(), 16) == 1);
+}
+
+TEST_CASE("memory: fills check alignment and range") {
+    CUdeviceptr d = allocate(4096);
+    unsigned words[4] = {};
+    CHECK(cuMemsetD32_v2(d + 1, 0, 1) == 1);
+    CHECK(cuMemsetD16_v2(d + 1, 0, 1) == 1);
+    CHECK(cuMemsetD8_v2(0, 0, 1) == 1);
+    CHECK(cuMemsetD8_v2(0, 0, 0) == 0);
+    CHECK(cuMemsetD8_v2(d, 0, 4097) == 1);
+    CHECK(cuMemsetD8_v2(reinterpret_cast<CUdeviceptr>(words), 0, 16) == 1);
+    CHECK(cuMemsetD2D8_v2(d, 8, 0, 16, 2) == 1);
+    CHECK(cuMemsetD32_v2(d, 0x01020304, 4) == 0);
+    CHECK(cuMemsetD16_v2(d + 4, 0xaabb, 1) == 0);
+    CHECK(cuMemsetD2D8_v2(d + 8, 4, 0xff, 1, 2) == 0);
+    CHECK(cuMemcpyDtoH_v2(words, d, 16) == 0);
+    CHECK(words[0] == 0x01020304);
+    CHECK(words[1] == 0x0102aabb);
+    CHECK(words[2] == 0x010203ff);
+    CHECK(words[3] == 0x010203ff);
+    CHECK(cuMemFree_v2(d) == 0);
+}
+
+TEST_CASE("memory: two-dimensional copies") {
+    CUdeviceptr d = allocate(1024);
+    std::vector<unsigned char> host(100), back(100, 0);
+    for (int i = 0; i < 100; ++i)
+        host[i] = static_cast<unsigned char>(i);
+    CUDA_MEMCPY2D box{};
+    box.srcMemoryType = 1;
+    box.srcHost = host.data();
+    box.srcPitch = 10;
+    box.dstMemoryType = 2;
+    box.dstDevice = d;
+    box.dstPitch = 64;
+    box.WidthInBytes = 10;
+    box.Height = 10;
+    CHECK(cuMemcpy2D_v2(&box) == 0);
+    CHECK(cuMemcpy2D_v2(nullptr) == 1);
+    CUDA_MEMCPY2D inner{};
+    inner.srcMemoryType = 2;
+    inner.srcDevice = d;
+    inner.srcPitch = 64;
+    inner.srcXInBytes = 2;
+    inner.srcY = 3;
+    inner.dstMemoryType = 1;
+    inner.dstHost = back.data();
+    inner.dstPitch = 5;
+    inner.WidthInBytes = 5;
+    inner.Height = 4;
+    CHECK(cuMemcpy2D_v2(&inner) == 0);
+    CHECK(back[0] == 32);
+    CHECK(back[4] == 36);
+    CHECK(back[5] == 42);
+    CHECK(back[19] == 66);
+    inner.srcPitch = 3;
+    CHECK(cuMemcpy2D_v2(&inner) == 1);
+    inner.srcPitch = 64;
+    inner.srcMemoryType = 9;
+    CHECK(cuMemcpy2D_v2(&inner) == 1);
+    inner.srcMemoryType = 3;
+    CHECK(cuMemcpy2D_v2(&inner) == 801);
+    CHECK(cuMemFree_v2(d) == 0);
+}
+
+TEST_CASE("memory: host memory") {
+    driver_test::context();
+    void* pinned = nullptr;
+    CUdeviceptr device = 0;
+    std::vector<char> buffer(1 << 16);
+    CHECK(cuMemHostAlloc(&pinned, 0, 0) == 0);
+    CHECK(cuMemHostAlloc(&pinned, 16, 0x100) == 1);
+    REQUIRE(cuMemHostAlloc(&pinned, 4096, 0) == 0);
+    CHECK(cuMemHostGetDevicePointer_v2(&device, pinned, 0) == 0);
+    CHECK(device == reinterpret_cast<CUdeviceptr>(pinned));
+    CHECK(cuMemFreeHost(pinned) == 0);
+    CHECK(cuMemFreeHost(buffer.data()) == 1);
+    CHECK(cuMemFreeHost(nullptr) == 0);
+    CHECK(cuMemHostGetDevicePointer_v2(&device, buffer.data(), 0) == 1);
+    CHECK(cuMemHostRegister_v2(nullptr, 16, 0) == 1);
+    CHECK(cuMemHostRegister_v2(buffer.data(), 0, 0) == 1);
+    CHECK(cuMemHostRegister_v2(buffer.data(), buffer.size(), 0) == 0);
+    CHECK(cuMemHostRegister_v2(buffer.data(), buffer.size(), 0) == 712);
+    CHECK(cuMemHostUnregister(buffer.data()) == 0);
+    CHECK(cuMemHostUnregister(buffer.data()) == 713);
+}
+
+TEST_CASE("memory: managed, pools and pointer attributes") {
+    driver_test::context();
+    CUdeviceptr pointer = 0, device = allocate(16);
+    CHECK(cuMemAllocManaged(&pointer, 0, 1) == 1);
+    CHECK(cuMemAllocManaged(&pointer, 16, 0) == 1);
+    CHECK(cuMemAllocManaged(&pointer, 16, 9) == 1);
+    REQUIRE(cuMemAllocManaged(&pointer, 16, 1) == 0);
+    *reinterpret_cast<int*>(pointer) = 5;
+    CHECK(cuMemFree_v2(pointer) == 0);
+    CHECK(cuMemAllocAsync(&pointer, 0, nullptr) == 0);
+    REQUIRE(cuMemAllocAsync(&pointer, 4096, nullptr) == 0);
+    CHECK(cuMemFreeAsync(pointer, nullptr) == 0);
+    CHECK(cuMemFreeAsync(pointer, nullptr) == 1);
+    CHECK(cuMemFreeAsync(0, nullptr) == 0);
+    unsigned value = 0;
+    CHECK(cuPointerGetAttribute(&value, 2, device) == 0);
+    CHECK(value == 2);
+    CHECK(cuPointerGetAttribute(&value, 99, device) == 1);
+    CHECK(cuPointerGetAttribute(&value, 2, reinterpret_cast<CUdeviceptr>(&value)) == 1);
+    CHECK(cuMemFree_v2(device) == 0);
+}

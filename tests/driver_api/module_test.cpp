@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Modules, libraries, functions, launches. Expected codes are the NVIDIA driver's on an H200.
+#include "driver.h"
+
+#include <cstring>
+#include <vector>
+
+using driver_test::kernels;
+
+namespace {
+
+CUresult launch(CUfunction function, unsigned grid, unsigned block, unsigned shared, void** parameters,
+                void** extra = nullptr) {
+    return cuLaunchKernel(function, grid, 1, 1, block, 1, 1, shared, nullptr, parameters, extra);
+}
+
+} // namespace
+
+TEST_CASE("module: loading bad images") {
+    driver_test::context();
+    CUmodule module = nullptr;
+    CHECK(cuModuleLoadData(&module, nullptr) == 1);
+    CHECK(cuModuleLoadData(nullptr, kernels) == 1);
+    CHECK(cuModuleLoadData(&module, "") == 200);
+    CHECK(cuModuleLoadData(&module, "no PTX at all") == 200);
+    CHECK(cuModuleLoadData(&module, ".target sm_75\n.version 8.0\n") == 200);
+    CHECK(cuModuleLoadData(&module, ".version 8.0 hello") == 218);
+    CHECK(cuModuleLoadData(&module, "\x7f" "ELF and nothing else") == 209);
+    CHECK(cuModuleLoad(&module, "/nonexistent.cubin") == 301);
+    unsigned unknown[] = {999};
+    void* values[] = {nullptr};
+    CHECK(cuModuleLoadDataEx(&module, kernels, 1, unknown, values) == 1);
+}
+
+TEST_CASE("module: the error log names line and cause") {
+    driver_test::context();
+    CUmodule module = nullptr;
+    char error[512] = "", info[64] = "old";
+    unsigned options[] = {5, 6, 3, 4};
+    void* values[] = {error, reinterpret_cast<void*>(sizeof error), info, reinterpret_cast<void*>(sizeof info)};
+    const char* bad = ".version 8.0\n.target sm_75\n.address_size 64\n.entry k()\n{\n  frobnicate.u32 %r1, 2;\n}\n";
+    CHECK(cuModuleLoadDataEx(&module, bad, 4, options, values) == 218);
+    std::string log = error;
+    INFO(log);
+    CHECK(log.find("line 6") != std::string::npos);
+    CHECK(log.find("frobnicate") != std::string::npos);
+    CHECK(reinterpret_cast<std::uintptr_t>(values[1]) == log.size() + 1);
+    CHECK(std::string(info).empty());
+}
+
+TEST_CASE("module: functions and variables") {
+    driver_test::context();
+    CUmodule module = nullptr;
+    REQUIRE(cuModuleLoadData(&module, kernels) == 0);
+    CUfunction function = nullptr;
+    CHECK(cuModuleGetFunction(&function, module, "nope") == 500);
+    CHECK(cuModuleGetFunction(&function, module, nullptr) == 1);
+    CHECK(cuModuleGetFunction(&function, module, "") == 1);
+    CHECK(cuModuleGetFunction(&function, nullptr, "store") == 400);
+    CHECK(cuModuleGetFunction(&function, reinterpret_cast<CUmodule>(0x1234), "store") == 400);
+    REQUIRE(cuModuleGetFunction(&function, module, "store") == 0);
+    unsigned count = 0;
+    CHECK(cuModuleGetFunctionCount(&count, module) == 0);
+    CHECK(count == 3);
+
+    CUdeviceptr pointer = 0;
+    std::size_t size = 0;
+    unsigned words[4] = {};
+    CHECK(cuModuleGetGlobal_v2(&pointer, &size, module, "nope") == 500);
+    CHECK(cuModuleGetGlobal_v2(nullptr, nullptr, module, "counter") == 1);
+    REQUIRE(cuModuleGetGlobal_v2(&pointer, &size, module, "counter") == 0);
+    CHECK(size == 4);
+    CHECK(cuMemcpyDtoH_v2(words, pointer, 4) == 0);
+    CHECK(words[0] == 7);
+    REQUIRE(cuModuleGetGlobal_v2(&pointer, &size, module, "table") == 0);
+    CHECK(size == 16);
+    CHECK(cuMemcpyDtoH_v2(words, pointer, 16) == 0);
+    CHECK(words[3] == 4);
+    CHECK(cuMemFree_v2(pointer) == 1);
+
+    CHECK(cuModuleUnload(module) == 0);
+    CHECK(cuModuleUnload(module) == 400);
+    CHECK(cuModuleUnload(nullptr) == 400);
+    CHECK(launch(function, 1, 1, 0, nullptr) == 400);
+}
+
+TEST_CASE("library: loaded lazily, without a context") {
+    driver_test::context();
+    REQUIRE(cuCtxSetCurrent(nullptr) == 0);
+    CUlibrary library = nullptr, bad = nullptr;
+    CUkernel kernel = nullptr;
+    CUfunction function = nullptr;
+    CUdeviceptr pointer = 0;
+    std::size_t size = 0;
+    unsigned count = 9;
+    int value = 0;
+    REQUIRE(cuLibraryLoadData(&bad, "garbage", nullptr, nullptr, 0, nullptr, nullptr, 0) == 0);
+    CHECK(cuLibraryGetKernel(&kernel, bad, "store") == 200);
+    CHECK(cuLibraryGetKernelCount(&count, bad) == 0);
+    CHECK(count == 0);
+    CHECK(cuLibraryUnload(bad) == 0);
+    CHECK(cuLibraryUnload(bad) == 400);
+    CHECK(cuLibraryUnload(nullptr) == 400);
+
+    REQUIRE(cuLibraryLoadData(&library, kernels, nullptr, nullptr, 0, nullptr, nullptr, 0) == 0);
+    CHECK(cuLibraryGetKernel(&kernel, library, "nope") == 500);
+    REQUIRE(cuLibraryGetKernel(&kernel, library, "add_one") == 0);
+    CHECK(cuLibraryGetKernelCount(&count, library) == 0);
+    CHECK(count == 3);
+    CHECK(cuKernelGetAttribute(&value, 0, kernel, 0) == 0);
+    CHECK(value == 1024);
+    CHECK(cuKernelGetFunction(&function, kernel) == 201);
+    CHECK(cuLibraryGetGlobal(&pointer, &size, library, "counter") == 201);
+    CHECK(launch(reinterpret_cast<CUfunction>(kernel), 1, 1, 0, nullptr) == 201);
+
+    driver_test::context();
+    CHECK(cuLibraryGetGlobal(&pointer, &size, library, "counter") == 0);
+    CHECK(cuLibraryGetGlobal(&pointer, &size, library, "nope") == 500);
+    CUdeviceptr data = driver_test::allocate(64);
+    CHECK(cuMemsetD32_v2(data, 5, 16) == 0);
+    unsigned n = 16;
+    void* parameters[] = {&data, &n};
+    CHECK(launch(reinterpret_cast<CUfunction>(kernel), 1, 32, 0, parameters) == 0); // a CUkernel as CUfunction
+    CHECK(cuKernelGetFunction(&function, kernel) == 0);
+    CHECK(launch(function, 1, 32, 0, parameters) == 0);
+    unsigned words[16];
+    CHECK(cuMemcpyDtoH_v2(words, data, 64) == 0);
+    CHECK(words[15] == 7);
+    CHECK(cuLibraryUnload(library) == 0);
+    CHECK(launch(reinterpret_cast<CUfunction>(kernel), 1, 32, 0, parameters) == 400);
+    CHECK(launch(function, 1, 32, 0, parameters) == 400);
+    CHECK(cuMemFree_v2(data) == 0);
+}
+
+TEST_CASE("launch: configuration is checked at the call") {
+    CUfunction function = driver_test::function("add_one");
+    CUdeviceptr data = driver_test::allocate(64);
+    unsigned n = 16;
+    void* parameters[] = {&data, &n};
+    CHECK(cuLaunchKernel(function, 1, 1, 1, 1025, 1, 1, 0, nullptr, parameters, nullptr) == 1);
+    CHECK(cuLaunchKernel(function, 1, 1, 1, 0, 1, 1, 0, nullptr, parameters, nullptr) == 1);
+    CHECK(cuLaunchKernel(function, 0, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr) == 1);
+    CHECK(cuLaunchKernel(function, 1, 65536, 1, 1, 1, 1, 0, nullptr, parameters, nullptr) == 1);
+    CHECK(cuLaunchKernel(function, 1, 1, 65536, 1, 1, 1, 0, nullptr, parameters, nullptr) == 1);
+    CHECK(cuLaunchKernel(function, 1u << 31, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr) == 1);
+    CHECK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 65, 0, nullptr, parameters, nullptr) == 1);
+    CHECK(cuLaunchKernel(function, 1, 1, 1, 64, 64, 1, 0, nullptr, parameters, nullptr) == 1);
+    CHECK(launch(function, 1, 32, 49153, parameters) == 1);
+    CHECK(launch(function, 1, 32, 49152, parameters) == 0);
+    CHECK(launch(nullptr, 1, 32, 0, parameters) == 400);
+    CHECK(launch(function, 1, 32, 0, nullptr) == 1);
+    CHECK(launch(reinterpret_cast<CUfunction>(0x1234), 1, 1, 0, parameters) == 400);
+    CHECK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, reinterpret_cast<CUstream>(0x999), parameters, nullptr) == 400);
+    CHECK(cuLaunchKernelEx(nullptr, function, parameters, nullptr) == 1);
+    CHECK(cuCtxSynchronize() == 0);
+    CHECK(cuMemFree_v2(data) == 0);
+}
+
+TEST_CASE("launch: the parameter buffer of `extra`") {
+    CUfunction function = driver_test::function("add_one");
+    CUdeviceptr data = driver_test::allocate(64);
+    CHECK(cuMemsetD32_v2(data, 1, 16) == 0);
+    struct {
+        CUdeviceptr data;
+        unsigned count;
+    } block{data, 8};
+    std::size_t size = 12;
+    void* extra[] = {reinterpret_cast<void*>(1), &block, reinterpret_cast<void*>(2), &size, nullptr};
+    void* parameters[] = {&block.data, &block.count};
+    CHECK(launch(function, 1, 32, 0, nullptr, extra) == 0);
+    CHECK(launch(function, 1, 32, 0, parameters, extra) == 1);
+    void* bad[] = {reinterpret_cast<void*>(7), &block, nullptr};
+    CHECK(launch(function, 1, 32, 0, nullptr, bad) == 1);
+    unsigned words[16];
+    CHECK(cuMemcpyDtoH_v2(words, data, 64) == 0);
+    CHECK(words[7] == 2);
+    CHECK(words[8] == 1);
+    CHECK(cuMemFree_v2(data) == 0);
+}
+
+TEST_CASE("launch: attributes") {
+    CUfunction function = driver_test::function("add_one");
+    CUdeviceptr data = driver_test::allocate(64);
+    unsigned n = 0;
+    void* parameters[] = {&data, &n};
+    CUlaunchAttribute attribute{};
+    CUlaunchConfig config{1, 1, 1, 32, 1, 1, 0, nullptr, &attribute, 1};
+    CHECK(cuLaunchKernelEx(&config, function, parameters, nullptr) == 0); // id 0: ignored
+    attribute.id = 6;
+    CHECK(cuLaunchKernelEx(&config, function, parameters, nullptr) == 0);
+    attribute.id = 77;
+    CHECK(cuLaunchKernelEx(&config, function, parameters, nullptr) == 1);
+    attribute.id = 4;
+    attribute.value.clusterDim = {3, 1, 1};
+    CHECK(cuLaunchKernelEx(&config, function, parameters, nullptr) == 912);
+    CHECK(cuMemFree_v2(data) == 0);
+}
+
+TEST_CASE("function: attributes and parameters") {
+    CUfunction function = driver_test::function("add_one");
+    int value = 0;
+    std::size_t offset = 0, size = 0;
+    CHECK(cuFuncGetAttribute(&value, 5, function) == 0);
+    CHECK(value == 75);
+    CHECK(cuFuncGetAttribute(&value, 8, function) == 0);
+    CHECK(value == 49152);
+    CHECK(cuFuncGetAttribute(&value, 99, function) == 1);
+    CHECK(cuFuncGetAttribute(&value, 4, nullptr) == 400);
+    CHECK(cuFuncSetAttribute(function, 8, 232449) == 1);
+    CHECK(cuFuncSetAttribute(function, 8, -1) == 1);
+    CHECK(cuFuncSetAttribute(function, 4, 10) == 1);
+    CHECK(cuFuncSetAttribute(function, 9, 101) == 1);
+    CHECK(cuFuncGetParamInfo(function, 1, &offset, &size) == 0);
+    CHECK(offset == 8);
+    CHECK(size == 4);
+    CHECK(cuFuncGetParamInfo(function, 2, &offset, &size) == 1);
+    CHECK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, function, 0, 0) == 1);
+    CHECK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, function, 1024, 0) == 0);
+    CHECK(value == 2);
+}
