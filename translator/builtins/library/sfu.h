@@ -33,8 +33,8 @@ PTM_INLINE I64<N> interpolate(const int (*table)[3], I32<N> row, I32<N> x, I32<N
     I32<N> at = row * 3;
     I64<N> constant = widen<N>(gather<N>(&table[0][0], at)) << long(shift);
     I64<N> linear = widen<N>(gather<N>(&table[0][1], at)) * widen<N>(x);
-    I32<N> quadratic = ((gather<N>(&table[0][2], at) * square) << square_shift) + bias;
-    return constant + linear + widen<N>(quadratic);
+    I64<N> quadratic = (widen<N>(gather<N>(&table[0][2], at)) * widen<N>(square)) << long(square_shift);
+    return constant + linear + quadratic + long(bias);
 }
 
 // |value| * 2^scale truncated to a float's 24 bits. 0 <= value < 2^53, results are normal or zero.
