@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reader of the images that programs hand to the driver: PTX text, fat binary wrappers and containers (plain,
-// LZ4, Zstandard), bare cubins. It finds the PTX that suits a device. Field layout: runtime/module/README.md.
+// LZ4, Zstandard), bare cubins. It finds the PTX that suits a device. The layout of the fields: fatbin.cpp.
 #pragma once
 
 #include <cstddef>
