@@ -9,10 +9,11 @@
 namespace ptarmigan::ptx {
 
 struct ModuleLoader::Impl {
-    Impl(std::string text, std::string name, unsigned max_errors)
-        : source(std::move(text), std::move(name)), diagnostics(source, max_errors) {}
+    Impl(std::string text, std::string name, unsigned limit)
+        : source(std::move(text), std::move(name)), max_errors(limit), diagnostics(source, limit) {}
 
     SourceBuffer source;
+    unsigned max_errors;
     Diagnostics diagnostics;
     ModuleContext context;
     FormMatcher matcher;
@@ -26,10 +27,12 @@ struct ModuleLoader::Impl {
         std::unique_ptr<BoundBody>& bound = bodies[function];
         if (bound) return *bound;
         bound = std::make_unique<BoundBody>();
-        const unsigned before = diagnostics.error_count();
-        const std::size_t first = diagnostics.list().size();
-        bound->body = BodyBinder(context, matcher, diagnostics).bind(function);
-        if (diagnostics.error_count() != before) bound->errors = diagnostics.render_all(first);
+        Diagnostics own(
+            source,
+            max_errors); // the limit is per body, or the first bad one would silence the others
+        bound->body = BodyBinder(context, matcher, own).bind(function);
+        if (own.has_errors()) bound->errors = own.render_all();
+        diagnostics.append(own);
         return *bound;
     }
 };

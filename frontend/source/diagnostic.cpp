@@ -25,6 +25,14 @@ void Diagnostics::add(Severity severity, SourceLocation location, std::string te
     list_.push_back({location, severity, std::move(text)});
 }
 
+void Diagnostics::append(const Diagnostics& other) {
+    for (const Diagnostic& d : other.list_) add(d.severity, d.location, d.text);
+    const std::size_t not_kept =
+        other.error_count_ > other.max_errors_ ? other.error_count_ - other.max_errors_ : 0;
+    error_count_ += static_cast<unsigned>(not_kept);
+    sort();
+}
+
 void Diagnostics::sort() {
     std::stable_sort(list_.begin(), list_.end(), [](const Diagnostic& a, const Diagnostic& b) {
         return a.location.line != b.location.line ? a.location.line < b.location.line

@@ -38,6 +38,9 @@ public:
     unsigned error_count() const { return error_count_; }
     bool has_errors() const { return error_count_ != 0; }
     const std::vector<Diagnostic>& list() const { return list_; }
+    /// Adds what was found elsewhere about the same text (a body bound later), and restores source
+    /// order.
+    void append(const Diagnostics& other);
     /// Puts what was found out of order (bodies are bound on demand) into source order.
     void sort();
 

@@ -58,6 +58,18 @@ TEST_CASE("reject: a body's errors come when it is asked for, and leave the modu
     CHECK(loader->body(1).instructions.size() == 1);
 }
 
+TEST_CASE("reject: the limit is per body") {
+    const std::string bad = "()\n{\n    frobnicate;\n    frobnicate;\n    frobnicate;\n}\n";
+    const auto loader = ptx::ModuleLoader::load(
+        ".version 9.0\n.target sm_90\n.address_size 64\n.entry a" + bad + ".entry b" + bad, "t.ptx",
+        {.bind_all_bodies = false, .max_errors = 2});
+    CHECK_THROWS_WITH(loader->body(1),
+                      Catch::Matchers::Contains("t.ptx:12:5: error: unknown instruction"));
+    CHECK_THROWS_WITH(loader->body(0),
+                      Catch::Matchers::Contains("t.ptx:6:5: error: unknown instruction"));
+    CHECK(loader->diagnostics().error_count() == 6);
+}
+
 TEST_CASE("reject: several errors in one run, without one error causing the next") {
     const auto loader =
         ptx::ModuleLoader::load(".version 9.0\n.target sm_90\n.address_size 64\n"
