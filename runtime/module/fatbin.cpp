@@ -12,6 +12,10 @@
 namespace ptarmigan::runtime {
 namespace {
 
+// Container: u32 magic, u16 version, u16 header size, u64 size of all entries; then the entries, one after another.
+// Entry, by offset: 0x00 u16 kind; 0x04 u32 header size; 0x08 u64 payload size, padded to 8; 0x10 u32 compressed size or 0;
+// 0x14 u32 offset of {u32 offset, u32 length} of the ptxas options; 0x18, 0x1a u16 minor, major version; 0x1c u32 architecture;
+// 0x20, 0x24 u32 offset, length of the source name; 0x28 u64 flags; 0x38 u64 uncompressed size or 0.
 constexpr std::uint32_t wrapper_magic = 0x466243B1;
 constexpr std::uint32_t container_magic = 0xBA55ED50;
 constexpr std::uint64_t container_header_size = 16;
