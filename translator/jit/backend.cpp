@@ -14,28 +14,25 @@
 
 #include <pthread.h>
 
-#include <chrono>
-#include <cstdlib>
+#include <cstddef>
+#include <ctime>
 #include <exception>
 #include <stdexcept>
 
 namespace ptarmigan::translator {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// Adds the time since its last lap to a stage.
 class StageTimer {
 public:
     void lap(double CompileTimes::*stage, CompileTimes* times) {
-        const Clock::time_point now = Clock::now();
-        if (times)
-            times->*stage += std::chrono::duration<double, std::micro>(now - last_).count();
+        const double now = thread_microseconds();
+        if (times) times->*stage += now - last_;
         last_ = now;
     }
 
 private:
-    Clock::time_point last_ = Clock::now();
+    double last_ = thread_microseconds();
 };
 
 // The emitter is ours, so a module that does not verify is our bug: say what LLVM says. Costs 1-2 % of a compilation.
@@ -70,6 +67,12 @@ struct StackThread {
 };
 
 } // namespace
+
+double thread_microseconds() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) * 1e-3;
+}
 
 KernelImage build_image(llvm::Module& module, const TargetCpu& target, CompileTimes* times) {
     StageTimer timer;

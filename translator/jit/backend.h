@@ -19,6 +19,9 @@ KernelImage build_image(llvm::Module& module, const TargetCpu& target, CompileTi
 /// The module as text: "llvm" as given, "llvm-opt" after the passes, "asm" as assembly for `target`.
 std::string dump_module(llvm::Module& module, const TargetCpu& target, const std::string& stage);
 
+/// CPU time of the calling thread, for stage times: a loaded machine does not change it much.
+double thread_microseconds();
+
 /// Runs `work` in a thread with a stack of its own and waits: LLVM recurses deeply on large functions, and callers may
 /// be threads with small stacks. Exceptions of `work` arrive here.
 void run_with_large_stack(void (*work)(void*), void* argument);

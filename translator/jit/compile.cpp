@@ -15,7 +15,6 @@
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 
-#include <chrono>
 #include <functional>
 #include <stdexcept>
 
@@ -78,14 +77,10 @@ CompiledKernel compile(ptx::ModuleLoader& loader, const std::string& kernel,
     return on_large_stack([&] {
         CompiledKernel compiled;
         llvm::LLVMContext context;
-        const auto start = std::chrono::steady_clock::now();
+        const double start = thread_microseconds();
         const std::unique_ptr<llvm::Module> module =
             emit_module(context, loader, kernel, shape, options, compiled.properties);
-        if (times) {
-            const std::chrono::duration<double, std::micro> elapsed =
-                std::chrono::steady_clock::now() - start;
-            times->emit += elapsed.count() - times->graph - times->shapes;
-        }
+        if (times) times->emit += thread_microseconds() - start;
         compiled.image = build_image(*module, options.target, times);
         return compiled;
     });
