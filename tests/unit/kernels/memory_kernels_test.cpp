@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory instructions in whole kernels: types, vectors, spaces, orderings.
+#include "kernel.h"
+
+#include <catch2/catch.hpp>
+
+#include <cstring>
+#include <numeric>
+
+using namespace ptarmigan;
+using namespace ptarmigan::test;
+
+namespace {
+
+template <class T> std::vector<T> iota(std::size_t size, T first = 0) {
+    std::vector<T> values(size);
+    std::iota(values.begin(), values.end(), first);
+    return values;
+}
+
+constexpr unsigned threads = 100; ///< not a multiple of the warp
+
+} // namespace
+
+TEST_CASE("narrow loads extend by their type, narrow stores truncate", "[kernels][memory]") {
+    std::vector<std::uint8_t> bytes(threads * 2);
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::uint8_t(i * 37 + 11);
+    Array<std::uint8_t> in(bytes), out8(threads * 2);
+    Array<std::int32_t> out(threads * 4);
+    run(R"(
+        mul.wide.u32 %l0, %r62, 2;
+        add.u64 %l1, %l60, %l0;
+        ld.global.u8 %r0, [%l1];
+        ld.global.s8 %r1, [%l1];
+        ld.global.u16 %r2, [%l1];
+        ld.global.s16 %r3, [%l1];
+        mul.wide.u32 %l2, %r62, 16;
+        add.u64 %l3, %l61, %l2;
+        st.global.v4.b32 [%l3], {%r0, %r1, %r2, %r3};
+        add.u64 %l4, %l62, %l0;
+        st.global.u8 [%l4], %r2;
+        st.global.b8 [%l4+1], %r1;
+    )", {1}, {threads}, {in.address(), out.address(), out8.address()});
+    auto results = out.values();
+    auto stored = out8.values();
+    for (unsigned i = 0; i < threads; ++i) {
+        std::uint16_t half = std::uint16_t(bytes[2 * i] | bytes[2 * i + 1] << 8);
+        CHECK(results[4 * i] == bytes[2 * i]);
+        CHECK(results[4 * i + 1] == std::int8_t(bytes[2 * i]));
+        CHECK(results[4 * i + 2] == half);
+        CHECK(results[4 * i + 3] == std::int16_t(half));
+        CHECK(stored[2 * i] == std::uint8_t(half));
+        CHECK(stored[2 * i + 1] == bytes[2 * i]);
+    }
+}
+
+TEST_CASE("vector loads and stores keep their elements in order", "[kernels][memory]") {
+    Array<std::uint16_t> in(iota<std::uint16_t>(threads * 4)), out(threads * 4);
+    Array<double> in2(iota<double>(threads * 2)), out2(threads * 2);
+    run(R"(
+        mul.wide.u32 %l0, %r62, 8;
+        add.u64 %l1, %l60, %l0;
+        add.u64 %l2, %l61, %l0;
+        ld.global.v4.u16 {%h0, %h1, %h2, %h3}, [%l1];
+        st.global.v4.u16 [%l2], {%h3, %h2, %h1, %h0};
+        mul.wide.u32 %l0, %r62, 16;
+        add.u64 %l1, %l62, %l0;
+        add.u64 %l2, %l63, %l0;
+        ld.global.v2.f64 {_, %d1}, [%l1];
+        ld.global.f64 %d0, [%l1];
+        st.global.v2.f64 [%l2], {%d1, %d0};
+    )", {1}, {threads}, {in.address(), out.address(), in2.address(), out2.address()});
+    auto halves = out.values();
+    auto doubles = out2.values();
+    for (unsigned i = 0; i < threads; ++i) {
+        for (unsigned k = 0; k < 4; ++k) CHECK(halves[4 * i + k] == 4 * i + 3 - k);
+        CHECK(doubles[2 * i] == 2 * i + 1);
+        CHECK(doubles[2 * i + 1] == 2 * i);
+    }
+}
+
+TEST_CASE("128-bit values move whole, and mov packs and unpacks", "[kernels][memory]") {
+    Array<std::uint64_t> in(iota<std::uint64_t>(threads * 2, 1)), out(threads * 4);
+    run(R"(
+        mul.wide.u32 %l0, %r62, 16;
+        add.u64 %l1, %l60, %l0;
+        mul.wide.u32 %l0, %r62, 32;
+        add.u64 %l2, %l61, %l0;
+        ld.global.b128 %q0, [%l1];
+        st.global.b128 [%l2], %q0;
+        mov.b128 {%l3, %l4}, %q0;
+        mov.b64 {%r0, %r1}, %l3;
+        mov.b32 {%h0, %h1}, %r0;
+        mov.b32 %r2, {%h1, %h0};
+        mov.b64 %l5, {%r1, %r2};
+        mov.b128 %q1, {%l4, %l5};
+        st.global.b128 [%l2+16], %q1;
+    )", {1}, {threads}, {in.address(), out.address()});
+    auto results = out.values();
+    for (unsigned i = 0; i < threads; ++i) {
+        std::uint64_t low = 2 * i + 1, high = 2 * i + 2;
+        CHECK(results[4 * i] == low);
+        CHECK(results[4 * i + 1] == high);
+        CHECK(results[4 * i + 2] == high);
+        CHECK(results[4 * i + 3] == (low << 16 | low >> 16) << 32);
+    }
+}
+
+TEST_CASE("indices that wrap in 32 bits reach the wrapped elements", "[kernels][memory]") {
+    // Element (thread - 5) mod 2^32, zero-extended, of an array whose base is moved back accordingly: lanes of one warp
+    // lie on both sides of the wrap.
+    Array<std::uint32_t> in(iota<std::uint32_t>(threads)), out(threads);
+    run(R"(
+        sub.u32 %r0, %r62, 5;
+        setp.lt.u32 %p0, %r62, 5;
+        mul.wide.u32 %l0, %r0, 4;
+        mov.u64 %l1, 17179869184;
+        selp.u64 %l2, %l1, 0, %p0;
+        sub.u64 %l0, %l0, %l2;
+        add.u64 %l0, %l0, %l60;
+        ld.global.u32 %r1, [%l0+20];
+        mul.wide.u32 %l3, %r62, 4;
+        add.u64 %l3, %l3, %l61;
+        st.global.u32 [%l3], %r1;
+    )", {1}, {threads}, {in.address(), out.address()});
+    CHECK(out.values() == iota<std::uint32_t>(threads));
+    // A guarded access: the plain affine form would be wrong for the first lanes, which stay inactive.
+    Array<std::uint32_t> shifted(threads);
+    run(R"(
+        sub.u32 %r0, %r62, 5;
+        setp.lt.u32 %p0, %r62, 5;
+        mul.wide.u32 %l0, %r0, 4;
+        add.u64 %l1, %l0, %l60;
+        add.u64 %l2, %l0, %l61;
+        @%p0 bra DONE;
+        ld.global.u32 %r1, [%l1];
+        st.global.u32 [%l2], %r1;
+    DONE:
+    )", {1}, {threads}, {in.address(), shifted.address()});
+    auto values = shifted.values();
+    for (unsigned i = 0; i + 5 < threads; ++i) CHECK(values[i] == i);
+    for (unsigned i = threads - 5; i < threads; ++i) CHECK(values[i] == 0);
+}
+
+TEST_CASE("local arrays belong to the thread, through local and generic addresses", "[kernels][memory]") {
+    Array<std::uint32_t> out(threads * 2);
+    run(R"(
+        .local .align 16 .b8 array[64];
+        mov.u64 %l0, array;
+        mov.u32 %r0, 0;
+    FILL:
+        mad.lo.u32 %r1, %r62, 100, %r0;
+        mul.wide.u32 %l1, %r0, 4;
+        add.u64 %l2, %l0, %l1;
+        st.local.u32 [%l2], %r1;
+        add.u32 %r0, %r0, 1;
+        setp.lt.u32 %p0, %r0, 16;
+        @%p0 bra FILL;
+        and.b32 %r2, %r62, 15;
+        mul.wide.u32 %l1, %r2, 4;
+        add.u64 %l2, %l0, %l1;
+        cvta.local.u64 %l3, %l2;
+        ld.u32 %r3, [%l3];
+        cvta.to.local.u64 %l4, %l3;
+        ld.local.u32 %r4, [array+60];
+        st.local.u32 [%l4], 7;
+        ld.local.u32 %r5, [%l2];
+        add.u32 %r4, %r4, %r5;
+        mul.wide.u32 %l5, %r62, 8;
+        add.u64 %l5, %l5, %l60;
+        st.global.v2.u32 [%l5], {%r3, %r4};
+    )", {2}, {threads / 2}, {out.address()});
+    auto results = out.values();
+    for (unsigned i = 0; i < threads; ++i) {
+        CHECK(results[2 * i] == i * 100 + (i & 15));
+        CHECK(results[2 * i + 1] == i * 100 + 15 + 7);
+    }
+}
+
+TEST_CASE("shared memory: static, dynamic, rows with a run-time pitch, generic addresses", "[kernels][memory]") {
+    Array<std::uint32_t> out(256);
+    std::uint64_t pitch = 17 * 4;
+    run(R"(
+        cvt.u32.u64 %r0, %l61;
+        and.b32 %r1, %r60, 15;
+        shr.u32 %r2, %r60, 4;
+        mul.lo.u32 %r3, %r2, %r0;
+        shl.b32 %r4, %r1, 2;
+        add.u32 %r5, %r3, %r4;
+        mov.u32 %r6, dynamic;
+        add.u32 %r6, %r6, %r5;
+        st.shared.u32 [%r6], %r60;
+        mov.u32 %r7, fixed;
+        shl.b32 %r8, %r60, 2;
+        add.u32 %r7, %r7, %r8;
+        st.shared.u32 [%r7], 1000;
+        bar.sync 0;
+        mul.lo.u32 %r9, %r1, %r0;
+        shl.b32 %r10, %r2, 2;
+        add.u32 %r11, %r9, %r10;
+        mov.u32 %r12, dynamic;
+        add.u32 %r12, %r12, %r11;
+        cvt.u64.u32 %l1, %r12;
+        cvta.shared.u64 %l2, %l1;
+        ld.u32 %r13, [%l2];
+        cvta.to.shared.u64 %l3, %l2;
+        ld.shared.u32 %r14, [%l3];
+        sub.u32 %r13, %r13, %r14;
+        ld.shared.u32 %r15, [%r7];
+        add.u32 %r13, %r13, %r14;
+        add.u32 %r13, %r13, %r15;
+        mul.wide.u32 %l4, %r60, 4;
+        add.u64 %l4, %l4, %l60;
+        st.global.u32 [%l4], %r13;
+    )", {1}, {256}, {out.address(), pitch}, ".extern .shared .align 16 .b8 dynamic[];\n.shared .u32 fixed[256];", 16 * 17 * 4);
+    auto results = out.values();
+    for (unsigned i = 0; i < 256; ++i) CHECK(results[i] == 1000 + (i & 15) * 16 + (i >> 4));
+}
+
+TEST_CASE("module variables: initialisers, constants, and their addresses", "[kernels][memory]") {
+    Array<std::uint32_t> out(threads);
+    run(R"(
+        and.b32 %r0, %r62, 3;
+        mul.wide.u32 %l0, %r0, 4;
+        mov.u64 %l1, table;
+        add.u64 %l1, %l1, %l0;
+        ld.const.u32 %r1, [%l1];
+        ld.global.u64 %l2, [pointer];
+        add.u64 %l2, %l2, %l0;
+        ld.u32 %r2, [%l2];
+        cvta.global.u64 %l3, %l2;
+        ld.global.nc.u32 %r3, [numbers+4];
+        add.u32 %r1, %r1, %r2;
+        add.u32 %r1, %r1, %r3;
+        mul.wide.u32 %l4, %r62, 4;
+        add.u64 %l4, %l4, %l60;
+        st.global.u32 [%l4], %r1;
+    )", {1}, {threads}, {out.address()},
+        ".const .u32 table[4] = {1, 2, 3, 4};\n.global .u32 numbers[4] = {10, 20, 30, 40};\n"
+        ".global .u64 pointer = generic(numbers);");
+    auto results = out.values();
+    for (unsigned i = 0; i < threads; ++i) CHECK(results[i] == 1 + i % 4 + 10 + i % 4 * 10 + 20);
+}
+
+TEST_CASE("isspacep tells the windows apart", "[kernels][memory]") {
+    Array<std::uint32_t> out(3);
+    run(R"(
+        .local .u32 own;
+        mov.u64 %l0, own;
+        cvta.local.u64 %l0, %l0;
+        mov.u64 %l1, tile;
+        cvta.shared.u64 %l1, %l1;
+        mov.u32 %r10, 0;
+    NEXT:
+        setp.eq.u32 %p0, %r10, 1;
+        selp.b64 %l2, %l1, %l0, %p0;
+        setp.eq.u32 %p0, %r10, 2;
+        selp.b64 %l2, %l60, %l2, %p0;
+        isspacep.local %p1, %l2;
+        isspacep.shared %p2, %l2;
+        isspacep.global %p3, %l2;
+        selp.u32 %r1, 1, 0, %p1;
+        selp.u32 %r2, 2, 0, %p2;
+        selp.u32 %r3, 4, 0, %p3;
+        or.b32 %r1, %r1, %r2;
+        or.b32 %r1, %r1, %r3;
+        mul.wide.u32 %l3, %r10, 4;
+        add.u64 %l3, %l3, %l60;
+        st.global.u32 [%l3], %r1;
+        add.u32 %r10, %r10, 1;
+        setp.lt.u32 %p0, %r10, 3;
+        @%p0 bra NEXT;
+    )", {1}, {32}, {out.address()}, ".shared .u32 tile[4];");
+    CHECK(out.values() == std::vector<std::uint32_t>{1, 2, 4});
+}
+
+TEST_CASE("volatile, relaxed, acquire and release accesses of every width and shape", "[kernels][memory]") {
+    Array<std::uint32_t> in(iota<std::uint32_t>(threads * 4)), out(threads * 4);
+    run(R"(
+        mul.wide.u32 %l0, %r62, 4;
+        add.u64 %l1, %l60, %l0;
+        add.u64 %l2, %l61, %l0;
+        ld.volatile.global.u32 %r0, [%l1];
+        ld.relaxed.gpu.global.u32 %r1, [%l1];
+        ld.acquire.sys.global.u8 %r2, [%l1];
+        ld.acquire.gpu.u32 %r3, [%l60+40];
+        add.u32 %r0, %r0, %r1;
+        add.u32 %r0, %r0, %r2;
+        add.u32 %r0, %r0, %r3;
+        st.release.gpu.global.u32 [%l2], %r0;
+        st.volatile.global.u32 [%l2+400], %r1;
+        st.relaxed.sys.u16 [%l2+800], %r1;
+        fence.acq_rel.gpu;
+        fence.sc.sys;
+        membar.gl;
+    )", {1}, {threads}, {in.address(), out.address()});
+    auto results = out.values();
+    for (unsigned i = 0; i < threads; ++i) {
+        CHECK(results[i] == 2 * i + (i & 255) + 10);
+        CHECK(results[100 + i] == i);
+        CHECK(results[200 + i] == i);
+    }
+}
+
+TEST_CASE("a block waits for another one's flag", "[kernels][memory]") {
+    Array<std::uint32_t> flags(2), out(64);
+    run(R"(
+        setp.ne.u32 %p0, %r61, 1;
+        @%p0 bra PRODUCE;
+    WAIT:
+        ld.acquire.gpu.global.u32 %r0, [%l60];
+        setp.eq.u32 %p1, %r0, 0;
+        @%p1 bra WAIT;
+        ld.global.u32 %r1, [%l60+4];
+        mul.wide.u32 %l0, %r60, 4;
+        add.u64 %l0, %l0, %l61;
+        st.global.u32 [%l0], %r1;
+        bra DONE;
+    PRODUCE:
+        setp.ne.u32 %p2, %r60, 0;
+        @%p2 bra DONE;
+        st.global.u32 [%l60+4], 4711;
+        st.release.gpu.global.u32 [%l60], 1;
+    DONE:
+    )", {2}, {64}, {flags.address(), out.address()});
+    CHECK(out.values() == std::vector<std::uint32_t>(64, 4711));
+}
