@@ -9,11 +9,13 @@
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
+#include <llvm/Support/CommandLine.h>
 #include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include <iterator>
 #include <mutex>
 #include <stdexcept>
 
@@ -43,7 +45,13 @@ struct LlvmErrorScope::Collector : llvm::DiagnosticHandler {
 
 LlvmErrorScope::LlvmErrorScope(llvm::LLVMContext& context) : context_(context) {
     static std::once_flag once;
-    std::call_once(once, [] { llvm::install_fatal_error_handler(throw_fatal, nullptr); });
+    std::call_once(once, [] {
+        llvm::install_fatal_error_handler(throw_fatal, nullptr);
+        // Tail duplication copies the dispatch block of a kernel with program counters per lane into every block that
+        // jumps to it: quadratic in blocks and phis (minutes on cub::DeviceScan), and nothing gained.
+        const char* const arguments[] = {"ptarmigan", "-disable-early-taildup", "-disable-tail-duplicate"};
+        llvm::cl::ParseCommandLineOptions(static_cast<int>(std::size(arguments)), arguments);
+    });
     context_.setDiagnosticHandler(std::make_unique<Collector>(first_error_));
 }
 
