@@ -107,6 +107,7 @@ public:
     std::vector<T> download() const {
         std::vector<T> values(count_);
         check(cuMemcpyDtoH_v2(values.data(), data_, count_ * sizeof(T)), "copy to host");
+        add_to_digest(values.data(), count_ * sizeof(T));
         return values;
     }
 

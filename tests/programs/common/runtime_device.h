@@ -43,6 +43,7 @@ public:
     std::vector<T> download() const {
         std::vector<T> values(count_);
         check(cudaMemcpy(values.data(), data_, count_ * sizeof(T), cudaMemcpyDeviceToHost), "copy to host");
+        add_to_digest(values.data(), count_ * sizeof(T));
         return values;
     }
 
