@@ -4,6 +4,7 @@
 
 #include "translator/analysis/build_ssa.h"
 #include "translator/analysis/canonical_cfg.h"
+#include "translator/analysis/close_loops.h"
 #include "translator/analysis/dominators.h"
 #include "translator/analysis/flatten.h"
 
@@ -20,6 +21,7 @@ FunctionGraph build_graph(ptx::ModuleLoader& loader, ptx::FunctionId function, c
     FunctionGraph graph = std::move(flat.graph);
     Edges successors = successor_edges(graph), predecessors = reverse_edges(successors);
     graph.forest = find_loops(successors, predecessors, DominatorTree(successors, predecessors, 0));
+    close_loops(graph);
     return graph;
 }
 

@@ -184,9 +184,7 @@ std::string dump_plan(const FunctionGraph& graph, const LinearPlan& plan) {
     for (std::size_t l = 0; l < plan.loops.size(); ++l) {
         const LoopInfo& loop = plan.loops[l];
         text += "loop " + number(l) + ": header " + block_name(loop.header) + ", latch " + block_name(loop.latch) +
-                (loop.divergent_exit ? ", divergent exit, out" : "");
-        for (ValueId value : loop.live_out) text += " " + value_name(graph, value);
-        text += "\n";
+                (loop.divergent_exit ? ", divergent exit\n" : "\n");
     }
     for (BlockId id : plan.order) {
         const BlockPlan& block = plan.blocks[id];

@@ -71,7 +71,8 @@ struct FrameVariable {
 };
 
 /// A natural loop. Canonical form (build_graph): the preheader and the latch end in a jump to the header, and each
-/// exit edge leads to a block that has no other predecessor (and so no phis).
+/// exit edge leads to a block that has no other predecessor. That block has a phi for each value that leaves the loop
+/// (loop-closed SSA): where lanes leave at different iterations, the edge fills it under its mask.
 struct LoopInfo {
     BlockId header = no_block;
     BlockId latch = no_block;          ///< unique source of the back edge; always ends in a jump
@@ -81,9 +82,6 @@ struct LoopInfo {
     std::vector<BlockId> blocks;       ///< nested loops included
     bool divergent_exit = false;       ///< lanes of a step may leave at different iterations
     bool cta_divergent_exit = false;   ///< threads of the CTA may (implied by divergent_exit)
-    /// Values defined inside and used outside, when divergent_exit: each gets a per-lane copy that an exit edge
-    /// fills under its mask, and uses outside read the copy ("out value"). Only in a LinearPlan.
-    std::vector<ValueId> live_out;
 };
 inline constexpr std::uint32_t no_loop = 0xffffffffu;
 

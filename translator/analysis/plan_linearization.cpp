@@ -2,8 +2,6 @@
 // Masks, jumps and blends of a region, from the simulation in region_graph.cpp.
 #include "translator/analysis/plan_linearization.h"
 
-#include "translator/analysis/graph_queries.h"
-#include "translator/analysis/liveness.h"
 #include "translator/analysis/region_graph.h"
 #include "translator/analysis/shapes.h"
 
@@ -75,7 +73,6 @@ public:
         plan_.blocks.resize(graph_.blocks.size());
         for (std::size_t l = 0; l < plan_.loops.size(); ++l) plan_.loops[l].divergent_exit = flow_.divergent_exit[l];
         for (BlockId block : region_.order) plan_block(block, divergent[block]);
-        collect_live_out();
     }
 
 private:
@@ -84,8 +81,6 @@ private:
     /// Whenever control gets to `block`, `before` has run with lanes in the same pass.
     bool runs_after(BlockId block, BlockId before) const { return control_.dominates(2 * before + 1, 2 * block); }
     bool leaves_divergent_loop(BlockId from, BlockId to) const;
-    void collect_live_out();
-    void note_use(BlockId use, ValueId value);
 
     const FunctionGraph& graph_;
     LinearPlan& plan_;
@@ -143,7 +138,9 @@ void Planner::plan_block(BlockId block, bool divergent) {
     plan.jump_to = flow_.jump_to[block];
     plan.loop = region_.forest.loop_of[block];
     for (const Phi& phi : graph_.blocks[block].phis) {
+        // Lanes of several edges, or of several iterations of a loop that the edge leaves.
         bool blend = flow_.conflict[block];
+        for (BlockId from : region_.predecessors[block]) blend = blend || leaves_divergent_loop(from, block);
         if (blend && !graph_.values[phi.result].shape.is_varying()) {
             // Only where all defined incoming values are one does a join under divergence keep a shape.
             ValueId only = no_value;
@@ -155,42 +152,6 @@ void Planner::plan_block(BlockId block, bool divergent) {
             blend = false;
         }
         plan.blend.push_back(blend);
-    }
-}
-
-void Planner::note_use(BlockId use, ValueId value) {
-    if (value == no_value || graph_.values[value].block == no_block) return;
-    BlockId home = graph_.values[value].block;
-    if (!plan_.region.contains[home]) return;
-    for (std::uint32_t loop = plan_.blocks[home].loop; loop != no_loop; loop = plan_.loops[loop].parent) {
-        if (region_.forest.inside(region_.forest.loop_of[use], loop)) break;
-        if (plan_.loops[loop].divergent_exit) plan_.loops[loop].live_out.push_back(value);
-    }
-}
-
-void Planner::collect_live_out() {
-    bool any = std::any_of(plan_.loops.begin(), plan_.loops.end(), [](const LoopInfo& l) { return l.divergent_exit; });
-    if (!any) return;
-    for (BlockId id : region_.order) {
-        const Block& block = graph_.blocks[id];
-        for (const GraphInstruction& instruction : block.instructions)
-            for (ValueId value : uses(graph_, instruction)) note_use(id, value);
-        note_use(id, block.terminator.condition);
-        for (const Phi& phi : block.phis)
-            for (std::size_t i = 0; i < phi.incoming.size(); ++i)
-                if (plan_.region.contains[block.predecessors[i]]) note_use(block.predecessors[i], phi.incoming[i]);
-    }
-    // What is live behind a barrier is saved there.
-    std::vector<bool> wanted(graph_.blocks.size(), false);
-    for (BlockId id : region_.order)
-        if (plan_.region.cut_after[id]) wanted[graph_.blocks[id].successors[0]] = true;
-    auto live = live_at_entry(graph_, wanted);
-    for (BlockId id : region_.order)
-        if (plan_.region.cut_after[id])
-            for (ValueId value : live[graph_.blocks[id].successors[0]]) note_use(id, value);
-    for (LoopInfo& loop : plan_.loops) {
-        std::sort(loop.live_out.begin(), loop.live_out.end());
-        loop.live_out.erase(std::unique(loop.live_out.begin(), loop.live_out.end()), loop.live_out.end());
     }
 }
 

@@ -101,7 +101,10 @@ Shape ShapeAnalysis::phi_shape(BlockId block, const Phi& phi) const {
         }
         differ = differ || (only != no_value && only != value);
         only = value;
-        all = join(all, graph_.shape_at(graph_.blocks[block].predecessors[i], value));
+        // The phi at a loop's exit is where a value leaves the loop.
+        BlockId from = graph_.blocks[block].predecessors[i];
+        bool leaves = !graph_.forest.inside(graph_.forest.loop_of[block], graph_.forest.loop_of[from]);
+        all = join(all, graph_.shape_at(leaves ? block : from, value));
     }
     if (all.level == Level::unknown) return only == no_value ? uniform_shape(Level::cta_uniform) : all;
     if (!structured_) return differ ? varying_shape() : all;

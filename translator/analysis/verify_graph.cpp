@@ -114,6 +114,8 @@ void GraphVerifier::check_use(BlockId block, std::uint32_t position, ValueId val
     const SsaValue& info = graph_.values[value];
     if (info.is_constant || info.is_undefined) return;
     require(place_[value] != no_value, block, "used value has no definition");
+    const LoopForest& forest = graph_.forest;
+    require(!forest.reducible || forest.inside(forest.loop_of[block], forest.loop_of[info.block]), block, "value leaves its loop without a phi");
     bool before = info.block == block ? place_[value] < position : tree_.dominates(info.block, block);
     require(before, block, "use is not dominated by the definition");
 }
@@ -152,7 +154,7 @@ void GraphVerifier::check_block(BlockId id) const {
         require(phi.incoming.size() == block.predecessors.size(), id, "phi and predecessors differ in length");
         bool distinct = std::any_of(phi.incoming.begin(), phi.incoming.end(), [&](ValueId v) { return v != phi.incoming[0] && v != phi.result; }) ||
                         phi.incoming[0] == phi.result;
-        require(distinct || !tree_.reachable(id), id, "phi of one value");
+        require(distinct || phi.incoming.size() == 1, id, "phi of one value");
         for (std::size_t i = 0; i < phi.incoming.size(); ++i)
             check_use(block.predecessors[i], no_value - 1, phi.incoming[i]);
     }

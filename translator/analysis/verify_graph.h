@@ -16,7 +16,8 @@ namespace ptarmigan::translator {
 ///     successor has no other predecessor;
 ///  7. every value is defined once: by a phi, by an instruction, or it is a constant or undefined; definitions dominate uses
 ///     (a phi's incoming value: the end of the predecessor);
-///  8. phi incoming lists are as long as the predecessor list; no phi has all incoming values equal (or equal to itself);
+///     and lie in the loop of the definition or inside it (loop-closed form, for reducible graphs);
+///  8. phi incoming lists are as long as the predecessor list; no phi with several has all values equal (or equal to itself);
 ///  9. `previous` of a guarded instruction is as long as its list of written registers, and empty without a guard;
 /// 10. calls, barriers and terminators have no guard; no terminator form is left among the instructions;
 /// 11. indices of operands (variables, pool ranges, values) are in range.

@@ -92,12 +92,6 @@ void GraphEmitter::emit_masks(const LinearPlan& plan, const RegionInterface& int
                             accumulated_mask_[block]);
         }
     }
-    for (std::uint32_t loop = 0; loop < plan.loops.size(); ++loop) {
-        if (!plan.loops[loop].divergent_exit) continue;
-        for (ValueId value : plan.loops[loop].live_out)
-            out_copies_.emplace(std::uint64_t(loop) << 32 | value,
-                                make_slot(graph_.values[value], Shape{Shape::Level::varying}));
-    }
     if (interface.enter) interface.enter();
     ir_.CreateBr(blocks_[plan.region.entry]);
     for (BlockId block : plan.order) emit_block(block);
@@ -261,27 +255,9 @@ void GraphEmitter::move_phis(BlockId from, unsigned successor, llvm::Value* mask
     }
 }
 
-/// Lanes that leave loops on this edge record the values that are used outside.
-void GraphEmitter::fill_out_copies(BlockId from, BlockId to, llvm::Value* mask) {
-    for (std::uint32_t loop = plan_->blocks[from].loop; loop != no_loop; loop = plan_->loops[loop].parent) {
-        const LoopInfo& info = plan_->loops[loop];
-        if (std::find(info.blocks.begin(), info.blocks.end(), to) != info.blocks.end()) break;
-        if (!info.divergent_exit) continue;
-        for (ValueId value : info.live_out) {
-            Slot& slot = out_copies_.at(std::uint64_t(loop) << 32 | value);
-            Shape varying{Shape::Level::varying};
-            const SsaValue& ssa = graph_.values[value];
-            llvm::Value* lanes = broadcast(value_at(from, value));
-            if (mask) lanes = ir_.CreateSelect(mask, lanes, load_slot(slot, varying, ssa.type).base);
-            store_slot(slot, LaneValue::varying(lanes));
-        }
-    }
-}
-
 void GraphEmitter::emit_edge(BlockId from, unsigned successor, llvm::Value* mask) {
     BlockId to = graph_.blocks[from].successors[successor];
     auto saved = cache_;
-    if (width_ > 1) fill_out_copies(from, to, mask);
     move_phis(from, successor, width_ > 1 ? mask : nullptr);
     if (accumulated_mask_[to]) {
         llvm::Value* merged = ir_.CreateOr(load_mask(accumulated_mask_[to]), mask);

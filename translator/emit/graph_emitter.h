@@ -79,9 +79,13 @@ public:
 
 private:
     /// Stack slots of a value, by shape: a scalar, a scalar and a stride, or a vector.
+    struct Place {
+        llvm::Value* address = nullptr;
+        llvm::Type* type = nullptr;
+        explicit operator bool() const { return address; }
+    };
     struct Slot {
-        llvm::AllocaInst* base = nullptr;
-        llvm::AllocaInst* stride = nullptr;
+        Place base, stride;
     };
     struct GuardSlot {
         llvm::AllocaInst* holds = nullptr;
@@ -90,6 +94,9 @@ private:
 
     // values.cpp
     void find_crossing_values(const RegionView& view);
+    Place make_place(llvm::Type* type, const char* name);
+    void use_memory_slots();
+    void finish_memory_slots();
     Slot make_slot(const SsaValue& value, const Shape& shape);
     Slot& slot_of(ValueId value);
     void store_slot(const Slot& slot, const LaneValue& value);
@@ -102,7 +109,6 @@ private:
     LaneValue convert(LaneValue value, ptx::ScalarType to, bool sign_extend);
     LaneValue blend(const LaneValue& guard, const LaneValue& taken, const LaneValue& previous, const Shape& planned);
     LaneValue constant_value(const SsaValue& value);
-    std::uint32_t out_copy_loop(BlockId block, ValueId value) const;
 
     // operands.cpp
     LaneValue special_register(const ptx::Operand& operand, const Shape* planned);
@@ -135,7 +141,6 @@ private:
     void emit_terminator(BlockId block);
     void emit_edge(BlockId block, unsigned successor, llvm::Value* mask);
     void move_phis(BlockId from, unsigned successor, llvm::Value* mask);
-    void fill_out_copies(BlockId from, BlockId to, llvm::Value* mask);
     llvm::Value* load_mask(llvm::AllocaInst* slot);
     void store_mask(llvm::AllocaInst* slot, llvm::Value* mask);
     llvm::AllocaInst* mask_slot(const char* name);
@@ -181,9 +186,13 @@ private:
 
     void begin_block_code();
 
+    /// Program-counter form with many values: slots stay in memory, see use_memory_slots().
+    llvm::AllocaInst* memory_slots_ = nullptr;
+    llvm::Value* memory_base_ = nullptr;
+    std::uint64_t memory_used_ = 0;
+
     std::vector<bool> crosses_;
     std::unordered_map<ValueId, Slot> slots_;
-    std::unordered_map<std::uint64_t, Slot> out_copies_; ///< by loop << 32 | value
     std::unordered_map<ValueId, LaneValue> cache_;       ///< values known in the current block
     std::unordered_map<ValueId, GuardSlot> guards_;
     std::vector<llvm::AllocaInst*> accumulated_mask_, current_mask_; ///< by block

@@ -4,6 +4,7 @@
 #include "translator/emit/graph_emitter.h"
 
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/InlineAsm.h>
 
 #include <fmt/format.h>
 
@@ -55,9 +56,36 @@ GraphEmitter::Slot GraphEmitter::make_slot(const SsaValue& value, const Shape& s
     llvm::Type* scalar = type(value.type);
     bool vector = !shape.is_uniform() && !shape.is_affine();
     llvm::Type* base = vector ? storage_type(lanes_type(scalar), unit_.options.target.avx512) : scalar;
-    slot.base = entry_alloca(base, value.name.empty() ? "v" : value.name.c_str());
-    if (shape.is_affine() && shape.steps) slot.stride = entry_alloca(scalar, "stride");
+    slot.base = make_place(base, value.name.empty() ? "v" : value.name.c_str());
+    if (shape.is_affine() && shape.steps) slot.stride = make_place(scalar, "stride");
     return slot;
+}
+
+GraphEmitter::Place GraphEmitter::make_place(llvm::Type* type, const char* name) {
+    if (!memory_slots_) return {entry_alloca(type, name), type};
+    const llvm::DataLayout& layout = unit_.module->getDataLayout();
+    std::uint64_t bytes = layout.getTypeAllocSize(type), alignment = layout.getABITypeAlign(type).value();
+    memory_used_ = (memory_used_ + alignment - 1) / alignment * alignment;
+    std::uint64_t offset = memory_used_;
+    memory_used_ += bytes;
+    llvm::IRBuilderBase::InsertPointGuard keep(ir_);
+    ir_.SetInsertPoint(llvm::cast<llvm::Instruction>(memory_base_)->getNextNode());
+    return {ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), memory_base_, offset, name), type};
+}
+
+/// Keeps all slots in one block of memory that SROA can't see through. In the program-counter form every block follows
+/// every other in LLVM's eyes, so that each value in SSA form would be a phi in the dispatch block: with hundreds of
+/// values and blocks code generation takes minutes instead of milliseconds (cub's scan, 2026-11-21), and all of it
+/// would be spilled anyway.
+void GraphEmitter::use_memory_slots() {
+    memory_slots_ = entry_alloca(llvm::ArrayType::get(ir_.getInt8Ty(), 64), "slots");
+    memory_slots_->setAlignment(llvm::Align(256));
+    auto* type = llvm::FunctionType::get(ir_.getPtrTy(), {ir_.getPtrTy()}, false);
+    memory_base_ = ir_.CreateCall(type, llvm::InlineAsm::get(type, "", "=r,0", false), {memory_slots_}, "slots.base");
+}
+
+void GraphEmitter::finish_memory_slots() {
+    if (memory_slots_) memory_slots_->setAllocatedType(llvm::ArrayType::get(ir_.getInt8Ty(), std::max<std::uint64_t>(64, memory_used_)));
 }
 
 GraphEmitter::Slot& GraphEmitter::slot_of(ValueId value) {
@@ -68,16 +96,16 @@ GraphEmitter::Slot& GraphEmitter::slot_of(ValueId value) {
 }
 
 void GraphEmitter::store_slot(const Slot& slot, const LaneValue& value) {
-    ir_.CreateStore(to_storage(value.base), slot.base);
-    if (slot.stride) ir_.CreateStore(value.stride, slot.stride);
+    ir_.CreateStore(to_storage(value.base), slot.base.address);
+    if (slot.stride) ir_.CreateStore(value.stride, slot.stride.address);
 }
 
 LaneValue GraphEmitter::load_slot(const Slot& slot, const Shape& shape, ScalarType scalar) {
     LaneValue value;
     value.shape = shape;
     llvm::Type* wanted = shape.is_uniform() || shape.is_affine() ? type(scalar) : lanes_type(type(scalar));
-    value.base = from_storage(ir_.CreateLoad(slot.base->getAllocatedType(), slot.base), wanted);
-    if (slot.stride) value.stride = ir_.CreateLoad(slot.stride->getAllocatedType(), slot.stride);
+    value.base = from_storage(ir_.CreateLoad(slot.base.type, slot.base.address), wanted);
+    if (slot.stride) value.stride = ir_.CreateLoad(slot.stride.type, slot.stride.address);
     return value;
 }
 
@@ -88,19 +116,6 @@ LaneValue GraphEmitter::constant_value(const SsaValue& value) {
                                               : constant_like(scalar, value.constant, ir_.getInt32(0)));
     result.shape.level = Shape::Level::cta_uniform;
     return result;
-}
-
-/// The outermost loop with divergent exits that holds the definition of `value` but not `block`.
-std::uint32_t GraphEmitter::out_copy_loop(BlockId block, ValueId value) const {
-    BlockId home = graph_.values[value].block;
-    if (!plan_ || home == no_block || !plan_->region.contains[home]) return no_loop;
-    std::uint32_t found = no_loop;
-    for (std::uint32_t loop = plan_->blocks[home].loop; loop != no_loop; loop = plan_->loops[loop].parent) {
-        const LoopInfo& info = plan_->loops[loop];
-        if (std::find(info.blocks.begin(), info.blocks.end(), block) != info.blocks.end()) break;
-        if (info.divergent_exit) found = loop;
-    }
-    return found;
 }
 
 LaneValue GraphEmitter::value_at(BlockId block, ValueId value) {
@@ -115,15 +130,7 @@ LaneValue GraphEmitter::value_at(BlockId block, ValueId value) {
     LaneValue result;
     llvm::IRBuilderBase::InsertPointGuard keep(ir_);
     if (loads_end_) ir_.SetInsertPoint(loads_end_);
-    if (std::uint32_t loop = out_copy_loop(block, value); loop != no_loop) {
-        auto found = out_copies_.find(std::uint64_t(loop) << 32 | value);
-        if (found == out_copies_.end())
-            throw std::logic_error(fmt::format("value {} leaves a loop without a copy", value));
-        Shape varying{Shape::Level::varying};
-        result = load_slot(found->second, varying, info.type);
-    } else {
-        result = load_slot(slot_of(value), info.shape, info.type);
-    }
+    result = load_slot(slot_of(value), info.shape, info.type);
     cache_.emplace(value, result);
     return result;
 }
@@ -142,11 +149,7 @@ LaneValue GraphEmitter::value_in(BlockId block, ValueId value) {
 
 void GraphEmitter::set_live_in(ValueId value, const LaneValue& contents) {
     crosses_[value] = true;
-    LaneValue planned = conform(contents, graph_.values[value].shape);
-    store_slot(slot_of(value), planned);
-    // A value of a loop that this region runs into again: uses in front of the loop see what left it before the barrier.
-    for (auto& [key, copy] : out_copies_)
-        if (ValueId(key) == value) store_slot(copy, LaneValue::varying(broadcast(planned)));
+    store_slot(slot_of(value), conform(contents, graph_.values[value].shape));
 }
 
 /// Brings a value to the planned shape: more general is reached by broadcasting. A varying value where a uniform one was

@@ -86,7 +86,6 @@ private:
         while (plan_->blocks[block].mask.kind == MaskSource::Kind::same_as) block = plan_->blocks[block].mask.block;
         return plan_->blocks[block].mask.kind == MaskSource::Kind::entry ? entry_ : current_.at(block);
     }
-    std::uint32_t out_copy_loop(BlockId block, ValueId value) const;
     const Lanes& read(BlockId block, ValueId value);
     void define(BlockId block, ValueId value, Lanes lanes, const Mask& mask);
     void check_affine(const SsaValue& info, const Lanes& lanes, const Mask& mask) const;
@@ -100,24 +99,11 @@ private:
     std::uint32_t first_;
     std::vector<StoreLog>& logs_;
     std::vector<Lanes> values_;
-    std::map<std::pair<std::uint32_t, ValueId>, Lanes> out_copies_;
     std::map<BlockId, Mask> accumulated_, current_;
     Mask alive_, entry_;
     const LinearPlan* plan_ = nullptr;
     Lanes constant_;
 };
-
-std::uint32_t Step::out_copy_loop(BlockId block, ValueId value) const {
-    BlockId home = graph_.values[value].block;
-    if (home == no_block || !plan_->region.contains[home]) return no_loop;
-    std::uint32_t found = no_loop;
-    for (std::uint32_t loop = plan_->blocks[home].loop; loop != no_loop; loop = plan_->loops[loop].parent) {
-        const auto& blocks = plan_->loops[loop].blocks;
-        if (std::find(blocks.begin(), blocks.end(), block) != blocks.end()) break;
-        if (plan_->loops[loop].divergent_exit) found = loop;
-    }
-    return found;
-}
 
 const Step::Lanes& Step::read(BlockId block, ValueId value) {
     const SsaValue& info = graph_.values[value];
@@ -125,11 +111,7 @@ const Step::Lanes& Step::read(BlockId block, ValueId value) {
         constant_.assign(width_, info.is_constant ? info.constant : 0);
         return constant_;
     }
-    std::uint32_t loop = out_copy_loop(block, value);
-    if (loop == no_loop) return values_[value];
-    auto found = out_copies_.find({loop, value});
-    if (found == out_copies_.end()) throw Violation("value leaves a loop without a copy");
-    return found->second;
+    return values_[value];
 }
 
 void Step::check_affine(const SsaValue& info, const Lanes& lanes, const Mask& mask) const {
@@ -203,17 +185,6 @@ void Step::execute(BlockId block, const GraphInstruction& instruction, const Mas
 
 void Step::edge(BlockId from, unsigned successor, const Mask& mask) {
     BlockId to = graph_.blocks[from].successors[successor];
-    for (std::uint32_t loop = plan_->blocks[from].loop; loop != no_loop; loop = plan_->loops[loop].parent) {
-        const LoopInfo& info = plan_->loops[loop];
-        if (std::find(info.blocks.begin(), info.blocks.end(), to) != info.blocks.end()) break;
-        if (!info.divergent_exit) continue;
-        for (ValueId value : info.live_out) {
-            Lanes lanes = read(from, value);
-            auto& copy = out_copies_.try_emplace({loop, value}, Lanes(width_, 0xbad)).first->second;
-            for (unsigned l = 0; l < width_; ++l)
-                if (mask[l]) copy[l] = lanes[l];
-        }
-    }
     const Block& target = graph_.blocks[to];
     std::size_t index = std::find(target.predecessors.begin(), target.predecessors.end(), from) - target.predecessors.begin();
     std::vector<Lanes> incoming;
@@ -260,10 +231,6 @@ BlockId Step::run(const LinearPlan& plan, unsigned& fuel) {
     entry_ = alive_;
     accumulated_.clear();
     current_.clear();
-    out_copies_.clear();
-    // Uses in front of a loop that runs again in this region see what left it before the barrier.
-    for (std::uint32_t loop = 0; loop < plan.loops.size(); ++loop)
-        for (ValueId value : plan.loops[loop].live_out) out_copies_[{loop, value}] = values_[value];
     BlockId block = plan.region.entry;
     while (block != no_block) {
         if (++fuel > step_limit) throw Violation("does not end");
