@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // atom and red (manual 9.7.13.5, 9.7.13.6). Active lanes go one after the other, in order. Three cases are better:
 //   one address, integer operation   the warp's values are combined first: one access
+//   one address, float addition      the lanes' additions in order, in registers: one access
 //   own shared memory                a CTA runs on one thread at a time, so plain accesses are atomic
 //   ... at distinct affine addresses  likewise, as one vector load and store
 #include "translator/kernel_abi.h"
@@ -42,8 +43,8 @@ Value* is_shared(WarpEmitter& e, Value* address) {
     return ir.CreateICmpULT(ir.CreateSub(address, base), size);
 }
 
-/// Compare-and-swap until it holds, for operations that the CPU lacks. Returns the value before.
-Value* swap_loop(WarpEmitter& e, const AtomicAccess& access, Value* at, Value* b, Value* shared) {
+/// Compare-and-swap of `next(old)` until it holds, for operations that the CPU lacks. Returns the value before.
+Value* swap_loop(WarpEmitter& e, const AtomicAccess& access, Value* at, llvm::function_ref<Value*(Value*)> next_of) {
     Ir& ir = e.ir();
     llvm::Type* type = ir.getIntNTy(access.operation.bits());
     llvm::Align alignment(access.operation.bits() / 8);
@@ -56,12 +57,17 @@ Value* swap_loop(WarpEmitter& e, const AtomicAccess& access, Value* at, Value* b
     ir.SetInsertPoint(loop);
     llvm::PHINode* old = ir.CreatePHI(type, 2);
     old->addIncoming(first, before);
-    Value* next = combine(e, access.operation, old, b, nullptr, shared);
+    Value* next = next_of(old);
     Value* pair = ir.CreateAtomicCmpXchg(at, old, next, alignment, access.ordering, llvm::AtomicOrdering::Monotonic);
     old->addIncoming(ir.CreateExtractValue(pair, 0), ir.GetInsertBlock());
     ir.CreateCondBr(ir.CreateExtractValue(pair, 1), done, loop);
     ir.SetInsertPoint(done);
     return old;
+}
+
+/// combine()'s is_shared for a generic address, null where it does not ask.
+Value* shared_condition(WarpEmitter& e, const AtomicAccess& access, Value* address) {
+    return access.operation.flush == AtomicOperation::Flush::unless_shared ? is_shared(e, address) : nullptr;
 }
 
 Value* native_atomic(WarpEmitter& e, const AtomicAccess& access, Value* at, Value* b) {
@@ -103,8 +109,8 @@ Value* perform(WarpEmitter& e, const AtomicAccess& access, Value* address, Value
     }
     bool bits_only = access.operation.kind == Kind::exch;
     if (!access.operation.is_float() || bits_only) return native_atomic(e, access, at, b);
-    bool asks = access.operation.flush == AtomicOperation::Flush::unless_shared;
-    return swap_loop(e, access, at, b, asks ? is_shared(e, address) : nullptr);
+    Value* shared = shared_condition(e, access, address);
+    return swap_loop(e, access, at, [&](Value* old) { return combine(e, access.operation, old, b, nullptr, shared); });
 }
 
 /// One address, integers: one access with the combined value; each lane's result follows from those before it.
@@ -121,6 +127,41 @@ Value* at_one_address(WarpEmitter& e, const AtomicAccess& access) {
                                   });
     // Dropped by LLVM when nobody reads it.
     return combine(e, access.operation, e.splat(old), exclusive_prefixes(e, access.operation, values), nullptr, nullptr);
+}
+
+/// One address, floats: the additions of the active lanes in order, but one access to memory. Null without results.
+Value* chain_at_one_address(WarpEmitter& e, const AtomicAccess& access, bool wants_result) {
+    Ir& ir = e.ir();
+    llvm::Type* type = ir.getIntNTy(access.operation.bits());
+    Value* address = access.address.address.base;
+    Value* at = pointer(e, address);
+    std::optional<LaneArray> values, results;
+    if (!access.b.is_uniform()) values.emplace(e, e.broadcast(access.b));
+    if (wants_result) results.emplace(e, llvm::Constant::getNullValue(e.lanes_type(type)));
+    Value* shared = access.private_memory ? ir.getTrue() : shared_condition(e, access, address);
+    Value* lanes = e.active_bits();
+    llvm::AllocaInst* sum = e.entry_alloca(type, "sum"); // becomes a register
+    auto chain = [&](Value* old) -> Value* {
+        ir.CreateStore(old, sum);
+        e.for_each_lane(lanes, [&](Value* lane) {
+            Value* before = ir.CreateLoad(type, sum);
+            if (results) results->set(lane, before);
+            Value* b = values ? values->get(lane) : access.b.base;
+            ir.CreateStore(combine(e, access.operation, before, b, nullptr, shared), sum);
+        });
+        return ir.CreateLoad(type, sum);
+    };
+    e.if_then(ir.CreateICmpNE(lanes, ir.getInt64(0)), [&] {
+        if (!access.private_memory) {
+            swap_loop(e, access, at, chain);
+            return;
+        }
+        llvm::Align alignment(access.operation.bits() / 8);
+        llvm::LoadInst* old = ir.CreateAlignedLoad(type, at, alignment);
+        tag_space(e, old, access.address.space);
+        tag_space(e, ir.CreateAlignedStore(chain(old), at, alignment), access.address.space);
+    });
+    return results ? results->vector() : nullptr;
 }
 
 /// Lanes at addresses known to be distinct, not guarded.
@@ -168,6 +209,8 @@ Value* lane_by_lane(WarpEmitter& e, const AtomicAccess& access, bool wants_resul
 
 Value* carry_out(WarpEmitter& e, const AtomicAccess& access, bool wants_result) {
     if (access.address.address.is_uniform() && access.operation.is_associative()) return at_one_address(e, access);
+    if (access.address.address.is_uniform() && access.operation.is_float() && access.operation.kind == Kind::add)
+        return chain_at_one_address(e, access, wants_result);
     bool fits = access.operation.bits() <= 64;
     if (access.private_memory && fits && distinct_lanes(access.address, access.operation.bits() / 8))
         return as_vector(e, access);
