@@ -3,6 +3,7 @@
 #include "runtime/exec/fault.h"
 
 #include "runtime/base/log.h"
+#include "runtime/exec/fiber.h"
 #include "runtime/launch/launch.h"
 #include "runtime/module/image_loader.h"
 
@@ -93,6 +94,7 @@ void handle_signal(int number, siginfo_t* info, void* context_pointer) {
         record.in_generated_code = true;
         record.line = location.line;
     }
+    Fiber::before_jump_to_thread();
     siglongjmp(scope->jump, 1);
 }
 
@@ -179,11 +181,13 @@ void ensure_signal_stack() { static thread_local SignalStack stack; }
 void raise_fault(const FaultRecord& record) {
     FaultScope* scope = innermost;
     scope->record = record;
+    Fiber::before_jump_to_thread();
     siglongjmp(scope->jump, 1);
 }
 
 void leave_kernel() {
     innermost->record = FaultRecord{};
+    Fiber::before_jump_to_thread();
     siglongjmp(innermost->jump, 1);
 }
 

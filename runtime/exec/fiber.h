@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #if defined(__SANITIZE_THREAD__)
@@ -39,6 +40,28 @@ struct Fiber {
         if (!tsan) tsan = __tsan_create_fiber(0);
 #endif
     }
+    /// Makes this object stand for the calling thread's own stack.
+    void become_thread() {
+#if defined(__SANITIZE_THREAD__)
+        tsan = __tsan_get_current_fiber();
+        thread_of_fibers() = tsan;
+#endif
+    }
+    /// To be called before a jump from a fiber to the stack of its thread.
+    static void before_jump_to_thread() {
+#if defined(__SANITIZE_THREAD__)
+        if (thread_of_fibers()) __tsan_switch_to_fiber(thread_of_fibers(), 0);
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+        __asan_handle_no_return();
+#endif
+    }
+#if defined(__SANITIZE_THREAD__)
+    static void*& thread_of_fibers() {
+        static thread_local void* fiber = nullptr;
+        return fiber;
+    }
+#endif
     /// Saves who switched here, as its place to be resumed.
     static void arrived(boost::context::detail::transfer_t from, Fiber& self) {
 #if defined(__SANITIZE_ADDRESS__)
@@ -60,7 +83,6 @@ struct Fiber {
                                        next.stack ? next.stack_size : next.asan_size);
 #endif
 #if defined(__SANITIZE_THREAD__)
-        if (!self.tsan) self.tsan = __tsan_get_current_fiber();
         __tsan_switch_to_fiber(next.tsan, 0);
 #endif
         arrived(boost::context::detail::jump_fcontext(next.context, &self), self);

@@ -82,6 +82,8 @@ void FiberScheduler::finish() {
 
 void FiberScheduler::run(bool once) {
     current_ = nullptr;
+    root_ = Fiber{}; // a worker's thread may be another one than last time
+    root_.become_thread();
     if (!has_runnable()) return;
     if (once) push(nullptr);
     leave();

@@ -11,8 +11,24 @@
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
+
 namespace ptarmigan::runtime {
 namespace {
+
+/// Debian's oneTBB is not instrumented: these tell ThreadSanitizer that enqueue() orders the hand-over.
+void hand_over(Grid& grid) {
+#if defined(__SANITIZE_THREAD__)
+    __tsan_release(&grid);
+#endif
+}
+void take_over(Grid& grid) {
+#if defined(__SANITIZE_THREAD__)
+    __tsan_acquire(&grid);
+#endif
+}
 
 /// The helpers' arena. The grid's own thread takes part without a slot in it, so each of several concurrent grids has
 /// one thread at least, whatever the others do.
@@ -29,6 +45,7 @@ tbb::task_arena& helper_arena() {
 }
 
 void help(const std::shared_ptr<Grid>& grid) {
+    take_over(*grid);
     if (grid->helpers.fetch_add(1, std::memory_order_acquire) & Grid::closed) {
         grid->helpers.fetch_sub(1, std::memory_order_relaxed);
         return;
@@ -66,6 +83,7 @@ void run_grid(const std::shared_ptr<Grid>& grid) {
     const std::uint64_t draws = (grid->cta_count + grid->chunk - 1) / grid->chunk;
     std::uint64_t helpers = grid->max_workers - 1;
     if (helpers > draws - 1) helpers = draws - 1;
+    if (helpers > 0) hand_over(*grid);
     for (std::uint64_t i = 0; i < helpers; ++i) helper_arena().enqueue([grid] { help(grid); });
     run_share(*grid);
     if (helpers > 0) close(*grid);
