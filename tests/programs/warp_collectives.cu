@@ -22,11 +22,12 @@ __global__ void warp_collectives(const unsigned* values, unsigned* results) {
     // Sixteen lanes each, at one instruction but under different masks.
     const unsigned half = lane < 16 ? 0x0000ffffu : 0xffff0000u;
     out[7] = __ballot_sync(half, value & 2);
-    // Only some lanes take part; they find each other through the active mask.
+    // Only some lanes take part. The active mask may be any set of them that holds the lane itself.
+    const unsigned members = __ballot_sync(all, value % 3 == 0);
     out[8] = 0;
     if (value % 3 == 0) {
-        const unsigned members = __ballot_sync(__activemask(), 1);
-        out[8] = __popc(members & (1u << lane) - 1) + 1;
+        const unsigned active = __activemask(), voters = __ballot_sync(members, (active & ~members) == 0 && active >> lane & 1);
+        out[8] = __popc(voters & (1u << lane) - 1) + 1;
     }
     unsigned sum = value;
     for (int step = 1; step < 32; step *= 2) sum += __shfl_xor_sync(all, sum, step);
