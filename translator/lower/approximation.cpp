@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The .approx and .full forms of chapters 9.7.3 and 9.7.4. By default they give the bits of the hardware's special
 // function unit (translator/builtins/sfu); PTARMIGAN_APPROX=fast asks for anything within the manual's bounds.
+#include "translator/lower/floating_point.h"
 #include "translator/lower/lane_calls.h"
 
 #include <llvm/IR/Intrinsics.h>
@@ -18,30 +19,34 @@ std::string variant(const char* function, bool ftz) {
 
 Value* root(Ir& ir, Value* value) { return ir.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, value); }
 
-// Within the manual's bound and cheaper than the model, where an instruction of the CPU will do; null otherwise.
-Value* fast_form(Ir& ir, std::string_view function, Value* a, bool ftz) {
+// Within the manual's bound and cheaper than the model: an instruction of the CPU, or a polynomial.
+Value* fast_form(WarpEmitter& e, std::string_view function, Value* a, bool ftz) {
+    Ir& ir = e.ir();
     if (ftz) a = flush_subnormal(ir, a);
-    Value* result = nullptr;
-    if (function == "rcp") result = ir.CreateFDiv(real(a, 1), a);
-    else if (function == "sqrt") result = root(ir, a);
-    else if (function == "rsqrt") result = ir.CreateFDiv(real(a, 1), root(ir, a));
-    else return nullptr;
-    return canonicalize(ir, ftz ? flush_subnormal(ir, result) : result);
+    Value* result;
+    if (function == "rcp") result = canonicalize(ir, ir.CreateFDiv(real(a, 1), a));
+    else if (function == "sqrt") result = canonicalize(ir, root(ir, a));
+    else if (function == "rsqrt") result = canonicalize(ir, ir.CreateFDiv(real(a, 1), root(ir, a)));
+    else result = call_lanes(e, std::string(function) + "_fast_f32", a, ir.getFloatTy());
+    return ftz ? flush_subnormal(ir, result) : result;
 }
 
 void unary(WarpEmitter& e, const Instruction& inst, const char* function) {
     bool ftz = inst.has(Word::ftz);
     e.map(inst, {Role::a}, [&](Ir& ir, Values v) {
-        if (is_fast(e))
-            if (Value* result = fast_form(ir, function, v[0], ftz)) return result;
+        if (is_fast(e)) return fast_form(e, function, v[0], ftz);
         return call_lanes(e, variant(function, ftz), v, ir.getFloatTy());
     });
 }
 
 void quotient(WarpEmitter& e, const Instruction& inst, const char* function) {
     bool ftz = inst.has(Word::ftz);
-    e.map(inst, {Role::a, Role::b},
-          [&](Ir& ir, Values v) { return call_lanes(e, variant(function, ftz), v, ir.getFloatTy()); });
+    e.map(inst, {Role::a, Role::b}, [&](Ir& ir, Values v) {
+        // div.approx gives 0 for large divisors, which a real division does not.
+        if (is_fast(e) && function == std::string_view("div_full"))
+            return float_arithmetic(e, FloatOperation::div, v, FloatOptions{Rounding::nearest_even, ftz, false});
+        return call_lanes(e, variant(function, ftz), v, ir.getFloatTy());
+    });
 }
 
 // Half and bfloat forms: the f32 unit on the widened operand, truncated to 16 bits.

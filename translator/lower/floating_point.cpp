@@ -54,17 +54,37 @@ Value* float_arithmetic(WarpEmitter& e, Op operation, Values v, const FloatOptio
         for (Value*& operand : operands) operand = flush_subnormal(ir, operand);
     Value* result = rounded(e, operation, operands, options.rounding);
     if (options.ftz) result = flush_result(e, operation, operands, result, options.rounding);
-    return options.sat ? saturate_unit(ir, result) : canonicalize(ir, result);
+    result = options.sat ? saturate_unit(ir, result) : canonicalize(ir, result);
+    return options.ftz ? mark_flushed(result) : result;
 }
 
 FloatOptions float_options(const Instruction& inst) {
     return {rounding_of(inst), inst.has(Word::ftz), inst.has(Word::sat)};
 }
 
+namespace {
+
+// A number against which one ordered comparison decides everything: a NaN loses, and so does an equal operand, which
+// has the same bits unless it is the other zero.
+bool decides_alone(Value* value, bool is_max) {
+    auto* constant = llvm::dyn_cast<llvm::Constant>(value);
+    if (constant && constant->getType()->isVectorTy()) constant = constant->getSplatValue();
+    auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
+    if (!number || number->isNaN()) return false;
+    return !number->isZero() || number->isNegative() != is_max;
+}
+
+} // namespace
+
 Value* float_min_max(Ir& ir, Value* a, Value* b, const MinMaxOptions& options) {
     if (options.ftz) {
         a = flush_subnormal(ir, a);
         b = flush_subnormal(ir, b);
+    }
+    if (!options.nan && !options.abs && a->getType()->getScalarSizeInBits() >= 32) {
+        if (decides_alone(a, options.is_max)) std::swap(a, b);
+        if (decides_alone(b, options.is_max))
+            return ir.CreateSelect(options.is_max ? ir.CreateFCmpOGT(a, b) : ir.CreateFCmpOLT(a, b), a, b);
     }
     Value* bits_a = to_bits(ir, a);
     Value* bits_b = to_bits(ir, b);

@@ -5,6 +5,7 @@
 #include <llvm/ADT/APFloat.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/Metadata.h>
 
 namespace ptarmigan::translator::lower {
 
@@ -126,11 +127,25 @@ Value* absolute(Ir& ir, Value* value) { return ir.CreateUnaryIntrinsic(llvm::Int
 
 Value* negate(Ir& ir, Value* value) { return ir.CreateFNeg(value); }
 
+namespace {
+
+constexpr llvm::StringLiteral flushed_kind = "ptm.flushed";
+
+} // namespace
+
+Value* mark_flushed(Value* value) {
+    if (auto* instruction = llvm::dyn_cast<llvm::Instruction>(value))
+        instruction->setMetadata(flushed_kind, llvm::MDNode::get(value->getContext(), {}));
+    return value;
+}
+
 Value* flush_subnormal(Ir& ir, Value* value) {
+    if (auto* instruction = llvm::dyn_cast<llvm::Instruction>(value))
+        if (instruction->getMetadata(flushed_kind)) return value;
     Value* bits = to_bits(ir, value);
     Value* tiny = ir.CreateICmpEQ(ir.CreateAnd(bits, integer(bits, exponent_mask(value))), integer(bits, 0));
     Value* zero = ir.CreateAnd(bits, integer(bits, sign_mask(value)));
-    return from_bits(ir, ir.CreateSelect(tiny, zero, bits), value);
+    return mark_flushed(from_bits(ir, ir.CreateSelect(tiny, zero, bits), value));
 }
 
 Value* saturate_unit(Ir& ir, Value* value) {

@@ -58,6 +58,8 @@ Value* absolute(Ir& ir, Value* value);
 Value* negate(Ir& ir, Value* value);
 /// Subnormal lanes become zero of the same sign.
 Value* flush_subnormal(Ir& ir, Value* value);
+/// Remembers that `value` (just made) holds no subnormals, so that flush_subnormal() may return it as it is.
+Value* mark_flushed(Value* value);
 /// Clamp to [+0, 1]; NaN and -0 give +0.
 Value* saturate_unit(Ir& ir, Value* value);
 /// The number next to `value` in the direction of zero / away from zero (in the encoding: bits - 1, bits + 1).
