@@ -20,7 +20,10 @@ public:
         return ".version 8.0\n.target sm_90\n.address_size 64\n"
                ".visible .entry k(.param .u32 p0, .param .u32 p1, .param .u32 p2, .param .u32 p3, .param .u64 out)\n{\n"
                ".reg .b32 %r<8>;\n.reg .b32 %c<" + std::to_string(loops_ + 1) + ">;\n.reg .b64 %rd<6>;\n.reg .pred %p<5>;\n"
-               ".reg .pred %q<" + std::to_string(loops_ + 1) + ">;\nld.param.u64 %rd0, [out];\n"
+               ".reg .pred %q<" + std::to_string(loops_ + 1) + ">;\n.reg .b32 %t<4>;\n.reg .b64 %base;\n"
+               // Each thread stores to 2048 bytes of its own.
+               "mov.u32 %t0, %tid.x;\nmov.u32 %t1, %tid.y;\nmov.u32 %t2, %ntid.x;\nmad.lo.u32 %t3, %t1, %t2, %t0;\n"
+               "ld.param.u64 %base, [out];\nmad.wide.u32 %rd0, %t3, 2048, %base;\n"
                "mov.u64 %rd1, 5;\nmov.u64 %rd2, 7;\nmov.u64 %rd3, 11;\n" + loads_ + text_ + "}\n";
     }
 
