@@ -80,8 +80,6 @@ Value* native_atomic(WarpEmitter& e, const AtomicAccess& access, Value* at, Valu
     case Kind::bit_and: op = Op::And; break;
     case Kind::bit_or: op = Op::Or; break;
     case Kind::bit_xor: op = Op::Xor; break;
-    case Kind::inc: op = Op::UIncWrap; break;
-    case Kind::dec: op = Op::UDecWrap; break;
     case Kind::exch: op = Op::Xchg; break;
     default: break;
     }
@@ -107,8 +105,10 @@ Value* perform(WarpEmitter& e, const AtomicAccess& access, Value* address, Value
             llvm::AtomicCmpXchgInst::getStrongestFailureOrdering(access.ordering));
         return ir.CreateExtractValue(pair, 0);
     }
+    // No CPU increments with a bound (and LLVM's AArch64 back end does not expand it).
+    bool bounded = access.operation.kind == Kind::inc || access.operation.kind == Kind::dec;
     bool bits_only = access.operation.kind == Kind::exch;
-    if (!access.operation.is_float() || bits_only) return native_atomic(e, access, at, b);
+    if (bits_only || (!access.operation.is_float() && !bounded)) return native_atomic(e, access, at, b);
     Value* shared = shared_condition(e, access, address);
     return swap_loop(e, access, at, [&](Value* old) { return combine(e, access.operation, old, b, nullptr, shared); });
 }
