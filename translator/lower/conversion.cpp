@@ -75,21 +75,35 @@ Value* to_integral(Ir& ir, Value* value, const Instruction& inst) {
     }
 }
 
+// `value`, which is integral, NaN or infinite, as an integer of the type `to` (32 or 64 bits), clamped to its range; NaN
+// gives zero. Not llvm.fptosi.sat: LLVM takes it apart lane by lane. Conversions out of range are poison, and discarded.
+Value* saturating_conversion(Ir& ir, Value* value, unsigned bits, bool is_signed) {
+    llvm::Type* type = typed(ir.getIntNTy(bits), value);
+    Value* limit = real(value, __builtin_ldexp(1.0, int(bits) - is_signed));
+    Value* too_large = ir.CreateFCmpOGE(value, limit);
+    if (!is_signed) {
+        Value* result = ir.CreateFPToUI(value, type);
+        result = ir.CreateSelect(ir.CreateFCmpOGT(value, real(value, 0)), result, integer(result, 0));
+        return ir.CreateSelect(too_large, integer(result, ~0ull), result);
+    }
+    Value* result = ir.CreateFPToSI(value, type);
+    std::uint64_t lowest = ~0ull << (bits - 1);
+    result = ir.CreateSelect(ir.CreateFCmpOLT(value, negate(ir, limit)), integer(result, lowest), result);
+    result = ir.CreateSelect(is_nan(ir, value), integer(result, 0), result);
+    return ir.CreateSelect(too_large, integer(result, ~lowest), result);
+}
+
 // Clamped to the range of `to`; NaN gives zero, or the top bit alone where double or 64 bits are involved.
 Value* float_to_integer(WarpEmitter& e, const Instruction& inst, Value* value, ScalarType from, ScalarType to) {
     Ir& ir = e.ir();
     if (is_half(from)) value = widen_to_float(ir, value);
     value = to_integral(ir, value, inst);
     unsigned bits = ptx::bit_size(to);
+    bool sign = ptx::is_signed(to);
     // Narrow results through 32 bits: vectors convert to 32 and 64.
     unsigned work = std::max(bits, 32u);
-    llvm::Type* type = typed(ir.getIntNTy(work), value);
-    In::ID convert = ptx::is_signed(to) ? In::fptosi_sat : In::fptoui_sat;
-    Value* result = ir.CreateIntrinsic(convert, {type, value->getType()}, {value});
-    if (work != bits) {
-        ScalarType wide = ptx::is_signed(to) ? ScalarType::s32 : ScalarType::u32;
-        result = saturate_integer(ir, result, wide, to);
-    }
+    Value* result = saturating_conversion(ir, value, work, sign);
+    if (work != bits) result = saturate_integer(ir, result, sign ? ScalarType::s32 : ScalarType::u32, to);
     if (from != ScalarType::f64 && bits < 64) return result;
     return ir.CreateSelect(is_nan(ir, value), integer(result, 1ull << (bits - 1)), result);
 }

@@ -47,19 +47,19 @@ Value* product_24(Ir& ir, Value* a, Value* b, bool high, bool is_signed) {
 // integer division instruction; scalars do.
 Value* vector_quotient(Ir& ir, Value* a, Value* b, bool is_signed) {
     llvm::Type* real_type = typed(bits_of(a) <= 16 ? ir.getFloatTy() : ir.getDoubleTy(), a);
+    llvm::Type* integer_type = typed(ir.getInt32Ty(), a);
     auto as_real = [&](Value* v) {
         return is_signed ? ir.CreateSIToFP(v, real_type) : ir.CreateUIToFP(v, real_type);
     };
     Value* quotient = ir.CreateFDiv(as_real(a), as_real(b));
-    // 64-bit integers hold every quotient, -2^31 / -1 too.
-    llvm::Type* wide = typed(bits_of(a) <= 16 ? ir.getInt32Ty() : ir.getInt64Ty(), a);
-    return ir.CreateTrunc(ir.CreateFPToSI(quotient, wide), a->getType());
+    quotient = is_signed ? ir.CreateFPToSI(quotient, integer_type) : ir.CreateFPToUI(quotient, integer_type);
+    return ir.CreateTrunc(quotient, a->getType());
 }
 
 struct Division {
     Value* quotient;
     Value* zero_divisor; ///< i1
-    Value* divisor;      ///< never zero, and never -1 where that would overflow
+    Value* divisor;      ///< never zero
 };
 
 Division divide(Ir& ir, Value* a, Value* b, bool is_signed) {
@@ -68,13 +68,16 @@ Division divide(Ir& ir, Value* a, Value* b, bool is_signed) {
     if (!constant) b = ir.CreateFreeze(b);
     Value* zero = ir.CreateICmpEQ(b, integer(b, 0));
     Value* divisor = ir.CreateSelect(zero, integer(b, 1), b);
-    if (a->getType()->isVectorTy() && bits_of(a) <= 32 && !constant)
-        return {vector_quotient(ir, a, divisor, is_signed), zero, divisor};
-    if (!is_signed) return {ir.CreateUDiv(a, divisor), zero, divisor};
+    // Constants become multiplications.
+    bool through_real = a->getType()->isVectorTy() && bits_of(a) <= 32 && !constant;
+    if (!is_signed) {
+        Value* quotient = through_real ? vector_quotient(ir, a, divisor, false) : ir.CreateUDiv(a, divisor);
+        return {quotient, zero, divisor};
+    }
     // Host division traps on INT_MIN / -1: divide by 1 there and negate, which wraps as the GPU does.
     Value* minus_one = ir.CreateICmpEQ(divisor, integer(b, ~0ull));
     Value* safe = ir.CreateSelect(minus_one, integer(b, 1), divisor);
-    Value* quotient = ir.CreateSDiv(a, safe);
+    Value* quotient = through_real ? vector_quotient(ir, a, safe, true) : ir.CreateSDiv(a, safe);
     return {ir.CreateSelect(minus_one, ir.CreateNeg(a), quotient), zero, divisor};
 }
 
