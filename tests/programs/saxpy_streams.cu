@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chunks of saxpy on several streams with asynchronous copies, ordered by events. Needs the CUDA runtime.
+// Chunks of saxpy on several streams with asynchronous copies, ordered by events, through the CUDA runtime; through the driver API:
+// driver/saxpy_streams.cpp.
 #include "common/program.h"
 
-__global__ void saxpy(float a, const float* x, float* y, int n) {
+extern "C" __global__ void saxpy(float a, const float* x, float* y, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = __fadd_rn(__fmul_rn(a, x[i]), y[i]);
 }
@@ -49,6 +50,7 @@ int main(int argc, char** argv) {
         const volatile float product = 2.5f * x[i];
         wrong += host_y[i] != product + y[i];
     }
+    test::add_to_digest(host_y, n * sizeof(float));
     for (int s = 0; s < streams; ++s) {
         test::check(cudaStreamDestroy(queue[s]), "cudaStreamDestroy");
         test::check(cudaEventDestroy(uploaded[s]), "cudaEventDestroy");

@@ -35,6 +35,17 @@ CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value);
 CUresult cuStreamCreate(CUstream* stream, unsigned flags);
 CUresult cuStreamSynchronize(CUstream stream);
 CUresult cuStreamDestroy_v2(CUstream stream);
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags);
+CUresult cuEventCreate(CUevent* event, unsigned flags);
+CUresult cuEventRecord(CUevent event, CUstream stream);
+CUresult cuEventQuery(CUevent event);
+CUresult cuEventSynchronize(CUevent event);
+CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent stop);
+CUresult cuEventDestroy_v2(CUevent event);
+CUresult cuMemAllocHost_v2(void** address, std::size_t bytes);
+CUresult cuMemFreeHost(void* address);
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr destination, const void* source, std::size_t bytes, CUstream stream);
+CUresult cuMemcpyDtoHAsync_v2(void* destination, CUdeviceptr source, std::size_t bytes, CUstream stream);
 CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                         unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,
                         void** parameters, void** extra);

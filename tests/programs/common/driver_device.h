@@ -44,6 +44,9 @@ public:
         return device;
     }
 
+    /// The stream of the launches that follow; null is the default one.
+    void use_stream(CUstream stream) { stream_ = stream; }
+
     template <class... Parameters, class... Arguments>
     void launch(const char* name, void (*)(Parameters...), dim3 grid, dim3 block, unsigned shared,
                 Arguments&&... arguments) {
@@ -78,13 +81,14 @@ private:
         CUfunction function = nullptr;
         check(cuModuleGetFunction(&function, module_, name), name);
         void* pointers[] = {static_cast<void*>(&std::get<indices>(values))..., nullptr};
-        check(cuLaunchKernel(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, nullptr, pointers,
+        check(cuLaunchKernel(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream_, pointers,
                              nullptr),
               name);
     }
 
     CUcontext context_ = nullptr;
     CUmodule module_ = nullptr;
+    CUstream stream_ = nullptr;
 };
 
 /// Device memory.
