@@ -16,6 +16,8 @@ constexpr std::uint32_t finished = 0x7fffffff;
 constexpr std::uint32_t gathering = 0x40000000; ///< added to the number of a block where lanes gather
 /// Every so many dispatches a block is picked by lane in turn instead of by number.
 constexpr std::uint32_t fairness_period = 64;
+/// Values that cross blocks times blocks from which on slots stay in memory.
+constexpr std::size_t memory_slot_threshold = 512;
 
 bool gathers(const Block& block) {
     for (const GraphInstruction& instruction : block.instructions)
@@ -59,6 +61,8 @@ void GraphEmitter::emit_counter_edge(BlockId block, unsigned successor, llvm::Va
 void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInterface& interface) {
     plan_ = nullptr;
     prepare(view, interface);
+    std::size_t crossing = std::size_t(std::count(crosses_.begin(), crosses_.end(), true));
+    if (crossing * view.blocks.size() > memory_slot_threshold) use_memory_slots();
     counter_of_.assign(graph_.blocks.size(), finished);
     std::vector<bool> seen(graph_.blocks.size(), false);
     std::uint32_t next = std::uint32_t(view.blocks.size());
@@ -130,6 +134,7 @@ void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInt
         }
         ir_.CreateBr(dispatch_block_);
     }
+    finish_memory_slots();
 }
 
 } // namespace ptarmigan::translator
