@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 
 namespace bench {
 namespace {
@@ -59,10 +59,17 @@ std::string difference(const KernelCase& problem, const Bytes& expected, const B
     return fmt::format("largest difference {:.3g} of {:.3g}", worst, largest);
 }
 
-double seconds(Peer& peer) {
-    auto start = std::chrono::steady_clock::now();
+/// Wall time, or the CPU time of all threads: the latter stays meaningful while other processes use the machine.
+double now(bool cpu_time) {
+    timespec time;
+    clock_gettime(cpu_time ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &time);
+    return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
+}
+
+double seconds(Peer& peer, bool cpu_time) {
+    double start = now(cpu_time);
     peer.run();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return now(cpu_time) - start;
 }
 
 struct Timing {
@@ -108,11 +115,13 @@ int main(int argc, char** argv) {
     CLI::App app("Times the benchmark kernels on Ptarmigan and its peers, interleaved in one run.");
     std::string library, folder, only;
     int rounds = 9, scale = 1;
+    bool cpu_time = false;
     app.add_option("--libcuda", library, "Driver library to load")->required();
     app.add_option("--kernels", folder, "Folder with kernels.ptx and kernels.cl")->required();
     app.add_option("--rounds", rounds, "Timed rounds")->check(CLI::PositiveNumber);
     app.add_option("--scale", scale, "Divide the problem sizes by this")->check(CLI::PositiveNumber);
     app.add_option("--only", only, "Only cases whose name contains this text");
+    app.add_flag("--cpu-time", cpu_time, "Measure CPU time of all threads instead of wall time");
     CLI11_PARSE(app, argc, argv);
 
     std::vector<std::unique_ptr<Peer>> peers;
@@ -133,7 +142,8 @@ int main(int argc, char** argv) {
         fmt::print(stderr, "{}\n", error.what());
         return 1;
     }
-    fmt::print("Times in ms per launch, fastest of {} interleaved rounds; a ratio above 1 means that Ptarmigan is faster.\n\n", rounds);
+    fmt::print("{} in ms per launch, fastest of {} interleaved rounds; a ratio above 1 means that Ptarmigan is faster.\n\n",
+               cpu_time ? "CPU times" : "Times", rounds);
     fmt::print("| {:<15} | {:>9} | {:>9} | {:>18} |", "kernel", "ptarmigan", "median", "rate");
     for (std::size_t i = 1; i < peers.size(); ++i) fmt::print(" {:>10} / ours   |", peers[i]->name());
     fmt::print("\n|---|---|---|---|");
@@ -164,7 +174,7 @@ int main(int argc, char** argv) {
         }
         for (int round = 0; round < rounds; ++round)
             for (std::size_t i = 0; i < ready.size(); ++i)
-                if (ready[i]) timings[i].runs.push_back(seconds(*ready[i]));
+                if (ready[i]) timings[i].runs.push_back(seconds(*ready[i], cpu_time));
         all_right &= timings.front().error.empty();
         print_row(problem, timings);
     }
