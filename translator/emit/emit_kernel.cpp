@@ -10,6 +10,7 @@
 #include "translator/analysis/shapes.h"
 #include "translator/analysis/verify_graph.h"
 #include "translator/builtins/builtins.h"
+#include "translator/emit/choose_width.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/emit/region_driver.h"
 #include "translator/jit/image.h"
@@ -22,11 +23,6 @@
 namespace ptarmigan::translator {
 
 namespace {
-
-unsigned natural_width(const TargetCpu& target, bool collectives) {
-    if (collectives || target.avx512) return 32; // collectives see the whole warp at once
-    return target.architecture == TargetCpu::Architecture::aarch64 ? 8 : 16;
-}
 
 /// Every function that a graph may call for real.
 std::vector<ptx::FunctionId> possible_callees(const FunctionGraph& graph) {
@@ -109,6 +105,13 @@ private:
             unit_.divergence = DivergenceForm::program_counters;
         if (unit_.width == 1) unit_.divergence = DivergenceForm::masks; // one lane: plain control flow
         compute_shapes(graph_, unit_.shape, unit_.width, unit_.options, unit_.divergence);
+        if (!unit_.options.lane_width && unit_.divergence == DivergenceForm::masks) {
+            unsigned better = choose_width(graph_, unit_.options.target);
+            if (better != unit_.width) {
+                unit_.width = better;
+                compute_shapes(graph_, unit_.shape, unit_.width, unit_.options, unit_.divergence);
+            }
+        }
         verify_graph(graph_);
         barriers_ = plan_barriers(graph_, unit_.shape);
         std::set<ptx::FunctionId> seen;

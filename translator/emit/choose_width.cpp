@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two reasons to leave the natural width, both measured in bench/kernels (2026-11-21, Zen 4, CPU time):
+//   * registers: register-tiled SGEMM keeps 16 varying accumulators over its loop: 91 ms at W = 32, 72 at 16;
+//   * loops in which each lane walks its own memory (sparse rows): gathers lose to scalar loads where the CPU's gathers
+//     are slow: 24.5 ms at W = 32, 23.0 at 16, 8.4 at 1.
+#include "translator/emit/choose_width.h"
+
+#include "frontend/isa/instruction_form.h"
+#include "translator/analysis/barrier_regions.h"
+#include "translator/analysis/liveness.h"
+
+#include <algorithm>
+
+namespace ptarmigan::translator {
+
+namespace {
+
+using ptx::Effects;
+
+/// 32-bit varying values live over a loop from which W = 16 is better on AVX-512 (32 registers of 16 lanes).
+constexpr unsigned wide_register_limit = 12;
+/// Share of lane-by-lane loads among a loop's instructions from which scalar code is better on slow gathers.
+constexpr double gather_share_limit = 0.2;
+
+bool has_slow_gathers(const TargetCpu& target) { return !target.avx512 || target.cpu.rfind("znver", 0) == 0; }
+
+bool may_communicate(const FunctionGraph& graph) {
+    // Old programs let the lanes of a warp talk through volatile memory without a barrier: keep them in step.
+    for (const Block& block : graph.blocks)
+        for (const GraphInstruction& instruction : block.instructions)
+            if (ptx::any(ptx::form_info(instruction.inst.form).effects, Effects::volatile_read | Effects::convergent)) return true;
+    return false;
+}
+
+unsigned varying_words_over_loops(const FunctionGraph& graph) {
+    std::vector<bool> headers(graph.blocks.size(), false);
+    for (const LoopInfo& loop : graph.forest.loops) headers[loop.header] = true;
+    std::vector<std::vector<ValueId>> live = live_at_entry(graph, headers);
+    unsigned most = 0;
+    for (const LoopInfo& loop : graph.forest.loops) {
+        unsigned words = 0;
+        auto count = [&](ValueId value) {
+            const SsaValue& info = graph.values[value];
+            if (info.shape.is_varying()) words += std::max(1u, ptx::bit_size(info.type) / 32);
+        };
+        for (ValueId value : live[loop.header]) count(value);
+        for (const Phi& phi : graph.blocks[loop.header].phis) count(phi.result);
+        most = std::max(most, words);
+    }
+    return most;
+}
+
+/// Some innermost loop whose lanes leave at different times spends its instructions on gathers.
+bool walks_memory_lane_by_lane(const FunctionGraph& graph) {
+    for (const LoopInfo& loop : graph.forest.loops) {
+        if (!loop.divergent_exit) continue;
+        bool innermost = std::none_of(graph.forest.loops.begin(), graph.forest.loops.end(), [&](const LoopInfo& other) {
+            return other.parent != no_loop && &graph.forest.loops[other.parent] == &loop;
+        });
+        if (!innermost) continue;
+        unsigned gathers = 0, total = 0;
+        for (BlockId block : loop.blocks)
+            for (const GraphInstruction& instruction : graph.blocks[block].instructions) {
+                ++total;
+                const ptx::Operand& address = instruction.inst[ptx::Role::a];
+                bool load = ptx::any(ptx::form_info(instruction.inst.form).effects, Effects::load);
+                gathers += load && address.kind == ptx::Operand::Kind::address && address.base == ptx::Operand::Base::reg &&
+                           graph.values[address.index].shape.is_varying();
+            }
+        if (gathers > gather_share_limit * total) return true;
+    }
+    return false;
+}
+
+bool uses_shared_memory(const FunctionGraph& graph) { return !graph.shared.empty(); }
+
+} // namespace
+
+unsigned natural_width(const TargetCpu& target, bool collectives) {
+    if (collectives || target.avx512) return 32; // collectives see the whole warp at once
+    return target.architecture == TargetCpu::Architecture::aarch64 ? 8 : 16;
+}
+
+unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target) {
+    unsigned natural = natural_width(target, has_collectives(graph));
+    if (may_communicate(graph)) return natural;
+    if (has_slow_gathers(target) && !uses_shared_memory(graph) && walks_memory_lane_by_lane(graph)) return 1;
+    if (natural == 32 && varying_words_over_loops(graph) > wide_register_limit) return 16;
+    return natural;
+}
+
+} // namespace ptarmigan::translator

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many lanes of a warp one step executes, when the user does not say.
+#pragma once
+
+#include "translator/analysis/function_graph.h"
+
+namespace ptarmigan::translator {
+
+/// Lanes per step for this kernel and CPU. Needs shapes computed for natural_width(), and leaves it only where lanes do not
+/// communicate inside a warp.
+unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target);
+
+/// The CPU's own width: what fits its registers, or the whole warp for kernels with collectives.
+unsigned natural_width(const TargetCpu& target, bool collectives);
+
+} // namespace ptarmigan::translator
