@@ -19,6 +19,10 @@ inline constexpr std::uint64_t small_cta_threads = 256;
 /// Chunks that each worker should get at least, so that the grid's tail stays balanced.
 inline constexpr std::uint64_t chunks_per_worker = 8;
 
+/// A grid that took less than this last time (all CTAs on one thread) runs on one thread: waking helpers takes 10 us
+/// on a 2-core VM. If it takes longer this time, they are called between two draws.
+inline constexpr std::uint64_t unshared_grid_ns = 8000;
+
 /// Stack of a fiber. Only touched pages cost memory; a step of 32 lanes with spilled vectors needs some 10 KiB, and
 /// device printf formats numbers on it.
 inline constexpr std::size_t fiber_stack = 256 << 10;

@@ -5,9 +5,9 @@
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
 #include "runtime/launch/worker.h"
+#include "runtime/tuning.h"
 
 #include <memory>
-#include <optional>
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 
@@ -78,15 +78,58 @@ void run_share(Grid& grid) {
     (*worker).run(grid, number);
 }
 
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::uint64_t nanoseconds_since(Clock::time_point start) {
+    return static_cast<std::uint64_t>((Clock::now() - start) / std::chrono::nanoseconds(1));
+}
+
+/// Waking helpers costs more than a small grid does. A kernel that waits on memory may wait for another CTA: it always
+/// gets them.
+bool is_too_small_to_share(const Grid& grid) {
+    if (!grid.cta_cost || grid.cooperative || grid.code->properties.spins) return false;
+    const std::uint64_t cost = grid.cta_cost->load(std::memory_order_relaxed);
+    return cost != 0 && cost * grid.cta_count < tuning::unshared_grid_ns;
+}
+
+void remember_cost(Grid& grid, std::uint64_t elapsed) {
+    if (!grid.cta_cost || grid.stopped()) return;
+    const std::uint64_t workers = grid.next_worker.load(std::memory_order_relaxed);
+    const std::uint64_t cost = elapsed * workers / grid.cta_count + 1;
+    constexpr std::uint64_t most = 0xffffffffu;
+    grid.cta_cost->store(static_cast<std::uint32_t>(cost < most ? cost : most),
+                         std::memory_order_relaxed);
+}
+
+void call_helpers(const std::shared_ptr<Grid>& grid, std::uint64_t count) {
+    if (count == 0) return;
+    hand_over(*grid);
+    for (std::uint64_t i = 0; i < count; ++i) helper_arena().enqueue([grid] { help(grid); });
+}
+
+} // namespace
+
+void call_late_helpers(Grid& grid) {
+    if (nanoseconds_since(grid.start) < tuning::unshared_grid_ns) return;
+    call_helpers(grid.shared_from_this(), grid.late_helpers);
+    grid.late_helpers = 0;
+}
+
 void run_grid(const std::shared_ptr<Grid>& grid) {
     if (grid->context->status() != Status::success) return; // an earlier fault: nothing runs any more
     const std::uint64_t draws = (grid->cta_count + grid->chunk - 1) / grid->chunk;
     std::uint64_t helpers = grid->max_workers - 1;
     if (helpers > draws - 1) helpers = draws - 1;
-    if (helpers > 0) hand_over(*grid);
-    for (std::uint64_t i = 0; i < helpers; ++i) helper_arena().enqueue([grid] { help(grid); });
+    grid->start = Clock::now();
+    if (is_too_small_to_share(*grid))
+        grid->late_helpers = helpers;
+    else
+        call_helpers(grid, helpers);
     run_share(*grid);
     if (helpers > 0) close(*grid);
+    remember_cost(*grid, nanoseconds_since(grid->start));
     if (grid->stopped()) report(*grid);
 }
 

@@ -8,6 +8,7 @@
 #include "translator/kernel_abi.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -20,7 +21,7 @@ class Context;
 class Module;
 
 /// Shared by the threads that run it. Filled in by launch(), then constant but for the atomics and the fault.
-struct Grid {
+struct Grid : std::enable_shared_from_this<Grid> {
     abi::LaunchContext launch{};
     std::vector<std::uint8_t> params;            ///< launch.params points here
     std::shared_ptr<const LoadedKernel> code;
@@ -33,6 +34,12 @@ struct Grid {
     std::uint64_t cta_count = 0;
     std::uint64_t chunk = 1;
     unsigned max_workers = 1;
+    /// Nanoseconds of one worker that a CTA of this kernel took last time; 0: unknown. Null: not kept. Relaxed: a hint.
+    std::shared_ptr<std::atomic<std::uint32_t>> cta_cost;
+
+    /// Helpers that were not called because the grid was expected to be short; touched by the grid's own thread only.
+    std::uint64_t late_helpers = 0;
+    std::chrono::steady_clock::time_point start;
 
     std::atomic<std::uint64_t> next_cta{0};
     /// Helpers inside run_share(), and `closed` once the owner takes no more. Release on leaving pairs with the owner's
@@ -53,6 +60,9 @@ struct Grid {
 /// Runs the whole grid: on this thread, and on oneTBB workers as far as they come. Returns when every CTA has exited or
 /// a fault ended the grid; the fault is in the context then, and reported.
 void run_grid(const std::shared_ptr<Grid>& grid);
+
+/// Calls the late helpers if the grid has taken longer than expected. On the grid's own thread, between CTAs.
+void call_late_helpers(Grid& grid);
 
 /// Runs CTAs of `grid` on the calling thread until none is left to draw and its own have exited. Part of run_grid().
 void run_share(Grid& grid);

@@ -10,6 +10,7 @@ namespace ptarmigan::runtime {
 bool Worker::draw(std::uint64_t& first, std::uint64_t& end) {
     Grid& grid = *grid_;
     if (grid.stopped()) return false;
+    if (number_ == 0 && grid.late_helpers != 0) call_late_helpers(grid);
     first = grid.next_cta.fetch_add(grid.chunk, std::memory_order_relaxed);
     if (first >= grid.cta_count) return false;
     end = first + grid.chunk < grid.cta_count ? first + grid.chunk : grid.cta_count;

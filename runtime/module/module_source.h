@@ -8,6 +8,7 @@
 #include "runtime/module/kernel_cache.h"
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -54,6 +55,8 @@ public:
     void set_code(std::shared_ptr<const LoadedKernel> code);
 
     std::uint32_t max_dynamic_shared(const KernelFacts& facts) const;
+    /// Where Grid::cta_cost keeps what a CTA of this kernel takes.
+    const std::shared_ptr<std::atomic<std::uint32_t>>& cta_cost() const { return cta_cost_; }
     bool non_portable_cluster() const { return attributes_[14] != 0; }
 
 private:
@@ -61,6 +64,8 @@ private:
     const ptx::FunctionId id_;
     ptx::ParameterLayout parameters_;
     std::mutex mutex_; ///< guards what follows; taken before the source's loader mutex
+    const std::shared_ptr<std::atomic<std::uint32_t>> cta_cost_ =
+        std::make_shared<std::atomic<std::uint32_t>>(0);
     bool facts_known_ = false;
     KernelFacts facts_;
     std::array<int, 16> attributes_{}; ///< as set; [8] and [9]: -1 = default
