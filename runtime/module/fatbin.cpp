@@ -12,17 +12,18 @@
 namespace ptarmigan::runtime {
 namespace {
 
-// Container: u32 magic, u16 version, u16 header size, u64 size of all entries; then the entries, one after another.
-// Entry, by offset: 0x00 u16 kind; 0x04 u32 header size; 0x08 u64 payload size, padded to 8; 0x10 u32 compressed size or 0;
-// 0x14 u32 offset of {u32 offset, u32 length} of the ptxas options; 0x18, 0x1a u16 minor, major version; 0x1c u32 architecture;
-// 0x20, 0x24 u32 offset, length of the source name; 0x28 u64 flags; 0x38 u64 uncompressed size or 0.
+// Container: u32 magic, u16 version, u16 header size, u64 size of all entries; then the entries,
+// one after another. Entry, by offset: 0x00 u16 kind; 0x04 u32 header size; 0x08 u64 payload size,
+// padded to 8; 0x10 u32 compressed size or 0; 0x14 u32 offset of {u32 offset, u32 length} of the
+// ptxas options; 0x18, 0x1a u16 minor, major version; 0x1c u32 architecture; 0x20, 0x24 u32 offset,
+// length of the source name; 0x28 u64 flags; 0x38 u64 uncompressed size or 0.
 constexpr std::uint32_t wrapper_magic = 0x466243B1;
 constexpr std::uint32_t container_magic = 0xBA55ED50;
 constexpr std::uint64_t container_header_size = 16;
 constexpr std::uint64_t entry_header_size = 64;
-constexpr std::uint64_t size_limit = 1ull << 31;      // of one container, when the caller knows no size
-constexpr std::uint64_t text_limit = 1ull << 29;      // of one PTX text; the largest known is 40 MB
-constexpr unsigned input_limit = 1u << 16;            // relocatable inputs of one wrapper
+constexpr std::uint64_t size_limit = 1ull << 31; // of one container, when the caller knows no size
+constexpr std::uint64_t text_limit = 1ull << 29; // of one PTX text; the largest known is 40 MB
+constexpr unsigned input_limit = 1u << 16;       // relocatable inputs of one wrapper
 
 constexpr std::uint16_t kind_ptx = 1, kind_cubin = 2, kind_lto = 8;
 constexpr std::uint64_t flag_lz4 = 0x2000, flag_zstd = 0x8000;
@@ -87,9 +88,11 @@ std::uint64_t read_entry(const std::uint8_t* bytes, std::uint64_t offset, std::u
     entry.stored_size = compressed_size ? compressed_size : payload_size;
     entry.text_size = load<std::uint64_t>(header, 0x38);
     auto name_at = load<std::uint32_t>(header, 0x20), name_size = load<std::uint32_t>(header, 0x24);
-    if (name_at >= entry_header_size && name_at <= header_size && name_size <= header_size - name_at)
+    if (name_at >= entry_header_size && name_at <= header_size &&
+        name_size <= header_size - name_at)
         entry.source_name.assign(reinterpret_cast<const char*>(header + name_at), name_size);
-    if (options_at >= entry_header_size && options_at <= header_size && header_size - options_at >= 8) {
+    if (options_at >= entry_header_size && options_at <= header_size &&
+        header_size - options_at >= 8) {
         auto text_at = load<std::uint32_t>(header, options_at);
         auto text_size = load<std::uint32_t>(header, options_at + 4);
         if (text_at <= header_size && text_size <= header_size - text_at)
@@ -99,7 +102,8 @@ std::uint64_t read_entry(const std::uint8_t* bytes, std::uint64_t offset, std::u
     return header_size + payload_size;
 }
 
-/// Order of preference among eligible entries: the highest architecture, then the most specific variant.
+/// Order of preference among eligible entries: the highest architecture, then the most specific
+/// variant.
 bool better(const PtxEntry& a, const PtxEntry& b) {
     auto rank = [](char variant) { return variant == 'a' ? 2 : variant == 'f' ? 1 : 0; };
     if (a.architecture != b.architecture)
@@ -115,7 +119,8 @@ bool eligible(const PtxEntry& entry, unsigned device) {
     return entry.architecture <= device;
 }
 
-/// The entry to compile, or null. With accept_newer the lowest of the newer ones is the last resort.
+/// The entry to compile, or null. With accept_newer the lowest of the newer ones is the last
+/// resort.
 const PtxEntry* choose(const std::vector<PtxEntry>& entries, const ImageOptions& options) {
     const PtxEntry* best = nullptr;
     for (const PtxEntry& entry : entries)
@@ -150,8 +155,8 @@ ImagePtx no_ptx(const ContainerContents& contents, unsigned device) {
     image.result = ImageResult::no_binary_for_device;
     std::string arch = std::to_string(device);
     image.message = "the fat binary has no PTX that suits sm_" + arch + " (it holds " +
-                    architectures(contents) + "); build it with nvcc -gencode arch=compute_" + arch +
-                    ",code=compute_" + arch;
+                    architectures(contents) + "); build it with nvcc -gencode arch=compute_" +
+                    arch + ",code=compute_" + arch;
     bool newer = std::any_of(contents.ptx.begin(), contents.ptx.end(),
                              [&](const PtxEntry& e) { return e.architecture > device; });
     if (newer)
@@ -185,8 +190,9 @@ ImagePtx read_container(const void* container, std::size_t size, const ImageOpti
     return entry ? unpack_chosen(*entry) : no_ptx(contents, options.device_architecture);
 }
 
-/// Relocatable device code: the linked container has SASS only, PTX is in the inputs, one per translation unit.
-/// One unit with PTX needs no linking (libcudadevrt's PTX is for sm_121 and drops out by architecture).
+/// Relocatable device code: the linked container has SASS only, PTX is in the inputs, one per
+/// translation unit. One unit with PTX needs no linking (libcudadevrt's PTX is for sm_121 and drops
+/// out by architecture).
 ImagePtx read_relocatable(const Wrapper& wrapper, const ImageOptions& options) {
     std::vector<ContainerContents> inputs;
     std::vector<const PtxEntry*> chosen;
@@ -196,7 +202,8 @@ ImagePtx read_relocatable(const Wrapper& wrapper, const ImageOptions& options) {
             return invalid("the fat binary's list of relocatable inputs has no end");
         inputs.push_back(list_container(wrapper.inputs[i]));
         if (!inputs.back().sound)
-            return invalid("the headers of relocatable input " + std::to_string(i) + " are damaged");
+            return invalid("the headers of relocatable input " + std::to_string(i) +
+                           " are damaged");
     }
     for (const ContainerContents& input : inputs) {
         all.ptx.insert(all.ptx.end(), input.ptx.begin(), input.ptx.end());
@@ -245,7 +252,8 @@ ContainerContents list_container(const void* container, std::size_t size) {
     auto header_size = load<std::uint16_t>(bytes, 6);
     auto entries_size = load<std::uint64_t>(bytes, 8);
     std::uint64_t extent = std::min<std::uint64_t>(size, size_limit);
-    if (header_size < container_header_size || header_size > extent || entries_size > extent - header_size)
+    if (header_size < container_header_size || header_size > extent ||
+        entries_size > extent - header_size)
         return contents;
     std::uint64_t end = header_size + entries_size;
     for (std::uint64_t offset = header_size; offset < end;) {
@@ -273,7 +281,8 @@ std::string unpack_ptx(const PtxEntry& entry) {
         if (got < 0 || static_cast<std::size_t>(got) != text.size())
             return {};
     } else if (entry.flags & flag_zstd) {
-        if (entry.text_size == 0 || ZSTD_getFrameContentSize(source, entry.stored_size) != entry.text_size)
+        if (entry.text_size == 0 ||
+            ZSTD_getFrameContentSize(source, entry.stored_size) != entry.text_size)
             return text;
         text.resize(entry.text_size);
         std::size_t got = ZSTD_decompress(text.data(), text.size(), source, entry.stored_size);
@@ -297,8 +306,7 @@ ImagePtx read_image(const void* image, std::size_t size, const ImageOptions& opt
         result.result = ImageResult::ok;
         return result;
     }
-    case ImageKind::container:
-        return read_container(image, size, options);
+    case ImageKind::container: return read_container(image, size, options);
     case ImageKind::wrapper: {
         if (size < sizeof(Wrapper))
             return invalid("the fat binary's wrapper is cut short");
@@ -308,7 +316,8 @@ ImagePtx read_image(const void* image, std::size_t size, const ImageOptions& opt
             return read_container(wrapper.container, SIZE_MAX, options);
         if (wrapper.version == 2)
             return read_relocatable(wrapper, options);
-        return invalid("fat binary wrapper version " + std::to_string(wrapper.version) + " is unknown");
+        return invalid("fat binary wrapper version " + std::to_string(wrapper.version) +
+                       " is unknown");
     }
     case ImageKind::elf: {
         ImagePtx result;
@@ -317,8 +326,7 @@ ImagePtx read_image(const void* image, std::size_t size, const ImageOptions& opt
                          "hand over PTX instead";
         return result;
     }
-    case ImageKind::unknown:
-        break;
+    case ImageKind::unknown: break;
     }
     return invalid("the image is neither PTX text, a fat binary nor a cubin");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reader of the images that programs hand to the driver: PTX text, fat binary wrappers and containers (plain,
-// LZ4, Zstandard), bare cubins. It finds the PTX that suits a device. The layout of the fields: fatbin.cpp.
+// Reader of the images that programs hand to the driver: PTX text, fat binary wrappers and
+// containers (plain, LZ4, Zstandard), bare cubins. It finds the PTX that suits a device. The layout
+// of the fields: fatbin.cpp.
 #pragma once
 
 #include <cstddef>
@@ -24,22 +25,22 @@ enum class ImageResult : std::uint8_t {
 
 /// One PTX entry of a container, text not yet unpacked.
 struct PtxEntry {
-    unsigned architecture = 0;      ///< 90 for sm_90
-    char variant = 0;               ///< 'a' architecture-specific, 'f' family, 0 plain
+    unsigned architecture = 0; ///< 90 for sm_90
+    char variant = 0;          ///< 'a' architecture-specific, 'f' family, 0 plain
     unsigned isa_major = 0, isa_minor = 0;
-    std::string options;            ///< ptxas options stored beside the text
-    std::string source_name;        ///< with -lineinfo or -G only
+    std::string options;                   ///< ptxas options stored beside the text
+    std::string source_name;               ///< with -lineinfo or -G only
     const std::uint8_t* payload = nullptr; ///< points into the image
     std::uint64_t stored_size = 0;
-    std::uint64_t text_size = 0;    ///< 0: as stored
+    std::uint64_t text_size = 0; ///< 0: as stored
     std::uint64_t flags = 0;
 };
 
 /// Everything a container holds, as far as its headers are sound.
 struct ContainerContents {
-    bool sound = false;             ///< all headers lie inside the container
+    bool sound = false; ///< all headers lie inside the container
     std::vector<PtxEntry> ptx;
-    std::vector<unsigned> sass;     ///< architectures of cubins
+    std::vector<unsigned> sass; ///< architectures of cubins
     unsigned lto_entries = 0;
 };
 
@@ -53,11 +54,11 @@ struct ImagePtx {
 
 struct ImageOptions {
     unsigned device_architecture = 90; ///< major * 10 + minor
-    bool accept_newer = false;         ///< take PTX for newer architectures when nothing else is there
+    bool accept_newer = false; ///< take PTX for newer architectures when nothing else is there
 };
 
-/// `size` bounds every read (SIZE_MAX: unknown; then sizes stated by the headers are trusted within 2 GiB, and text
-/// ends at its NUL). Never throws for bad input.
+/// `size` bounds every read (SIZE_MAX: unknown; then sizes stated by the headers are trusted within
+/// 2 GiB, and text ends at its NUL). Never throws for bad input.
 ImageKind image_kind(const void* image, std::size_t size = SIZE_MAX);
 
 /// Lists a container; `size` as above.
@@ -66,8 +67,9 @@ ContainerContents list_container(const void* container, std::size_t size = SIZE_
 /// Unpacks one entry's text; empty on damage.
 std::string unpack_ptx(const PtxEntry& entry);
 
-/// The PTX that the driver would compile for the device: the highest architecture that it has, `a` variants only
-/// when the architecture is equal. A wrapper's inner pointers are followed without bounds: the program's own data.
+/// The PTX that the driver would compile for the device: the highest architecture that it has, `a`
+/// variants only when the architecture is equal. A wrapper's inner pointers are followed without
+/// bounds: the program's own data.
 ImagePtx read_image(const void* image, std::size_t size, const ImageOptions& options);
 
 /// CUresult number of a result: 0, 209, 200, 801.

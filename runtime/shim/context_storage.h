@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that the CUDA runtime library keeps per context under keys of its own. Reading is on the path of every
-// runtime API call, so each thread remembers its last answer and one counter says when answers grow stale.
+// Values that the CUDA runtime library keeps per context under keys of its own. Reading is on the
+// path of every runtime API call, so each thread remembers its last answer and one counter says
+// when answers grow stale.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -28,8 +29,8 @@ public:
     runtime::Status put(CUcontext context, void* key, void* value, Destructor destructor);
     /// Forgets a value without running its destructor; invalid_handle if there is none.
     runtime::Status remove(CUcontext context, void* key);
-    /// invalid_context without a context, invalid_handle for a key that is not set. Lock-free when the calling
-    /// thread asks the same question again.
+    /// invalid_context without a context, invalid_handle for a key that is not set. Lock-free when
+    /// the calling thread asks the same question again.
     runtime::Status find(void** value, CUcontext context, void* key);
     /// Runs and forgets all destructors of a context, outside the lock.
     void clear(runtime::Context& context);

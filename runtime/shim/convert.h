@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From handles to runtime objects, and the entry forms for calls that need a context, a stream or a function.
+// From handles to runtime objects, and the entry forms for calls that need a context, a stream or a
+// function.
 #pragma once
 
 #include "runtime/base/handle_table.h"
@@ -29,16 +30,20 @@ template <class Body> CUresult context_entry(Body&& body) noexcept {
 }
 
 /// context_entry() for calls on a stream: body(Stream&).
-template <class Body> CUresult stream_entry(CUstream handle, DefaultStream default_stream, Body&& body) noexcept {
+template <class Body>
+CUresult stream_entry(CUstream handle, DefaultStream default_stream, Body&& body) noexcept {
     return context_entry([&](runtime::Context& context) {
         std::shared_ptr<runtime::Stream> stream;
-        Status status = runtime::resolve_stream(context, handle, default_stream == DefaultStream::per_thread, stream);
+        Status status = runtime::resolve_stream(
+            context, handle, default_stream == DefaultStream::per_thread, stream);
         return status == Status::success ? body(*stream) : status;
     });
 }
 
-/// A function in the current context, from a CUfunction or a CUkernel handle. invalid_handle if it is neither.
-inline Status find_function(const void* handle, runtime::Context& context, std::shared_ptr<runtime::Function>& function) {
+/// A function in the current context, from a CUfunction or a CUkernel handle. invalid_handle if it
+/// is neither.
+inline Status find_function(const void* handle, runtime::Context& context,
+                            std::shared_ptr<runtime::Function>& function) {
     function = find_handle<runtime::Function>(handle);
     if (function)
         return Status::success;
@@ -47,7 +52,8 @@ inline Status find_function(const void* handle, runtime::Context& context, std::
     return Status::invalid_handle;
 }
 
-/// The kernel behind a CUfunction or CUkernel handle, for queries that need no context; `owner` keeps it alive.
+/// The kernel behind a CUfunction or CUkernel handle, for queries that need no context; `owner`
+/// keeps it alive.
 inline runtime::Kernel* find_kernel(const void* handle, std::shared_ptr<void>& owner) {
     if (auto function = find_handle<runtime::Function>(handle)) {
         owner = function;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver API's types as far as our entries touch them: handles, structs passed by pointer, enumerator values.
-// Declared here so that building needs no NVIDIA header; tests/unit/shim compares them with cuda.h where it exists.
+// The driver API's types as far as our entries touch them: handles, structs passed by pointer,
+// enumerator values. Declared here so that building needs no NVIDIA header; tests/unit/shim
+// compares them with cuda.h where it exists.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +37,8 @@ struct CUdevprop {
     int maxThreadsPerBlock;
     int maxThreadsDim[3];
     int maxGridSize[3];
-    int sharedMemPerBlock, totalConstantMemory, SIMDWidth, memPitch, regsPerBlock, clockRate, textureAlign;
+    int sharedMemPerBlock, totalConstantMemory, SIMDWidth, memPitch, regsPerBlock, clockRate,
+        textureAlign;
 };
 
 struct CUDA_MEMCPY2D {
@@ -133,29 +135,70 @@ enum ProcAddressResult : int { symbol_found = 0, symbol_unknown = 1, symbol_vers
 inline constexpr std::uintptr_t stream_legacy = 1, stream_per_thread = 2;
 
 enum JitOption : unsigned {
-    jit_max_registers = 0, jit_threads_per_block = 1, jit_wall_time = 2, jit_info_log_buffer = 3,
-    jit_info_log_buffer_size = 4, jit_error_log_buffer = 5, jit_error_log_buffer_size = 6,
-    jit_optimization_level = 7, jit_target_from_context = 8, jit_target = 9,
-    jit_fallback_strategy = 10, jit_generate_debug_info = 11, jit_log_verbose = 12,
-    jit_generate_line_info = 13, jit_cache_mode = 14,
+    jit_max_registers = 0,
+    jit_threads_per_block = 1,
+    jit_wall_time = 2,
+    jit_info_log_buffer = 3,
+    jit_info_log_buffer_size = 4,
+    jit_error_log_buffer = 5,
+    jit_error_log_buffer_size = 6,
+    jit_optimization_level = 7,
+    jit_target_from_context = 8,
+    jit_target = 9,
+    jit_fallback_strategy = 10,
+    jit_generate_debug_info = 11,
+    jit_log_verbose = 12,
+    jit_generate_line_info = 13,
+    jit_cache_mode = 14,
 };
 
 enum LaunchAttributeId : unsigned {
-    launch_ignore = 0, launch_access_policy_window = 1, launch_cooperative = 2, launch_synchronization_policy = 3,
-    launch_cluster_dimension = 4, launch_cluster_scheduling = 5, launch_programmatic_serialization = 6,
-    launch_programmatic_event = 7, launch_priority = 8, launch_mem_sync_domain_map = 9,
-    launch_mem_sync_domain = 10, launch_preferred_cluster = 11, launch_completion_event = 12,
-    launch_updatable_node = 13, launch_shared_carveout = 14, launch_nvlink_scheduling = 16,
+    launch_ignore = 0,
+    launch_access_policy_window = 1,
+    launch_cooperative = 2,
+    launch_synchronization_policy = 3,
+    launch_cluster_dimension = 4,
+    launch_cluster_scheduling = 5,
+    launch_programmatic_serialization = 6,
+    launch_programmatic_event = 7,
+    launch_priority = 8,
+    launch_mem_sync_domain_map = 9,
+    launch_mem_sync_domain = 10,
+    launch_preferred_cluster = 11,
+    launch_completion_event = 12,
+    launch_updatable_node = 13,
+    launch_shared_carveout = 14,
+    launch_nvlink_scheduling = 16,
 };
 
-enum MemoryType : unsigned { memory_host = 1, memory_device = 2, memory_array = 3, memory_unified = 4 };
+enum MemoryType : unsigned {
+    memory_host = 1,
+    memory_device = 2,
+    memory_array = 3,
+    memory_unified = 4
+};
 
 enum PointerAttribute : unsigned {
-    pointer_context = 1, pointer_memory_type = 2, pointer_device_pointer = 3, pointer_host_pointer = 4,
-    pointer_p2p_tokens = 5, pointer_sync_memops = 6, pointer_buffer_id = 7, pointer_is_managed = 8,
-    pointer_device_ordinal = 9, pointer_legacy_ipc = 10, pointer_range_start = 11, pointer_range_size = 12,
-    pointer_mapped = 13, pointer_allowed_handles = 14, pointer_gpu_direct = 15, pointer_access_flags = 16,
-    pointer_mempool = 17, pointer_mapping_size = 18, pointer_mapping_base = 19, pointer_block_id = 20,
+    pointer_context = 1,
+    pointer_memory_type = 2,
+    pointer_device_pointer = 3,
+    pointer_host_pointer = 4,
+    pointer_p2p_tokens = 5,
+    pointer_sync_memops = 6,
+    pointer_buffer_id = 7,
+    pointer_is_managed = 8,
+    pointer_device_ordinal = 9,
+    pointer_legacy_ipc = 10,
+    pointer_range_start = 11,
+    pointer_range_size = 12,
+    pointer_mapped = 13,
+    pointer_allowed_handles = 14,
+    pointer_gpu_direct = 15,
+    pointer_access_flags = 16,
+    pointer_mempool = 17,
+    pointer_mapping_size = 18,
+    pointer_mapping_base = 19,
+    pointer_block_id = 20,
     pointer_hw_decompress = 21,
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MD2, HMAC and the record that the CUDA runtime's validity check hashes. Written from the RFCs and from the
-// published description of the check (ZLUDA's dark_api); all of the handshake is in this file.
+// MD2, HMAC and the record that the CUDA runtime's validity check hashes. Written from the RFCs and
+// from the published description of the check (ZLUDA's dark_api); all of the handshake is in this
+// file.
 #include "runtime/shim/cudart_handshake.h"
 
 #include <cstdlib>
@@ -98,11 +99,14 @@ bool handshake_enabled() {
 
 bool answer_handshake(const HandshakeInput& input, std::span<const HandshakeDevice> devices,
                       std::array<std::uint64_t, 2>& answer) {
-    // The runtime asks with its version + 0, 1 and 2. Known for CUDA 11.2 to 13; anything else is not guessed.
-    if (input.runtime_version < 11020 || input.runtime_version >= 14000 || input.runtime_version % 10 > 2)
+    // The runtime asks with its version + 0, 1 and 2. Known for CUDA 11.2 to 13; anything else is
+    // not guessed.
+    if (input.runtime_version < 11020 || input.runtime_version >= 14000 ||
+        input.runtime_version % 10 > 2)
         return false;
     if (input.runtime_version % 10 < 2) {
-        answer = {input.runtime_version % 10 == 0 ? 0x3341181C03CB675Cu : 0x1841181C03CB675Cu, 0x8ED383AA1F4CD1E8u};
+        answer = {input.runtime_version % 10 == 0 ? 0x3341181C03CB675Cu : 0x1841181C03CB675Cu,
+                  0x8ED383AA1F4CD1E8u};
         return true;
     }
     std::vector<std::uint8_t> record;

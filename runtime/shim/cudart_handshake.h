@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The validity check that NVIDIA's CUDA runtime makes of its driver before it works with it. This is what makes
-// programs built by stock nvcc (static cudart) run; see "Interoperability" in README.md of this folder.
+// The validity check that NVIDIA's CUDA runtime makes of its driver before it works with it. This
+// is what makes programs built by stock nvcc (static cudart) run; see "Interoperability" in
+// README.md of this folder.
 #pragma once
 
 #include <array>
@@ -29,8 +30,8 @@ struct HandshakeInput {
     std::uint64_t cudart_table, check_table, check_function, unix_seconds;
 };
 
-/// True when this build answers (CMake option PTARMIGAN_CUDART_HANDSHAKE) and the environment variable of the same
-/// name is not "off".
+/// True when this build answers (CMake option PTARMIGAN_CUDART_HANDSHAKE) and the environment
+/// variable of the same name is not "off".
 bool handshake_enabled();
 
 /// The 16 bytes expected for `input`. Returns false for a runtime version whose check is not known.

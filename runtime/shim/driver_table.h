@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// driver_api.def as data: which entries exist, and which one a name, version and kind of default stream mean.
+// driver_api.def as data: which entries exist, and which one a name, version and kind of default
+// stream mean.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +30,9 @@ struct DriverEntry {
 /// All rows, ordered by base name (strcmp), then version.
 std::span<const DriverEntry> driver_entries();
 
-/// What cuGetProcAddress_v2 answers. `symbol` may be empty, not null. Returns the entry or null, and in `result`
-/// one of ProcAddressResult. The caller has checked `version` against driver_version.
+/// What cuGetProcAddress_v2 answers. `symbol` may be empty, not null. Returns the entry or null,
+/// and in `result` one of ProcAddressResult. The caller has checked `version` against
+/// driver_version.
 const DriverEntry* find_entry(const char* symbol, int version, bool per_thread_stream, int& result);
 
 /// Says once per entry on stderr that it is not supported; returns CUDA_ERROR_NOT_SUPPORTED (801).

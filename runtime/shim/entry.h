@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every entry of the driver API starts with: how it is declared, the checks that all make, and the fence that
-// keeps C++ exceptions inside the library.
+// What every entry of the driver API starts with: how it is declared, the checks that all make, and
+// the fence that keeps C++ exceptions inside the library.
 #pragma once
 
 #include "runtime/base/log.h"
@@ -12,20 +12,22 @@
 #include <new>
 
 /// Declares one exported entry. `driver_api.def` must have an IMPLEMENTED row of this name.
-#define PTM_API(name, ...) extern "C" __attribute__((visibility("default"))) CUresult name(__VA_ARGS__)
+#define PTM_API(name, ...)                                                                         \
+    extern "C" __attribute__((visibility("default"))) CUresult name(__VA_ARGS__)
 
 #define PTM_UNWRAP(...) __VA_ARGS__
-/// Declares the legacy and the per-thread form of an entry with one body, which sees `default_stream`: which stream
-/// a null handle means. `params` and `args` are in parentheses.
-#define PTM_STREAM_API(name, per_thread_name, params, args)                                                  \
-    static CUresult name##_body(::ptarmigan::shim::DefaultStream default_stream, PTM_UNWRAP params);          \
-    PTM_API(name, PTM_UNWRAP params) {                                                                        \
-        return name##_body(::ptarmigan::shim::DefaultStream::legacy, PTM_UNWRAP args);                        \
-    }                                                                                                         \
-    PTM_API(per_thread_name, PTM_UNWRAP params) {                                                             \
-        return name##_body(::ptarmigan::shim::DefaultStream::per_thread, PTM_UNWRAP args);                    \
-    }                                                                                                         \
-    static CUresult name##_body([[maybe_unused]] ::ptarmigan::shim::DefaultStream default_stream,             \
+/// Declares the legacy and the per-thread form of an entry with one body, which sees
+/// `default_stream`: which stream a null handle means. `params` and `args` are in parentheses.
+#define PTM_STREAM_API(name, per_thread_name, params, args)                                        \
+    static CUresult name##_body(::ptarmigan::shim::DefaultStream default_stream,                   \
+                                PTM_UNWRAP params);                                                \
+    PTM_API(name, PTM_UNWRAP params) {                                                             \
+        return name##_body(::ptarmigan::shim::DefaultStream::legacy, PTM_UNWRAP args);             \
+    }                                                                                              \
+    PTM_API(per_thread_name, PTM_UNWRAP params) {                                                  \
+        return name##_body(::ptarmigan::shim::DefaultStream::per_thread, PTM_UNWRAP args);         \
+    }                                                                                              \
+    static CUresult name##_body([[maybe_unused]] ::ptarmigan::shim::DefaultStream default_stream,  \
                                 PTM_UNWRAP params)
 
 namespace ptarmigan::shim {

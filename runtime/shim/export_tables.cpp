@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Export tables as libcudart 13 uses them. A table is an array of 8-byte slots: its size in bytes, then functions.
-// Slots that nothing was seen to call answer 801 and name themselves.
+// Export tables as libcudart 13 uses them. A table is an array of 8-byte slots: its size in bytes,
+// then functions. Slots that nothing was seen to call answer 801 and name themselves.
 #include "runtime/shim/export_tables.h"
 
 #include "runtime/base/log.h"
@@ -25,9 +25,13 @@ namespace {
 
 using Slot = const void*;
 
-int unknown_slot() { return report_unsupported("a slot of a cuGetExportTable table that no known program calls"); }
+int unknown_slot() {
+    return report_unsupported("a slot of a cuGetExportTable table that no known program calls");
+}
 
-template <class Function> Slot slot(Function* function) { return reinterpret_cast<const void*>(function); }
+template <class Function> Slot slot(Function* function) {
+    return reinterpret_cast<const void*>(function);
+}
 Slot table_size(std::size_t slots) { return reinterpret_cast<const void*>(slots * sizeof(Slot)); }
 
 // ---- 6bd5fb6c: the runtime's own interface ----
@@ -46,7 +50,8 @@ CUresult primary_context_handle(CUcontext* context, CUdevice device) {
 
 // ---- a094798c: hooks of profiling tools ----
 
-// One word per runtime function; all zero: no tool wants calls. The runtime refuses fewer than 523 and 14.
+// One word per runtime function; all zero: no tool wants calls. The runtime refuses fewer than 523
+// and 14.
 std::uint32_t tool_enables[0x400];
 std::uint32_t tool_domains[14];
 
@@ -63,7 +68,8 @@ CUresult tool_domain_enables(void** words, std::size_t* count) {
 
 // ---- c693336e: values that the runtime keeps per context ----
 
-CUresult storage_put(CUcontext context, void* key, void* value, ContextStorage::Destructor destructor) {
+CUresult storage_put(CUcontext context, void* key, void* value,
+                     ContextStorage::Destructor destructor) {
     return fenced([&] { return ContextStorage::get().put(context, key, value, destructor); });
 }
 CUresult storage_delete(CUcontext context, void* key) {
@@ -92,20 +98,25 @@ void log_runtime_error() {} // the runtime reports the same error to its caller
 const Slot* cudart_table();
 const Slot* validity_table();
 
-CUresult validity_check(std::uint32_t runtime_version, std::uint64_t unix_seconds, std::uint64_t* answer) {
+CUresult validity_check(std::uint32_t runtime_version, std::uint64_t unix_seconds,
+                        std::uint64_t* answer) {
     return fenced([&] {
         if (!answer)
             return Status::invalid_value;
-        std::memset(answer, 0, 16); // a wrong answer makes the runtime report 103, its own code for this
+        std::memset(answer, 0,
+                    16); // a wrong answer makes the runtime report 103, its own code for this
         if (!handshake_enabled()) {
-            runtime::log_once("handshake", "the validity check of NVIDIA's runtime library is not answered "
-                                           "(PTARMIGAN_CUDART_HANDSHAKE): it will report error 103");
+            runtime::log_once("handshake",
+                              "the validity check of NVIDIA's runtime library is not answered "
+                              "(PTARMIGAN_CUDART_HANDSHAKE): it will report error 103");
             return Status::success;
         }
         std::vector<HandshakeDevice> devices;
         for (int i = 0; i < runtime::Device::count(); ++i) {
             runtime::Device& device = runtime::Device::get();
-            auto number = [&](int id) { return static_cast<std::uint32_t>(device.attribute(id).value_or(0)); };
+            auto number = [&](int id) {
+                return static_cast<std::uint32_t>(device.attribute(id).value_or(0));
+            };
             devices.push_back({device.uuid(), number(50), number(33), number(34)});
         }
         HandshakeInput input{};
@@ -119,9 +130,10 @@ CUresult validity_check(std::uint32_t runtime_version, std::uint64_t unix_second
         input.unix_seconds = unix_seconds;
         std::array<std::uint64_t, 2> words{};
         if (!answer_handshake(input, devices, words)) {
-            runtime::log_once("handshake version",
-                              "CUDA runtime version " + std::to_string(runtime_version) +
-                                  " asks for a validity check that is not known; it will report error 103");
+            runtime::log_once(
+                "handshake version",
+                "CUDA runtime version " + std::to_string(runtime_version) +
+                    " asks for a validity check that is not known; it will report error 103");
             return Status::success;
         }
         std::memcpy(answer, words.data(), sizeof words);
@@ -151,7 +163,8 @@ const Slot* cudart_table() {
     return table.data();
 }
 const Slot* tool_hooks_table() {
-    static const auto table = sized_table<7>({{2, slot(tool_callback_enables)}, {6, slot(tool_domain_enables)}});
+    static const auto table =
+        sized_table<7>({{2, slot(tool_callback_enables)}, {6, slot(tool_domain_enables)}});
     return table.data();
 }
 const Slot* tool_storage_table() {
@@ -160,11 +173,13 @@ const Slot* tool_storage_table() {
 }
 /// The one table without a size: it ends with a null pointer.
 const Slot* context_storage_table() {
-    static const Slot table[] = {slot(storage_put), slot(storage_delete), slot(storage_get), nullptr};
+    static const Slot table[] = {slot(storage_put), slot(storage_delete), slot(storage_get),
+                                 nullptr};
     return table;
 }
 const Slot* context_checks_table() {
-    static const auto table = sized_table<15>({{2, slot(context_check)}, {3, slot(context_check_at_init)}});
+    static const auto table =
+        sized_table<15>({{2, slot(context_check)}, {3, slot(context_check_at_init)}});
     return table.data();
 }
 const Slot* validity_table() {
@@ -177,13 +192,27 @@ struct TableRow {
     const Slot* (*table)();
 };
 constexpr TableRow table_rows[] = {
-    {{0xf8, 0xcf, 0xf9, 0x51, 0x21, 0x46, 0x8b, 0x4e, 0xb9, 0xe2, 0xfb, 0x46, 0x9e, 0x7c, 0x0d, 0xd9}, error_log_table},
-    {{0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9}, cudart_table},
-    {{0xa0, 0x94, 0x79, 0x8c, 0x2e, 0x74, 0x2e, 0x74, 0x93, 0xf2, 0x08, 0x00, 0x20, 0x0c, 0x0a, 0x66}, tool_hooks_table},
-    {{0x42, 0xd8, 0x5a, 0x81, 0x23, 0xf6, 0xcb, 0x47, 0x82, 0x98, 0xf6, 0xe7, 0x8a, 0x3a, 0xec, 0xdc}, tool_storage_table},
-    {{0xc6, 0x93, 0x33, 0x6e, 0x11, 0x21, 0xdf, 0x11, 0xa8, 0xc3, 0x68, 0xf3, 0x55, 0xd8, 0x95, 0x93}, context_storage_table},
-    {{0x26, 0x3e, 0x88, 0x60, 0x7c, 0xd2, 0x61, 0x43, 0x92, 0xf6, 0xbb, 0xd5, 0x00, 0x6d, 0xfa, 0x7e}, context_checks_table},
-    {{0xd4, 0x08, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b, 0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1, 0xf2}, validity_table},
+    {{0xf8, 0xcf, 0xf9, 0x51, 0x21, 0x46, 0x8b, 0x4e, 0xb9, 0xe2, 0xfb, 0x46, 0x9e, 0x7c, 0x0d,
+      0xd9},
+     error_log_table},
+    {{0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d,
+      0xf9},
+     cudart_table},
+    {{0xa0, 0x94, 0x79, 0x8c, 0x2e, 0x74, 0x2e, 0x74, 0x93, 0xf2, 0x08, 0x00, 0x20, 0x0c, 0x0a,
+      0x66},
+     tool_hooks_table},
+    {{0x42, 0xd8, 0x5a, 0x81, 0x23, 0xf6, 0xcb, 0x47, 0x82, 0x98, 0xf6, 0xe7, 0x8a, 0x3a, 0xec,
+      0xdc},
+     tool_storage_table},
+    {{0xc6, 0x93, 0x33, 0x6e, 0x11, 0x21, 0xdf, 0x11, 0xa8, 0xc3, 0x68, 0xf3, 0x55, 0xd8, 0x95,
+      0x93},
+     context_storage_table},
+    {{0x26, 0x3e, 0x88, 0x60, 0x7c, 0xd2, 0x61, 0x43, 0x92, 0xf6, 0xbb, 0xd5, 0x00, 0x6d, 0xfa,
+      0x7e},
+     context_checks_table},
+    {{0xd4, 0x08, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b, 0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1,
+      0xf2},
+     validity_table},
 };
 
 } // namespace

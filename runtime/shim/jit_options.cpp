@@ -51,7 +51,8 @@ void JitOptions::finish(std::string_view info_log, std::string_view error_log) {
     info_.write(info_log);
     error_.write(error_log);
     if (wall_time_) {
-        std::chrono::duration<float, std::milli> elapsed = std::chrono::steady_clock::now() - start_;
+        std::chrono::duration<float, std::milli> elapsed =
+            std::chrono::steady_clock::now() - start_;
         float milliseconds = elapsed.count();
         *wall_time_ = nullptr;
         std::memcpy(wall_time_, &milliseconds, sizeof milliseconds);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The option arrays of cuModuleLoadDataEx, cuLibraryLoadData and cuLinkCreate: log buffers in, bytes used out.
+// The option arrays of cuModuleLoadDataEx, cuLibraryLoadData and cuLinkCreate: log buffers in,
+// bytes used out.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -9,7 +10,8 @@
 
 namespace ptarmigan::shim {
 
-/// Reads the arrays at construction, answers through them in finish(). The arrays and buffers must outlive it.
+/// Reads the arrays at construction, answers through them in finish(). The arrays and buffers must
+/// outlive it.
 class JitOptions {
 public:
     JitOptions(unsigned count, const unsigned* options, void** values);
@@ -18,7 +20,8 @@ public:
     runtime::Status status() const { return status_; }
     /// A log buffer was given.
     bool wants_logs() const { return info_.text || error_.text; }
-    /// Writes the logs (cut to the buffers, NUL-terminated), their sizes with NUL, and the time since construction.
+    /// Writes the logs (cut to the buffers, NUL-terminated), their sizes with NUL, and the time
+    /// since construction.
     void finish(std::string_view info_log, std::string_view error_log);
 
 private:

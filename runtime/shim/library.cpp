@@ -15,7 +15,8 @@ namespace {
 
 using runtime::HandleTable;
 
-/// File that an image lies in, for messages: the program or shared library, or nothing for heap memory.
+/// File that an image lies in, for messages: the program or shared library, or nothing for heap
+/// memory.
 std::string image_owner(const void* image) {
     Dl_info info{};
     if (dladdr(image, &info) && info.dli_fname)
@@ -25,8 +26,8 @@ std::string image_owner(const void* image) {
 
 } // namespace
 
-Status load_source(const void* image, std::size_t size, std::shared_ptr<runtime::ModuleSource>& source,
-                   std::string& log) {
+Status load_source(const void* image, std::size_t size,
+                   std::shared_ptr<runtime::ModuleSource>& source, std::string& log) {
     runtime::ImageOptions options;
     options.device_architecture = runtime::Device::get().compute_capability();
     options.accept_newer = runtime::env_flag(runtime::Env::accept_newer_ptx);
@@ -37,18 +38,21 @@ Status load_source(const void* image, std::size_t size, std::shared_ptr<runtime:
         runtime::set_error_detail(log);
         return Status{runtime::image_result_code(ptx.result)};
     }
-    // nvcc's own PTX in fat binaries is right, and may be huge: its bodies are bound at first use. Text that a program
-    // made is checked whole, because the program expects load errors and a log from the driver.
+    // nvcc's own PTX in fat binaries is right, and may be huge: its bodies are bound at first use.
+    // Text that a program made is checked whole, because the program expects load errors and a log
+    // from the driver.
     bool all_bodies = runtime::image_kind(image, size) == runtime::ImageKind::ptx_text;
     std::string name = owner.empty() ? "<ptx>" : owner;
-    return runtime::ModuleSource::load(std::move(ptx.text), std::move(name), source, log, all_bodies);
+    return runtime::ModuleSource::load(std::move(ptx.text), std::move(name), source, log,
+                                       all_bodies);
 }
 
-LibraryKernel::LibraryKernel(std::weak_ptr<Library> library, std::shared_ptr<runtime::ModuleSource> source,
-                             runtime::Kernel& kernel)
+LibraryKernel::LibraryKernel(std::weak_ptr<Library> library,
+                             std::shared_ptr<runtime::ModuleSource> source, runtime::Kernel& kernel)
     : library_(std::move(library)), source_(std::move(source)), kernel_(kernel) {}
 
-Status LibraryKernel::function(runtime::Context& context, std::shared_ptr<runtime::Function>& function) {
+Status LibraryKernel::function(runtime::Context& context,
+                               std::shared_ptr<runtime::Function>& function) {
     std::shared_ptr<Library> library = library_.lock();
     if (!library)
         return Status::invalid_handle;
@@ -112,10 +116,12 @@ Status Library::module(runtime::Context& context, std::shared_ptr<runtime::Modul
     if (Status status = load_locked(); status != Status::success)
         return status;
     std::shared_ptr<runtime::Module>& entry = modules_[context.id()];
-    // A reset or destroyed context takes its modules with it; holding the old one keeps its address from being reused.
+    // A reset or destroyed context takes its modules with it; holding the old one keeps its address
+    // from being reused.
     if (!entry || !HandleTable<runtime::Module>::get().find(entry.get())) {
         std::shared_ptr<runtime::Module> fresh;
-        if (Status status = runtime::Module::create(context, source_, fresh); status != Status::success)
+        if (Status status = runtime::Module::create(context, source_, fresh);
+            status != Status::success)
             return status;
         entry = std::move(fresh);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUlibrary and CUkernel: a code image that is independent of contexts, read when first used, with one module per
-// context that runs its kernels or touches its variables.
+// CUlibrary and CUkernel: a code image that is independent of contexts, read when first used, with
+// one module per context that runs its kernels or touches its variables.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -18,10 +18,10 @@ namespace ptarmigan::shim {
 using runtime::Status;
 class Library;
 
-/// Reads an image (PTX text, fat binary wrapper or container; SIZE_MAX: size unknown) and parses its PTX. On failure
-/// the reason is in `log` in the driver's words, and has been said on stderr.
-Status load_source(const void* image, std::size_t size, std::shared_ptr<runtime::ModuleSource>& source,
-                   std::string& log);
+/// Reads an image (PTX text, fat binary wrapper or container; SIZE_MAX: size unknown) and parses
+/// its PTX. On failure the reason is in `log` in the driver's words, and has been said on stderr.
+Status load_source(const void* image, std::size_t size,
+                   std::shared_ptr<runtime::ModuleSource>& source, std::string& log);
 
 /// CUkernel. Found in HandleTable<LibraryKernel> while its library is loaded. Thread-safe.
 class LibraryKernel {
@@ -42,8 +42,9 @@ private:
 /// CUlibrary. Found in HandleTable<Library>. Thread-safe.
 class Library : public std::enable_shared_from_this<Library> {
 public:
-    /// `preserved`: the image outlives the library (cudart says so of its fat binaries) and is read when first needed;
-    /// otherwise it is read now. Damage is reported by the calls that need the contents, as the driver does it.
+    /// `preserved`: the image outlives the library (cudart says so of its fat binaries) and is read
+    /// when first needed; otherwise it is read now. Damage is reported by the calls that need the
+    /// contents, as the driver does it.
     static std::shared_ptr<Library> create(const void* image, bool preserved);
     /// Unloads its modules from all contexts. invalid_handle if it is no library.
     static Status unload(const void* handle);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Initialisation, finding entries, devices, contexts. Expected codes are the NVIDIA driver's on an H200.
+// Initialisation, finding entries, devices, contexts. Expected codes are the NVIDIA driver's on an
+// H200.
 #include "driver.h"
 
 #include <cstring>

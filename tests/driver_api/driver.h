@@ -80,7 +80,8 @@ CUresult cuModuleUnload(CUmodule);
 CUresult cuModuleGetFunction(CUfunction*, CUmodule, const char*);
 CUresult cuModuleGetFunctionCount(unsigned*, CUmodule);
 CUresult cuModuleGetGlobal_v2(CUdeviceptr*, std::size_t*, CUmodule, const char*);
-CUresult cuLibraryLoadData(CUlibrary*, const void*, unsigned*, void**, unsigned, unsigned*, void**, unsigned);
+CUresult cuLibraryLoadData(CUlibrary*, const void*, unsigned*, void**, unsigned, unsigned*, void**,
+                           unsigned);
 CUresult cuLibraryUnload(CUlibrary);
 CUresult cuLibraryGetKernel(CUkernel*, CUlibrary, const char*);
 CUresult cuLibraryGetKernelCount(unsigned*, CUlibrary);
@@ -91,8 +92,8 @@ CUresult cuKernelGetAttribute(int*, int, CUkernel, CUdevice);
 CUresult cuFuncGetAttribute(int*, int, CUfunction);
 CUresult cuFuncSetAttribute(CUfunction, int, int);
 CUresult cuFuncGetParamInfo(CUfunction, std::size_t, std::size_t*, std::size_t*);
-CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
-                        void**, void**);
+CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                        unsigned, CUstream, void**, void**);
 CUresult cuLaunchKernelEx(const CUlaunchConfig*, CUfunction, void**, void**);
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int*, CUfunction, int, std::size_t);
 CUresult cuGraphCreate(void**, unsigned);
@@ -100,8 +101,8 @@ CUresult cuGraphCreate(void**, unsigned);
 
 namespace driver_test {
 
-/// Kernels: add_one(u32* data, u32 count); store(u32* where, u32 value); store_far(u64 address), trap();
-/// variables: `counter` (u32, 7), `table` (const u32[4] = 1 2 3 4).
+/// Kernels: add_one(u32* data, u32 count); store(u32* where, u32 value); store_far(u64 address),
+/// trap(); variables: `counter` (u32, 7), `table` (const u32[4] = 1 2 3 4).
 extern const char* const kernels;
 
 /// The primary context, current on this thread; made once.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults of kernels: the code sticks, the process lives. Hidden by default ([.]): each needs a process of its own.
+// Faults of kernels: the code sticks, the process lives. Hidden by default ([.]): each needs a
+// process of its own.
 #include "driver.h"
 
 namespace {
@@ -17,7 +18,8 @@ void check_fault(CUfunction function, void** parameters, CUresult code) {
     int warp = 0;
     CHECK(cuDeviceGetAttribute(&warp, 10, 0) == 0);
     CHECK(cuDevicePrimaryCtxReset_v2(0) == 0);
-    CHECK(cuDevicePrimaryCtxRetain(&current, 0) == code); // the process is finished, as with the NVIDIA driver
+    CHECK(cuDevicePrimaryCtxRetain(&current, 0) ==
+          code); // the process is finished, as with the NVIDIA driver
 }
 
 } // namespace

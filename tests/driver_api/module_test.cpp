@@ -9,8 +9,8 @@ using driver_test::kernels;
 
 namespace {
 
-CUresult launch(CUfunction function, unsigned grid, unsigned block, unsigned shared, void** parameters,
-                void** extra = nullptr) {
+CUresult launch(CUfunction function, unsigned grid, unsigned block, unsigned shared,
+                void** parameters, void** extra = nullptr) {
     return cuLaunchKernel(function, grid, 1, 1, block, 1, 1, shared, nullptr, parameters, extra);
 }
 
@@ -25,7 +25,8 @@ TEST_CASE("module: loading bad images") {
     CHECK(cuModuleLoadData(&module, "no PTX at all") == 200);
     CHECK(cuModuleLoadData(&module, ".target sm_75\n.version 8.0\n") == 200);
     CHECK(cuModuleLoadData(&module, ".version 8.0 hello") == 218);
-    CHECK(cuModuleLoadData(&module, "\x7f" "ELF and nothing else") == 209);
+    CHECK(cuModuleLoadData(&module, "\x7f"
+                                    "ELF and nothing else") == 209);
     CHECK(cuModuleLoad(&module, "/nonexistent.cubin") == 301);
     unsigned unknown[] = {999};
     void* values[] = {nullptr};
@@ -37,8 +38,10 @@ TEST_CASE("module: the error log names line and cause") {
     CUmodule module = nullptr;
     char error[512] = "", info[64] = "old";
     unsigned options[] = {5, 6, 3, 4};
-    void* values[] = {error, reinterpret_cast<void*>(sizeof error), info, reinterpret_cast<void*>(sizeof info)};
-    const char* bad = ".version 8.0\n.target sm_75\n.address_size 64\n.entry k()\n{\n  frobnicate.u32 %r1, 2;\n}\n";
+    void* values[] = {error, reinterpret_cast<void*>(sizeof error), info,
+                      reinterpret_cast<void*>(sizeof info)};
+    const char* bad = ".version 8.0\n.target sm_75\n.address_size 64\n.entry k()\n{\n  "
+                      "frobnicate.u32 %r1, 2;\n}\n";
     CHECK(cuModuleLoadDataEx(&module, bad, 4, options, values) == 218);
     std::string log = error;
     INFO(log);
@@ -120,7 +123,8 @@ TEST_CASE("library: loaded lazily, without a context") {
     CHECK(cuMemsetD32_v2(data, 5, 16) == 0);
     unsigned n = 16;
     void* parameters[] = {&data, &n};
-    CHECK(launch(reinterpret_cast<CUfunction>(kernel), 1, 32, 0, parameters) == 0); // a CUkernel as CUfunction
+    CHECK(launch(reinterpret_cast<CUfunction>(kernel), 1, 32, 0, parameters) ==
+          0); // a CUkernel as CUfunction
     CHECK(cuKernelGetFunction(&function, kernel) == 0);
     CHECK(launch(function, 1, 32, 0, parameters) == 0);
     unsigned words[16];
@@ -150,7 +154,8 @@ TEST_CASE("launch: configuration is checked at the call") {
     CHECK(launch(nullptr, 1, 32, 0, parameters) == 400);
     CHECK(launch(function, 1, 32, 0, nullptr) == 1);
     CHECK(launch(reinterpret_cast<CUfunction>(0x1234), 1, 1, 0, parameters) == 400);
-    CHECK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, reinterpret_cast<CUstream>(0x999), parameters, nullptr) == 400);
+    CHECK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, reinterpret_cast<CUstream>(0x999),
+                         parameters, nullptr) == 400);
     CHECK(cuLaunchKernelEx(nullptr, function, parameters, nullptr) == 1);
     CHECK(cuCtxSynchronize() == 0);
     CHECK(cuMemFree_v2(data) == 0);
@@ -165,7 +170,8 @@ TEST_CASE("launch: the parameter buffer of `extra`") {
         unsigned count;
     } block{data, 8};
     std::size_t size = 12;
-    void* extra[] = {reinterpret_cast<void*>(1), &block, reinterpret_cast<void*>(2), &size, nullptr};
+    void* extra[] = {reinterpret_cast<void*>(1), &block, reinterpret_cast<void*>(2), &size,
+                     nullptr};
     void* parameters[] = {&block.data, &block.count};
     CHECK(launch(function, 1, 32, 0, nullptr, extra) == 0);
     CHECK(launch(function, 1, 32, 0, parameters, extra) == 1);

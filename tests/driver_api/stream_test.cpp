@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams and events. Expected codes are the NVIDIA driver's on an H200; where that crashes (invalid handles), ours
-// says 400.
+// Streams and events. Expected codes are the NVIDIA driver's on an H200; where that crashes
+// (invalid handles), ours says 400.
 #include "driver.h"
 
 TEST_CASE("stream: creation, priority, special handles") {

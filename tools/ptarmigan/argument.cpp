@@ -27,10 +27,10 @@ ElementType parse_type(const std::string& name, const std::string& spec) {
         ElementType type;
     };
     static constexpr Row rows[] = {
-        {"u8", {'u', 1}},  {"u16", {'u', 2}}, {"u32", {'u', 4}}, {"u64", {'u', 8}}, {"s8", {'s', 1}},
-        {"s16", {'s', 2}}, {"s32", {'s', 4}}, {"s64", {'s', 8}}, {"b8", {'b', 1}},  {"b16", {'b', 2}},
-        {"b32", {'b', 4}}, {"b64", {'b', 8}}, {"f16", {'f', 2}}, {"f32", {'f', 4}}, {"f64", {'f', 8}},
-        {"bf16", {'h', 2}}};
+        {"u8", {'u', 1}},  {"u16", {'u', 2}}, {"u32", {'u', 4}}, {"u64", {'u', 8}},
+        {"s8", {'s', 1}},  {"s16", {'s', 2}}, {"s32", {'s', 4}}, {"s64", {'s', 8}},
+        {"b8", {'b', 1}},  {"b16", {'b', 2}}, {"b32", {'b', 4}}, {"b64", {'b', 8}},
+        {"f16", {'f', 2}}, {"f32", {'f', 4}}, {"f64", {'f', 8}}, {"bf16", {'h', 2}}};
     for (const Row& row : rows)
         if (name == row.name)
             return row.type;
@@ -64,11 +64,13 @@ double from_short_float(std::uint16_t bits, unsigned mantissa) {
     double fraction = bits & ((1u << mantissa) - 1);
     double magnitude;
     if (exponent == (1 << exponent_bits) - 1)
-        magnitude = fraction != 0 ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
+        magnitude = fraction != 0 ? std::numeric_limits<double>::quiet_NaN()
+                                  : std::numeric_limits<double>::infinity();
     else if (exponent == 0)
         magnitude = std::ldexp(fraction, 1 - bias - static_cast<int>(mantissa));
     else
-        magnitude = std::ldexp(fraction + (1 << mantissa), exponent - bias - static_cast<int>(mantissa));
+        magnitude =
+            std::ldexp(fraction + (1 << mantissa), exponent - bias - static_cast<int>(mantissa));
     return bits & 0x8000 ? -magnitude : magnitude;
 }
 
@@ -90,7 +92,8 @@ void put_integer(const ElementType& type, std::uint64_t value, std::uint8_t* out
 
 bool is_float(const ElementType& type) { return type.kind == 'f' || type.kind == 'h'; }
 
-void parse_value(const ElementType& type, const std::string& text, std::uint8_t* out, const std::string& spec) {
+void parse_value(const ElementType& type, const std::string& text, std::uint8_t* out,
+                 const std::string& spec) {
     char* end = nullptr;
     errno = 0;
     if (is_float(type)) {
@@ -107,7 +110,8 @@ void parse_value(const ElementType& type, const std::string& text, std::uint8_t*
         fail(spec, "not a " + std::string(negative ? "signed" : "whole") + " number: " + text);
     if (!negative && type.size < 8 && value >> (type.size * 8 - (type.kind == 's')))
         fail(spec, "out of range: " + text);
-    if (negative && type.size < 8 && static_cast<std::int64_t>(value) < -(std::int64_t{1} << (type.size * 8 - 1)))
+    if (negative && type.size < 8 &&
+        static_cast<std::int64_t>(value) < -(std::int64_t{1} << (type.size * 8 - 1)))
         fail(spec, "out of range: " + text);
     put_integer(type, value, out);
 }
@@ -131,7 +135,8 @@ void fill_buffer(Argument& buffer, const std::string& how, const std::string& sp
         return;
     if (how == "iota") {
         for (std::uint64_t i = 0; i < buffer.count; ++i)
-            is_float(type) ? put_double(type, static_cast<double>(i), element(i)) : put_integer(type, i, element(i));
+            is_float(type) ? put_double(type, static_cast<double>(i), element(i))
+                           : put_integer(type, i, element(i));
     } else if (std::string value = value_of("const:"); !value.empty()) {
         for (std::uint64_t i = 0; i < buffer.count; ++i)
             parse_value(type, value, element(i), spec);
@@ -140,7 +145,8 @@ void fill_buffer(Argument& buffer, const std::string& how, const std::string& sp
         for (std::uint64_t i = 0; i < buffer.count; ++i) {
             std::uint64_t random = next_random(state);
             if (is_float(type))
-                put_double(type, static_cast<double>(random >> 40) * 0x1p-24, element(i)); // [0, 1), exact in f32
+                put_double(type, static_cast<double>(random >> 40) * 0x1p-24,
+                           element(i)); // [0, 1), exact in f32
             else
                 put_integer(type, random, element(i));
         }
@@ -166,7 +172,8 @@ Argument parse_buffer(const std::string& text, const std::string& spec) {
     char* end = nullptr;
     std::string count = text.substr(open + 1, close - open - 1);
     buffer.count = std::strtoull(count.c_str(), &end, 0);
-    if (count.empty() || *end || buffer.count == 0 || buffer.count > buffer_limit / buffer.type.size)
+    if (count.empty() || *end || buffer.count == 0 ||
+        buffer.count > buffer_limit / buffer.type.size)
         fail(spec, "bad element count " + count);
     buffer.bytes.resize(buffer.count * buffer.type.size);
     fill_buffer(buffer, text.substr(close + 2), spec);
@@ -196,15 +203,19 @@ std::string format_element(const ElementType& type, const std::uint8_t* bytes) {
     if (type.kind == 'f' && type.size == 8) {
         std::snprintf(text, sizeof text, "%.17g", std::bit_cast<double>(bits));
     } else if (type.kind == 'f' && type.size == 4) {
-        std::snprintf(text, sizeof text, "%.9g", std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
-    } else if (is_float(type)) {
         std::snprintf(text, sizeof text, "%.9g",
-                      from_short_float(static_cast<std::uint16_t>(bits), type.kind == 'h' ? 7 : 10));
+                      std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+    } else if (is_float(type)) {
+        std::snprintf(
+            text, sizeof text, "%.9g",
+            from_short_float(static_cast<std::uint16_t>(bits), type.kind == 'h' ? 7 : 10));
     } else if (type.kind == 's') {
         unsigned shift = 64 - type.size * 8;
-        std::snprintf(text, sizeof text, "%lld", static_cast<long long>(static_cast<std::int64_t>(bits << shift) >> shift));
+        std::snprintf(text, sizeof text, "%lld",
+                      static_cast<long long>(static_cast<std::int64_t>(bits << shift) >> shift));
     } else if (type.kind == 'b') {
-        std::snprintf(text, sizeof text, "0x%0*llx", static_cast<int>(type.size * 2), static_cast<unsigned long long>(bits));
+        std::snprintf(text, sizeof text, "0x%0*llx", static_cast<int>(type.size * 2),
+                      static_cast<unsigned long long>(bits));
     } else {
         std::snprintf(text, sizeof text, "%llu", static_cast<unsigned long long>(bits));
     }

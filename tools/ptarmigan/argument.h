@@ -14,7 +14,8 @@ struct ElementType {
     unsigned size = 4;
 };
 
-/// One parsed argument. A buffer's bytes are copied to device memory, and the parameter is its address.
+/// One parsed argument. A buffer's bytes are copied to device memory, and the parameter is its
+/// address.
 struct Argument {
     ElementType type;
     bool is_buffer = false;
@@ -25,8 +26,8 @@ struct Argument {
 /// Throws std::invalid_argument, saying what is wrong with `spec`.
 Argument parse_argument(const std::string& spec);
 
-/// One element as text, `bytes` pointing at type.size bytes: numbers in decimal, bits in hexadecimal; floats with
-/// enough digits to come back equal.
+/// One element as text, `bytes` pointing at type.size bytes: numbers in decimal, bits in
+/// hexadecimal; floats with enough digits to come back equal.
 std::string format_element(const ElementType& type, const std::uint8_t* bytes);
 
 } // namespace ptarmigan::tool

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommands of `ptarmigan`. Each adds itself and its options to the application; its callback does the work and
-// leaves the exit code: 0 success, 1 the work failed, 2 usage.
+// The subcommands of `ptarmigan`. Each adds itself and its options to the application; its callback
+// does the work and leaves the exit code: 0 success, 1 the work failed, 2 usage.
 #pragma once
 
 #include <string>

@@ -8,7 +8,8 @@
 
 namespace ptarmigan::tool {
 
-/// Missing components are 1. Throws CLI::ValidationError naming `option` for anything but one to three numbers.
+/// Missing components are 1. Throws CLI::ValidationError naming `option` for anything but one to
+/// three numbers.
 std::array<std::uint32_t, 3> parse_dimensions(const std::string& text, const std::string& option);
 
 } // namespace ptarmigan::tool

@@ -21,7 +21,8 @@ namespace ptarmigan::tool {
 namespace {
 
 struct DumpOptions {
-    std::string path, stage = "module", kernel, target = "host", divergence = "auto", barriers = "auto";
+    std::string path, stage = "module", kernel, target = "host", divergence = "auto",
+                      barriers = "auto";
     std::string approximation = "exact", block = "256";
     unsigned lanes = 0;
     bool small_grid = false, times = false;
@@ -32,8 +33,9 @@ int dump_tokens(const std::string& text, const std::string& path) {
     ptx::Diagnostics diagnostics(source, 20);
     ptx::Lexer lexer(source.text(), diagnostics);
     for (ptx::Token token = lexer.next(); token.kind != ptx::TokenKind::end; token = lexer.next())
-        std::printf("%u:%u %d %.*s\n", token.location.line, token.location.column, static_cast<int>(token.kind),
-                    static_cast<int>(token.text.size()), token.text.data());
+        std::printf("%u:%u %d %.*s\n", token.location.line, token.location.column,
+                    static_cast<int>(token.kind), static_cast<int>(token.text.size()),
+                    token.text.data());
     std::fputs(diagnostics.render_all().c_str(), stderr);
     return diagnostics.has_errors() ? exit_failure : exit_success;
 }
@@ -54,7 +56,8 @@ const translator::TranslatorApi& load_translator() {
 
 /// One of a few words to an enumerator in the same order.
 template <class Enum>
-Enum choose(const std::string& option, const std::string& text, std::initializer_list<const char*> words) {
+Enum choose(const std::string& option, const std::string& text,
+            std::initializer_list<const char*> words) {
     int index = 0;
     for (const char* word : words) {
         if (text == word)
@@ -68,16 +71,20 @@ translator::CompileOptions compile_options(const DumpOptions& options) {
     translator::CompileOptions result;
     result.target = translator::named_target(options.target);
     result.lane_width = options.lanes;
-    result.divergence = choose<translator::DivergenceForm>("--divergence", options.divergence, {"auto", "masks", "pcs"});
-    result.barriers = choose<translator::BarrierForm>("--barriers", options.barriers, {"auto", "regions", "fibers"});
-    result.approximation = choose<translator::Approximation>("--approx", options.approximation, {"exact", "fast"});
+    result.divergence = choose<translator::DivergenceForm>("--divergence", options.divergence,
+                                                           {"auto", "masks", "pcs"});
+    result.barriers = choose<translator::BarrierForm>("--barriers", options.barriers,
+                                                      {"auto", "regions", "fibers"});
+    result.approximation =
+        choose<translator::Approximation>("--approx", options.approximation, {"exact", "fast"});
     result.small_grid = options.small_grid;
     return result;
 }
 
 void print_times(const translator::CompileTimes& times) {
-    std::fprintf(stderr, "graph %.0f us, shapes %.0f, emit %.0f, passes %.0f, codegen %.0f, link %.0f\n", times.graph,
-                 times.shapes, times.emit, times.passes, times.codegen, times.link);
+    std::fprintf(stderr,
+                 "graph %.0f us, shapes %.0f, emit %.0f, passes %.0f, codegen %.0f, link %.0f\n",
+                 times.graph, times.shapes, times.emit, times.passes, times.codegen, times.link);
 }
 
 int dump(const DumpOptions& options) {
@@ -125,19 +132,25 @@ void add_dump_command(CLI::App& app, int& exit_code) {
     auto* command = app.add_subcommand("dump", "Show any stage of the translation of a PTX file");
     command->add_option("file", options->path, "PTX file")->required();
     command->add_option("--stage", options->stage, "stage to show")
-        ->check(CLI::IsMember({"tokens", "module", "cfg", "ssa", "shapes", "plan", "llvm", "llvm-opt", "asm"}))
+        ->check(CLI::IsMember(
+            {"tokens", "module", "cfg", "ssa", "shapes", "plan", "llvm", "llvm-opt", "asm"}))
         ->capture_default_str();
     command->add_option("--kernel", options->kernel, "only this kernel (default: all)");
-    command->add_option("--block", options->block, "block shape X[,Y[,Z]] to compile for")->capture_default_str();
-    command->add_option("--target", options->target, "host, x86-64-v3, x86-64-v4 or aarch64")->capture_default_str();
+    command->add_option("--block", options->block, "block shape X[,Y[,Z]] to compile for")
+        ->capture_default_str();
+    command->add_option("--target", options->target, "host, x86-64-v3, x86-64-v4 or aarch64")
+        ->capture_default_str();
     command->add_option("--lanes", options->lanes, "lanes per SIMD step, 0: automatic")
         ->check(CLI::IsMember({0, 1, 4, 8, 16, 32}))
         ->capture_default_str();
-    command->add_option("--divergence", options->divergence, "auto, masks or pcs")->capture_default_str();
-    command->add_option("--barriers", options->barriers, "auto, regions or fibers")->capture_default_str();
+    command->add_option("--divergence", options->divergence, "auto, masks or pcs")
+        ->capture_default_str();
+    command->add_option("--barriers", options->barriers, "auto, regions or fibers")
+        ->capture_default_str();
     command->add_option("--approx", options->approximation, "exact or fast")->capture_default_str();
     command->add_flag("--small-grid", options->small_grid, "global thread numbers fit 31 bits");
-    command->add_flag("--times", options->times, "compile, and print the time of each stage on stderr");
+    command->add_flag("--times", options->times,
+                      "compile, and print the time of each stage on stderr");
     command->callback([options, &exit_code] { exit_code = dump(*options); });
 }
 

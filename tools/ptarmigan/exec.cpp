@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `ptarmigan exec`: starts an unmodified CUDA program with our libcuda.so.1 in front of any other. `ptarmigan env`
-// lists the variables that its options set.
+// `ptarmigan exec`: starts an unmodified CUDA program with our libcuda.so.1 in front of any other.
+// `ptarmigan env` lists the variables that its options set.
 #include "runtime/base/env.h"
 #include "tools/ptarmigan/commands.h"
 
@@ -38,7 +38,8 @@ int exec(const ExecOptions& options) {
     auto folder = library_folder();
     std::error_code error;
     if (!std::filesystem::exists(folder / "libcuda.so.1", error)) {
-        std::fprintf(stderr, "ptarmigan: %s/libcuda.so.1 is missing; build the target `cuda`\n", folder.c_str());
+        std::fprintf(stderr, "ptarmigan: %s/libcuda.so.1 is missing; build the target `cuda`\n",
+                     folder.c_str());
         return exit_failure;
     }
     std::string path = folder;
@@ -64,29 +65,35 @@ int exec(const ExecOptions& options) {
 
 void add_exec_command(CLI::App& app, int& exit_code) {
     auto* command = app.add_subcommand(
-        "exec", "Run an unmodified CUDA program on the CPU: ptarmigan exec [OPTIONS] -- PROGRAM ARGS...");
-    command->footer("The exit status is the program's; 126 or 127 if it can't be started.\n"
-                    "Each option sets the environment variable of the same meaning: see `ptarmigan env`.");
+        "exec",
+        "Run an unmodified CUDA program on the CPU: ptarmigan exec [OPTIONS] -- PROGRAM ARGS...");
+    command->footer(
+        "The exit status is the program's; 126 or 127 if it can't be started.\n"
+        "Each option sets the environment variable of the same meaning: see `ptarmigan env`.");
     command->prefix_command(false)->positionals_at_end();
     auto options = std::make_shared<ExecOptions>();
     auto variables = runtime::env_variables();
     options->values.resize(variables.size());
     for (std::size_t i = 0; i < variables.size(); ++i)
         command->add_option(variables[i].option, options->values[i], variables[i].meaning)
-            ->type_name(*variables[i].fallback ? std::string("[") + variables[i].fallback + "]" : "VALUE");
-    command->add_option("program", options->program, "program and its arguments, after --")->required();
+            ->type_name(*variables[i].fallback ? std::string("[") + variables[i].fallback + "]"
+                                               : "VALUE");
+    command->add_option("program", options->program, "program and its arguments, after --")
+        ->required();
     command->callback([options, &exit_code] { exit_code = exec(*options); });
 }
 
 void add_env_command(CLI::App& app, int& exit_code) {
-    auto* command = app.add_subcommand("env", "List the environment variables and their values now");
+    auto* command =
+        app.add_subcommand("env", "List the environment variables and their values now");
     command->callback([&exit_code] {
         auto variables = runtime::env_variables();
         for (std::size_t i = 0; i < variables.size(); ++i) {
             auto variable = static_cast<runtime::Env>(i);
             std::string value = runtime::env_text(variable);
             std::printf("%s=%s%s\n    exec %s: %s\n", variables[i].name, value.c_str(),
-                        runtime::env_is_set(variable) ? "  (set)" : "", variables[i].option, variables[i].meaning);
+                        runtime::env_is_set(variable) ? "  (set)" : "", variables[i].option,
+                        variables[i].meaning);
         }
         exit_code = exit_success;
     });

@@ -32,12 +32,13 @@ std::string status_of(const ptx::FormInfo& form) {
 }
 
 void print_json(const ptx::FormInfo& form, bool first) {
-    std::printf("%s\n  {\"form\": \"%s\", \"syntax\": \"%s\", \"ptx\": \"%d.%d\", \"sm\": %d, \"section\": \"%s\", "
+    std::printf("%s\n  {\"form\": \"%s\", \"syntax\": \"%s\", \"ptx\": \"%d.%d\", \"sm\": %d, "
+                "\"section\": \"%s\", "
                 "\"chapter\": \"%s\", \"supported\": %s, \"reason\": \"%s\"}",
-                first ? "" : ",", std::string(form.name).c_str(), escaped(form.syntax, "\"\\").c_str(),
-                form.ptx_major, form.ptx_minor, form.min_sm, std::string(form.section).c_str(),
-                std::string(form.chapter).c_str(), form.lowered ? "true" : "false",
-                escaped(form.unsupported_reason, "\"\\").c_str());
+                first ? "" : ",", std::string(form.name).c_str(),
+                escaped(form.syntax, "\"\\").c_str(), form.ptx_major, form.ptx_minor, form.min_sm,
+                std::string(form.section).c_str(), std::string(form.chapter).c_str(),
+                form.lowered ? "true" : "false", escaped(form.unsupported_reason, "\"\\").c_str());
 }
 
 void print_summary() {
@@ -69,15 +70,18 @@ int isa(const IsaOptions& options) {
     for (const ptx::FormInfo& form : ptx::all_forms()) {
         if (options.missing && form.lowered)
             continue;
-        std::string name(form.name), syntax(form.syntax), section(form.section), status = status_of(form);
+        std::string name(form.name), syntax(form.syntax), section(form.section),
+            status = status_of(form);
         if (options.json)
             print_json(form, first);
         else if (options.markdown)
-            std::printf("| %s | `%s` | %d.%d | %d | %s | %s |\n", name.c_str(), escaped(syntax, "|").c_str(),
-                        form.ptx_major, form.ptx_minor, form.min_sm, section.c_str(), status.c_str());
+            std::printf("| %s | `%s` | %d.%d | %d | %s | %s |\n", name.c_str(),
+                        escaped(syntax, "|").c_str(), form.ptx_major, form.ptx_minor, form.min_sm,
+                        section.c_str(), status.c_str());
         else
-            std::printf("%-32s %d.%d sm_%-3d %-12s %s\n    %s\n", name.c_str(), form.ptx_major, form.ptx_minor,
-                        form.min_sm, section.c_str(), status.c_str(), syntax.c_str());
+            std::printf("%-32s %d.%d sm_%-3d %-12s %s\n    %s\n", name.c_str(), form.ptx_major,
+                        form.ptx_minor, form.min_sm, section.c_str(), status.c_str(),
+                        syntax.c_str());
         first = false;
     }
     if (options.json)
@@ -89,8 +93,10 @@ int isa(const IsaOptions& options) {
 
 void add_isa_command(CLI::App& app, int& exit_code) {
     auto options = std::make_shared<IsaOptions>();
-    auto* command = app.add_subcommand("isa", "Print the coverage table: every instruction form of PTX");
-    command->add_flag("--missing", options->missing, "only forms that are not supported, with the reason");
+    auto* command =
+        app.add_subcommand("isa", "Print the coverage table: every instruction form of PTX");
+    command->add_flag("--missing", options->missing,
+                      "only forms that are not supported, with the reason");
     auto* markdown = command->add_flag("--markdown", options->markdown, "as a Markdown table");
     auto* json = command->add_flag("--json", options->json, "as JSON");
     auto* summary = command->add_flag("--summary", options->summary, "counts per chapter");

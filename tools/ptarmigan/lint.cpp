@@ -37,11 +37,14 @@ void add_lint_command(CLI::App& app, int& exit_code) {
         unsigned max_errors = 20;
     };
     auto options = std::make_shared<Options>();
-    auto* command = app.add_subcommand("lint", "Parse and validate PTX files; errors as file:line:col on stderr");
+    auto* command = app.add_subcommand(
+        "lint", "Parse and validate PTX files; errors as file:line:col on stderr");
     command->footer("Exit status: 0 no errors, 1 errors found, 2 usage or unreadable file.");
     command->add_option("files", options->paths, "PTX files")->required();
-    command->add_option("--max-errors", options->max_errors, "errors shown per file")->capture_default_str();
-    command->callback([options, &exit_code] { exit_code = lint(options->paths, options->max_errors); });
+    command->add_option("--max-errors", options->max_errors, "errors shown per file")
+        ->capture_default_str();
+    command->callback(
+        [options, &exit_code] { exit_code = lint(options->paths, options->max_errors); });
 }
 
 } // namespace ptarmigan::tool

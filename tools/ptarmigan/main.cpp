@@ -27,7 +27,8 @@ bool read_file(const std::string& path, std::string& contents) {
 
 int main(int argc, char** argv) {
     using namespace ptarmigan::tool;
-    CLI::App app{"Runs CUDA programs on the CPU, and shows what becomes of their PTX.", "ptarmigan"};
+    CLI::App app{"Runs CUDA programs on the CPU, and shows what becomes of their PTX.",
+                 "ptarmigan"};
     app.require_subcommand(1);
     app.set_version_flag("--version", "ptarmigan 0.1.0");
     int exit_code = exit_success;

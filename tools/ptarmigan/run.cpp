@@ -49,7 +49,8 @@ void check(Status status, const std::string& what) {
     if (status == Status::success)
         return;
     std::string text = what + " failed with CUDA error " + std::to_string(static_cast<int>(status));
-    // Details of a failed load or compilation have been logged; a fault's report is said here if it was not.
+    // Details of a failed load or compilation have been logged; a fault's report is said here if it
+    // was not.
     throw std::runtime_error(text);
 }
 
@@ -66,7 +67,8 @@ void load_kernel(Session& session, const RunOptions& options) {
     if (status != Status::success)
         std::fputs(log.c_str(), stderr);
     check(status, "loading " + options.path);
-    check(runtime::Module::create(*session.context, source, session.module), "placing the module's variables");
+    check(runtime::Module::create(*session.context, source, session.module),
+          "placing the module's variables");
     std::string name = options.kernel;
     if (name.empty() && session.module->functions().size() == 1)
         name = session.module->functions().front()->kernel().name();
@@ -76,28 +78,34 @@ void load_kernel(Session& session, const RunOptions& options) {
     std::string names;
     for (auto& function : session.module->functions())
         names += "\n  " + function->kernel().name();
-    throw std::runtime_error((name.empty() ? "which kernel? --kernel is one of" : "no kernel " + name + "; there are") +
-                             names);
+    throw std::runtime_error(
+        (name.empty() ? "which kernel? --kernel is one of" : "no kernel " + name + "; there are") +
+        names);
 }
 
 void place_arguments(Session& session, const RunOptions& options) {
     runtime::Kernel& kernel = session.function->kernel();
     std::size_t expected = kernel.parameters().offsets.size();
     if (options.arguments.size() != expected)
-        throw std::runtime_error(kernel.name() + " has " + std::to_string(expected) + " parameters, " +
-                                 std::to_string(options.arguments.size()) + " arguments were given");
+        throw std::runtime_error(kernel.name() + " has " + std::to_string(expected) +
+                                 " parameters, " + std::to_string(options.arguments.size()) +
+                                 " arguments were given");
     for (std::size_t i = 0; i < expected; ++i) {
         Argument argument = parse_argument(options.arguments[i]);
         std::size_t offset = 0, size = 0;
         check(kernel.parameter(i, offset, size), "parameter query");
-        std::size_t given = argument.is_buffer ? sizeof(runtime::DevicePointer) : argument.bytes.size();
+        std::size_t given =
+            argument.is_buffer ? sizeof(runtime::DevicePointer) : argument.bytes.size();
         if (given != size)
-            throw std::runtime_error("argument " + options.arguments[i] + " has " + std::to_string(given) +
-                                     " bytes, parameter " + std::to_string(i) + " has " + std::to_string(size));
+            throw std::runtime_error("argument " + options.arguments[i] + " has " +
+                                     std::to_string(given) + " bytes, parameter " +
+                                     std::to_string(i) + " has " + std::to_string(size));
         runtime::DevicePointer address = 0;
         if (argument.is_buffer) {
-            check(runtime::memory_allocate(*session.context, argument.bytes.size(), address), "allocation");
-            std::memcpy(reinterpret_cast<void*>(address), argument.bytes.data(), argument.bytes.size());
+            check(runtime::memory_allocate(*session.context, argument.bytes.size(), address),
+                  "allocation");
+            std::memcpy(reinterpret_cast<void*>(address), argument.bytes.data(),
+                        argument.bytes.size());
         }
         session.buffers.push_back(address);
         session.arguments.push_back(std::move(argument));
@@ -116,17 +124,20 @@ void launch(Session& session, const RunOptions& options) {
     config.cooperative = options.cooperative;
     constexpr int max_dynamic_shared = 8; // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
     if (options.shared > 48 * 1024)
-        check(session.function->kernel().set_attribute(max_dynamic_shared, static_cast<int>(options.shared)),
+        check(session.function->kernel().set_attribute(max_dynamic_shared,
+                                                       static_cast<int>(options.shared)),
               "raising the limit of dynamic shared memory");
 
     std::vector<void*> parameters;
     for (std::size_t i = 0; i < session.arguments.size(); ++i)
-        parameters.push_back(session.arguments[i].is_buffer ? static_cast<void*>(&session.buffers[i])
-                                                             : session.arguments[i].bytes.data());
+        parameters.push_back(session.arguments[i].is_buffer
+                                 ? static_cast<void*>(&session.buffers[i])
+                                 : session.arguments[i].bytes.data());
     runtime::Stream& stream = *session.context->legacy_stream();
     for (unsigned i = 0; i < options.repeat; ++i) {
         auto start = std::chrono::steady_clock::now();
-        Status status = runtime::launch(*session.function, config, stream, parameters.data(), nullptr);
+        Status status =
+            runtime::launch(*session.function, config, stream, parameters.data(), nullptr);
         check(status, "the launch");
         check(stream.synchronize(), "the kernel");
         std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start;
@@ -136,7 +147,8 @@ void launch(Session& session, const RunOptions& options) {
 }
 
 /// "IDX[:FIRST[:COUNT]]" or "IDX:PATH": splits off the index and returns the rest.
-const Argument& buffer_of(const Session& session, const std::string& text, std::string& rest, std::size_t& index) {
+const Argument& buffer_of(const Session& session, const std::string& text, std::string& rest,
+                          std::size_t& index) {
     std::size_t used = 0;
     try {
         index = std::stoul(text, &used);
@@ -168,7 +180,8 @@ void show_results(const Session& session, const RunOptions& options) {
         }
         for (std::uint64_t i = first; i < first + count; ++i)
             std::printf("%s%s", i == first ? "" : " ",
-                        format_element(buffer.type, contents(session, index) + i * buffer.type.size).c_str());
+                        format_element(buffer.type, contents(session, index) + i * buffer.type.size)
+                            .c_str());
         std::printf("\n");
     }
     for (const std::string& save : options.saves) {
@@ -181,7 +194,8 @@ void show_results(const Session& session, const RunOptions& options) {
     }
     for (unsigned hashed : options.hashes) {
         const Argument& buffer = buffer_of(session, std::to_string(hashed), rest, index);
-        std::printf("%016llx\n", static_cast<unsigned long long>(XXH3_64bits(contents(session, index), buffer.bytes.size())));
+        std::printf("%016llx\n", static_cast<unsigned long long>(
+                                     XXH3_64bits(contents(session, index), buffer.bytes.size())));
     }
 }
 
@@ -199,22 +213,27 @@ int run(const RunOptions& options) {
 void add_run_command(CLI::App& app, int& exit_code) {
     auto options = std::make_shared<RunOptions>();
     auto* command = app.add_subcommand("run", "Launch one kernel of a PTX file");
-    command->footer(
-        "SPEC of --arg, one per kernel parameter in order:\n"
-        "  u8 u16 u32 u64 s8..s64 f16 bf16 f32 f64 b8..b64, then :VALUE    u32:7 s32:-1 f32:1.5 b16:0x3c00\n"
-        "  buf:TYPE[COUNT]=zero|iota|const:V|random:SEED|file:PATH         a buffer in device memory\n"
-        "Exit status: 0 success, 1 the launch or kernel failed, 2 usage.");
+    command->footer("SPEC of --arg, one per kernel parameter in order:\n"
+                    "  u8 u16 u32 u64 s8..s64 f16 bf16 f32 f64 b8..b64, then :VALUE    u32:7 "
+                    "s32:-1 f32:1.5 b16:0x3c00\n"
+                    "  buf:TYPE[COUNT]=zero|iota|const:V|random:SEED|file:PATH         a buffer in "
+                    "device memory\n"
+                    "Exit status: 0 success, 1 the launch or kernel failed, 2 usage.");
     command->add_option("file", options->path, "PTX file")->required();
     command->add_option("--kernel", options->kernel, "kernel's name (default: the only one)");
     command->add_option("--grid", options->grid, "CTAs X[,Y[,Z]]")->capture_default_str();
-    command->add_option("--block", options->block, "threads per CTA X[,Y[,Z]]")->capture_default_str();
+    command->add_option("--block", options->block, "threads per CTA X[,Y[,Z]]")
+        ->capture_default_str();
     command->add_option("--cluster", options->cluster, "CTAs per cluster X[,Y[,Z]]");
-    command->add_option("--shared", options->shared, "bytes of dynamic shared memory")->capture_default_str();
+    command->add_option("--shared", options->shared, "bytes of dynamic shared memory")
+        ->capture_default_str();
     command->add_flag("--cooperative", options->cooperative, "cooperative launch");
-    command->add_option("--arg", options->arguments, "argument SPEC, see below")->allow_extra_args(false);
+    command->add_option("--arg", options->arguments, "argument SPEC, see below")
+        ->allow_extra_args(false);
     command->add_option("--print", options->prints, "print buffer IDX[:FIRST[:COUNT]] afterwards")
         ->allow_extra_args(false);
-    command->add_option("--save", options->saves, "write buffer IDX:PATH afterwards")->allow_extra_args(false);
+    command->add_option("--save", options->saves, "write buffer IDX:PATH afterwards")
+        ->allow_extra_args(false);
     command->add_option("--hash", options->hashes, "print the XXH3 hash of buffer IDX afterwards")
         ->allow_extra_args(false);
     command->add_option("--repeat", options->repeat, "number of launches")->capture_default_str();

@@ -70,7 +70,8 @@ CUresult reset_primary(CUdevice device) {
 }
 
 CUresult set_primary_flags(CUdevice device, unsigned flags) {
-    return primary_entry(device, [&](Context& context) { return context.set_primary_flags(flags); });
+    return primary_entry(device,
+                         [&](Context& context) { return context.set_primary_flags(flags); });
 }
 
 CUresult push_context(CUcontext handle) {
@@ -132,8 +133,12 @@ PTM_API(cuDevicePrimaryCtxRelease, CUdevice device) { return release_primary(dev
 PTM_API(cuDevicePrimaryCtxRelease_v2, CUdevice device) { return release_primary(device); }
 PTM_API(cuDevicePrimaryCtxReset, CUdevice device) { return reset_primary(device); }
 PTM_API(cuDevicePrimaryCtxReset_v2, CUdevice device) { return reset_primary(device); }
-PTM_API(cuDevicePrimaryCtxSetFlags, CUdevice device, unsigned flags) { return set_primary_flags(device, flags); }
-PTM_API(cuDevicePrimaryCtxSetFlags_v2, CUdevice device, unsigned flags) { return set_primary_flags(device, flags); }
+PTM_API(cuDevicePrimaryCtxSetFlags, CUdevice device, unsigned flags) {
+    return set_primary_flags(device, flags);
+}
+PTM_API(cuDevicePrimaryCtxSetFlags_v2, CUdevice device, unsigned flags) {
+    return set_primary_flags(device, flags);
+}
 PTM_API(cuDevicePrimaryCtxGetState, CUdevice device, unsigned* flags, int* active) {
     return primary_entry(device, [&](Context& context) {
         if (!flags || !active)
@@ -151,7 +156,8 @@ PTM_API(cuCtxCreate, CUcontext* context, unsigned flags, CUdevice device) {
 PTM_API(cuCtxCreate_v2, CUcontext* context, unsigned flags, CUdevice device) {
     return create_context(context, flags, device);
 }
-PTM_API(cuCtxCreate_v3, CUcontext* context, void*, int affinities, unsigned flags, CUdevice device) {
+PTM_API(cuCtxCreate_v3, CUcontext* context, void*, int affinities, unsigned flags,
+        CUdevice device) {
     if (affinities)
         return static_cast<CUresult>(Status::not_supported); // execution affinity needs MPS
     return create_context(context, flags, device);
@@ -171,7 +177,8 @@ PTM_API(cuCtxPopCurrent_v2, CUcontext* context) { return pop_context(context); }
 
 PTM_API(cuCtxSetCurrent, CUcontext handle) {
     return entry([&] {
-        // An inactive primary context is fine: the runtime library makes it current before it retains it.
+        // An inactive primary context is fine: the runtime library makes it current before it
+        // retains it.
         auto context = find_handle<Context>(handle);
         if (handle && !context)
             return Status::invalid_context;
@@ -190,7 +197,9 @@ PTM_API(cuCtxGetCurrent, CUcontext* context) {
 }
 
 PTM_API(cuCtxGetDevice, CUdevice* device) { return context_device(device, nullptr); }
-PTM_API(cuCtxGetDevice_v2, CUdevice* device, CUcontext context) { return context_device(device, context); }
+PTM_API(cuCtxGetDevice_v2, CUdevice* device, CUcontext context) {
+    return context_device(device, context);
+}
 PTM_API(cuCtxSynchronize) { return synchronize_context(nullptr); }
 PTM_API(cuCtxSynchronize_v2, CUcontext context) { return synchronize_context(context); }
 
@@ -268,7 +277,8 @@ PTM_API(cuCtxSetSharedMemConfig, int config) {
     return context_entry([&](Context& context) { return context.set_shared_config(config); });
 }
 PTM_API(cuCtxResetPersistingL2Cache) {
-    return context_entry([](Context&) { return Status::success; }); // the CPU's caches manage themselves
+    return context_entry(
+        [](Context&) { return Status::success; }); // the CPU's caches manage themselves
 }
 
 PTM_API(cuCtxGetStreamPriorityRange, int* least, int* greatest) {
@@ -286,12 +296,14 @@ PTM_API(cuCtxEnablePeerAccess, CUcontext peer, unsigned flags) {
     return context_entry([&](Context&) {
         if (flags)
             return Status::invalid_value;
-        return find_handle<Context>(peer) ? Status::peer_access_unsupported : Status::invalid_context;
+        return find_handle<Context>(peer) ? Status::peer_access_unsupported
+                                          : Status::invalid_context;
     });
 }
 PTM_API(cuCtxDisablePeerAccess, CUcontext peer) {
     return context_entry([&](Context&) {
-        return find_handle<Context>(peer) ? Status::peer_access_not_enabled : Status::invalid_context;
+        return find_handle<Context>(peer) ? Status::peer_access_not_enabled
+                                          : Status::invalid_context;
     });
 }
 

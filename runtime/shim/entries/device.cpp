@@ -31,7 +31,8 @@ int attribute_or_zero(int id) { return Device::get().attribute(id).value_or(0); 
 bool names_device(const char* text, const std::string& bus_id) {
     auto equal = [](const char* a, const char* b) {
         for (; *a && *b; ++a, ++b)
-            if (std::tolower(static_cast<unsigned char>(*a)) != std::tolower(static_cast<unsigned char>(*b)))
+            if (std::tolower(static_cast<unsigned char>(*a)) !=
+                std::tolower(static_cast<unsigned char>(*b)))
                 return false;
         return *a == *b;
     };
@@ -111,7 +112,8 @@ PTM_API(cuDeviceGetUuid, CUuuid* uuid, CUdevice device) { return get_uuid(uuid, 
 PTM_API(cuDeviceGetUuid_v2, CUuuid* uuid, CUdevice device) { return get_uuid(uuid, device); }
 
 PTM_API(cuDeviceGetLuid, char*, unsigned*, CUdevice) {
-    return static_cast<CUresult>(Status::not_supported); // Windows only, as the driver answers on Linux
+    return static_cast<CUresult>(
+        Status::not_supported); // Windows only, as the driver answers on Linux
 }
 
 PTM_API(cuDeviceComputeCapability, int* major, int* minor, CUdevice device) {
@@ -191,5 +193,6 @@ PTM_API(cuDeviceGetTexture1DLinearMaxWidth, std::size_t* elements, int, unsigned
 }
 
 PTM_API(cuFlushGPUDirectRDMAWrites, int, int) {
-    return entry([&] { return Status::success; }); // writes of the CPU to its own memory need no flush
+    return entry(
+        [&] { return Status::success; }); // writes of the CPU to its own memory need no flush
 }

@@ -17,7 +17,8 @@ CUresult get_attribute(int* value, int attribute, const void* handle) {
 }
 
 CUresult set_attribute(const void* handle, int attribute, int value) {
-    return kernel_entry(handle, [&](Kernel& kernel) { return kernel.set_attribute(attribute, value); });
+    return kernel_entry(handle,
+                        [&](Kernel& kernel) { return kernel.set_attribute(attribute, value); });
 }
 
 /// Cache preferences are hints; only their range is checked.
@@ -27,7 +28,8 @@ CUresult set_hint(const void* handle, int config, int last) {
     });
 }
 
-CUresult parameter_place(const void* handle, std::size_t index, std::size_t* offset, std::size_t* size) {
+CUresult parameter_place(const void* handle, std::size_t index, std::size_t* offset,
+                         std::size_t* size) {
     return kernel_entry(handle, [&](Kernel& kernel) {
         if (!offset)
             return Status::invalid_value;
@@ -48,19 +50,21 @@ CUresult get_name(const char** name, const void* handle) {
     });
 }
 
-CUresult blocks_per_multiprocessor(int* blocks, const void* handle, int block_size, std::size_t dynamic_shared) {
+CUresult blocks_per_multiprocessor(int* blocks, const void* handle, int block_size,
+                                   std::size_t dynamic_shared) {
     return kernel_entry(handle, [&](Kernel& kernel) {
         return blocks ? runtime::occupancy_blocks(kernel, block_size, dynamic_shared, *blocks)
                       : Status::invalid_value;
     });
 }
 
-CUresult potential_block_size(int* min_grid, int* block_size, const void* handle, CUoccupancyB2DSize shared_of,
-                              std::size_t dynamic_shared, int limit) {
+CUresult potential_block_size(int* min_grid, int* block_size, const void* handle,
+                              CUoccupancyB2DSize shared_of, std::size_t dynamic_shared, int limit) {
     return kernel_entry(handle, [&](Kernel& kernel) {
         if (!min_grid || !block_size)
             return Status::invalid_value;
-        return runtime::occupancy_block_size(kernel, shared_of, dynamic_shared, limit, *min_grid, *block_size);
+        return runtime::occupancy_block_size(kernel, shared_of, dynamic_shared, limit, *min_grid,
+                                             *block_size);
     });
 }
 
@@ -81,10 +85,15 @@ PTM_API(cuFuncGetAttribute, int* value, int attribute, CUfunction function) {
 PTM_API(cuFuncSetAttribute, CUfunction function, int attribute, int value) {
     return set_attribute(function, attribute, value);
 }
-PTM_API(cuFuncSetCacheConfig, CUfunction function, int config) { return set_hint(function, config, 3); }
-PTM_API(cuFuncSetSharedMemConfig, CUfunction function, int config) { return set_hint(function, config, 2); }
+PTM_API(cuFuncSetCacheConfig, CUfunction function, int config) {
+    return set_hint(function, config, 3);
+}
+PTM_API(cuFuncSetSharedMemConfig, CUfunction function, int config) {
+    return set_hint(function, config, 2);
+}
 PTM_API(cuFuncGetName, const char** name, CUfunction function) { return get_name(name, function); }
-PTM_API(cuFuncGetParamInfo, CUfunction function, std::size_t index, std::size_t* offset, std::size_t* size) {
+PTM_API(cuFuncGetParamInfo, CUfunction function, std::size_t index, std::size_t* offset,
+        std::size_t* size) {
     return parameter_place(function, index, offset, size);
 }
 PTM_API(cuFuncGetModule, CUmodule* module, CUfunction handle) {
@@ -142,18 +151,21 @@ PTM_API(cuKernelGetAttribute, int* value, int attribute, CUkernel kernel, CUdevi
 PTM_API(cuKernelSetAttribute, int attribute, int value, CUkernel kernel, CUdevice) {
     return set_attribute(kernel, attribute, value);
 }
-PTM_API(cuKernelSetCacheConfig, CUkernel kernel, int config, CUdevice) { return set_hint(kernel, config, 3); }
+PTM_API(cuKernelSetCacheConfig, CUkernel kernel, int config, CUdevice) {
+    return set_hint(kernel, config, 3);
+}
 PTM_API(cuKernelGetName, const char** name, CUkernel kernel) { return get_name(name, kernel); }
-PTM_API(cuKernelGetParamInfo, CUkernel kernel, std::size_t index, std::size_t* offset, std::size_t* size) {
+PTM_API(cuKernelGetParamInfo, CUkernel kernel, std::size_t index, std::size_t* offset,
+        std::size_t* size) {
     return parameter_place(kernel, index, offset, size);
 }
 
-PTM_API(cuOccupancyMaxActiveBlocksPerMultiprocessor, int* blocks, CUfunction function, int block_size,
-        std::size_t dynamic_shared) {
+PTM_API(cuOccupancyMaxActiveBlocksPerMultiprocessor, int* blocks, CUfunction function,
+        int block_size, std::size_t dynamic_shared) {
     return blocks_per_multiprocessor(blocks, function, block_size, dynamic_shared);
 }
-PTM_API(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int* blocks, CUfunction function, int block_size,
-        std::size_t dynamic_shared, unsigned flags) {
+PTM_API(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int* blocks, CUfunction function,
+        int block_size, std::size_t dynamic_shared, unsigned flags) {
     if (flags > 1)
         return static_cast<CUresult>(Status::invalid_value);
     return blocks_per_multiprocessor(blocks, function, block_size, dynamic_shared);
@@ -162,26 +174,33 @@ PTM_API(cuOccupancyMaxPotentialBlockSize, int* min_grid, int* block_size, CUfunc
         CUoccupancyB2DSize shared_of, std::size_t dynamic_shared, int limit) {
     return potential_block_size(min_grid, block_size, function, shared_of, dynamic_shared, limit);
 }
-PTM_API(cuOccupancyMaxPotentialBlockSizeWithFlags, int* min_grid, int* block_size, CUfunction function,
-        CUoccupancyB2DSize shared_of, std::size_t dynamic_shared, int limit, unsigned flags) {
+PTM_API(cuOccupancyMaxPotentialBlockSizeWithFlags, int* min_grid, int* block_size,
+        CUfunction function, CUoccupancyB2DSize shared_of, std::size_t dynamic_shared, int limit,
+        unsigned flags) {
     if (flags > 1)
         return static_cast<CUresult>(Status::invalid_value);
     return potential_block_size(min_grid, block_size, function, shared_of, dynamic_shared, limit);
 }
-PTM_API(cuOccupancyAvailableDynamicSMemPerBlock, std::size_t* bytes, CUfunction function, int blocks, int block_size) {
+PTM_API(cuOccupancyAvailableDynamicSMemPerBlock, std::size_t* bytes, CUfunction function,
+        int blocks, int block_size) {
     return kernel_entry(function, [&](Kernel& kernel) {
-        return bytes ? runtime::occupancy_dynamic_shared(kernel, blocks, block_size, *bytes) : Status::invalid_value;
+        return bytes ? runtime::occupancy_dynamic_shared(kernel, blocks, block_size, *bytes)
+                     : Status::invalid_value;
     });
 }
-PTM_API(cuOccupancyMaxActiveClusters, int* clusters, CUfunction function, const CUlaunchConfig* config) {
+PTM_API(cuOccupancyMaxActiveClusters, int* clusters, CUfunction function,
+        const CUlaunchConfig* config) {
     return kernel_entry(function, [&](Kernel& kernel) {
         if (!clusters || !config)
             return Status::invalid_value;
-        int block_size = static_cast<int>(config->blockDimX * config->blockDimY * config->blockDimZ);
-        return runtime::occupancy_clusters(kernel, cluster_of(*config), block_size, config->sharedMemBytes, *clusters);
+        int block_size =
+            static_cast<int>(config->blockDimX * config->blockDimY * config->blockDimZ);
+        return runtime::occupancy_clusters(kernel, cluster_of(*config), block_size,
+                                           config->sharedMemBytes, *clusters);
     });
 }
-PTM_API(cuOccupancyMaxPotentialClusterSize, int* size, CUfunction function, const CUlaunchConfig* config) {
+PTM_API(cuOccupancyMaxPotentialClusterSize, int* size, CUfunction function,
+        const CUlaunchConfig* config) {
     return kernel_entry(function, [&](Kernel& kernel) {
         if (!size || !config)
             return Status::invalid_value;

@@ -14,8 +14,8 @@ namespace {
 
 using Dimensions = std::array<std::uint32_t, 3>;
 
-CUresult launch(CUfunction handle, const LaunchConfig& config, CUstream stream, DefaultStream default_stream,
-                void** parameters, void** extra) {
+CUresult launch(CUfunction handle, const LaunchConfig& config, CUstream stream,
+                DefaultStream default_stream, void** parameters, void** extra) {
     return stream_entry(stream, default_stream, [&](runtime::Stream& queue) {
         std::shared_ptr<runtime::Function> function;
         Status status = find_function(handle, queue.context(), function);
@@ -25,10 +25,11 @@ CUresult launch(CUfunction handle, const LaunchConfig& config, CUstream stream, 
     });
 }
 
-/// Launch attributes into `config`; events that the launch is to record are put into `events`. Attributes that only
-/// steer caches, priorities or overlap are taken and have no effect: a grid here starts when its stream's earlier
-/// work is done, which satisfies all of them.
-Status apply_attributes(const CUlaunchConfig& given, LaunchConfig& config, std::vector<CUevent>& events) {
+/// Launch attributes into `config`; events that the launch is to record are put into `events`.
+/// Attributes that only steer caches, priorities or overlap are taken and have no effect: a grid
+/// here starts when its stream's earlier work is done, which satisfies all of them.
+Status apply_attributes(const CUlaunchConfig& given, LaunchConfig& config,
+                        std::vector<CUevent>& events) {
     if (given.numAttrs && !given.attrs)
         return Status::invalid_value;
     for (unsigned i = 0; i < given.numAttrs; ++i) {
@@ -44,25 +45,16 @@ Status apply_attributes(const CUlaunchConfig& given, LaunchConfig& config, std::
         case launch_mem_sync_domain:
         case launch_preferred_cluster:
         case launch_shared_carveout:
-        case launch_nvlink_scheduling:
-            break;
-        case launch_cooperative:
-            config.cooperative = value.cooperative != 0;
-            break;
+        case launch_nvlink_scheduling: break;
+        case launch_cooperative: config.cooperative = value.cooperative != 0; break;
         case launch_cluster_dimension:
             config.has_cluster = true;
             config.cluster = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
             break;
-        case launch_programmatic_event:
-            events.push_back(value.programmaticEvent.event);
-            break;
-        case launch_completion_event:
-            events.push_back(value.launchCompletionEvent.event);
-            break;
-        case launch_updatable_node:
-            return Status::not_supported;
-        default:
-            return Status::invalid_value;
+        case launch_programmatic_event: events.push_back(value.programmaticEvent.event); break;
+        case launch_completion_event: events.push_back(value.launchCompletionEvent.event); break;
+        case launch_updatable_node: return Status::not_supported;
+        default: return Status::invalid_value;
         }
     }
     return Status::success;
@@ -71,9 +63,11 @@ Status apply_attributes(const CUlaunchConfig& given, LaunchConfig& config, std::
 } // namespace
 
 PTM_STREAM_API(cuLaunchKernel, cuLaunchKernel_ptsz,
-               (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void** parameters, void** extra),
-               (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, parameters, extra)) {
+               (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                CUstream stream, void** parameters, void** extra),
+               (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream,
+                parameters, extra)) {
     LaunchConfig config;
     config.grid = Dimensions{grid_x, grid_y, grid_z};
     config.block = Dimensions{block_x, block_y, block_z};
@@ -82,9 +76,11 @@ PTM_STREAM_API(cuLaunchKernel, cuLaunchKernel_ptsz,
 }
 
 PTM_STREAM_API(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz,
-               (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void** parameters),
-               (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, parameters)) {
+               (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                CUstream stream, void** parameters),
+               (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream,
+                parameters)) {
     LaunchConfig config;
     config.grid = Dimensions{grid_x, grid_y, grid_z};
     config.block = Dimensions{block_x, block_y, block_z};

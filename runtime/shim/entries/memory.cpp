@@ -15,7 +15,8 @@ namespace {
 
 bool valid_device(CUdevice device) { return device >= 0 && device < runtime::Device::count(); }
 
-/// A pool of a handle. The default pool of the device has no table entry: it belongs to the primary context.
+/// A pool of a handle. The default pool of the device has no table entry: it belongs to the primary
+/// context.
 std::shared_ptr<MemoryPool> find_pool(CUmemoryPool handle) {
     auto fallback = runtime::Device::get().primary_context()->default_pool();
     if (handle && fallback.get() == reinterpret_cast<MemoryPool*>(handle))
@@ -73,7 +74,8 @@ CUresult allocate_host(void** pointer, std::size_t size, unsigned flags) {
 }
 
 CUresult register_host(void* pointer, std::size_t size, unsigned flags) {
-    return context_entry([&](Context& context) { return runtime::host_register(context, pointer, size, flags); });
+    return context_entry(
+        [&](Context& context) { return runtime::host_register(context, pointer, size, flags); });
 }
 
 CUresult host_device_pointer(CUdeviceptr* pointer, void* host, unsigned flags) {
@@ -88,7 +90,8 @@ CUresult host_device_pointer(CUdeviceptr* pointer, void* host, unsigned flags) {
     });
 }
 
-/// Advice and prefetch place pages on a GPU; here memory is where it is, so only the range is checked.
+/// Advice and prefetch place pages on a GPU; here memory is where it is, so only the range is
+/// checked.
 Status check_managed_range(CUdeviceptr pointer, std::size_t size) {
     bool known = size != 0 && runtime::AddressSpace::get().is_known_range(pointer, size);
     return known ? Status::success : Status::invalid_value;
@@ -97,13 +100,14 @@ Status check_managed_range(CUdeviceptr pointer, std::size_t size) {
 } // namespace
 
 PTM_API(cuMemAlloc_v2, CUdeviceptr* pointer, std::size_t size) { return allocate(pointer, size); }
-PTM_API(cuMemAllocPitch_v2, CUdeviceptr* pointer, std::size_t* pitch, std::size_t width, std::size_t height,
-        unsigned element_size) {
+PTM_API(cuMemAllocPitch_v2, CUdeviceptr* pointer, std::size_t* pitch, std::size_t width,
+        std::size_t height, unsigned element_size) {
     return context_entry([&](Context& context) {
         if (!pointer || !pitch)
             return Status::invalid_value;
         runtime::DevicePointer address = 0;
-        Status status = runtime::memory_allocate_pitch(context, width, height, element_size, address, *pitch);
+        Status status =
+            runtime::memory_allocate_pitch(context, width, height, element_size, address, *pitch);
         if (status == Status::success)
             *pointer = address;
         return status;
@@ -138,7 +142,9 @@ PTM_API(cuMemHostAlloc, void** pointer, std::size_t size, unsigned flags) {
     return allocate_host(pointer, size, flags);
 }
 PTM_API(cuMemAllocHost, void** pointer, unsigned size) { return allocate_host(pointer, size, 0); }
-PTM_API(cuMemAllocHost_v2, void** pointer, std::size_t size) { return allocate_host(pointer, size, 0); }
+PTM_API(cuMemAllocHost_v2, void** pointer, std::size_t size) {
+    return allocate_host(pointer, size, 0);
+}
 PTM_API(cuMemFreeHost, void* pointer) {
     return context_entry([&](Context& context) {
         return pointer ? runtime::host_free(context, pointer) : Status::success;
@@ -151,7 +157,8 @@ PTM_API(cuMemHostRegister_v2, void* pointer, std::size_t size, unsigned flags) {
     return register_host(pointer, size, flags);
 }
 PTM_API(cuMemHostUnregister, void* pointer) {
-    return context_entry([&](Context& context) { return runtime::host_unregister(context, pointer); });
+    return context_entry(
+        [&](Context& context) { return runtime::host_unregister(context, pointer); });
 }
 PTM_API(cuMemHostGetDevicePointer_v2, CUdeviceptr* pointer, void* host, unsigned flags) {
     return host_device_pointer(pointer, host, flags);
@@ -184,7 +191,8 @@ PTM_STREAM_API(cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz,
     });
 }
 PTM_STREAM_API(cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz,
-               (CUdeviceptr pointer, std::size_t size, CUmemLocation location, unsigned flags, CUstream stream),
+               (CUdeviceptr pointer, std::size_t size, CUmemLocation location, unsigned flags,
+                CUstream stream),
                (pointer, size, location, flags, stream)) {
     return stream_entry(stream, default_stream, [&](runtime::Stream&) {
         if (flags || location.type < 1 || location.type > 4)
@@ -199,14 +207,15 @@ PTM_API(cuMemAdvise_v2, CUdeviceptr pointer, std::size_t size, unsigned, CUmemLo
     return context_entry([&](Context&) { return check_managed_range(pointer, size); });
 }
 
-PTM_API(cuMemRangeGetAttribute, void* data, std::size_t data_size, unsigned attribute, CUdeviceptr pointer,
-        std::size_t size) {
+PTM_API(cuMemRangeGetAttribute, void* data, std::size_t data_size, unsigned attribute,
+        CUdeviceptr pointer, std::size_t size) {
     return context_entry([&](Context&) {
         if (!data || data_size < 4 || attribute < 1 || attribute > 8)
             return Status::invalid_value;
         if (Status status = check_managed_range(pointer, size); status != Status::success)
             return status;
-        // Advice is accepted and has no effect: not read-mostly, no preferred location, nobody's, never prefetched.
+        // Advice is accepted and has no effect: not read-mostly, no preferred location, nobody's,
+        // never prefetched.
         constexpr int invalid_device = -2;
         int answer = attribute == 1 || attribute == 5 || attribute == 7 ? 0 : invalid_device;
         for (std::size_t i = 0; i + 4 <= data_size; i += 4)
@@ -222,12 +231,14 @@ PTM_API(cuPointerGetAttribute, void* value, unsigned attribute, CUdeviceptr poin
         return runtime::pointer_attribute(static_cast<int>(attribute), pointer, value);
     });
 }
-PTM_API(cuPointerGetAttributes, unsigned count, unsigned* attributes, void** values, CUdeviceptr pointer) {
+PTM_API(cuPointerGetAttributes, unsigned count, unsigned* attributes, void** values,
+        CUdeviceptr pointer) {
     return entry([&] {
         if (!attributes || !values || !count)
             return Status::invalid_value;
         for (unsigned i = 0; i < count; ++i) {
-            Status status = runtime::pointer_attribute(static_cast<int>(attributes[i]), pointer, values[i], true);
+            Status status = runtime::pointer_attribute(static_cast<int>(attributes[i]), pointer,
+                                                       values[i], true);
             if (status != Status::success)
                 return status;
         }
@@ -237,14 +248,17 @@ PTM_API(cuPointerGetAttributes, unsigned count, unsigned* attributes, void** val
 PTM_API(cuPointerSetAttribute, const void* value, unsigned attribute, CUdeviceptr pointer) {
     return context_entry([&](Context&) {
         // Only SYNC_MEMOPS can be set, and every copy here orders itself as that asks.
-        bool known = value && attribute == pointer_sync_memops && runtime::AddressSpace::get().find(pointer);
+        bool known =
+            value && attribute == pointer_sync_memops && runtime::AddressSpace::get().find(pointer);
         return known ? Status::success : Status::invalid_value;
     });
 }
 
 // ---- pools ----
 
-PTM_API(cuDeviceGetDefaultMemPool, CUmemoryPool* pool, CUdevice device) { return default_pool(pool, device); }
+PTM_API(cuDeviceGetDefaultMemPool, CUmemoryPool* pool, CUdevice device) {
+    return default_pool(pool, device);
+}
 PTM_API(cuDeviceGetMemPool, CUmemoryPool* pool, CUdevice device) {
     return entry([&] {
         if (!pool)
@@ -301,10 +315,12 @@ PTM_API(cuMemPoolSetAttribute, CUmemoryPool handle, int attribute, void* value) 
     });
 }
 PTM_API(cuMemPoolTrimTo, CUmemoryPool handle, std::size_t) {
-    return pool_entry(handle, [](MemoryPool&) { return Status::success; }); // pools keep nothing back
+    return pool_entry(handle,
+                      [](MemoryPool&) { return Status::success; }); // pools keep nothing back
 }
 PTM_API(cuMemPoolSetAccess, CUmemoryPool handle, const void*, std::size_t) {
-    return pool_entry(handle, [](MemoryPool&) { return Status::success; }); // the one device has access anyway
+    return pool_entry(
+        handle, [](MemoryPool&) { return Status::success; }); // the one device has access anyway
 }
 PTM_API(cuMemPoolGetAccess, unsigned* flags, CUmemoryPool handle, CUmemLocation*) {
     return pool_entry(handle, [&](MemoryPool&) {
@@ -315,7 +331,8 @@ PTM_API(cuMemPoolGetAccess, unsigned* flags, CUmemoryPool handle, CUmemLocation*
     });
 }
 
-static Status allocate_from(runtime::Stream& stream, MemoryPool& pool, CUdeviceptr* pointer, std::size_t size) {
+static Status allocate_from(runtime::Stream& stream, MemoryPool& pool, CUdeviceptr* pointer,
+                            std::size_t size) {
     if (!pointer)
         return Status::invalid_value;
     runtime::DevicePointer address = 0;
@@ -325,7 +342,8 @@ static Status allocate_from(runtime::Stream& stream, MemoryPool& pool, CUdevicep
     return status;
 }
 
-PTM_STREAM_API(cuMemAllocAsync, cuMemAllocAsync_ptsz, (CUdeviceptr * pointer, std::size_t size, CUstream stream),
+PTM_STREAM_API(cuMemAllocAsync, cuMemAllocAsync_ptsz,
+               (CUdeviceptr * pointer, std::size_t size, CUstream stream),
                (pointer, size, stream)) {
     return stream_entry(stream, default_stream, [&](runtime::Stream& queue) {
         return allocate_from(queue, *queue.context().pool(), pointer, size);
@@ -339,7 +357,8 @@ PTM_STREAM_API(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz,
         return pool ? allocate_from(queue, *pool, pointer, size) : Status::invalid_value;
     });
 }
-PTM_STREAM_API(cuMemFreeAsync, cuMemFreeAsync_ptsz, (CUdeviceptr pointer, CUstream stream), (pointer, stream)) {
+PTM_STREAM_API(cuMemFreeAsync, cuMemFreeAsync_ptsz, (CUdeviceptr pointer, CUstream stream),
+               (pointer, stream)) {
     return stream_entry(stream, default_stream, [&](runtime::Stream& queue) {
         return pointer ? runtime::pool_free(queue, pointer) : Status::success;
     });

@@ -52,8 +52,9 @@ Status read_file(const char* path, std::string& contents) {
     return Status::success;
 }
 
-CUresult load_library(CUlibrary* handle, const void* image, unsigned jit_count, const unsigned* jit_options,
-                      void** jit_values, unsigned count, const unsigned* options, void** values) {
+CUresult load_library(CUlibrary* handle, const void* image, unsigned jit_count,
+                      const unsigned* jit_options, void** jit_values, unsigned count,
+                      const unsigned* options, void** values) {
     return entry([&] {
         if (!handle || !image || (count && (!options || !values)))
             return Status::invalid_value;
@@ -125,7 +126,8 @@ Status library_variable(CUdeviceptr* pointer, std::size_t* size, Library& librar
 PTM_API(cuModuleLoadData, CUmodule* module, const void* image) {
     return load_module(module, image, SIZE_MAX, 0, nullptr, nullptr);
 }
-PTM_API(cuModuleLoadDataEx, CUmodule* module, const void* image, unsigned count, unsigned* options, void** values) {
+PTM_API(cuModuleLoadDataEx, CUmodule* module, const void* image, unsigned count, unsigned* options,
+        void** values) {
     return load_module(module, image, SIZE_MAX, count, options, values);
 }
 PTM_API(cuModuleLoadFatBinary, CUmodule* module, const void* image) {
@@ -197,29 +199,32 @@ PTM_API(cuModuleGetGlobal, unsigned* pointer, unsigned* size, CUmodule module, c
     std::size_t bytes = 0;
     CUresult result = module_global(&address, &bytes, module, name);
     if (result == 0 && address > 0xffffffffu)
-        return static_cast<CUresult>(Status::invalid_value); // 32-bit addresses of CUDA 2: nothing lies there
+        return static_cast<CUresult>(
+            Status::invalid_value); // 32-bit addresses of CUDA 2: nothing lies there
     if (result == 0) {
         store(pointer, address);
         store(size, bytes);
     }
     return result;
 }
-PTM_API(cuModuleGetGlobal_v2, CUdeviceptr* pointer, std::size_t* size, CUmodule module, const char* name) {
+PTM_API(cuModuleGetGlobal_v2, CUdeviceptr* pointer, std::size_t* size, CUmodule module,
+        const char* name) {
     return module_global(pointer, size, module, name);
 }
 
-PTM_API(cuLibraryLoadData, CUlibrary* library, const void* image, unsigned* jit_options, void** jit_values,
-        unsigned jit_count, unsigned* options, void** values, unsigned count) {
+PTM_API(cuLibraryLoadData, CUlibrary* library, const void* image, unsigned* jit_options,
+        void** jit_values, unsigned jit_count, unsigned* options, void** values, unsigned count) {
     return load_library(library, image, jit_count, jit_options, jit_values, count, options, values);
 }
 
-PTM_API(cuLibraryLoadFromFile, CUlibrary* library, const char* path, unsigned* jit_options, void** jit_values,
-        unsigned jit_count, unsigned*, void**, unsigned) {
+PTM_API(cuLibraryLoadFromFile, CUlibrary* library, const char* path, unsigned* jit_options,
+        void** jit_values, unsigned jit_count, unsigned*, void**, unsigned) {
     std::string contents;
     Status status = read_file(path, contents);
     if (status != Status::success)
         return static_cast<CUresult>(status);
-    return load_library(library, contents.c_str(), jit_count, jit_options, jit_values, 0, nullptr, nullptr);
+    return load_library(library, contents.c_str(), jit_count, jit_options, jit_values, 0, nullptr,
+                        nullptr);
 }
 
 PTM_API(cuLibraryUnload, CUlibrary library) {
@@ -276,7 +281,8 @@ PTM_API(cuLibraryGetModule, CUmodule* module, CUlibrary handle) {
     });
 }
 
-PTM_API(cuLibraryGetGlobal, CUdeviceptr* pointer, std::size_t* size, CUlibrary handle, const char* name) {
+PTM_API(cuLibraryGetGlobal, CUdeviceptr* pointer, std::size_t* size, CUlibrary handle,
+        const char* name) {
     return context_entry([&](Context& context) {
         auto library = find_handle<Library>(handle);
         if (!library)
@@ -285,15 +291,19 @@ PTM_API(cuLibraryGetGlobal, CUdeviceptr* pointer, std::size_t* size, CUlibrary h
     });
 }
 
-PTM_API(cuLibraryGetManaged, CUdeviceptr* pointer, std::size_t* size, CUlibrary handle, const char* name) {
+PTM_API(cuLibraryGetManaged, CUdeviceptr* pointer, std::size_t* size, CUlibrary handle,
+        const char* name) {
     return library_entry(handle, [&](Library& library) {
-        // The runtime library asks before any context exists: managed variables live in the primary one.
+        // The runtime library asks before any context exists: managed variables live in the primary
+        // one.
         auto current = runtime::current_context_shared();
-        Context& context = current && current->active() ? *current : *runtime::Device::get().primary_context();
+        Context& context =
+            current && current->active() ? *current : *runtime::Device::get().primary_context();
         return library_variable(pointer, size, library, context, name, true);
     });
 }
 
 PTM_API(cuLibraryGetUnifiedFunction, void** function, CUlibrary handle, const char*) {
-    return library_entry(handle, [&](Library&) { return function ? Status::not_found : Status::invalid_value; });
+    return library_entry(
+        handle, [&](Library&) { return function ? Status::not_found : Status::invalid_value; });
 }

@@ -32,12 +32,14 @@ CUresult lookup_error(int code, const char** text, const char* ErrorName::*membe
     return static_cast<CUresult>(Status::invalid_value);
 }
 
-CUresult proc_address(const char* symbol, void** function, int version, std::uint64_t flags, int* result) {
+CUresult proc_address(const char* symbol, void** function, int version, std::uint64_t flags,
+                      int* result) {
     if (!symbol || !function || version > driver_version ||
         (flags & ~(proc_address_legacy_stream | proc_address_per_thread_stream)))
         return static_cast<CUresult>(Status::invalid_value);
     int outcome = symbol_unknown;
-    const DriverEntry* found = find_entry(symbol, version, flags & proc_address_per_thread_stream, outcome);
+    const DriverEntry* found =
+        find_entry(symbol, version, flags & proc_address_per_thread_stream, outcome);
     *function = found ? found->function : nullptr;
     store(result, outcome);
     return 0; // also for unknown names: the null pointer is the answer
@@ -45,7 +47,8 @@ CUresult proc_address(const char* symbol, void** function, int version, std::uin
 
 } // namespace
 
-PTM_API(cuGetProcAddress_v2, const char* symbol, void** function, int version, std::uint64_t flags, int* result) {
+PTM_API(cuGetProcAddress_v2, const char* symbol, void** function, int version, std::uint64_t flags,
+        int* result) {
     return fenced([&] { return Status{proc_address(symbol, function, version, flags, result)}; });
 }
 
@@ -62,5 +65,9 @@ PTM_API(cuGetExportTable, const void** table, const CUuuid* id) {
     });
 }
 
-PTM_API(cuGetErrorName, int code, const char** name) { return lookup_error(code, name, &ErrorName::name); }
-PTM_API(cuGetErrorString, int code, const char** text) { return lookup_error(code, text, &ErrorName::text); }
+PTM_API(cuGetErrorName, int code, const char** name) {
+    return lookup_error(code, name, &ErrorName::name);
+}
+PTM_API(cuGetErrorString, int code, const char** text) {
+    return lookup_error(code, text, &ErrorName::text);
+}

@@ -72,7 +72,9 @@ CUresult record(CUevent handle, CUstream stream, DefaultStream default_stream) {
 
 } // namespace
 
-PTM_API(cuStreamCreate, CUstream* stream, unsigned flags) { return create_stream(stream, flags, 0); }
+PTM_API(cuStreamCreate, CUstream* stream, unsigned flags) {
+    return create_stream(stream, flags, 0);
+}
 PTM_API(cuStreamCreateWithPriority, CUstream* stream, unsigned flags, int priority) {
     return create_stream(stream, flags, priority);
 }
@@ -85,7 +87,8 @@ PTM_STREAM_API(cuStreamSynchronize, cuStreamSynchronize_ptsz, (CUstream stream),
 PTM_STREAM_API(cuStreamQuery, cuStreamQuery_ptsz, (CUstream stream), (stream)) {
     return stream_entry(stream, default_stream, [](Stream& queue) { return queue.query(); });
 }
-PTM_STREAM_API(cuStreamGetPriority, cuStreamGetPriority_ptsz, (CUstream stream, int* priority), (stream, priority)) {
+PTM_STREAM_API(cuStreamGetPriority, cuStreamGetPriority_ptsz, (CUstream stream, int* priority),
+               (stream, priority)) {
     return stream_entry(stream, default_stream, [&](Stream& queue) {
         if (!priority)
             return Status::invalid_value;
@@ -93,7 +96,8 @@ PTM_STREAM_API(cuStreamGetPriority, cuStreamGetPriority_ptsz, (CUstream stream, 
         return Status::success;
     });
 }
-PTM_STREAM_API(cuStreamGetFlags, cuStreamGetFlags_ptsz, (CUstream stream, unsigned* flags), (stream, flags)) {
+PTM_STREAM_API(cuStreamGetFlags, cuStreamGetFlags_ptsz, (CUstream stream, unsigned* flags),
+               (stream, flags)) {
     return stream_entry(stream, default_stream, [&](Stream& queue) {
         if (!flags)
             return Status::invalid_value;
@@ -101,7 +105,8 @@ PTM_STREAM_API(cuStreamGetFlags, cuStreamGetFlags_ptsz, (CUstream stream, unsign
         return Status::success;
     });
 }
-PTM_STREAM_API(cuStreamGetId, cuStreamGetId_ptsz, (CUstream stream, unsigned long long* id), (stream, id)) {
+PTM_STREAM_API(cuStreamGetId, cuStreamGetId_ptsz, (CUstream stream, unsigned long long* id),
+               (stream, id)) {
     return stream_entry(stream, default_stream, [&](Stream& queue) {
         if (!id)
             return Status::invalid_value;
@@ -109,7 +114,8 @@ PTM_STREAM_API(cuStreamGetId, cuStreamGetId_ptsz, (CUstream stream, unsigned lon
         return Status::success;
     });
 }
-PTM_STREAM_API(cuStreamGetCtx, cuStreamGetCtx_ptsz, (CUstream stream, CUcontext* context), (stream, context)) {
+PTM_STREAM_API(cuStreamGetCtx, cuStreamGetCtx_ptsz, (CUstream stream, CUcontext* context),
+               (stream, context)) {
     return stream_entry(stream, default_stream, [&](Stream& queue) {
         if (!context)
             return Status::invalid_value;
@@ -117,8 +123,8 @@ PTM_STREAM_API(cuStreamGetCtx, cuStreamGetCtx_ptsz, (CUstream stream, CUcontext*
         return Status::success;
     });
 }
-PTM_STREAM_API(cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz, (CUstream stream, CUcontext* context, void** green),
-               (stream, context, green)) {
+PTM_STREAM_API(cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz,
+               (CUstream stream, CUcontext* context, void** green), (stream, context, green)) {
     return stream_entry(stream, default_stream, [&](Stream& queue) {
         if (!context || !green)
             return Status::invalid_value;
@@ -127,7 +133,8 @@ PTM_STREAM_API(cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz, (CUstream stream, CUco
         return Status::success;
     });
 }
-PTM_STREAM_API(cuStreamGetDevice, cuStreamGetDevice_ptsz, (CUstream stream, CUdevice* device), (stream, device)) {
+PTM_STREAM_API(cuStreamGetDevice, cuStreamGetDevice_ptsz, (CUstream stream, CUdevice* device),
+               (stream, device)) {
     return stream_entry(stream, default_stream, [&](Stream&) {
         if (!device)
             return Status::invalid_value;
@@ -136,8 +143,8 @@ PTM_STREAM_API(cuStreamGetDevice, cuStreamGetDevice_ptsz, (CUstream stream, CUde
     });
 }
 
-PTM_STREAM_API(cuStreamWaitEvent, cuStreamWaitEvent_ptsz, (CUstream stream, CUevent handle, unsigned flags),
-               (stream, handle, flags)) {
+PTM_STREAM_API(cuStreamWaitEvent, cuStreamWaitEvent_ptsz,
+               (CUstream stream, CUevent handle, unsigned flags), (stream, handle, flags)) {
     return stream_entry(stream, default_stream, [&](Stream& queue) {
         auto event = find_handle<Event>(handle);
         return event ? event->make_wait(queue, flags) : Status::invalid_handle;
@@ -153,8 +160,8 @@ PTM_STREAM_API(cuStreamAddCallback, cuStreamAddCallback_ptsz,
             [=](Status status) { callback(stream, static_cast<CUresult>(status), data); });
     });
 }
-PTM_STREAM_API(cuLaunchHostFunc, cuLaunchHostFunc_ptsz, (CUstream stream, CUhostFn function, void* data),
-               (stream, function, data)) {
+PTM_STREAM_API(cuLaunchHostFunc, cuLaunchHostFunc_ptsz,
+               (CUstream stream, CUhostFn function, void* data), (stream, function, data)) {
     return stream_entry(stream, default_stream, [&](Stream& queue) {
         if (!function)
             return Status::invalid_value;
@@ -168,17 +175,20 @@ PTM_STREAM_API(cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz,
                (CUstream stream, CUdeviceptr pointer, std::size_t size, unsigned flags),
                (stream, pointer, size, flags)) {
     return stream_entry(stream, default_stream, [&](Stream&) {
-        // Visibility to one stream only is a hint to a driver that moves pages; here every stream sees all memory.
-        bool fine = runtime::AddressSpace::get().find(pointer) && (flags == 1 || flags == 2 || flags == 4);
+        // Visibility to one stream only is a hint to a driver that moves pages; here every stream
+        // sees all memory.
+        bool fine =
+            runtime::AddressSpace::get().find(pointer) && (flags == 1 || flags == 2 || flags == 4);
         return fine ? Status::success : Status::invalid_value;
     });
 }
 
-PTM_STREAM_API(cuStreamIsCapturing, cuStreamIsCapturing_ptsz, (CUstream stream, int* status), (stream, status)) {
+PTM_STREAM_API(cuStreamIsCapturing, cuStreamIsCapturing_ptsz, (CUstream stream, int* status),
+               (stream, status)) {
     return not_capturing(stream, default_stream, status);
 }
-PTM_STREAM_API(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_ptsz, (CUstream stream, int* status, void*),
-               (stream, status, nullptr)) {
+PTM_STREAM_API(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_ptsz,
+               (CUstream stream, int* status, void*), (stream, status, nullptr)) {
     return not_capturing(stream, default_stream, status);
 }
 PTM_STREAM_API(cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v2_ptsz,
@@ -214,11 +224,12 @@ PTM_API(cuEventCreate, CUevent* handle, unsigned flags) {
 }
 PTM_API(cuEventDestroy, CUevent event) { return destroy_event(event); }
 PTM_API(cuEventDestroy_v2, CUevent event) { return destroy_event(event); }
-PTM_STREAM_API(cuEventRecord, cuEventRecord_ptsz, (CUevent event, CUstream stream), (event, stream)) {
+PTM_STREAM_API(cuEventRecord, cuEventRecord_ptsz, (CUevent event, CUstream stream),
+               (event, stream)) {
     return record(event, stream, default_stream);
 }
-PTM_STREAM_API(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz, (CUevent event, CUstream stream, unsigned flags),
-               (event, stream, flags)) {
+PTM_STREAM_API(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz,
+               (CUevent event, CUstream stream, unsigned flags), (event, stream, flags)) {
     if (flags > 1) // 1: external, a distinction for captured graphs only
         return static_cast<CUresult>(Status::invalid_value);
     return record(event, stream, default_stream);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares our declarations of the driver API's types with NVIDIA's cuda.h, where that is installed. Both are
-// included, ours inside a namespace, and nothing is linked from either.
+// Compares our declarations of the driver API's types with NVIDIA's cuda.h, where that is
+// installed. Both are included, ours inside a namespace, and nothing is linked from either.
 #include <catch2/catch.hpp>
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace ours {
 }
 
 #define SAME_SIZE(type) static_assert(sizeof(::type) == sizeof(ours::type))
-#define SAME_PLACE(type, member)                                                                             \
-    static_assert(offsetof(::type, member) == offsetof(ours::type, member) &&                                 \
+#define SAME_PLACE(type, member)                                                                   \
+    static_assert(offsetof(::type, member) == offsetof(ours::type, member) &&                      \
                   sizeof(::type::member) == sizeof(ours::type::member))
 
 SAME_SIZE(CUuuid);
@@ -47,10 +47,12 @@ SAME_PLACE(CUlaunchAttributeValue, launchCompletionEvent);
 
 namespace shim = ours::ptarmigan::shim;
 static_assert(int(shim::jit_error_log_buffer_size) == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
-static_assert(int(shim::jit_wall_time) == CU_JIT_WALL_TIME && int(shim::jit_cache_mode) == CU_JIT_CACHE_MODE);
+static_assert(int(shim::jit_wall_time) == CU_JIT_WALL_TIME &&
+              int(shim::jit_cache_mode) == CU_JIT_CACHE_MODE);
 static_assert(int(shim::launch_cluster_dimension) == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
 static_assert(int(shim::launch_completion_event) == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT);
-static_assert(int(shim::launch_shared_carveout) == CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT);
+static_assert(int(shim::launch_shared_carveout) ==
+              CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT);
 static_assert(int(shim::memory_unified) == CU_MEMORYTYPE_UNIFIED);
 static_assert(int(shim::pointer_block_id) == CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID);
 static_assert(int(shim::pointer_is_managed) == CU_POINTER_ATTRIBUTE_IS_MANAGED);
@@ -61,7 +63,5 @@ TEST_CASE("cuda types: sizes, places and values equal cuda.h's") {
     SUCCEED("compared at compile time");
 }
 #else
-TEST_CASE("cuda types: not compared, cuda.h is not installed") {
-    WARN("skipped: no cuda.h");
-}
+TEST_CASE("cuda types: not compared, cuda.h is not installed") { WARN("skipped: no cuda.h"); }
 #endif

@@ -30,8 +30,10 @@ TEST_CASE("handshake: MD2 gives the digests of RFC 1319") {
     CHECK(hex(md2(bytes_of("a"))) == "32ec01ec4a6dac72c0ab96fb34c0b5d1");
     CHECK(hex(md2(bytes_of("abc"))) == "da853b0d3f88d99b30283a69e6ded6bb");
     CHECK(hex(md2(bytes_of("message digest"))) == "ab4f496bfb2a530b219ff33031fe06b0");
-    CHECK(hex(md2(bytes_of("12345678901234567890123456789012345678901234567890123456789012345678901234567890"))) ==
-          "d5976f79d83d3a0dc9806c3c66f3efd8");
+    CHECK(
+        hex(md2(bytes_of(
+            "12345678901234567890123456789012345678901234567890123456789012345678901234567890"))) ==
+        "d5976f79d83d3a0dc9806c3c66f3efd8");
 }
 
 TEST_CASE("handshake: HMAC is the digest of the outer key and the inner digest") {

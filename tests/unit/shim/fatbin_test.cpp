@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fat binary reader, on containers made here: every encoding, the choice among entries, and damage of every kind.
+// The fat binary reader, on containers made here: every encoding, the choice among entries, and
+// damage of every kind.
 #include "runtime/module/fatbin.h"
 
 #include <catch2/catch.hpp>
@@ -16,22 +17,27 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-template <class T> void put(Bytes& bytes, std::size_t at, T value) { std::memcpy(bytes.data() + at, &value, sizeof value); }
+template <class T> void put(Bytes& bytes, std::size_t at, T value) {
+    std::memcpy(bytes.data() + at, &value, sizeof value);
+}
 
 enum class Packing { plain, lz4, zstd };
 
 /// One entry as fatbinary writes it. kind 1: PTX, 2: cubin.
-Bytes make_entry(unsigned kind, unsigned architecture, const std::string& content, Packing packing = Packing::plain,
-                 std::uint64_t flags = 0x11, const std::string& options = {}) {
+Bytes make_entry(unsigned kind, unsigned architecture, const std::string& content,
+                 Packing packing = Packing::plain, std::uint64_t flags = 0x11,
+                 const std::string& options = {}) {
     std::string payload = content;
     if (packing == Packing::lz4) {
         payload.resize(LZ4_compressBound(static_cast<int>(content.size())));
-        payload.resize(LZ4_compress_default(content.data(), payload.data(), static_cast<int>(content.size()),
+        payload.resize(LZ4_compress_default(content.data(), payload.data(),
+                                            static_cast<int>(content.size()),
                                             static_cast<int>(payload.size())));
         flags |= 0x2000;
     } else if (packing == Packing::zstd) {
         payload.resize(ZSTD_compressBound(content.size()));
-        payload.resize(ZSTD_compress(payload.data(), payload.size(), content.data(), content.size(), 3));
+        payload.resize(
+            ZSTD_compress(payload.data(), payload.size(), content.data(), content.size(), 3));
         flags |= 0x8000;
     }
     std::size_t exact = payload.size();
@@ -101,7 +107,8 @@ void read_exact(const Bytes& container, std::size_t size) {
 TEST_CASE("fatbin: every packing gives the text back") {
     std::string text = ptx_text("sm_75");
     for (Packing packing : {Packing::plain, Packing::lz4, Packing::zstd}) {
-        ImagePtx image = read(make_container({make_entry(2, 75, "ELF"), make_entry(1, 75, text, packing)}));
+        ImagePtx image =
+            read(make_container({make_entry(2, 75, "ELF"), make_entry(1, 75, text, packing)}));
         REQUIRE(image.result == ImageResult::ok);
         CHECK(image.text == text);
         CHECK(image.architecture == 75);
@@ -110,19 +117,25 @@ TEST_CASE("fatbin: every packing gives the text back") {
 
 TEST_CASE("fatbin: the highest suitable architecture wins, its `a` variant before the plain one") {
     auto entry = [](unsigned sm, std::uint64_t flags = 0x11) {
-        return make_entry(1, sm, "text " + std::to_string(sm) + (flags & 0x100000 ? "a" : flags & 0x200000 ? "f" : ""),
+        return make_entry(1, sm,
+                          "text " + std::to_string(sm) +
+                              (flags & 0x100000   ? "a"
+                               : flags & 0x200000 ? "f"
+                                                  : ""),
                           Packing::plain, flags);
     };
     CHECK(read(make_container({entry(75), entry(90), entry(80)})).text == "text 90");
     CHECK(read(make_container({entry(90), entry(90, 0x100011), entry(75)})).text == "text 90a");
     CHECK(read(make_container({entry(80, 0x100011), entry(75)})).text == "text 75");
     CHECK(read(make_container({entry(120), entry(80)})).text == "text 80");
-    CHECK(read(make_container({entry(100, 0x200011), entry(80)}), {103, false}).text == "text 100f");
+    CHECK(read(make_container({entry(100, 0x200011), entry(80)}), {103, false}).text ==
+          "text 100f");
     CHECK(read(make_container({entry(100, 0x200011), entry(80)}), {120, false}).text == "text 80");
 }
 
 TEST_CASE("fatbin: newer PTX only is 209 unless accepted, and then the lowest is taken") {
-    Bytes container = make_container({make_entry(1, 121, "text 121"), make_entry(1, 120, "text 120")});
+    Bytes container =
+        make_container({make_entry(1, 121, "text 121"), make_entry(1, 120, "text 120")});
     ImagePtx refused = read(container);
     CHECK(refused.result == ImageResult::no_binary_for_device);
     CHECK(image_result_code(refused.result) == 209);
@@ -138,7 +151,8 @@ TEST_CASE("fatbin: SASS only names what there is and the flag to add") {
 }
 
 TEST_CASE("fatbin: options of an entry are read") {
-    Bytes container = make_container({make_entry(1, 75, "text", Packing::plain, 0x11, "-maxrregcount=32")});
+    Bytes container =
+        make_container({make_entry(1, 75, "text", Packing::plain, 0x11, "-maxrregcount=32")});
     ContainerContents contents = list_container(container.data(), container.size());
     REQUIRE(contents.sound);
     REQUIRE(contents.ptx.size() == 1);
@@ -173,15 +187,19 @@ TEST_CASE("fatbin: other images are told apart") {
     std::string text = " \n\n.version 9.0\n";
     CHECK(image_kind(text.c_str()) == ImageKind::ptx_text);
     CHECK(read_image(text.c_str(), SIZE_MAX, {}).text == text);
-    CHECK(read_image("\x7f" "ELF and so on", 14, {}).result == ImageResult::no_binary_for_device);
+    CHECK(read_image("\x7f"
+                     "ELF and so on",
+                     14, {})
+              .result == ImageResult::no_binary_for_device);
     CHECK(read_image("\x01\x02\x03\x04", 4, {}).result == ImageResult::invalid_image);
     CHECK(image_kind("", 1) == ImageKind::unknown);
     CHECK(image_kind(nullptr) == ImageKind::unknown);
 }
 
 TEST_CASE("fatbin: containers cut at every length are refused, not read past") {
-    Bytes container = make_container({make_entry(2, 75, "ELF"), make_entry(1, 75, ptx_text("sm_75"), Packing::lz4),
-                                      make_entry(1, 80, ptx_text("sm_80"), Packing::zstd, 0x11, "-O3")});
+    Bytes container = make_container(
+        {make_entry(2, 75, "ELF"), make_entry(1, 75, ptx_text("sm_75"), Packing::lz4),
+         make_entry(1, 80, ptx_text("sm_80"), Packing::zstd, 0x11, "-O3")});
     for (std::size_t size = 0; size < container.size(); ++size) {
         read_exact(container, size);
         if (size >= 4) // with less of the magic number, the letter that it begins with is text
@@ -196,9 +214,10 @@ TEST_CASE("fatbin: containers cut at every length are refused, not read past") {
 }
 
 TEST_CASE("fatbin: damaged bits never crash") {
-    Bytes container = make_container({make_entry(1, 75, ptx_text("sm_75"), Packing::lz4),
-                                      make_entry(1, 80, ptx_text("sm_80"), Packing::zstd, 0x11, "-O3"),
-                                      make_entry(1, 90, ptx_text("sm_90"))});
+    Bytes container =
+        make_container({make_entry(1, 75, ptx_text("sm_75"), Packing::lz4),
+                        make_entry(1, 80, ptx_text("sm_80"), Packing::zstd, 0x11, "-O3"),
+                        make_entry(1, 90, ptx_text("sm_90"))});
     for (std::size_t bit = 0; bit < container.size() * 8; ++bit) {
         Bytes damaged = container;
         damaged[bit / 8] ^= static_cast<std::uint8_t>(1u << (bit % 8));

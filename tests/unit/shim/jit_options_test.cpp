@@ -13,7 +13,8 @@ using ptarmigan::runtime::Status;
 
 TEST_CASE("jit options: logs are cut to their buffers and sizes are the bytes used") {
     char info[64] = "old", error[16] = "old";
-    unsigned options[] = {jit_info_log_buffer, jit_info_log_buffer_size, jit_error_log_buffer, jit_error_log_buffer_size};
+    unsigned options[] = {jit_info_log_buffer, jit_info_log_buffer_size, jit_error_log_buffer,
+                          jit_error_log_buffer_size};
     void* values[] = {info, reinterpret_cast<void*>(64), error, reinterpret_cast<void*>(16)};
     JitOptions jit(4, options, values);
     CHECK(jit.status() == Status::success);

@@ -65,7 +65,8 @@ TEST_CASE("argument: 16-bit floats round to nearest even and overflow to infinit
 
 TEST_CASE("argument: every half comes back from its text") {
     for (unsigned half = 0; half < 0x7c00; ++half) {
-        std::uint8_t bytes[2] = {static_cast<std::uint8_t>(half), static_cast<std::uint8_t>(half >> 8)};
+        std::uint8_t bytes[2] = {static_cast<std::uint8_t>(half),
+                                 static_cast<std::uint8_t>(half >> 8)};
         std::string text = format_element({'f', 2}, bytes);
         if (bits("f16:" + text) != half) {
             INFO(half << " as " << text);
@@ -89,9 +90,27 @@ TEST_CASE("argument: buffers") {
 }
 
 TEST_CASE("argument: what is wrong is said") {
-    for (const char* spec : {"", "7", "u32", "u32:", "u32:x", "u32:-1", "u8:256", "s8:128", "s8:-129", "u64:99999999999999999999",
-                             "q32:1", "f32:", "f32:1.5x", "buf:u32[4]", "buf:u32=zero", "buf:u32[]=zero", "buf:u32[0]=zero",
-                             "buf:u32[99999999999999]=zero", "buf:u32[4]=what", "buf:u8[9]=file:eight", "buf:u8[1]=file:none"}) {
+    for (const char* spec : {"",
+                             "7",
+                             "u32",
+                             "u32:",
+                             "u32:x",
+                             "u32:-1",
+                             "u8:256",
+                             "s8:128",
+                             "s8:-129",
+                             "u64:99999999999999999999",
+                             "q32:1",
+                             "f32:",
+                             "f32:1.5x",
+                             "buf:u32[4]",
+                             "buf:u32=zero",
+                             "buf:u32[]=zero",
+                             "buf:u32[0]=zero",
+                             "buf:u32[99999999999999]=zero",
+                             "buf:u32[4]=what",
+                             "buf:u8[9]=file:eight",
+                             "buf:u8[1]=file:none"}) {
         INFO(spec);
         CHECK_THROWS_AS(parse_argument(spec), std::invalid_argument);
     }
