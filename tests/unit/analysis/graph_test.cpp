@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/analysis/graph_fixture.h"
+#include "translator/analysis/barrier_regions.h"
+#include "translator/analysis/dump_graph.h"
+#include "translator/analysis/plan_linearization.h"
+
+namespace ptarmigan::test {
+namespace {
+
+using namespace translator;
+
+const char* const square =
+    ".func (.param .u32 r) square(.param .u32 a) { .reg .b32 %r<3>; ld.param.u32 %r1, [a]; mul.lo.u32 %r2, %r1, %r1;"
+    " st.param.u32 [r], %r2; ret; }\n";
+const char* const call_square =
+    "{ .param .u32 a0; st.param.u32 [a0], %r1; .param .u32 r0; call.uni (r0), square, (a0); ld.param.u32 %r2, [r0]; }";
+
+TEST_CASE("calls are inlined and their parameters become values") {
+    AnalysedKernel k("ld.param.u32 %r1, [n];" + std::string(call_square) + "st.global.u32 [%rd1], %r2; ret;", {32, 1, 1}, 32, square);
+    CHECK(k.count("call") == 0);
+    CHECK(k.count("mul_lo") == 1);
+    CHECK(k.count("ld") == 1); // of the kernel's parameter only
+    CHECK(k.graph.locals.empty());
+    CHECK(k.graph.real_calls.empty());
+}
+
+TEST_CASE("a parameter whose address is taken lives in local memory") {
+    AnalysedKernel k("ld.param.u32 %r1, [n]; { .param .align 8 .b8 a0[8]; st.param.u32 [a0], %r1; st.param.u32 [a0+4], %r1;"
+                     " .param .u32 r0; call.uni (r0), second, (a0); ld.param.u32 %r2, [r0]; } st.global.u32 [%rd1], %r2; ret;",
+                     {32, 1, 1}, 32,
+                     ".func (.param .u32 r) second(.param .align 8 .b8 a[8]) { .reg .b32 %r<3>; .reg .b64 %rd<3>; mov.u64 %rd1, a;"
+                     " ld.param.u32 %r1, [%rd1+4]; st.param.u32 [r], %r1; ret; }\n");
+    REQUIRE(k.graph.locals.size() == 1);
+    CHECK(k.graph.locals[0].size == 8);
+    CHECK(k.graph.local_bytes == 16);
+}
+
+TEST_CASE("recursion stays a real call") {
+    AnalysedKernel k("ld.param.u32 %r1, [n]; { .param .u32 a0; st.param.u32 [a0], %r1; .param .u32 r0; call.uni (r0), f, (a0);"
+                     " ld.param.u32 %r2, [r0]; } st.global.u32 [%rd1], %r2; ret;", {32, 1, 1}, 32,
+                     ".func (.param .u32 r) f(.param .u32 a) { .reg .b32 %r<4>; .reg .pred %p<2>; ld.param.u32 %r1, [a]; setp.eq.u32 %p1, %r1, 0;"
+                     " @%p1 bra E; sub.u32 %r2, %r1, 1; { .param .u32 a0; st.param.u32 [a0], %r2; .param .u32 r0; call.uni (r0), f, (a0);"
+                     " ld.param.u32 %r3, [r0]; } add.u32 %r1, %r1, %r3; E: st.param.u32 [r], %r1; ret; }\n");
+    REQUIRE(k.graph.real_calls.size() == 1);
+    CHECK(k.count("call") == 1); // f is inlined once; what it calls is itself
+}
+
+TEST_CASE("the block's size is a constant, and branches on it are decided") {
+    AnalysedKernel k("mov.u32 %r1, %ntid.x; setp.gt.u32 %p1, %r1, 64; @%p1 bra BIG; st.global.u32 [%rd1], %r1; BIG: ret;", {128, 1, 1});
+    CHECK(k.count("setp_unsigned") == 0);
+    CHECK(k.count("st") == 0);
+}
+
+TEST_CASE("dead code goes, stores and barriers stay") {
+    AnalysedKernel k("mov.u32 %r1, %tid.x; add.u32 %r2, %r1, 1; ld.global.u32 %r3, [%rd1]; bar.sync 0; ret;");
+    CHECK(k.count("add_int") == 0);
+    CHECK(k.count("ld") == 0);
+    CHECK(k.count("bar_sync") == 1);
+}
+
+TEST_CASE("shared variables have places, unsized ones together behind the rest") {
+    AnalysedKernel k("mov.u32 %r1, a; mov.u32 %r2, b; mov.u32 %r3, d1; mov.u32 %r4, d2; st.shared.u32 [%r1], %r2; st.shared.u32 [%r3], %r4; ret;",
+                     {32, 1, 1}, 32,
+                     ".shared .align 4 .b8 a[12];\n.shared .align 16 .b8 b[20];\n.extern .shared .align 16 .b8 d1[];\n.extern .shared .align 4 .b8 d2[];\n");
+    auto offset = [&](const std::string& name) {
+        for (const SharedVariable& v : k.graph.shared)
+            if (v.name == name) return v.offset;
+        return 0xffffu;
+    };
+    CHECK(offset("a") == 0);
+    CHECK(offset("b") == 16);
+    CHECK(offset("d1") == 48);
+    CHECK(offset("d2") == 48);
+}
+
+TEST_CASE("the plan of a divergent conditional") {
+    AnalysedKernel k("mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 5; mov.u32 %r2, 1; @%p1 bra A; st.global.u32 [%rd1], %r1; mov.u32 %r2, 2; A:"
+                     " st.global.u32 [%rd1], %r2; ret;");
+    LinearPlan plan = plan_linearization(k.graph, whole_graph(k.graph));
+    INFO(dump_graph(k.graph, true) + dump_plan(k.graph, plan));
+    BlockId join = no_block;
+    for (BlockId id : plan.order)
+        if (!k.graph.blocks[id].phis.empty()) join = id;
+    REQUIRE(join != no_block);
+    CHECK(plan.blocks[0].divergent_branch);
+    CHECK(plan.blocks[0].jump_to[0] == plan.blocks[0].jump_to[1]);
+    CHECK(plan.blocks[join].mask.kind == MaskSource::Kind::same_as);
+    CHECK(plan.blocks[join].mask.block == 0);
+    CHECK(plan.blocks[join].blend[0]);
+    CHECK_FALSE(plan.blocks[join].needs_skip_check);
+}
+
+bool splits(const std::string& body, std::array<std::uint32_t, 3> ntid = {64, 1, 1}) {
+    AnalysedKernel k(body, ntid);
+    return plan_barriers(k.graph, k.shape).splittable;
+}
+
+TEST_CASE("which barriers split a kernel") {
+    CHECK(splits("bar.sync 0; ret;"));
+    CHECK(splits("mov.u32 %r1, %tid.x; setp.gt.u32 %p1, %r1, 40; @%p1 ret; bar.sync 0; ret;")); // early return
+    CHECK(splits("mov.u32 %r1, 0; L: bar.sync 0; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 9; @%p1 bra L; ret;"));
+    CHECK_FALSE(splits("mov.u32 %r1, %tid.x; setp.gt.u32 %p1, %r1, 40; @%p1 bra A; bar.sync 0; A: bar.sync 0; ret;"));
+    CHECK_FALSE(splits("mov.u32 %r1, %tid.x; L: bar.sync 0; sub.s32 %r1, %r1, 1; setp.gt.s32 %p1, %r1, 0; @%p1 bra L; bar.sync 0; ret;"));
+    CHECK_FALSE(splits("bar.sync 1; ret;"));
+    CHECK_FALSE(splits("bar.sync 0, 32; ret;"));
+    CHECK(splits("bar.sync 0, 64; ret;"));
+}
+
+bool spins(const std::string& body) { return may_spin(AnalysedKernel(body).graph); }
+
+TEST_CASE("which loops wait") {
+    const std::string address = "ld.param.u64 %rd1, [p]; ";
+    CHECK(spins(address + "L: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L; ret;"));
+    CHECK(spins(address + "L: atom.global.cas.b32 %r1, [%rd1], 0, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra L; ret;"));
+    CHECK(spins(address + "mov.u32 %r1, 0; bra T; L: ld.volatile.global.u32 %r1, [%rd1]; T: setp.eq.u32 %p1, %r1, 0; @%p1 bra L; ret;"));
+    CHECK_FALSE(spins(address + "L: ld.global.u64 %rd1, [%rd1]; setp.ne.u64 %p1, %rd1, 0; @%p1 bra L; ret;")); // a list
+    CHECK_FALSE(spins(address + "ld.global.u32 %r1, [%rd1]; L: add.u32 %r2, %r1, 1; atom.global.cas.b32 %r3, [%rd1], %r1, %r2;"
+                                " setp.ne.u32 %p1, %r3, %r1; mov.u32 %r1, %r3; @%p1 bra L; ret;")); // a retry
+    CHECK_FALSE(spins(address + "mov.u32 %r2, 0; L: ld.volatile.global.u32 %r1, [%rd1]; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 9; @%p1 bra L; ret;"));
+}
+
+} // namespace
+} // namespace ptarmigan::test

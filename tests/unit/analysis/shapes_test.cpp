@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/analysis/graph_fixture.h"
+
+namespace ptarmigan::test {
+namespace {
+
+using Level = translator::Shape::Level;
+
+TEST_CASE("thread index of a one-dimensional block is affine") {
+    AnalysedKernel k("mov.u32 %r1, %tid.x; st.global.u32 [%rd1], %r1; ret;", {256, 1, 1});
+    REQUIRE(k.shape_of("%r1").is_affine());
+    CHECK(k.shape_of("%r1").offsets->at(31) == 31);
+}
+
+TEST_CASE("two rows of a block in one step have an offset pattern, the row itself too") {
+    AnalysedKernel k("mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; st.global.u32 [%rd1], %r1; st.global.u32 [%rd1], %r2; ret;", {16, 16, 1});
+    REQUIRE(k.shape_of("%r1").is_affine());
+    CHECK(k.shape_of("%r1").offsets->at(17) == 1);
+    REQUIRE(k.shape_of("%r2").is_affine());
+    CHECK(k.shape_of("%r2").offsets->at(15) == 0);
+    CHECK(k.shape_of("%r2").offsets->at(16) == 1);
+}
+
+TEST_CASE("a block whose rows straddle steps unevenly has varying indices") {
+    AnalysedKernel k("mov.u32 %r1, %tid.x; st.global.u32 [%rd1], %r1; ret;", {24, 4, 1});
+    CHECK(k.shape_of("%r1").is_varying());
+}
+
+TEST_CASE("products by constants scale offsets, by run-time numbers make a stride") {
+    AnalysedKernel k("mov.u32 %r1, %tid.x; ld.param.u32 %r2, [n]; mul.lo.s32 %r3, %r1, 12; mul.lo.s32 %r4, %r1, %r2;"
+                     "add.s32 %r5, %r3, %r4; mul.lo.s32 %r6, %r4, %r1; st.global.v4.u32 [%rd1], {%r3, %r4, %r5, %r6}; ret;", {64, 1, 1});
+    CHECK(k.shape_of("%r3").offsets->at(5) == 60);
+    CHECK(k.shape_of("%r3").steps == nullptr);
+    REQUIRE(k.shape_of("%r4").steps);
+    CHECK(k.shape_of("%r4").offsets->at(5) == 0);
+    CHECK(k.shape_of("%r4").steps->at(5) == 5);
+    CHECK(k.shape_of("%r5").offsets->at(5) == 60);
+    CHECK(k.shape_of("%r5").steps->at(5) == 5);
+    CHECK(k.shape_of("%r6").is_varying());
+}
+
+TEST_CASE("widening is plain where the range is known and guarded where lanes may wrap") {
+    AnalysedKernel k("mov.u32 %r1, %tid.x; ld.param.u32 %r2, [n]; add.s32 %r3, %r1, %r2; mul.wide.s32 %rd1, %r1, 4;"
+                     "mul.wide.s32 %rd2, %r3, 4; shl.b64 %rd3, %rd2, 1; cvt.u32.u64 %r4, %rd3; st.global.v2.u64 [%rd9], {%rd1, %rd3}; st.global.u32 [%rd9], %r4; ret;", {64, 1, 1});
+    CHECK(k.shape_of("%rd1").is_affine());
+    CHECK(k.shape_of("%rd1").guard == translator::no_value);
+    REQUIRE(k.shape_of("%rd2").is_affine());
+    CHECK(&k.graph.values[k.shape_of("%rd2").guard] == &k.value("%rd2"));
+    CHECK(k.shape_of("%rd3").guard_scale == 2);
+    CHECK(k.shape_of("%r4").guard == translator::no_value);
+}
+
+TEST_CASE("uniform levels") {
+    AnalysedKernel k("mov.u32 %r1, %ctaid.x; ld.param.u64 %rd1, [p]; ld.global.u32 %r2, [%rd1]; ld.global.nc.u32 %r3, [%rd1];"
+                     "mov.u32 %r4, %tid.x; shr.u32 %r5, %r4, 1; st.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r5}; ret;", {64, 1, 1});
+    CHECK(k.shape_of("%r1").level == Level::cta_uniform);
+    CHECK(k.shape_of("%r2").level == Level::step_uniform);
+    CHECK(k.shape_of("%r3").level == Level::cta_uniform);
+    CHECK(k.shape_of("%r5").is_varying());
+}
+
+TEST_CASE("one lane per step has no varying values") {
+    AnalysedKernel k("mov.u32 %r1, %tid.x; mul.lo.u32 %r2, %r1, %r1; st.global.u32 [%rd1], %r2; ret;", {64, 1, 1}, 1);
+    CHECK(k.shape_of("%r2").level == Level::step_uniform);
+}
+
+TEST_CASE("a join behind a divergent branch is varying, behind a uniform one not") {
+    const char* join = "mov.u32 %r3, 1; @%p1 bra A; mov.u32 %r3, 2; A: st.global.u32 [%rd1], %r3; ret;";
+    AnalysedKernel divergent(std::string("mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 5;") + join);
+    AnalysedKernel uniform(std::string("ld.param.u32 %r1, [n]; setp.lt.u32 %p1, %r1, 5;") + join);
+    CHECK(divergent.shape_of("%r3").is_varying());
+    CHECK(uniform.shape_of("%r3").level == Level::cta_uniform);
+}
+
+TEST_CASE("a counter keeps its shape inside a loop that lanes leave one by one, and loses it outside") {
+    AnalysedKernel k("mov.u32 %r1, %tid.x; mov.u32 %r2, 0; L: add.s32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, %r1; @%p1 bra L;"
+                     "st.global.u32 [%rd1], %r2; ret;");
+    REQUIRE(k.graph.forest.loops.size() == 1);
+    CHECK(k.graph.forest.loops[0].divergent_exit);
+    unsigned uniform = 0, varying = 0;
+    for (const auto& value : k.graph.values)
+        if (value.name == "%r2" && value.block != translator::no_block) ++(value.shape.is_uniform() ? uniform : varying);
+    CHECK(uniform == 2); // the phi at the header and the sum
+    CHECK(varying == 1); // the phi at the exit
+}
+
+TEST_CASE("a guarded load whose old value nobody reads may be uniform") {
+    AnalysedKernel k("mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 5; ld.param.u64 %rd1, [p]; @%p1 ld.global.u32 %r2, [%rd1];"
+                     "@%p1 st.global.u32 [%rd1+4], %r2; ret;");
+    CHECK(k.shape_of("%r2").is_uniform());
+}
+
+TEST_CASE("votes are uniform only under a uniform mask") {
+    AnalysedKernel k("mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 5; vote.sync.ballot.b32 %r2, %p1, -1; vote.sync.ballot.b32 %r3, %p1, %r1;"
+                     "st.global.v2.u32 [%rd1], {%r2, %r3}; ret;");
+    CHECK(k.shape_of("%r2").is_uniform());
+    CHECK(k.shape_of("%r3").is_varying());
+}
+
+} // namespace
+} // namespace ptarmigan::test
