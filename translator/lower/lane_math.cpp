@@ -149,6 +149,10 @@ Value* flush_subnormal(Ir& ir, Value* value) {
 }
 
 Value* saturate_unit(Ir& ir, Value* value) {
+    // Halves as floats: LLVM makes library calls of comparisons and selects of them.
+    llvm::Type* scalar = value->getType()->getScalarType();
+    if (scalar->isHalfTy() || scalar->isBFloatTy())
+        return narrow_to_half(ir, saturate_unit(ir, widen_to_float(ir, value)), scalar, Rounding::nearest_even);
     Value* positive = ir.CreateSelect(ir.CreateFCmpOGT(value, real(value, 0)), value, real(value, 0));
     return ir.CreateSelect(ir.CreateFCmpOLT(positive, real(value, 1)), positive, real(value, 1));
 }

@@ -72,6 +72,12 @@ TEST_CASE("half: sums, products, fused", "[half]") {
             std::uint64_t bits = format.add(value(o, 0) * value(o, 1), value(o, 2));
             return bits & 0x8000 ? 0 : bits;
         });
+        if (type == "f16")
+            check_statement({"fma.rn.sat.f16 %d, %a, %b, %c;", 16, 16, 16, 16}, triples, [&](const Operands& o) -> std::uint64_t {
+                std::uint64_t bits = format.add(value(o, 0) * value(o, 1), value(o, 2));
+                double number = format.decode(bits);
+                return !(number > 0) ? 0 : number > 1 ? 0x3c00 : bits;
+            });
         // Packed: the low half of the product of swapped operands as well.
         check_statement({"mov.b32 %w0, {%a, %b}; mov.b32 %w1, {%b, %a}; add." + type + "x2 %d, %w0, %w1;", 32, 16, 16}, pairs,
                         [&](const Operands& o) { return format.add(value(o, 0), value(o, 1)) * 0x10001; });
