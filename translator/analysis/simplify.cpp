@@ -7,6 +7,7 @@
 #include "translator/analysis/dominators.h"
 #include "translator/analysis/form_queries.h"
 #include "translator/analysis/graph_queries.h"
+#include "translator/analysis/value_ranges.h"
 
 #include <algorithm>
 #include <map>
@@ -388,6 +389,10 @@ void Simplifier::compact_values() {
 
 } // namespace
 
-void simplify(FunctionGraph& graph, const BlockShape& shape) { Simplifier(graph, shape).run(); }
+void simplify(FunctionGraph& graph, const BlockShape& shape) {
+    Simplifier(graph, shape).run();
+    // What is known of thread indices decides comparisons, which may cut off code, which may decide more.
+    for (unsigned round = 0; round < 4 && decide_comparisons(graph, shape); ++round) Simplifier(graph, shape).run();
+}
 
 } // namespace ptarmigan::translator

@@ -57,6 +57,10 @@ public:
         return std::move(ranges_);
     }
 
+    /// Outcome of setp as far as the ranges known so far decide it.
+    std::optional<bool> decided(const ptx::Instruction& inst) const;
+    void use(std::vector<Interval> ranges) { ranges_ = std::move(ranges); }
+
 private:
     void visit(const Phi& phi);
     void visit(const GraphInstruction& instruction);
@@ -219,7 +223,55 @@ Interval RangeAnalysis::result(const ptx::Instruction& inst) const {
     }
 }
 
+std::optional<bool> RangeAnalysis::decided(const ptx::Instruction& inst) const {
+    using ptx::Modifier;
+    ScalarType type = inst.type();
+    if (ptx::bit_size(type) > 32 || !ptx::is_integer(type)) return std::nullopt;
+    Interval a = as_type(source(inst.operands[2]), type), b = as_type(source(inst.operands[3]), type);
+    bool less = a.high < b.low, greater = a.low > b.high;
+    bool less_equal = a.high <= b.low, greater_equal = a.low >= b.high;
+    auto either = [](bool yes, bool no) -> std::optional<bool> {
+        return yes ? std::optional<bool>(true) : no ? std::optional<bool>(false) : std::nullopt;
+    };
+    switch (inst.one_of({Modifier::eq, Modifier::ne, Modifier::lt, Modifier::le, Modifier::gt, Modifier::ge})) {
+    case Modifier::eq: return either(false, less || greater);
+    case Modifier::ne: return either(less || greater, false);
+    case Modifier::lt: return either(less, greater_equal);
+    case Modifier::le: return either(less_equal, greater);
+    case Modifier::gt: return either(greater, less_equal);
+    case Modifier::ge: return either(greater_equal, less);
+    default: return std::nullopt;
+    }
+}
+
 } // namespace
+
+bool decide_comparisons(FunctionGraph& graph, const BlockShape& block) {
+    RangeAnalysis analysis(graph, block, false);
+    analysis.use(analysis.run());
+    bool any = false;
+    for (Block& b : graph.blocks) {
+        for (GraphInstruction& instruction : b.instructions) {
+            ptx::Instruction& inst = instruction.inst;
+            bool comparison = inst.form == FormId::setp_signed || inst.form == FormId::setp_unsigned;
+            if (!comparison || inst.operands[0].kind != Operand::Kind::reg) continue;
+            if (inst.operands[1].kind == Operand::Kind::reg) continue; // p|q
+            std::optional<bool> outcome = analysis.decided(inst);
+            if (!outcome) continue;
+            Operand number;
+            number.kind = Operand::Kind::imm;
+            number.type = ScalarType::pred;
+            number.value = *outcome;
+            inst.form = FormId::mov;
+            inst.types = {ScalarType::pred};
+            inst.modifier_count = 0;
+            inst.operand_count = 2;
+            inst.operands[1] = number;
+            any = true;
+        }
+    }
+    return any;
+}
 
 std::vector<Interval> value_ranges(const FunctionGraph& graph, const BlockShape& block, bool small_grid) {
     return RangeAnalysis(graph, block, small_grid).run();

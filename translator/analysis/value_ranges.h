@@ -16,4 +16,7 @@ struct Interval {
 /// Intervals of all values for a block shape; with small_grid, global thread indices stay below 2^31.
 std::vector<Interval> value_ranges(const FunctionGraph& graph, const BlockShape& block, bool small_grid);
 
+/// Replaces integer comparisons that the ranges decide by moves of a constant. True if there were any.
+bool decide_comparisons(FunctionGraph& graph, const BlockShape& block);
+
 } // namespace ptarmigan::translator

@@ -51,6 +51,14 @@ TEST_CASE("the block's size is a constant, and branches on it are decided") {
     CHECK(k.count("st") == 0);
 }
 
+TEST_CASE("comparisons of thread indices with the block's size are decided") {
+    const char* body = "mov.u32 %r1, %tid.x; setp.gt.s32 %p1, %r1, 127; @%p1 bra OUT; st.global.u32 [%rd1], %r1; OUT: ret;";
+    CHECK(AnalysedKernel(body, {128, 1, 1}).count("setp_signed") == 0);
+    CHECK(AnalysedKernel(body, {129, 1, 1}).count("setp_signed") == 1);
+    const char* negative = "mov.u32 %r1, %tid.x; sub.s32 %r2, %r1, 5; setp.lt.u32 %p1, %r2, 200; @%p1 bra OUT; st.global.u32 [%rd1], %r1; OUT: ret;";
+    CHECK(AnalysedKernel(negative, {128, 1, 1}).count("setp_unsigned") == 1); // the first five wrap around
+}
+
 TEST_CASE("dead code goes, stores and barriers stay") {
     AnalysedKernel k("mov.u32 %r1, %tid.x; add.u32 %r2, %r1, 1; ld.global.u32 %r3, [%rd1]; bar.sync 0; ret;");
     CHECK(k.count("add_int") == 0);
