@@ -7,29 +7,31 @@
 
 namespace ptarmigan::runtime::tuning {
 
-/// Threads that serve streams. Each kernel that waits for another stream's or the host's memory needs one; more cost
-/// nothing until they are used.
+/// Threads that serve streams. Each kernel that waits for another stream's or the host's memory
+/// needs one; more cost nothing until they are used.
 inline constexpr unsigned max_dispatcher_threads = 256;
 
-/// CTAs that a worker draws at once when the CTAs are small: the counter's cache line moves less often. Ordered
-/// draws keep decoupled look-back alive at any chunk, because a chunk runs in order.
+/// CTAs that a worker draws at once when the CTAs are small: the counter's cache line moves less
+/// often. Ordered draws keep decoupled look-back alive at any chunk, because a chunk runs in order.
 inline constexpr std::uint64_t small_cta_chunk = 16;
 /// A CTA of at most so many threads is small.
 inline constexpr std::uint64_t small_cta_threads = 256;
 /// Chunks that each worker should get at least, so that the grid's tail stays balanced.
 inline constexpr std::uint64_t chunks_per_worker = 8;
 
-/// A grid that took less than this last time (all CTAs on one thread) runs on one thread: waking helpers takes 10 us
-/// on a 2-core VM. If it takes longer this time, they are called between two draws.
+/// A grid that took less than this last time (all CTAs on one thread) runs on one thread: waking
+/// helpers takes 10 us on a 2-core VM. If it takes longer this time, they are called between two
+/// draws.
 inline constexpr std::uint64_t unshared_grid_ns = 8000;
 
-/// Stack of a fiber. Only touched pages cost memory; a step of 32 lanes with spilled vectors needs some 10 KiB, and
-/// device printf formats numbers on it.
+/// Stack of a fiber. Only touched pages cost memory; a step of 32 lanes with spilled vectors needs
+/// some 10 KiB, and device printf formats numbers on it.
 inline constexpr std::size_t fiber_stack = 256 << 10;
 /// Of a kernel that recurses or calls through pointers.
 inline constexpr std::size_t deep_fiber_stack = 4 << 20;
 
-/// Address space of one shared memory window: shared addresses have 32 bits, so that none reaches another mapping.
+/// Address space of one shared memory window: shared addresses have 32 bits, so that none reaches
+/// another mapping.
 inline constexpr std::size_t shared_window = std::size_t{1} << 32;
 
 /// A host thread copies up to this much itself, in the call, when the stream is idle.

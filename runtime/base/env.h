@@ -17,21 +17,22 @@ enum class Env : unsigned {
 
 /// One row of env_variables.def.
 struct EnvVariable {
-    const char* name;
-    const char* fallback;
-    const char* option; ///< of `ptarmigan exec`
-    const char* meaning;
+    const char *name;
+    const char *fallback;
+    const char *option; ///< of `ptarmigan exec`
+    const char *meaning;
 };
 
 /// All variables, in the order of Env.
 std::span<const EnvVariable> env_variables();
 
-/// The variable's value, or its default if it is unset or empty. Reads the environment at each call.
+/// The variable's value, or its default if it is unset or empty. Reads the environment at each
+/// call.
 std::string env_text(Env variable);
 /// True if the variable is set in the environment, even to nothing.
 bool env_is_set(Env variable);
-/// env_text() as a whole number with an optional K, M, G or T suffix (powers of 1024). Nothing if it is empty or
-/// malformed; a malformed value is reported once on stderr.
+/// env_text() as a whole number with an optional K, M, G or T suffix (powers of 1024). Nothing if
+/// it is empty or malformed; a malformed value is reported once on stderr.
 std::optional<std::uint64_t> env_number(Env variable);
 /// "1", "on", "yes" or "true".
 bool env_flag(Env variable);

@@ -4,7 +4,7 @@
 
 namespace ptarmigan::runtime {
 
-enum class [[nodiscard]] Status : int {
+enum class [[nodiscard]] Status : int{
     success = 0,
     invalid_value = 1,
     out_of_memory = 2,

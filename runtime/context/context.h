@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts: what owns modules, streams, events and memory, and where a kernel's fault sticks. The primary context of
-// the device is one of them. Which context is current is a property of the host thread: current_context.h.
+// Contexts: what owns modules, streams, events and memory, and where a kernel's fault sticks. The
+// primary context of the device is one of them. Which context is current is a property of the host
+// thread: current_context.h.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -42,22 +43,24 @@ public:
     ~Context();
 
     /// cuCtxCreate: a new active user context, made current on the calling thread (pushed).
-    static Status create(unsigned flags, std::shared_ptr<Context>& context);
-    /// cuCtxDestroy of a user context: waits for its work, frees everything that it owns. The primary context: invalid_context.
+    static Status create(unsigned flags, std::shared_ptr<Context> &context);
+    /// cuCtxDestroy of a user context: waits for its work, frees everything that it owns. The
+    /// primary context: invalid_context.
     Status destroy();
 
-    /// Primary context only: counts users; the first retain activates it, the last release() or a reset() destroys
-    /// its contents. After a kernel fault retain() returns the fault's code for the rest of the process.
+    /// Primary context only: counts users; the first retain activates it, the last release() or a
+    /// reset() destroys its contents. After a kernel fault retain() returns the fault's code for
+    /// the rest of the process.
     Status retain();
     Status release();
     Status reset();
     Status set_primary_flags(unsigned flags);
-    void primary_state(unsigned& flags, bool& active) const;
+    void primary_state(unsigned &flags, bool &active) const;
 
     bool is_primary() const { return kind_ == Kind::primary; }
     bool active() const { return active_.load(std::memory_order_acquire); }
-    /// What every entry that needs a context returns first: success, the sticky code of an earlier kernel fault, or
-    /// context_is_destroyed. Lock-free.
+    /// What every entry that needs a context returns first: success, the sticky code of an earlier
+    /// kernel fault, or context_is_destroyed. Lock-free.
     Status status() const;
     /// Makes `code` sticky in this context and in the process (the first one wins).
     void set_fault(Status code);
@@ -69,21 +72,22 @@ public:
     Status set_flags(unsigned flags); ///< cuCtxSetFlags
     unsigned api_version() const { return 3020; }
     std::uint64_t id() const { return id_; }
-    Status limit(Limit limit, std::size_t& value) const;
+    Status limit(Limit limit, std::size_t &value) const;
     Status set_limit(Limit limit, std::size_t value);
     int cache_config() const { return cache_config_.load(); }
     Status set_cache_config(int config); ///< 0..3, else invalid_value
     int shared_config() const { return shared_config_.load(); }
     Status set_shared_config(int config); ///< 0..2
-    static void stream_priority_range(int& least, int& greatest) { least = 0, greatest = -5; }
+    static void stream_priority_range(int &least, int &greatest) { least = 0, greatest = -5; }
 
-    /// The legacy default stream (handles 0 and 1). Made by the first activation, the same from then on.
-    const std::shared_ptr<Stream>& legacy_stream() const { return legacy_stream_; }
+    /// The legacy default stream (handles 0 and 1). Made by the first activation, the same from
+    /// then on.
+    const std::shared_ptr<Stream> &legacy_stream() const { return legacy_stream_; }
     /// The calling thread's own default stream (handle 2, or 0 in the per-thread entries).
     std::shared_ptr<Stream> per_thread_stream();
 
-    PrintfBuffer& printf_buffer() { return *printf_; }
-    KernelHeap& kernel_heap() { return *kernel_heap_; }
+    PrintfBuffer &printf_buffer() { return *printf_; }
+    KernelHeap &kernel_heap() { return *kernel_heap_; }
     /// The pool of cuMemAllocAsync: the default one, or what set_pool() chose.
     std::shared_ptr<MemoryPool> pool() const;
     std::shared_ptr<MemoryPool> default_pool() const { return default_pool_; }
@@ -114,7 +118,8 @@ private:
     std::shared_ptr<MemoryPool> default_pool_, pool_;
 };
 
-/// The code that a kernel fault left in the process, or success. The driver refuses new contexts with it.
+/// The code that a kernel fault left in the process, or success. The driver refuses new contexts
+/// with it.
 Status process_fault();
 
 } // namespace ptarmigan::runtime

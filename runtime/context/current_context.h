@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stack of current contexts of the calling host thread. All functions concern the calling thread only.
+// The stack of current contexts of the calling host thread. All functions concern the calling
+// thread only.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -11,10 +12,10 @@ namespace ptarmigan::runtime {
 class Context;
 
 /// The current context, or null. It may be inactive (primary, not yet retained) or destroyed.
-Context* current_context();
+Context *current_context();
 std::shared_ptr<Context> current_context_shared();
 /// current_context() if it can be used: else invalid_context (none), or its status().
-Status usable_context(Context*& context);
+Status usable_context(Context *&context);
 /// Replaces the top of the stack; null pops it (no error on an empty stack).
 void set_current_context(std::shared_ptr<Context> context);
 void push_current_context(std::shared_ptr<Context> context);

@@ -23,13 +23,13 @@ constexpr int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 struct sigaction previous_actions[std::size(signals)];
 
 /// Read by signal handlers: no lazy allocation of thread-local storage there.
-__attribute__((tls_model("initial-exec"))) thread_local FaultScope* innermost = nullptr;
+__attribute__((tls_model("initial-exec"))) thread_local FaultScope *innermost = nullptr;
 __attribute__((tls_model("initial-exec"))) thread_local bool is_passing_on = false;
 
 std::mutex report_mutex;
 std::array<char, 2048> last_report{}; ///< stable address for last_fault_report()
 
-std::uintptr_t program_counter(const ucontext_t& context) {
+std::uintptr_t program_counter(const ucontext_t &context) {
 #if defined(__x86_64__)
     return static_cast<std::uintptr_t>(context.uc_mcontext.gregs[REG_RIP]);
 #elif defined(__aarch64__)
@@ -37,7 +37,7 @@ std::uintptr_t program_counter(const ucontext_t& context) {
 #endif
 }
 
-bool was_write(const ucontext_t& context) {
+bool was_write(const ucontext_t &context) {
 #if defined(__x86_64__)
     return (context.uc_mcontext.gregs[REG_ERR] & 2) != 0;
 #else
@@ -47,17 +47,21 @@ bool was_write(const ucontext_t& context) {
 
 abi::Fault fault_of_signal(int number) {
     switch (number) {
-    case SIGILL: return abi::Fault::illegal_instruction;
-    case SIGFPE: return abi::Fault::trap;
-    default: return abi::Fault::illegal_address;
+    case SIGILL:
+        return abi::Fault::illegal_instruction;
+    case SIGFPE:
+        return abi::Fault::trap;
+    default:
+        return abi::Fault::illegal_address;
     }
 }
 
 /// A fault that is none of ours goes where it would have gone without us.
-void pass_on(int number, siginfo_t* info, void* context) {
-    const struct sigaction* previous = nullptr;
+void pass_on(int number, siginfo_t *info, void *context) {
+    const struct sigaction *previous = nullptr;
     for (std::size_t i = 0; i < std::size(signals); ++i)
-        if (signals[i] == number) previous = &previous_actions[i];
+        if (signals[i] == number)
+            previous = &previous_actions[i];
     // A handler that was installed after ours passes its faults on to us: that ends the round.
     if (is_passing_on) {
         signal(number, SIG_DFL);
@@ -75,11 +79,12 @@ void pass_on(int number, siginfo_t* info, void* context) {
     is_passing_on = false;
 }
 
-void handle_signal(int number, siginfo_t* info, void* context_pointer) {
-    FaultScope* scope = innermost;
-    if (!scope) return pass_on(number, info, context_pointer);
-    const auto& context = *static_cast<const ucontext_t*>(context_pointer);
-    FaultRecord& record = scope->record;
+void handle_signal(int number, siginfo_t *info, void *context_pointer) {
+    FaultScope *scope = innermost;
+    if (!scope)
+        return pass_on(number, info, context_pointer);
+    const auto &context = *static_cast<const ucontext_t *>(context_pointer);
+    FaultRecord &record = scope->record;
     record = FaultRecord{};
     record.fault = fault_of_signal(number);
     record.cta = scope->cta;
@@ -98,17 +103,18 @@ void handle_signal(int number, siginfo_t* info, void* context_pointer) {
     siglongjmp(scope->jump, 1);
 }
 
-bool is_ours(const struct sigaction& action) {
+bool is_ours(const struct sigaction &action) {
     return (action.sa_flags & SA_SIGINFO) && action.sa_sigaction == handle_signal;
 }
 
 /// The calling thread's alternate stack, given back when the thread ends.
 struct SignalStack {
     static constexpr std::size_t size = 128 << 10;
-    void* memory = nullptr;
+    void *memory = nullptr;
     SignalStack() {
         stack_t current{};
-        if (sigaltstack(nullptr, &current) != 0 || !(current.ss_flags & SS_DISABLE)) return;
+        if (sigaltstack(nullptr, &current) != 0 || !(current.ss_flags & SS_DISABLE))
+            return;
         memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED) {
             memory = nullptr;
@@ -120,7 +126,8 @@ struct SignalStack {
         sigaltstack(&mine, nullptr);
     }
     ~SignalStack() {
-        if (!memory) return;
+        if (!memory)
+            return;
         stack_t none{};
         none.ss_flags = SS_DISABLE;
         sigaltstack(&none, nullptr);
@@ -128,16 +135,24 @@ struct SignalStack {
     }
 };
 
-const char* fault_name(abi::Fault fault) {
+const char *fault_name(abi::Fault fault) {
     switch (fault) {
-    case abi::Fault::none: return "no fault";
-    case abi::Fault::illegal_address: return "illegal address";
-    case abi::Fault::misaligned_address: return "misaligned address";
-    case abi::Fault::trap: return "trap";
-    case abi::Fault::assertion: return "assertion failed";
-    case abi::Fault::stack_overflow: return "stack overflow";
-    case abi::Fault::invalid_call_target: return "call through an invalid function pointer";
-    case abi::Fault::illegal_instruction: return "illegal instruction";
+    case abi::Fault::none:
+        return "no fault";
+    case abi::Fault::illegal_address:
+        return "illegal address";
+    case abi::Fault::misaligned_address:
+        return "misaligned address";
+    case abi::Fault::trap:
+        return "trap";
+    case abi::Fault::assertion:
+        return "assertion failed";
+    case abi::Fault::stack_overflow:
+        return "stack overflow";
+    case abi::Fault::invalid_call_target:
+        return "call through an invalid function pointer";
+    case abi::Fault::illegal_instruction:
+        return "illegal instruction";
     case abi::Fault::barrier_deadlock:
         return "deadlock: every live thread of the block waits at a barrier or collective";
     }
@@ -157,17 +172,21 @@ void FaultScope::enter() {
     innermost = this;
 }
 
-void FaultScope::leave() { innermost = outer; }
+void FaultScope::leave() {
+    innermost = outer;
+}
 
 void install_fault_handlers() {
-    struct sigaction current{};
-    if (sigaction(SIGSEGV, nullptr, &current) == 0 && is_ours(current)) return;
+    struct sigaction current {};
+    if (sigaction(SIGSEGV, nullptr, &current) == 0 && is_ours(current))
+        return;
     static std::mutex mutex;
     std::lock_guard lock(mutex);
     for (std::size_t i = 0; i < std::size(signals); ++i) {
-        if (sigaction(signals[i], nullptr, &current) != 0 || is_ours(current)) continue;
+        if (sigaction(signals[i], nullptr, &current) != 0 || is_ours(current))
+            continue;
         previous_actions[i] = current;
-        struct sigaction action{};
+        struct sigaction action {};
         action.sa_sigaction = handle_signal;
         // Not blocked while it runs: it leaves by a jump that restores no mask.
         action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
@@ -176,10 +195,12 @@ void install_fault_handlers() {
     }
 }
 
-void ensure_signal_stack() { static thread_local SignalStack stack; }
+void ensure_signal_stack() {
+    static thread_local SignalStack stack;
+}
 
-void raise_fault(const FaultRecord& record) {
-    FaultScope* scope = innermost;
+void raise_fault(const FaultRecord &record) {
+    FaultScope *scope = innermost;
     scope->record = record;
     Fiber::before_jump_to_thread();
     siglongjmp(scope->jump, 1);
@@ -193,21 +214,28 @@ void leave_kernel() {
 
 Status fault_status(abi::Fault fault) {
     switch (fault) {
-    case abi::Fault::none: return Status::success;
+    case abi::Fault::none:
+        return Status::success;
     case abi::Fault::illegal_address:
-    case abi::Fault::stack_overflow: return Status::illegal_address;
-    case abi::Fault::misaligned_address: return Status::misaligned_address;
-    case abi::Fault::assertion: return Status::assert_failed;
-    case abi::Fault::illegal_instruction: return Status::illegal_instruction;
-    case abi::Fault::invalid_call_target: return Status::invalid_pc;
+    case abi::Fault::stack_overflow:
+        return Status::illegal_address;
+    case abi::Fault::misaligned_address:
+        return Status::misaligned_address;
+    case abi::Fault::assertion:
+        return Status::assert_failed;
+    case abi::Fault::illegal_instruction:
+        return Status::illegal_instruction;
+    case abi::Fault::invalid_call_target:
+        return Status::invalid_pc;
     case abi::Fault::trap:
-    case abi::Fault::barrier_deadlock: return Status::launch_failed;
+    case abi::Fault::barrier_deadlock:
+        return Status::launch_failed;
     }
     return Status::launch_failed;
 }
 
-std::string describe_fault(const FaultRecord& record, const std::string& kernel,
-                           const std::string& module, std::uint32_t lane_width) {
+std::string describe_fault(const FaultRecord &record, const std::string &kernel,
+                           const std::string &module, std::uint32_t lane_width) {
     std::string text = "kernel " + kernel + ": " + fault_name(record.fault);
     if (record.has_address) {
         char address[48];
@@ -218,30 +246,33 @@ std::string describe_fault(const FaultRecord& record, const std::string& kernel,
     } else if (record.fault == abi::Fault::illegal_address && record.pc != 0) {
         text += " (not a canonical one)";
     }
-    if (record.line != 0) text += ", " + module + " line " + std::to_string(record.line);
-    if (record.pc != 0 && !record.in_generated_code) text += ", in a service called by the kernel";
-    if (const abi::CtaContext* cta = record.cta) {
+    if (record.line != 0)
+        text += ", " + module + " line " + std::to_string(record.line);
+    if (record.pc != 0 && !record.in_generated_code)
+        text += ", in a service called by the kernel";
+    if (const abi::CtaContext *cta = record.cta) {
         text += ", block (" + std::to_string(cta->ctaid[0]) + "," + std::to_string(cta->ctaid[1]) +
                 "," + std::to_string(cta->ctaid[2]) + ")";
-        const std::uint64_t threads =
-            std::uint64_t{cta->ntid[0]} * cta->ntid[1] * cta->ntid[2];
+        const std::uint64_t threads = std::uint64_t{cta->ntid[0]} * cta->ntid[1] * cta->ntid[2];
         std::uint64_t first = std::uint64_t{record.step} * lane_width;
         std::uint64_t last = first + lane_width - 1;
         if (record.lanes != 0) {
             last = first + 63 - static_cast<unsigned>(__builtin_clzll(record.lanes));
             first += static_cast<unsigned>(__builtin_ctzll(record.lanes));
         }
-        if (last >= threads) last = threads - 1;
+        if (last >= threads)
+            last = threads - 1;
         if (first <= last) {
             text += first == last ? ", thread " : ", threads ";
             text += thread_text(first, cta->ntid);
-            if (first != last) text += " to " + thread_text(last, cta->ntid);
+            if (first != last)
+                text += " to " + thread_text(last, cta->ntid);
         }
     }
     return text;
 }
 
-void publish_fault_report(const std::string& report) {
+void publish_fault_report(const std::string &report) {
     log(LogLevel::error, report);
     std::lock_guard lock(report_mutex);
     const std::size_t length = std::min(report.size(), last_report.size() - 1);
@@ -249,6 +280,8 @@ void publish_fault_report(const std::string& report) {
     last_report[length] = 0;
 }
 
-const char* last_fault_report() { return last_report.data(); }
+const char *last_fault_report() {
+    return last_report.data();
+}
 
 } // namespace ptarmigan::runtime

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One CTA whose steps are fibers: its named barriers and its warps' collectives. All fibers of a CTA run on one worker,
-// so nothing here is atomic.
+// One CTA whose steps are fibers: its named barriers and its warps' collectives. All fibers of a
+// CTA run on one worker, so nothing here is atomic.
 #pragma once
 
 #include "runtime/exec/fiber_scheduler.h"
@@ -14,22 +14,22 @@ namespace ptarmigan::runtime {
 
 class FiberCta {
 public:
-    /// Starts `step_count` fibers of `entry` for `cta`. Returns false if there are no stacks. The object is reused for
-    /// CTA after CTA.
-    bool start(abi::CtaContext& cta, abi::RunStep entry, std::uint32_t step_count, std::uint32_t lane_width,
-               FiberScheduler& scheduler);
+    /// Starts `step_count` fibers of `entry` for `cta`. Returns false if there are no stacks. The
+    /// object is reused for CTA after CTA.
+    bool start(abi::CtaContext &cta, abi::RunStep entry, std::uint32_t step_count,
+               std::uint32_t lane_width, FiberScheduler &scheduler);
     /// True when all steps have exited; their stacks are back in the pool then.
     bool finished() const { return live_steps_ == 0; }
     /// Forgets suspended fibers, and gives their stacks back: the grid is over.
     void abandon();
 
-    abi::CtaContext& context() { return *cta_; }
-    FiberScheduler& scheduler() { return *scheduler_; }
+    abi::CtaContext &context() { return *cta_; }
+    FiberScheduler &scheduler() { return *scheduler_; }
 
     /// Services of the same name (kernel_abi.h), called on a step's fiber.
-    std::uint32_t barrier(std::uint32_t step, std::uint32_t id, std::uint32_t threads, std::uint32_t kind,
-                          std::uint64_t arriving, std::uint64_t predicate);
-    void collective(std::uint32_t step, abi::CollectiveCall& call);
+    std::uint32_t barrier(std::uint32_t step, std::uint32_t id, std::uint32_t threads,
+                          std::uint32_t kind, std::uint64_t arriving, std::uint64_t predicate);
+    void collective(std::uint32_t step, abi::CollectiveCall &call);
 
 private:
     static constexpr std::uint32_t barrier_count = 16;
@@ -40,13 +40,13 @@ private:
         std::uint32_t arrived_steps = 0;
         std::uint32_t population = 0;
         bool all = true;
-        std::vector<StepFiber*> waiting;
+        std::vector<StepFiber *> waiting;
         std::vector<std::uint8_t> kinds; ///< of the waiting ones
         bool used() const { return arrived_steps != 0; }
     };
     struct Participant {
-        StepFiber* step;
-        abi::CollectiveCall* call;
+        StepFiber *step;
+        abi::CollectiveCall *call;
         std::uint32_t lanes; ///< of the warp
     };
     /// The steps of a warp that have come to a collective with the same member mask.
@@ -56,32 +56,34 @@ private:
     };
 
     static void step_entry(boost::context::detail::transfer_t from);
-    void exit_step(StepFiber& step);
-    bool complete(const Barrier& barrier) const;
-    std::uint32_t release(Barrier& barrier, std::uint32_t kind);
+    void exit_step(StepFiber &step);
+    bool complete(const Barrier &barrier) const;
+    std::uint32_t release(Barrier &barrier, std::uint32_t kind);
     std::uint32_t lanes_of(std::uint32_t step) const;
-    std::uint32_t first_lane(std::uint32_t step) const { return step * lane_width_ % abi::warp_size; }
+    std::uint32_t first_lane(std::uint32_t step) const {
+        return step * lane_width_ % abi::warp_size;
+    }
     std::uint32_t warp_of(std::uint32_t step) const { return step * lane_width_ / abi::warp_size; }
-    bool complete(const Group& group) const;
-    void release(Group& group);
-    Group& group_for(std::uint32_t warp, std::uint32_t members);
+    bool complete(const Group &group) const;
+    void release(Group &group);
+    Group &group_for(std::uint32_t warp, std::uint32_t members);
 
-    abi::CtaContext* cta_ = nullptr;
+    abi::CtaContext *cta_ = nullptr;
     abi::RunStep entry_ = nullptr;
-    FiberScheduler* scheduler_ = nullptr;
+    FiberScheduler *scheduler_ = nullptr;
     std::uint32_t lane_width_ = 32, live_steps_ = 0, step_count_ = 0;
     std::vector<StepFiber> steps_;
     std::array<Barrier, barrier_count> barriers_;
     std::vector<Group> groups_; ///< open ones
 };
 
-/// What a collective gives, from the values of the lanes of one warp that take part; see the PTX manual, 9.7.9 and
-/// 9.7.13. Pure: for tests too.
+/// What a collective gives, from the values of the lanes of one warp that take part; see the PTX
+/// manual, 9.7.9 and 9.7.13. Pure: for tests too.
 struct WarpValues {
     std::uint32_t present = 0; ///< lanes that take part
     std::uint64_t source[32]{}, result[32]{};
     std::uint32_t b[32]{}, c[32]{}, predicate[32]{};
 };
-void evaluate_collective(abi::Collective kind, std::uint32_t operation, WarpValues& warp);
+void evaluate_collective(abi::Collective kind, std::uint32_t operation, WarpValues &warp);
 
 } // namespace ptarmigan::runtime

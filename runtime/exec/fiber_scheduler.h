@@ -16,7 +16,7 @@ class FiberCta;
 /// A step of a CTA: W lanes in one fiber.
 struct StepFiber {
     Fiber fiber;
-    FiberCta* cta = nullptr;
+    FiberCta *cta = nullptr;
     std::uint32_t step = 0;
     bool finished = false;
     std::uint32_t barrier_result = 0;
@@ -27,36 +27,37 @@ struct StepFiber {
 class StackPool {
 public:
     ~StackPool();
-    /// Sets the size of later stacks; gives all of another size back. No fiber may be suspended on one.
+    /// Sets the size of later stacks; gives all of another size back. No fiber may be suspended on
+    /// one.
     void set_stack_size(std::size_t bytes);
     /// A stack, or null if the address space is full.
-    void* take();
-    void give(void* stack) { free_.push_back(stack); }
+    void *take();
+    void give(void *stack) { free_.push_back(stack); }
     std::size_t stack_size() const { return size_; }
 
 private:
     void clear();
     std::size_t size_ = 0;
-    std::vector<void*> free_, all_;
+    std::vector<void *> free_, all_;
 };
 
 /// One worker's fibers. Not thread-safe.
 class FiberScheduler {
 public:
     /// Queues a step that can go on.
-    void make_runnable(StepFiber& step) { push(&step); }
+    void make_runnable(StepFiber &step) { push(&step); }
     /// The step that runs now; null on the worker's own stack.
-    StepFiber* current() const { return current_; }
+    StepFiber *current() const { return current_; }
     /// The step that a switch of the calling thread goes to: how a new fiber learns who it is.
-    static StepFiber* starting();
+    static StepFiber *starting();
     /// Suspends the current step until make_runnable(). Called on its fiber.
     void block();
     /// Lets the others run once. False if there was nobody else.
     bool yield();
     /// Ends the current step's fiber.
     [[noreturn]] void finish();
-    /// Called on the worker's own stack: runs fibers until none can go on. With `once`, each that can go on now gets one
-    /// turn at most.
+    /// Called on the worker's own stack: runs fibers until none can go on. With `once`, each that
+    /// can go on now gets one turn at most.
     void run(bool once);
     bool has_runnable() const { return head_ != tail_; }
     /// Forgets everything; suspended fibers are abandoned.
@@ -65,13 +66,14 @@ public:
     StackPool stacks;
 
 private:
-    void push(StepFiber* step);
-    StepFiber* pop();
+    void push(StepFiber *step);
+    StepFiber *pop();
     void leave();
 
-    std::vector<StepFiber*> ring_ = std::vector<StepFiber*>(64); ///< power of two; null: the worker itself
+    std::vector<StepFiber *> ring_ =
+        std::vector<StepFiber *>(64); ///< power of two; null: the worker itself
     std::size_t head_ = 0, tail_ = 0;
-    StepFiber* current_ = nullptr;
+    StepFiber *current_ = nullptr;
     Fiber root_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that one CTA uses while it runs: its shared window, local memory, frames. Reused CTA after CTA and launch after
-// launch; what a CTA may not touch is inaccessible, so that it faults.
+// Memory that one CTA uses while it runs: its shared window, local memory, frames. Reused CTA after
+// CTA and launch after launch; what a CTA may not touch is inaccessible, so that it faults.
 #pragma once
 
 #include "translator/kernel_abi.h"
@@ -15,17 +15,18 @@ class Window {
 public:
     Window() = default;
     ~Window();
-    Window(const Window&) = delete;
-    Window& operator=(const Window&) = delete;
+    Window(const Window &) = delete;
+    Window &operator=(const Window &) = delete;
 
-    /// Makes exactly `size` bytes (rounded up to pages) accessible. Reserves `reserve` bytes at first, and anew when
-    /// `size` passes that. Contents are kept as far as both sizes reach. False if there is no memory.
+    /// Makes exactly `size` bytes (rounded up to pages) accessible. Reserves `reserve` bytes at
+    /// first, and anew when `size` passes that. Contents are kept as far as both sizes reach. False
+    /// if there is no memory.
     bool resize(std::size_t size, std::size_t reserve);
-    std::uint8_t* data() const { return base_; }
+    std::uint8_t *data() const { return base_; }
     std::size_t reserved() const { return reserved_; }
 
 private:
-    std::uint8_t* base_ = nullptr;
+    std::uint8_t *base_ = nullptr;
     std::size_t reserved_ = 0, accessible_ = 0;
 };
 
@@ -43,7 +44,7 @@ struct CtaArena {
     abi::CtaContext context{};
 
     /// Sizes the windows and points `context` at them. False if there is no memory.
-    bool prepare(const CtaNeeds& needs);
+    bool prepare(const CtaNeeds &needs);
 };
 
 } // namespace ptarmigan::runtime

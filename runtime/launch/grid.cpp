@@ -18,25 +18,26 @@
 namespace ptarmigan::runtime {
 namespace {
 
-/// Debian's oneTBB is not instrumented: these tell ThreadSanitizer that enqueue() orders the hand-over.
-void hand_over(Grid& grid) {
+/// Debian's oneTBB is not instrumented: these tell ThreadSanitizer that enqueue() orders the
+/// hand-over.
+void hand_over(Grid &grid) {
 #if defined(__SANITIZE_THREAD__)
     __tsan_release(&grid);
 #endif
 }
-void take_over(Grid& grid) {
+void take_over(Grid &grid) {
 #if defined(__SANITIZE_THREAD__)
     __tsan_acquire(&grid);
 #endif
 }
 
-/// The helpers' arena. The grid's own thread takes part without a slot in it, so each of several concurrent grids has
-/// one thread at least, whatever the others do.
-tbb::task_arena& helper_arena() {
-    static auto* arena = [] {
+/// The helpers' arena. The grid's own thread takes part without a slot in it, so each of several
+/// concurrent grids has one thread at least, whatever the others do.
+tbb::task_arena &helper_arena() {
+    static auto *arena = [] {
         const int workers = static_cast<int>(Device::get().workers());
         // oneTBB counts this control's limit with one application thread.
-        static auto* limit = new tbb::global_control(tbb::global_control::max_allowed_parallelism,
+        static auto *limit = new tbb::global_control(tbb::global_control::max_allowed_parallelism,
                                                      static_cast<std::size_t>(workers) + 1);
         static_cast<void>(limit);
         return new tbb::task_arena(workers, 0);
@@ -44,7 +45,7 @@ tbb::task_arena& helper_arena() {
     return *arena;
 }
 
-void help(const std::shared_ptr<Grid>& grid) {
+void help(const std::shared_ptr<Grid> &grid) {
     take_over(*grid);
     if (grid->helpers.fetch_add(1, std::memory_order_acquire) & Grid::closed) {
         grid->helpers.fetch_sub(1, std::memory_order_relaxed);
@@ -56,15 +57,16 @@ void help(const std::shared_ptr<Grid>& grid) {
 }
 
 /// Waits until the helpers that came have left; those that come later turn back.
-void close(Grid& grid) {
-    std::uint32_t state = grid.helpers.fetch_or(Grid::closed, std::memory_order_acq_rel) | Grid::closed;
+void close(Grid &grid) {
+    std::uint32_t state =
+        grid.helpers.fetch_or(Grid::closed, std::memory_order_acq_rel) | Grid::closed;
     while (state != Grid::closed) {
         grid.helpers.wait(state, std::memory_order_acquire);
         state = grid.helpers.load(std::memory_order_acquire);
     }
 }
 
-void report(Grid& grid) {
+void report(Grid &grid) {
     grid.context->set_fault(fault_status(grid.fault.fault));
     publish_fault_report(describe_fault(grid.fault, grid.code->name, grid.module_name,
                                         grid.code->properties.lane_width));
@@ -72,7 +74,7 @@ void report(Grid& grid) {
 
 } // namespace
 
-void run_share(Grid& grid) {
+void run_share(Grid &grid) {
     const std::uint32_t number = grid.next_worker.fetch_add(1, std::memory_order_relaxed);
     WorkerLease worker;
     (*worker).run(grid, number);
@@ -86,16 +88,18 @@ std::uint64_t nanoseconds_since(Clock::time_point start) {
     return static_cast<std::uint64_t>((Clock::now() - start) / std::chrono::nanoseconds(1));
 }
 
-/// Waking helpers costs more than a small grid does. A kernel that waits on memory may wait for another CTA: it always
-/// gets them.
-bool is_too_small_to_share(const Grid& grid) {
-    if (!grid.cta_cost || grid.cooperative || grid.code->properties.spins) return false;
+/// Waking helpers costs more than a small grid does. A kernel that waits on memory may wait for
+/// another CTA: it always gets them.
+bool is_too_small_to_share(const Grid &grid) {
+    if (!grid.cta_cost || grid.cooperative || grid.code->properties.spins)
+        return false;
     const std::uint64_t cost = grid.cta_cost->load(std::memory_order_relaxed);
     return cost != 0 && cost * grid.cta_count < tuning::unshared_grid_ns;
 }
 
-void remember_cost(Grid& grid, std::uint64_t elapsed) {
-    if (!grid.cta_cost || grid.stopped()) return;
+void remember_cost(Grid &grid, std::uint64_t elapsed) {
+    if (!grid.cta_cost || grid.stopped())
+        return;
     const std::uint64_t workers = grid.next_worker.load(std::memory_order_relaxed);
     const std::uint64_t cost = elapsed * workers / grid.cta_count + 1;
     constexpr std::uint64_t most = 0xffffffffu;
@@ -103,34 +107,41 @@ void remember_cost(Grid& grid, std::uint64_t elapsed) {
                          std::memory_order_relaxed);
 }
 
-void call_helpers(const std::shared_ptr<Grid>& grid, std::uint64_t count) {
-    if (count == 0) return;
+void call_helpers(const std::shared_ptr<Grid> &grid, std::uint64_t count) {
+    if (count == 0)
+        return;
     hand_over(*grid);
-    for (std::uint64_t i = 0; i < count; ++i) helper_arena().enqueue([grid] { help(grid); });
+    for (std::uint64_t i = 0; i < count; ++i)
+        helper_arena().enqueue([grid] { help(grid); });
 }
 
 } // namespace
 
-void call_late_helpers(Grid& grid) {
-    if (nanoseconds_since(grid.start) < tuning::unshared_grid_ns) return;
+void call_late_helpers(Grid &grid) {
+    if (nanoseconds_since(grid.start) < tuning::unshared_grid_ns)
+        return;
     call_helpers(grid.shared_from_this(), grid.late_helpers);
     grid.late_helpers = 0;
 }
 
-void run_grid(const std::shared_ptr<Grid>& grid) {
-    if (grid->context->status() != Status::success) return; // an earlier fault: nothing runs any more
+void run_grid(const std::shared_ptr<Grid> &grid) {
+    if (grid->context->status() != Status::success)
+        return; // an earlier fault: nothing runs any more
     const std::uint64_t draws = (grid->cta_count + grid->chunk - 1) / grid->chunk;
     std::uint64_t helpers = grid->max_workers - 1;
-    if (helpers > draws - 1) helpers = draws - 1;
+    if (helpers > draws - 1)
+        helpers = draws - 1;
     grid->start = Clock::now();
     if (is_too_small_to_share(*grid))
         grid->late_helpers = helpers;
     else
         call_helpers(grid, helpers);
     run_share(*grid);
-    if (helpers > 0) close(*grid);
+    if (helpers > 0)
+        close(*grid);
     remember_cost(*grid, nanoseconds_since(grid->start));
-    if (grid->stopped()) report(*grid);
+    if (grid->stopped())
+        report(*grid);
 }
 
 } // namespace ptarmigan::runtime

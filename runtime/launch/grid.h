@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A grid that runs: its launch context, the counter that hands out CTA numbers, and the workers that draw from it.
+// A grid that runs: its launch context, the counter that hands out CTA numbers, and the workers
+// that draw from it.
 #pragma once
 
 #include "runtime/exec/fault.h"
@@ -20,51 +21,54 @@ namespace ptarmigan::runtime {
 class Context;
 class Module;
 
-/// Shared by the threads that run it. Filled in by launch(), then constant but for the atomics and the fault.
+/// Shared by the threads that run it. Filled in by launch(), then constant but for the atomics and
+/// the fault.
 struct Grid : std::enable_shared_from_this<Grid> {
     abi::LaunchContext launch{};
-    std::vector<std::uint8_t> params;            ///< launch.params points here
+    std::vector<std::uint8_t> params; ///< launch.params points here
     std::shared_ptr<const LoadedKernel> code;
-    std::shared_ptr<Module> module;              ///< keeps variables and names alive; may be null in tests
-    Context* context = nullptr;
+    std::shared_ptr<Module> module; ///< keeps variables and names alive; may be null in tests
+    Context *context = nullptr;
     std::string module_name;
     CtaNeeds needs;
     std::size_t fiber_stack = 0;
-    bool cooperative = false;                    ///< every CTA must get its turns although others have not exited
+    bool cooperative = false; ///< every CTA must get its turns although others have not exited
     std::uint64_t cta_count = 0;
     std::uint64_t chunk = 1;
     unsigned max_workers = 1;
-    /// Nanoseconds of one worker that a CTA of this kernel took last time; 0: unknown. Null: not kept. Relaxed: a hint.
+    /// Nanoseconds of one worker that a CTA of this kernel took last time; 0: unknown. Null: not
+    /// kept. Relaxed: a hint.
     std::shared_ptr<std::atomic<std::uint32_t>> cta_cost;
 
-    /// Helpers that were not called because the grid was expected to be short; touched by the grid's own thread only.
+    /// Helpers that were not called because the grid was expected to be short; touched by the
+    /// grid's own thread only.
     std::uint64_t late_helpers = 0;
     std::chrono::steady_clock::time_point start;
 
     std::atomic<std::uint64_t> next_cta{0};
-    /// Helpers inside run_share(), and `closed` once the owner takes no more. Release on leaving pairs with the owner's
-    /// acquire, so that the grid's writes are visible to who waits for it.
+    /// Helpers inside run_share(), and `closed` once the owner takes no more. Release on leaving
+    /// pairs with the owner's acquire, so that the grid's writes are visible to who waits for it.
     std::atomic<std::uint32_t> helpers{0};
     std::atomic<std::uint32_t> next_worker{0};
     static constexpr std::uint32_t closed = 0x80000000u;
 
     std::mutex fault_mutex;
-    FaultRecord fault;            ///< first one; its `cta` points to fault_cta
+    FaultRecord fault; ///< first one; its `cta` points to fault_cta
     abi::CtaContext fault_cta{};
 
-    bool stopped() const {
-        return __atomic_load_n(&launch.fault, __ATOMIC_RELAXED) != 0;
-    }
+    bool stopped() const { return __atomic_load_n(&launch.fault, __ATOMIC_RELAXED) != 0; }
 };
 
-/// Runs the whole grid: on this thread, and on oneTBB workers as far as they come. Returns when every CTA has exited or
-/// a fault ended the grid; the fault is in the context then, and reported.
-void run_grid(const std::shared_ptr<Grid>& grid);
+/// Runs the whole grid: on this thread, and on oneTBB workers as far as they come. Returns when
+/// every CTA has exited or a fault ended the grid; the fault is in the context then, and reported.
+void run_grid(const std::shared_ptr<Grid> &grid);
 
-/// Calls the late helpers if the grid has taken longer than expected. On the grid's own thread, between CTAs.
-void call_late_helpers(Grid& grid);
+/// Calls the late helpers if the grid has taken longer than expected. On the grid's own thread,
+/// between CTAs.
+void call_late_helpers(Grid &grid);
 
-/// Runs CTAs of `grid` on the calling thread until none is left to draw and its own have exited. Part of run_grid().
-void run_share(Grid& grid);
+/// Runs CTAs of `grid` on the calling thread until none is left to draw and its own have exited.
+/// Part of run_grid().
+void run_share(Grid &grid);
 
 } // namespace ptarmigan::runtime

@@ -20,25 +20,29 @@
 namespace ptarmigan::runtime {
 namespace {
 
-std::uint64_t volume(const std::array<std::uint32_t, 3>& extents) {
+std::uint64_t volume(const std::array<std::uint32_t, 3> &extents) {
     return std::uint64_t{extents[0]} * extents[1] * extents[2];
 }
 
-Status check_extents(const LaunchConfig& config) {
+Status check_extents(const LaunchConfig &config) {
     constexpr std::array<std::uint32_t, 3> block_limit{1024, 1024, 64};
     constexpr std::array<std::uint32_t, 3> grid_limit{2147483647, 65535, 65535};
     for (unsigned i = 0; i < 3; ++i) {
-        if (config.block[i] == 0 || config.block[i] > block_limit[i]) return Status::invalid_value;
-        if (config.grid[i] == 0 || config.grid[i] > grid_limit[i]) return Status::invalid_value;
+        if (config.block[i] == 0 || config.block[i] > block_limit[i])
+            return Status::invalid_value;
+        if (config.grid[i] == 0 || config.grid[i] > grid_limit[i])
+            return Status::invalid_value;
     }
     return volume(config.block) > 1024 ? Status::invalid_value : Status::success;
 }
 
 /// The block's shape against .maxntid and .reqntid.
-Status check_block(const Kernel& kernel, const KernelFacts& facts, const LaunchConfig& config) {
-    const ptx::EntryLimits& limits = kernel.function().limits;
-    if (volume(config.block) > facts.max_threads) return Status::invalid_value;
-    if (limits.required_ntid[0] == 0) return Status::success;
+Status check_block(const Kernel &kernel, const KernelFacts &facts, const LaunchConfig &config) {
+    const ptx::EntryLimits &limits = kernel.function().limits;
+    if (volume(config.block) > facts.max_threads)
+        return Status::invalid_value;
+    if (limits.required_ntid[0] == 0)
+        return Status::success;
     for (unsigned i = 0; i < 3; ++i)
         if (config.block[i] != std::max<std::uint32_t>(limits.required_ntid[i], 1))
             return Status::invalid_value;
@@ -46,12 +50,13 @@ Status check_block(const Kernel& kernel, const KernelFacts& facts, const LaunchC
 }
 
 /// Resolves the cluster's dimensions: the launch's, or the kernel's own.
-Status check_cluster(const Kernel& kernel, const LaunchConfig& config,
-                     std::array<std::uint32_t, 3>& cluster) {
-    const ptx::EntryLimits& limits = kernel.function().limits;
+Status check_cluster(const Kernel &kernel, const LaunchConfig &config,
+                     std::array<std::uint32_t, 3> &cluster) {
+    const ptx::EntryLimits &limits = kernel.function().limits;
     std::array<std::uint32_t, 3> compiled = limits.required_cluster;
     if (compiled[0] != 0)
-        for (std::uint32_t& extent : compiled) extent = std::max<std::uint32_t>(extent, 1);
+        for (std::uint32_t &extent : compiled)
+            extent = std::max<std::uint32_t>(extent, 1);
     cluster = config.has_cluster ? config.cluster : compiled;
     if (!config.has_cluster && compiled[0] == 0) {
         cluster = {1, 1, 1};
@@ -63,7 +68,8 @@ Status check_cluster(const Kernel& kernel, const LaunchConfig& config,
     if (config.has_cluster && compiled[0] != 0 && cluster != compiled)
         return Status::invalid_cluster_size;
     for (unsigned i = 0; i < 3; ++i)
-        if (config.grid[i] % cluster[i] != 0) return Status::invalid_cluster_size;
+        if (config.grid[i] % cluster[i] != 0)
+            return Status::invalid_cluster_size;
     if (size > 1) {
         set_error_detail("kernel " + kernel.name() +
                          ": thread block clusters of more than one block are not supported yet");
@@ -73,30 +79,37 @@ Status check_cluster(const Kernel& kernel, const LaunchConfig& config,
 }
 
 /// CU_LAUNCH_PARAM_*: END 0, BUFFER_POINTER 1, BUFFER_SIZE 2.
-Status read_extra(void* const* extra, const void*& buffer, std::size_t& size) {
+Status read_extra(void *const *extra, const void *&buffer, std::size_t &size) {
     for (unsigned entries = 0; entries < 16; ++entries, extra += 2) {
         switch (reinterpret_cast<std::uintptr_t>(extra[0])) {
-        case 0: return buffer ? Status::success : Status::invalid_value;
-        case 1: buffer = extra[1]; break;
-        case 2:
-            if (!extra[1]) return Status::invalid_value;
-            size = *static_cast<const std::size_t*>(extra[1]);
+        case 0:
+            return buffer ? Status::success : Status::invalid_value;
+        case 1:
+            buffer = extra[1];
             break;
-        default: return Status::invalid_value;
+        case 2:
+            if (!extra[1])
+                return Status::invalid_value;
+            size = *static_cast<const std::size_t *>(extra[1]);
+            break;
+        default:
+            return Status::invalid_value;
         }
     }
     return Status::invalid_value;
 }
 
 /// Fills the parameter block in the kernel's layout.
-Status pack_parameters(const Kernel& kernel, void* const* parameters, void* const* extra,
-                       std::vector<std::uint8_t>& block) {
-    const ptx::ParameterLayout& layout = kernel.parameters();
-    if (parameters && extra) return Status::invalid_value;
+Status pack_parameters(const Kernel &kernel, void *const *parameters, void *const *extra,
+                       std::vector<std::uint8_t> &block) {
+    const ptx::ParameterLayout &layout = kernel.parameters();
+    if (parameters && extra)
+        return Status::invalid_value;
     block.assign(std::max<std::size_t>(layout.size, 16), 0);
-    if (layout.offsets.empty()) return Status::success;
+    if (layout.offsets.empty())
+        return Status::success;
     if (extra) {
-        const void* buffer = nullptr;
+        const void *buffer = nullptr;
         std::size_t size = 0;
         if (const Status status = read_extra(extra, buffer, size); status != Status::success)
             return status;
@@ -104,65 +117,70 @@ Status pack_parameters(const Kernel& kernel, void* const* parameters, void* cons
         std::memcpy(block.data(), buffer, std::min<std::size_t>(size, layout.size));
         return Status::success;
     }
-    if (!parameters) return Status::invalid_value;
-    const std::vector<ptx::Variable>& variables = kernel.function().parameters;
+    if (!parameters)
+        return Status::invalid_value;
+    const std::vector<ptx::Variable> &variables = kernel.function().parameters;
     for (std::size_t i = 0; i < layout.offsets.size(); ++i) {
-        if (!parameters[i]) return Status::invalid_value;
+        if (!parameters[i])
+            return Status::invalid_value;
         std::memcpy(block.data() + layout.offsets[i], parameters[i], variables[i].size);
     }
     return Status::success;
 }
 
-Status check_cooperative(Kernel& kernel, const LaunchConfig& config) {
+Status check_cooperative(Kernel &kernel, const LaunchConfig &config) {
     int per_sm = 0;
     const Status status = occupancy_blocks(kernel, static_cast<int>(volume(config.block)),
                                            config.dynamic_shared, per_sm);
-    if (status != Status::success) return status;
+    if (status != Status::success)
+        return status;
     const std::uint64_t most = static_cast<std::uint64_t>(per_sm) * Device::get().workers();
     return volume(config.grid) > most ? Status::cooperative_launch_too_large : Status::success;
 }
 
 /// All component products fit 31 bits, so that index arithmetic in 32 bits can't wrap.
-bool is_small_grid(const LaunchConfig& config) {
+bool is_small_grid(const LaunchConfig &config) {
     for (unsigned i = 0; i < 3; ++i)
-        if (std::uint64_t{config.grid[i]} * config.block[i] > 0x7fffffffu) return false;
+        if (std::uint64_t{config.grid[i]} * config.block[i] > 0x7fffffffu)
+            return false;
     return true;
 }
 
-void choose_workers(Grid& grid, std::uint64_t threads) {
+void choose_workers(Grid &grid, std::uint64_t threads) {
     const unsigned workers = Device::get().workers();
     static const auto forced = env_number(Env::chunk);
     grid.max_workers = grid.cta_count < workers ? static_cast<unsigned>(grid.cta_count) : workers;
-    if (grid.cooperative) return; // one at a time, see Worker::run_cooperative()
+    if (grid.cooperative)
+        return; // one at a time, see Worker::run_cooperative()
     if (forced && *forced > 0) {
         grid.chunk = *forced;
         return;
     }
-    if (threads > tuning::small_cta_threads) return;
+    if (threads > tuning::small_cta_threads)
+        return;
     const std::uint64_t fair = grid.cta_count / (workers * tuning::chunks_per_worker);
     grid.chunk = std::clamp<std::uint64_t>(fair, 1, tuning::small_cta_chunk);
 }
 
-void size_arena(Grid& grid) {
-    const translator::KernelProperties& properties = grid.code->properties;
+void size_arena(Grid &grid) {
+    const translator::KernelProperties &properties = grid.code->properties;
     std::size_t stack_limit = 0;
     if (properties.unbounded_stack)
         static_cast<void>(grid.context->limit(Limit::stack_size, stack_limit));
-    CtaNeeds& needs = grid.needs;
+    CtaNeeds &needs = grid.needs;
     needs.shared = grid.launch.shared_size;
     needs.local_stride = (properties.local_bytes + stack_limit + 63) / 64 * 64;
     needs.threads = std::size_t{properties.step_count} * properties.lane_width;
     needs.cta_frame = properties.cta_frame_size;
     needs.frames = std::size_t{properties.step_count} * properties.frame_size;
-    grid.fiber_stack =
-        properties.unbounded_stack ? tuning::deep_fiber_stack : tuning::fiber_stack;
+    grid.fiber_stack = properties.unbounded_stack ? tuning::deep_fiber_stack : tuning::fiber_stack;
 }
 
 std::atomic<std::uint64_t> next_grid_id{1};
 
-void fill_launch_context(Grid& grid, const LaunchConfig& config,
-                         const std::array<std::uint32_t, 3>& cluster) {
-    abi::LaunchContext& launch = grid.launch;
+void fill_launch_context(Grid &grid, const LaunchConfig &config,
+                         const std::array<std::uint32_t, 3> &cluster) {
+    abi::LaunchContext &launch = grid.launch;
     launch.params = grid.params.data();
     launch.variables = grid.module->variables();
     launch.services = &kernel_services();
@@ -179,30 +197,39 @@ void fill_launch_context(Grid& grid, const LaunchConfig& config,
 
 } // namespace
 
-Status launch(Function& function, const LaunchConfig& config, Stream& stream,
-              void* const* parameters, void* const* extra) {
-    Kernel& kernel = function.kernel();
-    Context& context = stream.context();
+Status launch(Function &function, const LaunchConfig &config, Stream &stream,
+              void *const *parameters, void *const *extra) {
+    Kernel &kernel = function.kernel();
+    Context &context = stream.context();
     const auto failed = [](Status status) { return status != Status::success; };
     Status status = context.status();
-    if (failed(status) || failed(status = check_extents(config))) return status;
-    const KernelFacts* facts = nullptr;
-    if (failed(status = kernel.facts(facts))) return status;
-    if (failed(status = check_block(kernel, *facts, config))) return status;
-    if (config.dynamic_shared > kernel.max_dynamic_shared(*facts)) return Status::invalid_value;
+    if (failed(status) || failed(status = check_extents(config)))
+        return status;
+    const KernelFacts *facts = nullptr;
+    if (failed(status = kernel.facts(facts)))
+        return status;
+    if (failed(status = check_block(kernel, *facts, config)))
+        return status;
+    if (config.dynamic_shared > kernel.max_dynamic_shared(*facts))
+        return Status::invalid_value;
     auto grid = std::make_shared<Grid>();
-    if (failed(status = pack_parameters(kernel, parameters, extra, grid->params))) return status;
+    if (failed(status = pack_parameters(kernel, parameters, extra, grid->params)))
+        return status;
     std::array<std::uint32_t, 3> cluster{};
-    if (failed(status = check_cluster(kernel, config, cluster))) return status;
-    if (config.cooperative && failed(status = check_cooperative(kernel, config))) return status;
+    if (failed(status = check_cluster(kernel, config, cluster)))
+        return status;
+    if (config.cooperative && failed(status = check_cooperative(kernel, config)))
+        return status;
 
     // Only a cooperative grid of several CTAs needs all of them to get turns.
     grid->cooperative = config.cooperative && volume(config.grid) > 1;
     const translator::BlockShape shape{config.block, cluster};
     status = kernel.code(shape, is_small_grid(config), grid->cooperative, grid->code);
-    if (failed(status)) return status;
+    if (failed(status))
+        return status;
     if (grid->cooperative && !grid->code->properties.uses_fibers) {
-        set_error_detail("kernel " + kernel.name() + ": no resumable form for a cooperative launch");
+        set_error_detail("kernel " + kernel.name() +
+                         ": no resumable form for a cooperative launch");
         return Status::not_supported;
     }
     install_fault_handlers();

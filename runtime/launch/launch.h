@@ -19,19 +19,21 @@ struct LaunchConfig {
     std::array<std::uint32_t, 3> grid{1, 1, 1};
     std::array<std::uint32_t, 3> block{1, 1, 1};
     std::array<std::uint32_t, 3> cluster{0, 0, 0}; ///< 0: not given
-    bool has_cluster = false;                       ///< the cluster attribute was given
+    bool has_cluster = false;                      ///< the cluster attribute was given
     std::uint32_t dynamic_shared = 0;
     bool cooperative = false;
 };
 
-/// Launches `function` on `stream`: exactly one of `parameters` (a pointer per parameter) and `extra`
-/// (CU_LAUNCH_PARAM_* list) may be given; parameters are copied before it returns. All launch errors are synchronous
-/// and not sticky (invalid_value, launch_out_of_resources, invalid_cluster_size, cooperative_launch_too_large,
-/// not_supported, invalid_ptx); a fault of the kernel shows at a later call.
-Status launch(Function& function, const LaunchConfig& config, Stream& stream, void* const* parameters,
-              void* const* extra);
+/// Launches `function` on `stream`: exactly one of `parameters` (a pointer per parameter) and
+/// `extra` (CU_LAUNCH_PARAM_* list) may be given; parameters are copied before it returns. All
+/// launch errors are synchronous and not sticky (invalid_value, launch_out_of_resources,
+/// invalid_cluster_size, cooperative_launch_too_large, not_supported, invalid_ptx); a fault of the
+/// kernel shows at a later call.
+Status launch(Function &function, const LaunchConfig &config, Stream &stream,
+              void *const *parameters, void *const *extra);
 
-/// The text of the last kernel fault of the process ("" if none): kernel, PTX line, block, threads, address.
-const char* last_fault_report();
+/// The text of the last kernel fault of the process ("" if none): kernel, PTX line, block, threads,
+/// address.
+const char *last_fault_report();
 
 } // namespace ptarmigan::runtime

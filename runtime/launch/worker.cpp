@@ -7,18 +7,21 @@
 
 namespace ptarmigan::runtime {
 
-bool Worker::draw(std::uint64_t& first, std::uint64_t& end) {
-    Grid& grid = *grid_;
-    if (grid.stopped()) return false;
-    if (number_ == 0 && grid.late_helpers != 0) call_late_helpers(grid);
+bool Worker::draw(std::uint64_t &first, std::uint64_t &end) {
+    Grid &grid = *grid_;
+    if (grid.stopped())
+        return false;
+    if (number_ == 0 && grid.late_helpers != 0)
+        call_late_helpers(grid);
     first = grid.next_cta.fetch_add(grid.chunk, std::memory_order_relaxed);
-    if (first >= grid.cta_count) return false;
+    if (first >= grid.cta_count)
+        return false;
     end = first + grid.chunk < grid.cta_count ? first + grid.chunk : grid.cta_count;
     return true;
 }
 
-void Worker::place(abi::CtaContext& context, std::uint64_t cta) const {
-    const std::uint32_t* size = grid_->launch.nctaid;
+void Worker::place(abi::CtaContext &context, std::uint64_t cta) const {
+    const std::uint32_t *size = grid_->launch.nctaid;
     const std::uint64_t rest = cta / size[0];
     context.ctaid[0] = static_cast<std::uint32_t>(cta % size[0]);
     context.ctaid[1] = static_cast<std::uint32_t>(rest % size[1]);
@@ -27,12 +30,14 @@ void Worker::place(abi::CtaContext& context, std::uint64_t cta) const {
     context.step = 0;
 }
 
-Worker::Slot* Worker::prepare_slot(std::size_t index) {
-    while (slots_.size() <= index) slots_.emplace_back();
-    Slot& slot = slots_[index];
-    if (!slot.arena.prepare(grid_->needs)) return nullptr;
-    const abi::LaunchContext& launch = grid_->launch;
-    abi::CtaContext& context = slot.arena.context;
+Worker::Slot *Worker::prepare_slot(std::size_t index) {
+    while (slots_.size() <= index)
+        slots_.emplace_back();
+    Slot &slot = slots_[index];
+    if (!slot.arena.prepare(grid_->needs))
+        return nullptr;
+    const abi::LaunchContext &launch = grid_->launch;
+    abi::CtaContext &context = slot.arena.context;
     context.launch = &launch;
     context.variables = launch.variables;
     context.params = launch.params;
@@ -47,29 +52,34 @@ Worker::Slot* Worker::prepare_slot(std::size_t index) {
     return &slot;
 }
 
-FiberCta& Worker::fiber_cta(abi::CtaContext* context) {
+FiberCta &Worker::fiber_cta(abi::CtaContext *context) {
     // The context is a member of the slot's arena.
-    if (!grid_->cooperative) return slots_[0].fibers;
+    if (!grid_->cooperative)
+        return slots_[0].fibers;
     return *scheduler_.current()->cta;
 }
 
 void Worker::run_whole_ctas() {
-    Slot* slot = prepare_slot(0);
-    if (!slot) return out_of_memory();
-    abi::CtaContext& context = slot->arena.context;
+    Slot *slot = prepare_slot(0);
+    if (!slot)
+        return out_of_memory();
+    abi::CtaContext &context = slot->arena.context;
     scope_.cta = &context;
-    const auto entry = reinterpret_cast<abi::RunCta>(const_cast<void*>(grid_->code->entry));
+    const auto entry = reinterpret_cast<abi::RunCta>(const_cast<void *>(grid_->code->entry));
     std::uint64_t cta = 0, end = 0;
     while (draw(cta, end)) {
         place(context, cta);
         for (;;) {
             entry(&context);
-            if (++cta == end || grid_->stopped()) break;
+            if (++cta == end || grid_->stopped())
+                break;
             context.linear_ctaid = cta;
             context.step = 0;
-            if (++context.ctaid[0] < context.nctaid[0]) continue;
+            if (++context.ctaid[0] < context.nctaid[0])
+                continue;
             context.ctaid[0] = 0;
-            if (++context.ctaid[1] < context.nctaid[1]) continue;
+            if (++context.ctaid[1] < context.nctaid[1])
+                continue;
             context.ctaid[1] = 0;
             ++context.ctaid[2];
         }
@@ -77,12 +87,13 @@ void Worker::run_whole_ctas() {
 }
 
 void Worker::run_fiber_ctas() {
-    Slot* slot = prepare_slot(0);
-    if (!slot) return out_of_memory();
-    abi::CtaContext& context = slot->arena.context;
+    Slot *slot = prepare_slot(0);
+    if (!slot)
+        return out_of_memory();
+    abi::CtaContext &context = slot->arena.context;
     scope_.cta = &context;
-    const auto entry = reinterpret_cast<abi::RunStep>(const_cast<void*>(grid_->code->entry));
-    const translator::KernelProperties& properties = grid_->code->properties;
+    const auto entry = reinterpret_cast<abi::RunStep>(const_cast<void *>(grid_->code->entry));
+    const translator::KernelProperties &properties = grid_->code->properties;
     scheduler_.stacks.set_stack_size(grid_->fiber_stack);
     std::uint64_t cta = 0, end = 0;
     while (draw(cta, end)) {
@@ -104,19 +115,21 @@ void Worker::run_fiber_ctas() {
     }
 }
 
-/// All CTAs of a cooperative grid must live at once. Each worker draws one more at every turn of its ring, so that they
-/// spread over the workers that come, and this one takes them all if nobody else does.
+/// All CTAs of a cooperative grid must live at once. Each worker draws one more at every turn of
+/// its ring, so that they spread over the workers that come, and this one takes them all if nobody
+/// else does.
 void Worker::run_cooperative() {
-    const auto entry = reinterpret_cast<abi::RunStep>(const_cast<void*>(grid_->code->entry));
-    const translator::KernelProperties& properties = grid_->code->properties;
+    const auto entry = reinterpret_cast<abi::RunStep>(const_cast<void *>(grid_->code->entry));
+    const translator::KernelProperties &properties = grid_->code->properties;
     scheduler_.stacks.set_stack_size(grid_->fiber_stack);
     std::uint64_t cta = 0, end = 0;
     std::size_t used = 0;
     for (bool drawing = true;;) {
         drawing = drawing && draw(cta, end);
         if (drawing) {
-            Slot* slot = prepare_slot(used++);
-            if (!slot) return out_of_memory();
+            Slot *slot = prepare_slot(used++);
+            if (!slot)
+                return out_of_memory();
             place(slot->arena.context, cta);
             slot->busy = true;
             if (!slot->fibers.start(slot->arena.context, entry, properties.step_count,
@@ -124,10 +137,12 @@ void Worker::run_cooperative() {
                 return out_of_memory();
         }
         scheduler_.run(drawing);
-        if (!drawing) break;
+        if (!drawing)
+            break;
     }
     for (std::size_t i = 0; i < used; ++i) {
-        if (slots_[i].fibers.finished()) continue;
+        if (slots_[i].fibers.finished())
+            continue;
         FaultRecord record;
         record.fault = abi::Fault::barrier_deadlock;
         record.cta = &slots_[i].arena.context;
@@ -135,7 +150,8 @@ void Worker::run_cooperative() {
     }
 }
 
-/// There is no code for "the host has no memory for a CTA" once a kernel runs: it ends as a failed launch.
+/// There is no code for "the host has no memory for a CTA" once a kernel runs: it ends as a failed
+/// launch.
 void Worker::out_of_memory() {
     FaultRecord record;
     record.fault = abi::Fault::trap;
@@ -143,32 +159,37 @@ void Worker::out_of_memory() {
 }
 
 void Worker::record_fault() {
-    Grid& grid = *grid_;
-    FaultRecord& record = scope_.record;
-    if (const StepFiber* step = scheduler_.current()) { // more precise than what the CTA's context says
+    Grid &grid = *grid_;
+    FaultRecord &record = scope_.record;
+    if (const StepFiber *step =
+            scheduler_.current()) { // more precise than what the CTA's context says
         record.cta = &step->cta->context();
         record.step = step->step;
     }
-    if (record.fault == abi::Fault::none) return; // another worker's fault ended this one
+    if (record.fault == abi::Fault::none)
+        return; // another worker's fault ended this one
     std::lock_guard lock(grid.fault_mutex);
-    if (grid.stopped()) return;
+    if (grid.stopped())
+        return;
     grid.fault = record;
     if (record.cta) {
         grid.fault_cta = *record.cta;
         grid.fault.cta = &grid.fault_cta;
     }
-    __atomic_store_n(&grid.launch.fault, static_cast<std::uint32_t>(record.fault), __ATOMIC_RELEASE);
+    __atomic_store_n(&grid.launch.fault, static_cast<std::uint32_t>(record.fault),
+                     __ATOMIC_RELEASE);
 }
 
 void Worker::clean_up() {
     scheduler_.reset();
-    for (Slot& slot : slots_) {
-        if (slot.busy) slot.fibers.abandon();
+    for (Slot &slot : slots_) {
+        if (slot.busy)
+            slot.fibers.abandon();
         slot.busy = false;
     }
 }
 
-void Worker::run(Grid& grid, std::uint32_t number) {
+void Worker::run(Grid &grid, std::uint32_t number) {
     grid_ = &grid;
     number_ = number;
     cta_of_fibers_ = grid.code->properties.uses_fibers;
@@ -197,8 +218,9 @@ namespace {
 struct WorkerPool {
     std::mutex mutex;
     std::vector<std::unique_ptr<Worker>> idle;
-    static WorkerPool& get() {
-        static auto* pool = new WorkerPool; // never destroyed: workers may outlive static destructors
+    static WorkerPool &get() {
+        static auto *pool =
+            new WorkerPool; // never destroyed: workers may outlive static destructors
         return *pool;
     }
 };
@@ -206,7 +228,7 @@ struct WorkerPool {
 } // namespace
 
 WorkerLease::WorkerLease() {
-    WorkerPool& pool = WorkerPool::get();
+    WorkerPool &pool = WorkerPool::get();
     std::lock_guard lock(pool.mutex);
     if (pool.idle.empty()) {
         worker_ = std::make_unique<Worker>();
@@ -217,7 +239,7 @@ WorkerLease::WorkerLease() {
 }
 
 WorkerLease::~WorkerLease() {
-    WorkerPool& pool = WorkerPool::get();
+    WorkerPool &pool = WorkerPool::get();
     std::lock_guard lock(pool.mutex);
     pool.idle.push_back(std::move(worker_));
 }

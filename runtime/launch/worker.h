@@ -16,13 +16,13 @@ namespace ptarmigan::runtime {
 class Worker {
 public:
     /// Draws and runs CTAs of `grid` until it is exhausted or stopped. `number` is %smid.
-    void run(Grid& grid, std::uint32_t number);
+    void run(Grid &grid, std::uint32_t number);
 
-    Grid& grid() const { return *grid_; }
-    FiberScheduler& scheduler() { return scheduler_; }
+    Grid &grid() const { return *grid_; }
+    FiberScheduler &scheduler() { return scheduler_; }
     bool in_fibers() const { return cta_of_fibers_; }
     /// The fiber CTA that `context` belongs to.
-    FiberCta& fiber_cta(abi::CtaContext* context);
+    FiberCta &fiber_cta(abi::CtaContext *context);
     /// For yield(): spins since something happened.
     unsigned spins = 0;
 
@@ -32,17 +32,17 @@ private:
         FiberCta fibers;
         bool busy = false;
     };
-    bool draw(std::uint64_t& first, std::uint64_t& end);
-    void place(abi::CtaContext& context, std::uint64_t cta) const;
+    bool draw(std::uint64_t &first, std::uint64_t &end);
+    void place(abi::CtaContext &context, std::uint64_t cta) const;
     void run_whole_ctas();
     void run_fiber_ctas();
     void run_cooperative();
-    Slot* prepare_slot(std::size_t index);
+    Slot *prepare_slot(std::size_t index);
     void out_of_memory();
     void record_fault();
     void clean_up();
 
-    Grid* grid_ = nullptr;
+    Grid *grid_ = nullptr;
     std::uint32_t number_ = 0;
     bool cta_of_fibers_ = false;
     FaultScope scope_;
@@ -55,7 +55,7 @@ class WorkerLease {
 public:
     WorkerLease();
     ~WorkerLease();
-    Worker& operator*() const { return *worker_; }
+    Worker &operator*() const { return *worker_; }
 
 private:
     std::unique_ptr<Worker> worker_;

@@ -14,7 +14,8 @@ constexpr std::size_t round_up(std::size_t value, std::size_t multiple) {
     return (value + multiple - 1) / multiple * multiple;
 }
 
-/// Allocations up to this size share granules; larger ones have granules of their own, like the driver's.
+/// Allocations up to this size share granules; larger ones have granules of their own, like the
+/// driver's.
 constexpr std::size_t shared_granule_limit = AddressSpace::granule / 2;
 
 /// Managed and host memory is the host's: only device memory counts against the device's capacity.
@@ -24,23 +25,27 @@ constexpr bool counts(MemoryKind kind) {
 
 } // namespace
 
-AddressSpace& AddressSpace::get() {
-    static auto* space = new AddressSpace; // never destroyed: kernels may outlive static destructors
+AddressSpace &AddressSpace::get() {
+    static auto *space =
+        new AddressSpace; // never destroyed: kernels may outlive static destructors
     return *space;
 }
 
 AddressSpace::AddressSpace() {
     capacity_ = Device::get().total_memory();
-    // Four times the capacity, so that ranges can stay unused for a while after a free and so catch stale pointers.
+    // Four times the capacity, so that ranges can stay unused for a while after a free and so catch
+    // stale pointers.
     for (std::size_t size = capacity_ * 4; size >= granule * 8; size /= 2) {
-        void* base = mmap(nullptr, size + granule, PROT_NONE,
+        void *base = mmap(nullptr, size + granule, PROT_NONE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (base == MAP_FAILED) continue;
+        if (base == MAP_FAILED)
+            continue;
         reservation_ = round_up(reinterpret_cast<std::uintptr_t>(base), granule);
         reservation_size_ = size;
         break;
     }
-    if (reservation_size_ != 0) free_ranges_.emplace(reservation_, reservation_size_);
+    if (reservation_size_ != 0)
+        free_ranges_.emplace(reservation_, reservation_size_);
 }
 
 std::uintptr_t AddressSpace::take_range(std::size_t size, std::size_t align) {
@@ -51,10 +56,13 @@ std::uintptr_t AddressSpace::take_range(std::size_t size, std::size_t align) {
         // A small allocation never straddles a granule: one user count each.
         if (!own_granules && place / granule != (place + size - 1) / granule)
             place = round_up(place, granule);
-        if (place < begin || place + size < place || place + size > end) continue;
+        if (place < begin || place + size < place || place + size > end)
+            continue;
         free_ranges_.erase(range);
-        if (place > begin) free_ranges_.emplace(begin, place - begin);
-        if (place + size < end) free_ranges_.emplace(place + size, end - place - size);
+        if (place > begin)
+            free_ranges_.emplace(begin, place - begin);
+        if (place + size < end)
+            free_ranges_.emplace(place + size, end - place - size);
         return place;
     }
     return 0;
@@ -82,31 +90,38 @@ bool AddressSpace::commit(std::uintptr_t address, std::size_t size) {
     const std::size_t length = (last - first + 1) * granule;
     const bool fresh = granule_users_.find(first) == granule_users_.end();
     if (fresh) {
-        void* memory = reinterpret_cast<void*>(begin);
-        if (mprotect(memory, length, PROT_READ | PROT_WRITE) != 0) return false;
-        if (length >= 2 * granule) madvise(memory, length, MADV_HUGEPAGE);
+        void *memory = reinterpret_cast<void *>(begin);
+        if (mprotect(memory, length, PROT_READ | PROT_WRITE) != 0)
+            return false;
+        if (length >= 2 * granule)
+            madvise(memory, length, MADV_HUGEPAGE);
     }
-    for (std::uintptr_t index = first; index <= last; ++index) ++granule_users_[index];
+    for (std::uintptr_t index = first; index <= last; ++index)
+        ++granule_users_[index];
     return true;
 }
 
-Status AddressSpace::allocate(std::size_t size, MemoryKind kind, Context* context,
-                              Allocation& allocation, std::size_t align) {
-    if (size == 0) return Status::invalid_value;
+Status AddressSpace::allocate(std::size_t size, MemoryKind kind, Context *context,
+                              Allocation &allocation, std::size_t align) {
+    if (size == 0)
+        return Status::invalid_value;
     std::unique_lock lock(mutex_);
-    if (size > reservation_size_) return Status::out_of_memory;
+    if (size > reservation_size_)
+        return Status::out_of_memory;
     if (counts(kind) && (size > capacity_ || in_use_ > capacity_ - size))
         return Status::out_of_memory;
-    const std::size_t reserved =
-        round_up(size, size > shared_granule_limit ? granule : alignment);
-    if (align < alignment) align = alignment;
+    const std::size_t reserved = round_up(size, size > shared_granule_limit ? granule : alignment);
+    if (align < alignment)
+        align = alignment;
     const std::uintptr_t address = take_range(reserved, align);
-    if (address == 0) return Status::out_of_memory;
+    if (address == 0)
+        return Status::out_of_memory;
     if (!commit(address, reserved)) {
         give_range(address, reserved);
         return Status::out_of_memory;
     }
-    if (counts(kind)) in_use_ += reserved;
+    if (counts(kind))
+        in_use_ += reserved;
     allocation = Allocation{};
     allocation.base = address;
     allocation.size = size;
@@ -117,7 +132,7 @@ Status AddressSpace::allocate(std::size_t size, MemoryKind kind, Context* contex
     return Status::success;
 }
 
-void AddressSpace::release(const Allocation& allocation) {
+void AddressSpace::release(const Allocation &allocation) {
     const bool own = allocation.size > shared_granule_limit;
     const std::size_t size = round_up(allocation.size, own ? granule : alignment);
     const std::uintptr_t first = allocation.base / granule;
@@ -132,21 +147,24 @@ void AddressSpace::release(const Allocation& allocation) {
     }
     if (empty) {
         // One mmap gives the pages back and makes the range inaccessible again.
-        mmap(reinterpret_cast<void*>(first * granule), (last - first + 1) * granule, PROT_NONE,
+        mmap(reinterpret_cast<void *>(first * granule), (last - first + 1) * granule, PROT_NONE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     }
-    if (counts(allocation.kind)) in_use_ -= size;
+    if (counts(allocation.kind))
+        in_use_ -= size;
     give_range(allocation.base, size);
 }
 
 Status AddressSpace::free(std::uintptr_t address,
-                          const std::function<bool(const Allocation&)>& accepts) {
+                          const std::function<bool(const Allocation &)> &accepts) {
     std::unique_lock lock(mutex_);
     auto found = allocations_.find(address);
-    if (found == allocations_.end() || !accepts(found->second)) return Status::invalid_value;
+    if (found == allocations_.end() || !accepts(found->second))
+        return Status::invalid_value;
     const Allocation allocation = found->second;
     allocations_.erase(found);
-    if (allocation.kind != MemoryKind::registered) release(allocation);
+    if (allocation.kind != MemoryKind::registered)
+        release(allocation);
     return Status::success;
 }
 
@@ -165,7 +183,8 @@ Status AddressSpace::add(Allocation allocation) {
 std::optional<Allocation> AddressSpace::remove(std::uintptr_t address, MemoryKind kind) {
     std::unique_lock lock(mutex_);
     auto found = allocations_.find(address);
-    if (found == allocations_.end() || found->second.kind != kind) return std::nullopt;
+    if (found == allocations_.end() || found->second.kind != kind)
+        return std::nullopt;
     const Allocation allocation = found->second;
     allocations_.erase(found);
     return allocation;
@@ -174,8 +193,9 @@ std::optional<Allocation> AddressSpace::remove(std::uintptr_t address, MemoryKin
 Status AddressSpace::mark_free_pending(std::uintptr_t address) {
     std::unique_lock lock(mutex_);
     auto found = allocations_.find(address);
-    if (found == allocations_.end()) return Status::invalid_value;
-    Allocation& allocation = found->second;
+    if (found == allocations_.end())
+        return Status::invalid_value;
+    Allocation &allocation = found->second;
     const bool freeable = allocation.kind == MemoryKind::device ||
                           allocation.kind == MemoryKind::pool ||
                           allocation.kind == MemoryKind::managed;
@@ -185,10 +205,12 @@ Status AddressSpace::mark_free_pending(std::uintptr_t address) {
     return Status::success;
 }
 
-Status AddressSpace::annotate(std::uintptr_t address, const std::function<void(Allocation&)>& edit) {
+Status AddressSpace::annotate(std::uintptr_t address,
+                              const std::function<void(Allocation &)> &edit) {
     std::unique_lock lock(mutex_);
     auto found = allocations_.find(address);
-    if (found == allocations_.end()) return Status::invalid_value;
+    if (found == allocations_.end())
+        return Status::invalid_value;
     edit(found->second);
     return Status::success;
 }
@@ -196,9 +218,11 @@ Status AddressSpace::annotate(std::uintptr_t address, const std::function<void(A
 std::optional<Allocation> AddressSpace::find(std::uintptr_t address) const {
     std::shared_lock lock(mutex_);
     auto next = allocations_.upper_bound(address);
-    if (next == allocations_.begin()) return std::nullopt;
-    const Allocation& allocation = std::prev(next)->second;
-    if (address >= allocation.end()) return std::nullopt;
+    if (next == allocations_.begin())
+        return std::nullopt;
+    const Allocation &allocation = std::prev(next)->second;
+    if (address >= allocation.end())
+        return std::nullopt;
     return allocation;
 }
 
@@ -207,22 +231,23 @@ bool AddressSpace::is_known_range(std::uintptr_t address, std::size_t size) cons
     return allocation && size <= allocation->end() - address && !allocation->free_pending;
 }
 
-void AddressSpace::free_context(Context* context) {
+void AddressSpace::free_context(Context *context) {
     std::unique_lock lock(mutex_);
     for (auto entry = allocations_.begin(); entry != allocations_.end();) {
         if (entry->second.context != context) {
             ++entry;
             continue;
         }
-        if (entry->second.kind != MemoryKind::registered) release(entry->second);
+        if (entry->second.kind != MemoryKind::registered)
+            release(entry->second);
         entry = allocations_.erase(entry);
     }
 }
 
-std::size_t AddressSpace::pool_bytes(const MemoryPool* pool, bool to_use) const {
+std::size_t AddressSpace::pool_bytes(const MemoryPool *pool, bool to_use) const {
     std::shared_lock lock(mutex_);
     std::size_t bytes = 0;
-    for (const auto& [base, allocation] : allocations_)
+    for (const auto &[base, allocation] : allocations_)
         if (allocation.pool == pool && !(to_use && allocation.free_pending))
             bytes += round_up(allocation.size, alignment);
     return bytes;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a kernel before and after it is compiled, its attributes, and its code per block shape.
+// What is known of a kernel before and after it is compiled, its attributes, and its code per block
+// shape.
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
 #include "runtime/device/device.h"
@@ -38,7 +39,7 @@ constexpr int default_shared_limit = 49152, optin_shared_limit = 232448;
 /// Adds up the variables of one space, in order, each at its alignment.
 class SpaceLayout {
 public:
-    void add(const ptx::Variable& variable) {
+    void add(const ptx::Variable &variable) {
         const std::uint64_t alignment = std::max<std::uint32_t>(variable.alignment, 1);
         size_ = (size_ + alignment - 1) / alignment * alignment + variable.size;
     }
@@ -51,48 +52,58 @@ private:
 /// Follows a kernel's body and those of the functions that it mentions.
 class UsageWalk {
 public:
-    explicit UsageWalk(ptx::ModuleLoader& loader) : loader_(loader) {}
+    explicit UsageWalk(ptx::ModuleLoader &loader) : loader_(loader) {}
 
     void visit(ptx::FunctionId id) {
-        const ptx::Function& function = loader_.module().functions[id];
-        if (function.is_declaration || !seen_functions_.insert(id).second) return;
-        const ptx::Body& body = loader_.body(id);
-        registers = std::max<std::uint32_t>(registers, static_cast<std::uint32_t>(body.registers.size()));
-        for (const ptx::Variable& variable : body.variables) {
-            if (variable.space == ptx::StateSpace::shared) shared.add(variable);
-            if (variable.space == ptx::StateSpace::local) local.add(variable);
+        const ptx::Function &function = loader_.module().functions[id];
+        if (function.is_declaration || !seen_functions_.insert(id).second)
+            return;
+        const ptx::Body &body = loader_.body(id);
+        registers =
+            std::max<std::uint32_t>(registers, static_cast<std::uint32_t>(body.registers.size()));
+        for (const ptx::Variable &variable : body.variables) {
+            if (variable.space == ptx::StateSpace::shared)
+                shared.add(variable);
+            if (variable.space == ptx::StateSpace::local)
+                local.add(variable);
         }
-        for (const ptx::Instruction& instruction : body.instructions)
-            for (unsigned i = 0; i < instruction.operand_count; ++i) visit(instruction.operands[i]);
-        for (const ptx::Operand& operand : body.operand_pool) visit(operand);
+        for (const ptx::Instruction &instruction : body.instructions)
+            for (unsigned i = 0; i < instruction.operand_count; ++i)
+                visit(instruction.operands[i]);
+        for (const ptx::Operand &operand : body.operand_pool)
+            visit(operand);
     }
 
     SpaceLayout shared, local;
     std::uint32_t registers = 0;
 
 private:
-    void visit(const ptx::Operand& operand) {
+    void visit(const ptx::Operand &operand) {
         using Kind = ptx::Operand::Kind;
-        if (operand.kind == Kind::function) visit(operand.index);
+        if (operand.kind == Kind::function)
+            visit(operand.index);
         const bool is_variable =
             operand.kind == Kind::variable ||
             (operand.kind == Kind::address && operand.base == ptx::Operand::Base::variable);
-        if (!is_variable || operand.scope != ptx::VariableScope::module) return;
-        const ptx::Variable& variable = loader_.module().variables[operand.index];
-        if (variable.space == ptx::StateSpace::shared && seen_variables_.insert(operand.index).second)
+        if (!is_variable || operand.scope != ptx::VariableScope::module)
+            return;
+        const ptx::Variable &variable = loader_.module().variables[operand.index];
+        if (variable.space == ptx::StateSpace::shared &&
+            seen_variables_.insert(operand.index).second)
             shared.add(variable);
     }
 
-    ptx::ModuleLoader& loader_;
+    ptx::ModuleLoader &loader_;
     std::set<ptx::FunctionId> seen_functions_;
     std::set<ptx::VariableId> seen_variables_;
 };
 
-std::uint32_t product(const std::array<std::uint32_t, 3>& extents) {
+std::uint32_t product(const std::array<std::uint32_t, 3> &extents) {
     return extents[0] * extents[1] * extents[2];
 }
 
-/// There are no registers to count; this keeps occupancy answers plausible and lets 1024 threads run.
+/// There are no registers to count; this keeps occupancy answers plausible and lets 1024 threads
+/// run.
 std::uint32_t invented_registers(std::uint32_t ptx_registers) {
     return std::clamp<std::uint32_t>((ptx_registers / 4 + 7) / 8 * 8, 16, 64);
 }
@@ -103,67 +114,80 @@ translator::CompileOptions options_from_environment() {
     const std::string target = env_text(Env::target);
     try {
         options.target = translator::named_target(target);
-    } catch (const std::invalid_argument&) {
+    } catch (const std::invalid_argument &) {
         log_once("PTARMIGAN_TARGET", "PTARMIGAN_TARGET=" + target + " is not known: host is used");
         options.target = translator::host_target();
     }
     if (const auto lanes = env_number(Env::lanes)) {
-        const bool known = *lanes == 1 || *lanes == 4 || *lanes == 8 || *lanes == 16 || *lanes == 32;
+        const bool known =
+            *lanes == 1 || *lanes == 4 || *lanes == 8 || *lanes == 16 || *lanes == 32;
         if (known)
             options.lane_width = static_cast<unsigned>(*lanes);
         else
             log_once("PTARMIGAN_LANES", "PTARMIGAN_LANES must be 1, 4, 8, 16 or 32: ignored");
     }
     const std::string divergence = env_text(Env::divergence), barriers = env_text(Env::barriers);
-    if (divergence == "masks") options.divergence = translator::DivergenceForm::masks;
-    if (divergence == "pcs") options.divergence = translator::DivergenceForm::program_counters;
-    if (barriers == "regions") options.barriers = translator::BarrierForm::regions;
-    if (barriers == "fibers") options.barriers = translator::BarrierForm::fibers;
-    if (env_text(Env::approx) == "fast") options.approximation = translator::Approximation::fast;
+    if (divergence == "masks")
+        options.divergence = translator::DivergenceForm::masks;
+    if (divergence == "pcs")
+        options.divergence = translator::DivergenceForm::program_counters;
+    if (barriers == "regions")
+        options.barriers = translator::BarrierForm::regions;
+    if (barriers == "fibers")
+        options.barriers = translator::BarrierForm::fibers;
+    if (env_text(Env::approx) == "fast")
+        options.approximation = translator::Approximation::fast;
     return options;
 }
 
 } // namespace
 
-Kernel::Kernel(ModuleSource& source, ptx::FunctionId id)
+Kernel::Kernel(ModuleSource &source, ptx::FunctionId id)
     : source_(source), id_(id), parameters_(ptx::parameter_layout(function())) {
     attributes_[max_dynamic_shared_size] = -1;
     attributes_[shared_carveout] = -1;
-    const ptx::EntryLimits& limits = function().limits;
+    const ptx::EntryLimits &limits = function().limits;
     for (unsigned i = 0; i < 3; ++i)
         attributes_[required_cluster_width + i] = static_cast<int>(limits.required_cluster[i]);
 }
 
-const ptx::Function& Kernel::function() const { return source_.module().functions[id_]; }
+const ptx::Function &Kernel::function() const {
+    return source_.module().functions[id_];
+}
 
-const std::string& Kernel::name() const { return function().name; }
+const std::string &Kernel::name() const {
+    return function().name;
+}
 
-Status Kernel::parameter(std::size_t index, std::size_t& offset, std::size_t& size) const {
-    if (index >= parameters_.offsets.size()) return Status::invalid_value;
+Status Kernel::parameter(std::size_t index, std::size_t &offset, std::size_t &size) const {
+    if (index >= parameters_.offsets.size())
+        return Status::invalid_value;
     offset = parameters_.offsets[index];
     size = function().parameters[index].size;
     return Status::success;
 }
 
-Status Kernel::facts(const KernelFacts*& facts) {
+Status Kernel::facts(const KernelFacts *&facts) {
     std::lock_guard lock(mutex_);
     if (!facts_known_) {
         std::lock_guard loader_lock(source_.loader_mutex());
         UsageWalk walk(source_.loader());
         try {
             walk.visit(id_);
-        } catch (const ptx::DiagnosticError& error) {
+        } catch (const ptx::DiagnosticError &error) {
             set_error_detail(error.what());
             return Status::invalid_ptx;
         }
         facts_.static_shared = walk.shared.size();
         facts_.local = walk.local.size();
         facts_.registers = invented_registers(walk.registers);
-        const ptx::EntryLimits& limits = function().limits;
-        for (const auto& extents : {limits.required_ntid, limits.max_ntid}) {
+        const ptx::EntryLimits &limits = function().limits;
+        for (const auto &extents : {limits.required_ntid, limits.max_ntid}) {
             std::uint32_t threads = 1;
-            for (const std::uint32_t extent : extents) threads *= std::max<std::uint32_t>(extent, 1);
-            if (extents[0] == 0) continue;
+            for (const std::uint32_t extent : extents)
+                threads *= std::max<std::uint32_t>(extent, 1);
+            if (extents[0] == 0)
+                continue;
             facts_.max_threads = std::min<std::uint32_t>(threads, 1024);
             break;
         }
@@ -173,44 +197,71 @@ Status Kernel::facts(const KernelFacts*& facts) {
     return Status::success;
 }
 
-std::uint32_t Kernel::max_dynamic_shared(const KernelFacts& facts) const {
+std::uint32_t Kernel::max_dynamic_shared(const KernelFacts &facts) const {
     const int set = attributes_[max_dynamic_shared_size];
-    if (set >= 0) return static_cast<std::uint32_t>(set);
+    if (set >= 0)
+        return static_cast<std::uint32_t>(set);
     const int left = default_shared_limit - static_cast<int>(facts.static_shared);
     return left > 0 ? static_cast<std::uint32_t>(left) : 0;
 }
 
-Status Kernel::attribute(int id, int& value) {
-    if (id < 0 || id >= attribute_count) return Status::invalid_value;
-    const KernelFacts* facts = nullptr;
-    if (const Status status = this->facts(facts); status != Status::success) return status;
-    const ptx::Target& target = source_.module().target;
+Status Kernel::attribute(int id, int &value) {
+    if (id < 0 || id >= attribute_count)
+        return Status::invalid_value;
+    const KernelFacts *facts = nullptr;
+    if (const Status status = this->facts(facts); status != Status::success)
+        return status;
+    const ptx::Target &target = source_.module().target;
     switch (id) {
-    case max_threads_per_block: value = static_cast<int>(facts->max_threads); break;
-    case shared_size: value = static_cast<int>(facts->static_shared); break;
-    case const_size: value = static_cast<int>(source_.const_bytes()); break;
-    case local_size: value = static_cast<int>(facts->local); break;
-    case register_count: value = static_cast<int>(facts->registers); break;
-    case ptx_version: value = static_cast<int>(target.sm); break;
-    case binary_version: value = static_cast<int>(Device::get().compute_capability()); break;
-    case cache_mode_ca: value = 0; break;
-    case max_dynamic_shared_size: value = static_cast<int>(max_dynamic_shared(*facts)); break;
-    case cluster_size_must_be_set: value = function().limits.explicit_cluster; break;
-    default: value = attributes_[static_cast<std::size_t>(id)]; break;
+    case max_threads_per_block:
+        value = static_cast<int>(facts->max_threads);
+        break;
+    case shared_size:
+        value = static_cast<int>(facts->static_shared);
+        break;
+    case const_size:
+        value = static_cast<int>(source_.const_bytes());
+        break;
+    case local_size:
+        value = static_cast<int>(facts->local);
+        break;
+    case register_count:
+        value = static_cast<int>(facts->registers);
+        break;
+    case ptx_version:
+        value = static_cast<int>(target.sm);
+        break;
+    case binary_version:
+        value = static_cast<int>(Device::get().compute_capability());
+        break;
+    case cache_mode_ca:
+        value = 0;
+        break;
+    case max_dynamic_shared_size:
+        value = static_cast<int>(max_dynamic_shared(*facts));
+        break;
+    case cluster_size_must_be_set:
+        value = function().limits.explicit_cluster;
+        break;
+    default:
+        value = attributes_[static_cast<std::size_t>(id)];
+        break;
     }
     return Status::success;
 }
 
 Status Kernel::set_attribute(int id, int value) {
-    const KernelFacts* facts = nullptr;
-    if (const Status status = this->facts(facts); status != Status::success) return status;
+    const KernelFacts *facts = nullptr;
+    if (const Status status = this->facts(facts); status != Status::success)
+        return status;
     switch (id) {
     case max_dynamic_shared_size:
         if (value < 0 || value > optin_shared_limit - static_cast<int>(facts->static_shared))
             return Status::invalid_value;
         break;
     case shared_carveout:
-        if (value < -1 || value > 100) return Status::invalid_value;
+        if (value < -1 || value > 100)
+            return Status::invalid_value;
         break;
     case required_cluster_width:
     case required_cluster_height:
@@ -219,12 +270,15 @@ Status Kernel::set_attribute(int id, int value) {
             return Status::invalid_value;
         break;
     case non_portable_cluster_size:
-        if (value != 0 && value != 1) return Status::invalid_value;
+        if (value != 0 && value != 1)
+            return Status::invalid_value;
         break;
     case cluster_scheduling:
-        if (value < 0 || value > 2) return Status::invalid_value;
+        if (value < 0 || value > 2)
+            return Status::invalid_value;
         break;
-    default: return Status::invalid_value;
+    default:
+        return Status::invalid_value;
     }
     std::lock_guard lock(mutex_);
     attributes_[static_cast<std::size_t>(id)] = value;
@@ -236,8 +290,8 @@ void Kernel::set_code(std::shared_ptr<const LoadedKernel> code) {
     fixed_code_ = std::move(code);
 }
 
-Status Kernel::code(const translator::BlockShape& shape, bool small_grid, bool need_fibers,
-                    std::shared_ptr<const LoadedKernel>& code) {
+Status Kernel::code(const translator::BlockShape &shape, bool small_grid, bool need_fibers,
+                    std::shared_ptr<const LoadedKernel> &code) {
     static const translator::CompileOptions process_options = options_from_environment();
     std::lock_guard lock(mutex_);
     if (fixed_code_) {
@@ -251,17 +305,18 @@ Status Kernel::code(const translator::BlockShape& shape, bool small_grid, bool n
     }
     translator::CompileOptions options = process_options;
     options.small_grid = small_grid;
-    if (need_fibers) options.barriers = translator::BarrierForm::fibers;
+    if (need_fibers)
+        options.barriers = translator::BarrierForm::fibers;
     try {
         code = KernelCache::process_cache().get({source_.loader(), source_.loader_mutex(),
                                                  source_.text_hash(), name(), shape, options});
-    } catch (const translator::UnsupportedError& error) {
+    } catch (const translator::UnsupportedError &error) {
         set_error_detail(error.what());
         return Status::not_supported;
-    } catch (const ptx::DiagnosticError& error) {
+    } catch (const ptx::DiagnosticError &error) {
         set_error_detail(error.what());
         return Status::invalid_ptx;
-    } catch (const std::exception& error) {
+    } catch (const std::exception &error) {
         set_error_detail("kernel " + name() + ": " + error.what());
         return Status::jit_compiler_not_found;
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A module in a context: a source's variables placed and initialised in device memory, and its functions.
+// A module in a context: a source's variables placed and initialised in device memory, and its
+// functions.
 #pragma once
 
-#include "runtime/module/module_source.h"
 #include "runtime/memory/memory.h"
+#include "runtime/module/module_source.h"
 
 #include <memory>
 #include <string_view>
@@ -17,47 +18,55 @@ class Module;
 /// A kernel in a module: CUfunction. Lives as long as its module.
 class Function {
 public:
-    Function(Module& module, Kernel& kernel) : module_(module), kernel_(kernel) {}
-    Module& module() const { return module_; }
-    Kernel& kernel() const { return kernel_; }
+    Function(Module &module, Kernel &kernel) : module_(module), kernel_(kernel) {}
+    Module &module() const { return module_; }
+    Kernel &kernel() const { return kernel_; }
 
 private:
-    Module& module_;
-    Kernel& kernel_;
+    Module &module_;
+    Kernel &kernel_;
 };
 
-/// Thread-safe; constant after create(). Found in HandleTable<Module>, its functions in HandleTable<Function>.
+/// Thread-safe; constant after create(). Found in HandleTable<Module>, its functions in
+/// HandleTable<Function>.
 class Module : public std::enable_shared_from_this<Module> {
 public:
-    /// Places and initialises the variables. The context may be the primary one before it was retained.
-    static Status create(Context& context, std::shared_ptr<ModuleSource> source, std::shared_ptr<Module>& module);
-    /// cuModuleUnload: waits for the context's work, then frees the variables. invalid_handle if it is no module.
-    static Status unload(const void* handle);
+    /// Places and initialises the variables. The context may be the primary one before it was
+    /// retained.
+    static Status create(Context &context, std::shared_ptr<ModuleSource> source,
+                         std::shared_ptr<Module> &module);
+    /// cuModuleUnload: waits for the context's work, then frees the variables. invalid_handle if it
+    /// is no module.
+    static Status unload(const void *handle);
     ~Module();
 
-    Context& context() const { return context_; }
-    ModuleSource& source() const { return *source_; }
-    const std::vector<std::shared_ptr<Function>>& functions() const { return functions_; }
+    Context &context() const { return context_; }
+    ModuleSource &source() const { return *source_; }
+    const std::vector<std::shared_ptr<Function>> &functions() const { return functions_; }
     /// Null if there is none. The same pointer at each call.
     std::shared_ptr<Function> find_function(std::string_view name) const;
-    /// Address and size of a .global or .const variable; not_found otherwise. `only_managed`: __managed__ ones only.
-    Status find_global(std::string_view name, DevicePointer& pointer, std::size_t& size,
+    /// Address and size of a .global or .const variable; not_found otherwise. `only_managed`:
+    /// __managed__ ones only.
+    Status find_global(std::string_view name, DevicePointer &pointer, std::size_t &size,
                        bool only_managed = false) const;
     /// Generic addresses by VariableId (0 for spaces that have none), for LaunchContext::variables.
-    const std::uint64_t* variables() const { return addresses_.data(); }
+    const std::uint64_t *variables() const { return addresses_.data(); }
 
 private:
-    Module(Context& context, std::shared_ptr<ModuleSource> source) : context_(context), source_(std::move(source)) {}
+    Module(Context &context, std::shared_ptr<ModuleSource> source)
+        : context_(context), source_(std::move(source)) {}
     Status place_variables();
     void initialise_variables();
 
-    Context& context_;
+    Context &context_;
     std::shared_ptr<ModuleSource> source_;
     std::vector<std::uint64_t> addresses_;
     std::vector<std::shared_ptr<Function>> functions_;
 };
 
 /// The value of a function's address in PTX: generated code calls through it by index.
-constexpr std::uint64_t function_address(ptx::FunctionId function) { return (std::uint64_t{function} + 1) * 16; }
+constexpr std::uint64_t function_address(ptx::FunctionId function) {
+    return (std::uint64_t{function} + 1) * 16;
+}
 
 } // namespace ptarmigan::runtime

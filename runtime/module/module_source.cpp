@@ -13,35 +13,41 @@ namespace {
 std::string_view first_word(std::string_view text) {
     for (;;) {
         const std::size_t start = text.find_first_not_of(" \t\r\n\v\f");
-        if (start == std::string_view::npos) return {};
+        if (start == std::string_view::npos)
+            return {};
         text.remove_prefix(start);
         const bool line = text.rfind("//", 0) == 0, block = text.rfind("/*", 0) == 0;
-        if (!line && !block) return text;
+        if (!line && !block)
+            return text;
         const std::size_t end = line ? text.find('\n') : text.find("*/", 2);
-        if (end == std::string_view::npos) return {};
+        if (end == std::string_view::npos)
+            return {};
         text.remove_prefix(end + (line ? 1 : 2));
     }
 }
 
-std::string driver_log(const ptx::Diagnostics& diagnostics) {
+std::string driver_log(const ptx::Diagnostics &diagnostics) {
     std::string log;
-    for (const ptx::Diagnostic& diagnostic : diagnostics.list()) {
+    for (const ptx::Diagnostic &diagnostic : diagnostics.list()) {
         const bool error = diagnostic.severity == ptx::Severity::error;
         log += "ptxas application ptx input, line " + std::to_string(diagnostic.location.line) +
                (error ? "; error   : " : "; warning : ") + diagnostic.text + "\n";
     }
-    if (diagnostics.has_errors()) log += "ptxas fatal   : Ptx assembly aborted due to errors";
+    if (diagnostics.has_errors())
+        log += "ptxas fatal   : Ptx assembly aborted due to errors";
     return log;
 }
 
 /// Newest PTX version that the reported driver (CUDA 13.0) takes.
 constexpr ptx::Version newest_version{9, 0};
 
-Status check_version(const ptx::Module& module, std::string& log) {
-    if (env_flag(Env::accept_newer_ptx)) return Status::success;
+Status check_version(const ptx::Module &module, std::string &log) {
+    if (env_flag(Env::accept_newer_ptx))
+        return Status::success;
     if (module.version > newest_version) {
-        log = "ptxas application ptx input, line 1; fatal   : Unsupported .version " + std::to_string(module.version.major) + "." +
-              std::to_string(module.version.minor) + "; current version is '9.0'";
+        log = "ptxas application ptx input, line 1; fatal   : Unsupported .version " +
+              std::to_string(module.version.major) + "." + std::to_string(module.version.minor) +
+              "; current version is '9.0'";
         return Status::unsupported_ptx_version;
     }
     const unsigned device = Device::get().compute_capability();
@@ -57,8 +63,8 @@ Status check_version(const ptx::Module& module, std::string& log) {
 
 } // namespace
 
-Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<ModuleSource>& source,
-                          std::string& log, bool all_bodies) {
+Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<ModuleSource> &source,
+                          std::string &log, bool all_bodies) {
     log.clear();
     if (first_word(ptx).rfind(".version", 0) != 0) {
         log = "error   : Binary format for key='0', ident='' is not recognized";
@@ -71,8 +77,9 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
     ptx::ModuleLoader::Options options;
     options.bind_all_bodies = all_bodies;
     result->loader_ = ptx::ModuleLoader::load(std::move(ptx), std::move(name), options);
-    // A newer version may use what this frontend takes for an error: the version is the better answer then.
-    const ptx::Module& module = result->loader_->module();
+    // A newer version may use what this frontend takes for an error: the version is the better
+    // answer then.
+    const ptx::Module &module = result->loader_->module();
     if (const Status status = check_version(module, log); status != Status::success) {
         set_error_detail(result->name_ + ": " + log);
         return status;
@@ -85,18 +92,21 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
     for (ptx::FunctionId id = 0; id < module.functions.size(); ++id)
         if (module.functions[id].is_entry && !module.functions[id].is_declaration)
             result->kernels_.push_back(std::make_unique<Kernel>(*result, id));
-    for (const ptx::Variable& variable : module.variables)
+    for (const ptx::Variable &variable : module.variables)
         if (variable.space == ptx::StateSpace::constant)
             result->const_bytes_ += static_cast<std::uint32_t>(variable.size);
     source = std::move(result);
     return Status::success;
 }
 
-const ptx::Module& ModuleSource::module() const { return loader_->module(); }
+const ptx::Module &ModuleSource::module() const {
+    return loader_->module();
+}
 
-Kernel* ModuleSource::find_kernel(std::string_view name) const {
-    for (const auto& kernel : kernels_)
-        if (kernel->name() == name) return kernel.get();
+Kernel *ModuleSource::find_kernel(std::string_view name) const {
+    for (const auto &kernel : kernels_)
+        if (kernel->name() == name)
+            return kernel.get();
     return nullptr;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A parsed PTX module and what was compiled of it, independent of any context: a CUlibrary is one, and every module
-// instance (module.h) refers to one.
+// A parsed PTX module and what was compiled of it, independent of any context: a CUlibrary is one,
+// and every module instance (module.h) refers to one.
 #pragma once
 
 #include "frontend/module_loader.h"
@@ -33,34 +33,34 @@ struct KernelFacts {
 /// One kernel of a source. The pointer is stable and lives as long as the source.
 class Kernel {
 public:
-    Kernel(ModuleSource& source, ptx::FunctionId id);
-    const std::string& name() const;
-    ModuleSource& source() const { return source_; }
-    const ptx::Function& function() const;
-    const ptx::ParameterLayout& parameters() const { return parameters_; }
+    Kernel(ModuleSource &source, ptx::FunctionId id);
+    const std::string &name() const;
+    ModuleSource &source() const { return source_; }
+    const ptx::Function &function() const;
+    const ptx::ParameterLayout &parameters() const { return parameters_; }
     /// Bytes of parameter `index`; invalid_value past the end.
-    Status parameter(std::size_t index, std::size_t& offset, std::size_t& size) const;
+    Status parameter(std::size_t index, std::size_t &offset, std::size_t &size) const;
     /// Binds the body on first use. success, or invalid_ptx with the diagnostics in error_detail().
-    Status facts(const KernelFacts*& facts);
+    Status facts(const KernelFacts *&facts);
 
     /// CUfunction_attribute `id` (0..15); invalid_value for others.
-    Status attribute(int id, int& value);
+    Status attribute(int id, int &value);
     /// Only 8 (max dynamic shared), 9 (carveout), 11-15 (cluster attributes) can be set.
     Status set_attribute(int id, int value);
-    /// Code for a block shape: compiled, from disk, or kept from an earlier launch. not_supported or invalid_ptx with
-    /// the reason in error_detail().
-    Status code(const translator::BlockShape& shape, bool small_grid, bool need_fibers,
-                std::shared_ptr<const LoadedKernel>& code);
+    /// Code for a block shape: compiled, from disk, or kept from an earlier launch. not_supported
+    /// or invalid_ptx with the reason in error_detail().
+    Status code(const translator::BlockShape &shape, bool small_grid, bool need_fibers,
+                std::shared_ptr<const LoadedKernel> &code);
     /// For tests and tools: uses `code` for every shape instead of compiling.
     void set_code(std::shared_ptr<const LoadedKernel> code);
 
-    std::uint32_t max_dynamic_shared(const KernelFacts& facts) const;
+    std::uint32_t max_dynamic_shared(const KernelFacts &facts) const;
     /// Where Grid::cta_cost keeps what a CTA of this kernel takes.
-    const std::shared_ptr<std::atomic<std::uint32_t>>& cta_cost() const { return cta_cost_; }
+    const std::shared_ptr<std::atomic<std::uint32_t>> &cta_cost() const { return cta_cost_; }
     bool non_portable_cluster() const { return attributes_[14] != 0; }
 
 private:
-    ModuleSource& source_;
+    ModuleSource &source_;
     const ptx::FunctionId id_;
     ptx::ParameterLayout parameters_;
     std::mutex mutex_; ///< guards what follows; taken before the source's loader mutex
@@ -70,31 +70,33 @@ private:
     KernelFacts facts_;
     std::array<int, 16> attributes_{}; ///< as set; [8] and [9]: -1 = default
     std::shared_ptr<const LoadedKernel> fixed_code_;
-    using VariantKey = std::tuple<std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>, bool, bool>;
+    using VariantKey =
+        std::tuple<std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>, bool, bool>;
     std::map<VariantKey, std::shared_ptr<const LoadedKernel>> variants_;
 };
 
 /// Thread-safe.
 class ModuleSource {
 public:
-    /// Parses and binds the declarations. On failure: invalid_ptx, unsupported_ptx_version or invalid_image (text that
-    /// does not begin like PTX), and `log` holds the driver's kind of error log ("ptxas application ptx input, line
-    /// 3; error   : ..."). On success `log` holds warnings, mostly nothing. `name` is for messages.
-    /// `all_bodies` binds every function now instead of at its first use, so that errors in bodies are load errors.
-    static Status load(std::string ptx, std::string name, std::shared_ptr<ModuleSource>& source, std::string& log,
-                       bool all_bodies = false);
+    /// Parses and binds the declarations. On failure: invalid_ptx, unsupported_ptx_version or
+    /// invalid_image (text that does not begin like PTX), and `log` holds the driver's kind of
+    /// error log ("ptxas application ptx input, line 3; error   : ..."). On success `log` holds
+    /// warnings, mostly nothing. `name` is for messages. `all_bodies` binds every function now
+    /// instead of at its first use, so that errors in bodies are load errors.
+    static Status load(std::string ptx, std::string name, std::shared_ptr<ModuleSource> &source,
+                       std::string &log, bool all_bodies = false);
 
-    const ptx::Module& module() const;
-    const std::string& name() const { return name_; }
-    const std::vector<std::unique_ptr<Kernel>>& kernels() const { return kernels_; }
+    const ptx::Module &module() const;
+    const std::string &name() const { return name_; }
+    const std::vector<std::unique_ptr<Kernel>> &kernels() const { return kernels_; }
     /// Null if there is none of that name.
-    Kernel* find_kernel(std::string_view name) const;
+    Kernel *find_kernel(std::string_view name) const;
     std::uint32_t const_bytes() const { return const_bytes_; }
     TextHash text_hash() const { return hash_; }
 
     /// The loader, to be used under loader_mutex() only.
-    ptx::ModuleLoader& loader() { return *loader_; }
-    std::mutex& loader_mutex() { return loader_mutex_; }
+    ptx::ModuleLoader &loader() { return *loader_; }
+    std::mutex &loader_mutex() { return loader_mutex_; }
 
 private:
     ModuleSource() = default;

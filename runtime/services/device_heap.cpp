@@ -15,11 +15,12 @@ constexpr std::size_t block = 16;
 bool KernelHeap::reserve() {
     std::size_t size = 0;
     Allocation allocation;
-    if (context_.limit(Limit::malloc_heap_size, size) != Status::success) return false;
-    AddressSpace& space = AddressSpace::get();
+    if (context_.limit(Limit::malloc_heap_size, size) != Status::success)
+        return false;
+    AddressSpace &space = AddressSpace::get();
     if (space.allocate(size, MemoryKind::device, &context_, allocation) != Status::success)
         return false;
-    if (space.annotate(allocation.base, [](Allocation& record) {
+    if (space.annotate(allocation.base, [](Allocation &record) {
             record.owned_by_module = true;
         }) != Status::success)
         return false;
@@ -29,28 +30,34 @@ bool KernelHeap::reserve() {
     return true;
 }
 
-void* KernelHeap::allocate(std::size_t size) {
+void *KernelHeap::allocate(std::size_t size) {
     std::lock_guard lock(mutex_);
-    if (size == 0 || size > SIZE_MAX - block) return nullptr;
-    if (base_ == 0 && !reserve()) return nullptr;
+    if (size == 0 || size > SIZE_MAX - block)
+        return nullptr;
+    if (base_ == 0 && !reserve())
+        return nullptr;
     size = (size + block - 1) / block * block;
     for (auto range = free_.begin(); range != free_.end(); ++range) {
-        if (range->second < size) continue;
+        if (range->second < size)
+            continue;
         const std::uintptr_t address = range->first;
         const std::size_t left = range->second - size;
         free_.erase(range);
-        if (left > 0) free_.emplace(address + size, left);
+        if (left > 0)
+            free_.emplace(address + size, left);
         live_.emplace(address, size);
-        return reinterpret_cast<void*>(address);
+        return reinterpret_cast<void *>(address);
     }
     return nullptr;
 }
 
-bool KernelHeap::free(void* pointer) {
-    if (!pointer) return true;
+bool KernelHeap::free(void *pointer) {
+    if (!pointer)
+        return true;
     std::lock_guard lock(mutex_);
     auto found = live_.find(reinterpret_cast<std::uintptr_t>(pointer));
-    if (found == live_.end()) return false;
+    if (found == live_.end())
+        return false;
     std::uintptr_t address = found->first;
     std::size_t size = found->second;
     live_.erase(found);
@@ -73,8 +80,7 @@ bool KernelHeap::free(void* pointer) {
 void KernelHeap::release() {
     std::lock_guard lock(mutex_);
     if (base_ != 0)
-        static_cast<void>(
-            AddressSpace::get().free(base_, [](const Allocation&) { return true; }));
+        static_cast<void>(AddressSpace::get().free(base_, [](const Allocation &) { return true; }));
     base_ = 0;
     free_.clear();
     live_.clear();

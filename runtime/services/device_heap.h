@@ -11,21 +11,23 @@ namespace ptarmigan::runtime {
 
 class Context;
 
-/// Thread-safe; lock order: before AddressSpace's. Book-keeping lies outside the heap, where no kernel can damage it.
+/// Thread-safe; lock order: before AddressSpace's. Book-keeping lies outside the heap, where no
+/// kernel can damage it.
 class KernelHeap {
 public:
-    explicit KernelHeap(Context& context) : context_(context) {}
-    /// 16-byte aligned; null when the heap (Limit::malloc_heap_size, fixed by the first call) has no room. 0 bytes: null.
-    void* allocate(std::size_t size);
+    explicit KernelHeap(Context &context) : context_(context) {}
+    /// 16-byte aligned; null when the heap (Limit::malloc_heap_size, fixed by the first call) has
+    /// no room. 0 bytes: null.
+    void *allocate(std::size_t size);
     /// False if `pointer` is none that allocate() gave. Null is fine.
-    bool free(void* pointer);
+    bool free(void *pointer);
     /// Gives the memory back: the context is reset.
     void release();
 
 private:
     bool reserve();
 
-    Context& context_;
+    Context &context_;
     std::mutex mutex_;
     std::uintptr_t base_ = 0;
     std::map<std::uintptr_t, std::size_t> free_, live_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device printf: formatted when it is called, kept in order, written to stdout at synchronisation points.
+// Device printf: formatted when it is called, kept in order, written to stdout at synchronisation
+// points.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +11,12 @@
 
 namespace ptarmigan::runtime {
 
-/// The output of a context's kernels that the program has not seen yet. Thread-safe; its lock is a leaf.
+/// The output of a context's kernels that the program has not seen yet. Thread-safe; its lock is a
+/// leaf.
 class PrintfBuffer {
 public:
-    /// Appends whole lines' text; text that does not fit any more is dropped silently, as by the driver.
+    /// Appends whole lines' text; text that does not fit any more is dropped silently, as by the
+    /// driver.
     void append(std::string_view text);
     /// Writes everything to the C stream stdout and flushes that.
     void flush();
@@ -26,8 +29,9 @@ private:
     std::size_t capacity_ = 8650752;
 };
 
-/// Formats like the device's vprintf: `arguments` holds the promoted values at their natural alignment. `count` gets
-/// the number of arguments consumed. Conversions that CUDA does not know are copied as they are.
-std::string format_device_printf(const char* format, const void* arguments, int& count);
+/// Formats like the device's vprintf: `arguments` holds the promoted values at their natural
+/// alignment. `count` gets the number of arguments consumed. Conversions that CUDA does not know
+/// are copied as they are.
+std::string format_device_printf(const char *format, const void *arguments, int &count);
 
 } // namespace ptarmigan::runtime

@@ -21,17 +21,19 @@
 namespace ptarmigan::runtime {
 namespace {
 
-Worker& worker_of(abi::CtaContext* cta) { return *static_cast<Worker*>(cta->worker); }
+Worker &worker_of(abi::CtaContext *cta) {
+    return *static_cast<Worker *>(cta->worker);
+}
 
-std::uint32_t barrier(abi::CtaContext* cta, std::uint32_t step, std::uint32_t id,
+std::uint32_t barrier(abi::CtaContext *cta, std::uint32_t step, std::uint32_t id,
                       std::uint32_t threads, std::uint32_t kind, std::uint64_t arriving,
                       std::uint64_t predicate) {
-    Worker& worker = worker_of(cta);
+    Worker &worker = worker_of(cta);
     worker.spins = 0;
     return worker.fiber_cta(cta).barrier(step, id, threads, kind, arriving, predicate);
 }
 
-void collective(abi::CtaContext* cta, std::uint32_t step, abi::CollectiveCall* call) {
+void collective(abi::CtaContext *cta, std::uint32_t step, abi::CollectiveCall *call) {
     worker_of(cta).fiber_cta(cta).collective(step, *call);
 }
 
@@ -44,10 +46,11 @@ void pause_cpu() {
 }
 
 /// Nothing else of this worker can go on: give the CPU away more and more.
-void back_off(Worker& worker, std::uint64_t nanoseconds) {
+void back_off(Worker &worker, std::uint64_t nanoseconds) {
     constexpr unsigned pauses = 16;
     if (nanoseconds >= 50'000) {
-        const timespec time{0, static_cast<long>(nanoseconds < 1'000'000 ? nanoseconds : 1'000'000)};
+        const timespec time{0,
+                            static_cast<long>(nanoseconds < 1'000'000 ? nanoseconds : 1'000'000)};
         nanosleep(&time, nullptr);
     } else if (worker.spins < pauses) {
         pause_cpu();
@@ -56,21 +59,25 @@ void back_off(Worker& worker, std::uint64_t nanoseconds) {
     }
 }
 
-void yield(abi::CtaContext* cta, std::uint32_t, std::uint64_t nanoseconds) {
-    Worker& worker = worker_of(cta);
-    if (worker.grid().stopped()) leave_kernel();
+void yield(abi::CtaContext *cta, std::uint32_t, std::uint64_t nanoseconds) {
+    Worker &worker = worker_of(cta);
+    if (worker.grid().stopped())
+        leave_kernel();
     ++worker.spins;
-    // When every fiber only spins, what it waits for is on another thread: let that run now and then.
+    // When every fiber only spins, what it waits for is on another thread: let that run now and
+    // then.
     constexpr unsigned ring_turns = 256;
     const bool others = worker.in_fibers() && worker.scheduler().yield();
-    if (!others || worker.spins % ring_turns == 0) back_off(worker, nanoseconds);
+    if (!others || worker.spins % ring_turns == 0)
+        back_off(worker, nanoseconds);
 }
 
-void trap(abi::CtaContext* cta, std::uint32_t step, std::uint64_t lanes, std::uint32_t fault,
+void trap(abi::CtaContext *cta, std::uint32_t step, std::uint64_t lanes, std::uint32_t fault,
           std::uint32_t line) {
     FaultRecord record;
     record.fault = static_cast<abi::Fault>(fault);
-    if (record.fault == abi::Fault::none) record.fault = abi::Fault::trap;
+    if (record.fault == abi::Fault::none)
+        record.fault = abi::Fault::trap;
     record.cta = cta;
     record.step = step;
     record.lanes = lanes;
@@ -78,9 +85,10 @@ void trap(abi::CtaContext* cta, std::uint32_t step, std::uint64_t lanes, std::ui
     raise_fault(record);
 }
 
-std::int32_t device_vprintf(abi::CtaContext* cta, const char* format, const void* arguments) {
-    if (!format) return -1;
-    Context& context = *worker_of(cta).grid().context;
+std::int32_t device_vprintf(abi::CtaContext *cta, const char *format, const void *arguments) {
+    if (!format)
+        return -1;
+    Context &context = *worker_of(cta).grid().context;
     int count = 0;
     // Formatting may fault on the kernel's pointers: it is done before the buffer's lock is taken.
     const std::string text = format_device_printf(format, arguments, count);
@@ -89,13 +97,14 @@ std::int32_t device_vprintf(abi::CtaContext* cta, const char* format, const void
     return count;
 }
 
-void* device_malloc(abi::CtaContext* cta, std::uint64_t size) {
+void *device_malloc(abi::CtaContext *cta, std::uint64_t size) {
     return worker_of(cta).grid().context->kernel_heap().allocate(size);
 }
 
-void device_free(abi::CtaContext* cta, void* pointer, std::uint32_t step, std::uint32_t lane,
+void device_free(abi::CtaContext *cta, void *pointer, std::uint32_t step, std::uint32_t lane,
                  std::uint32_t line) {
-    if (worker_of(cta).grid().context->kernel_heap().free(pointer)) return;
+    if (worker_of(cta).grid().context->kernel_heap().free(pointer))
+        return;
     FaultRecord record;
     record.fault = abi::Fault::misaligned_address; // what the hardware's allocator ends in
     record.cta = cta;
@@ -108,8 +117,8 @@ void device_free(abi::CtaContext* cta, void* pointer, std::uint32_t step, std::u
     raise_fault(record);
 }
 
-void assert_fail(abi::CtaContext* cta, std::uint32_t step, std::uint32_t lane, const char* message,
-                 const char* file, std::uint32_t line, const char* function, std::uint64_t) {
+void assert_fail(abi::CtaContext *cta, std::uint32_t step, std::uint32_t lane, const char *message,
+                 const char *file, std::uint32_t line, const char *function, std::uint64_t) {
     const std::uint32_t width = worker_of(cta).grid().code->properties.lane_width;
     const std::uint64_t thread = std::uint64_t{step} * width + lane;
     const std::uint64_t x = thread % cta->ntid[0], rest = thread / cta->ntid[0];
@@ -134,7 +143,7 @@ void assert_fail(abi::CtaContext* cta, std::uint32_t step, std::uint32_t lane, c
     raise_fault(record);
 }
 
-std::uint64_t clock_ticks(abi::CtaContext*) {
+std::uint64_t clock_ticks(abi::CtaContext *) {
 #if defined(__x86_64__)
     return __rdtsc();
 #elif defined(__aarch64__)
@@ -144,7 +153,7 @@ std::uint64_t clock_ticks(abi::CtaContext*) {
 #endif
 }
 
-std::uint64_t global_timer(abi::CtaContext*) {
+std::uint64_t global_timer(abi::CtaContext *) {
     timespec now{};
     clock_gettime(CLOCK_REALTIME, &now);
     return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
@@ -153,10 +162,10 @@ std::uint64_t global_timer(abi::CtaContext*) {
 
 } // namespace
 
-const abi::Services& kernel_services() {
-    static const abi::Services services = {
-        barrier,     collective,  yield,       trap,         device_vprintf, device_malloc,
-        device_free, assert_fail, clock_ticks, global_timer, {}};
+const abi::Services &kernel_services() {
+    static const abi::Services services = {barrier,        collective,    yield,       trap,
+                                           device_vprintf, device_malloc, device_free, assert_fail,
+                                           clock_ticks,    global_timer,  {}};
     return services;
 }
 

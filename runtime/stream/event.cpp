@@ -13,8 +13,9 @@ constexpr unsigned blocking_sync = 1, disable_timing = 2, interprocess = 4;
 
 } // namespace
 
-Status Event::create(Context& context, unsigned flags, std::shared_ptr<Event>& event) {
-    if (flags & ~(blocking_sync | disable_timing | interprocess)) return Status::invalid_value;
+Status Event::create(Context &context, unsigned flags, std::shared_ptr<Event> &event) {
+    if (flags & ~(blocking_sync | disable_timing | interprocess))
+        return Status::invalid_value;
     if (flags & interprocess)
         return flags & disable_timing ? Status::not_supported : Status::invalid_value;
     event = std::make_shared<Event>(context, flags);
@@ -22,7 +23,7 @@ Status Event::create(Context& context, unsigned flags, std::shared_ptr<Event>& e
     return Status::success;
 }
 
-Status Event::destroy(const void* handle) {
+Status Event::destroy(const void *handle) {
     return HandleTable<Event>::get().remove(handle) ? Status::success : Status::invalid_handle;
 }
 
@@ -31,7 +32,7 @@ Event::Mark Event::mark() const {
     return mark_;
 }
 
-Status Event::record(Stream& stream) {
+Status Event::record(Stream &stream) {
     auto time = std::make_shared<Clock::time_point>();
     Mark mark;
     mark.time = time;
@@ -43,7 +44,8 @@ Status Event::record(Stream& stream) {
 
 Status Event::query() {
     const Mark mark = this->mark();
-    if (const Status status = context_.status(); status != Status::success) return status;
+    if (const Status status = context_.status(); status != Status::success)
+        return status;
     return Dispatcher::get().is_done(mark.operation) ? Status::success : Status::not_ready;
 }
 
@@ -53,21 +55,23 @@ Status Event::synchronize() {
     return context_.status();
 }
 
-Status Event::make_wait(Stream& stream, unsigned flags) {
-    if (flags > 1) return Status::invalid_value;
+Status Event::make_wait(Stream &stream, unsigned flags) {
+    if (flags > 1)
+        return Status::invalid_value;
     stream.wait_for(mark().operation);
     return Status::success;
 }
 
-Status Event::elapsed(Event& start, Event& end, float& milliseconds) {
+Status Event::elapsed(Event &start, Event &end, float &milliseconds) {
     const Mark first = start.mark(), second = end.mark();
-    if ((start.flags_ | end.flags_) & disable_timing) return Status::invalid_handle;
-    if (!first.operation || !second.operation) return Status::invalid_handle;
-    Dispatcher& dispatcher = Dispatcher::get();
+    if ((start.flags_ | end.flags_) & disable_timing)
+        return Status::invalid_handle;
+    if (!first.operation || !second.operation)
+        return Status::invalid_handle;
+    Dispatcher &dispatcher = Dispatcher::get();
     if (!dispatcher.is_done(first.operation) || !dispatcher.is_done(second.operation))
         return Status::not_ready;
-    milliseconds =
-        std::chrono::duration<float, std::milli>(*second.time - *first.time).count();
+    milliseconds = std::chrono::duration<float, std::milli>(*second.time - *first.time).count();
     return Status::success;
 }
 

@@ -12,19 +12,20 @@ namespace ptarmigan::runtime::test {
 namespace {
 
 /// Each step adds to a slot that the next one reads after the barrier, many times.
-void pass_around(abi::CtaContext* cta, std::uint32_t step) {
-    auto* values = pointer_parameter(cta) + cta->ctaid[0] * 4;
+void pass_around(abi::CtaContext *cta, std::uint32_t step) {
+    auto *values = pointer_parameter(cta) + cta->ctaid[0] * 4;
     for (unsigned round = 0; round < 50; ++round) {
         values[step] += step + 1;
         cta->services->barrier(cta, step, 0, 0, 0, 0xffffffff, 0);
         const std::uint32_t next = values[(step + 1) % 4];
         cta->services->barrier(cta, step, 0, 0, 0, 0xffffffff, 0);
-        if (next != (round + 1) * ((step + 1) % 4 + 1)) values[step] = 100000;
+        if (next != (round + 1) * ((step + 1) % 4 + 1))
+            values[step] = 100000;
     }
 }
 
-void reduce_at_barrier(abi::CtaContext* cta, std::uint32_t step) {
-    auto* values = pointer_parameter(cta);
+void reduce_at_barrier(abi::CtaContext *cta, std::uint32_t step) {
+    auto *values = pointer_parameter(cta);
     const std::uint64_t predicate = step == 2 ? 0xff : 0xffffffff;
     values[step] = cta->services->barrier(cta, step, 3, 0, 2, 0xffffffff, predicate);
     values[4 + step] = cta->services->barrier(cta, step, 3, 0, 3, 0xffffffff, predicate);
@@ -32,10 +33,11 @@ void reduce_at_barrier(abi::CtaContext* cta, std::uint32_t step) {
 }
 
 /// Warps 0 and 1 produce (arrive), 2 and 3 consume (sync), on a barrier of all 128 threads.
-void produce_consume(abi::CtaContext* cta, std::uint32_t step) {
-    auto* values = pointer_parameter(cta);
+void produce_consume(abi::CtaContext *cta, std::uint32_t step) {
+    auto *values = pointer_parameter(cta);
     if (step < 2) {
-        for (int i = 0; i < 3; ++i) cta->services->yield(cta, step, 0);
+        for (int i = 0; i < 3; ++i)
+            cta->services->yield(cta, step, 0);
         values[step] = 7;
         cta->services->barrier(cta, step, 5, 128, 1, 0xffffffff, 0);
     } else {
@@ -45,8 +47,8 @@ void produce_consume(abi::CtaContext* cta, std::uint32_t step) {
 }
 
 /// A shuffle and a vote over a warp of four steps of eight lanes.
-void narrow_steps(abi::CtaContext* cta, std::uint32_t step) {
-    auto* values = pointer_parameter(cta);
+void narrow_steps(abi::CtaContext *cta, std::uint32_t step) {
+    auto *values = pointer_parameter(cta);
     abi::CollectiveCall call{};
     call.kind = static_cast<std::uint32_t>(abi::Collective::shfl);
     call.operation = 2;
@@ -63,15 +65,19 @@ void narrow_steps(abi::CtaContext* cta, std::uint32_t step) {
 }
 
 /// A grid barrier by hand: all CTAs must be alive at once.
-void grid_barrier(abi::CtaContext* cta, std::uint32_t step) {
-    auto* arrived = reinterpret_cast<std::atomic<std::uint32_t>*>(pointer_parameter(cta));
-    if (step == 0) arrived->fetch_add(1);
+void grid_barrier(abi::CtaContext *cta, std::uint32_t step) {
+    auto *arrived = reinterpret_cast<std::atomic<std::uint32_t> *>(pointer_parameter(cta));
+    if (step == 0)
+        arrived->fetch_add(1);
     cta->services->barrier(cta, step, 0, 0, 0, 0xffffffff, 0);
-    while (arrived->load() < cta->nctaid[0]) cta->services->yield(cta, step, 0);
+    while (arrived->load() < cta->nctaid[0])
+        cta->services->yield(cta, step, 0);
     arrived[1].fetch_add(1);
 }
 
-std::uint32_t* as_values(DevicePointer pointer) { return reinterpret_cast<std::uint32_t*>(pointer); }
+std::uint32_t *as_values(DevicePointer pointer) {
+    return reinterpret_cast<std::uint32_t *>(pointer);
+}
 
 } // namespace
 
@@ -81,7 +87,8 @@ TEST_CASE("fibers: barriers order the steps of a CTA") {
     const DevicePointer device = fixture.allocate(100 * 16);
     REQUIRE(ok(fixture.launch_kernel({100, 1, 1}, {128, 1, 1}, device)));
     REQUIRE(ok(fixture.stream().synchronize()));
-    for (unsigned i = 0; i < 400; ++i) CHECK(as_values(device)[i] == 50 * (i % 4 + 1));
+    for (unsigned i = 0; i < 400; ++i)
+        CHECK(as_values(device)[i] == 50 * (i % 4 + 1));
 }
 
 TEST_CASE("fibers: barrier reductions") {
@@ -113,7 +120,8 @@ TEST_CASE("fibers: a warp of narrow steps shuffles as one") {
     const DevicePointer device = fixture.allocate(128);
     REQUIRE(ok(fixture.launch_kernel({1, 1, 1}, {32, 1, 1}, device)));
     REQUIRE(ok(fixture.stream().synchronize()));
-    for (unsigned lane = 0; lane < 32; ++lane) CHECK(as_values(device)[lane] == 31 - lane);
+    for (unsigned lane = 0; lane < 32; ++lane)
+        CHECK(as_values(device)[lane] == 31 - lane);
 }
 
 TEST_CASE("fibers: all CTAs of a cooperative grid make progress") {
@@ -131,9 +139,11 @@ TEST_CASE("fibers: all CTAs of a cooperative grid make progress") {
 TEST_CASE("collectives: shuffles of all kinds follow the manual's formula") {
     WarpValues warp;
     warp.present = 0xffffffff;
-    for (unsigned lane = 0; lane < 32; ++lane) warp.source[lane] = 100 + lane;
+    for (unsigned lane = 0; lane < 32; ++lane)
+        warp.source[lane] = 100 + lane;
     const auto shuffle = [&](unsigned operation, std::uint32_t b, std::uint32_t c) {
-        for (unsigned lane = 0; lane < 32; ++lane) warp.b[lane] = b, warp.c[lane] = c;
+        for (unsigned lane = 0; lane < 32; ++lane)
+            warp.b[lane] = b, warp.c[lane] = c;
         evaluate_collective(abi::Collective::shfl, operation, warp);
     };
     shuffle(0, 1, 0); // up by one: lane 0 keeps its own
@@ -154,7 +164,8 @@ TEST_CASE("collectives: shuffles of all kinds follow the manual's formula") {
 TEST_CASE("collectives: votes, matches, reductions, elections") {
     WarpValues warp;
     warp.present = 0xf0;
-    for (unsigned lane = 4; lane < 8; ++lane) warp.source[lane] = lane / 2;
+    for (unsigned lane = 4; lane < 8; ++lane)
+        warp.source[lane] = lane / 2;
     evaluate_collective(abi::Collective::match_any, 0, warp);
     CHECK(warp.result[5] == 0x30);
     evaluate_collective(abi::Collective::match_all, 0, warp);
@@ -181,9 +192,9 @@ TEST_CASE("printf: conversions read the argument buffer at natural alignment") {
         std::int32_t a = -7;
         double b = 3.14159;
         std::int32_t c = 42, width = 6;
-        const char* text = "abc";
+        const char *text = "abc";
         std::int64_t wide = 9223372036854775807;
-        const char* nothing = nullptr;
+        const char *nothing = nullptr;
     } arguments;
     int count = 0;
     CHECK(format_device_printf("[%d] [%.2f] [%05d] [%*s] [%lld] [%s]%%\n", &arguments, count) ==

@@ -19,7 +19,7 @@
 
 namespace ptarmigan::runtime::test {
 
-inline const char* const module_text = R"(
+inline const char *const module_text = R"(
 .version 8.0
 .target sm_90
 .address_size 64
@@ -33,10 +33,12 @@ inline const char* const module_text = R"(
 }
 )";
 
-inline bool ok(Status status) { return status == Status::success; }
+inline bool ok(Status status) {
+    return status == Status::success;
+}
 
-/// A user context of its own, so that a fault in one test does not stick to the others... but the process's fault does:
-/// tests of faults make their context before the fault.
+/// A user context of its own, so that a fault in one test does not stick to the others... but the
+/// process's fault does: tests of faults make their context before the fault.
 class Fixture {
 public:
     Fixture() {
@@ -54,23 +56,24 @@ public:
     ~Fixture() {
         module.reset();
         function.reset();
-        if (context_->active()) CHECK(ok(context_->destroy()));
+        if (context_->active())
+            CHECK(ok(context_->destroy()));
     }
-    Context& context() { return *context_; }
-    Stream& stream() { return *context_->legacy_stream(); }
+    Context &context() { return *context_; }
+    Stream &stream() { return *context_->legacy_stream(); }
 
     /// Makes the kernel run `entry`.
     void set_kernel(abi::RunCta entry) {
         auto code = std::make_shared<LoadedKernel>();
         code->name = "k";
-        code->entry = reinterpret_cast<const void*>(entry);
+        code->entry = reinterpret_cast<const void *>(entry);
         code->properties.step_count = 1;
         function->kernel().set_code(code);
     }
     void set_fiber_kernel(abi::RunStep entry, unsigned steps, unsigned width) {
         auto code = std::make_shared<LoadedKernel>();
         code->name = "k";
-        code->entry = reinterpret_cast<const void*>(entry);
+        code->entry = reinterpret_cast<const void *>(entry);
         code->properties.uses_fibers = true;
         code->properties.step_count = steps;
         code->properties.lane_width = width;
@@ -84,7 +87,7 @@ public:
         config.block = block;
         config.dynamic_shared = shared;
         config.cooperative = cooperative;
-        void* parameters[] = {&pointer, &value};
+        void *parameters[] = {&pointer, &value};
         return launch(*function, config, stream(), parameters, nullptr);
     }
     DevicePointer allocate(std::size_t size) {
@@ -102,12 +105,12 @@ private:
 };
 
 /// Parameter values inside a kernel.
-inline std::uint32_t* pointer_parameter(const abi::CtaContext* cta) {
-    std::uint32_t* pointer;
+inline std::uint32_t *pointer_parameter(const abi::CtaContext *cta) {
+    std::uint32_t *pointer;
     std::memcpy(&pointer, cta->params, sizeof pointer);
     return pointer;
 }
-inline std::uint32_t value_parameter(const abi::CtaContext* cta) {
+inline std::uint32_t value_parameter(const abi::CtaContext *cta) {
     std::uint32_t value;
     std::memcpy(&value, cta->params + 8, sizeof value);
     return value;

@@ -15,45 +15,49 @@ namespace ptarmigan::runtime::test {
 
 namespace {
 
-void mark_cta(abi::CtaContext* cta) {
+void mark_cta(abi::CtaContext *cta) {
     const std::uint64_t linear =
-        cta->ctaid[0] + cta->nctaid[0] * (cta->ctaid[1] + std::uint64_t{cta->nctaid[1]} * cta->ctaid[2]);
-    if (linear == cta->linear_ctaid) pointer_parameter(cta)[linear] += value_parameter(cta);
+        cta->ctaid[0] +
+        cta->nctaid[0] * (cta->ctaid[1] + std::uint64_t{cta->nctaid[1]} * cta->ctaid[2]);
+    if (linear == cta->linear_ctaid)
+        pointer_parameter(cta)[linear] += value_parameter(cta);
 }
 
-void use_shared(abi::CtaContext* cta) {
-    for (std::uint32_t i = 0; i < cta->shared_size; ++i) cta->shared[i] = 1;
+void use_shared(abi::CtaContext *cta) {
+    for (std::uint32_t i = 0; i < cta->shared_size; ++i)
+        cta->shared[i] = 1;
     pointer_parameter(cta)[cta->ctaid[0]] =
         static_cast<std::uint32_t>(std::accumulate(cta->shared, cta->shared + cta->shared_size, 0));
 }
 
-void touch(abi::CtaContext* cta) { // writes to the address that it is given
-    *reinterpret_cast<volatile std::uint32_t*>(pointer_parameter(cta)) = 1;
+void touch(abi::CtaContext *cta) { // writes to the address that it is given
+    *reinterpret_cast<volatile std::uint32_t *>(pointer_parameter(cta)) = 1;
 }
 
-void beyond_shared(abi::CtaContext* cta) {
-    *static_cast<volatile std::uint8_t*>(cta->shared + 65536 + 100) = 1;
+void beyond_shared(abi::CtaContext *cta) {
+    *static_cast<volatile std::uint8_t *>(cta->shared + 65536 + 100) = 1;
 }
 
-void trapping(abi::CtaContext* cta) {
+void trapping(abi::CtaContext *cta) {
     cta->services->trap(cta, 0, 4, static_cast<std::uint32_t>(abi::Fault::trap), 12);
 }
 
-void empty(abi::CtaContext*) {}
+void empty(abi::CtaContext *) {}
 
 } // namespace
 
 TEST_CASE("launch: every CTA runs once, with its coordinates") {
     Fixture fixture;
     fixture.set_kernel(mark_cta);
-    const auto shape = GENERATE(std::array<std::uint32_t, 3>{1, 1, 1}, std::array<std::uint32_t, 3>{1000, 1, 1},
-                                std::array<std::uint32_t, 3>{7, 11, 13}, std::array<std::uint32_t, 3>{1, 300, 2});
+    const auto shape =
+        GENERATE(std::array<std::uint32_t, 3>{1, 1, 1}, std::array<std::uint32_t, 3>{1000, 1, 1},
+                 std::array<std::uint32_t, 3>{7, 11, 13}, std::array<std::uint32_t, 3>{1, 300, 2});
     const std::size_t count = std::size_t{shape[0]} * shape[1] * shape[2];
     const DevicePointer device = fixture.allocate(count * 4);
     REQUIRE(ok(fixture.launch_kernel(shape, {32, 1, 1}, device, 5)));
     REQUIRE(ok(fixture.launch_kernel(shape, {32, 1, 1}, device, 2)));
     REQUIRE(ok(fixture.stream().synchronize()));
-    const auto* values = reinterpret_cast<const std::uint32_t*>(device);
+    const auto *values = reinterpret_cast<const std::uint32_t *>(device);
     CHECK(std::all_of(values, values + count, [](std::uint32_t value) { return value == 7; }));
 }
 
@@ -64,7 +68,7 @@ TEST_CASE("launch: dynamic shared memory is there and follows each launch") {
     for (const std::uint32_t bytes : {100u, 49152u, 4096u, 0u}) {
         REQUIRE(ok(fixture.launch_kernel({4, 1, 1}, {32, 1, 1}, device, 0, bytes)));
         REQUIRE(ok(fixture.stream().synchronize()));
-        CHECK(reinterpret_cast<const std::uint32_t*>(device)[3] == bytes);
+        CHECK(reinterpret_cast<const std::uint32_t *>(device)[3] == bytes);
     }
 }
 
@@ -96,12 +100,13 @@ TEST_CASE("launch: limits give the driver's codes, and nothing sticks") {
     config.cluster = {3, 1, 1};
     DevicePointer pointer = 16;
     std::uint32_t value = 0;
-    void* parameters[] = {&pointer, &value};
+    void *parameters[] = {&pointer, &value};
     CHECK(launch(*fixture.function, config, fixture.stream(), parameters, nullptr) ==
           Status::invalid_cluster_size);
     std::uint8_t buffer[16]{};
     std::size_t size = sizeof buffer;
-    void* extra[] = {reinterpret_cast<void*>(1), buffer, reinterpret_cast<void*>(2), &size, nullptr};
+    void *extra[] = {reinterpret_cast<void *>(1), buffer, reinterpret_cast<void *>(2), &size,
+                     nullptr};
     config.has_cluster = false;
     CHECK(launch(*fixture.function, config, fixture.stream(), nullptr, extra) == Status::success);
     CHECK(launch(*fixture.function, config, fixture.stream(), parameters, extra) ==
@@ -111,17 +116,18 @@ TEST_CASE("launch: limits give the driver's codes, and nothing sticks") {
 
 TEST_CASE("launch: a grid that waits for the host runs while the host goes on") {
     Fixture fixture;
-    fixture.set_kernel([](abi::CtaContext* cta) {
-        auto* flag = reinterpret_cast<std::atomic<std::uint32_t>*>(pointer_parameter(cta));
-        while (flag->load() == 0) cta->services->yield(cta, 0, 0);
+    fixture.set_kernel([](abi::CtaContext *cta) {
+        auto *flag = reinterpret_cast<std::atomic<std::uint32_t> *>(pointer_parameter(cta));
+        while (flag->load() == 0)
+            cta->services->yield(cta, 0, 0);
         flag[1].store(flag->load());
     });
     const DevicePointer device = fixture.allocate(64);
     REQUIRE(ok(fixture.launch_kernel({1, 1, 1}, {32, 1, 1}, device)));
     CHECK(fixture.stream().query() == Status::not_ready);
-    reinterpret_cast<std::atomic<std::uint32_t>*>(device)->store(9);
+    reinterpret_cast<std::atomic<std::uint32_t> *>(device)->store(9);
     CHECK(ok(fixture.stream().synchronize()));
-    CHECK(reinterpret_cast<std::uint32_t*>(device)[1] == 9);
+    CHECK(reinterpret_cast<std::uint32_t *>(device)[1] == 9);
 }
 
 // Faults poison the process, as with the driver: each runs in a child process.
@@ -132,7 +138,7 @@ struct Outcome {
     std::string report;
 };
 
-Outcome fault_of(const std::function<void(Fixture&)>& set_kernel, DevicePointer argument,
+Outcome fault_of(const std::function<void(Fixture &)> &set_kernel, DevicePointer argument,
                  std::uint32_t shared = 0) {
     int ends[2];
     REQUIRE(pipe(ends) == 0);
@@ -141,13 +147,17 @@ Outcome fault_of(const std::function<void(Fixture&)>& set_kernel, DevicePointer 
         setenv("PTARMIGAN_LOG", "off", 1);
         Fixture fixture;
         set_kernel(fixture);
-        int code = static_cast<int>(fixture.launch_kernel({20, 3, 1}, {64, 1, 1}, argument, 0, shared));
-        if (code == 0) code = static_cast<int>(fixture.stream().synchronize());
+        int code =
+            static_cast<int>(fixture.launch_kernel({20, 3, 1}, {64, 1, 1}, argument, 0, shared));
+        if (code == 0)
+            code = static_cast<int>(fixture.stream().synchronize());
         // It sticks, to this context and to new ones.
         DevicePointer pointer = 0;
-        if (static_cast<int>(fixture.context().status()) != code) code = -2;
+        if (static_cast<int>(fixture.context().status()) != code)
+            code = -2;
         std::shared_ptr<Context> other;
-        if (static_cast<int>(Context::create(0, other)) != code) code = -3;
+        if (static_cast<int>(Context::create(0, other)) != code)
+            code = -3;
         const std::string report = std::to_string(code) + " " + last_fault_report();
         const ssize_t written = write(ends[1], report.data(), report.size());
         _exit(written > 0 && pointer == 0 ? 0 : 1);
@@ -156,21 +166,25 @@ Outcome fault_of(const std::function<void(Fixture&)>& set_kernel, DevicePointer 
     Outcome outcome;
     std::string text;
     char buffer[512];
-    for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(got));
+    for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;)
+        text.append(buffer, static_cast<std::size_t>(got));
     close(ends[0]);
     int status = 0;
     waitpid(child, &status, 0);
     CHECK(WIFEXITED(status));
-    if (!text.empty()) outcome.code = std::stoi(text);
+    if (!text.empty())
+        outcome.code = std::stoi(text);
     outcome.report = text;
     return outcome;
 }
 
 Outcome fault_of(abi::RunCta kernel, DevicePointer argument, std::uint32_t shared = 0) {
-    return fault_of([kernel](Fixture& fixture) { fixture.set_kernel(kernel); }, argument, shared);
+    return fault_of([kernel](Fixture &fixture) { fixture.set_kernel(kernel); }, argument, shared);
 }
 
-bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string &text, const char *part) {
+    return text.find(part) != std::string::npos;
+}
 
 } // namespace
 
@@ -194,19 +208,20 @@ TEST_CASE("fault: a trap ends the grid with 719 and says where") {
 
 TEST_CASE("fault: free() of a pointer that malloc() did not give ends with 716") {
     const Outcome outcome = fault_of(
-        [](abi::CtaContext* cta) {
-            void* memory = cta->services->device_malloc(cta, 100);
-            cta->services->device_free(cta, static_cast<char*>(memory) + 8, 0, 0, 3);
+        [](abi::CtaContext *cta) {
+            void *memory = cta->services->device_malloc(cta, 100);
+            cta->services->device_free(cta, static_cast<char *>(memory) + 8, 0, 0, 3);
         },
         0);
     CHECK(outcome.code == 716);
 }
 
-TEST_CASE("fault: a step that waits alone is a deadlock, not a hang")  {
-    const auto set = [](Fixture& fixture) {
+TEST_CASE("fault: a step that waits alone is a deadlock, not a hang") {
+    const auto set = [](Fixture &fixture) {
         fixture.set_fiber_kernel(
-            [](abi::CtaContext* cta, std::uint32_t step) {
-                if (step == 1) cta->services->barrier(cta, step, 1, 64, 0, 0xffffffff, 0);
+            [](abi::CtaContext *cta, std::uint32_t step) {
+                if (step == 1)
+                    cta->services->barrier(cta, step, 1, 64, 0, 0xffffffff, 0);
             },
             2, 32);
     };
@@ -217,11 +232,12 @@ TEST_CASE("fault: a step that waits alone is a deadlock, not a hang")  {
 }
 
 TEST_CASE("fault: inside a fiber the step is known") {
-    const auto set = [](Fixture& fixture) {
+    const auto set = [](Fixture &fixture) {
         fixture.set_fiber_kernel(
-            [](abi::CtaContext* cta, std::uint32_t step) {
+            [](abi::CtaContext *cta, std::uint32_t step) {
                 cta->services->barrier(cta, step, 0, 0, 0, 0xffffffff, 0);
-                if (step == 1) *reinterpret_cast<volatile int*>(pointer_parameter(cta)) = 1;
+                if (step == 1)
+                    *reinterpret_cast<volatile int *>(pointer_parameter(cta)) = 1;
             },
             2, 32);
     };
@@ -234,7 +250,7 @@ TEST_CASE("fault: inside a fiber the step is known") {
 
 TEST_CASE("fault: a failed assertion gives 710") {
     const Outcome outcome = fault_of(
-        [](abi::CtaContext* cta) {
+        [](abi::CtaContext *cta) {
             if (cta->linear_ctaid == 7)
                 cta->services->assert_fail(cta, 0, 5, "x < 3", "file.cu", 12, "void f()", 1);
         },

@@ -26,7 +26,8 @@ TEST_CASE("memory: sizes and frees are checked like the driver does") {
     Fixture fixture;
     DevicePointer pointer = 0;
     CHECK(memory_allocate(fixture.context(), 0, pointer) == Status::invalid_value);
-    CHECK(memory_allocate(fixture.context(), std::size_t{1} << 50, pointer) == Status::out_of_memory);
+    CHECK(memory_allocate(fixture.context(), std::size_t{1} << 50, pointer) ==
+          Status::out_of_memory);
     CHECK(ok(memory_free(fixture.context(), 0)));
     CHECK(memory_free(fixture.context(), 0x1234) == Status::invalid_value);
     REQUIRE(ok(memory_allocate(fixture.context(), 4096, pointer)));
@@ -42,7 +43,7 @@ TEST_CASE("memory: all of the device can be had, and comes back") {
     for (int round = 0; round < 3; ++round) {
         DevicePointer large = 0;
         REQUIRE(ok(memory_allocate(fixture.context(), before / 4 * 3, large)));
-        *reinterpret_cast<int*>(large) = 7;
+        *reinterpret_cast<int *>(large) = 7;
         REQUIRE(ok(memory_free(fixture.context(), large)));
     }
     REQUIRE(ok(memory_info(fixture.context(), after, total)));
@@ -51,9 +52,9 @@ TEST_CASE("memory: all of the device can be had, and comes back") {
 
 TEST_CASE("memory: copies check their ranges at the call") {
     Fixture fixture;
-    Stream& stream = fixture.stream();
+    Stream &stream = fixture.stream();
     const DevicePointer device = fixture.allocate(4096);
-    auto* pointer = reinterpret_cast<void*>(device);
+    auto *pointer = reinterpret_cast<void *>(device);
     std::vector<char> host(8192, 'x');
     CHECK(ok(memory_copy(stream, Side::device, pointer, Side::host, host.data(), 4096, true)));
     CHECK(memory_copy(stream, Side::device, pointer, Side::host, host.data(), 4097, true) ==
@@ -65,7 +66,8 @@ TEST_CASE("memory: copies check their ranges at the call") {
     CHECK(memory_copy(stream, Side::host, host.data(), Side::device, host.data() + 64, 16, true) ==
           Status::invalid_value);
     CHECK(ok(memory_copy(stream, Side::device, nullptr, Side::host, nullptr, 0, true)));
-    CHECK(ok(memory_copy(stream, Side::unified, host.data(), Side::unified, host.data() + 100, 16, true)));
+    CHECK(ok(memory_copy(stream, Side::unified, host.data(), Side::unified, host.data() + 100, 16,
+                         true)));
     CHECK(memory_fill(stream, device, 0, 1, 0, 4097, 1, true) == Status::invalid_value);
     CHECK(memory_fill(stream, device + 1, 0, 4, 0, 1, 1, true) == Status::invalid_value);
     CHECK(memory_fill(stream, device, 8, 1, 0, 16, 2, true) == Status::invalid_value);
@@ -77,15 +79,16 @@ TEST_CASE("memory: boxes move what they should and nothing else") {
     const std::size_t pitch = 64;
     const DevicePointer device = fixture.allocate(pitch * 16);
     std::vector<std::uint8_t> source(10 * 8), back(pitch * 16);
-    for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::uint8_t>(i + 1);
+    for (std::size_t i = 0; i < source.size(); ++i)
+        source[i] = static_cast<std::uint8_t>(i + 1);
     CopyBox box;
     box.source = {Side::host, source.data(), 10, 0, 2, 1, 0};
-    box.destination = {Side::device, reinterpret_cast<void*>(device), pitch, 0, 5, 3, 0};
+    box.destination = {Side::device, reinterpret_cast<void *>(device), pitch, 0, 5, 3, 0};
     box.width_bytes = 7;
     box.height = 4;
     REQUIRE(ok(memory_copy(fixture.stream(), box, true)));
     REQUIRE(ok(memory_copy(fixture.stream(), Side::host, back.data(), Side::device,
-                           reinterpret_cast<void*>(device), back.size(), true)));
+                           reinterpret_cast<void *>(device), back.size(), true)));
     for (std::size_t y = 0; y < 16; ++y)
         for (std::size_t x = 0; x < pitch; ++x) {
             const bool inside = y >= 3 && y < 7 && x >= 5 && x < 12;
@@ -99,7 +102,7 @@ TEST_CASE("memory: boxes move what they should and nothing else") {
 TEST_CASE("memory: stream-ordered memory is freed once, in order") {
     Fixture fixture;
     DevicePointer pointer = 0;
-    MemoryPool& pool = *fixture.context().default_pool();
+    MemoryPool &pool = *fixture.context().default_pool();
     CHECK(ok(pool_allocate(fixture.stream(), pool, 0, pointer)));
     REQUIRE(ok(pool_allocate(fixture.stream(), pool, 4096, pointer)));
     CHECK(ok(pool_free(fixture.stream(), pointer)));
@@ -120,7 +123,7 @@ TEST_CASE("memory: registered and pinned memory") {
     CHECK(device == reinterpret_cast<DevicePointer>(host.data()));
     CHECK(ok(host_unregister(fixture.context(), host.data())));
     CHECK(host_unregister(fixture.context(), host.data()) == Status::host_memory_not_registered);
-    void* pinned = nullptr;
+    void *pinned = nullptr;
     REQUIRE(ok(host_allocate(fixture.context(), 100, 0, pinned)));
     unsigned type = 0;
     CHECK(ok(pointer_attribute(2, reinterpret_cast<DevicePointer>(pinned) + 5, &type)));
@@ -135,11 +138,11 @@ TEST_CASE("module: variables are placed, initialised and found") {
     std::size_t size = 0;
     REQUIRE(ok(fixture.module->find_global("table", table, size)));
     CHECK(size == 16);
-    CHECK(reinterpret_cast<const std::uint32_t*>(table)[2] == 3);
+    CHECK(reinterpret_cast<const std::uint32_t *>(table)[2] == 3);
     REQUIRE(ok(fixture.module->find_global("table_address", address, size)));
-    CHECK(*reinterpret_cast<const DevicePointer*>(address) == table);
+    CHECK(*reinterpret_cast<const DevicePointer *>(address) == table);
     REQUIRE(ok(fixture.module->find_global("factor", factor, size)));
-    CHECK(*reinterpret_cast<const float*>(factor) == 2.0f);
+    CHECK(*reinterpret_cast<const float *>(factor) == 2.0f);
     CHECK(fixture.module->find_global("nope", factor, size) == Status::not_found);
     CHECK(memory_free(fixture.context(), table) == Status::invalid_value);
 }

@@ -106,8 +106,9 @@ TEST_CASE("occupancy: recorded points") {
         {{128, 0, 49152}, 768, 232448, 0},
         {{128, 0, 49152}, 1025, 0, 0},
     };
-    for (const Point& point : points) {
-        INFO("registers " << point.kernel.registers << " block " << point.block << " dynamic " << point.dynamic);
+    for (const Point &point : points) {
+        INFO("registers " << point.kernel.registers << " block " << point.block << " dynamic "
+                          << point.dynamic);
         CHECK(resident_ctas(point.kernel, point.block, point.dynamic) == point.blocks);
     }
 }

@@ -12,15 +12,17 @@ using namespace ptarmigan::runtime::test;
 
 namespace {
 
-void spin_until(const std::atomic<bool>& flag) {
-    while (!flag.load()) std::this_thread::yield();
+void spin_until(const std::atomic<bool> &flag) {
+    while (!flag.load())
+        std::this_thread::yield();
 }
 
 /// Fails the test instead of hanging it.
-bool becomes_true(const std::atomic<bool>& flag) {
+bool becomes_true(const std::atomic<bool> &flag) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (!flag.load()) {
-        if (std::chrono::steady_clock::now() > end) return false;
+        if (std::chrono::steady_clock::now() > end)
+            return false;
         std::this_thread::yield();
     }
     return true;
@@ -39,7 +41,8 @@ TEST_CASE("stream: operations run in order, also without anybody waiting") {
     stream->submit([&] { done.store(true); }, Stream::Start::elsewhere);
     REQUIRE(becomes_true(done));
     REQUIRE(order.size() == 100);
-    for (int i = 0; i < 100; ++i) CHECK(order[static_cast<std::size_t>(i)] == i);
+    for (int i = 0; i < 100; ++i)
+        CHECK(order[static_cast<std::size_t>(i)] == i);
     CHECK(ok(stream->synchronize()));
 }
 
@@ -49,7 +52,12 @@ TEST_CASE("stream: kernels of two streams run at once") {
     REQUIRE(ok(Stream::create(fixture.context(), 1, 0, first)));
     REQUIRE(ok(Stream::create(fixture.context(), 1, 0, second)));
     std::atomic<bool> started{false}, release{false};
-    first->submit([&] { started.store(true); spin_until(release); }, Stream::Start::elsewhere);
+    first->submit(
+        [&] {
+            started.store(true);
+            spin_until(release);
+        },
+        Stream::Start::elsewhere);
     REQUIRE(becomes_true(started));
     CHECK(first->query() == Status::not_ready);
     second->submit([&] { release.store(true); }, Stream::Start::elsewhere);
@@ -129,7 +137,12 @@ TEST_CASE("stream: a destroyed stream still finishes its work") {
     {
         std::shared_ptr<Stream> stream;
         REQUIRE(ok(Stream::create(fixture.context(), 0, 0, stream)));
-        stream->submit([&] { spin_until(release); ran.store(true); }, Stream::Start::elsewhere);
+        stream->submit(
+            [&] {
+                spin_until(release);
+                ran.store(true);
+            },
+            Stream::Start::elsewhere);
         REQUIRE(ok(Stream::destroy(stream.get())));
     }
     release.store(true);
