@@ -25,9 +25,10 @@ StateSpace space_of(const Instruction& inst) {
 }
 
 /// Kernel parameters and constants don't change while a kernel runs; .nc promises the same.
-bool is_invariant(const Instruction& inst, const LaneAddress& address) {
+bool is_invariant(WarpEmitter& e, const Instruction& inst, const LaneAddress& address) {
     if (inst.has(Word::nc) || address.space == StateSpace::constant) return true;
-    return address.space == StateSpace::param && address.address.is_uniform();
+    // Parameters of calls live in local memory, lane by lane, and do change; with one lane they look uniform too.
+    return address.space == StateSpace::param && address.address.is_uniform() && e.width() > 1;
 }
 
 MemoryAccess access_of(WarpEmitter& e, const Instruction& inst, unsigned count) {
@@ -102,7 +103,7 @@ void ld(WarpEmitter& e, const Instruction& inst) {
     const ptx::Operand& d = inst[Role::d];
     unsigned count = is_vector(d) ? d.count : 1;
     MemoryAccess access = access_of(e, inst, count);
-    access.invariant = access.strength == Strength::weak && is_invariant(inst, access.address);
+    access.invariant = access.strength == Strength::weak && is_invariant(e, inst, access.address);
     bool wide = access.bytes == 16;
     if (wide && access.strength != Strength::weak && count == 1) {
         e.write(d, load_wide_atomic(e, access));

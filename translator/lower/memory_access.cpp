@@ -136,13 +136,15 @@ llvm::AtomicOrdering ordering(Strength strength) {
 ValueList load_uniform(WarpEmitter& e, const MemoryAccess& access) {
     Ir& ir = e.ir();
     Value* at = pointer(e, access.address.address.base);
-    bool always_there = access.invariant && access.address.space == StateSpace::param;
-    if (!e.all_active() && !always_there) at = ir.CreateSelect(e.any(e.active()), at, e.cta_context());
+    bool always_there = e.all_active() || (access.invariant && access.address.space == StateSpace::param);
+    if (!always_there) at = ir.CreateSelect(e.any(e.active()), at, e.cta_context());
+    // The context is aligned to 8 bytes only.
+    unsigned alignment = always_there ? access.bytes * access.count : std::min(8u, access.bytes * access.count);
     ValueList result;
     if (access.strength == Strength::weak) {
         llvm::Type* type = access.count == 1 ? access.element
                                              : llvm::FixedVectorType::get(access.element, access.count);
-        llvm::LoadInst* load = ir.CreateAlignedLoad(type, at, llvm::Align(access.bytes * access.count));
+        llvm::LoadInst* load = ir.CreateAlignedLoad(type, at, llvm::Align(alignment));
         tag_space(e, load, access.address.space);
         if (access.invariant)
             load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(e.context(), {}));

@@ -98,7 +98,11 @@ void griddepcontrol(WarpEmitter& e, const Instruction&) { warp_fence(e); }
 void nanosleep(WarpEmitter& e, const Instruction& inst) {
     Ir& ir = e.ir();
     LaneValue time = e.read(inst[Role::a]);
-    Value* nanoseconds = time.is_uniform() ? time.base : ir.CreateIntMaxReduce(e.broadcast(time), false);
+    Value* nanoseconds = time.base;
+    if (!time.is_uniform()) {
+        Value* lanes = e.broadcast(time);
+        nanoseconds = ir.CreateIntMaxReduce(ir.CreateSelect(e.active(), lanes, integer(lanes, 0)), false);
+    }
     when_active(e, [&] {
         e.call_service(offsetof(abi::Services, yield), ir.getVoidTy(),
                        {e.cta_context(), e.step_index(), ir.CreateZExt(nanoseconds, ir.getInt64Ty())});
