@@ -180,6 +180,13 @@ static bool asked_for(const char* name, int argc, char** argv) {
     return false;
 }
 
+static bool finished(const char* name) {
+    cudaError_t error = cudaGetLastError();
+    if (error == cudaSuccess) error = cudaDeviceSynchronize();
+    if (error != cudaSuccess) fprintf(stderr, "%s: %s\n", name, cudaGetErrorString(error));
+    return error == cudaSuccess;
+}
+
 static u64 checksum(const u64* values, int count) {
     u64 sum = 0;
     for (int i = 0; i < count; ++i) sum = sum * 6364136223846793005ull + values[i];
@@ -202,7 +209,7 @@ int main(int argc, char** argv) {
                 c[n] = edges[(i * 7 + j * 3) % count];
             }
         entry.kernel<<<(n + 127) / 128, 128>>>(a, b, c, d, n);
-        if (cudaDeviceSynchronize() != cudaSuccess) return 1;
+        if (!finished(entry.name)) return 1;
         if (asked_for(entry.name, argc, argv))
             for (int i = 0; i < n; ++i) printf("%s %llx %llx %llx = %llx\n", entry.name, a[i], b[i], c[i], d[i]);
         u64 edge_sum = checksum(d, n);
@@ -212,7 +219,7 @@ int main(int argc, char** argv) {
             c[i] = operand(entry.a_bits);
         }
         entry.kernel<<<random_count / 128, 128>>>(a, b, c, d, random_count);
-        if (cudaDeviceSynchronize() != cudaSuccess) return 1;
+        if (!finished(entry.name)) return 1;
         if (argc < 2) printf("%s edges %016llx random %016llx\n", entry.name, edge_sum, checksum(d, random_count));
     }
     return 0;
