@@ -82,7 +82,7 @@ public:
         properties.uses_fibers = unit_.fiber_form;
         properties.lane_width = unit_.width;
         properties.step_count = unit_.step_count();
-        properties.static_shared = unit_.shared.static_size;
+        properties.static_shared = std::max(unit_.shared.static_size, unit_.shared.dynamic_offset); // with padding
         properties.local_bytes = graph_.local_bytes;
         properties.unbounded_stack = !graph_.real_calls.empty() || graph_.has_indirect_call;
         properties.spins = spins_;
