@@ -24,9 +24,10 @@ inline constexpr std::uint64_t chunks_per_worker = 8;
 /// draws.
 inline constexpr std::uint64_t unshared_grid_ns = 8000;
 
-/// Stack of a fiber. Only touched pages cost memory; a step of 32 lanes with spilled vectors needs
-/// some 10 KiB, and device printf formats numbers on it.
-inline constexpr std::size_t fiber_stack = 256 << 10;
+/// Stack of a fiber. Only touched pages cost memory; a step of 32 lanes with spilled vectors mostly
+/// needs some 10 KiB, and device printf formats numbers on it, but one frame of a kernel of 6500
+/// lines took 316 KiB (program counters, 32 lanes, x86-64-v3). Below 2 MiB no huge page backs it.
+inline constexpr std::size_t fiber_stack = 1 << 20;
 /// Of a kernel that recurses or calls through pointers.
 inline constexpr std::size_t deep_fiber_stack = 4 << 20;
 
