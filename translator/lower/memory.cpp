@@ -72,14 +72,16 @@ llvm::AtomicOrdering ordering_of(Strength strength) {
                                            : llvm::AtomicOrdering::Monotonic;
 }
 
-/// A strong 128-bit access is one atomic access per lane.
-LaneValue load_wide_atomic(WarpEmitter& e, const MemoryAccess& access) {
+/// A strong access of more than one element is one atomic access per lane, as on the hardware: programs keep a status word
+/// and its data in one vector (the tile states of CUB's look-back) and would see one without the other. `bits` in all.
+LaneValue load_wide_atomic(WarpEmitter& e, const MemoryAccess& access, unsigned bits) {
     Ir& ir = e.ir();
+    llvm::Type* whole = ir.getIntNTy(bits);
     LaneArray addresses(e, e.broadcast(access.address.address));
-    LaneArray results(e, llvm::Constant::getNullValue(e.lanes_type(ir.getInt128Ty())));
+    LaneArray results(e, llvm::Constant::getNullValue(e.lanes_type(whole)));
     e.for_each_lane(e.active_bits(), [&](Value* lane) {
-        llvm::LoadInst* load = ir.CreateAlignedLoad(ir.getInt128Ty(), pointer(e, addresses.get(lane)),
-                                                    llvm::Align(16), /*isVolatile=*/true);
+        llvm::LoadInst* load = ir.CreateAlignedLoad(whole, pointer(e, addresses.get(lane)),
+                                                    llvm::Align(bits / 8), /*isVolatile=*/true);
         load->setAtomic(ordering_of(access.strength));
         results.set(lane, load);
     });
@@ -88,12 +90,34 @@ LaneValue load_wide_atomic(WarpEmitter& e, const MemoryAccess& access) {
 
 void store_wide_atomic(WarpEmitter& e, const MemoryAccess& access, const LaneValue& value) {
     Ir& ir = e.ir();
+    unsigned bytes = value.base->getType()->getScalarSizeInBits() / 8;
     LaneArray addresses(e, e.broadcast(access.address.address));
     LaneArray values(e, e.broadcast(value));
     e.for_each_lane(e.active_bits(), [&](Value* lane) {
         llvm::StoreInst* store = ir.CreateAlignedStore(values.get(lane), pointer(e, addresses.get(lane)),
-                                                       llvm::Align(16), /*isVolatile=*/true);
+                                                       llvm::Align(bytes), /*isVolatile=*/true);
         store->setAtomic(ordering_of(access.strength));
+    });
+}
+
+/// Strong vectors of up to 128 bits are single accesses.
+bool is_single_access(const MemoryAccess& access, unsigned count) {
+    return access.strength != Strength::weak && (count > 1 || access.bytes == 16) && access.bytes * count <= 16;
+}
+
+/// Element `index` of `bits` bits of a wide integer, and the wide integer of several elements.
+LaneValue element_of(WarpEmitter& e, const LaneValue& whole, unsigned index, unsigned bits) {
+    return e.apply({whole}, [&](Ir& ir, Values v) {
+        Value* shifted = index ? ir.CreateLShr(v[0], integer(v[0], std::uint64_t(index) * bits)) : v[0];
+        return resize(ir, shifted, bits, false);
+    });
+}
+
+LaneValue join_elements(WarpEmitter& e, const LaneValue& whole, const LaneValue& element, unsigned index, unsigned bits,
+                        unsigned total_bits) {
+    return e.apply({whole, element}, [&](Ir& ir, Values v) {
+        Value* wide = resize(ir, resize(ir, to_bits(ir, v[1]), bits, false), total_bits, false);
+        return ir.CreateOr(v[0], ir.CreateShl(wide, integer(wide, std::uint64_t(index) * bits)));
     });
 }
 
@@ -105,8 +129,10 @@ void ld(WarpEmitter& e, const Instruction& inst) {
     MemoryAccess access = access_of(e, inst, count);
     access.invariant = access.strength == Strength::weak && is_invariant(e, inst, access.address);
     bool wide = access.bytes == 16;
-    if (wide && access.strength != Strength::weak && count == 1) {
-        e.write(d, load_wide_atomic(e, access));
+    if (is_single_access(access, count)) {
+        LaneValue whole = load_wide_atomic(e, access, access.bytes * count * 8);
+        for (unsigned k = 0; k < count; ++k)
+            e.write(is_vector(d) ? e.element(d, k) : d, element_of(e, whole, k, access.bytes * 8));
         return;
     }
     if (wide) split_halves(e, access);
@@ -122,13 +148,17 @@ void st(WarpEmitter& e, const Instruction& inst) {
     unsigned count = is_vector(b) ? b.count : 1;
     MemoryAccess access = access_of(e, inst, count);
     bool wide = access.bytes == 16;
+    if (is_single_access(access, count)) {
+        unsigned total_bits = access.bytes * count * 8;
+        LaneValue whole = LaneValue::uniform(llvm::ConstantInt::get(e.ir().getIntNTy(total_bits), 0));
+        for (unsigned k = 0; k < count; ++k)
+            whole = join_elements(e, whole, e.read(is_vector(b) ? e.element(b, k) : b), k, access.bytes * 8, total_bits);
+        store_wide_atomic(e, access, whole);
+        return;
+    }
     llvm::SmallVector<LaneValue, 8> values;
     for (unsigned k = 0; k < count; ++k) {
         LaneValue value = e.read(is_vector(b) ? e.element(b, k) : b);
-        if (wide && access.strength != Strength::weak && count == 1) {
-            store_wide_atomic(e, access, value);
-            return;
-        }
         if (wide) {
             values.push_back(half_of(e, value, 0));
             values.push_back(half_of(e, value, 1));
