@@ -14,6 +14,11 @@ inline constexpr unsigned max_dispatcher_threads = 256;
 /// CTAs that a worker draws at once when the CTAs are small: the counter's cache line moves less
 /// often. Ordered draws keep decoupled look-back alive at any chunk, because a chunk runs in order.
 inline constexpr std::uint64_t small_cta_chunk = 16;
+/// Grids of very many small CTAs draw more at once, but so that each worker still draws this often: neighbouring CTAs use
+/// neighbouring memory, and workers that take turns every few kilobytes get in each other's way (saxpy of 16M floats on two
+/// cores, 2026-11-21: 4.6 ms with chunks of 16, 3.9 with 64, 3.6 with 256).
+inline constexpr std::uint64_t large_grid_draws = 64;
+inline constexpr std::uint64_t large_grid_chunk = 512;
 /// A CTA of at most so many threads is small.
 inline constexpr std::uint64_t small_cta_threads = 256;
 /// Chunks that each worker should get at least, so that the grid's tail stays balanced.

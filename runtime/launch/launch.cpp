@@ -146,7 +146,7 @@ bool is_small_grid(const LaunchConfig &config) {
     return true;
 }
 
-void choose_workers(Grid &grid, std::uint64_t threads) {
+void choose_workers(Grid &grid, std::uint64_t threads, bool waits) {
     const unsigned workers = Device::get().workers();
     static const auto forced = env_number(Env::chunk);
     grid.max_workers = grid.cta_count < workers ? static_cast<unsigned>(grid.cta_count) : workers;
@@ -160,6 +160,11 @@ void choose_workers(Grid &grid, std::uint64_t threads) {
         return;
     const std::uint64_t fair = grid.cta_count / (workers * tuning::chunks_per_worker);
     grid.chunk = std::clamp<std::uint64_t>(fair, 1, tuning::small_cta_chunk);
+    // CTAs that wait for lower ones must not stand behind hundreds of them.
+    if (waits)
+        return;
+    const std::uint64_t large = grid.cta_count / (workers * tuning::large_grid_draws);
+    grid.chunk = std::max(grid.chunk, std::min(large, tuning::large_grid_chunk));
 }
 
 void size_arena(Grid &grid) {
@@ -240,7 +245,7 @@ Status launch(Function &function, const LaunchConfig &config, Stream &stream,
     grid->cta_count = volume(config.grid);
     fill_launch_context(*grid, config, cluster);
     size_arena(*grid);
-    choose_workers(*grid, volume(config.block));
+    choose_workers(*grid, volume(config.block), grid->code->properties.spins);
     stream.submit([grid] { run_grid(grid); }, Stream::Start::elsewhere);
     static const bool blocking = env_flag(Env::launch_blocking);
     return blocking ? stream.synchronize() : Status::success;
