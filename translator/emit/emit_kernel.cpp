@@ -18,6 +18,7 @@
 
 #include <fmt/format.h>
 
+#include <set>
 #include <stdexcept>
 
 namespace ptarmigan::translator {

@@ -175,7 +175,6 @@ private:
 
     BlockId current_block_ = no_block;
     const GraphInstruction* current_instruction_ = nullptr;
-    unsigned current_definition_ = 0;
     bool guard_handled_ = false; ///< the guard became a branch: active() ignores it
     std::vector<std::pair<ValueId, LaneValue>>* captured_ = nullptr;
 
@@ -199,7 +198,6 @@ private:
     llvm::Value* entry_mask_ = nullptr;
     llvm::Value* counter_mask_ = nullptr; ///< program-counter form: mask of the current block
     LaneOffsets lane_iota_, lane_zeros_;
-    std::unordered_map<unsigned, llvm::Value*> context_fields_;
 };
 
 } // namespace ptarmigan::translator

@@ -12,7 +12,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 
 namespace ptarmigan::translator {
@@ -33,7 +32,6 @@ public:
     DivergenceForm divergence = DivergenceForm::masks;
     SharedLayout shared;              ///< of the kernel and all it calls
     std::unique_ptr<llvm::Module> module;
-    std::set<std::string> builtins;   ///< names called so far
     std::map<ptx::FunctionId, llvm::Function*> callees; ///< real calls: declared here, emitted by emit_kernel
     std::vector<ptx::FunctionId> callee_queue;          ///< declared but not emitted yet
 

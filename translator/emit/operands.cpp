@@ -196,7 +196,6 @@ llvm::Value* GraphEmitter::call_builtin(std::string_view name, llvm::Type* resul
     std::string key(name);
     llvm::FunctionCallee callee =
         unit_.module->getOrInsertFunction(key, llvm::FunctionType::get(result, types, false));
-    unit_.builtins.insert(key);
     return ir_.CreateCall(callee, arguments);
 }
 
