@@ -4,6 +4,7 @@
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
 #include "runtime/device/device.h"
+#include "runtime/module/module_notes.h"
 #include "runtime/module/module_source.h"
 
 #include <algorithm>
@@ -167,30 +168,42 @@ Status Kernel::parameter(std::size_t index, std::size_t &offset, std::size_t &si
     return Status::success;
 }
 
+/// Under mutex_.
+Status Kernel::find_facts() {
+    if (const auto noted = recall_facts(source_.text_hash(), name())) {
+        facts_ = *noted;
+        facts_noted_ = true;
+        return Status::success;
+    }
+    std::lock_guard loader_lock(source_.loader_mutex());
+    UsageWalk walk(source_.loader());
+    try {
+        walk.visit(id_);
+    } catch (const ptx::DiagnosticError &error) {
+        set_error_detail(error.what());
+        return Status::invalid_ptx;
+    }
+    facts_.static_shared = walk.shared.size();
+    facts_.local = walk.local.size();
+    facts_.registers = invented_registers(walk.registers);
+    const ptx::EntryLimits &limits = function().limits;
+    for (const auto &extents : {limits.required_ntid, limits.max_ntid}) {
+        std::uint32_t threads = 1;
+        for (const std::uint32_t extent : extents)
+            threads *= std::max<std::uint32_t>(extent, 1);
+        if (extents[0] == 0)
+            continue;
+        facts_.max_threads = std::min<std::uint32_t>(threads, 1024);
+        break;
+    }
+    return Status::success;
+}
+
 Status Kernel::facts(const KernelFacts *&facts) {
     std::lock_guard lock(mutex_);
     if (!facts_known_) {
-        std::lock_guard loader_lock(source_.loader_mutex());
-        UsageWalk walk(source_.loader());
-        try {
-            walk.visit(id_);
-        } catch (const ptx::DiagnosticError &error) {
-            set_error_detail(error.what());
-            return Status::invalid_ptx;
-        }
-        facts_.static_shared = walk.shared.size();
-        facts_.local = walk.local.size();
-        facts_.registers = invented_registers(walk.registers);
-        const ptx::EntryLimits &limits = function().limits;
-        for (const auto &extents : {limits.required_ntid, limits.max_ntid}) {
-            std::uint32_t threads = 1;
-            for (const std::uint32_t extent : extents)
-                threads *= std::max<std::uint32_t>(extent, 1);
-            if (extents[0] == 0)
-                continue;
-            facts_.max_threads = std::min<std::uint32_t>(threads, 1024);
-            break;
-        }
+        if (const Status status = find_facts(); status != Status::success)
+            return status;
         facts_known_ = true;
     }
     facts = &facts_;
@@ -291,20 +304,21 @@ void Kernel::set_code(std::shared_ptr<const LoadedKernel> code) {
 }
 
 Status Kernel::code(const translator::BlockShape &shape, bool small_grid, bool need_fibers,
-                    std::shared_ptr<const LoadedKernel> &code) {
+                    std::shared_ptr<const LoadedKernel> &code, bool aligned_parameters) {
     static const translator::CompileOptions process_options = options_from_environment();
     std::lock_guard lock(mutex_);
     if (fixed_code_) {
         code = fixed_code_;
         return Status::success;
     }
-    const VariantKey key{shape.ntid, shape.cluster, small_grid, need_fibers};
+    const VariantKey key{shape.ntid, shape.cluster, small_grid, need_fibers, aligned_parameters};
     if (const auto found = variants_.find(key); found != variants_.end()) {
         code = found->second;
         return Status::success;
     }
     translator::CompileOptions options = process_options;
     options.small_grid = small_grid;
+    options.aligned_parameters = aligned_parameters;
     if (need_fibers)
         options.barriers = translator::BarrierForm::fibers;
     try {
@@ -320,7 +334,17 @@ Status Kernel::code(const translator::BlockShape &shape, bool small_grid, bool n
         set_error_detail("kernel " + name() + ": " + error.what());
         return Status::jit_compiler_not_found;
     }
+    if (options.divergence == translator::DivergenceForm::masks && code->properties.spins &&
+        code->properties.lane_width > 1)
+        log_once("masks " + name(), "kernel " + name() +
+                                        ": PTARMIGAN_DIVERGENCE=masks does not apply, its threads wait for "
+                                        "each other: it runs with program counters");
     variants_.emplace(key, code);
+    // Not in facts(): a program may ask for the attributes of thousands of kernels and launch one.
+    if (facts_known_ && !facts_noted_) {
+        remember_facts(source_.text_hash(), name(), facts_);
+        facts_noted_ = true;
+    }
     return Status::success;
 }
 

@@ -27,17 +27,21 @@ std::string default_directory() {
     return {};
 }
 
+void append(std::string& key, std::uint64_t value) {
+    key.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+void append(std::string& key, std::string_view value) {
+    append(key, value.size());
+    key.append(value);
+}
+
 /// Everything that the machine code depends on, as bytes that are equal if and only if all of it is equal.
 std::string make_key(const std::string& build_id, const KernelRequest& request) {
     std::string key;
     key.reserve(1024);
-    const auto number = [&](std::uint64_t value) {
-        key.append(reinterpret_cast<const char*>(&value), sizeof value);
-    };
-    const auto text = [&](std::string_view value) {
-        number(value.size());
-        key.append(value);
-    };
+    const auto number = [&](std::uint64_t value) { append(key, value); };
+    const auto text = [&](std::string_view value) { append(key, value); };
     const translator::CompileOptions& options = request.options;
     text(build_id); // stands for our version, LLVM's and the builtins'
     number(abi::kernel_abi_version);
@@ -55,6 +59,22 @@ std::string make_key(const std::string& build_id, const KernelRequest& request) 
     number(static_cast<std::uint64_t>(options.approximation));
     number(options.small_grid);
     number(options.deterministic_yield);
+    number(options.aligned_parameters);
+    return key;
+}
+
+/// What a note depends on: the code that finds it out is the frontend and the runtime, and the frontend is in both.
+std::string make_note_key(const std::string& build_id, const TextHash& text,
+                          std::string_view subject) {
+    static const std::string own_build_id = runtime_build_id();
+    if (own_build_id.empty()) return {};
+    std::string key;
+    append(key, "note");
+    append(key, build_id);
+    append(key, own_build_id);
+    append(key, text.low);
+    append(key, text.high);
+    append(key, subject);
     return key;
 }
 
@@ -192,6 +212,22 @@ std::shared_ptr<const LoadedKernel> KernelCache::get(const KernelRequest& reques
     if (!kernel) kernel = impl_->compile(request, key);
     entry->kernel = kernel;
     return kernel;
+}
+
+std::optional<std::vector<std::uint8_t>> KernelCache::note(const TextHash& text,
+                                                           std::string_view subject) const {
+    if (!impl_->disk) return std::nullopt;
+    const std::string key = make_note_key(impl_->build_id, text, subject);
+    if (key.empty()) return std::nullopt;
+    const auto bytes = impl_->disk->load(file_name(key));
+    return bytes ? read_note_file(*bytes, key) : std::nullopt;
+}
+
+void KernelCache::keep_note(const TextHash& text, std::string_view subject,
+                            std::span<const std::uint8_t> contents) {
+    if (!impl_->disk) return;
+    const std::string key = make_note_key(impl_->build_id, text, subject);
+    if (!key.empty()) impl_->disk->store(file_name(key), write_note_file(key, contents));
 }
 
 CacheStatistics KernelCache::statistics() const {

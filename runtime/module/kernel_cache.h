@@ -10,8 +10,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ptarmigan::runtime {
 
@@ -69,6 +72,12 @@ public:
     /// the same key. Throws translator::UnsupportedError, ptx::DiagnosticError, or std::runtime_error when the
     /// translator library can't be loaded. A disk cache that can't be read or written is never an error.
     std::shared_ptr<const LoadedKernel> get(const KernelRequest& request);
+
+    /// Notes: bytes about a text that cost more to find out than to read back, kept on disk beside the kernels. `subject`
+    /// tells the notes of one text apart. Only notes of this very build of the runtime and the translator come back.
+    std::optional<std::vector<std::uint8_t>> note(const TextHash& text, std::string_view subject) const;
+    void keep_note(const TextHash& text, std::string_view subject,
+                   std::span<const std::uint8_t> contents);
 
     CacheStatistics statistics() const;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layout: magic, version, file size, checksum of everything behind it, then key, properties and image as
-// little-endian fields, each array behind its count.
+// Layout: magic, version, file size, checksum of everything behind it, then the key, and for kernels properties and image
+// as little-endian fields, each array behind its count; for notes one array.
 #include "runtime/module/kernel_file.h"
 
 #include "translator/kernel_abi.h"
@@ -17,8 +17,10 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "fields are stored as they are in memory");
 
-constexpr std::uint8_t magic[8] = {'P', 'T', 'M', 'K', 'E', 'R', 'N', '\n'};
-constexpr std::uint32_t file_version = 1;
+using Magic = std::uint8_t[8];
+constexpr Magic kernel_magic = {'P', 'T', 'M', 'K', 'E', 'R', 'N', '\n'};
+constexpr Magic note_magic = {'P', 'T', 'M', 'N', 'O', 'T', 'E', '\n'};
+constexpr std::uint32_t file_version = 2;
 constexpr std::uint32_t image_base_import = 0xffffffffu;
 
 struct Header {
@@ -38,15 +40,20 @@ class Writer {
 public:
     template <typename T> void value(const T& field) {
         static_assert(std::is_trivially_copyable_v<T>);
-        const auto* first = reinterpret_cast<const std::uint8_t*>(&field);
-        bytes.insert(bytes.end(), first, first + sizeof(T));
+        append(&field, sizeof(T));
     }
     void array(const void* data, std::size_t size) {
         value<std::uint64_t>(size);
-        const auto* first = static_cast<const std::uint8_t*>(data);
-        bytes.insert(bytes.end(), first, first + size);
+        append(data, size);
     }
     std::vector<std::uint8_t> bytes;
+
+private:
+    void append(const void* data, std::size_t size) {
+        const std::size_t at = bytes.size();
+        bytes.resize(at + size);
+        if (size != 0) std::memcpy(bytes.data() + at, data, size);
+    }
 };
 
 /// Reads fields in order; after the first one that does not fit, ok() is false and everything reads as zero.
@@ -104,6 +111,46 @@ void visit_properties(Properties& properties, Flag&& flag, Number&& number) {
     flag(properties.spins);
 }
 
+/// Room for the header, then the key.
+Writer begin_file(std::string_view key) {
+    Writer writer;
+    writer.value(Header{});
+    writer.array(key.data(), key.size());
+    return writer;
+}
+
+std::vector<std::uint8_t> finish_file(Writer writer, const Magic& magic) {
+    Header header{};
+    std::memcpy(header.magic, magic, sizeof magic);
+    header.version = file_version;
+    header.size = writer.bytes.size();
+    const XXH128_hash_t sum = checksum(std::span(writer.bytes).subspan(sizeof(Header)));
+    header.checksum_low = sum.low64;
+    header.checksum_high = sum.high64;
+    std::memcpy(writer.bytes.data(), &header, sizeof header);
+    return std::move(writer.bytes);
+}
+
+/// What stands behind the key, or nothing unless the file is whole, of this kind and version, and for this key.
+std::optional<Reader> open_file(std::span<const std::uint8_t> bytes, const Magic& magic,
+                                std::string_view key) {
+    Header header;
+    if (bytes.size() < sizeof header) return std::nullopt;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    const auto body = bytes.subspan(sizeof header);
+    if (std::memcmp(header.magic, magic, sizeof magic) != 0 || header.version != file_version ||
+        header.reserved != 0 || header.size != bytes.size())
+        return std::nullopt;
+    const XXH128_hash_t sum = checksum(body);
+    if (sum.low64 != header.checksum_low || sum.high64 != header.checksum_high) return std::nullopt;
+    Reader reader(body);
+    const auto stored_key = reader.array();
+    if (!reader.ok() || stored_key.size() != key.size() ||
+        std::memcmp(stored_key.data(), key.data(), key.size()) != 0)
+        return std::nullopt;
+    return reader;
+}
+
 bool consistent(const translator::CompiledKernel& kernel) {
     const translator::KernelImage& image = kernel.image;
     const translator::KernelProperties& properties = kernel.properties;
@@ -130,13 +177,17 @@ bool consistent(const translator::CompiledKernel& kernel) {
 
 std::vector<std::uint8_t> write_kernel_file(std::string_view key,
                                             const translator::CompiledKernel& kernel) {
-    Writer writer;
-    writer.bytes.resize(sizeof(Header));
-    writer.array(key.data(), key.size());
+    Writer writer = begin_file(key);
     visit_properties(
         kernel.properties, [&](bool flag) { writer.value<std::uint8_t>(flag); },
         [&](std::uint32_t number) { writer.value(number); });
     const translator::KernelImage& image = kernel.image;
+    writer.value<std::uint64_t>(kernel.properties.alignment_demands.size());
+    for (const translator::AlignmentDemand& demand : kernel.properties.alignment_demands) {
+        writer.value(demand.offset);
+        writer.value(demand.mask);
+        writer.value(demand.residue);
+    }
     writer.value(image.entry_offset);
     writer.value(image.code_size);
     writer.array(image.bytes.data(), image.bytes.size());
@@ -151,39 +202,25 @@ std::vector<std::uint8_t> write_kernel_file(std::string_view key,
         writer.value(entry.offset);
         writer.value(entry.line);
     }
-    Header header{};
-    std::memcpy(header.magic, magic, sizeof magic);
-    header.version = file_version;
-    header.size = writer.bytes.size();
-    const XXH128_hash_t sum = checksum(std::span(writer.bytes).subspan(sizeof(Header)));
-    header.checksum_low = sum.low64;
-    header.checksum_high = sum.high64;
-    std::memcpy(writer.bytes.data(), &header, sizeof header);
-    return std::move(writer.bytes);
+    return finish_file(std::move(writer), kernel_magic);
 }
 
 std::optional<translator::CompiledKernel> read_kernel_file(std::span<const std::uint8_t> bytes,
                                                            std::string_view key) {
-    Header header;
-    if (bytes.size() < sizeof header) return std::nullopt;
-    std::memcpy(&header, bytes.data(), sizeof header);
-    const auto body = bytes.subspan(sizeof header);
-    if (std::memcmp(header.magic, magic, sizeof magic) != 0 || header.version != file_version ||
-        header.reserved != 0 || header.size != bytes.size())
-        return std::nullopt;
-    const XXH128_hash_t sum = checksum(body);
-    if (sum.low64 != header.checksum_low || sum.high64 != header.checksum_high) return std::nullopt;
-
-    Reader reader(body);
-    const auto stored_key = reader.array();
-    if (!reader.ok() || stored_key.size() != key.size() ||
-        std::memcmp(stored_key.data(), key.data(), key.size()) != 0)
-        return std::nullopt;
+    std::optional<Reader> opened = open_file(bytes, kernel_magic, key);
+    if (!opened) return std::nullopt;
+    Reader& reader = *opened;
     translator::CompiledKernel kernel;
     visit_properties(
         kernel.properties, [&](bool& flag) { flag = reader.flag(); },
         [&](std::uint32_t& number) { number = reader.value<std::uint32_t>(); });
     translator::KernelImage& image = kernel.image;
+    kernel.properties.alignment_demands.resize(reader.count(6));
+    for (translator::AlignmentDemand& demand : kernel.properties.alignment_demands) {
+        demand.offset = reader.value<std::uint32_t>();
+        demand.mask = reader.value<std::uint8_t>();
+        demand.residue = reader.value<std::uint8_t>();
+    }
     image.entry_offset = reader.value<std::uint32_t>();
     image.code_size = reader.value<std::uint32_t>();
     const auto code = reader.array();
@@ -201,6 +238,22 @@ std::optional<translator::CompiledKernel> read_kernel_file(std::span<const std::
     }
     if (!reader.ok() || !reader.at_end() || !consistent(kernel)) return std::nullopt;
     return kernel;
+}
+
+std::vector<std::uint8_t> write_note_file(std::string_view key,
+                                          std::span<const std::uint8_t> note) {
+    Writer writer = begin_file(key);
+    writer.array(note.data(), note.size());
+    return finish_file(std::move(writer), note_magic);
+}
+
+std::optional<std::vector<std::uint8_t>> read_note_file(std::span<const std::uint8_t> bytes,
+                                                        std::string_view key) {
+    std::optional<Reader> reader = open_file(bytes, note_magic, key);
+    if (!reader) return std::nullopt;
+    const auto note = reader->array();
+    if (!reader->ok() || !reader->at_end()) return std::nullopt;
+    return std::vector<std::uint8_t>(note.begin(), note.end());
 }
 
 } // namespace ptarmigan::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a compiled kernel on disk. Everything read is checked: a file may be cut short, damaged, written by
+// The bytes of a compiled kernel, or of a note about a PTX text, on disk. Everything read is checked: a file may be cut short, damaged, written by
 // another version, or made to do harm.
 #pragma once
 
@@ -21,5 +21,10 @@ std::vector<std::uint8_t> write_kernel_file(std::string_view key,
 /// in itself. Never throws for bad bytes.
 std::optional<translator::CompiledKernel> read_kernel_file(std::span<const std::uint8_t> bytes,
                                                            std::string_view key);
+
+/// The same for a note: any bytes that were found out under `key`.
+std::vector<std::uint8_t> write_note_file(std::string_view key, std::span<const std::uint8_t> note);
+std::optional<std::vector<std::uint8_t>> read_note_file(std::span<const std::uint8_t> bytes,
+                                                        std::string_view key);
 
 } // namespace ptarmigan::runtime

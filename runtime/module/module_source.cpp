@@ -5,6 +5,7 @@
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
 #include "runtime/device/device.h"
+#include "runtime/module/module_notes.h"
 
 namespace ptarmigan::runtime {
 namespace {
@@ -75,7 +76,10 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
     result->name_ = name;
     result->hash_ = hash_text(ptx);
     ptx::ModuleLoader::Options options;
-    options.bind_all_bodies = all_bodies;
+    std::optional<std::string> known_log;
+    if (all_bodies)
+        known_log = recall_valid_text(result->hash_);
+    options.bind_all_bodies = all_bodies && !known_log;
     result->loader_ = ptx::ModuleLoader::load(std::move(ptx), std::move(name), options);
     // A newer version may use what this frontend takes for an error: the version is the better
     // answer then.
@@ -84,11 +88,13 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
         set_error_detail(result->name_ + ": " + log);
         return status;
     }
-    log = driver_log(result->loader_->diagnostics());
+    log = known_log ? *known_log : driver_log(result->loader_->diagnostics());
     if (!result->loader_->ok()) {
         set_error_detail(result->loader_->diagnostics().render_all());
         return Status::invalid_ptx;
     }
+    if (options.bind_all_bodies)
+        remember_valid_text(result->hash_, log);
     for (ptx::FunctionId id = 0; id < module.functions.size(); ++id)
         if (module.functions[id].is_entry && !module.functions[id].is_declaration)
             result->kernels_.push_back(std::make_unique<Kernel>(*result, id));

@@ -40,7 +40,7 @@ public:
     const ptx::ParameterLayout &parameters() const { return parameters_; }
     /// Bytes of parameter `index`; invalid_value past the end.
     Status parameter(std::size_t index, std::size_t &offset, std::size_t &size) const;
-    /// Binds the body on first use. success, or invalid_ptx with the diagnostics in error_detail().
+    /// Binds the body on first use, unless an earlier process left a note of them. success, or invalid_ptx with the diagnostics in error_detail().
     Status facts(const KernelFacts *&facts);
 
     /// CUfunction_attribute `id` (0..15); invalid_value for others.
@@ -48,9 +48,10 @@ public:
     /// Only 8 (max dynamic shared), 9 (carveout), 11-15 (cluster attributes) can be set.
     Status set_attribute(int id, int value);
     /// Code for a block shape: compiled, from disk, or kept from an earlier launch. not_supported
-    /// or invalid_ptx with the reason in error_detail().
+    /// or invalid_ptx with the reason in error_detail(). With `aligned_parameters` the launch must meet
+    /// the code's alignment_demands.
     Status code(const translator::BlockShape &shape, bool small_grid, bool need_fibers,
-                std::shared_ptr<const LoadedKernel> &code);
+                std::shared_ptr<const LoadedKernel> &code, bool aligned_parameters = true);
     /// For tests and tools: uses `code` for every shape instead of compiling.
     void set_code(std::shared_ptr<const LoadedKernel> code);
 
@@ -60,6 +61,8 @@ public:
     bool non_portable_cluster() const { return attributes_[14] != 0; }
 
 private:
+    Status find_facts();
+
     ModuleSource &source_;
     const ptx::FunctionId id_;
     ptx::ParameterLayout parameters_;
@@ -67,11 +70,12 @@ private:
     const std::shared_ptr<std::atomic<std::uint32_t>> cta_cost_ =
         std::make_shared<std::atomic<std::uint32_t>>(0);
     bool facts_known_ = false;
+    bool facts_noted_ = false; ///< an earlier process or this one left a note of them
     KernelFacts facts_;
     std::array<int, 16> attributes_{}; ///< as set; [8] and [9]: -1 = default
     std::shared_ptr<const LoadedKernel> fixed_code_;
     using VariantKey =
-        std::tuple<std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>, bool, bool>;
+        std::tuple<std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>, bool, bool, bool>;
     std::map<VariantKey, std::shared_ptr<const LoadedKernel>> variants_;
 };
 

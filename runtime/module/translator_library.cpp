@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <link.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -80,6 +81,24 @@ std::string read_build_id(int fd) {
     return {};
 }
 
+/// For dl_iterate_phdr(): the build id of the object that `runtime_build_id` is in, into the string behind `result`.
+int find_own_build_id(dl_phdr_info* object, std::size_t, void* result) {
+    const auto here = reinterpret_cast<std::uintptr_t>(&runtime_build_id);
+    std::string id;
+    bool is_own = false;
+    for (unsigned i = 0; i < object->dlpi_phnum; ++i) {
+        const Elf64_Phdr& segment = object->dlpi_phdr[i];
+        const std::uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
+        if (segment.p_type == PT_LOAD && here >= begin && here - begin < segment.p_memsz)
+            is_own = true;
+        if (segment.p_type != PT_NOTE || !id.empty()) continue;
+        const auto* notes = reinterpret_cast<const char*>(begin);
+        id = find_build_id({notes, notes + segment.p_memsz});
+    }
+    if (is_own) *static_cast<std::string*>(result) = id;
+    return is_own;
+}
+
 const translator::TranslatorApi* load_library(const std::string& path) {
     // Local: its LLVM must not meet the host program's. Never unloaded: LLVM leaves destructors behind.
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -117,6 +136,12 @@ std::string translator_build_id(const std::string& library_path) {
         id = std::to_string(status.st_size) + "-" + std::to_string(status.st_mtim.tv_sec) + "-" +
              std::to_string(status.st_mtim.tv_nsec);
     ::close(fd);
+    return id;
+}
+
+std::string runtime_build_id() {
+    std::string id;
+    dl_iterate_phdr(find_own_build_id, &id);
     return id;
 }
 

@@ -13,4 +13,7 @@ std::string default_translator_path();
 /// and time. Empty if the file can't be read.
 std::string translator_build_id(const std::string& library_path);
 
+/// The linker's build id of the library or program that this code is in; empty if it was linked without one.
+std::string runtime_build_id();
+
 } // namespace ptarmigan::runtime

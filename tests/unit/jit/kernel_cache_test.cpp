@@ -212,3 +212,30 @@ TEST_CASE("kernel cache: errors reach the caller and are not kept") {
     KernelCache lost(fixture.settings);
     CHECK_THROWS_WITH(lost.get(fixture.request()), Catch::Contains("PTARMIGAN_TRANSLATOR"));
 }
+
+TEST_CASE("kernel cache: notes are kept per text and subject, on disk") {
+    Fixture fixture;
+    const auto text = runtime::hash_text("text"), other = runtime::hash_text("other");
+    const std::vector<std::uint8_t> contents{7, 8, 9};
+    {
+        KernelCache cache(fixture.settings);
+        CHECK_FALSE(cache.note(text, "subject"));
+        cache.keep_note(text, "subject", contents);
+    }
+    KernelCache cache(fixture.settings);
+    CHECK(cache.note(text, "subject") == contents);
+    CHECK_FALSE(cache.note(text, "another subject"));
+    CHECK_FALSE(cache.note(other, "subject"));
+    REQUIRE(fixture.files().size() == 1);
+    std::ofstream(fixture.files()[0], std::ios::app) << 'x';
+    CHECK_FALSE(cache.note(text, "subject"));
+    cache.keep_note(text, "subject", contents);
+    CHECK(cache.note(text, "subject") == contents);
+
+    CacheSettings off = fixture.settings;
+    off.enabled = false;
+    KernelCache disabled(off);
+    CHECK_FALSE(disabled.note(text, "subject"));
+    disabled.keep_note(other, "subject", contents);
+    CHECK_FALSE(cache.note(other, "subject"));
+}

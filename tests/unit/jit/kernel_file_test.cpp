@@ -143,3 +143,27 @@ TEST_CASE("image loader: a malformed image is refused") {
     CHECK_THROWS(load([](auto& image) { image.relocations[0].addend = 5000; }));
     CHECK_THROWS(load([](auto& image) { std::swap(image.lines[0], image.lines[2]); }));
 }
+
+TEST_CASE("note file: what is written comes back for its key, and nothing else is believed") {
+    const std::vector<std::uint8_t> note{1, 2, 3, 0, 255};
+    const auto file = runtime::write_note_file("some key", note);
+    CHECK(runtime::read_note_file(file, "some key") == note);
+    CHECK(runtime::read_note_file(runtime::write_note_file("k", {}), "k")->empty());
+    CHECK_FALSE(runtime::read_note_file(file, "some kez"));
+    CHECK_FALSE(read_kernel_file(file, "some key"));
+    CHECK_FALSE(runtime::read_note_file(write_kernel_file("some key", sample()), "some key"));
+    for (std::size_t size = 0; size < file.size(); ++size)
+        REQUIRE_FALSE(runtime::read_note_file(std::span(file).first(size), "some key"));
+    for (std::size_t at = 0; at < file.size(); ++at) {
+        auto damaged = file;
+        damaged[at] ^= 0x40;
+        REQUIRE_FALSE(runtime::read_note_file(damaged, "some key"));
+    }
+    auto forged = file; // a length that reaches behind the end, with a right checksum
+    forged[file.size() - note.size() - 8] = 6;
+    forge_checksum(forged);
+    CHECK_FALSE(runtime::read_note_file(forged, "some key"));
+    forged[file.size() - note.size() - 8] = 4; // and one that leaves something over
+    forge_checksum(forged);
+    CHECK_FALSE(runtime::read_note_file(forged, "some key"));
+}
