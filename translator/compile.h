@@ -42,6 +42,7 @@ struct CompileOptions {
     Approximation approximation = Approximation::exact;
     bool small_grid = false; ///< the launch guarantees nctaid.c * ntid.c <= 2^31 - 1 for every component c
     bool deterministic_yield = false;
+    bool aligned_parameters = true; ///< the launch guarantees KernelProperties::alignment_demands
 };
 
 /// What a kernel is compiled for.
@@ -66,6 +67,12 @@ struct KernelImage {
     std::vector<LineEntry> lines;
 };
 
+/// What a launch must see to: (byte `offset` of the parameter block + residue) & mask is zero.
+struct AlignmentDemand {
+    std::uint32_t offset = 0;
+    std::uint8_t mask = 0, residue = 0;
+};
+
 /// Facts about a compiled kernel that the launcher needs.
 struct KernelProperties {
     bool uses_fibers = false;      ///< entry is abi::RunStep, else abi::RunCta
@@ -77,6 +84,9 @@ struct KernelProperties {
     std::uint32_t local_bytes = 0; ///< per thread, without recursion
     bool unbounded_stack = false;  ///< recursion or indirect calls: use the context's stack limit
     bool spins = false;            ///< has loops that wait on memory
+    /// Where one is not met, a kernel compiled without CompileOptions::aligned_parameters must run instead: an access that
+    /// follows from these parameters would be misaligned.
+    std::vector<AlignmentDemand> alignment_demands;
 };
 
 struct CompiledKernel {

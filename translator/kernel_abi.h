@@ -9,7 +9,7 @@
 
 namespace ptarmigan::abi {
 
-inline constexpr std::uint32_t kernel_abi_version = 1;
+inline constexpr std::uint32_t kernel_abi_version = 2;
 inline constexpr unsigned warp_size = 32;
 
 struct CtaContext;
@@ -59,13 +59,17 @@ struct Services {
     /// Device heap.
     void* (*device_malloc)(CtaContext*, std::uint64_t size);
     void (*device_free)(CtaContext*, void* pointer, std::uint32_t step, std::uint32_t lane, std::uint32_t line);
-    /// __assertfail(message, file, line, function, charSize) by one lane; records the fault, does not return.
+    /// __assertfail(message, file, line, function, charSize) by one lane: prints the message. The caller traps with
+    /// Fault::assertion once all failing lanes of the step have printed theirs.
     void (*assert_fail)(CtaContext*, std::uint32_t step, std::uint32_t lane, const char* message, const char* file,
                         std::uint32_t line, const char* function, std::uint64_t char_size);
     /// %clock64 / %globaltimer.
     std::uint64_t (*clock)(CtaContext*);
     std::uint64_t (*globaltimer)(CtaContext*);
-    void* reserved[6];
+    /// Does not return: lanes `lanes` access memory at addresses that are not aligned; `address` is the first one's.
+    void (*misaligned)(CtaContext*, std::uint32_t step, std::uint64_t lanes, std::uint64_t address,
+                       std::uint32_t is_write, std::uint32_t line);
+    void* reserved[5];
 };
 
 /// One launch; constant while the grid runs except `fault`.

@@ -262,7 +262,12 @@ std::string describe_fault(const FaultRecord &record, const std::string &kernel,
         }
         if (last >= threads)
             last = threads - 1;
-        if (first <= last) {
+        if (first <= last && record.lanes != 0) {
+            text += ", thread " + thread_text(first, cta->ntid);
+            const int others = __builtin_popcountll(record.lanes) - 1;
+            if (others > 0)
+                text += " and " + std::to_string(others) + " more of its step";
+        } else if (first <= last) {
             text += first == last ? ", thread " : ", threads ";
             text += thread_text(first, cta->ntid);
             if (first != last)

@@ -146,6 +146,16 @@ bool is_small_grid(const LaunchConfig &config) {
     return true;
 }
 
+/// True if the parameters meet what the code takes for granted.
+bool meets_demands(const Grid &grid) {
+    for (const translator::AlignmentDemand &demand : grid.code->properties.alignment_demands) {
+        if (demand.offset >= grid.params.size() ||
+            ((grid.params[demand.offset] + demand.residue) & demand.mask) != 0)
+            return false;
+    }
+    return true;
+}
+
 void choose_workers(Grid &grid, std::uint64_t threads, bool waits) {
     const unsigned workers = Device::get().workers();
     static const auto forced = env_number(Env::chunk);
@@ -230,6 +240,9 @@ Status launch(Function &function, const LaunchConfig &config, Stream &stream,
     grid->cooperative = config.cooperative && volume(config.grid) > 1;
     const translator::BlockShape shape{config.block, cluster};
     status = kernel.code(shape, is_small_grid(config), grid->cooperative, grid->code);
+    // Parameters that would make an access misaligned: code that checks, because it may not come to that access.
+    if (!failed(status) && !meets_demands(*grid))
+        status = kernel.code(shape, is_small_grid(config), grid->cooperative, grid->code, false);
     if (failed(status))
         return status;
     if (grid->cooperative && !grid->code->properties.uses_fibers) {

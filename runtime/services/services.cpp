@@ -135,11 +135,19 @@ void assert_fail(abi::CtaContext *cta, std::uint32_t step, std::uint32_t lane, c
             write(STDERR_FILENO, text, size < sizeof text ? size : sizeof text - 1);
         static_cast<void>(written); // nowhere to report it
     }
+}
+
+void misaligned(abi::CtaContext *cta, std::uint32_t step, std::uint64_t lanes, std::uint64_t address,
+                std::uint32_t is_write, std::uint32_t line) {
     FaultRecord record;
-    record.fault = abi::Fault::assertion;
+    record.fault = abi::Fault::misaligned_address;
     record.cta = cta;
     record.step = step;
-    record.lanes = std::uint64_t{1} << lane;
+    record.lanes = lanes;
+    record.line = line;
+    record.address = static_cast<std::uintptr_t>(address);
+    record.has_address = true;
+    record.is_write = is_write != 0;
     raise_fault(record);
 }
 
@@ -165,7 +173,7 @@ std::uint64_t global_timer(abi::CtaContext *) {
 const abi::Services &kernel_services() {
     static const abi::Services services = {barrier,        collective,    yield,       trap,
                                            device_vprintf, device_malloc, device_free, assert_fail,
-                                           clock_ticks,    global_timer,  {}};
+                                           clock_ticks,    global_timer,  misaligned,  {}};
     return services;
 }
 

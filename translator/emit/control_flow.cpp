@@ -4,9 +4,11 @@
 // there, resets it, and is skipped when it is empty. Phis are moved on the edges, merged under the edge's mask where
 // lanes come from several edges. Uniform branches stay branches. analysis/README.md explains the plan.
 #include "frontend/isa/instruction_form.h"
+#include "translator/analysis/alignment.h"
 #include "translator/analysis/graph_queries.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
+#include "translator/lower/alignment_check.h"
 
 #include <llvm/IR/Constants.h>
 
@@ -148,8 +150,7 @@ void GraphEmitter::emit_instruction(const GraphInstruction& instruction) {
         emit_affine(instruction, result);
         return;
     }
-    Handler handler = handler_of(instruction.inst.form);
-    if (!handler) {
+    if (!handler_of(instruction.inst.form)) {
         std::string_view reason = form.unsupported_reason;
         unsupported(reason.empty() ? "not supported yet" : reason);
     }
@@ -162,7 +163,23 @@ void GraphEmitter::emit_instruction(const GraphInstruction& instruction) {
             return;
         }
     }
-    handler(*this, instruction.inst);
+    run_handler(instruction);
+}
+
+/// Runs the handler, behind the checks of its addresses.
+void GraphEmitter::run_handler(const GraphInstruction& instruction) {
+    const ptx::Instruction& inst = instruction.inst;
+    const ptx::FormInfo& form = ptx::form_info(inst.form);
+    for (unsigned i = 0; i < inst.operand_count; ++i) {
+        if (!(instruction.check_alignment >> i & 1)) continue;
+        ptx::StateSpace space = inst.space == ptx::StateSpace::none ? ptx::StateSpace::generic : inst.space;
+        // A copy names two spaces: the shared one is its destination's.
+        bool copies = ptx::any(form.effects, ptx::Effects::load) && ptx::any(form.effects, ptx::Effects::store);
+        bool writes = copies ? form.operands[i].role == ptx::Role::d : !ptx::any(form.effects, ptx::Effects::load);
+        if (copies) space = writes ? ptx::StateSpace::shared : ptx::StateSpace::global;
+        lower::check_alignment(*this, address(inst.operands[i], space), access_bytes(inst), writes);
+    }
+    handler_of(inst.form)(*this, inst);
 }
 
 /// A guard that is the same in all lanes, on an instruction with effects, becomes a branch around it.
@@ -192,7 +209,7 @@ void GraphEmitter::emit_under_uniform_guard(const GraphInstruction& instruction,
     auto cache = cache_;
     guard_handled_ = true;
     captured_ = &results;
-    handler_of(instruction.inst.form)(*this, instruction.inst);
+    run_handler(instruction);
     captured_ = nullptr;
     llvm::BasicBlock* end = ir_.GetInsertBlock();
     ir_.CreateBr(done);

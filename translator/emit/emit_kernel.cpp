@@ -3,6 +3,7 @@
 // step function (fiber form), and the functions that are called for real.
 #include "translator/emit/emit_kernel.h"
 
+#include "translator/analysis/alignment.h"
 #include "translator/analysis/barrier_regions.h"
 #include "translator/analysis/build_graph.h"
 #include "translator/analysis/graph_queries.h"
@@ -87,6 +88,7 @@ public:
         properties.local_bytes = graph_.local_bytes;
         properties.unbounded_stack = !graph_.real_calls.empty() || graph_.has_indirect_call;
         properties.spins = spins_;
+        properties.alignment_demands = std::move(alignment_demands_);
         return std::move(unit_.module);
     }
 
@@ -102,7 +104,7 @@ private:
         // Lanes of one warp that wait for each other need program counters of their own.
         if (unit_.divergence == DivergenceForm::automatic)
             unit_.divergence = spins_ || !graph_.forest.reducible ? DivergenceForm::program_counters : DivergenceForm::masks;
-        if (unit_.divergence == DivergenceForm::masks && !graph_.forest.reducible && unit_.width > 1)
+        if (unit_.divergence == DivergenceForm::masks && (spins_ || !graph_.forest.reducible) && unit_.width > 1)
             unit_.divergence = DivergenceForm::program_counters;
         if (unit_.width == 1) unit_.divergence = DivergenceForm::masks; // one lane: plain control flow
         compute_shapes(graph_, unit_.shape, unit_.width, unit_.options, unit_.divergence);
@@ -114,6 +116,7 @@ private:
             }
         }
         verify_graph(graph_);
+        alignment_demands_ = plan_alignment(graph_, unit_.options.aligned_parameters);
         barriers_ = plan_barriers(graph_, unit_.shape);
         std::set<ptx::FunctionId> seen;
         bool needs_fibers = !barriers_.splittable || spins_ || has_effect(graph_, ptx::Effects::waits) ||
@@ -147,6 +150,7 @@ private:
         DivergenceForm form = unit_.divergence;
         if (unit_.width > 1 && (!graph.forest.reducible || may_spin(graph))) form = DivergenceForm::program_counters;
         compute_shapes(graph, unit_.shape, unit_.width, unit_.options, form);
+        plan_alignment(graph, unit_.options.aligned_parameters);
         llvm::Function* function = unit_.callees.at(id);
         GraphEmitter emitter(unit_, graph, function, function->getArg(0), function->getArg(1));
         RegionInterface interface;
@@ -165,6 +169,7 @@ private:
     FunctionGraph graph_;
     BarrierPlan barriers_;
     bool spins_ = false;
+    std::vector<AlignmentDemand> alignment_demands_;
 };
 
 } // namespace

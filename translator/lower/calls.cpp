@@ -84,7 +84,7 @@ void call_free(WarpEmitter& e, const ptx::Instruction& inst, const ptx::Function
     });
 }
 
-/// __assertfail(message, file, line, function, character size): does not return for the lanes that call it.
+/// __assertfail(message, file, line, function, character size): each lane prints its message, then the kernel ends.
 void call_assert_fail(WarpEmitter& e, const ptx::Instruction& inst, const ptx::Function& function) {
     Ir& ir = e.ir();
     LaneArray message = argument(e, inst, function, 0), file = argument(e, inst, function, 1);
@@ -96,6 +96,11 @@ void call_assert_fail(WarpEmitter& e, const ptx::Instruction& inst, const ptx::F
                         pointer(e, file.get(lane)), line.get(lane), pointer(e, name.get(lane)),
                         character_size.get(lane)});
     });
+    auto end_kernel = [&] { e.trap(e.active_bits(), std::uint32_t(abi::Fault::assertion)); };
+    if (e.all_active())
+        end_kernel();
+    else
+        e.if_then(e.any(e.active()), end_kernel, false);
 }
 
 struct RuntimeFunction {

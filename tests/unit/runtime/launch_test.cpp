@@ -251,13 +251,29 @@ TEST_CASE("fault: inside a fiber the step is known") {
 TEST_CASE("fault: a failed assertion gives 710") {
     const Outcome outcome = fault_of(
         [](abi::CtaContext *cta) {
-            if (cta->linear_ctaid == 7)
-                cta->services->assert_fail(cta, 0, 5, "x < 3", "file.cu", 12, "void f()", 1);
+            if (cta->linear_ctaid != 7)
+                return;
+            for (const unsigned lane : {5u, 9u})
+                cta->services->assert_fail(cta, 0, lane, "x < 3", "file.cu", 12, "void f()", 1);
+            cta->services->trap(cta, 0, 0x220, static_cast<std::uint32_t>(abi::Fault::assertion), 4);
         },
         0);
     INFO(outcome.report);
     CHECK(outcome.code == 710);
     CHECK(contains(outcome.report, "thread (5,0,0)"));
+    CHECK(contains(outcome.report, "and 1 more of its step"));
+}
+
+TEST_CASE("fault: a misaligned address gives 716 and names address, line and thread") {
+    const Outcome outcome = fault_of(
+        [](abi::CtaContext *cta) {
+            cta->services->misaligned(cta, 1, 0x18, 0x1003, 0, 21);
+        },
+        0);
+    INFO(outcome.report);
+    CHECK(outcome.code == 716);
+    CHECK(contains(outcome.report, "misaligned address 0x1003 (read), test.ptx line 21"));
+    CHECK(contains(outcome.report, "thread (35,0,0)"));
 }
 
 } // namespace ptarmigan::runtime::test

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The common path is one test of low bits, of all lanes whether active or not, and a branch that is never taken; the exact
+// question is asked behind it.
+#include "translator/lower/alignment_check.h"
+
+#include "translator/kernel_abi.h"
+
+#include <llvm/IR/MDBuilder.h>
+
+#include <algorithm>
+
+namespace ptarmigan::translator::lower {
+
+using llvm::Value;
+
+namespace {
+
+/// Low bits of all lanes' addresses together: <n x i1> -> i1 on what one register holds.
+Value* some_lane_has_low_bits(WarpEmitter& e, Value* addresses, unsigned bytes) {
+    Ir& ir = e.ir();
+    unsigned lanes = e.width(), native = e.options().target.avx512 ? 8 : 4;
+    while (lanes > native) {
+        lanes /= 2;
+        llvm::SmallVector<int, 32> low, high;
+        for (unsigned i = 0; i < lanes; ++i) {
+            low.push_back(int(i));
+            high.push_back(int(lanes + i));
+        }
+        addresses = ir.CreateOr(ir.CreateShuffleVector(addresses, low), ir.CreateShuffleVector(addresses, high));
+    }
+    Value* mask = ir.CreateVectorSplat(lanes, ir.getInt64(bytes - 1));
+    Value* odd = ir.CreateICmpNE(ir.CreateAnd(addresses, mask), llvm::Constant::getNullValue(mask->getType()));
+    return ir.CreateICmpNE(ir.CreateBitCast(odd, ir.getIntNTy(lanes)), ir.getIntN(lanes, 0));
+}
+
+/// i1: some lane's address may be misaligned.
+Value* is_suspicious(WarpEmitter& e, const LaneValue& address, unsigned bytes) {
+    Ir& ir = e.ir();
+    if (address.shape.is_varying()) return some_lane_has_low_bits(e, address.base, bytes);
+    Value* bits = address.base;
+    if (address.is_affine()) {
+        const LaneOffsets& offsets = *address.shape.offsets;
+        // A guard's correction is a multiple of 2^32, so it changes nothing.
+        if (std::any_of(offsets.begin(), offsets.end(), [&](std::int64_t o) { return o % std::int64_t(bytes) != 0; }))
+            return some_lane_has_low_bits(e, e.broadcast(address), bytes);
+        if (address.stride) bits = ir.CreateOr(bits, address.stride);
+    }
+    return ir.CreateICmpNE(ir.CreateAnd(bits, ir.getInt64(bytes - 1)), ir.getInt64(0));
+}
+
+} // namespace
+
+void check_alignment(WarpEmitter& e, const LaneAddress& address, unsigned bytes, bool is_write) {
+    Ir& ir = e.ir();
+    Value* suspicious = is_suspicious(e, address.address, bytes);
+    if (auto* constant = llvm::dyn_cast<llvm::ConstantInt>(suspicious); constant && constant->isZero()) return;
+    // Lanes that don't execute may hold undefined addresses.
+    suspicious = ir.CreateFreeze(suspicious);
+    llvm::BasicBlock* look = e.new_block("alignment.look");
+    llvm::BasicBlock* fault = e.new_block("alignment.fault");
+    llvm::BasicBlock* aligned = e.new_block("aligned");
+    ir.CreateCondBr(suspicious, look, aligned, llvm::MDBuilder(e.context()).createBranchWeights(1, 1u << 20));
+
+    ir.SetInsertPoint(look);
+    Value* addresses = e.broadcast(address.address);
+    Value* low = ir.CreateAnd(addresses, e.splat(ir.getInt64(bytes - 1)));
+    Value* misaligned = ir.CreateICmpNE(low, llvm::Constant::getNullValue(low->getType()));
+    if (!e.all_active()) misaligned = ir.CreateSelect(e.active(), misaligned, llvm::Constant::getNullValue(misaligned->getType()));
+    Value* lanes = ir.CreateFreeze(e.to_bits(misaligned));
+    ir.CreateCondBr(ir.CreateICmpNE(lanes, ir.getInt64(0)), fault, aligned);
+
+    ir.SetInsertPoint(fault);
+    Value* first = ir.CreateExtractElement(addresses, e.first_lane(lanes));
+    e.call_service(offsetof(abi::Services, misaligned), ir.getVoidTy(),
+                   {e.cta_context(), e.step_index(), lanes, first, ir.getInt32(is_write),
+                    ir.getInt32(e.current().location.line)});
+    ir.CreateUnreachable();
+    ir.SetInsertPoint(aligned);
+}
+
+} // namespace ptarmigan::translator::lower

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Run-time checks of addresses whose alignment is not known (translator/analysis/alignment.h).
+#pragma once
+
+#include "translator/emit/warp_emitter.h"
+
+namespace ptarmigan::translator::lower {
+
+/// Ends the kernel with a misaligned address if an active lane's address is no multiple of `bytes` (a power of two).
+void check_alignment(WarpEmitter& e, const LaneAddress& address, unsigned bytes, bool is_write);
+
+} // namespace ptarmigan::translator::lower
