@@ -25,6 +25,7 @@ struct SsaValue {
     bool is_constant = false;  ///< known immediate after folding of mov/cvt chains
     std::uint64_t constant = 0;
     Shape shape;
+    bool lane_zero = false;    ///< shape found by thread_bits.h: the base is the instruction's result for lane 0
     std::string name;          ///< register name, for dumps
 };
 

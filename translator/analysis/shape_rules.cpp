@@ -18,7 +18,8 @@ using ptx::VariableScope;
 using Level = Shape::Level;
 
 ShapeRules::ShapeRules(ShapeContext& context)
-    : context_(context), graph_(context.graph), table_(context.graph, context.width) {
+    : context_(context), graph_(context.graph), table_(context.graph, context.width),
+      threads_(context.graph, context.block) {
     for (unsigned c = 0; c < 3; ++c) coordinates_[c] = coordinate(c);
     lane_.level = context.width > 1 ? Level::affine : Level::step_uniform;
     lane_.offsets = context.width > 1 ? table_.iota() : nullptr;
@@ -269,7 +270,62 @@ Shape ShapeRules::selected(const ptx::Instruction& inst) const {
     return a.steps ? a : b;
 }
 
+/// The lanes' distances from lane 0, if they are the same in every step.
+Shape ShapeRules::shape_of_bits(const ThreadBits& known, unsigned bits) {
+    bool complete = known.low >= bits;
+    if (!complete && !known.upper_uniform) return varying_shape();
+    std::size_t width = context_.width;
+    auto distance = [&](std::size_t thread) {
+        std::uint64_t difference = known.of(thread) - known.of(thread - thread % width);
+        return bits >= 64 ? std::int64_t(difference) : std::int64_t(difference << (64 - bits)) >> (64 - bits);
+    };
+    LaneOffsets offsets(width, 0);
+    for (std::size_t t = 0; t < std::min(width, threads_.threads()); ++t) offsets[t] = distance(t);
+    for (std::size_t t = width; t < threads_.threads(); ++t)
+        if (distance(t) != offsets[t % width]) return varying_shape();
+    if (all_zero(offsets)) return uniform_shape();
+    if (bits < 8) return varying_shape(); // predicates have no distances
+    Shape shape{Level::affine};
+    shape.offsets = table_.intern(std::move(offsets));
+    return shape;
+}
+
+/// What the threads' numbers tell; nothing where they are not known. The base is then computed from the operands'
+/// lane 0, so none may be varying.
+std::optional<Shape> ShapeRules::by_threads(const ptx::Instruction& inst) {
+    if (context_.width == 1 || inst.guard != ptx::no_id || ptx::form_info(inst.form).effects != ptx::Effects::pure)
+        return std::nullopt;
+    for (unsigned i = 1; i < inst.operand_count; ++i) {
+        const Operand& operand = inst.operands[i];
+        if (operand.kind == Operand::Kind::none) continue;
+        bool reg = operand.kind == Operand::Kind::reg;
+        if (!reg && operand.kind != Operand::Kind::imm) return std::nullopt;
+        if (reg && graph_.shape_at(block_, operand.index).is_varying()) return std::nullopt;
+    }
+    const ThreadBits* known = threads_.of_result(inst);
+    if (!known) return std::nullopt;
+    for (ValueId value : known->assumed) {
+        Shape shape = graph_.shape_at(block_, value);
+        if (shape.level == Level::unknown) return Shape{};
+        if (!shape.is_uniform()) return std::nullopt;
+    }
+    return shape_of_bits(*known, ptx::bit_size(inst.operands[0].type));
+}
+
 Shape ShapeRules::unguarded(const ptx::Instruction& inst) {
+    Shape shape = by_algebra(inst);
+    const Operand& d = inst.operands[0];
+    if (d.kind != Operand::Kind::reg) return shape;
+    SsaValue& result = context_.graph.values[d.index];
+    result.lane_zero = false;
+    if (!shape.is_varying() && shape.guard == no_value) return shape;
+    std::optional<Shape> known = by_threads(inst);
+    if (!known || known->is_varying()) return shape;
+    result.lane_zero = known->level != Level::unknown;
+    return *known;
+}
+
+Shape ShapeRules::by_algebra(const ptx::Instruction& inst) {
     const ptx::FormInfo& form = ptx::form_info(inst.form);
     const Operand& d = inst.operands[0];
     // Affine results need a register of exactly the result's type, and integer arithmetic.

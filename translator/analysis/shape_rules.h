@@ -3,6 +3,7 @@
 #pragma once
 
 #include "translator/analysis/lane_shapes.h"
+#include "translator/analysis/thread_bits.h"
 #include "translator/analysis/value_ranges.h"
 
 namespace ptarmigan::translator {
@@ -31,6 +32,9 @@ private:
     Shape of_special(const ptx::Operand& operand) const;
     Shape of_variable(const ptx::Operand& operand);
     Shape unguarded(const ptx::Instruction& inst);
+    Shape by_algebra(const ptx::Instruction& inst);
+    std::optional<Shape> by_threads(const ptx::Instruction& inst);
+    Shape shape_of_bits(const ThreadBits& known, unsigned bits);
     Shape elementwise(const ptx::Instruction& inst) const;
     Shape copy(const ptx::Instruction& inst);
     Shape memory(const ptx::Instruction& inst) const;
@@ -48,6 +52,7 @@ private:
     ShapeContext& context_;
     const FunctionGraph& graph_;
     LaneOffsetTable table_;
+    ThreadBitsTable threads_;
     std::array<Shape, 3> coordinates_; ///< of %tid
     Shape lane_;                       ///< of %laneid
     BlockId block_ = no_block;         ///< of the instruction at hand

@@ -27,6 +27,19 @@ bool GraphEmitter::wants_affine(const GraphInstruction& instruction, ValueId& re
     return graph_.values[result].shape.is_affine();
 }
 
+/// A shape known from the threads' numbers: the offsets are constants, and the base is what lane 0 computes.
+bool GraphEmitter::emit_lane_zero(const GraphInstruction& instruction) {
+    const ptx::Operand& d = instruction.inst[Role::d];
+    if (d.kind != ptx::Operand::Kind::reg || !graph_.values[d.index].lane_zero) return false;
+    const Shape& shape = graph_.values[d.index].shape;
+    Handler handler = handler_of(instruction.inst.form);
+    if (shape.is_varying() || !handler) return false;
+    lane_zero_ = true;
+    handler(*this, instruction.inst);
+    lane_zero_ = false;
+    return true;
+}
+
 LaneValue GraphEmitter::affine_add(const LaneValue& a, const LaneValue& b, const Shape& planned) {
     LaneValue result;
     result.shape = planned;

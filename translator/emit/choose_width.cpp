@@ -27,8 +27,11 @@ bool has_slow_gathers(const TargetCpu& target) { return !target.avx512 || target
 bool may_communicate(const FunctionGraph& graph) {
     // Old programs let the lanes of a warp talk through volatile memory without a barrier: keep them in step.
     for (const Block& block : graph.blocks)
-        for (const GraphInstruction& instruction : block.instructions)
-            if (ptx::any(ptx::form_info(instruction.inst.form).effects, Effects::volatile_read | Effects::convergent)) return true;
+        for (const GraphInstruction& instruction : block.instructions) {
+            Effects effects = ptx::form_info(instruction.inst.form).effects;
+            bool across_lanes = ptx::any(effects, Effects::convergent) && !ptx::any(effects, Effects::barrier);
+            if (ptx::any(effects, Effects::volatile_read) || across_lanes) return true;
+        }
     return false;
 }
 

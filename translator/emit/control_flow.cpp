@@ -145,6 +145,7 @@ void GraphEmitter::emit_instruction(const GraphInstruction& instruction) {
         emit_call(instruction);
         return;
     }
+    if (emit_lane_zero(instruction)) return;
     ValueId result;
     if (wants_affine(instruction, result) && !ptx::any(form.effects, ptx::Effects::load)) {
         emit_affine(instruction, result);

@@ -121,6 +121,7 @@ private:
     llvm::Value* lane_numbers(llvm::Type* scalar);
 
     // affine.cpp
+    bool emit_lane_zero(const GraphInstruction& instruction);
     bool wants_affine(const GraphInstruction& instruction, ValueId& result) const;
     void emit_affine(const GraphInstruction& instruction, ValueId result);
     LaneValue affine_result(const ptx::Instruction& inst, const Shape& planned, ValueId result);
@@ -176,6 +177,7 @@ private:
 
     BlockId current_block_ = no_block;
     const GraphInstruction* current_instruction_ = nullptr;
+    bool lane_zero_ = false; ///< operands are read as lane 0 sees them
     bool guard_handled_ = false; ///< the guard became a branch: active() ignores it
     std::vector<std::pair<ValueId, LaneValue>>* captured_ = nullptr;
 

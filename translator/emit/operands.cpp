@@ -40,6 +40,7 @@ LaneValue GraphEmitter::read(const Operand& operand) {
     switch (operand.kind) {
     case Operand::Kind::reg: {
         LaneValue value = value_at(current_block_, operand.index);
+        if (lane_zero_) value = LaneValue::uniform(value.base);
         if (operand.type != ScalarType::none) value = convert(value, operand.type, ptx::is_signed(operand.type));
         if (operand.negated) {
             if (value.is_affine()) value = LaneValue::varying(broadcast(value));

@@ -247,6 +247,7 @@ void GraphEmitter::write(const ptx::Operand& destination, const LaneValue& raw) 
     ValueId value = destination.index;
     const SsaValue& info = graph_.values[value];
     LaneValue contents = convert(raw, info.type, ptx::is_signed(destination.type));
+    if (lane_zero_) contents.shape = info.shape;
     const GraphInstruction* instruction = current_instruction_;
     if (instruction && instruction->inst.guard != ptx::no_id && !guard_handled_) {
         // Writes come in operand order for all but a few forms, so find the previous value by the definition's place.

@@ -52,7 +52,7 @@ TEST_CASE("widening is plain where the range is known and guarded where lanes ma
 
 TEST_CASE("uniform levels") {
     AnalysedKernel k("mov.u32 %r1, %ctaid.x; ld.param.u64 %rd1, [p]; ld.global.u32 %r2, [%rd1]; ld.global.nc.u32 %r3, [%rd1];"
-                     "mov.u32 %r4, %tid.x; shr.u32 %r5, %r4, 1; st.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r5}; ret;", {64, 1, 1});
+                     "mov.u32 %r4, %tid.x; div.u32 %r5, %r4, 3; st.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r5}; ret;", {64, 1, 1});
     CHECK(k.shape_of("%r1").level == Level::cta_uniform);
     CHECK(k.shape_of("%r2").level == Level::step_uniform);
     CHECK(k.shape_of("%r3").level == Level::cta_uniform);
@@ -95,6 +95,53 @@ TEST_CASE("votes are uniform only under a uniform mask") {
                      "st.global.v2.u32 [%rd1], {%r2, %r3}; ret;");
     CHECK(k.shape_of("%r2").is_uniform());
     CHECK(k.shape_of("%r3").is_varying());
+}
+
+TEST_CASE("index arithmetic of the thread index keeps a shape: quotients, remainders, swizzles") {
+    // 16 x 16 threads in steps of 32: two rows, linear index t = 16 y + x.
+    AnalysedKernel k("mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; shl.b32 %r3, %r2, 4; add.s32 %r4, %r3, %r1;"
+                     "shr.s32 %r5, %r4, 31; shr.u32 %r6, %r5, 28; add.s32 %r7, %r4, %r6; and.b32 %r8, %r7, -16; sub.s32 %r9, %r4, %r8;"
+                     "shr.s32 %r10, %r7, 4; shr.u32 %r11, %r4, 5; xor.b32 %r12, %r9, 3; div.u32 %r13, %r4, 3; setp.lt.u32 %p1, %r4, 64;"
+                     "selp.u32 %r14, 1, 2, %p1; st.global.v4.u32 [%rd1], {%r9, %r10, %r11, %r12}; st.global.v2.u32 [%rd1], {%r13, %r14}; ret;",
+                     {16, 16, 1});
+    CHECK(k.shape_of("%r5").is_uniform());
+    REQUIRE(k.shape_of("%r9").is_affine());
+    CHECK(k.shape_of("%r9").offsets->at(15) == 15);
+    CHECK(k.shape_of("%r9").offsets->at(16) == 0);
+    REQUIRE(k.shape_of("%r10").is_affine());
+    CHECK(k.shape_of("%r10").offsets->at(15) == 0);
+    CHECK(k.shape_of("%r10").offsets->at(31) == 1);
+    CHECK(k.shape_of("%r11").is_uniform());
+    REQUIRE(k.shape_of("%r12").is_affine());
+    CHECK(k.shape_of("%r12").offsets->at(1) == -1);
+    CHECK(k.shape_of("%r12").offsets->at(4) == 4);
+    CHECK(k.shape_of("%r13").is_varying()); // 32 / 3 leaves a remainder: steps differ
+    CHECK(k.shape_of("%p1").is_uniform());
+    CHECK(k.shape_of("%r14").is_uniform());
+}
+
+TEST_CASE("the low bits of a global thread index are those of the thread index") {
+    AnalysedKernel k("mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mad.lo.s32 %r4, %r2, %r3, %r1;"
+                     "and.b32 %r5, %r4, 31; shr.u32 %r6, %r4, 5; and.b32 %r7, %r4, -32; ld.param.u32 %r8, [n]; add.s32 %r9, %r4, %r8;"
+                     "and.b32 %r10, %r9, 31; shl.b32 %r11, %r8, 5; add.s32 %r12, %r1, %r11; rem.u32 %r13, %r12, 16;"
+                     "st.global.v4.u32 [%rd1], {%r5, %r6, %r7, %r10}; st.global.v2.u32 [%rd1], {%r12, %r13}; ret;",
+                     {64, 1, 1});
+    REQUIRE(k.shape_of("%r5").is_affine());
+    CHECK(k.shape_of("%r5").offsets->at(31) == 31);
+    CHECK(k.shape_of("%r6").is_uniform());
+    CHECK(k.shape_of("%r7").is_uniform());
+    CHECK(k.shape_of("%r10").is_varying()); // n may be odd
+    REQUIRE(k.shape_of("%r13").is_affine());
+    CHECK(k.shape_of("%r13").offsets->at(17) == 1);
+}
+
+TEST_CASE("what is only assumed to be uniform must be so where it is used") {
+    AnalysedKernel k("mov.u32 %r1, %tid.x; ld.global.u32 %r2, [%rd1]; add.u64 %rd2, %rd1, 4; mul.wide.u32 %rd3, %r1, 4; add.u64 %rd4, %rd1, %rd3;"
+                     "ld.global.u32 %r3, [%rd4]; shl.b32 %r4, %r2, 8; or.b32 %r5, %r4, 1; shl.b32 %r6, %r3, 8; add.u32 %r7, %r4, %r1; add.u32 %r8, %r6, %r1;"
+                     "shr.u32 %r9, %r7, 8; shr.u32 %r10, %r8, 8; st.global.v4.u32 [%rd1], {%r5, %r9, %r10, %r7}; ret;",
+                     {256, 1, 1});
+    CHECK(k.shape_of("%r9").is_uniform());
+    CHECK(k.shape_of("%r10").is_varying());
 }
 
 } // namespace
