@@ -35,6 +35,10 @@ inline constexpr std::uint64_t unshared_grid_ns = 8000;
 inline constexpr std::size_t fiber_stack = 1 << 20;
 /// Of a kernel that recurses or calls through pointers.
 inline constexpr std::size_t deep_fiber_stack = 4 << 20;
+/// What recursion may add to a stack at most, whatever the stack limit says: address space, and memory where it is touched.
+inline constexpr std::size_t deepest_fiber_stack = std::size_t{256} << 20;
+/// For what generated code calls: device printf formats numbers on the stack.
+inline constexpr std::size_t service_stack = 256 << 10;
 
 /// Address space of one shared memory window: shared addresses have 32 bits, so that none reaches
 /// another mapping.

@@ -65,6 +65,8 @@ struct KernelImage {
     std::vector<Relocation> relocations;  ///< 64-bit absolute; import = 0xffffffff: image base + addend,
                                           ///< else address of abi::import_names[import] + addend
     std::vector<LineEntry> lines;
+    std::uint32_t stack_bytes = 0;        ///< of the host's stack, one frame of every function together
+    std::uint32_t largest_frame = 0;      ///< of one function
 };
 
 /// What a launch must see to: (byte `offset` of the parameter block + residue) & mask is zero.

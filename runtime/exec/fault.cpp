@@ -37,6 +37,18 @@ std::uintptr_t program_counter(const ucontext_t &context) {
 #endif
 }
 
+/// Generated code touches every page of a frame on its way down, so where a stack ends the fault is within a page of its
+/// pointer; nothing else faults there.
+bool is_stack_overflow(const ucontext_t &context, std::uintptr_t address) {
+#if defined(__x86_64__)
+    const auto stack_pointer = static_cast<std::uintptr_t>(context.uc_mcontext.gregs[REG_RSP]);
+#elif defined(__aarch64__)
+    const std::uintptr_t stack_pointer = context.uc_mcontext.sp;
+#endif
+    constexpr std::uintptr_t reach = 2 * 4096;
+    return address + reach >= stack_pointer && address < stack_pointer + reach;
+}
+
 bool was_write(const ucontext_t &context) {
 #if defined(__x86_64__)
     return (context.uc_mcontext.gregs[REG_ERR] & 2) != 0;
@@ -94,6 +106,8 @@ void handle_signal(int number, siginfo_t *info, void *context_pointer) {
     record.has_address = (number == SIGSEGV || number == SIGBUS) && info->si_code != SI_KERNEL;
     record.address = reinterpret_cast<std::uintptr_t>(info->si_addr);
     record.is_write = was_write(context);
+    if (number == SIGSEGV && record.has_address && is_stack_overflow(context, record.address))
+        record.fault = abi::Fault::stack_overflow;
     CodeLocation location;
     if (find_code(record.pc, location)) {
         record.in_generated_code = true;

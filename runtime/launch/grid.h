@@ -32,6 +32,7 @@ struct Grid : std::enable_shared_from_this<Grid> {
     std::string module_name;
     CtaNeeds needs;
     std::size_t fiber_stack = 0;
+    bool needs_own_stack = false; ///< whole CTAs too run on a stack of that size instead of the thread's
     bool cooperative = false; ///< every CTA must get its turns although others have not exited
     std::uint64_t cta_count = 0;
     std::uint64_t chunk = 1;

@@ -177,6 +177,18 @@ void choose_workers(Grid &grid, std::uint64_t threads, bool waits) {
     grid.chunk = std::max(grid.chunk, std::min(large, tuning::large_grid_chunk));
 }
 
+/// Host stack for one flow of control of a kernel. Recursion goes as deep as the stack limit allows: every level takes at
+/// least `smallest_level` of a thread's local memory, or none at all and then nothing but the stack's end stops it.
+std::size_t stack_needed(const LoadedKernel &code, std::size_t stack_limit) {
+    constexpr std::size_t smallest_level = 16, page = 4096;
+    std::size_t bytes = tuning::service_stack + code.stack_bytes;
+    if (code.properties.unbounded_stack)
+        bytes += std::min(stack_limit / smallest_level * code.largest_frame, tuning::deepest_fiber_stack);
+    const std::size_t least =
+        code.properties.unbounded_stack ? tuning::deep_fiber_stack : tuning::fiber_stack;
+    return std::max(least, (bytes + page - 1) / page * page);
+}
+
 void size_arena(Grid &grid) {
     const translator::KernelProperties &properties = grid.code->properties;
     std::size_t stack_limit = 0;
@@ -188,7 +200,8 @@ void size_arena(Grid &grid) {
     needs.threads = std::size_t{properties.step_count} * properties.lane_width;
     needs.cta_frame = properties.cta_frame_size;
     needs.frames = std::size_t{properties.step_count} * properties.frame_size;
-    grid.fiber_stack = properties.unbounded_stack ? tuning::deep_fiber_stack : tuning::fiber_stack;
+    grid.fiber_stack = stack_needed(*grid.code, stack_limit);
+    grid.needs_own_stack = properties.unbounded_stack || grid.fiber_stack > tuning::fiber_stack;
 }
 
 std::atomic<std::uint64_t> next_grid_id{1};

@@ -86,6 +86,38 @@ void Worker::run_whole_ctas() {
     }
 }
 
+namespace {
+
+/// The thread's own stack, and the other one.
+struct OtherStack : Fiber {
+    Fiber fiber;
+    Worker *worker = nullptr;
+};
+
+} // namespace
+
+void Worker::other_stack_entry(boost::context::detail::transfer_t from) {
+    auto &stacks = *static_cast<OtherStack *>(static_cast<Fiber *>(from.data));
+    Fiber::arrived(from, stacks.fiber);
+    stacks.worker->run_whole_ctas();
+    Fiber::switch_to(stacks.fiber, stacks);
+    __builtin_unreachable(); // nobody switches here again
+}
+
+/// Threads' stacks are as large as whoever made them wanted: kernels that may need more get one of theirs.
+void Worker::run_whole_ctas_on_other_stack() {
+    scheduler_.stacks.set_stack_size(grid_->fiber_stack);
+    OtherStack stacks;
+    stacks.become_thread();
+    stacks.worker = this;
+    other_stack_ = stacks.fiber.stack = scheduler_.stacks.take();
+    if (!other_stack_)
+        return out_of_memory();
+    stacks.fiber.stack_size = scheduler_.stacks.stack_size();
+    stacks.fiber.start(&Worker::other_stack_entry);
+    Fiber::switch_to(stacks, stacks.fiber);
+}
+
 void Worker::run_fiber_ctas() {
     Slot *slot = prepare_slot(0);
     if (!slot)
@@ -182,6 +214,9 @@ void Worker::record_fault() {
 
 void Worker::clean_up() {
     scheduler_.reset();
+    if (other_stack_)
+        scheduler_.stacks.give(other_stack_);
+    other_stack_ = nullptr;
     for (Slot &slot : slots_) {
         if (slot.busy)
             slot.fibers.abandon();
@@ -198,7 +233,9 @@ void Worker::run(Grid &grid, std::uint32_t number) {
     ensure_signal_stack();
     if (sigsetjmp(scope_.jump, 0) == 0) {
         scope_.enter();
-        if (!cta_of_fibers_)
+        if (!cta_of_fibers_ && grid.needs_own_stack)
+            run_whole_ctas_on_other_stack();
+        else if (!cta_of_fibers_)
             run_whole_ctas();
         else if (grid.cooperative)
             run_cooperative();

@@ -35,6 +35,8 @@ private:
     bool draw(std::uint64_t &first, std::uint64_t &end);
     void place(abi::CtaContext &context, std::uint64_t cta) const;
     void run_whole_ctas();
+    void run_whole_ctas_on_other_stack();
+    static void other_stack_entry(boost::context::detail::transfer_t from);
     void run_fiber_ctas();
     void run_cooperative();
     Slot *prepare_slot(std::size_t index);
@@ -45,6 +47,7 @@ private:
     Grid *grid_ = nullptr;
     std::uint32_t number_ = 0;
     bool cta_of_fibers_ = false;
+    void *other_stack_ = nullptr; ///< of scheduler_.stacks, while whole CTAs run there
     FaultScope scope_;
     FiberScheduler scheduler_;
     std::deque<Slot> slots_; ///< [0] but for cooperative grids; addresses are stable

@@ -94,6 +94,8 @@ std::shared_ptr<const LoadedKernel> load(const translator::CompiledKernel& compi
     auto kernel = std::make_shared<LoadedKernel>();
     kernel->name = name;
     kernel->properties = compiled.properties;
+    kernel->stack_bytes = compiled.image.stack_bytes;
+    kernel->largest_frame = compiled.image.largest_frame;
     kernel->image = LoadedImage::load(compiled.image, name);
     kernel->entry = kernel->image->entry();
     return kernel;

@@ -30,6 +30,7 @@ struct LoadedKernel {
     std::string name;
     const void* entry = nullptr; ///< abi::RunStep if properties.uses_fibers, else abi::RunCta
     translator::KernelProperties properties;
+    std::uint32_t stack_bytes = 0, largest_frame = 0; ///< KernelImage's
     std::unique_ptr<LoadedImage> image;
 };
 

@@ -190,6 +190,8 @@ std::vector<std::uint8_t> write_kernel_file(std::string_view key,
     }
     writer.value(image.entry_offset);
     writer.value(image.code_size);
+    writer.value(image.stack_bytes);
+    writer.value(image.largest_frame);
     writer.array(image.bytes.data(), image.bytes.size());
     writer.value<std::uint64_t>(image.relocations.size());
     for (const auto& relocation : image.relocations) {
@@ -223,6 +225,8 @@ std::optional<translator::CompiledKernel> read_kernel_file(std::span<const std::
     }
     image.entry_offset = reader.value<std::uint32_t>();
     image.code_size = reader.value<std::uint32_t>();
+    image.stack_bytes = reader.value<std::uint32_t>();
+    image.largest_frame = reader.value<std::uint32_t>();
     const auto code = reader.array();
     image.bytes.assign(code.begin(), code.end());
     image.relocations.resize(reader.count(16));

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Misaligned accesses end with 716 as on hardware, and only those that are made. Each row runs in a process of its own,
 // because a fault ends the process's use of the driver; hidden ([.]), so that nothing has used it before.
-#include "driver.h"
-
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstring>
+#include "fault_child.h"
 
 namespace {
 
@@ -102,48 +97,14 @@ const Row rows[] = {
     {"copy to", "add.u32 %r2, %r2, %r4; cp.async.ca.shared.global [%r2], [%rd1], 8;", 0, 4, 716, "(write), "},
 };
 
-/// In the child: what synchronising gives; -1 where anything else fails.
-int code_of(const Row& row) {
-    const std::string text = std::string(header) + ".visible .entry k" + prologue + row.body + epilogue;
-    CUmodule module = nullptr;
-    CUfunction kernel = nullptr;
-    CUcontext primary = nullptr;
-    CUdeviceptr data = 0;
-    if (cuInit(0) != 0 || cuDevicePrimaryCtxRetain(&primary, 0) != 0 || cuCtxSetCurrent(primary) != 0) return -1;
-    if (cuModuleLoadData(&module, text.c_str()) != 0 || cuModuleGetFunction(&kernel, module, "k") != 0) return -1;
-    if (cuMemAlloc_v2(&data, 4096) != 0) return -1;
-    CUdeviceptr odd = data + 1;
-    if (cuMemcpyHtoD_v2(data, &odd, sizeof odd) != 0) return -1;
-    std::uint64_t address = data + row.data_offset, extra = row.extra;
-    void* parameters[] = {&address, &extra};
-    if (cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, nullptr, parameters, nullptr) != 0) return -1;
-    const int code = cuCtxSynchronize();
-    return cuStreamSynchronize(nullptr) == code ? code : -1; // it sticks
-}
-
 } // namespace
 
 TEST_CASE("fault: misaligned_address", "[.]") {
     for (const Row& row : rows) {
-        int ends[2];
-        REQUIRE(pipe(ends) == 0);
-        const pid_t child = fork();
-        if (child == 0) {
-            dup2(ends[1], STDERR_FILENO);
-            const int code = code_of(row);
-            const std::string text = "\ncode " + std::to_string(code) + "\n";
-            const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
-            _exit(written > 0 ? 0 : 1);
-        }
-        close(ends[1]);
-        std::string said;
-        char buffer[512];
-        for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;) said.append(buffer, std::size_t(got));
-        close(ends[0]);
-        int status = 0;
-        waitpid(child, &status, 0);
+        const std::string text = std::string(header) + ".visible .entry k" + prologue + row.body + epilogue;
+        const std::string said =
+            driver_test::said_by_child([&] { return driver_test::code_of_launch(text, row.data_offset, row.extra); });
         INFO(row.what << ":\n" << said);
-        CHECK(status == 0);
         CHECK(said.find("\ncode " + std::to_string(row.code) + "\n") != std::string::npos);
         CHECK(said.find(row.report) != std::string::npos);
         if (row.code == 716) CHECK(said.find("kernel k: misaligned address") != std::string::npos);

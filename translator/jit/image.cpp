@@ -4,6 +4,7 @@
 
 #include "translator/jit/line_table.h"
 #include "translator/jit/relocations.h"
+#include "translator/jit/stack_sizes.h"
 #include "translator/kernel_abi.h"
 
 #include <llvm/BinaryFormat/ELF.h>
@@ -60,6 +61,9 @@ public:
         for (const auto& [index, offset] : section_offsets_)
             if (offset < code_size_) code_sections[index] = static_cast<std::uint32_t>(offset);
         image_.lines = read_line_table(object_, code_sections);
+        const StackSizes stack = read_stack_sizes(object_);
+        image_.stack_bytes = stack.all;
+        image_.largest_frame = stack.largest;
         return std::move(image_);
     }
 
