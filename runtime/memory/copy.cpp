@@ -47,21 +47,26 @@ Status run_transfer(Stream &stream, std::function<void()> work, bool wait, std::
     return status;
 }
 
-/// Bytes that one end of a box spans, from its base; false on overflow or a bad pitch.
+/// Bytes that one end of a box spans, from its base; false if a sum or product does not fit, or if
+/// the box sticks out of its pitch or its slice.
 bool box_span(const CopyBox::End &end, const CopyBox &box, std::size_t &offset, std::size_t &last,
               std::size_t &pitch, std::size_t &slice) {
-    pitch = end.pitch ? end.pitch : end.x_bytes + box.width_bytes;
-    const std::size_t rows = end.height ? end.height : end.y + box.height;
-    if (end.x_bytes + box.width_bytes > pitch || end.y + box.height > rows)
+    std::size_t row_end = 0, rows_end = 0, depth_end = 0, far = 0;
+    if (__builtin_add_overflow(end.x_bytes, box.width_bytes, &row_end) ||
+        __builtin_add_overflow(end.y, box.height, &rows_end) ||
+        __builtin_add_overflow(end.z, box.depth, &depth_end))
+        return false;
+    pitch = end.pitch ? end.pitch : row_end;
+    const std::size_t rows = end.height ? end.height : rows_end;
+    if (row_end > pitch || rows_end > rows)
         return false;
     if (__builtin_mul_overflow(pitch, rows, &slice))
         return false;
-    std::size_t far = 0;
-    if (__builtin_mul_overflow(slice, end.z + box.depth, &far))
+    // The last byte of the box lies within this product, so no sum below can overflow.
+    if (__builtin_mul_overflow(slice, depth_end, &far))
         return false;
     offset = end.z * slice + end.y * pitch + end.x_bytes;
-    last = (end.z + box.depth - 1) * slice + (end.y + box.height - 1) * pitch + end.x_bytes +
-           box.width_bytes;
+    last = (depth_end - 1) * slice + (rows_end - 1) * pitch + row_end;
     return true;
 }
 

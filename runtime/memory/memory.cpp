@@ -6,6 +6,9 @@
 #include "runtime/stream/dispatcher.h"
 #include "runtime/stream/stream.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -109,11 +112,24 @@ Status host_free(Context &context, void *pointer) {
     return AddressSpace::get().free(address_of(pointer), is_pinned);
 }
 
+namespace {
+
+/// True if every page of the range is mapped: msync() says so without touching any of them.
+bool is_mapped(std::uintptr_t address, std::size_t size) {
+    const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+    const std::uintptr_t first = address / page * page;
+    return msync(reinterpret_cast<void *>(first), address + size - first, MS_ASYNC) == 0;
+}
+
+} // namespace
+
 Status host_register(Context &context, void *pointer, std::size_t size, unsigned flags) {
     constexpr unsigned known_flags = 15; // portable, device map, I/O memory, read only
     if (!pointer || size == 0 || (flags & ~known_flags))
         return Status::invalid_value;
     if (address_of(pointer) + size < address_of(pointer))
+        return Status::invalid_value;
+    if (!is_mapped(address_of(pointer), size)) // copies will take it for memory that is there
         return Status::invalid_value;
     Allocation allocation;
     allocation.base = address_of(pointer);

@@ -55,6 +55,7 @@ CUresult cuMemcpyHtoD_v2(CUdeviceptr, const void*, std::size_t);
 CUresult cuMemcpyDtoH_v2(void*, CUdeviceptr, std::size_t);
 CUresult cuMemcpyDtoD_v2(CUdeviceptr, CUdeviceptr, std::size_t);
 CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D*);
+CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D*);
 CUresult cuMemsetD8_v2(CUdeviceptr, unsigned char, std::size_t);
 CUresult cuMemsetD16_v2(CUdeviceptr, unsigned short, std::size_t);
 CUresult cuMemsetD32_v2(CUdeviceptr, unsigned, std::size_t);

@@ -32,3 +32,31 @@ TEST_CASE("fault: illegal_address", "[.]") {
 }
 
 TEST_CASE("fault: trap", "[.]") { check_fault(driver_test::function("trap"), nullptr, 719); }
+
+// The optimiser may not take a path that stores to a null pointer for one that is never taken.
+TEST_CASE("fault: null_pointer", "[.]") {
+    driver_test::context();
+    CUmodule module = nullptr;
+    CUfunction function = nullptr;
+    REQUIRE(cuModuleLoadData(&module, R"(
+.version 8.0
+.target sm_75
+.address_size 64
+.entry null_store(.param .u32 count)
+{
+    .reg .pred %p; .reg .b32 %r<3>; .reg .b64 %rd1;
+    ld.param.u32 %r1, [count];
+    setp.ne.u32 %p, %r1, 0;
+    mov.u64 %rd1, 0;
+    @%p st.global.u32 [%rd1], %r1;
+    ret;
+}
+)") == 0);
+    REQUIRE(cuModuleGetFunction(&function, module, "null_store") == 0);
+    unsigned count = 0;
+    void* parameters[] = {&count};
+    REQUIRE(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, nullptr, parameters, nullptr) == 0);
+    CHECK(cuCtxSynchronize() == 0);
+    count = 1;
+    check_fault(function, parameters, 700);
+}

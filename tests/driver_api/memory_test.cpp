@@ -114,6 +114,44 @@ TEST_CASE("memory: two-dimensional copies") {
     CHECK(cuMemFree_v2(d) == 0);
 }
 
+TEST_CASE("memory: boxes whose ends overflow are refused") {
+    CUdeviceptr d = allocate(1024);
+    std::vector<unsigned char> host(100);
+    CUDA_MEMCPY2D good{};
+    good.srcMemoryType = 1;
+    good.srcHost = host.data();
+    good.dstMemoryType = 2;
+    good.dstDevice = d;
+    good.WidthInBytes = 10;
+    good.Height = 4;
+    CHECK(cuMemcpy2D_v2(&good) == 0);
+    for (auto place : {&CUDA_MEMCPY2D::srcXInBytes, &CUDA_MEMCPY2D::srcY,
+                       &CUDA_MEMCPY2D::dstXInBytes, &CUDA_MEMCPY2D::dstY})
+        for (std::size_t far : {SIZE_MAX, SIZE_MAX - 3, SIZE_MAX - 9, SIZE_MAX / 2 + 1}) {
+            CUDA_MEMCPY2D box = good;
+            box.*place = far;
+            CHECK(cuMemcpy2D_v2(&box) == 1);
+        }
+    CUDA_MEMCPY2D box = good;
+    box.WidthInBytes = SIZE_MAX;
+    CHECK(cuMemcpy2D_v2(&box) == 1);
+    box = good;
+    box.srcPitch = SIZE_MAX / 2;
+    CHECK(cuMemcpy2D_v2(&box) == 1);
+    CUDA_MEMCPY3D deep{};
+    deep.srcMemoryType = 1;
+    deep.srcHost = host.data();
+    deep.dstMemoryType = 2;
+    deep.dstDevice = d;
+    deep.WidthInBytes = 10;
+    deep.Height = 2;
+    deep.Depth = 2;
+    CHECK(cuMemcpy3D_v2(&deep) == 0);
+    deep.dstZ = SIZE_MAX;
+    CHECK(cuMemcpy3D_v2(&deep) == 1);
+    CHECK(cuMemFree_v2(d) == 0);
+}
+
 TEST_CASE("memory: host memory") {
     driver_test::context();
     void* pinned = nullptr;
@@ -134,6 +172,10 @@ TEST_CASE("memory: host memory") {
     CHECK(cuMemHostRegister_v2(buffer.data(), buffer.size(), 0) == 712);
     CHECK(cuMemHostUnregister(buffer.data()) == 0);
     CHECK(cuMemHostUnregister(buffer.data()) == 713);
+    // Memory that is not there, whole or in part, would be touched by the next copy.
+    CHECK(cuMemHostRegister_v2(reinterpret_cast<void*>(0x10), 4096, 0) == 1);
+    CHECK(cuMemHostRegister_v2(buffer.data(), std::size_t{1} << 46, 0) == 1);
+    CHECK(cuMemHostRegister_v2(buffer.data(), SIZE_MAX, 0) == 1);
 }
 
 TEST_CASE("memory: managed, pools and pointer attributes") {

@@ -24,6 +24,8 @@ llvm::Function* KernelUnit::create_function(llvm::FunctionType* type, const std:
                                             llvm::Function::LinkageTypes linkage) {
     llvm::Function* function = llvm::Function::Create(type, linkage, name, *module);
     function->addFnAttr(llvm::Attribute::NoUnwind);
+    // A null access is a fault to be reported, not a path that the optimiser may take for dead.
+    function->addFnAttr(llvm::Attribute::NullPointerIsValid);
     function->addFnAttr("target-cpu", options.target.cpu);
     if (!options.target.features.empty()) function->addFnAttr("target-features", options.target.features);
     if (options.target.avx512) function->addFnAttr("prefer-vector-width", "512");
