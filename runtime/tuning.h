@@ -2,6 +2,7 @@
 // Constants that trade one thing for another, with what each trades.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -10,6 +11,20 @@ namespace ptarmigan::runtime::tuning {
 /// Threads that serve streams. Each kernel that waits for another stream's or the host's memory
 /// needs one; more cost nothing until they are used.
 inline constexpr unsigned max_dispatcher_threads = 256;
+
+/// An operation that its program is expected to wait for is left to that thread for so long: running it there costs no
+/// wake-up, neither of a dispatcher thread nor of the waiting one (10 us each on a 2-core VM).
+inline constexpr std::chrono::microseconds prompt_wait{50};
+/// While operations are left so, an idle dispatcher thread looks for forgotten ones this often, ...
+inline constexpr std::chrono::microseconds watch_interval{200};
+/// ... until there were none for this long.
+inline constexpr std::chrono::milliseconds watch_time{5};
+/// Prompt waits in a row after which the next is expected, and how many a late one takes back.
+inline constexpr int expect_prompt_wait = 2, late_wait_penalty = 16;
+
+/// A grid that is shared before oneTBB runs waits so long for helpers: starting it takes 0.6 ms and two threads, and many
+/// a program has only short grids.
+inline constexpr std::chrono::microseconds helper_start_delay{200};
 
 /// CTAs that a worker draws at once when the CTAs are small: the counter's cache line moves less
 /// often. Ordered draws keep decoupled look-back alive at any chunk, because a chunk runs in order.

@@ -1,70 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A grid's threads: the one that asked for it, and helpers from oneTBB.
+// A grid's threads: the one that asked for it, and helpers.
 #include "runtime/launch/grid.h"
 
 #include "runtime/context/context.h"
-#include "runtime/device/device.h"
+#include "runtime/launch/helpers.h"
 #include "runtime/launch/worker.h"
 #include "runtime/tuning.h"
 
 #include <memory>
-#include <tbb/global_control.h>
-#include <tbb/task_arena.h>
-
-#if defined(__SANITIZE_THREAD__)
-#include <sanitizer/tsan_interface.h>
-#endif
 
 namespace ptarmigan::runtime {
 namespace {
-
-/// Debian's oneTBB is not instrumented: these tell ThreadSanitizer that enqueue() orders the
-/// hand-over.
-void hand_over(Grid &grid) {
-#if defined(__SANITIZE_THREAD__)
-    __tsan_release(&grid);
-#endif
-}
-void take_over(Grid &grid) {
-#if defined(__SANITIZE_THREAD__)
-    __tsan_acquire(&grid);
-#endif
-}
-
-/// The helpers' arena. The grid's own thread takes part without a slot in it, so each of several
-/// concurrent grids has one thread at least, whatever the others do.
-tbb::task_arena &helper_arena() {
-    static auto *arena = [] {
-        const int workers = static_cast<int>(Device::get().workers());
-        // oneTBB counts this control's limit with one application thread.
-        static auto *limit = new tbb::global_control(tbb::global_control::max_allowed_parallelism,
-                                                     static_cast<std::size_t>(workers) + 1);
-        static_cast<void>(limit);
-        return new tbb::task_arena(workers, 0);
-    }();
-    return *arena;
-}
-
-void help(const std::shared_ptr<Grid> &grid) {
-    take_over(*grid);
-    if (grid->helpers.fetch_add(1, std::memory_order_acquire) & Grid::closed) {
-        grid->helpers.fetch_sub(1, std::memory_order_relaxed);
-        return;
-    }
-    run_share(*grid);
-    if (grid->helpers.fetch_sub(1, std::memory_order_release) == (Grid::closed | 1u))
-        grid->helpers.notify_one();
-}
-
-/// Waits until the helpers that came have left; those that come later turn back.
-void close(Grid &grid) {
-    std::uint32_t state =
-        grid.helpers.fetch_or(Grid::closed, std::memory_order_acq_rel) | Grid::closed;
-    while (state != Grid::closed) {
-        grid.helpers.wait(state, std::memory_order_acquire);
-        state = grid.helpers.load(std::memory_order_acquire);
-    }
-}
 
 void report(Grid &grid) {
     grid.context->set_fault(fault_status(grid.fault.fault));
@@ -107,14 +53,6 @@ void remember_cost(Grid &grid, std::uint64_t elapsed) {
                          std::memory_order_relaxed);
 }
 
-void call_helpers(const std::shared_ptr<Grid> &grid, std::uint64_t count) {
-    if (count == 0)
-        return;
-    hand_over(*grid);
-    for (std::uint64_t i = 0; i < count; ++i)
-        helper_arena().enqueue([grid] { help(grid); });
-}
-
 } // namespace
 
 void call_late_helpers(Grid &grid) {
@@ -138,7 +76,7 @@ void run_grid(const std::shared_ptr<Grid> &grid) {
         call_helpers(grid, helpers);
     run_share(*grid);
     if (helpers > 0)
-        close(*grid);
+        close_to_helpers(*grid);
     remember_cost(*grid, nanoseconds_since(grid->start));
     if (grid->stopped())
         report(*grid);

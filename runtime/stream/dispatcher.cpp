@@ -5,16 +5,40 @@
 #include "runtime/tuning.h"
 
 #include <algorithm>
+#include <new>
 #include <pthread.h>
 #include <signal.h>
 #include <thread>
 
 namespace ptarmigan::runtime {
+namespace {
+
+/// When the calling thread last submitted an operation that could start at once; epoch: not since its last wait.
+thread_local std::chrono::steady_clock::time_point last_submission{};
+
+/// `due` of an operation that the thread that made it ready takes itself.
+constexpr auto taken_by_waiter = std::chrono::steady_clock::time_point::max();
+
+} // namespace
 
 Dispatcher &Dispatcher::get() {
-    static auto *dispatcher =
-        new Dispatcher; // never destroyed: its threads run until the process ends
+    // Never destroyed: its threads run until the process ends.
+    static auto *dispatcher = [] {
+        // No thread but the caller's lives on in a forked child.
+        pthread_atfork([] { get().mutex_.lock(); }, [] { get().mutex_.unlock(); },
+                       [] { get().forget_threads(); });
+        return new Dispatcher;
+    }();
     return *dispatcher;
+}
+
+/// In a forked child, with mutex_ locked. Condition variables remember the sleepers that are gone, and would wait for them.
+void Dispatcher::forget_threads() {
+    new (&work_available_) std::condition_variable;
+    new (&operation_done_) std::condition_variable;
+    idle_threads_ = threads_ = waiters_ = 0;
+    watched_ = false;
+    mutex_.unlock();
 }
 
 void Dispatcher::add_stream(Stream *stream) {
@@ -57,8 +81,7 @@ void Dispatcher::for_each_predecessor(const Stream &stream, Visit visit) const {
     }
 }
 
-std::shared_ptr<Operation> Dispatcher::submit(Stream &stream, Work work, Stream::Start start,
-                                              bool claim) {
+std::shared_ptr<Operation> Dispatcher::submit(Stream &stream, Work work, Stream::Start start) {
     auto operation = std::make_shared<Operation>();
     operation->work = std::move(work);
     operation->priority = stream.priority_;
@@ -75,25 +98,76 @@ std::shared_ptr<Operation> Dispatcher::submit(Stream &stream, Work work, Stream:
         stream.last_ = operation;
         if (operation->blockers > 0)
             return operation;
-        if (start == Stream::Start::elsewhere && !claim) {
-            make_ready(operation, true);
+        if (start == Stream::Start::elsewhere) {
+            last_submission = Clock::now();
+            if (prompt_waits_ >= tuning::expect_prompt_wait)
+                leave_to_waiter(operation, last_submission);
+            else
+                make_ready(operation);
             return operation;
         }
         operation->state = Operation::State::running;
     }
-    if (!claim)
-        run(operation);
+    run(operation, Next::nobody);
     return operation;
 }
 
-void Dispatcher::make_ready(const OperationPtr &operation, bool wake) {
+void Dispatcher::insert_ready(const OperationPtr &operation) {
     operation->state = Operation::State::ready;
     auto place = ready_.end();
     while (place != ready_.begin() && (*std::prev(place))->priority > operation->priority)
         --place;
     ready_.insert(place, operation);
-    if (wake)
+}
+
+void Dispatcher::make_ready(const OperationPtr &operation) {
+    insert_ready(operation);
+    wake_thread();
+}
+
+void Dispatcher::leave_to_waiter(const OperationPtr &operation, Clock::time_point now) {
+    operation->due = now + tuning::prompt_wait;
+    operation->expects_wait = true;
+    watch_until_ = now + tuning::watch_time;
+    insert_ready(operation);
+    if (!watched_)
         wake_thread();
+}
+
+void Dispatcher::run_later(Work work, std::chrono::microseconds delay) {
+    auto operation = std::make_shared<Operation>();
+    operation->work = std::move(work);
+    operation->due = Clock::now() + delay;
+    std::lock_guard lock(mutex_);
+    insert_ready(operation);
+    if (!watched_)
+        wake_thread();
+}
+
+/// Under mutex_: nobody comes for what was left to waiting threads, or the one who does is stuck behind it.
+void Dispatcher::start_expected() {
+    for (const OperationPtr &operation : ready_) {
+        if (!operation->expects_wait || operation->due == Clock::time_point{})
+            continue;
+        operation->due = {};
+        wake_thread();
+    }
+}
+
+void Dispatcher::hurry() {
+    std::lock_guard lock(mutex_);
+    start_expected();
+}
+
+/// Under mutex_, when a thread begins to wait: did it do so soon after it submitted?
+void Dispatcher::learn_from_wait() {
+    if (last_submission == Clock::time_point{})
+        return;
+    if (Clock::now() - last_submission < tuning::prompt_wait)
+        prompt_waits_ = std::min(prompt_waits_ + 1, tuning::expect_prompt_wait);
+    else
+        prompt_waits_ = -tuning::late_wait_penalty;
+    last_submission = {};
 }
 
 void Dispatcher::wake_thread() {
@@ -131,18 +205,42 @@ Dispatcher::OperationPtr Dispatcher::take_ready_of_stream(std::uint64_t stream_i
     return nullptr;
 }
 
-void Dispatcher::run(const OperationPtr &operation) {
-    operation->work();
-    operation->work = nullptr; // what it holds goes before anyone is told that it is done
-    finish(operation);
+/// The first that need not be left to a waiting thread any longer.
+Dispatcher::OperationPtr Dispatcher::take_due(Clock::time_point now) {
+    for (const OperationPtr &candidate : ready_) {
+        if (candidate->due > now)
+            continue;
+        OperationPtr found = candidate;
+        take_ready(found);
+        if (found->expects_wait)
+            prompt_waits_ = -tuning::late_wait_penalty; // nobody came
+        return found;
+    }
+    return nullptr;
 }
 
-void Dispatcher::finish(const OperationPtr &operation) {
+void Dispatcher::run(const OperationPtr &operation, Next next) {
+    operation->work();
+    operation->work = nullptr; // what it holds goes before anyone is told that it is done
+    finish(operation, next);
+}
+
+void Dispatcher::finish(const OperationPtr &operation, Next next) {
     std::lock_guard lock(mutex_);
     operation->state = Operation::State::done;
-    for (const OperationPtr &next : operation->dependents)
-        if (--next->blockers == 0)
-            make_ready(next, true);
+    for (const OperationPtr &dependent : operation->dependents) {
+        if (--dependent->blockers > 0)
+            continue;
+        if (next == Next::one) {
+            insert_ready(dependent);
+            next = Next::nobody;
+        } else if (next == Next::same_stream && dependent->stream_id == operation->stream_id) {
+            dependent->due = taken_by_waiter;
+            insert_ready(dependent);
+        } else {
+            make_ready(dependent);
+        }
+    }
     operation->dependents.clear();
     if (waiters_ > 0)
         operation_done_.notify_all();
@@ -152,6 +250,8 @@ void Dispatcher::wait(const OperationPtr &operation) {
     if (!operation)
         return;
     std::unique_lock lock(mutex_);
+    if (operation->state != Operation::State::done)
+        learn_from_wait();
     while (operation->state != Operation::State::done) {
         OperationPtr mine;
         if (operation->state == Operation::State::ready) {
@@ -162,10 +262,12 @@ void Dispatcher::wait(const OperationPtr &operation) {
         }
         if (mine) {
             lock.unlock();
-            run(mine);
+            // What follows `mine` in the stream stands before `operation`, and is taken in the next turn.
+            run(mine, mine == operation ? Next::nobody : Next::same_stream);
             lock.lock();
             continue;
         }
+        start_expected();
         ++waiters_;
         operation_done_.wait(lock);
         --waiters_;
@@ -226,19 +328,36 @@ std::vector<std::shared_ptr<Operation>> Dispatcher::pending(const Context &conte
     return operations;
 }
 
+/// An idle thread's sleep. One of them wakes by itself while there is something to look after.
+void Dispatcher::rest(std::unique_lock<std::mutex> &lock, Clock::time_point now) {
+    Clock::time_point wake_at = now < watch_until_ ? now + tuning::watch_interval : taken_by_waiter;
+    for (const OperationPtr &operation : ready_)
+        wake_at = std::min(wake_at, operation->due);
+    ++idle_threads_;
+    if (watched_ || wake_at == taken_by_waiter) {
+        work_available_.wait(lock);
+    } else {
+        watched_ = true;
+        work_available_.wait_until(lock, wake_at);
+        watched_ = false;
+    }
+    --idle_threads_;
+}
+
 void Dispatcher::thread_main() {
     pthread_setname_np(pthread_self(), "ptm-stream");
     std::unique_lock lock(mutex_);
     for (;;) {
-        while (ready_.empty()) {
-            ++idle_threads_;
-            work_available_.wait(lock);
-            --idle_threads_;
+        const Clock::time_point now = Clock::now();
+        const OperationPtr operation = take_due(now);
+        if (!operation) {
+            rest(lock, now);
+            continue;
         }
-        const OperationPtr operation = ready_.front();
-        take_ready(operation);
+        if (!ready_.empty() && !watched_)
+            wake_thread(); // to look after what is not due yet
         lock.unlock();
-        run(operation);
+        run(operation, Next::one);
         lock.lock();
     }
 }

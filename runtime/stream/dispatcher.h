@@ -5,6 +5,7 @@
 
 #include "runtime/stream/stream.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -22,10 +23,15 @@ struct Operation {
     int priority = 0;
     std::uint64_t stream_id = 0;
     unsigned blockers = 0; ///< operations that are not done and that this one waits for
+    /// Until then dispatcher threads leave a ready operation to a host thread that waits for it.
+    std::chrono::steady_clock::time_point due{};
+    bool expects_wait = false; ///< `due` is a guess that somebody will wait
     std::vector<std::shared_ptr<Operation>> dependents;
 };
 
-/// One per process, never destroyed. One mutex guards the queues of all streams: an operation costs
+/// One per process, never destroyed. A thread that waits runs what it waits for, so an operation that is expected to be
+/// waited for soon (the last ones were) is left alone for a moment instead of waking a thread for it; an idle thread looks
+/// after those that are forgotten. One mutex guards the queues of all streams: an operation costs
 /// two short critical sections, and no lock order between streams has to be kept. No lock but leaf
 /// locks is taken under it.
 class Dispatcher {
@@ -36,16 +42,17 @@ public:
     void remove_stream(Stream *stream);
 
     /// Appends to `stream`. If the turn of the operation has come and `start` allows it, it runs
-    /// before this returns; `claim`: then it is marked running and left to the caller, who must
-    /// call run().
-    std::shared_ptr<Operation> submit(Stream &stream, Work work, Stream::Start start,
-                                      bool claim = false);
-    /// Runs a claimed operation on this thread.
-    void run(const std::shared_ptr<Operation> &operation);
+    /// before this returns.
+    std::shared_ptr<Operation> submit(Stream &stream, Work work, Stream::Start start);
     /// Waits until `operation` is done; runs it, and ready ones of its stream, on this thread.
     /// Null: returns at once.
     void wait(const std::shared_ptr<Operation> &operation);
     bool is_done(const std::shared_ptr<Operation> &operation) const;
+    /// For host threads that ask instead of waiting, or wait for something else: starts what was left to threads that
+    /// were expected to wait.
+    void hurry();
+    /// Runs `work` on a dispatcher thread, not much earlier than after `delay`.
+    void run_later(Work work, std::chrono::microseconds delay);
 
     std::shared_ptr<Operation> last(const Stream &stream) const;
     void add_wait(Stream &stream, std::shared_ptr<Operation> operation);
@@ -58,14 +65,27 @@ public:
     std::vector<std::shared_ptr<Operation>> pending(const Context &context) const;
 
 private:
-    Dispatcher() = default;
+    using Clock = std::chrono::steady_clock;
     using OperationPtr = std::shared_ptr<Operation>;
+    /// Who takes what becomes ready by the end of an operation, without being woken: nobody in particular, the
+    /// dispatcher thread that ran it (one operation), or the host thread that ran it (those of the same stream).
+    enum class Next : std::uint8_t { nobody, one, same_stream };
+
+    Dispatcher() = default;
+    void forget_threads();
     template <class Visit> void for_each_predecessor(const Stream &stream, Visit visit) const;
-    void make_ready(const OperationPtr &operation, bool wake);
+    void insert_ready(const OperationPtr &operation);
+    void make_ready(const OperationPtr &operation);
+    void leave_to_waiter(const OperationPtr &operation, Clock::time_point now);
     void wake_thread();
+    void start_expected();
+    void learn_from_wait();
     void take_ready(const OperationPtr &operation);
     OperationPtr take_ready_of_stream(std::uint64_t stream_id);
-    void finish(const OperationPtr &operation);
+    OperationPtr take_due(Clock::time_point now);
+    void run(const OperationPtr &operation, Next next);
+    void finish(const OperationPtr &operation, Next next);
+    void rest(std::unique_lock<std::mutex> &lock, Clock::time_point now);
     void thread_main();
 
     mutable std::mutex mutex_;
@@ -73,7 +93,10 @@ private:
     std::deque<OperationPtr> ready_; ///< by priority, then in order
     std::vector<Stream *> streams_;
     unsigned idle_threads_ = 0, threads_ = 0;
-    unsigned waiters_ = 0; ///< threads in wait() that sleep
+    unsigned waiters_ = 0;           ///< threads in wait() that sleep
+    bool watched_ = false;           ///< an idle thread wakes by itself to look for forgotten operations
+    Clock::time_point watch_until_{}; ///< how long it does
+    int prompt_waits_ = 0;           ///< in a row; negative after a late one
 };
 
 } // namespace ptarmigan::runtime

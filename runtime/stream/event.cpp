@@ -46,7 +46,11 @@ Status Event::query() {
     const Mark mark = this->mark();
     if (const Status status = context_.status(); status != Status::success)
         return status;
-    return Dispatcher::get().is_done(mark.operation) ? Status::success : Status::not_ready;
+    Dispatcher &dispatcher = Dispatcher::get();
+    if (dispatcher.is_done(mark.operation))
+        return Status::success;
+    dispatcher.hurry();
+    return Status::not_ready;
 }
 
 Status Event::synchronize() {

@@ -81,8 +81,10 @@ Status Stream::query() {
                                                   : dispatcher.is_done(dispatcher.last(*this));
     if (const Status status = context_.status(); status != Status::success)
         return status;
-    if (!done)
+    if (!done) {
+        dispatcher.hurry();
         return Status::not_ready;
+    }
     context_.printf_buffer().flush();
     return Status::success;
 }

@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 using namespace ptarmigan::runtime;
@@ -148,4 +150,97 @@ TEST_CASE("stream: a destroyed stream still finishes its work") {
     release.store(true);
     CHECK(ok(fixture.context().synchronize()));
     CHECK(ran.load());
+}
+
+namespace {
+
+/// Makes the dispatcher expect that the next operation is waited for at once.
+void wait_promptly(Stream &stream) {
+    for (int i = 0; i < 40; ++i) {
+        stream.submit([] {}, Stream::Start::elsewhere);
+        REQUIRE(ok(stream.synchronize()));
+    }
+}
+
+} // namespace
+
+TEST_CASE("stream: work that is expected to be waited for runs although nobody waits") {
+    Fixture fixture;
+    std::shared_ptr<Stream> stream;
+    REQUIRE(ok(Stream::create(fixture.context(), 1, 0, stream)));
+    for (int round = 0; round < 5; ++round) {
+        wait_promptly(*stream);
+        std::atomic<bool> ran{false};
+        stream->submit([&] { ran.store(true); }, Stream::Start::elsewhere);
+        REQUIRE(becomes_true(ran));
+        REQUIRE(ok(stream->synchronize()));
+    }
+}
+
+TEST_CASE("stream: expected waits do not keep other streams' work from a waiting thread") {
+    Fixture fixture;
+    std::shared_ptr<Stream> first, second;
+    REQUIRE(ok(Stream::create(fixture.context(), 1, 0, first)));
+    REQUIRE(ok(Stream::create(fixture.context(), 1, 0, second)));
+    for (int round = 0; round < 5; ++round) {
+        wait_promptly(*first);
+        std::atomic<bool> release{false};
+        first->submit([&] { spin_until(release); }, Stream::Start::elsewhere);
+        second->submit([&] { release.store(true); }, Stream::Start::elsewhere);
+        REQUIRE(ok(first->synchronize()));
+        REQUIRE(ok(second->synchronize()));
+    }
+}
+
+TEST_CASE("stream: asking until work is done gets it done") {
+    Fixture fixture;
+    std::shared_ptr<Stream> stream;
+    REQUIRE(ok(Stream::create(fixture.context(), 1, 0, stream)));
+    wait_promptly(*stream);
+    stream->submit([] {}, Stream::Start::elsewhere);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (stream->query() == Status::not_ready)
+        REQUIRE(std::chrono::steady_clock::now() < end);
+    CHECK(ok(stream->query()));
+}
+
+TEST_CASE("stream: order holds when several threads submit to and wait for one stream") {
+    Fixture fixture;
+    std::shared_ptr<Stream> stream;
+    REQUIRE(ok(Stream::create(fixture.context(), 1, 0, stream)));
+    int unguarded = 0;
+    const auto work = [&] {
+        for (int i = 0; i < 2000; ++i) {
+            stream->submit([&] { ++unguarded; }, Stream::Start::elsewhere);
+            if (i % 7 == 0)
+                static_cast<void>(stream->synchronize());
+        }
+    };
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i)
+        threads.emplace_back(work);
+    for (std::thread &thread : threads)
+        thread.join();
+    REQUIRE(ok(stream->synchronize()));
+    CHECK(unguarded == 6000);
+}
+
+TEST_CASE("stream: a forked child has working streams of its own") {
+    Fixture fixture;
+    wait_promptly(fixture.stream());
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20); // a hang is a failure too
+        int ran = 0;
+        for (int i = 0; i < 100; ++i)
+            fixture.stream().submit([&] { ++ran; }, Stream::Start::elsewhere);
+        const bool good = ok(fixture.stream().synchronize()) && ran == 100;
+        std::atomic<bool> alone{false};
+        fixture.stream().submit([&] { alone.store(true); }, Stream::Start::elsewhere);
+        _exit(good && becomes_true(alone) ? 0 : 1);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
 }

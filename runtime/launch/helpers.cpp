@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// The helpers' arena: started when a grid takes long enough to deserve it, left alone when the process exits.
+#include "runtime/launch/helpers.h"
+
+#include "runtime/device/device.h"
+#include "runtime/launch/grid.h"
+#include "runtime/stream/dispatcher.h"
+#include "runtime/tuning.h"
+
+#include <pthread.h>
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace ptarmigan::runtime {
+namespace {
+
+/// Debian's oneTBB is not instrumented: these tell ThreadSanitizer that enqueue() orders the
+/// hand-over.
+void hand_over(Grid &grid) {
+#if defined(__SANITIZE_THREAD__)
+    __tsan_release(&grid);
+#endif
+}
+void take_over(Grid &grid) {
+#if defined(__SANITIZE_THREAD__)
+    __tsan_acquire(&grid);
+#endif
+}
+
+/// Counts a helper in; false if the grid takes none any more.
+bool enter(Grid &grid) {
+    if ((grid.helpers.fetch_add(1, std::memory_order_acquire) & Grid::closed) == 0)
+        return true;
+    grid.helpers.fetch_sub(1, std::memory_order_relaxed);
+    return false;
+}
+
+void leave(Grid &grid) {
+    if (grid.helpers.fetch_sub(1, std::memory_order_release) == (Grid::closed | 1u))
+        grid.helpers.notify_one();
+}
+
+void help(const std::shared_ptr<Grid> &grid) {
+    take_over(*grid);
+    if (!enter(*grid))
+        return;
+    run_share(*grid);
+    leave(*grid);
+}
+
+/// The grid's own thread takes part without a slot in the arena, so each of several concurrent grids
+/// has one thread at least, whatever the others do.
+class HelperPool {
+public:
+    static HelperPool &get() {
+        // Never destroyed: grids may outlive static destructors.
+        static auto *pool = [] {
+            // oneTBB's threads are gone in a forked child, and its locks may have been held.
+            pthread_atfork(nullptr, nullptr, [] { get().refuse_.store(true); });
+            return new HelperPool;
+        }();
+        return *pool;
+    }
+
+    bool started() const { return started_.load(std::memory_order_acquire); }
+
+    void enqueue(const std::shared_ptr<Grid> &grid, std::uint64_t count) {
+        if (refuse_.load())
+            return;
+        std::lock_guard lock(mutex_);
+        if (refuse_.load())
+            return;
+        if (!arena_)
+            make_arena();
+        hand_over(*grid);
+        for (std::uint64_t i = 0; i < count; ++i)
+            arena_->enqueue([grid] { help(grid); });
+        started_.store(true, std::memory_order_release);
+    }
+
+    /// Waits for a call in progress and refuses later ones.
+    void stop() {
+        refuse_.store(true);
+        std::lock_guard lock(mutex_);
+    }
+
+private:
+    void make_arena() {
+        const int workers = static_cast<int>(Device::get().workers());
+        // oneTBB counts this control's limit with one application thread.
+        static auto *limit = new tbb::global_control(tbb::global_control::max_allowed_parallelism,
+                                                     static_cast<std::size_t>(workers) + 1);
+        static_cast<void>(limit);
+        arena_ = new tbb::task_arena(workers, 0);
+    }
+
+    std::mutex mutex_; ///< held during calls into oneTBB; guards arena_
+    tbb::task_arena *arena_ = nullptr;
+    std::atomic<bool> started_{false}, refuse_{false};
+};
+
+/// A program may exit while kernels run. oneTBB's own destructors run after this one, and calls into it then end in pure
+/// virtual functions.
+const struct ExitGuard {
+    ExitGuard() = default;
+    ~ExitGuard() { HelperPool::get().stop(); }
+} exit_guard;
+
+} // namespace
+
+void call_helpers(const std::shared_ptr<Grid> &grid, std::uint64_t count) {
+    if (count == 0)
+        return;
+    HelperPool &pool = HelperPool::get();
+    if (pool.started())
+        return pool.enqueue(grid, count);
+    // A kernel that waits on memory may wait for a CTA of a helper.
+    const auto delay = grid->code->properties.spins ? std::chrono::microseconds{0}
+                                                    : tuning::helper_start_delay;
+    const auto start = [weak = std::weak_ptr(grid), count] {
+        const std::shared_ptr<Grid> grid = weak.lock();
+        if (!grid || !enter(*grid)) // it needs them no longer
+            return;
+        HelperPool::get().enqueue(grid, count);
+        leave(*grid);
+    };
+    Dispatcher::get().run_later(start, delay);
+}
+
+void close_to_helpers(Grid &grid) {
+    std::uint32_t state =
+        grid.helpers.fetch_or(Grid::closed, std::memory_order_acq_rel) | Grid::closed;
+    while (state != Grid::closed) {
+        grid.helpers.wait(state, std::memory_order_acquire);
+        state = grid.helpers.load(std::memory_order_acquire);
+    }
+}
+
+} // namespace ptarmigan::runtime
