@@ -32,6 +32,9 @@ translator::CompiledKernel sample() {
     kernel.properties.static_shared = 2048;
     kernel.properties.local_bytes = 96;
     kernel.properties.spins = true;
+    kernel.properties.alignment_demands = {{8, 3, 0}, {24, 15, 4}};
+    kernel.image.stack_bytes = 4000;
+    kernel.image.largest_frame = 3000;
     return kernel;
 }
 
@@ -67,6 +70,12 @@ TEST_CASE("kernel file: everything comes back") {
     CHECK(read->properties.local_bytes == 96);
     CHECK_FALSE(read->properties.unbounded_stack);
     CHECK(read->properties.spins);
+    REQUIRE(read->properties.alignment_demands.size() == 2);
+    CHECK(read->properties.alignment_demands[1].offset == 24);
+    CHECK(read->properties.alignment_demands[1].mask == 15);
+    CHECK(read->properties.alignment_demands[1].residue == 4);
+    CHECK(read->image.stack_bytes == 4000);
+    CHECK(read->image.largest_frame == 3000);
 }
 
 TEST_CASE("kernel file: another key is another kernel") {
