@@ -12,18 +12,18 @@
 namespace ptarmigan::runtime {
 namespace {
 
+/// The text first: who sees the code may end the process at once.
 void report(Grid &grid) {
-    grid.context->set_fault(fault_status(grid.fault.fault));
     publish_fault_report(describe_fault(grid.fault, grid.code->name, grid.module_name,
                                         grid.code->properties.lane_width));
+    grid.context->set_fault(fault_status(grid.fault.fault));
 }
 
 } // namespace
 
-void run_share(Grid &grid) {
-    const std::uint32_t number = grid.next_worker.fetch_add(1, std::memory_order_relaxed);
+void run_share(Grid &grid, std::uint32_t number, std::uint32_t home) {
     WorkerLease worker;
-    (*worker).run(grid, number);
+    (*worker).run(grid, number, home);
 }
 
 namespace {
@@ -53,6 +53,22 @@ void remember_cost(Grid &grid, std::uint64_t elapsed) {
                          std::memory_order_relaxed);
 }
 
+/// Each worker begins with a part of its own, so that launch after launch a core works on the same
+/// memory: its cache has it still. Where CTAs may wait for lower ones all draw from one counter, or a
+/// part would stand still until the one before it is done.
+void make_parts(Grid &grid, std::uint64_t count) {
+    if (grid.cooperative || grid.code->properties.spins)
+        count = 1;
+    grid.parts = std::vector<Grid::Part>(count);
+    std::uint64_t begin = 0;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        Grid::Part &part = grid.parts[i];
+        part.next.store(begin, std::memory_order_relaxed);
+        begin += grid.cta_count / count + (i < grid.cta_count % count);
+        part.end = begin;
+    }
+}
+
 } // namespace
 
 void call_late_helpers(Grid &grid) {
@@ -69,12 +85,13 @@ void run_grid(const std::shared_ptr<Grid> &grid) {
     std::uint64_t helpers = grid->max_workers - 1;
     if (helpers > draws - 1)
         helpers = draws - 1;
+    make_parts(*grid, helpers + 1);
     grid->start = Clock::now();
     if (is_too_small_to_share(*grid))
         grid->late_helpers = helpers;
     else
         call_helpers(grid, helpers);
-    run_share(*grid);
+    run_share(*grid, 0, 0);
     if (helpers > 0)
         close_to_helpers(*grid);
     remember_cost(*grid, nanoseconds_since(grid->start));

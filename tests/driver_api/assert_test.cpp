@@ -52,9 +52,9 @@ std::string line_of(unsigned thread) {
 } // namespace
 
 TEST_CASE("fault: assertion", "[.]") {
-    const std::string said = driver_test::said_by_child([] { return driver_test::code_of_launch(asserting, 0, 0x80000028); });
+    const std::string said = driver_test::said_by_child([] { return driver_test::code_of_launch(asserting, 0, 0x68); });
     INFO(said);
-    CHECK(said.find(line_of(3) + line_of(5) + line_of(31)) != std::string::npos);
+    CHECK(said.find(line_of(3) + line_of(5) + line_of(6)) != std::string::npos);
     CHECK(said.find(line_of(4)) == std::string::npos);
     CHECK(said.find("kernel k: assertion failed") != std::string::npos);
     CHECK(said.find("thread (3,0,0)") != std::string::npos);
