@@ -21,9 +21,10 @@ void report(Grid &grid) {
 
 } // namespace
 
-void run_share(Grid &grid, std::uint32_t number, std::uint32_t home) {
+void run_share(Grid &grid) {
+    const std::uint32_t number = grid.next_worker.fetch_add(1, std::memory_order_relaxed);
     WorkerLease worker;
-    (*worker).run(grid, number, home);
+    (*worker).run(grid, number);
 }
 
 namespace {
@@ -53,22 +54,6 @@ void remember_cost(Grid &grid, std::uint64_t elapsed) {
                          std::memory_order_relaxed);
 }
 
-/// Each worker begins with a part of its own, so that launch after launch a core works on the same
-/// memory: its cache has it still. Where CTAs may wait for lower ones all draw from one counter, or a
-/// part would stand still until the one before it is done.
-void make_parts(Grid &grid, std::uint64_t count) {
-    if (grid.cooperative || grid.code->properties.spins)
-        count = 1;
-    grid.parts = std::vector<Grid::Part>(count);
-    std::uint64_t begin = 0;
-    for (std::uint64_t i = 0; i < count; ++i) {
-        Grid::Part &part = grid.parts[i];
-        part.next.store(begin, std::memory_order_relaxed);
-        begin += grid.cta_count / count + (i < grid.cta_count % count);
-        part.end = begin;
-    }
-}
-
 } // namespace
 
 void call_late_helpers(Grid &grid) {
@@ -85,13 +70,12 @@ void run_grid(const std::shared_ptr<Grid> &grid) {
     std::uint64_t helpers = grid->max_workers - 1;
     if (helpers > draws - 1)
         helpers = draws - 1;
-    make_parts(*grid, helpers + 1);
     grid->start = Clock::now();
     if (is_too_small_to_share(*grid))
         grid->late_helpers = helpers;
     else
         call_helpers(grid, helpers);
-    run_share(*grid, 0, 0);
+    run_share(*grid);
     if (helpers > 0)
         close_to_helpers(*grid);
     remember_cost(*grid, nanoseconds_since(grid->start));
