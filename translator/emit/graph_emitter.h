@@ -9,6 +9,7 @@
 //   calls.cpp           real calls
 #pragma once
 
+#include "translator/analysis/load_groups.h"
 #include "translator/analysis/linear_plan.h"
 #include "translator/emit/kernel_unit.h"
 #include "translator/emit/warp_emitter.h"
@@ -72,6 +73,7 @@ public:
     llvm::Value* active() override;
     bool all_active() override;
     LaneAddress address(const ptx::Operand& operand, ptx::StateSpace space) override;
+    llvm::ArrayRef<const ptx::Instruction*> loads_with(const ptx::Instruction& inst) override;
     llvm::Value* call_builtin(std::string_view name, llvm::Type* result, Values arguments) override;
     llvm::Value* guard_correction(ValueId guard) override;
     llvm::Value* guard_holds(ValueId guard) override;
@@ -177,6 +179,7 @@ private:
 
     BlockId current_block_ = no_block;
     const GraphInstruction* current_instruction_ = nullptr;
+    std::vector<LoadGroup> load_groups_; ///< of the block at hand
     bool lane_zero_ = false; ///< operands are read as lane 0 sees them
     bool guard_handled_ = false; ///< the guard became a branch: active() ignores it
     std::vector<std::pair<ValueId, LaneValue>>* captured_ = nullptr;

@@ -137,9 +137,17 @@ LaneValue GraphEmitter::value_at(BlockId block, ValueId value) {
 
 /// Splits off the place for slot loads: they must not end up inside an arm that some handler opens.
 void GraphEmitter::begin_block_code() {
+    early_loads_.clear();
+    load_groups_ = find_load_groups(graph_, current_block_);
     llvm::BasicBlock* code = new_block("code");
     loads_end_ = ir_.CreateBr(code);
     ir_.SetInsertPoint(code);
+}
+
+llvm::ArrayRef<const ptx::Instruction*> GraphEmitter::loads_with(const ptx::Instruction& inst) {
+    for (const LoadGroup& group : load_groups_)
+        if (group.first == &inst) return group.loads;
+    return {};
 }
 
 LaneValue GraphEmitter::value_in(BlockId block, ValueId value) {

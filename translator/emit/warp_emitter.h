@@ -13,6 +13,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <string_view>
 
 namespace ptarmigan::translator {
@@ -115,6 +116,16 @@ public:
     /// Address of lane l as a scalar i64.
     llvm::Value* lane_address(const LaneAddress& address, llvm::Value* lane);
 
+    /// Loads of the same block that read adjacent elements and may be made together with `inst`, the first of them in
+    /// the program (load_groups.h); in ascending order of addresses. Empty if there are none.
+    virtual llvm::ArrayRef<const ptx::Instruction*> loads_with(const ptx::Instruction&) { return {}; }
+    /// The result of a load that was made together with an earlier one; null if it was not.
+    const LaneValue* early_load(const ptx::Instruction& inst) const {
+        auto found = early_loads_.find(&inst);
+        return found == early_loads_.end() ? nullptr : &found->second;
+    }
+    void set_early_load(const ptx::Instruction& inst, const LaneValue& value) { early_loads_[&inst] = value; }
+
     // --- calls out -----------------------------------------------------------------------------------------------------
     /// Calls the service at `byte_offset` of abi::Services.
     llvm::Value* call_service(unsigned byte_offset, llvm::Type* result, Values arguments);
@@ -144,6 +155,7 @@ protected:
     unsigned width_;
     const CompileOptions& options_;
     const ptx::Instruction* current_ = nullptr;
+    std::map<const ptx::Instruction*, LaneValue> early_loads_;
 };
 
 /// A handler lowers one instruction.

@@ -121,10 +121,28 @@ LaneValue join_elements(WarpEmitter& e, const LaneValue& whole, const LaneValue&
     });
 }
 
+/// Makes all loads of a group at its first one. False if they are better made one by one.
+bool load_group(WarpEmitter& e, const Instruction& inst) {
+    llvm::ArrayRef<const Instruction*> group = e.loads_with(inst);
+    if (group.empty() || !loads_lane_by_lane(e, access_of(e, inst, 1))) return false;
+    MemoryAccess access = access_of(e, *group.front(), unsigned(group.size()));
+    access.element = e.ir().getIntNTy(access.bytes * 8);
+    llvm::SmallVector<LaneValue, 8> values = load_lanes(e, access);
+    for (unsigned k = 0; k < group.size(); ++k) {
+        llvm::Type* element = e.type(group[k]->type());
+        e.set_early_load(*group[k], e.apply({values[k]}, [&](Ir& ir, Values v) { return ir.CreateBitCast(v[0], e.like(element, v[0])); }));
+    }
+    return true;
+}
+
 } // namespace
 
 void ld(WarpEmitter& e, const Instruction& inst) {
     const ptx::Operand& d = inst[Role::d];
+    if (e.early_load(inst) || load_group(e, inst)) {
+        e.write(d, *e.early_load(inst));
+        return;
+    }
     unsigned count = is_vector(d) ? d.count : 1;
     MemoryAccess access = access_of(e, inst, count);
     access.invariant = access.strength == Strength::weak && is_invariant(e, inst, access.address);

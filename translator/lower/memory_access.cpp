@@ -4,6 +4,8 @@
 
 #include "translator/lower/chunked_access.h"
 #include "translator/lower/lane_array.h"
+#include "translator/lower/lane_pointers.h"
+#include "translator/lower/row_access.h"
 
 #include <llvm/IR/MDBuilder.h>
 
@@ -15,13 +17,6 @@ using ptx::StateSpace;
 namespace {
 
 using ValueList = llvm::SmallVector<Value*, 8>;
-
-/// Pointers of all lanes at byte offset `offset`.
-Value* lane_pointers(WarpEmitter& e, Value* addresses, unsigned offset) {
-    Ir& ir = e.ir();
-    if (offset) addresses = ir.CreateAdd(addresses, e.splat(ir.getInt64(offset)));
-    return ir.CreateIntToPtr(addresses, e.lanes_type(ir.getPtrTy()));
-}
 
 Value* zero_lanes(WarpEmitter& e, llvm::Type* element) { return llvm::Constant::getNullValue(e.lanes_type(element)); }
 
@@ -244,6 +239,11 @@ ValueList choose(WarpEmitter& e, Value* condition, llvm::function_ref<ValueList(
     return result;
 }
 
+/// Every lane on its own.
+ValueList load_by_lane(WarpEmitter& e, const MemoryAccess& access) {
+    return wants_rows(e, access) ? load_rows(e, access) : gather(e, access);
+}
+
 ValueList load_varying(WarpEmitter& e, const MemoryAccess& access) {
     if (access.address.address.is_affine()) {
         if (std::optional<AccessPlan> plan = plan_load(pattern_of(e, access))) {
@@ -254,7 +254,7 @@ ValueList load_varying(WarpEmitter& e, const MemoryAccess& access) {
             return choose(e, condition, fast, [&] { return gather(e, access); });
         }
     }
-    return gather(e, access);
+    return load_by_lane(e, access);
 }
 
 void store_varying(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> values) {
@@ -280,6 +280,13 @@ void store_varying(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Va
 }
 
 } // namespace
+
+bool loads_lane_by_lane(WarpEmitter& e, const MemoryAccess& access) {
+    if (access.address.address.is_uniform()) return false;
+    if (!access.address.address.is_affine()) return true;
+    std::optional<AccessPlan> plan = plan_load(pattern_of(e, access));
+    return !plan || !plan->exclusive || !plan->gapless;
+}
 
 llvm::SmallVector<LaneValue, 8> load_lanes(WarpEmitter& e, const MemoryAccess& access) {
     llvm::SmallVector<LaneValue, 8> result;

@@ -24,6 +24,10 @@ struct MemoryAccess {
 /// is not poison.
 llvm::SmallVector<LaneValue, 8> load_lanes(WarpEmitter& e, const MemoryAccess& access);
 
+/// True if the lanes of a scalar load do not simply read consecutive elements, so that it gains from being made
+/// together with loads of the neighbouring ones.
+bool loads_lane_by_lane(WarpEmitter& e, const MemoryAccess& access);
+
 /// Stores values[k] as element k of each active lane. Where lanes share an address, the highest active lane wins.
 void store_lanes(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<LaneValue> values);
 

@@ -325,3 +325,45 @@ TEST_CASE("a block waits for another one's flag", "[kernels][memory]") {
     )", {2}, {64}, {flags.address(), out.address()});
     CHECK(out.values() == std::vector<std::uint32_t>(64, 4711));
 }
+
+TEST_CASE("neighbouring loads from scattered rows", "[kernels][memory]") {
+    // Thread i reads four words and two doublewords from rows that start anywhere; every third thread has a wild
+    // address and reads nothing. A store between two loads of a row is seen by the second.
+    std::vector<std::uint32_t> words = iota<std::uint32_t>(threads * 8, 1000), starts(threads);
+    for (unsigned i = 0; i < threads; ++i) starts[i] = i % 3 == 2 ? 0x7ff00000u : i * 37 % (threads * 4) * 2;
+    Array<std::uint32_t> in(words), rows(starts), out(threads * 8);
+    run(R"(
+        mul.wide.u32 %l0, %r62, 4;
+        add.u64 %l1, %l61, %l0;
+        ld.global.u32 %r0, [%l1];
+        mul.wide.u32 %l2, %r0, 4;
+        add.u64 %l3, %l60, %l2;
+        setp.gt.u32 %p0, %r0, 100000;
+        @%p0 bra done;
+        ld.global.u32 %r4, [%l3+12];
+        ld.global.f32 %f1, [%l3+4];
+        ld.global.s32 %r1, [%l3];
+        ld.global.b32 %r3, [%l3+8];
+        ld.global.u64 %l5, [%l3+8];
+        ld.global.u64 %l4, [%l3];
+        mov.b32 %r2, %f1;
+        mul.wide.u32 %l6, %r62, 32;
+        add.u64 %l7, %l62, %l6;
+        st.global.v4.b32 [%l7], {%r1, %r2, %r3, %r4};
+        st.global.v2.b64 [%l7+16], {%l4, %l5};
+        ld.global.b32 %r5, [%l7];
+        ld.global.b32 %r6, [%l7+4];
+        ld.global.b32 %r7, [%l7+8];
+        st.global.b32 [%l7+12], %r5;
+        ld.global.b32 %r8, [%l7+12];
+        sub.u32 %r9, %r8, %r5;
+        add.u32 %r9, %r9, %r4;
+        st.global.b32 [%l7+12], %r9;
+    done:
+        ret;
+    )", {1}, {threads}, {in.address(), rows.address(), out.address()});
+    auto results = out.values();
+    for (unsigned i = 0; i < threads; ++i)
+        for (unsigned k = 0; k < 8; ++k)
+            CHECK(results[8 * i + k] == (i % 3 == 2 ? 0 : 1000 + starts[i] + k % 4));
+}

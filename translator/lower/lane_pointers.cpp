@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "translator/lower/lane_pointers.h"
+
+#include <llvm/Analysis/VectorUtils.h>
+#include <llvm/IR/PatternMatch.h>
+
+#include <optional>
+
+namespace ptarmigan::translator::lower {
+
+using llvm::Value;
+
+namespace {
+
+/// base + offset + index * 2^shift
+struct Indexed {
+    Value* base = nullptr;
+    std::uint64_t offset = 0;
+    Value* index = nullptr; ///< <W x i32>, signed
+    unsigned shift = 0;
+};
+
+std::optional<std::uint64_t> splat_constant(Value* value) {
+    auto* constant = llvm::dyn_cast<llvm::Constant>(value);
+    auto* number = constant ? llvm::dyn_cast_or_null<llvm::ConstantInt>(constant->getSplatValue()) : nullptr;
+    return number ? std::optional(number->getZExtValue()) : std::nullopt;
+}
+
+/// index * 2^shift with a sign-extended index.
+bool match_index(Value* value, Indexed& result) {
+    using namespace llvm::PatternMatch;
+    Value *narrow = nullptr, *factor = nullptr;
+    if (match(value, m_SExt(m_Value(narrow)))) result.shift = 0;
+    else if (match(value, m_Mul(m_SExt(m_Value(narrow)), m_Value(factor))) ||
+             match(value, m_Mul(m_Value(factor), m_SExt(m_Value(narrow))))) {
+        std::optional<std::uint64_t> number = splat_constant(factor);
+        if (!number || (*number != 1 && *number != 2 && *number != 4 && *number != 8)) return false;
+        result.shift = unsigned(std::countr_zero(*number));
+    } else if (match(value, m_Shl(m_SExt(m_Value(narrow)), m_Value(factor)))) {
+        std::optional<std::uint64_t> number = splat_constant(factor);
+        if (!number || *number > 3) return false;
+        result.shift = unsigned(*number);
+    } else return false;
+    if (!narrow->getType()->getScalarType()->isIntegerTy(32)) return false;
+    result.index = narrow;
+    return true;
+}
+
+std::optional<Indexed> indexed(Value* addresses) {
+    using namespace llvm::PatternMatch;
+    Indexed result;
+    Value *a = nullptr, *b = nullptr;
+    while (match(addresses, m_Add(m_Value(a), m_Value(b)))) {
+        std::optional<std::uint64_t> offset = splat_constant(b);
+        if (!offset) break;
+        result.offset += *offset;
+        addresses = a;
+    }
+    if (!match(addresses, m_Add(m_Value(a), m_Value(b)))) return std::nullopt;
+    if (!llvm::getSplatValue(a)) std::swap(a, b);
+    result.base = llvm::getSplatValue(a);
+    if (!result.base || !match_index(b, result)) return std::nullopt;
+    return result;
+}
+
+} // namespace
+
+Value* lane_pointers(WarpEmitter& e, Value* addresses, unsigned offset) {
+    Ir& ir = e.ir();
+    if (std::optional<Indexed> parts = indexed(addresses)) {
+        Value* base = ir.CreateAdd(parts->base, ir.getInt64(parts->offset + offset));
+        return ir.CreateGEP(ir.getIntNTy(8u << parts->shift), ir.CreateIntToPtr(base, ir.getPtrTy()), parts->index);
+    }
+    if (offset) addresses = ir.CreateAdd(addresses, e.splat(ir.getInt64(offset)));
+    return ir.CreateIntToPtr(addresses, e.lanes_type(ir.getPtrTy()));
+}
+
+} // namespace ptarmigan::translator::lower
