@@ -26,6 +26,9 @@ inline constexpr int expect_prompt_wait = 2, late_wait_penalty = 16;
 /// a program has only short grids.
 inline constexpr std::chrono::microseconds helper_start_delay{200};
 
+/// Looks at the helpers' counter before a grid's thread sleeps until they are done: about 3 us.
+inline constexpr int close_spins = 200;
+
 /// CTAs that a worker draws at once when the CTAs are small: the counter's cache line moves less
 /// often. Ordered draws keep decoupled look-back alive at any chunk, because a chunk runs in order.
 inline constexpr std::uint64_t small_cta_chunk = 16;
@@ -34,6 +37,10 @@ inline constexpr std::uint64_t small_cta_chunk = 16;
 /// cores, 2026-11-21: 4.6 ms with chunks of 16, 3.9 with 64, 3.6 with 256).
 inline constexpr std::uint64_t large_grid_draws = 64;
 inline constexpr std::uint64_t large_grid_chunk = 512;
+/// A grid that took less than this last time, on one thread, is cut into one piece per worker: launch after launch a core
+/// then finds its part of the data in its own cache. In smaller pieces the lines move between the cores, and saxpy of 128K
+/// floats takes longer on two (25 us) than on one (16; in halves 11). Longer grids need the balance more.
+inline constexpr std::uint64_t undivided_grid_ns = 50000;
 /// A CTA of at most so many threads is small.
 inline constexpr std::uint64_t small_cta_threads = 256;
 /// Chunks that each worker should get at least, so that the grid's tail stays balanced.
@@ -43,6 +50,9 @@ inline constexpr std::uint64_t chunks_per_worker = 8;
 /// helpers takes 10 us on a 2-core VM. If it takes longer this time, they are called between two
 /// draws.
 inline constexpr std::uint64_t unshared_grid_ns = 8000;
+/// The same if no grid has run for the time of grid_succession_ns: helpers sleep deeply and their caches are cold (saxpy of 128K
+/// floats every 500 us: 16 us on one thread, 30 with a helper).
+inline constexpr std::uint64_t lone_grid_ns = 40000, grid_succession_ns = 50000;
 
 /// Stack of a fiber. Only touched pages cost memory; a step of 32 lanes with spilled vectors mostly
 /// needs some 10 KiB, and device printf formats numbers on it, but one frame of a kernel of 6500

@@ -41,7 +41,17 @@ bool is_too_small_to_share(const Grid &grid) {
     if (!grid.cta_cost || grid.cooperative || grid.code->properties.spins)
         return false;
     const std::uint64_t cost = grid.cta_cost->load(std::memory_order_relaxed);
-    return cost != 0 && cost * grid.cta_count < tuning::unshared_grid_ns;
+    return cost != 0 && cost * grid.cta_count < grid.short_ns;
+}
+
+/// When the last grid of the process ended; relaxed: a hint.
+std::atomic<Clock::time_point> last_end{};
+
+/// How short a grid must be to run on one thread.
+std::uint64_t short_grid_ns() {
+    const bool lone =
+        nanoseconds_since(last_end.load(std::memory_order_relaxed)) > tuning::grid_succession_ns;
+    return lone ? tuning::lone_grid_ns : tuning::unshared_grid_ns;
 }
 
 void remember_cost(Grid &grid, std::uint64_t elapsed) {
@@ -57,7 +67,7 @@ void remember_cost(Grid &grid, std::uint64_t elapsed) {
 } // namespace
 
 void call_late_helpers(Grid &grid) {
-    if (nanoseconds_since(grid.start) < tuning::unshared_grid_ns)
+    if (nanoseconds_since(grid.start) < grid.short_ns)
         return;
     call_helpers(grid.shared_from_this(), grid.late_helpers);
     grid.late_helpers = 0;
@@ -71,6 +81,7 @@ void run_grid(const std::shared_ptr<Grid> &grid) {
     if (helpers > draws - 1)
         helpers = draws - 1;
     grid->start = Clock::now();
+    grid->short_ns = short_grid_ns();
     if (is_too_small_to_share(*grid))
         grid->late_helpers = helpers;
     else
@@ -78,7 +89,9 @@ void run_grid(const std::shared_ptr<Grid> &grid) {
     run_share(*grid);
     if (helpers > 0)
         close_to_helpers(*grid);
-    remember_cost(*grid, nanoseconds_since(grid->start));
+    const Clock::time_point end = Clock::now();
+    last_end.store(end, std::memory_order_relaxed);
+    remember_cost(*grid, static_cast<std::uint64_t>((end - grid->start) / std::chrono::nanoseconds(1)));
     if (grid->stopped())
         report(*grid);
 }

@@ -44,6 +44,7 @@ struct Grid : std::enable_shared_from_this<Grid> {
     /// Helpers that were not called because the grid was expected to be short; touched by the
     /// grid's own thread only.
     std::uint64_t late_helpers = 0;
+    std::uint64_t short_ns = 0; ///< what is short
     std::chrono::steady_clock::time_point start;
 
     std::atomic<std::uint64_t> next_cta{0};

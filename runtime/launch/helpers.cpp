@@ -7,6 +7,7 @@
 #include "runtime/stream/dispatcher.h"
 #include "runtime/tuning.h"
 
+#include <algorithm>
 #include <pthread.h>
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
@@ -42,6 +43,14 @@ bool enter(Grid &grid) {
 void leave(Grid &grid) {
     if (grid.helpers.fetch_sub(1, std::memory_order_release) == (Grid::closed | 1u))
         grid.helpers.notify_one();
+}
+
+void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("isb" ::: "memory");
+#endif
 }
 
 void help(const std::shared_ptr<Grid> &grid) {
@@ -90,12 +99,13 @@ public:
 
 private:
     void make_arena() {
-        const int workers = static_cast<int>(Device::get().workers());
-        // oneTBB counts this control's limit with one application thread.
-        static auto *limit = new tbb::global_control(tbb::global_control::max_allowed_parallelism,
-                                                     static_cast<std::size_t>(workers) + 1);
+        // One less than workers: a grid's own thread is one of them, and oneTBB's threads spin before they sleep. Its
+        // limit counts one application thread.
+        const unsigned workers = std::max(Device::get().workers(), 2u);
+        static auto *limit =
+            new tbb::global_control(tbb::global_control::max_allowed_parallelism, workers);
         static_cast<void>(limit);
-        arena_ = new tbb::task_arena(workers, 0);
+        arena_ = new tbb::task_arena(static_cast<int>(workers) - 1, 0);
     }
 
     std::mutex mutex_; ///< held during calls into oneTBB; guards arena_
@@ -134,6 +144,10 @@ void call_helpers(const std::shared_ptr<Grid> &grid, std::uint64_t count) {
 void close_to_helpers(Grid &grid) {
     std::uint32_t state =
         grid.helpers.fetch_or(Grid::closed, std::memory_order_acq_rel) | Grid::closed;
+    for (int i = 0; state != Grid::closed && i < tuning::close_spins; ++i) {
+        relax();
+        state = grid.helpers.load(std::memory_order_acquire);
+    }
     while (state != Grid::closed) {
         grid.helpers.wait(state, std::memory_order_acquire);
         state = grid.helpers.load(std::memory_order_acquire);

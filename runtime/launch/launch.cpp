@@ -156,6 +156,17 @@ bool meets_demands(const Grid &grid) {
     return true;
 }
 
+/// CTAs per draw of a grid whose CTAs wait for nobody and took `cost` ns each last time (0: unknown).
+std::uint64_t independent_chunk(const Grid &grid, unsigned workers, std::uint64_t threads,
+                                std::uint64_t cost) {
+    if (cost != 0 && cost * grid.cta_count < tuning::undivided_grid_ns)
+        return (grid.cta_count + workers - 1) / workers;
+    if (threads > tuning::small_cta_threads)
+        return 1;
+    const std::uint64_t large = grid.cta_count / (workers * tuning::large_grid_draws);
+    return std::min(large, tuning::large_grid_chunk);
+}
+
 void choose_workers(Grid &grid, std::uint64_t threads, bool waits) {
     const unsigned workers = Device::get().workers();
     static const auto forced = env_number(Env::chunk);
@@ -166,15 +177,15 @@ void choose_workers(Grid &grid, std::uint64_t threads, bool waits) {
         grid.chunk = *forced;
         return;
     }
-    if (threads > tuning::small_cta_threads)
-        return;
-    const std::uint64_t fair = grid.cta_count / (workers * tuning::chunks_per_worker);
-    grid.chunk = std::clamp<std::uint64_t>(fair, 1, tuning::small_cta_chunk);
+    if (threads <= tuning::small_cta_threads) {
+        const std::uint64_t fair = grid.cta_count / (workers * tuning::chunks_per_worker);
+        grid.chunk = std::clamp<std::uint64_t>(fair, 1, tuning::small_cta_chunk);
+    }
     // CTAs that wait for lower ones must not stand behind hundreds of them.
     if (waits)
         return;
-    const std::uint64_t large = grid.cta_count / (workers * tuning::large_grid_draws);
-    grid.chunk = std::max(grid.chunk, std::min(large, tuning::large_grid_chunk));
+    const std::uint64_t cost = grid.cta_cost ? grid.cta_cost->load(std::memory_order_relaxed) : 0;
+    grid.chunk = std::max(grid.chunk, independent_chunk(grid, workers, threads, cost));
 }
 
 /// Host stack for one flow of control of a kernel. Recursion goes as deep as the stack limit allows: every level takes at
