@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs every case on every peer, interleaved (peer after peer, round after round), checks results before timing, and
 // prints the fastest and the median run of each with ratios.
+#include "bench/kernels/limits.h"
 #include "bench/kernels/peers.h"
 
 #include <CLI/CLI.hpp>
@@ -144,6 +145,9 @@ int main(int argc, char** argv) {
     }
     fmt::print("{} in ms per launch, fastest of {} interleaved rounds; a ratio above 1 means that Ptarmigan is faster.\n\n",
                cpu_time ? "CPU times" : "Times", rounds);
+    MachineLimits limits = measure_limits();
+    fmt::print("The machine's limits: {:.0f} GFLOP/s of f32 FMA, {:.1f} GB/s of triad over 3 x 64 MiB.\n\n", limits.fma_gflops,
+               limits.triad_gbytes);
     fmt::print("| {:<15} | {:>9} | {:>9} | {:>18} |", "kernel", "ptarmigan", "median", "rate");
     for (std::size_t i = 1; i < peers.size(); ++i) fmt::print(" {:>10} / ours   |", peers[i]->name());
     fmt::print("\n|---|---|---|---|");
