@@ -2,6 +2,9 @@
 // Lazy linking of the builtins, see builtins.h.
 #include "translator/builtins/builtins.h"
 
+#include "translator/compile.h"
+
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringSet.h>
 #include <llvm/Bitcode/BitcodeReader.h>
 #include <llvm/IR/IRBuilder.h>
@@ -11,11 +14,11 @@
 
 #include <memory>
 #include <stdexcept>
-#include <vector>
 
 namespace {
 
 struct EmbeddedBitcode {
+    const char* features; ///< what the target must have, comma-separated
     const char* data;
     std::uint64_t size;
 };
@@ -81,19 +84,19 @@ void make_inline(llvm::Function& function) {
     function.addFnAttr(llvm::Attribute::AlwaysInline);
 }
 
-} // namespace
-
-llvm::ArrayRef<llvm::StringRef> builtins_bitcode() {
-    static const std::vector<llvm::StringRef> modules = [] {
-        std::vector<llvm::StringRef> list;
-        for (std::uint64_t i = 0; i < ptm_bitcode_count; ++i)
-            list.emplace_back(ptm_bitcode_table[i].data, ptm_bitcode_table[i].size);
-        return list;
-    }();
-    return modules;
+bool can_run(const TargetCpu& target, llvm::StringRef features) {
+    if (features.empty()) return true;
+    if (target.architecture != TargetCpu::Architecture::x86_64) return false;
+    llvm::SmallVector<llvm::StringRef, 64> present;
+    llvm::StringRef(target.features).split(present, ',');
+    for (llvm::StringRef feature : llvm::split(features, ','))
+        if (!llvm::is_contained(present, ("+" + feature).str())) return false;
+    return target.avx512;
 }
 
-void link_builtins(llvm::Module& module) {
+} // namespace
+
+void link_builtins(llvm::Module& module, const TargetCpu& target) {
     bool needed = false;
     llvm::StringSet<> own; // defined before: their attributes and linkage stay
     for (const llvm::Function& function : module) {
@@ -101,8 +104,9 @@ void link_builtins(llvm::Module& module) {
         if (!function.isDeclaration()) own.insert(function.getName());
     }
     if (!needed) return;
-    for (llvm::StringRef bitcode : builtins_bitcode()) {
-        std::unique_ptr<llvm::Module> library = open(bitcode, module);
+    for (const EmbeddedBitcode& embedded : llvm::ArrayRef(ptm_bitcode_table, ptm_bitcode_count)) {
+        if (!can_run(target, embedded.features)) continue;
+        std::unique_ptr<llvm::Module> library = open({embedded.data, embedded.size}, module);
         if (defines_something_for(*library, module)) link(std::move(library), module);
     }
     for (llvm::Function& function : module) {

@@ -80,7 +80,7 @@ public:
             emit_callee(callee);
         }
         unit_.finish_debug_info();
-        link_builtins(*unit_.module);
+        link_builtins(*unit_.module, unit_.options.target);
         properties.uses_fibers = unit_.fiber_form;
         properties.lane_width = unit_.width;
         properties.step_count = unit_.step_count();

@@ -57,7 +57,7 @@ std::unique_ptr<llvm::Module> emit_module(llvm::LLVMContext& context, ptx::Modul
                                           const CompileOptions& options,
                                           KernelProperties& properties) {
     auto module = emit_kernel(context, loader, kernel, shape, options, properties);
-    link_builtins(*module);
+    link_builtins(*module, options.target);
     return module;
 }
 

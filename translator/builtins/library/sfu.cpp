@@ -2,6 +2,9 @@
 // The builtins ptm_<function>_<lanes> behind the .approx and .full instructions: the special function unit of sfu.h and
 // the sequences that the hardware builds on it. See README.md for the naming and calling conventions.
 #include "sfu.h"
+#ifdef PTARMIGAN_SFU_AVX512
+#include "sfu_avx512.h"
+#endif
 
 namespace sfu {
 namespace {
@@ -68,6 +71,14 @@ template <int N> PTM_INLINE I32<N> ex2_full(I32<N> b) {
     return low ? bits<N>(real<N>(r) * real<N>(r)) : r;
 }
 
+#ifdef PTARMIGAN_SFU_AVX512
+template <> PTM_INLINE I32<16> rcp_full<16>(I32<16> b) { return (I32<16>)rcp_avx512((V)b); }
+template <> PTM_INLINE I32<16> rsqrt_full<16>(I32<16> b) { return (I32<16>)rsqrt_avx512((V)b); }
+template <> PTM_INLINE I32<16> sqrt_full<16>(I32<16> b) { return (I32<16>)sqrt_avx512((V)b); }
+template <> PTM_INLINE I32<16> lg2_full<16>(I32<16> b) { return (I32<16>)lg2_avx512((V)b); }
+template <> PTM_INLINE I32<16> ex2_full<16>(I32<16> b) { return (I32<16>)ex2_avx512((V)b); }
+#endif
+
 template <int N> PTM_INLINE I32<N> div_approx(I32<N> a, I32<N> b) {
     I32<N> small = (b & infinity_bits) == 0;
     a = small ? scaled<N>(a, 0x1p24f) : a;
@@ -81,6 +92,15 @@ template <int N> PTM_INLINE I32<N> div_full(I32<N> a, I32<N> b) {
     b = large ? scaled<N>(b, 0.25f) : b;
     return div_approx<N>(a, b);
 }
+
+#ifdef PTARMIGAN_SFU_AVX512
+template <> PTM_INLINE I32<16> div_approx<16>(I32<16> a, I32<16> b) {
+    return (I32<16>)quotient_avx512<false>((V)a, (V)b);
+}
+template <> PTM_INLINE I32<16> div_full<16>(I32<16> a, I32<16> b) {
+    return (I32<16>)quotient_avx512<true>((V)a, (V)b);
+}
+#endif
 
 template <int N> PTM_INLINE I32<N> div_full_ftz(I32<N> a, I32<N> b) {
     I32<N> large = has_tiny_reciprocal<N>(b);
@@ -178,6 +198,23 @@ template <int N> PTM_INLINE I32<N> tanh_half(I32<N> h) {
 template <int N> PTM_INLINE I32<N> ex2_bfloat(I32<N> h) { return truncate_to_bfloat<N>(ex2_unit<N>(h << 16)); }
 template <int N> PTM_INLINE I32<N> tanh_bfloat(I32<N> h) { return truncate_to_bfloat<N>(tanh_unit<N>(h << 16)); }
 
+// Function<N> for N lanes. With AVX-512 fewer lanes than 16 take the low ones of the unit's 16.
+#ifdef PTARMIGAN_SFU_AVX512
+template <int N> PTM_INLINE I32<16> padded(I32<N> v) {
+    if constexpr (N == 8) return __builtin_shufflevector(v, I32<N>{}, 0, 1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 8, 8, 8, 8, 8);
+    else return __builtin_shufflevector(v, I32<N>{}, 0, 1, 2, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4);
+}
+template <int N> PTM_INLINE I32<N> first_lanes(I32<16> v) {
+    if constexpr (N == 8) return __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7);
+    else return __builtin_shufflevector(v, v, 0, 1, 2, 3);
+}
+#define PTM_NARROW(n, function, ...) first_lanes<n>(function<16>(__VA_ARGS__))
+#define PTM_PAD(n, v) padded<n>(v)
+#else
+#define PTM_NARROW(n, function, ...) function<n>(__VA_ARGS__)
+#define PTM_PAD(n, v) v
+#endif
+
 } // namespace
 
 // Exports for each lane count. One lane is plain scalars.
@@ -190,10 +227,15 @@ template <int N> PTM_INLINE I32<N> tanh_bfloat(I32<N> h) { return truncate_to_bf
         bits_type<1> r = function<1>(__builtin_bit_cast(bits_scalar, x));                          \
         return __builtin_bit_cast(type, bits_scalar(r[0]));                                        \
     }
+#define PTM_NARROW_LANES(n, type, name, function)                                                  \
+    type<n> ptm_##name##_##n(type<n> x) {                                                          \
+        I32<n> b = __builtin_bit_cast(I32<n>, x);                                                  \
+        return __builtin_bit_cast(type<n>, PTM_NARROW(n, function, PTM_PAD(n, b)));                \
+    }
 #define PTM_FLOAT(name, function)                                                                  \
     PTM_SCALAR(float, I32, int, name##_f32, function)                                              \
-    PTM_LANES(4, F32, I32, name##_f32, function)                                                   \
-    PTM_LANES(8, F32, I32, name##_f32, function)                                                   \
+    PTM_NARROW_LANES(4, F32, name##_f32, function)                                                 \
+    PTM_NARROW_LANES(8, F32, name##_f32, function)                                                 \
     PTM_LANES(16, F32, I32, name##_f32, function)
 #define PTM_DOUBLE(name, function)                                                                 \
     PTM_SCALAR(double, I64, long, name##_f64, function)                                            \
@@ -202,20 +244,24 @@ template <int N> PTM_INLINE I32<N> tanh_bfloat(I32<N> h) { return truncate_to_bf
 // 16-bit formats travel in the low half of 32-bit lanes.
 #define PTM_HALF(name, function)                                                                   \
     PTM_SCALAR(int, I32, int, name, function)                                                      \
-    PTM_LANES(4, I32, I32, name, function)                                                         \
-    PTM_LANES(8, I32, I32, name, function)                                                         \
+    PTM_NARROW_LANES(4, I32, name, function)                                                       \
+    PTM_NARROW_LANES(8, I32, name, function)                                                       \
     PTM_LANES(16, I32, I32, name, function)
 #define PTM_QUOTIENT_LANES(n, name, function)                                                      \
     F32<n> ptm_##name##_f32_##n(F32<n> a, F32<n> b) {                                              \
         return real<n>(function<n>(bits<n>(a), bits<n>(b)));                                       \
+    }
+#define PTM_NARROW_QUOTIENT(n, name, function)                                                     \
+    F32<n> ptm_##name##_f32_##n(F32<n> a, F32<n> b) {                                              \
+        return real<n>(PTM_NARROW(n, function, PTM_PAD(n, bits<n>(a)), PTM_PAD(n, bits<n>(b))));   \
     }
 #define PTM_QUOTIENT(name, function)                                                               \
     float ptm_##name##_f32_1(float a, float b) {                                                   \
         I32<1> r = function<1>(__builtin_bit_cast(int, a), __builtin_bit_cast(int, b));            \
         return __builtin_bit_cast(float, int(r[0]));                                               \
     }                                                                                              \
-    PTM_QUOTIENT_LANES(4, name, function)                                                          \
-    PTM_QUOTIENT_LANES(8, name, function)                                                          \
+    PTM_NARROW_QUOTIENT(4, name, function)                                                         \
+    PTM_NARROW_QUOTIENT(8, name, function)                                                         \
     PTM_QUOTIENT_LANES(16, name, function)
 
 extern "C" {
