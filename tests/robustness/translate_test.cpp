@@ -189,3 +189,27 @@ TEST_CASE("translate: sizes that nothing can hold are refused") {
     }
     report(tally);
 }
+
+TEST_CASE("translate: offsets at both ends of the address space") {
+    driver_test::context();
+    test::Random random(1);
+    Tally tally;
+    try_input(R"(.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+    .reg .f32 %f<4>; .reg .b64 %rd1;
+    ld.param.u64 %rd1, [p];
+    ld.global.f32 %f1, [%rd1];
+    ld.global.f32 %f2, [%rd1+-9223372036854775808];
+    ld.global.f32 %f3, [%rd1+9223372036854775807];
+    add.f32 %f1, %f1, %f2;
+    add.f32 %f1, %f1, %f3;
+    st.global.f32 [%rd1], %f1;
+    ret;
+}
+)",
+              random, tally);
+    CHECK(tally.loaded == 1);
+}

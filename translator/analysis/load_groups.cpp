@@ -48,7 +48,7 @@ void cut(const Loads& loads, unsigned bytes, std::vector<LoadGroup>& groups) {
     for (std::size_t begin = 0; begin < sorted.size();) {
         std::size_t end = begin + 1;
         while (end < sorted.size() && (end - begin + 1) * bytes <= group_bytes &&
-               offset_of(*sorted[end]) - offset_of(*sorted[end - 1]) == bytes)
+               std::uint64_t(offset_of(*sorted[end])) - std::uint64_t(offset_of(*sorted[end - 1])) == bytes)
             ++end;
         // Powers of two only: three elements would read on into memory that nobody asked for.
         std::size_t count = end - begin >= 4 ? 4 : end - begin >= 2 ? 2 : 1;
