@@ -78,11 +78,11 @@ Value* chunk_pointer(WarpEmitter& e, const MemoryAccess& access, const AccessPla
     return chunk.offset ? ir.CreateConstGEP1_64(ir.getInt8Ty(), at, std::uint64_t(chunk.offset)) : at;
 }
 
-/// Lanes are aligned to their whole access, so chunks that start with a lane are too.
+/// Lanes are mostly aligned to their whole access, so chunks that start with a lane are too.
 llvm::Align chunk_alignment(const MemoryAccess& access, const AccessPlan& plan, unsigned chunk) {
     unsigned owner = plan.owners[chunk].front();
     bool starts_lane = owner != AccessPlan::no_lane && owner % access.count == 0;
-    return llvm::Align(starts_lane ? access.bytes * access.count : access.bytes);
+    return llvm::Align(starts_lane && !access.element_aligned ? access.bytes * access.count : access.bytes);
 }
 
 /// The active mask as a mask over the elements of a chunk of an exclusive plan with one element per lane.

@@ -127,6 +127,7 @@ bool load_group(WarpEmitter& e, const Instruction& inst) {
     if (group.empty() || !loads_lane_by_lane(e, access_of(e, inst, 1))) return false;
     MemoryAccess access = access_of(e, *group.front(), unsigned(group.size()));
     access.element = e.ir().getIntNTy(access.bytes * 8);
+    access.element_aligned = true;
     llvm::SmallVector<LaneValue, 8> values = load_lanes(e, access);
     for (unsigned k = 0; k < group.size(); ++k) {
         llvm::Type* element = e.type(group[k]->type());

@@ -59,7 +59,8 @@ ValueList gather(WarpEmitter& e, const MemoryAccess& access) {
         }
         llvm::Type* type = ir.getIntNTy(word * 8);
         llvm::CallInst* loaded = ir.CreateMaskedGather(e.lanes_type(type), lane_pointers(e, addresses, offset),
-                                                       llvm::Align(word), e.active(), zero_lanes(e, type));
+                                                       llvm::Align(access.element_aligned ? access.bytes : word),
+                                                       e.active(), zero_lanes(e, type));
         tag_space(e, loaded, access.address.space);
         words.push_back(loaded);
     }

@@ -17,6 +17,7 @@ struct MemoryAccess {
     unsigned bytes = 4;            ///< of one element
     unsigned count = 1;            ///< elements per lane, adjacent in memory
     Strength strength = Strength::weak;
+    bool element_aligned = false;  ///< only elements are known to be aligned, not the whole access of a lane
     bool invariant = false;        ///< nobody writes the memory while the kernel runs
 };
 

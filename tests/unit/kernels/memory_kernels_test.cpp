@@ -367,3 +367,24 @@ TEST_CASE("neighbouring loads from scattered rows", "[kernels][memory]") {
         for (unsigned k = 0; k < 8; ++k)
             CHECK(results[8 * i + k] == (i % 3 == 2 ? 0 : 1000 + starts[i] + k % 4));
 }
+
+TEST_CASE("neighbouring loads from evenly spaced rows that are aligned to their elements only", "[kernels][memory]") {
+    for (unsigned first : {0u, 1u}) {
+        Array<std::uint32_t> in(iota<std::uint32_t>(threads * 15 + 8)), out(threads * 4);
+        run(R"(
+            mad.lo.u32 %r0, %r62, 60, )" + std::to_string(first * 4) + R"(;
+            cvt.u64.u32 %l0, %r0;
+            add.u64 %l1, %l60, %l0;
+            ld.global.u32 %r1, [%l1];
+            ld.global.u32 %r2, [%l1+4];
+            ld.global.u32 %r3, [%l1+8];
+            ld.global.u32 %r4, [%l1+12];
+            mul.wide.u32 %l2, %r62, 16;
+            add.u64 %l3, %l61, %l2;
+            st.global.v4.b32 [%l3], {%r1, %r2, %r3, %r4};
+        )", {1}, {threads}, {in.address(), out.address()});
+        auto results = out.values();
+        for (unsigned i = 0; i < threads; ++i)
+            for (unsigned k = 0; k < 4; ++k) CHECK(results[4 * i + k] == first + 15 * i + k);
+    }
+}
