@@ -18,15 +18,15 @@ PTM_INLINE V as_bits(__m512 v) { return (V)v; }
 
 // --- coefficients -------------------------------------------------------------------------------------
 
-/// Byte planes of a table of `Rows` words: byte b of row r is plane[b][r].
-template <int Rows> struct alignas(64) Planes {
-    std::array<std::array<unsigned char, Rows>, 4> plane;
+/// Byte planes of a table of 128 words: byte b of row r is plane[b][r].
+struct alignas(64) Planes {
+    std::array<std::array<unsigned char, 128>, 4> plane;
 };
 
 /// Planes of word(row) for every row.
-template <int Rows, typename Word> constexpr Planes<Rows> planes_of(Word word) {
-    Planes<Rows> result{};
-    for (int row = 0; row < Rows; ++row)
+template <typename Word> constexpr Planes planes_of(Word word) {
+    Planes result{};
+    for (int row = 0; row < 128; ++row)
         for (int byte = 0; byte < 4; ++byte)
             result.plane[byte][row] = (unsigned char)((unsigned long)(word(row)) >> (8 * byte));
     return result;
@@ -36,14 +36,42 @@ inline constexpr __mmask64 byte_of_word[4] = {0x1111111111111111, 0x222222222222
                                               0x8888888888888888};
 
 // Byte `Byte` of the words of `rest` becomes the table's at the row in that byte of `rest` itself.
-template <int Byte> PTM_INLINE V look_up(const Planes<128>& table, V rest) {
+template <int Byte> PTM_INLINE V look_up(const Planes& table, V rest) {
     const unsigned char* plane = table.plane[Byte].data();
     return _mm512_mask2_permutex2var_epi8(_mm512_load_si512(plane), rest, byte_of_word[Byte],
                                           _mm512_load_si512(plane + 64));
 }
-// The same with the row given apart, in every byte.
-template <int Byte> PTM_INLINE V look_up(const Planes<64>& table, V row, V rest) {
-    return _mm512_mask_permutexvar_epi8(rest, byte_of_word[Byte], row, _mm512_load_si512(table.plane[Byte].data()));
+/// Words of a table of 64 rows, two bytes of a row in one permutation: the lower byte of a pair at its row, the upper one
+/// 64 bytes on.
+struct alignas(64) Pairs {
+    std::array<std::array<unsigned char, 128>, 2> pair;
+};
+
+/// Pairs of word(row) for every row.
+template <typename Word> constexpr Pairs pairs_of(Word word) {
+    Pairs result{};
+    for (int row = 0; row < 64; ++row)
+        for (int byte = 0; byte < 4; ++byte)
+            result.pair[byte / 2][row + 64 * (byte & 1)] = (unsigned char)((unsigned long)(word(row)) >> (8 * byte));
+    return result;
+}
+
+/// What the following take for a row: `row` holds it in six bits of each byte, with rubbish in the others.
+PTM_INLINE V pair_index(V row) {
+    return _mm512_or_si512(_mm512_and_si512(row, splat(0x3f3f3f3f)), splat(0x40004000));
+}
+/// One half of the table's words, in both halves of each word.
+template <int Half> PTM_INLINE V look_up_half(const Pairs& table, V index) {
+    const unsigned char* pair = table.pair[Half].data();
+    return _mm512_permutex2var_epi8(_mm512_load_si512(pair), index, _mm512_load_si512(pair + 64));
+}
+/// The low half, sign-extended.
+PTM_INLINE V look_up_signed(const Pairs& table, V index) {
+    return _mm512_srai_epi32(look_up_half<0>(table, index), 16);
+}
+PTM_INLINE V look_up_word(const Pairs& table, V index) {
+    V low = _mm512_and_si512(look_up_half<0>(table, index), splat(0xffff));
+    return _mm512_or_si512(low, _mm512_and_si512(look_up_half<1>(table, index), splat(int(0xffff0000u))));
 }
 
 /// Bits [first, first + 8) of each word for each of the four offsets.

@@ -37,67 +37,108 @@ PTM_INLINE I64<N> interpolate(const int (*table)[3], I32<N> row, I32<N> x, I32<N
     return constant + linear + quadratic + long(bias);
 }
 
-// |value| * 2^scale truncated to a float's 24 bits. 0 <= value < 2^53, results are normal or zero.
-template <int N> PTM_INLINE I32<N> truncate_to_float(I64<N> value, int scale) {
-    F64<N> exact = __builtin_convertvector(value, F64<N>);
-    F64<N> cut = real<N>(bits<N>(exact) & ~0x1fffffffl);
-    double factor = __builtin_bit_cast(double, long(1023 + scale) << 52);
-    return bits<N>(__builtin_convertvector(cut * factor, F32<N>));
+// (high * 2^shift + low) * 2^scale truncated to a float's 24 bits, for 0 <= high and 0 <= low < 2^shift. Results are normal
+// or zero.
+template <int N> PTM_INLINE I32<N> truncate_to_float(I32<N> high, I32<N> low, int shift, int scale) {
+    auto power = [](int exponent) { return __builtin_bit_cast(double, long(1023 + exponent) << 52); };
+    F64<N> exact = __builtin_convertvector(high, F64<N>) * power(shift + scale) +
+                   __builtin_convertvector(low, F64<N>) * power(scale);
+    return bits<N>(__builtin_convertvector(real<N>(bits<N>(exact) & ~0x1fffffffl), F32<N>));
 }
+
+// A row in two words: a constant, and two coefficients of 16 bits.
+template <int Rows> struct PackedTable {
+    int row[Rows][2];
+};
+template <int Rows, typename Constant, typename Low, typename High>
+constexpr PackedTable<Rows> packed(const int (&table)[Rows][3], Constant constant, Low low, High high) {
+    PackedTable<Rows> result{};
+    for (int i = 0; i < Rows; ++i) {
+        const int* from = table[i];
+        result.row[i][0] = int(unsigned(constant(i, long(from[0]))));
+        result.row[i][1] = int((unsigned(low(i, from[1])) & 0xffff) | unsigned(high(i, from[2])) << 16);
+    }
+    return result;
+}
+template <int N> struct PackedRow {
+    I32<N> constant, low, high; ///< `low` without sign, `high` with
+    template <int Rows> PTM_INLINE PackedRow(const PackedTable<Rows>& table, I32<N> row) {
+        constant = gather<N>(&table.row[0][0], row * 2);
+        I32<N> both = gather<N>(&table.row[0][1], row * 2);
+        low = both & 0xffff;
+        high = both >> 16;
+    }
+};
+
+// Corrects a float by the low 16 bits of the true result: for rcp, rsqrt and sqrt the CPU's own result is within a few
+// units, so that the polynomial is needed modulo 2^32 only.
+template <int N> PTM_INLINE I32<N> with_low_bits(I32<N> estimate, I32<N> low) {
+    return estimate + (((low - estimate) << 16) >> 16);
+}
+
+// Twice the polynomial, so that the shift is 16. Linear coefficients are less by 2^16.
+inline constexpr PackedTable<128> rcp_packed = packed(
+    rcp_table, [](int, long c) { return (c << 14) + 2 * 0x47e7; }, [](int, int c) { return c; },
+    [](int, int c) { return 2 * c; });
 
 template <int N> PTM_INLINE I32<N> rcp_unit(I32<N> b) {
     I32<N> magnitude = b & 0x7fffffff, sign = b & sign_bit;
-    I32<N> x = b & 0xffff;
-    I64<N> p = interpolate<N>(rcp_table, (b >> 16) & 127, x, truncated_square<N>(x << 1), 13, 0, 0x47e7);
-    I32<N> r = (253 - (magnitude >> 23)) * unit + narrow<N>(p >> 15l) - unit;
-    r = r < unit ? 0 : r;
-    r = magnitude < unit ? infinity_bits : r;
-    return is_nan<N>(magnitude) ? I32<N>(nan_bits) : (r | sign);
+    I32<N> x = (b & 0xffff) << 1;
+    PackedRow<N> row(rcp_packed, (b >> 16) & 127);
+    I32<N> p = row.constant + (row.low - 65536) * x + row.high * truncated_square<N>(x);
+    I32<N> r = with_low_bits<N>(bits<N>(1.0f / real<N>(b)), p >> 16);
+    r = magnitude > 253 * unit ? sign : r;
+    r = magnitude < unit ? (sign | infinity_bits) : r;
+    return is_nan<N>(magnitude) ? I32<N>(nan_bits) : r;
 }
 
-// What the root functions share: row (by parity of the exponent), offset in the segment, half the exponent.
+// What the root functions share: row (by parity of the exponent), offset in the segment.
 template <int N> struct RootInput {
-    I32<N> row, x, odd, half;
-    explicit PTM_INLINE RootInput(I32<N> b) {
-        I32<N> e = ((b >> 23) & 255) - 127;
-        odd = e & 1;
-        half = e >> 1;
-        row = ((b >> 17) & 63) + odd * 64;
-        x = b & 0x1ffff;
-    }
+    I32<N> row, x;
+    explicit PTM_INLINE RootInput(I32<N> b) : row(((b >> 17) & 127) ^ 64), x(b & 0x1ffff) {}
 };
+
+inline constexpr PackedTable<128> rsqrt_packed = packed(
+    rsqrt_table, [](int, long c) { return (c << 14) + 0x7fff; }, [](int, int c) { return c; },
+    [](int, int c) { return 4 * c; });
 
 template <int N> PTM_INLINE I32<N> rsqrt_unit(I32<N> b) {
     I32<N> magnitude = b & 0x7fffffff, sign = b & sign_bit;
     RootInput<N> in(b);
-    I64<N> p = interpolate<N>(rsqrt_table, in.row, in.x, truncated_square<N>(in.x), 14, 2, 0x7fff);
-    I32<N> r = narrow<N>(p >> 16l) - unit + (126 - in.half) * unit;
-    I32<N> power_of_four = ((b & 0x7fffff) | in.odd) == 0;
-    r = power_of_four ? (127 - in.half) * unit : r;
+    PackedRow<N> row(rsqrt_packed, in.row);
+    I32<N> p = row.constant + (row.low - 65536) * in.x + row.high * truncated_square<N>(in.x);
+    I32<N> estimate = bits<N>(1.0f / __builtin_elementwise_sqrt(real<N>(b)));
+    I32<N> power_of_four = (b & 0xffffff) == unit; // exact, one above the table's result
+    I32<N> r = power_of_four ? estimate : with_low_bits<N>(estimate, p >> 16);
     r = magnitude == infinity_bits ? 0 : r;
     r = b < 0 ? nan_bits : r;
     r = magnitude < unit ? (sign | infinity_bits) : r;
     return is_nan<N>(magnitude) ? I32<N>(nan_bits) : r;
 }
 
+// In 2^17ths of the last place: even exponents (the first rows) have twice the resolution, so odd ones are doubled.
+// Linear coefficients are less by 2^15.
+inline constexpr PackedTable<128> sqrt_packed = packed(
+    sqrt_table, [](int, long c) { return (c << 15) + 0x7fff; },
+    [](int row, int c) { return (row < 64 ? c : 2 * c) - 32768; }, [](int, int c) { return 2 * c; });
+
 template <int N> PTM_INLINE I32<N> sqrt_unit(I32<N> b) {
     I32<N> magnitude = b & 0x7fffffff, sign = b & sign_bit;
     RootInput<N> in(b);
-    I32<N> square = truncated_square<N>(in.x);
-    // Even exponents have one fraction bit more: (C0 << 15) + C1 * x + 2 * C2 * S + 0x7fff, shifted by 17.
-    I32<N> at = in.row * 3;
-    I64<N> constant = widen<N>(gather<N>(&sqrt_table[0][0], at)) << 14l;
-    I64<N> linear = widen<N>(gather<N>(&sqrt_table[0][1], at)) * widen<N>(in.x);
-    I64<N> quadratic = widen<N>(gather<N>(&sqrt_table[0][2], at) * square);
-    I64<N> even = (constant << 1l) + linear + (quadratic << 1l) + 0x7fffl;
-    I64<N> odd = constant + linear + quadratic + 0x3fffl;
-    I32<N> sig = in.odd != 0 ? narrow<N>(odd >> 16l) : narrow<N>(even >> 17l);
-    I32<N> r = sig - unit + (127 + in.half) * unit;
+    PackedRow<N> row(sqrt_packed, in.row);
+    I32<N> p = row.constant + (row.low + 32768) * in.x + row.high * truncated_square<N>(in.x);
+    I32<N> estimate = bits<N>(__builtin_elementwise_sqrt(real<N>(b)));
+    I32<N> r = estimate + ((p - (estimate << 17)) >> 17);
     r = magnitude == infinity_bits ? magnitude : r;
     r = b < 0 ? nan_bits : r;
     r = magnitude < unit ? sign : r;
     return is_nan<N>(magnitude) ? I32<N>(nan_bits) : r;
 }
+
+// What is left of 2^f without 1 + f fits 32 bits. Linear coefficients are less by 2^15.
+inline constexpr PackedTable<64> ex2_packed = packed(
+    ex2_table, [](long row, long c) { return (c << 8) - ((unit + (row << 17)) << 10); }, [](int, int c) { return c; },
+    [](int, int c) { return c; });
 
 template <int N> PTM_INLINE I32<N> ex2_unit(I32<N> b) {
     I32<N> magnitude = b & 0x7fffffff;
@@ -108,27 +149,37 @@ template <int N> PTM_INLINE I32<N> ex2_unit(I32<N> b) {
     I32<N> folded = ~fx + ((fx & 0x7fffff) == 0 ? I32<N>(1) : I32<N>(0));
     fx = b < 0 ? folded : fx;
     I32<N> x = fx & 0x1ffff;
-    I64<N> p = interpolate<N>(ex2_table, (fx >> 17) & 63, x, truncated_square<N>(x), 13, 0, 0x77e2);
-    I32<N> r = narrow<N>(p >> 15l) - unit + (127 + (fx >> 23)) * unit;
+    PackedRow<N> row(ex2_packed, (fx >> 17) & 63);
+    I32<N> p = (row.low - 32768) * x + row.high * truncated_square<N>(x) + 0x77e2;
+    I32<N> r = fx + one_bits + ((row.constant + (p >> 5)) >> 10);
     r = r < unit ? 0 : r;
     r = huge ? (b < 0 ? I32<N>(0) : I32<N>(infinity_bits)) : r;
-    r = magnitude < unit ? one_bits : r;
     return is_nan<N>(magnitude) ? I32<N>(nan_bits) : r;
 }
+
+inline constexpr PackedTable<64> lg2_packed = packed(
+    lg2_table, [](long row, long c) { return (c << 8) - (row << 28); }, [](int, int c) { return c; },
+    [](int, int c) { return 2 * c; });
 
 template <int N> PTM_INLINE I32<N> lg2_unit(I32<N> b) {
     I32<N> magnitude = b & 0x7fffffff;
     I32<N> x = b & 0x1ffff;
-    I64<N> q = interpolate<N>(lg2_table, (b >> 17) & 63, x, truncated_square<N>(x), 12, 1, 0x3345) >> 2l;
-    I64<N> v = q + (widen<N>(((b >> 23) & 255) - 127) << 36l);
-    I64<N> negative = v >> 63l;
-    I32<N> r = truncate_to_float<N>(v ^ negative, -36) | (narrow<N>(negative) & sign_bit);
+    PackedRow<N> row(lg2_packed, (b >> 17) & 63);
+    I32<N> p = (row.low - 32768) * x + row.high * truncated_square<N>(x) + 0x3345;
+    // In units of 2^-36: ((b - 1.0) << 13) + (m << 2) + bits 2 and 3 of p. Negative numbers are ones' complements.
+    I32<N> m = row.constant + (p >> 4);
+    I32<N> high = b - one_bits + (m >> 11), low = (m << 2) | ((p >> 2) & 3);
+    I32<N> negative = high >> 31;
+    I32<N> r = truncate_to_float<N>(high ^ negative, (low ^ negative) & 0x1fff, 13, -36) | (negative & sign_bit);
     r = b == one_bits ? 0 : r;
     r = magnitude == infinity_bits ? magnitude : r;
     r = b < 0 ? nan_bits : r;
     r = magnitude < unit ? int(0xff800000u) : r;
     return is_nan<N>(magnitude) ? I32<N>(nan_bits) : r;
 }
+
+inline constexpr PackedTable<64> sin_packed = packed(
+    sin_table, [](int, long c) { return c; }, [](int, int c) { return c; }, [](int, int c) { return c; });
 
 template <int N> PTM_INLINE I32<N> sin_cos(I32<N> b, bool cosine) {
     I32<N> magnitude = b & 0x7fffffff, sign = b & sign_bit;
@@ -145,8 +196,9 @@ template <int N> PTM_INLINE I32<N> sin_cos(I32<N> b, bool cosine) {
     sign ^= (fx << 7) & sign_bit;
     I32<N> phase = (fx & unit) != 0 ? ~fx : fx;
     I32<N> x = phase & 0x1ffff;
-    I64<N> p = interpolate<N>(sin_table, (phase >> 17) & 63, x, truncated_square<N>(x), 11, 0, 0);
-    I32<N> r = truncate_to_float<N>(p, -37) | sign;
+    PackedRow<N> row(sin_packed, (phase >> 17) & 63);
+    I32<N> p = row.low * x + row.high * truncated_square<N>(x); // unsigned
+    I32<N> r = truncate_to_float<N>(row.constant + shift_down<N>(p, I32<N>(11)), p & 0x7ff, 11, -37) | sign;
     I32<N> tiny = magnitude < unit;
     r = tiny ? (cosine ? I32<N>(one_bits) : sign) : r;
     return special ? I32<N>(nan_bits) : r;
@@ -163,9 +215,16 @@ template <int N> PTM_INLINE I32<N> tanh_unit(I32<N> b) {
     // The few ranges with one row have no row bits: m >> 23 is 0.
     I32<N> x = (m >> dropped) & 0x1ffff;
     row = outside ? 0 : row;
-    I64<N> p = interpolate<N>(tanh_table, row, x, truncated_square<N>(x), 16, 1, 0);
-    // truncate_to_float() scales by a constant; the range's exponent is added to the result's.
-    I32<N> r = (truncate_to_float<N>(p, -39) + (exponent - 127) * unit) | sign;
+    I32<N> at = row * 3;
+    I32<N> linear = gather<N>(&tanh_table[0][1], at), quadratic = gather<N>(&tanh_table[0][2], at);
+    I32<N> square = truncated_square<N>(x);
+    // P = (C0 << 16) + C1 * x + 2 * C2 * S has 40 bits. Its low 32 are exact; what is above bit 16 is first estimated from
+    // truncated coefficients, by less than 2^9 too little, and then corrected to the exact low bits.
+    I32<N> low = linear * x + 2 * quadratic * square;
+    I32<N> estimate = shift_down<N>((linear >> 7) * x, I32<N>(9)) + (((quadratic >> 2) * square) >> 13);
+    I32<N> high = gather<N>(&tanh_table[0][0], at) + estimate + (((low >> 16) - estimate) & 0xffff);
+    // The range's exponent is added to the result's.
+    I32<N> r = (truncate_to_float<N>(high, low & 0xffff, 16, -39) + (exponent - 127) * unit) | sign;
     r = e >= 130 ? (sign | one_bits) : r;
     r = e < 119 ? b : r;
     return is_nan<N>(magnitude) ? I32<N>(nan_bits) : r;

@@ -12,7 +12,7 @@ namespace sfu {
 // belong to, so that the polynomial is needed modulo 2^32 only, and signs, exponents, zeros and infinities come along.
 
 struct RootTables {
-    Planes<128> constant, linear, quadratic;
+    Planes constant, linear, quadratic;
 };
 /// constant + linear * x + quadratic * S(x) modulo 2^32, with the row in bits 17 to 23 of `word` and x below. All constants
 /// end in `LowByte`; the linear coefficients are 16 bits plus `LinearTop`.
@@ -30,9 +30,9 @@ template <int LowByte, int LinearTop> PTM_INLINE V interpolated(const RootTables
 }
 
 inline constexpr RootTables rcp_planes{
-    planes_of<128>([](int row) { return ((long)rcp_table[row][0] << 14) + 2 * 0x47e7; }),
-    planes_of<128>([](int row) { return rcp_table[row][1] + 65536; }),
-    planes_of<128>([](int row) { return 2 * rcp_table[row][2]; })};
+    planes_of([](int row) { return ((long)rcp_table[row][0] << 14) + 2 * 0x47e7; }),
+    planes_of([](int row) { return rcp_table[row][1] + 65536; }),
+    planes_of([](int row) { return 2 * rcp_table[row][2]; })};
 
 // Twice the polynomial of the reciprocal, so that x and its square are those of the root functions.
 PTM_INLINE V rcp_of(V b, V approximation) {
@@ -75,18 +75,19 @@ template <bool Full> PTM_INLINE V quotient_avx512(V a, V b) {
     return nan_where(is<class_nan>(product), product);
 }
 
-// The parity bit of the biased exponent is the opposite of the true exponent's, by which the tables are ordered.
+// The parity bit of the biased exponent is the opposite of the true exponent's, by which the tables are ordered. One unit of
+// the result too much: powers of four are exact, one above the table's result, and all others are diminished.
 inline constexpr RootTables rsqrt_planes{
-    planes_of<128>([](int row) { return ((long)rsqrt_table[row ^ 64][0] << 14) + 0x7fff; }),
-    planes_of<128>([](int row) { return rsqrt_table[row ^ 64][1] + 65536; }),
-    planes_of<128>([](int row) { return 4 * rsqrt_table[row ^ 64][2]; })};
+    planes_of([](int row) { return ((long)rsqrt_table[row ^ 64][0] << 14) + 0x17fff; }),
+    planes_of([](int row) { return rsqrt_table[row ^ 64][1] + 65536; }),
+    planes_of([](int row) { return 4 * rsqrt_table[row ^ 64][2]; })};
 
 /// `b`: the operand, or a subnormal operand times 2^24; `input`: the operand.
 PTM_INLINE V rsqrt_of(V b, V input) {
     V approximation = as_bits(_mm512_rsqrt14_ps(as_real(input)));
     V r = with_low_bits(approximation, _mm512_srli_epi32(interpolated<0xff, -65536>(rsqrt_planes, b), 16));
-    V mantissa = _mm512_and_si512(b, splat(0xffffff)); // powers of four are exact, one above the table's result
-    r = _mm512_mask_sub_epi32(r, _mm512_cmpeq_epi32_mask(mantissa, splat(unit)), r, splat(-1));
+    V from_power = _mm512_and_si512(_mm512_xor_si512(b, splat(unit)), splat(0xffffff));
+    r = _mm512_sub_epi32(r, _mm512_min_epu32(from_power, splat(1)));
     r = _mm512_mask_mov_epi32(r, is<class_zero | class_infinity>(input), approximation);
     return nan_where(is<class_nan | class_negative>(input), r);
 }
@@ -100,9 +101,9 @@ PTM_INLINE V rsqrt_avx512(V input) {
 
 // In 2^17ths of the last place: even exponents have twice the resolution, so odd rows are doubled.
 inline constexpr RootTables sqrt_planes{
-    planes_of<128>([](int row) { return ((long)sqrt_table[row ^ 64][0] << 15) + 0x7fff; }),
-    planes_of<128>([](int row) { return sqrt_table[row ^ 64][1] * (row & 64 ? 1 : 2) - 32768; }),
-    planes_of<128>([](int row) { return 2 * sqrt_table[row ^ 64][2]; })};
+    planes_of([](int row) { return ((long)sqrt_table[row ^ 64][0] << 15) + 0x7fff; }),
+    planes_of([](int row) { return sqrt_table[row ^ 64][1] * (row & 64 ? 1 : 2) - 32768; }),
+    planes_of([](int row) { return 2 * sqrt_table[row ^ 64][2]; })};
 
 /// Arguments as for rsqrt_of().
 PTM_INLINE V sqrt_of(V b, V input) {
@@ -127,64 +128,56 @@ PTM_INLINE V sqrt_avx512(V input) {
 inline constexpr int linear_base = 32768;
 
 struct SegmentTables {
-    Planes<64> constant, linear, quadratic;
+    Pairs constant, linear, quadratic;
 };
 struct Segment {
-    V row, x; ///< row in each byte (other bits are ignored), offset in the segment
-    explicit PTM_INLINE Segment(V word) : row(fields<17, 17, 17, 17>(word)), x(offset_of(word)) {}
+    V row, x; ///< row as pair_index() makes it, offset in the segment
+    explicit PTM_INLINE Segment(V word) : row(pair_index(fields<17, 17, 17, 17>(word))), x(offset_of(word)) {}
 };
-/// (C1 - Base) * x + C2 * S + Bias.
-template <int Base, int Bias> PTM_INLINE V polynomial(const SegmentTables& tables, V word, const Segment& in) {
-    V linear = look_up<1>(tables.linear, in.row, look_up<0>(tables.linear, in.row, splat(0)));
-    if (Base) linear = add(linear, splat(-Base));
-    // A product of the high words adds the bias.
-    V quadratic = look_up<1>(tables.quadratic, in.row, look_up<0>(tables.quadratic, in.row, splat(Bias << 16)));
+/// linear * x + quadratic * S + Bias.
+template <int Bias> PTM_INLINE V polynomial(const SegmentTables& tables, V word, const Segment& in) {
+    V linear = look_up_signed(tables.linear, in.row), quadratic = look_up_half<0>(tables.quadratic, in.row);
+    // The product of the high words adds the bias; without one it is zero, as the square's high word is.
+    if (Bias) quadratic = _mm512_or_si512(_mm512_and_si512(quadratic, splat(0xffff)), splat(Bias << 16));
     V square = truncated_square(word, Bias ? 1 << 16 : 0);
     return _mm512_dpwssd_epi32(multiply(linear, in.x), quadratic, square);
 }
-/// Words whose lowest byte is zero.
-PTM_INLINE V constant_of(const Planes<64>& table, V row) {
-    return look_up<3>(table, row, look_up<2>(table, row, look_up<1>(table, row, splat(0))));
-}
 
-inline constexpr SegmentTables ex2_planes{
-    planes_of<64>([](long row) { return ((long)ex2_table[row][0] << 8) - ((unit + (row << 17)) << 10); }),
-    planes_of<64>([](int row) { return ex2_table[row][1]; }), planes_of<64>([](int row) { return ex2_table[row][2]; })};
+inline constexpr SegmentTables ex2_pairs{
+    pairs_of([](long row) { return ((long)ex2_table[row][0] << 8) - ((unit + (row << 17)) << 10); }),
+    pairs_of([](int row) { return ex2_table[row][1] - linear_base; }), pairs_of([](int row) { return ex2_table[row][2]; })};
 
-/// For -126 <= x < 128; rubbish elsewhere.
+/// For -126 <= x: infinity from 128 on; rubbish elsewhere.
 PTM_INLINE V ex2_of(V b) {
-    V fx = _mm512_cvttps_epi32(as_real(b) * _mm512_set1_ps(8388608.0f));
+    __m512 clamped = _mm512_min_ps(_mm512_set1_ps(128.0f), as_real(b));
+    V fx = _mm512_cvttps_epi32(clamped * _mm512_set1_ps(8388608.0f));
     // Negative numbers are folded by ones' complement, except where the fraction is zero.
     __mmask16 folded = _mm512_mask_test_epi32_mask(_mm512_movepi32_mask(b), fx, splat(0x7fffff));
     fx = _mm512_mask_sub_epi32(fx, folded, fx, splat(1));
     Segment in(fx);
-    V fraction = _mm512_srai_epi32(polynomial<linear_base, 0x77e2>(ex2_planes, fx, in), 5);
-    fraction = _mm512_srai_epi32(add(fraction, constant_of(ex2_planes.constant, in.row)), 10);
+    V fraction = _mm512_srai_epi32(polynomial<0x77e2>(ex2_pairs, fx, in), 5);
+    fraction = _mm512_srai_epi32(add(fraction, look_up_word(ex2_pairs.constant, in.row)), 10);
     return add(add(fx, splat(one_bits)), fraction);
 }
 template <int Predicate> PTM_INLINE __mmask16 compare(V b, float value) {
     return _mm512_cmp_ps_mask(as_real(b), _mm512_set1_ps(value), Predicate);
 }
-PTM_INLINE V ex2_specials(V b, V r) {
-    r = _mm512_mask_mov_epi32(r, compare<_CMP_GE_OQ>(b, 128.0f), splat(infinity_bits));
-    return nan_where(is<class_nan>(b), r);
-}
 template <> PTM_INLINE I32<16> ex2_unit<16>(I32<16> input) {
     V b = vec(input);
-    return (I32<16>)ex2_specials(b, _mm512_maskz_mov_epi32(compare<_CMP_GE_OQ>(b, -126.0f), ex2_of(b)));
+    return (I32<16>)nan_where(is<class_nan>(b), _mm512_maskz_mov_epi32(compare<_CMP_GE_OQ>(b, -126.0f), ex2_of(b)));
 }
 // Below -126 the result is subnormal: the square of ex2(x / 2).
 PTM_INLINE V ex2_avx512(V input) {
     __mmask16 low = compare<_CMP_LT_OQ>(input, -126.0f);
     V b = scaled_where(low, input, 0.5f);
     V r = _mm512_maskz_mov_epi32(compare<_CMP_GE_OQ>(b, -126.0f), ex2_of(b));
-    return ex2_specials(input, as_bits(_mm512_mask_mul_ps(as_real(r), low, as_real(r), as_real(r))));
+    return nan_where(is<class_nan>(input), as_bits(_mm512_mask_mul_ps(as_real(r), low, as_real(r), as_real(r))));
 }
 
-inline constexpr SegmentTables lg2_planes{
-    planes_of<64>([](long row) { return ((long)lg2_table[row][0] << 8) - (row << 28); }),
-    planes_of<64>([](int row) { return lg2_table[row][1]; }),
-    planes_of<64>([](int row) { return 2 * lg2_table[row][2]; })};
+inline constexpr SegmentTables lg2_pairs{
+    pairs_of([](long row) { return ((long)lg2_table[row][0] << 8) - (row << 28); }),
+    pairs_of([](int row) { return lg2_table[row][1] - linear_base; }),
+    pairs_of([](int row) { return 2 * lg2_table[row][2]; })};
 
 /// high * 2^Shift + low rounded toward zero, for 0 <= low < 2^Shift and high >= 0.
 template <int Shift> PTM_INLINE __m512 truncated_to_float(V high, V low) {
@@ -196,9 +189,9 @@ template <int Shift> PTM_INLINE __m512 truncated_to_float(V high, V low) {
 /// For normal positive numbers.
 PTM_INLINE V lg2_of(V b) {
     Segment in(b);
-    V p = polynomial<linear_base, 0x3345>(lg2_planes, b, in);
+    V p = polynomial<0x3345>(lg2_pairs, b, in);
     // In units of 2^-36: ((b - 1.0) << 13) + (m << 2) + bits 2 and 3 of p.
-    V m = add(_mm512_srai_epi32(p, 4), constant_of(lg2_planes.constant, in.row));
+    V m = add(_mm512_srai_epi32(p, 4), look_up_word(lg2_pairs.constant, in.row));
     V high = add(add(b, splat(-one_bits)), _mm512_srai_epi32(m, 11));
     V low = _mm512_shldi_epi32(m, _mm512_slli_epi32(p, 28), 2);
     V sign = _mm512_srai_epi32(high, 31); // negative numbers are ones' complements
@@ -225,9 +218,9 @@ PTM_INLINE V lg2_avx512(V input) {
     return lg2_specials(input, r);
 }
 
-inline constexpr SegmentTables sin_planes{
-    planes_of<64>([](int row) { return sin_table[row][0]; }), planes_of<64>([](int row) { return sin_table[row][1]; }),
-    planes_of<64>([](int row) { return sin_table[row][2]; })};
+inline constexpr SegmentTables sin_pairs{
+    pairs_of([](int row) { return sin_table[row][0]; }), pairs_of([](int row) { return sin_table[row][1]; }),
+    pairs_of([](int row) { return sin_table[row][2]; })};
 
 template <> PTM_INLINE I32<16> sin_cos<16>(I32<16> input, bool cosine) {
     V b = vec(input), magnitude = _mm512_and_si512(b, splat(0x7fffffff));
@@ -240,8 +233,8 @@ template <> PTM_INLINE I32<16> sin_cos<16>(I32<16> input, bool cosine) {
     if (!cosine) sign = _mm512_xor_si512(sign, b);
     V phase = _mm512_mask_xor_epi32(fx, _mm512_test_epi32_mask(fx, splat(unit)), fx, splat(-1));
     Segment in(phase);
-    V p = polynomial<0, 0>(sin_planes, phase, in); // unsigned
-    V constant = look_up<0>(sin_planes.constant, in.row, constant_of(sin_planes.constant, in.row));
+    V p = polynomial<0>(sin_pairs, phase, in); // unsigned
+    V constant = look_up_word(sin_pairs.constant, in.row);
     __m512 value = truncated_to_float<11>(add(constant, _mm512_srli_epi32(p, 11)), _mm512_and_si512(p, splat(0x7ff)));
     V r = as_bits(value * _mm512_set1_ps(0x1p-37f));
     r = _mm512_or_si512(r, _mm512_and_si512(sign, splat(sign_bit)));
@@ -253,8 +246,8 @@ template <> PTM_INLINE I32<16> sin_cos<16>(I32<16> input, bool cosine) {
 
 inline constexpr int tanh_rows = sizeof(tanh_table) / sizeof(tanh_table[0]);
 template <int Column> constexpr int tanh_word(int row) { return row < tanh_rows ? tanh_table[row][Column] : 0; }
-inline constexpr SegmentTables tanh_planes{planes_of<64>(tanh_word<0>), planes_of<64>(tanh_word<1>),
-                                           planes_of<64>(tanh_word<2>)};
+inline constexpr SegmentTables tanh_pairs{pairs_of(tanh_word<0>), pairs_of(tanh_word<1>),
+                                           pairs_of(tanh_word<2>)};
 
 // By the low nibble of the biased exponent (119 to 129): dropped bits of the mantissa, and in the places of a Segment's
 // word the first row and the exponent of the result less 119.
@@ -272,11 +265,6 @@ constexpr TanhRanges tanh_ranges_by_nibble() {
 }
 inline constexpr TanhRanges tanh_by_nibble = tanh_ranges_by_nibble();
 
-/// 24-bit words, `top` above them.
-PTM_INLINE V wide_of(const Planes<64>& table, V row, int top) {
-    return look_up<2>(table, row, look_up<1>(table, row, look_up<0>(table, row, splat(top))));
-}
-
 template <> PTM_INLINE I32<16> tanh_unit<16>(I32<16> input) {
     V b = vec(input), magnitude = _mm512_and_si512(b, splat(0x7fffffff));
     V e = _mm512_srli_epi32(magnitude, 23);
@@ -286,8 +274,8 @@ template <> PTM_INLINE I32<16> tanh_unit<16>(I32<16> input) {
     Segment in(word);
     // P = (C0 << 16) + C1 * x + 2 * C2 * S has 40 bits. Its low 32 are exact; what is above bit 16 is first estimated from
     // truncated coefficients, by less than 2^9 too little, and then corrected to the exact low bits.
-    V constant = wide_of(tanh_planes.constant, in.row, 0), linear = wide_of(tanh_planes.linear, in.row, 0);
-    V quadratic = wide_of(tanh_planes.quadratic, in.row, int(0xff000000u)); // negative in all rows
+    V constant = look_up_word(tanh_pairs.constant, in.row), linear = look_up_word(tanh_pairs.linear, in.row);
+    V quadratic = look_up_word(tanh_pairs.quadratic, in.row);
     V square = truncated_square(word);
     V low = add(multiply(linear, in.x), multiply(add(quadratic, quadratic), square));
     V estimate = add(_mm512_srli_epi32(multiply(_mm512_srli_epi32(linear, 7), in.x), 9),
