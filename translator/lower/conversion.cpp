@@ -171,6 +171,7 @@ void cvt_float(WarpEmitter& e, const Instruction& inst) {
         Value* value = v[0];
         // .ftz speaks of single-precision inputs and results only.
         if (ftz && from == ScalarType::f32) value = flush_subnormal(ir, value);
+        if (ftz && from == ScalarType::f32 && to == ScalarType::f64) value = canonicalize(ir, value);
         if (!ptx::is_float(to)) return float_to_integer(e, inst, value, from, to);
         Value* result = ptx::is_float(from) ? float_to_float(e, inst, value, from, to)
                                             : integer_to_float(e, value, from, to, rounding_of(inst));
@@ -178,7 +179,8 @@ void cvt_float(WarpEmitter& e, const Instruction& inst) {
             result = from == ScalarType::f64 ? flush_narrowed(ir, value, result, rounding_of(inst))
                                              : flush_subnormal(ir, result);
         if (inst.has(Word::sat)) return saturate_unit(ir, result);
-        result = canonicalize(ir, result);
+        // NaN doubles keep their sign and the top of their payload, and bfloats are the upper half of a float.
+        if (from != ScalarType::f64 && from != ScalarType::bf16) result = canonicalize(ir, result);
         if (inst.has(Word::satfinite)) result = clamp_finite(ir, result, largest_finite(result));
         return inst.has(Word::relu) ? clamp_relu(ir, result) : result;
     });
@@ -211,7 +213,9 @@ void cvt_tf32(WarpEmitter& e, const Instruction& inst) {
         Value* result = from_bits(ir, rounded, v[0]);
         if (inst.has(Word::satfinite)) result = clamp_finite(ir, result, real_bits(result, 0x7f7fe000u));
         if (inst.has(Word::relu)) result = clamp_relu(ir, result);
-        return ir.CreateSelect(is_nan(ir, v[0]), integer(bits, 0x7fffffffu), to_bits(ir, result));
+        bool plain = mode == Word::rna && !inst.has(Word::satfinite);
+        Value* nan = plain ? ir.CreateAnd(bits, integer(bits, 0xffffe000u)) : integer(bits, 0x7fffffffu);
+        return ir.CreateSelect(is_nan(ir, v[0]), nan, to_bits(ir, result));
     });
 }
 

@@ -76,6 +76,11 @@ bool decides_alone(Value* value, bool is_max) {
 
 } // namespace
 
+Value* quieted(Ir& ir, Value* value) {
+    Value* bits = to_bits(ir, value);
+    return from_bits(ir, ir.CreateOr(bits, integer(bits, 0x8000000000000ull)), value);
+}
+
 Value* float_min_max(Ir& ir, Value* a, Value* b, const MinMaxOptions& options) {
     if (options.ftz) {
         a = flush_subnormal(ir, a);
@@ -115,9 +120,8 @@ Value* float_min_max(Ir& ir, Value* a, Value* b, const MinMaxOptions& options) {
     Value* nan_b = is_nan(ir, key_b);
     Value* nan = options.nan ? ir.CreateOr(nan_a, nan_b) : ir.CreateAnd(nan_a, nan_b);
     if (!is_double) return ir.CreateSelect(nan, canonical_nan(picked), picked);
-    // Two NaN doubles: the first one, quieted.
-    Value* quiet = from_bits(ir, ir.CreateOr(bits_a, integer(bits_a, 0x8000000000000ull)), a);
-    return ir.CreateSelect(nan, quiet, picked);
+    // Two NaN doubles: the second one, quieted.
+    return ir.CreateSelect(nan, quieted(ir, b), picked);
 }
 
 MinMaxOptions min_max_options(const Instruction& inst, bool is_max) {
@@ -206,17 +210,24 @@ void max_float(WarpEmitter& e, const Instruction& inst) { min_max(e, inst, true)
 void min_float_3(WarpEmitter& e, const Instruction& inst) { min_max_3(e, inst, false); }
 void max_float_3(WarpEmitter& e, const Instruction& inst) { min_max_3(e, inst, true); }
 
+// The sign operations are arithmetic to the hardware: a NaN float becomes the canonical one, a NaN double is quieted
+// and keeps its sign.
+static Value* keep_nan(Ir& ir, Value* source, Value* result) {
+    if (!source->getType()->getScalarType()->isDoubleTy()) return canonicalize(ir, result);
+    return ir.CreateSelect(is_nan(ir, source), quieted(ir, source), result);
+}
+
 void abs_float(WarpEmitter& e, const Instruction& inst) {
     bool ftz = inst.has(Word::ftz);
     e.map(inst, {Role::a}, [=](Ir& ir, Values v) {
-        return canonicalize(ir, absolute(ir, ftz ? flush_subnormal(ir, v[0]) : v[0]));
+        return keep_nan(ir, v[0], absolute(ir, ftz ? flush_subnormal(ir, v[0]) : v[0]));
     });
 }
 
 void neg_float(WarpEmitter& e, const Instruction& inst) {
     bool ftz = inst.has(Word::ftz);
     e.map(inst, {Role::a}, [=](Ir& ir, Values v) {
-        return canonicalize(ir, negate(ir, ftz ? flush_subnormal(ir, v[0]) : v[0]));
+        return keep_nan(ir, v[0], negate(ir, ftz ? flush_subnormal(ir, v[0]) : v[0]));
     });
 }
 

@@ -20,6 +20,8 @@ struct MinMaxOptions {
 };
 /// .ftz, .NaN, .abs and .xorsign of the instruction.
 MinMaxOptions min_max_options(const Instruction& inst, bool is_max);
+/// A NaN double with its quiet bit set.
+Value* quieted(Ir& ir, Value* value);
 /// min or max of lanes of any floating type. A NaN loses against a number (unless options.nan); -0 is below +0.
 Value* float_min_max(Ir& ir, Value* a, Value* b, const MinMaxOptions& options);
 

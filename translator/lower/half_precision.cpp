@@ -112,17 +112,24 @@ void fma_f16(WarpEmitter& e, const Instruction& inst) {
     });
 }
 
+// The sign operations are arithmetic to the hardware: NaNs become the canonical one.
+static Value* keep_nan(Ir& ir, Value* bits, Value* result, Value* like) {
+    std::uint64_t infinity = like->getType()->getScalarType()->isHalfTy() ? 0x7c00 : 0x7f80;
+    Value* nan = ir.CreateICmpUGT(ir.CreateAnd(bits, integer(bits, 0x7fff)), integer(bits, infinity));
+    return ir.CreateSelect(nan, canonical_nan(like), from_bits(ir, result, like));
+}
+
 void neg_f16(WarpEmitter& e, const Instruction& inst) {
     unary(e, inst, [](Ir& ir, Value* v) {
         Value* bits = to_bits(ir, v);
-        return from_bits(ir, ir.CreateXor(bits, integer(bits, 0x8000)), v);
+        return keep_nan(ir, bits, ir.CreateXor(bits, integer(bits, 0x8000)), v);
     });
 }
 
 void abs_f16(WarpEmitter& e, const Instruction& inst) {
     unary(e, inst, [](Ir& ir, Value* v) {
         Value* bits = to_bits(ir, v);
-        return from_bits(ir, ir.CreateAnd(bits, integer(bits, 0x7fff)), v);
+        return keep_nan(ir, bits, ir.CreateAnd(bits, integer(bits, 0x7fff)), v);
     });
 }
 

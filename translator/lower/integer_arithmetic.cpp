@@ -265,8 +265,10 @@ void fns(WarpEmitter& e, const Instruction& inst) {
         Value* self_bit = ir.CreateAnd(ir.CreateLShr(v[0], ir.CreateAnd(base, integer(base, 31))), integer(base, 1));
         Value* self = ir.CreateAnd(ir.CreateICmpNE(self_bit, integer(base, 0)), in_range);
         Value* none = integer(base, ~0ull);
-        return ir.CreateSelect(ir.CreateICmpEQ(v[2], integer(base, 0)), ir.CreateSelect(self, base, none),
-                               ir.CreateSelect(found, nth, none));
+        Value* result = ir.CreateSelect(ir.CreateICmpEQ(v[2], integer(base, 0)), ir.CreateSelect(self, base, none),
+                                        ir.CreateSelect(found, nth, none));
+        // The offset that has no opposite gives 0 (recorded on the H200).
+        return ir.CreateSelect(ir.CreateICmpEQ(v[2], integer(base, 0x80000000u)), integer(base, 0), result);
     });
 }
 
@@ -275,14 +277,19 @@ void brev(WarpEmitter& e, const Instruction& inst) {
           [](Ir& ir, Values v) { return ir.CreateUnaryIntrinsic(llvm::Intrinsic::bitreverse, v[0]); });
 }
 
+// Position or length of a bit field: eight bits count, but for 64-bit fields all do, whatever the manual says
+// (recorded on the H200).
+static Value* field_operand(Ir& ir, Value* x, unsigned bits) {
+    return resize(ir, bits == 64 ? x : ir.CreateAnd(x, integer(x, 255)), bits, false);
+}
+
 void bfe(WarpEmitter& e, const Instruction& inst) {
     bool sign = is_signed(inst);
     e.map(inst, {Role::a, Role::b, Role::c}, [=](Ir& ir, Values v) {
         Value* a = v[0];
         unsigned bits = bits_of(a);
-        auto byte = [&](Value* x) { return resize(ir, ir.CreateAnd(x, integer(x, 255)), bits, false); };
-        Value* position = byte(v[1]);
-        Value* length = byte(v[2]);
+        Value* position = field_operand(ir, v[1], bits);
+        Value* length = field_operand(ir, v[2], bits);
         // Bring the field's top bit to the register's: it is at min(position + length, bits) - 1.
         Value* end = ir.CreateAdd(position, length);
         Value* above = ir.CreateSub(integer(a, bits), minimum(ir, end, integer(a, bits), false));
@@ -297,9 +304,8 @@ void bfi(WarpEmitter& e, const Instruction& inst) {
     e.map(inst, {Role::a, Role::b, Role::c, Role::e}, [](Ir& ir, Values v) {
         Value* a = v[0];
         unsigned bits = bits_of(a);
-        auto byte = [&](Value* x) { return resize(ir, ir.CreateAnd(x, integer(x, 255)), bits, false); };
-        Value* position = byte(v[2]);
-        Value* length = byte(v[3]);
+        Value* position = field_operand(ir, v[2], bits);
+        Value* length = field_operand(ir, v[3], bits);
         Value* field = ir.CreateNot(shift_left(ir, integer(a, ~0ull), length));
         Value* mask = shift_left(ir, field, position);
         return ir.CreateOr(ir.CreateAnd(shift_left(ir, a, position), mask),
