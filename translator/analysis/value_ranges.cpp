@@ -99,7 +99,7 @@ void RangeAnalysis::visit(const GraphInstruction& instruction) {
     if (ptx::bit_size(instruction.inst.operands[0].type) != bits) return;
     if (!instruction.previous.empty() && !graph_.values[instruction.previous[0]].is_undefined) {
         const Interval& old = ranges_[instruction.previous[0]];
-        if (!old.known()) return;
+        if (!old.known() || !interval.known()) return;
         interval = {std::min(interval.low, old.low), std::max(interval.high, old.high)};
     }
     if (interval.known()) ranges_[results[0]] = make(interval.low, interval.high, bits);

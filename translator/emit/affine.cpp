@@ -126,7 +126,7 @@ void GraphEmitter::emit_affine(const GraphInstruction& instruction, ValueId resu
         if (!graph_.values[old].is_undefined) {
             LaneValue guard = value_at(current_block_, inst.guard);
             if (inst.guard_negated) guard.base = ir_.CreateNot(guard.base);
-            value = blend(guard, value, value_at(current_block_, old), info.shape);
+            value = blend(guard, value, convert(value_at(current_block_, old), info.type, false), info.shape);
         }
     }
     define(result, value);

@@ -265,7 +265,9 @@ void GraphEmitter::write(const ptx::Operand& destination, const LaneValue& raw) 
         if (!graph_.values[old].is_undefined) {
             LaneValue guard = value_at(current_block_, instruction->inst.guard);
             if (instruction->inst.guard_negated) guard.base = ir_.CreateNot(guard.base);
-            contents = blend(guard, contents, value_at(current_block_, old), info.shape);
+            // Copies of values are folded whatever the types of their registers, so the old bits may be of another type.
+            LaneValue before = convert(value_at(current_block_, old), info.type, false);
+            contents = blend(guard, contents, before, info.shape);
         }
     }
     define(value, contents);

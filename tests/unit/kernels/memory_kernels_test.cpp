@@ -388,3 +388,49 @@ TEST_CASE("neighbouring loads from evenly spaced rows that are aligned to their 
             for (unsigned k = 0; k < 4; ++k) CHECK(results[4 * i + k] == first + 15 * i + k);
     }
 }
+
+TEST_CASE("a guarded load over a constant: the loaded value decides comparisons too", "[kernels][memory]") {
+    Array<std::uint32_t> in(iota<std::uint32_t>(threads)), out(threads);
+    run(R"(
+        mul.wide.u32 %l0, %r62, 4;
+        add.u64 %l1, %l60, %l0;
+        add.u64 %l2, %l61, %l0;
+        setp.gt.u32 %p0, %r62, 10;
+        mov.u32 %r0, 0;
+        @%p0 ld.global.u32 %r0, [%l1];
+        and.b32 %r1, %r0, 7;
+        setp.le.u32 %p1, %r1, 2;
+        selp.u32 %r2, 1, 2, %p1;
+        st.global.u32 [%l2], %r2;
+    )", {1}, {threads}, {in.address(), out.address()});
+    auto results = out.values();
+    for (unsigned i = 0; i < threads; ++i) CHECK(results[i] == (i <= 10 || i % 8 <= 2 ? 1u : 2u));
+}
+
+TEST_CASE("a guarded result may be laid over bits of another type", "[kernels][memory]") {
+    Array<float> in(iota<float>(threads)), out(threads);
+    Array<double> in2(iota<double>(threads)), out2(threads);
+    run(R"(
+        mul.wide.u32 %l0, %r62, 4;
+        add.u64 %l1, %l60, %l0;
+        add.u64 %l2, %l61, %l0;
+        mul.wide.u32 %l3, %r62, 8;
+        add.u64 %l4, %l62, %l3;
+        add.u64 %l5, %l63, %l3;
+        setp.gt.u32 %p0, %r62, 10;
+        mov.b32 %r0, 0;
+        mov.b32 %f0, %r0;
+        @%p0 ld.global.f32 %f0, [%l1];
+        st.global.f32 [%l2], %f0;
+        mov.b64 %d0, %l4;
+        @%p0 ld.global.f64 %d0, [%l4];
+        @!%p0 mov.f64 %d0, 0d0000000000000000;
+        st.global.f64 [%l5], %d0;
+    )", {1}, {threads}, {in.address(), out.address(), in2.address(), out2.address()});
+    auto results = out.values();
+    auto results2 = out2.values();
+    for (unsigned i = 0; i < threads; ++i) {
+        CHECK(results[i] == (i <= 10 ? 0.0f : float(i)));
+        CHECK(results2[i] == (i <= 10 ? 0.0 : double(i)));
+    }
+}
