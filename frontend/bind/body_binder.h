@@ -92,7 +92,7 @@ private:
     void require_wide_address(SourceLocation at, StateSpace space);
     void bind_elements(std::size_t node, const Want& want, unsigned count, Operand& out);
     void require_alike(const std::vector<Operand>& elements, SourceLocation at);
-    void bind_list(std::size_t node, const Want& want, Operand& out);
+    void bind_list(std::size_t node, const Want& want, unsigned size, Operand& out);
     void bind_vector_register(const OperandSyntax& node, const Symbol& symbol, const Want& want,
                               Operand& out);
     void bind_label(const OperandSyntax& node, Operand& out);

@@ -3,6 +3,7 @@
 // order.
 #include "frontend/bind/body_binder.h"
 #include "frontend/isa/special_registers.h"
+#include "frontend/isa/targets.h"
 
 namespace ptarmigan::ptx {
 
@@ -11,21 +12,20 @@ bool BodyBinder::available(FormId form) const {
     const FormInfo& info = *pattern.info;
     const Target& target = context_.module.target;
     if (context_.module.version < Version{info.ptx_major, info.ptx_minor}) return false;
-    if (pattern.sm_suffix == 'a') return target.sm == info.min_sm && target.suffix == 'a';
-    return target.sm >= info.min_sm && (pattern.sm_suffix == 0 || target.suffix != 0);
+    if (!pattern.arch_specific) return target.sm >= info.min_sm;
+    return has_target(info.targets, target.sm, target.suffix);
 }
 
 void BodyBinder::require_available(FormId form) {
     if (available(form)) return;
-    const FormPattern& pattern = FormTable::get().pattern(form);
-    const FormInfo& info = *pattern.info;
+    const FormInfo& info = form_info(form);
     std::string text = "'" + std::string(info.syntax.substr(0, info.syntax.find(' '))) + "' needs ";
     if (context_.module.version < Version{info.ptx_major, info.ptx_minor})
-        text += ".version " + std::to_string(info.ptx_major) + "." + std::to_string(info.ptx_minor);
+        text += ".version " + std::to_string(info.ptx_major) + "." +
+                std::to_string(info.ptx_minor) + " or later";
     else
-        text += ".target sm_" + std::to_string(info.min_sm) +
-                (pattern.sm_suffix ? std::string(1, pattern.sm_suffix) : "");
-    fail(parser_->instruction.location, text + (pattern.sm_suffix == 'a' ? "" : " or later"));
+        text += ".target " + describe_targets(info.targets);
+    fail(parser_->instruction.location, text);
 }
 
 /// Vectors of 256 bits are younger than the rows they belong to.

@@ -3,6 +3,7 @@
 // row asks for.
 #include "frontend/bind/body_binder.h"
 #include "frontend/bind/constant_bits.h"
+#include "frontend/isa/list_sizes.h"
 #include "frontend/isa/special_registers.h"
 
 #include <algorithm>
@@ -101,8 +102,8 @@ void BodyBinder::bind_operand(const OperandPattern& pattern, const HeadMatch& ma
     case Kind::function: return bind_function(syntax, out);
     case Kind::targets:
     case Kind::prototype: return bind_named_list(syntax, want.kind, out);
-    case Kind::pack:
-    case Kind::list: return bind_list(index, want, out);
+    case Kind::pack: return bind_list(index, want, 0, out);
+    case Kind::list: return bind_list(index, want, list_size(match, pattern.role), out);
     case Kind::vec:
         if (match.vector_size > 1) return bind_elements(index, want, match.vector_size, out);
         return bind_value(syntax, want, out);
@@ -355,8 +356,9 @@ void BodyBinder::bind_elements(std::size_t index, const Want& want, unsigned cou
         fail(syntax.location, "a vector of " + std::to_string(count) + " elements is needed here");
 }
 
-/// pack(.t): the elements share the bits of .t. list(.t): each element is a .t.
-void BodyBinder::bind_list(std::size_t index, const Want& want, Operand& out) {
+/// pack(.t): the elements share the bits of .t. list(.t): each of `size` elements (0: any number) is
+/// a .t.
+void BodyBinder::bind_list(std::size_t index, const Want& want, unsigned size, Operand& out) {
     const OperandSyntax& syntax = node(index);
     Want element = want;
     element.kind = Constraint::Kind::type;
@@ -370,7 +372,7 @@ void BodyBinder::bind_list(std::size_t index, const Want& want, Operand& out) {
             fail(syntax.location,
                  "a ." + std::string(spelling(want.type)) + " has no parts of this number");
     }
-    bind_elements(index, element, 0, out);
+    bind_elements(index, element, size, out);
     out.type = want.type;
 }
 

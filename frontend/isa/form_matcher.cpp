@@ -72,7 +72,9 @@ private:
         case Word::Kind::vector: match.vector_size = static_cast<std::uint8_t>(word.value); break;
         case Word::Kind::modifier: {
             const auto modifier = static_cast<Modifier>(word.value);
-            if (spelling(modifier) == "L2::cache_hint") match.cache_hint = true;
+            if (modifier == Modifier::L2_cache_hint) match.cache_hint = true;
+            if (modifier == Modifier::multicast_cluster) match.multicast = true;
+            if (modifier == Modifier::cp_mask) match.cp_mask = true;
             if (match.modifier_count < match.modifiers.size())
                 match.modifiers[match.modifier_count++] = modifier;
             break;
@@ -134,6 +136,16 @@ bool is_predicate_source(const OperandPattern& pattern, const HeadMatch& match) 
     return type == ScalarType::pred && !pattern.is_destination;
 }
 } // namespace
+
+detail::Tie detail::tie_of(const OperandPattern& pattern, const HeadMatch& match) {
+    if (!pattern.optional) return Tie::free;
+    switch (pattern.role) {
+    case Role::cache_policy: return match.cache_hint ? Tie::present : Tie::absent;
+    case Role::cta_mask: return match.multicast ? Tie::present : Tie::absent;
+    case Role::byte_mask: return match.cp_mask ? Tie::present : Tie::absent;
+    default: return Tie::free;
+    }
+}
 
 bool detail::node_fits(const OperandPattern& pattern, const OperandSyntax& node,
                        const HeadMatch& match, bool is_list) {

@@ -19,7 +19,10 @@ struct HeadMatch {
     std::uint8_t literal_words = 0; ///< more of them is a better match
     std::uint8_t vector_size = 1;
     std::uint8_t modifier_count = 0;
-    bool cache_hint = false; ///< .L2::cache_hint asks for the cache-policy operand
+    /// Words that ask for an operand: the row has it as optional, the text must have it exactly then.
+    bool cache_hint = false; ///< .L2::cache_hint: cache-policy
+    bool multicast = false;  ///< .multicast::cluster: cta-mask
+    bool cp_mask = false;    ///< .cp_mask: byte-mask
     StateSpace space = StateSpace::none;
     std::array<ScalarType, 6> types{};
     std::array<Modifier, Instruction::max_modifiers> modifiers{};
@@ -50,6 +53,9 @@ private:
 std::string explain_words(const InstructionSyntax& instruction);
 
 namespace detail {
+/// Whether a word of the instruction decides on an optional operand.
+enum class Tie : std::uint8_t { free, present, absent };
+Tie tie_of(const OperandPattern& pattern, const HeadMatch& match);
 /// Whether one operand node looks like the pattern; `is_list` says that it is braced or a vector
 /// register.
 bool node_fits(const OperandPattern& pattern, const OperandSyntax& node, const HeadMatch& match,
@@ -91,11 +97,11 @@ bool FormMatcher::operands_fit(const HeadMatch& match, const InstructionSyntax& 
             continue;
         }
         if (pair_open) return false;
-        if (pattern.constraint.kind != Constraint::Kind::hidden && pattern.optional &&
-            spelling(pattern.role) == "cache-policy" && !match.cache_hint)
-            continue;
+        const detail::Tie tie = detail::tie_of(pattern, match);
+        if (tie == detail::Tie::absent) continue;
+        const bool optional = pattern.optional && tie != detail::Tie::present;
         if (node >= syntax.size()) {
-            if (pattern.optional) continue;
+            if (optional) continue;
             return false;
         }
         const OperandSyntax& actual = syntax[node];
@@ -103,7 +109,7 @@ bool FormMatcher::operands_fit(const HeadMatch& match, const InstructionSyntax& 
                              (actual.kind == OperandSyntax::Kind::name &&
                               actual.component.empty() && is_vector(actual.name));
         const bool fits = detail::node_fits(pattern, actual, match, is_list);
-        if (pattern.optional && (!fits || extra == 0)) continue;
+        if (optional && (!fits || extra == 0)) continue;
         if (!fits) return false;
         if (pattern.optional) --extra;
         nodes[i] = static_cast<std::int32_t>(node);

@@ -71,7 +71,8 @@ struct FormPattern {
     const FormInfo* info = nullptr;
     std::span<const WordSlot> slots;
     std::span<const OperandPattern> operands;
-    char sm_suffix = 0; ///< 'a' or 'f' when only such targets have it
+    /// Only some targets with a suffix have it: info->targets says which.
+    bool arch_specific = false;
 };
 
 /// The decoded table.

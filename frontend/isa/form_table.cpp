@@ -83,7 +83,7 @@ FormTable::FormTable() {
         std::uint16_t sm = 0;
         const char* last = row.sm.data() + row.sm.size();
         const char* end = std::from_chars(row.sm.data(), last, sm).ptr;
-        patterns_[infos_.size()].sm_suffix = end != last ? *end : '\0';
+        patterns_[infos_.size()].arch_specific = end != last;
         infos_.push_back({row.id,
                           row.name,
                           decoded.opcode,
@@ -96,6 +96,7 @@ FormTable::FormTable() {
                           row.ptx_major,
                           row.ptx_minor,
                           sm,
+                          row.sm,
                           row.section,
                           row.chapter});
     }

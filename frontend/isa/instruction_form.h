@@ -93,7 +93,8 @@ struct FormInfo {
     bool lowered;             ///< has a handler in translator/lower
     std::string_view unsupported_reason; ///< why not, when !lowered
     std::uint8_t ptx_major, ptx_minor;
-    std::uint16_t min_sm;
+    std::uint16_t min_sm;      ///< the first of `targets`
+    std::string_view targets;  ///< as in the row: "80", "90a|100f"; see isa/targets.h
     std::string_view section; ///< manual section, "9.7.1.1"
     std::string_view chapter; ///< file of the row and of its handler, "integer_arithmetic"
 };

@@ -52,7 +52,13 @@ namespace ptarmigan::ptx {
     X(ue8m0x2, "ue8m0x2", 16, packed)                                                              \
     X(texref, "texref", 64, opaque)                                                                \
     X(samplerref, "samplerref", 64, opaque)                                                        \
-    X(surfref, "surfref", 64, opaque)
+    X(surfref, "surfref", 64, opaque)                                                              \
+    X(e3m2, "e3m2", 6, floating)                                                                   \
+    X(e2m3, "e2m3", 6, floating)                                                                   \
+    X(e2m1, "e2m1", 4, floating)                                                                   \
+    X(ue8m0, "ue8m0", 8, floating)                                                                 \
+    X(ue4m3, "ue4m3", 8, floating)                                                                 \
+    X(s2f6x2, "s2f6x2", 16, packed)
 
 enum class ScalarType : std::uint8_t {
 #define X(name, spelling, bits, cls) name,

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many elements a braced operand must have, from the words of the instruction: fragments of
+// matrices, coordinates of tensors, registers of tensor memory.
+#pragma once
+
+#include "frontend/isa/form_matcher.h"
+
+namespace ptarmigan::ptx {
+
+/// Elements of the operand with that role, or 0 if the words don't say.
+unsigned list_size(const HeadMatch& match, Role role);
+
+} // namespace ptarmigan::ptx

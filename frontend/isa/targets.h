@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which targets have a form: the text of SM(...) in a row.
+//   80       sm_80 and every later target
+//   90a      exactly sm_90a
+//   100f     sm_100f, sm_100a and later members of the family (sm_103f, sm_103a), with a suffix
+//   90a|100f any of these
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ptarmigan::ptx {
+
+/// True if sm_<sm><suffix> (suffix 'a', 'f' or 0) is among `targets`.
+bool has_target(std::string_view targets, std::uint32_t sm, char suffix);
+/// "sm_80 or later", "sm_90a or sm_100f".
+std::string describe_targets(std::string_view targets);
+
+} // namespace ptarmigan::ptx
