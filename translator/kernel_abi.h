@@ -9,7 +9,7 @@
 
 namespace ptarmigan::abi {
 
-inline constexpr std::uint32_t kernel_abi_version = 2;
+inline constexpr std::uint32_t kernel_abi_version = 3;
 inline constexpr unsigned warp_size = 32;
 
 struct CtaContext;
@@ -118,7 +118,8 @@ using RunCta = void (*)(CtaContext*);
 using RunStep = void (*)(CtaContext*, std::uint32_t step);
 
 /// Only these external symbols may appear in an image; the loader resolves them (LLVM's library calls).
-inline constexpr const char* import_names[] = {"memcpy", "memset", "memmove", "fmodf", "fmod"};
+inline constexpr const char* import_names[] = {"memcpy", "memset", "memmove", "fmodf", "fmod",
+                                                  "fmaxf",  "fminf",  "fmax",    "fmin"};
 
 #define PTM_ABI_OFFSET(type, member, offset) static_assert(offsetof(type, member) == offset)
 PTM_ABI_OFFSET(CtaContext, launch, 0);

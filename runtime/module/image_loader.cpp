@@ -29,6 +29,11 @@ const void* import_address(std::uint32_t index) {
             static_cast<void* (*)(void*, const void*, std::size_t)>(memmove)),
         reinterpret_cast<const void*>(static_cast<float (*)(float, float)>(fmodf)),
         reinterpret_cast<const void*>(static_cast<double (*)(double, double)>(fmod)),
+        // LLVM makes these of comparisons and selections of scalar halves.
+        reinterpret_cast<const void*>(static_cast<float (*)(float, float)>(fmaxf)),
+        reinterpret_cast<const void*>(static_cast<float (*)(float, float)>(fminf)),
+        reinterpret_cast<const void*>(static_cast<double (*)(double, double)>(fmax)),
+        reinterpret_cast<const void*>(static_cast<double (*)(double, double)>(fmin)),
     };
     static_assert(std::size(addresses) == std::size(abi::import_names));
     return addresses[index];

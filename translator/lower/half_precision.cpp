@@ -32,21 +32,34 @@ Value* native(Ir& ir, Op operation, Values v) {
 
 // Sums of halves round twice harmlessly (24 >= 2 * 11 + 2 bits) and half products are exact in float. Bfloat products
 // may fall below float's range and fused sums have more bits than float holds: those go through double.
+// The result in float or double, exact or such that rounding it to a half is right.
+Value* carrier(Ir& ir, Op operation, Values v) {
+    llvm::Type* type = v[0]->getType()->getScalarType();
+    llvm::SmallVector<Value*, 3> wide;
+    for (Value* value : v) wide.push_back(widen_to_float(ir, value));
+    bool float_is_enough = operation == Op::add || operation == Op::sub || (operation == Op::mul && type->isHalfTy());
+    if (float_is_enough) return native(ir, operation, wide);
+    for (Value*& value : wide) value = ir.CreateFPExt(value, typed(ir.getDoubleTy(), value));
+    Value* exact = ir.CreateFMul(wide[0], wide[1]);
+    if (operation != Op::fma) return exact;
+    Value* sum = ir.CreateFAdd(exact, wide[2]);
+    return sticky(ir, sum, sum_error(ir, exact, wide[2], sum));
+}
+
 Value* rounded(WarpEmitter& e, Op operation, Values v) {
     Ir& ir = e.ir();
     llvm::Type* type = v[0]->getType()->getScalarType();
     if (type->isHalfTy() && has_feature(e, "avx512fp16")) return native(ir, operation, v);
-    llvm::SmallVector<Value*, 3> wide;
-    for (Value* value : v) wide.push_back(widen_to_float(ir, value));
-    bool float_is_enough = operation == Op::add || operation == Op::sub || (operation == Op::mul && type->isHalfTy());
-    if (float_is_enough) return narrow_to_half(ir, native(ir, operation, wide), type, Rounding::nearest_even);
-    for (Value*& value : wide) value = ir.CreateFPExt(value, typed(ir.getDoubleTy(), value));
-    Value* exact = ir.CreateFMul(wide[0], wide[1]);
-    if (operation == Op::fma) {
-        Value* sum = ir.CreateFAdd(exact, wide[2]);
-        exact = sticky(ir, sum, sum_error(ir, exact, wide[2], sum));
-    }
-    return narrow_to_half(ir, exact, type, Rounding::nearest_even);
+    return narrow_to_half(ir, carrier(ir, operation, v), type, Rounding::nearest_even);
+}
+
+// The hardware flushes what is below 2^-14 after rounding to 11 bits with an unbounded exponent; rounding to a
+// subnormal brings some of that up to 2^-14.
+Value* flush_result(Ir& ir, Op operation, Values v, Value* result) {
+    Value* exact = carrier(ir, operation, v);
+    Value* tiny = ir.CreateFCmpOLT(absolute(ir, exact), real(exact, 0x1.ffep-15));
+    Value* bits = to_bits(ir, result);
+    return ir.CreateSelect(tiny, from_bits(ir, ir.CreateAnd(bits, integer(bits, 0x8000)), result), result);
 }
 
 Value* half_arithmetic(WarpEmitter& e, Op operation, Values v, const HalfOptions& options) {
@@ -55,7 +68,7 @@ Value* half_arithmetic(WarpEmitter& e, Op operation, Values v, const HalfOptions
     if (options.ftz)
         for (Value*& operand : operands) operand = flush_subnormal(ir, operand);
     Value* result = rounded(e, operation, operands);
-    if (options.ftz) result = flush_subnormal(ir, result);
+    if (options.ftz) result = flush_result(ir, operation, operands, result);
     result = options.sat ? saturate_unit(ir, result) : canonicalize(ir, result);
     return options.relu ? clamp_relu(ir, result) : result;
 }
