@@ -4,15 +4,16 @@
 
 #include "runtime/base/log.h"
 
-#include <array>
 #include <charconv>
 #include <cstdlib>
+#include <iterator>
 
 namespace ptarmigan::runtime {
 namespace {
 
 constexpr EnvVariable table[] = {
-#define PTM_ENV(id, name, fallback, option, meaning) {name, fallback, option, meaning},
+#define PTM_ENV(id, name, fallback, option, accepted, meaning) \
+    {name, fallback, option, accepted, meaning},
 #include "runtime/base/env_variables.def"
 #undef PTM_ENV
 };
@@ -37,6 +38,38 @@ int suffix_shift(std::string_view suffix) {
     }
 }
 
+/// A whole number with an optional suffix; nothing if `text` is anything else.
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+    std::uint64_t number = 0;
+    const char *end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, number);
+    const int shift =
+        error == std::errc() ? suffix_shift({rest, static_cast<std::size_t>(end - rest)}) : -1;
+    if (shift < 0 || (number << shift) >> shift != number)
+        return std::nullopt;
+    return number << shift;
+}
+
+/// One digit or two, a point, one digit.
+bool is_version(std::string_view text) {
+    const std::size_t point = text.find('.');
+    const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+    return (point == 1 || point == 2) && text.size() == point + 2 && digit(text[0]) &&
+           digit(text[point - 1]) && digit(text[point + 1]);
+}
+
+bool is_one_of(std::string_view words, std::string_view value) {
+    while (!words.empty()) {
+        const std::size_t end = words.find('|');
+        if (words.substr(0, end) == value)
+            return true;
+        words.remove_prefix(end == words.npos ? words.size() : end + 1);
+    }
+    return false;
+}
+
+constexpr std::string_view flag_words = "on|off|1|0|yes|no|true|false";
+
 } // namespace
 
 std::span<const EnvVariable> env_variables() {
@@ -50,29 +83,45 @@ bool env_is_set(Env variable) {
 std::string env_text(Env variable) {
     const EnvVariable &row = table[static_cast<unsigned>(variable)];
     const char *value = std::getenv(row.name);
-    return value && *value ? value : row.fallback;
+    return value && *value && env_problem(variable, value).empty() ? value : row.fallback;
 }
 
 std::optional<std::uint64_t> env_number(Env variable) {
-    const std::string text = env_text(variable);
-    if (text.empty())
-        return std::nullopt;
-    std::uint64_t number = 0;
-    const char *end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, number);
-    const int shift =
-        error == std::errc() ? suffix_shift({rest, static_cast<std::size_t>(end - rest)}) : -1;
-    if (shift < 0 || (number << shift) >> shift != number) {
-        const char *name = table[static_cast<unsigned>(variable)].name;
-        log_once(name, std::string(name) + "=" + text + " is not a number: ignored");
-        return std::nullopt;
-    }
-    return number << shift;
+    return parse_size(env_text(variable));
 }
 
 bool env_flag(Env variable) {
     const std::string text = env_text(variable);
     return text == "1" || text == "on" || text == "yes" || text == "true";
+}
+
+std::string env_problem(Env variable, std::string_view value) {
+    const std::string_view accepted = table[static_cast<unsigned>(variable)].accepted;
+    if (accepted.empty() || value.empty())
+        return "";
+    if (accepted == "M.m")
+        return is_version(value) ? "" : "a version like 9.0";
+    if (accepted.starts_with(">=")) {
+        const auto number = parse_size(value);
+        const bool fits = number && *number >= *parse_size(accepted.substr(2));
+        return fits ? "" : "a number, " + std::string(accepted.substr(2)) + " or more";
+    }
+    const std::string_view words = accepted == "flag" ? flag_words : accepted;
+    if (is_one_of(words, value))
+        return "";
+    std::string text = "one of ";
+    for (const char c : words)
+        text += c == '|' ? std::string(", ") : std::string(1, c);
+    return text;
+}
+
+void report_env_problems() {
+    for (std::size_t i = 0; i < std::size(table); ++i) {
+        const char *value = std::getenv(table[i].name);
+        const std::string problem = env_problem(static_cast<Env>(i), value ? value : "");
+        if (!problem.empty())
+            log_once(table[i].name, std::string(table[i].name) + "=" + value + " is ignored: it takes " + problem);
+    }
 }
 
 } // namespace ptarmigan::runtime

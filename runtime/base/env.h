@@ -6,11 +6,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace ptarmigan::runtime {
 
 enum class Env : unsigned {
-#define PTM_ENV(id, name, fallback, option, meaning) id,
+#define PTM_ENV(id, name, fallback, option, accepted, meaning) id,
 #include "runtime/base/env_variables.def"
 #undef PTM_ENV
 };
@@ -19,22 +20,29 @@ enum class Env : unsigned {
 struct EnvVariable {
     const char *name;
     const char *fallback;
-    const char *option; ///< of `ptarmigan exec`
+    const char *option;   ///< of `ptarmigan exec`
+    const char *accepted; ///< as at the top of env_variables.def
     const char *meaning;
 };
 
 /// All variables, in the order of Env.
 std::span<const EnvVariable> env_variables();
 
-/// The variable's value, or its default if it is unset or empty. Reads the environment at each
-/// call.
+/// The variable's value, or its default if it is unset, empty or nothing that the variable takes. Reads the
+/// environment at each call.
 std::string env_text(Env variable);
 /// True if the variable is set in the environment, even to nothing.
 bool env_is_set(Env variable);
-/// env_text() as a whole number with an optional K, M, G or T suffix (powers of 1024). Nothing if
-/// it is empty or malformed; a malformed value is reported once on stderr.
+/// env_text() as a whole number with an optional K, M, G or T suffix (powers of 1024). Nothing if it is empty.
 std::optional<std::uint64_t> env_number(Env variable);
 /// "1", "on", "yes" or "true".
 bool env_flag(Env variable);
+
+/// What the variable takes, if it doesn't take `value` ("one of auto, masks, pcs"); empty if it does. The empty
+/// value means the default and is always taken.
+std::string env_problem(Env variable, std::string_view value);
+/// Names on stderr every variable that is set to something it doesn't take, once per process; such a value counts
+/// as the default.
+void report_env_problems();
 
 } // namespace ptarmigan::runtime

@@ -97,17 +97,18 @@ bool hidden_by_environment() {
 } // namespace
 
 Device::Device() {
+    report_env_problems();
     compute_capability_ = parse_compute_capability(env_text(Env::cc));
     if (compute_capability_ == 0) {
         log(LogLevel::error, "PTARMIGAN_CC is not of the form major.minor: 9.0 is used");
         compute_capability_ = 90;
     }
     workers_ = usable_cpus();
-    if (const auto wanted = env_number(Env::workers); wanted && *wanted >= 1)
+    if (const auto wanted = env_number(Env::workers); wanted)
         workers_ = static_cast<unsigned>(*wanted < 1024 ? *wanted : 1024);
     const std::uint64_t host = host_memory();
     total_memory_ = host / 2;
-    if (const auto wanted = env_number(Env::memory); wanted && *wanted >= (64u << 20))
+    if (const auto wanted = env_number(Env::memory); wanted)
         total_memory_ = *wanted;
     total_memory_ &= ~((std::size_t{2} << 20) - 1);
     clock_khz_ = host_clock_khz();

@@ -109,24 +109,21 @@ std::uint32_t invented_registers(std::uint32_t ptx_registers) {
     return std::clamp<std::uint32_t>((ptx_registers / 4 + 7) / 8 * 8, 16, 64);
 }
 
+/// The target of that name, or the host if the host can't run its code.
+translator::TargetCpu runnable_target(const std::string &name) {
+    const translator::TargetCpu host = translator::host_target();
+    translator::TargetCpu target = translator::named_target(name);
+    if (target.architecture == host.architecture && (host.avx512 || !target.avx512))
+        return target;
+    log_once("PTARMIGAN_TARGET", "PTARMIGAN_TARGET=" + name + " is ignored: this CPU can't run it");
+    return host;
+}
+
 /// Options that the environment sets, for every kernel of the process.
 translator::CompileOptions options_from_environment() {
     translator::CompileOptions options;
-    const std::string target = env_text(Env::target);
-    try {
-        options.target = translator::named_target(target);
-    } catch (const std::invalid_argument &) {
-        log_once("PTARMIGAN_TARGET", "PTARMIGAN_TARGET=" + target + " is not known: host is used");
-        options.target = translator::host_target();
-    }
-    if (const auto lanes = env_number(Env::lanes)) {
-        const bool known =
-            *lanes == 1 || *lanes == 4 || *lanes == 8 || *lanes == 16 || *lanes == 32;
-        if (known)
-            options.lane_width = static_cast<unsigned>(*lanes);
-        else
-            log_once("PTARMIGAN_LANES", "PTARMIGAN_LANES must be 1, 4, 8, 16 or 32: ignored");
-    }
+    options.target = runnable_target(env_text(Env::target));
+    options.lane_width = static_cast<unsigned>(env_number(Env::lanes).value_or(options.lane_width));
     const std::string divergence = env_text(Env::divergence), barriers = env_text(Env::barriers);
     if (divergence == "masks")
         options.divergence = translator::DivergenceForm::masks;

@@ -14,6 +14,9 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace ptarmigan::tool {
@@ -23,7 +26,7 @@ namespace {
 constexpr int exit_not_executable = 126, exit_not_found = 127;
 
 struct ExecOptions {
-    std::vector<std::string> values; ///< by Env; empty: not given
+    std::vector<std::optional<std::string>> values; ///< by Env; nothing: not given
     std::vector<std::string> program;
 };
 
@@ -34,7 +37,20 @@ std::filesystem::path library_folder() {
     return self.parent_path().parent_path() / "lib";
 }
 
+/// Throws std::invalid_argument if an option's value is none that its variable takes.
+void check_values(const ExecOptions& options) {
+    auto variables = runtime::env_variables();
+    for (std::size_t i = 0; i < variables.size(); ++i) {
+        std::string problem =
+            runtime::env_problem(static_cast<runtime::Env>(i), options.values[i].value_or(""));
+        if (!problem.empty())
+            throw std::invalid_argument(std::string(variables[i].option) + " " +
+                                        *options.values[i] + ": it takes " + problem);
+    }
+}
+
 int exec(const ExecOptions& options) {
+    check_values(options);
     auto folder = library_folder();
     std::error_code error;
     if (!std::filesystem::exists(folder / "libcuda.so.1", error)) {
@@ -48,8 +64,8 @@ int exec(const ExecOptions& options) {
     setenv("LD_LIBRARY_PATH", path.c_str(), 1);
     auto variables = runtime::env_variables();
     for (std::size_t i = 0; i < variables.size(); ++i)
-        if (!options.values[i].empty())
-            setenv(variables[i].name, options.values[i].c_str(), 1);
+        if (options.values[i])
+            setenv(variables[i].name, options.values[i]->c_str(), 1);
 
     std::vector<char*> arguments;
     for (const std::string& argument : options.program)
@@ -91,9 +107,16 @@ void add_env_command(CLI::App& app, int& exit_code) {
         for (std::size_t i = 0; i < variables.size(); ++i) {
             auto variable = static_cast<runtime::Env>(i);
             std::string value = runtime::env_text(variable);
+            const char* set = std::getenv(variables[i].name);
+            std::string problem = runtime::env_problem(variable, set ? set : "");
             std::printf("%s=%s%s\n    exec %s: %s\n", variables[i].name, value.c_str(),
-                        runtime::env_is_set(variable) ? "  (set)" : "", variables[i].option,
-                        variables[i].meaning);
+                        !set              ? ""
+                        : problem.empty() ? "  (set)"
+                                          : "  (set to something else: ignored)",
+                        variables[i].option, variables[i].meaning);
+            if (!problem.empty())
+                std::fprintf(stderr, "ptarmigan: %s=%s is ignored: it takes %s\n",
+                             variables[i].name, set, problem.c_str());
         }
         exit_code = exit_success;
     });

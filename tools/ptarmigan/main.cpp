@@ -4,25 +4,47 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+#include <system_error>
 
 namespace ptarmigan::tool {
 
 bool read_file(const std::string& path, std::string& contents) {
-    std::ifstream file(path, std::ios::binary);
-    if (file)
-        contents.assign(std::istreambuf_iterator<char>(file), {});
-    if (!file) {
-        std::fprintf(stderr, "ptarmigan: cannot read %s\n", path.c_str());
-        return false;
+    const char* reason = nullptr;
+    std::error_code error;
+    if (std::filesystem::is_directory(path, error)) { // opens, but reading it throws
+        reason = std::strerror(EISDIR);
+    } else {
+        std::ifstream file(path, std::ios::binary);
+        if (file)
+            contents.assign(std::istreambuf_iterator<char>(file), {});
+        if (!file)
+            reason = std::strerror(errno);
     }
-    return true;
+    if (reason)
+        std::fprintf(stderr, "ptarmigan: cannot read %s: %s\n", path.c_str(), reason);
+    return !reason;
 }
 
+namespace {
+
+/// CLI11's text, and for a word that is no command which word that was: CLI11 only misses a command.
+std::string explain_misuse(const CLI::App* app, const CLI::Error& error) {
+    auto unknown = app->remaining();
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError) &&
+        app->get_subcommands().empty() && !unknown.empty())
+        return "ptarmigan: no command \"" + unknown.front() + "\"; see `ptarmigan --help`\n";
+    return CLI::FailureMessage::simple(app, error);
+}
+
+} // namespace
 } // namespace ptarmigan::tool
 
 int main(int argc, char** argv) {
@@ -31,6 +53,7 @@ int main(int argc, char** argv) {
                  "ptarmigan"};
     app.require_subcommand(1);
     app.set_version_flag("--version", "ptarmigan 0.1.0");
+    app.failure_message(explain_misuse);
     int exit_code = exit_success;
     add_exec_command(app, exit_code);
     add_run_command(app, exit_code);

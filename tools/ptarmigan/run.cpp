@@ -21,6 +21,7 @@
 #include <fstream>
 #include <memory>
 #include <stdexcept>
+#include <utility>
 
 namespace ptarmigan::tool {
 namespace {
@@ -54,18 +55,16 @@ void check(Status status, const std::string& what) {
     throw std::runtime_error(text);
 }
 
-void load_kernel(Session& session, const RunOptions& options) {
-    std::string text, log;
-    if (!read_file(options.path, text))
-        throw std::runtime_error("nothing to run");
+void load_kernel(Session& session, std::string text, const RunOptions& options) {
+    std::string log;
     check(runtime::Device::initialize(), "initialisation");
     session.context = runtime::Device::get().primary_context();
     check(session.context->retain(), "activating the device");
     runtime::set_current_context(session.context);
     std::shared_ptr<runtime::ModuleSource> source;
     Status status = runtime::ModuleSource::load(std::move(text), options.path, source, log);
-    if (status != Status::success)
-        std::fputs(log.c_str(), stderr);
+    if (status != Status::success && !log.empty())
+        std::fprintf(stderr, "%s%s", log.c_str(), log.back() == '\n' ? "" : "\n");
     check(status, "loading " + options.path);
     check(runtime::Module::create(*session.context, source, session.module),
           "placing the module's variables");
@@ -88,8 +87,10 @@ void place_arguments(Session& session, const RunOptions& options) {
     std::size_t expected = kernel.parameters().offsets.size();
     if (options.arguments.size() != expected)
         throw std::runtime_error(kernel.name() + " has " + std::to_string(expected) +
-                                 " parameters, " + std::to_string(options.arguments.size()) +
-                                 " arguments were given");
+                                 (expected == 1 ? " parameter, " : " parameters, ") +
+                                 std::to_string(options.arguments.size()) +
+                                 (options.arguments.size() == 1 ? " argument was given"
+                                                                : " arguments were given"));
     for (std::size_t i = 0; i < expected; ++i) {
         Argument argument = parse_argument(options.arguments[i]);
         std::size_t offset = 0, size = 0;
@@ -200,8 +201,11 @@ void show_results(const Session& session, const RunOptions& options) {
 }
 
 int run(const RunOptions& options) {
+    std::string text;
+    if (!read_file(options.path, text))
+        return exit_usage;
     Session session;
-    load_kernel(session, options);
+    load_kernel(session, std::move(text), options);
     place_arguments(session, options);
     launch(session, options);
     show_results(session, options);
@@ -218,7 +222,7 @@ void add_run_command(CLI::App& app, int& exit_code) {
                     "s32:-1 f32:1.5 b16:0x3c00\n"
                     "  buf:TYPE[COUNT]=zero|iota|const:V|random:SEED|file:PATH         a buffer in "
                     "device memory\n"
-                    "Exit status: 0 success, 1 the launch or kernel failed, 2 usage.");
+                    "Exit status: 0 success, 1 the launch or kernel failed, 2 usage or unreadable file.");
     command->add_option("file", options->path, "PTX file")->required();
     command->add_option("--kernel", options->kernel, "kernel's name (default: the only one)");
     command->add_option("--grid", options->grid, "CTAs X[,Y[,Z]]")->capture_default_str();
