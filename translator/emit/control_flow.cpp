@@ -227,8 +227,10 @@ void GraphEmitter::emit_under_uniform_guard(const GraphInstruction& instruction,
         };
         merged.base = join(contents.base, old.base);
         if (contents.stride) merged.stride = join(contents.stride, old.stride);
-        define(value, merged);
+        contents = merged;
     }
+    // Definitions may store to slots, and phis come first in a block.
+    for (const auto& [value, contents] : results) define(value, contents);
     guard_handled_ = false;
 }
 

@@ -434,3 +434,28 @@ TEST_CASE("a guarded result may be laid over bits of another type", "[kernels][m
         CHECK(results2[i] == (i <= 10 ? 0.0 : double(i)));
     }
 }
+
+TEST_CASE("a vector load under a guard that all threads share, used in other blocks", "[kernels][memory]") {
+    Array<std::uint64_t> in(iota<std::uint64_t>(2 * threads)), out(2 * threads);
+    for (std::uint64_t taken : {0u, 1u}) {
+        run(R"(
+            mul.wide.u32 %l0, %r62, 16;
+            add.u64 %l1, %l60, %l0;
+            add.u64 %l2, %l61, %l0;
+            mov.u64 %l3, 7;
+            mov.u64 %l4, 9;
+            setp.ne.u64 %p0, %l62, 0;
+            @%p0 ld.global.v2.u64 {%l3, %l4}, [%l1];
+            setp.gt.u32 %p1, %r62, 10;
+            @%p1 bra skip;
+            add.u64 %l3, %l3, 1000;
+        skip:
+            st.global.v2.u64 [%l2], {%l3, %l4};
+        )", {1}, {threads}, {in.address(), out.address(), taken});
+        auto results = out.values();
+        for (unsigned i = 0; i < threads; ++i) {
+            CHECK(results[2 * i] == (taken ? 2 * i : 7) + (i <= 10 ? 1000 : 0));
+            CHECK(results[2 * i + 1] == (taken ? 2 * i + 1 : 9));
+        }
+    }
+}
