@@ -46,17 +46,27 @@ void Dispatcher::add_stream(Stream *stream) {
     streams_.push_back(stream);
 }
 
+/// What is still queued is waited for by whoever waits for the context, and keeps the order of the default stream: it is
+/// handed to that stream unless it had nothing to do with it.
 void Dispatcher::remove_stream(Stream *stream) {
+    const auto is_done = [](const OperationPtr &operation) {
+        return operation->state == Operation::State::done;
+    };
     std::lock_guard lock(mutex_);
     std::erase(streams_, stream);
-    // What is still queued keeps the order of the default stream: hand it to that stream.
-    if (!stream->last_ || stream->last_->state == Operation::State::done)
+    std::erase_if(left_behind_, [&](const LeftBehind &left) { return is_done(left.operation); });
+    if (!stream->last_ || is_done(stream->last_))
         return;
-    if (stream->kind_ != StreamKind::blocking && stream->kind_ != StreamKind::per_thread)
+    if (stream->kind_ != StreamKind::blocking && stream->kind_ != StreamKind::per_thread) {
+        left_behind_.push_back({&stream->context_, stream->last_});
         return;
-    for (Stream *other : streams_)
-        if (other->kind_ == StreamKind::legacy && &other->context_ == &stream->context_)
-            other->waits_.push_back(stream->last_);
+    }
+    for (Stream *other : streams_) {
+        if (other->kind_ != StreamKind::legacy || &other->context_ != &stream->context_)
+            continue;
+        std::erase_if(other->waits_, is_done);
+        other->waits_.push_back(stream->last_);
+    }
 }
 
 /// Everything that the next operation of `stream` waits for: its own last one, what add_wait()
@@ -325,6 +335,9 @@ std::vector<std::shared_ptr<Operation>> Dispatcher::pending(const Context &conte
             if (wait->state != Operation::State::done)
                 operations.push_back(wait);
     }
+    for (const LeftBehind &left : left_behind_)
+        if (left.context == &context && left.operation->state != Operation::State::done)
+            operations.push_back(left.operation);
     return operations;
 }
 

@@ -61,12 +61,17 @@ public:
     /// The operations that are not done and that an operation submitted to `stream` now would wait
     /// for.
     std::vector<std::shared_ptr<Operation>> pending_before(const Stream &stream) const;
-    /// The last operations of all streams of a context that are not done.
+    /// The last operations of all streams of a context that are not done, those of destroyed streams among them.
     std::vector<std::shared_ptr<Operation>> pending(const Context &context) const;
 
 private:
     using Clock = std::chrono::steady_clock;
     using OperationPtr = std::shared_ptr<Operation>;
+    /// The last operation of a stream that was destroyed before it was done.
+    struct LeftBehind {
+        const Context *context;
+        OperationPtr operation;
+    };
     /// Who takes what becomes ready by the end of an operation, without being woken: nobody in particular, the
     /// dispatcher thread that ran it (one operation), or the host thread that ran it (those of the same stream).
     enum class Next : std::uint8_t { nobody, one, same_stream };
@@ -92,6 +97,7 @@ private:
     std::condition_variable work_available_, operation_done_;
     std::deque<OperationPtr> ready_; ///< by priority, then in order
     std::vector<Stream *> streams_;
+    std::vector<LeftBehind> left_behind_; ///< by non-blocking streams
     unsigned idle_threads_ = 0, threads_ = 0;
     unsigned waiters_ = 0;           ///< threads in wait() that sleep
     bool watched_ = false;           ///< an idle thread wakes by itself to look for forgotten operations

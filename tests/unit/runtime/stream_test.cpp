@@ -164,6 +164,28 @@ void wait_promptly(Stream &stream) {
 
 } // namespace
 
+TEST_CASE("stream: the context waits for what destroyed streams have left") {
+    Fixture fixture;
+    for (unsigned flags : {0u, 1u}) {
+        std::atomic<bool> started{false}, finished{false};
+        std::shared_ptr<Stream> stream;
+        REQUIRE(ok(Stream::create(fixture.context(), flags, 0, stream)));
+        stream->submit(
+            [&] {
+                started.store(true);
+                std::this_thread::sleep_for(std::chrono::milliseconds(30));
+            },
+            Stream::Start::elsewhere);
+        stream->submit([&] { finished.store(true); }, Stream::Start::elsewhere);
+        CHECK(becomes_true(started));
+        CHECK(ok(Stream::destroy(stream.get())));
+        stream.reset();
+        CHECK(ok(fixture.context().synchronize()));
+        CHECK(finished.load());
+        REQUIRE(becomes_true(finished)); // nothing may outlive the flags
+    }
+}
+
 TEST_CASE("stream: work that is expected to be waited for runs although nobody waits") {
     Fixture fixture;
     std::shared_ptr<Stream> stream;
