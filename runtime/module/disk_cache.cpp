@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/module/disk_cache.h"
 
+#include "runtime/base/log.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -117,7 +119,11 @@ void DiskCache::store(const std::string& name, std::span<const std::uint8_t> con
     if (contents.size() > size_limit_ || contents.size() > largest_file) return;
     const std::lock_guard lock(mutex_);
     if (!directory_ready_) directory_ready_ = prepare_directory();
-    if (!directory_ready_) return;
+    if (!directory_ready_) {
+        log(LogLevel::warning, "cache: " + directory_ +
+                                   " can't be made, or others may write to it: kernels are not kept");
+        return;
+    }
     write_file(name, contents);
     if (written_ > size_limit_ / 16) {
         prune();

@@ -27,7 +27,9 @@ int info(bool attributes) {
     std::printf("PCI bus id           %s\n", device.pci_bus_id().c_str());
     std::printf("compiles for         %s%s\n", target.cpu.c_str(),
                 target.avx512 ? " (AVX-512)" : "");
-    std::printf("kernel cache         %s\n", cache.enabled ? cache.directory.c_str() : "off");
+    std::printf("kernel cache         %s\n", !cache.enabled            ? "off"
+                                             : cache.directory.empty() ? "none: HOME is not set"
+                                                                       : cache.directory.c_str());
     std::printf("translator           %s\n",
                 cache.translator_library.empty() ? "not found" : cache.translator_library.c_str());
     if (attributes) {
