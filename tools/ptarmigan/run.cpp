@@ -46,10 +46,21 @@ struct Session {
     std::vector<runtime::DevicePointer> buffers; ///< 0 for plain values
 };
 
+/// "CUDA_ERROR_INVALID_VALUE (1): invalid argument"
+std::string describe(Status status) {
+    const int code = static_cast<int>(status);
+#define ERROR(number, name, text)                                                                  \
+    if (code == number)                                                                            \
+        return #name " (" #number "): " text;
+#include "runtime/shim/error_names.def"
+#undef ERROR
+    return "CUDA error " + std::to_string(code);
+}
+
 void check(Status status, const std::string& what) {
     if (status == Status::success)
         return;
-    std::string text = what + " failed with CUDA error " + std::to_string(static_cast<int>(status));
+    std::string text = what + " failed with " + describe(status);
     // Details of a failed load or compilation have been logged; a fault's report is said here if it
     // was not.
     throw std::runtime_error(text);
