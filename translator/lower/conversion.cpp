@@ -180,7 +180,8 @@ void cvt_float(WarpEmitter& e, const Instruction& inst) {
                                              : flush_subnormal(ir, result);
         if (inst.has(Word::sat)) return saturate_unit(ir, result);
         // NaN doubles keep their sign and the top of their payload, and bfloats are the upper half of a float.
-        if (from != ScalarType::f64 && from != ScalarType::bf16) result = canonicalize(ir, result);
+        bool widened = from == ScalarType::bf16 && to == ScalarType::f32;
+        if (from != ScalarType::f64 && !widened) result = canonicalize(ir, result);
         if (inst.has(Word::satfinite)) result = clamp_finite(ir, result, largest_finite(result));
         return inst.has(Word::relu) ? clamp_relu(ir, result) : result;
     });

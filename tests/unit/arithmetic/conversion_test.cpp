@@ -180,7 +180,7 @@ TEST_CASE("conversion: between floating types", "[conversion]") {
     check_statement({"cvt.f32.f16 %d, %a;", 32, 16}, all_halves,
                     [](const Operands& o) { return canonical_bits(float(from_half(o[0]))); });
     check_statement({"cvt.f32.bf16 %d, %a;", 32, 16}, all_halves,
-                    [](const Operands& o) { return canonical_bits(float(from_bfloat(o[0]))); });
+                    [](const Operands& o) { return o[0] << 16; });
     for (const Mode& mode : integer_modes) {
         auto integral = [&](auto v) {
             std::fesetround(mode.host);
@@ -216,7 +216,7 @@ TEST_CASE("conversion: packed, clamped and tf32", "[conversion]") {
         return (bits & 0x7fff) == 0x7c00 ? bits - 1 : bits;
     });
     check_statement({"cvt.rna.tf32.f32 %d, %a;"}, operands(Kind::f32), [&](const Operands& o) -> std::uint64_t {
-        if (std::isnan(from_bits<float>(o[0]))) return 0x7fffffff;
+        if (std::isnan(from_bits<float>(o[0]))) return o[0] & 0xffffe000;
         return (std::uint32_t(o[0]) + 0x1000) & 0xffffe000; // adding half a unit rounds ties away from zero
     });
     auto integers_in = operands(Kind::bits32, Kind::bits32, Kind::bits32);

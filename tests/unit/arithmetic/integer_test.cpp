@@ -169,9 +169,11 @@ TEST_CASE("integer: nth set bit", "[integer]") {
     std::vector<Operands> in;
     for (const Operands& o : operands(Kind::bits32, Kind::shift, Kind::shift))
         in.push_back({o[0], o[1] % 32, u32(s32(o[2] % 80) - 40)});
+    in.push_back({0xffff, 3, 0x80000000});
     check_statement({"fns.b32 %d, %a, %b, %c;", 32, 32, 32, 32}, in, [](const Operands& o) -> u64 {
         u32 mask = u32(o[0]), base = u32(o[1]);
         s32 offset = s32(o[2]);
+        if (u32(o[2]) == 0x80000000) return 0;
         if (offset == 0) return mask >> base & 1 ? base : 0xffffffff;
         s32 count = (offset < 0 ? -offset : offset) - 1, step = offset > 0 ? 1 : -1;
         for (s32 at = s32(base); at >= 0 && at < 32; at += step)
@@ -182,8 +184,11 @@ TEST_CASE("integer: nth set bit", "[integer]") {
 
 namespace {
 
+// Eight bits of positions and lengths count, all 32 for 64-bit fields (tests/recordings).
+u64 field_operand(u64 value, unsigned bits) { return bits == 64 ? u32(value) : value & 255; }
+
 u64 extract(u64 a, u64 b, u64 c, unsigned bits, bool is_signed) {
-    unsigned position = b & 255, length = c & 255, msb = bits - 1;
+    u64 position = field_operand(b, bits), length = field_operand(c, bits), msb = bits - 1;
     bool sign = is_signed && length && (a >> std::min(position + length - 1, msb) & 1);
     u64 d = 0;
     for (unsigned i = 0; i <= msb; ++i)
@@ -192,8 +197,8 @@ u64 extract(u64 a, u64 b, u64 c, unsigned bits, bool is_signed) {
 }
 
 u64 insert(u64 a, u64 b, u64 c, u64 d, unsigned bits) {
-    unsigned position = c & 255, length = d & 255;
-    for (unsigned i = 0; i < length && position + i < bits; ++i)
+    u64 position = field_operand(c, bits), length = field_operand(d, bits);
+    for (u64 i = 0; i < length && position + i < bits; ++i)
         b = (b & ~(1ull << (position + i))) | (a >> i & 1) << (position + i);
     return b;
 }
