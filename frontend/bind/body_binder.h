@@ -50,6 +50,7 @@ private:
     const HeadMatch& choose_form(OperandNodes& nodes);
     bool available(FormId form) const;
     void require_available(FormId form);
+    void check_words(const HeadMatch& head);
     void check_vector_width(const HeadMatch& head);
     void bind_guard(Instruction& out);
     RegisterId carry_flag();
@@ -77,6 +78,7 @@ private:
         bool is_destination = false;
         bool wider = false;    ///< registers may have more bits than the type
         bool may_sink = false; ///< `_` may stand for a result that is not wanted
+        std::string_view values; ///< constants allowed; empty: all
     };
     Want want_of(const OperandPattern& pattern, const HeadMatch& match) const;
     void bind_operand(const OperandPattern& pattern, const HeadMatch& match, std::size_t node,

@@ -4,6 +4,7 @@
 #include "frontend/bind/body_binder.h"
 #include "frontend/isa/special_registers.h"
 #include "frontend/isa/targets.h"
+#include "frontend/isa/word_rules.h"
 
 namespace ptarmigan::ptx {
 
@@ -28,6 +29,16 @@ void BodyBinder::require_available(FormId form) {
     fail(parser_->instruction.location, text);
 }
 
+/// Once per spelling: the answer is the same for the whole module.
+void BodyBinder::check_words(const HeadMatch& head) {
+    if (head.words_checked) return;
+    const InstructionSyntax& syntax = parser_->instruction;
+    const std::string broken = broken_word_rule(syntax.opcode, syntax.words, context_.module.version,
+                                                context_.module.target);
+    if (!broken.empty()) fail(syntax.location, broken);
+    head.words_checked = true;
+}
+
 /// Vectors of 256 bits are younger than the rows they belong to.
 void BodyBinder::check_vector_width(const HeadMatch& head) {
     if (head.vector_size * bit_size(head.types[0]) <= 128) return;
@@ -47,7 +58,10 @@ const HeadMatch& BodyBinder::choose_form(OperandNodes& nodes) {
     const HeadMatch* unavailable = nullptr;
     for (const HeadMatch& head : heads) {
         if (!FormMatcher::operands_fit(head, syntax, is_vector, nodes)) continue;
-        if (available(head.form)) return head;
+        if (available(head.form)) {
+            check_words(head);
+            return head;
+        }
         if (unavailable == nullptr) unavailable = &head;
     }
     if (unavailable != nullptr) require_available(unavailable->form);

@@ -7,6 +7,7 @@
 #include "frontend/isa/special_registers.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace ptarmigan::ptx {
 
@@ -35,6 +36,12 @@ bool has_one_address(FormId form) {
            });
 }
 
+/// The type of the registers that hold a matrix fragment of a type.
+ScalarType packed_in_register(ScalarType type) {
+    if (type == ScalarType::f16 || type == ScalarType::bf16) return ScalarType::f16x2;
+    return bit_size(type) < 32 ? ScalarType::b32 : type;
+}
+
 int component_number(std::string_view text) {
     constexpr std::string_view first = "xyzw", second = "rgba";
     if (text.size() != 1) return -1;
@@ -44,8 +51,42 @@ int component_number(std::string_view text) {
     return other == std::string_view::npos ? -1 : static_cast<int>(other);
 }
 
+/// Whether a constant is one of those that a row allows; see instruction_table.def.
+bool among(std::string_view values, const Constant& constant) {
+    if (values == "none" || !constant.is_integer()) return false;
+    const std::int64_t value = constant.as_signed();
+    auto number = [](std::string_view text) {
+        std::int64_t n = 0;
+        std::from_chars(text.data(), text.data() + text.size(), n);
+        return n;
+    };
+    while (!values.empty()) {
+        const std::string_view one = values.substr(0, values.find('|'));
+        values.remove_prefix(std::min(values.size(), one.size() + 1));
+        const std::size_t dots = one.find("..");
+        if (one.starts_with('*') ? value % number(one.substr(1)) == 0
+            : dots != std::string_view::npos
+                ? value >= number(one.substr(0, dots)) && value <= number(one.substr(dots + 2))
+                : value == number(one))
+            return true;
+    }
+    return false;
+}
+
 std::string quoted(std::string_view text) {
     return "'" + std::string(text.substr(0, 80)) + "'";
+}
+
+/// Elements that a braced operand must have, 0 for any number. Coordinates may be more than the geometry
+/// has: 1, 2 or 4 places.
+unsigned required_elements(const HeadMatch& match, const OperandPattern& pattern,
+                           const OperandSyntax& syntax) {
+    const unsigned size = list_size(match, pattern.role);
+    const std::string_view chapter = form_info(match.form).chapter;
+    const bool coordinates =
+        !pattern.is_destination && (chapter == "texture" || chapter == "surface");
+    const unsigned have = syntax.kind == OperandSyntax::Kind::braces ? syntax.children : size;
+    return coordinates && have > size && (have == 2 || have == 4) ? have : size;
 }
 
 } // namespace
@@ -75,10 +116,14 @@ BodyBinder::Want BodyBinder::want_of(const OperandPattern& pattern, const HeadMa
     want.is_destination = pattern.is_destination;
     want.type =
         c.slot >= 0 && c.slot < 6 ? match.types[static_cast<std::size_t>(c.slot)] : c.literal;
-    if (c.kind == Kind::any) want.type = match.types[0];
+    want.values = c.values;
+    if (c.fragment) want.type = packed_in_register(want.type);
+    if (c.kind == Kind::any && c.literal == ScalarType::none) want.type = match.types[0];
     if (c.kind == Kind::wide) want.type = with_bits(want.type, 2 * bit_size(want.type));
     if (c.kind == Kind::half) want.type = with_bits(want.type, bit_size(want.type) / 2);
-    want.wider = c.kind == Kind::wider || c.kind == Kind::vec;
+    // Half-precision elements are as wide as they are.
+    want.wider = c.kind == Kind::wider ||
+                 (c.kind == Kind::vec && want.type != ScalarType::f16 && want.type != ScalarType::bf16);
     const FormPattern& form = FormTable::get().pattern(match.form);
     const bool pair =
         form.operands.size() > 1 && form.operands[1].form == OperandPattern::Form::pair_second;
@@ -98,12 +143,17 @@ void BodyBinder::bind_operand(const OperandPattern& pattern, const HeadMatch& ma
         return bind_operand(pattern, match, index + 1, out); // `{x}` is x
     switch (want.kind) {
     case Kind::address: return bind_address(syntax, match, out);
+    case Kind::tensor_address:
+        bind_address(syntax, match, out);
+        if (out.base != Operand::Base::reg || bit_size(out.type) != 32)
+            fail(syntax.location, "addresses in tensor memory are 32-bit registers");
+        return;
     case Kind::label: return bind_label(syntax, out);
     case Kind::function: return bind_function(syntax, out);
     case Kind::targets:
     case Kind::prototype: return bind_named_list(syntax, want.kind, out);
     case Kind::pack: return bind_list(index, want, 0, out);
-    case Kind::list: return bind_list(index, want, list_size(match, pattern.role), out);
+    case Kind::list: return bind_list(index, want, required_elements(match, pattern, syntax), out);
     case Kind::vec:
         if (match.vector_size > 1) return bind_elements(index, want, match.vector_size, out);
         return bind_value(syntax, want, out);
@@ -129,6 +179,12 @@ void BodyBinder::bind_constant(const OperandSyntax& syntax, const Want& want, Op
     std::string why;
     const auto bits = constant_bits(syntax.constant, type, why);
     if (!bits) fail(syntax.location, why);
+    if (!want.values.empty() && !among(want.values, syntax.constant))
+        fail(syntax.location, want.values == "none"
+                                  ? std::string("a register is needed here")
+                                  : "this constant must be " + std::string(want.values));
+    if (type_class(type) == TypeClass::packed)
+        fail(syntax.location, "a ." + std::string(spelling(type)) + " can't be a constant");
     out.kind = Operand::Kind::imm;
     out.type = type;
     out.value = *bits;

@@ -23,6 +23,8 @@ struct HeadMatch {
     bool cache_hint = false; ///< .L2::cache_hint: cache-policy
     bool multicast = false;  ///< .multicast::cluster: cta-mask
     bool cp_mask = false;    ///< .cp_mask: byte-mask
+    /// The words have passed word_rules; set by whoever asked first.
+    mutable bool words_checked = false;
     StateSpace space = StateSpace::none;
     std::array<ScalarType, 6> types{};
     std::array<Modifier, Instruction::max_modifiers> modifiers{};

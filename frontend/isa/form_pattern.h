@@ -37,6 +37,7 @@ struct Constraint {
         pred,
         imm,
         address,
+        tensor_address, ///< in tensor memory: a 32-bit register
         label,
         function,
         targets,
@@ -46,6 +47,8 @@ struct Constraint {
     Kind kind = Kind::any;
     ScalarType literal = ScalarType::none; ///< the type, unless `slot` says where to find it
     std::int8_t slot = -1;                 ///< type_index of the slot that decides
+    bool fragment = false;   ///< list: elements are registers that hold values of the type packed
+    std::string_view values; ///< constants allowed, "0..15", "4|8|16", "*16", "none"; empty: all
 };
 
 struct OperandPattern {

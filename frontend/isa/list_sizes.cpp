@@ -133,6 +133,21 @@ unsigned tcgen05_size(const Words& words, Role role) {
     return words.has("16x128b") ? 2 * repeat : words.has("16x256b") ? 4 * repeat : repeat;
 }
 
+/// Coordinates of a texture or surface of the geometry; 3-d and array ones have four places.
+unsigned texture_size(const Words& words, Role role, bool is_surface) {
+    const bool one = words.has("1d"), two = words.has("2d"), array_1d = words.has("a1d");
+    const unsigned places = one ? 1 : two || array_1d ? 2 : 4;
+    const unsigned gradient = one || array_1d ? 1 : two || words.has("a2d") ? 2 : 4;
+    switch (role) {
+    case Role::b: return is_surface ? places : 0;
+    case Role::c: return is_surface ? 0 : places;
+    case Role::dpdx:
+    case Role::dpdy: return gradient;
+    case Role::e: return gradient;
+    default: return 0;
+    }
+}
+
 } // namespace
 
 unsigned list_size(const HeadMatch& match, Role role) {
@@ -152,6 +167,10 @@ unsigned list_size(const HeadMatch& match, Role role) {
     }
     if (opcode == "tcgen05") return tcgen05_size(words, role);
     if (opcode == "cp") return tensor_size(words, role);
+    if (opcode == "tex" || opcode == "tld4")
+        return role == Role::d ? match.vector_size : texture_size(words, role, false);
+    if (opcode == "suld" || opcode == "sust" || opcode == "sured")
+        return texture_size(words, role, true);
     if (opcode == "cvt" && role == Role::a) return 4; // cvt.rs to four small floats
     return 0;
 }

@@ -215,13 +215,16 @@ private:
         const Role role = find_role(name);
         if (text == "hidden" && role != Role::none) {
             add(name, false, OperandPattern::Form::hidden, false, false);
-            out_.operands.back().constraint = {Constraint::Kind::hidden, ScalarType::pred, -1};
+            out_.operands.back().constraint = {Constraint::Kind::hidden, ScalarType::pred, -1, false, {}};
             out_.constraint_texts.back() = text;
             return;
         }
         for (std::size_t i = 0; i < out_.operands.size(); ++i) {
             if (out_.operands[i].role != role || role == Role::none) continue;
-            out_.operands[i].constraint = parse_constraint(text);
+            const std::size_t in = text.find(" in ");
+            out_.operands[i].constraint = parse_constraint(text.substr(0, in));
+            if (in != std::string_view::npos)
+                out_.operands[i].constraint.values = text.substr(in + 4);
             out_.constraint_texts[i] = text;
             return;
         }
@@ -235,21 +238,28 @@ private:
             Kind kind;
         };
         constexpr Name plain[] = {{"pred", Kind::pred},           {"imm", Kind::imm},
-                                  {"address", Kind::address},     {"label", Kind::label},
+                                  {"address", Kind::address},
+                                  {"tensor", Kind::tensor_address},     {"label", Kind::label},
                                   {"function", Kind::function},   {"targets", Kind::targets},
                                   {"prototype", Kind::prototype}, {"any", Kind::any}};
         constexpr Name typed[] = {{"wide", Kind::wide},   {"half", Kind::half},
                                   {"wider", Kind::wider}, {"vec", Kind::vec},
+                                  {"frag", Kind::list},
                                   {"pack", Kind::pack},   {"list", Kind::list}};
+        if (text == "handle") return {Kind::any, ScalarType::u64, -1, false, {}};
         for (const Name& n : plain)
             if (text == n.text)
-                return {n.kind, n.kind == Kind::pred ? ScalarType::pred : ScalarType::none, -1};
+                return {n.kind, n.kind == Kind::pred ? ScalarType::pred : ScalarType::none, -1, false, {}};
         if (text.starts_with('.')) return typed_constraint(Kind::type, text);
         const std::size_t open = text.find('(');
         if (open != std::string_view::npos && text.ends_with(')'))
             for (const Name& n : typed)
-                if (text.substr(0, open) == n.text)
-                    return typed_constraint(n.kind, text.substr(open + 1, text.size() - open - 2));
+                if (text.substr(0, open) == n.text) {
+                    Constraint constraint = typed_constraint(
+                        n.kind, text.substr(open + 1, text.size() - open - 2));
+                    constraint.fragment = n.text == "frag";
+                    return constraint;
+                }
         fault("unknown constraint '" + std::string(text) + "'");
         return {};
     }
@@ -259,9 +269,9 @@ private:
         if (type.starts_with('.')) type.remove_prefix(1);
         for (const DecodedRow::Slot& slot : out_.slots)
             if (slot.name == type && slot.slot.type_index >= 0)
-                return {kind, ScalarType::none, slot.slot.type_index};
+                return {kind, ScalarType::none, slot.slot.type_index, false, {}};
         const Word word = find_word(type);
-        if (word.kind == Word::Kind::type) return {kind, static_cast<ScalarType>(word.value), -1};
+        if (word.kind == Word::Kind::type) return {kind, static_cast<ScalarType>(word.value), -1, false, {}};
         fault("unknown type '" + std::string(type) + "' in a constraint");
         return {};
     }

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/isa/word_rules.h"
+
+#include "frontend/isa/targets.h"
+
+#include <algorithm>
+
+namespace ptarmigan::ptx {
+
+namespace {
+
+struct Rule {
+    enum class Kind : std::uint8_t { since, needs, excludes, must } kind;
+    std::string_view opcodes, words, others; ///< others: targets, for `since`
+    Version version{};
+    std::uint32_t sm = 0;
+};
+
+constexpr Rule rules[] = {
+#define PTX(major, minor) Version{major, minor}
+#define SM(target) target
+#define SINCE(opcodes, words, version, targets) {Rule::Kind::since, opcodes, words, targets, version, 0},
+#define NEEDS(opcodes, words, others) {Rule::Kind::needs, opcodes, words, others, {}, 0},
+#define EXCLUDES(opcodes, words, others) {Rule::Kind::excludes, opcodes, words, others, {}, 0},
+#define MUST(opcodes, words, version, sm) {Rule::Kind::must, opcodes, words, {}, version, sm},
+#include "frontend/isa/word_rules.def"
+#undef MUST
+#undef EXCLUDES
+#undef NEEDS
+#undef SINCE
+#undef SM
+#undef PTX
+};
+
+std::string_view take_until(std::string_view& rest, char separator) {
+    const std::size_t at = rest.find(separator);
+    const std::string_view part = rest.substr(0, at);
+    rest = at == std::string_view::npos ? std::string_view{} : rest.substr(at + 1);
+    return part;
+}
+
+bool has_all(std::string_view joined, std::span<const std::string_view> words) {
+    while (!joined.empty())
+        if (std::find(words.begin(), words.end(), take_until(joined, '&')) == words.end())
+            return false;
+    return true;
+}
+
+/// The first alternative that stands in the instruction, or empty.
+std::string_view standing(std::string_view alternatives, std::span<const std::string_view> words) {
+    while (!alternatives.empty()) {
+        const std::string_view one = take_until(alternatives, '|');
+        if (has_all(one, words)) return one;
+    }
+    return {};
+}
+
+bool concerns(std::string_view opcodes, std::string_view opcode) {
+    if (opcodes == "*") return true;
+    while (!opcodes.empty())
+        if (take_until(opcodes, '|') == opcode) return true;
+    return false;
+}
+
+/// "a&b|c" as ".a with .b or .c".
+std::string spelled(std::string_view alternatives) {
+    std::string text = ".";
+    for (char c : alternatives)
+        if (c == '&')
+            text += " with .";
+        else if (c == '|')
+            text += " or .";
+        else
+            text += c;
+    return text;
+}
+
+std::string check(const Rule& rule, std::string_view opcode,
+                  std::span<const std::string_view> words, Version version, const Target& target) {
+    const std::string_view found = standing(rule.words, words);
+    const std::string subject = found.empty() ? "" : "'" + spelled(found) + "' ";
+    switch (rule.kind) {
+    case Rule::Kind::since:
+        if (found.empty()) return {};
+        if (version < rule.version)
+            return subject + "needs .version " + std::to_string(rule.version.major) + "." +
+                   std::to_string(rule.version.minor) + " or later";
+        if (!rule.others.empty() && !has_target(rule.others, target.sm, target.suffix))
+            return subject + "needs .target " + describe_targets(rule.others);
+        return {};
+    case Rule::Kind::needs:
+        if (found.empty() || !standing(rule.others, words).empty()) return {};
+        return subject + "needs " + spelled(rule.others);
+    case Rule::Kind::excludes: {
+        const std::string_view other = found.empty() ? found : standing(rule.others, words);
+        return other.empty() ? "" : subject + "can't stand together with '." + std::string(other) + "'";
+    }
+    case Rule::Kind::must:
+        if (!found.empty() || version < rule.version || target.sm < rule.sm) return {};
+        return "'" + std::string(opcode) + "' without '" + spelled(rule.words) +
+               "' is not there any more on sm_" + std::to_string(rule.sm) + " and later from PTX " +
+               std::to_string(rule.version.major) + "." + std::to_string(rule.version.minor) + " on";
+    }
+    return {};
+}
+
+} // namespace
+
+std::string broken_word_rule(std::string_view opcode, std::span<const std::string_view> words,
+                             Version version, const Target& target) {
+    for (const Rule& rule : rules) {
+        if (!concerns(rule.opcodes, opcode)) continue;
+        std::string broken = check(rule, opcode, words, version, target);
+        if (!broken.empty()) return broken;
+    }
+    return {};
+}
+
+} // namespace ptarmigan::ptx

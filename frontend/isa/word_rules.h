@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of an instruction's words that no row can say: see word_rules.def.
+#pragma once
+
+#include "frontend/ptx/module.h"
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace ptarmigan::ptx {
+
+/// Why the words, spelled without dots, can't stand together at this version and target; empty if
+/// they can. They are ones that some row of the opcode takes.
+std::string broken_word_rule(std::string_view opcode, std::span<const std::string_view> words,
+                             Version version, const Target& target);
+
+} // namespace ptarmigan::ptx
