@@ -32,12 +32,12 @@ std::string status_of(const ptx::FormInfo& form) {
 }
 
 void print_json(const ptx::FormInfo& form, bool first) {
-    std::printf("%s\n  {\"form\": \"%s\", \"syntax\": \"%s\", \"ptx\": \"%d.%d\", \"sm\": %d, "
+    std::printf("%s\n  {\"form\": \"%s\", \"syntax\": \"%s\", \"ptx\": \"%d.%d\", \"sm\": %d, \"targets\": \"%s\", "
                 "\"section\": \"%s\", "
                 "\"chapter\": \"%s\", \"supported\": %s, \"reason\": \"%s\"}",
                 first ? "" : ",", std::string(form.name).c_str(),
                 escaped(form.syntax, "\"\\").c_str(), form.ptx_major, form.ptx_minor, form.min_sm,
-                std::string(form.section).c_str(), std::string(form.chapter).c_str(),
+                std::string(form.targets).c_str(), std::string(form.section).c_str(), std::string(form.chapter).c_str(),
                 form.lowered ? "true" : "false", escaped(form.unsupported_reason, "\"\\").c_str());
 }
 
@@ -75,12 +75,13 @@ int isa(const IsaOptions& options) {
         if (options.json)
             print_json(form, first);
         else if (options.markdown)
-            std::printf("| %s | `%s` | %d.%d | %d | %s | %s |\n", name.c_str(),
-                        escaped(syntax, "|").c_str(), form.ptx_major, form.ptx_minor, form.min_sm,
+            std::printf("| %s | `%s` | %d.%d | %s | %s | %s |\n", name.c_str(),
+                        escaped(syntax, "|").c_str(), form.ptx_major, form.ptx_minor,
+                        escaped(form.targets, "|").c_str(),
                         section.c_str(), status.c_str());
         else
-            std::printf("%-32s %d.%d sm_%-3d %-12s %s\n    %s\n", name.c_str(), form.ptx_major,
-                        form.ptx_minor, form.min_sm, section.c_str(), status.c_str(),
+            std::printf("%-32s %d.%d sm_%-3s %-12s %s\n    %s\n", name.c_str(), form.ptx_major,
+                        form.ptx_minor, std::string(form.targets).c_str(), section.c_str(), status.c_str(),
                         syntax.c_str());
         first = false;
     }
