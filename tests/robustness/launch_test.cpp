@@ -63,7 +63,7 @@ TEST_CASE("launch: extreme clusters and attributes") {
     auto any = [&] { return extremes[random() % extremes.size()]; };
     CUlaunchAttribute attributes[2]{};
     for (unsigned round = 0; round < 2000; ++round) {
-        CUlaunchConfig config{1 + random() % 4, 1, 1, 32, 1, 1, 0, nullptr, attributes, 1};
+        CUlaunchConfig config{unsigned(1 + random() % 4), 1, 1, 32, 1, 1, 0, nullptr, attributes, 1};
         attributes[0].id = 4;
         attributes[0].value.clusterDim = {any(), any(), any()};
         const auto& size = attributes[0].value.clusterDim;

@@ -251,7 +251,9 @@ void add_run_command(CLI::App& app, int& exit_code) {
         ->allow_extra_args(false);
     command->add_option("--hash", options->hashes, "print the XXH3 hash of buffer IDX afterwards")
         ->allow_extra_args(false);
-    command->add_option("--repeat", options->repeat, "number of launches")->capture_default_str();
+    command->add_option("--repeat", options->repeat, "number of launches")
+        ->check(CLI::Range(1u, 1000000000u))
+        ->capture_default_str();
     command->add_flag("--times", options->times, "time of each launch on stderr");
     command->callback([options, &exit_code] { exit_code = run(*options); });
 }
