@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Loads are collected per register until something orders memory or writes to it, then cut into runs of adjacent ones.
 #include "translator/analysis/load_groups.h"
 
 #include "translator/analysis/form_queries.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Values per thread: folded where all operands are known, else by rules for a known low part below a uniform upper one.
 #include "translator/analysis/thread_bits.h"
 
 #include "frontend/isa/special_registers.h"
@@ -31,11 +32,16 @@ void assume(std::vector<ValueId>& all, const std::vector<ValueId>& more) {
 
 ThreadBitsTable::ThreadBitsTable(const FunctionGraph& graph, const BlockShape& block)
     : graph_(graph), block_(block), threads_(std::size_t(block.ntid[0]) * block.ntid[1] * block.ntid[2]),
-      budget_(evaluation_budget), definition_(graph.values.size(), nullptr), state_(graph.values.size(), State::unseen),
-      values_(graph.values.size()) {
-    for (const Block& b : graph.blocks)
-        for (const GraphInstruction& instruction : b.instructions)
-            if (auto results = definitions(graph, instruction); results.size() == 1 && instruction.previous.empty())
+      budget_(evaluation_budget) {}
+
+/// Most kernels never ask.
+void ThreadBitsTable::index_definitions() {
+    definition_.assign(graph_.values.size(), nullptr);
+    state_.assign(graph_.values.size(), State::unseen);
+    values_.resize(graph_.values.size());
+    for (const Block& block : graph_.blocks)
+        for (const GraphInstruction& instruction : block.instructions)
+            if (auto results = definitions(graph_, instruction); results.size() == 1 && instruction.previous.empty())
                 definition_[results[0]] = &instruction;
 }
 
@@ -46,6 +52,7 @@ bool ThreadBitsTable::spend() {
 }
 
 const ThreadBits* ThreadBitsTable::of_result(const ptx::Instruction& inst) {
+    if (definition_.empty()) index_definitions();
     const Operand& d = inst.operands[0];
     if (d.kind != Operand::Kind::reg || definition_[d.index] == nullptr || &definition_[d.index]->inst != &inst)
         return nullptr;

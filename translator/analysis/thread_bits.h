@@ -36,6 +36,7 @@ private:
         std::optional<std::uint64_t> constant; ///< the same number in all threads
     };
 
+    void index_definitions();
     const ThreadBits* of_value(ValueId value);
     std::optional<Term> source(const ptx::Operand& operand);
     std::optional<ThreadBits> special(const ptx::Operand& operand) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two reasons to leave the natural width, both measured in bench/kernels (2026-11-21, Zen 4, CPU time):
-//   * registers: register-tiled SGEMM keeps 16 varying accumulators over its loop: 91 ms at W = 32, 72 at 16;
+//   * registers: register-tiled SGEMM keeps 16 varying accumulators over its loop: 45 ms at W = 32, 42 at 16;
 //   * loops in which each lane walks its own memory (sparse rows): gathers lose to scalar loads where the CPU's gathers
 //     are slow: 24.5 ms at W = 32, 23.0 at 16, 8.4 at 1. Unrolled, they load rows (load_groups.h), and few lanes wait
 //     less for the longest: 16.4 ms at W = 32, 9.6 at 16, 7.9 at 8, 8.9 at 1.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Four gathers of 8 lanes take 32 element accesses; 8 loads of 16 bytes and 4 permutes give the same values (1.1 ns
-// instead of 11 on Zen 4, 2026-11-21).
+// Four gathers of 8 lanes take 32 element accesses; 8 loads of 16 bytes and a transposition within 16 bytes (8 unpack
+// instructions) give the same values.
 #include "translator/lower/row_access.h"
 
 namespace ptarmigan::translator::lower {
