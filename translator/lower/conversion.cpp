@@ -170,7 +170,8 @@ void cvt_float(WarpEmitter& e, const Instruction& inst) {
     e.map(inst, {Role::a}, [&](Ir& ir, Values v) -> Value* {
         Value* value = v[0];
         // .ftz speaks of single-precision inputs and results only.
-        if (ftz && from == ScalarType::f32) value = flush_subnormal(ir, value);
+        // Halves keep subnormal sources: rounded up, the smallest float is the smallest half.
+        if (ftz && from == ScalarType::f32 && to != ScalarType::f16) value = flush_subnormal(ir, value);
         if (ftz && from == ScalarType::f32 && to == ScalarType::f64) value = canonicalize(ir, value);
         if (!ptx::is_float(to)) return float_to_integer(e, inst, value, from, to);
         Value* result = ptx::is_float(from) ? float_to_float(e, inst, value, from, to)
@@ -182,6 +183,11 @@ void cvt_float(WarpEmitter& e, const Instruction& inst) {
         // NaN doubles keep their sign and the top of their payload, and bfloats are the upper half of a float.
         bool widened = from == ScalarType::bf16 && to == ScalarType::f32;
         if (from != ScalarType::f64 && !widened) result = canonicalize(ir, result);
+        if (from == ScalarType::f64 && to == ScalarType::bf16) {
+            Value* narrow = ir.CreateFPTrunc(value, typed(ir.getFloatTy(), value));
+            Value* upper = resize(ir, ir.CreateLShr(to_bits(ir, narrow), integer(to_bits(ir, narrow), 16)), 16, false);
+            result = ir.CreateSelect(is_nan(ir, value), from_bits(ir, upper, result), result);
+        }
         if (inst.has(Word::satfinite)) result = clamp_finite(ir, result, largest_finite(result));
         return inst.has(Word::relu) ? clamp_relu(ir, result) : result;
     });
@@ -215,7 +221,8 @@ void cvt_tf32(WarpEmitter& e, const Instruction& inst) {
         if (inst.has(Word::satfinite)) result = clamp_finite(ir, result, real_bits(result, 0x7f7fe000u));
         if (inst.has(Word::relu)) result = clamp_relu(ir, result);
         bool plain = mode == Word::rna && !inst.has(Word::satfinite);
-        Value* nan = plain ? ir.CreateAnd(bits, integer(bits, 0xffffe000u)) : integer(bits, 0x7fffffffu);
+        Value* nan = plain ? ir.CreateAnd(bits, integer(bits, 0xffffe000u))
+                           : integer(bits, mode == Word::rna ? 0x7fffffffu : 0x7fffe000u);
         return ir.CreateSelect(is_nan(ir, v[0]), nan, to_bits(ir, result));
     });
 }
