@@ -4,11 +4,11 @@
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
 #include "runtime/device/device.h"
+#include "runtime/module/kernel_usage.h"
 #include "runtime/module/module_notes.h"
 #include "runtime/module/module_source.h"
 
 #include <algorithm>
-#include <set>
 #include <stdexcept>
 
 namespace ptarmigan::runtime {
@@ -35,69 +35,7 @@ enum FunctionAttribute : int {
     attribute_count = 16,
 };
 
-constexpr int default_shared_limit = 49152, optin_shared_limit = 232448;
-
-/// Adds up the variables of one space, in order, each at its alignment.
-class SpaceLayout {
-public:
-    void add(const ptx::Variable &variable) {
-        const std::uint64_t alignment = std::max<std::uint32_t>(variable.alignment, 1);
-        size_ = (size_ + alignment - 1) / alignment * alignment + variable.size;
-    }
-    std::uint32_t size() const { return static_cast<std::uint32_t>(size_); }
-
-private:
-    std::uint64_t size_ = 0;
-};
-
-/// Follows a kernel's body and those of the functions that it mentions.
-class UsageWalk {
-public:
-    explicit UsageWalk(ptx::ModuleLoader &loader) : loader_(loader) {}
-
-    void visit(ptx::FunctionId id) {
-        const ptx::Function &function = loader_.module().functions[id];
-        if (function.is_declaration || !seen_functions_.insert(id).second)
-            return;
-        const ptx::Body &body = loader_.body(id);
-        registers =
-            std::max<std::uint32_t>(registers, static_cast<std::uint32_t>(body.registers.size()));
-        for (const ptx::Variable &variable : body.variables) {
-            if (variable.space == ptx::StateSpace::shared)
-                shared.add(variable);
-            if (variable.space == ptx::StateSpace::local)
-                local.add(variable);
-        }
-        for (const ptx::Instruction &instruction : body.instructions)
-            for (unsigned i = 0; i < instruction.operand_count; ++i)
-                visit(instruction.operands[i]);
-        for (const ptx::Operand &operand : body.operand_pool)
-            visit(operand);
-    }
-
-    SpaceLayout shared, local;
-    std::uint32_t registers = 0;
-
-private:
-    void visit(const ptx::Operand &operand) {
-        using Kind = ptx::Operand::Kind;
-        if (operand.kind == Kind::function)
-            visit(operand.index);
-        const bool is_variable =
-            operand.kind == Kind::variable ||
-            (operand.kind == Kind::address && operand.base == ptx::Operand::Base::variable);
-        if (!is_variable || operand.scope != ptx::VariableScope::module)
-            return;
-        const ptx::Variable &variable = loader_.module().variables[operand.index];
-        if (variable.space == ptx::StateSpace::shared &&
-            seen_variables_.insert(operand.index).second)
-            shared.add(variable);
-    }
-
-    ptx::ModuleLoader &loader_;
-    std::set<ptx::FunctionId> seen_functions_;
-    std::set<ptx::VariableId> seen_variables_;
-};
+constexpr int default_shared_limit = 49152, optin_shared_limit = max_static_shared;
 
 std::uint32_t product(const std::array<std::uint32_t, 3> &extents) {
     return extents[0] * extents[1] * extents[2];
@@ -113,7 +51,7 @@ std::uint32_t invented_registers(std::uint32_t ptx_registers) {
 translator::TargetCpu runnable_target(const std::string &name) {
     const translator::TargetCpu host = translator::host_target();
     translator::TargetCpu target = translator::named_target(name);
-    if (target.architecture == host.architecture && (host.avx512 || !target.avx512))
+    if (translator::can_run(host, target))
         return target;
     log_once("PTARMIGAN_TARGET", "PTARMIGAN_TARGET=" + name + " is ignored: this CPU can't run it");
     return host;
@@ -173,16 +111,20 @@ Status Kernel::find_facts() {
         return Status::success;
     }
     std::lock_guard loader_lock(source_.loader_mutex());
-    UsageWalk walk(source_.loader());
+    KernelUsage usage;
     try {
-        walk.visit(id_);
+        usage = usage_of(source_.loader(), id_);
     } catch (const ptx::DiagnosticError &error) {
         set_error_detail(error.what());
         return Status::invalid_ptx;
     }
-    facts_.static_shared = walk.shared.size();
-    facts_.local = walk.local.size();
-    facts_.registers = invented_registers(walk.registers);
+    if (const std::string excess = excess_of(usage, name()); !excess.empty()) {
+        set_error_detail(excess);
+        return Status::invalid_ptx;
+    }
+    facts_.static_shared = static_cast<std::uint32_t>(usage.shared);
+    facts_.local = static_cast<std::uint32_t>(usage.local);
+    facts_.registers = invented_registers(usage.registers);
     const ptx::EntryLimits &limits = function().limits;
     for (const auto &extents : {limits.required_ntid, limits.max_ntid}) {
         std::uint32_t threads = 1;

@@ -5,6 +5,7 @@
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
 #include "runtime/device/device.h"
+#include "runtime/module/kernel_usage.h"
 #include "runtime/module/module_notes.h"
 
 namespace ptarmigan::runtime {
@@ -62,6 +63,22 @@ Status check_version(const ptx::Module &module, std::string &log) {
     return Status::success;
 }
 
+/// The driver's lines for what is larger than it allows; kernels only of a module with all its bodies bound. A pool
+/// of constants is never bound late.
+std::string too_large(ptx::ModuleLoader &loader, bool all_bodies) {
+    const ptx::Module &module = loader.module();
+    std::string lines = excess_of_constants(module);
+    for (ptx::FunctionId id = 0; all_bodies && id < module.functions.size(); ++id) {
+        const ptx::Function &function = module.functions[id];
+        if (!function.is_entry || function.is_declaration)
+            continue;
+        const std::string line = excess_of(usage_of(loader, id), function.name);
+        if (!line.empty())
+            lines += (lines.empty() ? "" : "\n") + line;
+    }
+    return lines;
+}
+
 } // namespace
 
 Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<ModuleSource> &source,
@@ -93,14 +110,17 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
         set_error_detail(result->loader_->diagnostics().render_all());
         return Status::invalid_ptx;
     }
+    if (const std::string excess = too_large(*result->loader_, options.bind_all_bodies); !excess.empty()) {
+        log = excess;
+        set_error_detail(result->name_ + ": " + log);
+        return Status::invalid_ptx;
+    }
     if (options.bind_all_bodies)
         remember_valid_text(result->hash_, log);
     for (ptx::FunctionId id = 0; id < module.functions.size(); ++id)
         if (module.functions[id].is_entry && !module.functions[id].is_declaration)
             result->kernels_.push_back(std::make_unique<Kernel>(*result, id));
-    for (const ptx::Variable &variable : module.variables)
-        if (variable.space == ptx::StateSpace::constant)
-            result->const_bytes_ += static_cast<std::uint32_t>(variable.size);
+    result->const_bytes_ = static_cast<std::uint32_t>(constant_bytes(module));
     source = std::move(result);
     return Status::success;
 }

@@ -51,6 +51,31 @@ TEST_CASE("module: the error log names line and cause") {
     CHECK(std::string(info).empty());
 }
 
+// The driver's compiler takes 227 KiB of static shared memory where ptxas by itself takes 48.
+TEST_CASE("module: too much static shared memory or constants") {
+    driver_test::context();
+    const auto load = [](const std::string& variables, std::string& log) {
+        const std::string text = ".version 8.0\n.target sm_75\n.address_size 64\n" + variables +
+                                 ".entry small() { ret; }\n.entry k()\n{\n  .reg .b32 %r1;\n  mov.u32 %r1, a;\n  "
+                                 "st.shared.u32 [%r1], %r1;\n  ret;\n}\n";
+        char error[512] = "";
+        unsigned options[] = {5, 6};
+        void* values[] = {error, reinterpret_cast<void*>(sizeof error)};
+        CUmodule module = nullptr;
+        const int code = cuModuleLoadDataEx(&module, text.c_str(), 2, options, values);
+        log = error;
+        return code;
+    };
+    const std::string word = ".shared .align 4 .b8 a[4];\n";
+    std::string log;
+    CHECK(load(".shared .align 4 .b8 a[232448];\n", log) == 0);
+    CHECK(load(".shared .align 4 .b8 a[300000];\n", log) == 218);
+    CHECK(log == "ptxas error   : Entry function 'k' uses too much shared data (0x493e0 bytes, 0x38c00 max)");
+    CHECK(load(".const .b8 c[1];\n.const .align 16 .b8 d[65520];\n" + word, log) == 0);
+    CHECK(load(".const .b8 c[1];\n.const .align 16 .b8 d[65521];\n" + word, log) == 218);
+    CHECK(log == "ptxas error   : File uses too much global constant data (0x10001 bytes, 0x10000 max)");
+}
+
 TEST_CASE("module: functions and variables") {
     driver_test::context();
     CUmodule module = nullptr;

@@ -3,6 +3,8 @@
 // machines report models whose features they lack. No LLVM here: the runtime needs the target's key on the warm path.
 #include "translator/compile.h"
 
+#include <algorithm>
+#include <span>
 #include <stdexcept>
 
 #if defined(__x86_64__)
@@ -122,7 +124,24 @@ TargetCpu detect() {
 
 #endif
 
+/// What LLVM's x86-64-v3 consists of beyond x86-64 (the psABI's list, as far as code is made of it).
+constexpr const char* level_3[] = {"sse4.2", "popcnt", "movbe", "lzcnt", "bmi", "bmi2", "f16c", "fma", "avx", "avx2"};
+/// The psABI's x86-64-v4 adds these.
+constexpr const char* level_4[] = {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"};
+
+bool has_all(const TargetCpu& host, std::span<const char* const> names) {
+    const std::string list = "," + host.features + ",";
+    return std::all_of(names.begin(), names.end(),
+                       [&](const char* name) { return list.find(std::string(",+") + name + ",") != list.npos; });
+}
+
 } // namespace
+
+bool can_run(const TargetCpu& host, const TargetCpu& target) {
+    if (target.architecture != host.architecture) return false;
+    if (target.key() == host.key() || target.architecture == TargetCpu::Architecture::aarch64) return true;
+    return has_all(host, level_3) && (!target.avx512 || has_all(host, level_4));
+}
 
 TargetCpu host_target() {
     static const TargetCpu target = detect();

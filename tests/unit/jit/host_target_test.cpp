@@ -15,6 +15,21 @@ TEST_CASE("host target: named targets") {
     CHECK(named_target("x86-64-v3").key() != named_target("x86-64-v4").key());
 }
 
+TEST_CASE("host target: code for a level runs where all of its instructions are") {
+    const TargetCpu v3 = named_target("x86-64-v3"), v4 = named_target("x86-64-v4"), arm = named_target("aarch64");
+    TargetCpu host;
+    host.features = "+sse3,+sse4.2,+popcnt,+movbe,+lzcnt,+bmi,+bmi2,+f16c,+fma,+avx,+avx2,-avx512f";
+    CHECK(can_run(host, v3));
+    CHECK_FALSE(can_run(host, v4));
+    CHECK_FALSE(can_run(host, arm));
+    CHECK(can_run(arm, arm));
+    host.features = "+sse3,+sse4.2,+popcnt,+movbe,+lzcnt,+bmi,+bmi2,+f16c,+fma,+avx,-avx2";
+    CHECK_FALSE(can_run(host, v3));
+    CHECK(can_run(host, host));
+    host.features += ",+avx2,+avx512f,+avx512cd,+avx512bw,+avx512dq,+avx512vl";
+    CHECK(can_run(host, v4));
+}
+
 #if defined(__x86_64__)
 TEST_CASE("host target: features follow CPUID") {
     const std::string features = "," + host_target().features + ",";

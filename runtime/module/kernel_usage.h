@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel declares, with the functions that it mentions, and the limits that the driver sets on it.
+#pragma once
+
+#include "frontend/module_loader.h"
+
+#include <cstdint>
+#include <string>
+
+namespace ptarmigan::runtime {
+
+/// What the NVIDIA driver's compiler allows on an H200 (ptxas by itself stops at 48 KiB of shared memory).
+constexpr int max_static_shared = 232448;
+constexpr int max_constants = 65536;
+
+struct KernelUsage {
+    std::uint64_t shared = 0, local = 0; ///< bytes, each variable at its alignment, in the order of declaration
+    std::uint32_t registers = 0;         ///< of the body that declares most
+};
+
+/// Binds the bodies that it walks: throws ptx::DiagnosticError for one that does not bind.
+KernelUsage usage_of(ptx::ModuleLoader &loader, ptx::FunctionId kernel);
+
+/// Bytes of the module's .const variables.
+std::uint64_t constant_bytes(const ptx::Module &module);
+
+/// The driver's line for a kernel with too much static .shared, or a module with too much .const; empty if it fits.
+std::string excess_of(const KernelUsage &usage, const std::string &kernel);
+std::string excess_of_constants(const ptx::Module &module);
+
+} // namespace ptarmigan::runtime
