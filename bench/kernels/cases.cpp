@@ -316,14 +316,23 @@ KernelCase spmv_case(int n) {
     return c;
 }
 
+/// "16M", "128K", or the number where it is no multiple.
+std::string count_text(int n) {
+    if (n % (1 << 20) == 0) return std::to_string(n >> 20) + "M";
+    if (n % (1 << 10) == 0) return std::to_string(n >> 10) + "K";
+    return std::to_string(n);
+}
+
+KernelCase named_saxpy(int n, int repeats) { return saxpy_case("saxpy " + count_text(n), n, repeats); }
+
 } // namespace
 
 std::vector<KernelCase> all_cases(int scale) {
     // Square problems shrink by a power of two that keeps tiles whole.
     int side = scale >= 16 ? 4 : scale >= 4 ? 2 : 1;
     return {
-        saxpy_case("saxpy 16M", (16 << 20) / scale, 1),
-        saxpy_case("saxpy 128K", 128 << 10, 20),
+        named_saxpy((16 << 20) / scale, 1),
+        named_saxpy(128 << 10, 20),
         sgemm_case("sgemm tiled", "sgemm_tiled", 1024 / side, 16),
         sgemm_case("sgemm reg-tiled", "sgemm_register_tiled", 1024 / side, 64),
         stencil_case(4096 / side, 4096 / side),

@@ -7,13 +7,15 @@ namespace ptarmigan::ptx {
 
 namespace {
 
-/// Control bytes would garble a terminal, and a line of a minified text may be megabytes long.
+/// PTX is ASCII. Anything else would garble a terminal or, as UTF-8 does, put the caret under the wrong character.
 std::string printable(std::string_view line) {
     std::string shown(line);
     for (char& c : shown)
-        if (static_cast<unsigned char>(c) < ' ' && c != '\t') c = '?';
+        if ((c < ' ' || c > '~') && c != '\t') c = '?'; // bytes above 0x7f: signed or not, outside the range
     return shown;
 }
+
+/// A line of a minified text may be megabytes long.
 
 constexpr std::size_t shown_width = 160;
 

@@ -12,7 +12,9 @@
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+#include <string>
 #include <system_error>
+#include <vector>
 
 namespace ptarmigan::tool {
 
@@ -44,6 +46,22 @@ std::string explain_misuse(const CLI::App* app, const CLI::Error& error) {
     return CLI::FailureMessage::simple(app, error);
 }
 
+/// The arguments in CLI11's order, last first. `--option=` becomes `--option ''`: CLI11 takes the next argument for its
+/// value otherwise. What follows `--` is somebody else's.
+std::vector<std::string> arguments(int argc, char** argv) {
+    std::vector<std::string> list;
+    bool ours = true;
+    for (int i = 1; i < argc; ++i) {
+        const std::string argument = argv[i];
+        ours = ours && argument != "--";
+        const bool empty_value = ours && argument.starts_with("--") && argument.find('=') == argument.size() - 1;
+        list.push_back(empty_value ? argument.substr(0, argument.size() - 1) : argument);
+        if (empty_value)
+            list.emplace_back();
+    }
+    return {list.rbegin(), list.rend()};
+}
+
 } // namespace
 } // namespace ptarmigan::tool
 
@@ -63,7 +81,7 @@ int main(int argc, char** argv) {
     add_isa_command(app, exit_code);
     add_env_command(app, exit_code);
     try {
-        app.parse(argc, argv);
+        app.parse(arguments(argc, argv));
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? exit_success : exit_usage;
     } catch (const std::invalid_argument& error) { // an option's text that only its user can judge
