@@ -4,6 +4,7 @@
 #include "frontend/isa/form_pattern.h"
 #include "frontend/isa/special_registers.h"
 #include "frontend/module_loader.h"
+#include "frontend/ptx/declaration_printer.h"
 
 #include <algorithm>
 #include <unordered_set>
@@ -11,31 +12,6 @@
 namespace ptarmigan::ptx {
 
 namespace {
-
-std::string hex(std::uint64_t value, unsigned digits) {
-    std::string text(digits, '0');
-    for (unsigned i = 0; i < digits; ++i)
-        text[digits - 1 - i] = "0123456789ABCDEF"[value >> 4 * i & 15];
-    return text;
-}
-
-std::string constant_text(std::uint64_t bits, ScalarType type) {
-    if (type == ScalarType::f32) return "0f" + hex(bits, 8);
-    if (type == ScalarType::f64) return "0d" + hex(bits, 16);
-    const unsigned size = bit_size(type);
-    if (is_signed(type) && size <= 64 && size > 0) {
-        const auto value = static_cast<std::int64_t>(bits << (64 - size)) >> (64 - size);
-        if (value != INT64_MIN) return std::to_string(value);
-        return "0x8000000000000000";
-    }
-    return std::to_string(bits);
-}
-
-std::string offset_text(std::uint64_t offset) {
-    if (offset == 0) return "";
-    const auto value = static_cast<std::int64_t>(offset);
-    return "+" + std::to_string(value); // "+-4" where negative: PTX has no other way
-}
 
 /// Names of a body that are unique in it.
 struct BodyNames {
@@ -229,20 +205,14 @@ public:
     explicit ModulePrinter(ModuleLoader& loader) : loader_(loader), module_(loader.module()) {}
 
     std::string print() {
-        line(".version " + std::to_string(module_.version.major) + "." +
-             std::to_string(module_.version.minor));
-        std::string target = ".target sm_" + std::to_string(module_.target.sm);
-        if (module_.target.suffix != 0) target += module_.target.suffix;
-        if (module_.target.texmode_independent) target += ", texmode_independent";
-        line(target);
-        line(".address_size " + std::to_string(module_.address_size));
+        text_ = module_header(module_);
         for (std::size_t i = 0; i < module_.files.size(); ++i)
             if (!module_.files[i].empty())
                 line(".file " + std::to_string(i) + " \"" + module_.files[i] + "\"");
         // Functions may be named in initialisers and variables in bodies: heads first, bodies last.
-        for (const Function& f : module_.functions) line(head(f, false) + ";");
+        for (const Function& f : module_.functions) line(function_head(f, false) + ";");
         for (const Variable& v : module_.variables)
-            line(variable(v, v.name) + initializer(v) + ";");
+            line(variable_declaration(v, v.name) + variable_initializer(module_, v) + ";");
         for (const Function& f : module_.functions)
             if (!f.alias_of.empty()) line(".alias " + f.name + ", " + f.alias_of + ";");
         for (FunctionId f = 0; f < module_.functions.size(); ++f)
@@ -253,111 +223,11 @@ public:
 private:
     void line(const std::string& text) { text_ += text + "\n"; }
 
-    static std::string linkage(Linkage linkage) {
-        constexpr std::string_view words[] = {"", ".visible ", ".extern ", ".weak ", ".common "};
-        return std::string(words[static_cast<unsigned>(linkage)]);
-    }
-
-    static std::string variable(const Variable& v, const std::string& name) {
-        std::string text = linkage(v.linkage) + "." + std::string(spelling(v.space));
-        if (v.managed) text += " .attribute(.managed)";
-        if (v.space == StateSpace::param && v.is_pointer) {
-            text += " ." + std::string(spelling(v.type)) + " .ptr";
-            if (v.pointee_space != StateSpace::none)
-                text += " ." + std::string(spelling(v.pointee_space));
-            return text + " .align " + std::to_string(v.pointee_alignment) + " " + name;
-        }
-        if (v.space != StateSpace::reg && type_class(v.type) != TypeClass::opaque &&
-            v.alignment != byte_size(v.type) * v.vector_size)
-            text += " .align " + std::to_string(v.alignment);
-        if (v.vector_size > 1) text += " .v" + std::to_string(v.vector_size);
-        text += " ." + std::string(spelling(v.type)) + " " + name;
-        for (std::size_t i = 0; i < v.dimensions.size(); ++i)
-            text += i == 0 && v.unsized ? "[]" : "[" + std::to_string(v.dimensions[i]) + "]";
-        return text;
-    }
-
-    // --- initialisers
-    // -------------------------------------------------------------------------------------------------
-    std::string initializer(const Variable& v) const {
-        if (v.init.empty()) return "";
-        std::uint64_t offset = 0;
-        return " = " + level(v, 0, offset);
-    }
-
-    std::string level(const Variable& v, std::size_t depth, std::uint64_t& offset) const {
-        const std::size_t levels = v.dimensions.size() + (v.vector_size > 1 ? 1 : 0);
-        if (depth == levels) return element(v, offset);
-        const std::uint64_t count =
-            depth < v.dimensions.size() ? v.dimensions[depth] : v.vector_size;
-        std::string text = "{";
-        for (std::uint64_t i = 0; i < count; ++i)
-            text += (i == 0 ? "" : ", ") + level(v, depth + 1, offset);
-        return text + "}";
-    }
-
-    std::string element(const Variable& v, std::uint64_t& offset) const {
-        const unsigned size = byte_size(v.type);
-        const std::uint64_t at = offset;
-        offset += size;
-        for (const Relocation& r : v.relocations)
-            if (r.offset == at) return relocation(r);
-        std::uint64_t bits = 0;
-        for (unsigned i = 0; i < size && i < 8; ++i) bits |= std::uint64_t{v.init[at + i]} << 8 * i;
-        return constant_text(bits, v.type);
-    }
-
-    std::string relocation(const Relocation& r) const {
-        std::string symbol =
-            r.is_function ? module_.functions[r.symbol].name : module_.variables[r.symbol].name;
-        if (r.generic) symbol = "generic(" + symbol + ")";
-        symbol += offset_text(static_cast<std::uint64_t>(r.addend));
-        if (r.size == 1)
-            return "0x" + hex(std::uint64_t{0xff} << 8 * r.byte, 16) + "(" + symbol + ")";
-        return symbol;
-    }
-
-    // --- functions
-    // ----------------------------------------------------------------------------------------------------
-    static std::string parameters(const std::vector<Variable>& list) {
-        std::string text = "(";
-        for (const Variable& v : list) text += (text.size() > 1 ? ", " : "") + variable(v, v.name);
-        return text + ")";
-    }
-
-    static std::string triple(const char* name, const std::array<std::uint32_t, 3>& values) {
-        if (values[0] == 0) return "";
-        std::string text = std::string(" ") + name + " ";
-        for (int i = 0; i < 3; ++i)
-            text += (i == 0 ? "" : ", ") + std::to_string(values[static_cast<std::size_t>(i)]);
-        return text;
-    }
-
-    /// A declaration takes no limits, only .noreturn.
-    static std::string head(const Function& f, bool with_limits) {
-        std::string text = linkage(f.linkage) + (f.is_entry ? ".entry " : ".func ");
-        if (!f.returns.empty()) text += parameters(f.returns) + " ";
-        text += f.name + parameters(f.parameters);
-        const EntryLimits& l = f.limits;
-        auto one = [](const char* name, std::uint32_t value) {
-            return value == 0 ? "" : std::string(" ") + name + " " + std::to_string(value);
-        };
-        if (f.noreturn) text += " .noreturn";
-        if (!with_limits) return text;
-        text += triple(".maxntid", l.max_ntid) + triple(".reqntid", l.required_ntid) +
-                triple(".reqnctapercluster", l.required_cluster) +
-                one(".minnctapersm", l.min_ctas_per_sm) + one(".maxnreg", l.max_registers) +
-                one(".maxclusterrank", l.max_cluster_rank);
-        if (l.explicit_cluster) text += " .explicitcluster";
-        if (l.blocks_are_clusters) text += " .blocksareclusters";
-        return text;
-    }
-
     void body(FunctionId id) {
         const Function& function = module_.functions[id];
         const Body& body = loader_.body(id);
         const BodyNames names = unique_names(body);
-        line(head(function, true));
+        line(function_head(function, true));
         line("{");
         declarations(function, body, names);
         const InstructionPrinter printer(module_, body, names);
@@ -401,13 +271,13 @@ private:
         }
         for (std::size_t i = function.returns.size() + function.parameters.size();
              i < body.variables.size(); ++i)
-            line("\t" + variable(body.variables[i], names.variables[i]) +
-                 initializer(body.variables[i]) + ";");
+            line("\t" + variable_declaration(body.variables[i], names.variables[i]) +
+                 variable_initializer(module_, body.variables[i]) + ";");
         for (std::size_t i = 0; i < body.prototypes.size(); ++i) {
             const Prototype& p = body.prototypes[i];
             line(names.prototypes[i] + ": .callprototype " +
-                 (p.returns.empty() ? "" : parameters(p.returns)) + " _ " +
-                 parameters(p.parameters) + (p.noreturn ? " .noreturn;" : ";"));
+                 (p.returns.empty() ? "" : parameter_list(p.returns)) + " _ " +
+                 parameter_list(p.parameters) + (p.noreturn ? " .noreturn;" : ";"));
         }
         for (std::size_t i = 0; i < body.branch_targets.size(); ++i) {
             std::string text = "$targets_" + std::to_string(i) + ": .branchtargets ";

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writing of the linked text: one header, all heads, all variables, then the bodies as they were.
+#include "frontend/link/linker.h"
+
+#include "frontend/link/link_unit.h"
+#include "frontend/link/symbol_resolution.h"
+#include "frontend/ptx/declaration_printer.h"
+
+#include <algorithm>
+
+namespace ptarmigan::ptx {
+
+namespace {
+
+/// Sums over all names and bodies must stay addressable by the loader's 32-bit places.
+constexpr std::size_t max_text = std::size_t{1} << 31;
+
+class LinkedText {
+public:
+    explicit LinkedText(const LinkUnits& units) : units_(units) {}
+
+    std::string write() {
+        header();
+        files();
+        for (const auto& unit : units_) heads(*unit);
+        forward_variables();
+        for (const auto& unit : units_) variables(*unit);
+        for (const auto& unit : units_) aliases(*unit);
+        for (const auto& unit : units_) bodies(*unit);
+        return std::move(text_);
+    }
+
+private:
+    void line(const std::string& text) { text_ += text + "\n"; }
+
+    static bool is_kept(const std::unordered_set<std::uint32_t>& kept, std::size_t id) {
+        return kept.count(static_cast<std::uint32_t>(id)) != 0;
+    }
+
+    /// The newest version and the highest target of all units.
+    void header() {
+        Module head;
+        for (const auto& unit : units_) {
+            const Module& module = unit->module();
+            head.version = std::max(head.version, module.version);
+            const Target& target = module.target;
+            if (target.sm > head.target.sm)
+                head.target = target;
+            else if (target.sm == head.target.sm && head.target.suffix != 'a' && target.suffix != 0)
+                head.target.suffix = target.suffix;
+        }
+        head.target.texmode_independent = units_.front()->module().target.texmode_independent;
+        head.address_size = 64;
+        text_ = module_header(head);
+    }
+
+    void files() {
+        std::uint32_t first = 0;
+        for (const auto& unit : units_) {
+            unit->first_file = first;
+            const std::vector<std::string>& names = unit->module().files;
+            for (std::size_t i = 0; i < names.size(); ++i)
+                if (!names[i].empty())
+                    line(".file " + std::to_string(first + i) + " \"" + names[i] + "\"");
+            first += static_cast<std::uint32_t>(names.size());
+        }
+    }
+
+    void heads(const LinkUnit& unit) {
+        const std::vector<Function>& functions = unit.module().functions;
+        for (std::size_t id = 0; id < functions.size(); ++id)
+            if (!functions[id].is_entry && is_kept(unit.kept_functions, id))
+                line(function_head(functions[id], false) + ";");
+    }
+
+    /// Initialisers may name variables of later units; only what others can see needs this.
+    void forward_variables() {
+        std::unordered_set<std::string_view> named;
+        for (const auto& unit : units_)
+            for (const Variable& v : unit->module().variables)
+                for (const Relocation& r : v.relocations)
+                    if (!r.is_function) named.insert(unit->module().variables[r.symbol].name);
+        for (const auto& unit : units_)
+            for (const std::uint32_t id : sorted(unit->kept_variables)) {
+                Variable v = unit->module().variables[id];
+                if (v.linkage == Linkage::internal || v.linkage == Linkage::external ||
+                    named.count(v.name) == 0)
+                    continue;
+                v.linkage = Linkage::external;
+                line(variable_declaration(v, v.name) + ";");
+            }
+    }
+
+    static std::vector<std::uint32_t> sorted(const std::unordered_set<std::uint32_t>& ids) {
+        std::vector<std::uint32_t> order(ids.begin(), ids.end());
+        std::sort(order.begin(), order.end());
+        return order;
+    }
+
+    void variables(const LinkUnit& unit) {
+        const Module& module = unit.module();
+        for (const std::uint32_t id : sorted(unit.kept_variables)) {
+            const Variable& v = module.variables[id];
+            line(variable_declaration(v, v.name) + variable_initializer(module, v) + ";");
+        }
+    }
+
+    void aliases(const LinkUnit& unit) {
+        const std::vector<Function>& functions = unit.module().functions;
+        for (std::size_t id = 0; id < functions.size(); ++id)
+            if (!functions[id].alias_of.empty() && is_kept(unit.kept_functions, id))
+                line(".alias " + functions[id].name + ", " + functions[id].alias_of + ";");
+    }
+
+    void bodies(const LinkUnit& unit) {
+        const std::vector<Function>& functions = unit.module().functions;
+        for (FunctionId id = 0; id < functions.size(); ++id) {
+            if (functions[id].is_declaration || !is_kept(unit.kept_functions, id)) continue;
+            line(function_head(functions[id], true));
+            line(linked_body(unit, id));
+        }
+    }
+
+    const LinkUnits& units_;
+    std::string text_;
+};
+
+/// What no linked text can hold.
+void check_units(const LinkUnits& units, std::vector<std::string>& errors) {
+    const bool independent = units.front()->module().target.texmode_independent;
+    std::size_t size = 0;
+    for (const auto& unit : units) {
+        size += unit->source.text().size();
+        if (unit->module().target.texmode_independent != independent)
+            errors.push_back("The texture mode of '" + unit->name() + "' differs from that of '" +
+                             units.front()->name() + "'");
+    }
+    if (size > max_text) errors.push_back("The texts are too large to be linked");
+}
+
+} // namespace
+
+Linker::Linker(std::function<bool(std::string_view)> is_provided)
+    : is_provided_(std::move(is_provided)) {}
+Linker::~Linker() = default;
+
+bool Linker::add(std::string text, std::string name, std::string& messages) {
+    auto unit = std::make_unique<LinkUnit>(std::move(text), std::move(name));
+    if (unit->wants_32_bits())
+        unit->diagnostics.error({},
+                                "32-Bit ABI (--machine 32 or 32-Bit addressing) is not supported "
+                                "on sm_90 or higher architectures.");
+    messages = unit->diagnostics.render_all();
+    if (unit->diagnostics.has_errors()) return false;
+    units_.push_back(std::move(unit));
+    return true;
+}
+
+LinkResult Linker::link() {
+    LinkResult result;
+    if (units_.empty()) {
+        result.errors.push_back("There is nothing to link");
+        return result;
+    }
+    check_units(units_, result.errors);
+    if (result.errors.empty()) result.errors = resolve_symbols(units_, is_provided_);
+    if (!result.errors.empty()) return result;
+    result.text = LinkedText(units_).write();
+    result.ok = true;
+    return result;
+}
+
+} // namespace ptarmigan::ptx

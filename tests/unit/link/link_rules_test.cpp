@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which symbols may meet, and what is said of those that may not: rules and texts recorded from
+// nvJitLink 13.0.88 with the same pairs of texts.
+#include "tests/unit/link/link.h"
+
+using namespace ptarmigan;
+using test::link;
+using test::link_error;
+
+namespace {
+
+const std::string use_global =
+    ".visible .entry k(.param .u64 q) { .reg .b64 a; .reg .b32 x; ld.param.u64 a, [q];\n"
+    "ld.global.u32 x, [g]; st.global.u32 [a], x; ret; }";
+const std::string use_constant =
+    ".visible .entry k(.param .u64 q) { .reg .b64 a; .reg .b32 x; ld.param.u64 a, [q];\n"
+    "ld.const.u32 x, [g]; st.global.u32 [a], x; ret; }";
+const std::string use_shared =
+    ".visible .entry k(.param .u64 q) { .reg .b64 a; .reg .b32 x; ld.param.u64 a, [q];\n"
+    "ld.shared.u32 x, [g]; st.global.u32 [a], x; ret; }";
+
+/// A kernel that calls the undefined `f` with one parameter.
+std::string caller(const std::string& parameter, const std::string& actual) {
+    return ".extern .func f(.param " + parameter + ");\n.visible .entry k() { .param " + actual +
+           "; call f, (v); ret; }";
+}
+
+const ptx::Variable& variable(const ptx::ModuleLoader& loader, std::string_view name) {
+    const auto id = loader.module().find_variable(name);
+    REQUIRE(id);
+    return loader.module().variables[*id];
+}
+
+} // namespace
+
+TEST_CASE("link: a strong definition beats weak and common ones, wherever it stands") {
+    const auto last =
+        link({".weak .global .u32 g = 1; " + use_global, ".visible .global .u32 g = 2;"});
+    CHECK(variable(*last, "g").init[0] == 2);
+    const auto first =
+        link({".visible .global .u32 g = 1; " + use_global, ".weak .global .u32 g = 2;"});
+    CHECK(variable(*first, "g").init[0] == 1);
+    const auto common =
+        link({".common .global .u32 g; " + use_global, ".visible .global .u32 g = 2;"});
+    CHECK(variable(*common, "g").init[0] == 2);
+}
+
+TEST_CASE("link: of weak definitions the first stays, of common ones the largest") {
+    const auto weak =
+        link({".weak .global .u32 g = 1; " + use_global, ".weak .global .u32 g = 2;"});
+    CHECK(variable(*weak, "g").init[0] == 1);
+    const auto common = link({".common .global .u32 g; " + use_global, ".common .global .u64 g;"});
+    CHECK(variable(*common, "g").size == 8);
+}
+
+TEST_CASE("link: definitions that exclude each other") {
+    CHECK(link_error({".visible .global .u32 g; " + use_global, ".visible .global .u32 g;"}) ==
+          "Multiple definition of 'g' in 'b.ptx', first defined in 'a.ptx'");
+    CHECK(link_error({".visible .entry k() {ret;}", ".visible .entry k() {ret;}"}) ==
+          "Multiple definition of 'k' in 'b.ptx', first defined in 'a.ptx'");
+    CHECK(link_error({".visible .shared .b8 g[4]; " + use_shared, ".visible .shared .b8 g[4];"}) ==
+          "Multiple definition of 'g' in 'b.ptx', first defined in 'a.ptx'");
+}
+
+TEST_CASE("link: mentions of a variable must agree in size, space and kind") {
+    const std::string size = "Size doesn't match for 'g' in 'b.ptx', first specified in 'a.ptx'";
+    CHECK(link_error({".weak .global .u32 g = 1; " + use_global, ".weak .global .u64 g = 2;"}) ==
+          size);
+    CHECK(link_error({".common .global .u32 g; " + use_global, ".weak .global .u64 g;"}) == size);
+    CHECK(link_error({".extern .global .u32 g; " + use_global, ".common .global .u64 g;"}) == size);
+    CHECK(link_error({".extern .global .b8 g[16]; " + use_global, ".visible .global .b8 g[8];"}) ==
+          size);
+    CHECK(link_error({".extern .const .u32 g; " + use_constant, ".visible .global .u32 g = 2;"}) ==
+          "Memory space doesn't match for 'g' in 'b.ptx', first specified in 'a.ptx'");
+    CHECK(link_error({".extern .global .u32 g; " + use_global,
+                      ".visible .global .attribute(.managed) .u32 g;"}) ==
+          "Managed attribute doesn't match for 'g' in 'b.ptx', first specified in 'a.ptx'");
+    CHECK(link_error({".visible .func f(.param .b32 a) {ret;}", ".weak .global .u32 f = 1;"}) ==
+          "Memory space doesn't match for 'f' in 'b.ptx', first specified in 'a.ptx'");
+}
+
+TEST_CASE("link: types of a size, unknown sizes and alignments may differ") {
+    CHECK(variable(*link({".extern .global .f32 g; " + use_global, ".visible .global .u32 g = 2;"}),
+                   "g")
+              .init[0] == 2);
+    CHECK(variable(
+              *link({".extern .global .b8 g[]; " + use_global, ".visible .global .b8 g[8] = {1};"}),
+              "g")
+              .size == 8);
+    CHECK(variable(*link({".extern .global .align 64 .u32 g; " + use_global,
+                          ".visible .global .align 4 .u32 g = 2;"}),
+                   "g")
+              .alignment == 64);
+}
+
+TEST_CASE("link: parameters must agree but for signs and registers") {
+    const std::string differs =
+        "Prototype doesn't match for 'f' in 'b.ptx', first defined in 'b.ptx'";
+    CHECK(link_error({caller(".b32 a", ".b32 v"), ".visible .func f(.param .f32 a) {ret;}"}) ==
+          differs);
+    CHECK(link_error({caller(".b64 a", ".b64 v"), ".visible .func f(.param .f64 a) {ret;}"}) ==
+          differs);
+    CHECK(link_error({caller(".align 8 .b8 a[8]", ".align 8 .b8 v[8]"),
+                      ".visible .func f(.param .b64 a) {ret;}"}) == differs);
+    CHECK(link_error({caller(".align 8 .b8 a[8]", ".align 8 .b8 v[8]"),
+                      ".visible .func f(.param .align 8 .b8 a[16]) {ret;}"}) == differs);
+    CHECK(link_error({caller(".b32 a", ".b32 v"),
+                      ".visible .func (.param .b32 r) f(.param .b32 a) {ret;}"}) == differs);
+    CHECK(link_error({".visible .func f(.param .b32 a) {ret;}",
+                      ".extern .func f(.param .b32 a, .param .b32 c);"}) ==
+          "Prototype doesn't match for 'f' in 'b.ptx', first defined in 'a.ptx'");
+    CHECK(link_error({".weak .entry k() {ret;}", ".weak .entry k(.param .u32 a) {ret;}"}) ==
+          "Duplicate weak parameter bank for 'k' is not the same size");
+    link({caller(".u32 a", ".u32 v"), ".visible .func f(.param .s32 a) {ret;}"});
+    link({".extern .func f(.reg .b32 a);\n.visible .entry k() { .reg .b32 v; mov.b32 v, 1;\n"
+          "call f, (v); ret; }",
+          ".visible .func f(.param .b32 a) {ret;}"});
+}
+
+TEST_CASE("link: what nothing defines is reported where it is missed") {
+    CHECK(link_error({".extern .global .u32 g; " + use_global, ".global .u32 g = 2;"}) ==
+          "Undefined reference to 'g' in 'a.ptx'");
+    CHECK(link_error({".visible .entry k2() {ret;}", caller(".b32 a", ".b32 v")}) ==
+          "Undefined reference to 'f' in 'b.ptx'");
+    CHECK(link_error({caller(".b32 a", ".b32 v"), ".func f(.param .b32 a) {ret;}"}) ==
+          "Undefined reference to 'f' in 'a.ptx'");
+    CHECK(link_error({".extern .func f(.param .b32 a);\n.visible .global .u64 p = f;"}) ==
+          "Undefined reference to 'f' in 'a.ptx'");
+    CHECK(link_error({".extern .shared .b8 g[64]; " + use_shared}) ==
+          "Undefined reference to 'g' in 'a.ptx'");
+    link({".extern .func f(.param .b32 a);", ".visible .entry k() {ret;}"}); // nobody calls it
+    link({".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 v);\n"
+          ".visible .entry k() { .param .b64 x, y; .param .b32 r; call (r), vprintf, (x, y); ret; "
+          "}"});
+}
+
+TEST_CASE("link: all errors are reported") {
+    CHECK(test::link_errors({".visible .global .u32 g; .visible .global .u32 h;",
+                             ".visible .global .u32 g; .visible .global .u64 h;"})
+              .size() == 3);
+}
+
+TEST_CASE("link: constant memory of all texts together has the hardware's size") {
+    CHECK(link_error({".visible .const .align 4 .b8 g[40000] = {1}; " + use_constant,
+                      ".visible .const .align 4 .b8 h[40000] = {2};"}) ==
+          "File uses too much global constant data (0x13880 bytes, 0x10000 max)");
+}
+
+TEST_CASE("link: 32-bit addresses are refused, a missing .address_size is not") {
+    ptx::Linker linker([](std::string_view) { return false; });
+    std::string messages;
+    CHECK_FALSE(
+        linker.add(".version 6.0\n.target sm_30\n.address_size 32\n.visible .entry k() {ret;}",
+                   "a.ptx", messages));
+    CHECK(messages.find("32-Bit ABI") != std::string::npos);
+    CHECK(linker.add(".version 6.0\n.target sm_30\n.visible .entry k() {ret;}", "b.ptx", messages));
+    CHECK(linker.size() == 1);
+}

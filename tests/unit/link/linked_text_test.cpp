@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the linked text holds: names kept apart, initialisers across texts, aliases, lines.
+#include "tests/unit/link/link.h"
+
+#include "frontend/ptx/queries.h"
+
+#include <algorithm>
+
+using namespace ptarmigan;
+using test::link;
+using test::link_error;
+
+namespace {
+
+ptx::FunctionId function(const ptx::ModuleLoader& loader, std::string_view name) {
+    const auto id = loader.module().find_function(name);
+    REQUIRE(id);
+    return *id;
+}
+
+/// The variable that the only access of `kernel` names.
+std::string accessed(ptx::ModuleLoader& loader, std::string_view kernel) {
+    for (const ptx::Instruction& i : loader.body(function(loader, kernel)).instructions)
+        for (unsigned o = 0; o < i.operand_count; ++o)
+            if (i.operands[o].base == ptx::Operand::Base::variable &&
+                i.operands[o].scope == ptx::VariableScope::module)
+                return loader.module().variables[i.operands[o].index].name;
+    return {};
+}
+
+std::string loading(const std::string& kernel) {
+    return ".visible .entry " + kernel +
+           "() { .reg .b32 x; ld.global.u32 x, [own]; st.global.u32 [own], x; ret; }";
+}
+
+} // namespace
+
+TEST_CASE("link: variables of one text only are kept apart from others of that name") {
+    auto loader =
+        link({".global .u32 own = 1; " + loading("k"), ".global .u32 own = 2; " + loading("k2"),
+              ".visible .global .u32 own = 3; " + loading("k3")});
+    const auto value = [&](const char* kernel) {
+        const auto id = loader->module().find_variable(accessed(*loader, kernel));
+        REQUIRE(id);
+        return loader->module().variables[*id].init[0];
+    };
+    CHECK(value("k") == 1);
+    CHECK(value("k2") == 2);
+    CHECK(value("k3") == 3);
+    CHECK(accessed(*loader, "k3") == "own"); // programs find what is visible by its name
+}
+
+TEST_CASE("link: functions of one text only are kept apart, in calls and as addresses") {
+    const auto text = [](const std::string& number, const std::string& linkage) {
+        return linkage + ".func (.param .b32 r) f() { .reg .b32 x; mov.b32 x, " + number +
+               "; st.param.b32 [r], x; ret; }\n" + ".visible .global .u64 p" + number + " = f;\n" +
+               ".visible .entry k" + number + "() { .param .b32 r; call (r), f; ret; }";
+    };
+    auto loader = link({text("1", ""), text("2", ".visible "), text("3", "")});
+    for (const std::string number : {"1", "2", "3"}) {
+        const ptx::Body& caller = loader->body(function(*loader, "k" + number));
+        const ptx::Operand* callee = nullptr;
+        for (const ptx::Instruction& i : caller.instructions)
+            for (unsigned o = 0; o < i.operand_count; ++o)
+                if (i.operands[o].kind == ptx::Operand::Kind::function) callee = &i.operands[o];
+        REQUIRE(callee != nullptr);
+        const ptx::Body& body = loader->body(callee->index);
+        CHECK(body.instructions[0].operands[1].value == static_cast<unsigned>(number[0] - '0'));
+        const auto pointer = loader->module().find_variable("p" + number);
+        REQUIRE(pointer);
+        CHECK(loader->module().variables[*pointer].relocations.at(0).symbol == callee->index);
+    }
+}
+
+TEST_CASE("link: a new name is new in every text") {
+    auto loader = link({".global .u32 own = 1; .visible .global .u32 own$1 = 7; " + loading("k"),
+                        ".global .u32 own = 2;\n.visible .entry k2() { .reg .b32 own$1_;\n"
+                        "ld.global.u32 own$1_, [own]; ret; }"});
+    CHECK(accessed(*loader, "k") == "own");
+    CHECK(accessed(*loader, "k2") == "own$1__");
+}
+
+TEST_CASE("link: a name that also means a register or an opcode is no guess") {
+    const std::string clash = "The names of ";
+    CHECK(link_error({".global .u32 x1;", ".global .u32 x1; .visible .entry k() { .reg .b32 x<4>;\n"
+                                          "mov.b32 x1, 1; ret; }"})
+              .starts_with(clash));
+    CHECK(link_error({".global .u32 ret;", ".global .u32 ret; .visible .entry k() { ret; }"})
+              .starts_with(clash));
+}
+
+TEST_CASE("link: initialisers find variables of other texts, in circles too") {
+    auto loader =
+        link({".extern .global .u64 second;\n.visible .global .u64 first = second+8;",
+              ".extern .global .u64 first;\n.visible .global .u64 second = generic(first);"});
+    const ptx::Module& module = loader->module();
+    const ptx::Variable& first = module.variables[*module.find_variable("first")];
+    CHECK(module.variables[first.relocations.at(0).symbol].name == "second");
+    CHECK(first.relocations[0].addend == 8);
+    const ptx::Variable& second = module.variables[*module.find_variable("second")];
+    CHECK(module.variables[second.relocations.at(0).symbol].name == "first");
+    CHECK(second.relocations[0].generic);
+}
+
+TEST_CASE("link: an alias is a definition for other texts") {
+    auto loader =
+        link({".visible .func real(.param .b32 a) {ret;}\n.visible .func other(.param .b32 a);\n"
+              ".alias other, real;",
+              ".extern .func other(.param .b32 a);\n.visible .entry k() { .param .b32 v;\n"
+              "call other, (v); ret; }"});
+    const ptx::Instruction& call = loader->body(function(*loader, "k")).instructions.at(0);
+    const auto* callee =
+        std::find_if(call.operands.begin(), call.operands.end(),
+                     [](const auto& o) { return o.kind == ptx::Operand::Kind::function; });
+    REQUIRE(callee != call.operands.end());
+    CHECK(callee->index == function(*loader, "real"));
+}
+
+TEST_CASE("link: dynamic shared memory is one array with the largest alignment") {
+    auto loader =
+        link({".extern .shared .align 4 .b8 pool[];", ".extern .shared .align 16 .b8 pool[];"});
+    REQUIRE(loader->module().variables.size() == 1);
+    CHECK(loader->module().variables[0].unsized);
+    CHECK(loader->module().variables[0].alignment == 16);
+}
+
+TEST_CASE("link: weak functions that lose are not in the text") {
+    auto loader = link({".weak .entry k() { trap; ret; }", ".visible .entry k() { exit; }",
+                        ".weak .entry k() { brkpt; ret; }"});
+    CHECK(loader->module().functions.size() == 1);
+    CHECK(loader->body(0).instructions.size() == 1);
+}
+
+TEST_CASE("link: file numbers of lines are those of the linked table") {
+    const auto text = [](const std::string& file, const std::string& kernel) {
+        return ".visible .entry " + kernel +
+               "()\n{\n.loc 1 5 3, function_name $info, inlined_at 1 7 0\n" +
+               "ret;\n.loc 1 6 1\n}\n.file 1 \"" + file +
+               "\"\n.section .debug_str { $info: .b8 65 }";
+    };
+    auto loader = link({text("a.cu", "k"), text("b.cu", "k2")});
+    const std::vector<std::string>& files = loader->module().files;
+    for (const auto& [kernel, file] : {std::pair{"k", "a.cu"}, std::pair{"k2", "b.cu"}}) {
+        const ptx::Body& body = loader->body(function(*loader, kernel));
+        REQUIRE(body.source_lines.size() == 2);
+        CHECK(files.at(body.source_lines[0].file) == file);
+        CHECK(body.source_lines[0].line == 5);
+        CHECK(body.source_lines[1].line == 6);
+    }
+}
+
+TEST_CASE("link: the newest version and the highest target are the text's") {
+    auto loader =
+        link({".version 6.0\n.target sm_60\n.address_size 64\n.visible .entry k() {ret;}",
+              ".version 8.3\n.target sm_90a\n.address_size 64\n.visible .entry k2() {ret;}",
+              ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k3() {ret;}"});
+    CHECK(loader->module().version == ptx::Version{8, 3});
+    CHECK(loader->module().target.sm == 90);
+    CHECK(loader->module().target.suffix == 'a');
+}
+
+TEST_CASE("link: no text is nothing to link") {
+    CHECK(link_error({}) == "There is nothing to link");
+}
