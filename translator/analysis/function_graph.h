@@ -45,6 +45,7 @@ struct GraphInstruction {
     const ptx::Body* body = nullptr; ///< the body it came from (prototypes, target lists); operands use FunctionGraph::pool
     std::uint32_t function = 0;      ///< FunctionId it came from, for messages
     std::uint16_t check_alignment = 0; ///< set of operands (bit i: operands[i]) to be checked at run time: plan_alignment()
+    std::int32_t prefetch = 0; ///< bytes ahead of a load's address that are worth a prefetch, 0: none. plan_prefetch()
 };
 
 struct Terminator {

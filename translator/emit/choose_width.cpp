@@ -2,14 +2,13 @@
 // Two reasons to leave the natural width, both measured in bench/kernels (2026-11-21, Zen 4, CPU time):
 //   * registers: register-tiled SGEMM keeps 16 varying accumulators over its loop: 45 ms at W = 32, 42 at 16;
 //   * loops in which each lane walks its own memory (sparse rows): gathers lose to scalar loads where the CPU's gathers
-//     are slow: 24.5 ms at W = 32, 23.0 at 16, 8.4 at 1. Unrolled, they load rows (load_groups.h), and few lanes wait
-//     less for the longest: 16.4 ms at W = 32, 9.6 at 16, 7.9 at 8, 8.9 at 1.
+//     are slow. 16.4 ms at W = 32, 9.6 at 16, 7.0 at 8 (rows, load_groups.h), 5.7 at 1 with prefetches (plan_prefetch.h);
+//     as a loop that is not unrolled, 20 at W = 4 to 16 and 6.9 at 1.
 #include "translator/emit/choose_width.h"
 
 #include "frontend/isa/instruction_form.h"
 #include "translator/analysis/barrier_regions.h"
 #include "translator/analysis/liveness.h"
-#include "translator/analysis/load_groups.h"
 
 #include <algorithm>
 
@@ -77,15 +76,6 @@ bool walks_memory_lane_by_lane(const FunctionGraph& graph) {
     return false;
 }
 
-/// Some loop is unrolled far enough to load several adjacent elements per lane at once.
-bool loads_rows(const FunctionGraph& graph) {
-    for (const LoopInfo& loop : graph.forest.loops)
-        for (BlockId block : loop.blocks)
-            for (const LoadGroup& group : find_load_groups(graph, block))
-                if (graph.values[(*group.first)[ptx::Role::a].index].shape.is_varying()) return true;
-    return false;
-}
-
 bool uses_shared_memory(const FunctionGraph& graph) { return !graph.shared.empty(); }
 
 } // namespace
@@ -99,7 +89,7 @@ unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target) {
     unsigned natural = natural_width(target, has_collectives(graph));
     if (may_communicate(graph)) return natural;
     if (has_slow_gathers(target) && !uses_shared_memory(graph) && walks_memory_lane_by_lane(graph))
-        return loads_rows(graph) ? 8 : 1;
+        return 1;
     if (natural == 32 && varying_words_over_loops(graph) > wide_register_limit) return 16;
     return natural;
 }

@@ -9,6 +9,7 @@
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
 #include "translator/lower/alignment_check.h"
+#include "translator/lower/prefetch.h"
 
 #include <llvm/IR/Constants.h>
 
@@ -181,6 +182,7 @@ void GraphEmitter::run_handler(const GraphInstruction& instruction) {
         lower::check_alignment(*this, address(inst.operands[i], space), access_bytes(inst), writes);
     }
     handler_of(inst.form)(*this, inst);
+    if (instruction.prefetch != 0) lower::prefetch_ahead(*this, address(inst[ptx::Role::a], inst.space), instruction.prefetch);
 }
 
 /// A guard that is the same in all lanes, on an instruction with effects, becomes a branch around it.

@@ -8,6 +8,7 @@
 #include "translator/analysis/build_graph.h"
 #include "translator/analysis/graph_queries.h"
 #include "translator/analysis/plan_linearization.h"
+#include "translator/analysis/plan_prefetch.h"
 #include "translator/analysis/shapes.h"
 #include "translator/analysis/verify_graph.h"
 #include "translator/builtins/builtins.h"
@@ -117,6 +118,7 @@ private:
         }
         verify_graph(graph_);
         alignment_demands_ = plan_alignment(graph_, unit_.options.aligned_parameters);
+        if (unit_.width == 1) plan_prefetch(graph_);
         barriers_ = plan_barriers(graph_, unit_.shape);
         std::set<ptx::FunctionId> seen;
         bool needs_fibers = !barriers_.splittable || spins_ || has_effect(graph_, ptx::Effects::waits) ||

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a value gains by a round of its loop, and which loads are worth a prefetch.
+#include "graph_fixture.h"
+
+#include "translator/analysis/loop_strides.h"
+#include "translator/analysis/plan_prefetch.h"
+
+using namespace ptarmigan;
+
+namespace {
+
+/// A loop over %r1 rounds; %rd1 and %rd2 hold the pointers p and q, %rd3 the one that the loop moves.
+std::string loop(const std::string& body) {
+    return "ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q]; ld.param.u32 %r1, [n]; mov.u64 %rd3, %rd1; mov.u32 %r2, 0; mov.f32 %f1, 0f00000000;\n"
+           "L: " + body + " add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, %r1; @%p1 bra L;\n"
+           "st.global.f32 [%rd2], %f1; ret;";
+}
+
+std::optional<std::int64_t> stride_of(const std::string& body, const std::string& name) {
+    test::AnalysedKernel kernel(loop(body), {32, 1, 1}, 1);
+    const translator::SsaValue& value = kernel.value(name);
+    return translator::LoopStrides(kernel.graph).of(translator::ValueId(&value - kernel.graph.values.data()), 0);
+}
+
+std::vector<int> prefetches(const std::string& body) {
+    test::AnalysedKernel kernel(loop(body), {32, 1, 1}, 1);
+    translator::plan_prefetch(kernel.graph);
+    std::vector<int> result;
+    for (const auto& block : kernel.graph.blocks)
+        for (const auto& instruction : block.instructions)
+            if (instruction.prefetch != 0) result.push_back(instruction.prefetch);
+    return result;
+}
+
+const std::string use = "add.f32 %f1, %f1, %f2;";
+/// f2 = q[*rd3]
+const std::string indexed = "ld.global.u32 %r4, [%rd3]; mul.wide.u32 %rd4, %r4, 4; add.s64 %rd5, %rd2, %rd4; ld.global.f32 %f2, [%rd5];" + use;
+
+} // namespace
+
+TEST_CASE("loop strides: pointers, counters and what is computed from them", "[prefetch]") {
+    const std::string load = "ld.global.f32 %f2, [%rd6];" + use;
+    CHECK(stride_of("add.s64 %rd6, %rd3, 8;" + load + "add.s64 %rd3, %rd3, 12;", "%rd6") == 12);
+    CHECK(stride_of("mul.wide.u32 %rd5, %r2, 4; add.s64 %rd6, %rd2, %rd5;" + load, "%rd6") == 4);
+    CHECK(stride_of("mad.lo.s32 %r5, %r2, -3, %r1; mul.wide.s32 %rd5, %r5, 4; sub.s64 %rd6, %rd2, %rd5;" + load, "%rd6") == 12);
+    CHECK(stride_of("shl.b32 %r5, %r2, 3; cvt.u64.u32 %rd5, %r5; add.s64 %rd6, %rd2, %rd5;" + load, "%rd6") == 8);
+    CHECK(stride_of("add.s64 %rd6, %rd2, 8;" + load, "%rd6") == 0);
+}
+
+TEST_CASE("loop strides: what is not a constant is none", "[prefetch]") {
+    const std::string load = "ld.global.f32 %f2, [%rd6];" + use;
+    // by a value, by a product, by what was read, now and then
+    CHECK_FALSE(stride_of("mad.lo.u32 %r5, %r2, %r1, 0; mul.wide.u32 %rd5, %r5, 4; add.s64 %rd6, %rd2, %rd5;" + load, "%rd6"));
+    CHECK_FALSE(stride_of("mul.lo.u32 %r5, %r2, %r2; mul.wide.u32 %rd5, %r5, 4; add.s64 %rd6, %rd2, %rd5;" + load, "%rd6"));
+    CHECK_FALSE(stride_of("add.s64 %rd6, %rd3, 8;" + load + "ld.global.u64 %rd3, [%rd3];", "%rd6"));
+    CHECK_FALSE(stride_of("add.s64 %rd6, %rd3, 8;" + load + "setp.eq.u32 %p2, %r2, 3; @%p2 add.s64 %rd3, %rd3, 4;", "%rd6"));
+}
+
+TEST_CASE("prefetch: streams beside indexed loads", "[prefetch]") {
+    CHECK(prefetches(indexed + "add.s64 %rd3, %rd3, 4;") == std::vector<int>{512});
+    CHECK(prefetches(indexed + "add.s64 %rd3, %rd3, -4;") == std::vector<int>{-512});
+    // one for the four loads of a line, another for the line after next
+    CHECK(prefetches("ld.global.f32 %f3, [%rd3+4]; ld.global.f32 %f4, [%rd3+8]; ld.global.f32 %f5, [%rd3+128]; add.f32 %f1, %f1, %f3;"
+                     "add.f32 %f1, %f1, %f4; add.f32 %f1, %f1, %f5;" + indexed +
+                     "add.s64 %rd3, %rd3, 16;") == std::vector<int>{512, 512});
+}
+
+TEST_CASE("prefetch: not without an index, not for large or unknown steps, not for shared memory", "[prefetch]") {
+    CHECK(prefetches("ld.global.f32 %f2, [%rd3];" + use + "add.s64 %rd3, %rd3, 4;").empty());
+    CHECK(prefetches(indexed + "add.s64 %rd3, %rd3, 64;").empty());
+    CHECK(prefetches(indexed + "mul.wide.u32 %rd7, %r1, 4; add.s64 %rd3, %rd3, %rd7;").empty());
+    CHECK(prefetches("ld.shared.u32 %r4, [%rd3]; mul.wide.u32 %rd4, %r4, 4; add.s64 %rd5, %rd2, %rd4; ld.global.f32 %f2, [%rd5];" +
+                     use + "add.s64 %rd3, %rd3, 4;").empty());
+}
