@@ -190,35 +190,42 @@ ImagePtx read_container(const void* container, std::size_t size, const ImageOpti
     return entry ? unpack_chosen(*entry) : no_ptx(contents, options.device_architecture);
 }
 
-/// Relocatable device code: the linked container has SASS only, PTX is in the inputs, one per
-/// translation unit. One unit with PTX needs no linking (libcudadevrt's PTX is for sm_121 and drops
-/// out by architecture).
+/// Relocatable device code (nvcc -rdc=true): the linked container has SASS only, PTX is in the
+/// inputs, one per translation unit. Inputs without suitable PTX drop out, as libcudadevrt does,
+/// whose PTX is for sm_121.
 ImagePtx read_relocatable(const Wrapper& wrapper, const ImageOptions& options) {
-    std::vector<ContainerContents> inputs;
-    std::vector<const PtxEntry*> chosen;
     ContainerContents all;
+    ImagePtx image;
     for (unsigned i = 0; wrapper.inputs && wrapper.inputs[i]; ++i) {
         if (i == input_limit)
             return invalid("the fat binary's list of relocatable inputs has no end");
-        inputs.push_back(list_container(wrapper.inputs[i]));
-        if (!inputs.back().sound)
+        ContainerContents input = list_container(wrapper.inputs[i]);
+        if (!input.sound)
             return invalid("the headers of relocatable input " + std::to_string(i) +
                            " are damaged");
-    }
-    for (const ContainerContents& input : inputs) {
         all.ptx.insert(all.ptx.end(), input.ptx.begin(), input.ptx.end());
         all.sass.insert(all.sass.end(), input.sass.begin(), input.sass.end());
-        if (const PtxEntry* entry = choose(input.ptx, options))
-            chosen.push_back(entry);
+        const PtxEntry* entry = choose(input.ptx, options);
+        if (!entry) {
+            ++image.units_without_ptx;
+            continue;
+        }
+        ImagePtx unit = unpack_chosen(*entry);
+        if (unit.result != ImageResult::ok)
+            return unit;
+        image.architecture = std::max(image.architecture, unit.architecture);
+        std::string name = entry->source_name;
+        if (name.empty())
+            name = "input " + std::to_string(i + 1);
+        image.units.push_back({std::move(unit.text), std::move(name)});
     }
-    if (chosen.empty())
+    if (image.units.empty())
         return no_ptx(all, options.device_architecture);
-    if (chosen.size() == 1)
-        return unpack_chosen(*chosen.front());
-    ImagePtx image;
-    image.result = ImageResult::unsupported;
-    image.message = "relocatable device code (nvcc -rdc=true) of " + std::to_string(chosen.size()) +
-                    " translation units needs PTX linking, which is not supported";
+    if (image.units.size() == 1) {
+        image.text = std::move(image.units.front().text);
+        image.units.clear();
+    }
+    image.result = ImageResult::ok;
     return image;
 }
 
@@ -336,7 +343,6 @@ int image_result_code(ImageResult result) {
     case ImageResult::ok: return 0;
     case ImageResult::no_binary_for_device: return 209;
     case ImageResult::invalid_image: return 200;
-    case ImageResult::unsupported: return 801;
     }
     return 999;
 }

@@ -20,7 +20,6 @@ enum class ImageResult : std::uint8_t {
     ok,
     no_binary_for_device, ///< no PTX, or only for newer architectures: 209
     invalid_image,        ///< damaged or unknown: 200
-    unsupported,          ///< well-formed, but needs what is not there yet: 801
 };
 
 /// One PTX entry of a container, text not yet unpacked.
@@ -44,10 +43,18 @@ struct ContainerContents {
     unsigned lto_entries = 0;
 };
 
+/// The PTX of one translation unit of relocatable device code.
+struct PtxUnit {
+    std::string text;
+    std::string name; ///< for messages
+};
+
 /// The chosen PTX of an image, or the reason that there is none.
 struct ImagePtx {
     ImageResult result = ImageResult::invalid_image;
     std::string text;
+    std::vector<PtxUnit> units; ///< several that must be linked (link_image()): then `text` is empty
+    unsigned units_without_ptx = 0; ///< further translation units, of which nothing can be used
     std::string message; ///< one line for stderr when result != ok
     unsigned architecture = 0;
 };
@@ -72,7 +79,7 @@ std::string unpack_ptx(const PtxEntry& entry);
 /// bounds: the program's own data.
 ImagePtx read_image(const void* image, std::size_t size, const ImageOptions& options);
 
-/// CUresult number of a result: 0, 209, 200, 801.
+/// CUresult number of a result: 0, 209, 200.
 int image_result_code(ImageResult result);
 
 } // namespace ptarmigan::runtime

@@ -7,6 +7,7 @@
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
 #include "runtime/module/fatbin.h"
+#include "runtime/module/link_image.h"
 
 #include <dlfcn.h>
 
@@ -37,6 +38,11 @@ Status load_source(const void* image, std::size_t size,
         log = (owner.empty() ? std::string() : owner + ": ") + ptx.message;
         runtime::set_error_detail(log);
         return Status{runtime::image_result_code(ptx.result)};
+    }
+    if (!runtime::link_image(ptx, log)) {
+        log = (owner.empty() ? std::string() : owner + ": ") + log;
+        runtime::set_error_detail(log);
+        return Status::invalid_image;
     }
     // nvcc's own PTX in fat binaries is right, and may be huge: its bodies are bound at first use.
     // Text that a program made is checked whole, because the program expects load errors and a log

@@ -174,8 +174,17 @@ TEST_CASE("fatbin: wrappers of version 1 and 2") {
     const void* two_units[] = {ptx.data(), ptx.data(), nullptr};
     relocatable.inputs = two_units;
     ImagePtx linked = read_image(&relocatable, SIZE_MAX, {});
-    CHECK(linked.result == ImageResult::unsupported);
-    CHECK(linked.message.find("linking") != std::string::npos);
+    CHECK(linked.result == ImageResult::ok);
+    CHECK(linked.text.empty());
+    REQUIRE(linked.units.size() == 2);
+    CHECK(linked.units[0].text == ptx_text("sm_75"));
+    CHECK(linked.units[0].name != linked.units[1].name);
+
+    const void* with_library[] = {ptx.data(), library.data(), ptx.data(), sass.data(), nullptr};
+    relocatable.inputs = with_library;
+    linked = read_image(&relocatable, SIZE_MAX, {});
+    CHECK(linked.units.size() == 2);
+    CHECK(linked.units_without_ptx == 2);
 
     Wrapper unknown{.version = 7, .container = ptx.data()};
     CHECK(read_image(&unknown, SIZE_MAX, {}).result == ImageResult::invalid_image);
