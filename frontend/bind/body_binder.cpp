@@ -2,6 +2,9 @@
 // Scopes, declarations and labels of a body.
 #include "frontend/bind/body_binder.h"
 
+#include "frontend/bind/array_element.h"
+#include "frontend/bind/legacy_target.h"
+
 #include <algorithm>
 
 namespace ptarmigan::ptx {
@@ -19,7 +22,10 @@ void BodyBinder::fail(SourceLocation at, std::string text) {
 
 void BodyBinder::fail_unknown(SourceLocation at, std::string_view name) {
     if (!unknown_names_.insert(name).second) throw Recover{};
-    fail(at, "unknown symbol '" + std::string(name.substr(0, 80)) + "'");
+    const std::string quoted = "'" + std::string(name.substr(0, 80)) + "'";
+    if (context_.per_thread.find(name).kind != Symbol::Kind::none)
+        fail(at, quoted + ": .reg and .local variables at module scope are not supported");
+    fail(at, "unknown symbol " + quoted);
 }
 
 Body BodyBinder::bind(FunctionId function) {
@@ -66,7 +72,21 @@ void BodyBinder::statements() {
 void BodyBinder::statement(StatementParser::Kind kind) {
     using Kind = StatementParser::Kind;
     switch (kind) {
-    case Kind::instruction: return instruction();
+    case Kind::instruction:
+        if (parser_->instruction.has_indices) {
+            const auto variable = [this](std::string_view name) -> const Variable* {
+                const Symbol symbol = find(name);
+                if (symbol.kind == Symbol::Kind::module_variable)
+                    return &context_.module.variables[symbol.index];
+                return symbol.kind == Symbol::Kind::body_variable ? &body_.variables[symbol.index]
+                                                                  : nullptr;
+            };
+            resolve_array_elements(parser_->instruction, matcher_.heads(parser_->instruction),
+                                   diagnostics_, variable);
+        }
+        instruction();
+        if (context_.module.target.sm < 20) imply_flush_to_zero(body_.instructions.back());
+        return;
     case Kind::label: return declare_label();
     case Kind::open_scope: return open_scope();
     case Kind::close_scope: return close_scope();

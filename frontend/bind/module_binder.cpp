@@ -37,7 +37,14 @@ private:
     void error(SourceLocation at, std::string text) { diagnostics_.error(at, std::move(text)); }
 
     void variables() {
-        const VariableSyntax& syntax = parser_.variables;
+        VariableSyntax& syntax = parser_.variables;
+        if (syntax.space == StateSpace::tex && module_.version < Version{1, 5}) {
+            syntax.space = StateSpace::global; // the old way to write `.global .texref`
+            syntax.type = ScalarType::texref;
+        }
+        if ((syntax.space == StateSpace::reg || syntax.space == StateSpace::local) &&
+            module_.version < Version{3, 0})
+            return per_thread(syntax);
         if (syntax.space == StateSpace::reg || syntax.space == StateSpace::param ||
             syntax.space == StateSpace::local || syntax.space == StateSpace::sreg ||
             syntax.space == StateSpace::tex) {
@@ -67,6 +74,16 @@ private:
                 range_names_.push_back(std::make_unique<std::string>(variable.name));
                 declare(*range_names_.back(), variable);
             }
+        }
+    }
+
+    void per_thread(const VariableSyntax& syntax) {
+        for (const DeclaratorSyntax& d : syntax.declarators) {
+            const Symbol symbol{Symbol::Kind::reg, 1, 0, static_cast<std::uint32_t>(d.range)};
+            const bool is_new = context_.names.count(d.name) == 0 &&
+                                (d.is_range ? context_.per_thread.declare_range(d.name, symbol)
+                                            : context_.per_thread.declare(d.name, symbol));
+            if (!is_new) error(d.location, "'" + std::string(d.name) + "' is already declared");
         }
     }
 

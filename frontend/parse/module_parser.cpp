@@ -64,9 +64,10 @@ void ModuleParser::parse_target(Target& target) {
             target.texmode_independent = true;
         } else if (name == "debug") {
             target.debug = true;
-        } else if (name.starts_with("sm_")) {
+        } else if (name.starts_with("sm_") || name.starts_with("compute_")) {
             const char* last = name.data() + name.size();
-            const auto [end, status] = std::from_chars(name.data() + 3, last, target.sm);
+            const auto [end, status] =
+                std::from_chars(name.data() + name.find('_') + 1, last, target.sm);
             if (!is_known_target(target.sm))
                 cursor_.fail(token.location, "unknown target " + describe(token));
             if (status == std::errc() && last - end == 1 && (*end == 'a' || *end == 'f'))

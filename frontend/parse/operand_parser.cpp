@@ -42,22 +42,24 @@ private:
             const SourceLocation at = cursor_.take().location;
             if (cursor_.peek().kind != TokenKind::identifier)
                 cursor_.fail_here("a predicate behind '!'");
-            const std::size_t index = name();
+            const std::size_t index = name(depth);
             out_[index].inverted = true;
             out_[index].location = at;
             return index;
         }
         if (cursor_.peek().kind == TokenKind::identifier && cursor_.peek().text != "WARP_SZ")
-            return name();
-        return constant_or_negated_name();
+            return name(depth);
+        return constant_or_negated_name(depth);
     }
 
-    std::size_t name() {
+    std::size_t name(unsigned depth) {
         const std::size_t index = append(OperandSyntax::Kind::name);
         OperandSyntax node = out_[index];
         node.name = cursor_.take().text;
         if (cursor_.peek().kind == TokenKind::word) node.component = cursor_.take().text;
-        if (cursor_.accept('+')) { // `a-4` is written `a+-4`
+        if (depth == 0 && cursor_.accept('[')) {
+            index_of_array(node);
+        } else if (cursor_.accept('+')) { // `a-4` is written `a+-4`
             node.constant = parse_constant(cursor_);
             node.has_offset = true;
             if (!node.constant.is_integer())
@@ -67,13 +69,24 @@ private:
         return index;
     }
 
-    std::size_t constant_or_negated_name() {
+    void index_of_array(OperandSyntax& node) {
+        if (cursor_.peek().kind == TokenKind::identifier && cursor_.peek().text != "WARP_SZ")
+            cursor_.fail(cursor_.location(),
+                         "registers as array indices are not supported: compute the address");
+        node.constant = parse_constant(cursor_);
+        node.has_index = true;
+        if (!node.constant.is_integer())
+            cursor_.fail(node.location, "an array index must be an integer");
+        cursor_.expect(']', "behind the array index");
+    }
+
+    std::size_t constant_or_negated_name(unsigned depth) {
         const SourceLocation at = cursor_.location();
         const Token& token = cursor_.peek();
         if (token.is('-')) { // `-a` of the video instructions: look behind the sign
             const Token sign = cursor_.take();
             if (cursor_.peek().kind == TokenKind::identifier && cursor_.peek().text != "WARP_SZ") {
-                const std::size_t index = name();
+                const std::size_t index = name(depth);
                 out_[index].minus = true;
                 out_[index].location = at;
                 return index;

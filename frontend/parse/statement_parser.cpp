@@ -111,12 +111,14 @@ void StatementParser::opcode(const Token& name) {
 void StatementParser::parse_instruction() {
     instruction.operands.clear();
     instruction.operand_count = 0;
+    instruction.has_indices = false;
     const bool is_call = instruction.opcode == "call";
     if (!cursor_.at(';')) {
         do {
             instruction.operand_count += parse_operand(cursor_, is_call, instruction.operands);
             if (instruction.operands.size() > max_operand_nodes)
                 cursor_.fail(instruction.location, "too many operands");
+            instruction.has_indices |= instruction.operands.back().has_index;
         } while (cursor_.accept(','));
     }
     if (!cursor_.at(';')) {

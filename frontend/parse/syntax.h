@@ -40,11 +40,12 @@ struct OperandSyntax {
     bool minus = false;         ///< `-x` before a name
     bool pair_follows = false;  ///< `x|y`: the next sibling is y
     bool has_offset = false;    ///< name+constant
+    bool has_index = false;     ///< name[constant]
     std::uint32_t extent = 1;   ///< nodes of this subtree, itself included
     std::uint32_t children = 0; ///< direct children
     std::string_view name;
     std::string_view component; ///< word behind a name or bracket: x, b0, unified
-    Constant constant;          ///< the constant, or the offset
+    Constant constant;          ///< the constant, the offset or the index
     SourceLocation location;
 };
 
@@ -132,6 +133,7 @@ struct InstructionSyntax {
     std::vector<std::string_view> words;
     std::vector<OperandSyntax> operands; ///< preorder
     std::uint32_t operand_count = 0;     ///< top-level ones
+    bool has_indices = false;            ///< some operand has an index
     std::string_view guard;
     bool guard_negated = false;
     SourceLocation location, guard_location;

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/bind/legacy_target.h"
+
+#include "frontend/isa/form_pattern.h"
+
+#include <algorithm>
+
+namespace ptarmigan::ptx {
+
+namespace {
+
+bool takes(const WordSlot& slot, Modifier modifier) {
+    const Word word{Word::Kind::modifier, static_cast<std::uint16_t>(modifier)};
+    return std::find(slot.choices.begin(), slot.choices.end(), word) != slot.choices.end();
+}
+
+} // namespace
+
+void imply_flush_to_zero(Instruction& instruction) {
+    const auto has_type = [&](ScalarType type) {
+        return std::find(instruction.types.begin(), instruction.types.end(), type) !=
+               instruction.types.end();
+    };
+    if (!has_type(ScalarType::f32) || has_type(ScalarType::f64) || instruction.has(Modifier::ftz) ||
+        instruction.modifier_count == Instruction::max_modifiers)
+        return;
+    // Modifiers stand in the order of the row's slots.
+    unsigned place = 0;
+    for (const WordSlot& slot : FormTable::get().pattern(instruction.form).slots) {
+        if (takes(slot, Modifier::ftz)) {
+            const auto at = instruction.modifiers.begin() + place;
+            std::copy_backward(at, instruction.modifiers.begin() + instruction.modifier_count,
+                               instruction.modifiers.begin() + instruction.modifier_count + 1);
+            *at = Modifier::ftz;
+            ++instruction.modifier_count;
+            return;
+        }
+        if (place < instruction.modifier_count && takes(slot, instruction.modifiers[place]))
+            ++place;
+    }
+}
+
+} // namespace ptarmigan::ptx

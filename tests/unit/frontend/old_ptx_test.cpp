@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What old and hand-written PTX has and compilers of today don't write.
+#include "tests/unit/frontend/load.h"
+
+using namespace ptarmigan;
+using namespace ptarmigan::ptx;
+
+namespace {
+
+std::unique_ptr<ModuleLoader> load_text(const std::string& text) {
+    return ModuleLoader::load(text, "old.ptx", {.bind_all_bodies = true, .max_errors = 20});
+}
+
+std::string first_error(const std::string& text) {
+    const auto loader = load_text(text);
+    return loader->ok() ? "" : loader->diagnostics().list().front().text;
+}
+
+/// The instructions of the only function, printed.
+std::string printed(ModuleLoader& loader) {
+    std::string text;
+    for (const Instruction& inst : loader.body(0).instructions)
+        text += print(loader.module(), loader.body(0), inst);
+    return text;
+}
+
+} // namespace
+
+TEST_CASE("array elements: the index counts scalars") {
+    // The offsets are those in the machine code that ptxas 13.0 makes.
+    const auto loader =
+        test::load(".global .b32 g[4][3]; .global .v4 .f32 v[4]; .shared .b8 s[8];\n"
+                   ".visible .entry k(.param .b32 a[4]) {\n"
+                   ".reg .b64 %d; .reg .b32 %r; .local .b64 l[8];\n"
+                   "mov.u64 %d, s[5]; mov.u64 %d, g[2]; cvta.global.u64 %d, v[2];\n"
+                   "ld.global.u32 %r, g[1+1]; ld.param.b32 %r, a[3];\n"
+                   "st.local.v2.u32 l[-1], {%r, %r}; mov.u32 %r, s[0];\n}\n");
+    CHECK(printed(*loader) == "mov.u64 %d, s+5;mov.u64 %d, g+8;cvta.global.u64 %d, v+8;"
+                              "ld.global.u32 %r, [g+8];ld.param.b32 %r, [a+12];"
+                              "st.local.v2.u32 [l+-8], {%r, %r};mov.u32 %r, s;");
+}
+
+TEST_CASE("array elements: what has none") {
+    const auto error = [](const std::string& statement) {
+        return first_error(test::header + ".global .b32 g[4], one; .func f() { .reg .b32 %r; " +
+                           statement + " }");
+    };
+    CHECK(error("ld.global.u32 %r, one[0];") == "'one' is not an array");
+    CHECK(error("ld.global.u32 %r, %r[0];") == "'%r' is not an array");
+    CHECK(error("ld.global.u32 %r, nothing[0];") == "'nothing' is not an array");
+    CHECK(error("ld.global.u32 %r, g[1.5];") == "an array index must be an integer");
+    CHECK(error("ld.global.u32 %r, g[%r];") ==
+          "registers as array indices are not supported: compute the address");
+    CHECK(error("atom.global.add.u32 %r, g[1], 1;") != "");
+    CHECK(error("ld.global.u32 %r, [g[1]];") != "");
+}
+
+TEST_CASE("targets: compute_ is another spelling of sm_") {
+    const auto loader = load_text(".version 9.0\n.target compute_90a\n.entry k { exit; }\n");
+    CHECK(loader->ok());
+    CHECK(loader->module().target.sm == 90);
+    CHECK(loader->module().target.suffix == 'a');
+    CHECK(first_error(".version 9.0\n.target lto_90\n.entry k { exit; }\n") ==
+          "unknown target 'lto_90'");
+}
+
+TEST_CASE("sm_1x: single precision has no subnormals") {
+    const std::string body =
+        ".entry k { .reg .f32 %f<4>; .reg .f64 %e; .reg .pred %p; .reg .b32 %r;\n"
+        "add.rz.sat.f32 %f1, %f2, %f3; setp.lt.f32 %p, %f1, %f2;\n"
+        "cvt.rn.f32.f64 %f1, %e; cvt.f64.f32 %e, %f1; cvt.rzi.s32.f32 %r, %f1;\n"
+        "mov.f32 %f1, %f2; add.u32 %r, %r, 1; sin.approx.f32 %f1, %f2; }";
+    const auto old = load_text(".version 1.4\n.target sm_13\n" + body);
+    CHECK(printed(*old) ==
+          "add.rz.ftz.sat.f32 %f1, %f2, %f3;setp.lt.ftz.f32 %p, %f1, %f2;cvt.rn.f32.f64 %f1, %e;"
+          "cvt.f64.f32 %e, %f1;cvt.rzi.ftz.s32.f32 %r, %f1;mov.f32 %f1, %f2;add.u32 %r, %r, 1;"
+          "sin.approx.ftz.f32 %f1, %f2;");
+    const auto later = load_text(".version 2.0\n.target sm_20\n" + body);
+    CHECK(printed(*later).find("ftz") == std::string::npos);
+}
+
+TEST_CASE("module scope: registers and .local of modules without an ABI") {
+    const std::string head =
+        ".version 2.3\n.target sm_20\n.reg .b32 g, %x<4>;\n.local .b32 l[4];\n";
+    const auto loader = load_text(head + ".entry unused { exit; }\n");
+    CHECK(loader->ok());
+    for (const char* name : {"g", "%x3"}) {
+        INFO(name);
+        CHECK(first_error(head + ".entry k { .reg .b32 %r; mov.u32 %r, " + name + "; }") ==
+              "'" + std::string(name) +
+                  "': .reg and .local variables at module scope are not supported");
+    }
+    CHECK(first_error(head + ".global .b32 a; .reg .b32 a;") == "'a' is already declared");
+    CHECK(first_error(".version 3.0\n.target sm_20\n.reg .b32 g;\n") ==
+          ".reg variables at module scope are not supported");
+    const auto texture = load_text(".version 1.4\n.target sm_10\n.tex .u32 picture;\n");
+    REQUIRE(texture->ok());
+    CHECK(texture->module().variables.at(0).type == ScalarType::texref);
+}
