@@ -5,11 +5,17 @@
 
 #include "frontend/bind/module_binder.h"
 #include "frontend/isa/form_matcher.h"
+#include "frontend/isa/special_registers.h"
 #include "frontend/parse/statement_parser.h"
 
 #include <unordered_set>
 
 namespace ptarmigan::ptx {
+
+/// A name as messages show it: in quotes, cut where it grows too long.
+inline std::string quoted(std::string_view name) {
+    return "'" + std::string(name.substr(0, 80)) + "'";
+}
 
 class BodyBinder {
 public:
@@ -52,6 +58,7 @@ private:
     void require_available(FormId form);
     void check_words(const HeadMatch& head);
     void check_vector_width(const HeadMatch& head);
+    void check_address_size(const HeadMatch& head);
     void bind_guard(Instruction& out);
     RegisterId carry_flag();
 
@@ -69,7 +76,7 @@ private:
     void bind_argument(const OperandSyntax& node, const Variable& formal, bool is_destination,
                        Operand& out);
 
-    // --- operands (operand_binder.cpp)
+    // --- operands (operand_binder.cpp, address_binder.cpp, list_binder.cpp, reference_binder.cpp)
     // ------------------------------------------------------------------------------
     /// What an operand is to be bound as.
     struct Want {
@@ -77,7 +84,12 @@ private:
         Constraint::Kind kind = Constraint::Kind::any;
         bool is_destination = false;
         bool wider = false;    ///< registers may have more bits than the type
-        bool may_sink = false; ///< `_` may stand for a result that is not wanted
+        bool untyped = false;      ///< registers of .b types only, no constants
+        bool or_predicate = false; ///< a predicate will do as well
+        /// Type of a list's first element where it differs: the index into an array of textures.
+        ScalarType first_element = ScalarType::none;
+        bool may_sink = false;  ///< `_` may stand for a result that is not wanted
+        bool must_sink = false; ///< and must
         std::string_view values; ///< constants allowed; empty: all
     };
     Want want_of(const OperandPattern& pattern, const HeadMatch& match) const;
@@ -87,10 +99,14 @@ private:
     void bind_name(const OperandSyntax& node, const Want& want, Operand& out);
     void bind_register(const OperandSyntax& node, const Symbol& symbol, const Want& want,
                        Operand& out);
+    void check_special(const OperandSyntax& node, const SpecialRegisterInfo& info,
+                       const Want& want);
     bool bind_special(const OperandSyntax& node, const Want& want, Operand& out);
     void bind_constant(const OperandSyntax& node, const Want& want, Operand& out);
-    void bind_address(const OperandSyntax& node, const HeadMatch& match, Operand& out);
-    void check_space(const OperandSyntax& node, const Symbol& symbol, const HeadMatch& match);
+    void bind_address(const OperandSyntax& node, const OperandPattern& pattern,
+                      const HeadMatch& match, Operand& out);
+    void check_space(const OperandSyntax& node, const Symbol& symbol, const HeadMatch& match,
+                     StateSpace space);
     void require_wide_address(SourceLocation at, StateSpace space);
     void bind_elements(std::size_t node, const Want& want, unsigned count, Operand& out);
     void require_alike(const std::vector<Operand>& elements, SourceLocation at);
@@ -117,9 +133,5 @@ private:
     // Of the instruction at hand:
     std::uint32_t operand_index_ = 0;
 };
-
-/// Whether a register of type `have` may stand where `want` is asked for; `wider` as in
-/// BodyBinder::Want.
-bool register_fits(ScalarType have, ScalarType want, bool wider);
 
 } // namespace ptarmigan::ptx

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls: the callee decides what the lists of results and arguments may hold, so it is bound first.
 #include "frontend/bind/body_binder.h"
+#include "frontend/bind/register_types.h"
 
 #include <algorithm>
 
 namespace ptarmigan::ptx {
-
-namespace {
-
-std::string quoted(std::string_view text) {
-    return "'" + std::string(text.substr(0, 80)) + "'";
-}
-
-} // namespace
 
 void BodyBinder::bind_call(const OperandNodes& nodes, Instruction& out) {
     const auto patterns = FormTable::get().pattern(out.form).operands;

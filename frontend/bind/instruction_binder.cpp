@@ -36,6 +36,7 @@ void BodyBinder::check_words(const HeadMatch& head) {
     const std::string broken = broken_word_rule(syntax.opcode, syntax.words, context_.module.version,
                                                 context_.module.target);
     if (!broken.empty()) fail(syntax.location, broken);
+    head.result_is_sink = result_must_sink(syntax.opcode, syntax.words);
     head.words_checked = true;
 }
 
@@ -48,6 +49,13 @@ void BodyBinder::check_vector_width(const HeadMatch& head) {
     if (module.version < Version{8, 8} || module.target.sm < 100)
         fail(parser_->instruction.location,
              "vectors of 256 bits need .version 8.8 and .target sm_100 or later");
+}
+
+/// Generic addresses are as wide as the module says; ptxas 13 makes none of 32 bits any more.
+void BodyBinder::check_address_size(const HeadMatch& head) {
+    if (context_.module.address_size == 64 && head.types[0] == ScalarType::u32 &&
+        form_info(head.form).opcode == "cvta")
+        fail(parser_->instruction.location, "generic addresses have 64 bits in this module");
 }
 
 const HeadMatch& BodyBinder::choose_form(OperandNodes& nodes) {
@@ -76,6 +84,7 @@ void BodyBinder::instruction() {
     const auto patterns = FormTable::get().pattern(head.form).operands;
 
     check_vector_width(head);
+    check_address_size(head);
     Instruction& out = body_.instructions.emplace_back();
     out.form = head.form;
     out.location = parser_->instruction.location;

@@ -62,7 +62,8 @@ private:
 
     static void apply(const WordSlot& slot, Word word, HeadMatch& match) {
         const StateSpace space = space_of(word);
-        if (space != StateSpace::none && match.space == StateSpace::none) match.space = space;
+        if (space != StateSpace::none)
+            (match.space == StateSpace::none ? match.space : match.source_space) = space;
         switch (word.kind) {
         case Word::Kind::type:
             if (slot.type_index < 6)

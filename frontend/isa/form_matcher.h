@@ -25,7 +25,10 @@ struct HeadMatch {
     bool cp_mask = false;    ///< .cp_mask: byte-mask
     /// The words have passed word_rules; set by whoever asked first.
     mutable bool words_checked = false;
+    /// `_` must stand for the result; set with words_checked.
+    mutable bool result_is_sink = false;
     StateSpace space = StateSpace::none;
+    StateSpace source_space = StateSpace::none; ///< the second space of a copy: that of its source
     std::array<ScalarType, 6> types{};
     std::array<Modifier, Instruction::max_modifiers> modifiers{};
 };

@@ -47,8 +47,10 @@ struct Constraint {
     Kind kind = Kind::any;
     ScalarType literal = ScalarType::none; ///< the type, unless `slot` says where to find it
     std::int8_t slot = -1;                 ///< type_index of the slot that decides
+    bool untyped = false;    ///< registers of .b types only, no constants
+    bool or_predicate = false; ///< a predicate will do as well
     bool fragment = false;   ///< list: elements are registers that hold values of the type packed
-    std::string_view values; ///< constants allowed, "0..15", "4|8|16", "*16", "none"; empty: all
+    std::string_view values; ///< constants allowed, "0..15", "4|8|16", "*16", "none", "real"; empty: all
 };
 
 struct OperandPattern {

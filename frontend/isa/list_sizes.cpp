@@ -175,4 +175,14 @@ unsigned list_size(const HeadMatch& match, Role role) {
     return 0;
 }
 
+/// ptxas takes more coordinates than the geometry has, 2 or 4; nvcc writes four for cubes and 3-d ones.
+unsigned required_elements(const HeadMatch& match, const OperandPattern& pattern, unsigned written) {
+    const unsigned size = list_size(match, pattern.role);
+    const std::string_view chapter = form_info(match.form).chapter;
+    const bool coordinates = !pattern.is_destination && pattern.role != Role::dpdx &&
+                             pattern.role != Role::dpdy &&
+                             (chapter == "texture" || chapter == "surface");
+    return coordinates && written > size && (written == 2 || written == 4) ? written : size;
+}
+
 } // namespace ptarmigan::ptx

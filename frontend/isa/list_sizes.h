@@ -10,4 +10,7 @@ namespace ptarmigan::ptx {
 /// Elements of the operand with that role, or 0 if the words don't say.
 unsigned list_size(const HeadMatch& match, Role role);
 
+/// Elements that the braced operand must have of which `written` are there; 0 for any number.
+unsigned required_elements(const HeadMatch& match, const OperandPattern& pattern, unsigned written);
+
 } // namespace ptarmigan::ptx

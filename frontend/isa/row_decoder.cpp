@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/isa/row_decoder.h"
 
+#include "frontend/isa/constraint_decoder.h"
+
 #include <algorithm>
 
 namespace ptarmigan::ptx {
@@ -215,65 +217,25 @@ private:
         const Role role = find_role(name);
         if (text == "hidden" && role != Role::none) {
             add(name, false, OperandPattern::Form::hidden, false, false);
-            out_.operands.back().constraint = {Constraint::Kind::hidden, ScalarType::pred, -1, false, {}};
+            out_.operands.back().constraint.kind = Constraint::Kind::hidden;
+            out_.operands.back().constraint.literal = ScalarType::pred;
+            out_.operands.back().constraint.slot = -1;
             out_.constraint_texts.back() = text;
             return;
         }
         for (std::size_t i = 0; i < out_.operands.size(); ++i) {
             if (out_.operands[i].role != role || role == Role::none) continue;
             const std::size_t in = text.find(" in ");
-            out_.operands[i].constraint = parse_constraint(text.substr(0, in));
+            std::string fault_text;
+            out_.operands[i].constraint =
+                decode_constraint(text.substr(0, in), out_.slots, fault_text);
+            if (!fault_text.empty()) fault(fault_text);
             if (in != std::string_view::npos)
                 out_.operands[i].constraint.values = text.substr(in + 4);
             out_.constraint_texts[i] = text;
             return;
         }
         fault("constraint for '" + std::string(name) + "', which is no operand");
-    }
-
-    Constraint parse_constraint(std::string_view text) {
-        using Kind = Constraint::Kind;
-        struct Name {
-            std::string_view text;
-            Kind kind;
-        };
-        constexpr Name plain[] = {{"pred", Kind::pred},           {"imm", Kind::imm},
-                                  {"address", Kind::address},
-                                  {"tensor", Kind::tensor_address},     {"label", Kind::label},
-                                  {"function", Kind::function},   {"targets", Kind::targets},
-                                  {"prototype", Kind::prototype}, {"any", Kind::any}};
-        constexpr Name typed[] = {{"wide", Kind::wide},   {"half", Kind::half},
-                                  {"wider", Kind::wider}, {"vec", Kind::vec},
-                                  {"frag", Kind::list},
-                                  {"pack", Kind::pack},   {"list", Kind::list}};
-        if (text == "handle") return {Kind::any, ScalarType::u64, -1, false, {}};
-        for (const Name& n : plain)
-            if (text == n.text)
-                return {n.kind, n.kind == Kind::pred ? ScalarType::pred : ScalarType::none, -1, false, {}};
-        if (text.starts_with('.')) return typed_constraint(Kind::type, text);
-        const std::size_t open = text.find('(');
-        if (open != std::string_view::npos && text.ends_with(')'))
-            for (const Name& n : typed)
-                if (text.substr(0, open) == n.text) {
-                    Constraint constraint = typed_constraint(
-                        n.kind, text.substr(open + 1, text.size() - open - 2));
-                    constraint.fragment = n.text == "frag";
-                    return constraint;
-                }
-        fault("unknown constraint '" + std::string(text) + "'");
-        return {};
-    }
-
-    Constraint typed_constraint(Constraint::Kind kind, std::string_view type) {
-        type = trim(type);
-        if (type.starts_with('.')) type.remove_prefix(1);
-        for (const DecodedRow::Slot& slot : out_.slots)
-            if (slot.name == type && slot.slot.type_index >= 0)
-                return {kind, ScalarType::none, slot.slot.type_index, false, {}};
-        const Word word = find_word(type);
-        if (word.kind == Word::Kind::type) return {kind, static_cast<ScalarType>(word.value), -1, false, {}};
-        fault("unknown type '" + std::string(type) + "' in a constraint");
-        return {};
     }
 
     /// The first operand, unless the row has no result or it is a memory operand; its pair; the

@@ -17,6 +17,12 @@ enum class SpecialRegister : std::uint16_t {
 #undef X
 };
 
+constexpr std::size_t special_register_count = 0
+#define X(name, spelling, type, layout, major, minor, sm) +1
+#include "frontend/isa/special_registers.def"
+#undef X
+    ;
+
 struct SpecialRegisterInfo {
     enum class Layout : std::uint8_t { scalar, vector, numbered };
     std::string_view spelling; ///< with the `%`; `#` stands for the number of a numbered one

@@ -2,6 +2,7 @@
 #include "frontend/isa/word_rules.h"
 
 #include "frontend/isa/targets.h"
+#include "frontend/isa/words.h"
 
 #include <algorithm>
 
@@ -10,7 +11,7 @@ namespace ptarmigan::ptx {
 namespace {
 
 struct Rule {
-    enum class Kind : std::uint8_t { since, needs, excludes, must } kind;
+    enum class Kind : std::uint8_t { since, needs, excludes, must, sinks } kind;
     std::string_view opcodes, words, others; ///< others: targets, for `since`
     Version version{};
     std::uint32_t sm = 0;
@@ -23,7 +24,9 @@ constexpr Rule rules[] = {
 #define NEEDS(opcodes, words, others) {Rule::Kind::needs, opcodes, words, others, {}, 0},
 #define EXCLUDES(opcodes, words, others) {Rule::Kind::excludes, opcodes, words, others, {}, 0},
 #define MUST(opcodes, words, version, sm) {Rule::Kind::must, opcodes, words, {}, version, sm},
+#define SINKS(opcodes, words) {Rule::Kind::sinks, opcodes, words, {}, {}, 0},
 #include "frontend/isa/word_rules.def"
+#undef SINKS
 #undef MUST
 #undef EXCLUDES
 #undef NEEDS
@@ -39,10 +42,27 @@ std::string_view take_until(std::string_view& rest, char separator) {
     return part;
 }
 
+bool is_type(std::string_view word) {
+    return find_word(word).kind == Word::Kind::type;
+}
+
+/// One word of a rule: `^f16` is the first type, `f16$` the last one, `!a` anything but a.
+bool has(std::string_view wanted, std::span<const std::string_view> words) {
+    if (wanted.starts_with('!')) return !has(wanted.substr(1), words);
+    if (wanted.starts_with('^')) {
+        const auto first = std::find_if(words.begin(), words.end(), is_type);
+        return first != words.end() && *first == wanted.substr(1);
+    }
+    if (wanted.ends_with('$')) {
+        const auto last = std::find_if(words.rbegin(), words.rend(), is_type);
+        return last != words.rend() && *last == wanted.substr(0, wanted.size() - 1);
+    }
+    return std::find(words.begin(), words.end(), wanted) != words.end();
+}
+
 bool has_all(std::string_view joined, std::span<const std::string_view> words) {
     while (!joined.empty())
-        if (std::find(words.begin(), words.end(), take_until(joined, '&')) == words.end())
-            return false;
+        if (!has(take_until(joined, '&'), words)) return false;
     return true;
 }
 
@@ -66,7 +86,12 @@ bool concerns(std::string_view opcodes, std::string_view opcode) {
 std::string spelled(std::string_view alternatives) {
     std::string text = ".";
     for (char c : alternatives)
-        if (c == '&')
+        if (c == '^' || c == '$')
+            continue;
+        else if (c == '!')
+            text.replace(text.size() - std::string_view("with .").size(), std::string::npos,
+                         "without .");
+        else if (c == '&')
             text += " with .";
         else if (c == '|')
             text += " or .";
@@ -93,18 +118,26 @@ std::string check(const Rule& rule, std::string_view opcode,
         return subject + "needs " + spelled(rule.others);
     case Rule::Kind::excludes: {
         const std::string_view other = found.empty() ? found : standing(rule.others, words);
-        return other.empty() ? "" : subject + "can't stand together with '." + std::string(other) + "'";
+        return other.empty() ? "" : subject + "can't stand together with '" + spelled(other) + "'";
     }
     case Rule::Kind::must:
         if (!found.empty() || version < rule.version || target.sm < rule.sm) return {};
         return "'" + std::string(opcode) + "' without '" + spelled(rule.words) +
                "' is not there any more on sm_" + std::to_string(rule.sm) + " and later from PTX " +
                std::to_string(rule.version.major) + "." + std::to_string(rule.version.minor) + " on";
+    case Rule::Kind::sinks: return {};
     }
     return {};
 }
 
 } // namespace
+
+bool result_must_sink(std::string_view opcode, std::span<const std::string_view> words) {
+    return std::any_of(std::begin(rules), std::end(rules), [&](const Rule& rule) {
+        return rule.kind == Rule::Kind::sinks && concerns(rule.opcodes, opcode) &&
+               !standing(rule.words, words).empty();
+    });
+}
 
 std::string broken_word_rule(std::string_view opcode, std::span<const std::string_view> words,
                              Version version, const Target& target) {

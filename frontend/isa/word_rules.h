@@ -15,4 +15,7 @@ namespace ptarmigan::ptx {
 std::string broken_word_rule(std::string_view opcode, std::span<const std::string_view> words,
                              Version version, const Target& target);
 
+/// True if `_` must stand for the result of an instruction with these words.
+bool result_must_sink(std::string_view opcode, std::span<const std::string_view> words);
+
 } // namespace ptarmigan::ptx

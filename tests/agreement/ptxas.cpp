@@ -14,8 +14,9 @@ namespace {
 
 /// ptxas 13 makes code for sm_75 and later only; older targets are read all the same.
 std::string architecture_for(const std::string& target) {
-    const int sm = std::atoi(target.c_str() + 3);
-    return sm < 75 ? "sm_75" : target;
+    const std::string name = target.substr(0, target.find(','));
+    const int sm = name.starts_with("sm_") ? std::atoi(name.c_str() + 3) : 0;
+    return sm < 75 ? "sm_75" : name;
 }
 
 struct Complaint {

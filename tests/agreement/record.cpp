@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records which statements ptxas takes: agreement_record PTXAS forms.txt SAMPLE > verdicts.txt
-// asks about one statement in SAMPLE. They come from the documented forms (forms.txt) and from the rows of the instruction table; see README.md.
+// Records which statements ptxas takes: agreement_record PTXAS FOLDER SAMPLE > verdicts.txt
+// asks about one statement in SAMPLE of those that the documented forms (forms.txt) and the rows of the instruction table give, and about all
+// of lines.txt and all uses of special registers. See README.md.
+#include "frontend/isa/special_registers.h"
 #include "frontend/isa/targets.h"
 #include "tests/agreement/ptxas.h"
 #include "tests/agreement/statements.h"
@@ -25,8 +27,11 @@ using Group = std::pair<std::string, std::string>; // version, target
 
 class Generator {
 public:
-    Generator(const char* forms, unsigned sample) : sample_(sample) {
-        documented(forms);
+    Generator(const std::string& folder, unsigned sample) : sample_(sample) {
+        documented(folder + "/forms.txt");
+        lines(folder + "/lines.txt");
+        for (std::size_t i = 0; i < ptx::special_register_count; ++i)
+            special_register(static_cast<ptx::SpecialRegister>(i));
         for (const ptx::FormInfo& info : ptx::all_forms()) row(info);
     }
     const std::map<Group, std::set<std::string>>& statements() const { return statements_; }
@@ -41,6 +46,15 @@ private:
     }
 
     /// A target that has all that the row may ask for, at ptxas 13.0's newest version.
+    static std::string newest_target(const ptx::FormInfo& info) {
+        return newest_target(info.targets) + (takes_sampler(info) ? independent : "");
+    }
+    /// A sampler of its own is for .texmode_independent: ptxas reads the operands otherwise in other modules.
+    static bool takes_sampler(const ptx::FormInfo& info) {
+        return info.chapter == "texture" && info.syntax.find("[a, b") != std::string_view::npos;
+    }
+    static constexpr const char* independent = ", texmode_independent";
+
     static std::string newest_target(std::string_view targets) {
         for (const char* target : {"90", "100", "120a", "90a", "103a", "100a", "110a", "121a"}) {
             const char last = target[std::string_view(target).size() - 1];
@@ -54,10 +68,70 @@ private:
     /// The first target of the row's list, as early as ptxas knows it.
     static std::string oldest_target(const ptx::FormInfo& info) {
         const std::string_view first = info.targets.substr(0, info.targets.find('|'));
-        return "sm_" + std::string(first);
+        return "sm_" + std::string(first) + (takes_sampler(info) ? independent : "");
     }
 
-    void documented(const char* forms) {
+    /// A version's predecessor among those that ptxas 13.0 knows, from 2.3 on; empty for 2.3 and before.
+    static std::string version_before(unsigned major, unsigned minor) {
+        constexpr unsigned last[] = {0, 0, 3, 2, 3, 0, 5, 8, 8};
+        if (major < 3) return {};
+        if (minor == 0) {
+            --major;
+            minor = last[major];
+        } else {
+            --minor;
+        }
+        return std::to_string(major) + "." + std::to_string(minor);
+    }
+
+    /// Read into registers of every kind, and where it is new.
+    void special_register(ptx::SpecialRegister id) {
+        const ptx::SpecialRegisterInfo& info = ptx::special_register_info(id);
+        const std::string text = ptx::special_register_text(id, 0);
+        const std::string plain(spelling(info.type));
+        const std::string reg = plain == "pred" ? "pred" : plain == "u64" ? "b64" : "b32";
+        auto& newest = statements_[{"9.0", "sm_90"}];
+        for (const char* type : {"b16", "u16", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64", "pred"})
+            newest.insert("mov." + std::string(type) + " %" + type + "_0, " + text + ";");
+        newest.insert("cvt.u32.u32 %b32_0, " + text + ";");
+        newest.insert("cvt.u64.u64 %b64_0, " + text + ";");
+        newest.insert("add.u32 %b32_0, " + text + ", 1;");
+        newest.insert("mov." + plain + " " + text + ", %" + reg + "_0;");
+        newest.insert("mov." + plain + " %" + reg + "_0, " + text + "x;");
+        if (info.layout == ptx::SpecialRegisterInfo::Layout::vector)
+            for (const char* component : {"", ".y", ".w", ".r", ".xy"})
+                newest.insert("mov." + plain + " %" + reg + "_0, " + std::string(info.spelling) + component + ";");
+        const std::string use = "mov." + plain + " %" + reg + "_0, " + text + ";";
+        const unsigned number = info.ptx_major * 10u + info.ptx_minor;
+        if (number < 23) {
+            statements_[{"2.3", "sm_20"}].insert(use);
+            return;
+        }
+        const std::string version = std::to_string(info.ptx_major) + "." + std::to_string(info.ptx_minor);
+        statements_[{version, "sm_" + std::to_string(info.min_sm)}].insert(use);
+        const std::string before = version_before(info.ptx_major, info.ptx_minor);
+        const bool known_before = info.min_sm != 90 || number > 78;
+        if (!before.empty() && known_before)
+            statements_[{before, "sm_" + std::to_string(info.min_sm)}].insert(use);
+        const char* older = info.min_sm == 90 ? "sm_89" : info.min_sm == 80 ? "sm_75" : info.min_sm == 50 ? "sm_35" : "sm_20";
+        if (info.min_sm > 20) statements_[{version, older}].insert(use);
+    }
+
+    void lines(const std::string& file) {
+        std::ifstream in(file);
+        Group group;
+        for (std::string line; std::getline(in, line);) {
+            if (line.empty() || line[0] == '#') continue;
+            if (line[0] == '@') {
+                const std::size_t space = line.find(' ', 2);
+                group = {line.substr(2, space - 2), line.substr(space + 1)};
+            } else {
+                statements_[group].insert(line);
+            }
+        }
+    }
+
+    void documented(const std::string& forms) {
         std::ifstream in(forms);
         for (std::string line; std::getline(in, line);) {
             if (line.empty() || line[0] == '#') continue;
@@ -72,7 +146,7 @@ private:
         for (const ptx::HeadMatch& match : rows_for(matcher_, text)) {
             const ptx::FormInfo& info = ptx::form_info(match.form);
             if (skipped(info)) continue;
-            const std::string target = newest_target(info.targets);
+            const std::string target = newest_target(info);
             for (const std::string& statement : with_operands(text, match, variants))
                 add("9.0", target, statement);
         }
@@ -102,7 +176,7 @@ private:
             for (const ptx::HeadMatch& match : rows_for(matcher_, heads[i])) {
                 if (match.form != info.id) continue;
                 const auto statements = with_operands(heads[i], match, i == 0);
-                const std::string newest = newest_target(info.targets);
+                const std::string newest = newest_target(info);
                 for (const std::string& statement : statements) add("9.0", newest, statement);
                 gates(info, version, statements[0]);
             }
@@ -116,7 +190,7 @@ private:
         const std::string oldest = oldest_target(info);
         const bool family = oldest.back() == 'f';
         if (number < 23) // 64-bit addresses came with PTX 2.3
-            add("2.3", "sm_20", statement);
+            add("2.3", takes_sampler(info) ? std::string("sm_20") + independent : "sm_20", statement);
         else
             add(family ? "8.8" : version, oldest, statement);
         if (family) add("8.8", oldest.substr(0, oldest.size() - 1), statement);
@@ -146,7 +220,7 @@ private:
             }
             // ptxas overlooks some words that stand twice: no use in following it.
             if (i % 3 != 0 && ("." + head + ".").find("." + word + ".") != std::string::npos) continue;
-            add("9.0", newest_target(info.targets), mutant + operands);
+            add("9.0", newest_target(info), mutant + operands);
         }
     }
     static std::size_t nth_dot(const std::string& head, std::size_t n) {
@@ -185,7 +259,7 @@ private:
 
 int main(int argc, char** argv) {
     if (argc != 4) {
-        std::cerr << "usage: agreement_record PTXAS forms.txt SAMPLE > verdicts.txt\n";
+        std::cerr << "usage: agreement_record PTXAS FOLDER SAMPLE > verdicts.txt\n";
         return 2;
     }
     const Generator generator(argv[2], std::max(1u, static_cast<unsigned>(std::atoi(argv[3]))));

@@ -2,6 +2,7 @@
 #include "tests/agreement/statements.h"
 
 #include "frontend/isa/list_sizes.h"
+#include "frontend/isa/word_rules.h"
 #include "frontend/module_loader.h"
 
 #include <algorithm>
@@ -136,7 +137,8 @@ private:
         return text;
     }
     ScalarType type_of(const Constraint& c) const {
-        if (c.kind == Constraint::Kind::any) return match_.types[0];
+        if (c.kind == Constraint::Kind::any)
+            return c.literal != ScalarType::none ? c.literal : match_.types[0];
         ScalarType type = c.slot >= 0 ? match_.types[static_cast<std::size_t>(c.slot)] : c.literal;
         if (c.kind != Constraint::Kind::wide && c.kind != Constraint::Kind::half) return type;
         const unsigned bits = c.kind == Constraint::Kind::wide ? bit_size(type) * 2 : bit_size(type) / 2;
@@ -144,8 +146,19 @@ private:
         return bits == 64 ? ScalarType::b64 : bits == 32 ? ScalarType::b32 : ScalarType::b16;
     }
 
+    bool must_sink() const {
+        std::vector<std::string_view> words;
+        for (std::size_t dot = head_.find('.'); dot != std::string_view::npos;) {
+            const std::size_t next = head_.find('.', dot + 1);
+            words.push_back(head_.substr(dot + 1, next - dot - 1));
+            dot = next;
+        }
+        return result_must_sink(pattern_.info->opcode, words);
+    }
+
     std::vector<std::string> choices_of(const OperandPattern& operand) {
         std::vector<std::string> choices = written_choices(operand);
+        if (operand.is_destination && must_sink()) choices.insert(choices.begin(), "_");
         if (!operand.optional || detail::tie_of(operand, match_) == detail::Tie::present)
             return choices;
         if (detail::tie_of(operand, match_) == detail::Tie::absent) return {""};
@@ -194,6 +207,8 @@ private:
     }
 
     std::vector<std::string> values(const OperandPattern& operand, bool wider) {
+        if (pattern_.info->chapter == "texture" && operand.role == Role::b)
+            return {"mvar", reg("b64"), "tvar", reg("b32"), "1"};
         const ScalarType type = type_of(operand.constraint);
         std::vector<std::string> choices;
         for (const std::string& name : register_types(type, wider)) choices.push_back(reg(name));
@@ -202,6 +217,10 @@ private:
             return choices;
         }
         if (type == ScalarType::pred) choices.push_back("!" + choices[0]);
+        if (operand.constraint.or_predicate) {
+            choices.push_back(reg("pred"));
+            choices.push_back("!" + reg("pred"));
+        }
         if (operand.constraint.values != "none" && !operand.constraint.values.empty())
             choices.push_back(legal_constant(operand.constraint.values));
         choices.insert(choices.end(), {"1", "-1", "0f3F800000", "0d3FF0000000000000", "%laneid"});
@@ -214,6 +233,11 @@ private:
         const auto types = register_types(type, false);
         const unsigned size = list_size(match_, operand.role);
         std::vector<std::string> choices;
+        if (operand.role == Role::c && is_array()) {
+            for (const char* index : {"b32", "u32", "s32", "f32"})
+                choices.push_back(array_coordinates(index, types[0], size));
+            return choices;
+        }
         if (size != 0) {
             choices.push_back(list(types[0], size));
             choices.push_back(list(types[0], size * 2));
@@ -223,6 +247,21 @@ private:
         }
         if (types.size() > 1) choices.push_back(list(types[1], std::max(size, 1u)));
         return choices;
+    }
+
+    /// Arrays of textures: an index comes before the coordinates.
+    bool is_array() const {
+        const auto end = match_.modifiers.begin() + match_.modifier_count;
+        return pattern_.info->chapter == "texture" &&
+               std::any_of(match_.modifiers.begin(), end, [](Modifier m) {
+                   return spelling(m) == "a1d" || spelling(m) == "a2d" || spelling(m) == "acube" ||
+                          spelling(m) == "a2dms";
+               });
+    }
+    std::string array_coordinates(std::string_view index, std::string_view type, unsigned size) {
+        std::string text = "{" + reg(index);
+        for (unsigned i = 1; i < size; ++i) text += ", " + reg(type);
+        return text + "}";
     }
 
     std::vector<std::string> addresses(const OperandPattern& operand) {
@@ -296,7 +335,18 @@ std::string expand_lists(std::string_view statement) {
 }
 } // namespace
 
+namespace {
+/// `module TEXT`: what stands outside of functions, with `#` in names for the number.
+std::string module_text(std::string_view text, std::size_t number) {
+    std::string out;
+    for (char c : text) out += c == '#' ? std::to_string(number) : std::string(1, c);
+    return out + '\n';
+}
+} // namespace
+
 std::string wrap(std::string_view shorthand, std::size_t number) {
+    constexpr std::string_view outside = "module ";
+    if (shorthand.starts_with(outside)) return module_text(shorthand.substr(outside.size()), number);
     const std::string statement = expand_lists(shorthand);
     std::map<std::string, unsigned, std::less<>> registers;
     auto is_name = [](char c) {
@@ -308,7 +358,9 @@ std::string wrap(std::string_view shorthand, std::size_t number) {
         while (end < statement.size() && is_name(statement[end])) ++end;
         const std::string_view name = std::string_view(statement).substr(at + 1, end - at - 1);
         const std::size_t line = name.rfind('_');
-        if (line == std::string_view::npos) continue; // a special register
+        if (line == std::string_view::npos || line + 1 == name.size() || name[line + 1] > '9' ||
+            find_word(name.substr(0, line)).kind != Word::Kind::type)
+            continue; // a special register, or one that nothing declares
         unsigned& count = registers[std::string(name.substr(0, line))];
         count = std::max(count, static_cast<unsigned>(std::atoi(name.data() + line + 1)) + 1u);
     }
@@ -322,10 +374,16 @@ std::string wrap(std::string_view shorthand, std::size_t number) {
 }
 
 std::string module_header(std::string_view version, std::string_view target) {
+    // Older modules have neither .address_size nor what follows.
+    if (version < "2.3" && version.size() == 3)
+        return ".version " + std::string(version) + "\n.target " + std::string(target) + "\n";
     return ".version " + std::string(version) + "\n.target " + std::string(target) +
            "\n.address_size 64\n.global .align 16 .b8 gvar[256];\n"
-           ".shared .align 16 .b8 svar[256];\n.const .align 16 .b8 cvar[256];\n"
-           ".global .texref tvar;\n.global .surfref uvar;\n";
+           ".shared .align 16 .b8 svar[256];\n.const .align 16 .b8 cvar[256];\n" +
+           std::string(target.find("independent") == target.npos ? "" : ".global .samplerref mvar;\n") +
+           ".global .texref tvar;\n.global .surfref uvar;\n.func f0 { ret; }\n"
+           ".func (.reg .b32 r) f1(.reg .b32 a) { mov.b32 r, a; ret; }\n"
+           ".func (.param .b32 r) f2(.param .b32 a, .param .b64 b) { ret; }\n";
 }
 
 bool accepted_here(std::string_view version, std::string_view target, std::string_view statement) {

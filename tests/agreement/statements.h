@@ -24,7 +24,8 @@ std::vector<ptx::HeadMatch> rows_for(ptx::FormMatcher& matcher, std::string_view
 std::vector<std::string> with_operands(std::string_view head, const ptx::HeadMatch& match,
                                        bool variants);
 
-/// An entry function, on one line, that declares what the statement names and has it as its body.
+/// An entry function, on one line, that declares what the statement names and has it as its body. `module TEXT`
+/// stands outside of functions; `#` in it is `number`.
 std::string wrap(std::string_view statement, std::size_t number);
 /// What the entry functions share. Ends with a newline.
 std::string module_header(std::string_view version, std::string_view target);

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory operands: the state space of the address, its register or variable.
+#include "frontend/bind/body_binder.h"
+#include "frontend/bind/register_types.h"
+
+#include <algorithm>
+
+namespace ptarmigan::ptx {
+
+namespace {
+
+/// Forms with two memory operands name a space for each, and HeadMatch::space is only the first.
+bool has_one_address(FormId form) {
+    const auto patterns = FormTable::get().pattern(form).operands;
+    return 1 == std::count_if(patterns.begin(), patterns.end(), [](const OperandPattern& p) {
+               return p.form == OperandPattern::Form::bracket_first;
+           });
+}
+
+/// The space that the operand's address is in, none where nothing says so. Copies name two, that of the
+/// destination first; their mbarriers are in shared memory.
+StateSpace space_of_operand(const OperandPattern& pattern, const HeadMatch& match) {
+    const FormPattern& form = FormTable::get().pattern(match.form);
+    if (form.info->opcode == "mbarrier") return StateSpace::shared;
+    if (has_one_address(match.form)) return match.space;
+    if (match.space == StateSpace::generic) return StateSpace::none;
+    if (pattern.role == Role::mbar) return StateSpace::shared;
+    return &pattern == form.operands.data() ? match.space : match.source_space;
+}
+
+/// `[a, c]`: an address that stands with coordinates.
+bool has_coordinates(const OperandPattern& pattern, FormId form) {
+    const auto patterns = FormTable::get().pattern(form).operands;
+    return &pattern != &patterns.back() &&
+           (&pattern)[1].form == OperandPattern::Form::bracket_next;
+}
+
+} // namespace
+
+/// .global and generic addresses have the module's address size; the other windows fit in 32 bits.
+void BodyBinder::require_wide_address(SourceLocation at, StateSpace space) {
+    if (context_.module.address_size == 64 &&
+        (space == StateSpace::global || space == StateSpace::generic))
+        fail(at, "this address has 64 bits");
+}
+
+/// A variable is accessed in its own space, or generically; the parameters of the function itself
+/// are read only.
+void BodyBinder::check_space(const OperandSyntax& syntax, const Symbol& symbol,
+                             const HeadMatch& match, StateSpace space) {
+    const bool in_body = symbol.kind == Symbol::Kind::body_variable;
+    const Variable& variable =
+        in_body ? body_.variables[symbol.index] : context_.module.variables[symbol.index];
+    if (space == StateSpace::none || space == StateSpace::generic) return;
+    if (variable.space != space)
+        fail(syntax.location,
+             quoted(syntax.name) + " is in ." + std::string(spelling(variable.space)) +
+                 ", the instruction accesses ." + std::string(spelling(space)));
+    const Function& function = *function_;
+    const std::size_t first = function.returns.size(), last = first + function.parameters.size();
+    const Effects effects = form_info(match.form).effects;
+    if (in_body && symbol.index >= first && symbol.index < last &&
+        any(effects, Effects::store | Effects::atomic))
+        fail(syntax.location, quoted(syntax.name) + " is an input parameter and can't be written");
+}
+
+void BodyBinder::bind_address(const OperandSyntax& syntax, const OperandPattern& pattern,
+                              const HeadMatch& match, Operand& out) {
+    out.kind = Operand::Kind::address;
+    if (syntax.has_offset && has_coordinates(pattern, match.form))
+        fail(syntax.location, "an address with coordinates takes no offset");
+    if (syntax.kind == OperandSyntax::Kind::constant) {
+        if (!syntax.constant.is_integer()) fail(syntax.location, "an address must be an integer");
+        if (match.space != StateSpace::local && match.space != StateSpace::none)
+            fail(syntax.location, "only .local memory has constant addresses");
+        out.value = syntax.constant.bits;
+        return;
+    }
+    if (syntax.kind != OperandSyntax::Kind::name)
+        fail(syntax.location, "an address is needed here");
+    out.value = syntax.has_offset ? syntax.constant.bits : 0;
+    const Symbol symbol = find(syntax.name);
+    switch (symbol.kind) {
+    case Symbol::Kind::reg: {
+        OperandSyntax plain = syntax;
+        plain.has_offset = false;
+        Operand base;
+        bind_register(plain, symbol, {}, base);
+        const unsigned bits = bit_size(base.type);
+        if ((bits != 32 && bits != 64) || is_float(base.type))
+            fail(syntax.location, "register " + quoted(syntax.name) + " can't hold an address");
+        if (bits == 32 && has_one_address(match.form))
+            require_wide_address(syntax.location, match.space);
+        out.base = Operand::Base::reg;
+        out.index = base.index;
+        out.type = base.type;
+        return;
+    }
+    case Symbol::Kind::module_variable:
+    case Symbol::Kind::body_variable:
+        check_space(syntax, symbol, match, space_of_operand(pattern, match));
+        out.base = Operand::Base::variable;
+        out.scope = symbol.kind == Symbol::Kind::body_variable ? VariableScope::body
+                                                               : VariableScope::module;
+        out.index = symbol.index;
+        return;
+    case Symbol::Kind::none: fail_unknown(syntax.location, syntax.name);
+    default: fail(syntax.location, quoted(syntax.name) + " is not an address");
+    }
+}
+
+} // namespace ptarmigan::ptx

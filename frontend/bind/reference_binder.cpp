@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operands that name something else than a value: special registers, labels, functions, lists of targets.
+#include "frontend/bind/body_binder.h"
+#include "frontend/bind/register_types.h"
+#include "frontend/isa/special_registers.h"
+
+namespace ptarmigan::ptx {
+
+namespace {
+/// In PTX 1.x; a 16-bit mov still takes the low half.
+bool had_16_bits(std::string_view name) {
+    return name == "%tid" || name == "%ntid" || name == "%ctaid" || name == "%nctaid" ||
+           name == "%gridid";
+}
+} // namespace
+
+/// Special registers are read by mov and by cvt between integers, which may take their low bits.
+void BodyBinder::check_special(const OperandSyntax& syntax, const SpecialRegisterInfo& info,
+                               const Want& want) {
+    const Instruction& instruction = body_.instructions.back();
+    const FormInfo& form = form_info(instruction.form);
+    const bool converts = form.opcode == "cvt" && is_integer(instruction.types[0]) &&
+                          is_integer(instruction.types[1]) && form.operands.size() == 2;
+    if (form.opcode != "mov" && !converts)
+        fail(syntax.location, "special registers are read by mov and cvt only, cvt between integers");
+    const bool half_of_gridid = info.spelling == "%gridid" && bit_size(want.type) == 32;
+    const bool narrow = form.opcode == "mov" && bit_size(want.type) == 16 && had_16_bits(info.spelling);
+    if (is_float(want.type) ||
+        (!register_fits(info.type, want.type, converts) && !half_of_gridid && !narrow))
+        fail(syntax.location, quoted(syntax.name) + " has type ." +
+                                  std::string(spelling(info.type)) + " where ." +
+                                  std::string(spelling(want.type)) + " is needed");
+}
+
+bool BodyBinder::bind_special(const OperandSyntax& syntax, const Want& want, Operand& out) {
+    const SpecialRegisterName name = find_special_register(syntax.name);
+    if (!name.found) return false;
+    const SpecialRegisterInfo& info = special_register_info(name.id);
+    if (want.is_destination) fail(syntax.location, quoted(syntax.name) + " can't be written");
+    int component = name.number;
+    if (info.layout == SpecialRegisterInfo::Layout::vector) {
+        component = component_number(syntax.component);
+        if (component < 0)
+            fail(syntax.location, quoted(syntax.name) + " needs a component: .x, .y or .z");
+    } else if (!syntax.component.empty()) {
+        fail(syntax.location, quoted(syntax.name) + " has no components");
+    }
+    check_special(syntax, info, want);
+    const Module& module = context_.module;
+    if (module.version < Version{info.ptx_major, info.ptx_minor} || module.target.sm < info.min_sm)
+        fail(syntax.location, quoted(syntax.name) + " needs .version " +
+                                  std::to_string(info.ptx_major) + "." +
+                                  std::to_string(info.ptx_minor) + " and .target sm_" +
+                                  std::to_string(info.min_sm) + " or later");
+    out.kind = Operand::Kind::special;
+    out.index = static_cast<std::uint32_t>(name.id);
+    out.component = static_cast<std::uint8_t>(component);
+    return true;
+}
+
+void BodyBinder::bind_label(const OperandSyntax& syntax, Operand& out) {
+    if (syntax.has_offset || !syntax.component.empty())
+        fail(syntax.location, "a label is needed here");
+    out.kind = Operand::Kind::label;
+    const auto where = static_cast<std::uint32_t>(body_.instructions.size() - 1);
+    scopes_.back().label_uses.push_back(
+        {syntax.name, syntax.location, false, where, operand_index_});
+}
+
+void BodyBinder::bind_function(const OperandSyntax& syntax, Operand& out) {
+    const Symbol symbol = find(syntax.name);
+    if (symbol.kind == Symbol::Kind::function) {
+        out.kind = Operand::Kind::function;
+        out.index = symbol.index;
+        return;
+    }
+    if (symbol.kind == Symbol::Kind::none) fail_unknown(syntax.location, syntax.name);
+    if (symbol.kind != Symbol::Kind::reg)
+        fail(syntax.location, quoted(syntax.name) + " is not a function");
+    Want want;
+    want.type = context_.module.address_size == 64 ? ScalarType::b64 : ScalarType::b32;
+    out.type = want.type;
+    bind_register(syntax, symbol, want, out);
+}
+
+void BodyBinder::bind_named_list(const OperandSyntax& syntax, Constraint::Kind kind, Operand& out) {
+    const Symbol symbol = find(syntax.name);
+    out.index = symbol.index;
+    if (kind == Constraint::Kind::targets && symbol.kind == Symbol::Kind::branch_targets)
+        out.kind = Operand::Kind::target_list;
+    else if (kind == Constraint::Kind::prototype && symbol.kind == Symbol::Kind::prototype)
+        out.kind = Operand::Kind::prototype;
+    else if (kind == Constraint::Kind::prototype && symbol.kind == Symbol::Kind::call_targets)
+        out.kind = Operand::Kind::call_targets;
+    else
+        fail(syntax.location,
+             quoted(syntax.name) +
+                 (kind == Constraint::Kind::targets
+                      ? " is not a .branchtargets list declared above"
+                      : " is not a .callprototype or .calltargets declared above"));
+}
+
+} // namespace ptarmigan::ptx
