@@ -27,6 +27,7 @@ struct LinkUnit {
     /// Whether a body names `symbol`.
     bool mentions(std::string_view symbol) const;
 
+    bool on_demand = false; ///< of a library: used only if it defines what is missed
     SourceBuffer source;
     Diagnostics diagnostics;
     ModuleContext context;

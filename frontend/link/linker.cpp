@@ -125,6 +125,47 @@ private:
     std::string text_;
 };
 
+/// Names that a unit defines for others, or needs from others.
+void collect_names(const Module& module, bool defined, std::unordered_set<std::string_view>& names) {
+    for (const Variable& v : module.variables)
+        if (v.linkage != Linkage::internal && (v.linkage == Linkage::external) != defined)
+            names.insert(v.name);
+    for (const Function& f : module.functions) {
+        const bool has_body = !f.is_declaration || !f.alias_of.empty();
+        if (has_body == defined && (!defined || f.linkage != Linkage::internal))
+            names.insert(f.name);
+    }
+}
+
+/// Drops the members of libraries that define nothing that is missed.
+void choose_members(LinkUnits& units) {
+    std::unordered_set<std::string_view> defined, missed;
+    std::unordered_set<const LinkUnit*> used;
+    const auto use = [&](const LinkUnit& unit) {
+        used.insert(&unit);
+        collect_names(unit.module(), true, defined);
+        collect_names(unit.module(), false, missed);
+    };
+    const auto is_wanted = [&](const LinkUnit& unit) {
+        std::unordered_set<std::string_view> offered;
+        collect_names(unit.module(), true, offered);
+        return std::any_of(offered.begin(), offered.end(), [&](std::string_view name) {
+            return missed.count(name) != 0 && defined.count(name) == 0;
+        });
+    };
+    for (const auto& unit : units)
+        if (!unit->on_demand) use(*unit);
+    for (bool found = true; found;) {
+        found = false;
+        for (const auto& unit : units) {
+            if (used.count(unit.get()) != 0 || !is_wanted(*unit)) continue;
+            use(*unit);
+            found = true;
+        }
+    }
+    std::erase_if(units, [&](const auto& unit) { return used.count(unit.get()) == 0; });
+}
+
 /// What no linked text can hold.
 void check_units(const LinkUnits& units, std::vector<std::string>& errors) {
     const bool independent = units.front()->module().target.texmode_independent;
@@ -144,8 +185,9 @@ Linker::Linker(std::function<bool(std::string_view)> is_provided)
     : is_provided_(std::move(is_provided)) {}
 Linker::~Linker() = default;
 
-bool Linker::add(std::string text, std::string name, std::string& messages) {
+bool Linker::add(std::string text, std::string name, std::string& messages, bool on_demand) {
     auto unit = std::make_unique<LinkUnit>(std::move(text), std::move(name));
+    unit->on_demand = on_demand;
     if (unit->wants_32_bits())
         unit->diagnostics.error({},
                                 "32-Bit ABI (--machine 32 or 32-Bit addressing) is not supported "
@@ -158,6 +200,7 @@ bool Linker::add(std::string text, std::string name, std::string& messages) {
 
 LinkResult Linker::link() {
     LinkResult result;
+    choose_members(units_);
     if (units_.empty()) {
         result.errors.push_back("There is nothing to link");
         return result;

@@ -32,8 +32,9 @@ public:
 
     /// Adds a text that messages call `name`. False if its declarations have errors: they are in
     /// `messages` ("name:line:col: error: ..."), and the text is not part of the link. Bodies are
-    /// not looked at: they are bound when the linked text is used.
-    bool add(std::string text, std::string name, std::string& messages);
+    /// not looked at: they are bound when the linked text is used. `on_demand`: a member of a
+    /// library, which joins only if it defines a name that units before it miss.
+    bool add(std::string text, std::string name, std::string& messages, bool on_demand = false);
     std::size_t size() const { return units_.size(); }
 
     /// Resolves all symbols and writes the text. A strong definition beats weak and common ones, of

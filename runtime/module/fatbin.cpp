@@ -251,19 +251,26 @@ ImageKind image_kind(const void* image, std::size_t size) {
     return looks_like_text(bytes, size) ? ImageKind::ptx_text : ImageKind::unknown;
 }
 
-ContainerContents list_container(const void* container, std::size_t size) {
-    ContainerContents contents;
+std::uint64_t container_extent(const void* container, std::size_t size) {
     auto bytes = static_cast<const std::uint8_t*>(container);
     if (image_kind(container, size) != ImageKind::container || size < container_header_size)
-        return contents;
+        return 0;
     auto header_size = load<std::uint16_t>(bytes, 6);
     auto entries_size = load<std::uint64_t>(bytes, 8);
     std::uint64_t extent = std::min<std::uint64_t>(size, size_limit);
     if (header_size < container_header_size || header_size > extent ||
         entries_size > extent - header_size)
+        return 0;
+    return header_size + entries_size;
+}
+
+ContainerContents list_container(const void* container, std::size_t size) {
+    ContainerContents contents;
+    auto bytes = static_cast<const std::uint8_t*>(container);
+    std::uint64_t end = container_extent(container, size);
+    if (end == 0)
         return contents;
-    std::uint64_t end = header_size + entries_size;
-    for (std::uint64_t offset = header_size; offset < end;) {
+    for (std::uint64_t offset = load<std::uint16_t>(bytes, 6); offset < end;) {
         std::uint64_t entry_size = read_entry(bytes, offset, end, contents);
         if (entry_size == 0)
             return contents;

@@ -71,6 +71,9 @@ ImageKind image_kind(const void* image, std::size_t size = SIZE_MAX);
 /// Lists a container; `size` as above.
 ContainerContents list_container(const void* container, std::size_t size = SIZE_MAX);
 
+/// Bytes that a container says it takes, header included; 0 if there is none or it is cut short.
+std::uint64_t container_extent(const void* container, std::size_t size);
+
 /// Unpacks one entry's text; empty on damage.
 std::string unpack_ptx(const PtxEntry& entry);
 

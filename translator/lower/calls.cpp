@@ -2,6 +2,7 @@
 // Functions that the runtime provides to device code: vprintf, malloc, free, __assertfail. See calls.h.
 #include "translator/lower/calls.h"
 
+#include "frontend/ptx/provided_functions.h"
 #include "translator/kernel_abi.h"
 #include "translator/lower/lane_array.h"
 #include "translator/lower/lane_math.h"
@@ -114,6 +115,11 @@ constexpr RuntimeFunction runtime_functions[] = {
     {"free", call_free},
     {"__assertfail", call_assert_fail},
 };
+
+static_assert(std::size(runtime_functions) == std::size(ptx::provided_functions) &&
+                  std::all_of(std::begin(runtime_functions), std::end(runtime_functions),
+                              [](const RuntimeFunction& f) { return ptx::is_provided_function(f.name); }),
+              "the linker must know what is provided");
 
 } // namespace
 

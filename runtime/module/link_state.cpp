@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/module/link_state.h"
+
+#include "frontend/ptx/provided_functions.h"
+#include "runtime/base/env.h"
+#include "runtime/base/log.h"
+#include "runtime/device/device.h"
+#include "runtime/module/fatbin.h"
+#include "runtime/module/fatbin_writer.h"
+#include "runtime/module/host_object.h"
+#include "runtime/module/module_source.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+namespace ptarmigan::runtime {
+namespace {
+
+void add_lines(std::string& log, std::string_view lines) {
+    while (lines.ends_with('\n'))
+        lines.remove_suffix(1);
+    if (lines.empty())
+        return;
+    if (!log.empty())
+        log += "\n";
+    log += lines;
+}
+
+ImageOptions image_options() {
+    ImageOptions options;
+    options.device_architecture = Device::get().compute_capability();
+    options.accept_newer = env_flag(Env::accept_newer_ptx);
+    return options;
+}
+
+} // namespace
+
+LinkState::LinkState() : linker_(ptx::is_provided_function) {}
+
+Status LinkState::fail(Status status, std::string_view text) {
+    add_lines(error_log_, text);
+    set_error_detail(std::string(text));
+    return status;
+}
+
+Status LinkState::add(LinkInput kind, const void* data, std::size_t size, std::string name) {
+    std::lock_guard lock(mutex_);
+    if (complete_ || !data || size == 0)
+        return Status::invalid_value;
+    if (name.empty())
+        name = "<unnamed>";
+    switch (kind) {
+    case LinkInput::ptx: {
+        const auto* text = static_cast<const char*>(data);
+        return add_ptx(std::string(text, strnlen(text, size)), std::move(name), true, false);
+    }
+    case LinkInput::fatbinary: return add_fatbinary(data, size, name, false);
+    case LinkInput::object: return add_host_file(data, size, name, false);
+    case LinkInput::library: return add_host_file(data, size, name, true);
+    case LinkInput::cubin: // of another link
+        if (image_kind(data, size) == ImageKind::container)
+            return add_fatbinary(data, size, name, false);
+        return fail(Status::no_binary_for_gpu,
+                    "error   : '" + name +
+                        "' is a cubin (SASS machine code), which only a GPU can run; link PTX");
+    case LinkInput::nvvm:
+        return fail(Status::not_supported,
+                    "error   : '" + name + "' is LTO code (NVVM IR), which is not supported; link PTX");
+    }
+    return Status::invalid_value;
+}
+
+Status LinkState::add_file(LinkInput kind, const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file)
+        return Status::file_not_found;
+    const std::string bytes(std::istreambuf_iterator<char>(file), {});
+    if (bytes.empty())
+        return fail(Status::invalid_image, "error   : '" + path + "' is empty");
+    return add(kind, bytes.data(), bytes.size(), path.substr(path.find_last_of('/') + 1));
+}
+
+Status LinkState::add_ptx(std::string text, std::string name, bool check_bodies, bool on_demand) {
+    std::shared_ptr<ModuleSource> checked;
+    std::string log;
+    const Status status = ModuleSource::load(text, name, checked, log, check_bodies);
+    if (status != Status::success) {
+        add_lines(error_log_, log); // the detail has been set
+        return status;
+    }
+    add_lines(info_log_, log);
+    checked.reset();
+    if (linker_.add(std::move(text), std::move(name), log, on_demand))
+        return Status::success;
+    return fail(Status::invalid_ptx, log);
+}
+
+Status LinkState::add_fatbinary(const void* data, std::size_t size, const std::string& name,
+                                bool on_demand) {
+    ImagePtx image = read_image(data, size, image_options());
+    if (image.result != ImageResult::ok)
+        return fail(Status{image_result_code(image.result)},
+                    "error   : '" + name + "': " + image.message);
+    if (image.units.empty())
+        return add_ptx(std::move(image.text), name, false, on_demand);
+    for (PtxUnit& unit : image.units) {
+        const Status status = add_ptx(std::move(unit.text), name + ":" + unit.name, false, on_demand);
+        if (status != Status::success)
+            return status;
+    }
+    return Status::success;
+}
+
+Status LinkState::add_host_file(const void* data, std::size_t size, const std::string& name,
+                                bool is_library) {
+    std::vector<DeviceCode> codes;
+    std::string why;
+    if (!find_device_code({static_cast<const std::uint8_t*>(data), size}, codes, why))
+        return fail(Status::invalid_image, "error   : '" + name + "': " + why);
+    bool any = codes.empty(); // a host file without device code adds nothing
+    Status last = Status::success;
+    for (const DeviceCode& code : codes) {
+        const std::string unit = code.member.empty() ? name : name + ":" + code.member;
+        last = add_fatbinary(code.container.data(), code.container.size(), unit, is_library);
+        if (last != Status::success && last != Status::no_binary_for_gpu)
+            return last;
+        any = any || last == Status::success;
+    }
+    return any ? Status::success : last;
+}
+
+Status LinkState::complete(const void*& image, std::size_t& size) {
+    std::lock_guard lock(mutex_);
+    if (!complete_) {
+        complete_ = true;
+        const ptx::LinkResult linked = linker_.link();
+        std::string errors;
+        for (const std::string& error : linked.errors)
+            add_lines(errors, "error   : " + error);
+        result_ = linked.ok ? Status::success : fail(Status::unknown, errors);
+        if (linked.ok)
+            image_ = write_container(linked.text);
+    }
+    if (result_ == Status::success) {
+        image = image_.data();
+        size = image_.size();
+    }
+    return result_;
+}
+
+std::string LinkState::error_log() const {
+    std::lock_guard lock(mutex_);
+    return error_log_;
+}
+
+std::string LinkState::info_log() const {
+    std::lock_guard lock(mutex_);
+    return info_log_;
+}
+
+} // namespace ptarmigan::runtime

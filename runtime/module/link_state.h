@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands behind CUlinkState: inputs of several kinds, checked when they are added as the driver
+// compiles them then, and linked when all are there.
+#pragma once
+
+#include "frontend/link/linker.h"
+#include "runtime/base/status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptarmigan::runtime {
+
+/// CUjitInputType.
+enum class LinkInput : int { cubin = 0, ptx = 1, fatbinary = 2, object = 3, library = 4, nvvm = 5 };
+
+/// Thread-safe.
+class LinkState {
+public:
+    LinkState();
+
+    /// Adds `size` bytes, which are copied. Invalid PTX is invalid_ptx, what holds no PTX for the
+    /// device no_binary_for_gpu, damaged bytes invalid_image, machine code and LTO code are refused
+    /// by name in the log. Members of libraries join only if they define what is missed.
+    Status add(LinkInput kind, const void* data, std::size_t size, std::string name);
+    Status add_file(LinkInput kind, const std::string& path);
+    /// The image (see fatbin_writer.h), owned by this object. Symbols that don't resolve are
+    /// `unknown`, the driver's code for them. May be asked again.
+    Status complete(const void*& image, std::size_t& size);
+
+    /// All that was said so far, in the driver's words.
+    std::string error_log() const;
+    std::string info_log() const;
+
+private:
+    Status fail(Status status, std::string_view text);
+    Status add_ptx(std::string text, std::string name, bool check_bodies, bool on_demand);
+    Status add_fatbinary(const void* data, std::size_t size, const std::string& name,
+                         bool on_demand);
+    Status add_host_file(const void* data, std::size_t size, const std::string& name,
+                         bool is_library);
+
+    mutable std::mutex mutex_;
+    ptx::Linker linker_;
+    std::string error_log_, info_log_;
+    std::vector<std::uint8_t> image_;
+    bool complete_ = false;
+    Status result_ = Status::success;
+};
+
+} // namespace ptarmigan::runtime
