@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured (2026-11-21, Zen 4, bench/kernels): sparse rows at W = 1 gain 1.25x to 1.3x, 256 to 2048 bytes ahead alike. Grid-stride
-// loops lose by it (reduce 3.7 -> 3.9 ms at 8 rounds ahead, 4.6 at 32): their lines fall into few sets of the caches.
+// Measured (2026-11-21, Zen 4, bench/kernels): sparse rows at W = 1 gain 1.25x to 1.3x, 256 to 2048 bytes ahead alike; reduce
+// 2.2x by the next warp's piece (by later rounds of its own it loses: their lines fall into few sets of the caches); transpose
+// 1.2x and stencil 1.08x by the pieces of the CTA after the next.
 #include "translator/analysis/plan_prefetch.h"
 
 #include "translator/analysis/form_queries.h"
@@ -17,6 +18,10 @@ using ptx::StateSpace;
 
 constexpr std::int64_t line_bytes = 64;
 constexpr std::int64_t bytes_ahead = 512;
+/// A loop that moves by less than this per round stays in a page long enough for the CPU to see the stream.
+constexpr std::int64_t far = 4096;
+/// A longer piece of a row is a stream of its own.
+constexpr std::int64_t short_row = 256;
 
 bool loads_device_memory(const ptx::Instruction& inst) {
     const Operand& address = inst[ptx::Role::a];
@@ -25,9 +30,9 @@ bool loads_device_memory(const ptx::Instruction& inst) {
            address.kind == Operand::Kind::address && address.base == Operand::Base::reg;
 }
 
-class PrefetchPlanner {
+class IndexStreams {
 public:
-    explicit PrefetchPlanner(FunctionGraph& graph) : graph_(graph), strides_(graph) {}
+    explicit IndexStreams(FunctionGraph& graph) : graph_(graph), strides_(graph) {}
 
     void run() {
         for (std::uint32_t loop = 0; loop < graph_.forest.loops.size(); ++loop)
@@ -78,10 +83,56 @@ private:
     std::vector<const Operand*> asked_; ///< addresses in the block at hand
 };
 
+/// Bytes from the first to the last that the lanes read; 0 if they don't lie together.
+std::int64_t piece_of(const FunctionGraph& graph, const ptx::Instruction& inst) {
+    const Shape& shape = graph.values[inst[ptx::Role::a].index].shape;
+    if (!shape.is_affine() || shape.steps) return 0;
+    auto [low, high] = std::minmax_element(shape.offsets->begin(), shape.offsets->end());
+    const std::int64_t bytes = std::int64_t(ptx::byte_size(inst.type())) * inst.vector_size;
+    return *low == 0 && *high <= std::int64_t(shape.offsets->size() - 1) * bytes ? *high + bytes : 0;
+}
+
+class Pieces {
+public:
+    Pieces(FunctionGraph& graph, const BlockShape& shape) : graph_(graph), shape_(shape), strides_(graph) {}
+
+    void run() {
+        for (BlockId block = 0; block < graph_.blocks.size(); ++block)
+            for (GraphInstruction& instruction : graph_.blocks[block].instructions)
+                if (loads_device_memory(instruction.inst)) plan(instruction, graph_.forest.loop_of[block]);
+    }
+
+private:
+    void plan(GraphInstruction& instruction, std::uint32_t loop) {
+        const ptx::Instruction& inst = instruction.inst;
+        const std::int64_t piece = piece_of(graph_, inst);
+        if (piece == 0) return;
+        if (loop == no_loop) {
+            const bool is_row = shape_.ntid[1] * shape_.ntid[2] > 1;
+            const std::int64_t row = std::int64_t(shape_.ntid[0]) * ptx::byte_size(inst.type()) * inst.vector_size;
+            if (is_row && row <= short_row) instruction.prefetch = std::int32_t(2 * row);
+            return;
+        }
+        std::optional<std::int64_t> stride = strides_.of(inst[ptx::Role::a].index, loop);
+        if ((!stride || std::abs(*stride) >= far) && !meets_barrier(loop)) instruction.prefetch = std::int32_t(piece);
+    }
+
+    /// Warps take turns at each round.
+    bool meets_barrier(std::uint32_t loop) const {
+        const auto& blocks = graph_.forest.loops[loop].blocks;
+        return std::any_of(blocks.begin(), blocks.end(), [&](BlockId block) { return graph_.blocks[block].ends_with_barrier; });
+    }
+
+    FunctionGraph& graph_;
+    const BlockShape& shape_;
+    const LoopStrides strides_;
+};
+
 } // namespace
 
-void plan_prefetch(FunctionGraph& graph) {
-    if (!graph.forest.loops.empty()) PrefetchPlanner(graph).run();
+void plan_prefetch(FunctionGraph& graph, const BlockShape& shape, unsigned width) {
+    if (width > 1) Pieces(graph, shape).run();
+    else if (!graph.forest.loops.empty()) IndexStreams(graph).run();
 }
 
 } // namespace ptarmigan::translator

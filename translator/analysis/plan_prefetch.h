@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which loads should ask for the memory of later rounds of their loop. A loop over a sparse row is short and branches badly:
-// each misprediction throws the CPU's own prefetchers off the streams of indices and values, and everything waits for them.
+// Which loads should ask for memory that is needed later, where the CPU's own prefetchers don't see it coming:
+//   * one lane per step: streams of indices. A loop over a sparse row is short and branches badly; each misprediction throws
+//     the prefetchers off, and everything waits for the indices.
+//   * many lanes, loops: a warp runs its loop to the end before the next warp begins, so a grid-stride loop jumps from page
+//     to page, and what lies between is read when the lines' neighbours are long gone. It asks for the next warp's piece.
+//   * many lanes, two-dimensional blocks: each warp reads a short piece of a row, the next piece is the next CTA's.
 #pragma once
 
 #include "translator/analysis/function_graph.h"
 
 namespace ptarmigan::translator {
 
-/// Sets GraphInstruction::prefetch; changes nothing that a program can see. For code with one lane per step: there each lane
-/// walks on its own, with many lanes the streams are wide enough.
-void plan_prefetch(FunctionGraph& graph);
+/// Sets GraphInstruction::prefetch; changes nothing that a program can see. Needs the shapes of the graph at this width.
+void plan_prefetch(FunctionGraph& graph, const BlockShape& shape, unsigned width);
 
 } // namespace ptarmigan::translator

@@ -182,7 +182,8 @@ void GraphEmitter::run_handler(const GraphInstruction& instruction) {
         lower::check_alignment(*this, address(inst.operands[i], space), access_bytes(inst), writes);
     }
     handler_of(inst.form)(*this, inst);
-    if (instruction.prefetch != 0) lower::prefetch_ahead(*this, address(inst[ptx::Role::a], inst.space), instruction.prefetch);
+    if (instruction.prefetch != 0)
+        lower::prefetch_ahead(*this, address(inst[ptx::Role::a], inst.space), access_bytes(inst), instruction.prefetch);
 }
 
 /// A guard that is the same in all lanes, on an instruction with effects, becomes a branch around it.

@@ -118,7 +118,7 @@ private:
         }
         verify_graph(graph_);
         alignment_demands_ = plan_alignment(graph_, unit_.options.aligned_parameters);
-        if (unit_.width == 1) plan_prefetch(graph_);
+        plan_prefetch(graph_, unit_.shape, unit_.width);
         barriers_ = plan_barriers(graph_, unit_.shape);
         std::set<ptx::FunctionId> seen;
         bool needs_fibers = !barriers_.splittable || spins_ || has_effect(graph_, ptx::Effects::waits) ||

@@ -22,15 +22,17 @@ std::optional<std::int64_t> stride_of(const std::string& body, const std::string
     return translator::LoopStrides(kernel.graph).of(translator::ValueId(&value - kernel.graph.values.data()), 0);
 }
 
-std::vector<int> prefetches(const std::string& body) {
-    test::AnalysedKernel kernel(loop(body), {32, 1, 1}, 1);
-    translator::plan_prefetch(kernel.graph);
+std::vector<int> planned(const std::string& body, std::array<std::uint32_t, 3> ntid, unsigned width) {
+    test::AnalysedKernel kernel(body, ntid, width);
+    translator::plan_prefetch(kernel.graph, kernel.shape, width);
     std::vector<int> result;
     for (const auto& block : kernel.graph.blocks)
         for (const auto& instruction : block.instructions)
             if (instruction.prefetch != 0) result.push_back(instruction.prefetch);
     return result;
 }
+
+std::vector<int> prefetches(const std::string& body) { return planned(loop(body), {32, 1, 1}, 1); }
 
 const std::string use = "add.f32 %f1, %f1, %f2;";
 /// f2 = q[*rd3]
@@ -71,4 +73,24 @@ TEST_CASE("prefetch: not without an index, not for large or unknown steps, not f
     CHECK(prefetches(indexed + "mul.wide.u32 %rd7, %r1, 4; add.s64 %rd3, %rd3, %rd7;").empty());
     CHECK(prefetches("ld.shared.u32 %r4, [%rd3]; mul.wide.u32 %rd4, %r4, 4; add.s64 %rd5, %rd2, %rd4; ld.global.f32 %f2, [%rd5];" +
                      use + "add.s64 %rd3, %rd3, 4;").empty());
+}
+
+TEST_CASE("prefetch: a far stride asks for the next warp's piece", "[prefetch]") {
+    const std::string begin = "mov.u32 %r5, %tid.x; mul.wide.u32 %rd6, %r5, 4; ";
+    auto grid_stride = [&](const std::string& step, const std::string& more = "") {
+        return planned(begin + loop("add.s64 %rd7, %rd3, %rd6; ld.global.f32 %f2, [%rd7];" + use + more + step), {256, 1, 1}, 32);
+    };
+    CHECK(grid_stride("mul.wide.u32 %rd8, %r1, 4; add.s64 %rd3, %rd3, %rd8;") == std::vector<int>{128});
+    CHECK(grid_stride("add.s64 %rd3, %rd3, 131072;") == std::vector<int>{128});
+    CHECK(grid_stride("add.s64 %rd3, %rd3, 1024;").empty());
+    CHECK(grid_stride("add.s64 %rd3, %rd3, 131072;", "bar.sync 0;").empty());
+}
+
+TEST_CASE("prefetch: short rows of two-dimensional blocks", "[prefetch]") {
+    const std::string body = "ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q]; ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x; mov.u32 %r3, %tid.y;"
+                             "mad.lo.u32 %r4, %r3, %r1, %r2; mul.wide.u32 %rd3, %r4, 4; add.s64 %rd4, %rd1, %rd3; ld.global.f32 %f1, [%rd4];"
+                             "add.s64 %rd5, %rd2, %rd3; st.global.f32 [%rd5], %f1; ret;";
+    CHECK(planned(body, {32, 8, 1}, 32) == std::vector<int>{256});
+    CHECK(planned(body, {32, 1, 1}, 32).empty());
+    CHECK(planned(body, {256, 2, 1}, 32).empty());
 }
