@@ -13,6 +13,7 @@ typedef struct CUmod_st* CUmodule;
 typedef struct CUfunc_st* CUfunction;
 typedef struct CUstream_st* CUstream;
 typedef struct CUevent_st* CUevent;
+typedef struct CUlinkState_st* CUlinkState;
 
 CUresult cuInit(unsigned flags);
 CUresult cuGetErrorName(CUresult error, const char** name);
@@ -24,6 +25,11 @@ CUresult cuCtxSetCurrent(CUcontext context);
 CUresult cuCtxSynchronize();
 CUresult cuModuleLoadData(CUmodule* module, const void* image);
 CUresult cuModuleUnload(CUmodule module);
+CUresult cuLinkCreate_v2(unsigned count, unsigned* options, void** values, CUlinkState* state);
+CUresult cuLinkAddFile_v2(CUlinkState state, int kind, const char* path, unsigned count, unsigned* options,
+                          void** values);
+CUresult cuLinkComplete(CUlinkState state, void** image, std::size_t* bytes);
+CUresult cuLinkDestroy(CUlinkState state);
 CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name);
 CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, std::size_t* bytes, CUmodule module, const char* name);
 CUresult cuMemAlloc_v2(CUdeviceptr* address, std::size_t bytes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device through the driver API, for programs that the host compiler builds. The kernels come from the PTX file
-// PROGRAM_PTX (set by the build) or the one that the environment variable of that name gives.
+// PROGRAM_PTX (set by the build) or the one that the environment variable of that name gives; several files, with `:`
+// between them, are linked.
 #pragma once
 
 #include "tests/support/cuda_driver.h"
@@ -70,9 +71,32 @@ private:
         check(cuDevicePrimaryCtxRetain(&context_, device), "cuDevicePrimaryCtxRetain");
         check(cuCtxSetCurrent(context_), "cuCtxSetCurrent");
         const char* path = std::getenv("PROGRAM_PTX");
-        std::ifstream file(path ? path : PROGRAM_PTX, std::ios::binary);
+        const std::string paths = path ? path : PROGRAM_PTX;
+        if (paths.find(':') != std::string::npos)
+            load_linked(paths + ":");
+        else
+            load_text(paths);
+    }
+
+    void load_text(const std::string& path) {
+        std::ifstream file(path, std::ios::binary);
         const std::string text{std::istreambuf_iterator<char>(file), {}};
         check(text.empty() ? 1 : cuModuleLoadData(&module_, text.c_str()), PROGRAM_PTX);
+    }
+
+    /// Each path ends in `:`.
+    void load_linked(const std::string& paths) {
+        constexpr int ptx_input = 1; // CU_JIT_INPUT_PTX
+        CUlinkState link = nullptr;
+        void* image = nullptr;
+        check(cuLinkCreate_v2(0, nullptr, nullptr, &link), "cuLinkCreate");
+        for (std::size_t start = 0, end; (end = paths.find(':', start)) != std::string::npos; start = end + 1) {
+            const std::string path = paths.substr(start, end - start);
+            check(cuLinkAddFile_v2(link, ptx_input, path.c_str(), 0, nullptr, nullptr), path.c_str());
+        }
+        check(cuLinkComplete(link, &image, nullptr), "cuLinkComplete");
+        check(cuModuleLoadData(&module_, image), "the linked image");
+        check(cuLinkDestroy(link), "cuLinkDestroy");
     }
 
     template <class Tuple, std::size_t... indices>

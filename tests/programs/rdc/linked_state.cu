@@ -35,6 +35,7 @@ KERNEL void remember(int* out) {
     window[threadIdx.x] = history[threadIdx.x];
     __syncthreads();
     out[threadIdx.x] = window[7 - threadIdx.x] + 10 * latest[-static_cast<int>(threadIdx.x)];
+    __syncthreads();
     if (threadIdx.x == 0) ++history[0];
 }
 #endif
