@@ -126,7 +126,8 @@ private:
 };
 
 /// Names that a unit defines for others, or needs from others.
-void collect_names(const Module& module, bool defined, std::unordered_set<std::string_view>& names) {
+void collect_names(const Module& module, bool defined,
+                   std::unordered_set<std::string_view>& names) {
     for (const Variable& v : module.variables)
         if (v.linkage != Linkage::internal && (v.linkage == Linkage::external) != defined)
             names.insert(v.name);

@@ -230,8 +230,7 @@ private:
     void own_name(LinkUnit& unit, std::size_t number, const std::string& name) {
         if (symbols_.count(name) == 0 && own_names_.insert(name).second) return;
         try {
-            std::string fresh = fresh_name(name + "$" + std::to_string(number));
-            own_names_.insert(fresh);
+            std::string fresh = name + marker() + std::to_string(number);
             rename_symbol(unit, name, std::move(fresh));
         } catch (const RenameConflict&) {
             error("The names of " + quoted(name) + " in " + quoted(unit.name()) +
@@ -239,14 +238,16 @@ private:
         }
     }
 
-    /// No text may hold the name anywhere: a body could have a variable of that name.
-    std::string fresh_name(std::string name) const {
-        auto occurs = [&](const auto& unit) {
-            return unit->source.text().find(name) != std::string_view::npos;
+    /// What new names have and no text has: a body could have a variable of a name that is only
+    /// new at module scope.
+    const std::string& marker() {
+        auto occurs = [this](const auto& unit) {
+            return unit->source.text().find(marker_) != std::string_view::npos;
         };
-        while (own_names_.count(name) != 0 || std::any_of(units_.begin(), units_.end(), occurs))
-            name += "_";
-        return name;
+        if (marker_.empty())
+            for (marker_ = "$unit"; std::any_of(units_.begin(), units_.end(), occurs);)
+                marker_ += "_";
+        return marker_;
     }
 
     void check_constants() {
@@ -270,6 +271,7 @@ private:
     std::unordered_map<std::string, GlobalSymbol> symbols_;
     std::vector<const std::string*> order_; ///< keys of symbols_ by first mention
     std::unordered_set<std::string> own_names_;
+    std::string marker_;
     std::vector<std::string> errors_;
 };
 

@@ -5,6 +5,7 @@
 #include "runtime/module/kernel_cache.h"
 #include "tools/ptarmigan/commands.h"
 #include "tools/ptarmigan/dimensions.h"
+#include "tools/ptarmigan/linked_input.h"
 #include "translator/compile.h"
 #include "translator/kernel_abi.h"
 
@@ -21,8 +22,9 @@ namespace ptarmigan::tool {
 namespace {
 
 struct DumpOptions {
-    std::string path, stage = "module", kernel, target = "host", divergence = "auto",
-                      barriers = "auto";
+    std::vector<std::string> paths;
+    std::string path; ///< what messages call the text
+    std::string stage = "module", kernel, target = "host", divergence = "auto", barriers = "auto";
     std::string approximation = "exact", block = "256";
     unsigned lanes = 0;
     bool small_grid = false, times = false;
@@ -87,10 +89,10 @@ void print_times(const translator::CompileTimes& times) {
                  times.graph, times.shapes, times.emit, times.passes, times.codegen, times.link);
 }
 
-int dump(const DumpOptions& options) {
+int dump(DumpOptions& options) {
     std::string text;
-    if (!read_file(options.path, text))
-        return exit_usage;
+    if (int code = read_input(options.paths, text, options.path); code != exit_success)
+        return code;
     if (options.stage == "tokens")
         return dump_tokens(text, options.path);
     auto loader = ptx::ModuleLoader::load(std::move(text), options.path);
@@ -130,7 +132,7 @@ int dump(const DumpOptions& options) {
 void add_dump_command(CLI::App& app, int& exit_code) {
     auto options = std::make_shared<DumpOptions>();
     auto* command = app.add_subcommand("dump", "Show any stage of the translation of a PTX file");
-    command->add_option("file", options->path, "PTX file")->required();
+    command->add_option("files", options->paths, "PTX file; several are linked")->required();
     command->add_option("--stage", options->stage, "stage to show")
         ->check(CLI::IsMember(
             {"tokens", "module", "cfg", "ssa", "shapes", "plan", "llvm", "llvm-opt", "asm"}))

@@ -2,6 +2,7 @@
 // `ptarmigan lint`: parses and validates PTX files, all bodies included.
 #include "frontend/module_loader.h"
 #include "tools/ptarmigan/commands.h"
+#include "tools/ptarmigan/linked_input.h"
 
 #include <CLI/CLI.hpp>
 
@@ -12,7 +13,7 @@
 namespace ptarmigan::tool {
 namespace {
 
-int lint(const std::vector<std::string>& paths, unsigned max_errors) {
+int lint(const std::vector<std::string>& paths, unsigned max_errors, bool link) {
     int exit_code = exit_success;
     for (const std::string& path : paths) {
         std::string text;
@@ -26,6 +27,9 @@ int lint(const std::vector<std::string>& paths, unsigned max_errors) {
         if (!loader->ok())
             exit_code = exit_failure;
     }
+    std::string text, name;
+    if (link && paths.size() > 1 && exit_code == exit_success)
+        exit_code = read_input(paths, text, name);
     return exit_code;
 }
 
@@ -35,6 +39,7 @@ void add_lint_command(CLI::App& app, int& exit_code) {
     struct Options {
         std::vector<std::string> paths;
         unsigned max_errors = 20;
+        bool link = false;
     };
     auto options = std::make_shared<Options>();
     auto* command = app.add_subcommand(
@@ -43,8 +48,11 @@ void add_lint_command(CLI::App& app, int& exit_code) {
     command->add_option("files", options->paths, "PTX files")->required();
     command->add_option("--max-errors", options->max_errors, "errors shown per file")
         ->capture_default_str();
-    command->callback(
-        [options, &exit_code] { exit_code = lint(options->paths, options->max_errors); });
+    command->add_flag("--link", options->link,
+                      "link the files too: symbols that are missing, doubled or differ are errors");
+    command->callback([options, &exit_code] {
+        exit_code = lint(options->paths, options->max_errors, options->link);
+    });
 }
 
 } // namespace ptarmigan::tool

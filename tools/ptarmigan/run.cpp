@@ -11,6 +11,7 @@
 #include "tools/ptarmigan/argument.h"
 #include "tools/ptarmigan/commands.h"
 #include "tools/ptarmigan/dimensions.h"
+#include "tools/ptarmigan/linked_input.h"
 
 #include <CLI/CLI.hpp>
 #include <xxhash.h>
@@ -29,7 +30,9 @@ namespace {
 using runtime::Status;
 
 struct RunOptions {
-    std::string path, kernel, grid = "1", block = "1", cluster;
+    std::vector<std::string> paths;
+    std::string path; ///< what messages call the text
+    std::string kernel, grid = "1", block = "1", cluster;
     std::uint32_t shared = 0;
     unsigned repeat = 1;
     bool cooperative = false, times = false;
@@ -211,10 +214,10 @@ void show_results(const Session& session, const RunOptions& options) {
     }
 }
 
-int run(const RunOptions& options) {
+int run(RunOptions& options) {
     std::string text;
-    if (!read_file(options.path, text))
-        return exit_usage;
+    if (int code = read_input(options.paths, text, options.path); code != exit_success)
+        return code;
     Session session;
     load_kernel(session, std::move(text), options);
     place_arguments(session, options);
@@ -234,7 +237,7 @@ void add_run_command(CLI::App& app, int& exit_code) {
                     "  buf:TYPE[COUNT]=zero|iota|const:V|random:SEED|file:PATH         a buffer in "
                     "device memory\n"
                     "Exit status: 0 success, 1 the launch or kernel failed, 2 usage or unreadable file.");
-    command->add_option("file", options->path, "PTX file")->required();
+    command->add_option("files", options->paths, "PTX file; several are linked")->required();
     command->add_option("--kernel", options->kernel, "kernel's name (default: the only one)");
     command->add_option("--grid", options->grid, "CTAs X[,Y[,Z]]")->capture_default_str();
     command->add_option("--block", options->block, "threads per CTA X[,Y[,Z]]")

@@ -73,11 +73,12 @@ TEST_CASE("link: functions of one text only are kept apart, in calls and as addr
 }
 
 TEST_CASE("link: a new name is new in every text") {
-    auto loader = link({".global .u32 own = 1; .visible .global .u32 own$1 = 7; " + loading("k"),
-                        ".global .u32 own = 2;\n.visible .entry k2() { .reg .b32 own$1_;\n"
-                        "ld.global.u32 own$1_, [own]; ret; }"});
+    auto loader = link(
+        {".global .u32 own = 1; .visible .global .u32 own$unit1 = 7; " + loading("k"),
+         ".global .u32 own = 2;\n.visible .entry k2() { .reg .b32 own$unit_1;\n"
+         "ld.global.u32 own$unit_1, [own]; ret; }"});
     CHECK(accessed(*loader, "k") == "own");
-    CHECK(accessed(*loader, "k2") == "own$1__");
+    CHECK(accessed(*loader, "k2") == "own$unit__1");
 }
 
 TEST_CASE("link: a name that also means a register or an opcode is no guess") {
