@@ -66,6 +66,7 @@ const HeadMatch& BodyBinder::choose_form(OperandNodes& nodes) {
     const HeadMatch* unavailable = nullptr;
     for (const HeadMatch& head : heads) {
         if (!FormMatcher::operands_fit(head, syntax, is_vector, nodes)) continue;
+        if (head.words_checked) return head;
         if (available(head.form)) {
             check_words(head);
             return head;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "frontend/ptx/module.h"
+#include "frontend/source/text_hash.h"
 
 #include <cstdint>
 #include <string_view>
@@ -29,7 +30,7 @@ struct Symbol {
     std::uint32_t count = 0; ///< of a register range
 };
 
-using ModuleNames = std::unordered_map<std::string_view, Symbol>;
+using ModuleNames = std::unordered_map<std::string_view, Symbol, TextHash>;
 
 /// The names of one `{ }` of a body.
 class Scope {
@@ -39,9 +40,7 @@ public:
         return names_.emplace(name, symbol).second;
     }
     /// `prefix<count>`.
-    bool declare_range(std::string_view prefix, const Symbol& symbol) {
-        return ranges_.emplace(prefix, symbol).second;
-    }
+    bool declare_range(std::string_view prefix, const Symbol& symbol);
     /// Kind::none if the name is not declared here. A range gives the symbol of the one register.
     Symbol find(std::string_view name) const;
 
@@ -56,8 +55,17 @@ public:
     std::vector<LabelUse> label_uses;
 
 private:
-    std::unordered_map<std::string_view, Symbol> names_;
-    std::unordered_map<std::string_view, Symbol> ranges_;
+    struct Range {
+        std::string_view prefix;
+        Symbol symbol;
+    };
+    /// The range that `name` is a number of, or null; then `number` says which.
+    const Range* find_range(std::string_view name, std::uint32_t& number) const;
+
+    std::unordered_map<std::string_view, Symbol, TextHash> names_;
+    std::vector<Range> ranges_; ///< a handful: %p, %r, %f, ...
+    std::unordered_map<std::string_view, std::uint32_t, TextHash>
+        range_of_; ///< when there are more
 };
 
 } // namespace ptarmigan::ptx

@@ -101,14 +101,12 @@ std::string join_words(const InstructionSyntax& instruction) {
 } // namespace
 
 const std::vector<HeadMatch>& FormMatcher::heads(const InstructionSyntax& instruction) {
-    if (instruction.head.empty())
-        key_ = join_words(instruction);
-    else
-        key_.assign(instruction.head);
-    const auto found = cache_.find(key_);
+    std::string_view key = instruction.head;
+    if (key.empty()) key = key_ = join_words(instruction);
+    const auto found = cache_.find(key);
     if (found != cache_.end()) return found->second;
 
-    std::vector<HeadMatch>& matches = cache_[key_];
+    std::vector<HeadMatch>& matches = cache_[keys_.emplace_back(key)];
     std::vector<Word> words;
     for (std::string_view word : instruction.words) {
         words.push_back(find_word(word));

@@ -5,8 +5,10 @@
 #include "frontend/isa/form_pattern.h"
 #include "frontend/parse/syntax.h"
 #include "frontend/ptx/module.h"
+#include "frontend/source/text_hash.h"
 
 #include <array>
+#include <deque>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -49,7 +51,8 @@ public:
                              const IsVector& is_vector, OperandNodes& nodes);
 
 private:
-    std::unordered_map<std::string, std::vector<HeadMatch>> cache_;
+    std::unordered_map<std::string_view, std::vector<HeadMatch>, TextHash> cache_;
+    std::deque<std::string> keys_; ///< what the keys of cache_ view
     std::string key_;
 };
 

@@ -27,16 +27,17 @@ public:
         token_ = lexer_.next();
         return taken;
     }
+    void advance() { token_ = lexer_.next(); }
     bool at(char c) const { return token_.is(c); }
     bool at_end() const { return token_.kind == TokenKind::end; }
     bool accept(char c) {
         if (!token_.is(c)) return false;
-        take();
+        advance();
         return true;
     }
     bool accept_word(std::string_view spelling) {
         if (!token_.is_word(spelling)) return false;
-        take();
+        advance();
         return true;
     }
     /// `where` completes "expected 'c' ...".

@@ -26,10 +26,9 @@ public:
 
 private:
     std::size_t append(OperandSyntax::Kind kind) {
-        OperandSyntax node;
+        OperandSyntax& node = out_.emplace_back();
         node.kind = kind;
         node.location = cursor_.location();
-        out_.push_back(node);
         return out_.size() - 1;
     }
 
@@ -54,8 +53,9 @@ private:
 
     std::size_t name(unsigned depth) {
         const std::size_t index = append(OperandSyntax::Kind::name);
-        OperandSyntax node = out_[index];
-        node.name = cursor_.take().text;
+        OperandSyntax& node = out_[index]; // nothing below appends
+        node.name = cursor_.peek().text;
+        cursor_.advance();
         if (cursor_.peek().kind == TokenKind::word) node.component = cursor_.take().text;
         if (depth == 0 && cursor_.accept('[')) {
             index_of_array(node);
@@ -65,7 +65,6 @@ private:
             if (!node.constant.is_integer())
                 cursor_.fail(node.location, "an offset must be an integer");
         }
-        out_[index] = node;
         return index;
     }
 
