@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -53,9 +54,26 @@ struct BlockShape {
     std::array<std::uint32_t, 3> cluster{1, 1, 1};
 };
 
+/// Whose memory access an instruction of the code makes, so that a fault can be put down to a lane: see fault_lanes.h.
+struct AccessForm {
+    enum class Kind : std::uint8_t {
+        elements, ///< of consecutive elements, the i-th for lanes[i]
+        gather,   ///< an x86 gather or scatter, its i-th element for lanes[i]
+        lanes,    ///< of one place, for all of `lanes`
+        noted,    ///< for the lane in CtaContext::noted_lane
+    };
+    static constexpr std::uint8_t no_lane = 0xff; ///< an element that no lane asked for
+
+    Kind kind = Kind::lanes;
+    std::uint8_t element_bytes = 0; ///< of one element; lanes: at most accessed, 0 = any number
+    std::vector<std::uint8_t> lanes;
+    auto operator<=>(const AccessForm&) const = default;
+};
+
 /// One place in code and the PTX line that it came from; sorted by offset.
 struct LineEntry {
     std::uint32_t offset, line;
+    std::uint16_t access = 0; ///< 1 + index into KernelProperties::accesses; 0: none
 };
 
 /// Position-independent machine code: load at a page boundary, apply `relocations`, done. See jit/image.h.
@@ -88,9 +106,11 @@ struct KernelProperties {
     std::uint32_t local_bytes = 0; ///< per thread, without recursion
     bool unbounded_stack = false;  ///< recursion or indirect calls: use the context's stack limit
     bool spins = false;            ///< has loops that wait on memory
+    bool continues_in_y = false;   ///< CTAs that are neighbours in y use neighbouring memory, those in x do not: cta_order.h
     /// Where one is not met, a kernel compiled without CompileOptions::aligned_parameters must run instead: an access that
     /// follows from these parameters would be misaligned.
     std::vector<AlignmentDemand> alignment_demands;
+    std::vector<AccessForm> accesses; ///< that LineEntry::access speaks of
 };
 
 struct CompiledKernel {
@@ -123,11 +143,16 @@ CompiledKernel compile(ptx::ModuleLoader& loader, const std::string& kernel, con
 std::string dump(ptx::ModuleLoader& loader, const std::string& kernel, const BlockShape& shape,
                  const CompileOptions& options, const std::string& stage);
 
+struct FaultPlace;
+/// See fault_lanes.h.
+std::uint64_t faulting_lanes(const AccessForm& form, const FaultPlace& place);
+
 /// What dlsym finds in the translator library.
 struct TranslatorApi {
     std::uint32_t abi_version;
     decltype(&translator::compile) compile;
     decltype(&translator::dump) dump;
+    decltype(&translator::faulting_lanes) faulting_lanes;
 };
 extern "C" const TranslatorApi* ptarmigan_translator_entry();
 

@@ -9,7 +9,7 @@
 
 namespace ptarmigan::abi {
 
-inline constexpr std::uint32_t kernel_abi_version = 3;
+inline constexpr std::uint32_t kernel_abi_version = 4;
 inline constexpr unsigned warp_size = 32;
 
 struct CtaContext;
@@ -110,6 +110,8 @@ struct CtaContext {
     void* worker;                    ///< the runtime's worker state; generated code does not touch it
     std::uint64_t shared_window_size;///< bytes reserved behind `shared` for isspacep
     std::uint64_t local_window_size; ///< bytes of the whole local arena from `local`
+    std::uint32_t noted_lane;        ///< written by loops over lanes before each lane's access; for fault reports
+    std::uint32_t reserved;
 };
 
 /// Region and barrier-free form: runs one whole CTA.
@@ -142,6 +144,7 @@ PTM_ABI_OFFSET(CtaContext, linear_ctaid, 120);
 PTM_ABI_OFFSET(CtaContext, worker, 128);
 PTM_ABI_OFFSET(CtaContext, shared_window_size, 136);
 PTM_ABI_OFFSET(CtaContext, local_window_size, 144);
+PTM_ABI_OFFSET(CtaContext, noted_lane, 152);
 #undef PTM_ABI_OFFSET
 
 } // namespace ptarmigan::abi

@@ -4,6 +4,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/exec/fiber.h"
+#include "runtime/exec/machine_state.h"
 #include "runtime/launch/launch.h"
 #include "runtime/module/image_loader.h"
 
@@ -112,6 +113,9 @@ void handle_signal(int number, siginfo_t *info, void *context_pointer) {
     if (find_code(record.pc, location)) {
         record.in_generated_code = true;
         record.line = location.line;
+        record.access = location.access;
+        if (record.access != 0)
+            save_registers(context, scope->state);
     }
     Fiber::before_jump_to_thread();
     siglongjmp(scope->jump, 1);

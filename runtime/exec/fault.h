@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/base/status.h"
+#include "translator/fault_lanes.h"
 #include "translator/kernel_abi.h"
 
 #include <csetjmp>
@@ -21,6 +22,7 @@ struct FaultRecord {
     std::uint64_t lanes = 0; ///< of the step; 0: unknown
     std::uint32_t line = 0;  ///< PTX line; 0: unknown
     std::uintptr_t pc = 0;   ///< 0 for traps
+    std::uint16_t access = 0; ///< what the code notes about its access: translator::LineEntry::access
     std::uintptr_t address = 0;
     bool has_address = false;
     bool is_write = false;
@@ -36,6 +38,7 @@ struct FaultRecord {
 struct FaultScope {
     sigjmp_buf jump;
     FaultRecord record;
+    translator::MachineState state; ///< where record.access is not 0
     const abi::CtaContext *cta = nullptr; ///< the CTA that runs now; kept up to date by the worker
     FaultScope *outer = nullptr;
 

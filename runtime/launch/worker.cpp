@@ -2,6 +2,8 @@
 // The loops that run CTAs, in their three forms: whole CTAs, CTAs of fibers, and cooperative grids.
 #include "runtime/launch/worker.h"
 
+#include "runtime/launch/cta_order.h"
+
 #include <cstring>
 #include <vector>
 
@@ -67,22 +69,33 @@ void Worker::run_whole_ctas() {
     scope_.cta = &context;
     const auto entry = reinterpret_cast<abi::RunCta>(const_cast<void *>(grid_->code->entry));
     std::uint64_t cta = 0, end = 0;
+    const bool in_pairs = grid_->code->properties.continues_in_y && context.nctaid[1] > 1;
     while (draw(cta, end)) {
-        place(context, cta);
-        for (;;) {
+        for (; in_pairs && cta != end && !grid_->stopped(); ++cta) {
+            place(context, cta_in_pairs(cta, context.nctaid));
             entry(&context);
-            if (++cta == end || grid_->stopped())
-                break;
-            context.linear_ctaid = cta;
-            context.step = 0;
-            if (++context.ctaid[0] < context.nctaid[0])
-                continue;
-            context.ctaid[0] = 0;
-            if (++context.ctaid[1] < context.nctaid[1])
-                continue;
-            context.ctaid[1] = 0;
-            ++context.ctaid[2];
         }
+        if (!in_pairs)
+            run_in_order(context, entry, cta, end);
+    }
+}
+
+void Worker::run_in_order(abi::CtaContext &context, abi::RunCta entry, std::uint64_t cta,
+                          std::uint64_t end) {
+    place(context, cta);
+    for (;;) {
+        entry(&context);
+        if (++cta == end || grid_->stopped())
+            return;
+        context.linear_ctaid = cta;
+        context.step = 0;
+        if (++context.ctaid[0] < context.nctaid[0])
+            continue;
+        context.ctaid[0] = 0;
+        if (++context.ctaid[1] < context.nctaid[1])
+            continue;
+        context.ctaid[1] = 0;
+        ++context.ctaid[2];
     }
 }
 
@@ -190,6 +203,29 @@ void Worker::out_of_memory() {
     raise_fault(record);
 }
 
+/// Which of the step's lanes made the access that the CPU refused; 0 if that can't be told. Loads the translator, which
+/// knows its instructions.
+std::uint64_t Worker::lanes_of_fault(const FaultRecord &record) const {
+    const LoadedKernel &code = *grid_->code;
+    if (record.fault != abi::Fault::illegal_address || record.access == 0 || !code.image ||
+        record.access > code.properties.accesses.size())
+        return 0;
+    translator::FaultPlace place;
+    place.state = &scope_.state;
+    place.code = reinterpret_cast<const std::uint8_t *>(record.pc);
+    place.code_size = code.image->code_end() - record.pc;
+    place.pc = record.pc;
+    place.address = record.address;
+    place.has_address = record.has_address;
+    place.noted_lane = record.cta ? record.cta->noted_lane : 0;
+    try {
+        const std::string library = CacheSettings::from_environment().translator_library;
+        return translator_api(library).faulting_lanes(code.properties.accesses[record.access - 1u], place);
+    } catch (const std::exception &) {
+        return 0; // no translator where all code came from the cache: the report names the step's threads
+    }
+}
+
 void Worker::record_fault() {
     Grid &grid = *grid_;
     FaultRecord &record = scope_.record;
@@ -203,6 +239,7 @@ void Worker::record_fault() {
     std::lock_guard lock(grid.fault_mutex);
     if (grid.stopped())
         return;
+    record.lanes = record.lanes ? record.lanes : lanes_of_fault(record);
     grid.fault = record;
     if (record.cta) {
         grid.fault_cta = *record.cta;

@@ -35,12 +35,14 @@ private:
     bool draw(std::uint64_t &first, std::uint64_t &end);
     void place(abi::CtaContext &context, std::uint64_t cta) const;
     void run_whole_ctas();
+    void run_in_order(abi::CtaContext &context, abi::RunCta entry, std::uint64_t cta, std::uint64_t end);
     void run_whole_ctas_on_other_stack();
     static void other_stack_entry(boost::context::detail::transfer_t from);
     void run_fiber_ctas();
     void run_cooperative();
     Slot *prepare_slot(std::size_t index);
     void out_of_memory();
+    std::uint64_t lanes_of_fault(const FaultRecord &record) const;
     void record_fault();
     void clean_up();
 

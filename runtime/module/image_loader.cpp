@@ -163,13 +163,13 @@ LoadedImage::~LoadedImage() {
     if (base_) munmap(base_, mapped_size_);
 }
 
-std::uint32_t LoadedImage::line_of(std::uintptr_t address) const noexcept {
-    if (address < code_begin() || address >= code_end()) return 0;
+const translator::LineEntry* LoadedImage::entry_of(std::uintptr_t address) const noexcept {
+    if (address < code_begin() || address >= code_end()) return nullptr;
     const auto offset = static_cast<std::uint32_t>(address - code_begin());
     const auto after = std::upper_bound(
         lines_.begin(), lines_.end(), offset,
         [](std::uint32_t value, const translator::LineEntry& entry) { return value < entry.offset; });
-    return after == lines_.begin() ? 0 : std::prev(after)->line;
+    return after == lines_.begin() ? nullptr : &*std::prev(after);
 }
 
 bool find_code(std::uintptr_t address, CodeLocation& location) noexcept {
@@ -182,7 +182,8 @@ bool find_code(std::uintptr_t address, CodeLocation& location) noexcept {
             if (!image || address < slot.begin.load(std::memory_order_relaxed) ||
                 address >= slot.end.load(std::memory_order_relaxed))
                 continue;
-            location = {image->name().c_str(), image->line_of(address), image};
+            const translator::LineEntry* entry = image->entry_of(address);
+            location = {image->name().c_str(), entry ? entry->line : 0, entry ? entry->access : std::uint16_t(0), image};
             return true;
         }
     }

@@ -29,8 +29,8 @@ public:
     std::uintptr_t code_begin() const { return reinterpret_cast<std::uintptr_t>(base_); }
     std::uintptr_t code_end() const { return code_begin() + code_size_; }
     const std::vector<translator::LineEntry>& lines() const { return lines_; }
-    /// PTX line of a code address inside this image; 0 if unknown. Async-signal-safe.
-    std::uint32_t line_of(std::uintptr_t address) const noexcept;
+    /// What is known of a code address inside this image, null if nothing. Async-signal-safe.
+    const translator::LineEntry* entry_of(std::uintptr_t address) const noexcept;
 
 private:
     LoadedImage() = default;
@@ -48,6 +48,7 @@ private:
 struct CodeLocation {
     const char* kernel = nullptr;
     std::uint32_t line = 0; ///< PTX line, 0 if unknown
+    std::uint16_t access = 0; ///< as LineEntry::access
     const LoadedImage* image = nullptr;
 };
 

@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little, "fields are stored as 
 using Magic = std::uint8_t[8];
 constexpr Magic kernel_magic = {'P', 'T', 'M', 'K', 'E', 'R', 'N', '\n'};
 constexpr Magic note_magic = {'P', 'T', 'M', 'N', 'O', 'T', 'E', '\n'};
-constexpr std::uint32_t file_version = 2;
+constexpr std::uint32_t file_version = 4;
 constexpr std::uint32_t image_base_import = 0xffffffffu;
 
 struct Header {
@@ -109,6 +109,7 @@ void visit_properties(Properties& properties, Flag&& flag, Number&& number) {
     number(properties.local_bytes);
     flag(properties.unbounded_stack);
     flag(properties.spins);
+    flag(properties.continues_in_y);
 }
 
 /// Room for the header, then the key.
@@ -166,8 +167,11 @@ bool consistent(const translator::CompiledKernel& kernel) {
     std::uint32_t previous = 0;
     for (const translator::LineEntry& entry : image.lines) {
         if (entry.offset < previous || entry.offset > image.code_size) return false;
+        if (entry.access > properties.accesses.size()) return false;
         previous = entry.offset;
     }
+    for (const translator::AccessForm& form : properties.accesses)
+        if (form.kind > translator::AccessForm::Kind::noted) return false;
     return properties.lane_width >= 1 && properties.lane_width <= abi::warp_size &&
            properties.step_count >= 1 && properties.step_count <= 1024 &&
            properties.cta_frame_size % 64 == 0;
@@ -203,6 +207,13 @@ std::vector<std::uint8_t> write_kernel_file(std::string_view key,
     for (const translator::LineEntry& entry : image.lines) {
         writer.value(entry.offset);
         writer.value(entry.line);
+        writer.value(entry.access);
+    }
+    writer.value<std::uint64_t>(kernel.properties.accesses.size());
+    for (const translator::AccessForm& form : kernel.properties.accesses) {
+        writer.value(form.kind);
+        writer.value(form.element_bytes);
+        writer.array(form.lanes.data(), form.lanes.size());
     }
     return finish_file(std::move(writer), kernel_magic);
 }
@@ -235,10 +246,18 @@ std::optional<translator::CompiledKernel> read_kernel_file(std::span<const std::
         relocation.import = reader.value<std::uint32_t>();
         relocation.addend = reader.value<std::uint64_t>();
     }
-    image.lines.resize(reader.count(8));
+    image.lines.resize(reader.count(10));
     for (translator::LineEntry& entry : image.lines) {
         entry.offset = reader.value<std::uint32_t>();
         entry.line = reader.value<std::uint32_t>();
+        entry.access = reader.value<std::uint16_t>();
+    }
+    kernel.properties.accesses.resize(reader.count(10));
+    for (translator::AccessForm& form : kernel.properties.accesses) {
+        form.kind = reader.value<translator::AccessForm::Kind>();
+        form.element_bytes = reader.value<std::uint8_t>();
+        const auto lanes = reader.array();
+        form.lanes.assign(lanes.begin(), lanes.end());
     }
     if (!reader.ok() || !reader.at_end() || !consistent(kernel)) return std::nullopt;
     return kernel;

@@ -6,6 +6,7 @@
 #include "translator/analysis/alignment.h"
 #include "translator/analysis/barrier_regions.h"
 #include "translator/analysis/build_graph.h"
+#include "translator/analysis/cta_order.h"
 #include "translator/analysis/graph_queries.h"
 #include "translator/analysis/plan_linearization.h"
 #include "translator/analysis/plan_prefetch.h"
@@ -89,7 +90,9 @@ public:
         properties.local_bytes = graph_.local_bytes;
         properties.unbounded_stack = !graph_.real_calls.empty() || graph_.has_indirect_call;
         properties.spins = spins_;
+        properties.continues_in_y = continues_in_y(graph_);
         properties.alignment_demands = std::move(alignment_demands_);
+        properties.accesses = unit_.access_forms();
         return std::move(unit_.module);
     }
 

@@ -78,6 +78,9 @@ public:
     llvm::Value* guard_correction(ValueId guard) override;
     llvm::Value* guard_holds(ValueId guard) override;
     std::string_view source_name() const override { return unit_.loader.module().name; }
+    llvm::DebugLoc access_location(const AccessForm& form) override {
+        return unit_.location(function_, current_->location, form);
+    }
 
 private:
     /// Stack slots of a value, by shape: a scalar, a scalar and a stride, or a vector.

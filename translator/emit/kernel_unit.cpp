@@ -39,7 +39,20 @@ llvm::Function* KernelUnit::create_function(llvm::FunctionType* type, const std:
 }
 
 llvm::DebugLoc KernelUnit::location(llvm::Function* function, SourceLocation where) {
-    return llvm::DILocation::get(context, where.line, where.column, function->getSubprogram());
+    return llvm::DILocation::get(context, where.line, 0, function->getSubprogram());
+}
+
+llvm::DebugLoc KernelUnit::location(llvm::Function* function, SourceLocation where, const AccessForm& form) {
+    constexpr std::size_t largest_column = 0xffff;
+    if (access_numbers_.size() == largest_column && !access_numbers_.contains(form)) return location(function, where);
+    const unsigned number = access_numbers_.try_emplace(form, unsigned(access_numbers_.size()) + 1).first->second;
+    return llvm::DILocation::get(context, where.line, number, function->getSubprogram());
+}
+
+std::vector<AccessForm> KernelUnit::access_forms() const {
+    std::vector<AccessForm> forms(access_numbers_.size());
+    for (const auto& [form, number] : access_numbers_) forms[number - 1] = form;
+    return forms;
 }
 
 llvm::Function* KernelUnit::callee(ptx::FunctionId id) {

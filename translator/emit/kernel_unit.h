@@ -43,6 +43,11 @@ public:
     llvm::Function* create_function(llvm::FunctionType* type, const std::string& name,
                                     llvm::Function::LinkageTypes linkage);
     llvm::DebugLoc location(llvm::Function* function, SourceLocation where);
+    /// The same for instructions that access memory as `form` says. DWARF's column carries the form's number: of all that
+    /// an instruction can say about itself only its location reaches the machine code.
+    llvm::DebugLoc location(llvm::Function* function, SourceLocation where, const AccessForm& form);
+    /// The forms that locations name, by number - 1.
+    std::vector<AccessForm> access_forms() const;
     /// The LLVM function of a PTX function that is called for real:
     /// void (CtaContext*, i32 step, iW active lanes, i64 offset of its argument block in the thread's local memory).
     llvm::Function* callee(ptx::FunctionId function);
@@ -50,6 +55,7 @@ public:
 
 private:
     llvm::DIBuilder debug_;
+    std::map<AccessForm, unsigned> access_numbers_;
     llvm::DIFile* file_;
     llvm::DICompileUnit* compile_unit_;
 };

@@ -126,6 +126,9 @@ public:
     }
     void set_early_load(const ptx::Instruction& inst, const LaneValue& value) { early_loads_[&inst] = value; }
 
+    /// Where the current instruction's accesses of this form are said to be made, see AccessMark in lower/access_mark.h.
+    virtual llvm::DebugLoc access_location(const AccessForm& form) = 0;
+
     // --- calls out -----------------------------------------------------------------------------------------------------
     /// Calls the service at `byte_offset` of abi::Services.
     llvm::Value* call_service(unsigned byte_offset, llvm::Type* result, Values arguments);

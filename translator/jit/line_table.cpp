@@ -23,7 +23,7 @@ read_line_table(const llvm::object::ObjectFile& object,
             const auto section = section_offsets.find(row.Address.SectionIndex);
             if (section == section_offsets.end() || row.EndSequence) continue;
             lines.push_back({section->second + static_cast<std::uint32_t>(row.Address.Address),
-                             row.Line});
+                             row.Line, row.Column});
         }
     }
     std::stable_sort(lines.begin(), lines.end(), [](const LineEntry& a, const LineEntry& b) {
@@ -33,7 +33,9 @@ read_line_table(const llvm::object::ObjectFile& object,
     std::vector<LineEntry> compact;
     for (const LineEntry& entry : lines) {
         if (!compact.empty() && compact.back().offset == entry.offset) compact.pop_back();
-        if (!compact.empty() && compact.back().line == entry.line) continue;
+        if (!compact.empty() && compact.back().line == entry.line &&
+            compact.back().access == entry.access)
+            continue;
         compact.push_back(entry);
     }
     return compact;

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/codegen.h"
 
+#include "translator/llvm/access_places.h"
+
 #include <llvm/ADT/SmallString.h>
-#include <llvm/ExecutionEngine/Orc/CompileUtils.h>
+#include <llvm/CodeGen/MachineFunctionPass.h>
+#include <llvm/CodeGen/MachineModuleInfo.h>
+#include <llvm/CodeGen/Passes.h>
+#include <llvm/CodeGen/TargetPassConfig.h>
 #include <llvm/IR/DiagnosticHandler.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
@@ -12,6 +17,7 @@
 #include <llvm/Support/CommandLine.h>
 #include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/SmallVectorMemoryBuffer.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 
@@ -26,6 +32,26 @@ namespace {
 // they owned is leaked, which is better than ending the host program.
 [[noreturn]] void throw_fatal(void*, const char* reason, bool) {
     throw std::runtime_error(std::string("LLVM: ") + reason);
+}
+
+/// What TargetMachine::addPassesToEmitFile() does, with a pass of ours between the last of the target's and the printer.
+void generate(llvm::Module& module, llvm::TargetMachine& target_machine, llvm::CodeGenFileType type,
+              llvm::raw_pwrite_stream& stream) {
+    auto& machine = static_cast<llvm::LLVMTargetMachine&>(target_machine);
+    llvm::legacy::PassManager passes;
+    auto* functions = new llvm::MachineModuleInfoWrapperPass(&machine); // the pass manager owns all passes
+    llvm::TargetPassConfig* config = machine.createPassConfig(passes);
+    config->setDisableVerify(true);
+    passes.add(config);
+    passes.add(functions);
+    if (config->addISelPasses()) throw std::runtime_error("LLVM: the target can't select instructions");
+    config->addMachinePasses();
+    config->setInitialized();
+    passes.add(create_place_restorer());
+    if (machine.addAsmPrinter(passes, stream, nullptr, type, functions->getMMI().getContext()))
+        throw std::runtime_error("LLVM: the target can't print code");
+    passes.add(llvm::createFreeMachineFunctionPass());
+    passes.run(module);
 }
 
 } // namespace
@@ -70,21 +96,18 @@ void LlvmErrorScope::check() const {
 
 std::unique_ptr<llvm::MemoryBuffer> generate_object(llvm::Module& module,
                                                     llvm::TargetMachine& machine) {
-    llvm::orc::SimpleCompiler compiler(machine);
-    auto object = compiler(module);
-    if (!object) throw std::runtime_error("LLVM: " + llvm::toString(object.takeError()));
-    return std::move(*object);
+    llvm::SmallVector<char, 0> object;
+    llvm::raw_svector_ostream stream(object);
+    generate(module, machine, llvm::CodeGenFileType::ObjectFile, stream);
+    return std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(object), module.getModuleIdentifier(),
+                                                           /*RequiresNullTerminator=*/false);
 }
 
 std::string generate_assembly(llvm::Module& module, llvm::TargetMachine& machine) {
     llvm::SmallString<0> text;
     llvm::raw_svector_ostream stream(text);
-    llvm::legacy::PassManager passes;
     machine.Options.MCOptions.AsmVerbose = true;
-    if (machine.addPassesToEmitFile(passes, stream, nullptr,
-                                    llvm::CodeGenFileType::AssemblyFile))
-        throw std::runtime_error("LLVM: the target can't print assembly");
-    passes.run(module);
+    generate(module, machine, llvm::CodeGenFileType::AssemblyFile, stream);
     return std::string(text);
 }
 

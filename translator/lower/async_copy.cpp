@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cp.async (manual 9.7.9.25.3): the copy is done when it is started, which is one of the moments the manual allows.
 // Groups then have nothing to wait for.
+#include "translator/lower/access_mark.h"
 #include "translator/lower/lane_array.h"
 #include "translator/lower/lane_math.h"
 #include "translator/lower/memory_access.h"
@@ -40,6 +41,7 @@ void copy_padded(WarpEmitter& e, const MemoryAccess& to, const MemoryAccess& fro
     llvm::SmallVector<llvm::Constant*, 16> numbers;
     for (unsigned i = 0; i < bytes; ++i) numbers.push_back(ir.getInt32(i));
     e.for_each_lane(e.active_bits(), [&](Value* lane) {
+        const AccessMark mark(e, note_lane(e, lane));
         Value* size = ir.CreateVectorSplat(bytes, size_array.get(lane));
         Value* wanted = ir.CreateICmpULT(llvm::ConstantVector::get(numbers), size);
         llvm::CallInst* data = ir.CreateMaskedLoad(type, pointer(e, sources.get(lane)), llvm::Align(1), wanted,

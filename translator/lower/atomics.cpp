@@ -5,6 +5,7 @@
 //   own shared memory                a CTA runs on one thread at a time, so plain accesses are atomic
 //   ... at distinct affine addresses  likewise, as one vector load and store
 #include "translator/kernel_abi.h"
+#include "translator/lower/access_mark.h"
 #include "translator/lower/atomic_operation.h"
 #include "translator/lower/lane_array.h"
 #include "translator/lower/memory_access.h"
@@ -118,6 +119,8 @@ Value* at_one_address(WarpEmitter& e, const AtomicAccess& access) {
     Ir& ir = e.ir();
     Value* values = e.broadcast(access.b);
     if (!e.all_active()) values = ir.CreateSelect(e.active(), values, integer(values, access.operation.identity()));
+    std::optional<AccessMark> mark;
+    if (e.all_active()) mark.emplace(e, of_all_lanes(e));
     auto access_memory = [&] {
         return perform(e, access, access.address.address.base, reduce_lanes(e, access.operation, values), nullptr);
     };
@@ -199,6 +202,7 @@ Value* lane_by_lane(WarpEmitter& e, const AtomicAccess& access, bool wants_resul
     if (is_cas && !access.c.is_uniform()) replacements.emplace(e, e.broadcast(access.c));
     if (wants_result) results.emplace(e, llvm::Constant::getNullValue(e.lanes_type(type)));
     e.for_each_lane(e.active_bits(), [&](Value* lane) {
+        const AccessMark mark(e, note_lane(e, lane));
         Value* b = values ? values->get(lane) : access.b.base;
         Value* c = !is_cas ? nullptr : replacements ? replacements->get(lane) : access.c.base;
         Value* old = perform(e, access, addresses.get(lane), b, c);

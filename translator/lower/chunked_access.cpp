@@ -2,6 +2,9 @@
 // Chunked loads and stores, see chunked_access.h.
 #include "translator/lower/chunked_access.h"
 
+#include "translator/lower/access_mark.h"
+#include "translator/lower/lane_pointers.h"
+
 namespace ptarmigan::translator::lower {
 
 using llvm::Value;
@@ -53,21 +56,6 @@ Value* permute(Ir& ir, llvm::ArrayRef<Value*> sources, llvm::ArrayRef<Pick> pick
     return result;
 }
 
-/// Vectors of equal length side by side.
-Value* concatenate(Ir& ir, llvm::SmallVector<Value*, 8> parts) {
-    while (parts.size() > 1) {
-        llvm::SmallVector<Value*, 8> next;
-        for (unsigned i = 0; i < parts.size(); i += 2) {
-            unsigned length = length_of(parts[i]);
-            llvm::SmallVector<int, 64> mask;
-            for (unsigned k = 0; k < 2 * length; ++k) mask.push_back(int(k));
-            next.push_back(ir.CreateShuffleVector(parts[i], parts[i + 1], mask));
-        }
-        parts = std::move(next);
-    }
-    return parts.front();
-}
-
 Value* chunk_pointer(WarpEmitter& e, const MemoryAccess& access, const AccessPlan::Chunk& chunk) {
     Ir& ir = e.ir();
     Value* base = access.address.address.base;
@@ -96,6 +84,14 @@ Value* chunk_mask(WarpEmitter& e, const AccessPlan& plan, unsigned chunk) {
     return identity ? e.active() : e.ir().CreateShuffleVector(e.active(), lanes);
 }
 
+/// Whose elements a chunk holds.
+AccessForm form_of(const MemoryAccess& access, const AccessPlan& plan, unsigned chunk) {
+    AccessForm form{AccessForm::Kind::elements, std::uint8_t(access.bytes), {}};
+    for (unsigned owner : plan.owners[chunk])
+        form.lanes.push_back(owner == AccessPlan::no_lane ? AccessForm::no_lane : std::uint8_t(owner / access.count));
+    return form;
+}
+
 /// Lanes that are permuted at a time: what one register holds.
 unsigned group_size(WarpEmitter& e, const AccessPlan& plan) {
     unsigned longest = 1;
@@ -116,6 +112,7 @@ llvm::SmallVector<Value*, 8> load_chunks(WarpEmitter& e, const MemoryAccess& acc
         auto* type = llvm::FixedVectorType::get(access.element, chunk.length);
         llvm::Align alignment = chunk_alignment(access, plan, c);
         llvm::Instruction* load;
+        const AccessMark mark(e, form_of(access, plan, c));
         if (masked)
             load = ir.CreateMaskedLoad(type, at, alignment, chunk_mask(e, plan, c),
                                        llvm::Constant::getNullValue(type));
@@ -141,7 +138,7 @@ llvm::SmallVector<Value*, 8> load_chunks(WarpEmitter& e, const MemoryAccess& acc
             }
             groups.push_back(permute(ir, chunks, picks));
         }
-        result.push_back(concatenate(ir, std::move(groups)));
+        result.push_back(join_lanes(ir, std::move(groups)));
     }
     return result;
 }
@@ -158,6 +155,7 @@ void store_chunks(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& 
         Value* contents = permute(ir, values, picks);
         llvm::Align alignment = chunk_alignment(access, plan, c);
         llvm::Instruction* store;
+        const AccessMark mark(e, form_of(access, plan, c));
         if (masked)
             store = ir.CreateMaskedStore(contents, at, alignment, chunk_mask(e, plan, c));
         else

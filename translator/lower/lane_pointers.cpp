@@ -4,6 +4,8 @@
 #include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/PatternMatch.h>
 
+#include <algorithm>
+#include <numeric>
 #include <optional>
 
 namespace ptarmigan::translator::lower {
@@ -65,14 +67,47 @@ std::optional<Indexed> indexed(Value* addresses) {
 
 } // namespace
 
-Value* lane_pointers(WarpEmitter& e, Value* addresses, unsigned offset) {
+LanePointers::LanePointers(WarpEmitter& e, Value* addresses, unsigned offset) : e_(e) {
     Ir& ir = e.ir();
     if (std::optional<Indexed> parts = indexed(addresses)) {
-        Value* base = ir.CreateAdd(parts->base, ir.getInt64(parts->offset + offset));
-        return ir.CreateGEP(ir.getIntNTy(8u << parts->shift), ir.CreateIntToPtr(base, ir.getPtrTy()), parts->index);
+        base_ = ir.CreateIntToPtr(ir.CreateAdd(parts->base, ir.getInt64(parts->offset + offset)), ir.getPtrTy());
+        unit_ = ir.getIntNTy(8u << parts->shift);
+        lanes_ = parts->index;
+        return;
     }
     if (offset) addresses = ir.CreateAdd(addresses, e.splat(ir.getInt64(offset)));
-    return ir.CreateIntToPtr(addresses, e.lanes_type(ir.getPtrTy()));
+    lanes_ = ir.CreateIntToPtr(addresses, e.lanes_type(ir.getPtrTy()));
+}
+
+unsigned LanePointers::lanes_at_a_time(unsigned bytes) const {
+    constexpr unsigned register_bytes = 64;
+    return std::min(e_.width(), register_bytes / std::max(base_ ? 4u : 8u, bytes));
+}
+
+Value* LanePointers::part(unsigned first, unsigned count) const {
+    Value* lanes = cut_lanes(e_.ir(), lanes_, first, count);
+    return base_ ? e_.ir().CreateGEP(unit_, base_, lanes) : lanes;
+}
+
+Value* cut_lanes(Ir& ir, Value* vector, unsigned first, unsigned count) {
+    if (llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements() == count) return vector;
+    llvm::SmallVector<int, 32> lanes(count);
+    std::iota(lanes.begin(), lanes.end(), int(first));
+    return ir.CreateShuffleVector(vector, lanes);
+}
+
+Value* join_lanes(Ir& ir, llvm::SmallVector<Value*, 8> parts) {
+    while (parts.size() > 1) {
+        llvm::SmallVector<Value*, 8> next;
+        for (unsigned i = 0; i < parts.size(); i += 2) {
+            const unsigned length = llvm::cast<llvm::FixedVectorType>(parts[i]->getType())->getNumElements();
+            llvm::SmallVector<int, 64> mask(2 * length);
+            std::iota(mask.begin(), mask.end(), 0);
+            next.push_back(ir.CreateShuffleVector(parts[i], parts[i + 1], mask));
+        }
+        parts = std::move(next);
+    }
+    return parts.front();
 }
 
 } // namespace ptarmigan::translator::lower

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ld, ldu, st: manual 9.7.9.8 to 9.7.9.11. How lanes reach memory is decided in memory_access.cpp.
+#include "translator/lower/access_mark.h"
 #include "translator/lower/lane_array.h"
 #include "translator/lower/lane_math.h"
 #include "translator/lower/memory_access.h"
@@ -80,6 +81,7 @@ LaneValue load_wide_atomic(WarpEmitter& e, const MemoryAccess& access, unsigned 
     LaneArray addresses(e, e.broadcast(access.address.address));
     LaneArray results(e, llvm::Constant::getNullValue(e.lanes_type(whole)));
     e.for_each_lane(e.active_bits(), [&](Value* lane) {
+        const AccessMark mark(e, note_lane(e, lane));
         llvm::LoadInst* load = ir.CreateAlignedLoad(whole, pointer(e, addresses.get(lane)),
                                                     llvm::Align(bits / 8), /*isVolatile=*/true);
         load->setAtomic(ordering_of(access.strength));
@@ -94,6 +96,7 @@ void store_wide_atomic(WarpEmitter& e, const MemoryAccess& access, const LaneVal
     LaneArray addresses(e, e.broadcast(access.address.address));
     LaneArray values(e, e.broadcast(value));
     e.for_each_lane(e.active_bits(), [&](Value* lane) {
+        const AccessMark mark(e, note_lane(e, lane));
         llvm::StoreInst* store = ir.CreateAlignedStore(values.get(lane), pointer(e, addresses.get(lane)),
                                                        llvm::Align(bytes), /*isVolatile=*/true);
         store->setAtomic(ordering_of(access.strength));

@@ -2,9 +2,10 @@
 // Choosing how a step loads and stores, see memory_access.h. The chunked forms are in chunked_access.cpp.
 #include "translator/lower/memory_access.h"
 
+#include "translator/llvm/access_places.h"
+#include "translator/lower/access_mark.h"
 #include "translator/lower/chunked_access.h"
-#include "translator/lower/lane_array.h"
-#include "translator/lower/lane_pointers.h"
+#include "translator/lower/lane_access.h"
 #include "translator/lower/row_access.h"
 
 #include <llvm/IR/MDBuilder.h>
@@ -18,107 +19,6 @@ namespace {
 
 using ValueList = llvm::SmallVector<Value*, 8>;
 
-Value* zero_lanes(WarpEmitter& e, llvm::Type* element) { return llvm::Constant::getNullValue(e.lanes_type(element)); }
-
-/// Elements of one lane are moved as integers of up to 8 bytes when there are several.
-unsigned word_bytes(const MemoryAccess& access) {
-    return access.count == 1 ? access.bytes : std::min(8u, access.bytes * access.count);
-}
-
-Value* to_element(WarpEmitter& e, Value* bits, llvm::Type* element) {
-    return e.ir().CreateBitCast(bits, e.like(element, bits));
-}
-
-Value* to_integer(WarpEmitter& e, Value* value) {
-    unsigned bits = value->getType()->getScalarSizeInBits();
-    return e.ir().CreateBitCast(value, e.like(e.ir().getIntNTy(bits), value));
-}
-
-/// Bytes and halfwords have no gather instruction: gather the aligned word around each and shift. The word lies in
-/// the page that the lane accesses anyway.
-Value* gather_small(WarpEmitter& e, Value* addresses, unsigned bytes) {
-    Ir& ir = e.ir();
-    Value* words = ir.CreateAnd(addresses, e.splat(ir.getInt64(~std::uint64_t(3))));
-    llvm::CallInst* gathered = ir.CreateMaskedGather(e.lanes_type(ir.getInt32Ty()), lane_pointers(e, words, 0),
-                                                     llvm::Align(4), e.active(), zero_lanes(e, ir.getInt32Ty()));
-    Value* place = ir.CreateTrunc(addresses, e.lanes_type(ir.getInt32Ty()));
-    Value* shift = ir.CreateShl(ir.CreateAnd(place, e.splat(ir.getInt32(3))), e.splat(ir.getInt32(3)));
-    return ir.CreateTrunc(ir.CreateLShr(gathered, shift), e.lanes_type(ir.getIntNTy(bytes * 8)));
-}
-
-/// One access per lane, by gather.
-ValueList gather(WarpEmitter& e, const MemoryAccess& access) {
-    Ir& ir = e.ir();
-    Value* addresses = e.broadcast(access.address.address);
-    unsigned word = word_bytes(access);
-    ValueList words;
-    for (unsigned offset = 0; offset < access.bytes * access.count; offset += word) {
-        if (word < 4 && e.options().target.avx512) {
-            words.push_back(gather_small(e, addresses, word));
-            continue;
-        }
-        llvm::Type* type = ir.getIntNTy(word * 8);
-        llvm::CallInst* loaded = ir.CreateMaskedGather(e.lanes_type(type), lane_pointers(e, addresses, offset),
-                                                       llvm::Align(access.element_aligned ? access.bytes : word),
-                                                       e.active(), zero_lanes(e, type));
-        tag_space(e, loaded, access.address.space);
-        words.push_back(loaded);
-    }
-    ValueList result;
-    for (unsigned k = 0; k < access.count; ++k) {
-        Value* bits = words[k * access.bytes / word];
-        unsigned shift = k * access.bytes % word * 8;
-        if (shift) bits = ir.CreateLShr(bits, e.constant_like(e.scalar_of(bits->getType()), shift, bits));
-        bits = ir.CreateTrunc(bits, e.lanes_type(ir.getIntNTy(access.bytes * 8)));
-        result.push_back(to_element(e, bits, access.element));
-    }
-    return result;
-}
-
-/// The elements of every lane as words for scattering.
-ValueList to_words(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> values) {
-    Ir& ir = e.ir();
-    unsigned word = word_bytes(access);
-    ValueList words(access.count * access.bytes / word, nullptr);
-    for (unsigned k = 0; k < access.count; ++k) {
-        Value* bits = ir.CreateZExt(to_integer(e, values[k]), e.lanes_type(ir.getIntNTy(word * 8)));
-        unsigned shift = k * access.bytes % word * 8;
-        if (shift) bits = ir.CreateShl(bits, e.constant_like(e.scalar_of(bits->getType()), shift, bits));
-        Value*& target = words[k * access.bytes / word];
-        target = target ? ir.CreateOr(target, bits) : bits;
-    }
-    return words;
-}
-
-/// One access per lane, by scatter: in the order of the lanes where addresses coincide.
-void scatter(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> values) {
-    Ir& ir = e.ir();
-    Value* addresses = e.broadcast(access.address.address);
-    ValueList words = to_words(e, access, values);
-    unsigned word = word_bytes(access);
-    bool has_scatter = e.options().target.avx512 && word >= 4;
-    if (!has_scatter && !e.all_active() && e.width() > 4) {
-        // Spelled out, this would be a branch per lane.
-        LaneArray address_array(e, addresses);
-        llvm::SmallVector<LaneArray, 4> word_arrays;
-        for (Value* value : words) word_arrays.emplace_back(e, value);
-        e.for_each_lane(e.active_bits(), [&](Value* lane) {
-            Value* address = address_array.get(lane);
-            for (unsigned i = 0; i < words.size(); ++i) {
-                Value* at = ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), pointer(e, address), i * word);
-                tag_space(e, ir.CreateAlignedStore(word_arrays[i].get(lane), at, llvm::Align(word)),
-                          access.address.space);
-            }
-        });
-        return;
-    }
-    for (unsigned i = 0; i < words.size(); ++i) {
-        llvm::CallInst* stored = ir.CreateMaskedScatter(words[i], lane_pointers(e, addresses, i * word),
-                                                        llvm::Align(word), e.active());
-        tag_space(e, stored, access.address.space);
-    }
-}
-
 llvm::AtomicOrdering ordering(Strength strength) {
     switch (strength) {
     case Strength::acquire: return llvm::AtomicOrdering::Acquire;
@@ -131,6 +31,8 @@ llvm::AtomicOrdering ordering(Strength strength) {
 /// cheaper than a branch.
 ValueList load_uniform(WarpEmitter& e, const MemoryAccess& access) {
     Ir& ir = e.ir();
+    std::optional<AccessMark> mark;
+    if (e.all_active()) mark.emplace(e, of_all_lanes(e));
     Value* at = pointer(e, access.address.address.base);
     bool always_there = e.all_active() || (access.invariant && access.address.space == StateSpace::param);
     if (!always_there) at = ir.CreateSelect(e.any(e.active()), at, e.cta_context());
@@ -171,6 +73,8 @@ Value* of_last_lane(WarpEmitter& e, const LaneValue& value) {
 
 void store_uniform(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<LaneValue> values) {
     Ir& ir = e.ir();
+    std::optional<AccessMark> mark;
+    if (e.all_active()) mark.emplace(e, of_all_lanes(e));
     auto store = [&] {
         for (unsigned k = 0; k < access.count; ++k) {
             Value* at = ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), pointer(e, access.address.address.base),
@@ -332,6 +236,7 @@ void tag_space(WarpEmitter& e, llvm::Instruction* access, StateSpace space) {
     llvm::MDNode* type = builder.createTBAAScalarTypeNode("ptx memory", builder.createTBAARoot("ptarmigan"));
     if (name) type = builder.createTBAAScalarTypeNode(name, type);
     access->setMetadata(llvm::LLVMContext::MD_tbaa, builder.createTBAAStructTagNode(type, type, 0));
+    keep_place(*access);
 }
 
 Value* pointer(WarpEmitter& e, Value* address) { return e.ir().CreateIntToPtr(address, e.ir().getPtrTy()); }

@@ -33,7 +33,7 @@ bool loads_lane_by_lane(WarpEmitter& e, const MemoryAccess& access);
 void store_lanes(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<LaneValue> values);
 
 /// Marks an access with the state space it was written with, so that LLVM knows that accesses to different spaces
-/// don't alias; generic ones may alias any.
+/// don't alias; generic ones may alias any. And with its place, for fault reports.
 void tag_space(WarpEmitter& e, llvm::Instruction* access, ptx::StateSpace space);
 
 /// `i64 address` as a pointer.

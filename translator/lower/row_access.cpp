@@ -3,6 +3,8 @@
 // instructions) give the same values.
 #include "translator/lower/row_access.h"
 
+#include "translator/lower/access_mark.h"
+
 namespace ptarmigan::translator::lower {
 
 using llvm::Value;
@@ -71,6 +73,7 @@ llvm::SmallVector<Value*, 8> load_rows(WarpEmitter& e, const MemoryAccess& acces
     auto* type = llvm::FixedVectorType::get(access.element, access.count);
     llvm::SmallVector<Value*, 32> rows;
     for (unsigned lane = 0; lane < e.width(); ++lane) {
+        const AccessMark mark(e, of_lane(lane, row_bytes));
         Value* at = pointer(e, ir.CreateExtractElement(addresses, std::uint64_t(lane)));
         llvm::LoadInst* load = ir.CreateAlignedLoad(type, at, llvm::Align(std::min(4u, access.bytes)));
         tag_space(e, load, access.address.space);

@@ -83,7 +83,7 @@ TEST_CASE("kernel cache: memory, then disk, then the translator") {
     const auto kernel = cache.get(fixture.request());
     CHECK(call(*kernel) == 42);
     CHECK(kernel->properties.lane_width == 16);
-    CHECK(kernel->image->line_of(kernel->image->code_begin() + 6) == 8);
+    CHECK(kernel->image->entry_of(kernel->image->code_begin() + 6)->line == 8);
     CHECK(cache.statistics().disk_hits == 1);
     CHECK(cache.statistics().compilations == 0);
     CHECK(fixture.compilations() == 1);

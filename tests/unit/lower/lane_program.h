@@ -71,6 +71,7 @@ public:
     llvm::Value* guard_correction(ValueId) override { return correction; }
     llvm::Value* guard_holds(ValueId) override { return holds; }
     std::string_view source_name() const override { return "test"; }
+    llvm::DebugLoc access_location(const AccessForm&) override { return {}; }
 
 private:
     llvm::Value* slot(unsigned argument, unsigned index);

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gathers and scatters are cut to what one instruction takes, as LLVM would cut them: each then says whose it is.
+#include "translator/lower/lane_access.h"
+
+#include "translator/lower/access_mark.h"
+#include "translator/lower/lane_array.h"
+#include "translator/lower/lane_pointers.h"
+
+namespace ptarmigan::translator::lower {
+
+using llvm::Value;
+
+namespace {
+
+using ValueList = llvm::SmallVector<Value*, 8>;
+
+/// Elements of one lane are moved as integers of up to 8 bytes when there are several.
+unsigned word_bytes(const MemoryAccess& access) {
+    return access.count == 1 ? access.bytes : std::min(8u, access.bytes * access.count);
+}
+
+/// Words at `offset` bytes behind the lanes' addresses, by gather instructions.
+Value* gather_words(WarpEmitter& e, Value* addresses, unsigned offset, unsigned word, llvm::Align alignment,
+                    ptx::StateSpace space) {
+    Ir& ir = e.ir();
+    const LanePointers pointers(e, addresses, offset);
+    const unsigned count = pointers.lanes_at_a_time(word);
+    llvm::SmallVector<Value*, 8> parts;
+    for (unsigned first = 0; first < e.width(); first += count) {
+        const AccessMark mark(e, of_gather(first, count));
+        auto* type = llvm::FixedVectorType::get(ir.getIntNTy(word * 8), count);
+        llvm::CallInst* loaded =
+            ir.CreateMaskedGather(type, pointers.part(first, count), alignment, cut_lanes(ir, e.active(), first, count),
+                                  llvm::Constant::getNullValue(type));
+        tag_space(e, loaded, space);
+        parts.push_back(loaded);
+    }
+    return join_lanes(ir, parts);
+}
+
+/// Bytes and halfwords have no gather instruction: gather the aligned word around each and shift. The word lies in
+/// the page that the lane accesses anyway.
+Value* gather_small(WarpEmitter& e, Value* addresses, unsigned bytes) {
+    Ir& ir = e.ir();
+    Value* words = ir.CreateAnd(addresses, e.splat(ir.getInt64(~std::uint64_t(3))));
+    // No space: the word holds other variables too.
+    Value* gathered = gather_words(e, words, 0, 4, llvm::Align(4), ptx::StateSpace::generic);
+    Value* place = ir.CreateTrunc(addresses, e.lanes_type(ir.getInt32Ty()));
+    Value* shift = ir.CreateShl(ir.CreateAnd(place, e.splat(ir.getInt32(3))), e.splat(ir.getInt32(3)));
+    return ir.CreateTrunc(ir.CreateLShr(gathered, shift), e.lanes_type(ir.getIntNTy(bytes * 8)));
+}
+
+/// Without gather instructions: a load per lane. Lanes that are not active read the CTA's context: it is always there,
+/// nobody looks at what they get, and a branch per lane costs more.
+Value* load_each(WarpEmitter& e, Value* addresses, unsigned offset, unsigned word, llvm::Align alignment,
+                 ptx::StateSpace space) {
+    Ir& ir = e.ir();
+    if (offset) addresses = ir.CreateAdd(addresses, e.splat(ir.getInt64(offset)));
+    if (!e.all_active()) {
+        Value* safe = ir.CreatePtrToInt(e.cta_context(), ir.getInt64Ty());
+        addresses = ir.CreateSelect(e.active(), addresses, e.splat(safe));
+    }
+    llvm::Type* type = ir.getIntNTy(word * 8);
+    Value* result = llvm::PoisonValue::get(e.lanes_type(type));
+    for (unsigned lane = 0; lane < e.width(); ++lane) {
+        const AccessMark mark(e, of_lane(lane, word));
+        Value* at = pointer(e, ir.CreateExtractElement(addresses, std::uint64_t(lane)));
+        llvm::LoadInst* load = ir.CreateAlignedLoad(type, at, alignment);
+        tag_space(e, load, space);
+        result = ir.CreateInsertElement(result, load, std::uint64_t(lane));
+    }
+    return result;
+}
+
+/// The elements of every lane as words for scattering.
+ValueList to_words(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> values) {
+    Ir& ir = e.ir();
+    unsigned word = word_bytes(access);
+    ValueList words(access.count * access.bytes / word, nullptr);
+    for (unsigned k = 0; k < access.count; ++k) {
+        Value* bits = ir.CreateZExt(to_integer(e, values[k]), e.lanes_type(ir.getIntNTy(word * 8)));
+        unsigned shift = k * access.bytes % word * 8;
+        if (shift) bits = ir.CreateShl(bits, e.constant_like(e.scalar_of(bits->getType()), shift, bits));
+        Value*& target = words[k * access.bytes / word];
+        target = target ? ir.CreateOr(target, bits) : bits;
+    }
+    return words;
+}
+
+/// Without scatter instructions: spelled out by LLVM, a masked scatter would be a branch per lane.
+void store_in_loop(WarpEmitter& e, const MemoryAccess& access, Value* addresses, const ValueList& words, unsigned word) {
+    Ir& ir = e.ir();
+    LaneArray address_array(e, addresses);
+    llvm::SmallVector<LaneArray, 4> word_arrays;
+    for (Value* value : words) word_arrays.emplace_back(e, value);
+    e.for_each_lane(e.active_bits(), [&](Value* lane) {
+        const AccessMark mark(e, note_lane(e, lane));
+        Value* address = address_array.get(lane);
+        for (unsigned i = 0; i < words.size(); ++i) {
+            Value* at = ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), pointer(e, address), i * word);
+            tag_space(e, ir.CreateAlignedStore(word_arrays[i].get(lane), at, llvm::Align(word)), access.address.space);
+        }
+    });
+}
+
+void store_each(WarpEmitter& e, const MemoryAccess& access, Value* addresses, const ValueList& words, unsigned word) {
+    Ir& ir = e.ir();
+    for (unsigned i = 0; i < words.size(); ++i)
+        for (unsigned lane = 0; lane < e.width(); ++lane) {
+            const AccessMark mark(e, of_lane(lane, word));
+            Value* at = pointer(e, ir.CreateExtractElement(addresses, std::uint64_t(lane)));
+            at = ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), at, i * word);
+            Value* value = ir.CreateExtractElement(words[i], std::uint64_t(lane));
+            tag_space(e, ir.CreateAlignedStore(value, at, llvm::Align(word)), access.address.space);
+        }
+}
+
+void scatter_words(WarpEmitter& e, const MemoryAccess& access, Value* addresses, Value* words, unsigned offset, unsigned word) {
+    Ir& ir = e.ir();
+    const LanePointers pointers(e, addresses, offset);
+    const unsigned count = pointers.lanes_at_a_time(word);
+    for (unsigned first = 0; first < e.width(); first += count) {
+        const AccessMark mark(e, of_gather(first, count));
+        llvm::CallInst* stored =
+            ir.CreateMaskedScatter(cut_lanes(ir, words, first, count), pointers.part(first, count), llvm::Align(word),
+                                   cut_lanes(ir, e.active(), first, count));
+        tag_space(e, stored, access.address.space);
+    }
+}
+
+} // namespace
+
+Value* to_element(WarpEmitter& e, Value* bits, llvm::Type* element) {
+    return e.ir().CreateBitCast(bits, e.like(element, bits));
+}
+
+Value* to_integer(WarpEmitter& e, Value* value) {
+    unsigned bits = value->getType()->getScalarSizeInBits();
+    return e.ir().CreateBitCast(value, e.like(e.ir().getIntNTy(bits), value));
+}
+
+llvm::SmallVector<Value*, 8> gather(WarpEmitter& e, const MemoryAccess& access) {
+    Ir& ir = e.ir();
+    Value* addresses = e.broadcast(access.address.address);
+    unsigned word = word_bytes(access);
+    const llvm::Align alignment(access.element_aligned ? access.bytes : word);
+    ValueList words;
+    for (unsigned offset = 0; offset < access.bytes * access.count; offset += word) {
+        if (!e.options().target.avx512)
+            words.push_back(load_each(e, addresses, offset, word, alignment, access.address.space));
+        else if (word < 4)
+            words.push_back(gather_small(e, addresses, word));
+        else
+            words.push_back(gather_words(e, addresses, offset, word, alignment, access.address.space));
+    }
+    ValueList result;
+    for (unsigned k = 0; k < access.count; ++k) {
+        Value* bits = words[k * access.bytes / word];
+        unsigned shift = k * access.bytes % word * 8;
+        if (shift) bits = ir.CreateLShr(bits, e.constant_like(e.scalar_of(bits->getType()), shift, bits));
+        bits = ir.CreateTrunc(bits, e.lanes_type(ir.getIntNTy(access.bytes * 8)));
+        result.push_back(to_element(e, bits, access.element));
+    }
+    return result;
+}
+
+void scatter(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> values) {
+    Value* addresses = e.broadcast(access.address.address);
+    const ValueList words = to_words(e, access, values);
+    const unsigned word = word_bytes(access);
+    const bool has_scatter = e.options().target.avx512 && word >= 4;
+    if (!has_scatter && e.all_active()) {
+        store_each(e, access, addresses, words, word);
+    } else if (!has_scatter && e.width() > 1) {
+        store_in_loop(e, access, addresses, words, word);
+    } else {
+        for (unsigned i = 0; i < words.size(); ++i) scatter_words(e, access, addresses, words[i], i * word, word);
+    }
+}
+
+} // namespace ptarmigan::translator::lower

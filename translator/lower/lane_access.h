@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// One access per lane: for addresses of which nothing is known.
+#pragma once
+
+#include "translator/lower/memory_access.h"
+
+namespace ptarmigan::translator::lower {
+
+/// The elements of every active lane, as load_lanes() gives them.
+llvm::SmallVector<llvm::Value*, 8> gather(WarpEmitter& e, const MemoryAccess& access);
+
+/// Stores values[k] (<W x T>) as element k of each active lane, in the order of the lanes where addresses coincide.
+void scatter(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<llvm::Value*> values);
+
+/// Bits of a value as an element, and of an element as an integer.
+llvm::Value* to_element(WarpEmitter& e, llvm::Value* bits, llvm::Type* element);
+llvm::Value* to_integer(WarpEmitter& e, llvm::Value* value);
+
+} // namespace ptarmigan::translator::lower
