@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which kernels' neighbouring CTAs in y use neighbouring memory.
+#include "graph_fixture.h"
+
+#include "translator/analysis/cta_order.h"
+
+using namespace ptarmigan;
+
+namespace {
+
+/// %r1 = n, %r2 and %r3 = x and y of the thread in the grid of 32 x 8 blocks' tiles, %r4 and %r5 = %ctaid times 32.
+bool continues(const std::string& body) {
+    test::AnalysedKernel kernel("ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q]; ld.param.u32 %r1, [n];"
+                                "mov.u32 %r6, %ctaid.x; mov.u32 %r7, %ctaid.y; mov.u32 %r8, %tid.x; mov.u32 %r9, %tid.y;"
+                                "shl.b32 %r4, %r6, 5; shl.b32 %r5, %r7, 5; add.s32 %r2, %r4, %r8; add.s32 %r3, %r5, %r9;" +
+                                    body + "st.global.f32 [%rd9], 0f00000000; ret;",
+                                {32, 8, 1}, 32);
+    return translator::continues_in_y(kernel.graph);
+}
+
+std::string element(const char* row, const char* column) {
+    return std::string("mad.lo.s32 %r10, ") + row + ", %r1, " + column + "; mul.wide.s32 %rd8, %r10, 4; add.s64 %rd9, %rd1, %rd8;";
+}
+
+} // namespace
+
+TEST_CASE("CTA order: a transposed store continues in y", "[cta_order]") {
+    CHECK(continues("add.s32 %r11, %r4, %r9; add.s32 %r12, %r5, %r8;" + element("%r11", "%r12")));
+}
+
+TEST_CASE("CTA order: rows continue in x, and leaps in both directions in neither", "[cta_order]") {
+    CHECK_FALSE(continues(element("%r3", "%r2")));
+    CHECK_FALSE(continues("mul.lo.s32 %r11, %r3, %r1; mad.lo.s32 %r11, %r11, %r1, %r8;" + element("%r11", "%r2")));
+    // near in both: one is as good as the other
+    CHECK_FALSE(continues("add.s32 %r11, %r2, %r3;" + element("%r8", "%r11")));
+    // what was loaded at an index of y may be anywhere
+    CHECK_FALSE(continues("mul.wide.s32 %rd3, %r3, 4; add.s64 %rd4, %rd2, %rd3; ld.global.u32 %r13, [%rd4]; add.s32 %r12, %r13, %r5;" +
+                          element("%r2", "%r12")));
+}
