@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// `ptarmigan isa`: the coverage table, straight from the instruction table.
+// `ptarmigan isa`: the coverage table, from the instruction table and what the tests know of it.
 #include "frontend/isa/instruction_form.h"
 #include "tools/ptarmigan/commands.h"
+#include "tools/ptarmigan/evidence.h"
 
 #include <CLI/CLI.hpp>
 
@@ -14,7 +15,7 @@ namespace ptarmigan::tool {
 namespace {
 
 struct IsaOptions {
-    bool missing = false, markdown = false, json = false, summary = false;
+    bool missing = false, untested = false, markdown = false, json = false, summary = false;
 };
 
 std::string escaped(std::string_view text, const char* characters) {
@@ -27,34 +28,73 @@ std::string escaped(std::string_view text, const char* characters) {
     return result;
 }
 
-std::string status_of(const ptx::FormInfo& form) {
-    return form.lowered ? "supported" : "unsupported: " + std::string(form.unsupported_reason);
+/// One form as the table shows it.
+struct Line {
+    std::string name, syntax, since, targets, section, chapter, reason, exactness, tests;
+    bool executes;
+
+    explicit Line(const ptx::FormInfo& form)
+        : name(form.name), syntax(form.syntax),
+          since(std::to_string(form.ptx_major) + "." + std::to_string(form.ptx_minor)), targets(form.targets),
+          section(form.section), chapter(form.chapter), reason(form.unsupported_reason),
+          exactness(exactness_of(form)), tests(tests_of(form.id)), executes(form.lowered) {}
+
+    std::string status() const { return executes ? "executes" : "parses; unsupported: " + reason; }
+};
+
+/// Executed, and no test of ours runs it: the judgement of ptxas is about reading it.
+bool is_untested(const ptx::FormInfo& form) {
+    const Evidence& evidence = evidence_of(form.id);
+    return form.lowered && evidence.recorded + evidence.differing == 0 && evidence.programs.empty() &&
+           evidence.unit_tests.empty();
 }
 
-void print_json(const ptx::FormInfo& form, bool first) {
-    std::printf("%s\n  {\"form\": \"%s\", \"syntax\": \"%s\", \"ptx\": \"%d.%d\", \"sm\": %d, \"targets\": \"%s\", "
-                "\"section\": \"%s\", "
-                "\"chapter\": \"%s\", \"supported\": %s, \"reason\": \"%s\"}",
-                first ? "" : ",", std::string(form.name).c_str(),
-                escaped(form.syntax, "\"\\").c_str(), form.ptx_major, form.ptx_minor, form.min_sm,
-                std::string(form.targets).c_str(), std::string(form.section).c_str(), std::string(form.chapter).c_str(),
-                form.lowered ? "true" : "false", escaped(form.unsupported_reason, "\"\\").c_str());
+void print_text(const Line& line) {
+    std::printf("%-32s %-4s sm_%-12s %-12s %s\n    %s\n    exactness: %s; tests: %s\n", line.name.c_str(),
+                line.since.c_str(), line.targets.c_str(), line.section.c_str(), line.status().c_str(),
+                line.syntax.c_str(), line.exactness.c_str(), line.tests.empty() ? "none" : line.tests.c_str());
 }
 
+void print_markdown(const Line& line) {
+    std::printf("| %s | `%s` | %s | %s | %s | %s | %s | %s |\n", line.name.c_str(), escaped(line.syntax, "|").c_str(),
+                line.since.c_str(), escaped(line.targets, "|").c_str(), line.section.c_str(), line.status().c_str(),
+                line.exactness.c_str(), line.tests.c_str());
+}
+
+void print_json(const Line& line, const Evidence& evidence, bool first) {
+    const auto text = [](std::string_view value) { return "\"" + escaped(value, "\"\\") + "\""; };
+    std::printf("%s\n  {\"form\": %s, \"syntax\": %s, \"ptx\": %s, \"targets\": %s, \"section\": %s, \"chapter\": %s, "
+                "\"parses\": true, \"executes\": %s, \"reason\": %s, \"exactness\": %s, "
+                "\"tests\": {\"recorded\": %u, \"differing\": %u, \"ptxas\": %u, \"programs\": %s, \"unit\": %s}}",
+                first ? "" : ",", text(line.name).c_str(), text(line.syntax).c_str(), text(line.since).c_str(),
+                text(line.targets).c_str(), text(line.section).c_str(), text(line.chapter).c_str(),
+                line.executes ? "true" : "false", text(line.reason).c_str(), text(line.exactness).c_str(),
+                evidence.recorded, evidence.differing, evidence.judged, text(evidence.programs).c_str(),
+                text(evidence.unit_tests).c_str());
+}
+
+/// Executed, and of those recorded on the H200, per chapter.
 void print_summary() {
-    std::map<std::string, std::pair<unsigned, unsigned>> chapters; // supported, all
+    struct Count {
+        unsigned recorded = 0, executed = 0, all = 0;
+    };
+    std::map<std::string, Count> chapters;
+    Count total;
     for (const ptx::FormInfo& form : ptx::all_forms()) {
-        auto& [supported, all] = chapters[std::string(form.chapter)];
-        supported += form.lowered;
-        ++all;
+        const Evidence& evidence = evidence_of(form.id);
+        for (Count* count : {&chapters[std::string(form.chapter)], &total}) {
+            count->recorded += form.lowered && evidence.recorded + evidence.differing != 0;
+            count->executed += form.lowered;
+            ++count->all;
+        }
     }
-    unsigned supported = 0, all = 0;
-    for (auto& [chapter, counts] : chapters) {
-        std::printf("%-28s %4u of %4u\n", chapter.c_str(), counts.first, counts.second);
-        supported += counts.first;
-        all += counts.second;
-    }
-    std::printf("%-28s %4u of %4u\n", "all forms", supported, all);
+    const auto print = [](const std::string& name, const Count& count) {
+        std::printf("%-22s %4u parse %4u execute %4u recorded\n", name.c_str(), count.all, count.executed,
+                    count.recorded);
+    };
+    for (auto& [chapter, count] : chapters)
+        print(chapter, count);
+    print("all forms", total);
 }
 
 int isa(const IsaOptions& options) {
@@ -63,26 +103,21 @@ int isa(const IsaOptions& options) {
         return exit_success;
     }
     if (options.markdown)
-        std::printf("| form | syntax | PTX | sm | manual | status |\n|---|---|---|---|---|---|\n");
+        std::printf("| form | syntax | PTX | target (sm) | manual | status | exactness | tests |\n"
+                    "|---|---|---|---|---|---|---|---|\n");
     if (options.json)
         std::printf("[");
     bool first = true;
     for (const ptx::FormInfo& form : ptx::all_forms()) {
-        if (options.missing && form.lowered)
+        if ((options.missing && form.lowered) || (options.untested && !is_untested(form)))
             continue;
-        std::string name(form.name), syntax(form.syntax), section(form.section),
-            status = status_of(form);
+        const Line line(form);
         if (options.json)
-            print_json(form, first);
+            print_json(line, evidence_of(form.id), first);
         else if (options.markdown)
-            std::printf("| %s | `%s` | %d.%d | %s | %s | %s |\n", name.c_str(),
-                        escaped(syntax, "|").c_str(), form.ptx_major, form.ptx_minor,
-                        escaped(form.targets, "|").c_str(),
-                        section.c_str(), status.c_str());
+            print_markdown(line);
         else
-            std::printf("%-32s %d.%d sm_%-3s %-12s %s\n    %s\n", name.c_str(), form.ptx_major,
-                        form.ptx_minor, std::string(form.targets).c_str(), section.c_str(), status.c_str(),
-                        syntax.c_str());
+            print_text(line);
         first = false;
     }
     if (options.json)
@@ -98,9 +133,13 @@ void add_isa_command(CLI::App& app, int& exit_code) {
         app.add_subcommand("isa", "Print the coverage table: every instruction form of PTX");
     command->add_flag("--missing", options->missing,
                       "only forms that are not supported, with the reason");
+    command->add_flag("--untested", options->untested, "only forms that are executed but that no test of ours runs");
+    command->footer("Exactness:\n" + std::string(exactness_legend()) +
+                    "Tests: combinations recorded on an H200, programs that contain the form, unit tests that name it,\n"
+                    "statements whose acceptance is compared with ptxas.");
     auto* markdown = command->add_flag("--markdown", options->markdown, "as a Markdown table");
     auto* json = command->add_flag("--json", options->json, "as JSON");
-    auto* summary = command->add_flag("--summary", options->summary, "counts per chapter");
+    auto* summary = command->add_flag("--summary", options->summary, "counts per chapter: forms that parse, execute, and have results recorded on an H200");
     markdown->excludes(json)->excludes(summary);
     json->excludes(summary);
     command->callback([options, &exit_code] { exit_code = isa(*options); });

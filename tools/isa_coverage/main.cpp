@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests know of each instruction form, found by binding their own data with the frontend; runs when the tool is
+// built: isa_coverage TESTS_FOLDER prints rows for `ptarmigan isa` (evidence.h there).
+#include "frontend/isa/instruction_form.h"
+#include "frontend/module_loader.h"
+#include "tests/agreement/statements.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace ptarmigan {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Evidence {
+    unsigned recorded = 0;  ///< lines of the arithmetic recording that agree with the H200
+    unsigned differing = 0; ///< lines that are marked as known to differ
+    unsigned judged = 0;    ///< statements that ptxas accepts
+    std::set<std::string> programs, unit_tests;
+};
+using Table = std::map<ptx::FormId, Evidence>;
+
+std::string contents(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw std::runtime_error("cannot read " + path.string());
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Files below `folder` with one of the extensions, in a fixed order.
+std::vector<fs::path> files_below(const fs::path& folder, const std::set<std::string>& extensions) {
+    std::vector<fs::path> files;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder))
+        if (entry.is_regular_file() && extensions.contains(entry.path().extension())) files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+/// Every instruction of a text's functions. Throws if the text is not right.
+void for_each_instruction(const std::string& text, const std::string& name,
+                          const std::function<void(const ptx::Instruction&)>& visit) {
+    const auto loader = ptx::ModuleLoader::load(text, name, {.bind_all_bodies = true, .max_errors = 3});
+    if (!loader->ok()) throw std::runtime_error(loader->diagnostics().render_all());
+    for (ptx::FunctionId id = 0; id < loader->module().functions.size(); ++id)
+        if (!loader->module().functions[id].is_declaration)
+            for (const ptx::Instruction& instruction : loader->body(id).instructions) visit(instruction);
+}
+
+/// A line of the recording: hash (with ~: known to differ), type of the result, types of the sources, statement's head.
+void add_recording(const fs::path& path, Table& table) {
+    ptx::FormMatcher matcher;
+    std::istringstream lines(contents(path));
+    std::string hash, result, sources, head;
+    while (lines >> hash >> result >> sources >> head) {
+        const auto rows = test::rows_for(matcher, head);
+        if (rows.empty()) throw std::runtime_error(path.string() + ": no row for " + head);
+        for (const ptx::HeadMatch& row : rows) {
+            Evidence& evidence = table[row.form];
+            ++(hash[0] == '~' ? evidence.differing : evidence.recorded);
+        }
+    }
+}
+
+void add_programs(const fs::path& folder, Table& table) {
+    for (const fs::path& path : files_below(folder, {".ptx"}))
+        for_each_instruction(contents(path), path.string(), [&](const ptx::Instruction& instruction) {
+            table[instruction.form].programs.insert(path.stem());
+        });
+}
+
+/// Statements in the sources of tests: whatever looks like the head of one and is.
+void add_unit_tests(const fs::path& folder, Table& table) {
+    ptx::FormMatcher matcher;
+    // Opcodes without words are known by the semicolon: `exit;`.
+    const std::regex head("[a-z][a-z0-9_]*((\\.[a-z0-9_:]+)+|(?=;))");
+    for (const fs::path& path : files_below(folder, {".cpp", ".h", ".ptx"})) {
+        const std::string text = contents(path);
+        std::set<std::string> seen;
+        for (std::sregex_iterator match(text.begin(), text.end(), head), end; match != end; ++match)
+            if (seen.insert(match->str()).second)
+                for (const ptx::HeadMatch& row : test::rows_for(matcher, match->str()))
+                    table[row.form].unit_tests.insert(path.stem());
+    }
+}
+
+/// Statements that ptxas accepts, as `+ STATEMENT` behind `@ VERSION TARGET`.
+void add_verdicts(const fs::path& path, Table& table) {
+    ptx::FormMatcher matcher;
+    std::istringstream lines(contents(path));
+    for (std::string line; std::getline(lines, line);) {
+        if (!line.starts_with("+ ")) continue;
+        std::istringstream words(line.substr(2));
+        std::string head;
+        words >> head;
+        if (head.starts_with("@")) words >> head;
+        if (!head.empty() && head.back() == ';') head.pop_back();
+        std::set<ptx::FormId> forms;
+        for (const ptx::HeadMatch& row : test::rows_for(matcher, head)) forms.insert(row.form);
+        for (const ptx::FormId form : forms) ++table[form].judged;
+    }
+}
+
+std::string quoted(const std::set<std::string>& words) {
+    std::string text = "\"";
+    for (const std::string& word : words) text += (text.size() > 1 ? " " : "") + word;
+    return text + "\"";
+}
+
+} // namespace
+} // namespace ptarmigan
+
+int main(int argc, char** argv) try {
+    using namespace ptarmigan;
+    if (argc != 2) throw std::runtime_error("usage: isa_coverage TESTS_FOLDER");
+    const fs::path tests = argv[1];
+    Table table;
+    add_recording(tests / "recordings/arithmetic_forms_h200.txt", table);
+    add_programs(tests / "programs/ptx", table);
+    for (const char* folder : {"unit", "driver_api", "tools"}) add_unit_tests(tests / folder, table);
+    add_verdicts(tests / "agreement/verdicts.txt", table);
+    for (const ptx::FormInfo& form : ptx::all_forms()) {
+        const Evidence& evidence = table[form.id];
+        std::printf("PTM_EVIDENCE(%s, %u, %u, %u, %s, %s)\n", std::string(form.name).c_str(), evidence.recorded,
+                    evidence.differing, evidence.judged, quoted(evidence.programs).c_str(),
+                    quoted(evidence.unit_tests).c_str());
+    }
+    return 0;
+} catch (const std::exception& error) {
+    std::fprintf(stderr, "isa_coverage: %s\n", error.what());
+    return 1;
+}
