@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Initialisers of module-scope variables: numbers to bytes, symbols to relocations.
 #include "frontend/bind/constant_bits.h"
+#include "frontend/isa/directives.h"
 #include "frontend/bind/module_binder.h"
 #include "frontend/parse/cursor.h"
 
@@ -97,6 +98,18 @@ private:
         relocation.is_function = found->second.kind == Symbol::Kind::function;
         relocation.symbol = found->second.index;
         relocation.addend = node.constant.as_signed();
+        const auto gate = [&](std::string_view what) {
+            const std::string broken =
+                broken_directive(what, context_.module.version, context_.module.target);
+            if (!broken.empty()) fail(node, broken);
+        };
+        if (node.generic) gate("generic()");
+        if (node.masked) gate("mask()");
+        if (!relocation.is_function) {
+            const StateSpace space = context_.module.variables[found->second.index].space;
+            if (space != StateSpace::global && space != StateSpace::constant)
+                fail(node, "only addresses in .global and .const are known before a launch");
+        }
         if (!node.masked && element_ != 4 && element_ != 8)
             return fail(node, "the address of a symbol takes 4 or 8 bytes");
         if (node.masked && element_ != 1) return fail(node, "mask() is for .b8 and .u8 variables");

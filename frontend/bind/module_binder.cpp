@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/bind/module_binder.h"
 
+#include "frontend/bind/declaration_checks.h"
+
 #include "frontend/parse/module_parser.h"
 
 #include <algorithm>
@@ -18,10 +20,11 @@ class ModuleBinder {
 public:
     ModuleBinder(ModuleContext& context, Diagnostics& diagnostics)
         : context_(context), module_(context.module), diagnostics_(diagnostics),
-          parser_(context.text, diagnostics) {}
+          parser_(context.text, diagnostics), checks_(context.module, diagnostics) {}
 
     void bind() {
         if (!parser_.header(module_.version, module_.target, module_.address_size)) return;
+        checks_.header(parser_.location);
         for (;;) {
             switch (parser_.next()) {
             case ModuleParser::Kind::variables: variables(); break;
@@ -52,6 +55,7 @@ private:
             return error(syntax.location,
                          "." + space + " variables at module scope are not supported");
         }
+        checks_.variables(syntax, parser_.linkage);
         if (syntax.bank != 0) return error(syntax.location, "constant banks are not supported");
         for (const DeclaratorSyntax& declarator : syntax.declarators) {
             Variable variable = make_variable(syntax, declarator, diagnostics_);
@@ -131,6 +135,7 @@ private:
             function.parameters.push_back(parameter(v));
         for (const LimitSyntax& limit : syntax.limits) apply_limit(limit, function);
         if (syntax.is_entry) check_entry(function);
+        checks_.function(syntax, function);
 
         const auto id = static_cast<std::uint32_t>(module_.functions.size());
         const auto [place, is_new] =
@@ -221,6 +226,7 @@ private:
     }
 
     void alias() {
+        checks_.gate(parser_.location, "alias");
         const auto target = context_.names.find(parser_.aliasee);
         const auto name = context_.names.find(parser_.alias);
         if (target == context_.names.end() || target->second.kind != Symbol::Kind::function)
@@ -248,6 +254,7 @@ private:
     Module& module_;
     Diagnostics& diagnostics_;
     ModuleParser parser_;
+    DeclarationChecks checks_;
     std::vector<std::unique_ptr<std::string>>& range_names_ = context_.range_names;
 };
 

@@ -25,8 +25,9 @@ public:
         out.is_entry = is_entry;
         if (!is_entry) {
             if (cursor_.peek().is_word("attribute")) {
-                VariableSyntax ignored;
-                attribute(ignored);
+                VariableSyntax attributes;
+                attribute(attributes);
+                out.unified = attributes.unified;
             }
             if (cursor_.at('(')) parameters(out.returns);
         }
@@ -126,6 +127,7 @@ private:
                 cursor_.expect(',', "between the numbers of .unified");
                 cursor_.expect_count("a number");
                 cursor_.expect(')', "behind the numbers of .unified");
+                out.unified = true;
             } else {
                 cursor_.fail(word.location, "unknown attribute " + describe(word));
             }

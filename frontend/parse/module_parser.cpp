@@ -4,21 +4,9 @@
 #include "frontend/isa/words.h"
 #include "frontend/parse/declaration_parser.h"
 
-#include <algorithm>
 #include <charconv>
-#include <iterator>
 
 namespace ptarmigan::ptx {
-
-namespace {
-/// The numbers that ptxas 13.0 knows, and sm_101, the older name of sm_110.
-bool is_known_target(std::uint32_t sm) {
-    constexpr std::uint16_t known[] = {10, 11, 12, 13,  20,  21,  30,  32,  35, 37, 50,
-                                       52, 53, 60, 61,  62,  70,  72,  75,  80, 86, 87,
-                                       88, 89, 90, 100, 101, 103, 110, 120, 121};
-    return std::find(std::begin(known), std::end(known), sm) != std::end(known);
-}
-} // namespace
 
 bool ModuleParser::header(Version& version, Target& target, unsigned& address_size) {
     try {
@@ -26,6 +14,7 @@ bool ModuleParser::header(Version& version, Target& target, unsigned& address_si
             cursor_.fail_here("'.version' at the start of the text");
         parse_version(version);
         if (!cursor_.accept_word("target")) cursor_.fail_here("'.target' behind '.version'");
+        location = cursor_.location();
         parse_target(target);
         address_size = 32; // the manual's default, but every 64-bit compiler writes the directive
         if (cursor_.accept_word("address_size")) {
@@ -57,6 +46,7 @@ void ModuleParser::parse_version(Version& version) {
 }
 
 void ModuleParser::parse_target(Target& target) {
+    SourceLocation maps_doubles;
     do {
         const Token token = cursor_.peek();
         const std::string_view name = cursor_.expect_identifier("a target such as sm_90");
@@ -68,17 +58,19 @@ void ModuleParser::parse_target(Target& target) {
             const char* last = name.data() + name.size();
             const auto [end, status] =
                 std::from_chars(name.data() + name.find('_') + 1, last, target.sm);
-            if (!is_known_target(target.sm))
-                cursor_.fail(token.location, "unknown target " + describe(token));
             if (status == std::errc() && last - end == 1 && (*end == 'a' || *end == 'f'))
                 target.suffix = *end;
             else if (status != std::errc() || end != last)
                 cursor_.fail(token.location, "unknown target " + describe(token));
-        } else if (name != "texmode_unified" && name != "map_f64_to_f32") {
+        } else if (name == "map_f64_to_f32") {
+            maps_doubles = token.location;
+        } else if (name != "texmode_unified") {
             cursor_.fail(token.location, "unknown target " + describe(token));
         }
     } while (cursor_.accept(','));
     if (target.sm == 0) cursor_.fail_here("an sm_ target");
+    if (target.sm >= 13 && maps_doubles.line != 0)
+        cursor_.fail(maps_doubles, "map_f64_to_f32 is for targets without doubles, before sm_13");
 }
 
 ModuleParser::Kind ModuleParser::next() {
@@ -105,7 +97,7 @@ ModuleParser::Kind ModuleParser::next() {
 
 ModuleParser::Kind ModuleParser::declaration() {
     linkage = Linkage::internal;
-    for (;;) {
+    for (bool first = true;; first = false) {
         const Token token = cursor_.peek();
         location = token.location;
         if (token.kind == TokenKind::end) return Kind::end;
@@ -115,6 +107,10 @@ ModuleParser::Kind ModuleParser::declaration() {
             return Kind::end;
         }
         if (token.kind != TokenKind::word) cursor_.fail_here("a directive");
+        const bool declares = token.text == "entry" || token.text == "func" ||
+                              token.text == "align" || token.text == "attribute" ||
+                              find_word(token.text).kind == Word::Kind::space;
+        if (!first && !declares) cursor_.fail_here("a variable or a function");
         if (token.text == "visible") {
             linkage = Linkage::visible;
         } else if (token.text == "extern") {
@@ -182,8 +178,7 @@ void ModuleParser::parse_file() {
     file_name = cursor_.take().text;
     if (cursor_.accept(',')) {
         cursor_.expect_count("a time stamp");
-        cursor_.expect(',', "behind the time stamp");
-        cursor_.expect_count("a size");
+        if (cursor_.accept(',')) cursor_.expect_count("a size");
     }
     cursor_.accept(';');
 }

@@ -81,7 +81,7 @@ struct VariableSyntax {
     std::uint8_t vector_size = 1;
     std::uint32_t bank = 0;      ///< .const[n]
     std::uint32_t alignment = 0; ///< 0: not given
-    bool managed = false;
+    bool managed = false, unified = false; ///< .attribute
     bool is_pointer = false;
     StateSpace pointee_space = StateSpace::none;
     std::uint32_t pointee_alignment = 0;
@@ -95,7 +95,7 @@ struct VariableSyntax {
         type = ScalarType::none;
         vector_size = 1;
         bank = alignment = 0;
-        managed = is_pointer = false;
+        managed = unified = is_pointer = false;
         pointee_space = StateSpace::none;
         pointee_alignment = 0;
         declarators.clear();
@@ -117,6 +117,7 @@ struct FunctionSyntax {
     bool is_entry = false;
     bool has_body = false;
     bool noreturn = false;
+    bool unified = false; ///< .attribute(.unified(...))
     std::string_view name;
     std::vector<VariableSyntax> returns, parameters;
     std::vector<LimitSyntax> limits;

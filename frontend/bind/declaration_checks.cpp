@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/bind/declaration_checks.h"
+
+#include "frontend/isa/directives.h"
+
+#include <algorithm>
+
+namespace ptarmigan::ptx {
+
+namespace {
+
+/// Bytes of parameters that an entry may have from sm_70 on; it was 4352 before.
+constexpr std::uint64_t max_parameter_bytes = 32764;
+
+bool is_opaque(ScalarType type) {
+    return type == ScalarType::texref || type == ScalarType::surfref ||
+           type == ScalarType::samplerref;
+}
+
+} // namespace
+
+void DeclarationChecks::gate(SourceLocation at, std::string_view directive) {
+    const std::string broken = broken_directive(directive, module_.version, module_.target);
+    if (!broken.empty()) error(at, broken);
+}
+
+void DeclarationChecks::header(SourceLocation at) {
+    std::string broken = broken_version(module_.version);
+    if (broken.empty()) broken = broken_target(module_.target, module_.version);
+    if (!broken.empty()) error(at, broken);
+}
+
+void DeclarationChecks::linkage_of(SourceLocation at, Linkage linkage) {
+    if (linkage == Linkage::weak) gate(at, "weak");
+    if (linkage == Linkage::common) gate(at, "common");
+}
+
+void DeclarationChecks::type_of(const VariableSyntax& syntax) {
+    if (syntax.type == ScalarType::b128) gate(syntax.location, "b128");
+    if (syntax.type == ScalarType::f16x2) gate(syntax.location, "f16x2");
+    if (syntax.type == ScalarType::samplerref && !module_.target.texmode_independent)
+        error(syntax.location, ".samplerref variables need '.target ..., texmode_independent'");
+}
+
+void DeclarationChecks::variables(const VariableSyntax& syntax, Linkage linkage) {
+    const SourceLocation at = syntax.location;
+    linkage_of(at, linkage);
+    type_of(syntax);
+    const bool is_global = syntax.space == StateSpace::global;
+    if (linkage == Linkage::common && !is_global) error(at, ".common is for .global variables");
+    if (is_opaque(syntax.type) && !is_global && syntax.space != StateSpace::tex)
+        error(at, "textures, surfaces and samplers are .global variables");
+    if (syntax.managed) gate(at, "managed");
+    if (syntax.unified) gate(at, "unified");
+    if ((syntax.managed || syntax.unified) && !is_global)
+        error(at, ".attribute is for .global variables");
+    for (const DeclaratorSyntax& d : syntax.declarators) {
+        if (!d.has_initializer) continue;
+        if (!is_global && syntax.space != StateSpace::constant)
+            error(d.location, "only .global and .const variables have initial values");
+        else if (linkage == Linkage::external)
+            error(d.location, "'" + std::string(d.name) + "' is .extern and can't have an initial value");
+    }
+}
+
+void DeclarationChecks::function(const FunctionSyntax& syntax, const Function& function) {
+    linkage_of(syntax.location, function.linkage);
+    if (function.linkage == Linkage::common) error(syntax.location, ".common is for .global variables");
+    if (function.linkage == Linkage::external && syntax.has_body)
+        error(syntax.location, "'" + function.name + "' is .extern and can't have a body");
+    if (syntax.unified) gate(syntax.location, "unified");
+    if (syntax.noreturn) {
+        gate(syntax.location, "noreturn");
+        if (!function.returns.empty())
+            error(syntax.location, "a .noreturn function returns nothing");
+    }
+    parameters(syntax, function);
+    limits(syntax);
+}
+
+void DeclarationChecks::parameters(const FunctionSyntax& syntax, const Function& function) {
+    std::uint64_t bytes = 0;
+    for (const VariableSyntax& parameter : syntax.parameters) type_of(parameter);
+    for (const Variable& parameter : function.parameters) {
+        bytes += parameter.size;
+        if (parameter.space != StateSpace::param && parameter.space != StateSpace::reg)
+            error(parameter.location, "a parameter is a .param variable or a register");
+        if (parameter.space == StateSpace::param && (parameter.vector_size > 1 || parameter.type == ScalarType::f16x2))
+            error(parameter.location, "a .param variable can't have this type");
+        if (parameter.is_pointer && parameter.pointee_space == StateSpace::param)
+            error(parameter.location, "a .ptr points to .const, .global, .local or .shared");
+        if (!parameter.unsized) continue;
+        gate(parameter.location, "a parameter without a size");
+        if (&parameter != &function.parameters.back())
+            error(parameter.location, "only the last parameter may be without a size");
+    }
+    if (function.is_entry && bytes > max_parameter_bytes)
+        error(syntax.location, "'" + function.name + "' has " + std::to_string(bytes) +
+                                   " bytes of parameters, " + std::to_string(max_parameter_bytes) +
+                                   " is the most");
+    const auto in_memory = [](const Variable& v) { return v.space == StateSpace::param; };
+    if (function.returns.size() > 1 &&
+        std::any_of(function.returns.begin(), function.returns.end(), in_memory))
+        error(syntax.location, "several results are returned in registers only");
+}
+
+void DeclarationChecks::limits(const FunctionSyntax& syntax) {
+    const auto find = [&](std::string_view name) {
+        return std::find_if(syntax.limits.begin(), syntax.limits.end(),
+                            [&](const LimitSyntax& limit) { return limit.name == name; });
+    };
+    const auto has = [&](std::string_view name) { return find(name) != syntax.limits.end(); };
+    for (const LimitSyntax& limit : syntax.limits) {
+        gate(limit.location, limit.name);
+        const bool counts = limit.name != "abi_preserve" && limit.name != "abi_preserve_control" &&
+                            limit.name != "reqnctapercluster" && limit.name != "maxclusterrank";
+        const auto zero = std::find(limit.values.begin(), limit.values.end(), 0u);
+        if (counts && zero != limit.values.end())
+            error(limit.location, "'." + std::string(limit.name) + "' takes numbers above 0");
+        if (limit.name == "maxnctapersm" && module_.version >= Version{2, 1})
+            error(limit.location, "'.maxnctapersm' ended with PTX 2.0: write .minnctapersm");
+        if (limit.name.starts_with("abi_preserve") && syntax.is_entry)
+            error(limit.location, "'." + std::string(limit.name) + "' is for .func");
+    }
+    if (has("maxntid") && has("reqntid"))
+        error(find("reqntid")->location, ".maxntid and .reqntid exclude each other");
+    if (has("maxclusterrank") && has("reqnctapercluster"))
+        error(find("reqnctapercluster")->location,
+              ".maxclusterrank and .reqnctapercluster exclude each other");
+    if (has("blocksareclusters") && !(has("reqntid") && has("reqnctapercluster")))
+        error(find("blocksareclusters")->location,
+              ".blocksareclusters needs .reqntid and .reqnctapercluster");
+}
+
+} // namespace ptarmigan::ptx

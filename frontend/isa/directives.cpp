@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/isa/directives.h"
+
+#include "frontend/isa/targets.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace ptarmigan::ptx {
+
+namespace {
+
+struct DirectiveRow {
+    std::string_view word;
+    Version version;
+    std::string_view targets;
+};
+struct TargetRow {
+    std::uint32_t sm;
+    std::string_view suffix;
+    Version version;
+};
+
+#define PTX(major, minor) Version{major, minor}
+#define SM(target) #target
+#define TARGET(sm, suffix, version)
+#define DIRECTIVE(word, version, targets) {word, version, targets},
+constexpr DirectiveRow directives[] = {
+#include "frontend/isa/directives.def"
+};
+#undef DIRECTIVE
+#undef TARGET
+#define DIRECTIVE(word, version, targets)
+#define TARGET(sm, suffix, version) {sm, suffix, version},
+constexpr TargetRow targets[] = {
+#include "frontend/isa/directives.def"
+};
+#undef TARGET
+#undef DIRECTIVE
+#undef SM
+#undef PTX
+
+std::string text_of(Version version) {
+    return std::to_string(version.major) + "." + std::to_string(version.minor);
+}
+
+} // namespace
+
+std::string broken_directive(std::string_view word, Version version, const Target& target) {
+    const auto row = std::find_if(std::begin(directives), std::end(directives),
+                                  [&](const DirectiveRow& r) { return r.word == word; });
+    if (row == std::end(directives)) return {};
+    const bool is_phrase = word.find(' ') != std::string_view::npos;
+    const bool is_operator = word.ends_with(')');
+    const std::string subject =
+        is_phrase ? std::string(word)
+                  : (is_operator ? "'" : "'.") + std::string(word) + "'";
+    if (version < row->version)
+        return subject + " needs .version " + text_of(row->version) + " or later";
+    if (!has_target(row->targets, target.sm, target.suffix))
+        return subject + " needs .target " + describe_targets(row->targets);
+    return {};
+}
+
+std::string broken_target(const Target& target, Version version) {
+    std::string name = "sm_" + std::to_string(target.sm);
+    const std::string_view suffix(&target.suffix, target.suffix == 0 ? 0 : 1);
+    name += suffix;
+    for (const TargetRow& row : targets) {
+        if (row.sm != target.sm || row.suffix != suffix) continue;
+        if (version < row.version)
+            return name + " needs .version " + text_of(row.version) + " or later";
+        return {};
+    }
+    return "unknown target '" + name + "'";
+}
+
+std::string broken_version(Version version) {
+    constexpr std::uint8_t last_minor[] = {0, 5, 3, 2, 3, 1, 5, 8, 8};
+    if (version.major >= std::size(last_minor) || version.minor <= last_minor[version.major])
+        return {};
+    return "there is no PTX version " + text_of(version);
+}
+
+} // namespace ptarmigan::ptx
