@@ -122,17 +122,6 @@ std::string_view LinkUnit::body(FunctionId function) const {
     return source.text().substr(start.offset - 1, lexer.position().offset - start.offset + 1);
 }
 
-bool LinkUnit::wants_32_bits() const {
-    Diagnostics unused(source, 1);
-    Lexer lexer(source.text(), unused);
-    for (Token token = lexer.next(); token.kind != TokenKind::end; token = lexer.next()) {
-        if (token.is_word("address_size")) return lexer.next().text == "32";
-        if (token.kind == TokenKind::word && token.text != "version" && token.text != "target")
-            return false;
-    }
-    return false;
-}
-
 bool LinkUnit::mentions(std::string_view symbol) const {
     for (FunctionId id = 0; id < module().functions.size(); ++id) {
         if (module().functions[id].is_declaration) continue;

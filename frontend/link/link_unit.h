@@ -22,8 +22,6 @@ struct LinkUnit {
     const Module& module() const { return context.module; }
     /// `{ ... }` of a defined function, as written.
     std::string_view body(FunctionId function) const;
-    /// `.address_size 32` is written (without the directive the size is 64 for the driver).
-    bool wants_32_bits() const;
     /// Whether a body names `symbol`.
     bool mentions(std::string_view symbol) const;
 

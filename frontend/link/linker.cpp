@@ -4,6 +4,7 @@
 
 #include "frontend/link/link_unit.h"
 #include "frontend/link/symbol_resolution.h"
+#include "frontend/parse/address_size.h"
 #include "frontend/ptx/declaration_printer.h"
 
 #include <algorithm>
@@ -189,7 +190,7 @@ Linker::~Linker() = default;
 bool Linker::add(std::string text, std::string name, std::string& messages, bool on_demand) {
     auto unit = std::make_unique<LinkUnit>(std::move(text), std::move(name));
     unit->on_demand = on_demand;
-    if (unit->wants_32_bits())
+    if (declares_32_bit_addresses(unit->source.text()))
         unit->diagnostics.error({},
                                 "32-Bit ABI (--machine 32 or 32-Bit addressing) is not supported "
                                 "on sm_90 or higher architectures.");

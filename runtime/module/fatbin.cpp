@@ -205,6 +205,7 @@ ImagePtx read_relocatable(const Wrapper& wrapper, const ImageOptions& options) {
                            " are damaged");
         all.ptx.insert(all.ptx.end(), input.ptx.begin(), input.ptx.end());
         all.sass.insert(all.sass.end(), input.sass.begin(), input.sass.end());
+        all.lto_entries += input.lto_entries;
         const PtxEntry* entry = choose(input.ptx, options);
         if (!entry) {
             ++image.units_without_ptx;
@@ -249,6 +250,10 @@ ImageKind image_kind(const void* image, std::size_t size) {
     if (starts_with(0x464C457F))
         return ImageKind::elf;
     return looks_like_text(bytes, size) ? ImageKind::ptx_text : ImageKind::unknown;
+}
+
+bool has_suitable_ptx(const ContainerContents& contents, const ImageOptions& options) {
+    return choose(contents.ptx, options) != nullptr;
 }
 
 std::uint64_t container_extent(const void* container, std::size_t size) {

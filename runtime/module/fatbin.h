@@ -71,6 +71,9 @@ ImageKind image_kind(const void* image, std::size_t size = SIZE_MAX);
 /// Lists a container; `size` as above.
 ContainerContents list_container(const void* container, std::size_t size = SIZE_MAX);
 
+/// Whether read_image() would find PTX among these entries.
+bool has_suitable_ptx(const ContainerContents& contents, const ImageOptions& options);
+
 /// Bytes that a container says it takes, header included; 0 if there is none or it is cut short.
 std::uint64_t container_extent(const void* container, std::size_t size);
 

@@ -57,8 +57,8 @@ Status LinkState::add(LinkInput kind, const void* data, std::size_t size, std::s
         return add_ptx(std::string(text, strnlen(text, size)), std::move(name), true, false);
     }
     case LinkInput::fatbinary: return add_fatbinary(data, size, name, false);
-    case LinkInput::object: return add_host_file(data, size, name, false);
-    case LinkInput::library: return add_host_file(data, size, name, true);
+    case LinkInput::object: return add_object(data, size, name);
+    case LinkInput::library: return add_library(data, size, name);
     case LinkInput::cubin: // of another link
         if (image_kind(data, size) == ImageKind::container)
             return add_fatbinary(data, size, name, false);
@@ -85,7 +85,7 @@ Status LinkState::add_file(LinkInput kind, const std::string& path) {
 Status LinkState::add_ptx(std::string text, std::string name, bool check_bodies, bool on_demand) {
     std::shared_ptr<ModuleSource> checked;
     std::string log;
-    const Status status = ModuleSource::load(text, name, checked, log, check_bodies);
+    const Status status = ModuleSource::load(text, name, checked, log, check_bodies, true);
     if (status != Status::success) {
         add_lines(error_log_, log); // the detail has been set
         return status;
@@ -113,22 +113,38 @@ Status LinkState::add_fatbinary(const void* data, std::size_t size, const std::s
     return Status::success;
 }
 
-Status LinkState::add_host_file(const void* data, std::size_t size, const std::string& name,
-                                bool is_library) {
-    std::vector<DeviceCode> codes;
+Status LinkState::find_code(const void* data, std::size_t size, const std::string& name,
+                            std::vector<DeviceCode>& codes) {
     std::string why;
-    if (!find_device_code({static_cast<const std::uint8_t*>(data), size}, codes, why))
-        return fail(Status::invalid_image, "error   : '" + name + "': " + why);
-    bool any = codes.empty(); // a host file without device code adds nothing
-    Status last = Status::success;
+    if (find_device_code({static_cast<const std::uint8_t*>(data), size}, codes, why))
+        return Status::success;
+    return fail(Status::invalid_image, "error   : '" + name + "': " + why);
+}
+
+Status LinkState::add_object(const void* data, std::size_t size, const std::string& name) {
+    std::vector<DeviceCode> codes;
+    Status status = find_code(data, size, name, codes);
+    for (std::size_t i = 0; i < codes.size() && status == Status::success; ++i)
+        status = add_fatbinary(codes[i].container.data(), codes[i].container.size(), name, false);
+    return status;
+}
+
+Status LinkState::add_library(const void* data, std::size_t size, const std::string& name) {
+    std::vector<DeviceCode> codes;
+    Status status = find_code(data, size, name, codes);
     for (const DeviceCode& code : codes) {
-        const std::string unit = code.member.empty() ? name : name + ":" + code.member;
-        last = add_fatbinary(code.container.data(), code.container.size(), unit, is_library);
-        if (last != Status::success && last != Status::no_binary_for_gpu)
-            return last;
-        any = any || last == Status::success;
+        const ContainerContents contents =
+            list_container(code.container.data(), code.container.size());
+        if (contents.sound && !has_suitable_ptx(contents, image_options())) {
+            ++members_without_ptx_;
+            continue;
+        }
+        status = add_fatbinary(code.container.data(), code.container.size(),
+                               name + ":" + code.member, true);
+        if (status != Status::success)
+            return status;
     }
-    return any ? Status::success : last;
+    return status;
 }
 
 Status LinkState::complete(const void*& image, std::size_t& size) {
@@ -139,6 +155,9 @@ Status LinkState::complete(const void*& image, std::size_t& size) {
         std::string errors;
         for (const std::string& error : linked.errors)
             add_lines(errors, "error   : " + error);
+        if (!linked.ok && members_without_ptx_ != 0)
+            add_lines(errors, "note    : " + std::to_string(members_without_ptx_) +
+                                  " members of libraries have no PTX for this device");
         result_ = linked.ok ? Status::success : fail(Status::unknown, errors);
         if (linked.ok)
             image_ = write_container(linked.text);

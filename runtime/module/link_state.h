@@ -25,7 +25,8 @@ public:
 
     /// Adds `size` bytes, which are copied. Invalid PTX is invalid_ptx, what holds no PTX for the
     /// device no_binary_for_gpu, damaged bytes invalid_image, machine code and LTO code are refused
-    /// by name in the log. Members of libraries join only if they define what is missed.
+    /// by name in the log. Members of libraries join only if they define what is missed; those
+    /// without PTX are passed over (libcudadevrt has none for older devices than sm_121).
     Status add(LinkInput kind, const void* data, std::size_t size, std::string name);
     Status add_file(LinkInput kind, const std::string& path);
     /// The image (see fatbin_writer.h), owned by this object. Symbols that don't resolve are
@@ -41,13 +42,16 @@ private:
     Status add_ptx(std::string text, std::string name, bool check_bodies, bool on_demand);
     Status add_fatbinary(const void* data, std::size_t size, const std::string& name,
                          bool on_demand);
-    Status add_host_file(const void* data, std::size_t size, const std::string& name,
-                         bool is_library);
+    Status add_object(const void* data, std::size_t size, const std::string& name);
+    Status add_library(const void* data, std::size_t size, const std::string& name);
+    Status find_code(const void* data, std::size_t size, const std::string& name,
+                     std::vector<struct DeviceCode>& codes);
 
     mutable std::mutex mutex_;
     ptx::Linker linker_;
     std::string error_log_, info_log_;
     std::vector<std::uint8_t> image_;
+    unsigned members_without_ptx_ = 0;
     bool complete_ = false;
     Status result_ = Status::success;
 };

@@ -2,11 +2,17 @@
 // Loading of PTX text, and the log that the driver would give for it.
 #include "runtime/module/module_source.h"
 
+#include "frontend/parse/address_size.h"
+#include "frontend/ptx/provided_functions.h"
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
 #include "runtime/device/device.h"
 #include "runtime/module/kernel_usage.h"
 #include "runtime/module/module_notes.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
 
 namespace ptarmigan::runtime {
 namespace {
@@ -43,7 +49,12 @@ std::string driver_log(const ptx::Diagnostics &diagnostics) {
 /// Newest PTX version that the reported driver (CUDA 13.0) takes.
 constexpr ptx::Version newest_version{9, 0};
 
-Status check_version(const ptx::Module &module, std::string &log) {
+Status check_header(const ptx::Module &module, std::string_view text, std::string &log) {
+    if (ptx::declares_32_bit_addresses(text)) {
+        log = "ptxas fatal   :  32-Bit ABI (--machine 32 or 32-Bit addressing) is not supported on "
+              "sm_90 or higher architectures.";
+        return Status::invalid_ptx;
+    }
     if (env_flag(Env::accept_newer_ptx))
         return Status::success;
     if (module.version > newest_version) {
@@ -79,10 +90,53 @@ std::string too_large(ptx::ModuleLoader &loader, bool all_bodies) {
     return lines;
 }
 
+/// Functions that a body calls or an initialiser holds.
+std::set<ptx::FunctionId> mentioned_functions(ptx::ModuleLoader &loader) {
+    std::set<ptx::FunctionId> mentioned;
+    const ptx::Module &module = loader.module();
+    const auto visit = [&](const ptx::Operand &operand) {
+        if (operand.kind == ptx::Operand::Kind::function)
+            mentioned.insert(operand.index);
+    };
+    for (const ptx::Variable &variable : module.variables)
+        for (const ptx::Relocation &relocation : variable.relocations)
+            if (relocation.is_function)
+                mentioned.insert(relocation.symbol);
+    for (ptx::FunctionId id = 0; id < module.functions.size(); ++id) {
+        if (module.functions[id].is_declaration)
+            continue;
+        const ptx::Body &body = loader.body(id);
+        for (const ptx::Instruction &instruction : body.instructions)
+            std::for_each_n(instruction.operands.begin(), instruction.operand_count, visit);
+        std::for_each(body.operand_pool.begin(), body.operand_pool.end(), visit);
+        for (const auto &list : body.call_targets)
+            mentioned.insert(list.begin(), list.end());
+    }
+    return mentioned;
+}
+
+/// ptxas's line for the first function that a text of a whole program lacks: one that is not even
+/// .extern, or is used.
+std::string unresolved_function(ptx::ModuleLoader &loader) {
+    const ptx::Module &module = loader.module();
+    std::optional<std::set<ptx::FunctionId>> mentioned;
+    for (ptx::FunctionId id = 0; id < module.functions.size(); ++id) {
+        const ptx::Function &function = module.functions[id];
+        if (!function.is_declaration || !function.alias_of.empty() ||
+            ptx::is_provided_function(function.name))
+            continue;
+        if (!mentioned)
+            mentioned = mentioned_functions(loader);
+        if (function.linkage != ptx::Linkage::external || mentioned->count(id) != 0)
+            return "ptxas fatal   : Unresolved extern function '" + function.name + "'";
+    }
+    return {};
+}
+
 } // namespace
 
 Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<ModuleSource> &source,
-                          std::string &log, bool all_bodies) {
+                          std::string &log, bool all_bodies, bool relocatable) {
     log.clear();
     if (first_word(ptx).rfind(".version", 0) != 0) {
         log = "error   : Binary format for key='0', ident='' is not recognized";
@@ -101,7 +155,7 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
     // A newer version may use what this frontend takes for an error: the version is the better
     // answer then.
     const ptx::Module &module = result->loader_->module();
-    if (const Status status = check_version(module, log); status != Status::success) {
+    if (const Status status = check_header(module, result->loader_->text(), log); status != Status::success) {
         set_error_detail(result->name_ + ": " + log);
         return status;
     }
@@ -115,8 +169,16 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
         set_error_detail(result->name_ + ": " + log);
         return Status::invalid_ptx;
     }
-    if (options.bind_all_bodies)
-        remember_valid_text(result->hash_, log);
+    if (options.bind_all_bodies) {
+        const std::string unresolved = unresolved_function(*result->loader_);
+        if (unresolved.empty())
+            remember_valid_text(result->hash_, log);
+        if (!unresolved.empty() && !relocatable) {
+            log = unresolved;
+            set_error_detail(result->name_ + ": " + log);
+            return Status::invalid_ptx;
+        }
+    }
     for (ptx::FunctionId id = 0; id < module.functions.size(); ++id)
         if (module.functions[id].is_entry && !module.functions[id].is_declaration)
             result->kernels_.push_back(std::make_unique<Kernel>(*result, id));

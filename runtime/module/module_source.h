@@ -86,9 +86,10 @@ public:
     /// invalid_image (text that does not begin like PTX), and `log` holds the driver's kind of
     /// error log ("ptxas application ptx input, line 3; error   : ..."). On success `log` holds
     /// warnings, mostly nothing. `name` is for messages. `all_bodies` binds every function now
-    /// instead of at its first use, so that errors in bodies are load errors.
+    /// instead of at its first use, so that errors in bodies are load errors; so are functions then
+    /// that nothing defines, unless the text is `relocatable`, the input of a link.
     static Status load(std::string ptx, std::string name, std::shared_ptr<ModuleSource> &source,
-                       std::string &log, bool all_bodies = false);
+                       std::string &log, bool all_bodies = false, bool relocatable = false);
 
     const ptx::Module &module() const;
     const std::string &name() const { return name_; }

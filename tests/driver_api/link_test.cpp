@@ -209,7 +209,29 @@ TEST_CASE("link: bad PTX is refused when it is added") {
     CHECK(link.add("no PTX") == 200);
     CHECK(link.add(".version 99.0\n.target sm_75\n.address_size 64\n") == 222);
     CHECK(link.add(".version 8.0\n.target sm_75\n.address_size 32\n.visible .entry k() {ret;}") == 218);
-    CHECK(link.errors().find("32-Bit ABI") != std::string::npos);
+    CHECK(link.errors().find("ptxas fatal   :  32-Bit ABI") != std::string::npos);
+}
+
+TEST_CASE("link: a text that is loaded alone must be whole") {
+    driver_test::context();
+    CUmodule module = nullptr;
+    char error[256] = "";
+    unsigned options[] = {5, 6};
+    void* values[] = {error, reinterpret_cast<void*>(sizeof error)};
+    CHECK(cuModuleLoadDataEx(&module, kernel.c_str(), 2, options, values) == 218);
+    CHECK(std::string(error) == "ptxas fatal   : Unresolved extern function 'twice'");
+    {
+        Link link;
+        REQUIRE(link.add(kernel) == 0); // checked as a part: that makes it no whole
+    }
+    values[1] = reinterpret_cast<void*>(sizeof error);
+    CHECK(cuModuleLoadDataEx(&module, kernel.c_str(), 2, options, values) == 218);
+    const std::string unused = header + ".extern .func foo(.param .b32 a);\n.visible .entry k() {ret;}";
+    CHECK(cuModuleLoadData(&module, unused.c_str()) == 0);
+    const std::string promised = header + ".visible .func foo(.param .b32 a);\n.visible .entry k() {ret;}";
+    CHECK(cuModuleLoadData(&module, promised.c_str()) == 218);
+    const std::string small = ".version 8.0\n.target sm_75\n.address_size 32\n.visible .entry k() {ret;}";
+    CHECK(cuModuleLoadData(&module, small.c_str()) == 218);
 }
 
 TEST_CASE("link: fat binaries and earlier links are inputs") {
