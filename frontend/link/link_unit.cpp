@@ -149,10 +149,20 @@ void rename_symbol(LinkUnit& unit, std::string_view name, std::string fresh) {
     }
 }
 
+namespace {
+
+/// `.loc` and not `.local`, maybe in a comment.
+bool has_lines(std::string_view body) {
+    for (std::size_t at = 0; (at = body.find(".loc", at)) != std::string_view::npos; at += 4)
+        if (at + 4 >= body.size() || body[at + 4] != 'a') return true;
+    return false;
+}
+
+} // namespace
+
 std::string linked_body(const LinkUnit& unit, FunctionId function) {
     const std::string_view body = unit.body(function);
-    const bool has_lines = body.find(".loc") != std::string_view::npos;
-    if (unit.renamed.empty() && !has_lines) return std::string(body);
+    if (unit.renamed.empty() && !has_lines(body)) return std::string(body);
     return BodyRewriter(unit, body).run();
 }
 

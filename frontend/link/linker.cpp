@@ -21,6 +21,9 @@ public:
     explicit LinkedText(const LinkUnits& units) : units_(units) {}
 
     std::string write() {
+        std::size_t size = 0;
+        for (const auto& unit : units_) size += unit->source.text().size();
+        text_.reserve(size);
         header();
         files();
         for (const auto& unit : units_) heads(*unit);
@@ -52,7 +55,7 @@ private:
         }
         head.target.texmode_independent = units_.front()->module().target.texmode_independent;
         head.address_size = 64;
-        text_ = module_header(head);
+        text_ += module_header(head);
     }
 
     void files() {
@@ -118,7 +121,8 @@ private:
         for (FunctionId id = 0; id < functions.size(); ++id) {
             if (functions[id].is_declaration || !is_kept(unit.kept_functions, id)) continue;
             line(function_head(functions[id], true));
-            line(linked_body(unit, id));
+            text_ += linked_body(unit, id);
+            text_ += '\n';
         }
     }
 
