@@ -18,6 +18,7 @@
 #include <array>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ptarmigan::shim {
@@ -154,73 +155,49 @@ std::array<Slot, count> sized_table(std::initializer_list<std::pair<std::size_t,
     return slots;
 }
 
-const Slot* error_log_table() {
-    static const auto table = sized_table<3>({{1, slot(log_runtime_error)}});
-    return table.data();
-}
-const Slot* cudart_table() {
-    static const auto table = sized_table<13>({{2, slot(primary_context_handle)}, {10, nullptr}});
-    return table.data();
-}
-const Slot* tool_hooks_table() {
-    static const auto table =
-        sized_table<7>({{2, slot(tool_callback_enables)}, {6, slot(tool_domain_enables)}});
-    return table.data();
-}
-const Slot* tool_storage_table() {
-    static const auto table = sized_table<3>({});
-    return table.data();
-}
+const auto error_log = sized_table<3>({{1, slot(log_runtime_error)}});
+const auto cudart = sized_table<13>({{2, slot(primary_context_handle)}, {10, nullptr}});
+const auto tool_hooks = sized_table<7>({{2, slot(tool_callback_enables)}, {6, slot(tool_domain_enables)}});
+const auto tool_storage = sized_table<3>({});
 /// The one table without a size: it ends with a null pointer.
-const Slot* context_storage_table() {
-    static const Slot table[] = {slot(storage_put), slot(storage_delete), slot(storage_get),
-                                 nullptr};
-    return table;
-}
-const Slot* context_checks_table() {
-    static const auto table =
-        sized_table<15>({{2, slot(context_check)}, {3, slot(context_check_at_init)}});
-    return table.data();
-}
-const Slot* validity_table() {
-    static const auto table = sized_table<3>({{1, slot(validity_check)}});
-    return table.data();
+const std::array<Slot, 4> context_values = {slot(storage_put), slot(storage_delete), slot(storage_get), nullptr};
+const auto context_checks = sized_table<15>({{2, slot(context_check)}, {3, slot(context_check_at_init)}});
+const auto validity = sized_table<3>({{1, slot(validity_check)}});
+
+const Slot* cudart_table() { return cudart.data(); }
+const Slot* validity_table() { return validity.data(); }
+
+using TableId = std::array<unsigned char, 16>;
+
+/// From 32 hexadecimal digits.
+consteval TableId id(std::string_view digits) {
+    const auto value = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
+    TableId result{};
+    for (std::size_t i = 0; i < result.size(); ++i)
+        result[i] = static_cast<unsigned char>(value(digits[2 * i]) * 16 + value(digits[2 * i + 1]));
+    return result;
 }
 
 struct TableRow {
-    unsigned char id[16];
-    const Slot* (*table)();
+    TableId id;
+    const Slot* table;
 };
-constexpr TableRow table_rows[] = {
-    {{0xf8, 0xcf, 0xf9, 0x51, 0x21, 0x46, 0x8b, 0x4e, 0xb9, 0xe2, 0xfb, 0x46, 0x9e, 0x7c, 0x0d,
-      0xd9},
-     error_log_table},
-    {{0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d,
-      0xf9},
-     cudart_table},
-    {{0xa0, 0x94, 0x79, 0x8c, 0x2e, 0x74, 0x2e, 0x74, 0x93, 0xf2, 0x08, 0x00, 0x20, 0x0c, 0x0a,
-      0x66},
-     tool_hooks_table},
-    {{0x42, 0xd8, 0x5a, 0x81, 0x23, 0xf6, 0xcb, 0x47, 0x82, 0x98, 0xf6, 0xe7, 0x8a, 0x3a, 0xec,
-      0xdc},
-     tool_storage_table},
-    {{0xc6, 0x93, 0x33, 0x6e, 0x11, 0x21, 0xdf, 0x11, 0xa8, 0xc3, 0x68, 0xf3, 0x55, 0xd8, 0x95,
-      0x93},
-     context_storage_table},
-    {{0x26, 0x3e, 0x88, 0x60, 0x7c, 0xd2, 0x61, 0x43, 0x92, 0xf6, 0xbb, 0xd5, 0x00, 0x6d, 0xfa,
-      0x7e},
-     context_checks_table},
-    {{0xd4, 0x08, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b, 0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1,
-      0xf2},
-     validity_table},
+const TableRow table_rows[] = {
+    {id("f8cff95121468b4eb9e2fb469e7c0dd9"), error_log.data()},
+    {id("6bd5fb6c5bf4e74a8987d93912fd9df9"), cudart.data()},
+    {id("a094798c2e742e7493f20800200c0a66"), tool_hooks.data()},
+    {id("42d85a8123f6cb478298f6e78a3aecdc"), tool_storage.data()},
+    {id("c693336e1121df11a8c368f355d89593"), context_values.data()},
+    {id("263e88607cd2614392f6bbd5006dfa7e"), context_checks.data()},
+    {id("d4082055bde6704b8d34ba123c66e1f2"), validity.data()},
 };
 
 } // namespace
 
 const void* find_export_table(const CUuuid& id) {
     for (const TableRow& row : table_rows)
-        if (std::memcmp(row.id, id.bytes, sizeof row.id) == 0)
-            return row.table();
+        if (std::memcmp(row.id.data(), id.bytes, row.id.size()) == 0)
+            return row.table;
     return nullptr;
 }
 

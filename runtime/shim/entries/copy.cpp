@@ -13,13 +13,6 @@ namespace {
 
 void* host(CUdeviceptr pointer) { return reinterpret_cast<void*>(pointer); }
 
-CUresult copy(CUstream stream, DefaultStream default_stream, Side to, void* destination, Side from,
-              const void* source, std::size_t size, bool blocking) {
-    return stream_entry(stream, default_stream, [&](Stream& queue) {
-        return runtime::memory_copy(queue, to, destination, from, source, size, blocking);
-    });
-}
-
 /// One end of a two- or three-dimensional copy; false for memory types that there are none of.
 bool make_end(CopyBox::End& end, unsigned type, void* host_pointer, CUdeviceptr device_pointer,
               std::size_t pitch, std::size_t x, std::size_t y) {
@@ -35,205 +28,106 @@ bool make_end(CopyBox::End& end, unsigned type, void* host_pointer, CUdeviceptr 
     return true;
 }
 
-CUresult copy_2d(const CUDA_MEMCPY2D* c, CUstream stream, DefaultStream default_stream,
-                 bool blocking) {
-    return stream_entry(stream, default_stream, [&](Stream& queue) {
-        if (!c)
-            return Status::invalid_value;
-        if (c->srcMemoryType == memory_array || c->dstMemoryType == memory_array)
-            return Status::not_supported;
-        CopyBox box;
-        if (!make_end(box.source, c->srcMemoryType, const_cast<void*>(c->srcHost), c->srcDevice,
-                      c->srcPitch, c->srcXInBytes, c->srcY) ||
-            !make_end(box.destination, c->dstMemoryType, c->dstHost, c->dstDevice, c->dstPitch,
-                      c->dstXInBytes, c->dstY))
-            return Status::invalid_value;
-        box.width_bytes = c->WidthInBytes;
-        box.height = c->Height;
-        return runtime::memory_copy(queue, box, blocking);
-    });
+/// What copies of two and three dimensions have in common.
+template <class Copy> Status make_box(const Copy* c, CopyBox& box) {
+    if (!c)
+        return Status::invalid_value;
+    if (c->srcMemoryType == memory_array || c->dstMemoryType == memory_array)
+        return Status::not_supported;
+    if (!make_end(box.source, c->srcMemoryType, const_cast<void*>(c->srcHost), c->srcDevice, c->srcPitch,
+                  c->srcXInBytes, c->srcY) ||
+        !make_end(box.destination, c->dstMemoryType, c->dstHost, c->dstDevice, c->dstPitch, c->dstXInBytes, c->dstY))
+        return Status::invalid_value;
+    box.width_bytes = c->WidthInBytes;
+    box.height = c->Height;
+    return Status::success;
 }
 
-CUresult copy_3d(const CUDA_MEMCPY3D* c, CUstream stream, DefaultStream default_stream,
-                 bool blocking) {
-    return stream_entry(stream, default_stream, [&](Stream& queue) {
-        if (!c)
-            return Status::invalid_value;
-        if (c->srcMemoryType == memory_array || c->dstMemoryType == memory_array)
-            return Status::not_supported;
-        CopyBox box;
-        if (c->srcLOD || c->dstLOD ||
-            !make_end(box.source, c->srcMemoryType, const_cast<void*>(c->srcHost), c->srcDevice,
-                      c->srcPitch, c->srcXInBytes, c->srcY) ||
-            !make_end(box.destination, c->dstMemoryType, c->dstHost, c->dstDevice, c->dstPitch,
-                      c->dstXInBytes, c->dstY))
-            return Status::invalid_value;
-        box.source.z = c->srcZ;
-        box.source.height = c->srcHeight;
-        box.destination.z = c->dstZ;
-        box.destination.height = c->dstHeight;
-        box.width_bytes = c->WidthInBytes;
-        box.height = c->Height;
-        box.depth = c->Depth;
-        return runtime::memory_copy(queue, box, blocking);
-    });
+Status copy_box(Stream& queue, const CUDA_MEMCPY2D* c, bool blocking) {
+    CopyBox box;
+    const Status status = make_box(c, box);
+    return status == Status::success ? runtime::memory_copy(queue, box, blocking) : status;
 }
 
-CUresult fill(CUstream stream, DefaultStream default_stream, CUdeviceptr pointer, std::size_t pitch,
-              unsigned element_size, unsigned value, std::size_t width, std::size_t height,
-              bool blocking) {
-    return stream_entry(stream, default_stream, [&](Stream& queue) {
-        return runtime::memory_fill(queue, pointer, pitch, element_size, value, width, height,
-                                    blocking);
-    });
+Status copy_box(Stream& queue, const CUDA_MEMCPY3D* c, bool blocking) {
+    CopyBox box;
+    if (const Status status = make_box(c, box); status != Status::success)
+        return status;
+    if (c->srcLOD || c->dstLOD)
+        return Status::invalid_value;
+    box.source.z = c->srcZ;
+    box.source.height = c->srcHeight;
+    box.destination.z = c->dstZ;
+    box.destination.height = c->dstHeight;
+    box.depth = c->Depth;
+    return runtime::memory_copy(queue, box, blocking);
+}
+
+Status copy_between(Stream& queue, CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                    std::size_t size, bool blocking) {
+    if (!find_handle<runtime::Context>(to_context) || !find_handle<runtime::Context>(from_context))
+        return Status::invalid_context;
+    return runtime::memory_copy(queue, Side::device, host(to), Side::device, host(from), size, blocking);
 }
 
 } // namespace
 
-// ---- one-dimensional copies ----
+/// An entry that blocks and its asynchronous twin, which takes a stream behind the same parameters. Both do what stands
+/// last: a Status, from `queue` and `blocking`.
+#define PTM_BLOCKING_AND_ASYNC(name, async_name, params, args, ...)                                \
+    PTM_STREAM_API(name, name##_ptds, params, args) {                                              \
+        return stream_entry(nullptr, default_stream, [&](Stream& queue) {                          \
+            constexpr bool blocking = true;                                                        \
+            return __VA_ARGS__;                                                                    \
+        });                                                                                        \
+    }                                                                                              \
+    PTM_STREAM_API(async_name, async_name##_ptsz, (PTM_UNWRAP params, CUstream stream),            \
+                   (PTM_UNWRAP args, stream)) {                                                    \
+        return stream_entry(stream, default_stream, [&](Stream& queue) {                           \
+            constexpr bool blocking = false;                                                       \
+            return __VA_ARGS__;                                                                    \
+        });                                                                                        \
+    }
 
-PTM_STREAM_API(cuMemcpy, cuMemcpy_ptds, (CUdeviceptr to, CUdeviceptr from, std::size_t size),
-               (to, from, size)) {
-    return copy(nullptr, default_stream, Side::unified, host(to), Side::unified, host(from), size,
-                true);
-}
-PTM_STREAM_API(cuMemcpyAsync, cuMemcpyAsync_ptsz,
-               (CUdeviceptr to, CUdeviceptr from, std::size_t size, CUstream stream),
-               (to, from, size, stream)) {
-    return copy(stream, default_stream, Side::unified, host(to), Side::unified, host(from), size,
-                false);
-}
-PTM_STREAM_API(cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds,
-               (CUdeviceptr to, const void* from, std::size_t size), (to, from, size)) {
-    return copy(nullptr, default_stream, Side::device, host(to), Side::host, from, size, true);
-}
-PTM_STREAM_API(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz,
-               (CUdeviceptr to, const void* from, std::size_t size, CUstream stream),
-               (to, from, size, stream)) {
-    return copy(stream, default_stream, Side::device, host(to), Side::host, from, size, false);
-}
-PTM_STREAM_API(cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds,
-               (void* to, CUdeviceptr from, std::size_t size), (to, from, size)) {
-    return copy(nullptr, default_stream, Side::host, to, Side::device, host(from), size, true);
-}
-PTM_STREAM_API(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz,
-               (void* to, CUdeviceptr from, std::size_t size, CUstream stream),
-               (to, from, size, stream)) {
-    return copy(stream, default_stream, Side::host, to, Side::device, host(from), size, false);
-}
-PTM_STREAM_API(cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds,
-               (CUdeviceptr to, CUdeviceptr from, std::size_t size), (to, from, size)) {
-    return copy(nullptr, default_stream, Side::device, host(to), Side::device, host(from), size,
-                true);
-}
-PTM_STREAM_API(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz,
-               (CUdeviceptr to, CUdeviceptr from, std::size_t size, CUstream stream),
-               (to, from, size, stream)) {
-    return copy(stream, default_stream, Side::device, host(to), Side::device, host(from), size,
-                false);
-}
-PTM_STREAM_API(cuMemcpyPeer, cuMemcpyPeer_ptds,
-               (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
-                std::size_t size),
-               (to, to_context, from, from_context, size)) {
-    if (!find_handle<runtime::Context>(to_context) || !find_handle<runtime::Context>(from_context))
-        return static_cast<CUresult>(Status::invalid_context);
-    return copy(nullptr, default_stream, Side::device, host(to), Side::device, host(from), size,
-                true);
-}
-PTM_STREAM_API(cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz,
-               (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
-                std::size_t size, CUstream stream),
-               (to, to_context, from, from_context, size, stream)) {
-    if (!find_handle<runtime::Context>(to_context) || !find_handle<runtime::Context>(from_context))
-        return static_cast<CUresult>(Status::invalid_context);
-    return copy(stream, default_stream, Side::device, host(to), Side::device, host(from), size,
-                false);
-}
+// ---- copies ----
 
-// ---- two and three dimensions ----
-
-PTM_STREAM_API(cuMemcpy2D_v2, cuMemcpy2D_v2_ptds, (const CUDA_MEMCPY2D* box), (box)) {
-    return copy_2d(box, nullptr, default_stream, true);
-}
-PTM_STREAM_API(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds, (const CUDA_MEMCPY2D* box),
-               (box)) {
-    return copy_2d(box, nullptr, default_stream, true);
-}
-PTM_STREAM_API(cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz,
-               (const CUDA_MEMCPY2D* box, CUstream stream), (box, stream)) {
-    return copy_2d(box, stream, default_stream, false);
-}
-PTM_STREAM_API(cuMemcpy3D_v2, cuMemcpy3D_v2_ptds, (const CUDA_MEMCPY3D* box), (box)) {
-    return copy_3d(box, nullptr, default_stream, true);
-}
-PTM_STREAM_API(cuMemcpy3DAsync_v2, cuMemcpy3DAsync_v2_ptsz,
-               (const CUDA_MEMCPY3D* box, CUstream stream), (box, stream)) {
-    return copy_3d(box, stream, default_stream, false);
+PTM_BLOCKING_AND_ASYNC(cuMemcpy, cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, std::size_t size), (to, from, size),
+                       runtime::memory_copy(queue, Side::unified, host(to), Side::unified, host(from), size, blocking))
+PTM_BLOCKING_AND_ASYNC(cuMemcpyHtoD_v2, cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void* from, std::size_t size),
+                       (to, from, size),
+                       runtime::memory_copy(queue, Side::device, host(to), Side::host, from, size, blocking))
+PTM_BLOCKING_AND_ASYNC(cuMemcpyDtoH_v2, cuMemcpyDtoHAsync_v2, (void* to, CUdeviceptr from, std::size_t size),
+                       (to, from, size),
+                       runtime::memory_copy(queue, Side::host, to, Side::device, host(from), size, blocking))
+PTM_BLOCKING_AND_ASYNC(cuMemcpyDtoD_v2, cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, std::size_t size),
+                       (to, from, size),
+                       runtime::memory_copy(queue, Side::device, host(to), Side::device, host(from), size, blocking))
+PTM_BLOCKING_AND_ASYNC(cuMemcpyPeer, cuMemcpyPeerAsync,
+                       (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                        std::size_t size),
+                       (to, to_context, from, from_context, size),
+                       copy_between(queue, to, to_context, from, from_context, size, blocking))
+PTM_BLOCKING_AND_ASYNC(cuMemcpy2D_v2, cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D* box), (box),
+                       copy_box(queue, box, blocking))
+PTM_BLOCKING_AND_ASYNC(cuMemcpy3D_v2, cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D* box), (box),
+                       copy_box(queue, box, blocking))
+PTM_STREAM_API(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds, (const CUDA_MEMCPY2D* box), (box)) {
+    return stream_entry(nullptr, default_stream, [&](Stream& queue) { return copy_box(queue, box, true); });
 }
 
 // ---- fills ----
 
-PTM_STREAM_API(cuMemsetD8_v2, cuMemsetD8_v2_ptds,
-               (CUdeviceptr to, unsigned char value, std::size_t count), (to, value, count)) {
-    return fill(nullptr, default_stream, to, 0, 1, value, count, 1, true);
-}
-PTM_STREAM_API(cuMemsetD16_v2, cuMemsetD16_v2_ptds,
-               (CUdeviceptr to, unsigned short value, std::size_t count), (to, value, count)) {
-    return fill(nullptr, default_stream, to, 0, 2, value, count, 1, true);
-}
-PTM_STREAM_API(cuMemsetD32_v2, cuMemsetD32_v2_ptds,
-               (CUdeviceptr to, unsigned value, std::size_t count), (to, value, count)) {
-    return fill(nullptr, default_stream, to, 0, 4, value, count, 1, true);
-}
-PTM_STREAM_API(cuMemsetD2D8_v2, cuMemsetD2D8_v2_ptds,
-               (CUdeviceptr to, std::size_t pitch, unsigned char value, std::size_t width,
-                std::size_t height),
-               (to, pitch, value, width, height)) {
-    return fill(nullptr, default_stream, to, pitch, 1, value, width, height, true);
-}
-PTM_STREAM_API(cuMemsetD2D16_v2, cuMemsetD2D16_v2_ptds,
-               (CUdeviceptr to, std::size_t pitch, unsigned short value, std::size_t width,
-                std::size_t height),
-               (to, pitch, value, width, height)) {
-    return fill(nullptr, default_stream, to, pitch, 2, value, width, height, true);
-}
-PTM_STREAM_API(cuMemsetD2D32_v2, cuMemsetD2D32_v2_ptds,
-               (CUdeviceptr to, std::size_t pitch, unsigned value, std::size_t width,
-                std::size_t height),
-               (to, pitch, value, width, height)) {
-    return fill(nullptr, default_stream, to, pitch, 4, value, width, height, true);
-}
-PTM_STREAM_API(cuMemsetD8Async, cuMemsetD8Async_ptsz,
-               (CUdeviceptr to, unsigned char value, std::size_t count, CUstream stream),
-               (to, value, count, stream)) {
-    return fill(stream, default_stream, to, 0, 1, value, count, 1, false);
-}
-PTM_STREAM_API(cuMemsetD16Async, cuMemsetD16Async_ptsz,
-               (CUdeviceptr to, unsigned short value, std::size_t count, CUstream stream),
-               (to, value, count, stream)) {
-    return fill(stream, default_stream, to, 0, 2, value, count, 1, false);
-}
-PTM_STREAM_API(cuMemsetD32Async, cuMemsetD32Async_ptsz,
-               (CUdeviceptr to, unsigned value, std::size_t count, CUstream stream),
-               (to, value, count, stream)) {
-    return fill(stream, default_stream, to, 0, 4, value, count, 1, false);
-}
-PTM_STREAM_API(cuMemsetD2D8Async, cuMemsetD2D8Async_ptsz,
-               (CUdeviceptr to, std::size_t pitch, unsigned char value, std::size_t width,
-                std::size_t height, CUstream stream),
-               (to, pitch, value, width, height, stream)) {
-    return fill(stream, default_stream, to, pitch, 1, value, width, height, false);
-}
-PTM_STREAM_API(cuMemsetD2D16Async, cuMemsetD2D16Async_ptsz,
-               (CUdeviceptr to, std::size_t pitch, unsigned short value, std::size_t width,
-                std::size_t height, CUstream stream),
-               (to, pitch, value, width, height, stream)) {
-    return fill(stream, default_stream, to, pitch, 2, value, width, height, false);
-}
-PTM_STREAM_API(cuMemsetD2D32Async, cuMemsetD2D32Async_ptsz,
-               (CUdeviceptr to, std::size_t pitch, unsigned value, std::size_t width,
-                std::size_t height, CUstream stream),
-               (to, pitch, value, width, height, stream)) {
-    return fill(stream, default_stream, to, pitch, 4, value, width, height, false);
-}
+/// The entries that fill with elements of one type: rows of `count`, or of `width` by `height`.
+#define PTM_FILLS(bits, type)                                                                                          \
+    PTM_BLOCKING_AND_ASYNC(cuMemsetD##bits##_v2, cuMemsetD##bits##Async,                                               \
+                           (CUdeviceptr to, type value, std::size_t count), (to, value, count),                        \
+                           runtime::memory_fill(queue, to, 0, sizeof(type), value, count, 1, blocking))                \
+    PTM_BLOCKING_AND_ASYNC(                                                                                            \
+        cuMemsetD2D##bits##_v2, cuMemsetD2D##bits##Async,                                                              \
+        (CUdeviceptr to, std::size_t pitch, type value, std::size_t width, std::size_t height),                        \
+        (to, pitch, value, width, height),                                                                             \
+        runtime::memory_fill(queue, to, pitch, sizeof(type), value, width, height, blocking))
+
+PTM_FILLS(8, unsigned char)
+PTM_FILLS(16, unsigned short)
+PTM_FILLS(32, unsigned)

@@ -32,37 +32,27 @@ template <class Body> CUresult pool_entry(CUmemoryPool handle, Body&& body) {
     });
 }
 
-CUresult default_pool(CUmemoryPool* pool, CUdevice device) {
+/// entry() for a pool of a device: `of` names it for the device's context.
+template <class Of> CUresult device_pool(CUmemoryPool* pool, CUdevice device, Of&& of) {
     return entry([&] {
         if (!pool)
             return Status::invalid_value;
         if (!valid_device(device))
             return Status::invalid_device;
-        *pool = to_handle<CUmemoryPool>(runtime::Device::get().primary_context()->default_pool());
+        *pool = to_handle<CUmemoryPool>(of(*runtime::Device::get().primary_context()));
         return Status::success;
     });
 }
 
-CUresult allocate(CUdeviceptr* pointer, std::size_t size) {
-    return context_entry([&](Context& context) {
-        if (!pointer)
-            return Status::invalid_value;
-        runtime::DevicePointer address = 0;
-        Status status = runtime::memory_allocate(context, size, address);
-        if (status == Status::success)
-            *pointer = address;
-        return status;
-    });
-}
-
-CUresult free_device(CUdeviceptr pointer) {
-    return entry([&] {
-        if (pointer == 0)
-            return Status::success; // also without a context
-        Context* context = nullptr;
-        Status status = runtime::usable_context(context);
-        return status == Status::success ? runtime::memory_free(*context, pointer) : status;
-    });
+/// Stores the address that `allocate(DevicePointer&)` gives, if it succeeds.
+template <class Allocate> Status give_address(CUdeviceptr* pointer, Allocate&& allocate) {
+    if (!pointer)
+        return Status::invalid_value;
+    runtime::DevicePointer address = 0;
+    const Status status = allocate(address);
+    if (status == Status::success)
+        *pointer = address;
+    return status;
 }
 
 CUresult allocate_host(void** pointer, std::size_t size, unsigned flags) {
@@ -78,15 +68,9 @@ CUresult register_host(void* pointer, std::size_t size, unsigned flags) {
         [&](Context& context) { return runtime::host_register(context, pointer, size, flags); });
 }
 
-CUresult host_device_pointer(CUdeviceptr* pointer, void* host, unsigned flags) {
-    return context_entry([&](Context&) {
-        if (!pointer)
-            return Status::invalid_value;
-        runtime::DevicePointer address = 0;
-        Status status = runtime::host_device_pointer(host, flags, address);
-        if (status == Status::success)
-            *pointer = address;
-        return status;
+Status allocate_from(runtime::Stream& stream, MemoryPool& pool, CUdeviceptr* pointer, std::size_t size) {
+    return give_address(pointer, [&](runtime::DevicePointer& address) {
+        return runtime::pool_allocate(stream, pool, size, address);
     });
 }
 
@@ -99,21 +83,30 @@ Status check_managed_range(CUdeviceptr pointer, std::size_t size) {
 
 } // namespace
 
-PTM_API(cuMemAlloc_v2, CUdeviceptr* pointer, std::size_t size) { return allocate(pointer, size); }
+PTM_API(cuMemAlloc_v2, CUdeviceptr* pointer, std::size_t size) {
+    return context_entry([&](Context& context) {
+        return give_address(pointer, [&](runtime::DevicePointer& address) {
+            return runtime::memory_allocate(context, size, address);
+        });
+    });
+}
 PTM_API(cuMemAllocPitch_v2, CUdeviceptr* pointer, std::size_t* pitch, std::size_t width,
         std::size_t height, unsigned element_size) {
     return context_entry([&](Context& context) {
-        if (!pointer || !pitch)
-            return Status::invalid_value;
-        runtime::DevicePointer address = 0;
-        Status status =
-            runtime::memory_allocate_pitch(context, width, height, element_size, address, *pitch);
-        if (status == Status::success)
-            *pointer = address;
-        return status;
+        return give_address(pitch ? pointer : nullptr, [&](runtime::DevicePointer& address) {
+            return runtime::memory_allocate_pitch(context, width, height, element_size, address, *pitch);
+        });
     });
 }
-PTM_API(cuMemFree_v2, CUdeviceptr pointer) { return free_device(pointer); }
+PTM_API(cuMemFree_v2, CUdeviceptr pointer) {
+    return entry([&] {
+        if (pointer == 0)
+            return Status::success; // also without a context
+        Context* context = nullptr;
+        Status status = runtime::usable_context(context);
+        return status == Status::success ? runtime::memory_free(*context, pointer) : status;
+    });
+}
 
 PTM_API(cuMemGetInfo_v2, std::size_t* free, std::size_t* total) {
     return context_entry([&](Context& context) {
@@ -161,7 +154,11 @@ PTM_API(cuMemHostUnregister, void* pointer) {
         [&](Context& context) { return runtime::host_unregister(context, pointer); });
 }
 PTM_API(cuMemHostGetDevicePointer_v2, CUdeviceptr* pointer, void* host, unsigned flags) {
-    return host_device_pointer(pointer, host, flags);
+    return context_entry([&](Context&) {
+        return give_address(pointer, [&](runtime::DevicePointer& address) {
+            return runtime::host_device_pointer(host, flags, address);
+        });
+    });
 }
 PTM_API(cuMemHostGetFlags, unsigned* flags, void* host) {
     return context_entry([&](Context&) {
@@ -171,13 +168,9 @@ PTM_API(cuMemHostGetFlags, unsigned* flags, void* host) {
 
 PTM_API(cuMemAllocManaged, CUdeviceptr* pointer, std::size_t size, unsigned flags) {
     return context_entry([&](Context& context) {
-        if (!pointer)
-            return Status::invalid_value;
-        runtime::DevicePointer address = 0;
-        Status status = runtime::managed_allocate(context, size, flags, address);
-        if (status == Status::success)
-            *pointer = address;
-        return status;
+        return give_address(pointer, [&](runtime::DevicePointer& address) {
+            return runtime::managed_allocate(context, size, flags, address);
+        });
     });
 }
 
@@ -257,17 +250,10 @@ PTM_API(cuPointerSetAttribute, const void* value, unsigned attribute, CUdevicept
 // ---- pools ----
 
 PTM_API(cuDeviceGetDefaultMemPool, CUmemoryPool* pool, CUdevice device) {
-    return default_pool(pool, device);
+    return device_pool(pool, device, [](Context& context) { return context.default_pool(); });
 }
 PTM_API(cuDeviceGetMemPool, CUmemoryPool* pool, CUdevice device) {
-    return entry([&] {
-        if (!pool)
-            return Status::invalid_value;
-        if (!valid_device(device))
-            return Status::invalid_device;
-        *pool = to_handle<CUmemoryPool>(runtime::Device::get().primary_context()->pool());
-        return Status::success;
-    });
+    return device_pool(pool, device, [](Context& context) { return context.pool(); });
 }
 PTM_API(cuDeviceSetMemPool, CUdevice device, CUmemoryPool handle) {
     return entry([&] {
@@ -329,17 +315,6 @@ PTM_API(cuMemPoolGetAccess, unsigned* flags, CUmemoryPool handle, CUmemLocation*
         *flags = 3; // read and write
         return Status::success;
     });
-}
-
-static Status allocate_from(runtime::Stream& stream, MemoryPool& pool, CUdeviceptr* pointer,
-                            std::size_t size) {
-    if (!pointer)
-        return Status::invalid_value;
-    runtime::DevicePointer address = 0;
-    Status status = runtime::pool_allocate(stream, pool, size, address);
-    if (status == Status::success)
-        *pointer = address;
-    return status;
 }
 
 PTM_STREAM_API(cuMemAllocAsync, cuMemAllocAsync_ptsz,
