@@ -79,9 +79,21 @@ private:
         for (FunctionId id = 0; id < module.functions.size(); ++id) {
             const Function& f = module.functions[id];
             const bool defined = !f.is_declaration || !f.alias_of.empty();
+            if (!f.alias_of.empty()) check_alias(unit, f);
             if (f.linkage == Linkage::internal && defined) continue;
             merge(f.name, {&unit, true, id, strength(f.linkage, defined)});
         }
+    }
+
+    /// Calls from other units see the alias, the body is that of the other function.
+    void check_alias(const LinkUnit& unit, const Function& alias) {
+        const auto id = unit.module().find_function(alias.alias_of);
+        if (!id) return; // the binder has reported it
+        const Function& aliasee = unit.module().functions[*id];
+        if (!same_parameters(alias.returns, aliasee.returns) ||
+            !same_parameters(alias.parameters, aliasee.parameters))
+            error("Mismatch in prototype of alias " + quoted(alias.name) + " and aliasee " +
+                  quoted(aliasee.name) + " in " + quoted(unit.name()));
     }
 
     static Strength strength(Linkage linkage, bool defined) {
