@@ -10,9 +10,7 @@
 namespace ptarmigan::ptx {
 
 namespace {
-constexpr std::uint64_t max_range = 1u << 22; ///< registers in one declaration
-constexpr std::size_t max_registers =
-    1u << 24; ///< in a body: bounds what a hostile text can make us allocate
+constexpr std::uint64_t max_range = 1u << 31; ///< registers in one declaration: those used are made
 } // namespace
 
 void BodyBinder::fail(SourceLocation at, std::string text) {
@@ -23,7 +21,7 @@ void BodyBinder::fail(SourceLocation at, std::string text) {
 void BodyBinder::fail_unknown(SourceLocation at, std::string_view name) {
     if (!unknown_names_.insert(name).second) throw Recover{};
     const std::string quoted = "'" + std::string(name.substr(0, 80)) + "'";
-    if (context_.per_thread.find(name).kind != Symbol::Kind::none)
+    if (context_.per_thread.has(name))
         fail(at, quoted + ": .reg and .local variables at module scope are not supported");
     fail(at, "unknown symbol " + quoted);
 }
@@ -110,7 +108,7 @@ void BodyBinder::close_scope() {
 
 void BodyBinder::resolve_labels(Scope& scope, Scope* outer) {
     for (const Scope::LabelUse& use : scope.label_uses) {
-        const Symbol symbol = scope.find(use.name);
+        const Symbol symbol = scope.find_label(use.name);
         if (symbol.kind == Symbol::Kind::label) {
             if (use.in_target_list)
                 body_.branch_targets[use.where][use.element] = symbol.index;
@@ -125,24 +123,27 @@ void BodyBinder::resolve_labels(Scope& scope, Scope* outer) {
     }
 }
 
-Symbol BodyBinder::find(std::string_view name) const {
+Symbol BodyBinder::find(std::string_view name) {
     for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
-        const Symbol symbol = scope->find(name);
-        if (symbol.kind != Symbol::Kind::none) return symbol;
+        RegisterId* id = nullptr;
+        Symbol symbol = scope->find(name, id);
+        if (symbol.kind == Symbol::Kind::none) continue;
+        if (id != nullptr && *id == no_id)
+            symbol.index = *id = add_registers(name, symbol.type, symbol.vector_size);
+        return symbol;
     }
     const auto found = context_.names.find(name);
     return found == context_.names.end() ? Symbol{} : found->second;
 }
 
-bool BodyBinder::is_vector_register(std::string_view name) const {
+bool BodyBinder::is_vector_register(std::string_view name) {
     if (!has_vector_registers_) return false;
     const Symbol symbol = find(name);
     return symbol.kind == Symbol::Kind::reg && symbol.vector_size > 1;
 }
 
 void BodyBinder::declare(std::string_view name, const Symbol& symbol, SourceLocation at) {
-    if (scopes_.back().find(name).kind != Symbol::Kind::none ||
-        !scopes_.back().declare(name, symbol))
+    if (scopes_.back().has(name) || !scopes_.back().declare(name, symbol))
         fail(at, "'" + std::string(name) + "' is already declared in this scope");
 }
 
@@ -170,21 +171,16 @@ void BodyBinder::declare_registers() {
     for (const DeclaratorSyntax& d : syntax.declarators) {
         if (d.dimension_count != 0) fail(d.location, "registers form no arrays");
         if (d.has_initializer) fail(d.location, "registers have no initial values");
-        const std::uint64_t count = d.is_range ? d.range : 1;
-        if (count > max_range ||
-            body_.registers.size() + count * syntax.vector_size > max_registers)
-            fail(d.location, "too many registers");
-        Symbol symbol{Symbol::Kind::reg, syntax.vector_size, no_id,
-                      static_cast<std::uint32_t>(count)};
-        symbol.index = static_cast<std::uint32_t>(body_.registers.size());
         if (!d.is_range) {
-            add_registers(d.name, syntax.type, syntax.vector_size);
-            declare(d.name, symbol, d.location);
+            const std::uint32_t index = add_registers(d.name, syntax.type, syntax.vector_size);
+            declare(d.name, {Symbol::Kind::reg, syntax.vector_size, index, 0}, d.location);
             continue;
         }
-        for (std::uint64_t i = 0; i < count; ++i)
-            add_registers(range_name(d.name, i), syntax.type, syntax.vector_size);
-        if (!scopes_.back().declare_range(d.name, symbol))
+        if (d.range > max_range) fail(d.location, "too many registers");
+        has_vector_registers_ = has_vector_registers_ || syntax.vector_size > 1;
+        const Symbol range{Symbol::Kind::reg, syntax.vector_size, no_id,
+                           static_cast<std::uint32_t>(d.range), syntax.type};
+        if (!scopes_.back().declare_range(d.name, range))
             fail(d.location, "'" + std::string(d.name) + "<>' is already declared in this scope");
     }
 }
@@ -203,7 +199,11 @@ void BodyBinder::declare_variables() {
             bind_initializer(syntax, d, context_, diagnostics_, variable);
         }
         const std::uint64_t count = d.is_range ? d.range : 1;
-        if (count > 65536) fail(d.location, "too many variables in one declaration");
+        if (d.is_range) {
+            context_.range_variables += count;
+            if (count > max_range_variables || context_.range_variables > max_range_variables)
+                fail(d.location, "too many variables declared as ranges");
+        }
         for (std::uint64_t i = 0; i < count; ++i) {
             body_.variables.push_back(variable);
             if (d.is_range) body_.variables.back().name = range_name(d.name, i);

@@ -47,8 +47,8 @@ private:
     void call_targets();
     void prototype();
     void resolve_labels(Scope& scope, Scope* outer);
-    Symbol find(std::string_view name) const;
-    bool is_vector_register(std::string_view name) const;
+    Symbol find(std::string_view name);
+    bool is_vector_register(std::string_view name);
 
     // --- instructions (instruction_binder.cpp)
     // ----------------------------------------------------------------------

@@ -20,14 +20,15 @@ public:
         if (first_ >= nodes_.size() || element_ == 0) return;
         const InitializerSyntax& root = nodes_[first_];
         if (variable_.unsized) infer_size(root);
-        if (variable_.size > max_initialized_size)
-            return fail(root, "this initialised variable is too large");
+        if (variable_.size > max_initialized_size ||
+            (context_.initialized_bytes += variable_.size) > max_initialized_size)
+            return fail(root, "the initialised variables are too large");
         variable_.init.assign(variable_.size, 0);
         level(first_, 0, 0, variable_.size);
     }
 
 private:
-    static constexpr std::uint64_t max_initialized_size = std::uint64_t{1} << 30;
+    static constexpr std::uint64_t max_initialized_size = std::uint64_t{1} << 29; ///< of a module
 
     void fail(const InitializerSyntax& node, std::string text) {
         diagnostics_.error(node.location, std::move(text));

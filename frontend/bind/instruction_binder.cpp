@@ -61,7 +61,8 @@ void BodyBinder::check_address_size(const HeadMatch& head) {
 const HeadMatch& BodyBinder::choose_form(OperandNodes& nodes) {
     const InstructionSyntax& syntax = parser_->instruction;
     const std::vector<HeadMatch>& heads = matcher_.heads(syntax);
-    if (heads.empty()) fail(syntax.location, explain_words(syntax));
+    if (heads.empty())
+        fail(syntax.location, diagnostics_.is_full() ? std::string() : explain_words(syntax));
     const auto is_vector = [&](std::string_view name) { return is_vector_register(name); };
     const HeadMatch* unavailable = nullptr;
     for (const HeadMatch& head : heads) {

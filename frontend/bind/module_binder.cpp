@@ -14,7 +14,6 @@ namespace {
 /// A declaration whose size is beyond this is a slip or an attack: the address space of a device is
 /// 57 bits at most.
 constexpr std::uint64_t max_variable_size = std::uint64_t{1} << 40;
-constexpr std::uint64_t max_names_of_range = 1u << 16;
 
 class ModuleBinder {
 public:
@@ -69,8 +68,9 @@ private:
                 declare(declarator.name, std::move(variable));
                 continue;
             }
-            if (declarator.range > max_names_of_range) {
-                error(declarator.location, "too many variables in one declaration");
+            if (declarator.range > max_range_variables ||
+                (context_.range_variables += declarator.range) > max_range_variables) {
+                error(declarator.location, "too many variables declared as ranges");
                 continue;
             }
             for (std::uint64_t i = 0; i < declarator.range; ++i) {

@@ -17,6 +17,9 @@ struct ModuleContext {
     std::string_view text;
     Module module;
     ModuleNames names;
+    /// Variables that declarations of ranges (`x<4>`) made so far, in bodies too: a few bytes of text must not take gigabytes.
+    mutable std::uint64_t range_variables = 0;
+    mutable std::uint64_t initialized_bytes = 0; ///< likewise: `a[1000000000] = {1}`
     /// .reg and .local variables of old modules without an ABI: known by name, so that only
     /// functions that use them are refused.
     Scope per_thread;
@@ -24,6 +27,9 @@ struct ModuleContext {
     std::vector<std::unique_ptr<std::string>>
         range_names; ///< of `.global .u32 x<4>`: keys that the text lacks
 };
+
+/// Of a module; each takes some 250 bytes.
+inline constexpr std::uint64_t max_range_variables = 1u << 19;
 
 /// Parses and binds all declarations of `context.text` into the rest of `context`. Errors go to
 /// `diagnostics`.

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/bind/symbols.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace ptarmigan::ptx {
 
 namespace {
 constexpr std::size_t few_ranges = 16; ///< are compared one by one, quicker than hashing
+constexpr std::uint32_t near_numbers =
+    1u << 14; ///< numbers that may have a place in a vector, of 64 KB at most
 
 /// The decimal number that is all of `text`, without leading zeros; false if it is none.
 bool parse_number(std::string_view text, std::uint32_t& number) {
-    if (text.empty() || text.size() > 9 || (text[0] == '0' && text.size() > 1)) return false;
+    if (text.empty() || text.size() > 10 || (text[0] == '0' && text.size() > 1)) return false;
     const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
     return status == std::errc() && end == text.data() + text.size();
 }
@@ -18,7 +21,7 @@ bool parse_number(std::string_view text, std::uint32_t& number) {
 
 bool Scope::declare_range(std::string_view prefix, const Symbol& symbol) {
     if (!range_of_.emplace(prefix, static_cast<std::uint32_t>(ranges_.size())).second) return false;
-    ranges_.push_back({prefix, symbol});
+    ranges_.push_back({prefix, symbol, {}, {}});
     return true;
 }
 
@@ -40,7 +43,7 @@ const Scope::Range* Scope::find_range(std::string_view name, std::uint32_t& numb
         return found;
     }
     std::size_t digits = 0;
-    while (digits < name.size() && digits < 9 && name[name.size() - 1 - digits] >= '0' &&
+    while (digits < name.size() && digits < 10 && name[name.size() - 1 - digits] >= '0' &&
            name[name.size() - 1 - digits] <= '9')
         ++digits;
     for (; digits > 0; --digits) {
@@ -54,13 +57,36 @@ const Scope::Range* Scope::find_range(std::string_view name, std::uint32_t& numb
     return nullptr;
 }
 
-Symbol Scope::find(std::string_view name) const {
+RegisterId& Scope::id_of(Range& range, std::uint32_t number) {
+    if (number >= near_numbers) return range.far.try_emplace(number, no_id).first->second;
+    if (number >= range.ids.size())
+        range.ids.resize(std::min({range.symbol.count, near_numbers, 2 * number + 16}), no_id);
+    return range.ids[number];
+}
+
+Symbol Scope::find(std::string_view name, RegisterId*& id) {
+    id = nullptr;
     std::uint32_t number = 0;
     if (const Range* range = ranges_.empty() ? nullptr : find_range(name, number)) {
         Symbol symbol = range->symbol;
-        symbol.index += number * symbol.vector_size;
+        if (symbol.kind == Symbol::Kind::reg) {
+            id = &id_of(const_cast<Range&>(*range), number);
+            symbol.index = *id;
+        } else {
+            symbol.index += number;
+        }
         return symbol;
     }
+    const auto found = names_.find(name);
+    return found == names_.end() ? Symbol{} : found->second;
+}
+
+bool Scope::has(std::string_view name) const {
+    std::uint32_t number = 0;
+    return names_.count(name) != 0 || find_range(name, number) != nullptr;
+}
+
+Symbol Scope::find_label(std::string_view name) const {
     const auto found = names_.find(name);
     return found == names_.end() ? Symbol{} : found->second;
 }

@@ -27,7 +27,8 @@ struct Symbol {
     Kind kind = Kind::none;
     std::uint8_t vector_size = 1; ///< of a register: 2 or 4 for .v2 .v4
     std::uint32_t index = no_id;
-    std::uint32_t count = 0; ///< of a register range
+    std::uint32_t count = 0;            ///< of a register range
+    ScalarType type = ScalarType::none; ///< of the registers of a range
 };
 
 using ModuleNames = std::unordered_map<std::string_view, Symbol, TextHash>;
@@ -41,8 +42,12 @@ public:
     }
     /// `prefix<count>`.
     bool declare_range(std::string_view prefix, const Symbol& symbol);
-    /// Kind::none if the name is not declared here. A range gives the symbol of the one register.
-    Symbol find(std::string_view name) const;
+    /// Kind::none if the name is not declared here. A range gives the symbol of the one variable;
+    /// of registers, which are made when they are first used, the index is the one noted in `*id`,
+    /// no_id at first.
+    Symbol find(std::string_view name, RegisterId*& id);
+    bool has(std::string_view name) const;
+    Symbol find_label(std::string_view name) const;
 
     /// A use of a label that may be declared further down.
     struct LabelUse {
@@ -58,7 +63,10 @@ private:
     struct Range {
         std::string_view prefix;
         Symbol symbol;
+        std::vector<RegisterId> ids;                       ///< of numbers below a limit
+        std::unordered_map<std::uint32_t, RegisterId> far; ///< of the others
     };
+    static RegisterId& id_of(Range& range, std::uint32_t number);
     /// The range that `name` is a number of, or null; then `number` says which.
     const Range* find_range(std::string_view name, std::uint32_t& number) const;
 

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 
 namespace ptarmigan::ptx {
@@ -255,11 +256,13 @@ Constant number_value(TokenCursor& cursor, const Token& token) {
             token.text.data() - (token.kind == TokenKind::word ? 1 : 0); // the dot of `.5`
         const char* last = token.text.data() + token.text.size();
         const auto [end, status] = std::from_chars(first, last, value);
-        if (status == std::errc::result_out_of_range) // overflow to infinity, underflow to zero as
-                                                      // strtod says
-            value = std::strtod(std::string(token.text).c_str(), nullptr);
+        if (status == std::errc::result_out_of_range) // too small or too large: strtod says which
+            value = std::strtod(std::string(first, last).c_str(), nullptr);
         else if (status != std::errc() || end != last)
-            cursor.fail(token.location, "malformed number '" + std::string(token.text) + "'");
+            cursor.fail(token.location,
+                        "malformed number '" + std::string(token.text.substr(0, 60)) + "'");
+        if (std::isinf(value))
+            cursor.fail(token.location, "this constant is beyond the range of .f64");
         return real(value);
     }
     Constant c;

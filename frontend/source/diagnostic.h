@@ -36,6 +36,8 @@ public:
     }
 
     unsigned error_count() const { return error_count_; }
+    /// Further errors are only counted: no need to find good words for them.
+    bool is_full() const { return error_count_ >= max_errors_; }
     bool has_errors() const { return error_count_ != 0; }
     const std::vector<Diagnostic>& list() const { return list_; }
     /// Adds what was found elsewhere about the same text (a body bound later), and restores source
