@@ -292,6 +292,44 @@ TEST_CASE("link: files of the host cut or changed anywhere are no crash") {
         }
 }
 
+TEST_CASE("link: images of earlier links cut or changed anywhere are no crash") {
+    const std::string image = container_of(functions);
+    for (std::size_t at = 0; at < image.size(); ++at) {
+        const std::string exact(image, 0, at); // a read behind it is one behind an allocation
+        Link link;
+        if (at != 0) CHECK(link.add(fatbinary, exact.data(), exact.size()) != 0);
+        std::string changed = image;
+        changed[at] = static_cast<char>(changed[at] ^ 0x81);
+        static_cast<void>(link.add(cubin, changed.data(), changed.size()));
+        void* result = nullptr;
+        static_cast<void>(link.complete(&result, nullptr));
+    }
+}
+
+TEST_CASE("link: options that CUDA knows are taken, logs are cut to their buffers") {
+    driver_test::context();
+    char error[16];
+    std::memset(error, '#', sizeof error);
+    std::vector<unsigned> options = {5, 6};
+    std::vector<void*> values = {error, reinterpret_cast<void*>(sizeof error)};
+    // Registers, threads, optimisation, target from context, target, fallback, debug, verbose, lines, cache, ... LTO ones.
+    for (unsigned option = 0; option < 35; ++option) {
+        if (option >= 2 && option <= 6) continue;
+        options.push_back(option);
+        values.push_back(reinterpret_cast<void*>(option == 9 ? 90ul : 0ul));
+    }
+    CUlinkState state = nullptr;
+    const auto count = static_cast<unsigned>(options.size());
+    REQUIRE(cuLinkCreate_v2(count, options.data(), values.data(), &state) == 0);
+    CHECK(cuLinkAddData_v2(state, ptx, const_cast<char*>(kernel.data()), kernel.size(), "kernel.ptx",
+                           count - 2, options.data() + 2, values.data() + 2) == 0);
+    void* image = nullptr;
+    CHECK(cuLinkComplete(state, &image, nullptr) == 999);
+    CHECK(std::string(error) == "error   : Undef"); // 15 characters and a NUL
+    CHECK(reinterpret_cast<std::uintptr_t>(values[1]) == sizeof error);
+    CHECK(cuLinkDestroy(state) == 0);
+}
+
 TEST_CASE("link: what can't be linked is named") {
     Link link;
     CHECK(link.add(cubin, "\x7f"
