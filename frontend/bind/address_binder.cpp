@@ -64,6 +64,21 @@ void BodyBinder::check_space(const OperandSyntax& syntax, const Symbol& symbol,
         fail(syntax.location, quoted(syntax.name) + " is an input parameter and can't be written");
 }
 
+/// `[a].unified` promises a unified address (manual 9.7.9.8).
+void BodyBinder::check_unified(const OperandSyntax& bracket, const OperandSyntax& address,
+                               const HeadMatch& match) {
+    if (bracket.component.empty()) return;
+    if (bracket.component != "unified")
+        fail(bracket.location, "an address has no component ." +
+                                   std::string(bracket.component.substr(0, 20)));
+    const bool reads_global =
+        form_info(match.form).opcode == "ld" &&
+        (match.space == StateSpace::global || match.space == StateSpace::generic);
+    if (!reads_global || find(address.name).kind != Symbol::Kind::reg)
+        fail(bracket.location,
+             ".unified is for ld from a .global or generic address in a register");
+}
+
 void BodyBinder::bind_address(const OperandSyntax& syntax, const OperandPattern& pattern,
                               const HeadMatch& match, Operand& out) {
     out.kind = Operand::Kind::address;

@@ -84,6 +84,7 @@ private:
         Constraint::Kind kind = Constraint::Kind::any;
         bool is_destination = false;
         bool wider = false;    ///< registers may have more bits than the type
+        SelectorRule selector = SelectorRule::none;
         bool untyped = false;      ///< registers of .b types only, no constants
         bool or_predicate = false; ///< a predicate will do as well
         /// Type of a list's first element where it differs: the index into an array of textures.
@@ -113,6 +114,10 @@ private:
     void bind_list(std::size_t node, const Want& want, unsigned size, Operand& out);
     void bind_vector_register(const OperandSyntax& node, const Symbol& symbol, const Want& want,
                               Operand& out);
+    void bind_selector(const OperandSyntax& node, const Want& want, Operand& out);
+    void check_selected_destination(const Instruction& instruction);
+    void check_unified(const OperandSyntax& bracket, const OperandSyntax& address,
+                       const HeadMatch& match);
     void bind_label(const OperandSyntax& node, Operand& out);
     void bind_function(const OperandSyntax& node, Operand& out);
     void bind_named_list(const OperandSyntax& node, Constraint::Kind kind, Operand& out);

@@ -110,6 +110,7 @@ void BodyBinder::instruction() {
                              out.operands[i]);
             }
         }
+        if (patterns.size() > 0) check_selected_destination(out);
     } catch (const Recover&) {
         // Keep label positions right, but leave nothing half bound behind. Label uses of it would
         // patch another instruction.

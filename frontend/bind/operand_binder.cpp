@@ -67,6 +67,7 @@ BodyBinder::Want BodyBinder::want_of(const OperandPattern& pattern, const HeadMa
                   want.type != ScalarType::bf16 && type_class(want.type) != TypeClass::packed);
     want.untyped = c.untyped;
     want.or_predicate = c.or_predicate;
+    want.selector = c.selector;
     if (pattern.role == Role::c && is_texture_array(match)) want.first_element = ScalarType::u32;
     const FormPattern& form = FormTable::get().pattern(match.form);
     const bool pair =
@@ -91,7 +92,10 @@ void BodyBinder::bind_operand(const OperandPattern& pattern, const HeadMatch& ma
     if (syntax.kind == OperandSyntax::Kind::braces && !wants_list)
         return bind_operand(pattern, match, index + 1, out); // `{x}` is x
     switch (want.kind) {
-    case Kind::address: return bind_address(syntax, pattern, match, out);
+    case Kind::address:
+        if (index > 0 && node(index - 1).kind == OperandSyntax::Kind::bracket)
+            check_unified(node(index - 1), syntax, match);
+        return bind_address(syntax, pattern, match, out);
     case Kind::tensor_address:
         bind_address(syntax, pattern, match, out);
         if (out.base != Operand::Base::reg || bit_size(out.type) != 32)
@@ -190,8 +194,7 @@ void BodyBinder::bind_register(const OperandSyntax& syntax, const Symbol& symbol
             fail(syntax.location, quoted(syntax.name) + " is a vector; name one of its components");
         index += static_cast<std::uint32_t>(component);
     } else if (!syntax.component.empty()) {
-        fail(syntax.location,
-             quoted(syntax.name) + " has no component ." + std::string(syntax.component));
+        bind_selector(syntax, want, out);
     }
     const ScalarType have = body_.registers[index].type;
     if (have == ScalarType::pred && want.or_predicate) {

@@ -3,6 +3,7 @@
 #include "frontend/bind/body_binder.h"
 #include "frontend/bind/register_types.h"
 #include "frontend/isa/special_registers.h"
+#include "frontend/isa/video_selectors.h"
 
 namespace ptarmigan::ptx {
 
@@ -58,6 +59,25 @@ bool BodyBinder::bind_special(const OperandSyntax& syntax, const Want& want, Ope
     return true;
 }
 
+void BodyBinder::bind_selector(const OperandSyntax& syntax, const Want& want, Operand& out) {
+    const auto selector = find_video_selector(want.selector, syntax.component);
+    if (!selector)
+        fail(syntax.location, quoted(syntax.name) + " has no component ." +
+                                  std::string(syntax.component.substr(0, 20)) + " here");
+    out.component = selector->parts;
+    out.value = selector->digits;
+}
+
+/// A scalar video instruction that writes a part takes the rest from its last operand.
+void BodyBinder::check_selected_destination(const Instruction& instruction) {
+    const Operand& last = instruction.operands[instruction.operand_count - 1u];
+    const auto patterns = FormTable::get().pattern(instruction.form).operands;
+    if (patterns[0].constraint.selector == SelectorRule::part &&
+        instruction.operands[0].component != 0 && last.kind == Operand::Kind::none)
+        fail(instruction.location,
+             "a part of the destination is written: what the rest is, a last operand must say");
+}
+
 void BodyBinder::bind_label(const OperandSyntax& syntax, Operand& out) {
     if (syntax.has_offset || !syntax.component.empty())
         fail(syntax.location, "a label is needed here");
@@ -78,7 +98,7 @@ void BodyBinder::bind_function(const OperandSyntax& syntax, Operand& out) {
     if (symbol.kind != Symbol::Kind::reg)
         fail(syntax.location, quoted(syntax.name) + " is not a function");
     Want want;
-    want.type = context_.module.address_size == 64 ? ScalarType::b64 : ScalarType::b32;
+    want.type = context_.module.address_size == 64 ? ScalarType::u64 : ScalarType::u32;
     out.type = want.type;
     bind_register(syntax, symbol, want, out);
 }

@@ -23,6 +23,9 @@ struct WordSlot {
     std::int8_t type_index = -1; ///< place in Instruction::types, -1 if it is no type
 };
 
+/// Which parts of a register a video operand may name; see instruction_table.def.
+enum class SelectorRule : std::uint8_t { none, part, halves, bytes, half_mask, byte_mask };
+
 /// The part of `where` that speaks of one operand; see instruction_table.def for the words.
 struct Constraint {
     enum class Kind : std::uint8_t {
@@ -49,6 +52,7 @@ struct Constraint {
     std::int8_t slot = -1;                 ///< type_index of the slot that decides
     bool untyped = false;    ///< registers of .b types only, no constants
     bool or_predicate = false; ///< a predicate will do as well
+    SelectorRule selector = SelectorRule::none;
     bool fragment = false;   ///< list: elements are registers that hold values of the type packed
     std::string_view values; ///< constants allowed, "0..15", "4|8|16", "*16", "none", "real"; empty: all
 };

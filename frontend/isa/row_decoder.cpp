@@ -225,17 +225,34 @@ private:
         }
         for (std::size_t i = 0; i < out_.operands.size(); ++i) {
             if (out_.operands[i].role != role || role == Role::none) continue;
+            const std::string_view whole = text;
+            const std::size_t of = text.find(" of ");
+            const SelectorRule selector =
+                of == std::string_view::npos ? SelectorRule::none : selector_rule(text.substr(of + 4));
+            text = text.substr(0, of);
             const std::size_t in = text.find(" in ");
             std::string fault_text;
             out_.operands[i].constraint =
                 decode_constraint(text.substr(0, in), out_.slots, fault_text);
             if (!fault_text.empty()) fault(fault_text);
+            out_.operands[i].constraint.selector = selector;
             if (in != std::string_view::npos)
                 out_.operands[i].constraint.values = text.substr(in + 4);
-            out_.constraint_texts[i] = text;
+            out_.constraint_texts[i] = whole;
             return;
         }
         fault("constraint for '" + std::string(name) + "', which is no operand");
+    }
+
+    SelectorRule selector_rule(std::string_view name) {
+        constexpr std::string_view names[] = {"none",  "part",      "halves",
+                                              "bytes", "half_mask", "byte_mask"};
+        const auto found = std::find(std::begin(names), std::end(names), name);
+        if (found == std::end(names)) {
+            fault("unknown selectors '" + std::string(name) + "'");
+            return SelectorRule::none;
+        }
+        return static_cast<SelectorRule>(found - std::begin(names));
     }
 
     /// The first operand, unless the row has no result or it is a memory operand; its pair; the

@@ -92,7 +92,7 @@ struct Operand {
     VariableScope scope = VariableScope::module;
     bool negated = false;               ///< `!p` on predicates, `-a` on video operands
     ScalarType type = ScalarType::none; ///< type at which the operand is read or written (from the row and the type modifiers)
-    std::uint8_t component = 0;         ///< special register component: x 0, y 1, z 2, w 3; video selector b0..b3,h0,h1 
+    std::uint8_t component = 0;         ///< special register component: x 0, y 1, z 2, w 3; of a register, its video selector: see isa/video_selectors.h
     std::uint32_t index = no_id;
     std::uint32_t first = 0;
     std::uint32_t count = 0;

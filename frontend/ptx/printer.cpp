@@ -3,6 +3,7 @@
 // several of them get a suffix.
 #include "frontend/isa/form_pattern.h"
 #include "frontend/isa/special_registers.h"
+#include "frontend/isa/video_selectors.h"
 #include "frontend/module_loader.h"
 #include "frontend/ptx/declaration_printer.h"
 
@@ -172,7 +173,10 @@ private:
         using Kind = Operand::Kind;
         switch (operand.kind) {
         case Kind::none: return "";
-        case Kind::reg: return names_.registers[operand.index];
+        case Kind::reg: {
+            const std::string selector = spelling(VideoSelector{operand.component, operand.value});
+            return names_.registers[operand.index] + (selector.empty() ? "" : "." + selector);
+        }
         case Kind::imm: return constant_text(operand.value, operand.type);
         case Kind::special:
             return special_register_text(static_cast<SpecialRegister>(operand.index),

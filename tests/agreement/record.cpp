@@ -122,7 +122,7 @@ private:
         Group group;
         for (std::string line; std::getline(in, line);) {
             if (line.empty() || line[0] == '#') continue;
-            if (line[0] == '@') {
+            if (line.starts_with("@ ")) {
                 const std::size_t space = line.find(' ', 2);
                 group = {line.substr(2, space - 2), line.substr(space + 1)};
             } else {

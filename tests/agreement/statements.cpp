@@ -212,6 +212,9 @@ private:
         const ScalarType type = type_of(operand.constraint);
         std::vector<std::string> choices;
         for (const std::string& name : register_types(type, wider)) choices.push_back(reg(name));
+        if (operand.constraint.selector != SelectorRule::none)
+            for (const char* selector : {"b0", "h1", "b4", "h10", "h32", "h01", "b20", "b3210", "b7777", "b02"})
+                choices.push_back(choices[0] + "." + selector);
         if (operand.is_destination) {
             choices.push_back("_");
             return choices;

@@ -143,3 +143,32 @@ TEST_CASE("queries: registers are visited with sources first") {
     CHECK(visit(1) == "%r1 %r4 %r1= ");
     CHECK(visit(2) == "%d3 %r1 ");
 }
+
+TEST_CASE("operands: video selectors are kept and printed") {
+    const auto loader = test::load_kernel("vadd2.u32.u32.u32 %r1.h10, %r2.h32, %r3, %r4; vmad.s32.s32.s32 %r1, -%r2.b3, %r3.h1, %r4;");
+    const Body& body = body_of(*loader);
+    CHECK(body.instructions[0].operands[0].component == 0x22);
+    CHECK(body.instructions[0].operands[1].value == 0x32);
+    CHECK(body.instructions[0].operands[2].component == 0);
+    CHECK(print(loader->module(), body, body.instructions[0]).find("%r1.h10, %r2.h32, %r3, %r4") != std::string::npos);
+    CHECK(print(loader->module(), body, body.instructions[1]).find("-%r2.b3, %r3.h1") != std::string::npos);
+}
+
+TEST_CASE("operands: the index into an array of textures is an integer, its coordinates are not") {
+    const auto loader = test::load_kernel("tex.a2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {%u1, %f5, %f6, %f6}];",
+                                          ".global .texref t;\n");
+    const Body& body = body_of(*loader);
+    const Instruction& tex = body.instructions[0];
+    const Operand& c = *std::find_if(tex.operands.begin(), tex.operands.end(), [](const Operand& o) { return o.kind == Operand::Kind::vector && o.type == ScalarType::f32 && o.first != 0; });
+    CHECK(body.operand_pool[c.first].type == ScalarType::u32);
+    CHECK(body.operand_pool[c.first + 1].type == ScalarType::f32);
+}
+
+TEST_CASE("operands: an ignored source is a predicate, which may be negated") {
+    const auto loader = test::load_kernel("cp.async.ca.shared.global [s], [g], 4, !%p1; cp.async.ca.shared.global [s], [g], 4, %r1;",
+                                          ".shared .b32 s;\n.global .b32 g;\n");
+    const Body& body = body_of(*loader);
+    CHECK(body.instructions[0].operands[3].type == ScalarType::pred);
+    CHECK(body.instructions[0].operands[3].negated);
+    CHECK(body.instructions[1].operands[3].type == ScalarType::u32);
+}
