@@ -79,13 +79,19 @@ void add_programs(const fs::path& folder, Table& table) {
         });
 }
 
-/// Statements in the sources of tests: whatever looks like the head of one and is.
+/// Statements in the sources of tests: whatever looks like the head of one and is, and rows that are named as such.
 void add_unit_tests(const fs::path& folder, Table& table) {
     ptx::FormMatcher matcher;
+    const std::regex row("FormId::([a-z][a-z0-9_]*)");
+    std::map<std::string_view, ptx::FormId> rows;
+    for (const ptx::FormInfo& form : ptx::all_forms()) rows[form.name] = form.id;
     // Opcodes without words are known by the semicolon: `exit;`.
     const std::regex head("[a-z][a-z0-9_]*((\\.[a-z0-9_:]+)+|(?=;))");
     for (const fs::path& path : files_below(folder, {".cpp", ".h", ".ptx"})) {
         const std::string text = contents(path);
+        for (std::sregex_iterator match(text.begin(), text.end(), row), end; match != end; ++match)
+            if (const auto found = rows.find((*match)[1].str()); found != rows.end())
+                table[found->second].unit_tests.insert(path.stem());
         std::set<std::string> seen;
         for (std::sregex_iterator match(text.begin(), text.end(), head), end; match != end; ++match)
             if (seen.insert(match->str()).second)

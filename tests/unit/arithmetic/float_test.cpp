@@ -71,6 +71,20 @@ template <typename T> void all_roundings() {
 
 } // namespace
 
+// From sm_20 on mad is fma (manual 9.7.3.7).
+TEST_CASE("float: mad is fused", "[float]") {
+    check_statement({"mad.rn.f32 %d, %a, %b, %c;", 32, 32, 32, 32}, operands(Kind::f32, Kind::f32, Kind::f32), [](const Operands& o) {
+        return canonical_bits(std::fma(from_bits<float>(o[0]), from_bits<float>(o[1]), from_bits<float>(o[2])));
+    });
+    check_statement({"mad.rz.f64 %d, %a, %b, %c; setp.nan.f64 %p, %d, %d; @%p mov.b64 %d, 0;", 64, 64, 64, 64},
+                    operands(Kind::f64, Kind::f64, Kind::f64), [](const Operands& o) {
+                        const auto bits = in_mode<double>(FE_TOWARDZERO, [&] {
+                            return std::fma(from_bits<double>(o[0]), from_bits<double>(o[1]), from_bits<double>(o[2]));
+                        });
+                        return std::isnan(from_bits<double>(bits)) ? 0 : bits;
+                    });
+}
+
 TEST_CASE("float: arithmetic in every rounding mode", "[float]") { all_roundings<float>(); }
 TEST_CASE("double: arithmetic in every rounding mode", "[float]") { all_roundings<double>(); }
 
