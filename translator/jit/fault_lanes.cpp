@@ -62,7 +62,7 @@ public:
         const ZydisRegister mask = mask_register();
         if (mask == ZYDIS_REGISTER_NONE) return true;
         const auto number = unsigned(ZydisRegisterGetId(mask));
-        if (ZydisRegisterGetClass(mask) == ZYDIS_REGCLASS_MASK) return number == 0 || place_.state->masks[number] >> element & 1;
+        if (ZydisRegisterGetClass(mask) == ZYDIS_REGCLASS_MASK) return place_.state->masks[number & 7] >> element & 1;
         // AVX2: the top bit of each element.
         return place_.state->vectors[number][(element + 1) * element_bytes - 1] & 0x80;
     }
@@ -105,7 +105,8 @@ private:
         return operand.type == ZYDIS_OPERAND_TYPE_REGISTER ? &operand : nullptr;
     }
     ZydisRegister mask_register() const {
-        if (instruction_.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX) return instruction_.avx.mask.reg;
+        if (instruction_.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX) // k0 stands for no mask
+            return instruction_.avx.mask.reg == ZYDIS_REGISTER_K0 ? ZYDIS_REGISTER_NONE : instruction_.avx.mask.reg;
         switch (instruction_.mnemonic) {
         case ZYDIS_MNEMONIC_VMASKMOVPS:
         case ZYDIS_MNEMONIC_VMASKMOVPD:
