@@ -4,6 +4,7 @@
 #include "frontend/isa/form_pattern.h"
 #include "frontend/parse/lexer.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace ptarmigan::ptx {
@@ -55,6 +56,13 @@ private:
         copied_ = to;
     }
 
+    /// Lines keep their numbers.
+    void drop(std::size_t from, std::size_t to) {
+        const std::string_view dropped = body_.substr(from, to - from);
+        const auto lines = std::count(dropped.begin(), dropped.end(), '\n');
+        replace(from, to, lines == 0 ? " " : std::string(static_cast<std::size_t>(lines), '\n'));
+    }
+
     void identifier(const Token& token) {
         const auto found = unit_.renamed.find(token.text);
         if (found == unit_.renamed.end()) return;
@@ -86,7 +94,7 @@ private:
                 next = lexer_.next();
             }
         }
-        if (dropped) replace(end, next.kind == TokenKind::end ? body_.size() : start(next), "\n");
+        if (dropped) drop(end, next.kind == TokenKind::end ? body_.size() : start(next));
         return next;
     }
 

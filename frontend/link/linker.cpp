@@ -4,6 +4,7 @@
 
 #include "frontend/link/link_unit.h"
 #include "frontend/link/symbol_resolution.h"
+#include "frontend/link/unit_lines.h"
 #include "frontend/parse/address_size.h"
 #include "frontend/ptx/declaration_printer.h"
 
@@ -120,6 +121,7 @@ private:
         const std::vector<Function>& functions = unit.module().functions;
         for (FunctionId id = 0; id < functions.size(); ++id) {
             if (functions[id].is_declaration || !is_kept(unit.kept_functions, id)) continue;
+            text_ += body_origin(unit.name(), unit.context.bodies[id].line);
             line(function_head(functions[id], true));
             text_ += linked_body(unit, id);
             text_ += '\n';

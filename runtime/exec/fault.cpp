@@ -253,7 +253,7 @@ Status fault_status(abi::Fault fault) {
 }
 
 std::string describe_fault(const FaultRecord &record, const std::string &kernel,
-                           const std::string &module, std::uint32_t lane_width) {
+                           const std::string &place, std::uint32_t lane_width) {
     std::string text = "kernel " + kernel + ": " + fault_name(record.fault);
     if (record.has_address) {
         char address[48];
@@ -265,7 +265,7 @@ std::string describe_fault(const FaultRecord &record, const std::string &kernel,
         text += " (not a canonical one)";
     }
     if (record.line != 0)
-        text += ", " + module + " line " + std::to_string(record.line);
+        text += ", " + place;
     if (record.pc != 0 && !record.in_generated_code)
         text += ", in a service called by the kernel";
     if (const abi::CtaContext *cta = record.cta) {

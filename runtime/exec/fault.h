@@ -61,9 +61,9 @@ void ensure_signal_stack();
 
 /// CUresult of a fault.
 Status fault_status(abi::Fault fault);
-/// One line: kernel, PTX place, what, CTA and threads. `module` names the PTX.
+/// One line: kernel, PTX place, what, CTA and threads. `place` names PTX and line.
 std::string describe_fault(const FaultRecord &record, const std::string &kernel,
-                           const std::string &module, std::uint32_t lane_width);
+                           const std::string &place, std::uint32_t lane_width);
 /// Keeps `report` as the last one and logs it as an error.
 void publish_fault_report(const std::string &report);
 

@@ -5,6 +5,7 @@
 #include "runtime/context/context.h"
 #include "runtime/launch/helpers.h"
 #include "runtime/launch/worker.h"
+#include "runtime/module/module.h"
 #include "runtime/tuning.h"
 
 #include <memory>
@@ -14,7 +15,9 @@ namespace {
 
 /// The text first: who sees the code may end the process at once.
 void report(Grid &grid) {
-    publish_fault_report(describe_fault(grid.fault, grid.code->name, grid.module_name,
+    const std::string place =
+        grid.module ? grid.module->source().place_of(grid.fault.line) : std::string();
+    publish_fault_report(describe_fault(grid.fault, grid.code->name, place,
                                         grid.code->properties.lane_width));
     grid.context->set_fault(fault_status(grid.fault.fault));
 }

@@ -29,7 +29,6 @@ struct Grid : std::enable_shared_from_this<Grid> {
     std::shared_ptr<const LoadedKernel> code;
     std::shared_ptr<Module> module; ///< keeps variables and names alive; may be null in tests
     Context *context = nullptr;
-    std::string module_name;
     CtaNeeds needs;
     std::size_t fiber_stack = 0;
     bool needs_own_stack = false; ///< whole CTAs too run on a stack of that size instead of the thread's

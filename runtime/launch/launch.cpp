@@ -278,7 +278,6 @@ Status launch(Function &function, const LaunchConfig &config, Stream &stream,
     grid->module = function.module().shared_from_this();
     grid->context = &context;
     grid->cta_cost = kernel.cta_cost();
-    grid->module_name = function.module().source().name();
     grid->cta_count = volume(config.grid);
     fill_launch_context(*grid, config, cluster);
     size_arena(*grid);

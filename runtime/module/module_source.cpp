@@ -2,6 +2,7 @@
 // Loading of PTX text, and the log that the driver would give for it.
 #include "runtime/module/module_source.h"
 
+#include "frontend/link/unit_lines.h"
 #include "frontend/parse/address_size.h"
 #include "frontend/ptx/provided_functions.h"
 #include "runtime/base/env.h"
@@ -189,6 +190,13 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
 
 const ptx::Module &ModuleSource::module() const {
     return loader_->module();
+}
+
+std::string ModuleSource::place_of(std::uint32_t line) const {
+    std::string text = name_ + " line " + std::to_string(line);
+    if (const auto origin = ptx::find_unit_line(loader_->text(), line))
+        text += " (" + origin->unit + " line " + std::to_string(origin->line) + ")";
+    return text;
 }
 
 Kernel *ModuleSource::find_kernel(std::string_view name) const {

@@ -118,10 +118,11 @@ TEST_CASE("link: parameters must agree but for signs and registers") {
 }
 
 TEST_CASE("link: an alias has the parameters of its function") {
-    CHECK(link_error({".visible .func real(.param .b64 a) {ret;}\n.visible .func f(.param .b32 a);\n"
-                      ".alias f, real;",
-                      caller(".b32 a", ".b32 v")}) ==
-          "Mismatch in prototype of alias 'f' and aliasee 'real' in 'a.ptx'");
+    CHECK(
+        link_error({".visible .func real(.param .b64 a) {ret;}\n.visible .func f(.param .b32 a);\n"
+                    ".alias f, real;",
+                    caller(".b32 a", ".b32 v")}) ==
+        "Mismatch in prototype of alias 'f' and aliasee 'real' in 'a.ptx'");
 }
 
 TEST_CASE("link: what nothing defines is reported where it is missed") {

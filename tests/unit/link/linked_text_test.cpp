@@ -2,6 +2,7 @@
 // What the linked text holds: names kept apart, initialisers across texts, aliases, lines.
 #include "tests/unit/link/link.h"
 
+#include "frontend/link/unit_lines.h"
 #include "frontend/ptx/queries.h"
 
 #include <algorithm>
@@ -73,10 +74,10 @@ TEST_CASE("link: functions of one text only are kept apart, in calls and as addr
 }
 
 TEST_CASE("link: a new name is new in every text") {
-    auto loader = link(
-        {".global .u32 own = 1; .visible .global .u32 own$unit1 = 7; " + loading("k"),
-         ".global .u32 own = 2;\n.visible .entry k2() { .reg .b32 own$unit_1;\n"
-         "ld.global.u32 own$unit_1, [own]; ret; }"});
+    auto loader =
+        link({".global .u32 own = 1; .visible .global .u32 own$unit1 = 7; " + loading("k"),
+              ".global .u32 own = 2;\n.visible .entry k2() { .reg .b32 own$unit_1;\n"
+              "ld.global.u32 own$unit_1, [own]; ret; }"});
     CHECK(accessed(*loader, "k") == "own");
     CHECK(accessed(*loader, "k2") == "own$unit__1");
 }
@@ -148,6 +149,27 @@ TEST_CASE("link: file numbers of lines are those of the linked table") {
         CHECK(body.source_lines[0].line == 5);
         CHECK(body.source_lines[1].line == 6);
     }
+}
+
+TEST_CASE("link: a line of the text leads back to its unit") {
+    const auto text = [](const std::string& kernel) {
+        return "// a comment\n.visible .entry " + kernel +
+               "()\n{\n.reg .b32 %r<2>;\n.loc 1 5 3, function_name $info,\n inlined_at 1 7 0\n"
+               "mov.b32 %r1, 7;\nret;\n}\n.file 1 \"a.cu\"\n";
+    };
+    const ptx::LinkResult linked = test::try_link({text("k"), text("k2")});
+    REQUIRE(linked.ok);
+    auto loader = ptx::ModuleLoader::load(linked.text, "linked.ptx");
+    for (const auto& [kernel, unit] : {std::pair{"k", "a.ptx"}, std::pair{"k2", "b.ptx"}}) {
+        const ptx::Instruction& move = loader->body(function(*loader, kernel)).instructions.at(0);
+        const auto origin = ptx::find_unit_line(linked.text, move.location.line);
+        REQUIRE(origin);
+        CHECK(origin->unit == unit);
+        CHECK(origin->line == 10); // of the unit: three lines of header, six before the move
+    }
+    CHECK_FALSE(ptx::find_unit_line(linked.text, 1));
+    CHECK_FALSE(ptx::find_unit_line(linked.text, 100000));
+    CHECK_FALSE(ptx::find_unit_line("//@ 99999999999 x\n\n\n", 3));
 }
 
 TEST_CASE("link: the newest version and the highest target are the text's") {
