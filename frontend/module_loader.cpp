@@ -22,6 +22,7 @@ struct ModuleLoader::Impl {
         std::string errors; ///< rendered; a body with errors stays unusable
     };
     std::vector<std::unique_ptr<BoundBody>> bodies;
+    std::vector<bool> reported; ///< the body's diagnostics are among ours
 
     const BoundBody& bind_body(FunctionId function) {
         std::unique_ptr<BoundBody>& bound = bodies[function];
@@ -32,7 +33,8 @@ struct ModuleLoader::Impl {
             max_errors); // the limit is per body, or the first bad one would silence the others
         bound->body = BodyBinder(context, matcher, own).bind(function);
         if (own.has_errors()) bound->errors = own.render_all();
-        diagnostics.append(own);
+        if (!reported[function]) diagnostics.append(own);
+        reported[function] = true;
         return *bound;
     }
 };
@@ -48,9 +50,13 @@ std::unique_ptr<ModuleLoader> ModuleLoader::load(std::string text, std::string n
     bind_module(impl->context, impl->diagnostics);
     const std::size_t functions = impl->context.module.functions.size();
     impl->bodies.resize(functions);
+    impl->reported.resize(functions);
     if (options.bind_all_bodies)
-        for (FunctionId f = 0; f < functions; ++f)
-            if (!impl->context.module.functions[f].is_declaration) impl->bind_body(f);
+        for (FunctionId f = 0; f < functions; ++f) {
+            if (impl->context.module.functions[f].is_declaration) continue;
+            const bool good = impl->bind_body(f).errors.empty();
+            if (good && !options.keep_bodies) impl->bodies[f].reset();
+        }
     impl->diagnostics.sort();
     return std::unique_ptr<ModuleLoader>(new ModuleLoader(std::move(impl)));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From PTX text to a bound module. Declarations are bound at once, function bodies when first asked for.
+// From PTX text to a bound module. Declarations are bound at once, function bodies when first asked
+// for.
 #pragma once
 
 #include "frontend/ptx/module.h"
@@ -17,19 +18,24 @@ class ModuleLoader {
 public:
     struct Options {
         bool bind_all_bodies = false; ///< lint: bind and validate everything at once
-        unsigned max_errors = 20;     ///< further errors are counted, not kept
+        bool keep_bodies = true; ///< else what bind_all_bodies bound is bound again when asked for:
+                                 ///< bodies take some 15 times the text
+        unsigned max_errors = 20; ///< further errors are counted, not kept
     };
 
-    /// Lexes, parses and binds the module's declarations. `name` is for messages ("kernel.ptx", "<image>").
-    /// Never throws for bad input: ask ok() and diagnostics().
-    static std::unique_ptr<ModuleLoader> load(std::string text, std::string name, const Options& options);
-    static std::unique_ptr<ModuleLoader> load(std::string text, std::string name); ///< default options
+    /// Lexes, parses and binds the module's declarations. `name` is for messages ("kernel.ptx",
+    /// "<image>"). Never throws for bad input: ask ok() and diagnostics().
+    static std::unique_ptr<ModuleLoader> load(std::string text, std::string name,
+                                              const Options& options);
+    static std::unique_ptr<ModuleLoader> load(std::string text,
+                                              std::string name); ///< default options
     ~ModuleLoader();
 
-    bool ok() const;                                 ///< no error so far (declarations and bodies bound so far)
-    const Diagnostics& diagnostics() const;          ///< all of them, in source order
+    bool ok() const; ///< no error so far (declarations and bodies bound so far)
+    const Diagnostics& diagnostics() const; ///< all of them, in source order
     const Module& module() const;
-    /// The bound and validated body of a defined function. Throws DiagnosticError listing the body's errors.
+    /// The bound and validated body of a defined function. Throws DiagnosticError listing the
+    /// body's errors.
     const Body& body(FunctionId function);
     /// The text as given (for showing lines).
     std::string_view text() const;

@@ -21,6 +21,7 @@ int lint(const std::vector<std::string>& paths, unsigned max_errors, bool link) 
             return exit_usage;
         ptx::ModuleLoader::Options options;
         options.bind_all_bodies = true;
+        options.keep_bodies = false;
         options.max_errors = max_errors;
         auto loader = ptx::ModuleLoader::load(std::move(text), path, options);
         std::fputs(loader->diagnostics().render_all().c_str(), stderr);

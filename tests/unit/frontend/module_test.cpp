@@ -138,3 +138,16 @@ TEST_CASE("body: jump tables and source lines") {
     REQUIRE(body.source_lines.size() == 2);
     CHECK((body.source_lines[1].line == 11 && body.source_lines[1].instruction == 2));
 }
+
+TEST_CASE("loader: bodies that are not kept are validated, and bound again when asked for") {
+    const std::string text = test::header + ".func f() { .reg .b32 %r<3>; mov.b32 %r1, 1; ret; }\n"
+                                            ".func g() { mov.b32 %r1, 1; }\n";
+    const auto loader = ModuleLoader::load(
+        text, "test.ptx", {.bind_all_bodies = true, .keep_bodies = false, .max_errors = 20});
+    CHECK(loader->diagnostics().error_count() == 1);
+    const Body& body = loader->body(0);
+    CHECK(body.instructions.size() == 2);
+    CHECK(&loader->body(0) == &body);
+    CHECK_THROWS_AS(loader->body(1), DiagnosticError);
+    CHECK(loader->diagnostics().error_count() == 1);
+}
