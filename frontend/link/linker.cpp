@@ -176,11 +176,18 @@ void choose_members(LinkUnits& units) {
 
 /// What no linked text can hold.
 void check_units(const LinkUnits& units, std::vector<std::string>& errors) {
-    const bool independent = units.front()->module().target.texmode_independent;
+    constexpr std::uint32_t first_with_denormals = 20; // before, f32 arithmetic implies .ftz
+    const Target& first = units.front()->module().target;
     std::size_t size = 0;
     for (const auto& unit : units) {
         size += unit->source.text().size();
-        if (unit->module().target.texmode_independent != independent)
+        const Target& target = unit->module().target;
+        if ((target.sm < first_with_denormals) != (first.sm < first_with_denormals))
+            errors.push_back("'" + unit->name() + "' for sm_" + std::to_string(target.sm) +
+                             " and '" + units.front()->name() + "' for sm_" +
+                             std::to_string(first.sm) +
+                             " can't be linked: targets before sm_20 flush denormals");
+        if (target.texmode_independent != first.texmode_independent)
             errors.push_back("The texture mode of '" + unit->name() + "' differs from that of '" +
                              units.front()->name() + "'");
     }

@@ -182,6 +182,16 @@ TEST_CASE("link: the newest version and the highest target are the text's") {
     CHECK(loader->module().target.suffix == 'a');
 }
 
+TEST_CASE("link: targets whose arithmetic differs are not mixed") {
+    const std::string old = ".version 1.4\n.target sm_13\n.entry k2() { exit; }";
+    CHECK(link_error({".visible .entry k() {ret;}", old}).find("flush denormals") !=
+          std::string::npos);
+    CHECK(test::try_link({old, ".version 1.4\n.target sm_10\n.entry k3() { exit; }"}).ok);
+    const std::string head = ".version 8.0\n.target sm_75, texmode_independent\n.address_size 64\n";
+    CHECK(link_error({".visible .entry k() {ret;}", head + ".visible .entry k2() {ret;}"})
+              .find("texture mode") != std::string::npos);
+}
+
 TEST_CASE("link: no text is nothing to link") {
     CHECK(link_error({}) == "There is nothing to link");
 }
