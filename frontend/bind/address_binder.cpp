@@ -17,8 +17,8 @@ bool has_one_address(FormId form) {
            });
 }
 
-/// The space that the operand's address is in, none where nothing says so. Copies name two, that of the
-/// destination first; their mbarriers are in shared memory.
+/// The space that the operand's address is in, none where nothing says so. Copies name two, that of
+/// the destination first; their mbarriers are in shared memory.
 StateSpace space_of_operand(const OperandPattern& pattern, const HeadMatch& match) {
     const FormPattern& form = FormTable::get().pattern(match.form);
     if (form.info->opcode == "mbarrier") return StateSpace::shared;
@@ -31,8 +31,7 @@ StateSpace space_of_operand(const OperandPattern& pattern, const HeadMatch& matc
 /// `[a, c]`: an address that stands with coordinates.
 bool has_coordinates(const OperandPattern& pattern, FormId form) {
     const auto patterns = FormTable::get().pattern(form).operands;
-    return &pattern != &patterns.back() &&
-           (&pattern)[1].form == OperandPattern::Form::bracket_next;
+    return &pattern != &patterns.back() && (&pattern)[1].form == OperandPattern::Form::bracket_next;
 }
 
 } // namespace
@@ -53,9 +52,9 @@ void BodyBinder::check_space(const OperandSyntax& syntax, const Symbol& symbol,
         in_body ? body_.variables[symbol.index] : context_.module.variables[symbol.index];
     if (space == StateSpace::none || space == StateSpace::generic) return;
     if (variable.space != space)
-        fail(syntax.location,
-             quoted(syntax.name) + " is in ." + std::string(spelling(variable.space)) +
-                 ", the instruction accesses ." + std::string(spelling(space)));
+        fail(syntax.location, quoted(syntax.name) + " is in ." +
+                                  std::string(spelling(variable.space)) +
+                                  ", the instruction accesses ." + std::string(spelling(space)));
     const Function& function = *function_;
     const std::size_t first = function.returns.size(), last = first + function.parameters.size();
     const Effects effects = form_info(match.form).effects;
@@ -69,8 +68,8 @@ void BodyBinder::check_unified(const OperandSyntax& bracket, const OperandSyntax
                                const HeadMatch& match) {
     if (bracket.component.empty()) return;
     if (bracket.component != "unified")
-        fail(bracket.location, "an address has no component ." +
-                                   std::string(bracket.component.substr(0, 20)));
+        fail(bracket.location,
+             "an address has no component ." + std::string(bracket.component.substr(0, 20)));
     const bool reads_global =
         form_info(match.form).opcode == "ld" &&
         (match.space == StateSpace::global || match.space == StateSpace::generic);

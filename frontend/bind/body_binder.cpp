@@ -4,6 +4,7 @@
 
 #include "frontend/bind/array_element.h"
 #include "frontend/bind/legacy_target.h"
+#include "frontend/isa/special_registers.h"
 
 #include <algorithm>
 
@@ -23,7 +24,10 @@ void BodyBinder::fail_unknown(SourceLocation at, std::string_view name) {
     const std::string quoted = "'" + std::string(name.substr(0, 80)) + "'";
     if (context_.per_thread.has(name))
         fail(at, quoted + ": .reg and .local variables at module scope are not supported");
-    fail(at, "unknown symbol " + quoted);
+    const std::string_view near =
+        name.starts_with('%') ? nearest_special_register(name) : std::string_view{};
+    fail(at, "unknown symbol " + quoted +
+                 (near.empty() ? "" : " (did you mean '" + std::string(near) + "'?)"));
 }
 
 Body BodyBinder::bind(FunctionId function) {

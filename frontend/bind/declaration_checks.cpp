@@ -59,13 +59,15 @@ void DeclarationChecks::variables(const VariableSyntax& syntax, Linkage linkage)
         if (!is_global && syntax.space != StateSpace::constant)
             error(d.location, "only .global and .const variables have initial values");
         else if (linkage == Linkage::external)
-            error(d.location, "'" + std::string(d.name) + "' is .extern and can't have an initial value");
+            error(d.location,
+                  "'" + std::string(d.name) + "' is .extern and can't have an initial value");
     }
 }
 
 void DeclarationChecks::function(const FunctionSyntax& syntax, const Function& function) {
     linkage_of(syntax.location, function.linkage);
-    if (function.linkage == Linkage::common) error(syntax.location, ".common is for .global variables");
+    if (function.linkage == Linkage::common)
+        error(syntax.location, ".common is for .global variables");
     if (function.linkage == Linkage::external && syntax.has_body)
         error(syntax.location, "'" + function.name + "' is .extern and can't have a body");
     if (syntax.unified) gate(syntax.location, "unified");
@@ -85,7 +87,8 @@ void DeclarationChecks::parameters(const FunctionSyntax& syntax, const Function&
         bytes += parameter.size;
         if (parameter.space != StateSpace::param && parameter.space != StateSpace::reg)
             error(parameter.location, "a parameter is a .param variable or a register");
-        if (parameter.space == StateSpace::param && (parameter.vector_size > 1 || parameter.type == ScalarType::f16x2))
+        if (parameter.space == StateSpace::param &&
+            (parameter.vector_size > 1 || parameter.type == ScalarType::f16x2))
             error(parameter.location, "a .param variable can't have this type");
         if (parameter.is_pointer && parameter.pointee_space == StateSpace::param)
             error(parameter.location, "a .ptr points to .const, .global, .local or .shared");

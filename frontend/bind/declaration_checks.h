@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ptxas refuses about declarations that read well: directives of a newer PTX or target, limits that contradict each other,
-// linkage and initial values where a state space has none (manual chapters 5 and 11).
+// What ptxas refuses about declarations that read well: directives of a newer PTX or target, limits
+// that contradict each other, linkage and initial values where a state space has none (manual
+// chapters 5 and 11).
 #pragma once
 
 #include "frontend/bind/module_binder.h"

@@ -2,6 +2,7 @@
 // One instruction: choice of its row, gates of version and target, guard, operands in the row's
 // order.
 #include "frontend/bind/body_binder.h"
+#include "frontend/isa/explain.h"
 #include "frontend/isa/special_registers.h"
 #include "frontend/isa/targets.h"
 #include "frontend/isa/word_rules.h"
@@ -75,9 +76,8 @@ const HeadMatch& BodyBinder::choose_form(OperandNodes& nodes) {
         if (unavailable == nullptr) unavailable = &head;
     }
     if (unavailable != nullptr) require_available(unavailable->form);
-    std::string text =
-        "the operands do not fit '" + std::string(form_info(heads.front().form).syntax) + "'";
-    fail(syntax.location, text);
+    fail(syntax.location,
+         diagnostics_.is_full() ? std::string() : explain_operands(heads, syntax));
 }
 
 void BodyBinder::instruction() {

@@ -63,8 +63,8 @@ void BodyBinder::bind_elements(std::size_t index, const Want& want, unsigned cou
         fail(syntax.location, "a vector of " + std::to_string(count) + " elements is needed here");
 }
 
-/// pack(.t): the elements share the bits of .t. list(.t): each of `size` elements (0: any number) is
-/// a .t.
+/// pack(.t): the elements share the bits of .t. list(.t): each of `size` elements (0: any number)
+/// is a .t.
 void BodyBinder::bind_list(std::size_t index, const Want& want, unsigned size, Operand& out) {
     const OperandSyntax& syntax = node(index);
     Want element = want;
@@ -74,7 +74,8 @@ void BodyBinder::bind_list(std::size_t index, const Want& want, unsigned size, O
                                         ? find(syntax.name).vector_size
                                         : syntax.children;
         const bool divides = count == 2 || count == 4 || count == 8;
-        element.type = divides ? with_bits(ScalarType::b8, bit_size(want.type) / count) : ScalarType::none;
+        element.type =
+            divides ? with_bits(ScalarType::b8, bit_size(want.type) / count) : ScalarType::none;
         if (element.type == ScalarType::none)
             fail(syntax.location,
                  "a ." + std::string(spelling(want.type)) + " has no parts of this number");

@@ -2,6 +2,7 @@
 #include "frontend/bind/module_binder.h"
 
 #include "frontend/bind/declaration_checks.h"
+#include "frontend/isa/directives.h"
 
 #include "frontend/parse/module_parser.h"
 
@@ -222,7 +223,8 @@ private:
             one(unused);
         else
             error(limit.location,
-                  "unknown directive '." + std::string(limit.name) + "' on a function");
+                  "unknown directive '." + std::string(limit.name) + "' on a function" +
+                      nearest_directive(limit.name));
     }
 
     void alias() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands that name something else than a value: special registers, labels, functions, lists of targets.
+// Operands that name something else than a value: special registers, labels, functions, lists of
+// targets.
 #include "frontend/bind/body_binder.h"
 #include "frontend/bind/register_types.h"
 #include "frontend/isa/special_registers.h"
@@ -23,9 +24,11 @@ void BodyBinder::check_special(const OperandSyntax& syntax, const SpecialRegiste
     const bool converts = form.opcode == "cvt" && is_integer(instruction.types[0]) &&
                           is_integer(instruction.types[1]) && form.operands.size() == 2;
     if (form.opcode != "mov" && !converts)
-        fail(syntax.location, "special registers are read by mov and cvt only, cvt between integers");
+        fail(syntax.location,
+             "special registers are read by mov and cvt only, cvt between integers");
     const bool half_of_gridid = info.spelling == "%gridid" && bit_size(want.type) == 32;
-    const bool narrow = form.opcode == "mov" && bit_size(want.type) == 16 && had_16_bits(info.spelling);
+    const bool narrow =
+        form.opcode == "mov" && bit_size(want.type) == 16 && had_16_bits(info.spelling);
     if (is_float(want.type) ||
         (!register_fits(info.type, want.type, converts) && !half_of_gridid && !narrow))
         fail(syntax.location, quoted(syntax.name) + " has type ." +

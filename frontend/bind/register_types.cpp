@@ -24,8 +24,8 @@ bool register_fits(ScalarType have, ScalarType want, bool wider) {
     const bool untyped_only = w == TypeClass::packed || want == ScalarType::bf16 ||
                               want == ScalarType::tf32 || (is_float(want) && want_bits == 8);
     if (untyped_only)
-        return h == TypeClass::bits && (wider && w == TypeClass::packed ? have_bits >= want_bits
-                                                                        : have_bits == want_bits);
+        return h == TypeClass::bits &&
+               (wider && w == TypeClass::packed ? have_bits >= want_bits : have_bits == want_bits);
     if (wider ? have_bits < want_bits : have_bits != want_bits) return false;
     if (h == TypeClass::packed)
         h = TypeClass::unsigned_int; // .reg .f16x2 goes where an integer goes

@@ -12,17 +12,16 @@ struct Name {
     Kind kind;
 };
 constexpr Name plain[] = {
-    {"pred", Kind::pred},           {"imm", Kind::imm},
-    {"address", Kind::address},     {"tensor", Kind::tensor_address},
-    {"label", Kind::label},         {"function", Kind::function},
-    {"targets", Kind::targets},     {"prototype", Kind::prototype},
+    {"pred", Kind::pred},       {"imm", Kind::imm},
+    {"address", Kind::address}, {"tensor", Kind::tensor_address},
+    {"label", Kind::label},     {"function", Kind::function},
+    {"targets", Kind::targets}, {"prototype", Kind::prototype},
     {"any", Kind::any},
 };
 constexpr Name typed[] = {
-    {"wide", Kind::wide}, {"half", Kind::half},    {"wider", Kind::wider},
-    {"vec", Kind::vec},   {"raw", Kind::type},     {"rawlist", Kind::list},
-    {"frag", Kind::list}, {"or_pred", Kind::type}, {"pack", Kind::pack},
-    {"list", Kind::list},
+    {"wide", Kind::wide}, {"half", Kind::half},    {"wider", Kind::wider}, {"vec", Kind::vec},
+    {"raw", Kind::type},  {"rawlist", Kind::list}, {"frag", Kind::list},   {"or_pred", Kind::type},
+    {"pack", Kind::pack}, {"list", Kind::list},
 };
 
 Constraint with_type(Kind kind, std::string_view type, std::span<const DecodedRow::Slot> slots,

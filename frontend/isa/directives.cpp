@@ -2,6 +2,7 @@
 #include "frontend/isa/directives.h"
 
 #include "frontend/isa/targets.h"
+#include "frontend/isa/words.h"
 
 #include <algorithm>
 #include <iterator>
@@ -21,7 +22,10 @@ struct TargetRow {
     Version version;
 };
 
-#define PTX(major, minor) Version{major, minor}
+#define PTX(major, minor)                                                                          \
+    Version {                                                                                      \
+        major, minor                                                                               \
+    }
 #define SM(target) #target
 #define TARGET(sm, suffix, version)
 #define DIRECTIVE(word, version, targets) {word, version, targets},
@@ -53,13 +57,20 @@ std::string broken_directive(std::string_view word, Version version, const Targe
     const bool is_phrase = word.find(' ') != std::string_view::npos;
     const bool is_operator = word.ends_with(')');
     const std::string subject =
-        is_phrase ? std::string(word)
-                  : (is_operator ? "'" : "'.") + std::string(word) + "'";
+        is_phrase ? std::string(word) : (is_operator ? "'" : "'.") + std::string(word) + "'";
     if (version < row->version)
         return subject + " needs .version " + text_of(row->version) + " or later";
     if (!has_target(row->targets, target.sm, target.suffix))
         return subject + " needs .target " + describe_targets(row->targets);
     return {};
+}
+
+std::string nearest_directive(std::string_view spelling) {
+    NearestSpelling nearest(spelling);
+    for (const DirectiveRow& row : directives)
+        if (row.word.find_first_of(" (") == std::string_view::npos) nearest.offer(row.word);
+    if (nearest.best().empty()) return {};
+    return " (did you mean '." + std::string(nearest.best()) + "'?)";
 }
 
 std::string broken_target(const Target& target, Version version) {

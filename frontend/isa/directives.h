@@ -12,6 +12,9 @@ namespace ptarmigan::ptx {
 /// Why a module of this version and target can't hold the directive, spelled as in directives.def; empty if it can.
 std::string broken_directive(std::string_view word, Version version, const Target& target);
 
+/// " (did you mean '.entry'?)" for a misspelt directive, empty if none is near.
+std::string nearest_directive(std::string_view spelling);
+
 /// Why there is no such target in that version of PTX; empty if there is. Versions beyond 9.0 have what 9.0 has.
 std::string broken_target(const Target& target, Version version);
 

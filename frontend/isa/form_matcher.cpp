@@ -173,40 +173,4 @@ bool detail::node_fits(const OperandPattern& pattern, const OperandSyntax& node,
     }
 }
 
-std::string explain_words(const InstructionSyntax& instruction) {
-    const FormTable& table = FormTable::get();
-    const std::string opcode(instruction.opcode.substr(0, 60));
-    const std::span<const FormId> rows = table.rows_of(instruction.opcode);
-    if (rows.empty()) {
-        const std::string_view near = table.nearest_opcode(instruction.opcode);
-        std::string text = "unknown instruction '" + opcode + "'";
-        return near.empty() ? text : text + " (did you mean '" + std::string(near) + "'?)";
-    }
-    for (std::string_view word : instruction.words) {
-        if (find_word(word).kind != Word::Kind::unknown) continue;
-        const std::string_view near = nearest_word(word);
-        std::string text = "unknown modifier '." + std::string(word.substr(0, 60)) + "'";
-        return near.empty() ? text : text + " (did you mean '." + std::string(near) + "'?)";
-    }
-    // A word that no row of the opcode has is the culprit; else it is the combination.
-    for (std::string_view spelt : instruction.words) {
-        const Word word = find_word(spelt);
-        const bool used = std::any_of(rows.begin(), rows.end(), [&](FormId form) {
-            const auto slots = table.pattern(form).slots;
-            return std::any_of(slots.begin(), slots.end(), [&](const WordSlot& slot) {
-                return std::find(slot.choices.begin(), slot.choices.end(), word) !=
-                       slot.choices.end();
-            });
-        });
-        if (!used) return "'" + opcode + "' does not take '." + std::string(spelt) + "'";
-    }
-    std::string text = "no form of '" + opcode + "' takes these modifiers together; its forms are:";
-    std::size_t shown = 0;
-    for (FormId form : rows) {
-        if (++shown > 6) return text + "\n      ...";
-        text += "\n      " + std::string(table.pattern(form).info->syntax);
-    }
-    return text;
-}
-
 } // namespace ptarmigan::ptx

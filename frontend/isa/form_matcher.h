@@ -56,10 +56,6 @@ private:
     std::string key_;
 };
 
-/// Why no row took the words of the instruction: unknown opcode, unknown word, word that does not
-/// go there.
-std::string explain_words(const InstructionSyntax& instruction);
-
 namespace detail {
 /// Whether a word of the instruction decides on an optional operand.
 enum class Tie : std::uint8_t { free, present, absent };

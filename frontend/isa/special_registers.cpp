@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/isa/special_registers.h"
 
+#include "frontend/isa/words.h"
+
 #include <charconv>
 #include <iterator>
 
@@ -51,6 +53,13 @@ int match_numbered(std::string_view name, std::string_view pattern, unsigned cou
 
 const SpecialRegisterInfo& special_register_info(SpecialRegister id) {
     return table[static_cast<std::size_t>(id)];
+}
+
+std::string_view nearest_special_register(std::string_view name) {
+    NearestSpelling nearest(name);
+    for (const SpecialRegisterInfo& info : table)
+        if (info.layout != Layout::numbered) nearest.offer(info.spelling);
+    return nearest.best();
 }
 
 SpecialRegisterName find_special_register(std::string_view name) {

@@ -43,6 +43,9 @@ struct SpecialRegisterName {
 };
 SpecialRegisterName find_special_register(std::string_view name);
 
+/// The special register whose name is nearest to a misspelt one, or empty.
+std::string_view nearest_special_register(std::string_view name);
+
 /// "%tid.x", "%envreg3": the text of an operand.
 std::string special_register_text(SpecialRegister id, unsigned component);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selectors of video operands (manual 9.7.18): `.b2`, `.h1` take a part of a register, `.h32`, `.b7610` arrange the parts of two,
+// Selectors of video operands (manual 9.7.18): `.b2`, `.h1` take a part of a register, `.h32`,
+// `.b7610` arrange the parts of two,
 // `.h10`, `.b31` say which parts of the destination are written.
 #pragma once
 
@@ -12,8 +13,9 @@
 
 namespace ptarmigan::ptx {
 
-/// As Operand keeps it for a register: `parts` is Operand::component, 0 without a selector, else 0x10 for bytes or 0x20 for
-/// halves plus the number of digits; `digits` is Operand::value, four bits each, the last one written in the lowest.
+/// As Operand keeps it for a register: `parts` is Operand::component, 0 without a selector, else
+/// 0x10 for bytes or 0x20 for halves plus the number of digits; `digits` is Operand::value, four
+/// bits each, the last one written in the lowest.
 struct VideoSelector {
     std::uint8_t parts = 0;
     std::uint64_t digits = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/parse/module_parser.h"
 
+#include "frontend/isa/directives.h"
 #include "frontend/isa/words.h"
 #include "frontend/parse/declaration_parser.h"
 
@@ -166,7 +167,7 @@ ModuleParser::Kind ModuleParser::directive(const Token& word) {
         cursor_.fail(word.location,
                      "'." + std::string(name) + "' belongs at the start of the module");
     } else {
-        cursor_.fail(word.location, "unknown directive " + describe(word));
+        cursor_.fail(word.location, "unknown directive " + describe(word) + nearest_directive(name));
     }
     return Kind::end;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/parse/statement_parser.h"
 
+#include "frontend/isa/directives.h"
 #include "frontend/isa/words.h"
 #include "frontend/parse/declaration_parser.h"
 #include "frontend/parse/operand_parser.h"
@@ -174,7 +175,7 @@ StatementParser::Kind StatementParser::directive() {
     if (token.text == "branchtargets" || token.text == "calltargets" ||
         token.text == "callprototype")
         cursor_.fail(token.location, "'." + std::string(token.text) + "' needs a label before it");
-    cursor_.fail(token.location, "unknown directive " + describe(token) + " in a function body");
+    cursor_.fail(token.location, "unknown directive " + describe(token) + " in a function body" + nearest_directive(token.text));
 }
 
 /// .loc file line column {, function_name label {+ n}, inlined_at file line column}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules beside the rows: words, targets, directives, numbers of elements, constraints, video selectors.
+// The rules beside the rows: words, targets, directives, numbers of elements, constraints, video
+// selectors.
 #include "frontend/isa/constraint_decoder.h"
 #include "frontend/isa/directives.h"
 #include "frontend/isa/form_matcher.h"
@@ -180,13 +181,19 @@ TEST_CASE("video selectors: which parts an operand may name") {
     for (const char* part : {"b0", "b3", "h0", "h1"}) CHECK(text(SelectorRule::part, part) == part);
     for (const char* part : {"b4", "h2", "b", "b01", "x", "c0", ""})
         CHECK(text(SelectorRule::part, part) == "refused");
-    for (const char* parts : {"h10", "h01", "h33"}) CHECK(text(SelectorRule::halves, parts) == parts);
-    for (const char* parts : {"h1", "h40", "b10"}) CHECK(text(SelectorRule::halves, parts) == "refused");
+    for (const char* parts : {"h10", "h01", "h33"})
+        CHECK(text(SelectorRule::halves, parts) == parts);
+    for (const char* parts : {"h1", "h40", "b10"})
+        CHECK(text(SelectorRule::halves, parts) == "refused");
     for (const char* parts : {"b3210", "b7777"}) CHECK(text(SelectorRule::bytes, parts) == parts);
-    for (const char* parts : {"b8210", "b32", "h3210"}) CHECK(text(SelectorRule::bytes, parts) == "refused");
+    for (const char* parts : {"b8210", "b32", "h3210"})
+        CHECK(text(SelectorRule::bytes, parts) == "refused");
     for (const char* mask : {"h1", "h0", "h10"}) CHECK(text(SelectorRule::half_mask, mask) == mask);
-    for (const char* mask : {"h01", "h2", "h11"}) CHECK(text(SelectorRule::half_mask, mask) == "refused");
-    for (const char* mask : {"b3", "b20", "b3210"}) CHECK(text(SelectorRule::byte_mask, mask) == mask);
-    for (const char* mask : {"b02", "b4", "b22"}) CHECK(text(SelectorRule::byte_mask, mask) == "refused");
+    for (const char* mask : {"h01", "h2", "h11"})
+        CHECK(text(SelectorRule::half_mask, mask) == "refused");
+    for (const char* mask : {"b3", "b20", "b3210"})
+        CHECK(text(SelectorRule::byte_mask, mask) == mask);
+    for (const char* mask : {"b02", "b4", "b22"})
+        CHECK(text(SelectorRule::byte_mask, mask) == "refused");
     CHECK(text(SelectorRule::none, "b0") == "refused");
 }

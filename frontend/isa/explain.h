@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why an instruction fits no row: messages that name the nearest row and what is missing, too much
+// or misspelt.
+#pragma once
+
+#include "frontend/isa/form_matcher.h"
+
+#include <string>
+
+namespace ptarmigan::ptx {
+
+/// Why no row took the words of the instruction: unknown opcode, unknown word, word that does not
+/// go there, word that is missing.
+std::string explain_words(const InstructionSyntax& instruction);
+
+/// Why the operands look like those of none of the rows that take the words, of which there is one
+/// at least: how many there must be, or what the first one that is wrong should be.
+std::string explain_operands(const std::vector<HeadMatch>& matches,
+                             const InstructionSyntax& instruction);
+
+} // namespace ptarmigan::ptx
