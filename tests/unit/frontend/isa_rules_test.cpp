@@ -5,6 +5,7 @@
 #include "frontend/isa/directives.h"
 #include "frontend/isa/form_matcher.h"
 #include "frontend/isa/list_sizes.h"
+#include "frontend/isa/special_registers.h"
 #include "frontend/isa/targets.h"
 #include "frontend/isa/video_selectors.h"
 #include "frontend/isa/word_rules.h"
@@ -116,6 +117,58 @@ TEST_CASE("directives: versions, targets and their names") {
     CHECK(broken_target({90, 'f'}, {9, 0}) == "unknown target 'sm_90f'");
     CHECK(broken_version({7, 9}) == "there is no PTX version 7.9");
     CHECK(broken_version({9, 2}) == "");
+}
+
+TEST_CASE("special registers: all of the manual's chapter 10") {
+    constexpr const char* words[] = {"%tid",
+                                     "%ntid",
+                                     "%laneid",
+                                     "%warpid",
+                                     "%nwarpid",
+                                     "%ctaid",
+                                     "%nctaid",
+                                     "%smid",
+                                     "%nsmid",
+                                     "%clusterid",
+                                     "%nclusterid",
+                                     "%cluster_ctaid",
+                                     "%cluster_nctaid",
+                                     "%cluster_ctarank",
+                                     "%cluster_nctarank",
+                                     "%lanemask_eq",
+                                     "%lanemask_le",
+                                     "%lanemask_lt",
+                                     "%lanemask_ge",
+                                     "%lanemask_gt",
+                                     "%clock",
+                                     "%clock_hi",
+                                     "%pm0",
+                                     "%pm7",
+                                     "%envreg0",
+                                     "%envreg31",
+                                     "%globaltimer_lo",
+                                     "%globaltimer_hi",
+                                     "%reserved_smem_offset_begin",
+                                     "%reserved_smem_offset_end",
+                                     "%reserved_smem_offset_cap",
+                                     "%reserved_smem_offset_0",
+                                     "%reserved_smem_offset_1",
+                                     "%total_smem_size",
+                                     "%aggr_smem_size",
+                                     "%dynamic_smem_size"};
+    const auto type_of = [](const char* name) {
+        const SpecialRegisterName found = find_special_register(name);
+        INFO(name);
+        REQUIRE(found.found);
+        return special_register_info(found.id).type;
+    };
+    for (const char* name : words) CHECK(type_of(name) == ScalarType::u32);
+    for (const char* name :
+         {"%gridid", "%clock64", "%pm0_64", "%pm7_64", "%globaltimer", "%current_graph_exec"})
+        CHECK(type_of(name) == ScalarType::u64);
+    CHECK(type_of("%is_explicit_cluster") == ScalarType::pred);
+    for (const char* name : {"%pm8", "%envreg32", "%reserved_smem_offset_2", "%tidx", "%pm0_32"})
+        CHECK_FALSE(find_special_register(name).found);
 }
 
 TEST_CASE("list sizes: fragments of matrices") {
