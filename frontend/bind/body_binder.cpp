@@ -260,6 +260,8 @@ void BodyBinder::prototype() {
         prototype.returns.push_back(make_variable(v, v.declarators.front(), diagnostics_));
     for (const VariableSyntax& v : parser_->function.parameters)
         prototype.parameters.push_back(make_variable(v, v.declarators.front(), diagnostics_));
+    if (prototype.noreturn && !prototype.returns.empty())
+        fail(parser_->function.location, "a .noreturn function returns nothing");
     body_.prototypes.push_back(std::move(prototype));
     declare(parser_->label, {Symbol::Kind::prototype, 1, id, 0}, parser_->location);
 }

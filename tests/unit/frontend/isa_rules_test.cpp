@@ -57,6 +57,8 @@ TEST_CASE("word rules: versions and targets") {
 TEST_CASE("word rules: words that exclude or need others") {
     CHECK(rule("ld.global.L1::no_allocate.ca.u32") != "");
     CHECK(rule("ld.global.L1::no_allocate.u32") == "");
+    CHECK(rule("ld.shared.L2::128B.u32") != "");
+    CHECK(rule("ld.L2::128B.u32") == "");
     CHECK(rule("mbarrier.arrive.release.b64").find("needs .cta or .cluster") != std::string::npos);
     CHECK(rule("mbarrier.arrive.release.cta.b64") == "");
     CHECK(rule("shfl.up.b32").find("is not there any more on sm_70") != std::string::npos);
