@@ -9,6 +9,7 @@ namespace ptarmigan::ptx {
 namespace {
 
 constexpr std::uint64_t max_alignment = 1u << 20;
+constexpr std::uint32_t max_dimensions = 1024; ///< ptxas takes 1,000 and loops at 20,000
 
 class DeclarationParser {
 public:
@@ -147,8 +148,9 @@ private:
         }
         d.first_dimension = static_cast<std::uint32_t>(out.dimensions.size());
         while (cursor_.accept('[')) {
-            ++d.dimension_count;
             const SourceLocation at = cursor_.location();
+            if (++d.dimension_count > max_dimensions)
+                cursor_.fail(at, "an array has 1024 dimensions at most");
             out.dimensions.push_back(cursor_.at(']') ? 0 : cursor_.expect_integer("an array size"));
             if (out.dimensions.back() == 0 && d.dimension_count > 1)
                 cursor_.fail(at, "only the first dimension of an array may be left out");

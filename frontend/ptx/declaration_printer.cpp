@@ -3,6 +3,8 @@
 
 #include "frontend/isa/words.h"
 
+#include <algorithm>
+
 namespace ptarmigan::ptx {
 
 namespace {
@@ -23,21 +25,41 @@ std::string linkage_words(Linkage linkage) {
 class InitializerPrinter {
 public:
     InitializerPrinter(const Module& module, const Variable& variable)
-        : module_(module), variable_(variable) {}
+        : module_(module), variable_(variable), used_(variable.init.size()) {
+        // What follows the last value is zero without being written.
+        while (used_ != 0 && variable.init[used_ - 1] == 0) --used_;
+        if (!variable.relocations.empty())
+            used_ = std::max(used_, variable.relocations.back().offset + 1);
+    }
 
     std::string level(std::size_t depth) {
         const std::size_t levels =
             variable_.dimensions.size() + (variable_.vector_size > 1 ? 1 : 0);
         if (depth == levels) return element();
+        const bool is_vector = depth == variable_.dimensions.size(); // ptxas wants all its elements
+        if (used_ == 0 && !is_vector) return "{}";
         const std::uint64_t count = depth < variable_.dimensions.size()
                                         ? variable_.dimensions[depth]
                                         : variable_.vector_size;
+        const std::uint64_t first = offset_, size = level_size(depth);
         std::string text = "{";
-        for (std::uint64_t i = 0; i < count; ++i) text += (i == 0 ? "" : ", ") + level(depth + 1);
+        for (std::uint64_t i = 0; i < count && (i == 0 || is_vector || offset_ < used_); ++i) {
+            if (i != 0) text += ", ";
+            text += level(depth + 1);
+        }
+        offset_ = first + size;
         return text + "}";
     }
 
 private:
+    /// Bytes of a list at `depth`.
+    std::uint64_t level_size(std::size_t depth) const {
+        std::uint64_t size = byte_size(variable_.type) * std::uint64_t{variable_.vector_size};
+        for (std::size_t i = depth; i < variable_.dimensions.size(); ++i)
+            size *= variable_.dimensions[i];
+        return size;
+    }
+
     std::string element() {
         const unsigned size = byte_size(variable_.type);
         const std::uint64_t at = offset_;
@@ -65,6 +87,7 @@ private:
     const Variable& variable_;
     std::uint64_t offset_ = 0;
     std::size_t next_ = 0;
+    std::uint64_t used_; ///< bytes up to the last one that is not zero
 };
 
 std::string triple(const char* name, const std::array<std::uint32_t, 3>& values) {

@@ -154,6 +154,14 @@ TEST_CASE("link: constant memory of all texts together has the hardware's size")
           "File uses too much global constant data (0x13880 bytes, 0x10000 max)");
 }
 
+TEST_CASE("link: arrays of absurd depth are refused when they are added") {
+    ptx::Linker linker([](std::string_view) { return false; });
+    std::string deep = test::link_header + ".global .u32 x", messages;
+    for (int i = 0; i < 1025; ++i) deep += "[1]";
+    CHECK_FALSE(linker.add(deep + " = {};", "a.ptx", messages));
+    CHECK(messages.find("1024 dimensions") != std::string::npos);
+}
+
 TEST_CASE("link: 32-bit addresses are refused, a missing .address_size is not") {
     ptx::Linker linker([](std::string_view) { return false; });
     std::string messages;

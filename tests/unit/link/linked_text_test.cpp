@@ -104,6 +104,30 @@ TEST_CASE("link: initialisers find variables of other texts, in circles too") {
     CHECK(second.relocations[0].generic);
 }
 
+TEST_CASE("link: initialisers of the text are as short as they were") {
+    const ptx::LinkResult linked =
+        test::try_link({".visible .global .u32 a[1000000] = {1, 0, 2};\n.global .u32 b;",
+                        ".visible .global .u32 c[2][3] = {{1}, {0, 5}};\n"
+                        ".visible .global .v2 .u32 d[3] = {{0, 1}};\n.global .u32 b;\n"
+                        ".visible .global .v4 .u32 v = {1, 0, 0, 0};\n"
+                        ".visible .global .u64 e[4] = {0, c};\n"
+                        ".visible .global .u32 f[2][2] = {{0, 0}, {0, 0}};"});
+    REQUIRE(linked.ok);
+    CHECK(linked.text.find("a[1000000] = {1, 0, 2};") != std::string::npos);
+    CHECK(linked.text.find("c[2][3] = {{1, 0, 0}, {0, 5}};") != std::string::npos);
+    CHECK(linked.text.find("d[3] = {{0, 1}};") != std::string::npos);
+    CHECK(linked.text.find("v = {1, 0, 0, 0};") != std::string::npos); // ptxas wants them all
+    CHECK(linked.text.find("e[4] = {0, c};") != std::string::npos);
+    CHECK(linked.text.find("f[2][2] = {};") != std::string::npos);
+    auto loader = ptx::ModuleLoader::load(linked.text, "linked.ptx");
+    REQUIRE(loader->ok());
+    const ptx::Module& module = loader->module();
+    const ptx::Variable& c = module.variables[*module.find_variable("c")];
+    REQUIRE(c.init.size() == 24);
+    CHECK(c.init[0] == 1);
+    CHECK(c.init[16] == 5);
+}
+
 TEST_CASE("link: an alias is a definition for other texts") {
     auto loader =
         link({".visible .func real(.param .b32 a) {ret;}\n.visible .func other(.param .b32 a);\n"
