@@ -22,20 +22,27 @@ struct ModuleLoader::Impl {
         std::string errors; ///< rendered; a body with errors stays unusable
     };
     std::vector<std::unique_ptr<BoundBody>> bodies;
-    std::vector<bool> reported; ///< the body's diagnostics are among ours
+    std::vector<FunctionId> bound; ///< since bodies were last forgotten
+    std::vector<bool> reported;    ///< the body's diagnostics are among ours
 
     const BoundBody& bind_body(FunctionId function) {
-        std::unique_ptr<BoundBody>& bound = bodies[function];
-        if (bound) return *bound;
-        bound = std::make_unique<BoundBody>();
+        std::unique_ptr<BoundBody>& body = bodies[function];
+        if (body) return *body;
+        body = std::make_unique<BoundBody>();
+        bound.push_back(function);
         Diagnostics own(
             source,
             max_errors); // the limit is per body, or the first bad one would silence the others
-        bound->body = BodyBinder(context, matcher, own).bind(function);
-        if (own.has_errors()) bound->errors = own.render_all();
+        const std::uint64_t variables = context.range_variables, bytes = context.initialized_bytes;
+        body->body = BodyBinder(context, matcher, own).bind(function);
+        if (reported[function]) { // bound again: the budget has paid for it
+            context.range_variables = variables;
+            context.initialized_bytes = bytes;
+        }
+        if (own.has_errors()) body->errors = own.render_all();
         if (!reported[function]) diagnostics.append(own);
         reported[function] = true;
-        return *bound;
+        return *body;
     }
 };
 
@@ -55,7 +62,9 @@ std::unique_ptr<ModuleLoader> ModuleLoader::load(std::string text, std::string n
         for (FunctionId f = 0; f < functions; ++f) {
             if (impl->context.module.functions[f].is_declaration) continue;
             const bool good = impl->bind_body(f).errors.empty();
-            if (good && !options.keep_bodies) impl->bodies[f].reset();
+            if (options.keep_bodies) continue;
+            if (good) impl->bodies[f].reset();
+            impl->bound.clear();
         }
     impl->diagnostics.sort();
     return std::unique_ptr<ModuleLoader>(new ModuleLoader(std::move(impl)));
@@ -84,6 +93,12 @@ const Body& ModuleLoader::body(FunctionId function) {
     const Impl::BoundBody& bound = impl_->bind_body(function);
     if (!bound.errors.empty()) throw DiagnosticError(bound.errors);
     return bound.body;
+}
+
+void ModuleLoader::forget_bodies() {
+    for (const FunctionId f : impl_->bound)
+        if (impl_->bodies[f] && impl_->bodies[f]->errors.empty()) impl_->bodies[f].reset();
+    impl_->bound.clear();
 }
 
 } // namespace ptarmigan::ptx

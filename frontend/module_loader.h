@@ -37,6 +37,8 @@ public:
     /// The bound and validated body of a defined function. Throws DiagnosticError listing the
     /// body's errors.
     const Body& body(FunctionId function);
+    /// Frees the bodies without errors; they are bound again when asked for. References to them end.
+    void forget_bodies();
     /// The text as given (for showing lines).
     std::string_view text() const;
 

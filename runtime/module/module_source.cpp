@@ -47,6 +47,15 @@ std::string driver_log(const ptx::Diagnostics &diagnostics) {
     return log;
 }
 
+/// Bytes of PTX from which on memory counts more than binding bodies once more: bound they take some 15 times the text,
+/// and of large modules few kernels are launched.
+constexpr std::size_t large_text = 1u << 20;
+
+void forget_bodies_of_large_text(ptx::ModuleLoader &loader) {
+    if (loader.text().size() >= large_text)
+        loader.forget_bodies();
+}
+
 /// Newest PTX version that the reported driver (CUDA 13.0) takes.
 constexpr ptx::Version newest_version{9, 0};
 
@@ -85,6 +94,7 @@ std::string too_large(ptx::ModuleLoader &loader, bool all_bodies) {
         if (!function.is_entry || function.is_declaration)
             continue;
         const std::string line = excess_of(usage_of(loader, id), function.name);
+        forget_bodies_of_large_text(loader);
         if (!line.empty())
             lines += (lines.empty() ? "" : "\n") + line;
     }
@@ -112,6 +122,7 @@ std::set<ptx::FunctionId> mentioned_functions(ptx::ModuleLoader &loader) {
         std::for_each(body.operand_pool.begin(), body.operand_pool.end(), visit);
         for (const auto &list : body.call_targets)
             mentioned.insert(list.begin(), list.end());
+        forget_bodies_of_large_text(loader);
     }
     return mentioned;
 }
@@ -152,6 +163,7 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
     if (all_bodies)
         known_log = recall_valid_text(result->hash_);
     options.bind_all_bodies = all_bodies && !known_log;
+    options.keep_bodies = ptx.size() < large_text;
     result->loader_ = ptx::ModuleLoader::load(std::move(ptx), std::move(name), options);
     // A newer version may use what this frontend takes for an error: the version is the better
     // answer then.
