@@ -28,6 +28,7 @@ std::string symbols(const LoadedImage& image, bool by_line) {
     std::uintptr_t at = begin; // what precedes the first line belongs to the kernel as a whole
     std::string name = image.name();
     for (std::size_t i = 0; by_line && i < lines.size(); ++i) {
+        if (i > 0 && lines[i].line == lines[i - 1].line) continue; // another access of the same line
         if (begin + lines[i].offset > at) add_symbol(text, at, begin + lines[i].offset, name);
         at = begin + lines[i].offset;
         name = image.name() + " line " + std::to_string(lines[i].line);
