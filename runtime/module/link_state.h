@@ -15,6 +15,8 @@
 
 namespace ptarmigan::runtime {
 
+struct DeviceCode;
+
 /// CUjitInputType.
 enum class LinkInput : int { cubin = 0, ptx = 1, fatbinary = 2, object = 3, library = 4, nvvm = 5 };
 
@@ -45,7 +47,7 @@ private:
     Status add_object(const void* data, std::size_t size, const std::string& name);
     Status add_library(const void* data, std::size_t size, const std::string& name);
     Status find_code(const void* data, std::size_t size, const std::string& name,
-                     std::vector<struct DeviceCode>& codes);
+                     std::vector<DeviceCode>& codes);
 
     mutable std::mutex mutex_;
     ptx::Linker linker_;
