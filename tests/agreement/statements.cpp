@@ -3,11 +3,8 @@
 
 #include "frontend/isa/list_sizes.h"
 #include "frontend/isa/word_rules.h"
-#include "frontend/module_loader.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <map>
 
 namespace ptarmigan::test {
 
@@ -310,89 +307,6 @@ std::vector<std::string> with_operands(std::string_view head, const HeadMatch& m
                 statements.push_back(std::move(statement));
         }
     return statements;
-}
-
-namespace {
-/// `{%b32_4:3}` stands for `{%b32_4, %b32_5, %b32_6}`.
-std::string expand_lists(std::string_view statement) {
-    std::string text;
-    for (std::size_t colon; (colon = statement.find(':')) != std::string_view::npos;) {
-        const std::size_t brace = statement.rfind('{', colon), close = statement.find('}', colon);
-        const bool is_list = brace != std::string_view::npos && close != std::string_view::npos &&
-                             statement.find_first_of(" :", brace) == colon;
-        if (!is_list) {
-            text += statement.substr(0, colon + 1);
-            statement.remove_prefix(colon + 1);
-            continue;
-        }
-        const std::string_view first = statement.substr(brace + 1, colon - brace - 1);
-        const std::size_t line = first.rfind('_') + 1;
-        const int number = std::atoi(first.data() + line);
-        const int count = std::atoi(statement.data() + colon + 1);
-        text += statement.substr(0, brace + 1);
-        for (int i = 0; i < count; ++i)
-            text += (i ? ", " : "") + std::string(first.substr(0, line)) + std::to_string(number + i);
-        statement.remove_prefix(close);
-    }
-    return text + std::string(statement);
-}
-} // namespace
-
-namespace {
-/// `module TEXT`: what stands outside of functions, with `#` in names for the number.
-std::string module_text(std::string_view text, std::size_t number) {
-    std::string out;
-    for (char c : text) out += c == '#' ? std::to_string(number) : std::string(1, c);
-    return out + '\n';
-}
-} // namespace
-
-std::string wrap(std::string_view shorthand, std::size_t number) {
-    constexpr std::string_view outside = "module ";
-    if (shorthand.starts_with(outside)) return module_text(shorthand.substr(outside.size()), number);
-    const std::string statement = expand_lists(shorthand);
-    std::map<std::string, unsigned, std::less<>> registers;
-    auto is_name = [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    };
-    for (std::size_t at = statement.find('%'); at != std::string::npos;
-         at = statement.find('%', at + 1)) {
-        std::size_t end = at + 1;
-        while (end < statement.size() && is_name(statement[end])) ++end;
-        const std::string_view name = std::string_view(statement).substr(at + 1, end - at - 1);
-        const std::size_t line = name.rfind('_');
-        if (line == std::string_view::npos || line + 1 == name.size() || name[line + 1] > '9' ||
-            find_word(name.substr(0, line)).kind != Word::Kind::type)
-            continue; // a special register, or one that nothing declares
-        unsigned& count = registers[std::string(name.substr(0, line))];
-        count = std::max(count, static_cast<unsigned>(std::atoi(name.data() + line + 1)) + 1u);
-    }
-    std::string text = ".entry k" + std::to_string(number) + "(.param .align 16 .b8 pvar[32]) { ";
-    for (const auto& [type, count] : registers)
-        text += ".reg ." + type + " %" + type + "_<" + std::to_string(count) + ">; ";
-    if (statement.find("lvar") != std::string::npos) text += ".local .align 16 .b8 lvar[64]; ";
-    text += statement;
-    if (statement.find("L0") != std::string::npos) text += " L0:";
-    return text + " ret; }\n";
-}
-
-std::string module_header(std::string_view version, std::string_view target) {
-    // Older modules have neither .address_size nor what follows.
-    if (version < "2.3" && version.size() == 3)
-        return ".version " + std::string(version) + "\n.target " + std::string(target) + "\n";
-    return ".version " + std::string(version) + "\n.target " + std::string(target) +
-           "\n.address_size 64\n.global .align 16 .b8 gvar[256];\n"
-           ".shared .align 16 .b8 svar[256];\n.const .align 16 .b8 cvar[256];\n" +
-           std::string(target.find("independent") == target.npos ? "" : ".global .samplerref mvar;\n") +
-           ".global .texref tvar;\n.global .surfref uvar;\n.func f0 { ret; }\n"
-           ".func (.reg .b32 r) f1(.reg .b32 a) { mov.b32 r, a; ret; }\n"
-           ".func (.param .b32 r) f2(.param .b32 a, .param .b64 b) { ret; }\n";
-}
-
-bool accepted_here(std::string_view version, std::string_view target, std::string_view statement) {
-    return ModuleLoader::load(module_header(version, target) + wrap(statement, 0), "statement",
-                              {.bind_all_bodies = true, .max_errors = 1})
-        ->ok();
 }
 
 } // namespace ptarmigan::test
