@@ -147,7 +147,9 @@ NearestSpelling::NearestSpelling(std::string_view wanted)
 void NearestSpelling::offer(std::string_view candidate) {
     if (candidate.empty()) return;
     const unsigned distance = edit_distance(wanted_, candidate);
-    if (distance >= best_distance_) return;
+    // Of two as near, the one that was written and went on: 'addd' is 'add', not 'addc'.
+    const bool ties = distance == best_distance_ && !best_.empty();
+    if (ties ? !wanted_.starts_with(candidate) : distance >= best_distance_) return;
     best_distance_ = distance;
     best_ = candidate;
 }

@@ -87,6 +87,13 @@ TEST_CASE("word rules: results that must be dropped") {
     CHECK_FALSE(sinks("ld.shared::cluster.b64"));
 }
 
+TEST_CASE("nearest spelling: the fewest changes, then what goes on") {
+    CHECK(FormTable::get().nearest_opcode("addd") == "add");
+    CHECK(FormTable::get().nearest_opcode("mowv") == "mov");
+    CHECK(FormTable::get().nearest_opcode("frobnicate") == "");
+    CHECK(nearest_word("ftzz") == "ftz");
+}
+
 TEST_CASE("targets: plain ones, one architecture, families") {
     CHECK(has_target("80", 80, 0));
     CHECK(has_target("80", 121, 'a'));
