@@ -134,6 +134,25 @@ TEST_CASE("float: flushing to zero", "[float]") {
                     [&](const Operands& o) { return canonical_bits(std::fabs(in_float(o, 0))); });
 }
 
+TEST_CASE("float: mad.f32 of sm_1x is the fused one, flushing", "[float]") {
+    // As recorded on an H200 from PTX 1.4 for sm_13: a, b, c, then the result without and (of that result as c) with .sat.
+    struct Recorded {
+        std::uint32_t a, b, c, plain, saturated;
+    };
+    const Recorded recorded[] = {{0x3f800001, 0x3f800001, 0xbf800002, 0x28800000, 0x3f800000},
+                                 {0x00400000, 0x3f800000, 0x00400000, 0x00000000, 0x00000000},
+                                 {0x00800000, 0x3f000000, 0x00000000, 0x00000000, 0x00000000},
+                                 {0x3f800001, 0x3f800001, 0x33800000, 0x3f800003, 0x3f800000},
+                                 {0x7f800000, 0x00000000, 0x3f800000, 0x7fffffff, 0x00000000},
+                                 {0xffc00123, 0x3f800000, 0x3f800000, 0x7fffffff, 0x00000000}};
+    const char* head = ".version 1.4\n.target sm_13\n";
+    for (const Recorded& r : recorded) {
+        check_statement({"mad.f32 %d, %a, %b, %c;", 32, 32, 32, 32, head}, {{r.a, r.b, r.c}}, [&](const Operands&) { return r.plain; });
+        check_statement({"mad.sat.f32 %d, %a, %b, %c;", 32, 32, 32, 32, head}, {{r.a, r.b, r.plain}},
+                        [&](const Operands&) { return r.saturated; });
+    }
+}
+
 TEST_CASE("float: saturation", "[float]") {
     check_statement({"add.sat.f32 %d, %a, %b;", 32, 32, 32}, operands(Kind::f32, Kind::f32), [](const Operands& o) {
         float sum = from_bits<float>(o[0]) + from_bits<float>(o[1]);

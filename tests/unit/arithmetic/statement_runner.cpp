@@ -27,8 +27,8 @@ std::string kernel_text(const Statement& statement) {
     auto declare = [](const char* name, unsigned bits) {
         return bits ? "    .reg .b" + std::to_string(bits) + " %" + name + ";\n" : std::string();
     };
-    return ".version 9.0\n.target sm_90\n.address_size 64\n"
-           ".visible .entry k(.param .u64 p0, .param .u64 p1, .param .u64 p2, .param .u64 p3)\n{\n"
+    return std::string(statement.module_head) +
+           ".entry k(.param .u64 p0, .param .u64 p1, .param .u64 p2, .param .u64 p3)\n{\n"
            "    .reg .pred %p, %q;\n    .reg .b16 %h<4>;\n    .reg .b32 %w<4>;\n    .reg .b64 %l<4>;\n"
            "    .reg .b32 %thread, %cta, %size;\n    .reg .b64 %base, %address, %offset;\n" +
            declare("a", statement.a) + declare("b", statement.b) + declare("c", statement.c) +

@@ -18,6 +18,7 @@ using Operands = std::array<std::uint64_t, 3>;
 struct Statement {
     std::string text;
     unsigned d = 32, a = 32, b = 0, c = 0;
+    const char* module_head = ".version 9.0\n.target sm_90\n.address_size 64\n";
 };
 
 /// How the kernel is compiled.
