@@ -8,7 +8,7 @@
 #include "translator/analysis/graph_queries.h"
 #include "translator/analysis/linear_sums.h"
 
-#include <cstdlib>
+#include <algorithm>
 
 namespace ptarmigan::translator {
 namespace {
@@ -40,14 +40,12 @@ private:
     /// The address moves by a small constant with that component of %ctaid.
     bool is_near(const LinearSum& sum, std::uint8_t component) const {
         std::int64_t step = 0;
-        for (auto [term, factor] : sum.terms) {
-            if (term.kind == Kind::special) {
-                if (is_ctaid(term.id, term.component, component)) step = factor;
-            } else if (depends_on_ctaid(term, component)) {
-                return false;
-            }
-        }
-        return step != 0 && std::abs(step) <= near;
+        for (auto [term, factor] : sum.terms)
+            if (term.kind == Kind::special && is_ctaid(term.id, term.component, component)) step = factor;
+        if (step == 0 || step > near || step < -near) return false;
+        return std::none_of(sum.terms.begin(), sum.terms.end(), [&](const auto& term) {
+            return term.first.kind != Kind::special && depends_on_ctaid(term.first, component);
+        });
     }
 
     static bool is_ctaid(std::uint32_t id, std::uint8_t component, std::uint8_t wanted) {
@@ -89,7 +87,23 @@ private:
 
 } // namespace
 
+namespace {
+
+/// What other CTAs do may be seen by it, so it may wait for lower ones in ways that may_spin() doesn't know: in a function, for
+/// some time only, at places that change.
+bool may_meet_others(const ptx::Instruction& inst) {
+    using enum ptx::Effects;
+    if (has_effect(inst, call | async | waits)) return true;
+    const bool is_own = inst.space == ptx::StateSpace::shared || inst.space == ptx::StateSpace::local;
+    return !is_own && (has_effect(inst, atomic) || (has_effect(inst, load) && has_effect(inst, volatile_read)));
+}
+
+} // namespace
+
 bool continues_in_y(const FunctionGraph& graph) {
+    for (const Block& block : graph.blocks)
+        for (const GraphInstruction& instruction : block.instructions)
+            if (may_meet_others(instruction.inst)) return false;
     const CtaOrder order(graph);
     for (const Block& block : graph.blocks)
         for (const GraphInstruction& instruction : block.instructions)

@@ -13,8 +13,9 @@ using Kind = LinearSum::Term::Kind;
 
 namespace {
 
-/// Addresses are sums of few things; what is nested deeper is given up.
-constexpr unsigned depth_limit = 24;
+/// Addresses are sums of few things; what takes more steps is given up. A limit of depth alone would not do: `x = x * x + x`
+/// over and over is as many ways as there are leaves.
+constexpr unsigned step_limit = 256;
 
 LinearSum constant(std::uint64_t bits, ptx::ScalarType type) {
     const unsigned size = ptx::bit_size(type);
@@ -63,23 +64,30 @@ bool LinearSums::is_inside(ValueId value, std::uint32_t loop) const {
     return block != no_block && graph_.forest.inside(graph_.forest.loop_of[block], loop);
 }
 
-MaybeSum LinearSums::of(ValueId value, std::uint32_t loop) const { return value_of(value, loop, depth_limit); }
-MaybeSum LinearSums::of(const Operand& operand, std::uint32_t loop) const { return operand_of(operand, loop, depth_limit); }
+MaybeSum LinearSums::of(ValueId value, std::uint32_t loop) const {
+    unsigned steps_left = step_limit;
+    return value_of(value, loop, steps_left);
+}
 
-MaybeSum LinearSums::operand_of(const Operand& operand, std::uint32_t loop, unsigned depth) const {
+MaybeSum LinearSums::of(const Operand& operand, std::uint32_t loop) const {
+    unsigned steps_left = step_limit;
+    return operand_of(operand, loop, steps_left);
+}
+
+MaybeSum LinearSums::operand_of(const Operand& operand, std::uint32_t loop, unsigned& steps_left) const {
     switch (operand.kind) {
     case Operand::Kind::imm: return constant(operand.value, operand.type);
     case Operand::Kind::special: return single({Kind::special, operand.index, operand.component});
-    case Operand::Kind::reg: return operand.negated ? std::nullopt : value_of(operand.index, loop, depth);
+    case Operand::Kind::reg: return operand.negated ? std::nullopt : value_of(operand.index, loop, steps_left);
     case Operand::Kind::address:
         if (operand.base != Operand::Base::reg) return std::nullopt;
-        return sum(value_of(operand.index, loop, depth), LinearSum{std::int64_t(operand.value), {}});
+        return sum(value_of(operand.index, loop, steps_left), LinearSum{std::int64_t(operand.value), {}});
     default: return std::nullopt;
     }
 }
 
-MaybeSum LinearSums::result_of(const ptx::Instruction& inst, ValueId value, std::uint32_t loop, unsigned depth) const {
-    auto source = [&](unsigned index) { return operand_of(inst.operands[index], loop, depth); };
+MaybeSum LinearSums::result_of(const ptx::Instruction& inst, ValueId value, std::uint32_t loop, unsigned& steps_left) const {
+    auto source = [&](unsigned index) { return operand_of(inst.operands[index], loop, steps_left); };
     switch (inst.form) {
     case FormId::mov: case FormId::cvta: case FormId::cvta_to: case FormId::cvt_same_32: case FormId::cvt_same_64:
     case FormId::cvt_widen_64: return source(1);
@@ -100,7 +108,7 @@ MaybeSum LinearSums::result_of(const ptx::Instruction& inst, ValueId value, std:
     }
 }
 
-MaybeSum LinearSums::value_of(ValueId value, std::uint32_t loop, unsigned depth) const {
+MaybeSum LinearSums::value_of(ValueId value, std::uint32_t loop, unsigned& steps_left) const {
     const SsaValue& info = graph_.values[value];
     if (info.is_constant) return constant(info.constant, info.type);
     const LinearSum itself = single({Kind::value, value, 0});
@@ -108,8 +116,10 @@ MaybeSum LinearSums::value_of(ValueId value, std::uint32_t loop, unsigned depth)
     const Definition& definition = definitions_[value];
     if (loop != no_loop && definition.phi && info.block == graph_.forest.loops[loop].header) return itself;
     MaybeSum result;
-    if (depth > 0 && definition.instruction && definition.instruction->previous.empty())
-        result = result_of(definition.instruction->inst, value, loop, depth - 1);
+    if (steps_left > 0 && definition.instruction && definition.instruction->previous.empty()) {
+        --steps_left;
+        result = result_of(definition.instruction->inst, value, loop, steps_left);
+    }
     if (!result && loop == no_loop) return itself;
     return result;
 }

@@ -43,9 +43,9 @@ public:
     std::optional<LinearSum> of(const ptx::Operand& operand, std::uint32_t loop) const;
 
 private:
-    std::optional<LinearSum> value_of(ValueId value, std::uint32_t loop, unsigned depth) const;
-    std::optional<LinearSum> operand_of(const ptx::Operand& operand, std::uint32_t loop, unsigned depth) const;
-    std::optional<LinearSum> result_of(const ptx::Instruction& inst, ValueId value, std::uint32_t loop, unsigned depth) const;
+    std::optional<LinearSum> value_of(ValueId value, std::uint32_t loop, unsigned& steps_left) const;
+    std::optional<LinearSum> operand_of(const ptx::Operand& operand, std::uint32_t loop, unsigned& steps_left) const;
+    std::optional<LinearSum> result_of(const ptx::Instruction& inst, ValueId value, std::uint32_t loop, unsigned& steps_left) const;
 
     const FunctionGraph& graph_;
     std::vector<Definition> definitions_;

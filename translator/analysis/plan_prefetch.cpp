@@ -8,7 +8,6 @@
 #include "translator/analysis/loop_strides.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace ptarmigan::translator {
 namespace {
@@ -22,6 +21,9 @@ constexpr std::int64_t bytes_ahead = 512;
 constexpr std::int64_t far = 4096;
 /// A longer piece of a row is a stream of its own.
 constexpr std::int64_t short_row = 256;
+
+/// Whatever the program computes: the least integer has no absolute value.
+bool is_shorter(std::int64_t distance, std::int64_t limit) { return -limit < distance && distance < limit; }
 
 bool loads_device_memory(const ptx::Instruction& inst) {
     const Operand& address = inst[ptx::Role::a];
@@ -65,7 +67,7 @@ private:
     void plan(GraphInstruction& instruction, std::uint32_t loop) {
         const Operand& address = instruction.inst[ptx::Role::a];
         std::optional<std::int64_t> stride = strides_.of(address.index, loop);
-        if (!stride || *stride == 0 || std::abs(*stride) >= line_bytes || asked_nearby(address)) return;
+        if (!stride || *stride == 0 || !is_shorter(*stride, line_bytes) || asked_nearby(address)) return;
         asked_.push_back(&address);
         instruction.prefetch = std::int32_t(*stride > 0 ? bytes_ahead : -bytes_ahead);
     }
@@ -74,7 +76,7 @@ private:
     bool asked_nearby(const Operand& address) const {
         return std::any_of(asked_.begin(), asked_.end(), [&](const Operand* earlier) {
             return earlier->index == address.index &&
-                   std::abs(std::int64_t(earlier->value - address.value)) < line_bytes;
+                   is_shorter(std::int64_t(earlier->value - address.value), line_bytes);
         });
     }
 
@@ -114,7 +116,7 @@ private:
             return;
         }
         std::optional<std::int64_t> stride = strides_.of(inst[ptx::Role::a].index, loop);
-        if ((!stride || std::abs(*stride) >= far) && !meets_barrier(loop)) instruction.prefetch = std::int32_t(piece);
+        if ((!stride || !is_shorter(*stride, far)) && !meets_barrier(loop)) instruction.prefetch = std::int32_t(piece);
     }
 
     /// Warps take turns at each round.

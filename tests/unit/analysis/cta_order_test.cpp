@@ -37,3 +37,17 @@ TEST_CASE("CTA order: rows continue in x, and leaps in both directions in neithe
     CHECK_FALSE(continues("mul.wide.s32 %rd3, %r3, 4; add.s64 %rd4, %rd2, %rd3; ld.global.u32 %r13, [%rd4]; add.s32 %r12, %r13, %r5;" +
                           element("%r2", "%r12")));
 }
+
+TEST_CASE("CTA order: kernels that may see other CTAs keep their order", "[cta_order]") {
+    const std::string transposed = "add.s32 %r11, %r4, %r9; add.s32 %r12, %r5, %r8;" + element("%r11", "%r12");
+    CHECK(continues("ld.global.u32 %r13, [%rd2]; st.global.u32 [%rd2+4], %r13;" + transposed));
+    CHECK_FALSE(continues("ld.volatile.global.u32 %r13, [%rd2]; st.global.u32 [%rd2+4], %r13;" + transposed));
+    CHECK_FALSE(continues("ld.relaxed.gpu.u32 %r13, [%rd2]; st.global.u32 [%rd2+4], %r13;" + transposed));
+    CHECK_FALSE(continues("atom.global.add.u32 %r13, [%rd2], 1; st.global.u32 [%rd2+4], %r13;" + transposed));
+}
+
+TEST_CASE("CTA order: values with ever so many ways to their leaves are given up", "[cta_order]") {
+    std::string body = "ld.param.u32 %r13, [n];";
+    for (int i = 0; i < 200; ++i) body += "mad.lo.s32 %r13, %r13, %r13, %r13;";
+    CHECK_FALSE(continues(body + "add.s32 %r12, %r13, %r8;" + element("%r3", "%r12")));
+}
