@@ -70,10 +70,11 @@ void save_registers(const ucontext_t &context, translator::MachineState &state) 
         return;
     const SavedVectors vectors(area);
     constexpr std::size_t stride = sizeof state.vectors[0];
-    vectors.copy(sse, 16, 16, state.vectors[0], stride);
-    vectors.copy(upper_halves, 16, 16, state.vectors[0] + 16, stride);
-    vectors.copy(upper_512, 16, 32, state.vectors[0] + 32, stride);
-    vectors.copy(registers_16_to_31, 16, 64, state.vectors[16], stride);
+    auto *first = reinterpret_cast<std::uint8_t *>(&state.vectors);
+    vectors.copy(sse, 16, 16, first, stride);
+    vectors.copy(upper_halves, 16, 16, first + 16, stride);
+    vectors.copy(upper_512, 16, 32, first + 32, stride);
+    vectors.copy(registers_16_to_31, 16, 64, first + 16 * stride, stride);
     vectors.copy(mask_registers, 8, 8, reinterpret_cast<std::uint8_t *>(state.masks), 8);
 }
 

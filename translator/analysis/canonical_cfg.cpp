@@ -28,7 +28,7 @@ void simplify_terminators(FunctionGraph& graph) {
         bool same = std::all_of(block.successors.begin(), block.successors.end(),
                                 [&](BlockId s) { return s == block.successors[0]; });
         if (!same) continue;
-        block.successors.resize(1);
+        block.successors.erase(block.successors.begin() + 1, block.successors.end());
         block.terminator.kind = Kind::jump;
         block.terminator.condition = no_value;
     }
