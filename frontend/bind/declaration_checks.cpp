@@ -107,6 +107,26 @@ void DeclarationChecks::parameters(const FunctionSyntax& syntax, const Function&
         error(syntax.location, "several results are returned in registers only");
 }
 
+void DeclarationChecks::alias(SourceLocation at, const Function& alias, const Function& aliasee) {
+    const auto differ = [&](const char* what) {
+        error(at, "Mismatch in prototype of alias '" + alias.name + "' and aliasee '" +
+                      aliasee.name + "'. " + what + " differ(s)");
+    };
+    const auto compare = [&](const std::vector<Variable>& a, const std::vector<Variable>& b) {
+        if (a.size() != b.size()) differ("number of parameters");
+        for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+            if (a[i].space != b[i].space) differ("parameter state space");
+            if (a[i].type != b[i].type || a[i].vector_size != b[i].vector_size ||
+                a[i].dimensions != b[i].dimensions)
+                differ("parameter types");
+            if (a[i].alignment != b[i].alignment) differ("parameter alignment");
+        }
+    };
+    compare(alias.returns, aliasee.returns);
+    compare(alias.parameters, aliasee.parameters);
+    if (alias.noreturn != aliasee.noreturn) differ(".noreturn directive");
+}
+
 void DeclarationChecks::limits(const FunctionSyntax& syntax) {
     const auto find = [&](std::string_view name) {
         return std::find_if(syntax.limits.begin(), syntax.limits.end(),

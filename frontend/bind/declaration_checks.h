@@ -23,6 +23,10 @@ public:
     /// Of a function's head, whose parts are bound.
     void function(const FunctionSyntax& syntax, const Function& function);
 
+    /// Calls of the alias go to the aliasee, so their heads must be the same but for names and
+    /// linkage.
+    void alias(SourceLocation at, const Function& alias, const Function& aliasee);
+
 private:
     void type_of(const VariableSyntax& syntax);
     void linkage_of(SourceLocation at, Linkage linkage);

@@ -241,6 +241,7 @@ private:
         if (!function.is_declaration)
             return error(parser_.location,
                          "'" + function.name + "' has a body and can't be an alias");
+        checks_.alias(parser_.location, function, module_.functions[target->second.index]);
         function.alias_of = parser_.aliasee;
         name->second.index = target->second.index; // uses go to the function itself
     }
