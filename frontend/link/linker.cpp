@@ -45,6 +45,10 @@ private:
     /// The newest version and the highest target of all units.
     void header() {
         Module head;
+        if (units_.empty()) { // nothing depends on them
+            head.version = {6, 0};
+            head.target.sm = 50;
+        }
         for (const auto& unit : units_) {
             const Module& module = unit->module();
             head.version = std::max(head.version, module.version);
@@ -54,7 +58,8 @@ private:
             else if (target.sm == head.target.sm && head.target.suffix != 'a' && target.suffix != 0)
                 head.target.suffix = target.suffix;
         }
-        head.target.texmode_independent = units_.front()->module().target.texmode_independent;
+        if (!units_.empty())
+            head.target.texmode_independent = units_.front()->module().target.texmode_independent;
         head.address_size = 64;
         text_ += module_header(head);
     }
@@ -177,6 +182,7 @@ void choose_members(LinkUnits& units) {
 /// What no linked text can hold.
 void check_units(const LinkUnits& units, std::vector<std::string>& errors) {
     constexpr std::uint32_t first_with_denormals = 20; // before, f32 arithmetic implies .ftz
+    if (units.empty()) return;
     const Target& first = units.front()->module().target;
     std::size_t size = 0;
     for (const auto& unit : units) {
@@ -197,7 +203,7 @@ void check_units(const LinkUnits& units, std::vector<std::string>& errors) {
 } // namespace
 
 Linker::Linker(std::function<bool(std::string_view)> is_provided)
-    : is_provided_(std::move(is_provided)) {}
+    : symbols_(std::make_unique<SymbolTable>()), is_provided_(std::move(is_provided)) {}
 Linker::~Linker() = default;
 
 bool Linker::add(std::string text, std::string name, std::string& messages, bool on_demand) {
@@ -209,19 +215,29 @@ bool Linker::add(std::string text, std::string name, std::string& messages, bool
                                 "on sm_90 or higher architectures.");
     messages = unit->diagnostics.render_all();
     if (unit->diagnostics.has_errors()) return false;
+    if (!on_demand) symbols_->add(*unit);
     units_.push_back(std::move(unit));
     return true;
 }
 
+const std::vector<std::string>& Linker::conflicts() const {
+    return symbols_->errors();
+}
+
 LinkResult Linker::link() {
     LinkResult result;
+    result.errors = conflicts();
+    if (!result.errors.empty()) return result;
     choose_members(units_);
-    if (units_.empty()) {
-        result.errors.push_back("There is nothing to link");
-        return result;
+    const bool has_members =
+        std::any_of(units_.begin(), units_.end(), [](const auto& unit) { return unit->on_demand; });
+    if (has_members) { // which stand between the others
+        *symbols_ = {};
+        for (const auto& unit : units_) symbols_->add(*unit);
+        result.errors = conflicts();
     }
-    check_units(units_, result.errors);
-    if (result.errors.empty()) result.errors = resolve_symbols(units_, is_provided_);
+    if (result.errors.empty()) check_units(units_, result.errors);
+    if (result.errors.empty()) result.errors = resolve_symbols(units_, *symbols_, is_provided_);
     if (!result.errors.empty()) return result;
     result.text = LinkedText(units_).write();
     result.ok = true;

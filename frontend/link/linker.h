@@ -15,6 +15,7 @@
 namespace ptarmigan::ptx {
 
 struct LinkUnit;
+class SymbolTable;
 
 struct LinkResult {
     bool ok = false;
@@ -36,14 +37,19 @@ public:
     /// library, which joins only if it defines a name that units before it miss.
     bool add(std::string text, std::string name, std::string& messages, bool on_demand = false);
     std::size_t size() const { return units_.size(); }
+    /// What the texts so far, libraries aside, contradict each other in, one line each in the
+    /// driver's words: link() will fail with just these.
+    const std::vector<std::string>& conflicts() const;
 
     /// Resolves all symbols and writes the text. A strong definition beats weak and common ones, of
-    /// several weak ones the first stays, of several common ones the largest. Errors: two strong
+    /// several weak ones the first stays, of several common ones the largest. Of no text at all it
+    /// makes one without symbols. Errors: two strong
     /// definitions, none at all, and mentions that differ in kind, space, size or parameters.
     LinkResult link();
 
 private:
     std::vector<std::unique_ptr<LinkUnit>> units_;
+    std::unique_ptr<SymbolTable> symbols_; ///< of all units that are not on demand
     std::function<bool(std::string_view)> is_provided_;
 };
 

@@ -35,6 +35,20 @@ ImageOptions image_options() {
     return options;
 }
 
+/// LLVM bitcode, or NVIDIA's container of it (nvcc -dlto).
+bool is_lto_code(const void* data, std::size_t size) {
+    const std::string_view bytes(static_cast<const char*>(data), size);
+    return bytes.starts_with("BC\xc0\xde") || bytes.starts_with("\xed\x43\x4e\x7f");
+}
+
+/// Errors of the linker from number `first` on, as the log has them.
+std::string lines_from(const std::vector<std::string>& errors, std::size_t first) {
+    std::string lines;
+    for (std::size_t i = first; i < errors.size(); ++i)
+        add_lines(lines, "error   : " + errors[i]);
+    return lines;
+}
+
 } // namespace
 
 LinkState::LinkState() : linker_(ptx::is_provided_function) {}
@@ -45,31 +59,63 @@ Status LinkState::fail(Status status, std::string_view text) {
     return status;
 }
 
+Status LinkState::spoil(Status status) {
+    if (result_ == Status::success)
+        result_ = status;
+    return status;
+}
+
 Status LinkState::add(LinkInput kind, const void* data, std::size_t size, std::string name) {
     std::lock_guard lock(mutex_);
     if (complete_ || !data || size == 0)
         return Status::invalid_value;
     if (name.empty())
         name = "<unnamed>";
+    const std::size_t known = linker_.conflicts().size();
+    const Status status = add_bytes(kind, data, size, name);
+    if (linker_.conflicts().size() == known)
+        return status;
+    const std::string conflicts = lines_from(linker_.conflicts(), known);
+    return spoil(fail(Status::invalid_source, conflicts));
+}
+
+Status LinkState::add_bytes(LinkInput kind, const void* data, std::size_t size,
+                            const std::string& name) {
     switch (kind) {
     case LinkInput::ptx: {
         const auto* text = static_cast<const char*>(data);
-        return add_ptx(std::string(text, strnlen(text, size)), std::move(name), true, false);
+        return add_ptx(std::string(text, strnlen(text, size)), name, true, false);
     }
-    case LinkInput::fatbinary: return add_fatbinary(data, size, name, false);
+    case LinkInput::fatbinary: {
+        const Status status = add_fatbinary(data, size, name, false);
+        if (status == Status::invalid_image && image_kind(data, size) == ImageKind::ptx_text)
+            add_lines(error_log_, unknown_format); // the driver looks twice, and says so
+        return status;
+    }
     case LinkInput::object: return add_object(data, size, name);
     case LinkInput::library: return add_library(data, size, name);
-    case LinkInput::cubin: // of another link
-        if (image_kind(data, size) == ImageKind::container)
-            return add_fatbinary(data, size, name, false);
-        return fail(Status::no_binary_for_gpu,
-                    "error   : '" + name +
-                        "' is a cubin (SASS machine code), which only a GPU can run; link PTX");
-    case LinkInput::nvvm:
-        return fail(Status::not_supported,
-                    "error   : '" + name + "' is LTO code (NVVM IR), which is not supported; link PTX");
+    case LinkInput::cubin: return add_cubin(data, size, name);
+    case LinkInput::nvvm: return add_lto(data, size, name);
     }
     return Status::invalid_value;
+}
+
+Status LinkState::add_cubin(const void* data, std::size_t size, const std::string& name) {
+    switch (image_kind(data, size)) {
+    case ImageKind::container: return add_fatbinary(data, size, name, false); // of another link
+    case ImageKind::elf:
+        return spoil(fail(Status::no_binary_for_gpu,
+                          "error   : '" + name +
+                              "' is a cubin (SASS machine code), which only a GPU can run; link PTX"));
+    default: return spoil(Status::invalid_image);
+    }
+}
+
+Status LinkState::add_lto(const void* data, std::size_t size, const std::string& name) {
+    if (!is_lto_code(data, size))
+        return Status::invalid_value;
+    return spoil(fail(Status::not_supported,
+                      "error   : '" + name + "' is LTO code (NVVM IR), which is not supported; link PTX"));
 }
 
 Status LinkState::add_file(LinkInput kind, const std::string& path) {
@@ -113,17 +159,12 @@ Status LinkState::add_fatbinary(const void* data, std::size_t size, const std::s
     return Status::success;
 }
 
-Status LinkState::find_code(const void* data, std::size_t size, const std::string& name,
-                            std::vector<DeviceCode>& codes) {
-    std::string why;
-    if (find_device_code({static_cast<const std::uint8_t*>(data), size}, codes, why))
-        return Status::success;
-    return fail(Status::invalid_image, "error   : '" + name + "': " + why);
-}
-
 Status LinkState::add_object(const void* data, std::size_t size, const std::string& name) {
     std::vector<DeviceCode> codes;
-    Status status = find_code(data, size, name, codes);
+    std::string why;
+    if (!find_device_code({static_cast<const std::uint8_t*>(data), size}, codes, why))
+        return fail(Status::unknown, "fatal   : Could not find fatbin in '" + name + "'");
+    Status status = Status::success;
     for (std::size_t i = 0; i < codes.size() && status == Status::success; ++i)
         status = add_fatbinary(codes[i].container.data(), codes[i].container.size(), name, false);
     return status;
@@ -131,7 +172,13 @@ Status LinkState::add_object(const void* data, std::size_t size, const std::stri
 
 Status LinkState::add_library(const void* data, std::size_t size, const std::string& name) {
     std::vector<DeviceCode> codes;
-    Status status = find_code(data, size, name, codes);
+    std::string why;
+    if (!find_device_code({static_cast<const std::uint8_t*>(data), size}, codes, why)) {
+        const bool is_thin = std::string_view(static_cast<const char*>(data), size).starts_with("!<thin>");
+        return is_thin ? fail(Status::invalid_image, "error   : '" + name + "': " + why)
+                       : fail(Status::unknown, "fatal   : unexpected archive format");
+    }
+    Status status = Status::success;
     for (const DeviceCode& code : codes) {
         const ContainerContents contents =
             list_container(code.container.data(), code.container.size());
@@ -147,20 +194,25 @@ Status LinkState::add_library(const void* data, std::size_t size, const std::str
     return status;
 }
 
+Status LinkState::link() {
+    const ptx::LinkResult linked = linker_.link();
+    if (linked.ok) {
+        image_ = write_container(linked.text);
+        return Status::success;
+    }
+    std::string errors = lines_from(linked.errors, 0);
+    if (members_without_ptx_ != 0)
+        add_lines(errors, "note    : " + std::to_string(members_without_ptx_) +
+                              " members of libraries have no PTX for this device");
+    return fail(Status::invalid_source, errors);
+}
+
 Status LinkState::complete(const void*& image, std::size_t& size) {
     std::lock_guard lock(mutex_);
     if (!complete_) {
         complete_ = true;
-        const ptx::LinkResult linked = linker_.link();
-        std::string errors;
-        for (const std::string& error : linked.errors)
-            add_lines(errors, "error   : " + error);
-        if (!linked.ok && members_without_ptx_ != 0)
-            add_lines(errors, "note    : " + std::to_string(members_without_ptx_) +
-                                  " members of libraries have no PTX for this device");
-        result_ = linked.ok ? Status::success : fail(Status::unknown, errors);
-        if (linked.ok)
-            image_ = write_container(linked.text);
+        if (result_ == Status::success)
+            result_ = link();
     }
     if (result_ == Status::success) {
         image = image_.data();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind CUlinkState: inputs of several kinds, checked when they are added as the driver
-// compiles them then, and linked when all are there.
+// What stands behind CUlinkState: inputs of several kinds, checked when they are added as the
+// driver compiles them then, and linked when all are there.
 #pragma once
 
 #include "frontend/link/linker.h"
@@ -26,13 +26,15 @@ public:
     LinkState();
 
     /// Adds `size` bytes, which are copied. Invalid PTX is invalid_ptx, what holds no PTX for the
-    /// device no_binary_for_gpu, damaged bytes invalid_image, machine code and LTO code are refused
-    /// by name in the log. Members of libraries join only if they define what is missed; those
-    /// without PTX are passed over (libcudadevrt has none for older devices than sm_121).
+    /// device no_binary_for_gpu, damaged bytes invalid_image or unknown, what contradicts earlier
+    /// inputs invalid_source. Machine code and LTO code are refused by name in the log. Members of
+    /// libraries join only if they define what is missed; those without PTX are passed over
+    /// (libcudadevrt has none for older devices than sm_121).
     Status add(LinkInput kind, const void* data, std::size_t size, std::string name);
     Status add_file(LinkInput kind, const std::string& path);
-    /// The image (see fatbin_writer.h), owned by this object. Symbols that don't resolve are
-    /// `unknown`, the driver's code for them. May be asked again.
+    /// The image (see fatbin_writer.h), owned by this object; without kernels if nothing was added.
+    /// What was refused does not count, but for cubins, LTO code and contradictions: for them the
+    /// result is that of add(). Symbols that don't resolve are invalid_source. May be asked again.
     Status complete(const void*& image, std::size_t& size);
 
     /// All that was said so far, in the driver's words.
@@ -41,13 +43,17 @@ public:
 
 private:
     Status fail(Status status, std::string_view text);
+    /// A failure that complete() repeats.
+    Status spoil(Status status);
+    Status add_bytes(LinkInput kind, const void* data, std::size_t size, const std::string& name);
+    Status add_cubin(const void* data, std::size_t size, const std::string& name);
+    Status add_lto(const void* data, std::size_t size, const std::string& name);
     Status add_ptx(std::string text, std::string name, bool check_bodies, bool on_demand);
     Status add_fatbinary(const void* data, std::size_t size, const std::string& name,
                          bool on_demand);
     Status add_object(const void* data, std::size_t size, const std::string& name);
+    Status link();
     Status add_library(const void* data, std::size_t size, const std::string& name);
-    Status find_code(const void* data, std::size_t size, const std::string& name,
-                     std::vector<DeviceCode>& codes);
 
     mutable std::mutex mutex_;
     ptx::Linker linker_;
@@ -55,7 +61,7 @@ private:
     std::vector<std::uint8_t> image_;
     unsigned members_without_ptx_ = 0;
     bool complete_ = false;
-    Status result_ = Status::success;
+    Status result_ = Status::success; ///< of complete(), as far as it is known
 };
 
 } // namespace ptarmigan::runtime

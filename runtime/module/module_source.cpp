@@ -151,7 +151,7 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
                           std::string &log, bool all_bodies, bool relocatable) {
     log.clear();
     if (first_word(ptx).rfind(".version", 0) != 0) {
-        log = "error   : Binary format for key='0', ident='' is not recognized";
+        log = unknown_format;
         set_error_detail(name + ": neither PTX nor a binary that is known");
         return Status::invalid_image;
     }

@@ -20,6 +20,10 @@
 
 namespace ptarmigan::runtime {
 
+/// What the driver says of bytes that are neither PTX nor a binary.
+inline constexpr std::string_view unknown_format =
+    "error   : Binary format for key='0', ident='' is not recognized";
+
 class ModuleSource;
 
 /// What is known of a kernel before it is compiled. Made once, then constant.

@@ -36,12 +36,11 @@ JitOptions::JitOptions(unsigned count, const unsigned* options, void** values)
 
 void JitOptions::Buffer::write(std::string_view log) const {
     std::size_t used = 0;
-    if (text && size && !log.empty()) {
-        used = std::min<std::size_t>(log.size(), size - 1);
-        std::memcpy(text, log.data(), used);
-        text[used++] = 0;
-    } else if (text && size) {
-        text[0] = 0;
+    if (text && size) {
+        used = std::min<std::size_t>(log.size(), size);
+        const std::size_t kept = std::min<std::size_t>(log.size(), size - 1);
+        std::memcpy(text, log.data(), kept);
+        text[kept] = 0;
     }
     if (this->used)
         *this->used = reinterpret_cast<void*>(static_cast<std::uintptr_t>(used));

@@ -20,8 +20,8 @@ public:
     runtime::Status status() const { return status_; }
     /// A log buffer was given.
     bool wants_logs() const { return info_.text || error_.text; }
-    /// Writes the logs (cut to the buffers, NUL-terminated), their sizes with NUL, and the time
-    /// since construction.
+    /// Writes the logs (cut to the buffers, NUL-terminated), their sizes without NUL, at most those
+    /// of the buffers, and the time since construction.
     void finish(std::string_view info_log, std::string_view error_log);
 
 private:

@@ -117,14 +117,6 @@ TEST_CASE("link: parameters must agree but for signs and registers") {
           ".visible .func f(.param .b32 a) {ret;}"});
 }
 
-TEST_CASE("link: an alias has the parameters of its function") {
-    CHECK(
-        link_error({".visible .func real(.param .b64 a) {ret;}\n.visible .func f(.param .b32 a);\n"
-                    ".alias f, real;",
-                    caller(".b32 a", ".b32 v")}) ==
-        "Mismatch in prototype of alias 'f' and aliasee 'real' in 'a.ptx'");
-}
-
 TEST_CASE("link: what nothing defines is reported where it is missed") {
     CHECK(link_error({".extern .global .u32 g; " + use_global, ".global .u32 g = 2;"}) ==
           "Undefined reference to 'g' in 'a.ptx'");
@@ -146,6 +138,47 @@ TEST_CASE("link: all errors are reported") {
     CHECK(test::link_errors({".visible .global .u32 g; .visible .global .u32 h;",
                              ".visible .global .u32 g; .visible .global .u64 h;"})
               .size() == 3);
+}
+
+TEST_CASE("link: what is undefined comes by unit, functions first, as declared") {
+    const std::string globals = ".extern .global .u32 z; .extern .global .u32 a;\n";
+    const std::string functions =
+        ".extern .func g(.param .b32 x);\n.extern .func f(.param .b32 x);\n";
+    const auto kernel = [](const std::string& name, const std::string& calls) {
+        return ".visible .entry " + name + "() { .param .b32 x;" + calls + " ret; }";
+    };
+    CHECK(test::link_errors(
+              {globals + functions + kernel("k", "call f, (x);"),
+               ".extern .global .u32 n;" + functions + kernel("l", "call f, (x); call g, (x);")}) ==
+          std::vector<std::string>{
+              "Undefined reference to 'f' in 'a.ptx'", "Undefined reference to 'z' in 'a.ptx'",
+              "Undefined reference to 'a' in 'a.ptx'", "Undefined reference to 'g' in 'b.ptx'",
+              "Undefined reference to 'n' in 'b.ptx'"});
+}
+
+TEST_CASE("link: contradictions are known when a text is added, and not again after") {
+    ptx::Linker linker([](std::string_view) { return false; });
+    std::string messages;
+    const auto add = [&](const char* name, bool on_demand = false) {
+        CHECK(
+            linker.add(test::link_header + ".visible .global .u32 g;", name, messages, on_demand));
+    };
+    add("a.ptx");
+    add("member.ptx", true); // a library's: it will not be missed
+    CHECK(linker.conflicts().empty());
+    add("b.ptx");
+    const std::vector<std::string> conflicts = linker.conflicts();
+    CHECK(conflicts == std::vector<std::string>{
+                           "Multiple definition of 'g' in 'b.ptx', first defined in 'a.ptx'"});
+    const ptx::LinkResult result = linker.link();
+    CHECK_FALSE(result.ok);
+    CHECK(result.errors == conflicts);
+}
+
+TEST_CASE("link: nothing at all is a text without symbols") {
+    const auto loader = link({});
+    CHECK(loader->module().functions.empty());
+    CHECK(loader->module().variables.empty());
 }
 
 TEST_CASE("link: constant memory of all texts together has the hardware's size") {

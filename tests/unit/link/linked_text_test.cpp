@@ -215,7 +215,3 @@ TEST_CASE("link: targets whose arithmetic differs are not mixed") {
     CHECK(link_error({".visible .entry k() {ret;}", head + ".visible .entry k2() {ret;}"})
               .find("texture mode") != std::string::npos);
 }
-
-TEST_CASE("link: no text is nothing to link") {
-    CHECK(link_error({}) == "There is nothing to link");
-}
