@@ -63,10 +63,14 @@ Value* load_each(WarpEmitter& e, Value* addresses, unsigned offset, unsigned wor
     llvm::Type* type = ir.getIntNTy(word * 8);
     Value* result = llvm::PoisonValue::get(e.lanes_type(type));
     for (unsigned lane = 0; lane < e.width(); ++lane) {
-        const AccessMark mark(e, of_lane(lane, word));
         Value* at = pointer(e, ir.CreateExtractElement(addresses, std::uint64_t(lane)));
-        llvm::LoadInst* load = ir.CreateAlignedLoad(type, at, alignment);
+        llvm::LoadInst* load = nullptr;
+        {
+            const AccessMark mark(e, of_lane(lane, word));
+            load = ir.CreateAlignedLoad(type, at, alignment);
+        }
         tag_space(e, load, space);
+        // Not marked: LLVM makes one node of all inserts, with the last one's location, and folds loads into its parts.
         result = ir.CreateInsertElement(result, load, std::uint64_t(lane));
     }
     return result;

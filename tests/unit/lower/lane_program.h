@@ -52,6 +52,7 @@ public:
     std::vector<ptx::Operand> pool;
     llvm::Value* holds = nullptr;                    ///< guard_holds of any guard
     llvm::Value* correction = nullptr;
+    llvm::DebugLoc marked;                           ///< location of what is marked as some lane's access
 
     bool fiber_form() const override { return false; }
     llvm::Value* cta_context() override { return function_->getArg(0); }
@@ -71,7 +72,7 @@ public:
     llvm::Value* guard_correction(ValueId) override { return correction; }
     llvm::Value* guard_holds(ValueId) override { return holds; }
     std::string_view source_name() const override { return "test"; }
-    llvm::DebugLoc access_location(const AccessForm&) override { return {}; }
+    llvm::DebugLoc access_location(const AccessForm&) override { return marked; }
 
 private:
     llvm::Value* slot(unsigned argument, unsigned index);

@@ -4,6 +4,7 @@
 #include "translator/lower/memory_access.h"
 
 #include <catch2/catch.hpp>
+#include <llvm/IR/DebugInfoMetadata.h>
 
 #include <random>
 #include <sys/mman.h>
@@ -255,4 +256,28 @@ TEST_CASE("a uniform address gives one access, and the last active lane's value 
     CHECK(*word == 107);
     store.run(context, in, out, 1);
     CHECK(*word == 100);
+}
+
+TEST_CASE("loads are their lanes', but the inserts of what they loaded are not", "[lower][memory]") {
+    LaneProgram({8, false, "x86-64-v3"}, [](LaneEmitter& e) {
+        llvm::LLVMContext& context = e.context();
+        auto* file = llvm::DIFile::get(context, "test", "");
+        auto* scope = llvm::DISubprogram::getDistinct(context, file, "test", "test", file, 1, nullptr, 1, nullptr, 0, 0,
+                                                      llvm::DINode::FlagZero, llvm::DISubprogram::SPFlagZero, nullptr);
+        e.marked = llvm::DILocation::get(context, 1, 1, scope);
+        MemoryAccess access;
+        access.address.address = e.varying_input(0, e.ir().getInt64Ty());
+        access.element = e.ir().getInt16Ty();
+        access.bytes = 2;
+        load_lanes(e, access);
+        unsigned loads = 0, inserts = 0;
+        for (llvm::BasicBlock& block : *e.ir().GetInsertBlock()->getParent())
+            for (llvm::Instruction& made : block) {
+                if (made.getDebugLoc()) loads += llvm::isa<llvm::LoadInst>(made);
+                if (made.getDebugLoc()) inserts += llvm::isa<llvm::InsertElementInst>(made);
+                made.setDebugLoc({});
+            }
+        CHECK(loads == 8);
+        CHECK(inserts == 0);
+    });
 }
