@@ -24,4 +24,14 @@ std::array<std::uint32_t, 3> parse_dimensions(const std::string& text, const std
     throw CLI::ValidationError(option, "expected X[,Y[,Z]], got " + text);
 }
 
+std::array<std::uint32_t, 3> parse_block(const std::string& text) {
+    const auto block = parse_dimensions(text, "--block");
+    const auto [x, y, z] = block;
+    const bool fits = x != 0 && y != 0 && z != 0 && x <= 1024 && y <= 1024 && z <= 64 && x * y * z <= 1024;
+    if (!fits)
+        throw CLI::ValidationError("--block", "a CTA has 1 to 1024 threads (X and Y at most 1024, Z at most 64), got " +
+                                                  text);
+    return block;
+}
+
 } // namespace ptarmigan::tool

@@ -90,6 +90,8 @@ void print_times(const translator::CompileTimes& times) {
 }
 
 int dump(DumpOptions& options) {
+    translator::BlockShape shape;
+    shape.ntid = parse_block(options.block);
     std::string text;
     if (int code = read_input(options.paths, text, options.path); code != exit_success)
         return code;
@@ -104,8 +106,6 @@ int dump(DumpOptions& options) {
         return exit_success;
     }
     const auto& api = load_translator();
-    translator::BlockShape shape;
-    shape.ntid = parse_dimensions(options.block, "--block");
     auto compile = compile_options(options);
     bool found = false;
     for (const ptx::Function& function : loader->module().functions) {

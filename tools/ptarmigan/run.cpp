@@ -130,7 +130,7 @@ void place_arguments(Session& session, const RunOptions& options) {
 void launch(Session& session, const RunOptions& options) {
     runtime::LaunchConfig config;
     config.grid = parse_dimensions(options.grid, "--grid");
-    config.block = parse_dimensions(options.block, "--block");
+    config.block = parse_block(options.block);
     if (!options.cluster.empty()) {
         config.cluster = parse_dimensions(options.cluster, "--cluster");
         config.has_cluster = true;
@@ -215,6 +215,7 @@ void show_results(const Session& session, const RunOptions& options) {
 }
 
 int run(RunOptions& options) {
+    parse_block(options.block); // before anything costs time
     std::string text;
     if (int code = read_input(options.paths, text, options.path); code != exit_success)
         return code;
