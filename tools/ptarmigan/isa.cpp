@@ -73,14 +73,20 @@ void print_json(const Line& line, const Evidence& evidence, bool first) {
                 text(evidence.unit_tests).c_str());
 }
 
+bool is_wanted(const IsaOptions& options, const ptx::FormInfo& form) {
+    return !(options.missing && form.lowered) && !(options.untested && !is_untested(form));
+}
+
 /// Executed, and of those recorded on the H200, per chapter.
-void print_summary() {
+void print_summary(const IsaOptions& options) {
     struct Count {
         unsigned recorded = 0, executed = 0, all = 0;
     };
     std::map<std::string, Count> chapters;
     Count total;
     for (const ptx::FormInfo& form : ptx::all_forms()) {
+        if (!is_wanted(options, form))
+            continue;
         const Evidence& evidence = evidence_of(form.id);
         for (Count* count : {&chapters[std::string(form.chapter)], &total}) {
             count->recorded += form.lowered && evidence.recorded + evidence.differing != 0;
@@ -94,12 +100,13 @@ void print_summary() {
     };
     for (auto& [chapter, count] : chapters)
         print(chapter, count);
-    print("all forms", total);
+    const char* name = options.missing ? "forms not supported" : options.untested ? "forms untested" : "all forms";
+    print(name, total);
 }
 
 int isa(const IsaOptions& options) {
     if (options.summary) {
-        print_summary();
+        print_summary(options);
         return exit_success;
     }
     if (options.markdown)
@@ -109,7 +116,7 @@ int isa(const IsaOptions& options) {
         std::printf("[");
     bool first = true;
     for (const ptx::FormInfo& form : ptx::all_forms()) {
-        if ((options.missing && form.lowered) || (options.untested && !is_untested(form)))
+        if (!is_wanted(options, form))
             continue;
         const Line line(form);
         if (options.json)
@@ -131,15 +138,16 @@ void add_isa_command(CLI::App& app, int& exit_code) {
     auto options = std::make_shared<IsaOptions>();
     auto* command =
         app.add_subcommand("isa", "Print the coverage table: every instruction form of PTX");
-    command->add_flag("--missing", options->missing,
-                      "only forms that are not supported, with the reason");
-    command->add_flag("--untested", options->untested, "only forms that are executed but that no test of ours runs");
+    auto* missing = command->add_flag("--missing", options->missing,
+                                      "only forms that are not supported, with the reason");
+    auto* untested = command->add_flag("--untested", options->untested, "only forms that are executed but that no test of ours runs");
     command->footer("Exactness:\n" + std::string(exactness_legend()) +
                     "Tests: combinations recorded on an H200, programs that contain the form, unit tests that name it,\n"
                     "statements whose acceptance is compared with ptxas.");
     auto* markdown = command->add_flag("--markdown", options->markdown, "as a Markdown table");
     auto* json = command->add_flag("--json", options->json, "as JSON");
     auto* summary = command->add_flag("--summary", options->summary, "counts per chapter: forms that parse, execute, and have results recorded on an H200");
+    missing->excludes(untested);
     markdown->excludes(json)->excludes(summary);
     json->excludes(summary);
     command->callback([options, &exit_code] { exit_code = isa(*options); });
