@@ -13,6 +13,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <stdexcept>
@@ -89,6 +90,16 @@ void print_times(const translator::CompileTimes& times) {
                  times.graph, times.shapes, times.emit, times.passes, times.codegen, times.link);
 }
 
+/// True of the kernel of that name; of each kernel if there is no name.
+bool is_wanted(const ptx::Function& function, const std::string& kernel) {
+    return function.is_entry && !function.is_declaration && (kernel.empty() || function.name == kernel);
+}
+
+bool has_kernel(const ptx::Module& module, const std::string& kernel) {
+    return std::any_of(module.functions.begin(), module.functions.end(),
+                       [&](const ptx::Function& function) { return is_wanted(function, kernel); });
+}
+
 int dump(DumpOptions& options) {
     translator::BlockShape shape;
     shape.ntid = parse_block(options.block);
@@ -101,19 +112,22 @@ int dump(DumpOptions& options) {
     std::fputs(loader->diagnostics().render_all().c_str(), stderr);
     if (!loader->ok())
         return exit_failure;
+    // A module without kernels is one to show all the same.
+    const bool any = options.stage == "module" && options.kernel.empty();
+    if (!any && !has_kernel(loader->module(), options.kernel)) {
+        std::fprintf(stderr, "ptarmigan: no kernel%s%s in %s\n", options.kernel.empty() ? "" : " ",
+                     options.kernel.c_str(), options.path.c_str());
+        return exit_failure;
+    }
     if (options.stage == "module") {
         std::fputs(ptx::print(*loader).c_str(), stdout);
         return exit_success;
     }
     const auto& api = load_translator();
     auto compile = compile_options(options);
-    bool found = false;
     for (const ptx::Function& function : loader->module().functions) {
-        if (!function.is_entry || function.is_declaration)
+        if (!is_wanted(function, options.kernel))
             continue;
-        if (!options.kernel.empty() && function.name != options.kernel)
-            continue;
-        found = true;
         std::fputs(api.dump(*loader, function.name, shape, compile, options.stage).c_str(), stdout);
         if (options.times) {
             translator::CompileTimes times;
@@ -121,10 +135,7 @@ int dump(DumpOptions& options) {
             print_times(times);
         }
     }
-    if (!found)
-        std::fprintf(stderr, "ptarmigan: no kernel%s%s in %s\n", options.kernel.empty() ? "" : " ",
-                     options.kernel.c_str(), options.path.c_str());
-    return found ? exit_success : exit_failure;
+    return exit_success;
 }
 
 } // namespace
@@ -137,7 +148,7 @@ void add_dump_command(CLI::App& app, int& exit_code) {
         ->check(CLI::IsMember(
             {"tokens", "module", "cfg", "ssa", "shapes", "plan", "llvm", "llvm-opt", "asm"}))
         ->capture_default_str();
-    command->add_option("--kernel", options->kernel, "only this kernel (default: all)");
+    command->add_option("--kernel", options->kernel, "only this kernel (default: all); stages tokens and module show the rest too");
     command->add_option("--block", options->block, "block shape X[,Y[,Z]] to compile for")
         ->capture_default_str();
     command->add_option("--target", options->target, "host, x86-64-v3, x86-64-v4 or aarch64")
