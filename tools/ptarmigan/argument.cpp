@@ -107,7 +107,7 @@ void parse_value(const ElementType& type, const std::string& text, std::uint8_t*
     std::uint64_t value = negative ? static_cast<std::uint64_t>(std::strtoll(text.c_str(), &end, 0))
                                    : std::strtoull(text.c_str(), &end, 0);
     if (text.empty() || *end || errno == ERANGE || (negative && type.kind != 's'))
-        fail(spec, "not a " + std::string(negative ? "signed" : "whole") + " number: " + text);
+        fail(spec, (negative && type.kind != 's' ? "not an unsigned number: " : "not a whole number: ") + text);
     if (!negative && type.size < 8 && value >> (type.size * 8 - (type.kind == 's')))
         fail(spec, "out of range: " + text);
     if (negative && type.size < 8 &&
