@@ -50,12 +50,40 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
     return number << shift;
 }
 
-/// One digit or two, a point, one digit.
-bool is_version(std::string_view text) {
-    const std::size_t point = text.find('.');
-    const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-    return (point == 1 || point == 2) && text.size() == point + 2 && digit(text[0]) &&
-           digit(text[point - 1]) && digit(text[point + 1]);
+struct TargetRow {
+    unsigned sm;
+    std::string_view suffix;
+};
+
+constexpr TargetRow targets[] = {
+#define DIRECTIVE(word, version, targets)
+#define TARGET(sm, suffix, version) {sm, suffix},
+#include "frontend/isa/directives.def"
+#undef TARGET
+#undef DIRECTIVE
+};
+
+/// The compute capabilities of PTX's targets, as words: "3.0|3.2|...". 2.x knew other addresses than the device has.
+const std::string &capability_words() {
+    static const std::string words = [] {
+        std::string text;
+        for (const TargetRow &row : targets)
+            if (row.suffix.empty() && row.sm >= 30)
+                text += (text.empty() ? "" : "|") + std::to_string(row.sm / 10) + "." + std::to_string(row.sm % 10);
+        return text;
+    }();
+    return words;
+}
+
+/// What "LOW..HIGH" takes, if it isn't `value`.
+std::string range_problem(std::string_view range, std::string_view value) {
+    const std::size_t dots = range.find("..");
+    const std::string_view low = range.substr(0, dots), high = range.substr(dots + 2);
+    const auto number = parse_size(value);
+    const bool fits = number && *number >= *parse_size(low) && (high.empty() || *number <= *parse_size(high));
+    if (fits)
+        return "";
+    return "a number, " + std::string(low) + (high.empty() ? " or more" : " to " + std::string(high));
 }
 
 bool is_one_of(std::string_view words, std::string_view value) {
@@ -99,14 +127,9 @@ std::string env_problem(Env variable, std::string_view value) {
     const std::string_view accepted = table[static_cast<unsigned>(variable)].accepted;
     if (accepted.empty() || value.empty())
         return "";
-    if (accepted == "M.m")
-        return is_version(value) ? "" : "a version like 9.0";
-    if (accepted.starts_with(">=")) {
-        const auto number = parse_size(value);
-        const bool fits = number && *number >= *parse_size(accepted.substr(2));
-        return fits ? "" : "a number, " + std::string(accepted.substr(2)) + " or more";
-    }
-    const std::string_view words = accepted == "flag" ? flag_words : accepted;
+    if (accepted.find("..") != accepted.npos)
+        return range_problem(accepted, value);
+    const std::string_view words = accepted == "flag" ? flag_words : accepted == "M.m" ? capability_words() : accepted;
     if (is_one_of(words, value))
         return "";
     std::string text = "one of ";

@@ -4,7 +4,6 @@
 
 #include "runtime/base/env.h"
 #include "runtime/base/handle_table.h"
-#include "runtime/base/log.h"
 #include "runtime/context/context.h"
 
 #include <atomic>
@@ -67,14 +66,10 @@ int host_l2_bytes() {
     return size > 0 ? static_cast<int>(size) : 1 << 20;
 }
 
-/// "9.0" -> 90; 0 if malformed.
+/// "9.0" -> 90. The text is one that PTARMIGAN_CC takes.
 unsigned parse_compute_capability(const std::string &text) {
     unsigned major = 0, minor = 0;
-    char rest = 0;
-    if (std::sscanf(text.c_str(), "%u.%u%c", &major, &minor, &rest) != 2)
-        return 0;
-    if (major < 3 || major > 99 || minor > 9)
-        return 0;
+    std::sscanf(text.c_str(), "%u.%u", &major, &minor);
     return major * 10 + minor;
 }
 
@@ -99,10 +94,6 @@ bool hidden_by_environment() {
 Device::Device() {
     report_env_problems();
     compute_capability_ = parse_compute_capability(env_text(Env::cc));
-    if (compute_capability_ == 0) {
-        log(LogLevel::error, "PTARMIGAN_CC is not of the form major.minor: 9.0 is used");
-        compute_capability_ = 90;
-    }
     workers_ = usable_cpus();
     if (const auto wanted = env_number(Env::workers); wanted)
         workers_ = static_cast<unsigned>(*wanted < 1024 ? *wanted : 1024);
