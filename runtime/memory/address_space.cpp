@@ -2,9 +2,11 @@
 // The device heap inside a reserved range of host addresses, and the register of all other memory.
 #include "runtime/memory/address_space.h"
 
+#include "runtime/base/log.h"
 #include "runtime/device/device.h"
 
 #include <mutex>
+#include <string>
 #include <sys/mman.h>
 
 namespace ptarmigan::runtime {
@@ -43,6 +45,11 @@ AddressSpace::AddressSpace() {
         reservation_ = round_up(reinterpret_cast<std::uintptr_t>(base), granule);
         reservation_size_ = size;
         break;
+    }
+    if (reservation_size_ < capacity_) {
+        log_once("reservation", "device memory is " + std::to_string(reservation_size_ >> 20) + " MiB, not " +
+                                    std::to_string(capacity_ >> 20) + ": this process has no more room for addresses");
+        capacity_ = reservation_size_;
     }
     if (reservation_size_ != 0)
         free_ranges_.emplace(reservation_, reservation_size_);
