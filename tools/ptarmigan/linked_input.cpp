@@ -10,8 +10,12 @@
 namespace ptarmigan::tool {
 
 int read_input(const std::vector<std::string>& paths, std::string& text, std::string& name) {
+    if (paths.size() > 1) return link_input(paths, text, name);
     name = paths.front();
-    if (paths.size() == 1) return read_file(name, text) ? exit_success : exit_usage;
+    return read_file(name, text) ? exit_success : exit_usage;
+}
+
+int link_input(const std::vector<std::string>& paths, std::string& text, std::string& name) {
     ptx::Linker linker(ptx::is_provided_function);
     bool sound = true;
     for (const std::string& path : paths) {

@@ -29,8 +29,8 @@ int lint(const std::vector<std::string>& paths, unsigned max_errors, bool link) 
             exit_code = exit_failure;
     }
     std::string text, name;
-    if (link && paths.size() > 1 && exit_code == exit_success)
-        exit_code = read_input(paths, text, name);
+    if (link && exit_code == exit_success)
+        exit_code = link_input(paths, text, name);
     return exit_code;
 }
 
