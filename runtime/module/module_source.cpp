@@ -56,9 +56,6 @@ void forget_bodies_of_large_text(ptx::ModuleLoader &loader) {
         loader.forget_bodies();
 }
 
-/// Newest PTX version that the reported driver (CUDA 13.0) takes.
-constexpr ptx::Version newest_version{9, 0};
-
 Status check_header(const ptx::Module &module, std::string_view text, std::string &log) {
     if (ptx::declares_32_bit_addresses(text)) {
         log = "ptxas fatal   :  32-Bit ABI (--machine 32 or 32-Bit addressing) is not supported on "
@@ -67,10 +64,8 @@ Status check_header(const ptx::Module &module, std::string_view text, std::strin
     }
     if (env_flag(Env::accept_newer_ptx))
         return Status::success;
-    if (module.version > newest_version) {
-        log = "ptxas application ptx input, line 1; fatal   : Unsupported .version " +
-              std::to_string(module.version.major) + "." + std::to_string(module.version.minor) +
-              "; current version is '9.0'";
+    if (const std::string problem = unsupported_version(module.version); !problem.empty()) {
+        log = "ptxas application ptx input, line 1; fatal   : " + problem;
         return Status::unsupported_ptx_version;
     }
     const unsigned device = Device::get().compute_capability();
@@ -146,6 +141,14 @@ std::string unresolved_function(ptx::ModuleLoader &loader) {
 }
 
 } // namespace
+
+std::string unsupported_version(ptx::Version version) {
+    constexpr ptx::Version newest{9, 0}; // of CUDA 13.0, whose driver we stand for
+    if (version <= newest || env_flag(Env::accept_newer_ptx))
+        return {};
+    return "Unsupported .version " + std::to_string(version.major) + "." + std::to_string(version.minor) +
+           "; current version is '" + std::to_string(newest.major) + "." + std::to_string(newest.minor) + "'";
+}
 
 Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<ModuleSource> &source,
                           std::string &log, bool all_bodies, bool relocatable) {

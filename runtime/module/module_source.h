@@ -24,6 +24,10 @@ namespace ptarmigan::runtime {
 inline constexpr std::string_view unknown_format =
     "error   : Binary format for key='0', ident='' is not recognized";
 
+/// The driver's words for a version of PTX that is newer than what it takes; empty if it isn't, or if
+/// PTARMIGAN_ACCEPT_NEWER_PTX is set.
+std::string unsupported_version(ptx::Version version);
+
 class ModuleSource;
 
 /// What is known of a kernel before it is compiled. Made once, then constant.

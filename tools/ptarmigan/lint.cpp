@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `ptarmigan lint`: parses and validates PTX files, all bodies included.
 #include "frontend/module_loader.h"
+#include "runtime/module/module_source.h"
 #include "tools/ptarmigan/commands.h"
 #include "tools/ptarmigan/linked_input.h"
 
@@ -25,7 +26,10 @@ int lint(const std::vector<std::string>& paths, unsigned max_errors, bool link) 
         options.max_errors = max_errors;
         auto loader = ptx::ModuleLoader::load(std::move(text), path, options);
         std::fputs(loader->diagnostics().render_all().c_str(), stderr);
-        if (!loader->ok())
+        const std::string version = runtime::unsupported_version(loader->module().version);
+        if (!version.empty())
+            std::fprintf(stderr, "%s: error: %s\n", path.c_str(), version.c_str());
+        if (!loader->ok() || !version.empty())
             exit_code = exit_failure;
     }
     std::string text, name;

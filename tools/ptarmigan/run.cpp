@@ -77,7 +77,8 @@ void load_kernel(Session& session, std::string text, const RunOptions& options) 
     runtime::set_current_context(session.context);
     std::shared_ptr<runtime::ModuleSource> source;
     Status status = runtime::ModuleSource::load(std::move(text), options.path, source, log);
-    if (status != Status::success && !log.empty())
+    // What is wrong has been logged already, unless errors aren't.
+    if (status != Status::success && !log.empty() && !runtime::log_enabled(runtime::LogLevel::error))
         std::fprintf(stderr, "%s%s", log.c_str(), log.back() == '\n' ? "" : "\n");
     check(status, "loading " + options.path);
     check(runtime::Module::create(*session.context, source, session.module),
