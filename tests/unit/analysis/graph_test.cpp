@@ -66,6 +66,15 @@ TEST_CASE("dead code goes, stores and barriers stay") {
     CHECK(k.count("bar_sync") == 1);
 }
 
+TEST_CASE("strong loads stay without a reader: they can fault") {
+    AnalysedKernel kernel("ld.param.u64 %rd1, [p]; ld.global.u32 %r1, [%rd1]; ld.volatile.global.u32 %r2, [%rd1+4];"
+                          "ld.relaxed.gpu.global.u32 %r3, [%rd1+8]; ld.acquire.gpu.global.u32 %r4, [%rd1+12]; ret;");
+    CHECK(kernel.count("ld") == 1); // the parameter
+    CHECK(kernel.count("ld_volatile") == 1);
+    CHECK(kernel.count("ld_relaxed") == 1);
+    CHECK(kernel.count("ld_acquire") == 1);
+}
+
 TEST_CASE("shared variables have places, unsized ones together behind the rest") {
     AnalysedKernel k("mov.u32 %r1, a; mov.u32 %r2, b; mov.u32 %r3, d1; mov.u32 %r4, d2; st.shared.u32 [%r1], %r2; st.shared.u32 [%r3], %r4; ret;",
                      {32, 1, 1}, 32,
