@@ -215,10 +215,24 @@ void show_results(const Session& session, const RunOptions& options) {
     }
 }
 
+/// Says what to do with what isn't PTX but looks like something that becomes it or holds it. Returns an exit code.
+int refuse_other_files(const std::string& text, const std::string& path) {
+    const bool is_source = path.ends_with(".cu") || path.ends_with(".cuh");
+    const bool is_program = text.starts_with("\177ELF");
+    if (is_source)
+        std::fprintf(stderr, "ptarmigan: %s is CUDA C++, not PTX: compile it with `nvcc -ptx`\n", path.c_str());
+    else if (is_program)
+        std::fprintf(stderr, "ptarmigan: %s is a binary, not PTX: `ptarmigan exec -- PROGRAM` runs programs\n",
+                     path.c_str());
+    return is_source || is_program ? exit_usage : exit_success;
+}
+
 int run(RunOptions& options) {
     parse_block(options.block); // before anything costs time
     std::string text;
     if (int code = read_input(options.paths, text, options.path); code != exit_success)
+        return code;
+    if (int code = refuse_other_files(text, options.path); code != exit_success)
         return code;
     Session session;
     load_kernel(session, std::move(text), options);
