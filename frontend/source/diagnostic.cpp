@@ -64,9 +64,10 @@ std::string Diagnostics::render(const Diagnostic& diagnostic) const {
 std::string Diagnostics::render_all(std::size_t first) const {
     std::string out;
     for (std::size_t i = first; i < list_.size(); ++i) out += render(list_[i]);
-    if (error_count_ > max_errors_)
-        out += source_->name() + ": " + std::to_string(error_count_ - max_errors_) +
-               " more errors not shown\n";
+    if (error_count_ <= max_errors_) return out;
+    const unsigned hidden = error_count_ - max_errors_;
+    out += source_->name() + ": " + std::to_string(hidden) + (max_errors_ != 0 ? " more" : "") +
+           (hidden == 1 ? " error" : " errors") + " not shown\n";
     return out;
 }
 

@@ -18,8 +18,10 @@ int lint(const std::vector<std::string>& paths, unsigned max_errors, bool link) 
     int exit_code = exit_success;
     for (const std::string& path : paths) {
         std::string text;
-        if (!read_file(path, text))
-            return exit_usage;
+        if (!read_file(path, text)) {
+            exit_code = exit_usage;
+            continue;
+        }
         ptx::ModuleLoader::Options options;
         options.bind_all_bodies = true;
         options.keep_bodies = false;
@@ -29,7 +31,7 @@ int lint(const std::vector<std::string>& paths, unsigned max_errors, bool link) 
         const std::string version = runtime::unsupported_version(loader->module().version);
         if (!version.empty())
             std::fprintf(stderr, "%s: error: %s\n", path.c_str(), version.c_str());
-        if (!loader->ok() || !version.empty())
+        if (exit_code == exit_success && (!loader->ok() || !version.empty()))
             exit_code = exit_failure;
     }
     std::string text, name;
