@@ -8,6 +8,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <string_view>
@@ -103,6 +106,24 @@ bool DiskCache::prepare_directory() {
     struct stat status;
     return ::stat(directory_.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
            only_we_write(status);
+}
+
+std::string DiskCache::problem() const {
+    struct stat status;
+    fs::path place = directory_;
+    const bool exists = ::stat(place.c_str(), &status) == 0;
+    if (exists && S_ISDIR(status.st_mode) && !only_we_write(status)) return "not used: others may write to it";
+    // Folders that are missing are made where the nearest one is.
+    while (::stat(place.c_str(), &status) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
+        const fs::path parent = place.has_parent_path() ? place.parent_path() : fs::path(".");
+        if (parent == place) break;
+        place = parent;
+    }
+    // Tried, not asked for: permissions say little about read-only file systems and nothing to root.
+    std::string probe = (place / (std::string(unfinished_prefix) + "XXXXXX")).string();
+    if (::mkdtemp(probe.data()) == nullptr) return std::string("not writable: ") + std::strerror(errno);
+    ::rmdir(probe.c_str());
+    return {};
 }
 
 void DiskCache::write_file(const std::string& name, std::span<const std::uint8_t> contents) {

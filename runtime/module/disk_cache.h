@@ -25,6 +25,8 @@ public:
     void store(const std::string& name, std::span<const std::uint8_t> contents);
     /// Deletes the least recently used files until the folder is within its limit.
     void prune() const;
+    /// Why nothing can be kept there ("not writable: Permission denied"); empty if it can. Leaves nothing behind.
+    std::string problem() const;
 
 private:
     std::string path(const std::string& name) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `ptarmigan info`: the device as programs will see it.
 #include "runtime/device/device.h"
+#include "runtime/module/disk_cache.h"
 #include "runtime/module/kernel_cache.h"
 #include "tools/ptarmigan/commands.h"
 
@@ -8,9 +9,20 @@
 
 #include <cstdio>
 #include <memory>
+#include <string>
 
 namespace ptarmigan::tool {
 namespace {
+
+/// The folder of compiled kernels, or why there is none.
+std::string describe_cache(const runtime::CacheSettings& cache) {
+    if (!cache.enabled)
+        return "off";
+    if (cache.directory.empty())
+        return "none: HOME is not set";
+    const std::string problem = runtime::DiskCache(cache.directory, cache.size_limit).problem();
+    return cache.directory + (problem.empty() ? "" : " (" + problem + ")");
+}
 
 int info(bool attributes) {
     runtime::Device& device = runtime::Device::get();
@@ -27,9 +39,7 @@ int info(bool attributes) {
     std::printf("PCI bus id           %s\n", device.pci_bus_id().c_str());
     std::printf("compiles for         %s%s\n", target.cpu.c_str(),
                 target.avx512 ? " (AVX-512)" : "");
-    std::printf("kernel cache         %s\n", !cache.enabled            ? "off"
-                                             : cache.directory.empty() ? "none: HOME is not set"
-                                                                       : cache.directory.c_str());
+    std::printf("kernel cache         %s\n", describe_cache(cache).c_str());
     std::printf("translator           %s\n",
                 cache.translator_library.empty() ? "not found" : cache.translator_library.c_str());
     if (attributes) {
