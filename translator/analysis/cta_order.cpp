@@ -85,15 +85,11 @@ private:
     const LinearSums sums_;
 };
 
-} // namespace
-
-namespace {
-
 /// What other CTAs do may be seen by it, so it may wait for lower ones in ways that may_spin() doesn't know: in a function, for
 /// some time only, at places that change.
 bool may_meet_others(const ptx::Instruction& inst) {
     using enum ptx::Effects;
-    if (has_effect(inst, call | async | waits)) return true;
+    if (has_effect(inst, call | async | waits | fence)) return true;
     const bool is_own = inst.space == ptx::StateSpace::shared || inst.space == ptx::StateSpace::local;
     return !is_own && (has_effect(inst, atomic) || (has_effect(inst, load) && has_effect(inst, volatile_read)));
 }

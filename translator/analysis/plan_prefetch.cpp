@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measured (2026-11-21, Zen 4, bench/kernels): sparse rows at W = 1 gain 1.25x to 1.3x, 256 to 2048 bytes ahead alike; reduce
 // 2.2x by the next warp's piece (by later rounds of its own it loses: their lines fall into few sets of the caches); transpose
-// 1.2x and stencil 1.08x by the pieces of the CTA after the next.
+// 1.2x by the pieces of the CTA after the next, stencil between nothing and 1.08x from run to run.
 #include "translator/analysis/plan_prefetch.h"
 
 #include "translator/analysis/form_queries.h"

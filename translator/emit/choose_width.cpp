@@ -3,7 +3,7 @@
 //   * registers: register-tiled SGEMM keeps 16 varying accumulators over its loop: 45 ms at W = 32, 42 at 16;
 //   * loops in which each lane walks its own memory (sparse rows): gathers lose to scalar loads where the CPU's gathers
 //     are slow. 16.4 ms at W = 32, 9.6 at 16, 7.0 at 8 (rows, load_groups.h), 5.7 at 1 with prefetches (plan_prefetch.h);
-//     as a loop that is not unrolled, 20 at W = 4 to 16 and 6.9 at 1.
+//     as a loop that is not unrolled, 20 at W = 4 to 16 and 6.9 at 1. (From W = 8 on down: twice the time of two threads.)
 #include "translator/emit/choose_width.h"
 
 #include "frontend/isa/instruction_form.h"

@@ -43,6 +43,7 @@ TEST_CASE("CTA order: kernels that may see other CTAs keep their order", "[cta_o
     CHECK(continues("ld.global.u32 %r13, [%rd2]; st.global.u32 [%rd2+4], %r13;" + transposed));
     CHECK_FALSE(continues("ld.volatile.global.u32 %r13, [%rd2]; st.global.u32 [%rd2+4], %r13;" + transposed));
     CHECK_FALSE(continues("ld.relaxed.gpu.u32 %r13, [%rd2]; st.global.u32 [%rd2+4], %r13;" + transposed));
+    CHECK_FALSE(continues("membar.gl; ld.global.u32 %r13, [%rd2]; st.global.u32 [%rd2+4], %r13;" + transposed));
     CHECK_FALSE(continues("atom.global.add.u32 %r13, [%rd2], 1; st.global.u32 [%rd2+4], %r13;" + transposed));
 }
 
