@@ -3,6 +3,7 @@
 
 #include "frontend/isa/list_sizes.h"
 #include "frontend/isa/word_rules.h"
+#include "tests/support/instruction_head.h"
 
 #include <algorithm>
 
@@ -40,16 +41,7 @@ std::vector<std::string> expand(std::string_view pattern) {
 }
 
 std::vector<HeadMatch> rows_for(FormMatcher& matcher, std::string_view head) {
-    InstructionSyntax syntax;
-    syntax.head = head;
-    std::size_t dot = head.find('.');
-    syntax.opcode = head.substr(0, dot);
-    while (dot != std::string_view::npos) {
-        const std::size_t next = head.find('.', dot + 1);
-        syntax.words.push_back(head.substr(dot + 1, next - dot - 1));
-        dot = next;
-    }
-    return matcher.heads(syntax);
+    return matcher.heads(test::syntax_of(head));
 }
 
 namespace {

@@ -9,27 +9,16 @@
 #include "frontend/isa/targets.h"
 #include "frontend/isa/video_selectors.h"
 #include "frontend/isa/word_rules.h"
+#include "tests/support/instruction_head.h"
 
 #include <catch2/catch.hpp>
 
 #include <set>
 
 using namespace ptarmigan::ptx;
+using ptarmigan::test::syntax_of;
 
 namespace {
-
-InstructionSyntax syntax_of(std::string_view head) {
-    InstructionSyntax syntax;
-    syntax.head = head;
-    std::size_t dot = head.find('.');
-    syntax.opcode = head.substr(0, dot);
-    while (dot != std::string_view::npos) {
-        const std::size_t next = head.find('.', dot + 1);
-        syntax.words.push_back(head.substr(dot + 1, next - dot - 1));
-        dot = next;
-    }
-    return syntax;
-}
 
 std::string rule(std::string_view head, Version version = {9, 0}, Target target = {90, 0}) {
     const InstructionSyntax syntax = syntax_of(head);
