@@ -70,9 +70,9 @@ std::vector<Peer> peers(const std::string& kernels, const std::string& ir_source
     const char* toolkit = std::getenv("CUDA_PATH");
     const std::string ptxas = find_program("ptxas", std::string(toolkit != nullptr ? toolkit : "/usr/local/cuda") + "/bin");
     const std::string clang = find_program("clang-19", "/usr/lib/llvm-19/bin");
-    char folder[] = "/tmp/bench_compile_timeXXXXXX";
-    if (mkdtemp(folder) == nullptr) return {};
-    const std::string ir = std::string(folder) + "/source.ll", empty = std::string(folder) + "/empty.ll";
+    std::string folder = (std::filesystem::temp_directory_path() / "bench_compile_timeXXXXXX").string();
+    if (mkdtemp(folder.data()) == nullptr) return {};
+    const std::string ir = folder + "/source.ll", empty = folder + "/empty.ll";
     std::ofstream(empty) << "target triple = \"nvptx64-nvidia-cuda\"\n";
 
     std::vector<Peer> result;
