@@ -4,8 +4,9 @@
 //   arithmetic_forms LIBCUDA FORMS.txt            compares; fails if a form differs or a known difference is gone
 //   arithmetic_forms LIBCUDA FORMS.txt --record   prints the list with the hashes of this driver
 //   arithmetic_forms LIBCUDA FORMS.txt --show N   prints operands and results of line N
+//   arithmetic_forms LIBCUDA FORMS.txt --sample N prints the results of N tuples of every line
 // A line: hash, type of the result, types of the sources (immN: an immediate), statement. A '~' before the hash marks a
-// form that is known to differ.
+// form that is known to differ. Types of video operands have signs and selectors: -u32.b1.
 #include <dlfcn.h>
 
 #include <cstdint>
@@ -32,7 +33,13 @@ struct Form {
 unsigned bits_of(const std::string& type) {
     if (type == "pred") return 1;
     if (type == "bf16") return 16;
-    return unsigned(std::stoi(type.substr(1)));
+    return unsigned(std::stoi(type.substr(type[0] == '-' ? 2 : 1)));
+}
+
+/// `name` with what the type says besides the type: "-u32.b1" makes "-%r10.b1" of "%r10".
+std::string decorated(const std::string& type, const std::string& name) {
+    std::size_t dot = type.find('.');
+    return (type[0] == '-' ? "-" : "") + name + (dot == std::string::npos ? "" : type.substr(dot));
 }
 
 // --- operands ------------------------------------------------------------------------------------
@@ -103,14 +110,15 @@ std::string kernel_text(const Form& form, unsigned id) {
         body << "ld.global.u64 %q1" << i << ", [%s" << i << "];\n";
         if (letter != 'q')
             body << "cvt.u" << (letter == 'h' ? 16 : 32) << ".u64 %" << letter << "1" << i << ", %q1" << i << ";\n";
-        operands << '%' << letter << '1' << i;
+        operands << decorated(type, std::string("%") + letter + '1' + std::to_string(i));
     }
     unsigned bits = bits_of(form.result);
     if (bits == 1) {
         body << form.statement << " %p2, " << operands.str() << ";\nselp.u64 %q1, 1, 0, %p2;\n";
     } else {
         char letter = register_class(bits);
-        body << form.statement << " %" << letter << "1, " << operands.str() << ";\n";
+        std::string result = std::string("%") + letter + '1';
+        body << form.statement << ' ' << decorated(form.result, result) << ", " << operands.str() << ";\n";
         if (letter != 'q') body << "cvt.u64.u" << (letter == 'h' ? 16 : 32) << " %q1, %" << letter << "1;\n";
     }
     std::ostringstream text;
@@ -224,6 +232,10 @@ int compare(int argc, char** argv) {
                 for (const auto& source : sources) std::printf("%llx ", static_cast<unsigned long long>(source[t]));
                 std::printf("-> %llx\n", static_cast<unsigned long long>(results[t]));
             }
+        } else if (option == "--sample") {
+            for (unsigned t = 0; t < tuples; t += tuples / unsigned(std::atoi(argv[4])))
+                std::printf("%llx ", static_cast<unsigned long long>(results[(t * 37 + t / 64) % tuples]));
+            std::printf("\n");
         } else if (option == "--record") {
             std::printf("%016llx %s ", static_cast<unsigned long long>(hash), form.result.c_str());
             for (unsigned s = 0; s < form.sources.size(); ++s) std::printf("%s%s", s ? "," : "", form.sources[s].c_str());
@@ -244,7 +256,7 @@ int compare(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     if (argc < 3) {
-        std::fprintf(stderr, "usage: %s LIBCUDA FORMS.txt [--record | --show LINE]\n", argv[0]);
+        std::fprintf(stderr, "usage: %s LIBCUDA FORMS.txt [--record | --show LINE | --sample COUNT]\n", argv[0]);
         return 2;
     }
     try {
