@@ -58,6 +58,12 @@ std::unique_ptr<ModuleLoader> ModuleLoader::load(std::string text, std::string n
     const std::size_t functions = impl->context.module.functions.size();
     impl->bodies.resize(functions);
     impl->reported.resize(functions);
+    const FunctionId unclosed = impl->context.unclosed;
+    if (unclosed < functions && !impl->context.module.functions[unclosed].is_declaration) {
+        impl->bind_body(unclosed); // says where the braces went wrong
+        if (impl->diagnostics.error_count() == 0)
+            impl->diagnostics.error(impl->context.module.functions[unclosed].location, "the body of this function does not end");
+    }
     if (options.bind_all_bodies)
         for (FunctionId f = 0; f < functions; ++f) {
             if (impl->context.module.functions[f].is_declaration) continue;

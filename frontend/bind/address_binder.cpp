@@ -37,10 +37,11 @@ bool has_coordinates(const OperandPattern& pattern, FormId form) {
 } // namespace
 
 /// .global and generic addresses have the module's address size; the other windows fit in 32 bits.
-void BodyBinder::require_wide_address(SourceLocation at, StateSpace space) {
+void BodyBinder::require_wide_address(SourceLocation at, StateSpace space, const std::string& subject) {
     if (context_.module.address_size == 64 &&
         (space == StateSpace::global || space == StateSpace::generic))
-        fail(at, "this address has 64 bits");
+        fail(at, subject + ", but " + (space == StateSpace::global ? ".global" : "generic") +
+                     " addresses have 64 bits (.address_size 64)");
 }
 
 /// A variable is accessed in its own space, or generically; the parameters of the function itself
@@ -54,7 +55,9 @@ void BodyBinder::check_space(const OperandSyntax& syntax, const Symbol& symbol,
     if (variable.space != space)
         fail(syntax.location, quoted(syntax.name) + " is in ." +
                                   std::string(spelling(variable.space)) +
-                                  ", the instruction accesses ." + std::string(spelling(space)));
+                                  ", the instruction accesses ." + std::string(spelling(space)) +
+                                  (variable.space == StateSpace::param ? ": load the parameter's value first, with ld.param"
+                                                                       : ""));
     const Function& function = *function_;
     const std::size_t first = function.returns.size(), last = first + function.parameters.size();
     const Effects effects = form_info(match.form).effects;
@@ -102,9 +105,12 @@ void BodyBinder::bind_address(const OperandSyntax& syntax, const OperandPattern&
         bind_register(plain, symbol, {}, base);
         const unsigned bits = bit_size(base.type);
         if ((bits != 32 && bits != 64) || is_float(base.type))
-            fail(syntax.location, "register " + quoted(syntax.name) + " can't hold an address");
+            fail(syntax.location, "register " + quoted(syntax.name) + " is a ." + std::string(spelling(base.type)) +
+                                      " and can't hold an address: integers of 32 or 64 bits can");
         if (bits == 32 && has_one_address(match.form))
-            require_wide_address(syntax.location, match.space);
+            require_wide_address(syntax.location, match.space,
+                                 "register " + quoted(syntax.name) + " has 32 bits (." +
+                                     std::string(spelling(base.type)) + ")");
         out.base = Operand::Base::reg;
         out.index = base.index;
         out.type = base.type;

@@ -20,14 +20,22 @@ void BodyBinder::fail(SourceLocation at, std::string text) {
 }
 
 void BodyBinder::fail_unknown(SourceLocation at, std::string_view name) {
+    gave_up_on_name_ = true;
     if (!unknown_names_.insert(name).second) throw Recover{};
     const std::string quoted = "'" + std::string(name.substr(0, 80)) + "'";
     if (context_.per_thread.has(name))
         fail(at, quoted + ": .reg and .local variables at module scope are not supported");
-    const std::string_view near =
-        name.starts_with('%') ? nearest_special_register(name) : std::string_view{};
-    fail(at, "unknown symbol " + quoted +
-                 (near.empty() ? "" : " (did you mean '" + std::string(near) + "'?)"));
+    fail(at, "unknown symbol " + quoted + (diagnostics_.is_full() ? std::string() : meant_by(name)));
+}
+
+std::string BodyBinder::meant_by(std::string_view name) const {
+    for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
+        if (const std::string range = scope->range_meant_by(name); !range.empty()) return range;
+    NearestSpelling nearest(name);
+    for (const Scope& scope : scopes_) scope.offer_names(nearest);
+    for (const auto& [known, symbol] : context_.names) nearest.offer(known);
+    if (name.starts_with('%')) offer_special_registers(nearest);
+    return nearest.question();
 }
 
 Body BodyBinder::bind(FunctionId function) {
@@ -121,8 +129,10 @@ void BodyBinder::resolve_labels(Scope& scope, Scope* outer) {
         } else if (symbol.kind == Symbol::Kind::none && outer != nullptr) {
             outer->label_uses.push_back(use);
         } else {
-            diagnostics_.error(use.location,
-                               "label '" + std::string(use.name) + "' is not defined here");
+            NearestSpelling nearest(use.name);
+            if (!diagnostics_.is_full()) scope.offer_names(nearest, Symbol::Kind::label);
+            diagnostics_.error(use.location, "label '" + std::string(use.name.substr(0, 80)) + "' is not defined here" +
+                                                 nearest.question());
         }
     }
 }

@@ -30,6 +30,8 @@ private:
     [[noreturn]] void fail(SourceLocation at, std::string text);
     /// For a name that nothing declares; reported once per body.
     [[noreturn]] void fail_unknown(SourceLocation at, std::string_view name);
+    /// What may have been meant: " (did you mean '%r1'?)", or empty.
+    std::string meant_by(std::string_view name) const;
 
     // --- scopes and declarations (body_binder.cpp)
     // ------------------------------------------------------------------
@@ -59,6 +61,7 @@ private:
     void check_words(const HeadMatch& head);
     void check_vector_width(const HeadMatch& head);
     void check_address_size(const HeadMatch& head);
+    void report_unknown_registers();
     void bind_guard(Instruction& out);
     RegisterId carry_flag();
 
@@ -98,6 +101,7 @@ private:
                       Operand& out);
     void bind_value(const OperandSyntax& node, const Want& want, Operand& out);
     void bind_name(const OperandSyntax& node, const Want& want, Operand& out);
+    bool is_parameter(const Symbol& symbol) const;
     void bind_register(const OperandSyntax& node, const Symbol& symbol, const Want& want,
                        Operand& out);
     void check_special(const OperandSyntax& node, const SpecialRegisterInfo& info,
@@ -108,7 +112,8 @@ private:
                       const HeadMatch& match, Operand& out);
     void check_space(const OperandSyntax& node, const Symbol& symbol, const HeadMatch& match,
                      StateSpace space);
-    void require_wide_address(SourceLocation at, StateSpace space);
+    /// `subject` begins the message: what it is that has 32 bits only.
+    void require_wide_address(SourceLocation at, StateSpace space, const std::string& subject);
     void bind_elements(std::size_t node, const Want& want, unsigned count, Operand& out);
     void require_alike(const std::vector<Operand>& elements, SourceLocation at);
     void bind_list(std::size_t node, const Want& want, unsigned size, Operand& out);
@@ -135,6 +140,7 @@ private:
     bool has_vector_registers_ = false;
     RegisterId carry_flag_ = no_id;
     std::unordered_set<std::string_view> unknown_names_;
+    bool gave_up_on_name_ = false; ///< fail_unknown() ended the instruction at hand
     // Of the instruction at hand:
     std::uint32_t operand_index_ = 0;
 };

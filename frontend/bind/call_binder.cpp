@@ -7,6 +7,15 @@
 
 namespace ptarmigan::ptx {
 
+namespace {
+/// ".b32", ".b8[16]".
+std::string type_text(const Variable& variable) {
+    std::string text = "." + std::string(spelling(variable.type));
+    for (const std::uint64_t length : variable.dimensions) text += "[" + (length == 0 ? "" : std::to_string(length)) + "]";
+    return text;
+}
+} // namespace
+
 void BodyBinder::bind_call(const OperandNodes& nodes, Instruction& out) {
     const auto patterns = FormTable::get().pattern(out.form).operands;
     Signature signature;
@@ -32,7 +41,11 @@ void BodyBinder::bind_call(const OperandNodes& nodes, Instruction& out) {
     }
     if ((!has_results && !signature.returns->empty()) ||
         (!has_arguments && !signature.parameters->empty() && !signature.parameters->back().unsized))
-        fail(out.location, "this call has too few results or arguments");
+        fail(out.location, !has_results && !signature.returns->empty()
+                               ? "this call leaves out the results, " + std::to_string(signature.returns->size()) +
+                                     " in parentheses before the function's name"
+                               : "this call leaves out the arguments, " +
+                                     std::to_string(signature.parameters->size()) + " in parentheses");
 }
 
 void BodyBinder::apply_callee(const Operand& callee, SourceLocation at, Signature& signature) {
@@ -83,7 +96,8 @@ void BodyBinder::bind_argument(const OperandSyntax& syntax, const Variable& form
                            register_fits(actual.type, formal.type, false);
         if (!alike)
             fail(syntax.location,
-                 quoted(syntax.name) + " has another type than parameter " + quoted(formal.name));
+                 quoted(syntax.name) + " is " + type_text(actual) + ", parameter " + quoted(formal.name) + " is " +
+                     type_text(formal));
         if (actual.alignment != formal.alignment)
             fail(syntax.location, quoted(syntax.name) + " has another alignment than parameter " +
                                       quoted(formal.name));

@@ -20,7 +20,8 @@ double real_value(const Constant& c) {
 std::optional<std::uint64_t> float_bits(const Constant& c, ScalarType type, std::string& why) {
     using Kind = Constant::Kind;
     if (c.is_integer()) {
-        why = "an integer constant where a ." + std::string(spelling(type)) + " is needed";
+        why = "an integer constant where a ." + std::string(spelling(type)) +
+              " is needed: write it with a point, as in 1.0";
         return std::nullopt;
     }
     if (type == ScalarType::f32) {

@@ -21,13 +21,16 @@ bool BodyBinder::available(FormId form) const {
 void BodyBinder::require_available(FormId form) {
     if (available(form)) return;
     const FormInfo& info = form_info(form);
-    std::string text = "'" + std::string(info.syntax.substr(0, info.syntax.find(' '))) + "' needs ";
-    if (context_.module.version < Version{info.ptx_major, info.ptx_minor})
-        text += ".version " + std::to_string(info.ptx_major) + "." +
-                std::to_string(info.ptx_minor) + " or later";
-    else
-        text += ".target " + describe_targets(info.targets);
-    fail(parser_->instruction.location, text);
+    const Module& module = context_.module;
+    const InstructionSyntax& syntax = parser_->instruction;
+    std::string text(syntax.opcode);
+    for (std::string_view word : syntax.words) text += "." + std::string(word);
+    const std::string missing =
+        lacking({info.ptx_major, info.ptx_minor}, info.targets, module.version, module.target);
+    text = quoted(text) + " needs " + missing;
+    const std::string words = broken_word_rule(syntax.opcode, syntax.words, module.version, module.target);
+    const bool says_more = !words.empty() && words.find(missing) == std::string::npos;
+    fail(syntax.location, says_more ? text + "; " + words : text);
 }
 
 /// Once per spelling: the answer is the same for the whole module.
@@ -112,6 +115,7 @@ void BodyBinder::instruction() {
         }
         if (patterns.size() > 0) check_selected_destination(out);
     } catch (const Recover&) {
+        report_unknown_registers();
         // Keep label positions right, but leave nothing half bound behind. Label uses of it would
         // patch another instruction.
         std::erase_if(scopes_.back().label_uses, [&](const Scope::LabelUse& use) {
@@ -120,6 +124,20 @@ void BodyBinder::instruction() {
         body_.instructions.pop_back();
         throw;
     }
+}
+
+/// The other registers that nothing declares, if one was the reason to give up: all in one run.
+void BodyBinder::report_unknown_registers() {
+    if (!gave_up_on_name_) return;
+    for (const OperandSyntax& operand : parser_->instruction.operands) {
+        if (operand.kind != OperandSyntax::Kind::name || !operand.name.starts_with('%')) continue;
+        if (find(operand.name).kind != Symbol::Kind::none || find_special_register(operand.name).found) continue;
+        try {
+            fail_unknown(operand.location, operand.name);
+        } catch (const Recover&) { // goes on with the next one
+        }
+    }
+    gave_up_on_name_ = false;
 }
 
 void BodyBinder::bind_guard(Instruction& out) {

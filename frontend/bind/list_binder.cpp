@@ -60,7 +60,8 @@ void BodyBinder::bind_elements(std::size_t index, const Want& want, unsigned cou
         body_.operand_pool.insert(body_.operand_pool.end(), elements.begin(), elements.end());
     }
     if (count != 0 && out.count != count)
-        fail(syntax.location, "a vector of " + std::to_string(count) + " elements is needed here");
+        fail(syntax.location, "a vector of " + std::to_string(count) + " elements is needed here, not of " +
+                                  std::to_string(out.count));
 }
 
 /// pack(.t): the elements share the bits of .t. list(.t): each of `size` elements (0: any number)

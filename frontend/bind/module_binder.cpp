@@ -141,6 +141,7 @@ private:
         const auto id = static_cast<std::uint32_t>(module_.functions.size());
         const auto [place, is_new] =
             context_.names.emplace(syntax.name, Symbol{Symbol::Kind::function, 1, id, 0});
+        if (!syntax.is_closed) context_.unclosed = place->second.index;
         if (is_new) {
             module_.functions.push_back(std::move(function));
             context_.bodies.push_back(syntax.body);

@@ -23,6 +23,7 @@ struct ModuleContext {
     /// .reg and .local variables of old modules without an ABI: known by name, so that only
     /// functions that use them are refused.
     Scope per_thread;
+    FunctionId unclosed = no_id;      ///< the function in whose body the text ends
     std::vector<TextPosition> bodies; ///< per function, behind the `{`; meaningful if it is defined
     std::vector<std::unique_ptr<std::string>>
         range_names; ///< of `.global .u32 x<4>`: keys that the text lacks

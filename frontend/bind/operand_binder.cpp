@@ -168,20 +168,24 @@ void BodyBinder::bind_name(const OperandSyntax& syntax, const Want& want, Operan
     if (want.is_destination) fail(syntax.location, quoted(syntax.name) + " is not a register");
     if (want.kind != Constraint::Kind::any ||
         (bit_size(want.type) != 32 && bit_size(want.type) != 64))
-        fail(syntax.location,
-             "the address of " + quoted(syntax.name) + " can't be an operand here");
+        fail(syntax.location, "the address of " + quoted(syntax.name) + " can't be an operand here: " +
+                                  (is_parameter(symbol) ? "ld.param reads the parameter" : "mov puts it into a register"));
     if (is_float(want.type)) fail(syntax.location, "an address is no floating-point value");
     if (is_variable && bit_size(want.type) == 32) {
         const StateSpace space = symbol.kind == Symbol::Kind::module_variable
                                      ? context_.module.variables[symbol.index].space
                                      : body_.variables[symbol.index].space;
-        require_wide_address(syntax.location, space);
+        require_wide_address(syntax.location, space, "this operand has 32 bits");
     }
     out.kind = is_variable ? Operand::Kind::variable : Operand::Kind::function;
     out.scope =
         symbol.kind == Symbol::Kind::body_variable ? VariableScope::body : VariableScope::module;
     out.index = symbol.index;
     out.value = syntax.has_offset ? syntax.constant.bits : 0;
+}
+
+bool BodyBinder::is_parameter(const Symbol& symbol) const {
+    return symbol.kind == Symbol::Kind::body_variable && body_.variables[symbol.index].space == StateSpace::param;
 }
 
 void BodyBinder::bind_register(const OperandSyntax& syntax, const Symbol& symbol, const Want& want,

@@ -4,6 +4,7 @@
 #include "frontend/bind/body_binder.h"
 #include "frontend/bind/register_types.h"
 #include "frontend/isa/special_registers.h"
+#include "frontend/isa/targets.h"
 #include "frontend/isa/video_selectors.h"
 
 namespace ptarmigan::ptx {
@@ -51,11 +52,9 @@ bool BodyBinder::bind_special(const OperandSyntax& syntax, const Want& want, Ope
     }
     check_special(syntax, info, want);
     const Module& module = context_.module;
-    if (module.version < Version{info.ptx_major, info.ptx_minor} || module.target.sm < info.min_sm)
-        fail(syntax.location, quoted(syntax.name) + " needs .version " +
-                                  std::to_string(info.ptx_major) + "." +
-                                  std::to_string(info.ptx_minor) + " and .target sm_" +
-                                  std::to_string(info.min_sm) + " or later");
+    const std::string missing = lacking({info.ptx_major, info.ptx_minor}, std::to_string(info.min_sm),
+                                        module.version, module.target);
+    if (!missing.empty()) fail(syntax.location, quoted(syntax.name) + " needs " + missing);
     out.kind = Operand::Kind::special;
     out.index = static_cast<std::uint32_t>(name.id);
     out.component = static_cast<std::uint8_t>(component);
@@ -120,7 +119,7 @@ void BodyBinder::bind_named_list(const OperandSyntax& syntax, Constraint::Kind k
              quoted(syntax.name) +
                  (kind == Constraint::Kind::targets
                       ? " is not a .branchtargets list declared above"
-                      : " is not a .callprototype or .calltargets declared above"));
+                      : " is not a .callprototype or .calltargets declared above (arguments stand in parentheses)"));
 }
 
 } // namespace ptarmigan::ptx

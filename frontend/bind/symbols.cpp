@@ -86,6 +86,26 @@ bool Scope::has(std::string_view name) const {
     return names_.count(name) != 0 || find_range(name, number) != nullptr;
 }
 
+void Scope::offer_names(NearestSpelling& nearest, Symbol::Kind kind) const {
+    for (const auto& [name, symbol] : names_)
+        if (kind == Symbol::Kind::none || symbol.kind == kind) nearest.offer(name);
+}
+
+std::string Scope::range_meant_by(std::string_view name) const {
+    std::uint32_t number = 0;
+    const std::string with_percent = "%" + std::string(name.substr(0, 80));
+    if (find_range(with_percent, number) != nullptr) return " (did you mean '" + with_percent + "'?)";
+    for (const Range& range : ranges_) {
+        if (!name.starts_with(range.prefix) || !parse_number(name.substr(range.prefix.size()), number)) continue;
+        const std::string prefix(range.prefix.substr(0, 80));
+        const std::string count = std::to_string(range.symbol.count);
+        return range.symbol.count == 0 ? "; '" + prefix + "<0>' declares none"
+                                       : "; '" + prefix + "<" + count + ">' ends with '" + prefix +
+                                             std::to_string(range.symbol.count - 1) + "'";
+    }
+    return {};
+}
+
 Symbol Scope::find_label(std::string_view name) const {
     const auto found = names_.find(name);
     return found == names_.end() ? Symbol{} : found->second;

@@ -2,6 +2,7 @@
 // Names and what they stand for. Keys are views into the source text, which outlives the tables.
 #pragma once
 
+#include "frontend/isa/words.h"
 #include "frontend/ptx/module.h"
 #include "frontend/source/text_hash.h"
 
@@ -48,6 +49,12 @@ public:
     Symbol find(std::string_view name, RegisterId*& id);
     bool has(std::string_view name) const;
     Symbol find_label(std::string_view name) const;
+
+    /// Offers the names declared here, but for those of ranges; of one kind if it isn't none.
+    void offer_names(NearestSpelling& nearest, Symbol::Kind kind = Symbol::Kind::none) const;
+    /// For a name that is no register: what a range here has to do with it ("; %r<8> ends with %r7", or the register
+    /// with a '%' before it); empty if nothing.
+    std::string range_meant_by(std::string_view name) const;
 
     /// A use of a label that may be declared further down.
     struct LabelUse {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <vector>
 
 namespace ptarmigan::ptx {
 
@@ -44,6 +45,13 @@ constexpr TargetRow targets[] = {
 #undef SM
 #undef PTX
 
+std::string digits_of(std::string_view text) {
+    std::string digits;
+    for (const char c : text)
+        if (c >= '0' && c <= '9') digits += c;
+    return digits.empty() ? "0" : digits;
+}
+
 std::string text_of(Version version) {
     return std::to_string(version.major) + "." + std::to_string(version.minor);
 }
@@ -58,19 +66,15 @@ std::string broken_directive(std::string_view word, Version version, const Targe
     const bool is_operator = word.ends_with(')');
     const std::string subject =
         is_phrase ? std::string(word) : (is_operator ? "'" : "'.") + std::string(word) + "'";
-    if (version < row->version)
-        return subject + " needs .version " + text_of(row->version) + " or later";
-    if (!has_target(row->targets, target.sm, target.suffix))
-        return subject + " needs .target " + describe_targets(row->targets);
-    return {};
+    const std::string missing = lacking(row->version, row->targets, version, target);
+    return missing.empty() ? missing : subject + " needs " + missing;
 }
 
 std::string nearest_directive(std::string_view spelling) {
     NearestSpelling nearest(spelling);
     for (const DirectiveRow& row : directives)
         if (row.word.find_first_of(" (") == std::string_view::npos) nearest.offer(row.word);
-    if (nearest.best().empty()) return {};
-    return " (did you mean '." + std::string(nearest.best()) + "'?)";
+    return nearest.question(".");
 }
 
 std::string broken_target(const Target& target, Version version) {
@@ -83,7 +87,20 @@ std::string broken_target(const Target& target, Version version) {
             return name + " needs .version " + text_of(row.version) + " or later";
         return {};
     }
-    return "unknown target '" + name + "'";
+    return unknown_target(name);
+}
+
+std::string unknown_target(std::string_view written) {
+    std::vector<std::string> names;
+    for (const TargetRow& row : targets) names.push_back("sm_" + std::to_string(row.sm) + std::string(row.suffix));
+    NearestSpelling nearest(written);
+    const std::string number = digits_of(written);
+    for (const std::string& name : names) { // sm_91 may be sm_90, never sm_61
+        const std::string other = digits_of(name);
+        if (number.size() == other.size() && number.compare(0, number.size() - 1, other, 0, other.size() - 1) == 0)
+            nearest.offer(name);
+    }
+    return "unknown target '" + std::string(written.substr(0, 60)) + "'" + nearest.question();
 }
 
 std::string broken_version(Version version) {

@@ -18,6 +18,9 @@ std::string nearest_directive(std::string_view spelling);
 /// Why there is no such target in that version of PTX; empty if there is. Versions beyond 9.0 have what 9.0 has.
 std::string broken_target(const Target& target, Version version);
 
+/// "unknown target 'sm90' (did you mean 'sm_90'?)".
+std::string unknown_target(std::string_view written);
+
 /// Why there is no such version; empty if there is, or if it is newer than those known here.
 std::string broken_version(Version version);
 

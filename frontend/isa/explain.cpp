@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Why no row takes the words of an instruction.
 #include "frontend/isa/explain.h"
 
 #include <algorithm>
@@ -40,7 +41,7 @@ Difference compare(const FormPattern& pattern, const InstructionSyntax& instruct
 
 /// ".rn, .rz, .rm or .rp"; long lists are cut.
 std::string either(std::span<const Word> words) {
-    constexpr std::size_t shown = 8;
+    constexpr std::size_t shown = 20; // all types of 'add'
     std::string text;
     for (std::size_t i = 0; i < words.size(); ++i) {
         if (i == shown) return text + ", ...";
@@ -72,10 +73,40 @@ std::string describe(const Difference& difference) {
 }
 
 std::string unknown_opcode(const InstructionSyntax& instruction) {
-    const std::string_view near = FormTable::get().nearest_opcode(instruction.opcode);
-    const std::string text =
-        "unknown instruction '" + std::string(instruction.opcode.substr(0, 60)) + "'";
-    return near.empty() ? text : text + " (did you mean '" + std::string(near) + "'?)";
+    return "unknown instruction '" + std::string(instruction.opcode.substr(0, 60)) + "'" +
+           FormTable::get().nearest_opcode(instruction.opcode, instruction.words).question();
+}
+
+void add_new(std::vector<Word>& words, Word word) {
+    if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
+}
+
+/// What could stand in place of a word that doesn't fit, the others being as they are: what a row misses then, or else
+/// other words of its kind that are optional.
+std::vector<Word> replacements(const InstructionSyntax& instruction, std::span<const FormId> rows,
+                               std::string_view wrong) {
+    std::vector<Word> missing, optional;
+    const Word::Kind kind = find_word(wrong).kind;
+    for (FormId form : rows) {
+        const FormPattern& pattern = FormTable::get().pattern(form);
+        const Difference difference = compare(pattern, instruction);
+        if (difference.extra.size() != 1 || difference.extra.front() != wrong) continue;
+        if (difference.missing.size() == 1)
+            for (Word word : difference.missing.front()->choices)
+                if (kind == Word::Kind::unknown || kind == word.kind) add_new(missing, word);
+        if (!difference.missing.empty() || kind == Word::Kind::unknown || kind == Word::Kind::modifier) continue;
+        for (const WordSlot& slot : pattern.slots)
+            for (Word word : slot.choices)
+                if (slot.optional && word.kind == kind) add_new(optional, word);
+    }
+    return missing.empty() ? optional : missing;
+}
+
+/// "; .b16, .b32 or .b64 can stand in its place".
+std::string replacements_text(const InstructionSyntax& instruction, std::span<const FormId> rows,
+                              std::string_view wrong) {
+    const std::vector<Word> words = replacements(instruction, rows, wrong);
+    return words.empty() ? "" : "; " + either(words) + " can stand in its place";
 }
 
 /// What is wrong with a single word; empty if each is one that the opcode takes somewhere.
@@ -83,9 +114,13 @@ std::string wrong_word(const InstructionSyntax& instruction, std::span<const For
     const FormTable& table = FormTable::get();
     for (std::string_view word : instruction.words) {
         if (find_word(word).kind != Word::Kind::unknown) continue;
-        const std::string_view near = nearest_word(word);
+        NearestSpelling nearest(word);
+        for (FormId form : rows)
+            for (const WordSlot& slot : table.pattern(form).slots)
+                for (Word choice : slot.choices) nearest.offer(spelling(choice));
         const std::string text = "unknown modifier '." + std::string(word.substr(0, 60)) + "'";
-        return near.empty() ? text : text + " (did you mean '." + std::string(near) + "'?)";
+        const std::string question = nearest.question(".");
+        return text + (question.empty() ? replacements_text(instruction, rows, word) : question);
     }
     for (std::string_view spelt : instruction.words) {
         const bool used = std::any_of(rows.begin(), rows.end(), [&](FormId form) {
@@ -94,73 +129,10 @@ std::string wrong_word(const InstructionSyntax& instruction, std::span<const For
                                [&](const WordSlot& slot) { return takes(slot, find_word(spelt)); });
         });
         if (!used)
-            return "'" + std::string(instruction.opcode) + "' does not take '." +
-                   std::string(spelt) + "'";
+            return "'" + std::string(instruction.opcode) + "' does not take '." + std::string(spelt) + "'" +
+                   replacements_text(instruction, rows, spelt);
     }
     return {};
-}
-
-/// What a row wants to see in an operand's place.
-std::string wanted(const OperandPattern& pattern, const HeadMatch& match) {
-    using Want = Constraint::Kind;
-    switch (pattern.form) {
-    case OperandPattern::Form::bracket_first: return "an address in brackets";
-    case OperandPattern::Form::parens: return "a list in parentheses";
-    default: break;
-    }
-    switch (pattern.constraint.kind) {
-    case Want::pack:
-    case Want::list: return "a list in braces";
-    case Want::vec:
-        if (match.vector_size > 1)
-            return "a vector of " + std::to_string(match.vector_size) + " elements in braces";
-        return "a single register or constant";
-    case Want::label: return "a label";
-    case Want::function: return "a function or a register";
-    case Want::targets: return "a .branchtargets list";
-    case Want::prototype: return "a prototype";
-    case Want::imm: return "a constant";
-    case Want::pred: return "a predicate";
-    default: return "a single register or constant";
-    }
-}
-
-std::string found(const OperandSyntax& node) {
-    switch (node.kind) {
-    case OperandSyntax::Kind::bracket: return "an address in brackets";
-    case OperandSyntax::Kind::braces: return "a list in braces";
-    case OperandSyntax::Kind::parens: return "a list in parentheses";
-    default: break;
-    }
-    if (node.inverted) return "'!'";
-    if (node.minus) return "'-'";
-    return node.kind == OperandSyntax::Kind::constant ? "a constant" : "a name";
-}
-
-struct Counts {
-    unsigned least = 0, most = 0;
-};
-
-/// Operands that stand apart from each other in the text.
-Counts counts_of(const FormPattern& pattern, const HeadMatch& match) {
-    Counts counts;
-    for (const OperandPattern& operand : pattern.operands) {
-        using Form = OperandPattern::Form;
-        if (operand.form == Form::hidden || operand.form == Form::bracket_next ||
-            operand.form == Form::pair_second)
-            continue;
-        const detail::Tie tie = detail::tie_of(operand, match);
-        if (tie == detail::Tie::absent) continue;
-        ++counts.most;
-        if (!operand.optional || tie == detail::Tie::present) ++counts.least;
-    }
-    return counts;
-}
-
-std::string number_of(Counts counts) {
-    std::string text = std::to_string(counts.least);
-    if (counts.most != counts.least) text += " to " + std::to_string(counts.most);
-    return text + (counts.most == 1 ? " operand" : " operands");
 }
 
 } // namespace
@@ -186,53 +158,15 @@ std::string explain_words(const InstructionSyntax& instruction) {
             });
         return text + "; " + one_missing({differences.begin(), end});
     }
+    if (best.missing.size() == 1 && best.extra.size() == 1) {
+        const std::string_view wrong = best.extra.front();
+        return text + "; '." + std::string(wrong.substr(0, 60)) + "' does not go there" +
+               replacements_text(instruction, rows, wrong) + ": " + std::string(best.pattern->info->syntax);
+    }
     if (best.size() <= near) return text + "; " + describe(best);
     text += " together; the nearest are:";
     for (std::size_t i = 0; i < std::min(shown, differences.size()); ++i)
         text += "\n      " + std::string(differences[i].pattern->info->syntax);
-    return text;
-}
-
-std::string explain_operands(const std::vector<HeadMatch>& matches,
-                             const InstructionSyntax& instruction) {
-    const FormTable& table = FormTable::get();
-    unsigned written = instruction.operand_count;
-    const auto& nodes = instruction.operands;
-    for (std::size_t i = 0; i < nodes.size(); i += nodes[i].extent)
-        if (nodes[i].pair_follows && written > 0) --written;
-    const auto number_fits = [&](const HeadMatch& match) {
-        const Counts counts = counts_of(table.pattern(match.form), match);
-        return written >= counts.least && written <= counts.most;
-    };
-    // Rows of the same words differ in their operands: one with the right number is meant.
-    const auto meant = std::find_if(matches.begin(), matches.end(), number_fits);
-    const HeadMatch& match = meant == matches.end() ? matches.front() : *meant;
-    const FormPattern& pattern = table.pattern(match.form);
-    const std::string text = "the operands do not fit '" + std::string(pattern.info->syntax) + "'";
-    if (meant == matches.end())
-        return text + ": " + number_of(counts_of(pattern, match)) + " must stand there, not " +
-               std::to_string(written);
-
-    std::size_t node = 0;
-    unsigned place = 0;
-    for (const OperandPattern& operand : pattern.operands) {
-        using Form = OperandPattern::Form;
-        if (operand.form == Form::hidden || operand.form == Form::bracket_next ||
-            operand.form == Form::pair_second ||
-            detail::tie_of(operand, match) == detail::Tie::absent)
-            continue;
-        if (node >= nodes.size()) break;
-        const OperandSyntax& actual = nodes[node];
-        const bool is_list = actual.kind == OperandSyntax::Kind::braces;
-        const bool fits = detail::node_fits(operand, actual, match, is_list);
-        if (!fits && operand.optional) continue;
-        ++place;
-        if (!fits)
-            return text + ": operand " + std::to_string(place) + " must be " +
-                   wanted(operand, match) + ", not " + found(actual);
-        if (actual.pair_follows) node += actual.extent;
-        if (node < nodes.size()) node += nodes[node].extent;
-    }
     return text;
 }
 

@@ -94,8 +94,8 @@ public:
     std::span<const FormInfo> infos() const { return infos_; }
     /// The rows of an opcode in table order; empty if there is no such opcode.
     std::span<const FormId> rows_of(std::string_view opcode) const;
-    /// The opcode nearest to a misspelt one, or empty.
-    std::string_view nearest_opcode(std::string_view spelling) const;
+    /// The opcodes nearest to a misspelt one among those that take each of `words` that exists.
+    NearestSpelling nearest_opcode(std::string_view spelling, std::span<const std::string_view> words = {}) const;
     /// What is wrong with rows (unknown words, roles, constraints); a test keeps it empty.
     const std::vector<std::string>& faults() const { return faults_; }
 

@@ -153,10 +153,25 @@ std::span<const FormId> FormTable::rows_of(std::string_view opcode) const {
     return {};
 }
 
-std::string_view FormTable::nearest_opcode(std::string_view spelling) const {
+NearestSpelling FormTable::nearest_opcode(std::string_view spelling, std::span<const std::string_view> words) const {
+    const auto takes = [&](std::span<const FormId> rows, Word word) {
+        return std::any_of(rows.begin(), rows.end(), [&](FormId form) {
+            const auto slots = pattern(form).slots;
+            return std::any_of(slots.begin(), slots.end(), [&](const WordSlot& slot) {
+                return std::find(slot.choices.begin(), slot.choices.end(), word) != slot.choices.end();
+            });
+        });
+    };
     NearestSpelling nearest(spelling);
-    for (const OpcodeEntry& entry : opcodes_) nearest.offer(entry.opcode);
-    return nearest.best();
+    for (const OpcodeEntry& entry : opcodes_) {
+        const std::span<const FormId> rows = rows_of(entry.opcode);
+        const bool goes = std::all_of(words.begin(), words.end(), [&](std::string_view spelt) {
+            const Word word = find_word(spelt);
+            return word.kind == Word::Kind::unknown || takes(rows, word);
+        });
+        if (goes) nearest.offer(entry.opcode);
+    }
+    return nearest;
 }
 
 const FormInfo& form_info(FormId id) {

@@ -55,11 +55,9 @@ const SpecialRegisterInfo& special_register_info(SpecialRegister id) {
     return table[static_cast<std::size_t>(id)];
 }
 
-std::string_view nearest_special_register(std::string_view name) {
-    NearestSpelling nearest(name);
+void offer_special_registers(NearestSpelling& nearest) {
     for (const SpecialRegisterInfo& info : table)
         if (info.layout != Layout::numbered) nearest.offer(info.spelling);
-    return nearest.best();
 }
 
 SpecialRegisterName find_special_register(std::string_view name) {

@@ -2,6 +2,7 @@
 // Special registers by name and by number.
 #pragma once
 
+#include "frontend/isa/words.h"
 #include "frontend/ptx/types.h"
 
 #include <cstdint>
@@ -43,8 +44,8 @@ struct SpecialRegisterName {
 };
 SpecialRegisterName find_special_register(std::string_view name);
 
-/// The special register whose name is nearest to a misspelt one, or empty.
-std::string_view nearest_special_register(std::string_view name);
+/// Offers the names of all special registers, but for those with a number in their name.
+void offer_special_registers(NearestSpelling& nearest);
 
 /// "%tid.x", "%envreg3": the text of an operand.
 std::string special_register_text(SpecialRegister id, unsigned component);

@@ -47,4 +47,13 @@ std::string describe_targets(std::string_view targets) {
     return text;
 }
 
+std::string lacking(Version wanted, std::string_view targets, Version version, const Target& target) {
+    std::string text;
+    if (version < wanted)
+        text = ".version " + std::to_string(wanted.major) + "." + std::to_string(wanted.minor) + " or later";
+    if (!targets.empty() && !has_target(targets, target.sm, target.suffix))
+        text += (text.empty() ? ".target " : " and .target ") + describe_targets(targets);
+    return text;
+}
+
 } // namespace ptarmigan::ptx

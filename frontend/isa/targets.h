@@ -6,6 +6,8 @@
 //   90a|100f any of these
 #pragma once
 
+#include "frontend/ptx/module.h"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,5 +18,8 @@ namespace ptarmigan::ptx {
 bool has_target(std::string_view targets, std::uint32_t sm, char suffix);
 /// "sm_80 or later", "sm_90a or sm_100f".
 std::string describe_targets(std::string_view targets);
+/// What a module of `version` for `target` lacks of what is wanted: ".version 7.8 or later and .target sm_90 or later",
+/// or one of the two; empty if nothing.
+std::string lacking(Version wanted, std::string_view targets, Version version, const Target& target);
 
 } // namespace ptarmigan::ptx

@@ -105,14 +105,11 @@ std::string check(const Rule& rule, std::string_view opcode,
     const std::string_view found = standing(rule.words, words);
     const std::string subject = found.empty() ? "" : "'" + spelled(found) + "' ";
     switch (rule.kind) {
-    case Rule::Kind::since:
+    case Rule::Kind::since: {
         if (found.empty()) return {};
-        if (version < rule.version)
-            return subject + "needs .version " + std::to_string(rule.version.major) + "." +
-                   std::to_string(rule.version.minor) + " or later";
-        if (!rule.others.empty() && !has_target(rule.others, target.sm, target.suffix))
-            return subject + "needs .target " + describe_targets(rule.others);
-        return {};
+        const std::string missing = lacking(rule.version, rule.others, version, target);
+        return missing.empty() ? missing : subject + "needs " + missing;
+    }
     case Rule::Kind::needs:
         if (found.empty() || !standing(rule.others, words).empty()) return {};
         return subject + "needs " + spelled(rule.others);
@@ -141,12 +138,15 @@ bool result_must_sink(std::string_view opcode, std::span<const std::string_view>
 
 std::string broken_word_rule(std::string_view opcode, std::span<const std::string_view> words,
                              Version version, const Target& target) {
+    std::string younger; // all that is too young, but of contradictions the first
     for (const Rule& rule : rules) {
         if (!concerns(rule.opcodes, opcode)) continue;
         std::string broken = check(rule, opcode, words, version, target);
-        if (!broken.empty()) return broken;
+        if (broken.empty()) continue;
+        if (rule.kind != Rule::Kind::since) return younger.empty() ? broken : younger;
+        if (younger.find(broken) == std::string::npos) younger += (younger.empty() ? "" : "; ") + broken;
     }
-    return {};
+    return younger;
 }
 
 } // namespace ptarmigan::ptx

@@ -93,6 +93,15 @@ unsigned edit_distance(std::string_view a, std::string_view b) {
     return row.back();
 }
 
+constexpr std::size_t max_name = 64; ///< longer ones are not compared
+
+std::string lower_case(std::string_view text) {
+    std::string lower(text);
+    for (char& c : lower)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    return lower;
+}
+
 } // namespace
 
 Word find_word(std::string_view spelling) {
@@ -142,22 +151,36 @@ StateSpace space_of(Word word) {
 }
 
 NearestSpelling::NearestSpelling(std::string_view wanted)
-    : wanted_(wanted.substr(0, 64)), best_distance_(wanted.size() <= 3 ? 2 : 3) {}
+    : wanted_(lower_case(wanted.substr(0, max_name))), best_distance_(wanted.size() <= 3 ? 2 : 3) {}
 
 void NearestSpelling::offer(std::string_view candidate) {
-    if (candidate.empty()) return;
-    const unsigned distance = edit_distance(wanted_, candidate);
+    if (candidate.empty() || candidate.size() > max_name) return;
+    const std::size_t difference = candidate.size() > wanted_.size() ? candidate.size() - wanted_.size()
+                                                                     : wanted_.size() - candidate.size();
+    if (difference > best_distance_) return;
+    const unsigned distance = edit_distance(wanted_, lower_case(candidate));
     // Of two as near, the one that was written and went on: 'addd' is 'add', not 'addc'.
-    const bool ties = distance == best_distance_ && !best_.empty();
-    if (ties ? !wanted_.starts_with(candidate) : distance >= best_distance_) return;
+    const bool is_prefix = wanted_.starts_with(candidate);
+    const bool ties = distance == best_distance_ && !best_.empty() && is_prefix == best_is_prefix_;
+    if (ties) {
+        if (std::find(best_.begin(), best_.end(), candidate) == best_.end()) best_.push_back(candidate);
+        return;
+    }
+    if (distance > best_distance_ || (distance == best_distance_ && (best_.empty() || best_is_prefix_))) return;
     best_distance_ = distance;
-    best_ = candidate;
+    best_is_prefix_ = is_prefix;
+    best_.assign(1, candidate);
 }
 
-std::string_view nearest_word(std::string_view spelling) {
-    NearestSpelling nearest(spelling);
-    for (const Entry& entry : entries) nearest.offer(entry.spelling);
-    return nearest.best();
+std::string NearestSpelling::question(std::string_view before) const {
+    constexpr std::size_t shown = 3;
+    const std::size_t count = std::min(best_.size(), shown);
+    std::string text;
+    for (std::size_t i = 0; i < count; ++i) {
+        if (i != 0) text += i + 1 == count ? " or " : ", ";
+        text += "'" + std::string(before) + std::string(best_[i]) + "'";
+    }
+    return text.empty() ? text : " (did you mean " + text + "?)";
 }
 
 } // namespace ptarmigan::ptx

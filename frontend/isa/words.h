@@ -6,7 +6,9 @@
 #include "frontend/ptx/types.h"
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace ptarmigan::ptx {
 
@@ -32,19 +34,23 @@ Role find_role(std::string_view spelling);
 /// one too. Else none.
 StateSpace space_of(Word word);
 
-/// Finds the candidate nearest to a misspelt name, for "did you mean".
+/// Finds the candidates nearest to a misspelt name, for "did you mean". Case makes no difference. Candidates are
+/// views that must outlive it.
 class NearestSpelling {
 public:
     explicit NearestSpelling(std::string_view wanted);
     void offer(std::string_view candidate);
-    /// The nearest one so far; empty if none is near enough to be meant.
-    std::string_view best() const { return best_; }
+    /// The first of the nearest ones so far; empty if none is near enough to be meant.
+    std::string_view best() const { return best_.empty() ? std::string_view{} : best_.front(); }
+    /// " (did you mean '.le' or '.lt'?)", of up to three that are equally near, `before` standing before each; empty if
+    /// there is none.
+    std::string question(std::string_view before = {}) const;
 
 private:
-    std::string_view wanted_, best_;
+    std::string wanted_;
+    std::vector<std::string_view> best_;
     unsigned best_distance_;
+    bool best_is_prefix_ = false; ///< what was written begins with it
 };
-/// The nearest known dot-word, or empty.
-std::string_view nearest_word(std::string_view spelling);
 
 } // namespace ptarmigan::ptx

@@ -218,6 +218,12 @@ private:
     unsigned depth_ = 0;
 };
 
+/// The lexer has reported it, with what is wrong.
+[[noreturn]] void fail_malformed(TokenCursor& cursor, const Token& token) {
+    if (cursor.diagnostics().has_errors()) throw Recover{};
+    cursor.fail(token.location, "malformed number '" + std::string(token.text.substr(0, 60)) + "'");
+}
+
 Constant parse_integer(TokenCursor& cursor, const Token& token) {
     std::string_view digits = token.text;
     bool is_unsigned = false;
@@ -236,8 +242,12 @@ Constant parse_integer(TokenCursor& cursor, const Token& token) {
         std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
     if (status == std::errc::result_out_of_range)
         cursor.fail(token.location, "this integer does not fit in 64 bits");
-    if (end != digits.data() + digits.size())
-        cursor.fail(token.location, "malformed number '" + std::string(token.text) + "'");
+    if (end != digits.data() + digits.size()) {
+        if (base != 8 || digits.find_first_not_of("0123456789") != std::string_view::npos)
+            fail_malformed(cursor, token);
+        cursor.fail(token.location, "malformed number '" + std::string(token.text.substr(0, 60)) +
+                                        "': a 0 in front makes it octal");
+    }
     return integer(value, is_unsigned || static_cast<std::int64_t>(value) < 0);
 }
 
@@ -259,8 +269,7 @@ Constant number_value(TokenCursor& cursor, const Token& token) {
         if (status == std::errc::result_out_of_range) // too small or too large: strtod says which
             value = std::strtod(std::string(first, last).c_str(), nullptr);
         else if (status != std::errc() || end != last)
-            cursor.fail(token.location,
-                        "malformed number '" + std::string(token.text.substr(0, 60)) + "'");
+            fail_malformed(cursor, token);
         if (std::isinf(value))
             cursor.fail(token.location, "this constant is beyond the range of .f64");
         return real(value);
@@ -269,7 +278,7 @@ Constant number_value(TokenCursor& cursor, const Token& token) {
     c.kind = token.kind == TokenKind::bits32 ? Constant::Kind::bits32 : Constant::Kind::bits64;
     const char* last = token.text.data() + token.text.size();
     const auto [end, status] = std::from_chars(token.text.data() + 2, last, c.bits, 16);
-    if (status != std::errc() || end != last) throw Recover{}; // the lexer has reported it
+    if (status != std::errc() || end != last) fail_malformed(cursor, token);
     return c;
 }
 

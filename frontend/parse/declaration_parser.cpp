@@ -11,6 +11,16 @@ namespace {
 constexpr std::uint64_t max_alignment = 1u << 20;
 constexpr std::uint32_t max_dimensions = 1024; ///< ptxas takes 1,000 and loops at 20,000
 
+/// Of the types that declarations have.
+std::string nearest_type(std::string_view written) {
+    NearestSpelling nearest(written);
+    for (unsigned i = 1; i <= static_cast<unsigned>(ScalarType::f64); ++i) {
+        const auto type = static_cast<ScalarType>(i);
+        if (type != ScalarType::bf16 && type != ScalarType::tf32) nearest.offer(spelling(type));
+    }
+    return nearest.question(".");
+}
+
 class DeclarationParser {
 public:
     explicit DeclarationParser(TokenCursor& cursor) : cursor_(cursor) {}
@@ -33,12 +43,13 @@ public:
             if (cursor_.at('(')) parameters(out.returns);
         }
         out.location = cursor_.location();
-        out.name = cursor_.expect_identifier("the name of a function");
+        out.name = cursor_.expect_identifier(is_entry ? "the name of a kernel (it has no results)"
+                                                      : "the name of a function");
         if (cursor_.at('(')) parameters(out.parameters);
         limits(out);
         if (cursor_.at('{')) {
             out.has_body = true;
-            out.body = cursor_.skip_body();
+            out.body = cursor_.skip_body(&out.is_closed);
         } else {
             cursor_.expect(';', "or '{' after this function's head");
         }
@@ -73,7 +84,7 @@ private:
         }
         if (out.space == StateSpace::none)
             cursor_.fail(out.location, "a declaration needs a state space");
-        if (out.type == ScalarType::none) cursor_.fail_here("a type");
+        if (out.type == ScalarType::none) cursor_.fail_here("a type such as .u32");
     }
 
     void classify(const Token& token, VariableSyntax& out) {
@@ -89,7 +100,9 @@ private:
         } else if (word.kind == Word::Kind::vector && out.vector_size == 1) {
             out.vector_size = static_cast<std::uint8_t>(word.value);
         } else {
-            cursor_.fail(token.location, "unexpected " + describe(token) + " in a declaration");
+            cursor_.fail(token.location, word.kind == Word::Kind::unknown
+                                             ? "unknown type " + describe(token) + nearest_type(token.text)
+                                             : "unexpected " + describe(token) + " in a declaration");
         }
     }
 
@@ -195,6 +208,7 @@ private:
             declarator(parameter, false);
             out.push_back(std::move(parameter));
         } while (cursor_.accept(','));
+        if (cursor_.peek().kind == TokenKind::word) cursor_.fail_here("',' or ')' behind this parameter");
         cursor_.expect(')', "behind the parameters");
     }
 

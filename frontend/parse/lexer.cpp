@@ -52,6 +52,15 @@ bool is_two_character_operator(char a, char b) {
     }
 }
 
+/// What to change in a malformed number, where that is clear.
+std::string advice_on(TokenKind kind, std::string_view number) {
+    if (kind == TokenKind::bits32 || kind == TokenKind::bits64)
+        return kind == TokenKind::bits32 ? ": 8 hexadecimal digits must follow 0f"
+                                         : ": 16 hexadecimal digits must follow 0d";
+    const bool suffix = number.ends_with('f') || number.ends_with('F');
+    return kind == TokenKind::real && suffix ? ": floating-point constants have no suffix" : "";
+}
+
 std::string describe(char c) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte > ' ' && byte < 127) return std::string("'") + c + "'";
@@ -207,9 +216,8 @@ Token Lexer::lex_number() {
     if (kind == TokenKind::integer && at_ < end_ && *at_ == 'U') ++at_;
     if (digits_while([](char c) { return is_class(c, identifier_part); }) > 0) good = false;
     if (!good)
-        diagnostics_.error(location(begin), "malformed number '" +
-                                                std::string(begin, std::min(at_, begin + 40)) +
-                                                "'");
+        diagnostics_.error(location(begin), "malformed number '" + std::string(begin, std::min(at_, begin + 40)) +
+                                                "'" + advice_on(kind, {begin, static_cast<std::size_t>(at_ - begin)}));
     return make(kind, begin, at_);
 }
 

@@ -2,6 +2,7 @@
 #include "frontend/parse/module_parser.h"
 
 #include "frontend/isa/directives.h"
+#include "frontend/isa/form_pattern.h"
 #include "frontend/isa/words.h"
 #include "frontend/parse/declaration_parser.h"
 
@@ -62,11 +63,11 @@ void ModuleParser::parse_target(Target& target) {
             if (status == std::errc() && last - end == 1 && (*end == 'a' || *end == 'f'))
                 target.suffix = *end;
             else if (status != std::errc() || end != last)
-                cursor_.fail(token.location, "unknown target " + describe(token));
+                cursor_.fail(token.location, unknown_target(name));
         } else if (name == "map_f64_to_f32") {
             maps_doubles = token.location;
         } else if (name != "texmode_unified") {
-            cursor_.fail(token.location, "unknown target " + describe(token));
+            cursor_.fail(token.location, unknown_target(name));
         }
     } while (cursor_.accept(','));
     if (target.sm == 0) cursor_.fail_here("an sm_ target");
@@ -107,11 +108,16 @@ ModuleParser::Kind ModuleParser::declaration() {
             skip_ = true;
             return Kind::end;
         }
+        if (token.is('}')) cursor_.fail(token.location, "this '}' closes nothing");
+        if (token.kind == TokenKind::identifier && !FormTable::get().rows_of(token.text).empty())
+            cursor_.fail_here("a directive (instructions stand in the body of a function)");
         if (token.kind != TokenKind::word) cursor_.fail_here("a directive");
         const bool declares = token.text == "entry" || token.text == "func" ||
                               token.text == "align" || token.text == "attribute" ||
                               find_word(token.text).kind == Word::Kind::space;
-        if (!first && !declares) cursor_.fail_here("a variable or a function");
+        if (!first && !declares)
+            cursor_.fail(token.location, "expected a variable or a function, found " + describe(token) +
+                                             nearest_directive(token.text));
         if (token.text == "visible") {
             linkage = Linkage::visible;
         } else if (token.text == "extern") {

@@ -60,6 +60,8 @@ private:
         if (depth == 0 && cursor_.accept('[')) {
             index_of_array(node);
         } else if (cursor_.accept('+')) { // `a-4` is written `a+-4`
+            if (cursor_.peek().kind == TokenKind::identifier && cursor_.peek().text != "WARP_SZ")
+                cursor_.fail_here("a constant behind '+' (registers are added by an instruction of their own)");
             node.constant = parse_constant(cursor_);
             node.has_offset = true;
             if (!node.constant.is_integer())
@@ -117,6 +119,9 @@ private:
             do children += operand(depth + 1);
             while (cursor_.accept(','));
         }
+        if (kind == OperandSyntax::Kind::bracket && !cursor_.at(close) && cursor_.peek().kind == TokenKind::symbol &&
+            !cursor_.at(';'))
+            cursor_.fail_here("']': an address is a register or a variable, at most with '+' and a constant ('+-4' for -4)");
         cursor_.expect(close, "behind this operand");
         OperandSyntax& node = out_[index];
         node.children = children;

@@ -2,6 +2,7 @@
 #include "frontend/parse/statement_parser.h"
 
 #include "frontend/isa/directives.h"
+#include "frontend/isa/form_pattern.h"
 #include "frontend/isa/words.h"
 #include "frontend/parse/declaration_parser.h"
 #include "frontend/parse/operand_parser.h"
@@ -37,7 +38,9 @@ StatementParser::Kind StatementParser::statement() {
     const Token& token = cursor_.peek();
     location = token.location;
     if (token.kind == TokenKind::end) {
-        cursor_.diagnostics().error(location, "the text ends inside a function body");
+        // What is wrong further up may well be why.
+        if (!cursor_.diagnostics().has_errors())
+            cursor_.diagnostics().error(location, "the text ends inside a function's body: a '}' is missing");
         return Kind::end;
     }
     if (token.is('{')) {
@@ -73,6 +76,13 @@ StatementParser::Kind StatementParser::statement() {
             label = name.text;
             return labelled_directive();
         }
+        if (label_lacks_colon(name)) {
+            cursor_.diagnostics().error(cursor_.location(), "expected ':' behind the label '" +
+                                                                std::string(name.text.substr(0, 60)) + "', found " +
+                                                                describe(cursor_.peek()));
+            label = name.text;
+            return Kind::label;
+        }
         opcode(name);
         parse_instruction();
         return Kind::instruction;
@@ -81,6 +91,13 @@ StatementParser::Kind StatementParser::statement() {
     opcode(cursor_.take());
     parse_instruction();
     return Kind::instruction;
+}
+
+/// A name alone in its line that is no opcode, before what begins a statement.
+bool StatementParser::label_lacks_colon(const Token& name) const {
+    const Token& next = cursor_.peek();
+    return next.location.line != name.location.line && (next.kind == TokenKind::identifier || next.is('@')) &&
+           FormTable::get().rows_of(name.text).empty();
 }
 
 void StatementParser::guard() {
@@ -124,8 +141,9 @@ void StatementParser::parse_instruction() {
     }
     if (!cursor_.at(';')) {
         // Without this, a forgotten `;` would be reported at the next line's first word.
-        cursor_.fail_here("',' or ';' after the operands of '" + std::string(instruction.opcode) +
-                          "'");
+        const bool below = cursor_.location().line != instruction.location.line;
+        cursor_.fail_here("',' or ';' after the operands of '" + std::string(instruction.opcode.substr(0, 60)) + "'" +
+                          (below ? " in line " + std::to_string(instruction.location.line) : ""));
     }
     cursor_.take();
 }
@@ -157,6 +175,11 @@ StatementParser::Kind StatementParser::directive() {
         variables.clear();
         parse_variables(cursor_, variables);
         return Kind::variables;
+    }
+    const std::string_view name = token.text;
+    if (name == "entry" || name == "func" || name == "visible" || name == "extern" || name == "weak") {
+        cursor_.diagnostics().error(token.location, describe(token) + " can't stand in a function's body: is a '}' missing above?");
+        return Kind::end;
     }
     cursor_.take();
     if (token.text == "loc") {

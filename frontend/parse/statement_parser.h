@@ -45,6 +45,7 @@ private:
     Kind labelled_directive();
     void source_line();
     void parse_instruction();
+    bool label_lacks_colon(const Token& name) const;
     void guard();
     void opcode(const Token& name);
 

@@ -121,7 +121,8 @@ struct FunctionSyntax {
     std::string_view name;
     std::vector<VariableSyntax> returns, parameters;
     std::vector<LimitSyntax> limits;
-    TextPosition body; ///< behind the `{`
+    bool is_closed = true; ///< else the text ends inside the body
+    TextPosition body;     ///< behind the `{`
     SourceLocation location;
 
     void clear() { *this = {}; }

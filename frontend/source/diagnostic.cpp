@@ -28,7 +28,9 @@ void Diagnostics::add(Severity severity, SourceLocation location, std::string te
 }
 
 void Diagnostics::append(const Diagnostics& other) {
-    for (const Diagnostic& d : other.list_) add(d.severity, d.location, d.text);
+    for (const Diagnostic& d : other.list_)
+        // Of a comment without an end both have heard.
+        if (std::find(list_.begin(), list_.end(), d) == list_.end()) add(d.severity, d.location, d.text);
     const std::size_t not_kept =
         other.error_count_ > other.max_errors_ ? other.error_count_ - other.max_errors_ : 0;
     error_count_ += static_cast<unsigned>(not_kept);

@@ -20,6 +20,7 @@ struct Diagnostic {
     SourceLocation location;
     Severity severity = Severity::error;
     std::string text;
+    bool operator==(const Diagnostic&) const = default;
 };
 
 /// What is wrong with one source text. Keeps the first `max_errors` errors, counts the rest.

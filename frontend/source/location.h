@@ -10,6 +10,7 @@ namespace ptarmigan {
 struct SourceLocation {
     std::uint32_t line = 0;
     std::uint32_t column = 0;
+    bool operator==(const SourceLocation&) const = default;
 };
 
 } // namespace ptarmigan

@@ -77,10 +77,19 @@ TEST_CASE("word rules: results that must be dropped") {
 }
 
 TEST_CASE("nearest spelling: the fewest changes, then what goes on") {
-    CHECK(FormTable::get().nearest_opcode("addd") == "add");
-    CHECK(FormTable::get().nearest_opcode("mowv") == "mov");
-    CHECK(FormTable::get().nearest_opcode("frobnicate") == "");
-    CHECK(nearest_word("ftzz") == "ftz");
+    CHECK(FormTable::get().nearest_opcode("addd").best() == "add");
+    CHECK(FormTable::get().nearest_opcode("mowv").best() == "mov");
+    CHECK(FormTable::get().nearest_opcode("frobnicate").best() == "");
+    const std::string_view words[] = {"eq", "u32"};
+    CHECK(FormTable::get().nearest_opcode("cmp", words).best() == ""); // cp takes no .eq
+    CHECK(FormTable::get().nearest_opcode("SETP", words).best() == "setp");
+}
+
+TEST_CASE("nearest spelling: what is as near is offered too") {
+    NearestSpelling nearest("i32");
+    CHECK(nearest.question(".").empty());
+    for (std::string_view word : {"b8", "u32", "s32", "u32"}) nearest.offer(word);
+    CHECK(nearest.question(".") == " (did you mean '.u32' or '.s32'?)");
 }
 
 TEST_CASE("targets: plain ones, one architecture, families") {
@@ -112,7 +121,7 @@ TEST_CASE("directives: versions, targets and their names") {
     CHECK(broken_directive("visible", {1, 0}, {10, 0}) == "");
     CHECK(broken_target({90, 'a'}, {8, 0}) == "");
     CHECK(broken_target({90, 'a'}, {7, 8}) == "sm_90a needs .version 8.0 or later");
-    CHECK(broken_target({90, 'f'}, {9, 0}) == "unknown target 'sm_90f'");
+    CHECK(broken_target({90, 'f'}, {9, 0}) == "unknown target 'sm_90f' (did you mean 'sm_90'?)");
     CHECK(broken_version({7, 9}) == "there is no PTX version 7.9");
     CHECK(broken_version({9, 2}) == "");
 }
