@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/link/symbol_resolution.h"
 
+#include "frontend/link/missing_order.h"
+
 #include <algorithm>
 #include <tuple>
 #include <unordered_set>
@@ -11,8 +13,8 @@ namespace {
 
 constexpr std::uint64_t max_constant_bytes = 0x10000;
 
-/// A name without a definition, in nvlink's order: by the unit that misses it first, functions
-/// before variables, then as they are declared there.
+/// A name without a definition, in nvlink's order: by the unit that misses it first, functions before variables, those as
+/// they are declared there, functions as missing_order.h says.
 struct Undefined {
     std::size_t unit = 0;
     bool is_variable = false;
@@ -83,6 +85,19 @@ private:
     }
 
     void report_undefined() {
+        std::sort(undefined_.begin(), undefined_.end());
+        const auto is_of = [](const Undefined& u, std::size_t unit) { return u.unit == unit && !u.is_variable; };
+        for (std::size_t first = 0, last = 0; first < undefined_.size(); first = std::max(last, first + 1)) {
+            std::vector<FunctionId> missing;
+            for (last = first; last < undefined_.size() && is_of(undefined_[last], undefined_[first].unit); ++last)
+                missing.push_back(undefined_[last].index);
+            if (missing.size() < 2) continue;
+            const std::vector<FunctionId> order = missing_order(*units_[undefined_[first].unit], missing);
+            for (std::size_t i = first; i < last; ++i) {
+                const auto place = std::find(order.begin(), order.end(), undefined_[i].index);
+                undefined_[i].index = static_cast<std::uint32_t>(place - order.begin());
+            }
+        }
         std::sort(undefined_.begin(), undefined_.end());
         for (const Undefined& u : undefined_)
             error("Undefined reference to " + quoted(*u.name) + " in " +

@@ -156,6 +156,41 @@ TEST_CASE("link: what is undefined comes by unit, functions first, as declared")
               "Undefined reference to 'n' in 'b.ptx'"});
 }
 
+TEST_CASE("link: missing functions come in the order in which ptxas compiles what calls them") {
+    const std::string tail = "(.param .b32 x);\n";
+    const auto named = [&](const std::string& declared, const std::string& definitions) {
+        std::string text, names;
+        for (const char c : declared) text += ".extern .func " + std::string(1, c) + tail;
+        for (const std::string& error : test::link_errors({text + definitions})) names += error.at(error.find('\'') + 1);
+        return names;
+    };
+    const auto calls = [](const std::string& callees) {
+        std::string text = "{ .param .b32 v;";
+        for (const char c : callees) text += " call " + std::string(1, c) + ", (v);";
+        return text + " ret; }\n";
+    };
+    const auto kernel = [&](const std::string& name, const std::string& callees) {
+        return ".visible .entry " + name + "() " + calls(callees);
+    };
+    const auto function = [&](const std::string& name, const std::string& callees) {
+        return ".visible .func " + name + "(.param .b32 x) " + calls(callees);
+    };
+    // What nvlink 13.0 says of the same units.
+    CHECK(named("abce", kernel("k1", "ab") + kernel("k2", "ec")) == "ceab");
+    CHECK(named("abc", kernel("z", "a") + kernel("m", "b") + kernel("q", "c")) == "cba");
+    CHECK(named("abc", kernel("k1", "ab") + kernel("k2", "bc")) == "bca");
+    CHECK(named("ba", kernel("k1", "ab")) == "ba");
+    CHECK(named("ab", function("f", "b") + kernel("k1", "fa")) == "ba");
+    CHECK(named("abc", function("f", "c") + function("g", "b") + kernel("k1", "fga")) == "bca");
+    CHECK(named("abc", function("f", "c") + function("g", "b") + kernel("k1", "gfa")) == "cba");
+    CHECK(named("abce", function("f", "a") + function("g", "b") + kernel("k1", "gc") + kernel("k2", "fe")) == "aebc");
+    CHECK(named("ecba", function("h", "a") + function("f", "hb") + function("g", "hc") + kernel("k", "fge")) == "acbe");
+    CHECK(named("ecba", function("h", "a") + function("f", "b") + function("g", "hc") + kernel("k", "hfge")) == "acbe");
+    CHECK(named("abc", kernel("k1", "a") + ".visible .global .u64 t = c;\n" + kernel("k2", "b")) == "bca");
+    CHECK(named("cba", kernel("k1", "a") + ".visible .global .u64 t = c;\n" + kernel("k2", "b")) == "cba");
+    CHECK(named("ab", ".visible .global .u64 t[2] = {b, a};\n") == "ab");
+}
+
 TEST_CASE("link: contradictions are known when a text is added, and not again after") {
     ptx::Linker linker([](std::string_view) { return false; });
     std::string messages;
