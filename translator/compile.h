@@ -28,6 +28,8 @@ struct TargetCpu {
     std::string cpu;      ///< LLVM CPU name: "x86-64-v3", "sapphirerapids", "neoverse-n1"
     std::string features; ///< LLVM feature string with what CPUID lacks taken away
     bool avx512 = false;  ///< F, BW, DQ, VL
+    /// Gathers and scatters that take as long as single accesses and more (AMD), or none at all.
+    bool has_slow_gathers() const { return !avx512 || cpu.rfind("znver", 0) == 0; }
     /// Stable text for cache keys.
     std::string key() const { return cpu + "|" + features; }
 };

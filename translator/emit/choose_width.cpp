@@ -23,8 +23,6 @@ constexpr unsigned wide_register_limit = 12;
 /// Share of lane-by-lane loads among a loop's instructions from which scalar code is better on slow gathers.
 constexpr double gather_share_limit = 0.2;
 
-bool has_slow_gathers(const TargetCpu& target) { return !target.avx512 || target.cpu.rfind("znver", 0) == 0; }
-
 bool may_communicate(const FunctionGraph& graph) {
     // Old programs let the lanes of a warp talk through volatile memory without a barrier: keep them in step.
     for (const Block& block : graph.blocks)
@@ -88,7 +86,7 @@ unsigned natural_width(const TargetCpu& target, bool collectives) {
 unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target) {
     unsigned natural = natural_width(target, has_collectives(graph));
     if (may_communicate(graph)) return natural;
-    if (has_slow_gathers(target) && !uses_shared_memory(graph) && walks_memory_lane_by_lane(graph))
+    if (target.has_slow_gathers() && !uses_shared_memory(graph) && walks_memory_lane_by_lane(graph))
         return 1;
     if (natural == 32 && varying_words_over_loops(graph) > wide_register_limit) return 16;
     return natural;

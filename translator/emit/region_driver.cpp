@@ -7,16 +7,22 @@
 // inlining these are scalars in registers.
 #include "translator/emit/region_driver.h"
 
+#include "translator/analysis/canonical_nans.h"
 #include "translator/analysis/plan_linearization.h"
 #include "translator/analysis/shapes.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/emit/region_frames.h"
 #include "translator/jit/image.h"
 #include "translator/kernel_abi.h"
+#include "translator/llvm/drop_unchanged_saves.h"
+#include "translator/llvm/sink_nan_canonicalization.h"
+#include "translator/lower/lane_math.h"
 
 #include <llvm/IR/Constants.h>
 
 #include <fmt/format.h>
+
+#include <bit>
 
 namespace ptarmigan::translator {
 
@@ -34,6 +40,12 @@ llvm::Value* to_word(Ir& ir, llvm::Value* scalar) {
 llvm::Value* from_word(Ir& ir, llvm::Value* word, llvm::Type* type) {
     llvm::Value* narrow = ir.CreateTrunc(word, ir.getIntNTy(type->getPrimitiveSizeInBits()));
     return type->isIntegerTy() ? narrow : ir.CreateBitCast(narrow, type);
+}
+
+/// What layout_frames() gives a value of all lanes, as far as it matters.
+llvm::Align lanes_alignment(llvm::Type* lanes) {
+    std::uint64_t bytes = lanes->getPrimitiveSizeInBits() / 8;
+    return llvm::Align(std::min<std::uint64_t>(16, std::bit_floor(bytes)));
 }
 
 bool is_mask_vector(const LaneValue& value) {
@@ -59,7 +71,7 @@ namespace {
 class RegionForm {
 public:
     RegionForm(KernelUnit& unit, const FunctionGraph& graph, const BarrierPlan& barriers)
-        : unit_(unit), graph_(graph), barriers_(barriers) {}
+        : unit_(unit), graph_(graph), barriers_(barriers), canonical_nans_(canonical_nans(graph)) {}
 
     std::uint32_t emit() {
         counters_ = unit_.width > 1 && unit_.divergence == DivergenceForm::program_counters;
@@ -112,6 +124,7 @@ private:
             unit_.create_function(type, fmt::format("region{}", region), llvm::Function::InternalLinkage);
         function->addFnAttr(llvm::Attribute::AlwaysInline);
         for (unsigned argument : {2u, 3u, 4u}) function->addParamAttr(argument, llvm::Attribute::NoAlias);
+        function->addParamAttr(2, llvm::Attribute::get(unit_.context, frame_attribute));
         functions_.push_back(function);
     }
 
@@ -155,6 +168,12 @@ private:
         else emitter.emit_masks(plans_[region], interface);
     }
 
+    /// The bits of NaNs are settled when the value is loaded again: sums that only grow are then never looked at.
+    bool saved_with_any_nan(ValueId id) const {
+        const SsaValue& info = graph_.values[id];
+        return info.type == ptx::ScalarType::f32 && info.shape.is_varying() && canonical_nans_[id];
+    }
+
     void load_live_in(GraphEmitter& emitter, ValueId id, llvm::Value* frame, llvm::Value* cta_in) {
         const SsaValue& info = graph_.values[id];
         auto found = frames_.values.find(id);
@@ -179,7 +198,8 @@ private:
             value.base = emitter.from_bits(ir.CreateLoad(ir.getInt64Ty(), at(frame, place.offset)));
         } else {
             llvm::Type* lanes = emitter.lanes_type(scalar);
-            value.base = ir.CreateAlignedLoad(lanes, at(frame, place.offset), llvm::Align(16));
+            value.base = ir.CreateAlignedLoad(lanes, at(frame, place.offset), lanes_alignment(lanes));
+            if (saved_with_any_nan(id)) value.base = lower::canonicalize(ir, value.base);
         }
         emitter.set_live_in(id, value);
     }
@@ -207,7 +227,8 @@ private:
         } else if (is_mask_vector(value)) {
             ir.CreateStore(emitter.to_bits(value.base), at(frame, place.offset));
         } else {
-            ir.CreateAlignedStore(value.base, at(frame, place.offset), llvm::Align(16));
+            llvm::Instruction* save = ir.CreateAlignedStore(value.base, at(frame, place.offset), lanes_alignment(value.base->getType()));
+            if (saved_with_any_nan(id)) save->setMetadata(any_nan_metadata, llvm::MDNode::get(unit_.context, {}));
         }
     }
 
@@ -300,6 +321,7 @@ private:
     KernelUnit& unit_;
     const FunctionGraph& graph_;
     const BarrierPlan& barriers_;
+    std::vector<bool> canonical_nans_; ///< by value
     bool counters_ = false;
     std::vector<LinearPlan> plans_;
     RegionFrames frames_;

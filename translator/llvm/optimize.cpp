@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/optimize.h"
 
+#include "translator/llvm/drop_unchanged_saves.h"
 #include "translator/llvm/sink_nan_canonicalization.h"
 
 #include <llvm/Analysis/CGSCCPassManager.h>
@@ -39,6 +40,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
     llvm::FunctionPassManager early;
     early.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
     early.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+    early.addPass(DropUnchangedSaves());
 
     llvm::FunctionPassManager late;
     late.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));

@@ -10,13 +10,45 @@
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/PatternMatch.h>
 #include <llvm/Transforms/Utils/Local.h>
 
 namespace ptarmigan::translator {
-namespace {
 
 using namespace llvm;
+
+namespace {
+constexpr std::uint32_t canonical_bits = 0x7fffffff;
+} // namespace
+
+Value* canonicalized(const Value* value) {
+    const auto* select = dyn_cast<SelectInst>(value);
+    if (!select || !select->getType()->getScalarType()->isFloatTy()) return nullptr;
+    const auto* test = dyn_cast<FCmpInst>(select->getCondition());
+    if (!test) return nullptr;
+    Value* nan = const_cast<Value*>(select->getTrueValue());
+    Value* number = const_cast<Value*>(select->getFalseValue());
+    if (test->getPredicate() == FCmpInst::FCMP_ORD)
+        std::swap(nan, number);
+    else if (test->getPredicate() != FCmpInst::FCMP_UNO)
+        return nullptr;
+    const auto* constant = dyn_cast<Constant>(nan);
+    const auto* splat = constant && constant->getType()->isVectorTy()
+                            ? dyn_cast_or_null<ConstantFP>(constant->getSplatValue())
+                            : dyn_cast_or_null<ConstantFP>(constant);
+    if (!splat || splat->getValueAPF().bitcastToAPInt().getZExtValue() != canonical_bits)
+        return nullptr;
+    // Either compared with itself or with a constant that is no NaN.
+    const auto is_number = [](Value* operand) {
+        return PatternMatch::match(operand, PatternMatch::m_NonNaN());
+    };
+    if (test->getOperand(0) != number) return nullptr;
+    if (test->getOperand(1) != number && !is_number(test->getOperand(1))) return nullptr;
+    return number;
+}
+
+namespace {
 
 /// float, or 32-bit integers that may be a float's bits; vectors of them.
 bool is_float_like(const Type* type) {
@@ -29,8 +61,6 @@ bool is_float_bitcast(const Instruction& instruction) {
            is_float_like(instruction.getOperand(0)->getType()) &&
            instruction.getType()->isVectorTy() == instruction.getOperand(0)->getType()->isVectorTy();
 }
-
-constexpr std::uint32_t canonical_bits = 0x7fffffff;
 
 bool is_nan_bits(std::uint64_t bits) { return (bits & 0x7fffffff) > 0x7f800000; }
 
@@ -50,32 +80,6 @@ bool is_canonical_constant(const Constant& constant) {
         if (!element || !is_canonical_constant(*element)) return false;
     }
     return true;
-}
-
-/// The x of `select(x is NaN, canonical NaN, x)`; null for anything else.
-Value* canonicalized(Value* value) {
-    auto* select = dyn_cast<SelectInst>(value);
-    if (!select || !select->getType()->getScalarType()->isFloatTy()) return nullptr;
-    auto* test = dyn_cast<FCmpInst>(select->getCondition());
-    if (!test) return nullptr;
-    Value *nan = select->getTrueValue(), *number = select->getFalseValue();
-    if (test->getPredicate() == FCmpInst::FCMP_ORD)
-        std::swap(nan, number);
-    else if (test->getPredicate() != FCmpInst::FCMP_UNO)
-        return nullptr;
-    const auto* constant = dyn_cast<Constant>(nan);
-    const auto* splat = constant && constant->getType()->isVectorTy()
-                            ? dyn_cast_or_null<ConstantFP>(constant->getSplatValue())
-                            : dyn_cast_or_null<ConstantFP>(constant);
-    if (!splat || splat->getValueAPF().bitcastToAPInt().getZExtValue() != canonical_bits)
-        return nullptr;
-    // Either compared with itself or with a constant that is no NaN.
-    const auto is_number = [](Value* operand) {
-        return PatternMatch::match(operand, PatternMatch::m_NonNaN());
-    };
-    if (test->getOperand(0) != number) return nullptr;
-    if (test->getOperand(1) != number && !is_number(test->getOperand(1))) return nullptr;
-    return number;
 }
 
 /// Instructions that hand on the lanes of their operands unchanged.
@@ -111,7 +115,10 @@ bool is_arithmetic(const Instruction& instruction) {
     case Intrinsic::trunc:
     case Intrinsic::roundeven:
     case Intrinsic::minimum:
-    case Intrinsic::maximum: return true;
+    case Intrinsic::maximum:
+    case Intrinsic::x86_avx512_rsqrt14_ps_128:
+    case Intrinsic::x86_avx512_rsqrt14_ps_256:
+    case Intrinsic::x86_avx512_rsqrt14_ps_512: return true;
     default: return false;
     }
 }
@@ -119,6 +126,7 @@ bool is_arithmetic(const Instruction& instruction) {
 /// Instructions whose result says nothing about the bits of an operand that is a NaN.
 bool is_blind(const Instruction& instruction) {
     if (isa<FCmpInst, FPToSIInst, FPToUIInst>(instruction)) return true;
+    if (isa<StoreInst>(instruction)) return instruction.getMetadata(any_nan_metadata) != nullptr;
     const auto* call = dyn_cast<IntrinsicInst>(&instruction);
     return call && (call->getIntrinsicID() == Intrinsic::fptosi_sat ||
                     call->getIntrinsicID() == Intrinsic::fptoui_sat);
@@ -184,7 +192,7 @@ private:
     }
 
     bool inputs_canonical(const Instruction& instruction) const {
-        if (!is_transparent(instruction) || canonicalized(const_cast<Instruction*>(&instruction)))
+        if (!is_transparent(instruction) || canonicalized(&instruction))
             return true;
         for (const Use& use : instruction.operands())
             if (carries_lanes(use) && !is_canonical(use.get())) return false;
@@ -220,7 +228,7 @@ private:
         while (!pending.empty()) {
             const Instruction* instruction = pending.pop_back_val();
             // Its NaN is a constant: the operand's bits don't come through.
-            if (canonicalized(const_cast<Instruction*>(instruction))) continue;
+            if (canonicalized(instruction)) continue;
             if (is_transparent(*instruction) || is_arithmetic(*instruction))
                 for (const Value* operand : instruction->operands()) demand(operand);
         }

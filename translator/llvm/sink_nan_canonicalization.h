@@ -3,8 +3,15 @@
 #pragma once
 
 #include <llvm/IR/PassManager.h>
+#include <llvm/IR/Value.h>
 
 namespace ptarmigan::translator {
+
+/// On a store: whoever loads the value canonicalises it, so that any NaN will do.
+inline constexpr const char* any_nan_metadata = "ptarmigan.any_nan";
+
+/// The x of `x is NaN ? 0x7fffffff : x`; null for anything else.
+llvm::Value* canonicalized(const llvm::Value* value);
 
 /// The hardware's single-precision NaN is always 0x7fffffff, so the emitter writes each result x as
 ///     c = x is NaN ? 0x7fffffff : x

@@ -5,6 +5,9 @@
 #include "translator/lower/lane_calls.h"
 
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <algorithm>
 
 namespace ptarmigan::translator::lower {
 
@@ -19,6 +22,31 @@ std::string variant(const char* function, bool ftz) {
 
 Value* root(Ir& ir, Value* value) { return ir.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, value); }
 
+/// vrsqrt14ps: within 2^-14 of 1 / sqrt(a), exact for zeros and infinities, right for subnormals too.
+Value* rsqrt_estimate(Ir& ir, Value* a) {
+    auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(a->getType());
+    const unsigned lanes = std::clamp(vector ? vector->getNumElements() : 1u, 4u, 16u);
+    const llvm::Intrinsic::ID id = lanes == 16  ? llvm::Intrinsic::x86_avx512_rsqrt14_ps_512
+                                   : lanes == 8 ? llvm::Intrinsic::x86_avx512_rsqrt14_ps_256
+                                                : llvm::Intrinsic::x86_avx512_rsqrt14_ps_128;
+    return in_chunks(ir, {a}, lanes, [&](Ir& ir, Values chunk) -> Value* {
+        Value* all = ir.getIntN(std::max(8u, lanes), (1u << lanes) - 1);
+        return ir.CreateIntrinsic(id, {}, {chunk[0], llvm::Constant::getNullValue(chunk[0]->getType()), all});
+    });
+}
+
+/// One Newton step, y + y (1/2 - a y y/2), leaves less than 1.6 * 2^-24: 1/2 ulp of rounding, 1/4 of a y/2's and 1.5 * 2^-28.
+Value* fast_rsqrt(Ir& ir, Value* a) {
+    Value* y = rsqrt_estimate(ir, a);
+    Value* half = ir.CreateFMul(y, real(y, 0.5));
+    Value* correction = ir.CreateIntrinsic(llvm::Intrinsic::fma, {y->getType()},
+                                           {ir.CreateFNeg(ir.CreateFMul(a, half)), y, real(y, 0.5)});
+    // It is NaN for zeros and infinities, whose estimates stay as they are; else it is smaller than this.
+    Value* bound = real(y, 0x1p-10);
+    correction = ir.CreateSelect(ir.CreateFCmpOLT(correction, bound), correction, bound);
+    return canonicalize(ir, ir.CreateIntrinsic(llvm::Intrinsic::fma, {y->getType()}, {y, correction, y}));
+}
+
 // Within the manual's bound and cheaper than the model: an instruction of the CPU, or a polynomial.
 Value* fast_form(WarpEmitter& e, std::string_view function, Value* a, bool ftz) {
     Ir& ir = e.ir();
@@ -26,6 +54,7 @@ Value* fast_form(WarpEmitter& e, std::string_view function, Value* a, bool ftz) 
     Value* result;
     if (function == "rcp") result = canonicalize(ir, ir.CreateFDiv(real(a, 1), a));
     else if (function == "sqrt") result = canonicalize(ir, root(ir, a));
+    else if (function == "rsqrt" && e.options().target.avx512) result = fast_rsqrt(ir, a);
     else if (function == "rsqrt") result = canonicalize(ir, ir.CreateFDiv(real(a, 1), root(ir, a)));
     else result = call_lanes(e, std::string(function) + "_fast_f32", a, ir.getFloatTy());
     return ftz ? flush_subnormal(ir, result) : result;

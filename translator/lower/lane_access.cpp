@@ -19,6 +19,23 @@ unsigned word_bytes(const MemoryAccess& access) {
     return access.count == 1 ? access.bytes : std::min(8u, access.bytes * access.count);
 }
 
+/// Lanes at constant distances, all active: single accesses need no vector of addresses, and no gather or scatter
+/// instruction where those are slow (Zen 4, 16 lanes: 3.3 ns for 5.9, 4.4 for 6.7).
+bool at_constant_distances(WarpEmitter& e, const MemoryAccess& access) {
+    const LaneValue& address = access.address.address;
+    return e.width() > 1 && e.options().target.has_slow_gathers() && e.all_active() && address.is_affine() &&
+           !address.stride && !access.address.guard;
+}
+
+/// Where `lane` accesses memory, `offset` bytes behind its address. `addresses`: of all lanes, null if at_constant_distances().
+Value* lane_pointer(WarpEmitter& e, const MemoryAccess& access, Value* addresses, unsigned lane, unsigned offset) {
+    Ir& ir = e.ir();
+    const LaneValue& address = access.address.address;
+    Value* at = addresses ? pointer(e, ir.CreateExtractElement(addresses, std::uint64_t(lane))) : pointer(e, address.base);
+    const std::int64_t distance = offset + (addresses ? 0 : (*address.shape.offsets)[lane]);
+    return distance ? ir.CreateConstGEP1_64(ir.getInt8Ty(), at, std::uint64_t(distance)) : at;
+}
+
 /// Words at `offset` bytes behind the lanes' addresses, by gather instructions.
 Value* gather_words(WarpEmitter& e, Value* addresses, unsigned offset, unsigned word, llvm::Align alignment,
                     ptx::StateSpace space) {
@@ -52,24 +69,24 @@ Value* gather_small(WarpEmitter& e, Value* addresses, unsigned bytes) {
 
 /// Without gather instructions: a load per lane. Lanes that are not active read the CTA's context: it is always there,
 /// nobody looks at what they get, and a branch per lane costs more.
-Value* load_each(WarpEmitter& e, Value* addresses, unsigned offset, unsigned word, llvm::Align alignment,
-                 ptx::StateSpace space) {
+Value* load_each(WarpEmitter& e, const MemoryAccess& access, Value* addresses, unsigned offset, unsigned word, llvm::Align alignment) {
     Ir& ir = e.ir();
-    if (offset) addresses = ir.CreateAdd(addresses, e.splat(ir.getInt64(offset)));
     if (!e.all_active()) {
         Value* safe = ir.CreatePtrToInt(e.cta_context(), ir.getInt64Ty());
+        if (offset) addresses = ir.CreateAdd(addresses, e.splat(ir.getInt64(offset)));
         addresses = ir.CreateSelect(e.active(), addresses, e.splat(safe));
+        offset = 0;
     }
     llvm::Type* type = ir.getIntNTy(word * 8);
     Value* result = llvm::PoisonValue::get(e.lanes_type(type));
     for (unsigned lane = 0; lane < e.width(); ++lane) {
-        Value* at = pointer(e, ir.CreateExtractElement(addresses, std::uint64_t(lane)));
+        Value* at = lane_pointer(e, access, addresses, lane, offset);
         llvm::LoadInst* load = nullptr;
         {
             const AccessMark mark(e, of_lane(lane, word));
             load = ir.CreateAlignedLoad(type, at, alignment);
         }
-        tag_space(e, load, space);
+        tag_space(e, load, access.address.space);
         // Not marked: LLVM makes one node of all inserts, with the last one's location, and folds loads into its parts.
         result = ir.CreateInsertElement(result, load, std::uint64_t(lane));
     }
@@ -112,8 +129,7 @@ void store_each(WarpEmitter& e, const MemoryAccess& access, Value* addresses, co
     for (unsigned i = 0; i < words.size(); ++i)
         for (unsigned lane = 0; lane < e.width(); ++lane) {
             const AccessMark mark(e, of_lane(lane, word));
-            Value* at = pointer(e, ir.CreateExtractElement(addresses, std::uint64_t(lane)));
-            at = ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), at, i * word);
+            Value* at = lane_pointer(e, access, addresses, lane, i * word);
             Value* value = ir.CreateExtractElement(words[i], std::uint64_t(lane));
             tag_space(e, ir.CreateAlignedStore(value, at, llvm::Align(word)), access.address.space);
         }
@@ -145,13 +161,14 @@ Value* to_integer(WarpEmitter& e, Value* value) {
 
 llvm::SmallVector<Value*, 8> gather(WarpEmitter& e, const MemoryAccess& access) {
     Ir& ir = e.ir();
-    Value* addresses = e.broadcast(access.address.address);
+    const bool one_by_one = !e.options().target.avx512 || at_constant_distances(e, access);
+    Value* addresses = at_constant_distances(e, access) ? nullptr : e.broadcast(access.address.address);
     unsigned word = word_bytes(access);
     const llvm::Align alignment(access.element_aligned ? access.bytes : word);
     ValueList words;
     for (unsigned offset = 0; offset < access.bytes * access.count; offset += word) {
-        if (!e.options().target.avx512)
-            words.push_back(load_each(e, addresses, offset, word, alignment, access.address.space));
+        if (one_by_one)
+            words.push_back(load_each(e, access, addresses, offset, word, alignment));
         else if (word < 4)
             words.push_back(gather_small(e, addresses, word));
         else
@@ -169,10 +186,11 @@ llvm::SmallVector<Value*, 8> gather(WarpEmitter& e, const MemoryAccess& access) 
 }
 
 void scatter(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> values) {
-    Value* addresses = e.broadcast(access.address.address);
+    const bool constant_distances = at_constant_distances(e, access);
+    Value* addresses = constant_distances ? nullptr : e.broadcast(access.address.address);
     const ValueList words = to_words(e, access, values);
     const unsigned word = word_bytes(access);
-    const bool has_scatter = e.options().target.avx512 && word >= 4;
+    const bool has_scatter = e.options().target.avx512 && word >= 4 && !constant_distances;
     if (!has_scatter && e.all_active()) {
         store_each(e, access, addresses, words, word);
     } else if (!has_scatter && e.width() > 1) {

@@ -97,6 +97,24 @@ TEST_CASE("approximation: fast forms stay within the manual's bounds", "[approxi
     }
 }
 
+TEST_CASE("approximation: fast forms of special operands", "[approximation]") {
+    const std::pair<std::uint32_t, std::uint32_t> cases[] = {
+        {0x00000000, 0x7f800000}, {0x80000000, 0xff800000}, {0x7f800000, 0x00000000}, {0xff800000, 0x7fffffff},
+        {0xbf800000, 0x7fffffff}, {0x7fc12345, 0x7fffffff}, {0x00400000, 0x5f3504f3}, {0x7f7fffff, 0x1f800000},
+    };
+    std::vector<Operands> in;
+    for (const auto& [input, result] : cases) in.push_back({input, 0, 0});
+    for (unsigned lanes : {0, 1, 32}) {
+        std::vector<std::uint64_t> results = run_statement({"rsqrt.approx.f32 %d, %a;"}, in, {"host", lanes, true});
+        for (std::size_t i = 0; i < in.size(); ++i) {
+            INFO(std::hex << cases[i].first);
+            const bool exact = from_bits<float>(cases[i].second) == 0 || !std::isfinite(from_bits<float>(cases[i].second));
+            const std::int64_t distance = std::int64_t(results[i]) - std::int64_t(cases[i].second);
+            CHECK(std::abs(distance) <= (exact ? 0 : 1));
+        }
+    }
+}
+
 TEST_CASE("approximation: double forms", "[approximation]") {
     std::vector<Operands> in = operands(Kind::f64);
     // 20 bits of mantissa, low word zero.

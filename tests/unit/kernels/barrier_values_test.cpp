@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values that live across barriers, where they are kept in the step's frame and share places.
+#include "kernel.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <cstring>
+
+using namespace ptarmigan;
+using namespace ptarmigan::test;
+
+namespace {
+constexpr unsigned threads = 72; ///< not a multiple of the warp
+} // namespace
+
+TEST_CASE("values of every size change places across barriers", "[kernels][barriers]") {
+    Array<std::uint32_t> out(threads * 8);
+    run(R"(
+        cvt.u16.u32 %h0, %r62;
+        add.u16 %h1, %h0, 1000;
+        mov.u32 %r0, %r62;
+        add.u32 %r1, %r62, 5000;
+        mul.lo.u32 %r2, %r62, %r62;
+        cvt.u64.u32 %l0, %r2;
+        shl.b64 %l0, %l0, 30;
+        not.b64 %l1, %l0;
+        and.b32 %r3, %r2, 4;
+        setp.ne.u32 %p0, %r3, 0;
+        setp.eq.u32 %p1, %r3, 0;
+        cvt.rn.f64.u32 %d0, %r2;
+        neg.f64 %d1, %d0;
+        mov.u32 %r10, 0;
+    loop:
+        bar.sync 0;
+        mov.b16 %h2, %h0; mov.b16 %h0, %h1; mov.b16 %h1, %h2;
+        mov.b32 %r4, %r0; mov.b32 %r0, %r1; mov.b32 %r1, %r4;
+        mov.b64 %l2, %l0; mov.b64 %l0, %l1; mov.b64 %l1, %l2;
+        mov.pred %p2, %p0; mov.pred %p0, %p1; mov.pred %p1, %p2;
+        bar.sync 0;
+        mov.f64 %d2, %d0; mov.f64 %d0, %d1; mov.f64 %d1, %d2;
+        add.u32 %r10, %r10, 1;
+        setp.lt.u32 %p3, %r10, 5;
+        @%p3 bra loop;
+        mul.wide.u32 %l10, %r62, 32;
+        add.u64 %l10, %l60, %l10;
+        cvt.u32.u16 %r20, %h0;
+        cvt.u32.u16 %r21, %h1;
+        selp.u32 %r22, 1, 0, %p0;
+        selp.u32 %r23, 1, 0, %p1;
+        st.global.v4.b32 [%l10], {%r20, %r21, %r0, %r1};
+        cvt.rzi.s32.f64 %r24, %d0;
+        shr.u64 %l0, %l0, 30;
+        cvt.u32.u64 %r25, %l0;
+        st.global.v4.b32 [%l10+16], {%r22, %r23, %r24, %r25};
+    )", {1}, {threads}, {out.address()});
+    const auto results = out.values();
+    for (std::uint32_t i = 0; i < threads; ++i) {
+        INFO(i);
+        const std::uint32_t* got = &results[8 * i];
+        CHECK(got[0] == i + 1000);
+        CHECK(got[1] == i);
+        CHECK(got[2] == i + 5000);
+        CHECK(got[3] == i);
+        CHECK(got[4] == ((i * i & 4) ? 0 : 1));
+        CHECK(got[5] == ((i * i & 4) ? 1 : 0));
+        CHECK(std::int32_t(got[6]) == -std::int32_t(i * i));
+        CHECK(got[7] == std::uint32_t(~(std::uint64_t(i) * i << 30) >> 30));
+    }
+}
+
+TEST_CASE("a barrier leaves the bits of NaNs alone", "[kernels][barriers]") {
+    // Loaded NaNs keep their payload, those of arithmetic are the hardware's, whichever way they were kept.
+    std::vector<std::uint32_t> values(threads);
+    for (unsigned i = 0; i < threads; ++i) values[i] = i % 3 == 0 ? 0x7f812345u + i : i % 3 == 1 ? 0xffc00000u | i : 0x3f800000u;
+    Array<std::uint32_t> in(values), out(threads * 4);
+    run(R"(
+        mul.wide.u32 %l0, %r62, 4;
+        add.u64 %l1, %l60, %l0;
+        ld.global.f32 %f0, [%l1];
+        mov.f32 %f1, 0f00000000;
+        mov.f32 %f2, %f0;
+        mov.f32 %f3, 0f00000000;
+        mov.u32 %r10, 0;
+    loop:
+        bar.sync 0;
+        fma.rn.f32 %f1, %f0, 0f40000000, %f1;
+        and.b32 %r11, %r10, 1;
+        setp.eq.u32 %p0, %r11, 0;
+        @%p0 add.f32 %f2, %f0, 0f3F800000;
+        @!%p0 mov.f32 %f2, %f0;
+        sub.f32 %f3, %f3, %f1;
+        bar.sync 0;
+        add.u32 %r10, %r10, 1;
+        setp.lt.u32 %p3, %r10, 4;
+        @%p3 bra loop;
+        bar.sync 0;
+        mul.wide.u32 %l2, %r62, 16;
+        add.u64 %l3, %l61, %l2;
+        st.global.v4.f32 [%l3], {%f0, %f1, %f2, %f3};
+    )", {1}, {threads}, {in.address(), out.address()});
+    const auto results = out.values();
+    for (unsigned i = 0; i < threads; ++i) {
+        INFO(i);
+        const bool is_nan = i % 3 != 2;
+        CHECK(results[4 * i] == values[i]);
+        CHECK(results[4 * i + 1] == (is_nan ? 0x7fffffffu : 0x41000000u)); // 4 * 2
+        CHECK(results[4 * i + 2] == values[i]);                            // the last turn copied
+        CHECK(results[4 * i + 3] == (is_nan ? 0x7fffffffu : 0xc1a00000u)); // -(2 + 4 + 6 + 8)
+    }
+}
+
+TEST_CASE("lanes a constant distance apart load and store their own elements", "[kernels][memory]") {
+    // Through shared memory of 33 words a row: columns are read and written.
+    Array<std::uint32_t> out(32 * 32);
+    run(R"(
+        mul.lo.u32 %r0, %r60, 132;
+        mov.u32 %r1, tile;
+        add.u32 %r2, %r1, %r0;
+        mov.u32 %r10, 0;
+    fill:
+        shl.b32 %r3, %r10, 2;
+        add.u32 %r4, %r2, %r3;
+        shl.b32 %r5, %r60, 8;
+        or.b32 %r5, %r5, %r10;
+        st.shared.b32 [%r4], %r5;
+        add.u32 %r10, %r10, 1;
+        setp.lt.u32 %p0, %r10, 32;
+        @%p0 bra fill;
+        bar.sync 0;
+        mov.u32 %r10, 0;
+    read:
+        shl.b32 %r3, %r10, 2;
+        add.u32 %r4, %r2, %r3;
+        ld.shared.b32 %r6, [%r4];
+        shl.b32 %r7, %r10, 5;
+        add.u32 %r7, %r7, %r60;
+        mul.wide.u32 %l0, %r7, 4;
+        add.u64 %l1, %l60, %l0;
+        st.global.b32 [%l1], %r6;
+        add.u32 %r10, %r10, 1;
+        setp.lt.u32 %p0, %r10, 32;
+        @%p0 bra read;
+    )", {1}, {32}, {out.address()}, ".shared .align 4 .b8 tile[4224];");
+    const auto results = out.values();
+    for (unsigned row = 0; row < 32; ++row)
+        for (unsigned lane = 0; lane < 32; ++lane) CHECK(results[row * 32 + lane] == (lane << 8 | row));
+}
