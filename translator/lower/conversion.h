@@ -6,6 +6,18 @@
 
 namespace ptarmigan::translator::lower {
 
+/// A format of 1 sign bit, `exponent` and `mantissa` bits. Formats without NaN convert it to the largest number.
+struct SmallFloat {
+    unsigned exponent, mantissa, bias;
+    unsigned largest; ///< code of the largest finite number
+    unsigned nan;     ///< code that NaN converts to
+    unsigned stride;  ///< bits that one number takes when packed
+
+    unsigned sign_bit() const { return 1u << (exponent + mantissa); }
+};
+/// The format of an element of e4m3x2, e5m2x4 and so on.
+SmallFloat small_float(ScalarType type);
+
 /// Infinity becomes `largest` (the format's largest finite number) with the same sign: .satfinite.
 Value* clamp_finite(Ir& ir, Value* value, Value* largest);
 /// Negative numbers and -0 become +0; NaN stays: .relu.

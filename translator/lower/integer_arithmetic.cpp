@@ -9,21 +9,32 @@ namespace {
 bool is_signed(const Instruction& inst) { return ptx::is_signed(inst.type()); }
 unsigned bits_of(Value* value) { return value->getType()->getScalarSizeInBits(); }
 
-bool is_packed_16(ScalarType type) {
-    return type == ScalarType::u16x2 || type == ScalarType::s16x2;
+/// Bits of an element of a packed type; 0 for others.
+unsigned element_bits(ScalarType type) {
+    switch (type) {
+    case ScalarType::u16x2:
+    case ScalarType::s16x2: return 16;
+    case ScalarType::u8x4:
+    case ScalarType::s8x4: return 8;
+    default: return 0;
+    }
 }
 
-// The 16-bit halves of packed operands side by side as lanes, so that packed forms reuse the plain builders.
-Value* packed_16(Ir& ir, Values v, const std::function<Value*(Value*, Value*)>& op) {
-    llvm::Type* i16 = ir.getInt16Ty();
-    auto half = [&](Value* value, unsigned index) {
-        return ir.CreateTrunc(ir.CreateLShr(value, integer(value, 16 * index)), typed(i16, value));
-    };
-    Value* low = op(half(v[0], 0), half(v[1], 0));
-    Value* high = op(half(v[0], 1), half(v[1], 1));
+bool is_signed_type(ScalarType type) {
+    return ptx::is_signed(type) || type == ScalarType::s16x2 || type == ScalarType::s8x4;
+}
+
+// `op` on the operands, or on all elements of packed ones, which become lanes of their own.
+Value* elementwise(Ir& ir, Values v, ScalarType type, const std::function<Value*(Values)>& op) {
+    unsigned bits = element_bits(type);
+    if (bits == 0) return op(v);
     llvm::Type* word = v[0]->getType();
-    return ir.CreateOr(ir.CreateZExt(low, word),
-                       ir.CreateShl(ir.CreateZExt(high, word), integer(v[0], 16)));
+    auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(word);
+    unsigned elements = (vector ? vector->getNumElements() : 1) * 32 / bits;
+    llvm::SmallVector<Value*, 2> parts;
+    for (Value* value : v)
+        parts.push_back(ir.CreateBitCast(value, llvm::FixedVectorType::get(ir.getIntNTy(bits), elements)));
+    return ir.CreateBitCast(op(parts), word);
 }
 
 Value* product_half(Ir& ir, Value* a, Value* b, bool high, bool is_signed) {
@@ -98,14 +109,12 @@ Value* byte_of(Ir& ir, Value* word, unsigned index, unsigned bits, bool is_signe
 
 void min_or_max(WarpEmitter& e, const Instruction& inst, bool is_max) {
     ScalarType type = inst.type();
-    bool sign = ptx::is_signed(type) || type == ScalarType::s16x2;
-    bool relu = inst.has(Word::relu);
+    bool sign = is_signed_type(type), relu = inst.has(Word::relu);
     e.map(inst, {Role::a, Role::b}, [=](Ir& ir, Values v) {
-        auto pick = [&](Value* a, Value* b) {
-            Value* result = is_max ? maximum(ir, a, b, sign) : minimum(ir, a, b, sign);
+        return elementwise(ir, v, type, [&](Values x) {
+            Value* result = is_max ? maximum(ir, x[0], x[1], sign) : minimum(ir, x[0], x[1], sign);
             return relu ? maximum(ir, result, integer(result, 0), true) : result;
-        };
-        return is_packed_16(type) ? packed_16(ir, v, pick) : pick(v[0], v[1]);
+        });
     });
 }
 
@@ -116,19 +125,23 @@ void add_int(WarpEmitter& e, const Instruction& inst) {
 }
 
 void add_sat_int(WarpEmitter& e, const Instruction& inst) {
-    e.map(inst, {Role::a, Role::b}, [](Ir& ir, Values v) {
-        return ir.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_sat, v[0], v[1]);
+    auto sum = is_signed_type(inst.type()) ? llvm::Intrinsic::sadd_sat : llvm::Intrinsic::uadd_sat;
+    e.map(inst, {Role::a, Role::b}, [&](Ir& ir, Values v) {
+        return elementwise(ir, v, inst.type(), [&](Values x) { return ir.CreateBinaryIntrinsic(sum, x[0], x[1]); });
     });
 }
 
-void add_int_x2(WarpEmitter& e, const Instruction& inst) {
-    e.map(inst, {Role::a, Role::b}, [](Ir& ir, Values v) {
-        return packed_16(ir, v, [&](Value* a, Value* b) { return ir.CreateAdd(a, b); });
+void add_packed_int(WarpEmitter& e, const Instruction& inst) {
+    if (inst.has(Word::sat)) return add_sat_int(e, inst);
+    e.map(inst, {Role::a, Role::b}, [&](Ir& ir, Values v) {
+        return elementwise(ir, v, inst.type(), [&](Values x) { return ir.CreateAdd(x[0], x[1]); });
     });
 }
 
 void sub_int(WarpEmitter& e, const Instruction& inst) {
-    e.map(inst, {Role::a, Role::b}, [](Ir& ir, Values v) { return ir.CreateSub(v[0], v[1]); });
+    e.map(inst, {Role::a, Role::b}, [&](Ir& ir, Values v) {
+        return elementwise(ir, v, inst.type(), [&](Values x) { return ir.CreateSub(x[0], x[1]); });
+    });
 }
 
 void sub_sat_int(WarpEmitter& e, const Instruction& inst) {
@@ -215,7 +228,9 @@ void abs_int(WarpEmitter& e, const Instruction& inst) {
 }
 
 void neg_int(WarpEmitter& e, const Instruction& inst) {
-    e.map(inst, {Role::a}, [](Ir& ir, Values v) { return ir.CreateNeg(v[0]); });
+    e.map(inst, {Role::a}, [&](Ir& ir, Values v) {
+        return elementwise(ir, v, inst.type(), [&](Values x) { return ir.CreateNeg(x[0]); });
+    });
 }
 
 void min_int(WarpEmitter& e, const Instruction& inst) { min_or_max(e, inst, false); }

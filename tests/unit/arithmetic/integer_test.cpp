@@ -318,3 +318,47 @@ TEST_CASE("integer: byte permutation", "[integer]") {
     mode("ecr", 2, 0x02020100);
     mode("rc16", 3, 0x03020302);
 }
+
+// Forms of PTX 9.2, for compute capability 12.0.
+TEST_CASE("integer: packed bytes and halfwords", "[integer]") {
+    constexpr const char* head = ".version 9.2\n.target sm_120a\n.address_size 64\n";
+    auto pairs = operands(Kind::bits32, Kind::bits32);
+    using Element = s64 (*)(s64, s64);
+    auto check = [&](const std::string& text, unsigned bits, bool sign, bool sat, Element element) {
+        check_statement({text + " %d, %a, %b;", 32, 32, 32, 0, head}, pairs, [=](const Operands& o) {
+            u64 result = 0, mask = (1ull << bits) - 1;
+            for (unsigned at = 0; at < 32; at += bits) {
+                auto part = [&](u64 word) {
+                    u64 top = word >> at << (64 - bits);
+                    return sign ? s64(top) >> (64 - bits) : s64(top >> (64 - bits));
+                };
+                s64 value = element(part(o[0]), part(o[1]));
+                s64 low = sign ? -(1ll << (bits - 1)) : 0, high = s64(mask) + low;
+                result |= (u64(sat ? std::clamp(value, low, high) : value) & mask) << at;
+            }
+            return result;
+        });
+    };
+    Element add = [](s64 a, s64 b) { return a + b; }, sub = [](s64 a, s64 b) { return a - b; };
+    Element min = [](s64 a, s64 b) { return std::min(a, b); }, max = [](s64 a, s64 b) { return std::max(a, b); };
+    check("add.sat.u32", 32, false, true, add);
+    check("add.u16x2", 16, false, false, add);
+    check("add.sat.u16x2", 16, false, true, add);
+    check("add.sat.s16x2", 16, true, true, add);
+    check("add.u8x4", 8, false, false, add);
+    check("add.sat.u8x4", 8, false, true, add);
+    check("add.sat.s8x4", 8, true, true, add);
+    check("sub.u8x4", 8, false, false, sub);
+    check("sub.s8x4", 8, true, false, sub);
+    check("min.u8x4", 8, false, false, min);
+    check("min.s8x4", 8, true, false, min);
+    check("max.u8x4", 8, false, false, max);
+    check("max.s8x4", 8, true, false, max);
+    check("min.relu.s8x4", 8, true, false, [](s64 a, s64 b) { return std::max<s64>(std::min(a, b), 0); });
+    check("max.relu.s8x4", 8, true, false, [](s64 a, s64 b) { return std::max<s64>(std::max(a, b), 0); });
+    check_statement({"neg.s8x4 %d, %a;", 32, 32, 0, 0, head}, operands(Kind::bits32), [](const Operands& o) {
+        u32 result = 0;
+        for (unsigned at = 0; at < 32; at += 8) result |= (0u - (u32(o[0]) >> at) & 255) << at;
+        return result;
+    });
+}
