@@ -9,7 +9,7 @@
 
 namespace ptarmigan::abi {
 
-inline constexpr std::uint32_t kernel_abi_version = 4;
+inline constexpr std::uint32_t kernel_abi_version = 5;
 inline constexpr unsigned warp_size = 32;
 
 struct CtaContext;
@@ -37,6 +37,48 @@ struct CollectiveCall {
     std::uint32_t c[32];      ///< shfl: clamp/segment operand
     std::uint64_t result[32];
     std::uint32_t predicate[32];
+};
+
+/// What a texture or surface instruction does; `detail` of TextureCall is in parentheses.
+enum class TextureOperation : std::uint32_t {
+    fetch,       ///< tex
+    gather,      ///< tld4 (component 0..3)
+    query,       ///< txq (TextureQuery), txq.level with the level in `level`
+    load,        ///< suld.b (bytes of an element)
+    store,       ///< sust.b (bytes of an element)
+    store_texel, ///< sust.p
+    reduce,      ///< sured.b (SurfaceReduction)
+    reduce_texel,///< sured.p (SurfaceReduction)
+    query_surface, ///< suq (TextureQuery)
+};
+enum class TextureGeometry : std::uint32_t { d1, d2, d3, a1d, a2d, cube, acube };
+enum class TextureQuery : std::uint32_t {
+    width, height, depth, channel_data_type, channel_order, normalized_coords, array_size, num_mipmap_levels, num_samples,
+    filter_mode, addr_mode_0, addr_mode_1, addr_mode_2, memory_layout,
+};
+enum class SurfaceReduction : std::uint32_t { add, min_u, max_u, min_s, max_s, bit_and, bit_or };
+enum class SurfaceBounds : std::uint32_t { trap, clamp, zero };
+
+/// One texture or surface instruction of a step. Arrays are indexed by lane of the step; the service reads those that
+/// the operation needs for the lanes in `active` and writes their `data`. Other lanes' data stay as they are.
+struct TextureCall {
+    /// Bits of `flags`. half_results: data are halves in the low bits; packed_results: two words of two halves;
+    /// elements_64: sured on 64 bits.
+    static constexpr std::uint32_t integer_coordinates = 1, with_level = 2, with_gradients = 4, with_offset = 8,
+                                   with_comparison = 16, half_results = 32, packed_results = 64, elements_64 = 128;
+    std::uint32_t operation, geometry, flags, detail;
+    std::uint32_t count;  ///< surfaces: elements of the access
+    std::uint32_t bounds; ///< surfaces: SurfaceBounds
+    std::uint32_t line;   ///< of the PTX text
+    std::uint32_t unused;
+    std::uint64_t active;
+    std::uint64_t handle[32];
+    std::uint32_t coordinates[4][32]; ///< as the operand has them: layer first
+    std::uint32_t level[32];          ///< float, or integer with integer coordinates and queries
+    std::uint32_t gradients[6][32];   ///< dpdx x y z, dpdy x y z
+    std::uint32_t offset[3][32];
+    std::uint32_t comparison[32];
+    std::uint32_t data[8][32];        ///< results, or what is stored; 64-bit elements take two words
 };
 
 /// Functions that generated code calls, reached through CtaContext::services, so that images have no imports
@@ -69,7 +111,9 @@ struct Services {
     /// Does not return: lanes `lanes` access memory at addresses that are not aligned; `address` is the first one's.
     void (*misaligned)(CtaContext*, std::uint32_t step, std::uint64_t lanes, std::uint64_t address,
                        std::uint32_t is_write, std::uint32_t line);
-    void* reserved[5];
+    /// Textures and surfaces; faults (handles that are none, surfaces left) don't return.
+    void (*texture)(CtaContext*, std::uint32_t step, TextureCall*);
+    void* reserved[4];
 };
 
 /// One launch; constant while the grid runs except `fault`.

@@ -10,6 +10,7 @@
 #include "runtime/services/printf.h"
 #include "runtime/stream/dispatcher.h"
 #include "runtime/stream/stream.h"
+#include "runtime/texture/array.h"
 
 #include <algorithm>
 #include <utility>
@@ -106,6 +107,8 @@ void Context::clear() {
     HandleTable<Function>::get().remove_if(
         [this](const Function &function) { return &function.module().context() == this; });
     HandleTable<Module>::get().remove_if(mine);
+    HandleTable<MipmappedArray>::get().remove_if(mine);
+    HandleTable<Array>::get().remove_if(mine);
     kernel_heap_->release();
     AddressSpace::get().free_context(this);
     std::lock_guard lock(mutex_);

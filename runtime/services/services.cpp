@@ -7,6 +7,7 @@
 #include "runtime/launch/worker.h"
 #include "runtime/services/device_heap.h"
 #include "runtime/services/printf.h"
+#include "runtime/texture/texture_service.h"
 
 #include <chrono>
 #include <cstdio>
@@ -173,7 +174,8 @@ std::uint64_t global_timer(abi::CtaContext *) {
 const abi::Services &kernel_services() {
     static const abi::Services services = {barrier,        collective,    yield,       trap,
                                            device_vprintf, device_malloc, device_free, assert_fail,
-                                           clock_ticks,    global_timer,  misaligned,  {}};
+                                           clock_ticks,    global_timer,  misaligned,  texture_service,
+                                           {}};
     return services;
 }
 

@@ -65,7 +65,9 @@ const std::set<std::string> fine_with_zeros{
     "cuMemsetD2D16", "cuMemsetD2D32", "cuMemsetD8Async", "cuMemsetD16Async", "cuMemsetD32Async",
     "cuMemsetD2D8Async", "cuMemsetD2D16Async", "cuMemsetD2D32Async",
     // the default stream
-    "cuStreamQuery", "cuStreamSynchronize"};
+    "cuStreamQuery", "cuStreamSynchronize",
+    // objects that are none, as the NVIDIA driver has it
+    "cuSurfObjectDestroy", "cuTexObjectDestroy"};
 
 /// Makes whatever a call may have taken away available again.
 void restore() {

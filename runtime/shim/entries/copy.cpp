@@ -2,6 +2,7 @@
 // Copies and fills, blocking and asynchronous, one- to three-dimensional.
 #include "runtime/memory/memory.h"
 #include "runtime/shim/convert.h"
+#include "runtime/texture/array.h"
 
 using namespace ptarmigan;
 using namespace ptarmigan::shim;
@@ -13,54 +14,80 @@ namespace {
 
 void* host(CUdeviceptr pointer) { return reinterpret_cast<void*>(pointer); }
 
-/// One end of a two- or three-dimensional copy; false for memory types that there are none of.
-bool make_end(CopyBox::End& end, unsigned type, void* host_pointer, CUdeviceptr device_pointer,
-              std::size_t pitch, std::size_t x, std::size_t y) {
-    switch (type) {
-    case memory_host: end.side = Side::host, end.base = host_pointer; break;
-    case memory_device: end.side = Side::device, end.base = host(device_pointer); break;
-    case memory_unified: end.side = Side::unified, end.base = host(device_pointer); break;
-    default: return false;
-    }
-    end.pitch = pitch;
-    end.x_bytes = x;
-    end.y = y;
-    return true;
-}
+/// What copies of two and three dimensions say of one end.
+struct EndWords {
+    unsigned type;
+    void* host_pointer;
+    CUdeviceptr device_pointer;
+    CUarray array;
+    std::size_t pitch, height, x, y, z;
+};
 
-/// What copies of two and three dimensions have in common.
-template <class Copy> Status make_box(const Copy* c, CopyBox& box) {
-    if (!c)
-        return Status::invalid_value;
-    if (c->srcMemoryType == memory_array || c->dstMemoryType == memory_array)
-        return Status::not_supported;
-    if (!make_end(box.source, c->srcMemoryType, const_cast<void*>(c->srcHost), c->srcDevice, c->srcPitch,
-                  c->srcXInBytes, c->srcY) ||
-        !make_end(box.destination, c->dstMemoryType, c->dstHost, c->dstDevice, c->dstPitch, c->dstXInBytes, c->dstY))
-        return Status::invalid_value;
-    box.width_bytes = c->WidthInBytes;
-    box.height = c->Height;
+/// invalid_value for memory types that there are none of and for boxes that stick out of an array.
+Status make_end(const EndWords& words, const CopyBox& box, CopyBox::End& end) {
+    switch (words.type) {
+    case memory_host: end.side = Side::host, end.base = words.host_pointer; break;
+    case memory_device: end.side = Side::device, end.base = host(words.device_pointer); break;
+    case memory_unified: end.side = Side::unified, end.base = host(words.device_pointer); break;
+    case memory_array: {
+        auto array = find_handle<runtime::Array>(words.array);
+        return array ? runtime::array_end(*array, words.x, words.y, words.z, box, end) : Status::invalid_handle;
+    }
+    default: return Status::invalid_value;
+    }
+    end.pitch = words.pitch;
+    end.height = words.height;
+    end.x_bytes = words.x;
+    end.y = words.y;
+    end.z = words.z;
     return Status::success;
 }
 
+Status run_copy(Stream& queue, const EndWords& source, const EndWords& destination, CopyBox& box, bool blocking) {
+    if (const Status status = make_end(source, box, box.source); status != Status::success)
+        return status;
+    if (const Status status = make_end(destination, box, box.destination); status != Status::success)
+        return status;
+    return runtime::memory_copy(queue, box, blocking);
+}
+
 Status copy_box(Stream& queue, const CUDA_MEMCPY2D* c, bool blocking) {
+    if (!c)
+        return Status::invalid_value;
     CopyBox box;
-    const Status status = make_box(c, box);
-    return status == Status::success ? runtime::memory_copy(queue, box, blocking) : status;
+    box.width_bytes = c->WidthInBytes;
+    box.height = c->Height;
+    return run_copy(queue,
+                    {c->srcMemoryType, const_cast<void*>(c->srcHost), c->srcDevice, c->srcArray, c->srcPitch, 0, c->srcXInBytes,
+                     c->srcY, 0},
+                    {c->dstMemoryType, c->dstHost, c->dstDevice, c->dstArray, c->dstPitch, 0, c->dstXInBytes, c->dstY, 0}, box,
+                    blocking);
 }
 
 Status copy_box(Stream& queue, const CUDA_MEMCPY3D* c, bool blocking) {
-    CopyBox box;
-    if (const Status status = make_box(c, box); status != Status::success)
-        return status;
-    if (c->srcLOD || c->dstLOD)
+    if (!c || c->srcLOD || c->dstLOD)
         return Status::invalid_value;
-    box.source.z = c->srcZ;
-    box.source.height = c->srcHeight;
-    box.destination.z = c->dstZ;
-    box.destination.height = c->dstHeight;
+    CopyBox box;
+    box.width_bytes = c->WidthInBytes;
+    box.height = c->Height;
     box.depth = c->Depth;
-    return runtime::memory_copy(queue, box, blocking);
+    return run_copy(queue,
+                    {c->srcMemoryType, const_cast<void*>(c->srcHost), c->srcDevice, c->srcArray, c->srcPitch, c->srcHeight,
+                     c->srcXInBytes, c->srcY, c->srcZ},
+                    {c->dstMemoryType, c->dstHost, c->dstDevice, c->dstArray, c->dstPitch, c->dstHeight, c->dstXInBytes, c->dstY,
+                     c->dstZ},
+                    box, blocking);
+}
+
+/// A line of bytes of an array that has one row.
+EndWords line(CUarray array, std::size_t offset) { return {memory_array, nullptr, 0, array, 0, 0, offset, 0, 0}; }
+EndWords line(CUdeviceptr pointer) { return {memory_device, nullptr, pointer, nullptr, 0, 0, 0, 0, 0}; }
+EndWords line(const void* pointer) { return {memory_host, const_cast<void*>(pointer), 0, nullptr, 0, 0, 0, 0, 0}; }
+
+Status copy_line(Stream& queue, const EndWords& to, const EndWords& from, std::size_t size, bool blocking) {
+    CopyBox box;
+    box.width_bytes = size;
+    return run_copy(queue, from, to, box, blocking);
 }
 
 Status copy_between(Stream& queue, CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
@@ -113,6 +140,34 @@ PTM_BLOCKING_AND_ASYNC(cuMemcpy3D_v2, cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D* 
                        copy_box(queue, box, blocking))
 PTM_STREAM_API(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds, (const CUDA_MEMCPY2D* box), (box)) {
     return stream_entry(nullptr, default_stream, [&](Stream& queue) { return copy_box(queue, box, true); });
+}
+
+// ---- arrays of one row ----
+
+PTM_BLOCKING_AND_ASYNC(cuMemcpyHtoA_v2, cuMemcpyHtoAAsync_v2,
+                       (CUarray to, std::size_t offset, const void* from, std::size_t size), (to, offset, from, size),
+                       copy_line(queue, line(to, offset), line(from), size, blocking))
+PTM_BLOCKING_AND_ASYNC(cuMemcpyAtoH_v2, cuMemcpyAtoHAsync_v2,
+                       (void* to, CUarray from, std::size_t offset, std::size_t size), (to, from, offset, size),
+                       copy_line(queue, line(to), line(from, offset), size, blocking))
+PTM_STREAM_API(cuMemcpyDtoA_v2, cuMemcpyDtoA_v2_ptds,
+               (CUarray to, std::size_t offset, CUdeviceptr from, std::size_t size), (to, offset, from, size)) {
+    return stream_entry(nullptr, default_stream, [&](Stream& queue) {
+        return copy_line(queue, line(to, offset), line(from), size, true);
+    });
+}
+PTM_STREAM_API(cuMemcpyAtoD_v2, cuMemcpyAtoD_v2_ptds,
+               (CUdeviceptr to, CUarray from, std::size_t offset, std::size_t size), (to, from, offset, size)) {
+    return stream_entry(nullptr, default_stream, [&](Stream& queue) {
+        return copy_line(queue, line(to), line(from, offset), size, true);
+    });
+}
+PTM_STREAM_API(cuMemcpyAtoA_v2, cuMemcpyAtoA_v2_ptds,
+               (CUarray to, std::size_t to_offset, CUarray from, std::size_t from_offset, std::size_t size),
+               (to, to_offset, from, from_offset, size)) {
+    return stream_entry(nullptr, default_stream, [&](Stream& queue) {
+        return copy_line(queue, line(to, to_offset), line(from, from_offset), size, true);
+    });
 }
 
 // ---- fills ----

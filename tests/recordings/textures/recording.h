@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/shim/cuda_types.h"
+#include "runtime/shim/texture_types.h"
 
 #include <cstdint>
 #include <fstream>
@@ -85,10 +86,12 @@ private:
     std::string option_;
     std::ofstream raw_;
     std::ifstream against_;
-    unsigned passed_ = 0, failed_ = 0, known_ = 0;
+    unsigned passed_ = 0, failed_ = 0, known_ = 0, skip_ = 0;
 };
 
-/// main() of a recorder: PROGRAM LIBCUDA RECORDING [--record | --raw FILE | --against FILE].
+/// main() of a recorder: PROGRAM LIBCUDA RECORDING [--record | --raw FILE | --against FILE]. RECORDING_SKIP=N in the
+/// environment leaves out the first N cases and appends to FILE: exit status 3 says that the context is lost behind the
+/// last case printed.
 int record_or_compare(int argc, char** argv, const std::function<void(Driver&, Recording&)>& run);
 
 } // namespace texture_recording

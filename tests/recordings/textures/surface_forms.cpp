@@ -7,6 +7,7 @@
 #include "tests/recordings/textures/recording.h"
 #include "tests/recordings/textures/texture_case.h"
 
+#include <algorithm>
 #include <bit>
 
 using namespace texture_recording;
@@ -82,7 +83,7 @@ std::vector<std::uint32_t> inputs_of(const SurfaceCase& c) {
             if (!trap && random.below(32) == 0) value = random.below(2) ? 0x40000000u : 0xffff0000u;
             *next++ = value * scale;
         };
-        const unsigned elements = by_sample ? c.size[0] : c.size[0] * element_bytes(c.format, c.channels) / access;
+        const unsigned elements = by_sample ? c.size[0] : std::max(1u, c.size[0] * element_bytes(c.format, c.channels) / access);
         if (c.has("a1d") || c.has("a2d")) one(c.size[2], 1);
         one(elements, by_sample ? 1 : access);
         if (!c.has("1d") && !c.has("a1d")) one(c.size[1], 1);
@@ -103,7 +104,8 @@ std::vector<SurfaceCase> surface_cases() {
     const char* geometries[] = {"1d", "2d", "3d", "a1d", "a2d"};
     const auto add = [&](std::string operation, unsigned g, unsigned format, unsigned channels) {
         SurfaceCase c{std::move(operation), sizes[g], surface | (g >= 3 ? layered : 0), format, channels};
-        list.push_back(c);
+        if (std::none_of(list.begin(), list.end(), [&](const SurfaceCase& other) { return other.name() == c.name(); }))
+            list.push_back(c);
     };
     for (unsigned g = 0; g < 5; ++g)
         for (const char* bounds : {"clamp", "zero", "trap"}) {

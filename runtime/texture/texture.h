@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images and samplers as the sampler and the surface unit see them: plain data, decoded when an object is made.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ptarmigan::runtime {
+
+/// How a texel lies in memory. Channels lie side by side, the first one lowest.
+struct TexelFormat {
+    enum class Kind : std::uint8_t { unsigned_integer, signed_integer, half, single };
+    Kind kind = Kind::unsigned_integer;
+    std::uint8_t bits = 8;     ///< of a channel: 8, 16, 32
+    std::uint8_t channels = 1; ///< 1, 2, 4
+    bool always_real = false;  ///< CU_AD_FORMAT_UNORM_* and SNORM_*: never read as integers
+    unsigned bytes() const { return bits / 8u * channels; }
+    bool is_real() const { return kind == Kind::half || kind == Kind::single; }
+};
+
+/// Of CUarray_format and a number of channels; false if there is no such format or it is not supported.
+bool decode_format(unsigned format, unsigned channels, TexelFormat &decoded);
+
+/// One level: rows of texels, slices (layers, faces) of rows.
+struct ImageLevel {
+    std::uint8_t *data = nullptr;
+    std::uint32_t width = 1, height = 1, depth = 1; ///< depth: of 3-d images
+    std::size_t row = 0, slice = 0;                 ///< bytes from one to the next
+};
+
+struct Image {
+    static constexpr unsigned max_levels = 18;
+    TexelFormat format;
+    unsigned format_code = 0;    ///< CUarray_format
+    std::uint8_t dimensions = 1; ///< without layers
+    bool layered = false, cube = false;
+    bool linear = false;         ///< cuTexObjectCreate of linear memory: integer coordinates only
+    bool pitched = false;        ///< of pitched memory
+    std::uint32_t layers = 1;    ///< faces count: 6 per cube
+    std::uint32_t levels = 1;    ///< 1 for arrays without mipmaps
+    bool mipmapped = false;
+    std::uint32_t array_width = 0, array_height = 0, array_depth = 0; ///< as the array was made
+    ImageLevel level[max_levels];
+};
+
+struct Sampler {
+    enum Address : std::uint8_t { wrap, clamp, mirror, border };
+    Address address[3] = {};
+    bool linear = false, linear_levels = false; ///< filter within a level, and between levels
+    bool normalized = false;                    ///< coordinates
+    bool to_real = false;                       ///< 8- and 16-bit integers become floats
+    bool srgb = false, seamless = false;
+    float bias = 0, lowest = 0, highest = 0;    ///< of levels
+    unsigned anisotropy = 0;
+    float border_color[4] = {};
+};
+
+/// What a handle stands for.
+struct TextureObject {
+    enum class Kind : std::uint32_t { none, texture, surface };
+    Kind kind = Kind::none;
+    Image image;
+    Sampler sampler; ///< of textures
+};
+
+} // namespace ptarmigan::runtime

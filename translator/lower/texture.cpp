@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// tex, tld4, txq (manual 9.7.10): the runtime's sampler does the work, lane by lane.
+#include "translator/lower/lane_math.h"
+#include "translator/lower/texture_call.h"
+
+namespace ptarmigan::translator::lower {
+
+using abi::TextureCall;
+using abi::TextureOperation;
+using abi::TextureQuery;
+using ptx::Operand;
+
+namespace {
+
+bool written(const Operand& operand) { return operand.kind != Operand::Kind::none; }
+
+/// Writes words of 32 bits (or their low 16) to the elements of a destination.
+void write_elements(WarpEmitter& e, const Operand& destination, TextureCallBuffer& call, unsigned count) {
+    Ir& ir = e.ir();
+    for (unsigned i = 0; i < count; ++i) {
+        const Operand& element = e.element(destination, i);
+        if (element.kind == Operand::Kind::sink) continue;
+        llvm::Type* type = e.type(element.type);
+        Value* bits = ir.CreateTrunc(call.data(i), e.lanes_type(ir.getIntNTy(type->getPrimitiveSizeInBits())));
+        e.write(element, LaneValue::varying(ir.CreateBitCast(bits, e.lanes_type(type))));
+    }
+}
+
+/// Coordinates, offsets and the value to compare with, which all fetches take.
+std::uint32_t set_coordinates(TextureCallBuffer& call, const Instruction& inst) {
+    std::uint32_t flags = 0;
+    call.store_list(offsetof(TextureCall, coordinates), inst[Role::c], 4);
+    if (written(inst[Role::e])) {
+        call.store_list(offsetof(TextureCall, offset), inst[Role::e], 3);
+        flags |= TextureCall::with_offset;
+    }
+    if (written(inst[Role::f])) {
+        call.store_list(offsetof(TextureCall, comparison), inst[Role::f], 1);
+        flags |= TextureCall::with_comparison;
+    }
+    return flags;
+}
+
+void write_residency(WarpEmitter& e, const Instruction& inst) {
+    if (written(inst[Role::p]))
+        e.write(inst[Role::p], LaneValue::varying(llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(e.width()), e.ir().getTrue())));
+}
+
+TextureQuery query_of(WarpEmitter& e, const Instruction& inst) {
+    static constexpr std::pair<Word, TextureQuery> queries[] = {
+        {Word::width, TextureQuery::width},
+        {Word::height, TextureQuery::height},
+        {Word::depth, TextureQuery::depth},
+        {Word::channel_data_type, TextureQuery::channel_data_type},
+        {Word::channel_order, TextureQuery::channel_order},
+        {Word::normalized_coords, TextureQuery::normalized_coords},
+        {Word::array_size, TextureQuery::array_size},
+        {Word::num_mipmap_levels, TextureQuery::num_mipmap_levels},
+        {Word::num_samples, TextureQuery::num_samples},
+        {Word::filter_mode, TextureQuery::filter_mode},
+        {Word::addr_mode_0, TextureQuery::addr_mode_0},
+        {Word::addr_mode_1, TextureQuery::addr_mode_1},
+        {Word::addr_mode_2, TextureQuery::addr_mode_2},
+        {Word::memory_layout, TextureQuery::memory_layout},
+    };
+    for (auto [word, query] : queries)
+        if (inst.has(word)) return query;
+    e.unsupported("queries of samplers of their own");
+}
+
+void query(WarpEmitter& e, const Instruction& inst, TextureOperation operation) {
+    TextureCallBuffer call(e, inst, operation);
+    call.set_handle(inst[Role::a]);
+    call.set(offsetof(TextureCall, detail), std::uint32_t(query_of(e, inst)));
+    const bool leveled = written(inst[Role::lod]);
+    if (leveled) call.store_list(offsetof(TextureCall, level), inst[Role::lod], 1);
+    call.set(offsetof(TextureCall, flags), leveled ? TextureCall::with_level : 0u);
+    call.run();
+    e.write(inst[Role::d], LaneValue::varying(call.data(0)));
+}
+
+} // namespace
+
+void tex(WarpEmitter& e, const Instruction& inst) {
+    TextureCallBuffer call(e, inst, TextureOperation::fetch);
+    call.set(offsetof(TextureCall, geometry), std::uint32_t(geometry_of(e, inst)));
+    call.set_handle(inst[Role::a]);
+    std::uint32_t flags = set_coordinates(call, inst);
+    if (inst.types[1] == ScalarType::s32) flags |= TextureCall::integer_coordinates;
+    if (inst.types[0] == ScalarType::f16) flags |= TextureCall::half_results;
+    const bool packed = inst.types[0] == ScalarType::f16x2;
+    if (packed) flags |= TextureCall::packed_results;
+    if (written(inst[Role::lod])) {
+        call.store_list(offsetof(TextureCall, level), inst[Role::lod], 1);
+        flags |= TextureCall::with_level;
+    }
+    if (written(inst[Role::dpdx])) {
+        call.store_list(offsetof(TextureCall, gradients), inst[Role::dpdx], 3);
+        call.store_list(offsetof(TextureCall, gradients) + 3 * sizeof(TextureCall::level), inst[Role::dpdy], 3);
+        flags |= TextureCall::with_gradients;
+    }
+    call.set(offsetof(TextureCall, flags), flags);
+    call.run();
+    write_elements(e, inst[Role::d], call, packed ? 2 : 4);
+    write_residency(e, inst);
+}
+
+void tld4(WarpEmitter& e, const Instruction& inst) {
+    TextureCallBuffer call(e, inst, TextureOperation::gather);
+    call.set(offsetof(TextureCall, geometry), std::uint32_t(geometry_of(e, inst)));
+    call.set_handle(inst[Role::a]);
+    const Word component = inst.one_of({Word::r, Word::g, Word::b, Word::a});
+    call.set(offsetof(TextureCall, detail), component == Word::r ? 0 : component == Word::g ? 1 : component == Word::b ? 2 : 3);
+    call.set(offsetof(TextureCall, flags), set_coordinates(call, inst));
+    call.run();
+    write_elements(e, inst[Role::d], call, 4);
+    write_residency(e, inst);
+}
+
+void txq(WarpEmitter& e, const Instruction& inst) { query(e, inst, TextureOperation::query); }
+
+void suq(WarpEmitter& e, const Instruction& inst) { query(e, inst, TextureOperation::query_surface); }
+
+} // namespace ptarmigan::translator::lower

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls to the runtime's texture service, see texture_call.h.
+#include "translator/lower/texture_call.h"
+
+#include "translator/lower/lane_math.h"
+
+namespace ptarmigan::translator::lower {
+
+using ptx::Operand;
+
+namespace {
+
+constexpr unsigned lanes_bytes = sizeof(abi::TextureCall::level);
+
+/// Any value of up to 32 bits as i32 lanes.
+Value* as_words(WarpEmitter& e, Value* lanes) {
+    Ir& ir = e.ir();
+    Value* bits = to_bits(ir, lanes);
+    return ir.CreateZExtOrTrunc(bits, e.lanes_type(ir.getInt32Ty()));
+}
+
+} // namespace
+
+TextureCallBuffer::TextureCallBuffer(WarpEmitter& e, const ptx::Instruction& inst, abi::TextureOperation operation) : e_(e) {
+    Ir& ir = e.ir();
+    buffer_ = e.entry_alloca(llvm::ArrayType::get(ir.getInt64Ty(), sizeof(abi::TextureCall) / 8), "texture");
+    set(offsetof(abi::TextureCall, operation), std::uint32_t(operation));
+    set(offsetof(abi::TextureCall, line), inst.location.line);
+    ir.CreateStore(e.active_bits(), place(offsetof(abi::TextureCall, active)));
+}
+
+Value* TextureCallBuffer::place(unsigned offset) {
+    return e_.ir().CreateConstInBoundsGEP1_64(e_.ir().getInt8Ty(), buffer_, offset);
+}
+
+void TextureCallBuffer::set(unsigned offset, std::uint32_t value) {
+    e_.ir().CreateStore(e_.ir().getInt32(value), place(offset));
+}
+
+void TextureCallBuffer::store(unsigned offset, unsigned index, Value* lanes) {
+    e_.ir().CreateAlignedStore(as_words(e_, lanes), place(offset + index * lanes_bytes), llvm::Align(4));
+}
+
+void TextureCallBuffer::store_list(unsigned offset, const Operand& list, unsigned most) {
+    const bool many = list.kind == Operand::Kind::vector || list.kind == Operand::Kind::list;
+    const unsigned count = many ? std::min(list.count, most) : 1;
+    for (unsigned i = 0; i < count; ++i) {
+        const Operand& element = e_.element(list, i);
+        if (element.kind != Operand::Kind::sink) store(offset, i, e_.lanes(element));
+    }
+}
+
+void TextureCallBuffer::set_handle(const Operand& operand) {
+    Ir& ir = e_.ir();
+    const bool variable = operand.kind == Operand::Kind::variable ||
+                          (operand.kind == Operand::Kind::address && operand.base == Operand::Base::variable);
+    if (variable) e_.unsupported("references to textures and surfaces (variables)");
+    Value* handle = operand.kind == Operand::Kind::reg
+                        ? e_.lanes(operand)
+                        : e_.broadcast(e_.address(operand, ptx::StateSpace::generic).address);
+    ir.CreateAlignedStore(handle, place(offsetof(abi::TextureCall, handle)), llvm::Align(8));
+}
+
+void TextureCallBuffer::run() {
+    Ir& ir = e_.ir();
+    auto call = [&] {
+        e_.call_service(offsetof(abi::Services, texture), ir.getVoidTy(), {e_.cta_context(), e_.step_index(), buffer_});
+    };
+    if (e_.all_active())
+        call();
+    else
+        e_.if_then(e_.any(e_.active()), call);
+}
+
+Value* TextureCallBuffer::data(unsigned index) {
+    Ir& ir = e_.ir();
+    Value* from = place(offsetof(abi::TextureCall, data) + index * lanes_bytes);
+    return ir.CreateFreeze(ir.CreateAlignedLoad(e_.lanes_type(ir.getInt32Ty()), from, llvm::Align(4)));
+}
+
+abi::TextureGeometry geometry_of(WarpEmitter& e, const ptx::Instruction& inst) {
+    using Geometry = abi::TextureGeometry;
+    using Word = ptx::Modifier;
+    switch (inst.one_of({Word::dim_1d, Word::dim_2d, Word::dim_3d, Word::a1d, Word::a2d, Word::cube, Word::acube})) {
+    case Word::dim_1d: return Geometry::d1;
+    case Word::dim_2d: return Geometry::d2;
+    case Word::dim_3d: return Geometry::d3;
+    case Word::a1d: return Geometry::a1d;
+    case Word::a2d: return Geometry::a2d;
+    case Word::cube: return Geometry::cube;
+    case Word::acube: return Geometry::acube;
+    default: e.unsupported("multi-sample textures");
+    }
+}
+
+} // namespace ptarmigan::translator::lower
