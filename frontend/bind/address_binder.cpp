@@ -88,7 +88,7 @@ void BodyBinder::bind_address(const OperandSyntax& syntax, const OperandPattern&
         fail(syntax.location, "an address with coordinates takes no offset");
     if (syntax.kind == OperandSyntax::Kind::constant) {
         if (!syntax.constant.is_integer()) fail(syntax.location, "an address must be an integer");
-        if (match.space != StateSpace::local && match.space != StateSpace::none)
+        if (match.space != StateSpace::local)
             fail(syntax.location, "only .local memory has constant addresses");
         out.value = syntax.constant.bits;
         return;

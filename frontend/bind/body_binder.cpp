@@ -2,7 +2,6 @@
 // Scopes, declarations and labels of a body.
 #include "frontend/bind/body_binder.h"
 
-#include "frontend/bind/array_element.h"
 #include "frontend/bind/legacy_target.h"
 #include "frontend/isa/special_registers.h"
 
@@ -83,17 +82,7 @@ void BodyBinder::statement(StatementParser::Kind kind) {
     using Kind = StatementParser::Kind;
     switch (kind) {
     case Kind::instruction:
-        if (parser_->instruction.has_indices) {
-            const auto variable = [this](std::string_view name) -> const Variable* {
-                const Symbol symbol = find(name);
-                if (symbol.kind == Symbol::Kind::module_variable)
-                    return &context_.module.variables[symbol.index];
-                return symbol.kind == Symbol::Kind::body_variable ? &body_.variables[symbol.index]
-                                                                  : nullptr;
-            };
-            resolve_array_elements(parser_->instruction, matcher_.heads(parser_->instruction),
-                                   diagnostics_, variable);
-        }
+        if (parser_->instruction.has_indices) resolve_array_elements();
         instruction();
         if (context_.module.target.sm < 20) imply_flush_to_zero(body_.instructions.back());
         return;

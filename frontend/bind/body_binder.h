@@ -8,6 +8,8 @@
 #include "frontend/isa/special_registers.h"
 #include "frontend/parse/statement_parser.h"
 
+#include <initializer_list>
+#include <memory>
 #include <unordered_set>
 
 namespace ptarmigan::ptx {
@@ -65,6 +67,21 @@ private:
     void bind_guard(Instruction& out);
     RegisterId carry_flag();
 
+    // --- elements of arrays (array_element.cpp)
+    // ------------------------------------------------------------------------------------
+    void resolve_array_elements();
+    const Variable& array_of(const OperandSyntax& node);
+    void index_by_register(OperandSyntax& node, const Variable& array,
+                           const std::vector<HeadMatch>& heads, bool is_memory_operand);
+    Operand index_value(const OperandSyntax& node);
+    /// The name of a register with the address of an element; `bits` is the least that it has.
+    std::string_view element_address(const OperandSyntax& node, const Variable& array, bool generic,
+                                     unsigned bits);
+    /// Appends an instruction that the text leaves to the assembler: `opcode.words d, sources`, with
+    /// a new register of `type` for d.
+    RegisterId compute(std::string_view opcode, std::initializer_list<std::string_view> words,
+                       ScalarType type, std::initializer_list<Operand> sources);
+
     // --- calls (call_binder.cpp)
     // ------------------------------------------------------------------------------------
     struct Signature {
@@ -90,12 +107,15 @@ private:
         SelectorRule selector = SelectorRule::none;
         bool untyped = false;      ///< registers of .b types only, no constants
         bool or_predicate = false; ///< a predicate will do as well
+        bool any_class = false;    ///< .bf16 and .bf16x2 are in any register of their size
+        bool in_vector = false;    ///< an element of a vector
         /// Type of a list's first element where it differs: the index into an array of textures.
         ScalarType first_element = ScalarType::none;
         bool may_sink = false;  ///< `_` may stand for a result that is not wanted
         bool must_sink = false; ///< and must
         std::string_view values; ///< constants allowed; empty: all
     };
+    static bool fits(ScalarType have, const Want& want);
     Want want_of(const OperandPattern& pattern, const HeadMatch& match) const;
     void bind_operand(const OperandPattern& pattern, const HeadMatch& match, std::size_t node,
                       Operand& out);
@@ -117,6 +137,7 @@ private:
     void bind_elements(std::size_t node, const Want& want, unsigned count, Operand& out);
     void require_alike(const std::vector<Operand>& elements, SourceLocation at);
     void bind_list(std::size_t node, const Want& want, unsigned size, Operand& out);
+    bool bind_special_vector(const OperandSyntax& node, const Want& want, Operand& out);
     void bind_vector_register(const OperandSyntax& node, const Symbol& symbol, const Want& want,
                               Operand& out);
     void bind_selector(const OperandSyntax& node, const Want& want, Operand& out);
@@ -139,6 +160,7 @@ private:
     StatementParser* parser_ = nullptr;
     bool has_vector_registers_ = false;
     RegisterId carry_flag_ = no_id;
+    std::vector<std::unique_ptr<std::string>> hidden_names_; ///< of computed registers, in scopes_
     std::unordered_set<std::string_view> unknown_names_;
     bool gave_up_on_name_ = false; ///< fail_unknown() ended the instruction at hand
     // Of the instruction at hand:

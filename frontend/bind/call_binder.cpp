@@ -25,6 +25,8 @@ void BodyBinder::bind_call(const OperandNodes& nodes, Instruction& out) {
         const Constraint::Kind kind = patterns[i].constraint.kind;
         if (kind == Constraint::Kind::function) bind_function(syntax, out.operands[i]);
         if (kind == Constraint::Kind::prototype) bind_named_list(syntax, kind, out.operands[i]);
+        if (kind == Constraint::Kind::prototype && signature.known)
+            fail(syntax.location, "only a call through a register has a list of targets or a prototype");
         if (kind == Constraint::Kind::function || kind == Constraint::Kind::prototype)
             apply_callee(out.operands[i], syntax.location, signature);
     }

@@ -67,9 +67,11 @@ const HeadMatch& BodyBinder::choose_form(OperandNodes& nodes) {
     const std::vector<HeadMatch>& heads = matcher_.heads(syntax);
     if (heads.empty())
         fail(syntax.location, diagnostics_.is_full() ? std::string() : explain_words(syntax));
-    const auto is_vector = [&](std::string_view name) { return is_vector_register(name); };
     const HeadMatch* unavailable = nullptr;
     for (const HeadMatch& head : heads) {
+        const auto is_vector = [&](std::string_view name) {
+            return is_vector_register(name) || (head.vector_size == 4 && is_special_vector(name));
+        };
         if (!FormMatcher::operands_fit(head, syntax, is_vector, nodes)) continue;
         if (head.words_checked) return head;
         if (available(head.form)) {

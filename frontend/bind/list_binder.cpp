@@ -16,11 +16,28 @@ void BodyBinder::bind_vector_register(const OperandSyntax& syntax, const Symbol&
         element.index = symbol.index + i;
         const ScalarType have = body_.registers[element.index].type;
         element.type = want.type == ScalarType::none ? have : want.type;
-        if (!register_fits(have, element.type, want.wider))
+        if (element.type != have && !fits(have, want))
             fail(syntax.location,
                  "vector " + quoted(syntax.name) + " has elements of another type");
         body_.operand_pool.push_back(element);
     }
+}
+
+/// `%tid` where a vector of four is read.
+bool BodyBinder::bind_special_vector(const OperandSyntax& syntax, const Want& want, Operand& out) {
+    if (!is_special_vector(syntax.name) || !syntax.component.empty()) return false;
+    out.kind = Operand::Kind::vector;
+    std::vector<Operand> elements(4);
+    OperandSyntax element = syntax;
+    for (std::size_t i = 0; i < 4; ++i) {
+        element.component = std::string_view("xyzw").substr(i, 1);
+        elements[i].type = want.type;
+        bind_special(element, want, elements[i]);
+    }
+    out.first = static_cast<std::uint32_t>(body_.operand_pool.size());
+    out.count = 4;
+    body_.operand_pool.insert(body_.operand_pool.end(), elements.begin(), elements.end());
+    return true;
 }
 
 /// Registers of one vector are of one size and class; constants and `_` go with any.
@@ -40,7 +57,11 @@ void BodyBinder::bind_elements(std::size_t index, const Want& want, unsigned cou
     const OperandSyntax& syntax = node(index);
     out.type = want.type;
     if (syntax.kind == OperandSyntax::Kind::name) {
-        bind_vector_register(syntax, find(syntax.name), want, out);
+        const Symbol symbol = find(syntax.name);
+        Want element = want;
+        element.in_vector = true;
+        if (symbol.kind != Symbol::Kind::none || !bind_special_vector(syntax, want, out))
+            bind_vector_register(syntax, symbol, element, out);
     } else {
         std::vector<Operand> elements;
         const std::size_t end = index + syntax.extent;
@@ -48,6 +69,7 @@ void BodyBinder::bind_elements(std::size_t index, const Want& want, unsigned cou
             Want element = want;
             element.kind = want.kind == Constraint::Kind::vec ? Constraint::Kind::wider : want.kind;
             element.may_sink = true;
+            element.in_vector = want.in_vector || want.kind == Constraint::Kind::vec;
             if (elements.empty() && want.first_element != ScalarType::none)
                 element.type = want.first_element;
             elements.emplace_back();

@@ -36,6 +36,20 @@ bool among(std::string_view values, const Constant& constant) {
     return false;
 }
 
+} // namespace
+
+/// Elements of vectors may be integers where floating-point ones are wanted, not the other way round.
+bool BodyBinder::fits(ScalarType have, const Want& want) {
+    if (register_fits(have, want.type, want.wider)) return true;
+    if (bit_size(have) != bit_size(want.type)) return false;
+    if (want.in_vector && is_float(want.type) && want.type != ScalarType::bf16) return is_integer(have);
+    if (!want.any_class) return false;
+    return want.type == ScalarType::bf16x2 ||
+           (want.type == ScalarType::bf16 && (want.in_vector || !is_float(have)));
+}
+
+namespace {
+
 /// The first coordinate is then the index into the array (manual 9.7.10.3).
 bool is_texture_array(const HeadMatch& match) {
     if (form_info(match.form).chapter != "texture") return false;
@@ -64,7 +78,8 @@ BodyBinder::Want BodyBinder::want_of(const OperandPattern& pattern, const HeadMa
     // Half-precision elements are as wide as they are.
     want.wider = c.kind == Kind::wider ||
                  (c.kind == Kind::vec && want.type != ScalarType::f16 &&
-                  want.type != ScalarType::bf16 && type_class(want.type) != TypeClass::packed);
+                  want.type != ScalarType::bf16 && type_class(want.type) != TypeClass::packed && !c.tight);
+    want.any_class = c.any_class;
     want.untyped = c.untyped;
     want.or_predicate = c.or_predicate;
     want.selector = c.selector;
@@ -107,8 +122,11 @@ void BodyBinder::bind_operand(const OperandPattern& pattern, const HeadMatch& ma
     case Kind::prototype: return bind_named_list(syntax, want.kind, out);
     case Kind::pack: return bind_list(index, want, 0, out);
     case Kind::list: {
+        Want element = want;
+        element.in_vector = form_info(match.form).chapter == "texture" &&
+                            (pattern.role == Role::d || pattern.role == Role::c);
         const unsigned written = syntax.kind == OperandSyntax::Kind::braces ? syntax.children : 0;
-        return bind_list(index, want, required_elements(match, pattern, written), out);
+        return bind_list(index, element, required_elements(match, pattern, written), out);
     }
     case Kind::vec:
         if (match.vector_size > 1) return bind_elements(index, want, match.vector_size, out);
@@ -167,10 +185,14 @@ void BodyBinder::bind_name(const OperandSyntax& syntax, const Want& want, Operan
     }
     if (want.is_destination) fail(syntax.location, quoted(syntax.name) + " is not a register");
     if (want.kind != Constraint::Kind::any ||
-        (bit_size(want.type) != 32 && bit_size(want.type) != 64))
+        (bit_size(want.type) != 32 && bit_size(want.type) != 64 &&
+         (bit_size(want.type) != 16 || !is_variable))) // 16 bits: the low ones
         fail(syntax.location, "the address of " + quoted(syntax.name) + " can't be an operand here: " +
                                   (is_parameter(symbol) ? "ld.param reads the parameter" : "mov puts it into a register"));
-    if (is_float(want.type)) fail(syntax.location, "an address is no floating-point value");
+    if (is_float(want.type) && is_variable)
+        fail(syntax.location, "an address is no floating-point value");
+    if (!is_variable && syntax.has_offset)
+        fail(syntax.location, "the address of a function takes no offset");
     if (is_variable && bit_size(want.type) == 32) {
         const StateSpace space = symbol.kind == Symbol::Kind::module_variable
                                      ? context_.module.variables[symbol.index].space
@@ -210,7 +232,7 @@ void BodyBinder::bind_register(const OperandSyntax& syntax, const Symbol& symbol
     if (out.negated && want.or_predicate)
         fail(syntax.location, "only a predicate can be negated here");
     if (want.type != ScalarType::none &&
-        (!register_fits(have, want.type, want.wider) ||
+        (!fits(have, want) ||
          (want.untyped && type_class(have) != TypeClass::bits)))
         fail(syntax.location, "register " + quoted(syntax.name) + " has type ." +
                                   std::string(spelling(have)) + " where ." +

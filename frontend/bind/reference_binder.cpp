@@ -100,8 +100,10 @@ void BodyBinder::bind_function(const OperandSyntax& syntax, Operand& out) {
     if (symbol.kind != Symbol::Kind::reg)
         fail(syntax.location, quoted(syntax.name) + " is not a function");
     Want want;
-    want.type = context_.module.address_size == 64 ? ScalarType::u64 : ScalarType::u32;
-    out.type = want.type;
+    out.type = context_.module.address_size == 64 ? ScalarType::u64 : ScalarType::u32;
+    // A register of 32 bits is extended with zeros, as ptxas does with a warning.
+    const bool narrow = bit_size(body_.registers[symbol.index].type) == 32;
+    want.type = narrow ? ScalarType::u32 : out.type;
     bind_register(syntax, symbol, want, out);
 }
 

@@ -21,7 +21,7 @@ constexpr Name plain[] = {
 constexpr Name typed[] = {
     {"wide", Kind::wide}, {"half", Kind::half},    {"wider", Kind::wider}, {"vec", Kind::vec},
     {"raw", Kind::type},  {"rawlist", Kind::list}, {"frag", Kind::list},   {"or_pred", Kind::type},
-    {"pack", Kind::pack}, {"list", Kind::list},
+    {"pack", Kind::pack}, {"list", Kind::list},    {"tight", Kind::vec},  {"bits", Kind::vec},
 };
 
 Constraint with_type(Kind kind, std::string_view type, std::span<const DecodedRow::Slot> slots,
@@ -67,6 +67,8 @@ Constraint decode_constraint(std::string_view text, std::span<const DecodedRow::
                 constraint.fragment = name.text == "frag";
                 constraint.untyped = name.text.starts_with("raw");
                 constraint.or_predicate = name.text == "or_pred";
+                constraint.any_class = name.text == "bits";
+                constraint.tight = constraint.any_class || name.text == "tight";
                 return constraint;
             }
     fault = "unknown constraint '" + std::string(text) + "'";

@@ -52,6 +52,8 @@ struct Constraint {
     std::int8_t slot = -1;                 ///< type_index of the slot that decides
     bool untyped = false;    ///< registers of .b types only, no constants
     bool or_predicate = false; ///< a predicate will do as well
+    bool tight = false;      ///< vec: registers are no wider than the type
+    bool any_class = false;  ///< vec: .bf16 and .bf16x2 are in any register of their size
     SelectorRule selector = SelectorRule::none;
     bool fragment = false;   ///< list: elements are registers that hold values of the type packed
     std::string_view values; ///< constants allowed, "0..15", "4|8|16", "*16", "none", "real"; empty: all

@@ -55,6 +55,12 @@ const SpecialRegisterInfo& special_register_info(SpecialRegister id) {
     return table[static_cast<std::size_t>(id)];
 }
 
+bool is_special_vector(std::string_view name) {
+    const SpecialRegisterName found = find_special_register(name);
+    return found.found &&
+           special_register_info(found.id).layout == SpecialRegisterInfo::Layout::vector;
+}
+
 void offer_special_registers(NearestSpelling& nearest) {
     for (const SpecialRegisterInfo& info : table)
         if (info.layout != Layout::numbered) nearest.offer(info.spelling);

@@ -44,6 +44,9 @@ struct SpecialRegisterName {
 };
 SpecialRegisterName find_special_register(std::string_view name);
 
+/// Whether it has components: %tid, %ctaid.
+bool is_special_vector(std::string_view name);
+
 /// Offers the names of all special registers, but for those with a number in their name.
 void offer_special_registers(NearestSpelling& nearest);
 

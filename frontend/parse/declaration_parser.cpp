@@ -27,6 +27,7 @@ public:
 
     void variables(VariableSyntax& out) {
         words(out);
+        if (cursor_.accept(';')) return; // declares nothing: ptxas takes it
         do declarator(out, true);
         while (cursor_.accept(','));
         cursor_.expect(';', "at the end of this declaration");

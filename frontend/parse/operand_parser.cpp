@@ -71,11 +71,14 @@ private:
     }
 
     void index_of_array(OperandSyntax& node) {
-        if (cursor_.peek().kind == TokenKind::identifier && cursor_.peek().text != "WARP_SZ")
-            cursor_.fail(cursor_.location(),
-                         "registers as array indices are not supported: compute the address");
-        node.constant = parse_constant(cursor_);
         node.has_index = true;
+        if (cursor_.peek().kind == TokenKind::identifier && cursor_.peek().text != "WARP_SZ") {
+            node.index = cursor_.take().text;
+            node.constant = {Constant::Kind::integer, false, 0};
+            if (cursor_.accept('+')) node.constant = parse_constant(cursor_);
+        } else {
+            node.constant = parse_constant(cursor_);
+        }
         if (!node.constant.is_integer())
             cursor_.fail(node.location, "an array index must be an integer");
         cursor_.expect(']', "behind the array index");

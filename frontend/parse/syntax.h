@@ -40,11 +40,12 @@ struct OperandSyntax {
     bool minus = false;         ///< `-x` before a name
     bool pair_follows = false;  ///< `x|y`: the next sibling is y
     bool has_offset = false;    ///< name+constant
-    bool has_index = false;     ///< name[constant]
+    bool has_index = false;     ///< name[constant], name[index] or name[index+constant]
     std::uint32_t extent = 1;   ///< nodes of this subtree, itself included
     std::uint32_t children = 0; ///< direct children
     std::string_view name;
     std::string_view component; ///< word behind a name or bracket: x, b0, unified
+    std::string_view index;     ///< the register inside name[index+constant]
     Constant constant;          ///< the constant, the offset or the index
     SourceLocation location;
 };

@@ -62,6 +62,17 @@ LaneValue inside_local(WarpEmitter& e, const LaneValue& address) {
 
 void mov(WarpEmitter& e, const Instruction& inst) { e.write(inst[Role::d], e.read(inst[Role::a])); }
 
+/// All elements are read before the first is written: {a, b} may become {b, a}.
+void mov_vector(WarpEmitter& e, const Instruction& inst) {
+    const ptx::Operand& targets = inst[Role::d];
+    std::vector<LaneValue> values;
+    for (unsigned i = 0; i < targets.count; ++i) values.push_back(e.read(e.element(inst[Role::a], i)));
+    for (unsigned i = 0; i < targets.count; ++i) {
+        const ptx::Operand& target = e.element(targets, i);
+        if (target.kind != ptx::Operand::Kind::sink) e.write(target, values[i]);
+    }
+}
+
 void mov_pack(WarpEmitter& e, const Instruction& inst) {
     const ptx::Operand& parts = inst[Role::a];
     unsigned bits = ptx::bit_size(inst.type()), part_bits = bits / parts.count;

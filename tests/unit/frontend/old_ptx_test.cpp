@@ -40,6 +40,29 @@ TEST_CASE("array elements: the index counts scalars") {
                               "st.local.v2.u32 [l+-8], {%r, %r};mov.u32 %r, s;");
 }
 
+TEST_CASE("array elements: a register counts in 32 bits") {
+    // ptxas 13.0 makes the same machine code of both texts.
+    const auto text = [](const std::string& statements) {
+        const auto loader = test::load(
+            ".global .b32 g[8]; .shared .b64 s[8]; .const .b8 c[8];\n.visible .entry k() {\n"
+            ".reg .b64 %d; .reg .b32 %r; .reg .s16 %h; .reg .u64 %w; .reg .pred %p;\n" +
+            statements + "}\n");
+        return printed(*loader);
+    };
+    CHECK(text("ld.global.u32 %r, g[%h+1];") ==
+          "cvt.s32.s16 %element, %h;add.u32 %element, %element, 1;shl.b32 %element, %element, 2;"
+          "mov.u64 %element, g;cvt.u64.u32 %element, %element;add.u64 %element, %element, %element;"
+          "ld.global.u32 %r, [%element];");
+    CHECK(text("@%p ld.shared.v2.u32 {%r, %r}, s[%w];") ==
+          "cvt.u32.u64 %element, %w;shl.b32 %element, %element, 3;mov.u32 %element, s;"
+          "add.u32 %element, %element, %element;@%p ld.shared.v2.u32 {%r, %r}, [%element];");
+    CHECK(text("mov.u64 %d, c[%laneid];") ==
+          "mov.u32 %element, %laneid;mov.u64 %element, c;cvt.u64.u32 %element, %element;"
+          "add.u64 %element, %element, %element;mov.u64 %d, %element;");
+    // A generic access of a variable in shared memory needs its generic address.
+    CHECK(text("st.u8 s[%r], %r;").find("cvta.shared.u64") != std::string::npos);
+}
+
 TEST_CASE("array elements: what has none") {
     const auto error = [](const std::string& statement) {
         return first_error(test::header + ".global .b32 g[4], one; .func f() { .reg .b32 %r; " +
@@ -49,8 +72,15 @@ TEST_CASE("array elements: what has none") {
     CHECK(error("ld.global.u32 %r, %r[0];") == "'%r' is not an array");
     CHECK(error("ld.global.u32 %r, nothing[0];") == "'nothing' is not an array");
     CHECK(error("ld.global.u32 %r, g[1.5];") == "an array index must be an integer");
-    CHECK(error("ld.global.u32 %r, g[%r];") ==
-          "registers as array indices are not supported: compute the address");
+    CHECK(error("ld.global.u32 %r, one[%r];") == "'one' is not an array");
+    CHECK(error("ld.global.u32 %r, g[%unknown];") == "unknown symbol '%unknown'");
+    CHECK(error(".reg .f32 %f; ld.global.u32 %r, g[%f];") == "'%f' can't be an array index");
+    CHECK(error("ld.global.u32 %r, g[g];") == "'g' can't be an array index");
+    CHECK(error("ld.shared.u32 %r, g[%r];") == "'g' is in .global, the instruction accesses .shared");
+    CHECK(error("mov.u32 %r, g[%r];") != "");
+    CHECK(error("add.u32 %r, g[%r], 1;") ==
+          "an element of an array stands in loads, stores, mov and cvta only");
+    CHECK(error("ld.global.u32 %r, [g[%r]];") != "");
     CHECK(error("atom.global.add.u32 %r, g[1], 1;") != "");
     CHECK(error("ld.global.u32 %r, [g[1]];") != "");
 }

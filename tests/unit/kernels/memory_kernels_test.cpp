@@ -459,3 +459,64 @@ TEST_CASE("a vector load under a guard that all threads share, used in other blo
         }
     }
 }
+
+TEST_CASE("elements of arrays by register, in every space", "[kernels][memory]") {
+    Array<std::uint32_t> out(threads * 8);
+    run(R"(
+        .shared .u32 s[128];
+        .local .u32 l[4];
+        mul.wide.u32 %l0, %r62, 32;
+        add.u64 %l1, %l60, %l0;
+        and.b32 %r0, %r62, 3;
+        ld.global.u32 %r1, table[%r0+1];
+        add.u32 %r2, %r62, 7;
+        st.shared.u32 s[%r62], %r2;
+        bar.sync 0;
+        xor.b32 %r3, %r62, 1;
+        ld.shared.u32 %r4, s[%r3];
+        ld.u32 %r5, s[%r62];
+        cvt.u16.u32 %h0, %r0;
+        ld.const.u16 %r6, small[%h0];
+        st.local.u32 l[%r0], %r62;
+        ld.local.u32 %r7, l[%r0];
+        cvta.shared.u64 %l2, s[%r62];
+        ld.u32 %r8, [%l2];
+        mov.u64 %l3, table[%r0];
+        ld.global.u32 %r9, [%l3+4];
+        mov.u16 %h1, s;
+        mov.u32 %r10, s;
+        cvt.u32.u16 %r11, %h1;
+        sub.u32 %r10, %r10, %r11;
+        st.global.v4.f32 [%l1], {%r1, %r4, %r5, %r6};
+        st.global.v4.u32 [%l1+16], {%r7, %r8, %r9, %r10};
+    )", {1}, {threads}, {out.address()},
+        ".global .u32 table[5] = {100, 101, 102, 103, 104};\n.const .u16 small[4] = {7, 8, 9, 10};\n");
+    const auto results = out.values();
+    for (unsigned i = 0; i < threads; ++i) {
+        const unsigned n = i & 3;
+        const std::vector<std::uint32_t> expected{101 + n, (i ^ 1) + 7, i + 7, 7 + n, i, i + 7, 101 + n, 0};
+        const std::vector<std::uint32_t> got(results.begin() + 8 * i, results.begin() + 8 * i + 8);
+        CHECK(got == expected);
+    }
+}
+
+TEST_CASE("mov between vectors reads all elements first", "[kernels][memory]") {
+    Array<std::uint32_t> out(threads * 4);
+    run(R"(
+        .reg .v4 .u32 %size;
+        mul.wide.u32 %l0, %r62, 16;
+        add.u64 %l1, %l60, %l0;
+        mov.v4.u32 %size, %ntid;
+        mov.u32 %r0, %r62;
+        mov.u32 %r1, 5;
+        mov.v2.u32 {%r0, %r1}, {%r1, %r0};
+        st.global.v4.u32 [%l1], {%r0, %r1, %size.x, %size.y};
+    )", {1}, {threads}, {out.address()});
+    const auto results = out.values();
+    for (unsigned i = 0; i < threads; ++i) {
+        CHECK(results[4 * i] == 5);
+        CHECK(results[4 * i + 1] == i);
+        CHECK(results[4 * i + 2] == threads);
+        CHECK(results[4 * i + 3] == 1);
+    }
+}
