@@ -4,7 +4,12 @@
 #include "frontend/bind/body_binder.h"
 #include "frontend/bind/module_binder.h"
 
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <map>
 #include <memory>
+#include <mutex>
 
 namespace ptarmigan::ptx {
 
@@ -64,16 +69,13 @@ std::unique_ptr<ModuleLoader> ModuleLoader::load(std::string text, std::string n
         if (impl->diagnostics.error_count() == 0)
             impl->diagnostics.error(impl->context.module.functions[unclosed].location, "the body of this function does not end");
     }
-    if (options.bind_all_bodies)
-        for (FunctionId f = 0; f < functions; ++f) {
-            if (impl->context.module.functions[f].is_declaration) continue;
-            const bool good = impl->bind_body(f).errors.empty();
-            if (options.keep_bodies) continue;
-            if (good) impl->bodies[f].reset();
-            impl->bound.clear();
-        }
+    if (options.bind_all_bodies && options.keep_bodies)
+        for (FunctionId f = 0; f < functions; ++f)
+            if (!impl->context.module.functions[f].is_declaration) impl->bind_body(f);
     impl->diagnostics.sort();
-    return std::unique_ptr<ModuleLoader>(new ModuleLoader(std::move(impl)));
+    std::unique_ptr<ModuleLoader> loader(new ModuleLoader(std::move(impl)));
+    if (options.bind_all_bodies && !options.keep_bodies) loader->check_bodies();
+    return loader;
 }
 
 std::unique_ptr<ModuleLoader> ModuleLoader::load(std::string text, std::string name) {
@@ -91,6 +93,45 @@ const Module& ModuleLoader::module() const {
 }
 std::string_view ModuleLoader::text() const {
     return impl_->source.text();
+}
+
+void ModuleLoader::check_bodies(const BodyVisitor& visit, const RunOnThreads& run) {
+    const std::size_t count = impl_->bodies.size();
+    std::atomic<std::size_t> next{0};
+    std::mutex mutex; // guards what follows
+    std::map<FunctionId, Diagnostics> found;
+    std::exception_ptr failure;
+    const auto check = [&](FunctionId f, FormMatcher& matcher) {
+        if (impl_->bodies[f]) {
+            if (impl_->bodies[f]->errors.empty() && visit) visit(f, impl_->bodies[f]->body);
+            return;
+        }
+        Diagnostics own(impl_->source, impl_->max_errors);
+        const Body body = BodyBinder(impl_->context, matcher, own).bind(f);
+        if (visit && !own.has_errors()) visit(f, body);
+        if (own.list().empty() && own.error_count() == 0) return;
+        const std::lock_guard lock(mutex);
+        found.emplace(f, std::move(own));
+    };
+    const auto work = [&] {
+        try {
+            FormMatcher matcher;
+            for (std::size_t f = next++; f < count; f = next++)
+                if (!module().functions[f].is_declaration) check(static_cast<FunctionId>(f), matcher);
+        } catch (...) {
+            const std::lock_guard lock(mutex);
+            failure = std::current_exception();
+            next = count;
+        }
+    };
+    if (run)
+        run(work);
+    else
+        work();
+    if (failure) std::rethrow_exception(failure);
+    for (const auto& [f, own] : found)
+        if (!impl_->reported[f]) impl_->diagnostics.append(own);
+    std::fill(impl_->reported.begin(), impl_->reported.end(), true);
 }
 
 const Body& ModuleLoader::body(FunctionId function) {

@@ -6,6 +6,7 @@
 #include "frontend/ptx/module.h"
 #include "frontend/source/diagnostic.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -37,6 +38,15 @@ public:
     /// The bound and validated body of a defined function. Throws DiagnosticError listing the
     /// body's errors.
     const Body& body(FunctionId function);
+    /// Sees a body that has just been bound.
+    using BodyVisitor = std::function<void(FunctionId, const Body&)>;
+    /// Calls `work` on as many threads as it likes, this one among them, and returns when all have come back.
+    using RunOnThreads = std::function<void(const std::function<void()>& work)>;
+    /// Binds every body, shows those without errors to `visit` and keeps none that was not kept before. The errors are
+    /// then among diagnostics(). With `run`, bodies are bound side by side: `visit` is called from its threads, several at
+    /// a time, once per body.
+    void check_bodies(const BodyVisitor& visit = {}, const RunOnThreads& run = {});
+
     /// Frees the bodies without errors; they are bound again when asked for. References to them end.
     void forget_bodies();
     /// The text as given (for showing lines).

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast PTX becomes a validated module, on one core: real texts with all bodies, the same with bodies skipped, and a
 // module of 50 MB of which one kernel is wanted. ptxas and LLVM's reader stand beside it where they are installed.
+#include "bench/compile_time/driver_load.h"
 #include "bench/compile_time/peers.h"
 #include "bench/compile_time/texts.h"
 #include "frontend/module_loader.h"
@@ -13,8 +14,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <ctime>
-#include <fstream>
+#include <cstdlib>
+#include <filesystem>
 
 namespace {
 
@@ -46,15 +49,10 @@ void print_missing(const std::string& what) {
     fmt::print("| {:<52} | {:>7} | {:>9} | {:>8} |\n", what, "-", "-", "-");
 }
 
-double resident_megabytes() {
-    std::ifstream file("/proc/self/statm");
-    double total = 0, resident = 0;
-    file >> total >> resident;
-    return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
-}
-
 /// Loads the module in a process of its own and binds one kernel; wall seconds and the resident megabytes that came on top of
 /// the text.
+using DriverLoads = std::array<bench::DriverLoad, 2>;
+
 struct OneKernel {
     double seconds = 0, megabytes = 0;
 };
@@ -66,7 +64,7 @@ OneKernel load_one_kernel(const std::string& text) {
         OneKernel result;
         std::string copy = text;
         malloc_trim(0); // what earlier rounds left behind would hide what this one takes
-        const double before = resident_megabytes();
+        const double before = bench::resident_megabytes();
         timespec start, end;
         clock_gettime(CLOCK_MONOTONIC, &start);
         const auto loader = ptx::ModuleLoader::load(std::move(copy), "large");
@@ -76,7 +74,7 @@ OneKernel load_one_kernel(const std::string& text) {
         const bool bound = loader->ok() && !loader->body(last).instructions.empty();
         clock_gettime(CLOCK_MONOTONIC, &end);
         result.seconds = static_cast<double>(end.tv_sec - start.tv_sec) + 1e-9 * static_cast<double>(end.tv_nsec - start.tv_nsec);
-        result.megabytes = resident_megabytes() - before;
+        result.megabytes = bench::resident_megabytes() - before;
         const bool told = write(ends[1], &result, sizeof result) == sizeof result;
         _exit(bound && told ? 0 : 1);
     }
@@ -90,17 +88,45 @@ OneKernel load_one_kernel(const std::string& text) {
     return result;
 }
 
+std::string last_kernel(const std::string& text) {
+    const auto loader = ptx::ModuleLoader::load(text, "large");
+    std::string name;
+    for (const ptx::Function& function : loader->module().functions)
+        if (function.is_entry) name = function.name;
+    return name;
+}
+
+/// cuModuleLoadData of the module: the first time in a folder of compiled kernels, and when the driver knows the text.
+void print_driver_loads(const std::string& driver, const std::string& large, unsigned rounds) {
+    const std::string kernel = last_kernel(large);
+    DriverLoads best{{{1e9, 0}, {1e9, 0}}};
+    for (unsigned i = 0; i < rounds; ++i) {
+        std::string cache = (std::filesystem::temp_directory_path() / "ptarmigan-bench-XXXXXX").string();
+        if (mkdtemp(cache.data()) == nullptr) throw std::runtime_error("no folder for temporary files");
+        for (bench::DriverLoad& one : best) { // cold, then warm
+            const bench::DriverLoad load = bench::load_with_driver(driver, large, kernel, cache);
+            if (load.seconds < one.seconds) one = load;
+        }
+        std::filesystem::remove_all(cache);
+    }
+    const double megabytes = static_cast<double>(large.size()) / 1e6;
+    print(fmt::format("the same, cuModuleLoadData of the text, {:.1f} MB", best[0].megabytes), megabytes, best[0].seconds);
+    print(fmt::format("the same again, {:.1f} MB", best[1].megabytes), megabytes, best[1].seconds);
+}
+
 } // namespace
 
 int main(int argc, char** argv) try {
     std::vector<std::string> files;
     std::string kernels = "bench/kernels/kernels.ptx", ir_source = "tests/corpus/sources/clang.cu";
+    std::string driver = "build/lib/libcuda.so.1";
     std::uint64_t sample = 10000000;
     unsigned rounds = 3;
     CLI::App app("PTX text to validated module: speed and memory");
     app.add_option("files", files, "PTX texts (*.ptx), or libraries with fat binaries inside");
     app.add_option("--kernels", kernels, "PTX text that the large module is made of")->capture_default_str();
     app.add_option("--ir-source", ir_source, "CUDA source for clang's LLVM IR")->capture_default_str();
+    app.add_option("--libcuda", driver, "the driver that loads the large module")->capture_default_str();
     app.add_option("--sample", sample, "bytes of PTX of each file")->capture_default_str();
     app.add_option("--rounds", rounds, "the fastest counts")->capture_default_str();
     CLI11_PARSE(app, argc, argv);
@@ -129,6 +155,8 @@ int main(int argc, char** argv) try {
     }
     print(fmt::format("one kernel of a large module, {:.1f} MB of memory", best.megabytes), static_cast<double>(large.size()) / 1e6,
           best.seconds);
+
+    print_driver_loads(driver, large, rounds);
 
     for (const bench::Peer& peer : bench::peers(kernels, ir_source, rounds))
         if (peer.seconds > 0)

@@ -6,6 +6,7 @@
 #include "frontend/parse/lexer.h"
 #include "frontend/parse/syntax.h"
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,8 +19,9 @@ struct ModuleContext {
     Module module;
     ModuleNames names;
     /// Variables that declarations of ranges (`x<4>`) made so far, in bodies too: a few bytes of text must not take gigabytes.
-    mutable std::uint64_t range_variables = 0;
-    mutable std::uint64_t initialized_bytes = 0; ///< likewise: `a[1000000000] = {1}`
+    /// Bodies are bound on several threads.
+    mutable std::atomic<std::uint64_t> range_variables = 0;
+    mutable std::atomic<std::uint64_t> initialized_bytes = 0; ///< likewise: `a[1000000000] = {1}`
     /// .reg and .local variables of old modules without an ABI: known by name, so that only
     /// functions that use them are refused.
     Scope per_thread;

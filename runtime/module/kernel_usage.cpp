@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace ptarmigan::runtime {
 namespace {
@@ -11,9 +13,9 @@ namespace {
 /// Adds up the variables of one space, in order, each at its alignment.
 class SpaceLayout {
 public:
-    void add(const ptx::Variable &variable) {
-        const std::uint64_t alignment = std::max<std::uint32_t>(variable.alignment, 1);
-        size_ = (size_ + alignment - 1) / alignment * alignment + variable.size;
+    void add(const BodyUsage::Block &block) {
+        const std::uint64_t alignment = std::max<std::uint32_t>(block.alignment, 1);
+        size_ = (size_ + alignment - 1) / alignment * alignment + block.size;
     }
     std::uint64_t size() const { return size_; }
 
@@ -21,51 +23,84 @@ private:
     std::uint64_t size_ = 0;
 };
 
-/// Follows a kernel's body and those of the functions that it mentions.
+BodyUsage::Block block_of(const ptx::Variable &variable) {
+    return {variable.size, variable.alignment};
+}
+
+/// What the operands of a body mention.
+class MentionList {
+public:
+    MentionList(const ptx::Module &module, std::vector<BodyUsage::Mention> &mentions)
+        : module_(module), mentions_(mentions) {}
+
+    void add(const ptx::Operand &operand) {
+        using Kind = ptx::Operand::Kind;
+        if (operand.kind == Kind::function)
+            add(true, operand.index);
+        const bool is_variable =
+            operand.kind == Kind::variable ||
+            (operand.kind == Kind::address && operand.base == ptx::Operand::Base::variable);
+        if (is_variable && operand.scope == ptx::VariableScope::module &&
+            module_.variables[operand.index].space == ptx::StateSpace::shared)
+            add(false, operand.index);
+    }
+
+private:
+    void add(bool is_function, std::uint32_t id) {
+        if (seen_.insert(std::uint64_t{id} << 1 | (is_function ? 1 : 0)).second)
+            mentions_.push_back({is_function, id});
+    }
+
+    const ptx::Module &module_;
+    std::vector<BodyUsage::Mention> &mentions_;
+    std::unordered_set<std::uint64_t> seen_;
+};
+
+/// Follows a kernel's body and those of the functions that it mentions, where it mentions them. Not by recursion: a chain
+/// of calls may be long.
 class UsageWalk {
 public:
-    explicit UsageWalk(ptx::ModuleLoader &loader) : loader_(loader) {}
+    UsageWalk(const ptx::Module &module, const FindBodyUsage &find) : module_(module), find_(find) {}
 
-    void visit(ptx::FunctionId id) {
-        const ptx::Function &function = loader_.module().functions[id];
-        if (function.is_declaration || !seen_functions_.insert(id).second)
-            return;
-        const ptx::Body &body = loader_.body(id);
-        registers =
-            std::max<std::uint32_t>(registers, static_cast<std::uint32_t>(body.registers.size()));
-        for (const ptx::Variable &variable : body.variables) {
-            if (variable.space == ptx::StateSpace::shared)
-                shared.add(variable);
-            if (variable.space == ptx::StateSpace::local)
-                local.add(variable);
+    void walk(ptx::FunctionId kernel) {
+        for (enter(kernel); !places_.empty();) {
+            Place &place = places_.back();
+            if (place.next == place.body->mentions.size()) {
+                places_.pop_back();
+                continue;
+            }
+            const BodyUsage::Mention mention = place.body->mentions[place.next++];
+            if (mention.is_function)
+                enter(mention.id);
+            else if (seen_variables_.insert(mention.id).second)
+                shared.add(block_of(module_.variables[mention.id]));
         }
-        for (const ptx::Instruction &instruction : body.instructions)
-            for (unsigned i = 0; i < instruction.operand_count; ++i)
-                visit(instruction.operands[i]);
-        for (const ptx::Operand &operand : body.operand_pool)
-            visit(operand);
     }
 
     SpaceLayout shared, local;
     std::uint32_t registers = 0;
 
 private:
-    void visit(const ptx::Operand &operand) {
-        using Kind = ptx::Operand::Kind;
-        if (operand.kind == Kind::function)
-            visit(operand.index);
-        const bool is_variable =
-            operand.kind == Kind::variable ||
-            (operand.kind == Kind::address && operand.base == ptx::Operand::Base::variable);
-        if (!is_variable || operand.scope != ptx::VariableScope::module)
+    struct Place {
+        const BodyUsage *body;
+        std::size_t next;
+    };
+
+    void enter(ptx::FunctionId id) {
+        if (module_.functions[id].is_declaration || !seen_functions_.insert(id).second)
             return;
-        const ptx::Variable &variable = loader_.module().variables[operand.index];
-        if (variable.space == ptx::StateSpace::shared &&
-            seen_variables_.insert(operand.index).second)
-            shared.add(variable);
+        const BodyUsage &body = find_(id);
+        registers = std::max(registers, body.registers);
+        for (const BodyUsage::Block &block : body.shared)
+            shared.add(block);
+        for (const BodyUsage::Block &block : body.local)
+            local.add(block);
+        places_.push_back({&body, 0});
     }
 
-    ptx::ModuleLoader &loader_;
+    const ptx::Module &module_;
+    const FindBodyUsage &find_;
+    std::vector<Place> places_;
     std::set<ptx::FunctionId> seen_functions_;
     std::set<ptx::VariableId> seen_variables_;
 };
@@ -84,17 +119,44 @@ std::string excess(const std::string &what, std::uint64_t bytes, std::uint64_t l
 
 } // namespace
 
-KernelUsage usage_of(ptx::ModuleLoader &loader, ptx::FunctionId kernel) {
-    UsageWalk walk(loader);
-    walk.visit(kernel);
+BodyUsage usage_of_body(const ptx::Module &module, const ptx::Body &body) {
+    BodyUsage usage;
+    usage.registers = static_cast<std::uint32_t>(body.registers.size());
+    for (const ptx::Variable &variable : body.variables) {
+        if (variable.space == ptx::StateSpace::shared)
+            usage.shared.push_back(block_of(variable));
+        if (variable.space == ptx::StateSpace::local)
+            usage.local.push_back(block_of(variable));
+    }
+    MentionList mentions(module, usage.mentions);
+    for (const ptx::Instruction &instruction : body.instructions)
+        for (unsigned i = 0; i < instruction.operand_count; ++i)
+            mentions.add(instruction.operands[i]);
+    for (const ptx::Operand &operand : body.operand_pool)
+        mentions.add(operand);
+    for (const auto &list : body.call_targets)
+        usage.call_targets.insert(usage.call_targets.end(), list.begin(), list.end());
+    return usage;
+}
+
+KernelUsage usage_of(const ptx::Module &module, ptx::FunctionId kernel, const FindBodyUsage &find) {
+    UsageWalk walk(module, find);
+    walk.walk(kernel);
     return {walk.shared.size(), walk.local.size(), walk.registers};
+}
+
+KernelUsage usage_of(ptx::ModuleLoader &loader, ptx::FunctionId kernel) {
+    std::unordered_map<ptx::FunctionId, BodyUsage> bodies; // its elements stay where they are
+    return usage_of(loader.module(), kernel, [&](ptx::FunctionId id) -> const BodyUsage & {
+        return bodies[id] = usage_of_body(loader.module(), loader.body(id));
+    });
 }
 
 std::uint64_t constant_bytes(const ptx::Module &module) {
     SpaceLayout layout;
     for (const ptx::Variable &variable : module.variables)
         if (variable.space == ptx::StateSpace::constant)
-            layout.add(variable);
+            layout.add(block_of(variable));
     return layout.size();
 }
 

@@ -5,7 +5,9 @@
 #include "frontend/module_loader.h"
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <vector>
 
 namespace ptarmigan::runtime {
 
@@ -18,6 +20,27 @@ struct KernelUsage {
     std::uint32_t registers = 0;         ///< of the body that declares most
 };
 
+/// What one body says of memory and of other functions: enough to add up kernels without their bodies.
+struct BodyUsage {
+    struct Block {
+        std::uint64_t size = 0;
+        std::uint32_t alignment = 1;
+    };
+    struct Mention {
+        bool is_function = false; ///< else a .shared variable of the module
+        std::uint32_t id = 0;
+        bool operator==(const Mention &) const = default;
+    };
+    std::uint32_t registers = 0;
+    std::vector<Block> shared, local;
+    std::vector<Mention> mentions; ///< each once, in the order of the body
+    std::vector<ptx::FunctionId> call_targets; ///< of lists of possible callees
+};
+BodyUsage usage_of_body(const ptx::Module &module, const ptx::Body &body);
+
+using FindBodyUsage = std::function<const BodyUsage &(ptx::FunctionId)>;
+/// Of the kernel and the functions that it mentions; `find` knows the bodies of those that are defined.
+KernelUsage usage_of(const ptx::Module &module, ptx::FunctionId kernel, const FindBodyUsage &find);
 /// Binds the bodies that it walks: throws ptx::DiagnosticError for one that does not bind.
 KernelUsage usage_of(ptx::ModuleLoader &loader, ptx::FunctionId kernel);
 

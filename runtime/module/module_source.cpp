@@ -7,11 +7,13 @@
 #include "frontend/ptx/provided_functions.h"
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
+#include "runtime/base/threads.h"
 #include "runtime/device/device.h"
 #include "runtime/module/kernel_usage.h"
 #include "runtime/module/module_notes.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <set>
 
@@ -50,10 +52,19 @@ std::string driver_log(const ptx::Diagnostics &diagnostics) {
 /// Bytes of PTX from which on memory counts more than binding bodies once more: bound they take some 15 times the text,
 /// and of large modules few kernels are launched.
 constexpr std::size_t large_text = 1u << 20;
+/// Bytes of PTX that are worth a thread: 3 ms.
+constexpr std::size_t text_per_thread = 1u << 18;
 
-void forget_bodies_of_large_text(ptx::ModuleLoader &loader) {
-    if (loader.text().size() >= large_text)
-        loader.forget_bodies();
+/// Binds all bodies, those of large texts on several threads without keeping them. Errors are then among the loader's.
+std::vector<BodyUsage> check_bodies(ptx::ModuleLoader &loader) {
+    const ptx::Module &module = loader.module();
+    std::vector<BodyUsage> usage(module.functions.size());
+    const std::size_t worth = loader.text().size() / text_per_thread;
+    const auto threads = static_cast<unsigned>(std::min<std::size_t>(worth, Device::get().workers()));
+    loader.check_bodies(
+        [&](ptx::FunctionId id, const ptx::Body &body) { usage[id] = usage_of_body(module, body); },
+        [&](const std::function<void()> &work) { run_on_threads(threads, work); });
+    return usage;
 }
 
 Status check_header(const ptx::Module &module, std::string_view text, std::string &log) {
@@ -79,17 +90,16 @@ Status check_header(const ptx::Module &module, std::string_view text, std::strin
     return Status::success;
 }
 
-/// The driver's lines for what is larger than it allows; kernels only of a module with all its bodies bound. A pool
-/// of constants is never bound late.
-std::string too_large(ptx::ModuleLoader &loader, bool all_bodies) {
-    const ptx::Module &module = loader.module();
+/// The driver's lines for what is larger than it allows; kernels only if the `usage` of all bodies is known. A pool of
+/// constants is never bound late.
+std::string too_large(const ptx::Module &module, const std::vector<BodyUsage> &usage) {
+    const FindBodyUsage find = [&](ptx::FunctionId id) -> const BodyUsage & { return usage[id]; };
     std::string lines = excess_of_constants(module);
-    for (ptx::FunctionId id = 0; all_bodies && id < module.functions.size(); ++id) {
+    for (ptx::FunctionId id = 0; id < usage.size(); ++id) {
         const ptx::Function &function = module.functions[id];
         if (!function.is_entry || function.is_declaration)
             continue;
-        const std::string line = excess_of(usage_of(loader, id), function.name);
-        forget_bodies_of_large_text(loader);
+        const std::string line = excess_of(usage_of(module, id, find), function.name);
         if (!line.empty())
             lines += (lines.empty() ? "" : "\n") + line;
     }
@@ -97,35 +107,24 @@ std::string too_large(ptx::ModuleLoader &loader, bool all_bodies) {
 }
 
 /// Functions that a body calls or an initialiser holds.
-std::set<ptx::FunctionId> mentioned_functions(ptx::ModuleLoader &loader) {
+std::set<ptx::FunctionId> mentioned_functions(const ptx::Module &module, const std::vector<BodyUsage> &usage) {
     std::set<ptx::FunctionId> mentioned;
-    const ptx::Module &module = loader.module();
-    const auto visit = [&](const ptx::Operand &operand) {
-        if (operand.kind == ptx::Operand::Kind::function)
-            mentioned.insert(operand.index);
-    };
     for (const ptx::Variable &variable : module.variables)
         for (const ptx::Relocation &relocation : variable.relocations)
             if (relocation.is_function)
                 mentioned.insert(relocation.symbol);
-    for (ptx::FunctionId id = 0; id < module.functions.size(); ++id) {
-        if (module.functions[id].is_declaration)
-            continue;
-        const ptx::Body &body = loader.body(id);
-        for (const ptx::Instruction &instruction : body.instructions)
-            std::for_each_n(instruction.operands.begin(), instruction.operand_count, visit);
-        std::for_each(body.operand_pool.begin(), body.operand_pool.end(), visit);
-        for (const auto &list : body.call_targets)
-            mentioned.insert(list.begin(), list.end());
-        forget_bodies_of_large_text(loader);
+    for (const BodyUsage &body : usage) {
+        for (const BodyUsage::Mention &mention : body.mentions)
+            if (mention.is_function)
+                mentioned.insert(mention.id);
+        mentioned.insert(body.call_targets.begin(), body.call_targets.end());
     }
     return mentioned;
 }
 
 /// ptxas's line for the first function that a text of a whole program lacks: one that is not even
 /// .extern, or is used.
-std::string unresolved_function(ptx::ModuleLoader &loader) {
-    const ptx::Module &module = loader.module();
+std::string unresolved_function(const ptx::Module &module, const std::vector<BodyUsage> &usage) {
     std::optional<std::set<ptx::FunctionId>> mentioned;
     for (ptx::FunctionId id = 0; id < module.functions.size(); ++id) {
         const ptx::Function &function = module.functions[id];
@@ -133,7 +132,7 @@ std::string unresolved_function(ptx::ModuleLoader &loader) {
             ptx::is_provided_function(function.name))
             continue;
         if (!mentioned)
-            mentioned = mentioned_functions(loader);
+            mentioned = mentioned_functions(module, usage);
         if (function.linkage != ptx::Linkage::external || mentioned->count(id) != 0)
             return "ptxas fatal   : Unresolved extern function '" + function.name + "'";
     }
@@ -165,8 +164,8 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
     std::optional<std::string> known_log;
     if (all_bodies)
         known_log = recall_valid_text(result->hash_);
-    options.bind_all_bodies = all_bodies && !known_log;
-    options.keep_bodies = ptx.size() < large_text;
+    const bool checks_bodies = all_bodies && !known_log;
+    options.bind_all_bodies = checks_bodies && ptx.size() < large_text; // and kept
     result->loader_ = ptx::ModuleLoader::load(std::move(ptx), std::move(name), options);
     // A newer version may use what this frontend takes for an error: the version is the better
     // answer then.
@@ -175,18 +174,21 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
         set_error_detail(result->name_ + ": " + log);
         return status;
     }
+    std::vector<BodyUsage> usage;
+    if (checks_bodies)
+        usage = check_bodies(*result->loader_);
     log = known_log ? *known_log : driver_log(result->loader_->diagnostics());
     if (!result->loader_->ok()) {
         set_error_detail(result->loader_->diagnostics().render_all());
         return Status::invalid_ptx;
     }
-    if (const std::string excess = too_large(*result->loader_, options.bind_all_bodies); !excess.empty()) {
+    if (const std::string excess = too_large(module, usage); !excess.empty()) {
         log = excess;
         set_error_detail(result->name_ + ": " + log);
         return Status::invalid_ptx;
     }
-    if (options.bind_all_bodies) {
-        const std::string unresolved = unresolved_function(*result->loader_);
+    if (checks_bodies) {
+        const std::string unresolved = unresolved_function(module, usage);
         if (unresolved.empty())
             remember_valid_text(result->hash_, log);
         if (!unresolved.empty() && !relocatable) {

@@ -2,6 +2,10 @@
 // Declarations: variables, initialisers, functions, scopes, labels.
 #include "tests/unit/frontend/load.h"
 
+#include <atomic>
+#include <new>
+#include <thread>
+
 using namespace ptarmigan;
 using namespace ptarmigan::ptx;
 using test::body_of;
@@ -137,6 +141,35 @@ TEST_CASE("body: jump tables and source lines") {
     CHECK(body.instructions[0][Role::t].kind == Operand::Kind::target_list);
     REQUIRE(body.source_lines.size() == 2);
     CHECK((body.source_lines[1].line == 11 && body.source_lines[1].instruction == 2));
+}
+
+TEST_CASE("loader: bodies are checked on several threads as on one") {
+    std::string text = test::header;
+    for (unsigned i = 0; i < 300; ++i)
+        text += ".func f" + std::to_string(i) + "() { .reg .b32 %r<4>; mov.b32 %r1, " + std::to_string(i) + "; " +
+                (i % 50 == 49 ? "mov.b32 %q, 1; " : "") + "ret; }\n";
+    const auto several = [](const std::function<void()>& work) {
+        std::thread other(work), third(work);
+        work();
+        other.join();
+        third.join();
+    };
+    const auto all = ModuleLoader::load(text, "test.ptx", {.bind_all_bodies = true, .max_errors = 20});
+    const auto loader = ModuleLoader::load(text, "test.ptx");
+    std::atomic<unsigned> visited = 0, wrong = 0;
+    loader->check_bodies(
+        [&](FunctionId f, const Body& body) {
+            ++visited;
+            if (body.instructions.size() != 2 || body.instructions[0].operands[1].value != f) ++wrong;
+        },
+        several);
+    CHECK(visited == 294);
+    CHECK(wrong == 0);
+    CHECK(loader->diagnostics().error_count() == 6);
+    CHECK(loader->diagnostics().render_all() == all->diagnostics().render_all());
+    CHECK_THROWS_AS(loader->body(49), DiagnosticError);
+    CHECK(loader->diagnostics().error_count() == 6);
+    CHECK_THROWS_AS(loader->check_bodies([](FunctionId, const Body&) { throw std::bad_alloc(); }, several), std::bad_alloc);
 }
 
 TEST_CASE("loader: bodies that are not kept are validated, and bound again when asked for") {

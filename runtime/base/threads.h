@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads for one piece of work that is not a grid's.
+#pragma once
+
+#include <functional>
+
+namespace ptarmigan::runtime {
+
+/// Calls `work` on this thread and on up to `count` - 1 others, fewer where no more can be made, and returns when all have
+/// come back. `work` must not throw. The program's signals stay away from the others.
+void run_on_threads(unsigned count, const std::function<void()> &work);
+
+} // namespace ptarmigan::runtime
