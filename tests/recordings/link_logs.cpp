@@ -2,12 +2,13 @@
 // What the cuLink* calls return and log for inputs that fit, contradict each other or are no code at all. Needs only the
 // driver API, so the same program records and verifies:
 //   link_logs LIBCUDA LOGS.txt            compares; fails if a line differs or a known difference is gone
-//   link_logs LIBCUDA LOGS.txt --record   prints what this driver does
+//   link_logs LIBCUDA LOGS.txt --record [CASE...]   prints what this driver does, with all cases or these in this order
 // A case is a line "== name: create RESULT" and one line per call: its result, the error log so far, the size written
-// back. Marks in the first column: '?' the result is the same, the text is known to differ; '~' the result is known to
-// differ, and the rest of the case is not compared.
+// back. Marks in the first column: '?' the result is the same, the text is known to differ; '!' the text is the same, the
+// result is known to differ; '~' the result is known to differ, and the rest of the case is not compared.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -34,9 +35,17 @@ struct Input {
     std::string data;
 };
 
+/// A CUjit_option besides the error log, with its value.
+struct Option {
+    unsigned option = 0;
+    std::size_t value = 0;
+};
+enum OptionNumber : unsigned { wall_time = 2, info_buffer, info_buffer_size, optimization_level = 7, target_of_context, debug_info = 11, log_verbose, line_info };
+
 struct Case {
     std::string name;
     std::vector<Input> inputs;
+    std::vector<Option> options{};
 };
 
 // --- inputs --------------------------------------------------------------------------------------
@@ -68,6 +77,66 @@ std::string function_adding(int number) {
            std::to_string(number) + "; st.param.b32 [r], x; ret; }\n";
 }
 
+/// A function or, without result, a kernel that calls each of `callees`.
+std::string calling(const std::string& name, const std::string& callees, bool is_kernel) {
+    std::string text = is_kernel ? ".visible .entry " + name + "(.param .u64 p) { .reg .b32 x;\n"
+                                 : ".visible .func (.param .b32 r) " + name + "(.param .b32 a) { .reg .b32 x;\n";
+    for (const char callee : callees) text += called(std::string("f") + callee, "b32");
+    return text + (is_kernel ? "ret; }\n" : "st.param.b32 [r], x; ret; }\n");
+}
+
+std::string declared_all(const std::string& callees) {
+    std::string text;
+    for (const char callee : callees) text += declared(std::string("f") + callee, "b32");
+    return text;
+}
+
+/// Links of units that miss functions: in which order they are named.
+std::vector<Case> orders() {
+    const auto kernel_calling = [](const std::string& name, const std::string& callees) { return calling(name, callees, true); };
+    const auto function_calling = [](char name, const std::string& callees) {
+        return calling(std::string("f") + name, callees, false);
+    };
+    const std::string two = kernel_calling("k1", "ab") + kernel_calling("k2", "ce");
+    return {
+        {"order: two kernels", {text(declared_all("abce") + two)}},
+        {"order: two kernels, declared the other way round", {text(declared_all("ecba") + two)}},
+        {"order: a kernel and what it calls", {text(declared_all("ab") + function_calling('f', "b") + kernel_calling("k", "fa"))}},
+        {"order: two callees", {text(declared_all("abc") + function_calling('f', "c") + function_calling('g', "b") + kernel_calling("k", "fga"))}},
+        {"order: two callees, called the other way round",
+         {text(declared_all("abc") + function_calling('f', "c") + function_calling('g', "b") + kernel_calling("k", "gfa"))}},
+        {"order: one callee of two callees",
+         {text(declared_all("ecba") + function_calling('x', "a") + function_calling('f', "xb") + function_calling('g', "xc") +
+               kernel_calling("k", "fge"))}},
+        {"order: initial value and kernels",
+         {text(declared_all("abc") + kernel_calling("k1", "a") + ".visible .global .u64 t = fc;\n" + kernel_calling("k2", "b"))}},
+        {"order: in another unit",
+         {text(declared_all("fg") + kernel_calling("k1", "f") + kernel_calling("k2", "g")),
+          text(declared_all("yz") + function_calling('f', "y") + function_calling('g', "z"))}},
+    };
+}
+
+/// What a missing function gives with options that ask for more.
+std::vector<Case> with_options(const Input& caller, const Input& misser) {
+    static char info[8192];
+    const Option buffer{info_buffer, reinterpret_cast<std::size_t>(info)}, size{info_buffer_size, sizeof info};
+    const Input late = {ptx, "\n.version 8.5\n.target sm_90a\n.address_size 64\n" + caller.data.substr(header.size())};
+    return {
+        {"undefined, information", {caller}, {buffer, size}},
+        {"undefined, verbose", {caller}, {{log_verbose, 1}}},
+        {"undefined, information, verbose", {caller}, {buffer, size, {log_verbose, 1}}},
+        {"undefined, wall time", {caller}, {{wall_time, 0}}},
+        {"undefined, wall time, information, verbose", {caller}, {{wall_time, 0}, buffer, size, {log_verbose, 1}}},
+        {"undefined, target of the context", {caller}, {{target_of_context, 0}}},
+        {"undefined, debug", {caller}, {{debug_info, 1}}},
+        {"undefined, lines", {caller}, {{line_info, 1}}},
+        {"undefined, level 0", {caller}, {{optimization_level, 0}}},
+        {"undefined, sm_90a", {late}},
+        {"undefined, sm_90a, information, verbose", {late}, {buffer, size, {log_verbose, 1}}},
+        {"three undefined, information, verbose", {misser}, {buffer, size, {log_verbose, 1}}},
+    };
+}
+
 std::vector<Case> cases() {
     const Input caller = text(declared("f", "b32") + kernel("b32", called("f", "b32")));
     const Input wide_caller = text(declared("f", "b64") + kernel("b64", called("f", "b64")));
@@ -79,7 +148,7 @@ std::vector<Case> cases() {
     };
     const Input common = reader(".common .global .u32 v;\n"), weak = text(".weak .global .u32 v = 5;\n");
     const std::string garbage = "garbage garbage garbage";
-    return {
+    std::vector<Case> all = {
         {"ok", {caller, callee}},
         {"two definitions", {caller, callee, text(function_adding(0))}},
         {"prototype mismatch", {wide_caller, callee}},
@@ -101,6 +170,8 @@ std::vector<Case> cases() {
         {"no entry", {callee}},
         {"bad type", {{no_kind, caller.data}}},
     };
+    for (const std::vector<Case>& more : {orders(), with_options(caller, misser)}) all.insert(all.end(), more.begin(), more.end());
+    return all;
 }
 
 // --- run -----------------------------------------------------------------------------------------
@@ -114,10 +185,15 @@ std::string one_line(const std::string& log) {
 std::vector<std::string> run(const Case& example) {
     constexpr unsigned error_buffer = 5, error_buffer_size = 6;
     char log[8192] = "";
-    unsigned options[] = {error_buffer, error_buffer_size};
-    void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
+    std::vector<unsigned> options = {error_buffer, error_buffer_size};
+    std::vector<void*> values = {log, reinterpret_cast<void*>(sizeof log)};
+    for (const Option& option : example.options) {
+        options.push_back(option.option);
+        values.push_back(reinterpret_cast<void*>(option.value));
+    }
     Handle state = nullptr;
-    const int created = call("cuLinkCreate_v2", 2u, +options, +values, &state);
+    const int created =
+        call("cuLinkCreate_v2", static_cast<unsigned>(options.size()), options.data(), values.data(), &state);
     std::vector<std::string> lines = {"== " + example.name + ": create " + std::to_string(created)};
     const auto add_line = [&](const char* what, int result, const char* size) {
         const auto bytes = created == 0 ? reinterpret_cast<std::size_t>(values[1]) : 0;
@@ -153,6 +229,8 @@ std::string result_of(const std::string& line) {
 /// Whether the line of this driver is what the recorded line, with its mark, lets expect.
 bool as_recorded(const std::string& recorded, const std::string& line) {
     const std::string plain = " " + recorded.substr(1);
+    const auto text_of = [](const std::string& whole) { return whole.substr(std::min(whole.size(), whole.find(" ["))); };
+    if (recorded[0] == '!') return text_of(line) == text_of(plain) && result_of(line) != result_of(plain);
     if (recorded[0] == '?') return line != plain && result_of(line) == result_of(plain);
     if (recorded[0] == '~') return result_of(line) != result_of(plain);
     return line == recorded;
@@ -179,7 +257,17 @@ unsigned compare(const std::vector<std::string>& lines, const std::vector<std::s
     return differences;
 }
 
-int record_or_compare(const char* driver, const char* path, bool record) {
+/// All cases, or those of these names in this order.
+std::vector<Case> chosen_cases(const std::vector<std::string>& names) {
+    const std::vector<Case> all = cases();
+    std::vector<Case> chosen;
+    for (const std::string& name : names)
+        for (const Case& example : all)
+            if (example.name == name) chosen.push_back(example);
+    return names.empty() ? all : chosen;
+}
+
+int record_or_compare(const char* driver, const char* path, bool record, const std::vector<std::string>& names) {
     library = dlopen(driver, RTLD_NOW);
     if (!library) throw std::runtime_error(dlerror());
     int device = 0;
@@ -193,7 +281,7 @@ int record_or_compare(const char* driver, const char* path, bool record) {
         if (!line.empty()) recorded.push_back(line);
     unsigned differences = 0;
     std::size_t at = 0;
-    for (const Case& example : cases()) {
+    for (const Case& example : chosen_cases(names)) {
         const std::vector<std::string> lines = run(example);
         if (record)
             for (const std::string& line : lines) std::printf("%s\n", line.c_str());
@@ -209,11 +297,12 @@ int record_or_compare(const char* driver, const char* path, bool record) {
 
 int main(int argc, char** argv) {
     if (argc < 3) {
-        std::fprintf(stderr, "usage: %s LIBCUDA LOGS.txt [--record]\n", argv[0]);
+        std::fprintf(stderr, "usage: %s LIBCUDA LOGS.txt [--record [CASE...]]\n", argv[0]);
         return 2;
     }
     try {
-        return record_or_compare(argv[1], argv[2], argc > 3 && std::string(argv[3]) == "--record");
+        const bool record = argc > 3 && std::string(argv[3]) == "--record";
+        return record_or_compare(argv[1], argv[2], record, {argv + std::min(argc, record ? 4 : argc), argv + argc});
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s\n", error.what());
         return 1;
