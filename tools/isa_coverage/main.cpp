@@ -131,7 +131,8 @@ int main(int argc, char** argv) try {
     if (argc != 2) throw std::runtime_error("usage: isa_coverage TESTS_FOLDER");
     const fs::path tests = argv[1];
     Table table;
-    add_recording(tests / "recordings/arithmetic_forms_h200.txt", table);
+    for (const char* list : {"arithmetic_forms_h200.txt", "video_forms_h200.txt"})
+        add_recording(tests / "recordings" / list, table);
     add_programs(tests / "programs/ptx", table);
     for (const char* folder : {"unit", "driver_api", "tools"}) add_unit_tests(tests / folder, table);
     add_verdicts(tests / "agreement/verdicts.txt", table);

@@ -123,9 +123,18 @@ Value* canonicalize(Ir& ir, Value* value) {
     return ir.CreateSelect(is_nan(ir, value), canonical_nan(value), value);
 }
 
-Value* absolute(Ir& ir, Value* value) { return ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value); }
+// Of halves by their bits: LLVM converts bfloat to float for it and back, by an instruction that flushes subnormals.
+Value* absolute(Ir& ir, Value* value) {
+    if (bits_of(value) > 16) return ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value);
+    Value* bits = to_bits(ir, value);
+    return from_bits(ir, ir.CreateAnd(bits, integer(bits, 0x7fff)), value);
+}
 
-Value* negate(Ir& ir, Value* value) { return ir.CreateFNeg(value); }
+Value* negate(Ir& ir, Value* value) {
+    if (bits_of(value) > 16) return ir.CreateFNeg(value);
+    Value* bits = to_bits(ir, value);
+    return from_bits(ir, ir.CreateXor(bits, integer(bits, 0x8000)), value);
+}
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Video instructions against the manual's pseudo-code (9.7.18). What the H200 gives: tests/recordings.
+// Video instructions against the manual's pseudo-code (9.7.18), and corners in which the H200 leaves it ("recorded").
 #include "statement_runner.h"
 
 #include <catch2/catch.hpp>
@@ -55,8 +55,9 @@ TEST_CASE("video: words, saturated and with a second operation", "[video]") {
     check("vadd.s32.s32.u32.sat %d, %a, %b;",
           [](auto& o) { return u32(clamp(part(o[0], 32, 0, true) + s64(u32(o[1])), 32, true)); });
     check("vsub.u32.u32.u32.sat %d, %a, %b;", [](auto& o) { return u32(clamp(s64(o[0]) - s64(o[1]), 32, false)); });
+    // Recorded: the low half of a sum is compared with c.
     check("vsub.s32.u32.u32.min %d, %a, %b, %c;",
-          [](auto& o) { return u32(std::min(s64(o[0]) - s64(o[1]), part(o[2], 32, 0, true))); });
+          [](auto& o) { return u32(std::min(part(o[0] - o[1], 32, 0, true), part(o[2], 32, 0, true))); });
     check("vabsdiff.u32.s32.s32.add %d, %a, %b, %c;", [](auto& o) {
         return u32(difference(part(o[0], 32, 0, true), part(o[1], 32, 0, true)) + s64(o[2]));
     });
@@ -70,11 +71,15 @@ TEST_CASE("video: words, saturated and with a second operation", "[video]") {
 }
 
 TEST_CASE("video: parts of words", "[video]") {
+    check("vadd.s32.s32.s32 %d.b2, %a.b3, %b.h1, %c;",
+          [](auto& o) { return merged(o[2], part(o[0], 8, 3, true) + part(o[1], 16, 1, true), 8, 2); });
+    // Recorded: the limit of a part is an unsigned one.
     check("vadd.s32.s32.s32.sat %d.b2, %a.b3, %b.h1, %c;", [](auto& o) {
-        return merged(o[2], clamp(part(o[0], 8, 3, true) + part(o[1], 16, 1, true), 8, true), 8, 2);
+        return merged(o[2], s64(std::min<u64>(part(o[0], 8, 3, true) + part(o[1], 16, 1, true), 127)), 8, 2);
     });
+    // Recorded: the upper half of the result.
     check("vsub.u32.s32.u32 %d.h1, %a.h0, %b.b0, %c;",
-          [](auto& o) { return merged(o[2], part(o[0], 16, 0, true) - part(o[1], 8, 0, false), 16, 1); });
+          [](auto& o) { return merged(o[2], (part(o[0], 16, 0, true) - part(o[1], 8, 0, false)) >> 16, 16, 1); });
     check("vabsdiff.s32.s32.s32.sat %d.h0, %a.b0, %b.b2, %c;", [](auto& o) {
         return merged(o[2], clamp(difference(part(o[0], 8, 0, true), part(o[1], 8, 2, true)), 16, true), 16, 0);
     });
@@ -96,22 +101,25 @@ TEST_CASE("video: shifts", "[video]") {
     check_statement({"vshr.s32.s32.u32.clamp %d.b1, %a.h1, %b, %c;", 32, 32, 32, 32}, in, [](auto& o) {
         return merged(o[2], part(o[0], 16, 1, true) >> std::min(u32(o[1]), 32u), 8, 1);
     });
-    check_statement({"vshr.u32.u32.u32.wrap.sat.max %d, %a, %b, %c;", 32, 32, 32, 32}, in,
+    check_statement({"vshr.u32.u32.u32.wrap.max %d, %a, %b, %c;", 32, 32, 32, 32}, in,
                     [](auto& o) { return std::max(u32(o[0]) >> (o[1] & 31), u32(o[2])); });
 }
 
+// Recorded: words are signed factors whatever their types, and so is c.
 TEST_CASE("video: products", "[video]") {
     check("vmad.s32.s32.u32.sat %d, %a, %b, -%c;", [](auto& o) {
-        return u32(clamp(part(o[0], 32, 0, true) * s64(u32(o[1])) - part(o[2], 32, 0, true), 32, true));
+        return u32(clamp(part(o[0], 32, 0, true) * part(o[1], 32, 0, true) - part(o[2], 32, 0, true), 32, true));
     });
     check("vmad.u32.u32.u32.shr15 %d, %a.h0, %b.h1, %c;", [](auto& o) {
-        return u32((part(o[0], 16, 0, false) * part(o[1], 16, 1, false) + s64(o[2])) >> 15);
+        return u32((part(o[0], 16, 0, false) * part(o[1], 16, 1, false) + part(o[2], 32, 0, true)) >> 15);
     });
     check("vmad.s32.s32.s32.po.shr7 %d, %a.b1, %b, %c;", [](auto& o) {
         return u32((part(o[0], 8, 1, true) * part(o[1], 32, 0, true) + part(o[2], 32, 0, true) + 1) >> 7);
     });
-    check("vmad.u32.u32.u32.sat %d, %a, %b, %c;",
-          [](auto& o) { return u32(std::min<u64>(o[0] * o[1] + o[2], 0xffffffff)); });
+    check("vmad.u32.u32.u32.sat %d, %a.h1, %b.b0, %c;", [](auto& o) {
+        return u32(clamp(part(o[0], 16, 1, false) * part(o[1], 8, 0, false) + part(o[2], 32, 0, true), 32, false));
+    });
+    check("vmad.u32.u32.u32 %d, -%a, %b, %c;", [](auto& o) { return u32(o[2] - o[0] * o[1]); });
 }
 
 // Every element of the packed forms: selectors of both sources, masks, merged or summed.
