@@ -2,8 +2,12 @@
 // Typed reading of the environment.
 #include "runtime/base/env.h"
 
+#include "frontend/isa/words.h"
 #include "runtime/base/log.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <iterator>
@@ -138,7 +142,28 @@ std::string env_problem(Env variable, std::string_view value) {
     return text;
 }
 
+std::vector<std::string> unknown_settings() {
+    constexpr std::string_view prefix = "PTARMIGAN_", of_tests = "PTARMIGAN_TEST_";
+    std::vector<std::string> lines;
+    for (char **entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+        const std::string_view text = *entry, name = text.substr(0, text.find('='));
+        if (!name.starts_with(prefix) || name.starts_with(of_tests))
+            continue;
+        if (std::any_of(std::begin(table), std::end(table), [&](const EnvVariable &row) { return name == row.name; }))
+            continue;
+        ptx::NearestSpelling nearest(name);
+        for (const EnvVariable &row : table)
+            nearest.offer(row.name);
+        const std::string question = nearest.question();
+        lines.push_back(std::string(name.substr(0, 80)) + " is no setting" +
+                        (question.empty() ? ": `ptarmigan env` lists them" : question));
+    }
+    return lines;
+}
+
 void report_env_problems() {
+    for (const std::string &line : unknown_settings())
+        log_once(line, line);
     for (std::size_t i = 0; i < std::size(table); ++i) {
         const char *value = std::getenv(table[i].name);
         const std::string problem = env_problem(static_cast<Env>(i), value ? value : "");

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ptarmigan::runtime {
 
@@ -41,8 +42,11 @@ bool env_flag(Env variable);
 /// What the variable takes, if it doesn't take `value` ("one of auto, masks, pcs"); empty if it does. The empty
 /// value means the default and is always taken.
 std::string env_problem(Env variable, std::string_view value);
-/// Names on stderr every variable that is set to something it doesn't take, once per process; such a value counts
-/// as the default.
+/// A line for each variable of the environment whose name begins like ours and is none of ours: "PTARMIGAN_WORKER is no
+/// setting (did you mean 'PTARMIGAN_WORKERS'?)". PTARMIGAN_TEST_... is left to tests.
+std::vector<std::string> unknown_settings();
+/// Names on stderr every variable that is set to something it doesn't take, or that is misspelt, once per process; such a
+/// value counts as the default.
 void report_env_problems();
 
 } // namespace ptarmigan::runtime

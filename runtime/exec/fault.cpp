@@ -230,8 +230,10 @@ void leave_kernel() {
     siglongjmp(innermost->jump, 1);
 }
 
-Status fault_status(abi::Fault fault) {
-    switch (fault) {
+Status fault_status(const FaultRecord &record) {
+    if (record.host_memory)
+        return Status::out_of_memory;
+    switch (record.fault) {
     case abi::Fault::none:
         return Status::success;
     case abi::Fault::illegal_address:
@@ -254,6 +256,8 @@ Status fault_status(abi::Fault fault) {
 
 std::string describe_fault(const FaultRecord &record, const std::string &kernel,
                            const std::string &place, std::uint32_t lane_width) {
+    if (record.host_memory)
+        return "kernel " + kernel + ": this process has no room for a block's memory; is its address space limited (ulimit -v)?";
     std::string text = "kernel " + kernel + ": " + fault_name(record.fault);
     if (record.has_address) {
         char address[48];

@@ -27,6 +27,7 @@ struct FaultRecord {
     bool has_address = false;
     bool is_write = false;
     bool in_generated_code = false;
+    bool host_memory = false; ///< a trap of ours: the host has no memory or addresses for a CTA
 };
 
 /// Marks that the calling thread runs kernel code; a fault then jumps to `jump` with `record`
@@ -60,7 +61,7 @@ void ensure_signal_stack();
 [[noreturn]] void leave_kernel();
 
 /// CUresult of a fault.
-Status fault_status(abi::Fault fault);
+Status fault_status(const FaultRecord &record);
 /// One line: kernel, PTX place, what, CTA and threads. `place` names PTX and line.
 std::string describe_fault(const FaultRecord &record, const std::string &kernel,
                            const std::string &place, std::uint32_t lane_width);

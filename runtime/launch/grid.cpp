@@ -19,7 +19,7 @@ void report(Grid &grid) {
         grid.module ? grid.module->source().place_of(grid.fault.line) : std::string();
     publish_fault_report(describe_fault(grid.fault, grid.code->name, place,
                                         grid.code->properties.lane_width));
-    grid.context->set_fault(fault_status(grid.fault.fault));
+    grid.context->set_fault(fault_status(grid.fault));
 }
 
 } // namespace

@@ -195,11 +195,11 @@ void Worker::run_cooperative() {
     }
 }
 
-/// There is no code for "the host has no memory for a CTA" once a kernel runs: it ends as a failed
-/// launch.
+/// To other workers it looks like a trap.
 void Worker::out_of_memory() {
     FaultRecord record;
     record.fault = abi::Fault::trap;
+    record.host_memory = true;
     raise_fault(record);
 }
 

@@ -118,6 +118,8 @@ void add_env_command(CLI::App& app, int& exit_code) {
                 std::fprintf(stderr, "ptarmigan: %s=%s is ignored: it takes %s\n",
                              variables[i].name, set, problem.c_str());
         }
+        for (const std::string& line : runtime::unknown_settings())
+            std::fprintf(stderr, "ptarmigan: %s\n", line.c_str());
         exit_code = exit_success;
     });
 }
