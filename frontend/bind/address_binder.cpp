@@ -97,6 +97,7 @@ void BodyBinder::bind_address(const OperandSyntax& syntax, const OperandPattern&
         fail(syntax.location, "an address is needed here");
     out.value = syntax.has_offset ? syntax.constant.bits : 0;
     const Symbol symbol = find(syntax.name);
+    check_handle(syntax, symbol, pattern, match);
     switch (symbol.kind) {
     case Symbol::Kind::reg: {
         OperandSyntax plain = syntax;

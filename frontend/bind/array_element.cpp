@@ -46,19 +46,8 @@ Operand constant_operand(std::uint64_t bits, ScalarType type) {
 RegisterId BodyBinder::compute(std::string_view opcode,
                                std::initializer_list<std::string_view> words, ScalarType type,
                                std::initializer_list<Operand> sources) {
-    InstructionSyntax syntax;
-    syntax.opcode = opcode;
-    syntax.words = words;
-    const HeadMatch& head = matcher_.heads(syntax).front(); // what is computed is in the table
     const RegisterId result = add_registers("%element", type, 1);
-    Instruction& out = body_.instructions.emplace_back();
-    out.form = head.form;
-    out.location = parser_->instruction.location;
-    out.space = head.space;
-    out.types = head.types;
-    out.modifiers = head.modifiers;
-    out.modifier_count = head.modifier_count;
-    out.operand_count = static_cast<std::uint8_t>(form_info(head.form).operands.size());
+    Instruction& out = append(opcode, words);
     out.operands[0] = register_operand(result, type);
     std::copy(sources.begin(), sources.end(), out.operands.begin() + 1);
     return result;

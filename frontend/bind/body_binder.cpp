@@ -22,8 +22,6 @@ void BodyBinder::fail_unknown(SourceLocation at, std::string_view name) {
     gave_up_on_name_ = true;
     if (!unknown_names_.insert(name).second) throw Recover{};
     const std::string quoted = "'" + std::string(name.substr(0, 80)) + "'";
-    if (context_.per_thread.has(name))
-        fail(at, quoted + ": .reg and .local variables at module scope are not supported");
     fail(at, "unknown symbol " + quoted + (diagnostics_.is_full() ? std::string() : meant_by(name)));
 }
 
@@ -46,7 +44,9 @@ Body BodyBinder::bind(FunctionId function) {
         declare_parameters(*function_);
     } catch (const Recover&) {
     }
+    load_register_parameters();
     statements();
+    store_register_results(no_id, false); // the end of a body is a ret
     while (!scopes_.empty()) close_scope();
     return std::move(body_);
 }
@@ -57,9 +57,11 @@ void BodyBinder::declare_parameters(const Function& function) {
             const auto id = static_cast<std::uint32_t>(body_.variables.size());
             body_.variables.push_back(variable);
             Symbol symbol{Symbol::Kind::body_variable, 1, id, 0};
-            if (variable.space == StateSpace::reg)
+            if (variable.space == StateSpace::reg) {
+                body_.variables.back().space = StateSpace::param;
                 symbol = {Symbol::Kind::reg, variable.vector_size,
                           add_registers(variable.name, variable.type, variable.vector_size), 0};
+            }
             if (variable.name != "_" && !scopes_.back().declare(variable.name, symbol))
                 diagnostics_.error(variable.location,
                                    "'" + variable.name + "' is already declared");
@@ -83,6 +85,7 @@ void BodyBinder::statement(StatementParser::Kind kind) {
     switch (kind) {
     case Kind::instruction:
         if (parser_->instruction.has_indices) resolve_array_elements();
+        if (parser_->instruction.opcode == "ret") before_return();
         instruction();
         if (context_.module.target.sm < 20) imply_flush_to_zero(body_.instructions.back());
         return;
@@ -136,7 +139,29 @@ Symbol BodyBinder::find(std::string_view name) {
         return symbol;
     }
     const auto found = context_.names.find(name);
-    return found == context_.names.end() ? Symbol{} : found->second;
+    if (found != context_.names.end()) return found->second;
+    const PerThreadVariable* per_thread = context_.find_per_thread(name);
+    return per_thread == nullptr ? Symbol{} : declare_per_thread(*per_thread, name);
+}
+
+/// A variable of the thread from module scope, in an old module. In an entry it is like one of its own; a .func would
+/// have to share it with its callers, and ptxas has no ABI then either.
+Symbol BodyBinder::declare_per_thread(const PerThreadVariable& variable, std::string_view name) {
+    const SourceLocation at = parser_->instruction.location;
+    if (!function_->is_entry)
+        fail(at, quoted(name) + ": .reg and .local variables at module scope are not supported in a .func");
+    const VariableSyntax& syntax = variable.syntax;
+    Symbol symbol{Symbol::Kind::body_variable, 1, static_cast<std::uint32_t>(body_.variables.size()), 0};
+    if (syntax.space == StateSpace::reg) {
+        check_register_type(syntax);
+        symbol = {Symbol::Kind::reg, syntax.vector_size,
+                  add_registers(name, syntax.type, syntax.vector_size), 0};
+    } else {
+        body_.variables.push_back(make_variable(syntax, variable.declarator, diagnostics_));
+        body_.variables.back().name = name;
+    }
+    scopes_.front().declare(name, symbol);
+    return symbol;
 }
 
 bool BodyBinder::is_vector_register(std::string_view name) {
@@ -163,14 +188,18 @@ std::uint32_t BodyBinder::add_registers(std::string_view name, ScalarType type,
     return first;
 }
 
-void BodyBinder::declare_registers() {
-    const VariableSyntax& syntax = parser_->variables;
+void BodyBinder::check_register_type(const VariableSyntax& syntax) {
     if (!is_declarable(syntax.type) || type_class(syntax.type) == TypeClass::opaque ||
         syntax.vector_size > 4)
         fail(syntax.location, "registers can't have this type");
     if (syntax.vector_size > 1 &&
         (syntax.type == ScalarType::pred || syntax.vector_size * bit_size(syntax.type) > 128))
         fail(syntax.location, "a vector register holds up to 128 bits, and no predicates");
+}
+
+void BodyBinder::declare_registers() {
+    const VariableSyntax& syntax = parser_->variables;
+    check_register_type(syntax);
     for (const DeclaratorSyntax& d : syntax.declarators) {
         if (d.dimension_count != 0) fail(d.location, "registers form no arrays");
         if (d.has_initializer) fail(d.location, "registers have no initial values");

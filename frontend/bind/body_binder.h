@@ -44,7 +44,9 @@ private:
     void close_scope();
     void declare(std::string_view name, const Symbol& symbol, SourceLocation at);
     void declare_variables();
+    void check_register_type(const VariableSyntax& syntax);
     void declare_registers();
+    Symbol declare_per_thread(const PerThreadVariable& variable, std::string_view name);
     std::uint32_t add_registers(std::string_view name, ScalarType type, unsigned vector_size);
     void declare_label();
     void branch_targets();
@@ -67,6 +69,15 @@ private:
     void bind_guard(Instruction& out);
     RegisterId carry_flag();
 
+    // --- parameters in registers (register_parameters.cpp)
+    // ------------------------------------------------------------------------------------
+    /// An instruction that the text leaves to the assembler, without operands.
+    Instruction& append(std::string_view opcode, const std::vector<std::string_view>& words);
+    Instruction& move_parameter(bool loads, std::uint32_t id, RegisterId first);
+    void load_register_parameters();
+    void store_register_results(RegisterId guard, bool guard_negated);
+    void before_return();
+
     // --- elements of arrays (array_element.cpp)
     // ------------------------------------------------------------------------------------
     void resolve_array_elements();
@@ -77,8 +88,7 @@ private:
     /// The name of a register with the address of an element; `bits` is the least that it has.
     std::string_view element_address(const OperandSyntax& node, const Variable& array, bool generic,
                                      unsigned bits);
-    /// Appends an instruction that the text leaves to the assembler: `opcode.words d, sources`, with
-    /// a new register of `type` for d.
+    /// Appends `opcode.words d, sources` with a new register of `type` for d.
     RegisterId compute(std::string_view opcode, std::initializer_list<std::string_view> words,
                        ScalarType type, std::initializer_list<Operand> sources);
 
@@ -132,6 +142,9 @@ private:
                       const HeadMatch& match, Operand& out);
     void check_space(const OperandSyntax& node, const Symbol& symbol, const HeadMatch& match,
                      StateSpace space);
+    ScalarType handle_type(const OperandPattern& pattern, const HeadMatch& match) const;
+    void check_handle(const OperandSyntax& node, const Symbol& symbol, const OperandPattern& pattern,
+                      const HeadMatch& match);
     /// `subject` begins the message: what it is that has 32 bits only.
     void require_wide_address(SourceLocation at, StateSpace space, const std::string& subject);
     void bind_elements(std::size_t node, const Want& want, unsigned count, Operand& out);
@@ -141,6 +154,7 @@ private:
     void bind_vector_register(const OperandSyntax& node, const Symbol& symbol, const Want& want,
                               Operand& out);
     void bind_selector(const OperandSyntax& node, const Want& want, Operand& out);
+    void check_copied_size(const Instruction& instruction);
     void check_selected_destination(const Instruction& instruction);
     void check_unified(const OperandSyntax& bracket, const OperandSyntax& address,
                        const HeadMatch& match);

@@ -116,6 +116,7 @@ void BodyBinder::instruction() {
             }
         }
         if (patterns.size() > 0) check_selected_destination(out);
+        if (patterns.size() > 3) check_copied_size(out);
     } catch (const Recover&) {
         report_unknown_registers();
         // Keep label positions right, but leave nothing half bound behind. Label uses of it would

@@ -7,6 +7,7 @@
 #include "frontend/parse/module_parser.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace ptarmigan::ptx {
 
@@ -15,6 +16,8 @@ namespace {
 /// A declaration whose size is beyond this is a slip or an attack: the address space of a device is
 /// 57 bits at most.
 constexpr std::uint64_t max_variable_size = std::uint64_t{1} << 40;
+
+constexpr std::size_t max_per_thread = 4096; ///< are searched one by one
 
 class ModuleBinder {
 public:
@@ -83,12 +86,16 @@ private:
     }
 
     void per_thread(const VariableSyntax& syntax) {
+        VariableSyntax common = syntax;
+        common.declarators.clear();
         for (const DeclaratorSyntax& d : syntax.declarators) {
-            const Symbol symbol{Symbol::Kind::reg, 1, 0, static_cast<std::uint32_t>(d.range)};
-            const bool is_new = context_.names.count(d.name) == 0 &&
-                                (d.is_range ? context_.per_thread.declare_range(d.name, symbol)
-                                            : context_.per_thread.declare(d.name, symbol));
-            if (!is_new) error(d.location, "'" + std::string(d.name) + "' is already declared");
+            if (context_.per_thread.size() >= max_per_thread)
+                return error(d.location, "too many variables of threads at module scope");
+            if (context_.names.count(d.name) != 0 || context_.find_per_thread(d.name) != nullptr)
+                error(d.location, "'" + std::string(d.name) + "' is already declared");
+            if (d.has_initializer)
+                error(d.location, "only .global and .const variables have initial values");
+            context_.per_thread.push_back({common, d});
         }
     }
 
@@ -263,6 +270,22 @@ private:
 };
 
 } // namespace
+
+const PerThreadVariable* ModuleContext::find_per_thread(std::string_view name) const {
+    for (const PerThreadVariable& variable : per_thread) {
+        const DeclaratorSyntax& d = variable.declarator;
+        if (!d.is_range && d.name == name) return &variable;
+        if (!d.is_range || !name.starts_with(d.name)) continue;
+        const std::string_view digits = name.substr(d.name.size());
+        std::uint64_t number = 0;
+        const auto [end, status] =
+            std::from_chars(digits.data(), digits.data() + digits.size(), number);
+        if (status == std::errc() && end == digits.data() + digits.size() && number < d.range &&
+            std::to_string(number) == digits)
+            return &variable;
+    }
+    return nullptr;
+}
 
 bool is_declarable(ScalarType type) {
     if (type == ScalarType::bf16 || type == ScalarType::tf32) return false;

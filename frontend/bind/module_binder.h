@@ -13,6 +13,12 @@
 
 namespace ptarmigan::ptx {
 
+/// A .reg or .local variable at module scope, which modules before PTX 3.0 may have: each thread has its own.
+struct PerThreadVariable {
+    VariableSyntax syntax;
+    DeclaratorSyntax declarator;
+};
+
 /// Everything that binding a body needs to know of the rest of the text.
 struct ModuleContext {
     std::string_view text;
@@ -22,9 +28,9 @@ struct ModuleContext {
     /// Bodies are bound on several threads.
     mutable std::atomic<std::uint64_t> range_variables = 0;
     mutable std::atomic<std::uint64_t> initialized_bytes = 0; ///< likewise: `a[1000000000] = {1}`
-    /// .reg and .local variables of old modules without an ABI: known by name, so that only
-    /// functions that use them are refused.
-    Scope per_thread;
+    std::vector<PerThreadVariable> per_thread;
+    /// The declaration of a name, null if it is none of them.
+    const PerThreadVariable* find_per_thread(std::string_view name) const;
     FunctionId unclosed = no_id;      ///< the function in whose body the text ends
     std::vector<TextPosition> bodies; ///< per function, behind the `{`; meaningful if it is defined
     std::vector<std::unique_ptr<std::string>>

@@ -131,7 +131,11 @@ void BodyBinder::bind_operand(const OperandPattern& pattern, const HeadMatch& ma
     case Kind::vec:
         if (match.vector_size > 1) return bind_elements(index, want, match.vector_size, out);
         return bind_value(syntax, want, out);
-    default: return bind_value(syntax, want, out);
+    default:
+        if (pattern.form == OperandPattern::Form::bracket_next && pattern.role == Role::b &&
+            form_info(match.form).chapter == "texture" && syntax.kind == OperandSyntax::Kind::name)
+            check_handle(syntax, find(syntax.name), pattern, match);
+        return bind_value(syntax, want, out);
     }
 }
 

@@ -70,6 +70,16 @@ void BodyBinder::bind_selector(const OperandSyntax& syntax, const Want& want, Op
     out.value = selector->digits;
 }
 
+/// A cp.async may copy less than it writes, never more.
+void BodyBinder::check_copied_size(const Instruction& instruction) {
+    if (form_info(instruction.form).opcode != "cp") return;
+    const Operand& copied = instruction[Role::src_size];
+    const Operand& size = instruction[Role::size];
+    if (copied.kind == Operand::Kind::imm && size.kind == Operand::Kind::imm && copied.value > size.value)
+        fail(instruction.location, std::to_string(copied.value) + " bytes to copy into " +
+                                       std::to_string(size.value));
+}
+
 /// A scalar video instruction that writes a part takes the rest from its last operand.
 void BodyBinder::check_selected_destination(const Instruction& instruction) {
     const Operand& last = instruction.operands[instruction.operand_count - 1u];

@@ -248,9 +248,26 @@ private:
                 line("\t.loc " + std::to_string(l.file) + " " + std::to_string(l.line) + " " +
                      std::to_string(l.column));
             }
-            if (i < body.instructions.size()) line("\t" + printer.print(body.instructions[i]));
+            if (i < body.instructions.size() && !moves_parameter(function, body.instructions[i]))
+                line("\t" + printer.print(body.instructions[i]));
         }
         line("}");
+    }
+
+    /// A move between a register of the parameter list and memory, which is the binder's own.
+    static bool moves_parameter(const Function& function, const Instruction& inst) {
+        for (const Operand& operand : inst.operands) {
+            if (operand.kind != Operand::Kind::address || operand.base != Operand::Base::variable ||
+                operand.scope != VariableScope::body)
+                continue;
+            const std::size_t returns = function.returns.size();
+            const std::size_t formals = returns + function.parameters.size();
+            if (operand.index < formals)
+                return (operand.index < returns ? function.returns[operand.index]
+                                                : function.parameters[operand.index - returns])
+                           .space == StateSpace::reg;
+        }
+        return false;
     }
 
     void declarations(const Function& function, const Body& body, const BodyNames& names) {

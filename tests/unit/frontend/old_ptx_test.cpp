@@ -114,12 +114,19 @@ TEST_CASE("module scope: registers and .local of modules without an ABI") {
         ".version 2.3\n.target sm_20\n.reg .b32 g, %x<4>;\n.local .b32 l[4];\n";
     const auto loader = load_text(head + ".entry unused { exit; }\n");
     CHECK(loader->ok());
-    for (const char* name : {"g", "%x3"}) {
-        INFO(name);
-        CHECK(first_error(head + ".entry k { .reg .b32 %r; mov.u32 %r, " + name + "; }") ==
-              "'" + std::string(name) +
-                  "': .reg and .local variables at module scope are not supported");
-    }
+    // An entry has them as its own; a .func would share them with its callers.
+    const auto used = load_text(head + ".reg .v2 .f32 v; .reg .pred p;\n.entry k { .reg .b32 %r; mov.u32 %x3, g;\n"
+                                       "@p mov.f32 v.x, v.y; ld.local.u32 %r, [l+4]; add.u32 g, %x3, %r; }\n");
+    REQUIRE(used->ok());
+    CHECK(printed(*used) == "mov.u32 %x3, g;@p mov.f32 v.x, v.y;ld.local.u32 %r, [l+4];add.u32 g, %x3, %r;");
+    CHECK(used->body(0).variables.size() == 1);
+    CHECK(first_error(head + ".entry k { .reg .b32 %r; mov.u32 %r, %x4; }") ==
+          "unknown symbol '%x4'");
+    CHECK(first_error(head + ".func f { .reg .b32 %r; mov.u32 %r, g; }") ==
+          "'g': .reg and .local variables at module scope are not supported in a .func");
+    CHECK(first_error(head + ".reg .u32 g;\n") == "'g' is already declared");
+    CHECK(first_error(".version 2.3\n.target sm_20\n.local .b32 l = 1;\n") ==
+          "only .global and .const variables have initial values");
     CHECK(first_error(head + ".global .b32 a; .reg .b32 a;") == "'a' is already declared");
     CHECK(first_error(".version 3.0\n.target sm_20\n.reg .b32 g;\n") ==
           ".reg variables at module scope are not supported");

@@ -172,3 +172,45 @@ TEST_CASE("operands: an ignored source is a predicate, which may be negated") {
     CHECK(body.instructions[0].operands[3].negated);
     CHECK(body.instructions[1].operands[3].type == ScalarType::u32);
 }
+
+TEST_CASE("textures, samplers and surfaces: which variable stands where") {
+    const auto error = [](const std::string& target, const std::string& statement) {
+        const auto loader = ModuleLoader::load(
+            ".version 9.0\n.target sm_90" + target + "\n.address_size 64\n"
+            ".global .texref t; .global .surfref s; .global .b32 g;\n" +
+                (target.empty() ? "" : ".global .samplerref m;\n") +
+                ".entry k { .reg .f32 %f<8>; .reg .b32 %r; .reg .b64 %d;\n" + statement + " }\n",
+            "handles.ptx", {.bind_all_bodies = true, .max_errors = 5});
+        return loader->ok() ? "" : loader->diagnostics().list().front().text;
+    };
+    const std::string independent = ", texmode_independent", results = "tex.1d.v4.f32.f32 {%f0, %f1, %f2, %f3}, ";
+    CHECK(error("", results + "[t, {%f4}];") == "");
+    CHECK(error("", results + "[%d, {%f4}];") == "");
+    CHECK(error("", results + "[s, {%f4}];") == "'s' is no .texref");
+    CHECK(error("", results + "[g, {%f4}];") == "'g' is no .texref");
+    CHECK(error("", "suld.b.1d.b32.trap %r, [t, {%r}];") == "'t' is no .surfref");
+    CHECK(error("", "txq.width.b32 %r, [s];") == "'s' is no .texref");
+    CHECK(error("", "ld.global.b32 %r, [t];") == "'t' is a .texref, no memory to access");
+    CHECK(error(independent, results + "[t, m, {%f4}];") == "");
+    CHECK(error(independent, results + "[t, %d, {%f4}];") == "");
+    CHECK(error(independent, results + "[t, t, {%f4}];") == "'t' is no .samplerref");
+    CHECK(error(independent, results + "[t, {%f4}];") ==
+          "in .texmode_independent a sampler stands behind the texture");
+    CHECK(error(independent, "txq.filter_mode.b32 %r, [m];") == "");
+    CHECK(error(independent, "txq.filter_mode.b32 %r, [t];") == "'t' is no .samplerref");
+    CHECK(error(independent, "txq.width.b32 %r, [m];") == "'m' is no .texref");
+}
+
+TEST_CASE("cp.async copies no more than it writes") {
+    const auto error = [](const std::string& sizes) {
+        const auto loader = ModuleLoader::load(test::header + ".entry k { .reg .b64 %d; .reg .b32 %r;\n"
+                                                              "cp.async.ca.shared.global [%d], [%d], " +
+                                                   sizes + "; }\n",
+                                               "copy.ptx", {.bind_all_bodies = true, .max_errors = 5});
+        return loader->ok() ? "" : loader->diagnostics().list().front().text;
+    };
+    CHECK(error("8, 8") == "");
+    CHECK(error("8, 0") == "");
+    CHECK(error("8, %r") == "");
+    CHECK(error("4, 8") == "8 bytes to copy into 4");
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls in whole kernels: parameters and results in registers, addresses of functions in registers of any kind.
+#include "kernel.h"
+
+#include <catch2/catch.hpp>
+
+using namespace ptarmigan;
+using namespace ptarmigan::test;
+
+namespace {
+
+constexpr unsigned threads = 100; ///< not a multiple of the warp
+
+/// What `body` leaves in %r9 of each thread; %r8 is the thread's number.
+std::vector<std::uint32_t> results_of(const std::string& functions, const std::string& body) {
+    Array<std::uint32_t> out(threads);
+    run("mul.wide.u32 %l0, %r62, 4; add.u64 %l1, %l60, %l0; mov.u32 %r8, %r62;\n" + body +
+            "\nst.global.u32 [%l1], %r9;",
+        {1}, {threads}, {out.address()}, functions);
+    return out.values();
+}
+
+const std::string early_return = ".func (.reg .b32 r) f(.reg .b32 a) {\n"
+                                 ".reg .pred p; setp.gt.u32 p, a, 40; add.u32 r, a, 1000;\n"
+                                 "@p ret; add.u32 r, r, 1000; }\n";
+std::uint32_t returned(std::uint32_t a) { return a + (a > 40 ? 1000 : 2000); }
+
+} // namespace
+
+TEST_CASE("parameters and results in registers", "[kernels][calls]") {
+    const auto results = results_of(early_return, "call (%r9), f, (%r8);");
+    for (unsigned i = 0; i < threads; ++i) CHECK(results[i] == returned(i));
+}
+
+TEST_CASE("several results, a constant as an argument, 16 bits", "[kernels][calls]") {
+    const auto results = results_of(
+        ".func (.reg .b32 r, .reg .u16 s) f(.reg .b32 a, .reg .b16 b) { mul.lo.u32 r, a, a; add.u16 s, b, 3; ret; }\n",
+        "call (%r1, %h1), f, (%r8, 7); cvt.u32.u16 %r2, %h1; add.u32 %r9, %r1, %r2;");
+    for (unsigned i = 0; i < threads; ++i) CHECK(results[i] == i * i + 10);
+}
+
+TEST_CASE("a recursive function with register parameters", "[kernels][calls]") {
+    const auto results = results_of(
+        ".func (.reg .b32 r) f(.reg .b32 n) { .reg .pred p; .reg .b32 m; setp.eq.u32 p, n, 0; mov.u32 r, 0;\n"
+        "@p bra DONE; sub.u32 m, n, 1; call (m), f, (m); add.u32 r, m, n;\nDONE: }\n",
+        "and.b32 %r1, %r8, 7; call (%r9), f, (%r1);");
+    for (unsigned i = 0; i < threads; ++i) CHECK(results[i] == (i & 7) * ((i & 7) + 1) / 2);
+}
+
+TEST_CASE("the address of a function passes through registers of every kind", "[kernels][calls]") {
+    const std::string prototype = "\nP: .callprototype (.reg .b32 _) _ (.reg .b32 _);\n";
+    for (const char* how : {"mov.u64 %l4, f; call (%r9), %l4, (%r8), P;", // 64 bits
+                            "mov.u32 %r4, f; call (%r9), %r4, (%r8), P;", // ptxas warns
+                            "mov.f64 %d4, f; mov.b64 %l4, %d4; call (%r9), %l4, (%r8), P;",
+                            "mov.f32 %f4, f; mov.b32 %r4, %f4; call (%r9), %r4, (%r8), P;"}) {
+        INFO(how);
+        const auto results = results_of(early_return, prototype + how);
+        for (unsigned i = 0; i < threads; ++i) CHECK(results[i] == returned(i));
+    }
+}
+
+TEST_CASE("a predicate as a parameter is refused by name", "[kernels][calls]") {
+    CHECK_THROWS_WITH(results_of(".func (.reg .pred r) f(.reg .pred a) { not.pred r, a; ret; }\n",
+                                 "setp.eq.u32 %p1, %r8, 3; call (%p1), f, (%p1); selp.u32 %r9, 1, 2, %p1;"),
+                      Catch::Contains("error 801") && Catch::Contains("a predicate as parameter"));
+}
