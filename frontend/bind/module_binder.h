@@ -31,7 +31,7 @@ struct ModuleContext {
     std::vector<PerThreadVariable> per_thread;
     /// The declaration of a name, null if it is none of them.
     const PerThreadVariable* find_per_thread(std::string_view name) const;
-    FunctionId unclosed = no_id;      ///< the function in whose body the text ends
+    FunctionId unclosed = no_id;      ///< the function in whose body the text ends: for the caller to report
     std::vector<TextPosition> bodies; ///< per function, behind the `{`; meaningful if it is defined
     std::vector<std::unique_ptr<std::string>>
         range_names; ///< of `.global .u32 x<4>`: keys that the text lacks

@@ -119,6 +119,10 @@ LinkUnit::LinkUnit(std::string text, std::string name)
     context.text = source.text();
     context.module.name = source.name();
     bind_module(context, diagnostics);
+    if (context.unclosed < context.module.functions.size()) { // nobody binds its body here
+        const Function& function = context.module.functions[context.unclosed];
+        diagnostics.error(function.location, "the text ends inside the body of '" + function.name + "': a '}' is missing");
+    }
     diagnostics.sort();
 }
 
@@ -126,7 +130,7 @@ std::string_view LinkUnit::body(FunctionId function) const {
     const TextPosition& start = context.bodies[function];
     Diagnostics unused(source, 1);
     Lexer lexer(source.text(), unused, start);
-    if (!lexer.skip_braces()) return "{}"; // bind_module() has reported it
+    if (!lexer.skip_braces()) return "{}"; // the constructor has reported it
     return source.text().substr(start.offset - 1, lexer.position().offset - start.offset + 1);
 }
 

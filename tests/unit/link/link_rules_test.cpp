@@ -134,6 +134,13 @@ TEST_CASE("link: what nothing defines is reported where it is missed") {
           "}"});
 }
 
+TEST_CASE("link: a text that ends inside a body is refused") {
+    ptx::Linker linker([](std::string_view) { return false; });
+    std::string messages;
+    CHECK_FALSE(linker.add(test::link_header + ".visible .entry k() { ret;", "a.ptx", messages, false));
+    CHECK_THAT(messages, Catch::Matchers::Contains("the text ends inside the body of 'k': a '}' is missing"));
+}
+
 TEST_CASE("link: all errors are reported") {
     CHECK(test::link_errors({".visible .global .u32 g; .visible .global .u32 h;",
                              ".visible .global .u32 g; .visible .global .u64 h;"})
