@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 namespace ptarmigan::ptx {
 
@@ -24,7 +26,7 @@ struct ModuleLoader::Impl {
     FormMatcher matcher;
     struct BoundBody {
         Body body;
-        std::string errors; ///< rendered; a body with errors stays unusable
+        std::optional<Diagnostics> errors; ///< a body with errors stays unusable
     };
     std::vector<std::unique_ptr<BoundBody>> bodies;
     std::vector<FunctionId> bound; ///< since bodies were last forgotten
@@ -44,8 +46,8 @@ struct ModuleLoader::Impl {
             context.range_variables = variables;
             context.initialized_bytes = bytes;
         }
-        if (own.has_errors()) body->errors = own.render_all();
         if (!reported[function]) diagnostics.append(own);
+        if (own.has_errors()) body->errors = std::move(own); // rendered when asked for: that walks the text
         reported[function] = true;
         return *body;
     }
@@ -100,10 +102,11 @@ void ModuleLoader::check_bodies(const BodyVisitor& visit, const RunOnThreads& ru
     std::atomic<std::size_t> next{0};
     std::mutex mutex; // guards what follows
     std::map<FunctionId, Diagnostics> found;
+    unsigned unkept = 0; // errors of bodies that are too far down to be shown
     std::exception_ptr failure;
     const auto check = [&](FunctionId f, FormMatcher& matcher) {
         if (impl_->bodies[f]) {
-            if (impl_->bodies[f]->errors.empty() && visit) visit(f, impl_->bodies[f]->body);
+            if (!impl_->bodies[f]->errors && visit) visit(f, impl_->bodies[f]->body);
             return;
         }
         Diagnostics own(impl_->source, impl_->max_errors);
@@ -112,6 +115,9 @@ void ModuleLoader::check_bodies(const BodyVisitor& visit, const RunOnThreads& ru
         if (own.list().empty() && own.error_count() == 0) return;
         const std::lock_guard lock(mutex);
         found.emplace(f, std::move(own));
+        if (found.size() <= impl_->max_errors) return;
+        unkept += std::prev(found.end())->second.error_count();
+        found.erase(std::prev(found.end()));
     };
     const auto work = [&] {
         try {
@@ -131,6 +137,7 @@ void ModuleLoader::check_bodies(const BodyVisitor& visit, const RunOnThreads& ru
     if (failure) std::rethrow_exception(failure);
     for (const auto& [f, own] : found)
         if (!impl_->reported[f]) impl_->diagnostics.append(own);
+    impl_->diagnostics.count_unkept(unkept);
     std::fill(impl_->reported.begin(), impl_->reported.end(), true);
 }
 
@@ -138,13 +145,13 @@ const Body& ModuleLoader::body(FunctionId function) {
     if (function >= impl_->bodies.size() || module().functions[function].is_declaration)
         throw DiagnosticError("the function has no body in this module");
     const Impl::BoundBody& bound = impl_->bind_body(function);
-    if (!bound.errors.empty()) throw DiagnosticError(bound.errors);
+    if (bound.errors) throw DiagnosticError(bound.errors->render_all());
     return bound.body;
 }
 
 void ModuleLoader::forget_bodies() {
     for (const FunctionId f : impl_->bound)
-        if (impl_->bodies[f] && impl_->bodies[f]->errors.empty()) impl_->bodies[f].reset();
+        if (impl_->bodies[f] && !impl_->bodies[f]->errors) impl_->bodies[f].reset();
     impl_->bound.clear();
 }
 

@@ -10,6 +10,8 @@
 namespace ptarmigan::ptx {
 
 namespace {
+constexpr unsigned max_searches = 30;
+constexpr std::size_t max_names_searched = 10000;
 constexpr std::uint64_t max_range = 1u << 31; ///< registers in one declaration: those used are made
 } // namespace
 
@@ -22,7 +24,12 @@ void BodyBinder::fail_unknown(SourceLocation at, std::string_view name) {
     gave_up_on_name_ = true;
     if (!unknown_names_.insert(name).second) throw Recover{};
     const std::string quoted = "'" + std::string(name.substr(0, 80)) + "'";
-    fail(at, "unknown symbol " + quoted + (diagnostics_.is_full() ? std::string() : meant_by(name)));
+    fail(at, "unknown symbol " + quoted + (may_search() ? meant_by(name) : std::string()));
+}
+
+/// A search takes milliseconds where there are thousands of names.
+bool BodyBinder::may_search() const {
+    return !diagnostics_.is_full() && context_.searches++ < max_searches;
 }
 
 std::string BodyBinder::meant_by(std::string_view name) const {
@@ -30,7 +37,11 @@ std::string BodyBinder::meant_by(std::string_view name) const {
         if (const std::string range = scope->range_meant_by(name); !range.empty()) return range;
     NearestSpelling nearest(name);
     for (const Scope& scope : scopes_) scope.offer_names(nearest);
-    for (const auto& [known, symbol] : context_.names) nearest.offer(known);
+    std::size_t left = max_names_searched;
+    for (const auto& [known, symbol] : context_.names) {
+        if (left-- == 0) break;
+        nearest.offer(known);
+    }
     if (name.starts_with('%')) offer_special_registers(nearest);
     return nearest.question();
 }
@@ -122,7 +133,7 @@ void BodyBinder::resolve_labels(Scope& scope, Scope* outer) {
             outer->label_uses.push_back(use);
         } else {
             NearestSpelling nearest(use.name);
-            if (!diagnostics_.is_full()) scope.offer_names(nearest, Symbol::Kind::label);
+            if (may_search()) scope.offer_names(nearest, Symbol::Kind::label);
             diagnostics_.error(use.location, "label '" + std::string(use.name.substr(0, 80)) + "' is not defined here" +
                                                  nearest.question());
         }

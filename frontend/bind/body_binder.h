@@ -34,6 +34,7 @@ private:
     [[noreturn]] void fail_unknown(SourceLocation at, std::string_view name);
     /// What may have been meant: " (did you mean '%r1'?)", or empty.
     std::string meant_by(std::string_view name) const;
+    bool may_search() const;
 
     // --- scopes and declarations (body_binder.cpp)
     // ------------------------------------------------------------------

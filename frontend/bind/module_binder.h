@@ -28,6 +28,8 @@ struct ModuleContext {
     /// Bodies are bound on several threads.
     mutable std::atomic<std::uint64_t> range_variables = 0;
     mutable std::atomic<std::uint64_t> initialized_bytes = 0; ///< likewise: `a[1000000000] = {1}`
+    /// Searches for what may have been meant: of a text with thousands of errors only the first few get one.
+    mutable std::atomic<unsigned> searches = 0;
     std::vector<PerThreadVariable> per_thread;
     /// The declaration of a name, null if it is none of them.
     const PerThreadVariable* find_per_thread(std::string_view name) const;

@@ -87,8 +87,11 @@ bool Scope::has(std::string_view name) const {
 }
 
 void Scope::offer_names(NearestSpelling& nearest, Symbol::Kind kind) const {
-    for (const auto& [name, symbol] : names_)
+    std::size_t left = 10000; // names: an error must not take seconds
+    for (const auto& [name, symbol] : names_) {
+        if (left-- == 0) return;
         if (kind == Symbol::Kind::none || symbol.kind == kind) nearest.offer(name);
+    }
 }
 
 std::string Scope::range_meant_by(std::string_view name) const {

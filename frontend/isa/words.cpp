@@ -77,9 +77,11 @@ constexpr std::string_view role_names[] = {
 #undef X
 };
 
-/// Levenshtein distance; the strings are a few dozen bytes at most.
+constexpr std::size_t max_name = 64; ///< longer ones are not compared
+
+/// Levenshtein distance of names of up to max_name bytes.
 unsigned edit_distance(std::string_view a, std::string_view b) {
-    std::vector<unsigned> row(b.size() + 1);
+    std::array<unsigned, max_name + 1> row{};
     for (unsigned j = 0; j <= b.size(); ++j) row[j] = j;
     for (unsigned i = 1; i <= a.size(); ++i) {
         unsigned diagonal = row[0];
@@ -90,10 +92,8 @@ unsigned edit_distance(std::string_view a, std::string_view b) {
             row[j] = std::min({change, row[j] + 1, row[j - 1] + 1});
         }
     }
-    return row.back();
+    return row[b.size()];
 }
-
-constexpr std::size_t max_name = 64; ///< longer ones are not compared
 
 std::string lower_case(std::string_view text) {
     std::string lower(text);

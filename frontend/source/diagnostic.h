@@ -44,6 +44,8 @@ public:
     /// Adds what was found elsewhere about the same text (a body bound later), and restores source
     /// order.
     void append(const Diagnostics& other);
+    /// Counts errors that nobody keeps.
+    void count_unkept(unsigned errors) { error_count_ += errors; }
     /// Puts what was found out of order (bodies are bound on demand) into source order.
     void sort();
 

@@ -72,6 +72,19 @@ std::string functions(const std::string& body, unsigned count) {
 
 } // namespace
 
+TEST_CASE("bounds: unknown names among thousands of known ones") {
+    const auto text = [] {
+        std::string all = functions(".reg .b32 %r; mov.b32 %r, known_name_x; bra nowhere; add.u32 %r, %unknown, 1;", 20000);
+        for (unsigned i = 0; i < 100000; ++i) all += ".global .u32 known_name_" + std::to_string(i) + ";\n";
+        return all;
+    };
+    CHECK(read_within_bounds(text) == refused);
+    const auto loader = ptx::ModuleLoader::load(text(), "hostile");
+    loader->check_bodies();
+    CHECK(loader->diagnostics().error_count() == 60000);
+    CHECK(loader->diagnostics().list().size() == 20);
+}
+
 TEST_CASE("bounds: the limits bite") {
     CHECK(read_within_bounds([] { return head; }) == accepted);
     CHECK(read_within_bounds(
