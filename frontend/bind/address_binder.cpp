@@ -88,7 +88,8 @@ void BodyBinder::bind_address(const OperandSyntax& syntax, const OperandPattern&
         fail(syntax.location, "an address with coordinates takes no offset");
     if (syntax.kind == OperandSyntax::Kind::constant) {
         if (!syntax.constant.is_integer()) fail(syntax.location, "an address must be an integer");
-        if (match.space != StateSpace::local)
+        const bool any_space = match.space == StateSpace::none && form_info(match.form).opcode != "prefetchu";
+        if (match.space != StateSpace::local && !any_space)
             fail(syntax.location, "only .local memory has constant addresses");
         out.value = syntax.constant.bits;
         return;

@@ -128,6 +128,9 @@ std::string_view BodyBinder::element_address(const OperandSyntax& node, const Va
     Operand sum = register_operand(compute("add", {spelling(type)}, type, {base, offset}), type);
     if (narrow && bits == 64)
         sum = register_operand(compute("cvt", {"u64", "u32"}, ScalarType::u64, {sum}), ScalarType::u64);
+    if (bits == 16) // the low ones, as of the address of a variable
+        sum = register_operand(compute("cvt", {"u16", spelling(sum.type)}, ScalarType::u16, {sum}),
+                               ScalarType::u16);
     if (generic && space != StateSpace::global) {
         const std::string_view word = spelling(space);
         sum.index = compute("cvta", {word, spelling(sum.type)}, sum.type, {sum});
@@ -174,8 +177,8 @@ void BodyBinder::index_by_register(OperandSyntax& node, const Variable& array,
     const HeadMatch& head = heads.front();
     if (is_value) {
         const unsigned bits = bit_size(head.types[0]);
-        if (is_float(head.types[0]) || bits < 32 || bits > 64)
-            fail(node.location, "the address of an element is an integer of 32 or 64 bits");
+        if (is_float(head.types[0]) || bits < 16 || bits > 64)
+            fail(node.location, "the address of an element is an integer of 16 to 64 bits");
         if (bits == 32)
             require_wide_address(node.location, array.space, "this operand has 32 bits");
         node.name = element_address(node, array, false, bits);

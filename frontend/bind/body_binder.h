@@ -146,6 +146,7 @@ private:
     ScalarType handle_type(const OperandPattern& pattern, const HeadMatch& match) const;
     void check_handle(const OperandSyntax& node, const Symbol& symbol, const OperandPattern& pattern,
                       const HeadMatch& match);
+    void gate_handle(const OperandSyntax& node, std::string_view what);
     /// `subject` begins the message: what it is that has 32 bits only.
     void require_wide_address(SourceLocation at, StateSpace space, const std::string& subject);
     void bind_elements(std::size_t node, const Want& want, unsigned count, Operand& out);

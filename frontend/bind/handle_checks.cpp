@@ -64,14 +64,17 @@ void BodyBinder::check_handle(const OperandSyntax& syntax, const Symbol& symbol,
     const bool samples = info.opcode == "tex" || info.opcode == "tld4";
     if (samples && independent && !has_sampler(match.form))
         fail(syntax.location, "in .texmode_independent a sampler stands behind the texture");
+    if (samples && !independent && has_sampler(match.form)) gate_handle(syntax, "a handle behind the texture");
     const ScalarType wanted = handle_type(pattern, match);
     // The parameters of entries may be handles too.
     if (variable != nullptr && variable->space != StateSpace::param && variable->type != wanted)
         fail(syntax.location, quoted(syntax.name) + " is no ." + std::string(spelling(wanted)));
     if (variable != nullptr) return;
-    const std::string broken =
-        broken_directive(samples && independent ? "a sampler in a register" : "a handle in a register",
-                         context_.module.version, context_.module.target);
+    gate_handle(syntax, samples && independent ? "a sampler in a register" : "a handle in a register");
+}
+
+void BodyBinder::gate_handle(const OperandSyntax& syntax, std::string_view what) {
+    const std::string broken = broken_directive(what, context_.module.version, context_.module.target);
     if (!broken.empty()) fail(syntax.location, broken);
 }
 

@@ -11,7 +11,7 @@ namespace ptarmigan::ptx {
 namespace {
 
 struct Rule {
-    enum class Kind : std::uint8_t { since, needs, excludes, must, sinks } kind;
+    enum class Kind : std::uint8_t { since, needs, excludes, must, sinks, leads } kind;
     std::string_view opcodes, words, others; ///< others: targets, for `since`
     Version version{};
     std::uint32_t sm = 0;
@@ -25,7 +25,9 @@ constexpr Rule rules[] = {
 #define EXCLUDES(opcodes, words, others) {Rule::Kind::excludes, opcodes, words, others, {}, 0},
 #define MUST(opcodes, words, version, sm) {Rule::Kind::must, opcodes, words, {}, version, sm},
 #define SINKS(opcodes, words) {Rule::Kind::sinks, opcodes, words, {}, {}, 0},
+#define LEADS(opcodes, words) {Rule::Kind::leads, opcodes, words, {}, {}, 0},
 #include "frontend/isa/word_rules.def"
+#undef LEADS
 #undef SINKS
 #undef MUST
 #undef EXCLUDES
@@ -100,6 +102,25 @@ std::string spelled(std::string_view alternatives) {
     return text;
 }
 
+/// A word of the instruction's name behind another word, or out of the order of `name`.
+std::string misplaced(std::string_view name, std::string_view opcode,
+                      std::span<const std::string_view> words) {
+    bool in_name = true;
+    std::size_t last = 0;
+    for (std::string_view word : words) {
+        std::string_view rest = name;
+        std::size_t place = 0;
+        for (std::size_t i = 1; place == 0 && !rest.empty(); ++i)
+            if (take_until(rest, '|') == word) place = i;
+        if (place != 0 && (!in_name || place < last))
+            return "'." + std::string(word) + "' is a part of the name and stands right behind '" +
+                   std::string(opcode) + "'";
+        in_name = in_name && place != 0;
+        last = place;
+    }
+    return {};
+}
+
 std::string check(const Rule& rule, std::string_view opcode,
                   std::span<const std::string_view> words, Version version, const Target& target) {
     const std::string_view found = standing(rule.words, words);
@@ -123,6 +144,7 @@ std::string check(const Rule& rule, std::string_view opcode,
                "' is not there any more on sm_" + std::to_string(rule.sm) + " and later from PTX " +
                std::to_string(rule.version.major) + "." + std::to_string(rule.version.minor) + " on";
     case Rule::Kind::sinks: return {};
+    case Rule::Kind::leads: return misplaced(rule.words, opcode, words);
     }
     return {};
 }

@@ -66,10 +66,11 @@ struct Judge {
 
 } // namespace
 
-TEST_CASE("what ptxas accepts and refuses", "[agreement]") {
-    std::ifstream in(PTARMIGAN_AGREEMENT_DIR "/verdicts.txt");
+namespace {
+/// Calls `judge` with version, target and each line of verdict of a file.
+template <typename Judgement> void for_each_verdict(const char* file, const Judgement& judge) {
+    std::ifstream in(file);
     REQUIRE(in);
-    Judge judge;
     std::string version, target;
     for (std::string line; std::getline(in, line);) {
         if (line[0] == '@') {
@@ -80,6 +81,12 @@ TEST_CASE("what ptxas accepts and refuses", "[agreement]") {
             judge(version, target, line);
         }
     }
+}
+} // namespace
+
+TEST_CASE("what ptxas accepts and refuses", "[agreement]") {
+    Judge judge;
+    for_each_verdict(PTARMIGAN_AGREEMENT_DIR "/verdicts.txt", [&](const auto&... verdict) { judge(verdict...); });
     const auto& [listed, accepted, refused, without_reason] = judge;
     for (const auto& [name, reason] : listed)
         std::cout << "listed, but no disagreement: " << name << '\n';
@@ -133,6 +140,43 @@ TEST_CASE("every documented form is a row of the table", "[agreement]") {
               << missing.size() << " without a row\n";
     CHECK(forms > 800);
     CHECK(missing == listed_without_row());
+}
+
+TEST_CASE("documented forms that ptxas refuses, and those of later versions", "[agreement]") {
+    unsigned accepted = 0, refused = 0;
+    for_each_verdict(PTARMIGAN_AGREEMENT_DIR "/refused.txt",
+                     [&](const std::string& version, const std::string& target, const std::string& line) {
+                         INFO(version << ' ' << target << ' ' << line);
+                         CHECK(accepted_here(version, target, line.substr(2)) == (line[0] == '+'));
+                         ++(line[0] == '+' ? accepted : refused);
+                     });
+    CHECK(accepted > 30);
+    CHECK(refused > 150);
+}
+
+TEST_CASE("forms newer than ptxas 13.0 are accepted from their version on", "[agreement]") {
+    std::ifstream in(PTARMIGAN_AGREEMENT_DIR "/forms.txt");
+    REQUIRE(in);
+    const std::set<std::string> without_row = listed_without_row();
+    ptx::FormMatcher matcher;
+    unsigned statements = 0;
+    for (std::string line; std::getline(in, line);) {
+        if (!line.starts_with("9.1") && !line.starts_with("9.2")) continue;
+        const std::string version = line.substr(0, 3), target = line.substr(4, line.find('\t', 4) - 4);
+        for (const std::string& head : expand(line.substr(line.rfind('\t') + 1))) {
+            if (without_row.count(head) != 0) continue;
+            for (const ptx::HeadMatch& match : rows_for(matcher, head)) {
+                const std::string statement = with_operands(head, match, false).front();
+                INFO(version << ' ' << target << ' ' << statement);
+                CHECK(accepted_here(version, target, statement));
+                const ptx::FormInfo& info = ptx::form_info(match.form);
+                const bool has_older_row = info.ptx_major < 9 || info.ptx_minor == 0;
+                if (!has_older_row) CHECK(!accepted_here("9.0", target, statement));
+                ++statements;
+            }
+        }
+    }
+    CHECK(statements > 80);
 }
 
 TEST_CASE("patterns of words", "[agreement]") {
