@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/optimize.h"
 
+#include "translator/llvm/defer_nan_choice.h"
 #include "translator/llvm/drop_unchanged_saves.h"
 #include "translator/llvm/sink_nan_canonicalization.h"
 
@@ -46,6 +47,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
     late.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
     late.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
     late.addPass(SinkNanCanonicalization()); // before InstCombine, which takes the pattern apart
+    late.addPass(DeferNanChoice());          // likewise
     late.addPass(llvm::InstCombinePass());
     late.addPass(llvm::SimplifyCFGPass());
 

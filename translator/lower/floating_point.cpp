@@ -45,6 +45,15 @@ Value* flush_result(WarpEmitter& e, Op operation, Values v, Value* result, Round
     return ir.CreateSelect(tiny, from_bits(ir, zero, result), result);
 }
 
+// Of several NaN operands of double sums and products the hardware keeps b, quieted, else c, else a. LLVM's pass list
+// takes this out of the path without NaNs (translator/llvm/defer_nan_choice.h). The manual leaves it open: PTARMIGAN_APPROX=fast
+// does without.
+Value* last_nan(Ir& ir, Op operation, Values v, Value* result) {
+    if (operation == Op::div || operation == Op::sqrt) return result;
+    for (Value* operand : llvm::reverse(v.drop_front())) result = ir.CreateSelect(is_nan(ir, operand), quieted(ir, operand), result);
+    return result;
+}
+
 } // namespace
 
 Value* float_arithmetic(WarpEmitter& e, Op operation, Values v, const FloatOptions& options) {
@@ -54,6 +63,8 @@ Value* float_arithmetic(WarpEmitter& e, Op operation, Values v, const FloatOptio
         for (Value*& operand : operands) operand = flush_subnormal(ir, operand);
     Value* result = rounded(e, operation, operands, options.rounding);
     if (options.ftz) result = flush_result(e, operation, operands, result, options.rounding);
+    bool chooses = result->getType()->getScalarType()->isDoubleTy() && e.options().approximation == Approximation::exact;
+    if (chooses) result = last_nan(ir, operation, operands, result);
     result = options.sat ? saturate_unit(ir, result) : canonicalize(ir, result);
     return options.ftz ? mark_flushed(result) : result;
 }

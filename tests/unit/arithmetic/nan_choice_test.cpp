@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which NaN survives chains of double arithmetic, where it is seen, whatever the pass list does (defer_nan_choice.h).
+#include "host_float.h"
+#include "statement_runner.h"
+
+#include <catch2/catch.hpp>
+
+using namespace ptarmigan::test;
+using u64 = std::uint64_t;
+
+namespace {
+
+bool nan(u64 bits) { return std::isnan(from_bits<double>(bits)); }
+u64 quiet(u64 bits) { return bits | 0x8000000000000; }
+
+template <typename F> u64 binary(u64 a, u64 b, F operation) {
+    if (nan(b)) return quiet(b);
+    return nan(a) ? quiet(a) : to_bits(operation(from_bits<double>(a), from_bits<double>(b)));
+}
+u64 add(u64 a, u64 b) { return binary(a, b, std::plus<double>()); }
+u64 sub(u64 a, u64 b) { return binary(a, b, std::minus<double>()); }
+u64 mul(u64 a, u64 b) { return binary(a, b, std::multiplies<double>()); }
+u64 fma(u64 a, u64 b, u64 c) {
+    for (u64 operand : {b, c, a})
+        if (nan(operand)) return quiet(operand);
+    return to_bits(std::fma(from_bits<double>(a), from_bits<double>(b), from_bits<double>(c)));
+}
+
+/// NaNs of several kinds, what makes NaNs, and numbers, crossed.
+std::vector<Operands> inputs() {
+    const u64 values[] = {0x7ff8000000000001, 0xfff8123400000000, 0x7ff0000000000002, 0xfff0000000000003,
+                          0x7ff0000000000000, 0xfff0000000000000, 0, 0x3ff0000000000000, 0xc004000000000000};
+    std::vector<Operands> all;
+    for (u64 a : values)
+        for (u64 b : values)
+            for (u64 c : values) all.push_back({a, b, c});
+    return all;
+}
+
+void check(const std::string& text, const std::function<u64(const Operands&)>& reference) {
+    check_statement({"{.reg .f64 t, u; .reg .u32 i; " + text + "}", 64, 64, 64, 64}, inputs(), reference);
+    // Steps without any NaN, too.
+    std::vector<Operands> numbers(100, {0x3ff0000000000000, 0x4008000000000000, 0xc010000000000000});
+    check_statement({"{.reg .f64 t, u; .reg .u32 i; " + text + "}", 64, 64, 64, 64}, numbers, reference);
+}
+
+} // namespace
+
+TEST_CASE("double: the NaN that survives a chain", "[float]") {
+    check("fma.rn.f64 t, %a, %b, %c; sub.f64 u, t, %a; mul.f64 t, u, %b; add.f64 %d, t, %c;",
+          [](const Operands& o) { return add(mul(sub(fma(o[0], o[1], o[2]), o[0]), o[1]), o[2]); });
+    check("add.f64 t, %a, %b; sqrt.rn.f64 u, t; neg.f64 u, u; fma.rn.f64 %d, %c, u, t;", [](const Operands& o) {
+        u64 t = add(o[0], o[1]), u = nan(t) ? t : to_bits(std::sqrt(from_bits<double>(t)));
+        return fma(o[2], nan(u) ? u : u ^ 0x8000000000000000, t); // neg leaves the sign of a NaN
+    });
+}
+
+TEST_CASE("double: a NaN that is seen in the middle of a chain", "[float]") {
+    check("mul.f64 t, %a, %b; mov.b64 %l0, t; add.f64 u, t, %c; mov.b64 %l1, u; shl.b64 %l1, %l1, 1; xor.b64 %d, %l0, %l1;",
+          [](const Operands& o) { return mul(o[0], o[1]) ^ add(mul(o[0], o[1]), o[2]) << 1; });
+    check("sub.f64 t, %a, %b; setp.eq.b64 %p, %c, 0; @%p add.f64 t, t, %a; mul.f64 %d, %b, t;", [](const Operands& o) {
+        u64 t = sub(o[0], o[1]);
+        return mul(o[1], o[2] == 0 ? add(t, o[0]) : t);
+    });
+}
+
+TEST_CASE("double: the NaN that survives a loop", "[float]") {
+    check("mov.f64 t, %a; mov.u32 i, 0; L: fma.rn.f64 t, t, %b, %c; add.u32 i, i, 1; setp.lt.u32 %p, i, 3; @%p bra L; "
+          "add.f64 %d, %a, t;",
+          [](const Operands& o) {
+        u64 t = o[0];
+        for (int i = 0; i < 3; ++i) t = fma(t, o[1], o[2]);
+        return add(o[0], t);
+    });
+}
