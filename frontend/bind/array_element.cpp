@@ -92,9 +92,9 @@ Operand BodyBinder::index_value(const OperandSyntax& node) {
         bind_special(name, want, body_.instructions.back().operands[1]);
         body_.instructions.back().operands[1].type = source;
     }
+    const ScalarType wide = extends_sign ? ScalarType::s32 : ScalarType::u32;
     if (bit_size(source) != 32)
-        value = compute("cvt", {extends_sign ? "s32" : "u32", spelling(source)}, ScalarType::u32,
-                        {register_operand(value, source)});
+        value = compute("cvt", {spelling(wide), spelling(source)}, wide, {register_operand(value, source)});
     return register_operand(value, ScalarType::u32);
 }
 
@@ -111,7 +111,8 @@ std::string_view BodyBinder::element_address(const OperandSyntax& node, const Va
                                {offset, constant_operand(node.constant.bits & 0xffffffffu, ScalarType::u32)});
     if (element_size > 1)
         offset.index = compute("shl", {"b32"}, ScalarType::b32,
-                               {offset, constant_operand(std::countr_zero(element_size), ScalarType::u32)});
+                               {register_operand(offset.index, ScalarType::b32),
+                                constant_operand(std::countr_zero(element_size), ScalarType::u32)});
     const bool in_window = space == StateSpace::shared || space == StateSpace::param;
     const bool narrow = in_window || context_.module.address_size == 32;
     const ScalarType type = narrow ? ScalarType::u32 : ScalarType::u64;

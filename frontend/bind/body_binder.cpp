@@ -70,6 +70,7 @@ void BodyBinder::declare_parameters(const Function& function) {
             Symbol symbol{Symbol::Kind::body_variable, 1, id, 0};
             if (variable.space == StateSpace::reg) {
                 body_.variables.back().space = StateSpace::param;
+                body_.variables.back().name += ".memory"; // the name itself is the register's
                 symbol = {Symbol::Kind::reg, variable.vector_size,
                           add_registers(variable.name, variable.type, variable.vector_size), 0};
             }
