@@ -383,6 +383,16 @@ void faults(const char* library) {
     const auto plane = [](Driver& driver, unsigned flags, bool surface, unsigned channels = 4) {
         CUDA_RESOURCE_DESC resource{};
         resource.res.array.hArray = make(driver, {16, 8, 0, 32, channels, flags});
+        std::vector<unsigned> texels(std::size_t{16} * 8 * channels);
+        for (unsigned i = 0; i < texels.size(); ++i) texels[i] = i + 1;
+        CUDA_MEMCPY2D copy{};
+        copy.srcMemoryType = 1;
+        copy.srcHost = texels.data();
+        copy.dstMemoryType = 3;
+        copy.dstArray = resource.res.array.hArray;
+        copy.WidthInBytes = copy.srcPitch = std::size_t{64} * channels;
+        copy.Height = 8;
+        driver.call("cuMemcpy2D_v2", static_cast<const CUDA_MEMCPY2D*>(&copy));
         CUtexObject object = 0;
         CUDA_TEXTURE_DESC sampler{};
         if (surface) driver.call("cuSurfObjectCreate", &object, &resource);

@@ -15,8 +15,10 @@ namespace texture_recording {
 enum class Source { array, mipmap, linear, pitch };
 
 /// What the texels hold. `ramp` shows coordinates: channels are 256 times x, y, z (or layer), level. `noise` shows sums,
-/// `wild` has infinities, NaNs, subnormals and limits among them.
-enum class Texels { ramp, noise, wild };
+/// `wild` has infinities, NaNs, subnormals and limits among them, `scales` has finite numbers of all sizes.
+enum class Texels { ramp, noise, wild, scales };
+/// Which gradients a case has: random ones; one length along x; two along x; one of any direction; two of any direction.
+enum class Gradients { mixed, length, lengths, direction, directions };
 
 inline constexpr unsigned layered = 1, surface = 2, cube = 4, gather = 8; ///< array flags
 /// Sampler flags; `untuned`: trilinear optimisation disabled.
@@ -34,6 +36,7 @@ struct Case {
     std::string fetch;  ///< PTX words, "tex.2d.v4.f32.f32"
     std::string offset; ///< operand e, "{1, -2}"
     bool compare = false, predicate = false;
+    Gradients gradients = Gradients::mixed;
     unsigned samples = 512;
 
     bool has(std::string_view word) const {

@@ -37,7 +37,7 @@ Case make(std::string fetch, std::array<unsigned, 3> size, unsigned address, uns
 /// Names the case after all its fields and adds it.
 void add(List& list, Case c, const std::string& note = {}) {
     constexpr const char* sources[] = {"array", "mipmap", "linear", "pitch"};
-    constexpr const char* texels[] = {"ramp", "noise", "wild"};
+    constexpr const char* texels[] = {"ramp", "noise", "wild", "scales"};
     const auto& s = c.sampler;
     c.name = c.fetch + "/" + sources[int(c.source)] + "/" + std::to_string(c.size[0]) + "x" + std::to_string(c.size[1]) +
              "x" + std::to_string(c.size[2]) + "/" + format_name(c.format, c.channels) + "/" + texels[int(c.texels)] + "/" +
@@ -47,6 +47,8 @@ void add(List& list, Case c, const std::string& note = {}) {
     if (!c.offset.empty()) c.name += "/offset" + c.offset;
     if (c.compare) c.name += "/compare";
     if (c.predicate) c.name += "/predicate";
+    constexpr const char* gradients[] = {"", "/length", "/lengths", "/direction", "/directions"};
+    c.name += gradients[int(c.gradients)];
     if (!note.empty()) c.name += "/" + note;
     for (char& letter : c.name)
         if (letter == ' ') letter = '_';
@@ -380,6 +382,42 @@ void add_operands(List& list) {
     }
 }
 
+/// Many samples of what the first groups left open: gamma, sums of numbers of all sizes, levels from gradients.
+void add_sweeps(List& list) {
+    Case gamma = make("tex.1d.v4.f32.f32", {256, 0, 0}, clamp, 0, srgb);
+    gamma.format = u8;
+    gamma.texels = Texels::ramp;
+    gamma.samples = 4096;
+    add(list, gamma);
+    for (unsigned format : {u8, s16, u32, s32}) {
+        Case c = make(std::string("tex.2d.v4.") + type_of(format, true) + ".f32", {16, 8, 0}, clamp, 1, normalized | as_integer);
+        c.format = format;
+        add(list, c);
+    }
+    for (unsigned format : {s8, f16, f32})
+        for (const Geometry& g : geometries) {
+            Case c = make(std::string("tex.") + g.word + ".v4.f32.f32", g.even, wrap, 1, normalized);
+            c.format = format;
+            c.texels = Texels::scales;
+            c.samples = 8192;
+            add(list, c);
+        }
+    for (unsigned g = 0; g < 3; ++g)
+        for (Gradients gradients : {Gradients::length, Gradients::lengths, Gradients::direction, Gradients::directions}) {
+            if (g == 0 && gradients >= Gradients::direction) continue;
+            const std::array<unsigned, 3> sizes[] = {{64, 0, 0}, {64, 64, 0}, {32, 32, 32}};
+            Case c = make(std::string("tex.grad.") + geometries[g].word + ".v4.f32.f32", sizes[g], wrap, 0, normalized);
+            c.source = Source::mipmap;
+            c.levels = g == 2 ? 6 : 7;
+            c.texels = Texels::ramp;
+            c.sampler.mipmapFilterMode = 1;
+            c.sampler.maxMipmapLevelClamp = 99;
+            c.samples = 8192;
+            c.gradients = gradients;
+            add(list, c);
+        }
+}
+
 } // namespace
 
 std::vector<Case> all_cases() {
@@ -395,6 +433,7 @@ std::vector<Case> all_cases() {
     add_gathers(list);
     add_memory(list);
     add_operands(list);
+    add_sweeps(list);
     return list;
 }
 

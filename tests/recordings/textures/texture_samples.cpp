@@ -28,10 +28,13 @@ std::uint64_t component(const Case& c, Random& random, float ramp) {
     switch (c.format) {
     case f32:
         if (c.texels == Texels::ramp) return std::bit_cast<std::uint32_t>(ramp * 256);
+        if (c.texels == Texels::scales)
+            return std::bit_cast<std::uint32_t>(random.between(-4, 4) * float(1u << random.below(17)) / 65536);
         if (c.texels == Texels::wild && random.below(2)) return wild_floats[random.below(16)];
         return std::bit_cast<std::uint32_t>(random.between(-4, 4));
     case f16:
         if (c.texels == Texels::ramp) return half_of(ramp * 16);
+        if (c.texels == Texels::scales) return (random.below(2) << 15) | ((1 + random.below(30)) << 10) | random.below(1024);
         if (c.texels == Texels::wild && random.below(2)) return wild_halves[random.below(16)];
         return half_of(float(int(random.below(4096)) - 2048) * 0x1p-10f);
     default:
@@ -131,6 +134,18 @@ float gradient(Random& random, const Case& c, unsigned size) {
     return c.normalized_coordinates() ? value / float(size) : value;
 }
 
+/// Gradients to find the formula by: lengths between 1 and 16 texels, without special values.
+void set_gradients(const Case& c, Random& random, const std::array<unsigned, 3>& extent, unsigned dimensions, std::uint32_t* sample) {
+    const bool two = c.gradients == Gradients::lengths || c.gradients == Gradients::directions;
+    const bool any_direction = c.gradients == Gradients::direction || c.gradients == Gradients::directions;
+    for (unsigned at : {dpdx_at, dpdy_at})
+        for (unsigned d = 0; d < dimensions; ++d) {
+            const bool used = (at == dpdx_at || two) && (d == 0 || any_direction);
+            const float length = random.between(1, 2) * float(1u << random.below(4)) * (random.below(2) ? 1.0f : -1.0f);
+            sample[at + d] = std::bit_cast<std::uint32_t>(used ? length / float(extent[d]) : 0.0f);
+        }
+}
+
 } // namespace
 
 std::array<unsigned, 3> Case::extent(unsigned level) const {
@@ -180,6 +195,7 @@ std::vector<std::uint32_t> inputs_of(const Case& c) {
         for (unsigned d = 0; d < directions; ++d)
             for (unsigned at : {dpdx_at, dpdy_at})
                 sample[at + d] = std::bit_cast<std::uint32_t>(gradient(random, c, cubes ? 1 : extent[d]));
+        if (c.gradients != Gradients::mixed) set_gradients(c, random, extent, dimensions, sample);
         for (unsigned d = 0; d < 3; ++d) sample[offset_at + d] = random.below(16) - 8;
         sample[compare_at] = std::bit_cast<std::uint32_t>(random.between(-4, 4));
     }
