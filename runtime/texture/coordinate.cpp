@@ -7,15 +7,13 @@
 namespace ptarmigan::runtime {
 namespace {
 
-constexpr unsigned fraction_bits = 8;
-constexpr std::int64_t far = std::int64_t{1} << 40;
+constexpr int fraction_bits = 8;    ///< of a place between texels
+constexpr int normalized_bits = 21; ///< of a normalized coordinate: the H200 cuts the rest off
 
-/// In 256ths of a texel.
-std::int64_t fixed(double value) {
-    if (std::isnan(value))
-        return 0;
-    const double scaled = std::floor(value * 256 + 0.5);
-    return static_cast<std::int64_t>(std::clamp(scaled, -static_cast<double>(far), static_cast<double>(far)));
+/// `value` cut to multiples of 2^-bits, as an integer; far ones end at +-2^40.
+std::int64_t cut(double value, int bits) {
+    constexpr double far = 0x1p40;
+    return static_cast<std::int64_t>(std::clamp(std::floor(std::ldexp(value, bits)), -far, far));
 }
 
 std::int64_t wrapped(std::int64_t texel, std::int64_t size) {
@@ -42,34 +40,51 @@ bool place(std::int64_t &texel, const Dimension &dimension) {
     }
 }
 
+/// Where the coordinate is, in 256ths of a texel, rounded to nearest (up in the middle) or down.
+std::int64_t position(float coordinate, const Dimension &dimension) {
+    const int rounding = dimension.linear ? 1 : 0;
+    if (!dimension.normalized) {
+        const std::int64_t halves = cut(coordinate, fraction_bits + 1);
+        return (halves + rounding) >> 1;
+    }
+    constexpr std::int64_t one = std::int64_t{1} << normalized_bits;
+    const std::int64_t part = [&] {
+        const double wide = coordinate;
+        // A float that large has no bits below a multiple of the period that the cut would miss.
+        const bool far = std::fabs(wide) > 0x1p18;
+        if (dimension.address == Sampler::wrap)
+            return cut(far ? wide - std::floor(wide) : wide, normalized_bits) & (one - 1);
+        if (dimension.address == Sampler::mirror)
+            return cut(far ? wide - 2 * std::floor(wide / 2) : wide, normalized_bits) & (2 * one - 1);
+        return cut(std::clamp(wide, -1024.0, 1024.0), normalized_bits);
+    }();
+    constexpr int drop = normalized_bits - fraction_bits;
+    return (part * dimension.size + (std::int64_t{rounding} << (drop - 1))) >> drop;
+}
+
 } // namespace
 
 Footprint locate(float coordinate, const Dimension &dimension, std::int32_t offset) {
-    double texels = coordinate;
-    if (dimension.normalized) {
-        // Periodic modes keep the part that counts, so that far coordinates stay exact.
-        if (dimension.address == Sampler::wrap)
-            texels -= std::floor(texels);
-        else if (dimension.address == Sampler::mirror)
-            texels -= 2 * std::floor(texels / 2);
-        texels *= dimension.size;
-    }
+    const bool periodic = dimension.address == Sampler::wrap || dimension.address == Sampler::mirror;
+    if (std::isnan(coordinate) || (periodic && std::isinf(coordinate)))
+        coordinate = 0;
+    if (std::fpclassify(coordinate) == FP_SUBNORMAL)
+        coordinate = 0;
+    std::int64_t at = position(coordinate, dimension);
+    if (dimension.linear)
+        at -= 1 << (fraction_bits - 1);
+    at += std::int64_t{offset} << fraction_bits;
     Footprint footprint;
-    std::int64_t at = fixed(dimension.linear ? texels - 0.5 : texels);
-    if (!dimension.linear)
-        at = std::isnan(texels) ? 0 : static_cast<std::int64_t>(std::clamp(std::floor(texels), -1e12, 1e12)) * 256;
+    const bool clamped = dimension.address == Sampler::clamp && !dimension.open, before = clamped && at < 0;
+    if (clamped)
+        at = std::clamp<std::int64_t>(at, 0, (std::int64_t{dimension.size} - 1) << fraction_bits);
     footprint.fraction = dimension.linear ? static_cast<unsigned>(at & 255) : 0;
-    footprint.texel[0] = (at >> fraction_bits) + offset;
-    footprint.texel[1] = footprint.texel[0] + 1;
+    footprint.texel[0] = at >> fraction_bits;
+    footprint.texel[1] = footprint.texel[0] + (before ? 0 : 1);
+    if (dimension.open)
+        return footprint;
     for (unsigned i = 0; i < 2; ++i)
         footprint.inside[i] = place(footprint.texel[i], dimension);
-    return footprint;
-}
-
-Footprint locate(std::int32_t coordinate, const Dimension &dimension, std::int32_t offset) {
-    Footprint footprint;
-    footprint.texel[0] = std::int64_t{coordinate} + offset;
-    footprint.inside[0] = place(footprint.texel[0], dimension);
     return footprint;
 }
 

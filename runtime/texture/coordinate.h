@@ -18,11 +18,10 @@ struct Dimension {
     std::uint32_t size;
     Sampler::Address address;
     bool normalized, linear;
+    bool open = false; ///< texels outside stay where they are, for edges of cubes
 };
 
 /// `offset` moves by whole texels.
 Footprint locate(float coordinate, const Dimension &dimension, std::int32_t offset);
-/// Integer coordinates: texels by number, clamped or outside.
-Footprint locate(std::int32_t coordinate, const Dimension &dimension, std::int32_t offset);
 
 } // namespace ptarmigan::runtime

@@ -12,6 +12,14 @@ struct CubePlace {
     float s, t;
 };
 
+/// Where a direction meets the cube. Directions that are none meet the middle of face 4.
 CubePlace project(float x, float y, float z);
+
+/// A texel of a face of `size` squared that lies outside by one in one dimension: the texel of the next face there.
+struct CubeTexel {
+    unsigned face;
+    std::int64_t x, y;
+};
+CubeTexel across_edge(unsigned face, std::int64_t x, std::int64_t y, std::int64_t size);
 
 } // namespace ptarmigan::runtime

@@ -14,7 +14,6 @@ namespace {
 using Geometry = abi::TextureGeometry;
 
 float real(std::uint32_t bits) { return std::bit_cast<float>(bits); }
-std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
 
 /// A fetch from one level: where it lands in each dimension.
 struct Place {
@@ -29,20 +28,27 @@ std::uint32_t clamped_layer(const Image &image, std::uint32_t layer, std::uint32
     return std::min(layer, count - 1);
 }
 
+/// Offsets have four bits.
+std::int32_t short_offset(std::int32_t offset) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(offset) << 28) >> 28; }
+
 Place locate_all(const TextureObject &texture, const Fetch &fetch, std::uint32_t level_number) {
     const Image &image = texture.image;
     const Sampler &sampler = texture.sampler;
     const ImageLevel &level = image.level[level_number];
     Place place{&level, 0, image.dimensions, {}};
     const std::uint32_t size[3] = {level.width, level.height, level.depth};
-    Dimension dimension{0, Sampler::clamp, sampler.normalized, sampler.linear && !fetch.integer_coordinates};
+    // Levels differ in size, so that coordinates of mipmaps are normalized whatever the sampler says.
+    Dimension dimension{0, Sampler::clamp, sampler.normalized || image.mipmapped, sampler.linear};
+    const bool periodic_as_clamp = !sampler.normalized;
     if (image.cube) {
         const CubePlace face = project(real(fetch.coordinate[0]), real(fetch.coordinate[1]), real(fetch.coordinate[2]));
         place.slice = clamped_layer(image, fetch.layer, image.layers / 6) * 6 + face.face;
         dimension.normalized = true;
         const float coordinate[2] = {face.s, face.t};
+        dimension.open = sampler.seamless && sampler.linear;
         for (unsigned i = 0; i < 2; ++i) {
             dimension.size = size[i];
+            dimension.address = sampler.address[i];
             place.at[i] = locate(coordinate[i], dimension, 0);
         }
         return place;
@@ -52,84 +58,133 @@ Place locate_all(const TextureObject &texture, const Fetch &fetch, std::uint32_t
     for (unsigned i = 0; i < image.dimensions; ++i) {
         dimension.size = size[i];
         dimension.address = sampler.address[i];
-        if (fetch.integer_coordinates) {
-            place.at[i] = locate(static_cast<std::int32_t>(fetch.coordinate[i]), dimension, fetch.offset[i]);
-        } else {
-            place.at[i] = locate(real(fetch.coordinate[i]), dimension, fetch.offset[i]);
-        }
+        if (periodic_as_clamp && dimension.address != Sampler::border)
+            dimension.address = Sampler::clamp; // needs a period of one
+        place.at[i] = locate(real(fetch.coordinate[i]), dimension, short_offset(fetch.offset[i]));
+    }
+    if (image.dimensions == 1) {
+        // A line is the only row of a plane, and is sampled at its upper edge.
+        dimension.size = 1;
+        dimension.address = image.layered ? Sampler::clamp : sampler.address[1];
+        const std::int32_t offset = short_offset(fetch.offset[0] >> 4); // the operand's other bits are y's
+        place.at[1] = locate(0.0f, dimension, offset);
     }
     return place;
 }
 
+Reading reading_of(const TextureObject &texture) {
+    return {texture.image.format, texture.sampler.to_real, texture.sampler.srgb};
+}
+
 /// Texel number `corner` of the footprint: bit i chooses the second one of dimension i.
-Texel texel_at(const TextureObject &texture, const Place &place, unsigned corner) {
-    const Sampler &sampler = texture.sampler;
+StoredTexel texel_at(const TextureObject &texture, const Reading &reading, const Place &place, unsigned corner) {
     std::int64_t position[3] = {};
     bool inside = true;
-    for (unsigned i = 0; i < place.dimensions; ++i) {
+    for (unsigned i = 0; i < std::max(place.dimensions, 2u); ++i) {
         const unsigned side = corner >> i & 1;
         position[i] = place.at[i].texel[side];
         inside = inside && place.at[i].inside[side];
     }
-    const TexelFormat &format = texture.image.format;
-    if (!inside) {
-        Texel color{};
-        for (unsigned i = 0; i < 4; ++i)
-            color.channel[i] = bits_of(sampler.border_color[i]);
-        return color;
+    if (!inside)
+        return store_color(texture.sampler.border_color, reading);
+    auto slice = static_cast<std::size_t>(place.dimensions == 3 ? position[2] : place.slice);
+    const std::int64_t size = place.level->width;
+    if (texture.image.cube && (position[0] < 0 || position[0] >= size || position[1] < 0 || position[1] >= size)) {
+        const CubeTexel next = across_edge(static_cast<unsigned>(slice % 6), position[0], position[1], size);
+        slice = slice / 6 * 6 + next.face;
+        position[0] = next.x;
+        position[1] = next.y;
     }
-    const auto slice = static_cast<std::size_t>(place.dimensions == 3 ? position[2] : place.slice);
-    const std::uint8_t *data = place.level->data + slice * place.level->slice +
-                               static_cast<std::size_t>(position[1]) * place.level->row +
-                               static_cast<std::size_t>(position[0]) * format.bytes();
-    return load_texel(data, format, sampler.to_real, sampler.srgb);
+    return load_texel(place.level->data + slice * place.level->slice + static_cast<std::size_t>(position[1]) * place.level->row +
+                          static_cast<std::size_t>(position[0]) * reading.format.bytes(),
+                      reading.format);
 }
 
-Texel compared(Texel texel, const Fetch &fetch) {
-    if (fetch.compare)
-        texel.channel[0] = bits_of(fetch.reference <= real(texel.channel[0]) ? 1.0f : 0.0f);
-    return texel;
+/// The four corners of a slice that has `total` of the weight: split along x, then both halves along y. In the middle the
+/// right half rounds up and the left one down.
+void weigh_slice(unsigned total, unsigned x, unsigned y, unsigned *weights) {
+    const unsigned right = (total * x + 128) >> 8, left = total - right;
+    weights[3] = (right * y + 128) >> 8;
+    weights[2] = (left * y + 127) >> 8;
+    weights[1] = right - weights[3];
+    weights[0] = left - weights[2];
 }
 
-/// Weights of the corners, in units of 256 to the number of dimensions.
-double weight(const Place &place, unsigned corner) {
-    double product = 1;
-    for (unsigned i = 0; i < place.dimensions; ++i) {
-        const unsigned fraction = place.at[i].fraction;
-        product *= (corner >> i & 1 ? fraction : 256 - fraction) / 256.0;
+/// Three faces meet at a cube's corner, where the fourth texel is missing: its weight goes to the others in thirds. The
+/// number of the missing corner, 8 if all are there.
+unsigned share_missing_corner(const Place &place, unsigned (&weights)[8]) {
+    const std::int64_t size = place.level->width;
+    const auto outside = [&](unsigned i, unsigned side) {
+        const std::int64_t texel = place.at[i].texel[side];
+        return texel < 0 || texel >= size;
+    };
+    for (unsigned corner = 0; corner < 4; ++corner) {
+        if (!outside(0, corner & 1) || !outside(1, corner >> 1))
+            continue;
+        const unsigned third = (2 * weights[corner] + 3) / 6;
+        weights[corner ^ 1] += third;
+        weights[corner ^ 2] += third;
+        weights[corner ^ 3] += weights[corner] - 2 * third;
+        return corner;
     }
-    return product;
+    return 8;
 }
 
-Texel sample_level(const TextureObject &texture, const Fetch &fetch, std::uint32_t level) {
-    const Place place = locate_all(texture, fetch, level);
-    if (!texture.sampler.linear || fetch.integer_coordinates)
-        return compared(texel_at(texture, place, 0), fetch);
-    double sum[4] = {};
-    for (unsigned corner = 0; corner < 1u << place.dimensions; ++corner) {
-        const Texel texel = compared(texel_at(texture, place, corner), fetch);
-        for (unsigned i = 0; i < 4; ++i)
-            sum[i] += weight(place, corner) * static_cast<double>(real(texel.channel[i]));
+/// Adds the texels around a place, which have `total` of the weight together.
+void add_level(const TextureObject &texture, const Reading &reading, const Place &place, unsigned total, FilterSum &sum) {
+    const unsigned x = place.at[0].fraction, y = place.at[1].fraction, z = place.at[2].fraction;
+    const unsigned behind = (total * z + 127) >> 8;
+    unsigned weights[8];
+    weigh_slice(total - behind, x, y, weights);
+    weigh_slice(behind, x, y, weights + 4);
+    const unsigned missing = texture.image.cube ? share_missing_corner(place, weights) : 8;
+    for (unsigned corner = 0; corner < 8; ++corner) {
+        // Second texels take part where there is a fraction, even if their weight has been rounded to nothing.
+        const bool absent = (corner & 1 && x == 0) || (corner & 2 && y == 0) || (corner & 4 && z == 0);
+        if (!absent && corner != missing)
+            sum.add(texel_at(texture, reading, place, corner), weights[corner]);
     }
-    Texel result{};
-    for (unsigned i = 0; i < 4; ++i)
-        result.channel[i] = bits_of(static_cast<float>(sum[i]));
-    return result;
+}
+
+/// Integer coordinates name texels. With a level they are clamped; without, there are none outside, whatever the addressing
+/// mode, and none in lines of arrays.
+Texel fetch_texel(const Image &image, const Reading &reading, const Fetch &fetch) {
+    const bool leveled = fetch.detail == Fetch::Detail::level;
+    if (leveled && fetch.level >= image.levels)
+        return {};
+    const ImageLevel &level = image.level[leveled ? fetch.level : 0];
+    const std::uint32_t size[3] = {level.width, level.height, level.depth};
+    std::int64_t position[3] = {0, 0, image.layered ? fetch.layer : 0};
+    bool inside = position[2] < (image.layered ? image.layers : 1) && (image.dimensions > 1 || image.layered || image.linear);
+    for (unsigned i = 0; i < image.dimensions; ++i) {
+        position[i] = std::int64_t{static_cast<std::int32_t>(fetch.coordinate[i])} + short_offset(fetch.offset[i]);
+        if (leveled)
+            position[i] = std::clamp<std::int64_t>(position[i], 0, size[i] - 1);
+        inside = inside && position[i] >= 0 && position[i] < size[i];
+    }
+    if (!inside)
+        return {};
+    const std::uint8_t *data = level.data + static_cast<std::size_t>(position[2]) * level.slice +
+                               static_cast<std::size_t>(position[1]) * level.row +
+                               static_cast<std::size_t>(position[0]) * image.format.bytes();
+    return present(load_texel(data, image.format), reading);
 }
 
 } // namespace
 
 Texel fetch(const TextureObject &texture, const Fetch &fetch) {
+    const Reading reading = reading_of(texture);
+    if (fetch.integer_coordinates)
+        return fetch_texel(texture.image, reading, fetch);
     const LevelChoice levels = choose_levels(texture, fetch);
-    const Texel first = sample_level(texture, fetch, levels.first);
-    if (levels.fraction == 0)
-        return first;
-    const Texel second = sample_level(texture, fetch, levels.second);
-    Texel result{};
-    for (unsigned i = 0; i < 4; ++i)
-        result.channel[i] = bits_of(static_cast<float>(
-            (real(first.channel[i]) * (256.0 - levels.fraction) + real(second.channel[i]) * double(levels.fraction)) / 256));
-    return result;
+    const Place first = locate_all(texture, fetch, levels.first);
+    if (!texture.sampler.linear && levels.fraction == 0)
+        return present(texel_at(texture, reading, first, 0), reading);
+    FilterSum sum(reading);
+    add_level(texture, reading, first, 256 - levels.fraction, sum);
+    if (levels.fraction != 0)
+        add_level(texture, reading, locate_all(texture, fetch, levels.second), levels.fraction, sum);
+    return sum.result();
 }
 
 Texel gather(const TextureObject &texture, const Fetch &fetch, unsigned component) {
@@ -137,9 +192,10 @@ Texel gather(const TextureObject &texture, const Fetch &fetch, unsigned componen
     linear.sampler.linear = true;
     const Place place = locate_all(linear, fetch, 0);
     constexpr unsigned corners[4] = {2, 3, 1, 0}; // lower left, lower right, upper right, upper left
+    const Reading reading = reading_of(texture);
     Texel result{};
     for (unsigned i = 0; i < 4; ++i)
-        result.channel[i] = compared(texel_at(linear, place, corners[i]), fetch).channel[component];
+        result.channel[i] = present(texel_at(linear, reading, place, corners[i]), reading).channel[component];
     return result;
 }
 

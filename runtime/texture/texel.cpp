@@ -10,12 +10,10 @@
 namespace ptarmigan::runtime {
 namespace {
 
-constexpr std::uint32_t one = 0x3f800000;
-
 std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
 
 /// The stored bits of channel `index`, sign-extended if the format is signed.
-std::uint32_t raw_channel(const std::uint8_t *place, const TexelFormat &format, unsigned index) {
+std::uint32_t stored_channel(const std::uint8_t *place, const TexelFormat &format, unsigned index) {
     const bool is_signed = format.kind == TexelFormat::Kind::signed_integer;
     if (format.bits == 8)
         return is_signed ? static_cast<std::uint32_t>(static_cast<std::int8_t>(place[index])) : place[index];
@@ -29,12 +27,18 @@ std::uint32_t raw_channel(const std::uint8_t *place, const TexelFormat &format, 
     return value;
 }
 
+/// The stored number that stands for 1.
+std::uint32_t full_scale(const TexelFormat &format) {
+    const bool is_signed = format.kind == TexelFormat::Kind::signed_integer;
+    return (1u << (format.bits - (is_signed ? 1 : 0))) - 1;
+}
+
 /// Correctly rounded; the lowest signed value counts as the one above it.
-float normalized(std::uint32_t raw, const TexelFormat &format) {
+float normalized(std::uint32_t stored, const TexelFormat &format) {
+    const auto most = static_cast<float>(full_scale(format));
     if (format.kind == TexelFormat::Kind::unsigned_integer)
-        return static_cast<float>(raw) / static_cast<float>((1u << format.bits) - 1);
-    const auto most = static_cast<float>((1u << (format.bits - 1)) - 1);
-    return std::max(static_cast<float>(static_cast<std::int32_t>(raw)) / most, -1.0f);
+        return static_cast<float>(stored) / most;
+    return std::max(static_cast<float>(static_cast<std::int32_t>(stored)) / most, -1.0f);
 }
 
 float srgb_to_linear(float value) {
@@ -43,16 +47,67 @@ float srgb_to_linear(float value) {
     return static_cast<float>(std::pow((static_cast<double>(value) + 0.055) / 1.055, 2.4));
 }
 
-std::uint32_t real_channel(std::uint32_t raw, const TexelFormat &format, bool srgb) {
+bool is_gamma_coded(const Reading &reading, unsigned channel) {
+    const unsigned coded = reading.format.channels == 4 ? 3 : 1;
+    return reading.srgb && channel < coded && reading.format.kind == TexelFormat::Kind::unsigned_integer && reading.format.bits == 8;
+}
+
+std::uint32_t real_channel(std::uint32_t stored, const Reading &reading, unsigned channel) {
+    const TexelFormat &format = reading.format;
     switch (format.kind) {
-    case TexelFormat::Kind::single: return raw;
-    case TexelFormat::Kind::half: return bits_of(half_to_float(static_cast<std::uint16_t>(raw)));
+    case TexelFormat::Kind::single: return stored;
+    case TexelFormat::Kind::half: return bits_of(half_to_float(static_cast<std::uint16_t>(stored)));
     default: break;
     }
     if (format.bits == 32)
-        return raw;
-    const float value = normalized(raw, format);
-    return bits_of(srgb ? srgb_to_linear(value) : value);
+        return stored;
+    const float value = normalized(stored, format);
+    return bits_of(is_gamma_coded(reading, channel) ? srgb_to_linear(value) : value);
+}
+
+/// Toward zero, as a driver cuts border colours.
+std::uint32_t cut_to_half(float color) {
+    const std::uint16_t nearest = float_to_half(color);
+    const bool beyond = std::fabs(half_to_float(nearest)) > std::fabs(color);
+    return beyond ? nearest - 1u : nearest;
+}
+
+std::uint32_t color_channel(float color, const Reading &reading) {
+    const TexelFormat &format = reading.format;
+    if (format.kind == TexelFormat::Kind::half)
+        return cut_to_half(color);
+    if (format.kind == TexelFormat::Kind::single || format.bits == 32)
+        return bits_of(color);
+    const bool is_signed = format.kind == TexelFormat::Kind::signed_integer;
+    if (reading.real) {
+        const float inside = std::clamp(color, is_signed ? -1.0f : 0.0f, 1.0f);
+        return static_cast<std::uint32_t>(static_cast<std::int32_t>(inside * static_cast<float>(full_scale(format))));
+    }
+    const unsigned rest = 32u - format.bits;
+    const std::uint32_t top = bits_of(color) << rest;
+    return is_signed ? static_cast<std::uint32_t>(static_cast<std::int32_t>(top) >> rest) : top >> rest;
+}
+
+/// To nearest, away from zero in the middle.
+float round_to_float(double sum) {
+    const auto nearest = static_cast<float>(sum);
+    if (std::fabs(nearest) < 0x1p-126f)
+        return std::copysign(0.0f, nearest);
+    const float next = std::nextafter(nearest, sum < 0 ? -INFINITY : INFINITY);
+    return sum - nearest == next - sum ? next : nearest;
+}
+
+/// Likewise to a half, as a float.
+float round_to_half(double sum) {
+    constexpr double most = 65504, least_normal = 0x1p-14;
+    const double magnitude = std::fabs(sum);
+    if (!(magnitude <= most))
+        return static_cast<float>(sum);
+    int exponent = -14;
+    if (magnitude >= least_normal)
+        exponent = std::ilogb(magnitude);
+    const double unit = std::ldexp(1.0, exponent - 10);
+    return static_cast<float>(std::copysign(std::floor(magnitude / unit + 0.5) * unit, sum));
 }
 
 } // namespace
@@ -88,7 +143,7 @@ bool decode_format(unsigned format, unsigned channels, TexelFormat &decoded) {
 float half_to_float(std::uint16_t bits) {
     const std::uint32_t sign = (bits & 0x8000u) << 16, exponent = bits >> 10 & 31, fraction = bits & 0x3ff;
     if (exponent == 31)
-        return std::bit_cast<float>(sign | 0x7f800000 | (fraction ? 0x400000 | fraction << 13 : 0));
+        return std::bit_cast<float>(sign | 0x7f800000 | fraction << 13);
     if (exponent == 0) {
         const float value = static_cast<float>(fraction) * 0x1p-24f;
         return sign ? -value : value;
@@ -111,14 +166,74 @@ std::uint16_t float_to_half(float value) {
     return sign | static_cast<std::uint16_t>(std::min<std::uint32_t>((rounded >> 13) - (112u << 10), 0x7c00));
 }
 
-Texel load_texel(const std::uint8_t *place, const TexelFormat &format, bool as_real, bool srgb) {
-    const bool real = as_real || format.is_real() || format.always_real;
-    Texel texel{{0, 0, 0, real ? one : 1u}};
-    for (unsigned i = 0; i < format.channels; ++i) {
-        const std::uint32_t raw = raw_channel(place, format, i);
-        texel.channel[i] = real ? real_channel(raw, format, srgb && i < 3) : raw;
-    }
+StoredTexel load_texel(const std::uint8_t *place, const TexelFormat &format) {
+    StoredTexel texel{};
+    for (unsigned i = 0; i < format.channels; ++i)
+        texel.channel[i] = stored_channel(place, format, i);
     return texel;
+}
+
+Texel present(const StoredTexel &texel, const Reading &reading) {
+    Texel result{};
+    for (unsigned i = 0; i < reading.format.channels; ++i)
+        result.channel[i] = reading.real ? real_channel(texel.channel[i], reading, i) : texel.channel[i];
+    return result;
+}
+
+StoredTexel store_color(const float (&color)[4], const Reading &reading) {
+    StoredTexel texel{};
+    for (unsigned i = 0; i < 4; ++i)
+        texel.channel[i] = color_channel(color[i], reading);
+    return texel;
+}
+
+double FilterSum::value(std::uint32_t stored, unsigned channel) const {
+    const TexelFormat &format = reading_.format;
+    const auto integer = static_cast<std::int32_t>(stored);
+    switch (format.kind) {
+    case TexelFormat::Kind::unsigned_integer:
+        if (is_gamma_coded(reading_, channel))
+            return srgb_to_linear(normalized(stored, format));
+        return format.bits == 8 ? stored * 257.0 : stored;
+    case TexelFormat::Kind::signed_integer:
+        if (format.bits == 8)
+            return std::max(integer, -127) * 32767.0 / 127;
+        return std::max(integer, -32767);
+    case TexelFormat::Kind::half: return half_to_float(static_cast<std::uint16_t>(stored));
+    case TexelFormat::Kind::single: break;
+    }
+    const float single = std::bit_cast<float>(stored);
+    return std::fpclassify(single) == FP_SUBNORMAL ? std::copysign(0.0, single) : single;
+}
+
+void FilterSum::add(const StoredTexel &texel, unsigned weight) {
+    for (unsigned i = 0; i < reading_.format.channels; ++i) {
+        const double number = value(texel.channel[i], i);
+        // Infinities and NaNs count even where the weight has been rounded to nothing.
+        sum_[i] += std::isfinite(number) ? number * (weight / 256.0) : number;
+    }
+}
+
+float FilterSum::finish(double sum) const {
+    switch (reading_.format.kind) {
+    case TexelFormat::Kind::unsigned_integer: return static_cast<float>(std::floor(sum + 0.5)) / 65535.0f;
+    case TexelFormat::Kind::signed_integer: return static_cast<float>(std::floor(sum + 0.5)) / 32767.0f;
+    case TexelFormat::Kind::half: return round_to_half(sum);
+    case TexelFormat::Kind::single: break;
+    }
+    return round_to_float(sum);
+}
+
+Texel FilterSum::result() const {
+    // Halves with all bits of the fraction set, and floats.
+    const std::uint32_t nan = reading_.format.kind == TexelFormat::Kind::half ? 0x7fffe000 : 0x7fffffff;
+    Texel result{};
+    for (unsigned i = 0; i < reading_.format.channels; ++i) {
+        const bool gamma = is_gamma_coded(reading_, i);
+        const float value = gamma ? round_to_float(sum_[i]) : finish(sum_[i]);
+        result.channel[i] = std::isnan(value) ? nan : bits_of(value);
+    }
+    return result;
 }
 
 void store_texel(std::uint8_t *place, const TexelFormat &format, const std::uint32_t *words, unsigned count) {
