@@ -185,6 +185,8 @@ void BodyBinder::index_by_register(OperandSyntax& node, const Variable& array,
         node.name = element_address(node, array, false, bits);
         return;
     }
+    if (type_class(array.type) == TypeClass::opaque)
+        fail(node.location, quoted(node.name) + " is no memory to access");
     OperandSyntax variable;
     variable.name = node.name;
     variable.location = node.location;

@@ -81,6 +81,8 @@ TEST_CASE("array elements: what has none") {
     CHECK(error("add.u32 %r, g[%r], 1;") ==
           "an element of an array stands in loads, stores, mov and cvta only");
     CHECK(error("ld.global.u32 %r, [g[%r]];") != "");
+    CHECK(first_error(test::header + ".global .texref t[4]; .func f() { .reg .b32 %r; ld.global.b32 %r, t[%r]; }") ==
+          "'t' is no memory to access");
     CHECK(error("atom.global.add.u32 %r, g[1], 1;") != "");
     CHECK(error("ld.global.u32 %r, [g[1]];") != "");
 }
