@@ -53,6 +53,30 @@ RegisterId BodyBinder::compute(std::string_view opcode,
     return result;
 }
 
+std::string_view BodyBinder::hidden_name(RegisterId id) {
+    hidden_names_.push_back(std::make_unique<std::string>("element " + std::to_string(id)));
+    const std::string_view name = *hidden_names_.back();
+    scopes_.back().declare(name, {Symbol::Kind::reg, 1, id, 0});
+    return name;
+}
+
+/// `@%is_explicit_cluster`: the special register that is a predicate is read into a register first.
+void BodyBinder::resolve_special_guard() {
+    InstructionSyntax& instruction = parser_->instruction;
+    const SpecialRegisterName special = find_special_register(instruction.guard);
+    if (!special.found || find(instruction.guard).kind != Symbol::Kind::none) return;
+    if (special_register_info(special.id).type != ScalarType::pred) return; // bind_guard() says so
+    const RegisterId value = compute("mov", {"pred"}, ScalarType::pred, {Operand{}});
+    OperandSyntax name;
+    name.name = instruction.guard;
+    name.location = instruction.guard_location;
+    Want want;
+    want.type = ScalarType::pred;
+    bind_special(name, want, body_.instructions.back().operands[1]);
+    body_.instructions.back().operands[1].type = ScalarType::pred;
+    instruction.guard = hidden_name(value);
+}
+
 const Variable& BodyBinder::array_of(const OperandSyntax& node) {
     const Symbol symbol = find(node.name);
     const Variable* variable = nullptr;
@@ -136,11 +160,7 @@ std::string_view BodyBinder::element_address(const OperandSyntax& node, const Va
         const std::string_view word = spelling(space);
         sum.index = compute("cvta", {word, spelling(sum.type)}, sum.type, {sum});
     }
-    // A name that no text can spell.
-    hidden_names_.push_back(std::make_unique<std::string>("element " + std::to_string(sum.index)));
-    const std::string_view name = *hidden_names_.back();
-    scopes_.back().declare(name, {Symbol::Kind::reg, 1, sum.index, 0});
-    return name;
+    return hidden_name(sum.index);
 }
 
 void BodyBinder::resolve_array_elements() {

@@ -89,6 +89,9 @@ private:
     /// The name of a register with the address of an element; `bits` is the least that it has.
     std::string_view element_address(const OperandSyntax& node, const Variable& array, bool generic,
                                      unsigned bits);
+    /// A name for a register that no text can spell.
+    std::string_view hidden_name(RegisterId id);
+    void resolve_special_guard();
     /// Appends `opcode.words d, sources` with a new register of `type` for d.
     RegisterId compute(std::string_view opcode, std::initializer_list<std::string_view> words,
                        ScalarType type, std::initializer_list<Operand> sources);

@@ -146,10 +146,8 @@ void BodyBinder::report_unknown_registers() {
 void BodyBinder::bind_guard(Instruction& out) {
     const InstructionSyntax& syntax = parser_->instruction;
     const Symbol symbol = find(syntax.guard);
-    if (symbol.kind == Symbol::Kind::none && find_special_register(syntax.guard).found)
-        fail(syntax.guard_location,
-             "a special register as a guard is not supported: move it to a register first");
-    if (symbol.kind == Symbol::Kind::none) fail_unknown(syntax.guard_location, syntax.guard);
+    if (symbol.kind == Symbol::Kind::none && !find_special_register(syntax.guard).found)
+        fail_unknown(syntax.guard_location, syntax.guard);
     if (symbol.kind != Symbol::Kind::reg || symbol.vector_size != 1 ||
         body_.registers[symbol.index].type != ScalarType::pred)
         fail(syntax.guard_location,

@@ -201,6 +201,19 @@ TEST_CASE("textures, samplers and surfaces: which variable stands where") {
     CHECK(error(independent, "txq.width.b32 %r, [m];") == "'m' is no .texref");
 }
 
+TEST_CASE("a special register as a guard") {
+    const auto loader = test::load(".entry k { .reg .b32 %r; @!%is_explicit_cluster mov.u32 %r, 1; }\n");
+    const Body& body = body_of(*loader);
+    REQUIRE(body.instructions.size() == 2);
+    CHECK(body.instructions[0].operands[1].kind == Kind::special);
+    CHECK(body.instructions[1].guard == body.instructions[0].operands[0].index);
+    CHECK(body.instructions[1].guard_negated);
+    const auto number = ModuleLoader::load(test::header + ".entry k { .reg .b32 %r; @%laneid mov.u32 %r, 1; }\n",
+                                           "guard.ptx", {.bind_all_bodies = true, .max_errors = 5});
+    REQUIRE(!number->ok());
+    CHECK(number->diagnostics().list().front().text == "the guard '%laneid' is not a predicate register");
+}
+
 TEST_CASE("cp.async copies no more than it writes") {
     const auto error = [](const std::string& sizes) {
         const auto loader = ModuleLoader::load(test::header + ".entry k { .reg .b64 %d; .reg .b32 %r;\n"
