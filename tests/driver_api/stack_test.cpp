@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recursion: as deep as CU_LIMIT_STACK_SIZE allows, and a fault that says so beyond it.
+// Recursion and alloca: as much as CU_LIMIT_STACK_SIZE allows, and a fault that says so beyond it.
 #include "fault_child.h"
 
 namespace {
@@ -71,14 +71,90 @@ const char* const endless = R"(
 }
 )";
 
+/// k(u64* data, u64 depth): data[0] = depth (less than 2^31), as the last of depth + 1 numbers that an inlined function keeps
+/// on the stack; a hundred times, so that what it takes must be given back. Then what stacksave, guards, alignment and both
+/// widths of stackrestore are about.
+const char* const allocating = R"(
+.version 9.0
+.target sm_90
+.address_size 64
+.func (.param .b32 result) last(.param .b32 count)
+{
+    .reg .pred %p;
+    .reg .b32 %r<9>;
+    .reg .b64 %rd<9>;
+    ld.param.u32 %r1, [count];
+    add.u32 %r2, %r1, 1;
+    mul.wide.u32 %rd1, %r2, 4;
+    alloca.u64 %rd2, %rd1, 16;
+    mov.u64 %rd3, %rd2;
+    mov.u32 %r3, 0;
+fill:
+    st.local.u32 [%rd3], %r3;
+    add.u64 %rd3, %rd3, 4;
+    add.u32 %r3, %r3, 1;
+    setp.lt.u32 %p, %r3, %r2;
+    @%p bra fill;
+    cvta.local.u64 %rd4, %rd2;
+    mul.wide.u32 %rd5, %r1, 4;
+    add.u64 %rd4, %rd4, %rd5;
+    ld.u32 %r4, [%rd4];
+    st.param.b32 [result], %r4;
+    ret;
+}
+.visible .entry k(.param .u64 data, .param .u64 depth)
+{
+    .reg .pred %p<4>;
+    .reg .b32 %r<9>;
+    .reg .b64 %rd<20>;
+    ld.param.u64 %rd1, [data];
+    ld.param.u64 %rd2, [depth];
+    cvt.u32.u64 %r1, %rd2;
+    mov.u32 %r2, 0;
+    stacksave.u64 %rd3;
+    stacksave.u32 %r3;
+again:
+    {
+        .param .b32 argument;
+        .param .b32 answer;
+        st.param.b32 [argument], %r1;
+        call.uni (answer), last, (argument);
+        ld.param.b32 %r4, [answer];
+    }
+    add.u32 %r2, %r2, 1;
+    setp.lt.u32 %p1, %r2, 100;
+    @%p1 bra again;
+    stacksave.u64 %rd4;
+    setp.ne.u64 %p2, %rd3, %rd4;
+    @%p2 add.u32 %r4, %r4, 1000;
+    alloca.u64 %rd5, 0x100000005, 64;
+    and.b64 %rd6, %rd5, 63;
+    setp.ne.u64 %p2, %rd6, 0;
+    @%p2 add.u32 %r4, %r4, 2000;
+    setp.eq.u64 %p3, %rd2, 0xffffffff;
+    @%p3 alloca.u64 %rd7, 0x10000000;
+    @%p3 stackrestore.u64 %rd2;
+    stacksave.u64 %rd8;
+    setp.ne.u64 %p2, %rd8, %rd5;
+    @%p2 add.u32 %r4, %r4, 4000;
+    stackrestore.u32 %r3;
+    stacksave.u64 %rd9;
+    setp.ne.u64 %p2, %rd9, %rd3;
+    @%p2 add.u32 %r4, %r4, 8000;
+    cvt.u64.u32 %rd10, %r4;
+    st.global.u64 [%rd1], %rd10;
+    ret;
+}
+)";
+
 constexpr int stack_limit = 0; // CU_LIMIT_STACK_SIZE
 
-int code_with_limit(std::size_t limit, std::uint64_t depth) {
+int code_with_limit(std::size_t limit, std::uint64_t depth, const char* text = counting) {
     CUcontext primary = nullptr;
     if (cuInit(0) != 0 || cuDevicePrimaryCtxRetain(&primary, 0) != 0 || cuCtxSetCurrent(primary) != 0) return -1;
     if (cuCtxSetLimit(stack_limit, limit) != 0) return -1;
     std::uint64_t result = 0;
-    const int code = driver_test::code_of_launch(counting, 0, depth, &result);
+    const int code = driver_test::code_of_launch(text, 0, depth, &result);
     return code == 0 && result != depth ? -2 : code;
 }
 
@@ -96,4 +172,7 @@ TEST_CASE("fault: stack_overflow", "[.]") {
     check(said_by_child([] { return code_with_limit(1024, 10000); }), "\ncode 700\n", "kernel k: stack overflow");
     check(said_by_child([] { return code_with_limit(512 << 10, 10000); }), "\ncode 0\n", "");
     check(said_by_child([] { return driver_test::code_of_launch(endless, 0, 0); }), "\ncode 700\n", "kernel k: stack overflow");
+    check(said_by_child([] { return code_with_limit(1024, 200, allocating); }), "\ncode 0\n", "");
+    check(said_by_child([] { return code_with_limit(1024, 2000, allocating); }), "\ncode 700\n", "kernel k: stack overflow");
+    check(said_by_child([] { return code_with_limit(16384, 2000, allocating); }), "\ncode 0\n", "");
 }

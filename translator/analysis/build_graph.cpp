@@ -14,6 +14,7 @@ FunctionGraph build_graph(ptx::ModuleLoader& loader, ptx::FunctionId function, c
     function = resolve_alias(loader.module(), function);
     SharedLayout layout = shared_layout(loader, options.kernel == ptx::no_id ? function : options.kernel);
     FlatFunction flat = flatten(loader, function, options, layout);
+    place_stack(flat);
     promote_parameters(flat);
     canonicalize(flat.graph);
     build_ssa(flat);

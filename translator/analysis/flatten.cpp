@@ -459,6 +459,9 @@ void Flattener::inline_call(Instance& caller, const ptx::Instruction& inst, Func
     instance.return_block = after;
     BlockId entry = new_block();
     jump(current, entry);
+    auto takes = [](const ptx::Instruction& i) { return i.form == ptx::FormId::alloca || i.form == ptx::FormId::stackrestore; };
+    if (std::any_of(instance.body->instructions.begin(), instance.body->instructions.end(), takes))
+        flat_.stack_scopes.emplace_back(entry, after);
     stack_.push_back(callee);
     run_body(instance, entry);
     stack_.pop_back();

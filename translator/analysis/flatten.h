@@ -22,10 +22,16 @@ struct FlatFunction {
     FunctionGraph graph;                  ///< operands: RegisterIds into `registers`; not in SSA form
     std::vector<ptx::Register> registers;
     std::vector<Storage> storages;
+    /// Inlined functions that use the stack: the block that they start in, and the one that they return to.
+    std::vector<std::pair<BlockId, BlockId>> stack_scopes;
 };
 
 FlatFunction flatten(ptx::ModuleLoader& loader, ptx::FunctionId function, const GraphOptions& options,
                      const SharedLayout& layout);
+
+/// Makes moves of stacksave and stackrestore, and arithmetic of alloca but for its check; UnsupportedError where the kernel
+/// calls functions for real.
+void place_stack(FlatFunction& flat);
 
 /// Makes registers of .param variables that are only accessed piecewise at constant offsets; the others, and .local
 /// variables, become graph.locals. Lays out local memory.

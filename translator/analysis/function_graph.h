@@ -127,6 +127,7 @@ struct FunctionGraph {
     std::uint32_t local_bytes = 0;        ///< per thread
     std::vector<ptx::FunctionId> real_calls; ///< functions called for real: recursion, calls through pointers
     bool has_indirect_call = false;
+    bool uses_stack = false;                 ///< alloca: local memory beyond the variables
     std::vector<std::unique_ptr<LaneOffsets>> offset_storage;
     // For callee graphs (real calls): where the formal parameters live, as byte offsets in the thread's argument block.
     std::vector<std::uint32_t> return_offsets, parameter_offsets;

@@ -120,7 +120,7 @@ private:
     LaneValue thread_coordinate(unsigned component, const Shape* planned);
     LaneValue variable_address(const ptx::Operand& operand);
     LaneValue local_address(std::uint64_t offset);
-    std::uint64_t frame_bytes() const;
+    std::uint64_t frame_bytes() const override;
     LaneValue widen_address(LaneValue value);
     LaneValue offset_by(LaneValue value, llvm::Value* uniform);
     llvm::Value* lane_numbers(llvm::Type* scalar);

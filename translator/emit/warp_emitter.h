@@ -46,6 +46,8 @@ public:
     virtual llvm::Value* step_index() = 0;
     /// i32 linear thread index in the CTA of lane 0 of this step.
     virtual llvm::Value* first_thread() = 0;
+    /// Bytes of the thread's local memory that the function's variables take.
+    virtual std::uint64_t frame_bytes() const = 0;
     /// Loads a field of CtaContext (a load LLVM may hoist: the context does not change during a step).
     virtual llvm::Value* context_field(llvm::Type* type, unsigned byte_offset, std::string_view name) = 0;
 

@@ -58,6 +58,7 @@ public:
     llvm::Value* cta_context() override { return function_->getArg(0); }
     llvm::Value* step_index() override { return ir_.getInt32(0); }
     llvm::Value* first_thread() override { return ir_.getInt32(0); }
+    std::uint64_t frame_bytes() const override { return 0; }
     llvm::Value* context_field(llvm::Type* type, unsigned byte_offset, std::string_view name) override;
     LaneValue read(const ptx::Operand& operand) override;
     const ptx::Operand& element(const ptx::Operand& operand, unsigned index) override {
