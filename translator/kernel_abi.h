@@ -52,10 +52,7 @@ enum class TextureOperation : std::uint32_t {
     query_surface, ///< suq (TextureQuery)
 };
 enum class TextureGeometry : std::uint32_t { d1, d2, d3, a1d, a2d, cube, acube };
-enum class TextureQuery : std::uint32_t {
-    width, height, depth, channel_data_type, channel_order, normalized_coords, array_size, num_mipmap_levels, num_samples,
-    filter_mode, addr_mode_0, addr_mode_1, addr_mode_2, memory_layout,
-};
+enum class TextureQuery : std::uint32_t { width, height, depth };
 enum class SurfaceReduction : std::uint32_t { add, min_u, max_u, min_s, max_s, bit_and, bit_or };
 enum class SurfaceBounds : std::uint32_t { trap, clamp, zero };
 

@@ -26,8 +26,8 @@ Limits limits_of(const ArrayShape &shape) {
         return {32768, 32768, shape.flags & ArrayShape::layered ? std::size_t{2046} : std::size_t{6}};
     if (shape.flags & ArrayShape::layered)
         return {32768, shape.height ? std::size_t{32768} : 0, 2048};
-    if (shape.depth)
-        return {16384, 16384, 16384};
+    if (shape.depth) // deep ones may be narrow
+        return shape.depth > 16384 ? Limits{8192, 8192, 32768} : Limits{16384, 16384, 16384};
     if (shape.flags & ArrayShape::gather)
         return {32768, 32768, 0};
     if (shape.height)
@@ -36,8 +36,10 @@ Limits limits_of(const ArrayShape &shape) {
 }
 
 Status check(const ArrayShape &shape) {
-    constexpr unsigned known_flags = 15;
-    if (shape.flags & ~known_flags)
+    constexpr unsigned known_flags = 15, mapped_later = 0xc0, video = 0x100; // sparse, deferred mapping
+    if (shape.flags & mapped_later)
+        return Status::not_supported;
+    if (shape.flags & ~(known_flags | video))
         return Status::invalid_value;
     if (shape.width == 0 || (shape.depth && !shape.height && !is_layered(shape)))
         return Status::invalid_value;
@@ -46,7 +48,7 @@ Status check(const ArrayShape &shape) {
         return Status::invalid_value;
     if (cube && (shape.width != shape.height || shape.depth % 6 != 0))
         return Status::invalid_value;
-    const bool flat = shape.height != 0 && (shape.depth == 0 || is_layered(shape));
+    const bool flat = shape.height != 0 && shape.depth == 0;
     if ((shape.flags & ArrayShape::gather) && !flat)
         return Status::invalid_value;
     const Limits limits = limits_of(shape);
@@ -132,15 +134,15 @@ Status array_create(Context &context, const ArrayShape &shape, std::shared_ptr<A
 
 Status mipmap_create(Context &context, const ArrayShape &shape, unsigned count, std::shared_ptr<MipmappedArray> &mipmap) {
     TexelFormat format;
+    if (is_unsupported_format(shape.format, shape.channels))
+        return Status::not_supported;
     if (!decode_format(shape.format, shape.channels, format))
         return Status::invalid_value;
     if (const Status status = check(shape); status != Status::success)
         return status;
     const std::size_t longest = std::max({shape.width, shape.height, is_layered(shape) ? 1 : shape.depth});
     const auto most = static_cast<unsigned>(std::bit_width(longest));
-    if (count == 0)
-        return Status::invalid_value;
-    count = std::min({count, most, Image::max_levels});
+    count = std::clamp(count, 1u, std::min(most, Image::max_levels));
     std::vector<ArrayShape> shapes;
     std::vector<ImageLevel> levels;
     std::size_t size = 0;

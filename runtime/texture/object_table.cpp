@@ -21,19 +21,18 @@ Status TextureTable::add(const TextureObject &object, std::uint64_t &handle) {
             block.store(new Block{}, std::memory_order_release);
         handle = next_++;
     }
-    TextureObject &slot = (*blocks_[handle / block_size].load(std::memory_order_relaxed))[handle % block_size];
-    slot.image = object.image;
-    slot.sampler = object.sampler;
-    __atomic_store_n(&slot.kind, object.kind, __ATOMIC_RELEASE);
+    Slot &slot = *slot_of(handle);
+    slot.object = object;
+    slot.alive.store(true, std::memory_order_release);
+    slot.used.store(true, std::memory_order_release);
     return Status::success;
 }
 
 bool TextureTable::remove(std::uint64_t handle, TextureObject::Kind kind) {
     std::lock_guard lock(mutex_);
-    const TextureObject *object = find(handle, kind);
-    if (!object)
+    if (!find(handle, kind))
         return false;
-    __atomic_store_n(&const_cast<TextureObject *>(object)->kind, TextureObject::Kind::none, __ATOMIC_RELEASE);
+    slot_of(handle)->alive.store(false, std::memory_order_release);
     free_.push_back(handle);
     return true;
 }

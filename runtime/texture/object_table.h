@@ -14,7 +14,7 @@
 namespace ptarmigan::runtime {
 
 /// Objects live in blocks that are never freed, so that a kernel may look up any number at any time: one that still uses a
-/// destroyed object sees whatever took its place, as on the hardware. Thread-safe.
+/// destroyed object sees it, or whatever took its place, as on the hardware. Thread-safe.
 class TextureTable {
 public:
     /// The bits of a handle that number the object; numbers from `capacity` on are none and never will be.
@@ -27,19 +27,30 @@ public:
     Status add(const TextureObject &object, std::uint64_t &handle);
     /// False if the handle is none of that kind.
     bool remove(std::uint64_t handle, TextureObject::Kind kind);
-    /// Null if the handle is none of that kind. Async-signal-safe.
+    /// Null if the handle is no live object of that kind.
     const TextureObject *find(std::uint64_t handle, TextureObject::Kind kind) const {
-        if (handle >= capacity)
-            return nullptr;
-        const Block *block = blocks_[handle / block_size].load(std::memory_order_acquire);
-        if (!block)
-            return nullptr;
-        const TextureObject &object = (*block)[handle % block_size];
-        return __atomic_load_n(&object.kind, __ATOMIC_ACQUIRE) == kind ? &object : nullptr;
+        const Slot *slot = slot_of(handle);
+        return slot && slot->alive.load(std::memory_order_acquire) && slot->object.kind == kind ? &slot->object : nullptr;
+    }
+    /// What a kernel sees: the last object of that number, null if there never was one.
+    const TextureObject *last(std::uint64_t number) const {
+        const Slot *slot = slot_of(number);
+        return slot && slot->used.load(std::memory_order_acquire) ? &slot->object : nullptr;
     }
 
 private:
-    using Block = std::array<TextureObject, block_size>;
+    struct Slot {
+        std::atomic<bool> used{false}, alive{false};
+        TextureObject object;
+    };
+    using Block = std::array<Slot, block_size>;
+
+    Slot *slot_of(std::uint64_t number) const {
+        if (number >= capacity)
+            return nullptr;
+        Block *block = blocks_[number / block_size].load(std::memory_order_acquire);
+        return block ? &(*block)[number % block_size] : nullptr;
+    }
 
     std::array<std::atomic<Block *>, block_count> blocks_{};
     std::mutex mutex_;                ///< guards what follows

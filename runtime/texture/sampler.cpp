@@ -200,26 +200,14 @@ Texel gather(const TextureObject &texture, const Fetch &fetch, unsigned componen
 }
 
 std::uint32_t query(const TextureObject &object, abi::TextureQuery what, std::uint32_t number) {
-    using Query = abi::TextureQuery;
     const Image &image = object.image;
     const ImageLevel &level = image.level[std::min(number, image.levels - 1)];
-    switch (what) {
-    case Query::width: return level.width;
-    case Query::height: return level.height;
-    case Query::depth: return level.depth;
-    case Query::channel_data_type: return image.format_code;
-    case Query::channel_order: return image.format.channels;
-    case Query::normalized_coords: return object.sampler.normalized;
-    case Query::array_size: return image.layered ? image.layers : 0;
-    case Query::num_mipmap_levels: return image.mipmapped ? image.levels : 0;
-    case Query::num_samples: return 0;
-    case Query::filter_mode: return object.sampler.linear;
-    case Query::addr_mode_0: return object.sampler.address[0];
-    case Query::addr_mode_1: return object.sampler.address[1];
-    case Query::addr_mode_2: return object.sampler.address[2];
-    case Query::memory_layout: return 0;
-    }
-    return 0;
+    std::uint32_t size[3] = {level.width, image.dimensions > 1 ? level.height : 0, image.dimensions > 2 ? level.depth : 0};
+    if (image.layered) // the layers are one more dimension
+        size[image.dimensions] = image.cube ? image.layers / 6 : image.layers;
+    else if (image.dimensions == 1 && object.kind == TextureObject::Kind::texture)
+        size[1] = 1;
+    return size[static_cast<unsigned>(what)];
 }
 
 } // namespace ptarmigan::runtime

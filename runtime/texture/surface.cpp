@@ -50,7 +50,8 @@ std::uint8_t *surface_place(const TextureObject &surface, const SurfaceAccess &a
         x *= texel;
     // The nearest place for an access of this size.
     const std::int64_t last = std::max<std::int64_t>(row_bytes - access.bytes, 0) / access.bytes * access.bytes;
-    bool inside = bound(x, last, access.bounds);
+    const bool fits = row_bytes >= access.bytes; // else nothing is nearest
+    bool inside = bound(x, last, access.bounds) && fits;
     if (image.dimensions > 1) {
         y = access.coordinate[1];
         inside = bound(y, level.height - 1, access.bounds) && inside;
@@ -59,16 +60,16 @@ std::uint8_t *surface_place(const TextureObject &surface, const SurfaceAccess &a
         slice = access.coordinate[2];
         inside = bound(slice, level.depth - 1, access.bounds) && inside;
     } else if (image.layered || image.cube) {
-        slice = access.layer;
+        slice = access.layer & 0xffff; // layers have 16 bits
         inside = bound(slice, image.layers - 1, access.bounds) && inside;
+    }
+    if (!by_texel && access.coordinate[0] % static_cast<std::int32_t>(access.bytes) != 0) {
+        fault = SurfaceFault::misaligned;
+        return nullptr;
     }
     if (!inside) {
         if (access.bounds == abi::SurfaceBounds::trap)
             fault = SurfaceFault::outside;
-        return nullptr;
-    }
-    if (!by_texel && x % access.bytes != 0) {
-        fault = SurfaceFault::misaligned;
         return nullptr;
     }
     return level.data + static_cast<std::size_t>(slice) * level.slice + static_cast<std::size_t>(y) * level.row +

@@ -2,6 +2,8 @@
 // Formats: what channels hold, from memory and back.
 #include "runtime/texture/texel.h"
 
+#include "runtime/texture/gamma_table.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -41,12 +43,6 @@ float normalized(std::uint32_t stored, const TexelFormat &format) {
     return std::max(static_cast<float>(static_cast<std::int32_t>(stored)) / most, -1.0f);
 }
 
-float srgb_to_linear(float value) {
-    if (value <= 0.04045f)
-        return value / 12.92f;
-    return static_cast<float>(std::pow((static_cast<double>(value) + 0.055) / 1.055, 2.4));
-}
-
 bool is_gamma_coded(const Reading &reading, unsigned channel) {
     const unsigned coded = reading.format.channels == 4 ? 3 : 1;
     return reading.srgb && channel < coded && reading.format.kind == TexelFormat::Kind::unsigned_integer && reading.format.bits == 8;
@@ -61,12 +57,15 @@ std::uint32_t real_channel(std::uint32_t stored, const Reading &reading, unsigne
     }
     if (format.bits == 32)
         return stored;
-    const float value = normalized(stored, format);
-    return bits_of(is_gamma_coded(reading, channel) ? srgb_to_linear(value) : value);
+    return bits_of(is_gamma_coded(reading, channel) ? gamma_decoded(stored) : normalized(stored, format));
 }
 
-/// Toward zero, as a driver cuts border colours.
+/// Toward zero, as the driver cuts border colours and the hardware cuts what sust.p stores.
 std::uint32_t cut_to_half(float color) {
+    if (std::isnan(color)) {
+        const std::uint32_t bits = bits_of(color);
+        return (bits >> 16 & 0x8000) | 0x7e00 | (bits >> 13 & 0x1ff);
+    }
     const std::uint16_t nearest = float_to_half(color);
     const bool beyond = std::fabs(half_to_float(nearest)) > std::fabs(color);
     return beyond ? nearest - 1u : nearest;
@@ -86,6 +85,25 @@ std::uint32_t color_channel(float color, const Reading &reading) {
     const unsigned rest = 32u - format.bits;
     const std::uint32_t top = bits_of(color) << rest;
     return is_signed ? static_cast<std::uint32_t>(static_cast<std::int32_t>(top) >> rest) : top >> rest;
+}
+
+/// sust.p of one channel: integers saturate, floats are cut to halves and scaled to normalized integers.
+std::uint32_t converted(std::uint32_t word, const TexelFormat &format) {
+    const bool is_signed = format.kind == TexelFormat::Kind::signed_integer;
+    if (format.kind == TexelFormat::Kind::half)
+        return cut_to_half(std::bit_cast<float>(word));
+    if (format.kind == TexelFormat::Kind::single || format.bits == 32)
+        return word;
+    const std::uint32_t most = full_scale(format);
+    if (format.always_real) {
+        const float real = std::bit_cast<float>(word);
+        const double inside = std::isnan(real) ? 0.0 : std::clamp(real, is_signed ? -1.0f : 0.0f, 1.0f);
+        return static_cast<std::uint32_t>(static_cast<std::int32_t>(std::lround(inside * most)));
+    }
+    if (!is_signed)
+        return std::min(word, most);
+    const auto limit = static_cast<std::int32_t>(most);
+    return static_cast<std::uint32_t>(std::clamp(static_cast<std::int32_t>(word), -limit - 1, limit));
 }
 
 /// To nearest, away from zero in the middle.
@@ -193,12 +211,12 @@ double FilterSum::value(std::uint32_t stored, unsigned channel) const {
     switch (format.kind) {
     case TexelFormat::Kind::unsigned_integer:
         if (is_gamma_coded(reading_, channel))
-            return srgb_to_linear(normalized(stored, format));
-        return format.bits == 8 ? stored * 257.0 : stored;
+            return gamma_decoded(stored);
+        return format.bits == 8 && reading_.real ? stored * 257.0 : stored;
     case TexelFormat::Kind::signed_integer:
-        if (format.bits == 8)
-            return std::max(integer, -127) * 32767.0 / 127;
-        return std::max(integer, -32767);
+        if (!reading_.real)
+            return integer;
+        return format.bits == 8 ? integer * 32767.0 / 127 : std::max(integer, -32767);
     case TexelFormat::Kind::half: return half_to_float(static_cast<std::uint16_t>(stored));
     case TexelFormat::Kind::single: break;
     }
@@ -217,7 +235,7 @@ void FilterSum::add(const StoredTexel &texel, unsigned weight) {
 float FilterSum::finish(double sum) const {
     switch (reading_.format.kind) {
     case TexelFormat::Kind::unsigned_integer: return static_cast<float>(std::floor(sum + 0.5)) / 65535.0f;
-    case TexelFormat::Kind::signed_integer: return static_cast<float>(std::floor(sum + 0.5)) / 32767.0f;
+    case TexelFormat::Kind::signed_integer: return static_cast<float>(std::max(std::floor(sum + 0.5), -32767.0)) / 32767.0f;
     case TexelFormat::Kind::half: return round_to_half(sum);
     case TexelFormat::Kind::single: break;
     }
@@ -229,8 +247,12 @@ Texel FilterSum::result() const {
     const std::uint32_t nan = reading_.format.kind == TexelFormat::Kind::half ? 0x7fffe000 : 0x7fffffff;
     Texel result{};
     for (unsigned i = 0; i < reading_.format.channels; ++i) {
-        const bool gamma = is_gamma_coded(reading_, i);
-        const float value = gamma ? round_to_float(sum_[i]) : finish(sum_[i]);
+        if (!reading_.real) {
+            const double half = reading_.format.bits < 32 ? 0.5 : 0; // the widest are cut
+            result.channel[i] = static_cast<std::uint32_t>(static_cast<std::int64_t>(std::floor(sum_[i] + half)));
+            continue;
+        }
+        const float value = is_gamma_coded(reading_, i) ? round_to_half(sum_[i]) : finish(sum_[i]);
         result.channel[i] = std::isnan(value) ? nan : bits_of(value);
     }
     return result;
@@ -238,9 +260,7 @@ Texel FilterSum::result() const {
 
 void store_texel(std::uint8_t *place, const TexelFormat &format, const std::uint32_t *words, unsigned count) {
     for (unsigned i = 0; i < format.channels; ++i) {
-        std::uint32_t word = i < count ? words[i] : 0;
-        if (format.kind == TexelFormat::Kind::half)
-            word = float_to_half(std::bit_cast<float>(word));
+        const std::uint32_t word = i < count ? converted(words[i], format) : 0;
         std::memcpy(place + std::size_t{format.bits} / 8 * i, &word, format.bits / 8u);
     }
 }

@@ -20,6 +20,11 @@ struct TexelFormat {
 
 /// Of CUarray_format and a number of channels; false if there is no such format or it is not supported.
 bool decode_format(unsigned format, unsigned channels, TexelFormat &decoded);
+/// True for formats of CUDA that are not done: packed and block-compressed ones.
+constexpr bool is_unsupported_format(unsigned format, unsigned channels) {
+    const bool few_channels = format >= 0x97 && format <= 0x9c; // BC4 to BC6H
+    return (format == 0x50 || (format >= 0x91 && format <= 0x9e)) && (channels == 4 || few_channels);
+}
 
 /// One level: rows of texels, slices (layers, faces) of rows.
 struct ImageLevel {

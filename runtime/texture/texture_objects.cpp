@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/texture/texture_objects.h"
 
+#include "runtime/base/log.h"
+
 #include <algorithm>
+#include <iterator>
 
 namespace ptarmigan::runtime {
 namespace {
 
 Status linear_image(const ResourceDescription &resource, Image &image) {
-    constexpr std::size_t alignment = 16, most_texels = 268435456;
+    constexpr std::size_t alignment = 512, most_texels = std::size_t{1} << 31;
     if (!decode_format(resource.format, resource.channels, image.format) || resource.memory == 0 ||
-        resource.memory % alignment != 0)
+        resource.memory % alignment != 0 || image.format.always_real)
         return Status::invalid_value;
-    const std::size_t texels = resource.bytes / image.format.bytes();
-    if (texels == 0 || texels > most_texels)
-        return Status::invalid_value;
+    const std::size_t texels = std::min(resource.bytes / image.format.bytes(), most_texels);
     image.linear = true;
     image.format_code = resource.format;
     ImageLevel &level = image.level[0];
@@ -23,13 +24,11 @@ Status linear_image(const ResourceDescription &resource, Image &image) {
 }
 
 Status pitched_image(const ResourceDescription &resource, Image &image) {
-    constexpr std::size_t pitch_alignment = 32, alignment = 32;
+    constexpr std::size_t pitch_alignment = 32, alignment = 512;
     if (!decode_format(resource.format, resource.channels, image.format) || resource.memory == 0 ||
         resource.memory % alignment != 0)
         return Status::invalid_value;
-    if (resource.width == 0 || resource.height == 0 || resource.width > 131072 || resource.height > 65000 ||
-        resource.pitch > 2097120 || resource.pitch % pitch_alignment != 0 ||
-        resource.pitch < resource.width * image.format.bytes())
+    if (resource.width > 131072 || resource.height > 65000 || resource.pitch > 2097120 || resource.pitch % pitch_alignment != 0)
         return Status::invalid_value;
     image.pitched = true;
     image.dimensions = 2;
@@ -46,12 +45,12 @@ Status image_of(const ResourceDescription &resource, Image &image) {
     switch (resource.type) {
     case ResourceDescription::array:
         if (!resource.from_array)
-            return Status::invalid_handle;
+            return Status::invalid_value;
         image = image_of(*resource.from_array);
         return Status::success;
     case ResourceDescription::mipmapped_array:
         if (!resource.from_mipmap)
-            return Status::invalid_handle;
+            return Status::invalid_value;
         image = image_of(*resource.from_mipmap);
         return Status::success;
     case ResourceDescription::linear: return linear_image(resource, image);
@@ -64,8 +63,7 @@ Status image_of(const ResourceDescription &resource, Image &image) {
 
 Status make_texture(const ResourceDescription &resource, const SamplerDescription &description, TextureObject &texture) {
     using Description = SamplerDescription;
-    constexpr unsigned known_flags = Description::read_as_integer | Description::normalized | Description::srgb |
-                                     Description::no_trilinear_optimization | Description::seamless;
+    constexpr unsigned known_flags = 0x7f; // two of them without a name
     if (description.filter > 1 || description.level_filter > 1 || (description.flags & ~known_flags))
         return Status::invalid_value;
     if (std::any_of(description.address, description.address + 3, [](unsigned mode) { return mode > 3; }))
@@ -73,7 +71,11 @@ Status make_texture(const ResourceDescription &resource, const SamplerDescriptio
     texture.kind = TextureObject::Kind::texture;
     if (const Status status = image_of(resource, texture.image); status != Status::success)
         return status;
+    if ((description.flags & Description::seamless) && !texture.image.cube)
+        return Status::invalid_value;
     const TexelFormat &format = texture.image.format;
+    if (description.anisotropy > 1 && texture.image.mipmapped)
+        log_once("anisotropy", "anisotropic filtering is not done: tex.grad takes the level of the longest diameter");
     Sampler &sampler = texture.sampler;
     for (unsigned i = 0; i < 3; ++i)
         sampler.address[i] = static_cast<Sampler::Address>(description.address[i]);
@@ -92,12 +94,40 @@ Status make_texture(const ResourceDescription &resource, const SamplerDescriptio
     return Status::success;
 }
 
+Status apply_view(const ViewDescription &view, const SamplerDescription &description, TextureObject &texture) {
+    struct Viewed {
+        unsigned format, channels;
+    };
+    // In the order of CUresourceViewFormat, which numbers them in hexadecimal.
+    static constexpr Viewed formats[] = {{},     {1, 1},  {1, 2},  {1, 4},  {8, 1},  {8, 2},   {8, 4},   {2, 1},   {2, 2},  {2, 4},  {9, 1},  {9, 2},  {9, 4},
+                                         {3, 1}, {3, 2},  {3, 4},  {10, 1}, {10, 2}, {10, 4},  {16, 1},  {16, 2},  {16, 4}, {32, 1}, {32, 2}, {32, 4}};
+    constexpr unsigned block_compressed = std::size(formats), last_format = 0x22;
+    Image &image = texture.image;
+    if (image.linear || image.pitched || view.format == 0 || view.format > last_format)
+        return Status::invalid_value;
+    if (view.format >= block_compressed || view.first_level != 0 || view.first_layer != 0)
+        return Status::not_supported;
+    TexelFormat format;
+    if (!decode_format(formats[view.format].format, formats[view.format].channels, format) ||
+        format.bytes() != image.format.bytes())
+        return Status::invalid_value;
+    if (view.width != image.array_width || view.height != image.array_height || view.depth != image.array_depth ||
+        view.last_level >= image.levels || (view.last_layer != 0 && view.last_layer >= image.layers))
+        return Status::invalid_value;
+    image.format = format;
+    image.format_code = formats[view.format].format;
+    image.levels = view.last_level + 1;
+    if (view.last_layer != 0)
+        image.layers = view.last_layer + 1;
+    texture.sampler.to_real = format.is_real() ||
+                              (!(description.flags & SamplerDescription::read_as_integer) && format.bits < 32);
+    return Status::success;
+}
+
 Status make_surface(const ResourceDescription &resource, TextureObject &surface) {
     if (resource.type != ResourceDescription::array)
         return Status::invalid_value;
     if (!resource.from_array)
-        return Status::invalid_handle;
-    if (!(resource.from_array->shape().flags & ArrayShape::surface))
         return Status::invalid_value;
     surface.kind = TextureObject::Kind::surface;
     surface.image = image_of(*resource.from_array);

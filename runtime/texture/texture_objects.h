@@ -25,6 +25,16 @@ struct SamplerDescription {
     float bias = 0, lowest = 0, highest = 0, border_color[4] = {};
 };
 
+/// Another look at an array: texels of the same size read as another format, the first layers and levels.
+struct ViewDescription {
+    unsigned format = 0; ///< CUresourceViewFormat; 0: the array's
+    std::size_t width = 0, height = 0, depth = 0;
+    unsigned first_level = 0, last_level = 0, first_layer = 0, last_layer = 0;
+};
+/// Applies a view to a texture that make_texture() made. not_supported: block compression, and views that begin behind the
+/// first level or layer.
+Status apply_view(const ViewDescription &view, const SamplerDescription &sampler, TextureObject &texture);
+
 /// cuTexObjectCreate and cuSurfObjectCreate; the codes of the NVIDIA driver.
 Status make_texture(const ResourceDescription &resource, const SamplerDescription &sampler, TextureObject &texture);
 Status make_surface(const ResourceDescription &resource, TextureObject &surface);

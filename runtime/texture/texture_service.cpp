@@ -17,7 +17,6 @@ namespace {
 using Call = abi::TextureCall;
 using Geometry = abi::TextureGeometry;
 using Operation = abi::TextureOperation;
-using Kind = TextureObject::Kind;
 
 struct LaneCall {
     abi::CtaContext *cta;
@@ -37,13 +36,20 @@ struct LaneCall {
         raise_fault(record);
     }
     /// Null for a number without an object: the H200 reads zeros then, and stores nothing.
-    const TextureObject *object(Kind kind) const {
+    const TextureObject *object() const {
         const std::uint64_t number = call.handle[lane] & TextureTable::number_bits;
         if (number >= TextureTable::capacity)
             fail(abi::Fault::illegal_address);
-        return TextureTable::get().find(number, kind);
+        return TextureTable::get().last(number);
     }
 };
+
+/// Coordinates behind the layer that the operand has; the others of a texture with more dimensions are 0.
+unsigned coordinates_of(Geometry geometry) {
+    if (geometry == Geometry::d1 || geometry == Geometry::a1d)
+        return 1;
+    return geometry == Geometry::d2 || geometry == Geometry::a2d ? 2 : 3;
+}
 
 bool has_layer(Geometry geometry) {
     return geometry == Geometry::a1d || geometry == Geometry::a2d || geometry == Geometry::acube;
@@ -57,7 +63,7 @@ Fetch fetch_of(const LaneCall &at) {
     const unsigned first = has_layer(fetch.geometry) ? 1 : 0;
     if (first)
         fetch.layer = call.coordinates[0][at.lane];
-    for (unsigned i = 0; i < 3; ++i) {
+    for (unsigned i = 0; i < coordinates_of(fetch.geometry); ++i) {
         fetch.coordinate[i] = call.coordinates[first + i][at.lane];
         if (at.has(Call::with_offset))
             fetch.offset[i] = static_cast<std::int32_t>(call.offset[i][at.lane]);
@@ -96,7 +102,7 @@ SurfaceAccess access_of(const LaneCall &at, unsigned bytes) {
     const unsigned first = has_layer(access.geometry) ? 1 : 0;
     if (first)
         access.layer = at.call.coordinates[0][at.lane];
-    for (unsigned i = 0; i < 3; ++i)
+    for (unsigned i = 0; i < coordinates_of(access.geometry); ++i)
         access.coordinate[i] = static_cast<std::int32_t>(at.call.coordinates[first + i][at.lane]);
     return access;
 }
@@ -164,8 +170,12 @@ void give_query(const LaneCall &at, const TextureObject &object) {
     at.call.data[0][at.lane] = query(object, static_cast<abi::TextureQuery>(at.call.detail), level);
 }
 
-bool is_of_textures(Operation operation) {
-    return operation == Operation::fetch || operation == Operation::gather || operation == Operation::query;
+/// A fetch or access of other dimensions than the object's gives zeros, as on the H200. Surfaces see a cube's faces as layers.
+bool fits(Geometry geometry, const TextureObject &object, bool is_fetch) {
+    const bool cube = geometry == Geometry::cube || geometry == Geometry::acube;
+    if (is_fetch && cube != object.image.cube)
+        return false;
+    return cube || coordinates_of(geometry) == object.image.dimensions;
 }
 
 void give_zeros(const LaneCall &at) {
@@ -175,8 +185,10 @@ void give_zeros(const LaneCall &at) {
 
 void run_lane(const LaneCall &at) {
     const auto operation = static_cast<Operation>(at.call.operation);
-    const TextureObject *object = at.object(is_of_textures(operation) ? Kind::texture : Kind::surface);
-    if (!object)
+    const TextureObject *object = at.object();
+    const bool is_fetch = operation == Operation::fetch || operation == Operation::gather;
+    const bool is_query = operation == Operation::query || operation == Operation::query_surface;
+    if (!object || (!is_query && !fits(at.geometry(), *object, is_fetch)))
         return give_zeros(at);
     switch (operation) {
     case Operation::fetch: return give(at, fetch(*object, fetch_of(at)));

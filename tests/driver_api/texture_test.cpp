@@ -233,14 +233,15 @@ TEST_CASE("surfaces: loads, stores and reductions") {
     CHECK(cuArrayDestroy(array) == 0);
 }
 
-TEST_CASE("textures: a handle that is none reads zeros") {
+TEST_CASE("textures: a handle that is none reads zeros, one that was destroyed still reads") {
     CUarray array = plane();
     CUtexObject texture = make_texture(resource_of(array), point, 1, 0);
     CHECK(cuTexObjectDestroy(texture) == 0);
-    const std::string fetch = "tex.2d.v4.f32.f32 {%r0, %r1, %r2, %r3}, [%d0, {%r0, %r1}];";
-    for (CUtexObject handle : {texture, CUtexObject{0}, CUtexObject{1000}, CUtexObject{1} << 40})
-        CHECK(run(fetch, handle, {1, 2, 3, 4}) == Words{});
-    CHECK(run("suld.b.2d.b32.trap %r0, [%d0, {%r0, %r1}];", 1000, {1, 2, 3, 4})[0] == 0);
+    const std::string fetch = "tex.2d.v4.f32.s32 {%r0, %r1, %r2, %r3}, [%d0, {%r0, %r1}];";
+    for (CUtexObject handle : {CUtexObject{0}, CUtexObject{900000}, CUtexObject{1} << 40})
+        CHECK(run(fetch, handle, {1, 1, 3, 4}) == Words{});
+    CHECK(run("suld.b.2d.b32.trap %r0, [%d0, {%r0, %r1}];", 900000, {4, 2, 3, 4})[0] == 0);
+    CHECK(run(fetch, texture, {1, 1, 3, 4}) == reals(1, 1, 11, 1));
     CHECK(cuArrayDestroy(array) == 0);
 }
 

@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Evidence {
-    unsigned recorded = 0;  ///< lines of the arithmetic recording that agree with the H200
+    unsigned recorded = 0;  ///< lines of the recordings that agree with the H200
     unsigned differing = 0; ///< lines that are marked as known to differ
     unsigned judged = 0;    ///< statements that ptxas accepts
     std::set<std::string> programs, unit_tests;
@@ -70,6 +70,18 @@ void add_recording(const fs::path& path, Table& table) {
             ++(hash[0] == '~' ? evidence.differing : evidence.recorded);
         }
     }
+}
+
+/// A line of a recording of textures or surfaces: hash, statement's head and more behind a slash.
+void add_named_recording(const fs::path& path, Table& table) {
+    ptx::FormMatcher matcher;
+    std::istringstream lines(contents(path));
+    std::string hash, name;
+    while (lines >> hash >> name)
+        for (const ptx::HeadMatch& row : test::rows_for(matcher, name.substr(0, name.find('/')))) {
+            Evidence& evidence = table[row.form];
+            ++(hash[0] == '~' ? evidence.differing : evidence.recorded);
+        }
 }
 
 void add_programs(const fs::path& folder, Table& table) {
@@ -133,6 +145,8 @@ int main(int argc, char** argv) try {
     Table table;
     for (const char* list : {"arithmetic_forms_h200.txt", "video_forms_h200.txt"})
         add_recording(tests / "recordings" / list, table);
+    for (const char* name : {"texture_forms", "surface_forms"})
+        add_named_recording(tests / "recordings/textures" / (std::string(name) + "_h200.txt"), table);
     add_programs(tests / "programs/ptx", table);
     for (const char* folder : {"unit", "driver_api", "tools"}) add_unit_tests(tests / folder, table);
     add_verdicts(tests / "agreement/verdicts.txt", table);

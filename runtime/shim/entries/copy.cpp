@@ -31,7 +31,9 @@ Status make_end(const EndWords& words, const CopyBox& box, CopyBox::End& end) {
     case memory_unified: end.side = Side::unified, end.base = host(words.device_pointer); break;
     case memory_array: {
         auto array = find_handle<runtime::Array>(words.array);
-        return array ? runtime::array_end(*array, words.x, words.y, words.z, box, end) : Status::invalid_handle;
+        if (!array)
+            return words.array ? Status::invalid_handle : Status::invalid_value;
+        return runtime::array_end(*array, words.x, words.y, words.z, box, end);
     }
     default: return Status::invalid_value;
     }
@@ -85,6 +87,8 @@ EndWords line(CUdeviceptr pointer) { return {memory_device, nullptr, pointer, nu
 EndWords line(const void* pointer) { return {memory_host, const_cast<void*>(pointer), 0, nullptr, 0, 0, 0, 0, 0}; }
 
 Status copy_line(Stream& queue, const EndWords& to, const EndWords& from, std::size_t size, bool blocking) {
+    if (size == 0)
+        return Status::success;
     CopyBox box;
     box.width_bytes = size;
     return run_copy(queue, from, to, box, blocking);

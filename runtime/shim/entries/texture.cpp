@@ -22,7 +22,6 @@ struct Descriptions {
     CUDA_RESOURCE_DESC resource;
     CUDA_TEXTURE_DESC sampler;
     CUDA_RESOURCE_VIEW_DESC view;
-    bool has_view = false;
 };
 
 class DescriptionTable {
@@ -129,11 +128,14 @@ PTM_API(cuTexObjectCreate, CUtexObject* handle, const CUDA_RESOURCE_DESC* resour
     return context_entry([&](Context&) {
         if (!handle || !resource || !sampler || resource->flags)
             return Status::invalid_value;
-        if (view) // another format, size, or range of levels and layers
-            return Status::not_supported;
         TextureObject object;
-        Status status = runtime::make_texture(describe(*resource), describe(*sampler), object);
-        return status == Status::success ? add(object, {*resource, *sampler, {}, false}, handle) : status;
+        const runtime::SamplerDescription description = describe(*sampler);
+        Status status = runtime::make_texture(describe(*resource), description, object);
+        if (status == Status::success && view)
+            status = runtime::apply_view({view->format, view->width, view->height, view->depth, view->firstMipmapLevel,
+                                          view->lastMipmapLevel, view->firstLayer, view->lastLayer},
+                                         description, object);
+        return status == Status::success ? add(object, {*resource, *sampler, view ? *view : CUDA_RESOURCE_VIEW_DESC{}}, handle) : status;
     });
 }
 PTM_API(cuTexObjectDestroy, CUtexObject handle) { return destroy(handle, TextureObject::Kind::texture); }
@@ -151,9 +153,7 @@ PTM_API(cuTexObjectGetTextureDesc, CUDA_TEXTURE_DESC* sampler, CUtexObject handl
 }
 PTM_API(cuTexObjectGetResourceViewDesc, CUDA_RESOURCE_VIEW_DESC* view, CUtexObject handle) {
     return object_entry(handle, TextureObject::Kind::texture, view, [&](Descriptions& d) {
-        if (!d.has_view)
-            return Status::invalid_value;
-        *view = d.view;
+        *view = d.view; // zeros if there is none
         return Status::success;
     });
 }
@@ -164,7 +164,7 @@ PTM_API(cuSurfObjectCreate, CUsurfObject* handle, const CUDA_RESOURCE_DESC* reso
             return Status::invalid_value;
         TextureObject object;
         Status status = runtime::make_surface(describe(*resource), object);
-        return status == Status::success ? add(object, {*resource, {}, {}, false}, handle) : status;
+        return status == Status::success ? add(object, {*resource, {}, {}}, handle) : status;
     });
 }
 PTM_API(cuSurfObjectDestroy, CUsurfObject handle) { return destroy(handle, TextureObject::Kind::surface); }
