@@ -87,8 +87,12 @@ EndWords line(CUdeviceptr pointer) { return {memory_device, nullptr, pointer, nu
 EndWords line(const void* pointer) { return {memory_host, const_cast<void*>(pointer), 0, nullptr, 0, 0, 0, 0, 0}; }
 
 Status copy_line(Stream& queue, const EndWords& to, const EndWords& from, std::size_t size, bool blocking) {
-    if (size == 0)
+    if (size == 0) { // wherever it is in the array
+        for (const EndWords* end : {&to, &from})
+            if (end->type == memory_array && !end->array)
+                return Status::invalid_value;
         return Status::success;
+    }
     CopyBox box;
     box.width_bytes = size;
     return run_copy(queue, from, to, box, blocking);

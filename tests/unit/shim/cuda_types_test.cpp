@@ -10,6 +10,7 @@
 #include <cuda.h>
 namespace ours {
 #include "runtime/shim/cuda_types.h"
+#include "runtime/shim/texture_types.h"
 }
 
 #define SAME_SIZE(type) static_assert(sizeof(::type) == sizeof(ours::type))
@@ -30,6 +31,19 @@ SAME_PLACE(CUDA_MEMCPY3D, srcHeight);
 SAME_PLACE(CUDA_MEMCPY3D, dstMemoryType);
 SAME_PLACE(CUDA_MEMCPY3D, dstHeight);
 SAME_PLACE(CUDA_MEMCPY3D, Depth);
+SAME_SIZE(CUDA_ARRAY_DESCRIPTOR);
+SAME_PLACE(CUDA_ARRAY_DESCRIPTOR, NumChannels);
+SAME_SIZE(CUDA_ARRAY3D_DESCRIPTOR);
+SAME_PLACE(CUDA_ARRAY3D_DESCRIPTOR, Flags);
+SAME_SIZE(CUDA_RESOURCE_DESC);
+SAME_PLACE(CUDA_RESOURCE_DESC, res.linear.sizeInBytes);
+SAME_PLACE(CUDA_RESOURCE_DESC, res.pitch2D.pitchInBytes);
+SAME_PLACE(CUDA_RESOURCE_DESC, flags);
+SAME_SIZE(CUDA_TEXTURE_DESC);
+SAME_PLACE(CUDA_TEXTURE_DESC, maxAnisotropy);
+SAME_PLACE(CUDA_TEXTURE_DESC, borderColor);
+SAME_SIZE(CUDA_RESOURCE_VIEW_DESC);
+SAME_PLACE(CUDA_RESOURCE_VIEW_DESC, lastLayer);
 SAME_SIZE(CUlaunchAttributeValue);
 SAME_SIZE(CUlaunchAttribute);
 SAME_PLACE(CUlaunchAttribute, value);
