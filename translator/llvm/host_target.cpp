@@ -63,7 +63,6 @@ const Feature features[] = {
     {"avx512vnni", Cpu::tAVX512_VNNI},
     {"avx512bitalg", Cpu::tAVX512_BITALG},
     {"avx512vpopcntdq", Cpu::tAVX512_VPOPCNTDQ},
-    {"avx512bf16", Cpu::tAVX512_BF16},
     {"avx512fp16", Cpu::tAVX512_FP16},
     {"avx512vp2intersect", Cpu::tAVX512_VP2INTERSECT},
     {"amx-tile", Cpu::tAMX_TILE},
@@ -95,6 +94,8 @@ TargetCpu detect() {
         target.features += feature.name;
     }
     target.features += ",-sse4a"; // implied by AMD models, worth nothing here, unknown to xbyak
+    // With it LLVM 19 widens single bfloats to choose between them and narrows with vcvtneps2bf16, which flushes subnormals.
+    target.features += ",-avx512bf16";
     target.avx512 = cpu.has(Cpu::tAVX512F) && cpu.has(Cpu::tAVX512BW) &&
                     cpu.has(Cpu::tAVX512DQ) && cpu.has(Cpu::tAVX512VL);
     return target;

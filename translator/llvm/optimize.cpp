@@ -2,6 +2,7 @@
 #include "translator/llvm/optimize.h"
 
 #include "translator/llvm/defer_nan_choice.h"
+#include "translator/llvm/bfloats_as_integers.h"
 #include "translator/llvm/drop_unchanged_saves.h"
 #include "translator/llvm/sink_nan_canonicalization.h"
 
@@ -50,6 +51,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
     late.addPass(DeferNanChoice());          // likewise
     late.addPass(llvm::InstCombinePass());
     late.addPass(llvm::SimplifyCFGPass());
+    late.addPass(BfloatsAsIntegers());
 
     llvm::ModulePassManager passes;
     passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(early)));
