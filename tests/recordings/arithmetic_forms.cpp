@@ -6,7 +6,8 @@
 //   arithmetic_forms LIBCUDA FORMS.txt --show N   prints operands and results of line N
 //   arithmetic_forms LIBCUDA FORMS.txt --sample N prints the results of N tuples of every line
 // A line: hash, type of the result, types of the sources (immN: an immediate), statement. A '~' before the hash marks a
-// form that is known to differ. Types of video operands have signs and selectors: -u32.b1.
+// form that is known to differ. Types of video operands have signs and selectors: -u32.b1. A
+// statement with %d in it is several: %d is the result, %a, %b, %c and %e the sources.
 #include <dlfcn.h>
 
 #include <cstdint>
@@ -97,7 +98,14 @@ std::uint64_t operand(unsigned bits, unsigned place, unsigned count, unsigned tu
 
 char register_class(unsigned bits) { return bits == 64 ? 'q' : bits == 16 ? 'h' : 'r'; }
 
+/// `text` with all of `name` replaced.
+std::string replaced(std::string text, const std::string& name, const std::string& by) {
+    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + by.size())) text.replace(at, name.size(), by);
+    return text;
+}
+
 std::string kernel_text(const Form& form, unsigned id) {
+    std::string statements = form.statement;
     std::ostringstream body, operands;
     for (unsigned i = 0; i < form.sources.size(); ++i) {
         const std::string& type = form.sources[i];
@@ -110,7 +118,9 @@ std::string kernel_text(const Form& form, unsigned id) {
         body << "ld.global.u64 %q1" << i << ", [%s" << i << "];\n";
         if (letter != 'q')
             body << "cvt.u" << (letter == 'h' ? 16 : 32) << ".u64 %" << letter << "1" << i << ", %q1" << i << ";\n";
-        operands << decorated(type, std::string("%") + letter + '1' + std::to_string(i));
+        std::string source = std::string("%") + letter + '1' + std::to_string(i);
+        operands << decorated(type, source);
+        statements = replaced(statements, std::string("%") + "abce"[i], source);
     }
     unsigned bits = bits_of(form.result);
     if (bits == 1) {
@@ -118,7 +128,8 @@ std::string kernel_text(const Form& form, unsigned id) {
     } else {
         char letter = register_class(bits);
         std::string result = std::string("%") + letter + '1';
-        body << form.statement << ' ' << decorated(form.result, result) << ", " << operands.str() << ";\n";
+        if (statements.find("%d") != std::string::npos) body << replaced(statements, "%d", result) << '\n';
+        else body << form.statement << ' ' << decorated(form.result, result) << ", " << operands.str() << ";\n";
         if (letter != 'q') body << "cvt.u64.u" << (letter == 'h' ? 16 : 32) << " %q1, %" << letter << "1;\n";
     }
     std::ostringstream text;
@@ -202,7 +213,8 @@ std::vector<Form> read_forms(const char* path) {
         std::istringstream words(line);
         Form form;
         std::string hash, sources;
-        words >> hash >> form.result >> sources >> form.statement;
+        words >> hash >> form.result >> sources >> std::ws;
+        std::getline(words, form.statement);
         form.known_difference = hash[0] == '~';
         form.hash = std::strtoull(hash.c_str() + form.known_difference, nullptr, 16);
         std::istringstream types(sources);

@@ -19,6 +19,7 @@ FunctionGraph build_graph(ptx::ModuleLoader& loader, ptx::FunctionId function, c
     canonicalize(flat.graph);
     build_ssa(flat);
     simplify(flat.graph, options.shape);
+    contract_products(flat.graph);
     FunctionGraph graph = std::move(flat.graph);
     Edges successors = successor_edges(graph), predecessors = reverse_edges(successors);
     graph.forest = find_loops(successors, predecessors, DominatorTree(successors, predecessors, 0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floating point, f32 and f64 (manual 9.7.3), apart from the approximations (approximation.cpp). Results are rounded
-// once, never contracted; single-precision NaN results are 0x7fffffff as on the hardware.
+// once, never contracted here; single-precision NaN results are 0x7fffffff as on the hardware.
 #include "translator/lower/floating_point.h"
 
 #include <llvm/IR/Intrinsics.h>

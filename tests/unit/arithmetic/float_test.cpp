@@ -89,7 +89,7 @@ TEST_CASE("float: arithmetic in every rounding mode", "[float]") { all_roundings
 TEST_CASE("double: arithmetic in every rounding mode", "[float]") { all_roundings<double>(); }
 
 TEST_CASE("float: nothing fuses unasked", "[float]") {
-    check_statement({"mul.f32 %d, %a, %b; add.f32 %d, %d, %c;", 32, 32, 32, 32}, operands(Kind::f32, Kind::f32, Kind::f32),
+    check_statement({"mul.rn.f32 %d, %a, %b; add.rn.f32 %d, %d, %c;", 32, 32, 32, 32}, operands(Kind::f32, Kind::f32, Kind::f32),
                     [](const Operands& o) {
                         volatile float product = from_bits<float>(o[0]) * from_bits<float>(o[1]);
                         return canonical_bits(product + from_bits<float>(o[2]));

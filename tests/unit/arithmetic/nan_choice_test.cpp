@@ -47,7 +47,7 @@ void check(const std::string& text, const std::function<u64(const Operands&)>& r
 } // namespace
 
 TEST_CASE("double: the NaN that survives a chain", "[float]") {
-    check("fma.rn.f64 t, %a, %b, %c; sub.f64 u, t, %a; mul.f64 t, u, %b; add.f64 %d, t, %c;",
+    check("fma.rn.f64 t, %a, %b, %c; sub.f64 u, t, %a; mul.rn.f64 t, u, %b; add.f64 %d, t, %c;",
           [](const Operands& o) { return add(mul(sub(fma(o[0], o[1], o[2]), o[0]), o[1]), o[2]); });
     check("add.f64 t, %a, %b; sqrt.rn.f64 u, t; neg.f64 u, u; fma.rn.f64 %d, %c, u, t;", [](const Operands& o) {
         u64 t = add(o[0], o[1]), u = nan(t) ? t : to_bits(std::sqrt(from_bits<double>(t)));
