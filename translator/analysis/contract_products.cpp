@@ -78,6 +78,7 @@ private:
                                                   : Kind::other;
             if (kind == Kind::other || !rounds_unasked(inst)) continue;
             if ((kind == Kind::product || kind == Kind::negation) && (guarded || inst.has(Modifier::sat))) continue;
+            if (kind == Kind::negation && inst.type() == ptx::ScalarType::bf16x2) continue; // a fused one to ptxas
             site = {kind, &family, inst.has(Modifier::ftz), inst.type(), 0, 0};
         }
         return site;
@@ -142,8 +143,8 @@ private:
         return !all.empty() && std::all_of(all.begin(), all.end(), [&](const Use& use) {
             if (use.result == no_value) return false;
             const Site& user = sites_.at(use.result);
-            if (!user.fits(site) && !(user.kind == Kind::negation && user.family == site.family && user.type == site.type && !user.ftz))
-                return false;
+            const bool keeps_bits = user.kind == Kind::negation && user.family == site.family && user.type == site.type;
+            if (!user.fits(site) && !(keeps_bits && !user.ftz)) return false;
             if (line_[user.block] != line_[site.block]) return false;
             return user.kind != Kind::negation || (site.kind == Kind::product && is_negation_eligible(use.result, site));
         });
@@ -241,7 +242,8 @@ private:
 
     /// From the back, so that the places stay right.
     void insert_negations() {
-        std::stable_sort(negations_.begin(), negations_.end(), [](const Insertion& x, const Insertion& y) { return x.index > y.index; });
+        std::stable_sort(negations_.begin(), negations_.end(),
+                         [](const Insertion& x, const Insertion& y) { return x.index > y.index; });
         for (Insertion& insertion : negations_) {
             auto& list = graph_.blocks[insertion.block].instructions;
             list.insert(list.begin() + std::ptrdiff_t(insertion.index), std::move(insertion.instruction));

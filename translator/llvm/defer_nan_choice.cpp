@@ -81,7 +81,8 @@ public:
     bool split() {
         SmallVector<Instruction*> leaving;
         for (Value* member : members_)
-            if (any_of(member->users(), [&](User* user) { return !members_.contains(user); })) leaving.push_back(cast<Instruction>(member));
+            if (any_of(member->users(), [&](User* user) { return !members_.contains(user); }))
+                leaving.push_back(cast<Instruction>(member));
         if (leaving.empty()) return false;
         SmallVector<Value*> numbers;
         for (Instruction* choice : last_choices()) numbers.push_back(operation_of(choice));
@@ -172,7 +173,8 @@ private:
         for (Value* member : members_) {
             if (!unchosen(member)) continue;
             Value* operation = operation_of(member);
-            member->replaceUsesWithIf(operation, [&](Use& use) { return members_.contains(use.getUser()) && !unchosen(use.getUser()); });
+            member->replaceUsesWithIf(
+                operation, [&](Use& use) { return members_.contains(use.getUser()) && !unchosen(use.getUser()); });
         }
     }
 

@@ -142,12 +142,12 @@ Value* clamp_finite(Ir& ir, Value* value, Value* largest) {
     Value* infinity = to_bits(ir, llvm::ConstantFP::getInfinity(value->getType()));
     Value* infinite = ir.CreateICmpEQ(ir.CreateXor(bits, sign), infinity);
     Value* bounded = from_bits(ir, ir.CreateOr(sign, to_bits(ir, largest)), value);
-    return ir.CreateSelect(infinite, bounded, value);
+    return choose(ir, infinite, bounded, value);
 }
 
 Value* clamp_relu(Ir& ir, Value* value) {
     Value* key = value->getType()->getScalarSizeInBits() == 16 ? widen_to_float(ir, value) : value;
-    return ir.CreateSelect(ir.CreateFCmpUGT(key, real(key, 0)), value, real(value, 0));
+    return choose(ir, ir.CreateFCmpUGT(key, real(key, 0)), value, real(value, 0));
 }
 
 Value* largest_finite(Value* like) {
@@ -186,7 +186,7 @@ void cvt_float(WarpEmitter& e, const Instruction& inst) {
         if (from == ScalarType::f64 && to == ScalarType::bf16) {
             Value* narrow = ir.CreateFPTrunc(value, typed(ir.getFloatTy(), value));
             Value* upper = resize(ir, ir.CreateLShr(to_bits(ir, narrow), integer(to_bits(ir, narrow), 16)), 16, false);
-            result = ir.CreateSelect(is_nan(ir, value), from_bits(ir, upper, result), result);
+            result = choose(ir, is_nan(ir, value), from_bits(ir, upper, result), result);
         }
         if (inst.has(Word::satfinite)) result = clamp_finite(ir, result, largest_finite(result));
         return inst.has(Word::relu) ? clamp_relu(ir, result) : result;

@@ -116,13 +116,13 @@ Value* float_min_max(Ir& ir, Value* a, Value* b, const MinMaxOptions& options) {
     Value* key_a = is_double ? a : widen_to_float(ir, a);
     Value* key_b = is_double ? b : widen_to_float(ir, b);
     Value* first = options.is_max ? ir.CreateFCmpUGT(key_a, key_b) : ir.CreateFCmpULT(key_a, key_b);
-    Value* picked = ir.CreateSelect(first, a, b);
+    Value* picked = choose(ir, first, a, b);
     // Equal operands are the same bits or zeros of two signs: -0 is below +0.
     Value* merged = options.is_max ? ir.CreateAnd(bits_a, bits_b) : ir.CreateOr(bits_a, bits_b);
-    picked = ir.CreateSelect(ir.CreateFCmpOEQ(key_a, key_b), from_bits(ir, merged, a), picked);
+    picked = choose(ir, ir.CreateFCmpOEQ(key_a, key_b), from_bits(ir, merged, a), picked);
     // The unordered comparison above picked a; that is right unless a is the NaN.
     Value* nan_a = is_nan(ir, key_a);
-    picked = ir.CreateSelect(nan_a, b, picked);
+    picked = choose(ir, nan_a, b, picked);
     if (options.xorsign) {
         Value* magnitude = ir.CreateAnd(to_bits(ir, picked), integer(bits_a, ~(1ull << (bits_a->getType()->getScalarSizeInBits() - 1))));
         Value* sign = ir.CreateAnd(signs, integer(signs, 1ull << (bits_a->getType()->getScalarSizeInBits() - 1)));
@@ -130,7 +130,7 @@ Value* float_min_max(Ir& ir, Value* a, Value* b, const MinMaxOptions& options) {
     }
     Value* nan_b = is_nan(ir, key_b);
     Value* nan = options.nan ? ir.CreateOr(nan_a, nan_b) : ir.CreateAnd(nan_a, nan_b);
-    if (!is_double) return ir.CreateSelect(nan, canonical_nan(picked), picked);
+    if (!is_double) return choose(ir, nan, canonical_nan(picked), picked);
     // Two NaN doubles: the second one, quieted.
     return ir.CreateSelect(nan, quieted(ir, b), picked);
 }

@@ -59,7 +59,7 @@ Value* flush_result(Ir& ir, Op operation, Values v, Value* result) {
     Value* exact = carrier(ir, operation, v);
     Value* tiny = ir.CreateFCmpOLT(absolute(ir, exact), real(exact, 0x1.ffep-15));
     Value* bits = to_bits(ir, result);
-    return ir.CreateSelect(tiny, from_bits(ir, ir.CreateAnd(bits, integer(bits, 0x8000)), result), result);
+    return choose(ir, tiny, from_bits(ir, ir.CreateAnd(bits, integer(bits, 0x8000)), result), result);
 }
 
 Value* half_arithmetic(WarpEmitter& e, Op operation, Values v, const HalfOptions& options) {
@@ -136,7 +136,7 @@ void fma_oob_f16(WarpEmitter& e, const Instruction& inst) {
                 return ir.CreateICmpEQ(ir.CreateAnd(bits, integer(bits, 0x7fff)), integer(bits, 0x7ff7));
             };
             Value* result = half_arithmetic(e, Op::fma, h, options);
-            return ir.CreateSelect(ir.CreateOr(outside(h[0]), outside(h[1])), real(result, 0), result);
+            return choose(ir, ir.CreateOr(outside(h[0]), outside(h[1])), real(result, 0), result);
         });
     });
 }
@@ -145,7 +145,7 @@ void fma_oob_f16(WarpEmitter& e, const Instruction& inst) {
 static Value* keep_nan(Ir& ir, Value* bits, Value* result, Value* like) {
     std::uint64_t infinity = like->getType()->getScalarType()->isHalfTy() ? 0x7c00 : 0x7f80;
     Value* nan = ir.CreateICmpUGT(ir.CreateAnd(bits, integer(bits, 0x7fff)), integer(bits, infinity));
-    return ir.CreateSelect(nan, canonical_nan(like), from_bits(ir, result, like));
+    return choose(ir, nan, canonical_nan(like), from_bits(ir, result, like));
 }
 
 void neg_f16(WarpEmitter& e, const Instruction& inst) {

@@ -118,12 +118,18 @@ Value* canonical_nan(Value* like) {
     return real_bits(like, sign_mask(like) - 1);
 }
 
-Value* canonicalize(Ir& ir, Value* value) {
-    if (is_double(value)) return value;
-    return ir.CreateSelect(is_nan(ir, value), canonical_nan(value), value);
+Value* choose(Ir& ir, Value* condition, Value* a, Value* b) {
+    if (bits_of(a) > 16 || !a->getType()->isFPOrFPVectorTy()) return ir.CreateSelect(condition, a, b);
+    return from_bits(ir, ir.CreateSelect(condition, to_bits(ir, a), to_bits(ir, b)), a);
 }
 
-// Of halves by their bits: LLVM converts bfloat to float for it and back, by an instruction that flushes subnormals.
+Value* canonicalize(Ir& ir, Value* value) {
+    if (is_double(value)) return value;
+    return choose(ir, is_nan(ir, value), canonical_nan(value), value);
+}
+
+// Of halves by their bits: what LLVM makes of bfloat abs, neg and select goes through float and loses subnormals. It also makes
+// abs and neg of integer operations wherever it sees a bfloat, so none may be left where halves are made (choose()).
 Value* absolute(Ir& ir, Value* value) {
     if (bits_of(value) > 16) return ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value);
     Value* bits = to_bits(ir, value);
@@ -192,8 +198,8 @@ Value* redirect(Ir& ir, Value* nearest, Value* too_high, Value* too_low, Roundin
         shrink = ir.CreateAnd(too_high, negative);
         grow = ir.CreateAnd(too_low, ir.CreateNot(negative));
     }
-    Value* result = ir.CreateSelect(shrink, next_toward_zero(ir, nearest), nearest);
-    return grow ? ir.CreateSelect(grow, next_away_from_zero(ir, nearest), result) : result;
+    Value* result = choose(ir, shrink, next_toward_zero(ir, nearest), nearest);
+    return grow ? choose(ir, grow, next_away_from_zero(ir, nearest), result) : result;
 }
 
 Value* redirect_to(Ir& ir, Value* nearest, Value* widened, Value* exact, Rounding mode) {

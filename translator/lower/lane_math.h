@@ -51,6 +51,8 @@ Value* shift_right(Ir& ir, Value* value, Value* amount, bool is_signed);
 Value* is_nan(Ir& ir, Value* value);
 /// The quiet NaN that the hardware makes for the type: 0x7fffffff, 0x7fff (half and bfloat), 0x7fff8..0 for double.
 Value* canonical_nan(Value* like);
+/// `condition ? a : b`. Of halves by their bits: see absolute().
+Value* choose(Ir& ir, Value* condition, Value* a, Value* b);
 /// NaN lanes become the canonical NaN. For double the operand's payload survives on the hardware: unchanged.
 /// nan_canonicalization.cpp moves these selects from inside arithmetic chains to where bits are looked at.
 Value* canonicalize(Ir& ir, Value* value);
