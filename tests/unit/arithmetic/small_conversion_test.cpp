@@ -142,6 +142,40 @@ TEST_CASE("small conversions: bfloat pairs to 8, 6 and 4 bits and back", "[conve
         }
 }
 
+TEST_CASE("small conversions: 6 and 4 bits from floats and halves, and back", "[conversion]") {
+    struct Forms {
+        const Format& format;
+        std::string of_floats, of_halves, up;
+    };
+    const Forms all[] = {
+        {e2m3, "cvt.rn.satfinite.e2m3x2.f32", "cvt.rn.satfinite.e2m3x2.f16x2", "cvt.rn.f16x2.e2m3x2"},
+        {e3m2, "cvt.rn.satfinite.e3m2x2.f32", "cvt.rn.satfinite.e3m2x2.f16x2", "cvt.rn.f16x2.e3m2x2"},
+        {e2m1, "cvt.rn.satfinite.e2m1x2.f32", "cvt.rn.satfinite.e2m1x2.f16x2", "cvt.rn.f16x2.e2m1x2"},
+        {e4m3, "cvt.rn.satfinite.relu.e4m3x2.f32", "cvt.rn.satfinite.relu.e4m3x2.f16x2", "cvt.rn.relu.f16x2.e4m3x2"}};
+    for (const Forms& forms : all) {
+        const Format& format = forms.format;
+        unsigned stride = format.bits == 4 ? 4 : 8, mask = (1u << stride) - 1;
+        bool relu = format.bits == 8;
+        auto down = [&](const std::string& head, const std::string& operands) {
+            return stride == 4 ? "{.reg .b8 t; " + head + " t, " + operands + "; cvt.u16.u8 %d, t;}" : head + " %d, " + operands + ";";
+        };
+        check_statement({down(forms.of_floats, "%a, %b"), 16, 32, 32, 0, sm_120a}, floats(), [&](const Operands& o) {
+            return nearest(format, from_f32(o[0]), true, relu) << stride | nearest(format, from_f32(o[1]), true, relu);
+        });
+        check_statement({down(forms.of_halves, "%a"), 16, 32, 0, 0, sm_120a}, halves(), [&](const Operands& o) {
+            auto one = [&](u64 half) { return nearest(format, f16.number(unsigned(half & 0xffff)), true, relu); };
+            return one(o[0] >> 16) << stride | one(o[0]);
+        });
+        auto codes = halves();
+        for (Operands& o : codes) o[0] &= format.bits == 6 ? 0x3f3f : 0xffff;
+        std::string up = stride == 4 ? "{.reg .b8 t; cvt.u8.u16 t, %a; " + forms.up + " %d, t;}" : forms.up + " %d, %a;";
+        check_statement({up, 32, 16, 0, 0, sm_120a}, codes, [&](const Operands& o) {
+            auto one = [&](u64 code) { return nearest(f16, format.number(unsigned(code & mask)), false, relu); };
+            return one(o[0] >> stride) << 16 | one(o[0]);
+        });
+    }
+}
+
 TEST_CASE("small conversions: fixed point", "[conversion]") {
     // Multiples of 1/64 from -2 to 127/64.
     auto fixed = [](double value, bool relu) -> u64 {
