@@ -84,15 +84,16 @@ private:
                 std::to_string(std::strtoul(number.c_str(), nullptr, 0) + unit_.first_file));
         bool dropped = false;
         while (next.is(',')) {
-            dropped = true;
             const Token what = lexer_.next();
-            const unsigned values = what.text == "inlined_at" ? 3 : 1;
-            for (unsigned i = 0; i < values; ++i) lexer_.next();
+            const bool is_place = what.text == "inlined_at";
+            if (!is_place && what.text != "function_name") return what; // as above: the body stays as it is
+            for (unsigned i = 0; i < (is_place ? 3 : 1); ++i)
+                if (const Token value = lexer_.next(); value.kind != (is_place ? TokenKind::integer : TokenKind::identifier)) return value;
+            dropped = true;
             next = lexer_.next();
-            if (next.is('+')) {
-                lexer_.next();
-                next = lexer_.next();
-            }
+            if (!next.is('+')) continue;
+            if (const Token value = lexer_.next(); value.kind != TokenKind::integer) return value;
+            next = lexer_.next();
         }
         if (dropped) drop(end, next.kind == TokenKind::end ? body_.size() : start(next));
         return next;
