@@ -8,7 +8,8 @@
 // A line: hash, type of the result, types of the sources (immN: an immediate), statement. A '~' before the hash marks a
 // form that is known to differ. Types of video operands have signs and selectors: -u32.b1. A
 // statement with %d in it is several: %d is the result, %a, %b, %c and %e the sources.
-#include <dlfcn.h>
+#include "tests/recordings/driver.h"
+#include "tests/recordings/random.h"
 
 #include <cstdint>
 #include <cstdio>
@@ -20,6 +21,9 @@
 #include <vector>
 
 namespace {
+
+using recordings::Address;
+using recordings::Driver;
 
 constexpr unsigned tuples = 8192, crossed = 4096;
 
@@ -69,13 +73,6 @@ constexpr std::uint16_t edges16[64] = {
     0x3f80, 0xbf80, 0x0080, 0x007f, 0x807f, 0x4248, 0x5000, 0x6400, 0x6800, 0x3c01, 0x3bff, 0x3555, 0xc500, 0x4d00, 0xcd00,
     0x5bf8, 0x7b00, 0x477f, 0x4f00, 0x5f00, 0xdf00, 0x7f7f, 0xff7f, 0x1234, 0xabcd, 0x5555, 0xaaaa};
 
-std::uint64_t random_bits(std::uint64_t& state) {
-    std::uint64_t z = state += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
-}
-
 std::uint64_t edge(unsigned bits, unsigned index) {
     if (bits == 64) return edges64[index % 64];
     if (bits == 32) return edges32[index % 64];
@@ -83,12 +80,12 @@ std::uint64_t edge(unsigned bits, unsigned index) {
 }
 
 /// Edge values crossed (all pairs of 64; triples of 16), then random bits, half of them floats near one another.
-std::uint64_t operand(unsigned bits, unsigned place, unsigned count, unsigned tuple, std::uint64_t& state) {
+std::uint64_t operand(unsigned bits, unsigned place, unsigned count, unsigned tuple, recordings::Random& random) {
     if (tuple < crossed) {
         if (count < 3) return edge(bits, place == 0 ? tuple / 64 : tuple);
         return edge(bits, (tuple >> 4 * (2 - place)) % 16 * 4 + (tuple / 7 + place) % 4);
     }
-    std::uint64_t value = random_bits(state);
+    std::uint64_t value = random.bits();
     if (tuple % 2 == 0 || bits < 32) return value;
     if (bits == 32) return (value & 0x807fffff) | (120 + value % 16) << 23;
     return (value & 0x800fffffffffffff) | (1016 + value % 16) << 52;
@@ -146,36 +143,13 @@ std::string kernel_text(const Form& form, unsigned id) {
 
 // --- driver --------------------------------------------------------------------------------------
 
-using Address = std::uint64_t;
-
-class Driver {
-public:
-    explicit Driver(const char* library) : library_(dlopen(library, RTLD_NOW)) {
-        if (!library_) throw std::runtime_error(dlerror());
-        int device = 0;
-        void* context = nullptr;
-        call<unsigned>("cuInit", 0);
-        call<int*, int>("cuDeviceGet", &device, 0);
-        call<void**, int>("cuDevicePrimaryCtxRetain", &context, device);
-        call<void*>("cuCtxSetCurrent", context);
-    }
-    template <class... Parameters> void call(const char* name, Parameters... arguments) {
-        auto function = reinterpret_cast<int (*)(Parameters...)>(dlsym(library_, name));
-        if (!function) throw std::runtime_error(std::string("no ") + name);
-        if (int code = function(arguments...)) throw std::runtime_error(std::string(name) + ": error " + std::to_string(code));
-    }
-
-private:
-    void* library_;
-};
-
 std::vector<std::uint64_t> run(Driver& driver, void* module, const Form& form, unsigned id,
                                std::vector<std::vector<std::uint64_t>>& sources) {
     static Address buffers[5] = {};
     std::size_t bytes = tuples * 8;
     if (!buffers[0])
-        for (Address& buffer : buffers) driver.call<Address*, std::size_t>("cuMemAlloc_v2", &buffer, bytes);
-    std::uint64_t state = 12345;
+        for (Address& buffer : buffers) buffer = driver.allocate(bytes);
+    recordings::Random random(12345);
     sources.assign(form.sources.size(), std::vector<std::uint64_t>(tuples));
     unsigned count = 0;
     for (const std::string& type : form.sources) count += type.rfind("imm", 0) != 0;
@@ -183,26 +157,15 @@ std::vector<std::uint64_t> run(Driver& driver, void* module, const Form& form, u
         if (form.sources[i].rfind("imm", 0) == 0) continue;
         for (unsigned t = 0; t < tuples; ++t) {
             unsigned bits = bits_of(form.sources[i]);
-            sources[i][t] = operand(bits == 8 ? 16 : bits, i, count, t, state);
+            sources[i][t] = operand(bits == 8 ? 16 : bits, i, count, t, random);
         }
-        driver.call<Address, const void*, std::size_t>("cuMemcpyHtoD_v2", buffers[i], sources[i].data(), bytes);
+        driver.upload(buffers[i], sources[i].data(), bytes);
     }
-    void* function = nullptr;
-    std::string name = "k" + std::to_string(id);
-    driver.call<void**, void*, const char*>("cuModuleGetFunction", &function, module, name.c_str());
     void* arguments[] = {&buffers[0], &buffers[1], &buffers[2], &buffers[3], &buffers[4]};
-    driver.call<void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**>(
-        "cuLaunchKernel", function, tuples / 256, 1, 1, 256, 1, 1, 0, nullptr, arguments, nullptr);
+    driver.launch(module, "k" + std::to_string(id), tuples / 256, 256, 1, arguments);
     std::vector<std::uint64_t> results(tuples);
-    driver.call<void*, Address, std::size_t>("cuMemcpyDtoH_v2", results.data(), buffers[4], bytes);
+    driver.download(results.data(), buffers[4], bytes);
     return results;
-}
-
-std::uint64_t hash_of(const std::vector<std::uint64_t>& values) {
-    std::uint64_t hash = 0xcbf29ce484222325;
-    for (std::uint64_t value : values)
-        for (unsigned byte = 0; byte < 8; ++byte) hash = (hash ^ (value >> 8 * byte & 255)) * 0x100000001b3;
-    return hash;
 }
 
 std::vector<Form> read_forms(const char* path) {
@@ -230,15 +193,14 @@ int compare(int argc, char** argv) {
     std::string text = ".version 9.0\n.target sm_90\n.address_size 64\n";
     for (unsigned i = 0; i < forms.size(); ++i) text += kernel_text(forms[i], i);
     Driver driver(argv[1]);
-    void* module = nullptr;
-    driver.call<void**, const void*>("cuModuleLoadData", &module, text.c_str());
+    void* module = driver.load(text);
     unsigned passed = 0, failed = 0, known = 0;
     std::vector<std::vector<std::uint64_t>> sources;
     for (unsigned i = 0; i < forms.size(); ++i) {
         const Form& form = forms[i];
         if (option == "--show" && i + 1 != unsigned(std::atoi(argv[4]))) continue;
         std::vector<std::uint64_t> results = run(driver, module, form, i, sources);
-        std::uint64_t hash = hash_of(results);
+        std::uint64_t hash = recordings::hash_bytes(results.data(), results.size() * 8);
         if (option == "--show") {
             for (unsigned t = 0; t < tuples; ++t) {
                 for (const auto& source : sources) std::printf("%llx ", static_cast<unsigned long long>(source[t]));
