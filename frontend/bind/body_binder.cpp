@@ -221,12 +221,13 @@ void BodyBinder::declare_registers() {
             declare(d.name, {Symbol::Kind::reg, syntax.vector_size, index, 0}, d.location);
             continue;
         }
-        if (d.range > max_range) fail(d.location, "too many registers");
         has_vector_registers_ = has_vector_registers_ || syntax.vector_size > 1;
-        const Symbol range{Symbol::Kind::reg, syntax.vector_size, no_id,
-                           static_cast<std::uint32_t>(d.range), syntax.type};
+        const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(d.range, 0xffffffffu));
+        const Symbol range{Symbol::Kind::reg, syntax.vector_size, no_id, count, syntax.type};
         if (!scopes_.back().declare_range(d.name, range))
             fail(d.location, "'" + std::string(d.name) + "<>' is already declared in this scope");
+        // Behind the declaration, so that uses are no errors of their own.
+        if (d.range > max_range) fail(d.location, "too many registers");
     }
 }
 

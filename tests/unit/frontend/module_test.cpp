@@ -188,3 +188,11 @@ TEST_CASE("loader: bodies that are not kept are validated, and bound again when 
     CHECK_THROWS_AS(loader->body(1), DiagnosticError);
     CHECK(loader->diagnostics().error_count() == 1);
 }
+
+TEST_CASE("loader: registers of a range that is too large are declared all the same") {
+    const std::string text = test::header + ".entry k() { .reg .b32 %r<4000000000>; .reg .b64 %q<99999999999>;\n"
+                                            "mov.b32 %r1, %r3999999999; mov.b64 %q2, 1; ret; }\n";
+    const auto loader = ModuleLoader::load(text, "test.ptx", {.bind_all_bodies = true, .max_errors = 20});
+    REQUIRE(loader->diagnostics().list().size() == 2);
+    for (const auto& error : loader->diagnostics().list()) CHECK(error.text == "too many registers");
+}
