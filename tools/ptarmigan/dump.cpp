@@ -163,7 +163,7 @@ void add_dump_command(CLI::App& app, int& exit_code) {
     command->add_option("--approx", options->approximation, "exact or fast")->capture_default_str();
     command->add_flag("--small-grid", options->small_grid, "global thread numbers fit 31 bits");
     command->add_flag("--times", options->times,
-                      "compile, and print the time of each stage on stderr");
+                      "compile, and print the time of each stage on stderr (not with tokens, module)");
     command->callback([options, &exit_code] { exit_code = dump(*options); });
 }
 

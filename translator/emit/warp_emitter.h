@@ -149,7 +149,7 @@ public:
 
     // --- diagnostics -----------------------------------------------------------------------------------------------------
     const ptx::Instruction& current() const { return *current_; }
-    /// Throws UnsupportedError "file:line:col: error: FORM (section S): text".
+    /// Throws UnsupportedError "file:line:col: error: FORM (manual section S): unsupported: text".
     [[noreturn]] void unsupported(std::string_view text);
     virtual std::string_view source_name() const = 0;
 
