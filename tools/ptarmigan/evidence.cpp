@@ -43,13 +43,13 @@ std::string exactness_of(const ptx::FormInfo& form) {
         return "-";
     const Evidence& evidence = evidence_of(form.id);
     if (evidence.differing != 0)
-        return "recorded but NaNs";
+        return "recorded in part";
     return evidence.recorded != 0 ? "recorded" : "manual";
 }
 
 std::string_view exactness_legend() {
     return "recorded            the bits of an H200, compared by a test\n"
-           "recorded but NaNs   likewise, but of two NaN operands another one may survive\n"
+           "recorded in part    likewise, but some recorded combinations are known to differ, see tests/recordings\n"
            "manual              what the manual defines; no recording of its own\n"
            "-                   can't be executed yet\n";
 }

@@ -19,7 +19,7 @@ struct Evidence {
 
 const Evidence& evidence_of(ptx::FormId form);
 
-/// "recorded", "recorded but NaNs", "manual" or "-" for a form that can't be executed; see exactness_legend().
+/// "recorded", "recorded in part", "manual" or "-" for a form that can't be executed; see exactness_legend().
 std::string exactness_of(const ptx::FormInfo& form);
 /// What the words of exactness_of() mean, one per line.
 std::string_view exactness_legend();
