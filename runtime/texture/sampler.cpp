@@ -23,10 +23,10 @@ struct Place {
     Footprint at[3];
 };
 
-std::uint32_t clamped_layer(const Image &image, std::uint32_t layer, std::uint32_t count) {
-    static_cast<void>(image);
-    return std::min(layer, count - 1);
-}
+std::uint32_t clamped_layer(std::uint32_t layer, std::uint32_t count) { return std::min(layer, count - 1); }
+
+/// Planes in linear memory may have no rows or columns, which a driver takes and which hold nothing to fetch.
+bool is_empty(const ImageLevel &level) { return level.width == 0 || level.height == 0 || level.depth == 0; }
 
 /// Offsets have four bits.
 std::int32_t short_offset(std::int32_t offset) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(offset) << 28) >> 28; }
@@ -42,7 +42,7 @@ Place locate_all(const TextureObject &texture, const Fetch &fetch, std::uint32_t
     const bool periodic_as_clamp = !sampler.normalized;
     if (image.cube) {
         const CubePlace face = project(real(fetch.coordinate[0]), real(fetch.coordinate[1]), real(fetch.coordinate[2]));
-        place.slice = clamped_layer(image, fetch.layer, image.layers / 6) * 6 + face.face;
+        place.slice = clamped_layer(fetch.layer, image.layers / 6) * 6 + face.face;
         dimension.normalized = true;
         const float coordinate[2] = {face.s, face.t};
         dimension.open = sampler.seamless && sampler.linear;
@@ -54,7 +54,7 @@ Place locate_all(const TextureObject &texture, const Fetch &fetch, std::uint32_t
         return place;
     }
     if (image.layered)
-        place.slice = clamped_layer(image, fetch.layer, image.layers);
+        place.slice = clamped_layer(fetch.layer, image.layers);
     for (unsigned i = 0; i < image.dimensions; ++i) {
         dimension.size = size[i];
         dimension.address = sampler.address[i];
@@ -139,6 +139,8 @@ void add_level(const TextureObject &texture, const Reading &reading, const Place
     weigh_slice(behind, x, y, weights + 4);
     const unsigned missing = texture.image.cube ? share_missing_corner(place, weights) : 8;
     for (unsigned corner = 0; corner < 8; ++corner) {
+        if (corner % 4 == 0)
+            sum.next_slice();
         // Second texels take part where there is a fraction, even if their weight has been rounded to nothing.
         const bool absent = (corner & 1 && x == 0) || (corner & 2 && y == 0) || (corner & 4 && z == 0);
         if (!absent && corner != missing)
@@ -176,6 +178,8 @@ Texel fetch(const TextureObject &texture, const Fetch &fetch) {
     const Reading reading = reading_of(texture);
     if (fetch.integer_coordinates)
         return fetch_texel(texture.image, reading, fetch);
+    if (is_empty(texture.image.level[0]))
+        return {};
     const LevelChoice levels = choose_levels(texture, fetch);
     const Place first = locate_all(texture, fetch, levels.first);
     if (!texture.sampler.linear && levels.fraction == 0)
@@ -188,6 +192,8 @@ Texel fetch(const TextureObject &texture, const Fetch &fetch) {
 }
 
 Texel gather(const TextureObject &texture, const Fetch &fetch, unsigned component) {
+    if (is_empty(texture.image.level[0]))
+        return {};
     TextureObject linear = texture;
     linear.sampler.linear = true;
     const Place place = locate_all(linear, fetch, 0);

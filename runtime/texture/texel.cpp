@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <climits>
 #include <cmath>
 #include <cstring>
 
@@ -79,7 +80,7 @@ std::uint32_t color_channel(float color, const Reading &reading) {
         return bits_of(color);
     const bool is_signed = format.kind == TexelFormat::Kind::signed_integer;
     if (reading.real) {
-        const float inside = std::clamp(color, is_signed ? -1.0f : 0.0f, 1.0f);
+        const float inside = std::isnan(color) ? 0.0f : std::clamp(color, is_signed ? -1.0f : 0.0f, 1.0f);
         return static_cast<std::uint32_t>(static_cast<std::int32_t>(inside * static_cast<float>(full_scale(format))));
     }
     const unsigned rest = 32u - format.bits;
@@ -225,11 +226,47 @@ double FilterSum::value(std::uint32_t stored, unsigned channel) const {
 }
 
 void FilterSum::add(const StoredTexel &texel, unsigned weight) {
-    for (unsigned i = 0; i < reading_.format.channels; ++i) {
-        const double number = value(texel.channel[i], i);
-        // Infinities and NaNs count even where the weight has been rounded to nothing.
-        sum_[i] += std::isfinite(number) ? number * (weight / 256.0) : number;
+    Slice &slice = slice_[slices_ - 1];
+    slice.weights[slice.count] = weight;
+    slice.texels[slice.count++] = texel;
+}
+
+int FilterSum::exponent(std::uint32_t stored, double value, unsigned channel) const {
+    // Eight gamma-coded bytes share the exponent of their largest.
+    return std::ilogb(is_gamma_coded(reading_, channel) ? gamma_decoded(stored | 7) : value);
+}
+
+int FilterSum::bits_below_largest(unsigned channel) const {
+    switch (reading_.format.kind) {
+    case TexelFormat::Kind::single: return 27;
+    case TexelFormat::Kind::half: return 14;
+    default: return is_gamma_coded(reading_, channel) ? 7 : 0;
     }
+}
+
+double FilterSum::sum(unsigned number, unsigned channel) const {
+    const Slice &slice = slice_[number];
+    double values[slice_texels];
+    int largest = INT_MIN;
+    for (unsigned i = 0; i < slice.count; ++i) {
+        values[i] = value(slice.texels[i].channel[channel], channel);
+        if (slice.weights[i] != 0 && values[i] != 0 && std::isfinite(values[i]))
+            largest = std::max(largest, exponent(slice.texels[i].channel[channel], values[i], channel));
+    }
+    const int below = bits_below_largest(channel);
+    const bool aligned = below != 0 && largest != INT_MIN;
+    const int unit = largest - below;
+    double total = -0.0;
+    for (unsigned i = 0; i < slice.count; ++i) {
+        // Infinities and NaNs count even where the weight has been rounded to nothing.
+        if (!std::isfinite(values[i])) {
+            total += values[i];
+            continue;
+        }
+        const double kept = aligned ? std::ldexp(std::trunc(std::ldexp(values[i], -unit)), unit) : values[i];
+        total += kept * (slice.weights[i] / 256.0);
+    }
+    return total;
 }
 
 float FilterSum::finish(double sum) const {
@@ -247,12 +284,15 @@ Texel FilterSum::result() const {
     const std::uint32_t nan = reading_.format.kind == TexelFormat::Kind::half ? 0x7fffe000 : 0x7fffffff;
     Texel result{};
     for (unsigned i = 0; i < reading_.format.channels; ++i) {
+        double total = -0.0;
+        for (unsigned slice = 0; slice < slices_; ++slice)
+            total += sum(slice, i);
         if (!reading_.real) {
             const double half = reading_.format.bits < 32 ? 0.5 : 0; // the widest are cut
-            result.channel[i] = static_cast<std::uint32_t>(static_cast<std::int64_t>(std::floor(sum_[i] + half)));
+            result.channel[i] = static_cast<std::uint32_t>(static_cast<std::int64_t>(std::floor(total + half)));
             continue;
         }
-        const float value = is_gamma_coded(reading_, i) ? round_to_half(sum_[i]) : finish(sum_[i]);
+        const float value = is_gamma_coded(reading_, i) ? round_to_half(total) : finish(total);
         result.channel[i] = std::isnan(value) ? nan : bits_of(value);
     }
     return result;

@@ -34,20 +34,34 @@ Texel present(const StoredTexel &texel, const Reading &reading);
 /// A border colour in the texture's format: numbers are cut to it, of integers that stay integers the low bits count.
 StoredTexel store_color(const float (&color)[4], const Reading &reading);
 
-/// A weighted sum of texels, rounded as the H200 does: integer formats to 16 bits, halves to halves.
+/// A weighted sum of texels as the H200 makes it: integer formats in 16 bits; floats, halves and gamma-coded
+/// bytes aligned to the largest of their slice with a few more bits than they have, what lies below cut off; rounded once.
 class FilterSum {
 public:
+    static constexpr unsigned most_slices = 4, slice_texels = 4; ///< two slices of two levels
     explicit FilterSum(const Reading &reading) : reading_(reading) {}
+    /// What is added from here on lies in another slice or level.
+    void next_slice() { ++slices_; }
     /// `weight` in 256ths; it may be 0.
     void add(const StoredTexel &texel, unsigned weight);
     Texel result() const;
 
 private:
     double value(std::uint32_t stored, unsigned channel) const;
+    int exponent(std::uint32_t stored, double value, unsigned channel) const;
+    /// How many bits below the highest one of a slice's largest texel its sum has; 0 if all count.
+    int bits_below_largest(unsigned channel) const;
+    double sum(unsigned slice, unsigned channel) const;
     float finish(double sum) const;
 
     const Reading &reading_;
-    double sum_[4] = {-0.0, -0.0, -0.0, -0.0};
+    struct Slice {
+        unsigned count = 0;
+        unsigned weights[slice_texels];
+        StoredTexel texels[slice_texels];
+    };
+    unsigned slices_ = 0; ///< begun
+    Slice slice_[most_slices];
 };
 
 /// sust.p: converts the first `count` words to the format and stores all channels.

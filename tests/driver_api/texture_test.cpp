@@ -201,7 +201,11 @@ TEST_CASE("textures: linear and pitched memory") {
     CHECK(run("tex.2d.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%d0, {%r0, %r1}];", pitched, reals(100, 2, 0, 0))[0] == 2 * 64 + 19);
     CUtexObject scaled = make_texture(resource, point, 1, 0);
     CHECK(run("tex.2d.v4.f32.f32 {%r0, %r1, %r2, %r3}, [%d0, {%r0, %r1}];", scaled, reals(1, 0, 0, 0))[0] == bits(1 / 255.0f));
-    for (CUtexObject object : {line, pitched, scaled}) CHECK(cuTexObjectDestroy(object) == 0);
+    resource.res.pitch2D.width = 0;
+    CUtexObject empty = make_texture(resource, linear, 1, 0);
+    CHECK(run("tex.2d.v4.f32.f32 {%r0, %r1, %r2, %r3}, [%d0, {%r0, %r1}];", empty, reals(1, 0, 0, 0)) == Words{});
+    CHECK(run("tld4.r.2d.v4.f32.f32 {%r0, %r1, %r2, %r3}, [%d0, {%r0, %r1}];", empty, reals(1, 0, 0, 0)) == Words{});
+    for (CUtexObject object : {line, pitched, scaled, empty}) CHECK(cuTexObjectDestroy(object) == 0);
     CHECK(cuMemFree_v2(memory) == 0);
 }
 
