@@ -107,6 +107,10 @@ std::uint32_t converted(std::uint32_t word, const TexelFormat &format) {
     return static_cast<std::uint32_t>(std::clamp(static_cast<std::int32_t>(word), -limit - 1, limit));
 }
 
+/// std::ilogb and std::ldexp of what floats hold, without calls.
+int binary_exponent(double value) { return static_cast<int>(std::bit_cast<std::uint64_t>(value) >> 52 & 0x7ff) - 1023; }
+double power_of_two(int exponent) { return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52); }
+
 /// To nearest, away from zero in the middle.
 float round_to_float(double sum) {
     const auto nearest = static_cast<float>(sum);
@@ -233,7 +237,7 @@ void FilterSum::add(const StoredTexel &texel, unsigned weight) {
 
 int FilterSum::exponent(std::uint32_t stored, double value, unsigned channel) const {
     // Eight gamma-coded bytes share the exponent of their largest.
-    return std::ilogb(is_gamma_coded(reading_, channel) ? gamma_decoded(stored | 7) : value);
+    return binary_exponent(is_gamma_coded(reading_, channel) ? gamma_decoded(stored | 7) : value);
 }
 
 int FilterSum::bits_below_largest(unsigned channel) const {
@@ -255,7 +259,7 @@ double FilterSum::sum(unsigned number, unsigned channel) const {
     }
     const int below = bits_below_largest(channel);
     const bool aligned = below != 0 && largest != INT_MIN;
-    const int unit = largest - below;
+    const double up = aligned ? power_of_two(below - largest) : 1, down = 1 / up;
     double total = -0.0;
     for (unsigned i = 0; i < slice.count; ++i) {
         // Infinities and NaNs count even where the weight has been rounded to nothing.
@@ -263,7 +267,7 @@ double FilterSum::sum(unsigned number, unsigned channel) const {
             total += values[i];
             continue;
         }
-        const double kept = aligned ? std::ldexp(std::trunc(std::ldexp(values[i], -unit)), unit) : values[i];
+        const double kept = aligned ? static_cast<double>(static_cast<std::int64_t>(values[i] * up)) * down : values[i];
         total += kept * (slice.weights[i] / 256.0);
     }
     return total;
