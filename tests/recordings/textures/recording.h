@@ -4,6 +4,7 @@
 
 #include "runtime/shim/cuda_types.h"
 #include "runtime/shim/texture_types.h"
+#include "tests/recordings/random.h"
 
 #include <cstdint>
 #include <fstream>
@@ -16,22 +17,12 @@
 
 namespace texture_recording {
 
-class Random {
+class Random : public recordings::Random {
 public:
-    explicit Random(std::uint64_t seed) : state_(seed) {}
-    std::uint64_t bits() {
-        std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
-        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-        z = (z ^ z >> 27) * 0x94d049bb133111eb;
-        return z ^ z >> 31;
-    }
-    unsigned below(unsigned count) { return unsigned((bits() >> 32) % count); }
+    using recordings::Random::Random;
     /// In [0, 1), a multiple of 2^-24.
     float unit() { return float(bits() >> 40) * 0x1p-24f; }
     float between(float low, float high) { return low + unit() * (high - low); }
-
-private:
-    std::uint64_t state_;
 };
 
 inline std::uint64_t seed_of(std::string_view text) {
