@@ -64,6 +64,8 @@ private:
     bool raise(ValueId value, const Shape& to) {
         Shape& shape = graph_.values[value].shape;
         Shape next = rules_.limit(join(shape, to));
+        // Copies are folded whatever the types of their registers: integers in a sequence may get into a float's phi.
+        if (next.is_affine() && ptx::type_class(graph_.values[value].type) == ptx::TypeClass::floating) next = varying_shape();
         if (next == shape) return false;
         shape = next;
         return true;

@@ -149,7 +149,22 @@ ValueList load_by_lane(WarpEmitter& e, const MemoryAccess& access) {
     return wants_rows(e, access) ? load_rows(e, access) : gather(e, access);
 }
 
+/// A lane's vector of bytes or halfwords as one element. LLVM 19 and older join shuffles of such small elements wrongly for
+/// AVX-512 (a step of 32 lanes that loads the v4.u8 it has just stored), and shifts are cheaper anyway.
+bool moves_as_word(const MemoryAccess& access) {
+    return access.count > 1 && access.bytes < 4 && access.bytes * access.count <= 8 && !access.element_aligned;
+}
+
+MemoryAccess as_word(WarpEmitter& e, const MemoryAccess& access) {
+    MemoryAccess word = access;
+    word.bytes = access.bytes * access.count;
+    word.element = e.ir().getIntNTy(word.bytes * 8);
+    word.count = 1;
+    return word;
+}
+
 ValueList load_varying(WarpEmitter& e, const MemoryAccess& access) {
+    if (moves_as_word(access)) return from_words(e, access, load_varying(e, as_word(e, access)));
     if (access.address.address.is_affine()) {
         if (std::optional<AccessPlan> plan = plan_load(pattern_of(e, access))) {
             bool maskable = plan->exclusive && plan->gapless && access.count == 1;
@@ -163,6 +178,7 @@ ValueList load_varying(WarpEmitter& e, const MemoryAccess& access) {
 }
 
 void store_varying(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> values) {
+    if (moves_as_word(access)) return store_varying(e, as_word(e, access), to_words(e, access, values));
     if (access.address.address.is_affine()) {
         if (std::optional<AccessPlan> plan = plan_store(pattern_of(e, access)); plan && plan->gapless) {
             bool maskable = plan->exclusive && access.count == 1;

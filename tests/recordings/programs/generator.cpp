@@ -3,45 +3,10 @@
 
 #include "tests/recordings/random.h"
 
-#include <algorithm>
-#include <fstream>
-#include <sstream>
-#include <stdexcept>
+#include <iterator>
 
 namespace random_programs {
 namespace {
-
-bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
-
-bool is_float_type(const std::string& type) { return type[0] == 'f' || type.rfind("bf16", 0) == 0; }
-
-/// mul and add without .rn may become one fma.
-bool may_be_contracted(const std::string& statement, const std::string& result) {
-    const std::string opcode = statement.substr(0, statement.find('.'));
-    if (opcode != "add" && opcode != "sub" && opcode != "mul") return false;
-    const bool is_float = is_float_type(result) || contains(statement, "f16") || contains(statement, "f32x2");
-    const bool has_rounding = contains(statement, ".rn") || contains(statement, ".rz") || contains(statement, ".rm") || contains(statement, ".rp");
-    return is_float && !has_rounding;
-}
-
-std::string opcode_of(const Form& form) { return form.statement.substr(0, form.statement.find('.')); }
-
-/// What ptxas 13.0 gets wrong under a condition, written or made of a branch: `set` with an f32 result converts the old
-/// value too, testp forgets the guard.
-bool is_miscompiled(const Form& form) {
-    return opcode_of(form) == "testp" || (opcode_of(form) == "set" && form.result == "f32");
-}
-
-/// Which NaN results depends on the order of the operands, which ptxas changes, or on whether it makes a modifier of a move
-/// out of neg and abs. What single instructions give is recorded in arithmetic_forms.
-bool may_choose_a_nan(const Form& form) {
-    const std::string opcode = opcode_of(form);
-    if (opcode == "min" || opcode == "max" || opcode == "neg" || opcode == "abs") return form.result == "f32" || form.result == "f64";
-    return form.result == "f64" && (opcode == "add" || opcode == "sub" || opcode == "mul" || opcode == "fma");
-}
-
-/// ptxas makes a move of the minimum of a value and itself, NaN or not.
-bool needs_different_operands(const Form& form) { return opcode_of(form) == "min" || opcode_of(form) == "max"; }
 
 std::string text_of(unsigned number) { return std::to_string(number); }
 
@@ -92,10 +57,7 @@ private:
     /// Forms that take a hundred instructions and more come up less often.
     const Form& any_form() {
         const Form& form = forms_[random_.below(unsigned(forms_.size()))];
-        const bool is_long = contains(form.statement, "approx") || contains(form.statement, "div") || contains(form.statement, "rem") ||
-                             contains(form.statement, "rcp") || contains(form.statement, "sqrt") || contains(form.statement, "tanh") ||
-                             contains(form.statement, "ex2");
-        return is_long && random_.below(4) ? forms_[random_.below(unsigned(forms_.size()))] : form;
+        return form.is_long() && random_.below(4) ? forms_[random_.below(unsigned(forms_.size()))] : form;
     }
 
     void arithmetic() {
@@ -105,12 +67,12 @@ private:
         std::string previous;
         for (const std::string& source : form.sources) {
             std::string chosen = operand(source);
-            while (needs_different_operands(form) && chosen == previous) chosen = operand(source);
+            while (form.needs_different_operands() && chosen == previous) chosen = operand(source);
             text += ", " + chosen;
             previous = chosen;
         }
         line(text + ";");
-        if (!may_choose_a_nan(form)) return;
+        if (!form.may_choose_a_nan()) return;
         const bool is_double = form.result == "f64";
         line("setp.nan." + form.result + " %n, " + target + ", " + target + ";");
         line(std::string("selp.b") + (is_double ? "64 " : "32 ") + target + (is_double ? ", 0x7ff8000000000000, " : ", 0x7fffffff, ") + target + ", %n;");
@@ -365,23 +327,6 @@ private:
 };
 
 } // namespace
-
-std::vector<Form> read_forms(const char* path, unsigned count) {
-    std::ifstream file(path);
-    std::vector<Form> forms;
-    std::string line;
-    for (unsigned i = 0; i < count; ++i) {
-        if (!std::getline(file, line)) throw std::runtime_error(std::string(path) + ": too few forms");
-        std::istringstream fields(line);
-        Form form;
-        std::string hash, sources;
-        fields >> hash >> form.result >> sources >> form.statement;
-        std::istringstream types(sources);
-        for (std::string type; std::getline(types, type, ',');) form.sources.push_back(type);
-        if (!may_be_contracted(form.statement, form.result) && !is_miscompiled(form)) forms.push_back(std::move(form));
-    }
-    return forms;
-}
 
 std::vector<std::string> register_names() {
     std::vector<std::string> names;

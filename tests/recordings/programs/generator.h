@@ -3,23 +3,14 @@
 // calls, local, shared and global memory, barriers and warp collectives where all threads meet.
 #pragma once
 
+#include "tests/recordings/programs/forms.h"
+
 #include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
 
 namespace random_programs {
-
-/// An arithmetic form: types of the result and of the sources (immN: a constant), the statement without operands.
-struct Form {
-    std::string result;
-    std::vector<std::string> sources;
-    std::string statement;
-};
-
-/// Forms of the first `count` lines of arithmetic_forms_h200.txt. Left out are sums and products without a rounding, which
-/// ptxas may contract.
-std::vector<Form> read_forms(const char* path, unsigned count);
 
 struct Program {
     std::string text; ///< functions and `.entry k<seed>(.param .u64 in, out, scratch)`, without the module's head

@@ -520,3 +520,67 @@ TEST_CASE("mov between vectors reads all elements first", "[kernels][memory]") {
         CHECK(results[4 * i + 3] == 1);
     }
 }
+
+TEST_CASE("vectors of bytes and halfwords come back as they were stored", "[kernels][memory]") {
+    // Stored and loaded at once, so that the compiler joins both; every second element is another in each thread.
+    constexpr unsigned count = 64;
+    Array<std::uint32_t> out(count * 4);
+    run(R"(
+        mov.u32 %r0, space;
+        mad.lo.u32 %r1, %r60, 8, %r0;
+        ld.global.u32 %r2, [%l60];
+        add.u32 %r2, %r2, 9;
+        mad.lo.u32 %r3, %r60, 7, 1;
+        bar.sync 0;
+        st.shared.v4.u8 [%r1], {%r2, %r3, %r2, %r60};
+        ld.shared.v4.u8 {%r4, %r5, %r6, %r7}, [%r1];
+        bar.sync 0;
+        cvt.u16.u32 %h0, %r2;
+        cvt.u16.u32 %h1, %r3;
+        st.shared.v2.u16 [%r1+4], {%h0, %h1};
+        ld.shared.v2.u16 {%h2, %h3}, [%r1+4];
+        bar.sync 0;
+        shl.b32 %r8, %r4, 8;
+        or.b32 %r8, %r8, %r6;
+        mov.b32 %r9, {%h2, %h3};
+        mul.wide.u32 %l0, %r60, 16;
+        add.u64 %l1, %l61, %l0;
+        st.global.v4.b32 [%l1], {%r8, %r5, %r7, %r9};
+    )", {1}, {count}, {Array<std::uint32_t>(1).address(), out.address()}, ".shared .align 16 .b8 space[512];");
+    const auto results = out.values();
+    for (std::uint32_t i = 0; i < count; ++i) {
+        INFO(i);
+        CHECK(results[4 * i] == 0x909);
+        CHECK(results[4 * i + 1] == ((i * 7 + 1) & 0xff));
+        CHECK(results[4 * i + 2] == i);
+        CHECK(results[4 * i + 3] == ((i * 7 + 1) << 16 | 9));
+    }
+}
+
+TEST_CASE("integers in sequence may get into a float's register", "[kernels]") {
+    constexpr unsigned count = 64;
+    Array<std::uint32_t> in(std::vector<std::uint32_t>{3, 4}), out(count * 2);
+    run(R"(
+        ld.global.u32 %r1, [%l60];
+        ld.global.u32 %r2, [%l60+4];
+        add.u32 %r3, %r60, 7;
+        setp.eq.u32 %p0, %r1, 3;
+        setp.eq.u32 %p1, %r2, 3;
+        mov.b32 %f0, %r60;
+        @%p0 bra first;
+        mov.b32 %f0, %r3;
+    first:
+        mov.b32 %f1, %r60;
+        @!%p1 mov.b32 %f1, %r3;
+        neg.f32 %f2, %f0;
+        neg.f32 %f3, %f1;
+        mul.wide.u32 %l0, %r60, 8;
+        add.u64 %l1, %l61, %l0;
+        st.global.v2.f32 [%l1], {%f2, %f3};
+    )", {1}, {count}, {in.address(), out.address()});
+    const auto results = out.values();
+    for (std::uint32_t i = 0; i < count; ++i) {
+        CHECK(results[2 * i] == (i | 0x80000000));
+        CHECK(results[2 * i + 1] == ((i + 7) | 0x80000000));
+    }
+}
