@@ -22,7 +22,7 @@ void BodyBinder::fail(SourceLocation at, std::string text) {
 
 void BodyBinder::fail_unknown(SourceLocation at, std::string_view name) {
     gave_up_on_name_ = true;
-    if (!unknown_names_.insert(name).second) throw Recover{};
+    if (context_.misread.contains(name) || !unknown_names_.insert(name).second) throw Recover{};
     const std::string quoted = "'" + std::string(name.substr(0, 80)) + "'";
     fail(at, "unknown symbol " + quoted + (may_search() ? meant_by(name) : std::string()));
 }

@@ -34,7 +34,7 @@ public:
             case ModuleParser::Kind::function: function(); break;
             case ModuleParser::Kind::alias: alias(); break;
             case ModuleParser::Kind::file: file(); break;
-            case ModuleParser::Kind::end: return;
+            case ModuleParser::Kind::end: context_.misread = std::move(parser_.misread); return;
             }
         }
     }

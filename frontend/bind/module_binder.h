@@ -9,6 +9,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 namespace ptarmigan::ptx {
@@ -33,6 +34,7 @@ struct ModuleContext {
     std::vector<PerThreadVariable> per_thread;
     /// The declaration of a name, null if it is none of them.
     const PerThreadVariable* find_per_thread(std::string_view name) const;
+    std::unordered_set<std::string_view> misread; ///< ModuleParser::misread
     FunctionId unclosed = no_id;      ///< the function in whose body the text ends: for the caller to report
     std::vector<TextPosition> bodies; ///< per function, behind the `{`; meaningful if it is defined
     std::vector<std::unique_ptr<std::string>>

@@ -82,7 +82,7 @@ ModuleParser::Kind ModuleParser::next() {
             const Kind kind = declaration();
             if (!skip_) return kind;
         } catch (const Recover&) {
-            cursor_.skip_statement();
+            skip_declaration();
             // What follows a malformed head is its body or its initialiser.
             try {
                 if (cursor_.at('{')) {
@@ -97,8 +97,23 @@ ModuleParser::Kind ModuleParser::next() {
     }
 }
 
+void ModuleParser::skip_declaration() {
+    const auto misread_name = [&](std::string_view name) {
+        if (!name.empty() && misread.size() < max_misread) misread.insert(name);
+    };
+    misread_name(function.name);
+    for (const DeclaratorSyntax& declarator : variables.declarators) misread_name(declarator.name);
+    while (!cursor_.at_end() && !cursor_.at('{') && !cursor_.at('}')) {
+        const Token token = cursor_.take();
+        if (token.is(';')) return;
+        if (token.kind == TokenKind::identifier) misread_name(token.text);
+    }
+}
+
 ModuleParser::Kind ModuleParser::declaration() {
     linkage = Linkage::internal;
+    function.name = {};
+    variables.declarators.clear();
     for (bool first = true;; first = false) {
         const Token token = cursor_.peek();
         location = token.location;

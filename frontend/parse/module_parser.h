@@ -6,6 +6,7 @@
 #include "frontend/ptx/module.h"
 
 #include <string>
+#include <unordered_set>
 
 namespace ptarmigan::ptx {
 
@@ -28,8 +29,12 @@ public:
     std::string_view file_name;
     std::uint64_t file_index = 0;
     SourceLocation location;
+    /// Names that malformed declarations may have declared: that they are unknown is no error of its own.
+    std::unordered_set<std::string_view> misread;
 
 private:
+    static constexpr std::size_t max_misread = 10000;
+    void skip_declaration();
     Kind declaration();
     Kind directive(const Token& word);
     void parse_version(Version& version);

@@ -196,3 +196,29 @@ TEST_CASE("loader: registers of a range that is too large are declared all the s
     REQUIRE(loader->diagnostics().list().size() == 2);
     for (const auto& error : loader->diagnostics().list()) CHECK(error.text == "too many registers");
 }
+
+TEST_CASE("loader: what a malformed declaration declared is not unknown as well") {
+    const auto loader = ModuleLoader::load(R"(.version 8.0
+.target sm_90
+.address_size 64
+.func f(.reg .b33 a)
+{
+    ret;
+}
+.global .b33 counter;
+.entry k()
+{
+    .reg .b32 %r;
+    call f, (%r);
+    ld.global.b32 %r, [counter];
+    ld.global.b32 %r, [other];
+    ret;
+}
+)", "text", {.bind_all_bodies = true, .max_errors = 20});
+    const std::string messages = loader->diagnostics().render_all();
+    CHECK(messages.find("text:4:14: error: unknown type '.b33'") != std::string::npos);
+    CHECK(messages.find("text:8:9: error: unknown type '.b33'") != std::string::npos);
+    CHECK(messages.find("unknown symbol 'f'") == std::string::npos);
+    CHECK(messages.find("unknown symbol 'counter'") == std::string::npos);
+    CHECK(messages.find("unknown symbol 'other'") != std::string::npos);
+}
