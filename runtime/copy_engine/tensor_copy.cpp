@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Row by row, in pieces that stay together under the swizzle.
+#include "runtime/copy_engine/tensor_copy.h"
+
+#include "runtime/copy_engine/swizzle.h"
+
+#include <algorithm>
+
+namespace ptarmigan::runtime {
+namespace {
+
+/// Calls `visit(shared place, offset in the row, bytes)` for the pieces of bytes [first, last) of a row that begins at `row`.
+template <class Byte, class Visit>
+void for_each_piece(const SwizzlePattern &swizzle, Byte *row, std::uint32_t first, std::uint32_t last, Visit visit) {
+    const unsigned atom = swizzle.atom_bytes();
+    while (first < last) {
+        const auto plain = reinterpret_cast<std::uintptr_t>(row + first);
+        const std::uint32_t bytes = std::min<std::uint32_t>(last - first, atom - static_cast<std::uint32_t>(plain % atom));
+        visit(reinterpret_cast<Byte *>(swizzle.apply(plain)), first, bytes);
+        first += bytes;
+    }
+}
+
+void fill(std::uint8_t *place, std::uint64_t element, unsigned element_bytes, std::uint32_t bytes) {
+    if (element == 0) {
+        std::memset(place, 0, bytes);
+        return;
+    }
+    for (std::uint32_t i = 0; i < bytes; i += element_bytes)
+        std::memcpy(place + i, &element, element_bytes);
+}
+
+struct Walk {
+    const TensorTile &tile;
+    SwizzlePattern swizzle;
+    std::uint32_t first, last;  ///< bytes of a row that are inside
+    std::int64_t start;         ///< bytes from element 0 of dimension 0 to the row's begin
+
+    Walk(const TensorTile &of, const TensorPosition &position)
+        : tile(of), swizzle(SwizzlePattern::of(of.map.swizzle, of.map.atom)) {
+        const RowClip clip = clip_row(tile, position);
+        first = clip.first * tile.element_bytes;
+        last = clip.last * tile.element_bytes;
+        start = std::int64_t{position.at[0]} * tile.element_bytes;
+    }
+    /// Where byte 0 of the run's row `index` would be in global memory.
+    std::uint8_t *global(const RowRun &run, std::uint32_t index) const {
+        const std::int64_t offset = run.offset + run.stride * index + start;
+        return reinterpret_cast<std::uint8_t *>(tile.map.address + static_cast<std::uint64_t>(offset));
+    }
+};
+
+} // namespace
+
+std::uint64_t fill_element(const TensorMapFields &map) {
+    if (!map.fill_nan)
+        return 0;
+    switch (tensor_element_bytes(map.type)) {
+    case 2: return 0x7fff;
+    case 4: return 0x7fffffff;
+    default: return 0x7fffffffffffffff;
+    }
+}
+
+std::uint64_t tile_bytes(const TensorTile &tile, const TensorPosition &position) {
+    return std::uint64_t{row_count(tile, position)} * tile.row_bytes;
+}
+
+void load_tile_portably(const TensorTile &tile, const TensorPosition &position, std::uint8_t *shared) {
+    const Walk walk(tile, position);
+    const std::uint64_t element = fill_element(tile.map);
+    const auto fill_row = [&](std::uint8_t *row, std::uint32_t first, std::uint32_t last) {
+        for_each_piece(walk.swizzle, row, first, last,
+                       [&](std::uint8_t *place, std::uint32_t, std::uint32_t bytes) { fill(place, element, tile.element_bytes, bytes); });
+    };
+    for_each_run(tile, position, [&](const RowRun &run) {
+        for (std::uint32_t i = 0; i < run.count; ++i) {
+            std::uint8_t *row = shared + std::size_t{run.first + i} * tile.row_bytes;
+            if (!run.inside) {
+                fill_row(row, 0, tile.row_bytes);
+                continue;
+            }
+            const std::uint8_t *from = walk.global(run, i);
+            fill_row(row, 0, walk.first);
+            for_each_piece(walk.swizzle, row, walk.first, walk.last,
+                           [&](std::uint8_t *place, std::uint32_t at, std::uint32_t bytes) { std::memcpy(place, from + at, bytes); });
+            fill_row(row, walk.last, tile.row_bytes);
+        }
+    });
+}
+
+void store_tile_portably(const TensorTile &tile, const TensorPosition &position, const std::uint8_t *shared) {
+    const Walk walk(tile, position);
+    for_each_run(tile, position, [&](const RowRun &run) {
+        if (!run.inside)
+            return;
+        for (std::uint32_t i = 0; i < run.count; ++i) {
+            std::uint8_t *to = walk.global(run, i);
+            for_each_piece(walk.swizzle, shared + std::size_t{run.first + i} * tile.row_bytes, walk.first, walk.last,
+                           [&](const std::uint8_t *place, std::uint32_t at, std::uint32_t bytes) { std::memcpy(to + at, place, bytes); });
+        }
+    });
+}
+
+void reduce_tile(const TensorTile &tile, const TensorPosition &position, const std::uint8_t *shared, ReduceRun reduce) {
+    const Walk walk(tile, position);
+    for_each_run(tile, position, [&](const RowRun &run) {
+        if (!run.inside)
+            return;
+        for (std::uint32_t i = 0; i < run.count; ++i) {
+            std::uint8_t *to = walk.global(run, i);
+            for_each_piece(walk.swizzle, shared + std::size_t{run.first + i} * tile.row_bytes, walk.first, walk.last,
+                           [&](const std::uint8_t *place, std::uint32_t at, std::uint32_t bytes) { reduce(to + at, place, bytes / tile.element_bytes); });
+        }
+    });
+}
+
+} // namespace ptarmigan::runtime

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor maps: cuTensorMapEncode* and cuTensorMapReplaceAddress. A map belongs to nobody: it is 128 bytes of the program's.
+#include "runtime/copy_engine/tensor_map.h"
+#include "runtime/shim/convert.h"
+
+using namespace ptarmigan;
+using namespace ptarmigan::shim;
+using runtime::TensorMap;
+using runtime::TensorMapRequest;
+
+namespace {
+
+std::uint64_t bits(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
+
+CUresult make(void* map, const TensorMapRequest& request) {
+    return context_entry([&](runtime::Context&) {
+        if (!map)
+            return Status::invalid_value;
+        const unsigned major = runtime::Device::get().compute_capability() / 10;
+        TensorMap made;
+        const Status status = make_tensor_map(request, major, made);
+        if (status == Status::success)
+            std::memcpy(map, &made, sizeof made);
+        return status;
+    });
+}
+
+} // namespace
+
+PTM_API(cuTensorMapEncodeTiled, void* map, unsigned type, unsigned rank, void* address, const std::uint64_t* dim,
+        const std::uint64_t* stride, const std::uint32_t* box, const std::uint32_t* step, unsigned interleave, unsigned swizzle,
+        unsigned promotion, unsigned fill) {
+    TensorMapRequest request;
+    request.type = type;
+    request.rank = rank;
+    request.address = bits(address);
+    request.dim = dim;
+    request.stride = stride;
+    request.box = box;
+    request.step = step;
+    request.interleave = interleave;
+    request.swizzle = swizzle;
+    request.promotion = promotion;
+    request.fill = fill;
+    return make(map, request);
+}
+
+PTM_API(cuTensorMapEncodeIm2col, void* map, unsigned type, unsigned rank, void* address, const std::uint64_t* dim,
+        const std::uint64_t* stride, const int* lower, const int* upper, unsigned channels, unsigned pixels,
+        const std::uint32_t* step, unsigned interleave, unsigned swizzle, unsigned promotion, unsigned fill) {
+    TensorMapRequest request;
+    request.kind = TensorMapRequest::Kind::im2col;
+    request.type = type;
+    request.rank = rank;
+    request.address = bits(address);
+    request.dim = dim;
+    request.stride = stride;
+    request.lower = lower;
+    request.upper = upper;
+    request.channels = channels;
+    request.pixels = pixels;
+    request.step = step;
+    request.interleave = interleave;
+    request.swizzle = swizzle;
+    request.promotion = promotion;
+    request.fill = fill;
+    return make(map, request);
+}
+
+PTM_API(cuTensorMapEncodeIm2colWide, void* map, unsigned type, unsigned rank, void* address, const std::uint64_t* dim,
+        const std::uint64_t* stride, int lower, int upper, unsigned channels, unsigned pixels, const std::uint32_t* step,
+        unsigned interleave, unsigned mode, unsigned swizzle, unsigned promotion, unsigned fill) {
+    TensorMapRequest request;
+    request.kind = TensorMapRequest::Kind::im2col_wide;
+    request.type = type;
+    request.rank = rank;
+    request.address = bits(address);
+    request.dim = dim;
+    request.stride = stride;
+    request.lower = &lower;
+    request.upper = &upper;
+    request.channels = channels;
+    request.pixels = pixels;
+    request.step = step;
+    request.interleave = interleave;
+    request.mode = mode;
+    request.swizzle = swizzle;
+    request.promotion = promotion;
+    request.fill = fill;
+    return make(map, request);
+}
+
+PTM_API(cuTensorMapReplaceAddress, void* map, void* address) {
+    return context_entry([&](runtime::Context&) {
+        if (!map || bits(address) % 16 != 0)
+            return Status::invalid_value;
+        std::memcpy(map, &address, sizeof address);
+        return Status::success;
+    });
+}
