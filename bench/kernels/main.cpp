@@ -116,28 +116,29 @@ int main(int argc, char** argv) {
     CLI::App app("Times the benchmark kernels on Ptarmigan and its peers, interleaved in one run.");
     std::string library, folder, only;
     int rounds = 9, scale = 1;
-    bool cpu_time = false;
+    bool cpu_time = false, alone = false;
     app.add_option("--libcuda", library, "Driver library to load")->required();
     app.add_option("--kernels", folder, "Folder with kernels.ptx and kernels.cl")->required();
     app.add_option("--rounds", rounds, "Timed rounds")->check(CLI::PositiveNumber);
     app.add_option("--scale", scale, "Divide the problem sizes by this")->check(CLI::PositiveNumber);
     app.add_option("--only", only, "Only cases whose name contains this text");
     app.add_flag("--cpu-time", cpu_time, "Measure CPU time of all threads instead of wall time");
+    app.add_flag("--alone", alone, "Time Ptarmigan only; results are still checked against the OpenMP form");
     CLI11_PARSE(app, argc, argv);
 
     std::vector<std::unique_ptr<Peer>> peers;
     try {
         peers.push_back(make_cuda_peer(library, folder + "/kernels.ptx"));
-        peers.push_back(make_openmp_peer());
+        if (!alone) peers.push_back(make_openmp_peer());
 #ifdef PTARMIGAN_BENCH_OPENCL
         try {
-            peers.push_back(make_opencl_peer(folder));
+            if (!alone) peers.push_back(make_opencl_peer(folder));
         } catch (const std::exception& error) {
             fmt::print(stderr, "no OpenCL peer: {}\n", error.what());
         }
 #endif
 #ifdef PTARMIGAN_BENCH_OPENBLAS
-        peers.push_back(make_blas_peer());
+        if (!alone) peers.push_back(make_blas_peer());
 #endif
     } catch (const std::exception& error) {
         fmt::print(stderr, "{}\n", error.what());

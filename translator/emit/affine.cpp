@@ -90,9 +90,10 @@ LaneValue GraphEmitter::affine_widen(const LaneValue& value, ScalarType from, Sc
 }
 
 /// Emits the guard of a widening: true when no lane of the narrow value wraps, and the per-lane correction otherwise.
-/// `fast` and `exact` are the lanes by the affine form and by extending lane by lane.
-void GraphEmitter::make_guard(ValueId result, const LaneValue& narrow, bool is_signed, llvm::Value* fast,
-                              llvm::Value* exact) {
+/// `correction` computes the difference between the lanes by extending lane by lane and by the affine form; it is
+/// emitted behind a branch, for where the guard holds nobody asks for it.
+void GraphEmitter::make_guard(ValueId result, const LaneValue& narrow, bool is_signed,
+                              const std::function<llvm::Value*()>& correction) {
     llvm::Type* i64 = ir_.getInt64Ty();
     unsigned bits = narrow.base->getType()->getIntegerBitWidth();
     const LaneOffsets& offsets = *narrow.shape.offsets;
@@ -113,7 +114,7 @@ void GraphEmitter::make_guard(ValueId result, const LaneValue& narrow, bool is_s
     std::int64_t maximum = is_signed ? (std::int64_t(1) << (bits - 1)) - 1 : (std::int64_t(1) << bits) - 1;
     llvm::Value* holds = ir_.CreateAnd(ir_.CreateICmpSGE(low, ir_.getInt64(minimum)),
                                        ir_.CreateICmpSLE(high, ir_.getInt64(maximum)));
-    set_guard(result, holds, ir_.CreateSub(exact, fast));
+    set_guard(result, holds, correction);
 }
 
 void GraphEmitter::emit_affine(const GraphInstruction& instruction, ValueId result) {
@@ -192,7 +193,7 @@ LaneValue GraphEmitter::affine_result(const ptx::Instruction& inst, const Shape&
         ScalarType from = inst[Role::a].type;
         LaneValue wide = affine_widen(narrow, from, to);
         bool sign = ptx::is_signed(from);
-        if (planned.guard == result) make_guard(result, narrow, sign, broadcast(wide), exact(narrow, sign));
+        if (planned.guard == result) make_guard(result, narrow, sign, [&] { return ir_.CreateSub(exact(narrow, sign), broadcast(wide)); });
         return wide;
     }
     case ShapeRule::multiply_wide:
@@ -209,8 +210,10 @@ LaneValue GraphEmitter::affine_result(const ptx::Instruction& inst, const Shape&
             product = affine_multiply(affine_widen(a, from, to), affine_widen(b, from, to), planned, constant_factor);
             if (planned.guard == result) {
                 llvm::Value* factor = affine_widen(a.is_affine() ? b : a, from, to).base;
-                llvm::Value* fast = ir_.CreateMul(broadcast(affine_widen(narrow, from, to)), splat(factor));
-                make_guard(result, narrow, sign, fast, ir_.CreateMul(exact(narrow, sign), splat(factor)));
+                make_guard(result, narrow, sign, [&] {
+                    llvm::Value* fast = ir_.CreateMul(broadcast(affine_widen(narrow, from, to)), splat(factor));
+                    return ir_.CreateSub(ir_.CreateMul(exact(narrow, sign), splat(factor)), fast);
+                });
             }
         }
         if (form.shape == ShapeRule::multiply_wide) return product;

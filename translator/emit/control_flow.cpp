@@ -124,17 +124,25 @@ void GraphEmitter::emit_block(BlockId id) {
             ir_.SetInsertPoint(body);
         }
     }
-    begin_block_code();
-    const Block& block = graph_.blocks[id];
-    bool cut = id < plan_->region.cut_after.size() && plan_->region.cut_after[id];
-    for (std::size_t i = 0; i < block.instructions.size(); ++i) {
-        if (cut && i + 1 == block.instructions.size()) break; // the barrier itself is the region's end
-        emit_instruction(block.instructions[i]);
+    if (wants_full_version(id)) {
+        emit_versions(id);
+    } else {
+        begin_block_code();
+        emit_instructions(id);
     }
+    if (is_cut(id)) interface_->cut(id);
+    else emit_terminator(id);
+}
+
+bool GraphEmitter::is_cut(BlockId id) const { return id < plan_->region.cut_after.size() && plan_->region.cut_after[id]; }
+
+/// All of a block but its end; where that is a barrier at which the region ends, the barrier is part of it.
+void GraphEmitter::emit_instructions(BlockId id) {
+    const Block& block = graph_.blocks[id];
+    const std::size_t count = block.instructions.size() - (is_cut(id) ? 1 : 0);
+    for (std::size_t i = 0; i < count; ++i) emit_instruction(block.instructions[i]);
     current_instruction_ = nullptr;
     current_ = nullptr;
-    if (cut) interface_->cut(id);
-    else emit_terminator(id);
 }
 
 void GraphEmitter::emit_instruction(const GraphInstruction& instruction) {

@@ -5,6 +5,7 @@
 //   operands.cpp        operands, addresses, special registers
 //   affine.cpp          arithmetic on affine shapes
 //   control_flow.cpp    masked execution following a LinearPlan
+//   lane_versions.cpp   blocks in two versions: for all lanes, and for some
 //   program_counters.cpp  per-lane program counters
 //   calls.cpp           real calls
 #pragma once
@@ -94,7 +95,7 @@ private:
     };
     struct GuardSlot {
         llvm::AllocaInst* holds = nullptr;
-        llvm::Value* correction = nullptr; ///< address of a <W x i64>
+        llvm::Value* correction = nullptr; ///< address of a <W x i64>, written only where the guard does not hold
     };
 
     // values.cpp
@@ -136,12 +137,14 @@ private:
     LaneValue affine_multiply(const LaneValue& a, const LaneValue& b, const Shape& planned, bool constant_factor);
     bool is_constant_operand(const ptx::Operand& operand) const;
     LaneValue affine_widen(const LaneValue& value, ptx::ScalarType from, ptx::ScalarType to);
-    void set_guard(ValueId guard, llvm::Value* holds, llvm::Value* correction);
+    void set_guard(ValueId guard, llvm::Value* holds, const std::function<llvm::Value*()>& correction);
     GuardSlot& guard_slot(ValueId guard);
-    void make_guard(ValueId result, const LaneValue& narrow, bool is_signed, llvm::Value* fast, llvm::Value* exact);
+    void make_guard(ValueId result, const LaneValue& narrow, bool is_signed, const std::function<llvm::Value*()>& correction);
 
     // control_flow.cpp
     void emit_block(BlockId block);
+    bool is_cut(BlockId block) const;
+    void emit_instructions(BlockId block);
     void emit_instruction(const GraphInstruction& instruction);
     void run_handler(const GraphInstruction& instruction);
     void emit_under_uniform_guard(const GraphInstruction& instruction, llvm::Value* condition);
@@ -155,6 +158,10 @@ private:
     void prepare(const RegionView& view, const RegionInterface& interface);
     void emit_spin_yield(BlockId block);
     llvm::Value* edge_condition(BlockId block, unsigned successor, const LaneValue& condition);
+
+    // lane_versions.cpp
+    bool wants_full_version(BlockId block) const;
+    void emit_versions(BlockId block);
 
     // program_counters.cpp
     void emit_counter_edge(BlockId block, unsigned successor, llvm::Value* mask);
@@ -183,6 +190,7 @@ private:
     BlockId current_block_ = no_block;
     const GraphInstruction* current_instruction_ = nullptr;
     std::vector<LoadGroup> load_groups_; ///< of the block at hand
+    bool full_version_ = false; ///< the version of the block at hand for which all lanes are active
     bool lane_zero_ = false; ///< operands are read as lane 0 sees them
     bool guard_handled_ = false; ///< the guard became a branch: active() ignores it
     std::vector<std::pair<ValueId, LaneValue>>* captured_ = nullptr;

@@ -29,6 +29,9 @@ void GraphEmitter::find_crossing_values(const RegionView& view) {
         for (const GraphInstruction& instruction : block.instructions)
             for (ValueId value : uses(graph_, instruction)) use(id, value);
         use(id, block.terminator.condition);
+        // Of the two versions of a block only what has a slot reaches its end.
+        if (block.terminator.condition != no_value && plan_ && view.contains[id] && wants_full_version(id))
+            crosses_[block.terminator.condition] = true;
     }
 }
 
@@ -274,7 +277,7 @@ void GraphEmitter::write(const ptx::Operand& destination, const LaneValue& raw) 
 }
 
 llvm::Value* GraphEmitter::active() {
-    llvm::Value* mask = block_mask(current_block_);
+    llvm::Value* mask = full_version_ ? llvm::Constant::getAllOnesValue(lanes_type(ir_.getInt1Ty())) : block_mask(current_block_);
     const GraphInstruction* instruction = current_instruction_;
     if (!instruction || instruction->inst.guard == ptx::no_id || guard_handled_) return mask;
     llvm::Value* guard = broadcast(value_at(current_block_, instruction->inst.guard));
@@ -285,7 +288,7 @@ llvm::Value* GraphEmitter::active() {
 bool GraphEmitter::all_active() {
     const GraphInstruction* instruction = current_instruction_;
     bool guarded = instruction && instruction->inst.guard != ptx::no_id && !guard_handled_;
-    return !guarded && interface_->entry_mask_full && block_mask_is_entry(current_block_);
+    return !guarded && (full_version_ || (interface_->entry_mask_full && block_mask_is_entry(current_block_)));
 }
 
 GraphEmitter::GuardSlot& GraphEmitter::guard_slot(ValueId guard) {
@@ -304,10 +307,10 @@ void GraphEmitter::place_guard(ValueId guard, llvm::Value* correction_address) {
 
 void GraphEmitter::set_guard_flag(ValueId guard, llvm::Value* holds) { ir_.CreateStore(holds, guard_slot(guard).holds); }
 
-void GraphEmitter::set_guard(ValueId guard, llvm::Value* holds, llvm::Value* correction) {
+void GraphEmitter::set_guard(ValueId guard, llvm::Value* holds, const std::function<llvm::Value*()>& correction) {
     GuardSlot& slot = guard_slot(guard);
     ir_.CreateStore(holds, slot.holds);
-    ir_.CreateAlignedStore(correction, slot.correction, llvm::Align(16));
+    if_then(ir_.CreateNot(holds), [&] { ir_.CreateAlignedStore(correction(), slot.correction, llvm::Align(16)); }, false);
 }
 
 llvm::Value* GraphEmitter::guard_holds(ValueId guard) {
@@ -315,7 +318,8 @@ llvm::Value* GraphEmitter::guard_holds(ValueId guard) {
 }
 
 llvm::Value* GraphEmitter::guard_correction(ValueId guard) {
-    return ir_.CreateAlignedLoad(lanes_type(ir_.getInt64Ty()), guard_slot(guard).correction, llvm::Align(16));
+    llvm::Value* written = ir_.CreateAlignedLoad(lanes_type(ir_.getInt64Ty()), guard_slot(guard).correction, llvm::Align(16));
+    return ir_.CreateSelect(guard_holds(guard), llvm::Constant::getNullValue(written->getType()), written);
 }
 
 } // namespace ptarmigan::translator
