@@ -9,15 +9,18 @@
 
 namespace ptarmigan::abi {
 
-inline constexpr std::uint32_t kernel_abi_version = 5;
+inline constexpr std::uint32_t kernel_abi_version = 6;
 inline constexpr unsigned warp_size = 32;
+
+/// Shared addresses: rank of the CTA in its cluster << cluster_rank_bit | offset in its memory, as on Hopper.
+inline constexpr unsigned cluster_rank_bit = 24;
 
 struct CtaContext;
 
 /// Kinds of a fault, stored in LaunchContext by trap() and by the signal handler.
 enum class Fault : std::uint32_t {
     none, illegal_address, misaligned_address, trap, assertion, stack_overflow, invalid_call_target,
-    illegal_instruction, barrier_deadlock,
+    illegal_instruction, barrier_deadlock, mbarrier_overflow,
 };
 
 /// Collectives of a step narrower than the warp, and of lanes that arrive from different places.
@@ -78,6 +81,37 @@ struct TextureCall {
     std::uint32_t data[8][32];        ///< results, or what is stored; 64-bit elements take two words
 };
 
+/// What a service does to mbarrier objects (PTX manual 9.7.13.15).
+enum class MbarrierOperation : std::uint32_t {
+    init,        ///< `count`: expected arrivals
+    inval,
+    expect_tx,   ///< `count`: transactions (bytes)
+    complete_tx, ///< likewise
+    arrive,      ///< `count`: arrivals
+    arrive_drop, ///< likewise
+    copy_arrive, ///< cp.async.mbarrier.arrive
+    test_wait,   ///< `state`, or its parity in `count`
+    try_wait,    ///< likewise, and may wait
+};
+
+/// One mbarrier instruction of a step. Arrays are indexed by lane of the step; lanes outside `active` are not looked at.
+struct MbarrierCall {
+    /// Bits of `flags`. uniform: all lanes use element 0 of `object` and `count`; transactions: arrivals of one whose
+    /// `count` are transactions to expect before; parity: waits take a parity; limited: try_wait has a time limit;
+    /// no_increment: copy_arrive with .noinc; wants_state: arrivals return their `state`; in_turn: counted lane by lane.
+    static constexpr std::uint32_t uniform = 1, transactions = 2, parity = 4, limited = 8, no_increment = 16,
+                                   wants_state = 32, in_turn = 64;
+    std::uint32_t operation, flags;
+    std::uint32_t line;    ///< of the PTX text
+    std::uint32_t others;  ///< not 0: other lanes of the step can run meanwhile, so the step must not be suspended
+    std::uint64_t active;
+    std::uint64_t object[32]; ///< generic addresses
+    std::uint32_t count[32];
+    std::uint64_t state[32];  ///< read by waits, written by arrivals
+    std::uint32_t limit[32];  ///< nanoseconds
+    std::uint32_t complete[32]; ///< written by waits: 0 or 1
+};
+
 /// Functions that generated code calls, reached through CtaContext::services, so that images have no imports
 /// besides the few of `import_names`. `step` is the index of the step (W lanes) inside the CTA; lane masks are
 /// bit masks over the lanes of that step.
@@ -110,7 +144,12 @@ struct Services {
                        std::uint32_t is_write, std::uint32_t line);
     /// Textures and surfaces; faults (handles that are none, surfaces left) don't return.
     void (*texture)(CtaContext*, std::uint32_t step, TextureCall*);
-    void* reserved[4];
+    /// mbarrier objects; a try_wait may suspend the fiber.
+    void (*mbarrier)(CtaContext*, std::uint32_t step, MbarrierCall*);
+    /// barrier.cluster: arrives (`wait` 0) or waits for the lanes in `active`; fiber form only. `live` has the lanes of the
+    /// step that have not exited as far as the code knows; lanes beyond the block's end do not matter.
+    void (*cluster_barrier)(CtaContext*, std::uint32_t step, std::uint32_t wait, std::uint64_t active, std::uint64_t live);
+    void* reserved[2];
 };
 
 /// One launch; constant while the grid runs except `fault`.
@@ -135,7 +174,9 @@ struct CtaContext {
     const std::uint64_t* variables;  ///< = launch->variables
     const std::uint8_t* params;      ///< = launch->params
     const Services* services;        ///< = launch->services
-    std::uint8_t* shared;            ///< host address of shared window offset 0
+    /// Host address of shared address 0. The shared memory of the CTA of rank r in its cluster begins at shared address
+    /// r << cluster_rank_bit, so that an address of the CTA's own is one of the cluster's as well.
+    std::uint8_t* shared;
     std::uint8_t* local;             ///< local memory of lane 0 of step 0, see local_stride
     std::uint64_t local_stride;      ///< bytes of local memory per thread (multiple of 64); thread t: local + t * stride
     std::uint8_t* frames;            ///< region form: frame of step s at frames + s * CompiledKernel::frame_size; 64-byte aligned
@@ -149,7 +190,7 @@ struct CtaContext {
     std::uint32_t cluster_ctarank;
     std::uint64_t linear_ctaid;
     void* worker;                    ///< the runtime's worker state; generated code does not touch it
-    std::uint64_t shared_window_size;///< bytes reserved behind `shared` for isspacep
+    std::uint64_t shared_window_size;///< bytes reserved behind `shared`, for the whole cluster
     std::uint64_t local_window_size; ///< bytes of the whole local arena from `local`
     std::uint32_t noted_lane;        ///< written by loops over lanes before each lane's access; for fault reports
     std::uint32_t reserved;

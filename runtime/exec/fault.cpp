@@ -171,6 +171,8 @@ const char *fault_name(abi::Fault fault) {
         return "call through an invalid function pointer";
     case abi::Fault::illegal_instruction:
         return "illegal instruction";
+    case abi::Fault::mbarrier_overflow:
+        return "an mbarrier's count left its range (more arrivals than it expects, or no mbarrier at all) at";
     case abi::Fault::barrier_deadlock:
         return "deadlock: every live thread of the block waits at a barrier or collective";
     }
@@ -249,6 +251,7 @@ Status fault_status(const FaultRecord &record) {
         return Status::invalid_pc;
     case abi::Fault::trap:
     case abi::Fault::barrier_deadlock:
+    case abi::Fault::mbarrier_overflow:
         return Status::launch_failed;
     }
     return Status::launch_failed;

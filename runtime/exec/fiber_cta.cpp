@@ -13,6 +13,8 @@ bool FiberCta::start(abi::CtaContext &cta, abi::RunStep entry, std::uint32_t ste
     scheduler_ = &scheduler;
     lane_width_ = lane_width;
     live_steps_ = step_count_ = step_count;
+    alone_.start(step_count, scheduler);
+    cluster_ = &alone_;
     if (steps_.size() < step_count)
         steps_.resize(step_count);
     for (std::uint32_t index = 0; index < step_count; ++index) {
@@ -25,6 +27,8 @@ bool FiberCta::start(abi::CtaContext &cta, abi::RunStep entry, std::uint32_t ste
         step.step = index;
         step.finished = false;
         step.pending_groups = 0;
+        step.cluster_arrived = 0;
+        step.cluster_counted = false;
         step.fiber.start(&FiberCta::step_entry);
     }
     for (std::uint32_t index = 0; index < step_count; ++index)
@@ -70,11 +74,26 @@ void FiberCta::exit_step(StepFiber &step) {
             ++i;
         }
     }
+    cluster_->exit_step(step);
     // The stack is in use until the switch; nobody takes one before, because only the worker starts
     // CTAs.
     scheduler_->stacks.give(step.fiber.stack);
     step.fiber.stack = nullptr;
     scheduler_->finish();
+}
+
+/// Lanes of the step that have a thread.
+std::uint64_t FiberCta::existing_lanes(std::uint32_t step) const {
+    const std::uint64_t threads = std::uint64_t{cta_->ntid[0]} * cta_->ntid[1] * cta_->ntid[2];
+    const std::uint64_t left = threads - std::uint64_t{step} * lane_width_;
+    return left >= lane_width_ ? (std::uint64_t{1} << lane_width_) - 1 : (std::uint64_t{1} << left) - 1;
+}
+
+void FiberCta::cluster_barrier(std::uint32_t step, bool wait, std::uint64_t active, std::uint64_t live) {
+    if (wait)
+        cluster_->wait(steps_[step], active, live);
+    else
+        cluster_->arrive(steps_[step], active, live & existing_lanes(step));
 }
 
 /// Lanes that a step counts for at a barrier: a warp's count is 32 even if the block ends inside

@@ -3,6 +3,7 @@
 // CTA run on one worker, so nothing here is atomic.
 #pragma once
 
+#include "runtime/exec/cluster_barrier.h"
 #include "runtime/exec/fiber_scheduler.h"
 #include "translator/kernel_abi.h"
 
@@ -18,6 +19,8 @@ public:
     /// object is reused for CTA after CTA.
     bool start(abi::CtaContext &cta, abi::RunStep entry, std::uint32_t step_count,
                std::uint32_t lane_width, FiberScheduler &scheduler);
+    /// Makes the CTA one of a cluster; to be called between start() and its first step.
+    void join(ClusterBarrier &cluster) { cluster_ = &cluster; }
     /// True when all steps have exited; their stacks are back in the pool then.
     bool finished() const { return live_steps_ == 0; }
     /// Forgets suspended fibers, and gives their stacks back: the grid is over.
@@ -30,6 +33,7 @@ public:
     std::uint32_t barrier(std::uint32_t step, std::uint32_t id, std::uint32_t threads,
                           std::uint32_t kind, std::uint64_t arriving, std::uint64_t predicate);
     void collective(std::uint32_t step, abi::CollectiveCall &call);
+    void cluster_barrier(std::uint32_t step, bool wait, std::uint64_t active, std::uint64_t live);
 
 private:
     static constexpr std::uint32_t barrier_count = 16;
@@ -60,6 +64,7 @@ private:
     bool complete(const Barrier &barrier) const;
     std::uint32_t release(Barrier &barrier, std::uint32_t kind);
     std::uint32_t lanes_of(std::uint32_t step) const;
+    std::uint64_t existing_lanes(std::uint32_t step) const;
     std::uint32_t first_lane(std::uint32_t step) const {
         return step * lane_width_ % abi::warp_size;
     }
@@ -71,6 +76,7 @@ private:
     abi::CtaContext *cta_ = nullptr;
     abi::RunStep entry_ = nullptr;
     FiberScheduler *scheduler_ = nullptr;
+    ClusterBarrier *cluster_ = nullptr, alone_;
     std::uint32_t lane_width_ = 32, live_steps_ = 0, step_count_ = 0;
     std::vector<StepFiber> steps_;
     std::array<Barrier, barrier_count> barriers_;

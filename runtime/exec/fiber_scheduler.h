@@ -21,6 +21,8 @@ struct StepFiber {
     bool finished = false;
     std::uint32_t barrier_result = 0;
     std::uint32_t pending_groups = 0; ///< collectives: groups of its lanes that are not complete
+    std::uint64_t cluster_arrived = 0; ///< lanes that have arrived at the cluster's barrier in this phase
+    bool cluster_counted = false;      ///< and it counts as arrived
 };
 
 /// Guarded stacks of one size in one mapping; grows, and lives as long as its worker.

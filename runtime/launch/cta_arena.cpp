@@ -29,47 +29,83 @@ Window::~Window() {
         munmap(base_ - guard, reserved_ + 2 * guard);
 }
 
+/// Nothing is accessible any more.
+bool Window::close() {
+    for (unsigned part = 0; part < parts_; ++part)
+        if (accessible_ != 0 && mprotect(base_ + part * distance_, accessible_, PROT_NONE) != 0)
+            return false;
+    accessible_ = 0;
+    return true;
+}
+
 bool Window::resize(std::size_t size, std::size_t reserve) {
-    const std::size_t wanted = to_pages(size);
-    if (base_ && wanted == accessible_)
+    return resize(size, 1, 0, reserve);
+}
+
+bool Window::resize(std::size_t size, unsigned parts, std::size_t distance, std::size_t reserve) {
+    const std::size_t wanted = to_pages(size), end = (parts - 1) * distance + wanted;
+    const bool same_parts = parts == parts_ && distance == distance_;
+    if (base_ && wanted == accessible_ && same_parts)
         return true;
-    if (!base_ || wanted > reserved_) {
+    if (!base_ || end > reserved_) {
         if (base_)
             munmap(base_ - guard, reserved_ + 2 * guard);
         base_ = nullptr;
         accessible_ = 0;
-        reserved_ = to_pages(reserve > wanted ? reserve : wanted);
+        reserved_ = to_pages(reserve > end ? reserve : end);
         void *memory = mmap(nullptr, reserved_ + 2 * guard, PROT_NONE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED)
             return false;
         base_ = static_cast<std::uint8_t *>(memory) + guard;
     }
-    if (wanted > accessible_) {
-        if (mprotect(base_ + accessible_, wanted - accessible_, PROT_READ | PROT_WRITE) != 0)
-            return false;
-    } else if (wanted < accessible_) {
-        mprotect(base_ + wanted, accessible_ - wanted, PROT_NONE);
+    if (!same_parts && !close())
+        return false;
+    parts_ = parts;
+    distance_ = distance;
+    for (unsigned part = 0; part < parts; ++part) {
+        std::uint8_t *begin = base_ + part * distance;
+        if (wanted > accessible_) {
+            if (mprotect(begin + accessible_, wanted - accessible_, PROT_READ | PROT_WRITE) != 0)
+                return false;
+        } else if (wanted < accessible_) {
+            mprotect(begin + wanted, accessible_ - wanted, PROT_NONE);
+        }
     }
     accessible_ = wanted;
     return true;
 }
 
-bool CtaArena::prepare(const CtaNeeds &needs) {
+bool CtaArena::prepare_own(const CtaNeeds &needs) {
     constexpr std::size_t local_reserve = std::size_t{64} << 20,
                           frame_reserve = std::size_t{16} << 20;
-    if (!shared.resize(needs.shared, tuning::shared_window))
-        return false;
     if (!local.resize(needs.local_stride * needs.threads, local_reserve))
         return false;
     if (!frames.resize(needs.cta_frame + needs.frames, frame_reserve))
         return false;
-    context.shared = shared.data();
-    context.shared_window_size = shared.reserved();
     context.local = local.data();
     context.local_stride = needs.local_stride;
     context.local_window_size = local.reserved();
     context.frames = frames.data() + needs.cta_frame;
+    return true;
+}
+
+bool CtaArena::prepare(const CtaNeeds &needs) {
+    if (!shared.resize(needs.shared, tuning::shared_window) || !prepare_own(needs))
+        return false;
+    context.shared = shared.data();
+    context.shared_window_size = shared.reserved();
+    return true;
+}
+
+bool CtaArena::prepare(const CtaNeeds &needs, CtaArena &first, std::uint32_t rank, std::uint32_t cluster_size) {
+    constexpr std::size_t distance = std::size_t{1} << abi::cluster_rank_bit;
+    if (rank == 0 && !shared.resize(needs.shared, cluster_size, distance, tuning::shared_window))
+        return false;
+    if (!prepare_own(needs))
+        return false;
+    context.shared = first.shared.data();
+    context.shared_window_size = first.shared.reserved();
     return true;
 }
 

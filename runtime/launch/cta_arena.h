@@ -22,12 +22,17 @@ public:
     /// first, and anew when `size` passes that. Contents are kept as far as both sizes reach. False
     /// if there is no memory.
     bool resize(std::size_t size, std::size_t reserve);
+    /// The same for `parts` parts that begin `distance` bytes apart.
+    bool resize(std::size_t size, unsigned parts, std::size_t distance, std::size_t reserve);
     std::uint8_t *data() const { return base_; }
     std::size_t reserved() const { return reserved_; }
 
 private:
     std::uint8_t *base_ = nullptr;
-    std::size_t reserved_ = 0, accessible_ = 0;
+    bool close();
+    std::size_t reserved_ = 0, accessible_ = 0; ///< accessible: of each part
+    std::size_t distance_ = 0;
+    unsigned parts_ = 1;
 };
 
 /// What a kernel needs per CTA.
@@ -43,8 +48,15 @@ struct CtaArena {
     Window shared, local, frames;
     abi::CtaContext context{};
 
+private:
+    bool prepare_own(const CtaNeeds &needs);
+
+public:
+
     /// Sizes the windows and points `context` at them. False if there is no memory.
     bool prepare(const CtaNeeds &needs);
+    /// The same for a CTA of a cluster, whose shared memory is in the window of `first`, the CTA of rank 0.
+    bool prepare(const CtaNeeds &needs, CtaArena &first, std::uint32_t rank, std::uint32_t cluster_size);
 };
 
 } // namespace ptarmigan::runtime

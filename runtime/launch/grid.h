@@ -33,7 +33,8 @@ struct Grid : std::enable_shared_from_this<Grid> {
     std::size_t fiber_stack = 0;
     bool needs_own_stack = false; ///< whole CTAs too run on a stack of that size instead of the thread's
     bool cooperative = false; ///< every CTA must get its turns although others have not exited
-    std::uint64_t cta_count = 0;
+    std::uint32_t cluster_size = 1; ///< CTAs of a cluster, which are alive at the same time, on one worker
+    std::uint64_t cta_count = 0;    ///< to draw: of clusters where they have several CTAs
     std::uint64_t chunk = 1;
     unsigned max_workers = 1;
     /// Nanoseconds of one worker that a CTA of this kernel took last time; 0: unknown. Null: not

@@ -70,11 +70,6 @@ Status check_cluster(const Kernel &kernel, const LaunchConfig &config,
     for (unsigned i = 0; i < 3; ++i)
         if (config.grid[i] % cluster[i] != 0)
             return Status::invalid_cluster_size;
-    if (size > 1) {
-        set_error_detail("kernel " + kernel.name() +
-                         ": thread block clusters of more than one block are not supported yet");
-        return Status::not_supported;
-    }
     return Status::success;
 }
 
@@ -278,10 +273,11 @@ Status launch(Function &function, const LaunchConfig &config, Stream &stream,
     grid->module = function.module().shared_from_this();
     grid->context = &context;
     grid->cta_cost = kernel.cta_cost();
-    grid->cta_count = volume(config.grid);
+    grid->cluster_size = static_cast<std::uint32_t>(volume(cluster));
+    grid->cta_count = volume(config.grid) / grid->cluster_size;
     fill_launch_context(*grid, config, cluster);
     size_arena(*grid);
-    choose_workers(*grid, volume(config.block), grid->code->properties.spins);
+    choose_workers(*grid, volume(config.block) * grid->cluster_size, grid->code->properties.spins);
     stream.submit([grid] { run_grid(grid); }, Stream::Start::elsewhere);
     static const bool blocking = env_flag(Env::launch_blocking);
     return blocking ? stream.synchronize() : Status::success;

@@ -32,11 +32,32 @@ void Worker::place(abi::CtaContext &context, std::uint64_t cta) const {
     context.step = 0;
 }
 
+/// Clusters tile the grid; ranks count a cluster's CTAs, x fastest.
+void Worker::place(abi::CtaContext &context, std::uint64_t cluster, std::uint32_t rank) const {
+    const std::uint32_t *extent = grid_->launch.ncluster, *size = grid_->launch.nctaid;
+    std::uint64_t number = cluster;
+    std::uint32_t inside = rank;
+    for (unsigned i = 0; i < 3; ++i) {
+        const std::uint32_t clusters = size[i] / extent[i];
+        const auto first = static_cast<std::uint32_t>(i < 2 ? number % clusters : number) * extent[i];
+        context.ctaid[i] = first + inside % extent[i];
+        number /= clusters;
+        inside /= extent[i];
+    }
+    context.linear_ctaid =
+        context.ctaid[0] + std::uint64_t{size[0]} * (context.ctaid[1] + std::uint64_t{size[1]} * context.ctaid[2]);
+    context.step = 0;
+    context.cluster_ctarank = rank;
+}
+
 Worker::Slot *Worker::prepare_slot(std::size_t index) {
     while (slots_.size() <= index)
         slots_.emplace_back();
     Slot &slot = slots_[index];
-    if (!slot.arena.prepare(grid_->needs))
+    const std::uint32_t size = grid_->cluster_size;
+    const auto rank = static_cast<std::uint32_t>(index % size);
+    if (!(size == 1 ? slot.arena.prepare(grid_->needs)
+                    : slot.arena.prepare(grid_->needs, slots_[index - rank].arena, rank, size)))
         return nullptr;
     const abi::LaunchContext &launch = grid_->launch;
     abi::CtaContext &context = slot.arena.context;
@@ -56,7 +77,7 @@ Worker::Slot *Worker::prepare_slot(std::size_t index) {
 
 FiberCta &Worker::fiber_cta(abi::CtaContext *context) {
     // The context is a member of the slot's arena.
-    if (!grid_->cooperative)
+    if (!grid_->cooperative && grid_->cluster_size == 1)
         return slots_[0].fibers;
     return *scheduler_.current()->cta;
 }
@@ -131,6 +152,15 @@ void Worker::run_whole_ctas_on_other_stack() {
     Fiber::switch_to(stacks, stacks.fiber);
 }
 
+/// Runs steps until none can go on, and none that waits for a time.
+void Worker::run_steps() {
+    do {
+        if (grid_->stopped())
+            leave_kernel();
+        scheduler_.run(false);
+    } while (mbarriers_.expire(true));
+}
+
 void Worker::run_fiber_ctas() {
     Slot *slot = prepare_slot(0);
     if (!slot)
@@ -148,7 +178,7 @@ void Worker::run_fiber_ctas() {
             if (!slot->fibers.start(context, entry, properties.step_count, properties.lane_width,
                                     scheduler_))
                 return out_of_memory();
-            scheduler_.run(false);
+            run_steps();
             if (!slot->fibers.finished()) {
                 FaultRecord record;
                 record.fault = abi::Fault::barrier_deadlock;
@@ -160,39 +190,85 @@ void Worker::run_fiber_ctas() {
     }
 }
 
-/// All CTAs of a cooperative grid must live at once. Each worker draws one more at every turn of
-/// its ring, so that they spread over the workers that come, and this one takes them all if nobody
-/// else does.
-void Worker::run_cooperative() {
-    const auto entry = reinterpret_cast<abi::RunStep>(const_cast<void *>(grid_->code->entry));
+/// Starts the steps of a CTA. False if there is no memory.
+bool Worker::start(std::size_t index, std::uint64_t cta) {
+    Slot *slot = prepare_slot(index);
+    if (!slot)
+        return false;
     const translator::KernelProperties &properties = grid_->code->properties;
-    scheduler_.stacks.set_stack_size(grid_->fiber_stack);
-    std::uint64_t cta = 0, end = 0;
-    std::size_t used = 0;
-    for (bool drawing = true;;) {
-        drawing = drawing && draw(cta, end);
-        if (drawing) {
-            Slot *slot = prepare_slot(used++);
-            if (!slot)
-                return out_of_memory();
-            place(slot->arena.context, cta);
-            slot->busy = true;
-            if (!slot->fibers.start(slot->arena.context, entry, properties.step_count,
-                                    properties.lane_width, scheduler_))
-                return out_of_memory();
-        }
-        scheduler_.run(drawing);
-        if (!drawing)
-            break;
-    }
-    for (std::size_t i = 0; i < used; ++i) {
-        if (slots_[i].fibers.finished())
+    const auto entry = reinterpret_cast<abi::RunStep>(const_cast<void *>(grid_->code->entry));
+    abi::CtaContext &context = slot->arena.context;
+    if (grid_->cluster_size == 1)
+        place(context, cta);
+    else
+        place(context, cta, static_cast<std::uint32_t>(index % grid_->cluster_size));
+    slot->busy = true;
+    return slot->fibers.start(context, entry, properties.step_count, properties.lane_width, scheduler_);
+}
+
+/// Starts the CTAs of a cluster in the slots from `index` on.
+bool Worker::start_cluster(std::size_t index, std::uint64_t cluster) {
+    const std::uint32_t size = grid_->cluster_size;
+    for (std::size_t rank = 0; rank < size; ++rank)
+        if (!start(index + rank, cluster))
+            return false;
+    ClusterBarrier &barrier = slots_[index].cluster;
+    barrier.start(size * grid_->code->properties.step_count, scheduler_);
+    for (std::size_t rank = 0; rank < size; ++rank)
+        slots_[index + rank].fibers.join(barrier);
+    return true;
+}
+
+/// What a draw gives: a CTA or a cluster.
+bool Worker::start_drawn(std::size_t index, std::uint64_t number) {
+    return grid_->cluster_size == 1 ? start(index, number) : start_cluster(index, number);
+}
+
+/// Steps that can't go on any more are deadlocked.
+void Worker::check_finished(std::size_t slots) {
+    for (std::size_t i = 0; i < slots; ++i) {
+        if (slots_[i].fibers.finished()) {
+            slots_[i].busy = false;
             continue;
+        }
         FaultRecord record;
         record.fault = abi::Fault::barrier_deadlock;
         record.cta = &slots_[i].arena.context;
         raise_fault(record);
     }
+}
+
+/// A cluster's CTAs live at the same time, as fibers of one worker: they meet without atomics and without other threads, which
+/// would all have to come before the first could go on. Workers take different clusters.
+void Worker::run_clusters() {
+    scheduler_.stacks.set_stack_size(grid_->fiber_stack);
+    std::uint64_t cluster = 0, end = 0;
+    while (draw(cluster, end)) {
+        for (; cluster < end && !grid_->stopped(); ++cluster) {
+            if (!start_cluster(0, cluster))
+                return out_of_memory();
+            run_steps();
+            check_finished(grid_->cluster_size);
+        }
+    }
+}
+
+/// All CTAs of a cooperative grid must live at once. Each worker draws one more at every turn of
+/// its ring, so that they spread over the workers that come, and this one takes them all if nobody
+/// else does.
+void Worker::run_cooperative() {
+    scheduler_.stacks.set_stack_size(grid_->fiber_stack);
+    std::uint64_t cta = 0, end = 0;
+    std::size_t used = 0;
+    while (draw(cta, end)) {
+        if (!start_drawn(used, cta))
+            return out_of_memory();
+        used += grid_->cluster_size;
+        scheduler_.run(true);
+        mbarriers_.expire(false);
+    }
+    run_steps();
+    check_finished(used);
 }
 
 /// To other workers it looks like a trap.
@@ -251,6 +327,7 @@ void Worker::record_fault() {
 
 void Worker::clean_up() {
     scheduler_.reset();
+    mbarriers_.reset();
     if (other_stack_)
         scheduler_.stacks.give(other_stack_);
     other_stack_ = nullptr;
@@ -276,6 +353,8 @@ void Worker::run(Grid &grid, std::uint32_t number) {
             run_whole_ctas();
         else if (grid.cooperative)
             run_cooperative();
+        else if (grid.cluster_size > 1)
+            run_clusters();
         else
             run_fiber_ctas();
         scope_.leave();

@@ -4,6 +4,7 @@
 
 #include "runtime/exec/fiber_cta.h"
 #include "runtime/exec/fiber_scheduler.h"
+#include "runtime/exec/mbarriers.h"
 #include "runtime/launch/cta_arena.h"
 #include "runtime/launch/grid.h"
 
@@ -20,6 +21,7 @@ public:
 
     Grid &grid() const { return *grid_; }
     FiberScheduler &scheduler() { return scheduler_; }
+    Mbarriers &mbarriers() { return mbarriers_; }
     bool in_fibers() const { return cta_of_fibers_; }
     /// The fiber CTA that `context` belongs to.
     FiberCta &fiber_cta(abi::CtaContext *context);
@@ -30,17 +32,25 @@ private:
     struct Slot {
         CtaArena arena;
         FiberCta fibers;
+        ClusterBarrier cluster; ///< of the CTA of rank 0: the cluster's
         bool busy = false;
     };
     bool draw(std::uint64_t &first, std::uint64_t &end);
     void place(abi::CtaContext &context, std::uint64_t cta) const;
+    void place(abi::CtaContext &context, std::uint64_t cluster, std::uint32_t rank) const;
     void run_whole_ctas();
     void run_in_order(abi::CtaContext &context, abi::RunCta entry, std::uint64_t cta, std::uint64_t end);
     void run_whole_ctas_on_other_stack();
     static void other_stack_entry(boost::context::detail::transfer_t from);
     void run_fiber_ctas();
+    void run_clusters();
     void run_cooperative();
+    void run_steps();
     Slot *prepare_slot(std::size_t index);
+    bool start(std::size_t index, std::uint64_t cta);
+    bool start_cluster(std::size_t index, std::uint64_t cluster);
+    bool start_drawn(std::size_t index, std::uint64_t number);
+    void check_finished(std::size_t slots);
     void out_of_memory();
     std::uint64_t lanes_of_fault(const FaultRecord &record) const;
     void record_fault();
@@ -52,6 +62,7 @@ private:
     void *other_stack_ = nullptr; ///< of scheduler_.stacks, while whole CTAs run there
     FaultScope scope_;
     FiberScheduler scheduler_;
+    Mbarriers mbarriers_{scheduler_};
     std::deque<Slot> slots_; ///< [0] but for cooperative grids; addresses are stable
 };
 

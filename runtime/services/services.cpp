@@ -65,6 +65,9 @@ void yield(abi::CtaContext *cta, std::uint32_t, std::uint64_t nanoseconds) {
     if (worker.grid().stopped())
         leave_kernel();
     ++worker.spins;
+    constexpr unsigned turns_between_looks = 64;
+    if (worker.spins % turns_between_looks == 0)
+        worker.mbarriers().expire(false);
     // When every fiber only spins, what it waits for is on another thread: let that run now and
     // then.
     constexpr unsigned ring_turns = 256;
@@ -152,6 +155,17 @@ void misaligned(abi::CtaContext *cta, std::uint32_t step, std::uint64_t lanes, s
     raise_fault(record);
 }
 
+void mbarrier(abi::CtaContext *cta, std::uint32_t step, abi::MbarrierCall *call) {
+    worker_of(cta).mbarriers().run(*cta, step, *call);
+}
+
+void cluster_barrier(abi::CtaContext *cta, std::uint32_t step, std::uint32_t wait, std::uint64_t active,
+                     std::uint64_t live) {
+    Worker &worker = worker_of(cta);
+    worker.spins = 0;
+    worker.fiber_cta(cta).cluster_barrier(step, wait != 0, active, live);
+}
+
 std::uint64_t clock_ticks(abi::CtaContext *) {
 #if defined(__x86_64__)
     return __rdtsc();
@@ -175,7 +189,7 @@ const abi::Services &kernel_services() {
     static const abi::Services services = {barrier,        collective,    yield,       trap,
                                            device_vprintf, device_malloc, device_free, assert_fail,
                                            clock_ticks,    global_timer,  misaligned,  texture_service,
-                                           {}};
+                                           mbarrier,       cluster_barrier, {}};
     return services;
 }
 

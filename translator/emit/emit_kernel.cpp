@@ -124,7 +124,8 @@ private:
         plan_prefetch(graph_, unit_.shape, unit_.width);
         barriers_ = plan_barriers(graph_, unit_.shape);
         std::set<ptx::FunctionId> seen;
-        bool needs_fibers = !barriers_.splittable || spins_ || has_effect(graph_, ptx::Effects::waits) ||
+        // The CTAs of a cluster take turns on one thread of the host.
+        bool needs_fibers = !barriers_.splittable || unit_.cluster_size() > 1 || spins_ || has_effect(graph_, ptx::Effects::waits) ||
                             (collectives && unit_.width < 32) ||
                             callee_needs_fibers(unit_.loader, graph_, graph_options_, seen);
         unit_.spins = spins_;

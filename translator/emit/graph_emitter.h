@@ -63,6 +63,7 @@ public:
     void check_stack();
 
     // WarpEmitter
+    std::uint32_t cluster_size() const override { return unit_.cluster_size(); }
     bool fiber_form() const override { return unit_.fiber_form; }
     llvm::Value* cta_context() override { return cta_context_; }
     llvm::Value* step_index() override { return step_; }
@@ -73,6 +74,8 @@ public:
     void write(const ptx::Operand& destination, const LaneValue& value) override;
     llvm::Value* active() override;
     bool all_active() override;
+    llvm::Value* others_can_run() override;
+    llvm::Value* live_bits() override;
     LaneAddress address(const ptx::Operand& operand, ptx::StateSpace space) override;
     llvm::ArrayRef<const ptx::Instruction*> loads_with(const ptx::Instruction& inst) override;
     llvm::Value* call_builtin(std::string_view name, llvm::Type* result, Values arguments) override;
@@ -121,6 +124,7 @@ private:
     LaneValue thread_coordinate(unsigned component, const Shape* planned);
     LaneValue variable_address(const ptx::Operand& operand);
     LaneValue local_address(std::uint64_t offset);
+    LaneValue shared_of_cta();
     std::uint64_t frame_bytes() const override;
     LaneValue widen_address(LaneValue value);
     LaneValue offset_by(LaneValue value, llvm::Value* uniform);

@@ -115,6 +115,13 @@ LaneValue GraphEmitter::local_address(std::uint64_t offset) {
     return value;
 }
 
+/// Where the CTA's own memory begins in the shared window of its cluster.
+LaneValue GraphEmitter::shared_of_cta() {
+    if (unit_.cluster_size() == 1) return LaneValue::uniform(ir_.getInt64(0));
+    llvm::Value* rank = context_field(ir_.getInt32Ty(), offsetof(abi::CtaContext, cluster_ctarank), "ctarank");
+    return LaneValue::uniform(ir_.CreateShl(ir_.CreateZExt(rank, ir_.getInt64Ty()), abi::cluster_rank_bit));
+}
+
 /// The address of a variable as a value: generic for .global, .const and .local, an offset in the window for .shared, an
 /// offset in the parameter block for kernel parameters.
 LaneValue GraphEmitter::variable_address(const Operand& operand) {
@@ -129,7 +136,7 @@ LaneValue GraphEmitter::variable_address(const Operand& operand) {
         break;
     }
     case ptx::VariableScope::shared:
-        value = LaneValue::uniform(ir_.getInt64(graph_.shared.at(operand.index).offset));
+        value = offset_by(shared_of_cta(), ir_.getInt64(graph_.shared.at(operand.index).offset));
         break;
     case ptx::VariableScope::parameter:
         if (graph_.is_entry) {

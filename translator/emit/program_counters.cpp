@@ -14,15 +14,22 @@ namespace ptarmigan::translator {
 namespace {
 constexpr std::uint32_t finished = 0x7fffffff;
 constexpr std::uint32_t gathering = 0x40000000; ///< added to the number of a block where lanes gather
+constexpr std::uint32_t waiting = 0x20000000;   ///< likewise of a block where lanes wait for others
 /// Every so many dispatches a block is picked by lane in turn instead of by number.
 constexpr std::uint32_t fairness_period = 64;
 /// Values that cross blocks times blocks from which on slots stay in memory.
 constexpr std::size_t memory_slot_threshold = 512;
 
-bool gathers(const Block& block) {
-    for (const GraphInstruction& instruction : block.instructions)
-        if (ptx::any(ptx::form_info(instruction.inst.form).effects, ptx::Effects::convergent | ptx::Effects::barrier)) return true;
-    return false;
+/// What is added to the block's number: lanes that can go on do so first.
+std::uint32_t rank_of(const Block& block) {
+    std::uint32_t rank = 0;
+    for (const GraphInstruction& instruction : block.instructions) {
+        const ptx::Effects effects = ptx::form_info(instruction.inst.form).effects;
+        const bool waits = ptx::any(effects, ptx::Effects::waits);
+        const bool gathers = ptx::any(effects, ptx::Effects::convergent | ptx::Effects::barrier);
+        rank = std::max(rank, (gathers ? gathering : 0) + (waits ? waiting : 0));
+    }
+    return rank;
 }
 
 void number_blocks(const FunctionGraph& graph, const RegionView& view, BlockId block, std::vector<std::uint32_t>& number,
@@ -42,7 +49,7 @@ void number_blocks(const FunctionGraph& graph, const RegionView& view, BlockId b
             }
             continue;
         }
-        number[id] = next-- | (gathers(info) ? gathering : 0);
+        number[id] = next-- | rank_of(info);
         stack.pop_back();
     }
 }
@@ -56,6 +63,22 @@ void GraphEmitter::emit_counter_edge(BlockId block, unsigned successor, llvm::Va
     llvm::Value* old = ir_.CreateLoad(counters_->getAllocatedType(), counters_);
     llvm::Value* next = splat(ir_.getInt32(counter_of_[to]));
     ir_.CreateStore(mask ? ir_.CreateSelect(mask, next, old) : next, counters_);
+}
+
+/// With program counters: lanes that are neither here nor finished. The caller's lanes that are not in this function have
+/// to wait for it.
+llvm::Value* GraphEmitter::others_can_run() {
+    if (plan_ || !counters_) return ir_.getFalse();
+    llvm::Value* counters = ir_.CreateLoad(counters_->getAllocatedType(), counters_);
+    llvm::Value* elsewhere = ir_.CreateICmpNE(counters, splat(ir_.getInt32(counter_of_[current_block_])));
+    return any(ir_.CreateAnd(elsewhere, ir_.CreateICmpNE(counters, splat(ir_.getInt32(finished)))));
+}
+
+llvm::Value* GraphEmitter::live_bits() {
+    // In a function the caller's other lanes may be anywhere.
+    if (plan_ || !counters_ || !graph_.is_entry) return ir_.getInt64(~std::uint64_t{0});
+    llvm::Value* counters = ir_.CreateLoad(counters_->getAllocatedType(), counters_);
+    return to_bits(ir_.CreateICmpNE(counters, splat(ir_.getInt32(finished))));
 }
 
 void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInterface& interface) {

@@ -55,7 +55,15 @@ LaneValue GraphEmitter::special_register(const ptx::Operand& operand, const Shap
         return LaneValue::uniform(narrow ? ir_.CreateTrunc(ticks, i32) : ticks);
     };
     auto cluster = [&](unsigned component) { return component > 2 ? 1u : unit_.shape.cluster[component]; };
-    std::uint32_t cluster_size = cluster(0) * cluster(1) * cluster(2);
+    const std::uint32_t cluster_size = unit_.cluster_size();
+    // Clusters tile the grid: %ctaid = %clusterid * %cluster_nctaid + %cluster_ctaid.
+    auto per_cluster = [&](unsigned offset, const char* name, std::uint32_t beyond, bool remainder) {
+        LaneValue value = component3(offset, name, beyond);
+        if (operand.component > 2) return value;
+        llvm::Value* extent = ir_.getInt32(cluster(operand.component));
+        value.base = remainder ? ir_.CreateURem(value.base, extent) : ir_.CreateUDiv(value.base, extent);
+        return value;
+    };
 
     switch (SpecialRegister(operand.index)) {
     case SpecialRegister::tid: return thread_coordinate(operand.component, planned);
@@ -98,12 +106,10 @@ LaneValue GraphEmitter::special_register(const ptx::Operand& operand, const Shap
     case SpecialRegister::cluster_nctaid: return constant(cluster(operand.component));
     case SpecialRegister::cluster_nctarank: return constant(cluster_size);
     case SpecialRegister::cluster_ctarank: return field(offsetof(abi::CtaContext, cluster_ctarank), "ctarank");
+    case SpecialRegister::cluster_ctaid: return per_cluster(offsetof(abi::CtaContext, ctaid), "ctaid", 0, true);
+    case SpecialRegister::clusterid: return per_cluster(offsetof(abi::CtaContext, ctaid), "ctaid", 0, false);
+    case SpecialRegister::nclusterid: return per_cluster(offsetof(abi::CtaContext, nctaid), "nctaid", 1, false);
     default:
-        if (cluster_size == 1 && SpecialRegister(operand.index) == SpecialRegister::cluster_ctaid) return constant(0);
-        if (cluster_size == 1 && SpecialRegister(operand.index) == SpecialRegister::clusterid)
-            return component3(offsetof(abi::CtaContext, ctaid), "ctaid", 0);
-        if (cluster_size == 1 && SpecialRegister(operand.index) == SpecialRegister::nclusterid)
-            return component3(offsetof(abi::CtaContext, nctaid), "nctaid", 1);
         unsupported(fmt::format("special register {}",
                                 ptx::special_register_text(SpecialRegister(operand.index), operand.component)));
     }

@@ -41,6 +41,10 @@ public:
     const CompileOptions& options() const { return options_; }
     /// True when the fiber form is emitted: services that suspend may be called.
     virtual bool fiber_form() const = 0;
+    /// CTAs per cluster that the kernel is compiled for.
+    virtual std::uint32_t cluster_size() const = 0;
+    /// i64: lanes of the step that have not exited, as far as the code knows.
+    virtual llvm::Value* live_bits() = 0;
     /// abi::CtaContext*, and the index of this step in the CTA (i32).
     virtual llvm::Value* cta_context() = 0;
     virtual llvm::Value* step_index() = 0;
@@ -92,6 +96,8 @@ public:
     virtual llvm::Value* active() = 0;
     /// True if active() is known to be all ones at compile time.
     virtual bool all_active() = 0;
+    /// i1: lanes of the step that are not active now can run before these go on (they have program counters of their own).
+    virtual llvm::Value* others_can_run() = 0;
     /// active() as an i64 bit mask.
     llvm::Value* active_bits();
     /// <W x i1> -> i64 bit mask; i64 bit mask -> <W x i1>; i1 "any lane set".

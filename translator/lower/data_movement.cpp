@@ -50,8 +50,24 @@ LaneValue inside(WarpEmitter& e, const LaneValue& address, unsigned base_offset,
     });
 }
 
+/// In the window of the whole cluster.
 LaneValue inside_shared(WarpEmitter& e, const LaneValue& address) {
     return inside(e, address, offsetof(abi::CtaContext, shared), offsetof(abi::CtaContext, shared_window_size));
+}
+
+LaneValue own_rank(WarpEmitter& e) {
+    return LaneValue::uniform(
+        e.context_field(e.ir().getInt32Ty(), offsetof(abi::CtaContext, cluster_ctarank), "cluster_ctarank"));
+}
+
+/// In the CTA's own part of it.
+LaneValue inside_own_shared(WarpEmitter& e, const LaneValue& address) {
+    if (e.cluster_size() == 1) return inside_shared(e, address);
+    LaneValue offset = shift_by(e, address, window_base(e, StateSpace::shared), true);
+    return e.apply({offset, own_rank(e)}, [](Ir& ir, Values v) {
+        Value* rank = ir.CreateLShr(v[0], integer(v[0], abi::cluster_rank_bit));
+        return ir.CreateICmpEQ(rank, resize(ir, v[1], 64, false));
+    });
 }
 
 LaneValue inside_local(WarpEmitter& e, const LaneValue& address) {
@@ -122,7 +138,9 @@ void isspacep(WarpEmitter& e, const Instruction& inst) {
     LaneValue address = e.read(inst[Role::a]);
     LaneValue result;
     switch (inst.space) {
-    case StateSpace::shared: result = inside_shared(e, address); break;
+    case StateSpace::shared:
+        result = inst.has(Word::shared_cluster) ? inside_shared(e, address) : inside_own_shared(e, address);
+        break;
     case StateSpace::local: result = inside_local(e, address); break;
     case StateSpace::global:
         result = e.apply({inside_shared(e, address), inside_local(e, address)},
@@ -133,36 +151,32 @@ void isspacep(WarpEmitter& e, const Instruction& inst) {
     e.write(inst[Role::p], result);
 }
 
-/// Windows of a cluster's CTAs lie side by side: going to another CTA's is arithmetic on ranks.
+namespace {
+
+/// An address of mapa or getctarank as one of the shared window: offset and rank.
+LaneValue in_window(WarpEmitter& e, const Instruction& inst) {
+    const LaneValue address = e.read(inst[Role::a]);
+    if (inst.space == StateSpace::shared) return address;
+    return shift_by(e, as_u64(e, address, false), window_base(e, StateSpace::shared), true);
+}
+
+} // namespace
+
+/// Ranks are bits of an address: going to another CTA's memory replaces them.
 void mapa(WarpEmitter& e, const Instruction& inst) {
-    Ir& ir = e.ir();
-    LaneValue own = LaneValue::uniform(
-        e.context_field(ir.getInt32Ty(), offsetof(abi::CtaContext, cluster_ctarank), "cluster_ctarank"));
-    LaneValue size = LaneValue::uniform(
-        e.context_field(ir.getInt64Ty(), offsetof(abi::CtaContext, shared_window_size), "window.size"));
-    LaneValue address = e.read(inst[Role::a]);
-    e.write(inst[Role::d],
-            e.apply({address, e.read(inst[Role::b]), own, size}, [](Ir& b, Values v) {
-                Value* distance = resize(b, b.CreateSub(v[1], v[2]), 64, true);
-                Value* offset = resize(b, b.CreateMul(distance, v[3]), v[0]->getType()->getScalarSizeInBits(), true);
-                return b.CreateAdd(v[0], offset);
-            }));
+    LaneValue mapped = e.apply({in_window(e, inst), e.read(inst[Role::b])}, [](Ir& ir, Values v) {
+        Value* rank = resize(ir, v[1], v[0]->getType()->getScalarSizeInBits(), false);
+        Value* offset = ir.CreateAnd(v[0], integer(v[0], (1u << abi::cluster_rank_bit) - 1));
+        return ir.CreateOr(offset, ir.CreateShl(rank, integer(rank, abi::cluster_rank_bit)));
+    });
+    if (inst.space != StateSpace::shared) mapped = shift_by(e, mapped, window_base(e, StateSpace::shared), false);
+    const unsigned bits = ptx::bit_size(inst.type());
+    e.write(inst[Role::d], e.apply({mapped}, [&](Ir& ir, Values v) { return resize(ir, v[0], bits, false); }));
 }
 
 void getctarank(WarpEmitter& e, const Instruction& inst) {
-    Ir& ir = e.ir();
-    LaneValue own = LaneValue::uniform(
-        e.context_field(ir.getInt32Ty(), offsetof(abi::CtaContext, cluster_ctarank), "cluster_ctarank"));
-    LaneValue size = LaneValue::uniform(
-        e.context_field(ir.getInt64Ty(), offsetof(abi::CtaContext, shared_window_size), "window.size"));
-    LaneValue address = as_u64(e, e.read(inst[Role::a]), true);
-    if (inst.space != StateSpace::shared)
-        address = shift_by(e, address, window_base(e, StateSpace::shared), true);
-    e.write(inst[Role::d], e.apply({address, own, size}, [](Ir& b, Values v) {
-        // Bias by one cluster's worth of windows (ranks are below 16), so that the division rounds down.
-        Value* bias = b.CreateMul(v[2], integer(v[2], 16));
-        Value* distance = b.CreateSub(b.CreateUDiv(b.CreateAdd(v[0], bias), v[2]), integer(v[2], 16));
-        return b.CreateAdd(resize(b, distance, 32, false), v[1]);
+    e.write(inst[Role::d], e.apply({in_window(e, inst)}, [](Ir& ir, Values v) {
+        return resize(ir, ir.CreateLShr(v[0], integer(v[0], abi::cluster_rank_bit)), 32, false);
     }));
 }
 

@@ -68,6 +68,25 @@ void bar_red(WarpEmitter& e, const Instruction& inst) {
     e.write(inst[Role::p], LaneValue::uniform(ir.CreateICmpNE(result, ir.getInt32(0))));
 }
 
+namespace {
+
+/// barrier.cluster: who has arrived is counted by the runtime. Its orderings need no code: the cluster's CTAs run on one
+/// thread of the host, and a call orders what is around it.
+void cluster_barrier(WarpEmitter& e, bool wait) {
+    Ir& ir = e.ir();
+    if (!e.fiber_form()) e.unsupported("internal: a cluster's barrier needs the fiber form");
+    when_active(e, [&] {
+        e.call_service(offsetof(abi::Services, cluster_barrier), ir.getVoidTy(),
+                       {e.cta_context(), e.step_index(), ir.getInt32(wait), e.active_bits(), e.live_bits()});
+    });
+}
+
+} // namespace
+
+void barrier_cluster_arrive(WarpEmitter& e, const Instruction&) { cluster_barrier(e, false); }
+
+void barrier_cluster_wait(WarpEmitter& e, const Instruction&) { cluster_barrier(e, true); }
+
 /// The lanes of a step run in lockstep: only other steps of the warp have to be waited for.
 void bar_warp_sync(WarpEmitter& e, const Instruction& inst) {
     if (whole_warp(e)) {

@@ -68,6 +68,9 @@ public:
     void write(const ptx::Operand& destination, const LaneValue& value) override;
     llvm::Value* active() override { return full_ ? splat(ir_.getTrue()) : from_bits(function_->getArg(3)); }
     bool all_active() override { return full_; }
+    llvm::Value* others_can_run() override { return ir_.getFalse(); }
+    std::uint32_t cluster_size() const override { return 1; }
+    llvm::Value* live_bits() override { return ir_.getInt64(~0ull); }
     LaneAddress address(const ptx::Operand& operand, ptx::StateSpace space) override;
     llvm::Value* call_builtin(std::string_view, llvm::Type*, Values) override { unsupported("builtin"); }
     llvm::Value* guard_correction(ValueId) override { return correction; }
