@@ -54,6 +54,12 @@ inline constexpr std::uint64_t unshared_grid_ns = 8000;
 /// floats every 500 us: 16 us on one thread, 30 with a helper).
 inline constexpr std::uint64_t lone_grid_ns = 40000, grid_succession_ns = 50000;
 
+/// Turns in which every step of a worker only waited, after which it draws another CTA of a grid that waits on memory: perhaps they
+/// wait for that one. Each turn is 64 iterations of a waiting loop or more.
+inline constexpr unsigned idle_turns_before_draw = 64;
+/// CTAs of one grid that a worker keeps alive: each costs its steps' stacks and its memory.
+inline constexpr std::uint64_t most_resident_ctas = 2048;
+
 /// Stack of a fiber. Only touched pages cost memory; a step of 32 lanes with spilled vectors mostly
 /// needs some 10 KiB, and device printf formats numbers on it, but one frame of a kernel of 6500
 /// lines took 316 KiB (program counters, 32 lanes, x86-64-v3). Below 2 MiB no huge page backs it.

@@ -90,10 +90,20 @@ std::string range_problem(std::string_view range, std::string_view value) {
     return "a number, " + std::string(low) + (high.empty() ? " or more" : " to " + std::string(high));
 }
 
+/// True if `value` is `word`, or begins like a word that ends in ":N" and goes on with a number.
+bool matches(std::string_view word, std::string_view value) {
+    if (!word.ends_with(":N"))
+        return word == value;
+    const std::string_view prefix = word.substr(0, word.size() - 1);
+    const std::string_view number = value.substr(std::min(prefix.size(), value.size()));
+    return value.starts_with(prefix) && !number.empty() && number.size() < 20 &&
+           number.find_first_not_of("0123456789") == number.npos;
+}
+
 bool is_one_of(std::string_view words, std::string_view value) {
     while (!words.empty()) {
         const std::size_t end = words.find('|');
-        if (words.substr(0, end) == value)
+        if (matches(words.substr(0, end), value))
             return true;
         words.remove_prefix(end == words.npos ? words.size() : end + 1);
     }

@@ -30,6 +30,7 @@ void ClusterBarrier::complete_if_all_came() {
     }
     touched_.clear();
     arrived_ = 0;
+    scheduler_->note_progress();
     for (StepFiber *step : waiting_)
         scheduler_->make_runnable(*step);
     waiting_.clear();
@@ -56,7 +57,7 @@ void ClusterBarrier::wait(StepFiber &step, std::uint64_t lanes, std::uint64_t li
     if ((step.cluster_arrived & lanes) == 0)
         return;
     waiting_.push_back(&step);
-    scheduler_->block();
+    scheduler_->block({.kind = Wait::Kind::cluster_barrier});
 }
 
 void ClusterBarrier::exit_step(StepFiber &step) {

@@ -235,6 +235,8 @@ void leave_kernel() {
 Status fault_status(const FaultRecord &record) {
     if (record.host_memory)
         return Status::out_of_memory;
+    if (record.is_hang)
+        return Status::launch_timeout;
     switch (record.fault) {
     case abi::Fault::none:
         return Status::success;
@@ -261,7 +263,7 @@ std::string describe_fault(const FaultRecord &record, const std::string &kernel,
                            const std::string &place, std::uint32_t lane_width) {
     if (record.host_memory)
         return "kernel " + kernel + ": this process has no room for a block's memory; is its address space limited (ulimit -v)?";
-    std::string text = "kernel " + kernel + ": " + fault_name(record.fault);
+    std::string text = "kernel " + kernel + ": " + (record.is_hang ? "hang: threads only waited for the time of PTARMIGAN_HANG_TIMEOUT" : fault_name(record.fault));
     if (record.has_address) {
         char address[48];
         std::snprintf(address, sizeof address, " 0x%llx (%s)",

@@ -27,6 +27,7 @@ struct FaultRecord {
     bool has_address = false;
     bool is_write = false;
     bool in_generated_code = false;
+    bool is_hang = false;     ///< with barrier_deadlock: the time of PTARMIGAN_HANG_TIMEOUT has passed
     bool host_memory = false; ///< a trap of ours: the host has no memory or addresses for a CTA
 };
 

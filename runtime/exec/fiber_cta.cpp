@@ -4,6 +4,8 @@
 
 #include "runtime/exec/fault.h"
 
+#include <algorithm>
+
 namespace ptarmigan::runtime {
 
 bool FiberCta::start(abi::CtaContext &cta, abi::RunStep entry, std::uint32_t step_count,
@@ -29,6 +31,8 @@ bool FiberCta::start(abi::CtaContext &cta, abi::RunStep entry, std::uint32_t ste
         step.pending_groups = 0;
         step.cluster_arrived = 0;
         step.cluster_counted = false;
+        step.at_barrier = false;
+        step.wait = {.kind = Wait::Kind::turn};
         step.fiber.start(&FiberCta::step_entry);
     }
     for (std::uint32_t index = 0; index < step_count; ++index)
@@ -40,6 +44,7 @@ void FiberCta::step_entry(boost::context::detail::transfer_t from) {
     // Who switched here passed itself; who starts was noted by the scheduler before the switch.
     StepFiber &self = *FiberScheduler::starting();
     Fiber::arrived(from, self.fiber);
+    self.wait = Wait{};
     FiberCta &cta = *self.cta;
     cta.entry_(cta.cta_, self.step);
     cta.exit_step(self);
@@ -54,6 +59,7 @@ void FiberCta::abandon() {
     }
     for (Barrier &barrier : barriers_)
         barrier = Barrier{};
+    gatherings_.clear();
     groups_.clear();
     live_steps_ = 0;
 }
@@ -62,18 +68,20 @@ void FiberCta::abandon() {
 void FiberCta::exit_step(StepFiber &step) {
     step.finished = true;
     --live_steps_;
+    scheduler_->note_progress();
+    for (std::size_t i = 0; i < gatherings_.size();) {
+        if (gatherings_[i].steps < live_steps_of(gatherings_[i].warp)) {
+            ++i;
+            continue;
+        }
+        Gathering whole = std::move(gatherings_[i]);
+        gatherings_.erase(gatherings_.begin() + static_cast<std::ptrdiff_t>(i));
+        arrive(whole);
+    }
     for (Barrier &barrier : barriers_)
         if (barrier.used() && complete(barrier))
-            release(barrier, 0);
-    for (std::size_t i = 0; i < groups_.size();) {
-        if (complete(groups_[i])) {
-            Group done = std::move(groups_[i]);
-            groups_.erase(groups_.begin() + static_cast<std::ptrdiff_t>(i));
-            release(done);
-        } else {
-            ++i;
-        }
-    }
+            release(barrier);
+    release_complete_groups();
     cluster_->exit_step(step);
     // The stack is in use until the switch; nobody takes one before, because only the worker starts
     // CTAs.
@@ -96,18 +104,28 @@ void FiberCta::cluster_barrier(std::uint32_t step, bool wait, std::uint64_t acti
         cluster_->arrive(steps_[step], active, live & existing_lanes(step));
 }
 
-/// Lanes that a step counts for at a barrier: a warp's count is 32 even if the block ends inside
-/// it.
-std::uint32_t FiberCta::lanes_of(std::uint32_t step) const {
-    if (step + 1 < step_count_)
-        return lane_width_;
-    return abi::warp_size - first_lane(step);
+std::uint32_t FiberCta::live_steps_of(std::uint32_t warp) const {
+    const std::uint32_t steps_per_warp = abi::warp_size / lane_width_;
+    std::uint32_t live = 0;
+    for (std::uint32_t step = warp * steps_per_warp; step < (warp + 1) * steps_per_warp && step < step_count_; ++step)
+        live += !steps_[step].finished;
+    return live;
 }
 
+std::uint32_t FiberCta::live_warps() const {
+    if (lane_width_ == abi::warp_size)
+        return live_steps_;
+    std::uint32_t live = 0;
+    for (std::uint32_t warp = 0; warp * abi::warp_size < step_count_ * lane_width_; ++warp)
+        live += live_steps_of(warp) != 0;
+    return live;
+}
+
+/// A warp's count is 32 even if the block ends inside it, or lanes of it have exited.
 bool FiberCta::complete(const Barrier &barrier) const {
     if (barrier.expected_lanes == 0)
-        return barrier.arrived_steps >= live_steps_;
-    return barrier.arrived_lanes >= barrier.expected_lanes;
+        return barrier.arrived_warps >= live_warps();
+    return barrier.arrived_warps * abi::warp_size >= barrier.expected_lanes;
 }
 
 namespace {
@@ -127,26 +145,64 @@ std::uint32_t barrier_value(std::uint32_t kind, std::uint32_t population, bool a
 
 } // namespace
 
-/// Lets everybody go on; the value for a step that does not wait itself.
-std::uint32_t FiberCta::release(Barrier &barrier, std::uint32_t kind) {
-    for (std::size_t i = 0; i < barrier.waiting.size(); ++i) {
-        StepFiber &step = *barrier.waiting[i];
-        step.barrier_result = barrier_value(barrier.kinds[i], barrier.population, barrier.all);
-        scheduler_->make_runnable(step);
+/// Lets everybody go on.
+void FiberCta::release(Barrier &barrier) {
+    for (const Waiting &waiting : barrier.waiting) {
+        waiting.step->barrier_result = barrier_value(waiting.kind, barrier.population, barrier.all);
+        if (waiting.step != scheduler_->current())
+            scheduler_->make_runnable(*waiting.step);
+        waiting.step->at_barrier = false;
     }
-    const std::uint32_t value = barrier_value(kind, barrier.population, barrier.all);
+    scheduler_->note_progress();
     barrier.waiting.clear();
-    barrier.kinds.clear();
-    barrier.expected_lanes = barrier.arrived_lanes = barrier.arrived_steps = 0;
+    barrier.expected_lanes = barrier.arrived_warps = 0;
     barrier.population = 0;
     barrier.all = true;
-    return value;
+}
+
+/// All live steps of a warp have come.
+void FiberCta::arrive(Gathering &arrival) {
+    Barrier &barrier = barriers_[arrival.barrier];
+    barrier.expected_lanes = (arrival.threads + abi::warp_size - 1) / abi::warp_size * abi::warp_size;
+    ++barrier.arrived_warps;
+    barrier.population += arrival.population;
+    barrier.all = barrier.all && arrival.all;
+    for (const Waiting &waiting : arrival.waiting) {
+        if (!arrival.arrives_only) {
+            barrier.waiting.push_back(waiting);
+            continue;
+        }
+        waiting.step->at_barrier = false;
+        if (waiting.step != scheduler_->current())
+            scheduler_->make_runnable(*waiting.step);
+    }
+    if (complete(barrier))
+        release(barrier);
+}
+
+/// Joins the steps of its warp that have come already.
+void FiberCta::gather(StepFiber &step, const Gathering &arrival, std::uint32_t kind) {
+    const auto same = [&](const Gathering &other) {
+        return other.warp == arrival.warp && other.barrier == arrival.barrier && other.arrives_only == arrival.arrives_only;
+    };
+    auto found = std::find_if(gatherings_.begin(), gatherings_.end(), same);
+    if (found == gatherings_.end())
+        found = gatherings_.insert(found, Gathering{arrival.warp, arrival.barrier, arrival.threads, 0, 0, arrival.arrives_only, true, {}});
+    ++found->steps;
+    found->population += arrival.population;
+    found->all = found->all && arrival.all;
+    found->waiting.push_back({&step, kind});
+    if (found->steps < live_steps_of(arrival.warp))
+        return;
+    Gathering whole = std::move(*found);
+    gatherings_.erase(found);
+    arrive(whole);
 }
 
 std::uint32_t FiberCta::barrier(std::uint32_t step_index, std::uint32_t id, std::uint32_t threads,
                                 std::uint32_t kind, std::uint64_t arriving,
-                                std::uint64_t predicate) {
-    constexpr std::uint32_t arrive = 1;
+                                std::uint64_t predicate, std::uintptr_t pc) {
+    constexpr std::uint32_t arrive_kind = 1;
     StepFiber &step = steps_[step_index];
     if (id >= barrier_count) {
         FaultRecord record;
@@ -155,20 +211,35 @@ std::uint32_t FiberCta::barrier(std::uint32_t step_index, std::uint32_t id, std:
         record.step = step_index;
         raise_fault(record);
     }
-    Barrier &barrier = barriers_[id];
-    barrier.expected_lanes = (threads + abi::warp_size - 1) / abi::warp_size * abi::warp_size;
-    barrier.arrived_lanes += lanes_of(step_index);
-    ++barrier.arrived_steps;
-    barrier.population += static_cast<std::uint32_t>(__builtin_popcountll(predicate & arriving));
-    barrier.all = barrier.all && (predicate & arriving) == arriving;
-    if (complete(barrier))
-        return release(barrier, kind);
-    if (kind == arrive)
-        return 0;
-    barrier.waiting.push_back(&step);
-    barrier.kinds.push_back(static_cast<std::uint8_t>(kind));
-    scheduler_->block();
+    Gathering arrival;
+    arrival.warp = warp_of(step_index);
+    arrival.barrier = id;
+    arrival.threads = threads;
+    arrival.population = static_cast<std::uint32_t>(__builtin_popcountll(predicate & arriving));
+    arrival.all = (predicate & arriving) == arriving;
+    arrival.arrives_only = kind == arrive_kind;
+    step.at_barrier = true;
+    if (lane_width_ == abi::warp_size) {
+        arrival.waiting.push_back({&step, kind});
+        arrive(arrival);
+    } else {
+        gather(step, arrival, kind);
+    }
+    if (!step.at_barrier) {
+        scheduler_->reorder();
+        return step.barrier_result;
+    }
+    while (step.at_barrier)
+        scheduler_->block({.kind = Wait::Kind::barrier, .number = id, .pc = pc});
     return step.barrier_result;
+}
+
+bool FiberCta::has_split_warp() const {
+    for (const Gathering &gathering : gatherings_)
+        for (const Gathering &other : gatherings_)
+            if (other.warp == gathering.warp && other.barrier != gathering.barrier)
+                return true;
+    return false;
 }
 
 /// Complete when every step of the warp that has member lanes has come or has exited. Lanes of a
@@ -191,12 +262,25 @@ bool FiberCta::complete(const Group &group) const {
     return true;
 }
 
-FiberCta::Group &FiberCta::group_for(std::uint32_t warp, std::uint32_t members) {
+FiberCta::Group &FiberCta::group_for(const Group &key) {
     for (Group &group : groups_)
-        if (group.warp == warp && group.members == members)
+        if (group.warp == key.warp && group.members == key.members && group.kind == key.kind && group.operation == key.operation &&
+            group.pc == key.pc)
             return group;
-    groups_.push_back({warp, members, {}});
+    groups_.push_back(key);
     return groups_.back();
+}
+
+void FiberCta::release_complete_groups() {
+    for (std::size_t i = 0; i < groups_.size();) {
+        if (groups_[i].pc != 0 || !complete(groups_[i])) {
+            ++i;
+            continue;
+        }
+        Group done = std::move(groups_[i]);
+        groups_.erase(groups_.begin() + static_cast<std::ptrdiff_t>(i));
+        release(done);
+    }
 }
 
 void FiberCta::release(Group &group) {
@@ -221,20 +305,17 @@ void FiberCta::release(Group &group) {
             participant.call->predicate[lane - base] = warp.predicate[lane];
         }
         StepFiber &step = *participant.step;
-        if (--step.pending_groups == 0 && &step != scheduler_->current())
+        if (--step.pending_groups == 0 && &step != scheduler_->current() && group.pc == 0) // else it is runnable anyway
             scheduler_->make_runnable(step);
     }
 }
 
-void FiberCta::collective(std::uint32_t step_index, abi::CollectiveCall &call) {
+void FiberCta::collective(std::uint32_t step_index, abi::CollectiveCall &call, std::uintptr_t pc) {
     StepFiber &step = steps_[step_index];
     const std::uint32_t base = first_lane(step_index), warp = warp_of(step_index);
     auto left = static_cast<std::uint32_t>(call.active);
-    if (static_cast<abi::Collective>(call.kind) == abi::Collective::activemask) {
-        for (std::uint32_t lanes = left; lanes != 0; lanes &= lanes - 1)
-            call.result[__builtin_ctz(lanes)] = call.active << base;
-        return;
-    }
+    if (static_cast<abi::Collective>(call.kind) == abi::Collective::activemask)
+        return ask_who_is_here(step, call, pc);
     // Lanes with different member masks belong to different rendezvous.
     std::uint32_t masks[32], lanes_of_mask[32], count = 0;
     while (left != 0) {
@@ -251,18 +332,45 @@ void FiberCta::collective(std::uint32_t step_index, abi::CollectiveCall &call) {
     }
     step.pending_groups = count;
     for (std::uint32_t i = 0; i < count; ++i)
-        group_for(warp, masks[i]).participants.push_back({&step, &call, lanes_of_mask[i]});
-    for (std::size_t i = 0; i < groups_.size();) {
-        if (groups_[i].warp != warp || !complete(groups_[i])) {
-            ++i;
+        group_for({warp, masks[i], call.kind, call.operation, 0, {}}).participants.push_back({&step, &call, lanes_of_mask[i]});
+    release_complete_groups();
+    while (step.pending_groups != 0)
+        scheduler_->block({.kind = Wait::Kind::collective, .number = masks[0], .pc = pc});
+    scheduler_->reorder();
+}
+
+/// Some step of the warp may still come to the place where `group` asks who is here: it runs, or waits for its turn only.
+bool FiberCta::others_may_come(const Group &group) const {
+    const std::uint32_t steps_per_warp = abi::warp_size / lane_width_, first = group.warp * steps_per_warp;
+    for (std::uint32_t index = first; index < first + steps_per_warp && index < step_count_; ++index) {
+        const StepFiber &step = steps_[index];
+        if (step.finished || step.wait.kind == Wait::Kind::barrier || step.wait.kind == Wait::Kind::collective)
             continue;
-        }
-        Group done = std::move(groups_[i]);
-        groups_.erase(groups_.begin() + static_cast<std::ptrdiff_t>(i));
+        const bool is_here = std::any_of(group.participants.begin(), group.participants.end(),
+                                         [&](const Participant &participant) { return participant.step == &step; });
+        if (!is_here)
+            return true;
+    }
+    return false;
+}
+
+/// activemask: any set of lanes that execute it together would do. As on hardware, lanes that come along different ways and
+/// are about to meet do so first: the step lets the others of its warp come as far as they get.
+void FiberCta::ask_who_is_here(StepFiber &step, abi::CollectiveCall &call, std::uintptr_t pc) {
+    constexpr int patience = 256; // turns: others may spin until this step goes on
+    const std::uint32_t warp = warp_of(step.step);
+    const Group key{warp, 0, call.kind, call.operation, pc, {}};
+    step.pending_groups = 1;
+    group_for(key).participants.push_back({&step, &call, static_cast<std::uint32_t>(call.active) << first_lane(step.step)});
+    for (int turn = 0; step.pending_groups != 0; ++turn) {
+        if (turn < patience && others_may_come(group_for(key)) && scheduler_->yield({.kind = Wait::Kind::turn, .pc = pc}))
+            continue;
+        if (step.pending_groups == 0)
+            break;
+        Group done = std::move(group_for(key));
+        std::erase_if(groups_, [&](const Group &group) { return group.pc == pc && group.warp == warp; });
         release(done);
     }
-    while (step.pending_groups != 0)
-        scheduler_->block();
 }
 
 } // namespace ptarmigan::runtime

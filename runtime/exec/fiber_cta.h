@@ -21,6 +21,8 @@ public:
                std::uint32_t lane_width, FiberScheduler &scheduler);
     /// Makes the CTA one of a cluster; to be called between start() and its first step.
     void join(ClusterBarrier &cluster) { cluster_ = &cluster; }
+    /// True if lanes of one warp wait at different barriers, which ends in an illegal instruction on an H200.
+    bool has_split_warp() const;
     /// True when all steps have exited; their stacks are back in the pool then.
     bool finished() const { return live_steps_ == 0; }
     /// Forgets suspended fibers, and gives their stacks back: the grid is over.
@@ -28,42 +30,58 @@ public:
 
     abi::CtaContext &context() { return *cta_; }
     FiberScheduler &scheduler() { return *scheduler_; }
+    std::uint32_t step_count() const { return step_count_; }
+    std::uint32_t lane_width() const { return lane_width_; }
+    bool has_exited(std::uint32_t step) const { return steps_[step].finished; }
+    const Wait &wait_of(std::uint32_t step) const { return steps_[step].wait; }
 
-    /// Services of the same name (kernel_abi.h), called on a step's fiber.
+    /// Services of the same name (kernel_abi.h), called on a step's fiber. `pc`: where they return to.
     std::uint32_t barrier(std::uint32_t step, std::uint32_t id, std::uint32_t threads,
-                          std::uint32_t kind, std::uint64_t arriving, std::uint64_t predicate);
-    void collective(std::uint32_t step, abi::CollectiveCall &call);
+                          std::uint32_t kind, std::uint64_t arriving, std::uint64_t predicate, std::uintptr_t pc);
+    void collective(std::uint32_t step, abi::CollectiveCall &call, std::uintptr_t pc);
     void cluster_barrier(std::uint32_t step, bool wait, std::uint64_t active, std::uint64_t live);
 
 private:
     static constexpr std::uint32_t barrier_count = 16;
 
+    struct Waiting {
+        StepFiber *step;
+        std::uint32_t kind; ///< of barrier()
+    };
     struct Barrier {
-        std::uint32_t expected_lanes = 0; ///< 0: all live steps
-        std::uint32_t arrived_lanes = 0;
-        std::uint32_t arrived_steps = 0;
+        std::uint32_t expected_lanes = 0; ///< 0: all live warps
+        std::uint32_t arrived_warps = 0;
         std::uint32_t population = 0;
         bool all = true;
-        std::vector<StepFiber *> waiting;
-        std::vector<std::uint8_t> kinds; ///< of the waiting ones
-        bool used() const { return arrived_steps != 0; }
+        std::vector<Waiting> waiting;
+        bool used() const { return arrived_warps != 0; }
+    };
+    /// Steps of a warp that have come to a barrier, the others have not yet: a warp arrives as a whole.
+    struct Gathering {
+        std::uint32_t warp = 0, barrier = 0, threads = 0, steps = 0, population = 0;
+        bool arrives_only = false, all = true;
+        std::vector<Waiting> waiting;
     };
     struct Participant {
         StepFiber *step;
         abi::CollectiveCall *call;
         std::uint32_t lanes; ///< of the warp
     };
-    /// The steps of a warp that have come to a collective with the same member mask.
+    /// The steps of a warp that have come to the same collective with the same member mask, wherever they stand in the code.
     struct Group {
-        std::uint32_t warp = 0, members = 0;
+        std::uint32_t warp = 0, members = 0, kind = 0, operation = 0;
+        std::uintptr_t pc = 0; ///< activemask: only those at one place; else 0
         std::vector<Participant> participants;
     };
 
     static void step_entry(boost::context::detail::transfer_t from);
     void exit_step(StepFiber &step);
     bool complete(const Barrier &barrier) const;
-    std::uint32_t release(Barrier &barrier, std::uint32_t kind);
-    std::uint32_t lanes_of(std::uint32_t step) const;
+    void release(Barrier &barrier);
+    void gather(StepFiber &step, const Gathering &arrival, std::uint32_t kind);
+    void arrive(Gathering &arrival);
+    std::uint32_t live_steps_of(std::uint32_t warp) const;
+    std::uint32_t live_warps() const;
     std::uint64_t existing_lanes(std::uint32_t step) const;
     std::uint32_t first_lane(std::uint32_t step) const {
         return step * lane_width_ % abi::warp_size;
@@ -71,7 +89,10 @@ private:
     std::uint32_t warp_of(std::uint32_t step) const { return step * lane_width_ / abi::warp_size; }
     bool complete(const Group &group) const;
     void release(Group &group);
-    Group &group_for(std::uint32_t warp, std::uint32_t members);
+    Group &group_for(const Group &key);
+    void release_complete_groups();
+    void ask_who_is_here(StepFiber &step, abi::CollectiveCall &call, std::uintptr_t pc);
+    bool others_may_come(const Group &group) const;
 
     abi::CtaContext *cta_ = nullptr;
     abi::RunStep entry_ = nullptr;
@@ -80,7 +101,8 @@ private:
     std::uint32_t lane_width_ = 32, live_steps_ = 0, step_count_ = 0;
     std::vector<StepFiber> steps_;
     std::array<Barrier, barrier_count> barriers_;
-    std::vector<Group> groups_; ///< open ones
+    std::vector<Gathering> gatherings_; ///< open ones
+    std::vector<Group> groups_;         ///< open ones
 };
 
 /// What a collective gives, from the values of the lanes of one warp that take part; see the PTX

@@ -4,6 +4,8 @@
 
 #include <sys/mman.h>
 
+#include <utility>
+
 namespace ptarmigan::runtime {
 namespace {
 
@@ -64,6 +66,10 @@ void FiberScheduler::push(StepFiber *step) {
 }
 
 StepFiber *FiberScheduler::pop() {
+    if (random_ && tail_ - head_ > 1) {
+        const std::size_t mask = ring_.size() - 1;
+        std::swap(ring_[head_ & mask], ring_[(head_ + choices_.below(tail_ - head_)) & mask]);
+    }
     return ring_[head_++ & (ring_.size() - 1)];
 }
 
@@ -78,16 +84,24 @@ void FiberScheduler::leave() {
     Fiber::switch_to(self ? self->fiber : root_, next ? next->fiber : root_);
 }
 
-void FiberScheduler::block() {
+void FiberScheduler::block(const Wait &wait) {
+    StepFiber &self = *current_;
+    self.wait = wait;
     leave();
+    self.wait = Wait{};
 }
 
-bool FiberScheduler::yield() {
+bool FiberScheduler::yield(const Wait &wait) {
     if (!has_runnable())
         return false;
     push(current_);
-    leave();
+    block(wait);
     return true;
+}
+
+void FiberScheduler::reorder() {
+    if (random_ && current_ && choices_.below(2) == 0)
+        yield({.kind = Wait::Kind::turn});
 }
 
 void FiberScheduler::finish() {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "runtime/exec/fiber.h"
+#include "runtime/exec/schedule.h"
+#include "runtime/exec/wait.h"
 #include "translator/kernel_abi.h"
 
 #include <cstdint>
@@ -19,6 +21,8 @@ struct StepFiber {
     FiberCta *cta = nullptr;
     std::uint32_t step = 0;
     bool finished = false;
+    Wait wait; ///< why it is suspended; kind `nothing` while it runs
+    bool at_barrier = false; ///< has come to one that is not complete
     std::uint32_t barrier_result = 0;
     std::uint32_t pending_groups = 0; ///< collectives: groups of its lanes that are not complete
     std::uint64_t cluster_arrived = 0; ///< lanes that have arrived at the cluster's barrier in this phase
@@ -47,15 +51,32 @@ private:
 class FiberScheduler {
 public:
     /// Queues a step that can go on.
-    void make_runnable(StepFiber &step) { push(&step); }
+    void make_runnable(StepFiber &step) {
+        step.wait = {.kind = Wait::Kind::turn};
+        push(&step);
+    }
     /// The step that runs now; null on the worker's own stack.
     StepFiber *current() const { return current_; }
     /// The step that a switch of the calling thread goes to: how a new fiber learns who it is.
     static StepFiber *starting();
-    /// Suspends the current step until make_runnable(). Called on its fiber.
-    void block();
+    /// Suspends the current step, which waits for `wait`, until make_runnable(). Called on its fiber.
+    void block(const Wait &wait);
     /// Lets the others run once. False if there was nobody else.
-    bool yield();
+    bool yield(const Wait &wait);
+    /// Where a step could as well be overtaken by others: under a random schedule it may be.
+    void reorder();
+    /// From now on chance decides which step goes on next (see Schedule).
+    void choose_by(const Choices &choices) {
+        random_ = true;
+        choices_ = choices;
+    }
+    void choose_in_order() { random_ = false; }
+    bool is_random() const { return random_; }
+    Choices &choices() { return choices_; }
+    /// Something happened that others may have waited for: a barrier completed, a step exited. Counted for the detection of
+    /// hangs and for drawing further CTAs.
+    void note_progress() { ++progress_; }
+    std::uint64_t progress() const { return progress_; }
     /// Ends the current step's fiber.
     [[noreturn]] void finish();
     /// Called on the worker's own stack: runs fibers until none can go on. With `once`, each that
@@ -77,6 +98,9 @@ private:
     std::size_t head_ = 0, tail_ = 0;
     StepFiber *current_ = nullptr;
     Fiber root_;
+    bool random_ = false;
+    Choices choices_;
+    std::uint64_t progress_ = 0;
 };
 
 } // namespace ptarmigan::runtime

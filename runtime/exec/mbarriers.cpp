@@ -125,6 +125,8 @@ void Mbarriers::release(std::size_t index, bool complete) {
     waiters_[index] = waiters_.back();
     waiters_.pop_back();
     step.barrier_result = complete;
+    if (complete)
+        scheduler_.note_progress();
     scheduler_.make_runnable(step);
 }
 
@@ -156,7 +158,7 @@ bool Mbarriers::arrive(std::uint64_t *object, std::uint32_t count) {
 bool Mbarriers::wait(std::uint64_t *object, bool parity, std::uint64_t nanoseconds) {
     StepFiber &step = *scheduler_.current();
     waiters_.push_back({&step, object, parity, now() + nanoseconds});
-    scheduler_.block();
+    scheduler_.block({.kind = Wait::Kind::mbarrier, .address = reinterpret_cast<std::uintptr_t>(object)});
     return step.barrier_result != 0;
 }
 
@@ -200,7 +202,7 @@ void Mbarriers::wait_for_lanes(Call &call) {
         return;
     if (call.others != 0) {
         // Suspending the step would stop the lanes that this one may wait for.
-        scheduler_.yield();
+        scheduler_.yield({.kind = Wait::Kind::mbarrier, .address = reinterpret_cast<std::uintptr_t>(object_of(call, behind))});
         look();
         return;
     }

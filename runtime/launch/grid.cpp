@@ -18,7 +18,8 @@ void report(Grid &grid) {
     const std::string place =
         grid.module ? grid.module->source().place_of(grid.fault.line) : std::string();
     publish_fault_report(describe_fault(grid.fault, grid.code->name, place,
-                                        grid.code->properties.lane_width));
+                                        grid.code->properties.lane_width) +
+                         grid.waits);
     grid.context->set_fault(fault_status(grid.fault));
 }
 

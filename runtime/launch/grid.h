@@ -6,7 +6,7 @@
 #include "runtime/exec/fault.h"
 #include "runtime/launch/cta_arena.h"
 #include "runtime/module/kernel_cache.h"
-#include "translator/kernel_abi.h"
+#include "translator/cooperative_abi.h"
 
 #include <atomic>
 #include <chrono>
@@ -24,11 +24,15 @@ class Module;
 /// Shared by the threads that run it. Filled in by launch(), then constant but for the atomics and
 /// the fault.
 struct Grid : std::enable_shared_from_this<Grid> {
-    abi::LaunchContext launch{};
+    abi::CooperativeLaunch launch{};
     std::vector<std::uint8_t> params; ///< launch.params points here
     std::shared_ptr<const LoadedKernel> code;
     std::shared_ptr<Module> module; ///< keeps variables and names alive; may be null in tests
     Context *context = nullptr;
+    /// What cooperative_groups keeps of a cooperative grid: its size in bytes, and the counter of grid.sync().
+    struct alignas(8) Workspace {
+        std::uint32_t size = sizeof(Workspace), barrier = 0;
+    } workspace;
     CtaNeeds needs;
     std::size_t fiber_stack = 0;
     bool needs_own_stack = false; ///< whole CTAs too run on a stack of that size instead of the thread's
@@ -54,9 +58,13 @@ struct Grid : std::enable_shared_from_this<Grid> {
     std::atomic<std::uint32_t> next_worker{0};
     static constexpr std::uint32_t closed = 0x80000000u;
 
+    std::chrono::nanoseconds hang_limit{0};  ///< PTARMIGAN_HANG_TIMEOUT; 0: none
+    std::atomic<std::uint64_t> progress{0};  ///< changes when a worker that others may wait for gets on; relaxed: a hint
+
     std::mutex fault_mutex;
     FaultRecord fault; ///< first one; its `cta` points to fault_cta
     abi::CtaContext fault_cta{};
+    std::string waits; ///< of a hang or deadlock: who waits where, a line each; guarded by fault_mutex
 
     bool stopped() const { return __atomic_load_n(&launch.fault, __ATOMIC_RELAXED) != 0; }
 };

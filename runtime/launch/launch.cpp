@@ -6,6 +6,7 @@
 #include "runtime/base/log.h"
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
+#include "runtime/exec/schedule.h"
 #include "runtime/launch/grid.h"
 #include "runtime/launch/occupancy.h"
 #include "runtime/module/module.h"
@@ -166,8 +167,10 @@ void choose_workers(Grid &grid, std::uint64_t threads, bool waits) {
     const unsigned workers = Device::get().workers();
     static const auto forced = env_number(Env::chunk);
     grid.max_workers = grid.cta_count < workers ? static_cast<unsigned>(grid.cta_count) : workers;
-    if (grid.cooperative)
-        return; // one at a time, see Worker::run_cooperative()
+    if (Schedule::of_process().random)
+        grid.max_workers = 1;
+    if (grid.cooperative || Schedule::of_process().random)
+        return; // one at a time, see Worker::run_resident_ctas()
     if (forced && *forced > 0) {
         grid.chunk = *forced;
         return;
@@ -210,11 +213,16 @@ void size_arena(Grid &grid) {
     grid.needs_own_stack = properties.unbounded_stack || grid.fiber_stack > tuning::fiber_stack;
 }
 
+std::chrono::nanoseconds hang_limit() {
+    static const std::uint64_t seconds = env_number(Env::hang_timeout).value_or(0);
+    return std::chrono::seconds{static_cast<std::int64_t>(std::min<std::uint64_t>(seconds, 1'000'000'000))};
+}
+
 std::atomic<std::uint64_t> next_grid_id{1};
 
 void fill_launch_context(Grid &grid, const LaunchConfig &config,
                          const std::array<std::uint32_t, 3> &cluster) {
-    abi::LaunchContext &launch = grid.launch;
+    abi::CooperativeLaunch &launch = grid.launch;
     launch.params = grid.params.data();
     launch.variables = grid.module->variables();
     launch.services = &kernel_services();
@@ -227,6 +235,8 @@ void fill_launch_context(Grid &grid, const LaunchConfig &config,
     launch.shared_size = grid.code->properties.static_shared + config.dynamic_shared;
     launch.grid_id = next_grid_id.fetch_add(1, std::memory_order_relaxed);
     launch.owner = &grid;
+    if (config.cooperative)
+        launch.grid_workspace = reinterpret_cast<std::uintptr_t>(&grid.workspace);
 }
 
 } // namespace
@@ -275,6 +285,7 @@ Status launch(Function &function, const LaunchConfig &config, Stream &stream,
     grid->cta_cost = kernel.cta_cost();
     grid->cluster_size = static_cast<std::uint32_t>(volume(cluster));
     grid->cta_count = volume(config.grid) / grid->cluster_size;
+    grid->hang_limit = hang_limit();
     fill_launch_context(*grid, config, cluster);
     size_arena(*grid);
     choose_workers(*grid, volume(config.block) * grid->cluster_size, grid->code->properties.spins);

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops that run CTAs, in their three forms: whole CTAs, CTAs of fibers, and cooperative grids.
+// The loops that run CTAs, in their three forms: whole CTAs, CTAs (clusters) of fibers one after the other, and several at once.
 #include "runtime/launch/worker.h"
 
+#include "runtime/exec/hang_report.h"
 #include "runtime/launch/cta_order.h"
+#include "runtime/module/module.h"
+#include "runtime/tuning.h"
 
+#include <algorithm>
 #include <cstring>
+#include <sched.h>
 #include <vector>
 
 namespace ptarmigan::runtime {
@@ -75,11 +80,8 @@ Worker::Slot *Worker::prepare_slot(std::size_t index) {
     return &slot;
 }
 
-FiberCta &Worker::fiber_cta(abi::CtaContext *context) {
-    // The context is a member of the slot's arena.
-    if (!grid_->cooperative && grid_->cluster_size == 1)
-        return slots_[0].fibers;
-    return *scheduler_.current()->cta;
+FiberCta &Worker::fiber_cta(abi::CtaContext *) {
+    return *scheduler_.current()->cta; // services are called by the step that runs
 }
 
 void Worker::run_whole_ctas() {
@@ -157,35 +159,19 @@ void Worker::run_steps() {
     do {
         if (grid_->stopped())
             leave_kernel();
+        check_for_hang();
         scheduler_.run(false);
     } while (mbarriers_.expire(true));
 }
 
 void Worker::run_fiber_ctas() {
-    Slot *slot = prepare_slot(0);
-    if (!slot)
-        return out_of_memory();
-    abi::CtaContext &context = slot->arena.context;
-    scope_.cta = &context;
-    const auto entry = reinterpret_cast<abi::RunStep>(const_cast<void *>(grid_->code->entry));
-    const translator::KernelProperties &properties = grid_->code->properties;
-    scheduler_.stacks.set_stack_size(grid_->fiber_stack);
     std::uint64_t cta = 0, end = 0;
     while (draw(cta, end)) {
         for (; cta < end && !grid_->stopped(); ++cta) {
-            place(context, cta);
-            slot->busy = true;
-            if (!slot->fibers.start(context, entry, properties.step_count, properties.lane_width,
-                                    scheduler_))
+            if (!start(0, cta))
                 return out_of_memory();
             run_steps();
-            if (!slot->fibers.finished()) {
-                FaultRecord record;
-                record.fault = abi::Fault::barrier_deadlock;
-                record.cta = &context;
-                raise_fault(record);
-            }
-            slot->busy = false;
+            check_finished(1);
         }
     }
 }
@@ -202,7 +188,10 @@ bool Worker::start(std::size_t index, std::uint64_t cta) {
         place(context, cta);
     else
         place(context, cta, static_cast<std::uint32_t>(index % grid_->cluster_size));
+    if (scheduler_.is_random())
+        context.reserved = static_cast<std::uint32_t>(scheduler_.choices().bits());
     slot->busy = true;
+    scheduler_.note_progress();
     return slot->fibers.start(context, entry, properties.step_count, properties.lane_width, scheduler_);
 }
 
@@ -227,21 +216,15 @@ bool Worker::start_drawn(std::size_t index, std::uint64_t number) {
 /// Steps that can't go on any more are deadlocked.
 void Worker::check_finished(std::size_t slots) {
     for (std::size_t i = 0; i < slots; ++i) {
-        if (slots_[i].fibers.finished()) {
-            slots_[i].busy = false;
-            continue;
-        }
-        FaultRecord record;
-        record.fault = abi::Fault::barrier_deadlock;
-        record.cta = &slots_[i].arena.context;
-        raise_fault(record);
+        if (!slots_[i].fibers.finished())
+            raise_deadlock();
+        slots_[i].busy = false;
     }
 }
 
 /// A cluster's CTAs live at the same time, as fibers of one worker: they meet without atomics and without other threads, which
 /// would all have to come before the first could go on. Workers take different clusters.
 void Worker::run_clusters() {
-    scheduler_.stacks.set_stack_size(grid_->fiber_stack);
     std::uint64_t cluster = 0, end = 0;
     while (draw(cluster, end)) {
         for (; cluster < end && !grid_->stopped(); ++cluster) {
@@ -253,22 +236,108 @@ void Worker::run_clusters() {
     }
 }
 
-/// All CTAs of a cooperative grid must live at once. Each worker draws one more at every turn of
-/// its ring, so that they spread over the workers that come, and this one takes them all if nobody
-/// else does.
-void Worker::run_cooperative() {
-    scheduler_.stacks.set_stack_size(grid_->fiber_stack);
-    std::uint64_t cta = 0, end = 0;
-    std::size_t used = 0;
-    while (draw(cta, end)) {
-        if (!start_drawn(used, cta))
-            return out_of_memory();
-        used += grid_->cluster_size;
+/// CTAs (clusters) that a worker keeps alive at once although none of them is stuck.
+std::uint64_t Worker::resident_units() const {
+    if (grid_->cooperative)
+        return grid_->cta_count;
+    return scheduler_.is_random() ? random_schedule_ctas : 1;
+}
+
+/// Gives the slots of CTAs that have exited back. How many CTAs (clusters) are left.
+std::uint64_t Worker::release_finished() {
+    std::uint64_t live = 0;
+    for (std::size_t unit = 0; unit < slots_.size(); unit += grid_->cluster_size) {
+        bool busy = false;
+        for (std::size_t i = unit; i < slots_.size() && i < unit + grid_->cluster_size; ++i) {
+            slots_[i].busy = slots_[i].busy && !slots_[i].fibers.finished();
+            busy = busy || slots_[i].busy;
+        }
+        live += busy;
+    }
+    return live;
+}
+
+/// The first slot of a CTA (cluster) that may start. A cluster's slots are used again when all its CTAs have exited.
+std::size_t Worker::free_unit() const {
+    std::size_t unit = 0;
+    const auto is_busy = [&] {
+        for (std::size_t i = unit; i < slots_.size() && i < unit + grid_->cluster_size; ++i)
+            if (slots_[i].busy)
+                return true;
+        return false;
+    };
+    while (is_busy())
+        unit += grid_->cluster_size;
+    return unit;
+}
+
+/// Grids whose CTAs wait for each other. All CTAs of a cooperative one must live at once: each worker draws one more at every
+/// turn of its ring, so that they spread over the workers that come, and this one takes them all if nobody else does. Of other
+/// grids a worker runs one after the other and draws one more when those it has do nothing but wait, as a GPU would have it
+/// resident.
+void Worker::run_resident_ctas() {
+    std::uint64_t next = 0, end = 0, live = 0, seen = scheduler_.progress();
+    unsigned idle_turns = 0;
+    for (bool drawing = true;;) {
+        const bool stuck = !scheduler_.has_runnable() || idle_turns >= tuning::idle_turns_before_draw;
+        if (drawing && (live < resident_units() || stuck) && live < tuning::most_resident_ctas) {
+            drawing = next != end || draw(next, end);
+            if (drawing && !start_drawn(free_unit(), next++))
+                return out_of_memory();
+            live += drawing;
+        }
+        if (live == 0 && !drawing)
+            return;
+        if (grid_->stopped())
+            leave_kernel();
+        check_for_hang();
+        if (!scheduler_.has_runnable() && !mbarriers_.expire(true) && (!drawing || live == tuning::most_resident_ctas))
+            raise_deadlock();
         scheduler_.run(true);
         mbarriers_.expire(false);
+        live = release_finished();
+        idle_turns = scheduler_.progress() == seen ? idle_turns + 1 : 0;
+        seen = scheduler_.progress();
+        if (idle_turns > tuning::idle_turns_before_draw && idle_turns % 16 == 0)
+            sched_yield(); // what they wait for is on another thread
     }
-    run_steps();
-    check_finished(used);
+}
+
+/// Every step that has not exited waits for another one of its CTA.
+void Worker::raise_deadlock() {
+    FaultRecord record;
+    record.fault = abi::Fault::barrier_deadlock;
+    for (Slot &slot : slots_) {
+        if (!slot.busy || slot.fibers.finished())
+            continue;
+        record.cta = &slot.arena.context;
+        if (slot.fibers.has_split_warp())
+            record.fault = abi::Fault::illegal_instruction;
+    }
+    raise_fault(record);
+}
+
+void Worker::check_for_hang() {
+    Grid &grid = *grid_;
+    if (grid.hang_limit == std::chrono::nanoseconds{0})
+        return;
+    const auto now = std::chrono::steady_clock::now();
+    const std::uint64_t own = scheduler_.progress();
+    if (own != seen_progress_)
+        grid.progress.fetch_add(1, std::memory_order_relaxed);
+    const std::uint64_t all = grid.progress.load(std::memory_order_relaxed);
+    if (own != seen_progress_ || all != seen_grid_progress_) {
+        seen_progress_ = own;
+        seen_grid_progress_ = all;
+        progress_time_ = now;
+        return;
+    }
+    if (now - progress_time_ < grid.hang_limit)
+        return;
+    FaultRecord record;
+    record.fault = abi::Fault::barrier_deadlock;
+    record.is_hang = true;
+    raise_fault(record);
 }
 
 /// To other workers it looks like a trap.
@@ -302,6 +371,17 @@ std::uint64_t Worker::lanes_of_fault(const FaultRecord &record) const {
     }
 }
 
+/// Adds this worker's CTAs to the report of a hang. Called with the grid's fault mutex held.
+void Worker::describe_waiting_ctas() {
+    constexpr std::size_t most_text = 3000;
+    const auto place_of = [&](std::uint32_t line) {
+        return grid_->module ? grid_->module->source().place_of(line) : "line " + std::to_string(line);
+    };
+    for (Slot &slot : slots_)
+        if (slot.busy && !slot.fibers.finished() && grid_->waits.size() < most_text)
+            grid_->waits += describe_waits(slot.fibers, place_of, 16);
+}
+
 void Worker::record_fault() {
     Grid &grid = *grid_;
     FaultRecord &record = scope_.record;
@@ -310,11 +390,14 @@ void Worker::record_fault() {
         record.cta = &step->cta->context();
         record.step = step->step;
     }
-    if (record.fault == abi::Fault::none)
-        return; // another worker's fault ended this one
     std::lock_guard lock(grid.fault_mutex);
-    if (grid.stopped())
-        return;
+    const bool is_first = record.fault != abi::Fault::none && !grid.stopped();
+    const abi::Fault fault = is_first ? record.fault : grid.fault.fault;
+    const bool is_deadlock = fault == abi::Fault::illegal_instruction && record.pc == 0;
+    if (is_deadlock || fault == abi::Fault::barrier_deadlock)
+        describe_waiting_ctas();
+    if (!is_first)
+        return; // another worker's fault ended this one
     record.lanes = record.lanes ? record.lanes : lanes_of_fault(record);
     grid.fault = record;
     if (record.cta) {
@@ -344,6 +427,11 @@ void Worker::run(Grid &grid, std::uint32_t number) {
     cta_of_fibers_ = grid.code->properties.uses_fibers;
     spins = 0;
     scope_.cta = nullptr;
+    progress_time_ = std::chrono::steady_clock::now();
+    if (const Schedule &schedule = Schedule::of_process(); schedule.random)
+        scheduler_.choose_by(Choices(schedule.seed * 0x100000001b3u ^ grid.launch.grid_id));
+    if (cta_of_fibers_)
+        scheduler_.stacks.set_stack_size(grid.fiber_stack);
     ensure_signal_stack();
     if (sigsetjmp(scope_.jump, 0) == 0) {
         scope_.enter();
@@ -351,8 +439,8 @@ void Worker::run(Grid &grid, std::uint32_t number) {
             run_whole_ctas_on_other_stack();
         else if (!cta_of_fibers_)
             run_whole_ctas();
-        else if (grid.cooperative)
-            run_cooperative();
+        else if (grid.cooperative || grid.code->properties.spins || scheduler_.is_random())
+            run_resident_ctas();
         else if (grid.cluster_size > 1)
             run_clusters();
         else

@@ -8,6 +8,7 @@
 #include "runtime/launch/cta_arena.h"
 #include "runtime/launch/grid.h"
 
+#include <chrono>
 #include <deque>
 #include <memory>
 
@@ -27,6 +28,9 @@ public:
     FiberCta &fiber_cta(abi::CtaContext *context);
     /// For yield(): spins since something happened.
     unsigned spins = 0;
+    /// Called by a step that waits: ends the grid if nobody has done anything but wait for the time of
+    /// PTARMIGAN_HANG_TIMEOUT.
+    void check_for_hang();
 
 private:
     struct Slot {
@@ -44,8 +48,12 @@ private:
     static void other_stack_entry(boost::context::detail::transfer_t from);
     void run_fiber_ctas();
     void run_clusters();
-    void run_cooperative();
+    void run_resident_ctas();
     void run_steps();
+    std::uint64_t resident_units() const;
+    std::uint64_t release_finished();
+    std::size_t free_unit() const;
+    [[noreturn]] void raise_deadlock();
     Slot *prepare_slot(std::size_t index);
     bool start(std::size_t index, std::uint64_t cta);
     bool start_cluster(std::size_t index, std::uint64_t cluster);
@@ -53,6 +61,7 @@ private:
     void check_finished(std::size_t slots);
     void out_of_memory();
     std::uint64_t lanes_of_fault(const FaultRecord &record) const;
+    void describe_waiting_ctas();
     void record_fault();
     void clean_up();
 
@@ -63,7 +72,9 @@ private:
     FaultScope scope_;
     FiberScheduler scheduler_;
     Mbarriers mbarriers_{scheduler_};
-    std::deque<Slot> slots_; ///< [0] but for cooperative grids; addresses are stable
+    std::deque<Slot> slots_; ///< [0] but where several CTAs are alive at once; addresses are stable
+    std::uint64_t seen_progress_ = 0, seen_grid_progress_ = 0; ///< for check_for_hang()
+    std::chrono::steady_clock::time_point progress_time_;
 };
 
 /// A worker for the calling thread to use for a while; given back on destruction.

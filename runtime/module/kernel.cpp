@@ -4,6 +4,7 @@
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
 #include "runtime/device/device.h"
+#include "runtime/exec/schedule.h"
 #include "runtime/module/kernel_usage.h"
 #include "runtime/module/module_notes.h"
 #include "runtime/module/module_source.h"
@@ -71,6 +72,7 @@ translator::CompileOptions options_from_environment() {
         options.barriers = translator::BarrierForm::regions;
     if (barriers == "fibers")
         options.barriers = translator::BarrierForm::fibers;
+    options.deterministic_yield = Schedule::of_process().random;
     if (env_text(Env::approx) == "fast")
         options.approximation = translator::Approximation::fast;
     return options;

@@ -26,16 +26,19 @@ Worker &worker_of(abi::CtaContext *cta) {
     return *static_cast<Worker *>(cta->worker);
 }
 
+/// Where the service that says so returns to, in generated code.
+#define PTM_RETURN_ADDRESS() reinterpret_cast<std::uintptr_t>(__builtin_return_address(0))
+
 std::uint32_t barrier(abi::CtaContext *cta, std::uint32_t step, std::uint32_t id,
                       std::uint32_t threads, std::uint32_t kind, std::uint64_t arriving,
                       std::uint64_t predicate) {
     Worker &worker = worker_of(cta);
     worker.spins = 0;
-    return worker.fiber_cta(cta).barrier(step, id, threads, kind, arriving, predicate);
+    return worker.fiber_cta(cta).barrier(step, id, threads, kind, arriving, predicate, PTM_RETURN_ADDRESS());
 }
 
 void collective(abi::CtaContext *cta, std::uint32_t step, abi::CollectiveCall *call) {
-    worker_of(cta).fiber_cta(cta).collective(step, *call);
+    worker_of(cta).fiber_cta(cta).collective(step, *call, PTM_RETURN_ADDRESS());
 }
 
 void pause_cpu() {
@@ -64,6 +67,7 @@ void yield(abi::CtaContext *cta, std::uint32_t, std::uint64_t nanoseconds) {
     Worker &worker = worker_of(cta);
     if (worker.grid().stopped())
         leave_kernel();
+    worker.check_for_hang();
     ++worker.spins;
     constexpr unsigned turns_between_looks = 64;
     if (worker.spins % turns_between_looks == 0)
@@ -71,7 +75,7 @@ void yield(abi::CtaContext *cta, std::uint32_t, std::uint64_t nanoseconds) {
     // When every fiber only spins, what it waits for is on another thread: let that run now and
     // then.
     constexpr unsigned ring_turns = 256;
-    const bool others = worker.in_fibers() && worker.scheduler().yield();
+    const bool others = worker.in_fibers() && worker.scheduler().yield({.kind = Wait::Kind::memory, .pc = PTM_RETURN_ADDRESS()});
     if (!others || worker.spins % ring_turns == 0)
         back_off(worker, nanoseconds);
 }

@@ -22,7 +22,10 @@ BlockId add_block(FunctionGraph& graph, BlockId target) {
 void simplify_terminators(FunctionGraph& graph) {
     for (Block& block : graph.blocks) {
         if (block.successors.size() < 2) {
-            if (block.terminator.kind == Kind::indexed) block.terminator.kind = Kind::jump;
+            if (block.terminator.kind == Kind::indexed) {
+                block.terminator.kind = Kind::jump;
+                block.terminator.condition = no_value;
+            }
             continue;
         }
         bool same = std::all_of(block.successors.begin(), block.successors.end(),

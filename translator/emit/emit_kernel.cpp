@@ -8,6 +8,7 @@
 #include "translator/analysis/build_graph.h"
 #include "translator/analysis/cta_order.h"
 #include "translator/analysis/graph_queries.h"
+#include "translator/analysis/meeting_places.h"
 #include "translator/analysis/plan_linearization.h"
 #include "translator/analysis/plan_prefetch.h"
 #include "translator/analysis/shapes.h"
@@ -43,25 +44,25 @@ std::vector<ptx::FunctionId> possible_callees(const FunctionGraph& graph) {
     return callees;
 }
 
-/// A callee that needs the whole warp or the CTA to meet can't run inside a region.
-bool callee_needs_fibers(ptx::ModuleLoader& loader, const FunctionGraph& graph, const GraphOptions& options,
-                         std::set<ptx::FunctionId>& seen) {
+/// What all instructions together do.
+ptx::Effects effects_of(const FunctionGraph& graph) {
+    ptx::Effects effects = ptx::Effects::pure;
+    for (const Block& block : graph.blocks)
+        for (const GraphInstruction& instruction : block.instructions)
+            effects = effects | ptx::form_info(instruction.inst.form).effects;
+    return effects;
+}
+
+/// What all functions together do that are called for real.
+ptx::Effects effects_of_callees(ptx::ModuleLoader& loader, const FunctionGraph& graph, const GraphOptions& options,
+                                std::set<ptx::FunctionId>& seen) {
+    ptx::Effects effects = ptx::Effects::pure;
     for (ptx::FunctionId callee : possible_callees(graph)) {
         if (!seen.insert(callee).second) continue;
         FunctionGraph body = build_graph(loader, callee, options);
-        for (const Block& block : body.blocks)
-            for (const GraphInstruction& instruction : block.instructions)
-                if (ptx::any(ptx::form_info(instruction.inst.form).effects, ptx::Effects::barrier | ptx::Effects::waits)) return true;
-        if (callee_needs_fibers(loader, body, options, seen)) return true;
+        effects = effects | effects_of(body) | effects_of_callees(loader, body, options, seen);
     }
-    return false;
-}
-
-bool has_effect(const FunctionGraph& graph, ptx::Effects effect) {
-    for (const Block& block : graph.blocks)
-        for (const GraphInstruction& instruction : block.instructions)
-            if (ptx::any(ptx::form_info(instruction.inst.form).effects, effect)) return true;
-    return false;
+    return effects;
 }
 
 class KernelEmitter {
@@ -104,15 +105,21 @@ private:
         if (unit_.width != 1 && unit_.width != 4 && unit_.width != 8 && unit_.width != 16 && unit_.width != 32)
             throw std::invalid_argument(fmt::format("lane width {} is not 1, 4, 8, 16 or 32", unit_.width));
         spins_ = may_spin(graph_);
+        std::set<ptx::FunctionId> seen;
+        const ptx::Effects of_callees = effects_of_callees(unit_.loader, graph_, graph_options_, seen);
         unit_.divergence = unit_.options.divergence;
+        if (unit_.options.deterministic_yield && unit_.divergence == DivergenceForm::automatic)
+            unit_.divergence = DivergenceForm::program_counters; // so that lanes can overtake each other
         // Lanes of one warp that wait for each other need program counters of their own.
         if (unit_.divergence == DivergenceForm::automatic)
             unit_.divergence = spins_ || !graph_.forest.reducible ? DivergenceForm::program_counters : DivergenceForm::masks;
         if (unit_.divergence == DivergenceForm::masks && (spins_ || !graph_.forest.reducible) && unit_.width > 1)
             unit_.divergence = DivergenceForm::program_counters;
+        const bool single_lanes = unit_.width > 1 && needs_single_lanes(of_callees);
+        if (single_lanes) unit_.width = 1;
         if (unit_.width == 1) unit_.divergence = DivergenceForm::masks; // one lane: plain control flow
         compute_shapes(graph_, unit_.shape, unit_.width, unit_.options, unit_.divergence);
-        if (!unit_.options.lane_width && unit_.divergence == DivergenceForm::masks) {
+        if (!unit_.options.lane_width && !single_lanes && unit_.divergence == DivergenceForm::masks) {
             unsigned better = choose_width(graph_, unit_.options.target);
             if (better != unit_.width) {
                 unit_.width = better;
@@ -123,13 +130,22 @@ private:
         alignment_demands_ = plan_alignment(graph_, unit_.options.aligned_parameters);
         plan_prefetch(graph_, unit_.shape, unit_.width);
         barriers_ = plan_barriers(graph_, unit_.shape);
-        std::set<ptx::FunctionId> seen;
-        // The CTAs of a cluster take turns on one thread of the host.
-        bool needs_fibers = !barriers_.splittable || unit_.cluster_size() > 1 || spins_ || has_effect(graph_, ptx::Effects::waits) ||
-                            (collectives && unit_.width < 32) ||
-                            callee_needs_fibers(unit_.loader, graph_, graph_options_, seen);
+        // The CTAs of a cluster take turns on one thread of the host; a callee that needs the whole warp or the CTA to meet can't run inside a region.
+        bool needs_fibers = !barriers_.splittable || unit_.cluster_size() > 1 || spins_ || ptx::any(effects_of(graph_), ptx::Effects::waits) ||
+                            ptx::any(of_callees, ptx::Effects::barrier | ptx::Effects::waits) ||
+                            (unit_.width < 32 && (collectives || ptx::any(of_callees, ptx::Effects::convergent)));
         unit_.spins = spins_;
-        unit_.fiber_form = needs_fibers || unit_.options.barriers == BarrierForm::fibers;
+        unit_.fiber_form = needs_fibers || unit_.options.deterministic_yield || unit_.options.barriers == BarrierForm::fibers;
+    }
+
+    /// Lanes of a warp meet from different places: each needs a stack of its own. What a function meets at that is called for
+    /// real, lanes may come to from different calls.
+    bool needs_single_lanes(ptx::Effects of_callees) {
+        const ptx::Effects meetings = ptx::Effects::barrier | ptx::Effects::convergent;
+        if (ptx::any(of_callees, meetings)) return true;
+        if (!ptx::any(effects_of(graph_), meetings)) return false;
+        compute_shapes(graph_, unit_.shape, unit_.width, unit_.options, DivergenceForm::masks);
+        return may_meet_elsewhere(graph_);
     }
 
     void emit_body(GraphEmitter& emitter, const FunctionGraph& graph, const RegionInterface& interface) {

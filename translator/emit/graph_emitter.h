@@ -160,6 +160,7 @@ private:
     llvm::AllocaInst* mask_slot(const char* name);
     BlockId mask_block(BlockId block) const;
     void prepare(const RegionView& view, const RegionInterface& interface);
+    void emit_yield();
     void emit_spin_yield(BlockId block);
     llvm::Value* edge_condition(BlockId block, unsigned successor, const LaneValue& condition);
 
@@ -168,6 +169,8 @@ private:
     void emit_versions(BlockId block);
 
     // program_counters.cpp
+    llvm::Value* initial_turn();
+    llvm::Value* pick_block(llvm::AllocaInst* turns, llvm::Value* counters);
     void emit_counter_edge(BlockId block, unsigned successor, llvm::Value* mask);
 
     // calls.cpp

@@ -5,6 +5,7 @@
 // joins; blocks with collectives or barriers come last, so that their members gather; and now and then the block of
 // another lane is picked, so that a lane that spins cannot starve the one it waits for.
 #include "frontend/isa/instruction_form.h"
+#include "translator/cooperative_abi.h"
 #include "translator/emit/graph_emitter.h"
 
 #include <llvm/IR/Constants.h>
@@ -55,6 +56,40 @@ void number_blocks(const FunctionGraph& graph, const RegionView& view, BlockId b
 }
 } // namespace
 
+/// What the turns start from: with a random schedule a state of xorshift32 that differs between steps and CTAs.
+llvm::Value* GraphEmitter::initial_turn() {
+    if (!unit_.options.deterministic_yield) return ir_.getInt32(0);
+    llvm::Type* i64 = ir_.getInt64Ty();
+    llvm::Value* seed = context_field(ir_.getInt32Ty(), abi::schedule_seed_offset, "schedule.seed"); // differs from CTA to CTA
+    llvm::Value* mixed = ir_.CreateOr(ir_.CreateShl(ir_.CreateZExt(seed, i64), 32), ir_.CreateZExt(step_, i64));
+    mixed = ir_.CreateMul(ir_.CreateAdd(mixed, ir_.getInt64(1)), ir_.getInt64(0x9e3779b97f4a7c15));
+    mixed = ir_.CreateMul(ir_.CreateXor(mixed, ir_.CreateLShr(mixed, 29)), ir_.getInt64(0xbf58476d1ce4e5b9));
+    return ir_.CreateOr(ir_.CreateTrunc(ir_.CreateLShr(mixed, 32), ir_.getInt32Ty()), ir_.getInt32(1));
+}
+
+/// The number of the block that runs next: the lowest, but now and then that of the lane in turn, if it is neither finished
+/// nor gathering. With a random schedule that of any such lane.
+llvm::Value* GraphEmitter::pick_block(llvm::AllocaInst* turns, llvm::Value* counters) {
+    llvm::Value* lowest = ir_.CreateUnaryIntrinsic(llvm::Intrinsic::vector_reduce_umin, counters);
+    llvm::Value* turn = ir_.CreateLoad(ir_.getInt32Ty(), turns);
+    llvm::Value *lane, *is_special;
+    if (unit_.options.deterministic_yield) {
+        turn = ir_.CreateXor(turn, ir_.CreateShl(turn, 13));
+        turn = ir_.CreateXor(turn, ir_.CreateLShr(turn, 17));
+        turn = ir_.CreateXor(turn, ir_.CreateShl(turn, 5));
+        lane = ir_.CreateURem(ir_.CreateLShr(turn, 8), ir_.getInt32(width_));
+        is_special = ir_.getTrue();
+    } else {
+        turn = ir_.CreateAdd(turn, ir_.getInt32(1));
+        lane = ir_.CreateURem(ir_.CreateUDiv(turn, ir_.getInt32(fairness_period)), ir_.getInt32(width_));
+        is_special = ir_.CreateICmpEQ(ir_.CreateURem(turn, ir_.getInt32(fairness_period)), ir_.getInt32(0));
+    }
+    ir_.CreateStore(turn, turns);
+    llvm::Value* chosen = ir_.CreateExtractElement(counters, lane);
+    is_special = ir_.CreateAnd(is_special, ir_.CreateICmpULT(chosen, ir_.getInt32(gathering)));
+    return ir_.CreateSelect(is_special, chosen, lowest, "picked");
+}
+
 void GraphEmitter::emit_counter_edge(BlockId block, unsigned successor, llvm::Value* mask) {
     BlockId to = graph_.blocks[block].successors[successor];
     auto saved = cache_;
@@ -93,7 +128,7 @@ void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInt
 
     counters_ = entry_alloca(lanes_type(ir_.getInt32Ty()), "counters");
     llvm::AllocaInst* turns = entry_alloca(ir_.getInt32Ty(), "turns");
-    ir_.CreateStore(ir_.getInt32(0), turns);
+    ir_.CreateStore(initial_turn(), turns);
     ir_.CreateStore(ir_.CreateSelect(entry_mask_, splat(ir_.getInt32(counter_of_[view.entry])),
                                      splat(ir_.getInt32(finished))),
                     counters_);
@@ -103,16 +138,7 @@ void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInt
 
     ir_.SetInsertPoint(dispatch_block_);
     llvm::Value* counters = ir_.CreateLoad(counters_->getAllocatedType(), counters_);
-    llvm::Value* lowest = ir_.CreateUnaryIntrinsic(llvm::Intrinsic::vector_reduce_umin, counters);
-    llvm::Value* turn = ir_.CreateAdd(ir_.CreateLoad(ir_.getInt32Ty(), turns), ir_.getInt32(1));
-    ir_.CreateStore(turn, turns);
-    // Fairness: the lane in turn chooses, if it is neither finished nor gathering.
-    llvm::Value* lane = ir_.CreateURem(ir_.CreateUDiv(turn, ir_.getInt32(fairness_period)), ir_.getInt32(width_));
-    llvm::Value* chosen = ir_.CreateExtractElement(counters, lane);
-    llvm::Value* special = ir_.CreateAnd(
-        ir_.CreateICmpEQ(ir_.CreateURem(turn, ir_.getInt32(fairness_period)), ir_.getInt32(0)),
-        ir_.CreateICmpULT(chosen, ir_.getInt32(gathering)));
-    llvm::Value* picked = ir_.CreateSelect(special, chosen, lowest, "picked");
+    llvm::Value* picked = pick_block(turns, counters);
     llvm::BasicBlock* done = new_block("all.finished");
     llvm::SwitchInst* dispatch = ir_.CreateSwitch(picked, done, unsigned(view.blocks.size()));
     ir_.SetInsertPoint(done);

@@ -237,7 +237,9 @@ llvm::Value* WarpEmitter::call_service(unsigned byte_offset, llvm::Type* result,
     llvm::Value* services = context_field(ir_.getPtrTy(), offsetof(abi::CtaContext, services), "services");
     llvm::Value* slot = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), services, byte_offset);
     llvm::Value* function = ir_.CreateLoad(ir_.getPtrTy(), slot, "service");
-    return ir_.CreateCall(llvm::FunctionType::get(result, types, false), function, arguments);
+    llvm::CallInst* call = ir_.CreateCall(llvm::FunctionType::get(result, types, false), function, arguments);
+    call->setTailCallKind(llvm::CallInst::TCK_NoTail); // services tell the place in the code by where they return to
+    return call;
 }
 
 llvm::AllocaInst* WarpEmitter::entry_alloca(llvm::Type* type, const char* name, llvm::Value* count) {

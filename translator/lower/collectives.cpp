@@ -265,12 +265,15 @@ void redux_sync(WarpEmitter& e, const Instruction& inst) {
     }));
 }
 
-/// Any subset of the converged lanes that includes the asking ones is right: the lanes of this step.
+/// Any set of the lanes that are here together would do. Narrow steps ask the runtime which others are.
 void activemask(WarpEmitter& e, const Instruction& inst) {
-    Ir& ir = e.ir();
-    Value* mask = active_word(e);
-    if (!whole_warp(e)) mask = ir.CreateShl(mask, ir.CreateAnd(e.first_thread(), ir.getInt32(31)));
-    e.write(inst[Role::d], LaneValue::uniform(mask));
+    if (!whole_warp(e)) {
+        CollectiveCallBuffer call(e, abi::Collective::activemask, 0);
+        call.run();
+        e.write(inst[Role::d], LaneValue::varying(call.result(e.ir().getInt32Ty())));
+        return;
+    }
+    e.write(inst[Role::d], LaneValue::uniform(active_word(e)));
 }
 
 /// The lowest member is elected.

@@ -23,6 +23,8 @@ struct dim3 {
 #define KERNEL extern "C"
 #define LAUNCH(kernel, grid, block, shared, ...) \
     test::Device::get().launch(#kernel, static_cast<decltype(&kernel)>(nullptr), grid, block, shared, ##__VA_ARGS__)
+#define LAUNCH_COOPERATIVE(kernel, grid, block, shared, ...) \
+    test::Device::get().launch_cooperative(#kernel, static_cast<decltype(&kernel)>(nullptr), grid, block, shared, ##__VA_ARGS__)
 #define SET_SYMBOL(symbol, value) test::Device::get().set_symbol(#symbol, &(value), sizeof(value))
 
 namespace test {
@@ -53,7 +55,17 @@ public:
                 Arguments&&... arguments) {
         static_assert(sizeof...(Parameters) == sizeof...(Arguments));
         std::tuple<Parameters...> values(static_cast<Parameters>(arguments)...);
-        launch_with(name, grid, block, shared, values, std::index_sequence_for<Parameters...>());
+        check(launch_with(false, name, grid, block, shared, values, std::index_sequence_for<Parameters...>()), name);
+    }
+    /// True if it was launched, false if the grid is too large to be resident.
+    template <class... Parameters, class... Arguments>
+    bool launch_cooperative(const char* name, void (*)(Parameters...), dim3 grid, dim3 block, unsigned shared,
+                            Arguments&&... arguments) {
+        std::tuple<Parameters...> values(static_cast<Parameters>(arguments)...);
+        const CUresult status = launch_with(true, name, grid, block, shared, values, std::index_sequence_for<Parameters...>());
+        constexpr int too_large = 720; // CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
+        if (status != too_large) check(status, name);
+        return status == 0;
     }
 
     void set_symbol(const char* name, const void* value, std::size_t bytes) {
@@ -100,14 +112,14 @@ private:
     }
 
     template <class Tuple, std::size_t... indices>
-    void launch_with(const char* name, dim3 grid, dim3 block, unsigned shared, Tuple& values,
+    CUresult launch_with(bool cooperative, const char* name, dim3 grid, dim3 block, unsigned shared, Tuple& values,
                      std::index_sequence<indices...>) {
         CUfunction function = nullptr;
         check(cuModuleGetFunction(&function, module_, name), name);
         void* pointers[] = {static_cast<void*>(&std::get<indices>(values))..., nullptr};
-        check(cuLaunchKernel(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream_, pointers,
-                             nullptr),
-              name);
+        if (cooperative)
+            return cuLaunchCooperativeKernel(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream_, pointers);
+        return cuLaunchKernel(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream_, pointers, nullptr);
     }
 
     CUcontext context_ = nullptr;

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <tuple>
 #include <vector>
 
 #include <cuda_runtime.h>
@@ -11,6 +12,7 @@
 #define KERNEL extern "C" __global__
 #define LAUNCH(kernel, grid, block, shared, ...)                                                   \
     (kernel<<<grid, block, shared>>>(__VA_ARGS__), test::check(cudaGetLastError(), "launch of " #kernel))
+#define LAUNCH_COOPERATIVE(kernel, grid, block, shared, ...) test::launch_cooperative(kernel, grid, block, shared, __VA_ARGS__)
 #define SET_SYMBOL(symbol, value)                                                                  \
     test::check(cudaMemcpyToSymbol(symbol, &(value), sizeof(value)), "copy to " #symbol)
 
@@ -20,6 +22,24 @@ inline void check(cudaError_t status, const char* what) {
     if (status == cudaSuccess) return;
     std::printf("FAIL %s: %s\n", what, cudaGetErrorString(status));
     std::exit(1);
+}
+
+/// True if it was launched, false if the grid is too large to be resident.
+template <class... Parameters, class... Arguments>
+bool launch_cooperative(void (*kernel)(Parameters...), dim3 grid, dim3 block, unsigned shared, Arguments&&... arguments) {
+    std::tuple<Parameters...> values(static_cast<Parameters>(arguments)...);
+    const cudaError_t status = std::apply(
+        [&](auto&... value) {
+            void* pointers[] = {static_cast<void*>(&value)...};
+            return cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel), grid, block, pointers, shared, 0);
+        },
+        values);
+    if (status == cudaErrorCooperativeLaunchTooLarge) {
+        cudaGetLastError();
+        return false;
+    }
+    check(status, "cooperative launch");
+    return true;
 }
 
 inline void synchronize() { check(cudaDeviceSynchronize(), "synchronisation"); }

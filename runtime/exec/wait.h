@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a step does not go on: noted by whoever suspends it, read by the report of a hang.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ptarmigan::runtime {
+
+/// What a suspended step waits for, and where in the code. Plain data.
+struct Wait {
+    enum class Kind : std::uint8_t {
+        nothing,         ///< it can go on
+        barrier,         ///< `number`: of the CTA's barrier
+        collective,      ///< `number`: the member mask
+        memory,          ///< a loop that reads memory again and again, or nanosleep
+        mbarrier,        ///< `address`: of the mbarrier
+        cluster_barrier, ///< the barrier of the cluster
+        copies,          ///< asynchronous copies
+        turn,            ///< nothing but its turn: another step was chosen to run first
+    };
+    Kind kind = Kind::nothing;
+    std::uint32_t number = 0;
+    std::uint64_t address = 0;
+    std::uintptr_t pc = 0; ///< where the service returns to in generated code; 0: unknown
+};
+
+/// "wait at barrier 3", in the plural.
+std::string describe_wait(const Wait &wait);
+
+} // namespace ptarmigan::runtime

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/recordings/divergence/cases.h"
+
+namespace divergence {
+namespace {
+
+/// Lanes below 16 run `low`, the others `high`.
+std::string halves(const std::string& low, const std::string& high) {
+    return "setp.lt.u32 %p, %l, 16; @%p bra LOW;\n" + high + "\nbra.uni JOIN;\nLOW:\n" + low + "\nJOIN:\n";
+}
+
+/// A code for each lane that no two share.
+const std::string values = "mul.lo.u32 %a, %t, 7; add.u32 %a, %a, 100; and.b32 %x, %t, 5; setp.ne.u32 %q, %x, 0;\n";
+/// Something between arms that keeps a compiler from merging them.
+const std::string differently = "mul.lo.u32 %a, %t, 11; add.u32 %a, %a, 5000; and.b32 %x, %t, 3; setp.eq.u32 %q, %x, 0;\n";
+
+std::vector<Case> collectives() {
+    const std::string bfly = "shfl.sync.bfly.b32 %d, %a, 31, 31, 0xffffffff;\n", ballot = "vote.sync.ballot.b32 %d, %q, 0xffffffff;\n";
+    const std::string any = "vote.sync.any.pred %s, %q, 0xffffffff; selp.u32 %d, 1, 0, %s;\n";
+    const std::string match = "and.b32 %x, %a, 7; match.any.sync.b32 %d, %x, 0xffffffff;\n";
+    const std::string all = "match.all.sync.b32 %d|%s, %x, 0xffffffff;\n";
+    const std::string sum = "redux.sync.add.s32 %d, %a, 0xffffffff;\n";
+    const std::string elect = "elect.sync %d|%s, 0xffffffff; selp.u32 %x, 100, 0, %s; add.u32 %d, %d, %x;\n";
+    const std::string meet = "bar.warp.sync 0xffffffff;\n";
+    const std::string other = "xor.b32 %x, %t, 31; shl.b32 %x, %x, 2; add.u32 %x, %x, %tile; ld.volatile.shared.u32 %d, [%x];\n";
+    const std::string put = "st.volatile.shared.u32 [%mine], %a;\n";
+    return {
+        {"shfl in both arms", halves(values + bfly, differently + bfly)},
+        {"shfl.idx in both arms", halves(values + "shfl.sync.idx.b32 %d, %a, 20, 31, 0xffffffff;", differently + "shfl.sync.idx.b32 %d, %a, 3, 31, 0xffffffff;")},
+        {"ballot in both arms", halves(values + ballot, differently + ballot)},
+        {"any in both arms", halves("setp.ne.u32 %q, %l, %l;" + any, "setp.eq.u32 %q, %l, 20;" + any)},
+        {"match.any in both arms", halves(values + match, differently + match)},
+        {"match.all in both arms", halves("mov.u32 %x, 3;" + all, "mov.u32 %x, 4;" + all)},
+        {"redux in both arms", halves(values + sum, differently + sum)},
+        {"elect in both arms", halves(elect, "add.u32 %a, %t, 1;" + elect)},
+        {"bar.warp.sync in both arms", halves(values + put + meet + other, differently + put + meet + other)},
+        {"bar.warp.sync twice in one arm", halves(values + put + meet + other + meet, differently + put + meet) + meet + other},
+        {"shfl in one arm and behind the join, lanes leave", halves(values + bfly + "add.u32 %e, %d, 1; st.global.u32 [%out], %e; bra OUT;", differently + "mov.u32 %d, 0;") + bfly + "OUT:\n"},
+        {"masks of the arms", halves(values + "shfl.sync.bfly.b32 %d, %a, 15, 31, 0x0000ffff;", differently + "shfl.sync.bfly.b32 %d, %a, 15, 31, 0xffff0000;")},
+        {"masks across the arms", "setp.lt.u32 %p, %l, 16; and.b32 %x, %l, 1; setp.eq.u32 %s, %x, 0; selp.b32 %m, 0x55555555, 0xaaaaaaaa, %s; @%p bra LOW;\n" + differently +
+             "vote.sync.ballot.b32 %d, %q, %m; bra JOIN;\nLOW:\n" + values + "vote.sync.ballot.b32 %d, %q, %m;\nJOIN:\n"},
+        {"shuffles across the arms by masks", "setp.lt.u32 %p, %l, 16; and.b32 %x, %l, 1; setp.eq.u32 %s, %x, 0; selp.b32 %m, 0x55555555, 0xaaaaaaaa, %s; @%p bra LOW;\n" + differently +
+             "shfl.sync.bfly.b32 %d, %a, 16, 31, %m; bra JOIN;\nLOW:\n" + values + "shfl.sync.bfly.b32 %d, %a, 16, 31, %m;\nJOIN:\n"},
+        {"lanes that have exited", "setp.lt.u32 %p, %l, 5; @%p bra GONE;\n" + values + ballot + "bra STAY; GONE: exit; STAY:\n"},
+        {"sum without the lanes that have exited", "setp.lt.u32 %p, %l, 5; @%p bra GONE;\n" + values + sum + "bra STAY; GONE: exit; STAY:\n"},
+        {"lanes leave a loop one by one", values + "mov.u32 %d, 0; mov.u32 %e, 0;\nLOOP: vote.sync.ballot.b32 %x, %q, 0xffffffff; add.u32 %d, %d, %x; add.u32 %e, %e, 1; setp.le.u32 %p, %e, %l; @%p bra LOOP;\nst.global.u32 [%out], %d; exit;\n"},
+        {"shuffle with the wrong operation in one arm", halves(values + bfly, differently + "shfl.sync.up.b32 %d, %a, 1, 0, 0xffffffff;")},
+        {"a shuffle meets a vote", halves(values + bfly, differently + ballot)},
+        {"full mask, others wait at the join", halves(values + ballot, differently + "mov.u32 %d, 9;")},
+        {"activemask in both arms", halves("activemask.b32 %d;", "add.u32 %a, %t, 1; activemask.b32 %d;")},
+        {"activemask behind the join", halves(values, differently) + "activemask.b32 %d;\n"},
+        {"activemask behind bar.warp.sync", halves(values, differently) + meet + "activemask.b32 %d;\n"},
+        {"members by match", values + "and.b32 %x, %l, 3; match.any.sync.b32 %m, %x, 0xffffffff; setp.lt.u32 %p, %x, 2; @%p bra LOW;\n" + differently +
+             "redux.sync.add.u32 %d, %a, %m; bra JOIN;\nLOW:\n redux.sync.max.u32 %d, %a, %m;\nJOIN:\n"},
+        {"a function called from both arms", halves(values + "call (%d), f, (%a);", differently + "call (%d), f, (%a);")},
+    };
+}
+
+std::vector<Case> barriers() {
+    const std::string put = "st.shared.u32 [%mine], %a;\n", get = "xor.b32 %x, %t, 63; shl.b32 %x, %x, 2; add.u32 %x, %x, %tile; ld.shared.u32 %d, [%x];\n";
+    const std::string all_hold = "barrier.cta.red.and.pred %s, 3, %q; selp.u32 %d, 1, 0, %s;\n", some_holds = "barrier.cta.red.or.pred %s, 3, %q; selp.u32 %d, 1, 0, %s;\n";
+    const std::string popc = "barrier.cta.red.popc.u32 %d, 0, %q;\n";
+    return {
+        {"barrier in both arms", halves(values + put + "barrier.cta.sync 0;\n" + get, differently + put + "barrier.cta.sync 0;\n" + get), 64},
+        {"barriers of their own for the halves of two warps", halves(values + put + "barrier.cta.sync 1, 32;\n" + "ld.shared.u32 %d, [%mine];", differently + put + "barrier.cta.sync 2, 32;\n" + "ld.shared.u32 %d, [%mine];"), 64},
+        {"barrier for the low halves only", halves(values + put + "barrier.cta.sync 1, 32;\n xor.b32 %x, %t, 32; shl.b32 %x, %x, 2; add.u32 %x, %x, %tile; ld.shared.u32 %d, [%x];", "mov.u32 %d, 3;"), 64},
+        {"barrier for the low halves only, count of both warps", halves(values + put + "barrier.cta.sync 1, 64;\n xor.b32 %x, %t, 32; shl.b32 %x, %x, 2; add.u32 %x, %x, %tile; ld.shared.u32 %d, [%x];", "mov.u32 %d, 3;"), 64},
+        {"popc in both arms", halves(values + popc, differently + popc), 64},
+        {"popc in arms that differ from warp to warp", "mul.lo.u32 %a, %t, 0x9e3779b1; shr.u32 %x, %a, 20; and.b32 %x, %x, 1; setp.eq.u32 %p, %x, 0; shr.u32 %x, %a, 23; and.b32 %x, %x, 3; setp.eq.u32 %q, %x, 1; @%p bra LOW;\n"
+             "add.u32 %a, %a, 3;" + popc + "bra JOIN;\nLOW:\n mul.lo.u32 %a, %a, 5;" + popc + "JOIN:\n", 96},
+        {"and in both arms, no lane of the low ones", halves("setp.ne.u32 %q, %t, %t;" + all_hold, "setp.eq.u32 %q, %t, %t;" + all_hold), 64},
+        {"and in both arms, no lane of the high ones", halves("setp.eq.u32 %q, %t, %t;" + all_hold, "setp.ne.u32 %q, %t, %t;" + all_hold), 64},
+        {"or in both arms, a lane of the low ones", halves("setp.eq.u32 %q, %t, 3;" + some_holds, "setp.eq.u32 %q, %t, 3;" + some_holds), 64},
+        {"or in both arms, a lane of the high ones", halves("setp.eq.u32 %q, %t, 50;" + some_holds, "setp.eq.u32 %q, %t, 50;" + some_holds), 64},
+        {"popc of the low ones in both arms", halves("setp.eq.u32 %q, %t, %t;" + popc, "setp.ne.u32 %q, %t, %t;" + popc), 64},
+        {"popc of the high ones in both arms", halves("setp.ne.u32 %q, %t, %t;" + popc, "setp.eq.u32 %q, %t, %t;" + popc), 64},
+        {"popc twice in both arms", halves(values + popc + "mov.u32 %e, %d;" + differently + popc + "mad.lo.u32 %d, %e, 1000, %d;", differently + popc + "mov.u32 %e, %d;" + values + popc + "mad.lo.u32 %d, %e, 1000, %d;"), 64},
+        {"popc with lanes gone", halves("exit;\n", differently + popc), 64},
+        {"popc of 40 threads", values + popc, 40},
+        {"and of 40 threads", "setp.eq.u32 %q, %t, %t; barrier.cta.red.and.pred %s, 0, %q; selp.u32 %d, 1, 0, %s;\n", 40},
+        {"popc aligned with lanes gone", halves("exit;\n", differently + "barrier.cta.red.popc.aligned.u32 %d, 0, %q;\n"), 64},
+        {"lanes have exited", halves("exit;\n", differently + put + "barrier.cta.sync 0;\nxor.b32 %x, %t, 47; shl.b32 %x, %x, 2; add.u32 %x, %x, %tile; ld.shared.u32 %d, [%x];"), 64},
+        {"lanes have exited, count", halves("exit;\n", differently + put + "barrier.cta.sync 0, 64;\nxor.b32 %x, %t, 47; shl.b32 %x, %x, 2; add.u32 %x, %x, %tile; ld.shared.u32 %d, [%x];"), 64},
+        {"a warp has exited, count of the rest", "setp.eq.u32 %p, %w, 0; @%p exit;\n" + values + "barrier.cta.sync 3, 64; mov.u32 %d, %a;\n", 96},
+        {"arrive in one arm, sync in the other", halves(values + put + "barrier.cta.arrive 1, 64; mov.u32 %d, 8;", differently + put + "barrier.cta.sync 1, 64; mov.u32 %d, 9;"), 64},
+        {"warps in two roles", "setp.eq.u32 %p, %w, 0; @%p bra LOW;\n" + values + put + "barrier.cta.arrive 2, 64; mov.u32 %d, 1; bra JOIN;\nLOW: barrier.cta.sync 2, 64;\n" + get + "JOIN:\n", 64},
+        {"register operands", values + put + "mov.u32 %x, 5; add.u32 %x, %x, %w; mov.u32 %e, 32; barrier.cta.sync %x, %e;\nxor.b32 %x, %t, 31; shl.b32 %x, %x, 2; add.u32 %x, %x, %tile; ld.shared.u32 %d, [%x];\n", 64},
+        {"lanes take different numbers of rounds", values + "mov.u32 %d, 0; and.b32 %e, %l, 3;\nLOOP: barrier.cta.red.popc.u32 %x, 0, %q; add.u32 %d, %d, %x; sub.u32 %e, %e, 1; setp.ge.s32 %p, %e, 0; @%p bra LOOP;\nst.global.u32 [%out], %d; exit;\n", 64},
+        {"barriers in a function from both arms", halves(values + put + "call (%d), g, (%a);" + get, differently + put + "call (%d), g, (%a);" + get), 64},
+        {"halves pass in turns", halves(values + put + "barrier.cta.sync 0; barrier.cta.sync 0;" + get, differently + "barrier.cta.sync 0;" + put + "barrier.cta.sync 0;" + get), 64},
+        {"sync meets aligned sync of another warp", "setp.eq.u32 %p, %w, 0; @%p bra LOW;\n" + values + put + "barrier.cta.sync.aligned 0;" + get + "bra JOIN;\nLOW:\n" + differently + put + "barrier.cta.sync 0;" + get + "JOIN:\n", 64},
+    };
+}
+
+} // namespace
+
+const std::vector<Case>& cases() {
+    static const std::vector<Case> all = [] {
+        std::vector<Case> list = collectives(), more = barriers();
+        list.insert(list.end(), more.begin(), more.end());
+        return list;
+    }();
+    return all;
+}
+
+std::string text_of(const Case& which) {
+    return ".version 8.0\n.target sm_90\n.address_size 64\n"
+           ".func (.reg .b32 %result) f(.reg .b32 %value)\n{\n.reg .pred %q; .reg .b32 %x;\nand.b32 %x, %value, 12; setp.ne.u32 %q, %x, 0; vote.sync.ballot.b32 %result, %q, 0xffffffff; add.u32 %result, %result, %value; ret;\n}\n"
+           ".func (.reg .b32 %result) g(.reg .b32 %value)\n{\nbarrier.cta.sync 0; mov.u32 %result, %value; ret;\n}\n"
+           ".visible .entry k(.param .u64 out)\n{\n.reg .pred %p, %q, %s; .reg .b32 %a, %d, %e, %l, %m, %t, %w, %x, %mine, %tile; .reg .b64 %out;\n.shared .align 8 .b8 tile[512];\n"
+           "mov.u32 %t, %tid.x; and.b32 %l, %t, 31; shr.u32 %w, %t, 5; mov.u32 %tile, tile; shl.b32 %mine, %t, 2; add.u32 %mine, %mine, %tile; mov.u32 %d, 0;\n"
+           "ld.param.u64 %out, [out]; mad.wide.u32 %out, %t, 4, %out;\n" + which.body + "st.global.u32 [%out], %d;\nret;\n}\n";
+}
+
+} // namespace divergence

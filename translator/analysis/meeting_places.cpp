@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "translator/analysis/meeting_places.h"
+
+#include "translator/analysis/dominators.h"
+#include "translator/analysis/form_queries.h"
+#include "translator/analysis/plan_linearization.h"
+#include "translator/analysis/region_graph.h"
+#include "translator/analysis/shapes.h"
+
+#include <optional>
+
+namespace ptarmigan::translator {
+namespace {
+
+using ptx::Effects;
+using ptx::Role;
+
+/// Threads meet at it: collectives with a member mask, and barriers of the CTA. Not the queries of who is here.
+bool is_meeting(const ptx::Instruction& inst) {
+    if (!has_effect(inst, Effects::convergent | Effects::barrier)) return false;
+    return has_effect(inst, Effects::barrier) || inst[Role::membermask].kind != ptx::Operand::Kind::none;
+}
+
+class MeetingSearch {
+public:
+    explicit MeetingSearch(const FunctionGraph& graph) : graph_(graph), meetings_(graph.blocks.size()) {}
+
+    bool run() {
+        bool any = false;
+        for (BlockId id = 0; id < graph_.blocks.size(); ++id)
+            for (const GraphInstruction& instruction : graph_.blocks[id].instructions)
+                if (is_meeting(instruction.inst)) {
+                    meetings_[id].push_back(&instruction.inst);
+                    any = true;
+                }
+        if (!any) return false;
+        RegionGraph region = region_graph(graph_, whole_graph(graph_));
+        if (!region.reducible) return true; // who waits where is not known
+        std::vector<bool> divergent(graph_.blocks.size(), false);
+        for (BlockId block : region.order) divergent[block] = is_divergent_branch(graph_, block);
+        PendingFlow flow = simulate(region, divergent);
+        Edges backward = reverse_edges(region.successors);
+        DominatorTree post(backward, region.successors, graph_.exit_block);
+        for (BlockId block : region.order)
+            for (const ptx::Instruction* meeting : meetings_[block])
+                for (std::uint32_t waiting : flow.pending[region.position[block]])
+                    if (comes_to_like(*meeting, block, region.order[waiting], region.successors, post)) return true;
+        return false;
+    }
+
+private:
+    std::optional<std::uint64_t> constant(const ptx::Operand& operand) const {
+        if (operand.kind == ptx::Operand::Kind::imm) return operand.value;
+        if (operand.kind == ptx::Operand::Kind::reg && graph_.values[operand.index].is_constant)
+            return graph_.values[operand.index].constant;
+        return std::nullopt;
+    }
+    /// Lanes at `a` and at `b` may be there for each other.
+    bool may_match(const ptx::Instruction& a, const ptx::Instruction& b) const {
+        if (has_effect(a, Effects::barrier) || has_effect(b, Effects::barrier))
+            return has_effect(a, Effects::barrier) && has_effect(b, Effects::barrier);
+        if (a.form != b.form) return false;
+        const auto first = constant(a[Role::membermask]), second = constant(b[Role::membermask]);
+        return !first || !second || *first == *second;
+    }
+    /// Lanes that wait at `from` while others are at `meeting` in `block` come to something that matches before the ways join.
+    bool comes_to_like(const ptx::Instruction& meeting, BlockId block, BlockId from, const Edges& successors,
+                       const DominatorTree& post) const {
+        std::vector<bool> seen(graph_.blocks.size(), false);
+        std::vector<BlockId> work{from};
+        while (!work.empty()) {
+            BlockId at = work.back();
+            work.pop_back();
+            if (seen[at] || (at != block && post.dominates(at, block))) continue;
+            seen[at] = true;
+            for (const ptx::Instruction* other : meetings_[at])
+                if (may_match(meeting, *other)) return true;
+            work.insert(work.end(), successors[at].begin(), successors[at].end());
+        }
+        return false;
+    }
+
+    const FunctionGraph& graph_;
+    std::vector<std::vector<const ptx::Instruction*>> meetings_; ///< by block
+};
+
+} // namespace
+
+bool may_meet_elsewhere(const FunctionGraph& graph) { return MeetingSearch(graph).run(); }
+
+} // namespace ptarmigan::translator

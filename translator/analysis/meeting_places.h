@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives and barriers at which lanes of one warp may meet although they come to different ones.
+#pragma once
+
+#include "translator/analysis/function_graph.h"
+
+namespace ptarmigan::translator {
+
+/// True if lanes of a step may wait at one collective or CTA barrier for lanes of the same step that come to another one
+/// (`if (c) shfl.sync ...; else shfl.sync ...;` with the same member mask), or to the same one along another way. Neither masks nor
+/// program counters can bring them together: such a kernel runs lane by lane, each with a stack of its own. Needs
+/// compute_shapes(). Not so where the ways have joined before the other one: there all lanes come to it, and a program whose
+/// members match has none that waits.
+bool may_meet_elsewhere(const FunctionGraph& graph);
+
+} // namespace ptarmigan::translator
