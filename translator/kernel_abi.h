@@ -149,7 +149,11 @@ struct Services {
     /// barrier.cluster: arrives (`wait` 0) or waits for the lanes in `active`; fiber form only. `live` has the lanes of the
     /// step that have not exited as far as the code knows; lanes beyond the block's end do not matter.
     void (*cluster_barrier)(CtaContext*, std::uint32_t step, std::uint32_t wait, std::uint64_t active, std::uint64_t live);
-    void* reserved[2];
+    /// A function of the device runtime for one lane: `function` is a ptx::DeviceRuntime. Arguments in order, each in a
+    /// word: numbers zero-extended, structures by their address. Returns the function's result.
+    std::uint64_t (*device_runtime)(CtaContext*, std::uint32_t step, std::uint32_t lane, std::uint32_t function,
+                                    const std::uint64_t* arguments);
+    void* reserved[1];
 };
 
 /// One launch; constant while the grid runs except `fault`.
@@ -194,6 +198,8 @@ struct CtaContext {
     std::uint64_t local_window_size; ///< bytes of the whole local arena from `local`
     std::uint32_t noted_lane;        ///< written by loops over lanes before each lane's access; for fault reports
     std::uint32_t reserved;
+    std::uint8_t* interleaved;       ///< local memory interleaved by lane: of step s at interleaved + s * lane_width *
+                                     ///< KernelProperties::interleaved_bytes; 64-byte aligned
 };
 
 /// Region and barrier-free form: runs one whole CTA.
@@ -227,6 +233,7 @@ PTM_ABI_OFFSET(CtaContext, worker, 128);
 PTM_ABI_OFFSET(CtaContext, shared_window_size, 136);
 PTM_ABI_OFFSET(CtaContext, local_window_size, 144);
 PTM_ABI_OFFSET(CtaContext, noted_lane, 152);
+PTM_ABI_OFFSET(CtaContext, interleaved, 160);
 #undef PTM_ABI_OFFSET
 
 } // namespace ptarmigan::abi

@@ -78,14 +78,18 @@ bool Window::resize(std::size_t size, unsigned parts, std::size_t distance, std:
 
 bool CtaArena::prepare_own(const CtaNeeds &needs) {
     constexpr std::size_t local_reserve = std::size_t{64} << 20,
+                          interleaved_reserve = std::size_t{16} << 20,
                           frame_reserve = std::size_t{16} << 20;
     if (!local.resize(needs.local_stride * needs.threads, local_reserve))
+        return false;
+    if (needs.interleaved && !interleaved.resize(needs.interleaved * needs.threads, interleaved_reserve))
         return false;
     if (!frames.resize(needs.cta_frame + needs.frames, frame_reserve))
         return false;
     context.local = local.data();
     context.local_stride = needs.local_stride;
     context.local_window_size = local.reserved();
+    context.interleaved = interleaved.data();
     context.frames = frames.data() + needs.cta_frame;
     return true;
 }

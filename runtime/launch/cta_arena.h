@@ -39,13 +39,14 @@ private:
 struct CtaNeeds {
     std::size_t shared = 0;       ///< static + dynamic
     std::size_t local_stride = 0; ///< per thread, multiple of 64
+    std::size_t interleaved = 0;  ///< bytes of interleaved local memory per thread
     std::size_t threads = 0;      ///< rounded up to whole steps
     std::size_t cta_frame = 0, frames = 0;
 };
 
 /// Not thread-safe: used by one worker at a time.
 struct CtaArena {
-    Window shared, local, frames;
+    Window shared, local, interleaved, frames;
     abi::CtaContext context{};
 
 private:

@@ -206,6 +206,7 @@ void size_arena(Grid &grid) {
     CtaNeeds &needs = grid.needs;
     needs.shared = grid.launch.shared_size;
     needs.local_stride = (properties.local_bytes + stack_limit + 63) / 64 * 64;
+    needs.interleaved = properties.interleaved_bytes;
     needs.threads = std::size_t{properties.step_count} * properties.lane_width;
     needs.cta_frame = properties.cta_frame_size;
     needs.frames = std::size_t{properties.step_count} * properties.frame_size;

@@ -7,6 +7,7 @@
 #include "translator/analysis/close_loops.h"
 #include "translator/analysis/dominators.h"
 #include "translator/analysis/flatten.h"
+#include "translator/analysis/interleave_locals.h"
 
 namespace ptarmigan::translator {
 
@@ -15,9 +16,11 @@ FunctionGraph build_graph(ptx::ModuleLoader& loader, ptx::FunctionId function, c
     SharedLayout layout = shared_layout(loader, options.kernel == ptx::no_id ? function : options.kernel);
     FlatFunction flat = flatten(loader, function, options, layout);
     place_stack(flat);
+    resolve_locals(flat);
     promote_parameters(flat);
     canonicalize(flat.graph);
     build_ssa(flat);
+    interleave_locals(flat.graph);
     simplify(flat.graph, options.shape);
     contract_products(flat.graph);
     FunctionGraph graph = std::move(flat.graph);

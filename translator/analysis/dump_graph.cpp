@@ -153,7 +153,8 @@ std::string to_string(const FunctionGraph& graph, const Shape& shape) {
 std::string dump_graph(const FunctionGraph& graph, bool with_shapes) {
     std::string text = "function " + graph.module->functions[graph.function].name + "\n";
     for (const FrameVariable& local : graph.locals)
-        text += "  local " + local.name + " " + number(local.size) + " bytes at " + number(local.local_offset) + "\n";
+        text += "  local " + local.name + " " + number(local.size) + " bytes at " + number(local.local_offset) +
+                (local.is_interleaved ? ", interleaved by lane\n" : "\n");
     for (const SharedVariable& shared : graph.shared)
         text += "  shared " + shared.name + " " + number(shared.size) + " bytes at " + number(shared.offset) + "\n";
     for (BlockId id = 0; id < graph.blocks.size(); ++id) {

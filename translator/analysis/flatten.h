@@ -33,8 +33,11 @@ FlatFunction flatten(ptx::ModuleLoader& loader, ptx::FunctionId function, const 
 /// calls functions for real.
 void place_stack(FlatFunction& flat);
 
-/// Makes registers of .param variables that are only accessed piecewise at constant offsets; the others, and .local
-/// variables, become graph.locals. Lays out local memory.
+/// Makes accesses through registers that hold a constant place in a .local variable name that variable.
+void resolve_locals(FlatFunction& flat);
+
+/// Makes registers of .param and .local variables that are only accessed piecewise at constant offsets; the others
+/// become graph.locals. Lays out local memory.
 void promote_parameters(FlatFunction& flat);
 
 /// "file:line:col: error: text", for UnsupportedError.

@@ -45,6 +45,7 @@ struct GraphInstruction {
     const ptx::Body* body = nullptr; ///< the body it came from (prototypes, target lists); operands use FunctionGraph::pool
     std::uint32_t function = 0;      ///< FunctionId it came from, for messages
     std::uint16_t check_alignment = 0; ///< set of operands (bit i: operands[i]) to be checked at run time: plan_alignment()
+    std::uint8_t lane_granule = 0; ///< an ld or st of interleaved local memory, see interleave_locals.h; 0: it is none
     std::int32_t prefetch = 0; ///< bytes ahead of a load's address that are worth a prefetch, 0: none. plan_prefetch()
 };
 
@@ -71,6 +72,7 @@ struct FrameVariable {
     std::uint64_t size = 0;
     std::uint32_t alignment = 1;
     std::uint32_t local_offset = 0; ///< place in the thread's local memory
+    bool is_interleaved = false;    ///< nothing refers to it any more: its accesses hold numbers (interleave_locals.h)
 };
 
 /// A natural loop. Canonical form (build_graph): the preheader and the latch end in a jump to the header, and each
@@ -125,6 +127,7 @@ struct FunctionGraph {
     std::vector<SharedVariable> shared;   ///< VariableScope::shared indexes these
     std::uint32_t static_shared = 0;      ///< bytes of all sized ones, and the common offset of the unsized
     std::uint32_t local_bytes = 0;        ///< per thread
+    std::uint32_t interleaved_bytes = 0;  ///< per thread, of local memory that is interleaved by lane; multiple of 16
     std::vector<ptx::FunctionId> real_calls; ///< functions called for real: recursion, calls through pointers
     bool has_indirect_call = false;
     bool uses_stack = false;                 ///< alloca: local memory beyond the variables

@@ -76,6 +76,7 @@ std::vector<LoadGroup> find_load_groups(const FunctionGraph& graph, BlockId bloc
     };
     for (const GraphInstruction& instruction : graph.blocks[block].instructions) {
         const ptx::Instruction& inst = instruction.inst;
+        if (instruction.lane_granule != 0) continue; // other memory than anything else here
         if (is_movable_load(inst))
             open[{inst[ptx::Role::a].index, inst.space, ptx::byte_size(inst.type()), inst.form}].push_back(&inst);
         else if (is_barrier_to_loads(inst)) close();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A .param variable of a call sequence becomes one register per piece when every access is an ld/st at a constant
-// offset and no two pieces overlap without being the same. Otherwise it gets a place in local memory.
+// A .param variable of a call sequence, or a small .local one, becomes one register per piece when every access is an ld/st
+// at a constant offset and no two pieces overlap without being the same. Otherwise it gets a place in local memory.
 #include "translator/analysis/flatten.h"
 #include "translator/analysis/form_queries.h"
 
@@ -33,10 +33,15 @@ bool names_storage(const Operand& operand) {
            operand.scope == VariableScope::frame;
 }
 
-/// ld or st of the param space whose address operand is a variable at a constant offset.
+/// ld or st whose address operand may be a variable at a constant offset. Volatile accesses of .local stay in memory.
 bool is_piecewise(const ptx::Instruction& inst) {
+    if (inst.space == StateSpace::local) return inst.form == ptx::FormId::ld || inst.form == ptx::FormId::st;
     return (opcode(inst) == "ld" || opcode(inst) == "st") && inst.space == StateSpace::param;
 }
+
+/// Registers that one .local variable may become. More would be spilled to the host's stack lane by lane, and every join of
+/// control flow has a phi for each.
+constexpr std::size_t most_local_pieces = 64;
 
 ScalarType bits_type(std::uint64_t bytes) {
     switch (bytes) {
@@ -62,7 +67,7 @@ public:
 
 private:
     bool promoted(std::uint32_t storage) const {
-        return flat_.storages[storage].is_parameter && !usage_[storage].in_memory;
+        return !usage_[storage].in_memory;
     }
     void collect(const GraphInstruction& instruction);
     void add_piece(Usage& usage, std::uint64_t offset, std::uint64_t size, std::uint64_t limit);
@@ -118,6 +123,7 @@ void Promotion::decide() {
             if (offset < end) usage.in_memory = true;
             end = offset + piece.size;
         }
+        if (!storage.is_parameter && (usage.passed || usage.pieces.size() > most_local_pieces)) usage.in_memory = true;
         if (usage.passed && usage.pieces.empty() && storage.scalar) usage.pieces[0] = Piece{storage.size};
         bool whole = usage.pieces.size() == 1 && usage.pieces.begin()->first == 0 &&
                      usage.pieces.begin()->second.size == storage.size;

@@ -191,7 +191,9 @@ void GraphEmitter::run_handler(const GraphInstruction& instruction) {
         bool copies = ptx::any(form.effects, ptx::Effects::load) && ptx::any(form.effects, ptx::Effects::store);
         bool writes = copies ? form.operands[i].role == ptx::Role::d : !ptx::any(form.effects, ptx::Effects::load);
         if (copies) space = writes ? ptx::StateSpace::shared : ptx::StateSpace::global;
-        lower::check_alignment(*this, address(inst.operands[i], space), access_bytes(inst), writes);
+        const LaneAddress place = instruction.lane_granule != 0 ? LaneAddress{local_place(inst.operands[i]), space}
+                                                                : address(inst.operands[i], space);
+        lower::check_alignment(*this, place, access_bytes(inst), writes);
     }
     handler_of(inst.form)(*this, inst);
     if (instruction.prefetch != 0)

@@ -145,6 +145,11 @@ private:
     GuardSlot& guard_slot(ValueId guard);
     void make_guard(ValueId result, const LaneValue& narrow, bool is_signed, const std::function<llvm::Value*()>& correction);
 
+    // interleaved.cpp
+    LaneValue local_place(const ptx::Operand& operand);
+    LaneAddress interleaved_address(const ptx::Operand& operand);
+    const LaneOffsets* granule_offsets(unsigned granule);
+
     // control_flow.cpp
     void emit_block(BlockId block);
     bool is_cut(BlockId block) const;
@@ -222,6 +227,7 @@ private:
     llvm::Value* entry_mask_ = nullptr;
     llvm::Value* counter_mask_ = nullptr; ///< program-counter form: mask of the current block
     LaneOffsets lane_iota_, lane_zeros_;
+    std::map<unsigned, LaneOffsets> granule_offsets_; ///< of lanes that are so many bytes apart
 };
 
 } // namespace ptarmigan::translator

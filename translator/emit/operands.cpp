@@ -167,6 +167,8 @@ LaneValue GraphEmitter::widen_address(LaneValue value) {
 }
 
 LaneAddress GraphEmitter::address(const Operand& operand, StateSpace space) {
+    if (current_instruction_ && current_instruction_->lane_granule != 0 && operand.kind == Operand::Kind::address)
+        return interleaved_address(operand);
     LaneAddress result;
     result.space = space;
     // What the number is relative to: a variable's own space, else the written one.

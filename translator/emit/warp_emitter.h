@@ -27,6 +27,8 @@ struct LaneAddress {
     ptx::StateSpace space;         ///< as written; generic when none
     /// Affine and guarded only: i1, true when the affine form holds for all lanes. Null = always holds.
     llvm::Value* guard = nullptr;
+    /// Local memory interleaved by lane: the next element of a lane's access does not lie behind this one.
+    bool interleaved = false;
 };
 
 class WarpEmitter {

@@ -105,7 +105,7 @@ void store_wide_atomic(WarpEmitter& e, const MemoryAccess& access, const LaneVal
 
 /// Strong vectors of up to 128 bits are single accesses.
 bool is_single_access(const MemoryAccess& access, unsigned count) {
-    return access.strength != Strength::weak && (count > 1 || access.bytes == 16) && access.bytes * count <= 16;
+    return !access.address.interleaved && access.strength != Strength::weak && (count > 1 || access.bytes == 16) && access.bytes * count <= 16;
 }
 
 /// Element `index` of `bits` bits of a wide integer, and the wide integer of several elements.
@@ -139,6 +139,35 @@ bool load_group(WarpEmitter& e, const Instruction& inst) {
     return true;
 }
 
+/// The place of element `index` where the elements of a lane do not lie together.
+LaneAddress element_address(WarpEmitter& e, const Instruction& inst, const MemoryAccess& access, unsigned index) {
+    ptx::Operand place = inst[Role::a];
+    place.value += std::uint64_t(index) * access.bytes;
+    return e.address(place, access.address.space);
+}
+
+llvm::SmallVector<LaneValue, 8> load_elements(WarpEmitter& e, const Instruction& inst, const MemoryAccess& access) {
+    if (!access.address.interleaved || access.count == 1) return load_lanes(e, access);
+    llvm::SmallVector<LaneValue, 8> values;
+    MemoryAccess element = access;
+    element.count = 1;
+    for (unsigned k = 0; k < access.count; ++k) {
+        element.address = element_address(e, inst, access, k);
+        values.push_back(load_lanes(e, element).front());
+    }
+    return values;
+}
+
+void store_elements(WarpEmitter& e, const Instruction& inst, const MemoryAccess& access, llvm::ArrayRef<LaneValue> values) {
+    if (!access.address.interleaved || access.count == 1) return store_lanes(e, access, values);
+    MemoryAccess element = access;
+    element.count = 1;
+    for (unsigned k = 0; k < access.count; ++k) {
+        element.address = element_address(e, inst, access, k);
+        store_lanes(e, element, values[k]);
+    }
+}
+
 } // namespace
 
 void ld(WarpEmitter& e, const Instruction& inst) {
@@ -158,7 +187,7 @@ void ld(WarpEmitter& e, const Instruction& inst) {
         return;
     }
     if (wide) split_halves(e, access);
-    llvm::SmallVector<LaneValue, 8> values = load_lanes(e, access);
+    llvm::SmallVector<LaneValue, 8> values = load_elements(e, inst, access);
     for (unsigned k = 0; k < count; ++k) {
         LaneValue value = wide ? join_halves(e, values[2 * k], values[2 * k + 1]) : values[k];
         e.write(is_vector(d) ? e.element(d, k) : d, value);
@@ -189,7 +218,7 @@ void st(WarpEmitter& e, const Instruction& inst) {
         }
     }
     if (wide) split_halves(e, access);
-    store_lanes(e, access, values);
+    store_elements(e, inst, access, values);
 }
 
 } // namespace ptarmigan::translator::lower

@@ -32,7 +32,33 @@ TEST_CASE("a parameter whose address is taken lives in local memory") {
                      " ld.param.u32 %r1, [%rd1+4]; st.param.u32 [r], %r1; ret; }\n");
     REQUIRE(k.graph.locals.size() == 1);
     CHECK(k.graph.locals[0].size == 8);
-    CHECK(k.graph.local_bytes == 16);
+    CHECK(k.graph.local_bytes == 0);
+    CHECK(k.graph.interleaved_bytes == 16); // nothing but ld and st sees it
+}
+
+TEST_CASE("a local array at constant places becomes registers") {
+    AnalysedKernel k(".local .align 8 .b8 a[16]; ld.param.u32 %r1, [n]; mov.u64 %rd1, a; cvta.local.u64 %rd2, %rd1; add.u64 %rd3, %rd2, 8;"
+                     " st.local.u32 [%rd1+4], %r1; st.u32 [%rd3], 7; ld.local.u32 %r2, [a+8]; ld.param.u64 %rd4, [p];"
+                     " st.global.u32 [%rd4], %r2; ret;");
+    CHECK(k.graph.locals.empty());
+    CHECK(k.count("st") == 1);
+}
+
+TEST_CASE("local memory is interleaved by lane unless something else sees its address") {
+    const std::string loop = ".local .align 4 .b8 a[64]; ld.param.u64 %rd4, [p]; mov.u64 %rd1, a; mov.u32 %r1, 0;"
+                             " L: st.local.u32 [%rd1], %r1; add.u64 %rd1, %rd1, 4; add.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 16; @%p1 bra L;";
+    AnalysedKernel plain(loop + "ld.local.u32 %r2, [a+4]; st.global.u32 [%rd4], %r2; ret;");
+    REQUIRE(plain.graph.locals.size() == 1);
+    CHECK(plain.graph.locals[0].is_interleaved);
+    CHECK(plain.graph.interleaved_bytes == 64);
+    for (const char* use : {"st.global.u64 [%rd4], %rd1;", "and.b64 %rd2, %rd1, 8; ld.local.u32 %r2, [%rd2];", "cvt.u32.u64 %r2, %rd1;",
+                            "setp.lt.u64 %p2, %rd1, %rd4; @%p2 st.global.u32 [%rd4], 1;", "atom.add.u32 %r2, [%rd1], 1;",
+                            "selp.b64 %rd2, %rd1, %rd4, %p1; ld.u32 %r2, [%rd2]; st.global.u32 [%rd4], %r2;"}) {
+        INFO(use);
+        AnalysedKernel seen(loop + use + " ret;");
+        REQUIRE(seen.graph.locals.size() == 1);
+        CHECK(!seen.graph.locals[0].is_interleaved);
+    }
 }
 
 TEST_CASE("recursion stays a real call") {
