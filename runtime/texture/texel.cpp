@@ -111,16 +111,7 @@ std::uint32_t converted(std::uint32_t word, const TexelFormat &format) {
 int binary_exponent(double value) { return static_cast<int>(std::bit_cast<std::uint64_t>(value) >> 52 & 0x7ff) - 1023; }
 double power_of_two(int exponent) { return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52); }
 
-/// To nearest, away from zero in the middle.
-float round_to_float(double sum) {
-    const auto nearest = static_cast<float>(sum);
-    if (std::fabs(nearest) < 0x1p-126f)
-        return std::copysign(0.0f, nearest);
-    const float next = std::nextafter(nearest, sum < 0 ? -INFINITY : INFINITY);
-    return sum - nearest == next - sum ? next : nearest;
-}
-
-/// Likewise to a half, as a float.
+/// As round_single_sum(), to a half, as a float.
 float round_to_half(double sum) {
     constexpr double most = 65504, least_normal = 0x1p-14;
     const double magnitude = std::fabs(sum);
@@ -187,6 +178,18 @@ std::uint16_t float_to_half(float value) {
     }
     const std::uint32_t rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
     return sign | static_cast<std::uint16_t>(std::min<std::uint32_t>((rounded >> 13) - (112u << 10), 0x7c00));
+}
+
+float round_single_sum(double sum) {
+    constexpr std::uint64_t half_of_last_bit = std::uint64_t{1} << 28, last_bits = (std::uint64_t{1} << 29) - 1;
+    // Where floats have all their bits: half of the last one is added to the magnitude, and the rest cut off.
+    if (std::fabs(sum) >= 0x1p-125 && std::fabs(sum) < 0x1p127)
+        return static_cast<float>(std::bit_cast<double>((std::bit_cast<std::uint64_t>(sum) + half_of_last_bit) & ~last_bits));
+    const auto nearest = static_cast<float>(sum);
+    if (std::fabs(nearest) < 0x1p-126f)
+        return std::copysign(0.0f, nearest);
+    const float next = std::nextafter(nearest, sum < 0 ? -INFINITY : INFINITY);
+    return sum - nearest == next - sum ? next : nearest;
 }
 
 StoredTexel load_texel(const std::uint8_t *place, const TexelFormat &format) {
@@ -280,7 +283,7 @@ float FilterSum::finish(double sum) const {
     case TexelFormat::Kind::half: return round_to_half(sum);
     case TexelFormat::Kind::single: break;
     }
-    return round_to_float(sum);
+    return round_single_sum(sum);
 }
 
 Texel FilterSum::result() const {

@@ -64,6 +64,9 @@ private:
     Slice slice_[most_slices];
 };
 
+/// What a sum of floats is rounded to: nearest, away from zero in the middle; what would be subnormal is zero.
+float round_single_sum(double sum);
+
 /// sust.p: converts the first `count` words to the format and stores all channels.
 void store_texel(std::uint8_t *place, const TexelFormat &format, const std::uint32_t *words, unsigned count);
 

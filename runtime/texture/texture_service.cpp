@@ -5,6 +5,7 @@
 
 #include "runtime/exec/fault.h"
 #include "runtime/texture/object_table.h"
+#include "runtime/texture/plane_fetch.h"
 #include "runtime/texture/sampler.h"
 #include "runtime/texture/surface.h"
 
@@ -203,9 +204,22 @@ void run_lane(const LaneCall &at) {
     }
 }
 
+/// What all active lanes' handles stand for, if it is the same and there is such an object.
+const TextureObject *common_object(const Call &call) {
+    if (call.active == 0)
+        return nullptr;
+    const std::uint64_t handle = call.handle[std::countr_zero(call.active)];
+    for (std::uint64_t lanes = call.active; lanes != 0; lanes &= lanes - 1)
+        if (call.handle[std::countr_zero(lanes)] != handle)
+            return nullptr;
+    return TextureTable::get().last(handle & TextureTable::number_bits);
+}
+
 } // namespace
 
 void texture_service(abi::CtaContext *cta, std::uint32_t step, abi::TextureCall *call) {
+    if (const TextureObject *texture = common_object(*call); texture && fetch_plane(*call, *texture))
+        return;
     for (std::uint64_t lanes = call->active; lanes != 0; lanes &= lanes - 1)
         run_lane({cta, step, *call, static_cast<unsigned>(std::countr_zero(lanes))});
 }

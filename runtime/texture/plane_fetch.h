@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The common fetch: one two-dimensional texture for all lanes of a step, without levels and layers.
+#pragma once
+
+#include "runtime/texture/texture.h"
+#include "translator/kernel_abi.h"
+
+namespace ptarmigan::runtime {
+
+/// Does the whole call, with the bits that the sampler gives. False if it is not of this kind: then nothing was done.
+/// `texture` is what the handle of every active lane stands for.
+bool fetch_plane(abi::TextureCall &call, const TextureObject &texture);
+
+} // namespace ptarmigan::runtime
