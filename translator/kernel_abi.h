@@ -9,7 +9,7 @@
 
 namespace ptarmigan::abi {
 
-inline constexpr std::uint32_t kernel_abi_version = 6;
+inline constexpr std::uint32_t kernel_abi_version = 7;
 inline constexpr unsigned warp_size = 32;
 
 /// Shared addresses: rank of the CTA in its cluster << cluster_rank_bit | offset in its memory, as on Hopper.

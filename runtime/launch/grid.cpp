@@ -3,6 +3,7 @@
 #include "runtime/launch/grid.h"
 
 #include "runtime/context/context.h"
+#include "runtime/launch/child_work.h"
 #include "runtime/launch/helpers.h"
 #include "runtime/launch/worker.h"
 #include "runtime/module/module.h"
@@ -78,6 +79,11 @@ void call_late_helpers(Grid &grid) {
 }
 
 void run_grid(const std::shared_ptr<Grid> &grid) {
+    run_ctas(grid);
+    run_child_work(*grid);
+}
+
+void run_ctas(const std::shared_ptr<Grid> &grid) {
     if (grid->context->status() != Status::success)
         return; // an earlier fault: nothing runs any more
     const std::uint64_t draws = (grid->cta_count + grid->chunk - 1) / grid->chunk;

@@ -18,6 +18,7 @@
 
 namespace ptarmigan::runtime {
 
+class ChildWork;
 class Context;
 class Module;
 
@@ -60,6 +61,8 @@ struct Grid : std::enable_shared_from_this<Grid> {
 
     std::chrono::nanoseconds hang_limit{0};  ///< PTARMIGAN_HANG_TIMEOUT; 0: none
     std::atomic<std::uint64_t> progress{0};  ///< changes when a worker that others may wait for gets on; relaxed: a hint
+    std::once_flag children_once;
+    std::shared_ptr<ChildWork> children; ///< null: its threads launched nothing; see child_work_of()
 
     std::mutex fault_mutex;
     FaultRecord fault; ///< first one; its `cta` points to fault_cta
@@ -69,8 +72,10 @@ struct Grid : std::enable_shared_from_this<Grid> {
     bool stopped() const { return __atomic_load_n(&launch.fault, __ATOMIC_RELAXED) != 0; }
 };
 
-/// Runs the whole grid: on this thread, and on oneTBB workers as far as they come. Returns when
+/// Runs the grid's CTAs: on this thread, and on oneTBB workers as far as they come. Returns when
 /// every CTA has exited or a fault ended the grid; the fault is in the context then, and reported.
+void run_ctas(const std::shared_ptr<Grid> &grid);
+/// run_ctas(), then the work that its threads launched.
 void run_grid(const std::shared_ptr<Grid> &grid);
 
 /// Calls the late helpers if the grid has taken longer than expected. On the grid's own thread,

@@ -242,21 +242,22 @@ void fill_launch_context(Grid &grid, const LaunchConfig &config,
 
 } // namespace
 
-Status launch(Function &function, const LaunchConfig &config, Stream &stream,
-              void *const *parameters, void *const *extra) {
+Status check_launch(Kernel &kernel, const LaunchConfig &config) {
+    Status status = check_extents(config);
+    const KernelFacts *facts = nullptr;
+    if (status != Status::success || (status = kernel.facts(facts)) != Status::success ||
+        (status = check_block(kernel, *facts, config)) != Status::success)
+        return status;
+    return config.dynamic_shared > kernel.max_dynamic_shared(*facts) ? Status::invalid_value : Status::success;
+}
+
+Status make_grid(Function &function, const LaunchConfig &config, Context &context, void *const *parameters,
+                 void *const *extra, std::shared_ptr<Grid> &made) {
     Kernel &kernel = function.kernel();
-    Context &context = stream.context();
     const auto failed = [](Status status) { return status != Status::success; };
     Status status = context.status();
-    if (failed(status) || failed(status = check_extents(config)))
+    if (failed(status) || failed(status = check_launch(kernel, config)))
         return status;
-    const KernelFacts *facts = nullptr;
-    if (failed(status = kernel.facts(facts)))
-        return status;
-    if (failed(status = check_block(kernel, *facts, config)))
-        return status;
-    if (config.dynamic_shared > kernel.max_dynamic_shared(*facts))
-        return Status::invalid_value;
     auto grid = std::make_shared<Grid>();
     if (failed(status = pack_parameters(kernel, parameters, extra, grid->params)))
         return status;
@@ -290,6 +291,16 @@ Status launch(Function &function, const LaunchConfig &config, Stream &stream,
     fill_launch_context(*grid, config, cluster);
     size_arena(*grid);
     choose_workers(*grid, volume(config.block) * grid->cluster_size, grid->code->properties.spins);
+    made = std::move(grid);
+    return Status::success;
+}
+
+Status launch(Function &function, const LaunchConfig &config, Stream &stream,
+              void *const *parameters, void *const *extra) {
+    std::shared_ptr<Grid> grid;
+    const Status status = make_grid(function, config, stream.context(), parameters, extra, grid);
+    if (status != Status::success)
+        return status;
     stream.submit([grid] { run_grid(grid); }, Stream::Start::elsewhere);
     static const bool blocking = env_flag(Env::launch_blocking);
     return blocking ? stream.synchronize() : Status::success;

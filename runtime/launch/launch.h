@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 
 namespace ptarmigan::runtime {
 
@@ -13,6 +14,7 @@ class Context;
 class Function;
 class Kernel;
 class Stream;
+struct Grid;
 
 /// What a launch asks for.
 struct LaunchConfig {
@@ -31,6 +33,12 @@ struct LaunchConfig {
 /// kernel shows at a later call.
 Status launch(Function &function, const LaunchConfig &config, Stream &stream,
               void *const *parameters, void *const *extra);
+
+/// The grid that launch() would submit, with all its checks.
+Status make_grid(Function &function, const LaunchConfig &config, Context &context, void *const *parameters,
+                 void *const *extra, std::shared_ptr<Grid> &grid);
+/// The checks of a configuration that need no code: what a launch returns for them.
+Status check_launch(Kernel &kernel, const LaunchConfig &config);
 
 /// The text of the last kernel fault of the process ("" if none): kernel, PTX line, block, threads,
 /// address.

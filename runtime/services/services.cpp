@@ -6,6 +6,7 @@
 #include "runtime/exec/fault.h"
 #include "runtime/launch/worker.h"
 #include "runtime/services/device_heap.h"
+#include "runtime/services/device_runtime.h"
 #include "runtime/services/printf.h"
 #include "runtime/texture/texture_service.h"
 
@@ -193,7 +194,7 @@ const abi::Services &kernel_services() {
     static const abi::Services services = {barrier,        collective,    yield,       trap,
                                            device_vprintf, device_malloc, device_free, assert_fail,
                                            clock_ticks,    global_timer,  misaligned,  texture_service,
-                                           mbarrier,       cluster_barrier, {}};
+                                           mbarrier,       cluster_barrier, device_runtime, {}};
     return services;
 }
 

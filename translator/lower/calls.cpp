@@ -26,19 +26,23 @@ bool is_variable(const ptx::Operand& operand) {
     return operand.kind == ptx::Operand::Kind::variable || operand.kind == ptx::Operand::Kind::address;
 }
 
-/// The lanes of argument `index` of a call, spilled for a loop over lanes.
-LaneArray argument(WarpEmitter& e, const ptx::Instruction& inst, const ptx::Function& function, unsigned index) {
+} // namespace
+
+LaneArray call_argument(WarpEmitter& e, const ptx::Instruction& inst, const ptx::Function& function, unsigned index) {
     const ptx::Operand& list = inst[Role::a];
     if (index >= list.count || index >= function.parameters.size())
         e.unsupported(fmt::format("too few arguments for {}", function.name));
+    const ptx::Variable& parameter = function.parameters[index];
     ptx::Operand operand = e.element(list, index);
-    operand.type = function.parameters[index].type;
+    if (is_variable(operand) && parameter.size != ptx::byte_size(parameter.type))
+        return {e, e.broadcast(e.address(operand, ptx::StateSpace::param).address)};
+    operand.type = parameter.type;
     if (is_variable(operand))
         return {e, e.broadcast(load_lanes(e, parameter_place(e, operand, operand.type)).front())};
     return {e, e.lanes(operand)};
 }
 
-void return_value(WarpEmitter& e, const ptx::Instruction& inst, Value* lanes) {
+void write_call_result(WarpEmitter& e, const ptx::Instruction& inst, Value* lanes) {
     const ptx::Operand& list = inst[Role::d];
     if (list.kind == ptx::Operand::Kind::none || list.count == 0) return;
     const ptx::Operand& target = e.element(list, 0);
@@ -50,35 +54,37 @@ void return_value(WarpEmitter& e, const ptx::Instruction& inst, Value* lanes) {
     store_lanes(e, parameter_place(e, target, wide ? ScalarType::b64 : ScalarType::b32), LaneValue::varying(lanes));
 }
 
+namespace {
+
 Value* line_of(WarpEmitter& e, const ptx::Instruction& inst) { return e.ir().getInt32(inst.location.line); }
 
 void call_vprintf(WarpEmitter& e, const ptx::Instruction& inst, const ptx::Function& function) {
     Ir& ir = e.ir();
-    LaneArray format = argument(e, inst, function, 0), arguments = argument(e, inst, function, 1);
+    LaneArray format = call_argument(e, inst, function, 0), arguments = call_argument(e, inst, function, 1);
     LaneArray results(e, llvm::Constant::getNullValue(e.lanes_type(ir.getInt32Ty())));
     e.for_each_lane(e.active_bits(), [&](Value* lane) {
         results.set(lane, e.call_service(offsetof(abi::Services, vprintf), ir.getInt32Ty(),
                                          {e.cta_context(), pointer(e, format.get(lane)),
                                           pointer(e, arguments.get(lane))}));
     });
-    return_value(e, inst, results.vector());
+    write_call_result(e, inst, results.vector());
 }
 
 void call_malloc(WarpEmitter& e, const ptx::Instruction& inst, const ptx::Function& function) {
     Ir& ir = e.ir();
-    LaneArray size = argument(e, inst, function, 0);
+    LaneArray size = call_argument(e, inst, function, 0);
     LaneArray results(e, llvm::Constant::getNullValue(e.lanes_type(ir.getInt64Ty())));
     e.for_each_lane(e.active_bits(), [&](Value* lane) {
         Value* block = e.call_service(offsetof(abi::Services, device_malloc), ir.getPtrTy(),
                                       {e.cta_context(), size.get(lane)});
         results.set(lane, ir.CreatePtrToInt(block, ir.getInt64Ty()));
     });
-    return_value(e, inst, results.vector());
+    write_call_result(e, inst, results.vector());
 }
 
 void call_free(WarpEmitter& e, const ptx::Instruction& inst, const ptx::Function& function) {
     Ir& ir = e.ir();
-    LaneArray block = argument(e, inst, function, 0);
+    LaneArray block = call_argument(e, inst, function, 0);
     e.for_each_lane(e.active_bits(), [&](Value* lane) {
         e.call_service(offsetof(abi::Services, device_free), ir.getVoidTy(),
                        {e.cta_context(), pointer(e, block.get(lane)), e.step_index(), lane, line_of(e, inst)});
@@ -88,9 +94,9 @@ void call_free(WarpEmitter& e, const ptx::Instruction& inst, const ptx::Function
 /// __assertfail(message, file, line, function, character size): each lane prints its message, then the kernel ends.
 void call_assert_fail(WarpEmitter& e, const ptx::Instruction& inst, const ptx::Function& function) {
     Ir& ir = e.ir();
-    LaneArray message = argument(e, inst, function, 0), file = argument(e, inst, function, 1);
-    LaneArray line = argument(e, inst, function, 2), name = argument(e, inst, function, 3);
-    LaneArray character_size = argument(e, inst, function, 4);
+    LaneArray message = call_argument(e, inst, function, 0), file = call_argument(e, inst, function, 1);
+    LaneArray line = call_argument(e, inst, function, 2), name = call_argument(e, inst, function, 3);
+    LaneArray character_size = call_argument(e, inst, function, 4);
     e.for_each_lane(e.active_bits(), [&](Value* lane) {
         e.call_service(offsetof(abi::Services, assert_fail), ir.getVoidTy(),
                        {e.cta_context(), e.step_index(), lane, pointer(e, message.get(lane)),
@@ -129,6 +135,7 @@ void runtime_call(WarpEmitter& e, const ptx::Instruction& inst, const ptx::Funct
         known.lower(e, inst, function);
         return;
     }
+    if (auto which = ptx::device_runtime_function(function.name)) return device_runtime_call(e, inst, function, *which);
     e.unsupported(fmt::format("call of {}, which has no body in this module", function.name));
 }
 
