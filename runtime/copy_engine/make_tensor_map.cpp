@@ -27,11 +27,6 @@ bool set_swizzle(unsigned swizzle, bool atoms, TensorMapFields &fields) {
     return true;
 }
 
-unsigned span_bytes(Swizzle swizzle) {
-    static constexpr unsigned bytes[] = {0, 32, 64, 128, 96};
-    return bytes[static_cast<unsigned>(swizzle)];
-}
-
 /// What all three entries check alike.
 bool set_tensor(const Request &request, bool later_gpus, TensorMapFields &fields) {
     const bool im2col = request.kind != Request::Kind::tiled;

@@ -35,6 +35,16 @@ struct AddFloat {
     }
 };
 
+float flushed(float value) { return std::abs(value) < 0x1p-126f ? std::copysign(0.0f, value) : value; }
+
+struct AddFlushedFloat {
+    using Bits = std::uint32_t;
+    static Bits apply(Bits old, Bits by) {
+        const float sum = flushed(std::bit_cast<float>(old)) + flushed(std::bit_cast<float>(by));
+        return std::isnan(sum) ? 0x7fffffff : std::bit_cast<Bits>(flushed(sum));
+    }
+};
+
 /// Of NaNs the source's survives, else the target's; quieted.
 struct AddDouble {
     using Bits = std::uint64_t;
@@ -133,7 +143,9 @@ ReduceRun add_run(TensorType type) {
     case TensorType::u64:
     case TensorType::s64: return run<Add<std::uint64_t>>;
     case TensorType::f32:
-    case TensorType::f32_ftz: return run<AddFloat>;
+    case TensorType::tf32: return run<AddFloat>;
+    case TensorType::f32_ftz:
+    case TensorType::tf32_ftz: return run<AddFlushedFloat>;
     case TensorType::f64: return run<AddDouble>;
     case TensorType::f16: return run<AddSmall<Half>>;
     case TensorType::bf16: return run<AddSmall<Brain>>;

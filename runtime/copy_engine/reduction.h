@@ -6,7 +6,7 @@
 
 namespace ptarmigan::runtime {
 
-enum class BulkReduction : std::uint32_t { add, min, max, inc, dec, bit_and, bit_or, bit_xor };
+using abi::BulkReduction;
 
 /// Reduces `count` elements of `source` into `target`; each one atomically, because other CTAs may reduce into the same memory.
 /// Null if elements of the type can't be reduced so.

@@ -30,18 +30,41 @@ void fill(std::uint8_t *place, std::uint64_t element, unsigned element_bytes, st
         std::memcpy(place + i, &element, element_bytes);
 }
 
+/// tf32 is rounded on its way to shared memory, with or without .ftz; f32.ftz is not changed (H200).
+bool converts(TensorType type) { return type == TensorType::tf32 || type == TensorType::tf32_ftz; }
+
+/// To nearest, ties to even; NaNs become one.
+std::uint32_t rounded_tf32(std::uint32_t bits) {
+    const std::uint32_t magnitude = bits & 0x7fffffff;
+    if (magnitude > 0x7f800000)
+        return 0x7fffe000;
+    return magnitude == 0x7f800000 ? bits : (bits + 0xfff + (bits >> 13 & 1)) & 0xffffe000;
+}
+
+void copy_converted(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes) {
+    for (std::uint32_t i = 0; i < bytes; i += 4) {
+        std::uint32_t bits;
+        std::memcpy(&bits, from + i, 4);
+        bits = rounded_tf32(bits);
+        std::memcpy(to + i, &bits, 4);
+    }
+}
+
 struct Walk {
     const TensorTile &tile;
     SwizzlePattern swizzle;
     std::uint32_t first, last;  ///< bytes of a row that are inside
     std::int64_t start;         ///< bytes from element 0 of dimension 0 to the row's begin
 
-    Walk(const TensorTile &of, const TensorPosition &position)
+    /// Stores and reductions write whole pieces of 16 bytes, even where dimension 0 ends inside of one: so does the H200.
+    Walk(const TensorTile &of, const TensorPosition &position, bool whole_pieces)
         : tile(of), swizzle(SwizzlePattern::of(of.map.swizzle, of.map.atom)) {
         const RowClip clip = clip_row(tile, position);
         first = clip.first * tile.element_bytes;
         last = clip.last * tile.element_bytes;
-        start = std::int64_t{position.at[0]} * tile.element_bytes;
+        if (whole_pieces && last > first)
+            last = std::min((last + 15) / 16 * 16, tile.row_bytes);
+        start = tile.interleaved() ? 0 : std::int64_t{position.at[0]} * tile.element_bytes;
     }
     /// Where byte 0 of the run's row `index` would be in global memory.
     std::uint8_t *global(const RowRun &run, std::uint32_t index) const {
@@ -53,13 +76,7 @@ struct Walk {
 } // namespace
 
 std::uint64_t fill_element(const TensorMapFields &map) {
-    if (!map.fill_nan)
-        return 0;
-    switch (tensor_element_bytes(map.type)) {
-    case 2: return 0x7fff;
-    case 4: return 0x7fffffff;
-    default: return 0x7fffffffffffffff;
-    }
+    return map.fill_nan ? 0x7ff77ff77ff77ff7 : 0;
 }
 
 std::uint64_t tile_bytes(const TensorTile &tile, const TensorPosition &position) {
@@ -67,15 +84,16 @@ std::uint64_t tile_bytes(const TensorTile &tile, const TensorPosition &position)
 }
 
 void load_tile_portably(const TensorTile &tile, const TensorPosition &position, std::uint8_t *shared) {
-    const Walk walk(tile, position);
+    const Walk walk(tile, position, false);
     const std::uint64_t element = fill_element(tile.map);
+    const bool convert = converts(tile.map.type);
     const auto fill_row = [&](std::uint8_t *row, std::uint32_t first, std::uint32_t last) {
         for_each_piece(walk.swizzle, row, first, last,
                        [&](std::uint8_t *place, std::uint32_t, std::uint32_t bytes) { fill(place, element, tile.element_bytes, bytes); });
     };
     for_each_run(tile, position, [&](const RowRun &run) {
         for (std::uint32_t i = 0; i < run.count; ++i) {
-            std::uint8_t *row = shared + std::size_t{run.first + i} * tile.row_bytes;
+            std::uint8_t *row = shared + std::size_t{run.first + i} * tile.row_pitch;
             if (!run.inside) {
                 fill_row(row, 0, tile.row_bytes);
                 continue;
@@ -83,33 +101,38 @@ void load_tile_portably(const TensorTile &tile, const TensorPosition &position, 
             const std::uint8_t *from = walk.global(run, i);
             fill_row(row, 0, walk.first);
             for_each_piece(walk.swizzle, row, walk.first, walk.last,
-                           [&](std::uint8_t *place, std::uint32_t at, std::uint32_t bytes) { std::memcpy(place, from + at, bytes); });
+                           [&](std::uint8_t *place, std::uint32_t at, std::uint32_t bytes) {
+                               if (convert)
+                                   copy_converted(place, from + at, bytes);
+                               else
+                                   std::memcpy(place, from + at, bytes);
+                           });
             fill_row(row, walk.last, tile.row_bytes);
         }
     });
 }
 
 void store_tile_portably(const TensorTile &tile, const TensorPosition &position, const std::uint8_t *shared) {
-    const Walk walk(tile, position);
+    const Walk walk(tile, position, true);
     for_each_run(tile, position, [&](const RowRun &run) {
         if (!run.inside)
             return;
         for (std::uint32_t i = 0; i < run.count; ++i) {
             std::uint8_t *to = walk.global(run, i);
-            for_each_piece(walk.swizzle, shared + std::size_t{run.first + i} * tile.row_bytes, walk.first, walk.last,
+            for_each_piece(walk.swizzle, shared + std::size_t{run.first + i} * tile.row_pitch, walk.first, walk.last,
                            [&](const std::uint8_t *place, std::uint32_t at, std::uint32_t bytes) { std::memcpy(to + at, place, bytes); });
         }
     });
 }
 
 void reduce_tile(const TensorTile &tile, const TensorPosition &position, const std::uint8_t *shared, ReduceRun reduce) {
-    const Walk walk(tile, position);
+    const Walk walk(tile, position, true);
     for_each_run(tile, position, [&](const RowRun &run) {
         if (!run.inside)
             return;
         for (std::uint32_t i = 0; i < run.count; ++i) {
             std::uint8_t *to = walk.global(run, i);
-            for_each_piece(walk.swizzle, shared + std::size_t{run.first + i} * tile.row_bytes, walk.first, walk.last,
+            for_each_piece(walk.swizzle, shared + std::size_t{run.first + i} * tile.row_pitch, walk.first, walk.last,
                            [&](const std::uint8_t *place, std::uint32_t at, std::uint32_t bytes) { reduce(to + at, place, bytes / tile.element_bytes); });
         }
     });

@@ -125,6 +125,11 @@ unsigned tensor_element_bytes(TensorType type) {
     }
 }
 
+unsigned span_bytes(Swizzle swizzle) {
+    static constexpr unsigned bytes[] = {0, 32, 64, 128, 96};
+    return bytes[static_cast<unsigned>(swizzle)];
+}
+
 bool is_floating(TensorType type) { return type >= TensorType::f16 && type <= TensorType::tf32_ftz; }
 
 bool decode(const TensorMap &map, TensorMapFields &fields) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/base/status.h"
+#include "translator/async_call.h"
 
 #include <array>
 #include <cstdint>
@@ -13,10 +14,8 @@ namespace ptarmigan::runtime {
 
 inline constexpr unsigned max_tensor_rank = 5;
 
-/// Types of a map's elements, numbered as `tensormap.replace.elemtype` has them.
-enum class TensorType : std::uint8_t {
-    u8, u16, u32, s32, u64, s64, f16, f32, f32_ftz, f64, bf16, tf32, tf32_ftz, b4x16, b4x16_p64, b6x16_p32,
-};
+using abi::TensorMapField;
+using abi::TensorType;
 inline constexpr unsigned tensor_type_count = 16;
 
 enum class Interleave : std::uint8_t { none, bytes_16, bytes_32 };
@@ -27,6 +26,8 @@ enum class SwizzleAtom : std::uint8_t { bytes_16, bytes_32, bytes_32_flip_8, byt
 /// Bytes of an element; 0 for the packed types of less than a byte.
 unsigned tensor_element_bytes(TensorType type);
 bool is_floating(TensorType type);
+/// Bytes within which a swizzle exchanges atoms; 0 for none.
+unsigned span_bytes(Swizzle swizzle);
 inline bool is_packed(TensorType type) { return type >= TensorType::b4x16; }
 
 /// The object itself, as programs hold it. Opaque to them; the layout is the NVIDIA driver's for sm_90. What only later GPUs have
@@ -75,11 +76,6 @@ struct TensorMapRequest {
 /// from 10 on have is refused below.
 Status make_tensor_map(const TensorMapRequest &request, unsigned cc_major, TensorMap &map);
 
-/// Fields of tensormap.replace.
-enum class TensorMapField : std::uint32_t {
-    global_address, rank, box_dim, global_dim, global_stride, element_stride, elemtype, interleave_layout, swizzle_mode,
-    swizzle_atomicity, fill_mode,
-};
 /// Writes one field, unchecked like the instruction; `index` counts dimensions.
 void replace_field(TensorMap &map, TensorMapField field, unsigned index, std::uint64_t value);
 

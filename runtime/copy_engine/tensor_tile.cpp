@@ -8,51 +8,60 @@ namespace ptarmigan::runtime {
 namespace {
 
 /// Coordinates of dimensions 1 and up.
-using Point = std::array<std::int64_t, 5>;
+using Point = std::array<std::int64_t, 7>;
+
+Point first_point(const TensorTile &tile, const TensorPosition &position) {
+    Point at{};
+    const unsigned shift = tile.interleaved() ? 1 : 0;
+    for (unsigned i = 1; i <= tile.dimensions; ++i)
+        at[i] = position.at[i - shift];
+    return at;
+}
 
 bool inside(const TensorTile &tile, const Point &at, unsigned from) {
-    for (unsigned i = from; i < tile.map.rank; ++i)
-        if (at[i] < 0 || at[i] >= static_cast<std::int64_t>(tile.map.dim[i]))
+    for (unsigned i = from; i <= tile.dimensions; ++i)
+        if (at[i] < 0 || at[i] >= tile.size[i])
             return false;
     return true;
 }
 
 std::int64_t offset_of(const TensorTile &tile, const Point &at) {
     std::int64_t offset = 0;
-    for (unsigned i = 1; i < tile.map.rank; ++i)
-        offset += at[i] * static_cast<std::int64_t>(tile.map.stride[i - 1]);
+    for (unsigned i = 1; i <= tile.dimensions; ++i)
+        offset += at[i] * tile.stride[i];
     return offset;
 }
 
 void visit_box(const TensorTile &tile, const TensorPosition &position, VisitRows visit, void *data) {
-    const TensorMapFields &map = tile.map;
     const std::uint32_t count = tile.extent[1];
+    const Point first = first_point(tile, position);
     // Rows of dimension 1 that are inside: [low, high).
     std::int64_t low = 0, high = count;
-    const std::int64_t first = position.at[1], step = map.step[1];
-    if (map.rank > 1) {
-        low = std::clamp<std::int64_t>(first < 0 ? (-first + step - 1) / step : 0, 0, count);
-        const std::int64_t left = static_cast<std::int64_t>(map.dim[1]) - first;
+    const std::int64_t step = tile.step[1];
+    if (tile.dimensions > 0) {
+        low = std::clamp<std::int64_t>(first[1] < 0 ? (-first[1] + step - 1) / step : 0, 0, count);
+        const std::int64_t left = tile.size[1] - first[1];
         high = std::clamp<std::int64_t>(left <= 0 ? 0 : (left + step - 1) / step, low, count);
     }
-    const std::int64_t stride = map.rank > 1 ? static_cast<std::int64_t>(map.stride[0]) * step : 0;
-    std::array<std::uint32_t, 5> index{};
+    const std::int64_t stride = tile.stride[1] * step;
+    const auto part = [&](std::uint32_t row, std::int64_t from, std::int64_t to, std::int64_t offset, bool is_inside) {
+        if (to > from)
+            visit(data, {row + static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(to - from), offset + from * stride, stride, is_inside});
+    };
+    std::array<std::uint32_t, 7> index{};
     for (std::uint32_t row = 0; row < tile.rows; row += count) {
-        Point at{};
-        for (unsigned i = 1; i < map.rank; ++i)
-            at[i] = position.at[i] + std::int64_t{index[i]} * map.step[i];
+        Point at = first;
+        for (unsigned i = 2; i <= tile.dimensions; ++i)
+            at[i] += std::int64_t{index[i]} * tile.step[i];
         const std::int64_t offset = offset_of(tile, at);
-        if (!inside(tile, at, 2)) {
-            visit(data, {row, count, offset, stride, false});
+        if (inside(tile, at, 2)) {
+            part(row, 0, low, offset, false);
+            part(row, low, high, offset, true);
+            part(row, high, count, offset, false);
         } else {
-            if (low > 0)
-                visit(data, {row, static_cast<std::uint32_t>(low), offset, stride, false});
-            if (high > low)
-                visit(data, {row + static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(high - low), offset + low * stride, stride, true});
-            if (count > high)
-                visit(data, {row + static_cast<std::uint32_t>(high), static_cast<std::uint32_t>(count - high), offset + high * stride, stride, false});
+            part(row, 0, count, offset, false);
         }
-        for (unsigned i = 2; i < map.rank && ++index[i] == tile.extent[i]; ++i)
+        for (unsigned i = 2; i <= tile.dimensions && ++index[i] == tile.extent[i]; ++i)
             index[i] = 0;
     }
 }
@@ -67,45 +76,40 @@ void visit_four_rows(const TensorTile &tile, const TensorPosition &position, Vis
 /// Pixels in the order W, H, D, N inside the bounding box; each one is taken at its place plus the offsets.
 class PixelWalk {
 public:
-    PixelWalk(const TensorTile &tile, const TensorPosition &position) : tile_(tile), wide_(tile.mode != TensorMode::im2col) {
-        for (unsigned i = 1; i < tile.map.rank; ++i)
-            base_[i] = position.at[i];
-        if (wide_) {
+    PixelWalk(const TensorTile &tile, const TensorPosition &position)
+        : tile_(tile), walked_(tile.mode == TensorMode::im2col ? tile.spatial : 1), base_(first_point(tile, position)) {
+        if (tile.mode != TensorMode::im2col) {
             shift_[1] = position.offset[1];
             return;
         }
-        for (unsigned i = 0; i + 2 < tile.map.rank; ++i)
+        for (unsigned i = 0; i < tile.spatial; ++i)
             shift_[1 + i] = position.offset[i];
     }
     Point place() const {
-        Point at{};
-        for (unsigned i = 1; i < tile_.map.rank; ++i)
-            at[i] = base_[i] + shift_[i];
+        Point at = base_;
+        for (unsigned i = 1; i <= tile_.spatial; ++i)
+            at[i] += shift_[i];
         return at;
     }
     void next() {
-        const TensorMapFields &map = tile_.map;
-        const unsigned images = map.rank - 1;
-        for (unsigned i = 1; i < images; ++i) {
-            if (wide_ && i > 1)
-                continue; // the box is one pixel there
-            base_[i] += map.step[i];
-            if (base_[i] < static_cast<std::int64_t>(map.dim[i]) + map.upper[i - 1])
+        for (unsigned i = 1; i <= walked_; ++i) { // im2col_w: the box is one pixel high and deep
+            base_[i] += tile_.step[i];
+            if (base_[i] < tile_.size[i] + tile_.map.upper[i - 1])
                 return;
-            base_[i] = map.lower[i - 1];
+            base_[i] = tile_.map.lower[i - 1];
         }
-        ++base_[images];
+        ++base_[tile_.dimensions];
     }
 
 private:
     const TensorTile &tile_;
-    bool wide_;
+    unsigned walked_;
     Point base_{}, shift_{};
 };
 
 void visit_columns(const TensorTile &tile, const TensorPosition &position, VisitRows visit, void *data) {
     PixelWalk walk(tile, position);
-    const std::int64_t stride = static_cast<std::int64_t>(tile.map.stride[0]) * tile.map.step[1];
+    const std::int64_t stride = tile.stride[1] * tile.step[1];
     RowRun run;
     const auto take = [&](std::uint32_t row, const Point &at) {
         const bool is_inside = inside(tile, at, 1);
@@ -143,19 +147,34 @@ bool describe_tile(const TensorMapFields &map, TensorMode mode, unsigned rank, T
     tile.map = map;
     tile.mode = mode;
     tile.element_bytes = tensor_element_bytes(map.type);
+    const bool interleaved = tile.interleaved();
+    const unsigned slice_bytes = map.interleave == Interleave::bytes_32 ? 32 : 16, shift = interleaved ? 1 : 0;
+    tile.dimensions = rank - 1 + shift;
+    tile.spatial = columns ? rank - 2 : 0;
+    tile.size[0] = interleaved ? slice_bytes / tile.element_bytes : static_cast<std::int64_t>(map.dim[0]);
+    tile.stride[1] = slice_bytes;
     tile.extent.fill(1);
-    if (columns) {
-        tile.row_elements = map.channels;
-        tile.rows = mode == TensorMode::im2col_w_128 ? 128 : map.pixels;
-    } else {
-        const bool strided = map.interleave != Interleave::none;
-        tile.row_elements = strided ? (map.box[0] + map.step[0] - 1) / map.step[0] : map.box[0];
-        tile.rows = mode == TensorMode::four_rows ? 4 : 1;
-        if (mode == TensorMode::tile)
-            for (unsigned i = 1; i < map.rank; ++i)
-                tile.rows *= tile.extent[i] = (map.box[i] + map.step[i] - 1) / map.step[i];
+    tile.step.fill(1);
+    for (unsigned i = 1; i <= tile.dimensions; ++i) {
+        tile.size[i] = static_cast<std::int64_t>(map.dim[i - shift]);
+        tile.step[i] = map.step[i - shift];
+        if (i > shift)
+            tile.stride[i] = static_cast<std::int64_t>(map.stride[i - 1 - shift]);
+        tile.extent[i] = (map.box[i - shift] + tile.step[i] - 1) / tile.step[i];
     }
+    if (interleaved)
+        tile.extent[tile.dimensions - 1] = 1; // one slice of channels, whatever the box says
+    tile.rows = 1;
+    if (mode == TensorMode::tile)
+        for (unsigned i = 1; i <= tile.dimensions; ++i)
+            tile.rows *= tile.extent[i];
+    else if (columns)
+        tile.rows = mode == TensorMode::im2col_w_128 ? 128 : map.pixels;
+    else
+        tile.rows = 4;
+    tile.row_elements = interleaved ? static_cast<std::uint32_t>(tile.size[0]) : columns ? map.channels : map.box[0];
     tile.row_bytes = tile.row_elements * tile.element_bytes;
+    tile.row_pitch = map.swizzle == Swizzle::none || interleaved ? tile.row_bytes : span_bytes(map.swizzle);
     return true;
 }
 
@@ -166,9 +185,11 @@ std::uint32_t row_count(const TensorTile &tile, const TensorPosition &position) 
 }
 
 RowClip clip_row(const TensorTile &tile, const TensorPosition &position) {
+    if (tile.interleaved())
+        return {0, tile.row_elements};
     const std::int64_t first = position.at[0], count = tile.row_elements;
     const std::int64_t low = std::clamp<std::int64_t>(-first, 0, count);
-    const std::int64_t high = std::clamp<std::int64_t>(static_cast<std::int64_t>(tile.map.dim[0]) - first, low, count);
+    const std::int64_t high = std::clamp<std::int64_t>(tile.size[0] - first, low, count);
     return {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(high)};
 }
 

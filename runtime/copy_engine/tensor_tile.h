@@ -6,8 +6,7 @@
 
 namespace ptarmigan::runtime {
 
-/// `.load_mode` of the instructions. four_rows is tile::gather4 and tile::scatter4.
-enum class TensorMode : std::uint32_t { tile, four_rows, im2col, im2col_w, im2col_w_128 };
+using abi::TensorMode;
 
 /// Operands of one copy. four_rows: a column, then four rows.
 struct TensorPosition {
@@ -15,14 +14,21 @@ struct TensorPosition {
     std::array<std::uint32_t, 3> offset{}; ///< im2col: W first; im2col_w: halo, offset
 };
 
-/// A map in a mode: the geometry that all its copies share.
+/// A map in a mode: the geometry that all its copies share. Interleaved tensors (NC/8HWC8) have a dimension more here than in
+/// their map, whose dimensions are W, H, D, slices of channels, N: dimension 0 is the channels of a slice. Of others it is the map's.
 struct TensorTile {
     TensorMapFields map;
     TensorMode mode = TensorMode::tile;
-    unsigned element_bytes = 0;   ///< in global memory
+    unsigned element_bytes = 0;
     std::uint32_t row_elements = 0, row_bytes = 0;
-    std::uint32_t rows = 0;       ///< without halo
-    std::array<std::uint32_t, 5> extent{}; ///< tile: rows along dimensions 1 and up
+    std::uint32_t row_pitch = 0; ///< bytes from row to row in shared memory: the swizzle's span, or row_bytes
+    std::uint32_t rows = 0;      ///< without halo
+    unsigned dimensions = 0;     ///< of the rows: 1 to `dimensions`
+    unsigned spatial = 0;        ///< columns walk along dimensions 1 to `spatial`, then the last one
+    std::array<std::int64_t, 7> size{}, stride{};      ///< by dimension; strides in bytes
+    std::array<std::uint32_t, 7> step{}, extent{};     ///< extent: rows of a box along the dimension
+
+    bool interleaved() const { return map.interleave != Interleave::none; }
 };
 
 /// False if a map can't be used in this mode or with this rank (of the instruction).

@@ -43,7 +43,7 @@ struct CopyCase {
 };
 
 inline constexpr unsigned tensor_bytes = 1u << 18;  ///< memory that every tensor lies in, behind its address
-inline constexpr unsigned tile_bytes = 20480;       ///< shared memory of a kernel
+inline constexpr unsigned shared_bytes = 20480;     ///< shared memory of a kernel
 
 /// Bytes of shared memory that the copy writes or reads, and which its mbarrier counts.
 std::uint32_t box_bytes(const CopyCase& c);

@@ -56,12 +56,12 @@ std::string kernel_text(const CopyCase& c) {
     for (unsigned i = 0; i < 5; ++i) text += ", .param .s32 c" + std::to_string(i);
     for (unsigned i = 0; i < 3; ++i) text += ", .param .u16 o" + std::to_string(i);
     text += ")\n{\n.reg .pred %p<4>; .reg .b32 %r<16>; .reg .b64 %d<8>; .reg .b64 %map; .reg .b32 %tile; .reg .b32 %c<5>; .reg .b16 %o<3>;\n"
-        ".shared .align 1024 .b8 tile[" + std::to_string(tile_bytes) + "];\n.shared .align 8 .b64 bar;\n"
+        ".shared .align 1024 .b8 tile[" + std::to_string(shared_bytes) + "];\n.shared .align 8 .b64 bar;\n"
         "mov.b64 %map, map; cvta.param.u64 %map, %map; ld.param.u64 %d0, [data]; cvta.to.global.u64 %d0, %d0;\n"
         "mov.u32 %tile, tile; ld.param.u32 %r0, [at]; mov.u32 %r1, %tid.x; shl.b32 %r2, %r1, 4;\n";
     for (unsigned i = 0; i < 5; ++i) text += "ld.param.s32 %c" + std::to_string(i) + ", [c" + std::to_string(i) + "];\n";
     for (unsigned i = 0; i < 3; ++i) text += "ld.param.u16 %o" + std::to_string(i) + ", [o" + std::to_string(i) + "];\n";
-    text += "FILL: setp.ge.u32 %p0, %r2, " + std::to_string(tile_bytes) + "; @%p0 bra FILLED;\n"
+    text += "FILL: setp.ge.u32 %p0, %r2, " + std::to_string(shared_bytes) + "; @%p0 bra FILLED;\n"
         "cvt.u64.u32 %d1, %r2; add.u64 %d2, %d0, %d1; add.u32 %r3, %tile, %r2;\n"
         "ld.global.v4.b32 {%r4, %r5, %r6, %r7}, [%d2+16]; st.shared.v4.b32 [%r3], {%r4, %r5, %r6, %r7};\n"
         "add.u32 %r2, %r2, 2048; bra FILL;\nFILLED:\n"
@@ -80,7 +80,7 @@ std::string kernel_text(const CopyCase& c) {
     text += "COPIED: fence.proxy.async; bar.sync 0;\n";
     if (c.direction == "load")
         text += "mov.u32 %tile, tile; shl.b32 %r2, %r1, 4;\n"
-            "SAVE: setp.ge.u32 %p0, %r2, " + std::to_string(tile_bytes) + "; @%p0 ret;\n"
+            "SAVE: setp.ge.u32 %p0, %r2, " + std::to_string(shared_bytes) + "; @%p0 ret;\n"
             "cvt.u64.u32 %d1, %r2; add.u64 %d2, %d0, %d1; add.u32 %r3, %tile, %r2;\n"
             "ld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%r3]; st.global.v4.b32 [%d2+16], {%r4, %r5, %r6, %r7};\n"
             "add.u32 %r2, %r2, 2048; bra SAVE;\n";
@@ -112,14 +112,14 @@ struct Result {
 class Runner {
 public:
     explicit Runner(const char* library)
-        : driver_(library), tensor_(driver_.allocate(tensor_bytes)), data_(driver_.allocate(tile_bytes + 16)) {}
+        : driver_(library), tensor_(driver_.allocate(tensor_bytes)), data_(driver_.allocate(shared_bytes + 16)) {}
 
     Result run(const CopyCase& c) {
         const bool load = c.direction == "load";
         TensorMap map{};
         encode(driver_, map, c.map, tensor_ + 4096);
         const auto tensor = data_of(c, 1, tensor_bytes);
-        auto tile = load ? std::vector<std::uint8_t>(tile_bytes + 16, 0xcd) : data_of(c, 2, tile_bytes + 16);
+        auto tile = load ? std::vector<std::uint8_t>(shared_bytes + 16, 0xcd) : data_of(c, 2, shared_bytes + 16);
         std::memset(tile.data(), 0xee, 16);
         driver_.upload(tensor_, tensor.data(), tensor.size());
         driver_.upload(data_, tile.data(), tile.size());
