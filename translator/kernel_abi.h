@@ -4,12 +4,14 @@
 // Change anything here and bump `kernel_abi_version`: it is part of the key of the disk cache.
 #pragma once
 
+#include "translator/async_call.h"
+
 #include <cstddef>
 #include <cstdint>
 
 namespace ptarmigan::abi {
 
-inline constexpr std::uint32_t kernel_abi_version = 7;
+inline constexpr std::uint32_t kernel_abi_version = 8;
 inline constexpr unsigned warp_size = 32;
 
 /// Shared addresses: rank of the CTA in its cluster << cluster_rank_bit | offset in its memory, as on Hopper.
@@ -153,7 +155,8 @@ struct Services {
     /// word: numbers zero-extended, structures by their address. Returns the function's result.
     std::uint64_t (*device_runtime)(CtaContext*, std::uint32_t step, std::uint32_t lane, std::uint32_t function,
                                     const std::uint64_t* arguments);
-    void* reserved[1];
+    /// Asynchronous copies (async_call.h); faults don't return. Never suspends.
+    void (*async_copy)(CtaContext*, std::uint32_t step, AsyncCall*);
 };
 
 /// One launch; constant while the grid runs except `fault`.
@@ -169,6 +172,8 @@ struct LaunchContext {
     std::uint32_t fault;             ///< abi::Fault, first one wins; workers stop when set
     std::uint32_t nsmid;             ///< multiprocessors that the device claims
     std::uint64_t grid_id;
+    std::uint32_t async_mode;        ///< AsyncMode: when asynchronous copies are done
+    std::uint32_t reserved;
     void* owner;                     ///< the runtime's launch object; generated code does not touch it
 };
 

@@ -56,15 +56,14 @@ struct Walk {
     std::uint32_t first, last;  ///< bytes of a row that are inside
     std::int64_t start;         ///< bytes from element 0 of dimension 0 to the row's begin
 
-    /// Stores and reductions write whole pieces of 16 bytes, even where dimension 0 ends inside of one: so does the H200.
     Walk(const TensorTile &of, const TensorPosition &position, bool whole_pieces)
         : tile(of), swizzle(SwizzlePattern::of(of.map.swizzle, of.map.atom)) {
         const RowClip clip = clip_row(tile, position);
         first = clip.first * tile.element_bytes;
         last = clip.last * tile.element_bytes;
-        if (whole_pieces && last > first)
-            last = std::min((last + 15) / 16 * 16, tile.row_bytes);
-        start = tile.interleaved() ? 0 : std::int64_t{position.at[0]} * tile.element_bytes;
+        if (whole_pieces)
+            last = store_end(tile, first, last);
+        start = row_start(tile, position);
     }
     /// Where byte 0 of the run's row `index` would be in global memory.
     std::uint8_t *global(const RowRun &run, std::uint32_t index) const {
@@ -76,7 +75,15 @@ struct Walk {
 } // namespace
 
 std::uint64_t fill_element(const TensorMapFields &map) {
-    return map.fill_nan ? 0x7ff77ff77ff77ff7 : 0;
+    return map.fill_nan ? nan_fill : 0;
+}
+
+std::int64_t row_start(const TensorTile &tile, const TensorPosition &position) {
+    return tile.interleaved() ? 0 : std::int64_t{position.at[0]} * tile.element_bytes;
+}
+
+std::uint32_t store_end(const TensorTile &tile, std::uint32_t first, std::uint32_t last) {
+    return last > first ? std::min((last + 15) / 16 * 16, tile.row_bytes) : last;
 }
 
 std::uint64_t tile_bytes(const TensorTile &tile, const TensorPosition &position) {

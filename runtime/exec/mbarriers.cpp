@@ -2,6 +2,7 @@
 // Operations on mbarrier objects lane by lane, and waking.
 #include "runtime/exec/mbarriers.h"
 
+#include "runtime/exec/async_copies.h"
 #include "runtime/exec/fault.h"
 #include "runtime/exec/fiber_scheduler.h"
 #include "runtime/tuning.h"
@@ -130,6 +131,10 @@ void Mbarriers::release(std::size_t index, bool complete) {
     scheduler_.make_runnable(step);
 }
 
+bool Mbarriers::is_waited_for(const std::uint64_t *object) const {
+    return std::any_of(waiters_.begin(), waiters_.end(), [&](const Waiter &waiter) { return waiter.object == object; });
+}
+
 bool Mbarriers::apply(std::uint64_t *object, std::int64_t arrivals, std::int64_t dropped,
                       std::int64_t transactions) {
     mbarrier::Counts counts = mbarrier::unpack(*object);
@@ -197,8 +202,12 @@ void Mbarriers::wait_for_lanes(Call &call) {
         });
         return behind;
     };
-    const unsigned behind = look();
-    if (behind == 64 || static_cast<Operation>(call.operation) == Operation::test_wait)
+    unsigned behind = look();
+    const bool tests = static_cast<Operation>(call.operation) == Operation::test_wait;
+    // Copies that are put off until somebody waits for them: a test says no once more, so that it is seen to be able to.
+    while (behind != 64 && copies_.pending() && copies_.complete_next(object_of(call, behind)) && !tests)
+        behind = look();
+    if (behind == 64 || tests)
         return;
     if (call.others != 0) {
         // Suspending the step would stop the lanes that this one may wait for.
@@ -222,7 +231,21 @@ void Mbarriers::wait_for_lanes(Call &call) {
     });
 }
 
-void Mbarriers::run(abi::CtaContext &cta, std::uint32_t step, Call &call) {
+/// cp.async.mbarrier.arrive where copies are put off: the lanes whose arrival has to wait for theirs.
+std::uint64_t Mbarriers::defer_arrivals(abi::CtaContext &cta, std::uint32_t step, std::uint32_t lane_width, Call &call) {
+    std::uint64_t deferred = 0;
+    for_each_lane(call.active, [&](unsigned lane) {
+        if (!copies_.defer_arrival(cta, step * lane_width + lane, object_of(call, lane)))
+            return;
+        deferred |= std::uint64_t{1} << lane;
+        // Without .noinc the arrival is one more than those that are expected.
+        if (!(call.flags & Call::no_increment) && !apply(object_of(call, lane), -1, 0, 0))
+            raise_fault(fault_at(cta, step, call, lane, abi::Fault::mbarrier_overflow));
+    });
+    return deferred;
+}
+
+void Mbarriers::run(abi::CtaContext &cta, std::uint32_t step, std::uint32_t lane_width, Call &call) {
     check_objects(cta, step, call);
     const auto operation = static_cast<Operation>(call.operation);
     if (operation == Operation::test_wait || operation == Operation::try_wait)
@@ -235,7 +258,10 @@ void Mbarriers::run(abi::CtaContext &cta, std::uint32_t step, Call &call) {
         });
         return;
     }
-    for (std::uint64_t left = call.active; left != 0;) {
+    std::uint64_t left = call.active;
+    if (operation == Operation::copy_arrive && copies_.pending())
+        left &= ~defer_arrivals(cta, step, lane_width, call);
+    while (left != 0) {
         const auto first = static_cast<unsigned>(__builtin_ctzll(left));
         std::uint64_t *object = object_of(call, first);
         std::uint64_t lanes = left;

@@ -10,17 +10,18 @@
 
 namespace ptarmigan::runtime {
 
+class AsyncCopies;
 class FiberScheduler;
 struct StepFiber;
 
 /// Not thread-safe: belongs to a worker.
 class Mbarriers {
 public:
-    explicit Mbarriers(FiberScheduler &scheduler) : scheduler_(scheduler) {}
+    Mbarriers(FiberScheduler &scheduler, AsyncCopies &copies) : scheduler_(scheduler), copies_(copies) {}
 
     /// The service of kernel_abi.h. Faults (misaligned objects, objects outside of shared memory, counts that leave their
     /// ranges) don't return.
-    void run(abi::CtaContext &cta, std::uint32_t step, abi::MbarrierCall &call);
+    void run(abi::CtaContext &cta, std::uint32_t step, std::uint32_t lane_width, abi::MbarrierCall &call);
 
     // For asynchronous copies; `object` is aligned and in shared memory. False: the count would leave its range, which is
     // Fault::mbarrier_overflow; nothing has changed then.
@@ -31,6 +32,8 @@ public:
     /// Lets steps go on whose time to wait is over; called when no step can go on (`sleep`: then waits for the first
     /// one's time) and now and then by those that spin. False if nobody waits.
     bool expire(bool sleep);
+    /// A step waits for a phase of the object.
+    bool is_waited_for(const std::uint64_t *object) const;
     bool has_waiters() const { return !waiters_.empty(); }
     /// The grid is over.
     void reset() { waiters_.clear(); }
@@ -47,8 +50,10 @@ private:
     void release(std::size_t waiter, bool complete);
     bool wait(std::uint64_t *object, bool parity, std::uint64_t nanoseconds);
     void wait_for_lanes(abi::MbarrierCall &call);
+    std::uint64_t defer_arrivals(abi::CtaContext &cta, std::uint32_t step, std::uint32_t lane_width, abi::MbarrierCall &call);
 
     FiberScheduler &scheduler_;
+    AsyncCopies &copies_;
     std::vector<Waiter> waiters_;
 };
 

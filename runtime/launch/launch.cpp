@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 
 namespace ptarmigan::runtime {
@@ -221,6 +222,20 @@ std::chrono::nanoseconds hang_limit() {
 
 std::atomic<std::uint64_t> next_grid_id{1};
 
+/// Read at each launch: part of it, not of the code.
+void set_async_mode(Grid &grid) {
+    if (!env_is_set(Env::async))
+        return;
+    const std::string text = env_text(Env::async);
+    constexpr std::string_view random = "random:";
+    if (text == "late")
+        grid.launch.async_mode = static_cast<std::uint32_t>(abi::AsyncMode::late);
+    if (!text.starts_with(random))
+        return;
+    grid.launch.async_mode = static_cast<std::uint32_t>(abi::AsyncMode::random);
+    grid.async_seed = std::strtoull(text.c_str() + random.size(), nullptr, 10);
+}
+
 void fill_launch_context(Grid &grid, const LaunchConfig &config,
                          const std::array<std::uint32_t, 3> &cluster) {
     abi::CooperativeLaunch &launch = grid.launch;
@@ -234,6 +249,7 @@ void fill_launch_context(Grid &grid, const LaunchConfig &config,
     }
     launch.dynamic_shared = config.dynamic_shared;
     launch.shared_size = grid.code->properties.static_shared + config.dynamic_shared;
+    set_async_mode(grid);
     launch.grid_id = next_grid_id.fetch_add(1, std::memory_order_relaxed);
     launch.owner = &grid;
     if (config.cooperative)

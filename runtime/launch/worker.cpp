@@ -97,6 +97,7 @@ void Worker::run_whole_ctas() {
         for (; in_pairs && cta != end && !grid_->stopped(); ++cta) {
             place(context, cta_in_pairs(cta, context.nctaid));
             entry(&context);
+            finish_copies();
         }
         if (!in_pairs)
             run_in_order(context, entry, cta, end);
@@ -108,6 +109,7 @@ void Worker::run_in_order(abi::CtaContext &context, abi::RunCta entry, std::uint
     place(context, cta);
     for (;;) {
         entry(&context);
+        finish_copies();
         if (++cta == end || grid_->stopped())
             return;
         context.linear_ctaid = cta;
@@ -172,6 +174,7 @@ void Worker::run_fiber_ctas() {
                 return out_of_memory();
             run_steps();
             check_finished(1);
+            finish_copies();
         }
     }
 }
@@ -232,6 +235,7 @@ void Worker::run_clusters() {
                 return out_of_memory();
             run_steps();
             check_finished(grid_->cluster_size);
+            finish_copies();
         }
     }
 }
@@ -296,6 +300,8 @@ void Worker::run_resident_ctas() {
         scheduler_.run(true);
         mbarriers_.expire(false);
         live = release_finished();
+        if (live == 0)
+            finish_copies();
         idle_turns = scheduler_.progress() == seen ? idle_turns + 1 : 0;
         seen = scheduler_.progress();
         if (idle_turns > tuning::idle_turns_before_draw && idle_turns % 16 == 0)
@@ -411,6 +417,7 @@ void Worker::record_fault() {
 void Worker::clean_up() {
     scheduler_.reset();
     mbarriers_.reset();
+    copies_.reset();
     if (other_stack_)
         scheduler_.stacks.give(other_stack_);
     other_stack_ = nullptr;
@@ -426,6 +433,7 @@ void Worker::run(Grid &grid, std::uint32_t number) {
     number_ = number;
     cta_of_fibers_ = grid.code->properties.uses_fibers;
     spins = 0;
+    copies_.seed(grid.async_seed);
     scope_.cta = nullptr;
     progress_time_ = std::chrono::steady_clock::now();
     if (const Schedule &schedule = Schedule::of_process(); schedule.random)

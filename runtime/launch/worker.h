@@ -2,6 +2,7 @@
 // What a thread needs to run CTAs, kept between launches.
 #pragma once
 
+#include "runtime/exec/async_copies.h"
 #include "runtime/exec/fiber_cta.h"
 #include "runtime/exec/fiber_scheduler.h"
 #include "runtime/exec/mbarriers.h"
@@ -23,6 +24,7 @@ public:
     Grid &grid() const { return *grid_; }
     FiberScheduler &scheduler() { return scheduler_; }
     Mbarriers &mbarriers() { return mbarriers_; }
+    AsyncCopies &copies() { return copies_; }
     bool in_fibers() const { return cta_of_fibers_; }
     /// The fiber CTA that `context` belongs to.
     FiberCta &fiber_cta(abi::CtaContext *context);
@@ -39,6 +41,10 @@ private:
         ClusterBarrier cluster; ///< of the CTA of rank 0: the cluster's
         bool busy = false;
     };
+    void finish_copies() {
+        if (copies_.pending())
+            copies_.finish();
+    }
     bool draw(std::uint64_t &first, std::uint64_t &end);
     void place(abi::CtaContext &context, std::uint64_t cta) const;
     void place(abi::CtaContext &context, std::uint64_t cluster, std::uint32_t rank) const;
@@ -71,7 +77,8 @@ private:
     void *other_stack_ = nullptr; ///< of scheduler_.stacks, while whole CTAs run there
     FaultScope scope_;
     FiberScheduler scheduler_;
-    Mbarriers mbarriers_{scheduler_};
+    AsyncCopies copies_{mbarriers_};
+    Mbarriers mbarriers_{scheduler_, copies_};
     std::deque<Slot> slots_; ///< [0] but where several CTAs are alive at once; addresses are stable
     std::uint64_t seen_progress_ = 0, seen_grid_progress_ = 0; ///< for check_for_hang()
     std::chrono::steady_clock::time_point progress_time_;

@@ -161,7 +161,8 @@ void misaligned(abi::CtaContext *cta, std::uint32_t step, std::uint64_t lanes, s
 }
 
 void mbarrier(abi::CtaContext *cta, std::uint32_t step, abi::MbarrierCall *call) {
-    worker_of(cta).mbarriers().run(*cta, step, *call);
+    Worker &worker = worker_of(cta);
+    worker.mbarriers().run(*cta, step, worker.grid().code->properties.lane_width, *call);
 }
 
 void cluster_barrier(abi::CtaContext *cta, std::uint32_t step, std::uint32_t wait, std::uint64_t active,
@@ -169,6 +170,11 @@ void cluster_barrier(abi::CtaContext *cta, std::uint32_t step, std::uint32_t wai
     Worker &worker = worker_of(cta);
     worker.spins = 0;
     worker.fiber_cta(cta).cluster_barrier(step, wait != 0, active, live);
+}
+
+void async_copy(abi::CtaContext *cta, std::uint32_t step, abi::AsyncCall *call) {
+    Worker &worker = worker_of(cta);
+    worker.copies().run(*cta, step, worker.grid().code->properties.lane_width, *call);
 }
 
 std::uint64_t clock_ticks(abi::CtaContext *) {
@@ -194,7 +200,7 @@ const abi::Services &kernel_services() {
     static const abi::Services services = {barrier,        collective,    yield,       trap,
                                            device_vprintf, device_malloc, device_free, assert_fail,
                                            clock_ticks,    global_timer,  misaligned,  texture_service,
-                                           mbarrier,       cluster_barrier, device_runtime, {}};
+                                           mbarrier,       cluster_barrier, device_runtime, async_copy};
     return services;
 }
 

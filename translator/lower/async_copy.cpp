@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// cp.async (manual 9.7.9.25.3): the copy is done when it is started, which is one of the moments the manual allows.
-// Groups then have nothing to wait for.
+// cp.async (manual 9.7.9.25.3): the copy is done when it is started, which is one of the moments the manual allows. Groups then have
+// nothing to wait for. Launches that want other moments (PTARMIGAN_ASYNC) call the service instead.
 #include "translator/lower/access_mark.h"
+#include "translator/lower/async_call.h"
 #include "translator/lower/lane_array.h"
 #include "translator/lower/lane_math.h"
 #include "translator/lower/memory_access.h"
@@ -52,6 +53,14 @@ void copy_padded(WarpEmitter& e, const MemoryAccess& to, const MemoryAccess& fro
     });
 }
 
+/// Lanes whose source is larger than the copy: a misaligned address for the H200, unless the low bits make it none of these sizes.
+void check_sizes(WarpEmitter& e, Value* sizes, unsigned bytes) {
+    Ir& ir = e.ir();
+    Value* low = ir.CreateAnd(sizes, e.splat(ir.getInt32(2 * bytes - 1)));
+    Value* wrong = ir.CreateAnd(e.active(), ir.CreateICmpUGT(low, e.splat(ir.getInt32(bytes))));
+    e.if_then(e.any(wrong), [&] { e.trap(e.to_bits(wrong), std::uint32_t(abi::Fault::misaligned_address)); }, false);
+}
+
 } // namespace
 
 void cp_async(WarpEmitter& e, const Instruction& inst) {
@@ -59,14 +68,38 @@ void cp_async(WarpEmitter& e, const Instruction& inst) {
     const bool known = size == 16 || (inst.has(Word::ca) && (size == 4 || size == 8));
     if (!known) e.unsupported("a copy of " + std::to_string(size) + " bytes");
     const auto bytes = static_cast<unsigned>(size);
-    const MemoryAccess to = side(e, inst[Role::d], StateSpace::shared, bytes);
-    const MemoryAccess from = side(e, inst[Role::a], StateSpace::global, bytes);
     const ptx::Operand& source_size = inst[Role::src_size];
-    if (source_size.kind == ptx::Operand::Kind::none) {
-        store_lanes(e, to, load_lanes(e, from));
-        return;
-    }
-    copy_padded(e, to, from, source_sizes(e, source_size, bytes), bytes);
+    const bool padded = source_size.kind != ptx::Operand::Kind::none;
+    Value* sizes = padded ? source_sizes(e, source_size, bytes) : nullptr;
+    if (padded) check_sizes(e, sizes, bytes);
+    Value* deferred = copies_are_deferred(e);
+    e.if_then(deferred, [&] {
+        AsyncCallBuffer call(e, inst, abi::AsyncOperation::copy, bytes);
+        call.set_target(inst[Role::d], StateSpace::shared);
+        call.set_source(inst[Role::a], StateSpace::global);
+        call.set_lanes(offsetof(abi::AsyncCall, size), padded ? sizes : e.splat(e.ir().getInt32(bytes)));
+        call.run();
+    }, false);
+    e.if_then(e.ir().CreateNot(deferred), [&] {
+        const MemoryAccess to = side(e, inst[Role::d], StateSpace::shared, bytes);
+        const MemoryAccess from = side(e, inst[Role::a], StateSpace::global, bytes);
+        if (padded)
+            copy_padded(e, to, from, sizes, bytes);
+        else
+            store_lanes(e, to, load_lanes(e, from));
+    });
+}
+
+void cp_async_commit_group(WarpEmitter& e, const Instruction& inst) {
+    e.if_then(copies_are_deferred(e), [&] { AsyncCallBuffer(e, inst, abi::AsyncOperation::copy_commit).run(); }, false);
+}
+
+void cp_async_wait_group(WarpEmitter& e, const Instruction& inst) {
+    const bool all = inst.form == ptx::FormId::cp_async_wait_all;
+    e.if_then(copies_are_deferred(e), [&] {
+        AsyncCallBuffer(e, inst, all ? abi::AsyncOperation::copy_wait_all : abi::AsyncOperation::copy_wait,
+                        all ? 0 : std::uint32_t(inst[Role::n].value)).run();
+    }, false);
 }
 
 } // namespace ptarmigan::translator::lower

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bulk forms of the chapter without tensor maps (manual 9.7.9.25.4 and 9.7.9.25.6): cp.async.bulk, cp.reduce.async.bulk, st.bulk, groups.
 #include "translator/lower/async_call.h"
+#include "translator/lower/lane_math.h"
 
 namespace ptarmigan::translator::lower {
 

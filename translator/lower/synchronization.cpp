@@ -2,6 +2,7 @@
 // Barriers, fences, and what stops a thread: manual 9.7.13.1 to 9.7.13.4, 9.7.13.13 and 9.7.19. Barriers that the whole
 // CTA reaches alike are cut points of the region form, which the emitter handles; what comes here may suspend the step.
 #include "translator/kernel_abi.h"
+#include "translator/lower/async_call.h"
 #include "translator/lower/collective_call.h"
 #include "translator/lower/lane_math.h"
 
@@ -100,6 +101,9 @@ void bar_warp_sync(WarpEmitter& e, const Instruction& inst) {
 
 /// membar and fence. Scopes are ignored: a wider fence is right. Proxies are other ways to the same memory here.
 void fence(WarpEmitter& e, const Instruction& inst) {
+    // Copies that are put off see shared memory as it was at a proxy fence.
+    if (inst.has(Word::proxy) && inst.one_of({Word::async, Word::async_generic}) != Word::none && inst.space != ptx::StateSpace::global)
+        e.if_then(copies_are_deferred(e), [&] { AsyncCallBuffer(e, inst, abi::AsyncOperation::proxy_fence).run(); }, false);
     bool is_membar = ptx::form_info(inst.form).opcode == "membar";
     llvm::AtomicOrdering order = llvm::AtomicOrdering::AcquireRelease;
     if (is_membar || inst.has(Word::sc)) order = llvm::AtomicOrdering::SequentiallyConsistent;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bulk forms of the chapter that go through tensor maps (manual 9.7.9.25.5, 9.7.9.28 and 9.7.13.16).
 #include "translator/lower/async_call.h"
+#include "translator/lower/lane_math.h"
 
 namespace ptarmigan::translator::lower {
 

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The copy engine's face to what schedules copies.
+#pragma once
+
+#include "runtime/copy_engine/row_code.h"
+#include "runtime/copy_engine/tensor_copy.h"
+
+namespace ptarmigan::runtime {
+
+/// A map in a mode and with the rank of an instruction; false if it can't be used so, which ends in CUDA_ERROR_ILLEGAL_INSTRUCTION.
+bool tile_of_map(const TensorMap &map, TensorMode mode, unsigned rank, TensorTile &tile);
+/// Rows of plain tensors begin at multiples of 16 bytes, and stores at no negative coordinate.
+bool legal_position(const TensorTile &tile, const TensorPosition &position, bool stores);
+/// Type of the map's elements, or u8 if it has none.
+TensorType map_type(const TensorMap &map);
+
+/// load_tile_portably() and store_tile_portably(), by generated code where there is some.
+void load_tile(const TensorTile &tile, const TensorPosition &position, std::uint8_t *shared, RowVectors vectors = row_vectors());
+void store_tile(const TensorTile &tile, const TensorPosition &position, const std::uint8_t *shared, RowVectors vectors = row_vectors());
+
+} // namespace ptarmigan::runtime
