@@ -109,6 +109,7 @@ struct KernelProperties {
     std::uint32_t interleaved_bytes = 0; ///< per thread, of local memory that is interleaved by lane
     bool unbounded_stack = false;  ///< recursion, indirect calls or alloca: use the context's stack limit
     bool spins = false;            ///< has loops that wait on memory
+    std::uint32_t streamed_bytes = 0; ///< that a thread may store past the caches: plan_streaming.h
     bool continues_in_y = false;   ///< CTAs that are neighbours in y use neighbouring memory, those in x do not: cta_order.h
     /// Where one is not met, a kernel compiled without CompileOptions::aligned_parameters must run instead: an access that
     /// follows from these parameters would be misaligned.

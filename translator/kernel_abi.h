@@ -205,6 +205,7 @@ struct CtaContext {
     std::uint32_t reserved;
     std::uint8_t* interleaved;       ///< local memory interleaved by lane: of step s at interleaved + s * lane_width *
                                      ///< KernelProperties::interleaved_bytes; 64-byte aligned
+    std::uint32_t streams;           ///< not 0: the grid writes more than caches hold, so stores may go past them
 };
 
 /// Region and barrier-free form: runs one whole CTA.
@@ -239,6 +240,7 @@ PTM_ABI_OFFSET(CtaContext, shared_window_size, 136);
 PTM_ABI_OFFSET(CtaContext, local_window_size, 144);
 PTM_ABI_OFFSET(CtaContext, noted_lane, 152);
 PTM_ABI_OFFSET(CtaContext, interleaved, 160);
+PTM_ABI_OFFSET(CtaContext, streams, 168);
 #undef PTM_ABI_OFFSET
 
 } // namespace ptarmigan::abi

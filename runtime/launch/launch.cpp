@@ -19,6 +19,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <unistd.h>
+
 namespace ptarmigan::runtime {
 namespace {
 
@@ -164,6 +166,16 @@ std::uint64_t independent_chunk(const Grid &grid, unsigned workers, std::uint64_
     return std::min(large, tuning::large_grid_chunk);
 }
 
+/// True if the grid's streaming stores write so much that no cache would keep it for the next reader.
+bool writes_past_caches(const Grid &grid, std::uint64_t threads) {
+    static const std::uint64_t limit = [] {
+        const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+        return std::max<std::uint64_t>(tuning::least_streamed_bytes, cache > 0 ? static_cast<std::uint64_t>(cache) / 2 : 0);
+    }();
+    const std::uint64_t bytes = grid.code->properties.streamed_bytes;
+    return bytes != 0 && threads >= limit / bytes;
+}
+
 void choose_workers(Grid &grid, std::uint64_t threads, bool waits) {
     const unsigned workers = Device::get().workers();
     static const auto forced = env_number(Env::chunk);
@@ -305,6 +317,7 @@ Status make_grid(Function &function, const LaunchConfig &config, Context &contex
     grid->cta_count = volume(config.grid) / grid->cluster_size;
     grid->hang_limit = hang_limit();
     fill_launch_context(*grid, config, cluster);
+    grid->streams = writes_past_caches(*grid, grid->cta_count * volume(config.block));
     size_arena(*grid);
     choose_workers(*grid, volume(config.block) * grid->cluster_size, grid->code->properties.spins);
     made = std::move(grid);

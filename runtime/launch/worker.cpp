@@ -12,6 +12,10 @@
 #include <sched.h>
 #include <vector>
 
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
 namespace ptarmigan::runtime {
 
 bool Worker::draw(std::uint64_t &first, std::uint64_t &end) {
@@ -76,12 +80,21 @@ Worker::Slot *Worker::prepare_slot(std::size_t index) {
     context.dynamic_shared = launch.dynamic_shared;
     context.shared_size = launch.shared_size;
     context.cluster_ctarank = 0;
+    context.streams = grid_->streams;
     context.worker = this;
     return &slot;
 }
 
 FiberCta &Worker::fiber_cta(abi::CtaContext *) {
     return *scheduler_.current()->cta; // services are called by the step that runs
+}
+
+/// x86 orders streaming stores with nothing but a fence.
+static void finish_streaming_stores([[maybe_unused]] const abi::CtaContext &context) {
+#ifdef __x86_64__
+    if (context.streams)
+        _mm_sfence();
+#endif
 }
 
 void Worker::run_whole_ctas() {
@@ -102,6 +115,7 @@ void Worker::run_whole_ctas() {
         if (!in_pairs)
             run_in_order(context, entry, cta, end);
     }
+    finish_streaming_stores(context);
 }
 
 void Worker::run_in_order(abi::CtaContext &context, abi::RunCta entry, std::uint64_t cta,

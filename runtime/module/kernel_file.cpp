@@ -108,6 +108,7 @@ void visit_properties(Properties& properties, Flag&& flag, Number&& number) {
     number(properties.static_shared);
     number(properties.local_bytes);
     number(properties.interleaved_bytes);
+    number(properties.streamed_bytes);
     flag(properties.unbounded_stack);
     flag(properties.spins);
     flag(properties.continues_in_y);

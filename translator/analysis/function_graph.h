@@ -47,6 +47,7 @@ struct GraphInstruction {
     std::uint16_t check_alignment = 0; ///< set of operands (bit i: operands[i]) to be checked at run time: plan_alignment()
     std::uint8_t lane_granule = 0; ///< an ld or st of interleaved local memory, see interleave_locals.h; 0: it is none
     std::int32_t prefetch = 0; ///< bytes ahead of a load's address that are worth a prefetch, 0: none. plan_prefetch()
+    bool streams = false; ///< a store that may go past the caches: plan_streaming()
 };
 
 struct Terminator {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two reasons to leave the natural width, both measured in bench/kernels (2026-11-21, Zen 4, CPU time):
-//   * registers: register-tiled SGEMM keeps 16 varying accumulators over its loop: 45 ms at W = 32, 42 at 16;
+//   * registers: register-tiled SGEMM keeps 16 varying accumulators over its loop: 45 ms at W = 32, 42 at 16. On AVX2 (2026-11-22, 2 Zen 3
+//     cores, W = 8, 16, 32): 35, 50 and 58 ms; tiled SGEMM, with one, 60, 39 and 32; n-body, with six, 16, 16 and 20;
 //   * loops in which each lane walks its own memory (sparse rows): gathers lose to scalar loads where the CPU's gathers
 //     are slow. 16.4 ms at W = 32, 9.6 at 16, 7.0 at 8 (rows, load_groups.h), 5.7 at 1 with prefetches (plan_prefetch.h);
 //     as a loop that is not unrolled, 20 at W = 4 to 16 and 6.9 at 1. (From W = 8 on down: twice the time of two threads.)
@@ -18,8 +19,8 @@ namespace {
 
 using ptx::Effects;
 
-/// 32-bit varying values live over a loop from which W = 16 is better on AVX-512 (32 registers of 16 lanes).
-constexpr unsigned wide_register_limit = 12;
+/// Vector registers that varying values may take over a loop: three of four.
+constexpr unsigned loop_registers_avx512 = 24, loop_registers_avx2 = 12;
 /// Share of lane-by-lane loads among a loop's instructions from which scalar code is better on slow gathers.
 constexpr double gather_share_limit = 0.2;
 
@@ -34,6 +35,7 @@ bool may_communicate(const FunctionGraph& graph) {
     return false;
 }
 
+/// Most 32-bit varying values that are live over a loop.
 unsigned varying_words_over_loops(const FunctionGraph& graph) {
     std::vector<bool> headers(graph.blocks.size(), false);
     for (const LoopInfo& loop : graph.forest.loops) headers[loop.header] = true;
@@ -76,6 +78,18 @@ bool walks_memory_lane_by_lane(const FunctionGraph& graph) {
 
 bool uses_shared_memory(const FunctionGraph& graph) { return !graph.shared.empty(); }
 
+/// The widest step whose loops keep their values in registers. Wide steps share what is uniform: addresses, tests, loads for
+/// all lanes. Without loops and barriers there is little of that, and half the code is half the time to compile.
+unsigned width_by_registers(const FunctionGraph& graph, const TargetCpu& target, unsigned natural) {
+    const unsigned words = varying_words_over_loops(graph);
+    if (target.avx512) return words * 32 / 16 > loop_registers_avx512 ? 16 : natural;
+    if (target.architecture != TargetCpu::Architecture::x86_64) return natural;
+    const bool repeats = !graph.forest.loops.empty() || uses_shared_memory(graph);
+    for (unsigned width : {32u, 16u})
+        if (words * width / 8 <= loop_registers_avx2 && (repeats || width <= natural)) return width;
+    return 8;
+}
+
 } // namespace
 
 unsigned natural_width(const TargetCpu& target, bool collectives) {
@@ -88,8 +102,7 @@ unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target) {
     if (may_communicate(graph)) return natural;
     if (target.has_slow_gathers() && !uses_shared_memory(graph) && walks_memory_lane_by_lane(graph))
         return 1;
-    if (natural == 32 && varying_words_over_loops(graph) > wide_register_limit) return 16;
-    return natural;
+    return width_by_registers(graph, target, natural);
 }
 
 } // namespace ptarmigan::translator

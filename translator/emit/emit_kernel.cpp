@@ -11,6 +11,7 @@
 #include "translator/analysis/meeting_places.h"
 #include "translator/analysis/plan_linearization.h"
 #include "translator/analysis/plan_prefetch.h"
+#include "translator/analysis/plan_streaming.h"
 #include "translator/analysis/shapes.h"
 #include "translator/analysis/verify_graph.h"
 #include "translator/builtins/builtins.h"
@@ -75,6 +76,7 @@ public:
     std::unique_ptr<llvm::Module> run(KernelProperties& properties) {
         choose_forms();
         unit_.shared = shared_layout(unit_.loader, unit_.kernel);
+        if (!unit_.fiber_form) properties.streamed_bytes = plan_streaming(graph_);
         if (unit_.fiber_form) emit_fiber_form();
         else properties.frame_size = emit_region_form(unit_, graph_, barriers_);
         while (!unit_.callee_queue.empty()) {

@@ -77,6 +77,7 @@ public:
     llvm::Value* others_can_run() override;
     llvm::Value* live_bits() override;
     LaneAddress address(const ptx::Operand& operand, ptx::StateSpace space) override;
+    bool may_stream() const override { return current_instruction_ && current_instruction_->streams; }
     llvm::ArrayRef<const ptx::Instruction*> loads_with(const ptx::Instruction& inst) override;
     llvm::Value* call_builtin(std::string_view name, llvm::Type* result, Values arguments) override;
     llvm::Value* guard_correction(ValueId guard) override;

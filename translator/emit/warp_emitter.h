@@ -128,6 +128,8 @@ public:
 
     /// Loads of the same block that read adjacent elements and may be made together with `inst`, the first of them in
     /// the program (load_groups.h); in ascending order of addresses. Empty if there are none.
+    /// The store at hand may go past the caches where the grid asks for it.
+    virtual bool may_stream() const = 0;
     virtual llvm::ArrayRef<const ptx::Instruction*> loads_with(const ptx::Instruction&) { return {}; }
     /// The result of a load that was made together with an earlier one; null if it was not.
     const LaneValue* early_load(const ptx::Instruction& inst) const {

@@ -5,11 +5,16 @@
 #include "translator/lower/access_mark.h"
 #include "translator/lower/lane_pointers.h"
 
+#include <bit>
+
 namespace ptarmigan::translator::lower {
 
 using llvm::Value;
 
 namespace {
+
+/// A line of the caches.
+constexpr std::int64_t line_bytes = 64;
 
 /// Selects elements out of any number of vectors: result[i] = sources[pick[i].source][pick[i].element].
 struct Pick {
@@ -143,8 +148,26 @@ llvm::SmallVector<Value*, 8> load_chunks(WarpEmitter& e, const MemoryAccess& acc
     return result;
 }
 
+Value* fills_lines(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan) {
+    Ir& ir = e.ir();
+    Value* starts = nullptr;
+    for (std::size_t first = 0; first < plan.chunks.size();) {
+        // A run of adjacent chunks.
+        std::int64_t bytes = 0;
+        std::size_t end = first;
+        do bytes += std::int64_t(plan.chunks[end++].length) * access.bytes;
+        while (end < plan.chunks.size() && plan.chunks[end].step == plan.chunks[first].step &&
+               plan.chunks[end].offset == plan.chunks[first].offset + bytes);
+        if (bytes % line_bytes != 0) return nullptr;
+        Value* start = ir.CreatePtrToInt(chunk_pointer(e, access, plan.chunks[first]), ir.getInt64Ty());
+        starts = starts ? ir.CreateOr(starts, start) : start;
+        first = end;
+    }
+    return starts ? ir.CreateICmpEQ(ir.CreateAnd(starts, ir.getInt64(line_bytes - 1)), ir.getInt64(0)) : nullptr;
+}
+
 void store_chunks(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan,
-                  llvm::ArrayRef<Value*> values) {
+                  llvm::ArrayRef<Value*> values, bool past_caches) {
     Ir& ir = e.ir();
     bool masked = !e.all_active() && plan.exclusive && access.count == 1;
     for (unsigned c = 0; c < plan.chunks.size(); ++c) {
@@ -154,12 +177,16 @@ void store_chunks(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& 
             picks.push_back({int(owner % access.count), int(owner / access.count)});
         Value* contents = permute(ir, values, picks);
         llvm::Align alignment = chunk_alignment(access, plan, c);
+        if (past_caches) alignment = llvm::Align(std::bit_floor(std::min<std::uint64_t>(line_bytes, plan.chunks[c].length * access.bytes)));
         llvm::Instruction* store;
         const AccessMark mark(e, form_of(access, plan, c));
         if (masked)
             store = ir.CreateMaskedStore(contents, at, alignment, chunk_mask(e, plan, c));
         else
             store = ir.CreateAlignedStore(contents, at, alignment);
+        if (past_caches)
+            store->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                               llvm::MDNode::get(e.context(), llvm::ConstantAsMetadata::get(ir.getInt32(1))));
         tag_space(e, store, access.address.space);
     }
 }

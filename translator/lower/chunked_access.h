@@ -10,8 +10,12 @@ namespace ptarmigan::translator::lower {
 /// then the active mask is cut along with the chunks.
 llvm::SmallVector<llvm::Value*, 8> load_chunks(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan);
 
+/// i1: the stores of a plan would fill whole lines of the caches; null if they never do.
+llvm::Value* fills_lines(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan);
+
 /// Stores values[k] (<W x T>) as component k. All lanes must be active unless the plan is exclusive and count is 1.
+/// `past_caches`: by streaming stores; only where fills_lines().
 void store_chunks(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan,
-                  llvm::ArrayRef<llvm::Value*> values);
+                  llvm::ArrayRef<llvm::Value*> values, bool past_caches = false);
 
 } // namespace ptarmigan::translator::lower

@@ -2,6 +2,7 @@
 // Choosing how a step loads and stores, see memory_access.h. The chunked forms are in chunked_access.cpp.
 #include "translator/lower/memory_access.h"
 
+#include "translator/kernel_abi.h"
 #include "translator/llvm/access_places.h"
 #include "translator/lower/access_mark.h"
 #include "translator/lower/chunked_access.h"
@@ -177,13 +178,29 @@ ValueList load_varying(WarpEmitter& e, const MemoryAccess& access) {
     return load_by_lane(e, access);
 }
 
+/// i1: the grid streams and whole lines are written; null if the latter is never so.
+Value* streaming_condition(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan) {
+    if (!e.may_stream() || !e.all_active()) return nullptr;
+    Value* whole = fills_lines(e, access, plan);
+    if (!whole) return nullptr;
+    Ir& ir = e.ir();
+    Value* streams = e.context_field(ir.getInt32Ty(), offsetof(abi::CtaContext, streams), "streams");
+    return ir.CreateAnd(ir.CreateICmpNE(streams, ir.getInt32(0)), whole);
+}
+
 void store_varying(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> values) {
     if (moves_as_word(access)) return store_varying(e, as_word(e, access), to_words(e, access, values));
     if (access.address.address.is_affine()) {
         if (std::optional<AccessPlan> plan = plan_store(pattern_of(e, access)); plan && plan->gapless) {
             bool maskable = plan->exclusive && access.count == 1;
             auto fast = [&]() -> ValueList {
-                store_chunks(e, access, *plan, values);
+                Value* streams = streaming_condition(e, access, *plan);
+                auto store = [&](bool past_caches) -> Value* {
+                    store_chunks(e, access, *plan, values, past_caches);
+                    return nullptr;
+                };
+                if (streams) e.if_else(streams, [&] { return store(true); }, [&] { return store(false); });
+                else store(false);
                 return {};
             };
             auto slow = [&]() -> ValueList {

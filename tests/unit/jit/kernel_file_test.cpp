@@ -31,6 +31,7 @@ translator::CompiledKernel sample() {
     kernel.properties.cta_frame_size = 128;
     kernel.properties.static_shared = 2048;
     kernel.properties.local_bytes = 96;
+    kernel.properties.streamed_bytes = 12;
     kernel.properties.spins = true;
     kernel.properties.alignment_demands = {{8, 3, 0}, {24, 15, 4}};
     kernel.image.stack_bytes = 4000;
@@ -70,6 +71,7 @@ TEST_CASE("kernel file: everything comes back") {
     CHECK(read->properties.local_bytes == 96);
     CHECK_FALSE(read->properties.unbounded_stack);
     CHECK(read->properties.spins);
+    CHECK(read->properties.streamed_bytes == 12);
     REQUIRE(read->properties.alignment_demands.size() == 2);
     CHECK(read->properties.alignment_demands[1].offset == 24);
     CHECK(read->properties.alignment_demands[1].mask == 15);

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which stores may go past the caches.
+#include "graph_fixture.h"
+
+#include "translator/analysis/plan_streaming.h"
+
+using namespace ptarmigan;
+
+namespace {
+
+/// %rd1 and %rd2 point behind p and q by 4 times the thread's number.
+std::uint32_t streamed(const std::string& body) {
+    test::AnalysedKernel kernel("ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd3, %r1, 4;\n"
+                                "add.s64 %rd1, %rd1, %rd3; add.s64 %rd2, %rd2, %rd3;\n" + body + " ret;",
+                                {32, 1, 1}, 32);
+    return translator::plan_streaming(kernel.graph);
+}
+
+const std::string copy = "ld.global.u32 %r2, [%rd1]; st.global.u32 [%rd2], %r2;";
+
+} // namespace
+
+TEST_CASE("streaming: stores to buffers that nobody reads", "[streaming]") {
+    CHECK(streamed(copy) == 4);
+    CHECK(streamed(copy + "st.global.u32 [%rd2+4096], %r2;") == 8);
+    CHECK(streamed(copy + "st.shared.u32 [%r1], %r2;") == 4);
+    CHECK(streamed("ld.global.u32 %r2, [%rd2]; st.global.u32 [%rd2], %r2;") == 0);
+    CHECK(streamed(copy + "ld.global.u32 %r3, [%rd2+4]; st.global.u32 [%rd1], %r3;") == 0);
+    CHECK(streamed("ld.global.u64 %rd4, [%rd1]; mov.u32 %r2, 1; st.global.u32 [%rd4], %r2;") == 0); // nobody knows where
+}
+
+TEST_CASE("streaming: not where memory is ordered", "[streaming]") {
+    CHECK(streamed(copy + "membar.gl;") == 0);
+    CHECK(streamed(copy + "st.volatile.global.u32 [%rd2], %r2;") == 0);
+    CHECK(streamed(copy + "st.release.gpu.global.u32 [%rd2], %r2;") == 0);
+    CHECK(streamed(copy + "ld.relaxed.gpu.global.u32 %r3, [%rd1];") == 0);
+    CHECK(streamed(copy + "atom.global.add.u32 %r3, [%rd1], %r2;") == 0);
+    CHECK(streamed(copy + "atom.shared.add.u32 %r3, [%r1], %r2;") == 4);
+}
