@@ -16,6 +16,6 @@ inline constexpr std::size_t grid_workspace_offset = sizeof(LaunchContext);
 static_assert(sizeof(CooperativeLaunch) == grid_workspace_offset + sizeof(std::uint64_t));
 
 /// Where CompileOptions::deterministic_yield finds the seed of the order of lanes: written for each CTA.
-inline constexpr std::size_t schedule_seed_offset = offsetof(CtaContext, reserved);
+inline constexpr std::size_t schedule_seed_offset = offsetof(CtaContext, schedule_seed);
 
 } // namespace ptarmigan::abi

@@ -171,6 +171,7 @@ struct LaunchContext {
     std::uint32_t shared_size;       ///< static + dynamic bytes
     std::uint32_t fault;             ///< abi::Fault, first one wins; workers stop when set
     std::uint32_t nsmid;             ///< multiprocessors that the device claims
+    std::uint32_t params_size;       ///< bytes behind `params`
     std::uint64_t grid_id;
     std::uint32_t async_mode;        ///< AsyncMode: when asynchronous copies are done
     std::uint32_t reserved;
@@ -202,10 +203,11 @@ struct CtaContext {
     std::uint64_t shared_window_size;///< bytes reserved behind `shared`, for the whole cluster
     std::uint64_t local_window_size; ///< bytes of the whole local arena from `local`
     std::uint32_t noted_lane;        ///< written by loops over lanes before each lane's access; for fault reports
-    std::uint32_t reserved;
+    std::uint32_t schedule_seed;     ///< for the choices of PTARMIGAN_SCHEDULE=random
     std::uint8_t* interleaved;       ///< local memory interleaved by lane: of step s at interleaved + s * lane_width *
                                      ///< KernelProperties::interleaved_bytes; 64-byte aligned
     std::uint32_t streams;           ///< not 0: the grid writes more than caches hold, so stores may go past them
+    std::uint32_t params_size;       ///< bytes behind `params`, for isspacep
 };
 
 /// Region and barrier-free form: runs one whole CTA.

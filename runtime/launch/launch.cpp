@@ -252,6 +252,7 @@ void fill_launch_context(Grid &grid, const LaunchConfig &config,
                          const std::array<std::uint32_t, 3> &cluster) {
     abi::CooperativeLaunch &launch = grid.launch;
     launch.params = grid.params.data();
+    launch.params_size = static_cast<std::uint32_t>(grid.params.size());
     launch.variables = grid.module->variables();
     launch.services = &kernel_services();
     for (unsigned i = 0; i < 3; ++i) {

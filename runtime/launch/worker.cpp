@@ -73,6 +73,7 @@ Worker::Slot *Worker::prepare_slot(std::size_t index) {
     context.launch = &launch;
     context.variables = launch.variables;
     context.params = launch.params;
+    context.params_size = launch.params_size;
     context.services = launch.services;
     std::memcpy(context.nctaid, launch.nctaid, sizeof context.nctaid);
     std::memcpy(context.ntid, launch.ntid, sizeof context.ntid);
@@ -206,7 +207,7 @@ bool Worker::start(std::size_t index, std::uint64_t cta) {
     else
         place(context, cta, static_cast<std::uint32_t>(index % grid_->cluster_size));
     if (scheduler_.is_random())
-        context.reserved = static_cast<std::uint32_t>(scheduler_.choices().bits());
+        context.schedule_seed = static_cast<std::uint32_t>(scheduler_.choices().bits());
     slot->busy = true;
     scheduler_.note_progress();
     return slot->fibers.start(context, entry, properties.step_count, properties.lane_width, scheduler_);

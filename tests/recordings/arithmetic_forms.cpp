@@ -5,10 +5,10 @@
 //   arithmetic_forms LIBCUDA FORMS.txt --record   prints the list with the hashes of this driver
 //   arithmetic_forms LIBCUDA FORMS.txt --show N   prints operands and results of line N
 //   arithmetic_forms LIBCUDA FORMS.txt --sample N prints the results of N tuples of every line
-// A line: hash, type of the result, types of the sources (immN: an immediate), statement. A '~' before the hash marks a
-// form that is known to differ. Types of video operands have signs and selectors: -u32.b1. A
-// statement with %d in it is several: %d is the result, %a, %b, %c and %e the sources.
+//   arithmetic_forms LIBCUDA FORMS.txt --print    prints the PTX: a kernel kN for each line, from 0
+// Lists: forms.h.
 #include "tests/recordings/driver.h"
+#include "tests/recordings/forms.h"
 #include "tests/recordings/random.h"
 
 #include <cstdint>
@@ -24,28 +24,10 @@ namespace {
 
 using recordings::Address;
 using recordings::Driver;
+using recordings::Form;
 
-constexpr unsigned tuples = 8192, crossed = 4096;
-
-struct Form {
-    bool known_difference = false;
-    std::uint64_t hash = 0;
-    std::string result;
-    std::vector<std::string> sources;
-    std::string statement;
-};
-
-unsigned bits_of(const std::string& type) {
-    if (type == "pred") return 1;
-    if (type == "bf16") return 16;
-    return unsigned(std::stoi(type.substr(type[0] == '-' ? 2 : 1)));
-}
-
-/// `name` with what the type says besides the type: "-u32.b1" makes "-%r10.b1" of "%r10".
-std::string decorated(const std::string& type, const std::string& name) {
-    std::size_t dot = type.find('.');
-    return (type[0] == '-' ? "-" : "") + name + (dot == std::string::npos ? "" : type.substr(dot));
-}
+constexpr unsigned tuples = 16384, crossed = 4096;
+constexpr const char* head = ".version 9.0\n.target sm_90\n.address_size 64\n";
 
 // --- operands ------------------------------------------------------------------------------------
 
@@ -79,11 +61,12 @@ std::uint64_t edge(unsigned bits, unsigned index) {
     return edges16[index % 64];
 }
 
-/// Edge values crossed (all pairs of 64; triples of 16), then random bits, half of them floats near one another.
+/// Edge values crossed (all pairs of 64, triples of 16, quadruples of 8, those in turn from all 64), then random bits, half of them floats near one another.
 std::uint64_t operand(unsigned bits, unsigned place, unsigned count, unsigned tuple, recordings::Random& random) {
     if (tuple < crossed) {
         if (count < 3) return edge(bits, place == 0 ? tuple / 64 : tuple);
-        return edge(bits, (tuple >> 4 * (2 - place)) % 16 * 4 + (tuple / 7 + place) % 4);
+        if (count == 3) return edge(bits, (tuple >> 4 * (2 - place)) % 16 * 4 + (tuple / 7 + place) % 4);
+        return edge(bits, (tuple >> 3 * (3 - place)) % 8 * 8 + (tuple / 7 + place) % 8);
     }
     std::uint64_t value = random.bits();
     if (tuple % 2 == 0 || bits < 32) return value;
@@ -93,51 +76,21 @@ std::uint64_t operand(unsigned bits, unsigned place, unsigned count, unsigned tu
 
 // --- PTX -----------------------------------------------------------------------------------------
 
-char register_class(unsigned bits) { return bits == 64 ? 'q' : bits == 16 ? 'h' : 'r'; }
-
-/// `text` with all of `name` replaced.
-std::string replaced(std::string text, const std::string& name, const std::string& by) {
-    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + by.size())) text.replace(at, name.size(), by);
-    return text;
-}
-
 std::string kernel_text(const Form& form, unsigned id) {
-    std::string statements = form.statement;
-    std::ostringstream body, operands;
-    for (unsigned i = 0; i < form.sources.size(); ++i) {
-        const std::string& type = form.sources[i];
-        operands << (i ? ", " : "");
-        if (type.rfind("imm", 0) == 0) {
-            operands << type.substr(3);
-            continue;
-        }
-        char letter = register_class(bits_of(type));
-        body << "ld.global.u64 %q1" << i << ", [%s" << i << "];\n";
-        if (letter != 'q')
-            body << "cvt.u" << (letter == 'h' ? 16 : 32) << ".u64 %" << letter << "1" << i << ", %q1" << i << ";\n";
-        std::string source = std::string("%") + letter + '1' + std::to_string(i);
-        operands << decorated(type, source);
-        statements = replaced(statements, std::string("%") + "abce"[i], source);
-    }
-    unsigned bits = bits_of(form.result);
-    if (bits == 1) {
-        body << form.statement << " %p2, " << operands.str() << ";\nselp.u64 %q1, 1, 0, %p2;\n";
-    } else {
-        char letter = register_class(bits);
-        std::string result = std::string("%") + letter + '1';
-        if (statements.find("%d") != std::string::npos) body << replaced(statements, "%d", result) << '\n';
-        else body << form.statement << ' ' << decorated(form.result, result) << ", " << operands.str() << ";\n";
-        if (letter != 'q') body << "cvt.u64.u" << (letter == 'h' ? 16 : 32) << " %q1, %" << letter << "1;\n";
-    }
+    std::string body;
+    for (unsigned i = 0; i < form.sources.size(); ++i)
+        if (!recordings::is_immediate(form.sources[i]))
+            body += "ld.global.u64 %q2, [%s" + std::to_string(i) + "];\n" + recordings::operand_load(form, i, "%q2");
+    body += recordings::operation(form);
     std::ostringstream text;
     text << ".visible .entry k" << id << "(.param .u64 s0, .param .u64 s1, .param .u64 s2, .param .u64 s3, .param .u64 d)\n{\n"
-         << ".reg .pred %p<4>; .reg .b16 %h<20>; .reg .b32 %r<20>; .reg .b64 %q<20>; .reg .b64 %s<8>;\n"
+         << recordings::form_registers << ".reg .b64 %s<8>;\n"
          << "mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x; mad.lo.s32 %r5, %r2, %r3, %r4;\n"
          << "mul.wide.u32 %s5, %r5, 8;\n";
     for (unsigned i = 0; i < 5; ++i)
         text << "ld.param.u64 %s" << (i == 4 ? 6 : i) << ", [" << (i == 4 ? "d" : "s" + std::to_string(i)) << "]; add.s64 %s"
              << (i == 4 ? 6 : i) << ", %s" << (i == 4 ? 6 : i) << ", %s5;\n";
-    text << body.str() << "st.global.u64 [%s6], %q1;\nret;\n}\n";
+    text << body << "st.global.u64 [%s6], %q1;\nret;\n}\n";
     return text.str();
 }
 
@@ -148,15 +101,14 @@ std::vector<std::uint64_t> run(Driver& driver, void* module, const Form& form, u
     static Address buffers[5] = {};
     std::size_t bytes = tuples * 8;
     if (!buffers[0])
-        for (Address& buffer : buffers) buffer = driver.allocate(bytes);
+        for (Address& buffer : buffers) buffer = driver.allocate(4 * bytes); // statements may use 32 bytes of the last source
     recordings::Random random(12345);
     sources.assign(form.sources.size(), std::vector<std::uint64_t>(tuples));
-    unsigned count = 0;
-    for (const std::string& type : form.sources) count += type.rfind("imm", 0) != 0;
+    const unsigned count = form.operand_count();
     for (unsigned i = 0; i < form.sources.size(); ++i) {
-        if (form.sources[i].rfind("imm", 0) == 0) continue;
+        if (recordings::is_immediate(form.sources[i])) continue;
         for (unsigned t = 0; t < tuples; ++t) {
-            unsigned bits = bits_of(form.sources[i]);
+            const unsigned bits = recordings::bits_of(form.sources[i]);
             sources[i][t] = operand(bits == 8 ? 16 : bits, i, count, t, random);
         }
         driver.upload(buffers[i], sources[i].data(), bytes);
@@ -168,30 +120,20 @@ std::vector<std::uint64_t> run(Driver& driver, void* module, const Form& form, u
     return results;
 }
 
-std::vector<Form> read_forms(const char* path) {
-    std::ifstream file(path);
-    if (!file) throw std::runtime_error(std::string("cannot read ") + path);
-    std::vector<Form> forms;
-    for (std::string line; std::getline(file, line);) {
-        std::istringstream words(line);
-        Form form;
-        std::string hash, sources;
-        words >> hash >> form.result >> sources >> std::ws;
-        std::getline(words, form.statement);
-        form.known_difference = hash[0] == '~';
-        form.hash = std::strtoull(hash.c_str() + form.known_difference, nullptr, 16);
-        std::istringstream types(sources);
-        for (std::string type; std::getline(types, type, ',');) form.sources.push_back(type);
-        forms.push_back(std::move(form));
-    }
-    return forms;
-}
-
 int compare(int argc, char** argv) {
-    std::vector<Form> forms = read_forms(argv[2]);
+    const recordings::FormList list = recordings::read_forms(argv[2]);
+    const std::vector<Form>& forms = list.forms;
     std::string option = argc > 3 ? argv[3] : "";
-    std::string text = ".version 9.0\n.target sm_90\n.address_size 64\n";
+    std::string text = head + list.declarations;
     for (unsigned i = 0; i < forms.size(); ++i) text += kernel_text(forms[i], i);
+    if (option == "--print") {
+        std::printf("%s", text.c_str());
+        return 0;
+    }
+    if (option == "--record") {
+        std::istringstream declarations(list.declarations);
+        for (std::string line; std::getline(declarations, line);) std::printf("module %s\n", line.c_str());
+    }
     Driver driver(argv[1]);
     void* module = driver.load(text);
     unsigned passed = 0, failed = 0, known = 0;
@@ -214,6 +156,7 @@ int compare(int argc, char** argv) {
             std::printf("%016llx %s ", static_cast<unsigned long long>(hash), form.result.c_str());
             for (unsigned s = 0; s < form.sources.size(); ++s) std::printf("%s%s", s ? "," : "", form.sources[s].c_str());
             std::printf(" %s\n", form.statement.c_str());
+            std::fflush(stdout);
         } else if ((hash == form.hash) != form.known_difference) {
             (form.known_difference ? known : passed) += 1;
         } else {
@@ -230,7 +173,7 @@ int compare(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     if (argc < 3) {
-        std::fprintf(stderr, "usage: %s LIBCUDA FORMS.txt [--record | --show LINE | --sample COUNT]\n", argv[0]);
+        std::fprintf(stderr, "usage: %s LIBCUDA FORMS.txt [--record | --print | --show LINE | --sample COUNT]\n", argv[0]);
         return 2;
     }
     try {

@@ -26,6 +26,7 @@ namespace fs = std::filesystem;
 
 struct Evidence {
     unsigned recorded = 0;  ///< lines of the recordings that agree with the H200
+    unsigned exhaustive = 0; ///< likewise, with all inputs
     unsigned differing = 0; ///< lines that are marked as known to differ
     unsigned judged = 0;    ///< statements that ptxas accepts
     std::set<std::string> programs, unit_tests;
@@ -57,17 +58,35 @@ void for_each_instruction(const std::string& text, const std::string& name,
             for (const ptx::Instruction& instruction : loader->body(id).instructions) visit(instruction);
 }
 
-/// A line of the recording: hash (with ~: known to differ), type of the result, types of the sources, statement's head.
-void add_recording(const fs::path& path, Table& table) {
+/// Every head of an instruction in a text that looks like one and is; opcodes without words are known by the semicolon: `exit;`.
+std::set<std::string> heads_in(const std::string& text) {
+    static const std::regex head("[a-z][a-z0-9_]*((\\.[a-zA-Z0-9_:]+)+|(?=;))");
+    std::set<std::string> heads;
+    for (std::sregex_iterator match(text.begin(), text.end(), head), end; match != end; ++match) heads.insert(match->str());
+    return heads;
+}
+
+/// The lines of a recording (tests/recordings/forms.h): hash (with ~: known to differ), type of the result, types of the sources, and
+/// the head of a statement or several statements. `exhaustive`: they were given all inputs.
+void add_recording(const fs::path& path, bool exhaustive, Table& table) {
     ptx::FormMatcher matcher;
     std::istringstream lines(contents(path));
-    std::string hash, result, sources, head;
-    while (lines >> hash >> result >> sources >> head) {
-        const auto rows = test::rows_for(matcher, head);
-        if (rows.empty()) throw std::runtime_error(path.string() + ": no row for " + head);
-        for (const ptx::HeadMatch& row : rows) {
-            Evidence& evidence = table[row.form];
-            ++(hash[0] == '~' ? evidence.differing : evidence.recorded);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("module ")) continue;
+        std::istringstream words(line);
+        std::string hash, result, sources, statement;
+        words >> hash >> result >> sources >> std::ws;
+        std::getline(words, statement, '/');
+        const bool several = statement.find("%d") != std::string::npos;
+        std::set<ptx::FormId> forms;
+        for (const std::string& head : several ? heads_in(statement) : std::set{statement.substr(0, statement.find(' '))}) {
+            const auto rows = test::rows_for(matcher, head);
+            if (rows.empty() && !several) throw std::runtime_error(path.string() + ": no row for " + head);
+            for (const ptx::HeadMatch& row : rows) forms.insert(row.form);
+        }
+        for (const ptx::FormId form : forms) {
+            Evidence& evidence = table[form];
+            ++(hash[0] == '~' ? evidence.differing : exhaustive ? evidence.exhaustive : evidence.recorded);
         }
     }
 }
@@ -97,18 +116,13 @@ void add_unit_tests(const fs::path& folder, Table& table) {
     const std::regex row("FormId::([a-z][a-z0-9_]*)");
     std::map<std::string_view, ptx::FormId> rows;
     for (const ptx::FormInfo& form : ptx::all_forms()) rows[form.name] = form.id;
-    // Opcodes without words are known by the semicolon: `exit;`.
-    const std::regex head("[a-z][a-z0-9_]*((\\.[a-z0-9_:]+)+|(?=;))");
     for (const fs::path& path : files_below(folder, {".cpp", ".h", ".ptx"})) {
         const std::string text = contents(path);
         for (std::sregex_iterator match(text.begin(), text.end(), row), end; match != end; ++match)
             if (const auto found = rows.find((*match)[1].str()); found != rows.end())
                 table[found->second].unit_tests.insert(path.stem());
-        std::set<std::string> seen;
-        for (std::sregex_iterator match(text.begin(), text.end(), head), end; match != end; ++match)
-            if (seen.insert(match->str()).second)
-                for (const ptx::HeadMatch& row : test::rows_for(matcher, match->str()))
-                    table[row.form].unit_tests.insert(path.stem());
+        for (const std::string& head : heads_in(text))
+            for (const ptx::HeadMatch& row : test::rows_for(matcher, head)) table[row.form].unit_tests.insert(path.stem());
     }
 }
 
@@ -143,8 +157,8 @@ int main(int argc, char** argv) try {
     if (argc != 2) throw std::runtime_error("usage: isa_coverage TESTS_FOLDER");
     const fs::path tests = argv[1];
     Table table;
-    for (const char* list : {"arithmetic_forms_h200.txt", "video_forms_h200.txt"})
-        add_recording(tests / "recordings" / list, table);
+    for (const char* list : {"arithmetic_forms", "video_forms", "comparison_forms", "memory_forms", "exhaustive_forms"})
+        add_recording(tests / "recordings" / (list + std::string("_h200.txt")), list == std::string("exhaustive_forms"), table);
     for (const char* name : {"texture_forms", "surface_forms"})
         add_named_recording(tests / "recordings/textures" / (std::string(name) + "_h200.txt"), table);
     add_programs(tests / "programs/ptx", table);
@@ -152,8 +166,8 @@ int main(int argc, char** argv) try {
     add_verdicts(tests / "agreement/verdicts.txt", table);
     for (const ptx::FormInfo& form : ptx::all_forms()) {
         const Evidence& evidence = table[form.id];
-        std::printf("PTM_EVIDENCE(%s, %u, %u, %u, %s, %s)\n", std::string(form.name).c_str(), evidence.recorded,
-                    evidence.differing, evidence.judged, quoted(evidence.programs).c_str(),
+        std::printf("PTM_EVIDENCE(%s, %u, %u, %u, %u, %s, %s)\n", std::string(form.name).c_str(), evidence.recorded,
+                    evidence.exhaustive, evidence.differing, evidence.judged, quoted(evidence.programs).c_str(),
                     quoted(evidence.unit_tests).c_str());
     }
     return 0;

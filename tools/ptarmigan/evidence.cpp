@@ -8,15 +8,15 @@ namespace ptarmigan::tool {
 namespace {
 
 constexpr Evidence table[] = {
-#define PTM_EVIDENCE(form, recorded, differing, judged, programs, unit_tests) \
-    {recorded, differing, judged, programs, unit_tests},
+#define PTM_EVIDENCE(form, recorded, exhaustive, differing, judged, programs, unit_tests) \
+    {recorded, exhaustive, differing, judged, programs, unit_tests},
 #include "isa_evidence.inc"
 #undef PTM_EVIDENCE
 };
 
 // In the order of the instruction table.
 constexpr ptx::FormId order[] = {
-#define PTM_EVIDENCE(form, recorded, differing, judged, programs, unit_tests) ptx::FormId::form,
+#define PTM_EVIDENCE(form, recorded, exhaustive, differing, judged, programs, unit_tests) ptx::FormId::form,
 #include "isa_evidence.inc"
 #undef PTM_EVIDENCE
 };
@@ -62,6 +62,8 @@ std::string tests_of(ptx::FormId form) {
     };
     if (evidence.recorded + evidence.differing != 0)
         add("recording", std::to_string(evidence.recorded + evidence.differing));
+    if (evidence.exhaustive != 0)
+        add("all-inputs", std::to_string(evidence.exhaustive));
     if (const std::size_t programs = count_words(evidence.programs); programs != 0)
         add("programs", std::to_string(programs));
     if (!evidence.unit_tests.empty()) {

@@ -10,7 +10,8 @@
 namespace ptarmigan::tool {
 
 struct Evidence {
-    unsigned recorded;           ///< combinations of words and types with 8192 results each that equal the H200's
+    unsigned recorded;           ///< combinations of words and types with 16384 results each that equal the H200's
+    unsigned exhaustive;         ///< combinations for which all inputs were compared
     unsigned differing;          ///< combinations that are known to differ
     unsigned judged;             ///< statements whose acceptance by ptxas is compared
     std::string_view programs;   ///< that contain the form, among those that run and check themselves; by name

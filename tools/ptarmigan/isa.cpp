@@ -65,11 +65,11 @@ void print_json(const Line& line, const Evidence& evidence, bool first) {
     const auto text = [](std::string_view value) { return "\"" + escaped(value, "\"\\") + "\""; };
     std::printf("%s\n  {\"form\": %s, \"syntax\": %s, \"ptx\": %s, \"targets\": %s, \"section\": %s, \"chapter\": %s, "
                 "\"parses\": true, \"executes\": %s, \"reason\": %s, \"exactness\": %s, "
-                "\"tests\": {\"recorded\": %u, \"differing\": %u, \"ptxas\": %u, \"programs\": %s, \"unit\": %s}}",
+                "\"tests\": {\"recorded\": %u, \"all_inputs\": %u, \"differing\": %u, \"ptxas\": %u, \"programs\": %s, \"unit\": %s}}",
                 first ? "" : ",", text(line.name).c_str(), text(line.syntax).c_str(), text(line.since).c_str(),
                 text(line.targets).c_str(), text(line.section).c_str(), text(line.chapter).c_str(),
                 line.executes ? "true" : "false", text(line.reason).c_str(), text(line.exactness).c_str(),
-                evidence.recorded, evidence.differing, evidence.judged, text(evidence.programs).c_str(),
+                evidence.recorded, evidence.exhaustive, evidence.differing, evidence.judged, text(evidence.programs).c_str(),
                 text(evidence.unit_tests).c_str());
 }
 
@@ -142,7 +142,7 @@ void add_isa_command(CLI::App& app, int& exit_code) {
                                       "only forms that are not supported, with the reason");
     auto* untested = command->add_flag("--untested", options->untested, "only forms that are executed but that no test of ours runs");
     command->footer("Exactness:\n" + std::string(exactness_legend()) +
-                    "Tests: combinations recorded on an H200, programs that contain the form, unit tests that name it,\n"
+                    "Tests: combinations recorded on an H200, those of them recorded for all inputs, programs that contain the form, unit tests that name it,\n"
                     "statements whose acceptance is compared with ptxas.");
     auto* markdown = command->add_flag("--markdown", options->markdown, "as a Markdown table");
     auto* json = command->add_flag("--json", options->json, "as JSON");

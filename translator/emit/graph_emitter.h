@@ -82,7 +82,7 @@ public:
     llvm::Value* call_builtin(std::string_view name, llvm::Type* result, Values arguments) override;
     llvm::Value* guard_correction(ValueId guard) override;
     llvm::Value* guard_holds(ValueId guard) override;
-    std::string_view source_name() const override { return unit_.loader.module().name; }
+    const ptx::Module& source() const override { return unit_.loader.module(); }
     llvm::DebugLoc access_location(const AccessForm& form) override {
         return unit_.location(function_, current_->location, form);
     }

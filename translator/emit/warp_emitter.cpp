@@ -262,7 +262,7 @@ void WarpEmitter::unsupported(std::string_view text) {
         const ptx::FormInfo& info = ptx::form_info(current_->form);
         form = fmt::format("{} (manual section {})", info.syntax, info.section);
     }
-    throw UnsupportedError(fmt::format("{}:{}:{}: error: {}: unsupported: {}", source_name(), line, column, form, text));
+    throw UnsupportedError(fmt::format("{}:{}:{}: error: {}: unsupported: {}", source().name, line, column, form, text));
 }
 
 } // namespace ptarmigan::translator

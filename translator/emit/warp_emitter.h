@@ -161,7 +161,7 @@ public:
     const ptx::Instruction& current() const { return *current_; }
     /// Throws UnsupportedError "file:line:col: error: FORM (manual section S): unsupported: text".
     [[noreturn]] void unsupported(std::string_view text);
-    virtual std::string_view source_name() const = 0;
+    virtual const ptx::Module& source() const = 0;
 
 protected:
     WarpEmitter(llvm::LLVMContext& context, unsigned width, const CompileOptions& options)

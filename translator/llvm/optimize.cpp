@@ -3,6 +3,7 @@
 
 #include "translator/llvm/defer_nan_choice.h"
 #include "translator/llvm/bfloats_as_integers.h"
+#include "translator/llvm/compare_halves_as_floats.h"
 #include "translator/llvm/drop_unchanged_saves.h"
 #include "translator/llvm/sink_nan_canonicalization.h"
 
@@ -52,6 +53,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
     late.addPass(llvm::InstCombinePass());
     late.addPass(llvm::SimplifyCFGPass());
     late.addPass(BfloatsAsIntegers());
+    late.addPass(CompareHalvesAsFloats());
 
     llvm::ModulePassManager passes;
     passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(early)));

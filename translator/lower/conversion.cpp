@@ -180,9 +180,11 @@ void cvt_float(WarpEmitter& e, const Instruction& inst) {
             result = from == ScalarType::f64 ? flush_narrowed(ir, value, result, rounding_of(inst))
                                              : flush_subnormal(ir, result);
         if (inst.has(Word::sat)) return saturate_unit(ir, result);
-        // NaN doubles keep their sign and the top of their payload, and bfloats are the upper half of a float.
-        bool widened = from == ScalarType::bf16 && to == ScalarType::f32;
-        if (from != ScalarType::f64 && !widened) result = canonicalize(ir, result);
+        // NaN doubles keep their sign and the top of their payload; bfloats are the upper half of a float; float to float
+        // without further words is a move.
+        bool moved = from == ScalarType::bf16 && to == ScalarType::f32 && !ftz;
+        moved |= from == to && !ftz && result == value;
+        if (from != ScalarType::f64 && !moved) result = canonicalize(ir, result);
         if (from == ScalarType::f64 && to == ScalarType::bf16) {
             Value* narrow = ir.CreateFPTrunc(value, typed(ir.getFloatTy(), value));
             Value* upper = resize(ir, ir.CreateLShr(to_bits(ir, narrow), integer(to_bits(ir, narrow), 16)), 16, false);
@@ -217,13 +219,21 @@ void cvt_tf32(WarpEmitter& e, const Instruction& inst) {
             addend = ir.CreateAdd(ir.CreateAnd(ir.CreateLShr(bits, integer(bits, 13)), integer(bits, 1)),
                                   integer(bits, 0xfff));
         Value* rounded = ir.CreateAnd(ir.CreateAdd(bits, addend), integer(bits, 0xffffe000u));
+        // Behind .rna the hardware's code knows no NaNs: what is not finite stays as it is but for the lower bits, and
+        // .satfinite takes 0x2000 away from it.
+        if (mode == Word::rna) {
+            Value* cut = ir.CreateAnd(bits, integer(bits, 0xffffe000u));
+            Value* finite = ir.CreateFCmpOLT(absolute(ir, v[0]), llvm::ConstantFP::getInfinity(v[0]->getType()));
+            rounded = ir.CreateSelect(finite, rounded, cut);
+            if (!inst.has(Word::satfinite)) return rounded;
+            Value* magnitude = absolute(ir, from_bits(ir, rounded, v[0]));
+            finite = ir.CreateFCmpOLT(magnitude, llvm::ConstantFP::getInfinity(v[0]->getType()));
+            return ir.CreateSelect(finite, rounded, ir.CreateSub(rounded, integer(bits, 0x2000)));
+        }
         Value* result = from_bits(ir, rounded, v[0]);
         if (inst.has(Word::satfinite)) result = clamp_finite(ir, result, real_bits(result, 0x7f7fe000u));
         if (inst.has(Word::relu)) result = clamp_relu(ir, result);
-        bool plain = mode == Word::rna && !inst.has(Word::satfinite);
-        Value* nan = plain ? ir.CreateAnd(bits, integer(bits, 0xffffe000u))
-                           : integer(bits, mode == Word::rna ? 0x7fffffffu : 0x7fffe000u);
-        return ir.CreateSelect(is_nan(ir, v[0]), nan, to_bits(ir, result));
+        return ir.CreateSelect(is_nan(ir, v[0]), integer(bits, 0x7fffe000u), to_bits(ir, result));
     });
 }
 

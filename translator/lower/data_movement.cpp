@@ -40,19 +40,22 @@ LaneValue shift_by(WarpEmitter& e, const LaneValue& a, const LaneValue& b, bool 
 /// Spaces whose addresses are offsets in a window.
 bool has_window(StateSpace space) { return space == StateSpace::shared || space == StateSpace::param; }
 
-/// address - window < size, unsigned: true inside the window.
-LaneValue inside(WarpEmitter& e, const LaneValue& address, unsigned base_offset, unsigned size_offset) {
-    Ir& ir = e.ir();
-    Value* base = ir.CreatePtrToInt(e.context_field(ir.getPtrTy(), base_offset, "window"), ir.getInt64Ty());
-    Value* size = e.context_field(ir.getInt64Ty(), size_offset, "window.size");
-    return e.apply({address, LaneValue::uniform(base), LaneValue::uniform(size)}, [](Ir& b, Values v) {
+/// address - base < size, unsigned: true inside.
+LaneValue inside(WarpEmitter& e, const LaneValue& address, const LaneValue& base, Value* size) {
+    return e.apply({address, base, LaneValue::uniform(size)}, [](Ir& b, Values v) {
         return b.CreateICmpULT(b.CreateSub(v[0], v[1]), v[2]);
     });
 }
 
+LaneValue pointer_field(WarpEmitter& e, unsigned offset) {
+    Ir& ir = e.ir();
+    return LaneValue::uniform(ir.CreatePtrToInt(e.context_field(ir.getPtrTy(), offset, "window"), ir.getInt64Ty()));
+}
+
 /// In the window of the whole cluster.
 LaneValue inside_shared(WarpEmitter& e, const LaneValue& address) {
-    return inside(e, address, offsetof(abi::CtaContext, shared), offsetof(abi::CtaContext, shared_window_size));
+    Value* size = e.context_field(e.ir().getInt64Ty(), offsetof(abi::CtaContext, shared_window_size), "window.size");
+    return inside(e, address, pointer_field(e, offsetof(abi::CtaContext, shared)), size);
 }
 
 LaneValue own_rank(WarpEmitter& e) {
@@ -71,7 +74,31 @@ LaneValue inside_own_shared(WarpEmitter& e, const LaneValue& address) {
 }
 
 LaneValue inside_local(WarpEmitter& e, const LaneValue& address) {
-    return inside(e, address, offsetof(abi::CtaContext, local), offsetof(abi::CtaContext, local_window_size));
+    Value* size = e.context_field(e.ir().getInt64Ty(), offsetof(abi::CtaContext, local_window_size), "window.size");
+    return inside(e, address, pointer_field(e, offsetof(abi::CtaContext, local)), size);
+}
+
+/// Kernel parameters.
+LaneValue inside_params(WarpEmitter& e, const LaneValue& address) {
+    Value* size = e.context_field(e.ir().getInt32Ty(), offsetof(abi::CtaContext, params_size), "params.size");
+    return inside(e, address, pointer_field(e, offsetof(abi::CtaContext, params)), e.ir().CreateZExt(size, e.ir().getInt64Ty()));
+}
+
+/// One of the module's .const variables; they don't lie side by side.
+LaneValue inside_constants(WarpEmitter& e, const LaneValue& address) {
+    LaneValue result = LaneValue::uniform(e.ir().getFalse());
+    const std::vector<ptx::Variable>& variables = e.source().variables;
+    for (std::uint32_t id = 0; id < variables.size(); ++id) {
+        if (variables[id].space != StateSpace::constant) continue;
+        ptx::Operand variable;
+        variable.kind = ptx::Operand::Kind::variable;
+        variable.scope = ptx::VariableScope::module;
+        variable.index = id;
+        variable.type = ScalarType::u64;
+        const LaneValue hit = inside(e, address, e.read(variable), e.ir().getInt64(variables[id].size));
+        result = e.apply({result, hit}, [](Ir& ir, Values v) { return ir.CreateOr(v[0], v[1]); });
+    }
+    return result;
 }
 
 } // namespace
@@ -142,11 +169,11 @@ void isspacep(WarpEmitter& e, const Instruction& inst) {
         result = inst.has(Word::shared_cluster) ? inside_shared(e, address) : inside_own_shared(e, address);
         break;
     case StateSpace::local: result = inside_local(e, address); break;
-    case StateSpace::global:
-        result = e.apply({inside_shared(e, address), inside_local(e, address)},
-                         [](Ir& ir, Values v) { return ir.CreateNot(ir.CreateOr(v[0], v[1])); });
-        break;
-    default: e.unsupported("constants and parameters have no address window of their own");
+    case StateSpace::param: result = inside_params(e, address); break;
+    case StateSpace::constant: result = inside_constants(e, address); break;
+    default: // global, and that is what parameters are in as well (recorded)
+        result = e.apply({inside_shared(e, address), inside_local(e, address), inside_constants(e, address)},
+                         [](Ir& ir, Values v) { return ir.CreateNot(ir.CreateOr(ir.CreateOr(v[0], v[1]), v[2])); });
     }
     e.write(inst[Role::p], result);
 }
@@ -180,9 +207,31 @@ void getctarank(WarpEmitter& e, const Instruction& inst) {
     }));
 }
 
-/// Cache policies are hints: any token will do, and none is ever looked at.
+/// Cache policies are hints that nothing here looks at, but programs can store them: fractions give the hardware's bits (its fields
+/// as ptxas 13.0 assembles them), ranges, which hold addresses, zero.
 void createpolicy(WarpEmitter& e, const Instruction& inst) {
-    e.write(inst[Role::d], LaneValue::uniform(e.ir().getInt64(0)));
+    if (inst.has(Word::cvt)) return e.write(inst[Role::d], e.read(inst[Role::a]));
+    if (inst.has(Word::range)) return e.write(inst[Role::d], LaneValue::uniform(e.ir().getInt64(0)));
+    std::uint64_t kind = 0x100;
+    unsigned named = 0; // the primary priority stands first
+    for (unsigned i = 0; i < inst.modifier_count; ++i) {
+        const Word word = inst.modifiers[i];
+        const bool primary = named == 0;
+        if (word == Word::L2_evict_first) kind += primary ? 0x20 : 0x10;
+        else if (word == Word::L2_evict_last) kind += 0x40;
+        else if (word == Word::L2_evict_normal) kind += 0x60;
+        else if (word != Word::L2_evict_unchanged) continue;
+        ++named;
+    }
+    if (inst[Role::fraction].kind == ptx::Operand::Kind::none)
+        return e.write(inst[Role::d], LaneValue::uniform(e.ir().getInt64((kind + 0xf) << 52)));
+    e.write(inst[Role::d], e.apply({e.read(inst[Role::fraction])}, [&](Ir& ir, Values v) {
+        Value* scaled = ir.CreateFMul(v[0], real(v[0], 0x1.ffae14p+3)); // 15.99
+        Value* sixteenths = ir.CreateIntrinsic(llvm::Intrinsic::fptoui_sat, {typed(ir.getInt32Ty(), v[0]), scaled->getType()}, {scaled});
+        sixteenths = resize(ir, sixteenths, 64, false);
+        sixteenths = ir.CreateAnd(sixteenths, integer(sixteenths, 0xf));
+        return ir.CreateShl(ir.CreateOr(sixteenths, integer(sixteenths, kind)), integer(sixteenths, 52));
+    }));
 }
 
 /// Hints and profiler events.

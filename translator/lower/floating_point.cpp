@@ -179,6 +179,7 @@ void square_root(WarpEmitter& e, const Instruction& inst) {
 
 void reciprocal(WarpEmitter& e, const Instruction& inst) {
     FloatOptions options = float_options(inst);
+    options.ftz &= inst.types[0] == ScalarType::f32; // ptxas takes .ftz for doubles too, and overlooks it
     e.map(inst, {Role::a},
           [&](Ir&, Values v) { return float_arithmetic(e, Op::div, {real(v[0], 1), v[0]}, options); });
 }

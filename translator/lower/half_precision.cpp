@@ -31,15 +31,15 @@ Value* native(Ir& ir, Op operation, Values v) {
 }
 
 // Sums of halves round twice harmlessly (24 >= 2 * 11 + 2 bits) and half products are exact in float. Bfloat products
-// may fall below float's range and fused sums have more bits than float holds: those go through double.
-// The result in float or double, exact or such that rounding it to a half is right.
+// may leave float's range: they and their fused sums go through double. Fused sums have more bits than the carrier: its last
+// one is sticky. The result in float or double, exact or such that rounding it to a half is right.
 Value* carrier(Ir& ir, Op operation, Values v) {
     llvm::Type* type = v[0]->getType()->getScalarType();
     llvm::SmallVector<Value*, 3> wide;
     for (Value* value : v) wide.push_back(widen_to_float(ir, value));
-    bool float_is_enough = operation == Op::add || operation == Op::sub || (operation == Op::mul && type->isHalfTy());
-    if (float_is_enough) return native(ir, operation, wide);
-    for (Value*& value : wide) value = ir.CreateFPExt(value, typed(ir.getDoubleTy(), value));
+    if (operation == Op::add || operation == Op::sub) return native(ir, operation, wide);
+    if (type->isBFloatTy())
+        for (Value*& value : wide) value = ir.CreateFPExt(value, typed(ir.getDoubleTy(), value));
     Value* exact = ir.CreateFMul(wide[0], wide[1]);
     if (operation != Op::fma) return exact;
     Value* sum = ir.CreateFAdd(exact, wide[2]);
