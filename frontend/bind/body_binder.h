@@ -64,6 +64,7 @@ private:
     bool available(FormId form) const;
     void require_available(FormId form);
     void check_words(const HeadMatch& head);
+    void warn_of_overlooked_words(const HeadMatch& head);
     void check_vector_width(const HeadMatch& head);
     void check_address_size(const HeadMatch& head);
     void report_unknown_registers();
@@ -134,6 +135,7 @@ private:
     void bind_operand(const OperandPattern& pattern, const HeadMatch& match, std::size_t node,
                       Operand& out);
     void bind_value(const OperandSyntax& node, const Want& want, Operand& out);
+    void bind_comparison(const OperandSyntax& node, const Want& want, const HeadMatch& match, Operand& out);
     void bind_name(const OperandSyntax& node, const Want& want, Operand& out);
     bool is_parameter(const Symbol& symbol) const;
     void bind_register(const OperandSyntax& node, const Symbol& symbol, const Want& want,

@@ -37,11 +37,23 @@ void BodyBinder::require_available(FormId form) {
 void BodyBinder::check_words(const HeadMatch& head) {
     if (head.words_checked) return;
     const InstructionSyntax& syntax = parser_->instruction;
-    const std::string broken = broken_word_rule(syntax.opcode, syntax.words, context_.module.version,
-                                                context_.module.target);
+    const std::string misplaced = misplaced_word(syntax.opcode, syntax.words);
+    if (!misplaced.empty()) fail(syntax.location, misplaced);
+    std::vector<std::string_view> words; // without those overlooked
+    for (std::size_t i = 0; i < syntax.words.size(); ++i)
+        if (i >= 32 || (head.overlooked >> i & 1) == 0) words.push_back(syntax.words[i]);
+    const std::string broken = broken_word_rule(syntax.opcode, words, context_.module.version, context_.module.target);
     if (!broken.empty()) fail(syntax.location, broken);
-    head.result_is_sink = result_must_sink(syntax.opcode, syntax.words);
+    head.result_is_sink = result_must_sink(syntax.opcode, words);
     head.words_checked = true;
+}
+
+void BodyBinder::warn_of_overlooked_words(const HeadMatch& head) {
+    const InstructionSyntax& syntax = parser_->instruction;
+    for (std::size_t i = 0; i < syntax.words.size() && i < 32; ++i)
+        if ((head.overlooked >> i & 1) != 0)
+            diagnostics_.warning(syntax.location, "'." + std::string(syntax.words[i]) + "' has no meaning for this " +
+                                                      quoted(syntax.opcode) + " and is overlooked, as by ptxas");
 }
 
 /// Vectors of 256 bits are younger than the rows they belong to.
@@ -90,6 +102,7 @@ void BodyBinder::instruction() {
     const HeadMatch& head = choose_form(nodes);
     const auto patterns = FormTable::get().pattern(head.form).operands;
 
+    if (head.overlooked != 0) warn_of_overlooked_words(head);
     check_vector_width(head);
     check_address_size(head);
     Instruction& out = body_.instructions.emplace_back();

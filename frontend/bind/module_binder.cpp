@@ -255,6 +255,7 @@ private:
     }
 
     void file() {
+        if (parser_.file_has_stamp) checks_.gate(parser_.location, "a time stamp behind .file");
         if (parser_.file_index > 100000) return error(parser_.location, "file number out of range");
         if (module_.files.size() <= parser_.file_index)
             module_.files.resize(parser_.file_index + 1);

@@ -16,6 +16,8 @@ namespace {
 /// Whether a constant is one of those that a row allows; see instruction_table.def.
 bool among(std::string_view values, const Constant& constant) {
     if (values == "real") return !constant.is_integer();
+    if (values == "integer") return constant.is_integer();
+    if (values == "single") return constant.kind == Constant::Kind::bits32;
     if (values == "none" || !constant.is_integer()) return false;
     const std::int64_t value = constant.as_signed();
     auto number = [](std::string_view text) {
@@ -125,13 +127,21 @@ void BodyBinder::bind_operand(const OperandPattern& pattern, const HeadMatch& ma
         Want element = want;
         element.in_vector = form_info(match.form).chapter == "texture" &&
                             (pattern.role == Role::d || pattern.role == Role::c);
+        if (form_info(match.form).chapter == "surface" && pattern.role != Role::b) element.wider = true;
         const unsigned written = syntax.kind == OperandSyntax::Kind::braces ? syntax.children : 0;
-        return bind_list(index, element, required_elements(match, pattern, written), out);
+        bind_list(index, element, required_elements(match, pattern, written), out);
+        if (out.count > 1 && has_spare_elements(match) && pattern.role == Role::b) {
+            out.count = 1;
+            diagnostics_.warning(syntax.location, "this operand is one register: the others are overlooked, as by ptxas");
+        }
+        return;
     }
     case Kind::vec:
         if (match.vector_size > 1) return bind_elements(index, want, match.vector_size, out);
         return bind_value(syntax, want, out);
     default:
+        if (pattern.role == Role::f && form_info(match.form).chapter == "texture")
+            return bind_comparison(syntax, want, match, out);
         if (pattern.form == OperandPattern::Form::bracket_next && pattern.role == Role::b &&
             form_info(match.form).chapter == "texture" && syntax.kind == OperandSyntax::Kind::name)
             check_handle(syntax, find(syntax.name), pattern, match);
@@ -159,8 +169,10 @@ void BodyBinder::bind_constant(const OperandSyntax& syntax, const Want& want, Op
     const auto bits = constant_bits(syntax.constant, type, why);
     if (!bits) fail(syntax.location, why);
     if (!want.values.empty() && !among(want.values, syntax.constant))
-        fail(syntax.location, want.values == "none" || want.values == "real"
-                                  ? std::string("a register is needed here")
+        fail(syntax.location, want.values == "none" || want.values == "real" ? std::string("a register is needed here")
+                              : want.values == "integer" ? std::string("an integer or a register is needed here")
+                              : want.values == "single"
+                                  ? std::string("a constant must be written as 0f and eight digits here")
                                   : "this constant must be " + std::string(want.values));
     if (type_class(type) == TypeClass::packed)
         fail(syntax.location, "a ." + std::string(spelling(type)) + " can't be a constant");

@@ -7,6 +7,8 @@
 #include "frontend/isa/targets.h"
 #include "frontend/isa/video_selectors.h"
 
+#include <algorithm>
+
 namespace ptarmigan::ptx {
 
 namespace {
@@ -68,6 +70,29 @@ void BodyBinder::bind_selector(const OperandSyntax& syntax, const Want& want, Op
                                   std::string(syntax.component.substr(0, 20)) + " here");
     out.component = selector->parts;
     out.value = selector->digits;
+}
+
+/// The depth that a texture's texels are compared with. ptxas 13.0 knows it by its type: floating-point constants,
+/// whose value it takes as an f32, and registers of type .f32 and .b32. Integers it overlooks, as it does all of them with
+/// integer coordinates; so `tex ..., 1` compares nothing (read from its machine code).
+void BodyBinder::bind_comparison(const OperandSyntax& syntax, const Want& want, const HeadMatch& match, Operand& out) {
+    Want depth = want;
+    if (syntax.kind == OperandSyntax::Kind::constant && !syntax.constant.is_integer()) depth.type = ScalarType::f32;
+    bind_value(syntax, depth, out);
+    const ScalarType type = out.kind == Operand::Kind::reg ? body_.registers[out.index].type
+                            : syntax.constant.is_integer() ? ScalarType::s32
+                                                           : ScalarType::f32;
+    const bool integer = is_integer(type);
+    const bool integer_coordinates = match.types[1] == ScalarType::s32;
+    if (integer_coordinates && is_float(type))
+        fail(syntax.location, "there is no depth to compare with where coordinates are integers");
+    const bool three = std::any_of(match.modifiers.begin(), match.modifiers.begin() + match.modifier_count,
+                                   [](Modifier m) { return spelling(m) == "3d"; });
+    if (three && !integer) fail(syntax.location, "there is no depth to compare with in a 3-d texture");
+    out.type = ScalarType::b32;
+    if (!integer && !integer_coordinates) return;
+    diagnostics_.warning(syntax.location, "an integer is no depth to compare with and is overlooked, as by ptxas");
+    out = {};
 }
 
 /// A cp.async may copy less than it writes, never more.

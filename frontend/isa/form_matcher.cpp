@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/isa/form_matcher.h"
 
+#include "frontend/isa/word_rules.h"
+
 #include <algorithm>
+#include <bit>
 
 namespace ptarmigan::ptx {
 
 namespace {
 
 /// Puts each word into a slot of the row. The order of words is free, but types keep theirs, so
-/// that `cvt.u32.u64` is not read as `cvt.u64.u32`.
+/// that `cvt.u32.u64` is not read as `cvt.u64.u32`. Words in `overlooked` (bits) may go without one.
 class WordPlacement {
 public:
-    WordPlacement(const FormPattern& pattern, const std::vector<Word>& words)
-        : slots_(pattern.slots), words_(words) {
+    WordPlacement(const FormPattern& pattern, const std::vector<Word>& words, std::uint32_t overlooked = 0)
+        : slots_(pattern.slots), words_(words), overlooked_(overlooked) {
         slot_of_.resize(words.size());
     }
 
     bool place() {
-        if (words_.size() > slots_.size() || slots_.size() > 32) return false;
+        if (words_.size() > slots_.size() + static_cast<std::size_t>(std::popcount(overlooked_)) || slots_.size() > 32)
+            return false;
         return place(0, 0, -1);
     }
 
@@ -26,7 +30,12 @@ public:
         match.form = form;
         std::array<int, 32> word_in{};
         word_in.fill(-1);
-        for (std::size_t i = 0; i < words_.size(); ++i) word_in[slot_of_[i]] = static_cast<int>(i);
+        for (std::size_t i = 0; i < words_.size(); ++i) {
+            if (slot_of_[i] == nowhere)
+                match.overlooked |= 1u << i;
+            else
+                word_in[slot_of_[i]] = static_cast<int>(i);
+        }
         bool allows_space = false;
         for (std::size_t s = 0; s < slots_.size(); ++s) {
             const WordSlot& slot = slots_[s];
@@ -57,7 +66,9 @@ private:
             const int type = slot.type_index >= 0 ? slot.type_index : last_type;
             if (place(word + 1, used | 1u << s, type)) return true;
         }
-        return false;
+        if (word >= 32 || (overlooked_ >> word & 1) == 0) return false;
+        slot_of_[word] = nowhere;
+        return place(word + 1, used, last_type);
     }
 
     static void apply(const WordSlot& slot, Word word, HeadMatch& match) {
@@ -84,8 +95,10 @@ private:
         }
     }
 
+    static constexpr std::size_t nowhere = 32;
     std::span<const WordSlot> slots_;
     const std::vector<Word>& words_;
+    std::uint32_t overlooked_;
     std::vector<std::size_t> slot_of_;
 };
 
@@ -96,6 +109,15 @@ std::string join_words(const InstructionSyntax& instruction) {
         text += word;
     }
     return text;
+}
+
+void place_words(std::string_view opcode, const std::vector<Word>& words, std::uint32_t overlooked,
+                 std::vector<HeadMatch>& matches) {
+    const FormTable& table = FormTable::get();
+    for (FormId form : table.rows_of(opcode)) {
+        WordPlacement placement(table.pattern(form), words, overlooked);
+        if (placement.place()) matches.push_back(placement.result(form));
+    }
 }
 
 } // namespace
@@ -112,13 +134,13 @@ const std::vector<HeadMatch>& FormMatcher::heads(const InstructionSyntax& instru
         words.push_back(find_word(word));
         if (words.back().kind == Word::Kind::unknown) return matches;
     }
-    const FormTable& table = FormTable::get();
-    for (FormId form : table.rows_of(instruction.opcode)) {
-        WordPlacement placement(table.pattern(form), words);
-        if (placement.place()) matches.push_back(placement.result(form));
-    }
+    place_words(instruction.opcode, words, 0, matches);
+    if (matches.empty())
+        if (const std::uint32_t overlooked = overlooked_words(instruction.opcode, instruction.words); overlooked != 0)
+            place_words(instruction.opcode, words, overlooked, matches);
     std::stable_sort(matches.begin(), matches.end(), [](const HeadMatch& a, const HeadMatch& b) {
-        return a.literal_words > b.literal_words;
+        const int dropped_a = std::popcount(a.overlooked), dropped_b = std::popcount(b.overlooked);
+        return dropped_a != dropped_b ? dropped_a < dropped_b : a.literal_words > b.literal_words;
     });
     return matches;
 }

@@ -25,6 +25,8 @@ struct HeadMatch {
     bool cache_hint = false; ///< .L2::cache_hint: cache-policy
     bool multicast = false;  ///< .multicast::cluster: cta-mask
     bool cp_mask = false;    ///< .cp_mask: byte-mask
+    /// Words of the text that the row does not have and ptxas overlooks (word_rules.def), a bit each; the first 32 words.
+    std::uint32_t overlooked = 0;
     /// The words have passed word_rules; set by whoever asked first.
     mutable bool words_checked = false;
     /// `_` must stand for the result; set with words_checked.

@@ -175,10 +175,19 @@ unsigned list_size(const HeadMatch& match, Role role) {
     return 0;
 }
 
+bool has_spare_elements(const HeadMatch& match) {
+    const FormInfo& info = form_info(match.form);
+    return info.opcode == "mma" && Words(match).has("m16n8k16") && bit_size(match.types[1]) == 8 &&
+           is_float(match.types[1]);
+}
+
 /// ptxas takes more coordinates than the geometry has, 2 or 4; nvcc writes four for cubes and 3-d ones.
 unsigned required_elements(const HeadMatch& match, const OperandPattern& pattern, unsigned written) {
     const unsigned size = list_size(match, pattern.role);
     const std::string_view chapter = form_info(match.form).chapter;
+    if (pattern.role == Role::b && size == 1 && (written == 2 || written == 4) && has_spare_elements(match)) return written;
+    const bool surface_value = chapter == "surface" && pattern.role != Role::b;
+    if (surface_value && size == 0) return written == 4 ? 4 : 2;
     const bool coordinates = !pattern.is_destination && pattern.role != Role::dpdx &&
                              pattern.role != Role::dpdy &&
                              (chapter == "texture" || chapter == "surface");

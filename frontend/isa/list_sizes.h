@@ -13,4 +13,7 @@ unsigned list_size(const HeadMatch& match, Role role);
 /// Elements that the braced operand must have of which `written` are there; 0 for any number.
 unsigned required_elements(const HeadMatch& match, const OperandPattern& pattern, unsigned written);
 
+/// ptxas takes two or four registers of B where the form has one, and uses the first (mma.m16n8k16 of 8-bit floats).
+bool has_spare_elements(const HeadMatch& match);
+
 } // namespace ptarmigan::ptx

@@ -11,7 +11,7 @@ namespace ptarmigan::ptx {
 namespace {
 
 struct Rule {
-    enum class Kind : std::uint8_t { since, needs, excludes, must, sinks, leads } kind;
+    enum class Kind : std::uint8_t { since, needs, excludes, must, sinks, leads, overlooks } kind;
     std::string_view opcodes, words, others; ///< others: targets, for `since`
     Version version{};
     std::uint32_t sm = 0;
@@ -26,7 +26,9 @@ constexpr Rule rules[] = {
 #define MUST(opcodes, words, version, sm) {Rule::Kind::must, opcodes, words, {}, version, sm},
 #define SINKS(opcodes, words) {Rule::Kind::sinks, opcodes, words, {}, {}, 0},
 #define LEADS(opcodes, words) {Rule::Kind::leads, opcodes, words, {}, {}, 0},
+#define OVERLOOKS(opcodes, words, with) {Rule::Kind::overlooks, opcodes, words, with, {}, 0},
 #include "frontend/isa/word_rules.def"
+#undef OVERLOOKS
 #undef LEADS
 #undef SINKS
 #undef MUST
@@ -79,6 +81,7 @@ std::string_view standing(std::string_view alternatives, std::span<const std::st
 
 bool concerns(std::string_view opcodes, std::string_view opcode) {
     if (opcodes == "*") return true;
+    if (opcodes.starts_with('!')) return opcodes.substr(1) != opcode;
     while (!opcodes.empty())
         if (take_until(opcodes, '|') == opcode) return true;
     return false;
@@ -143,7 +146,8 @@ std::string check(const Rule& rule, std::string_view opcode,
         return "'" + std::string(opcode) + "' without '" + spelled(rule.words) +
                "' is not there any more on sm_" + std::to_string(rule.sm) + " and later from PTX " +
                std::to_string(rule.version.major) + "." + std::to_string(rule.version.minor) + " on";
-    case Rule::Kind::sinks: return {};
+    case Rule::Kind::sinks:
+    case Rule::Kind::overlooks: return {};
     case Rule::Kind::leads: return misplaced(rule.words, opcode, words);
     }
     return {};
@@ -151,11 +155,29 @@ std::string check(const Rule& rule, std::string_view opcode,
 
 } // namespace
 
+std::string misplaced_word(std::string_view opcode, std::span<const std::string_view> words) {
+    for (const Rule& rule : rules)
+        if (rule.kind == Rule::Kind::leads && concerns(rule.opcodes, opcode))
+            if (std::string text = misplaced(rule.words, opcode, words); !text.empty()) return text;
+    return {};
+}
+
 bool result_must_sink(std::string_view opcode, std::span<const std::string_view> words) {
     return std::any_of(std::begin(rules), std::end(rules), [&](const Rule& rule) {
         return rule.kind == Rule::Kind::sinks && concerns(rule.opcodes, opcode) &&
                !standing(rule.words, words).empty();
     });
+}
+
+std::uint32_t overlooked_words(std::string_view opcode, std::span<const std::string_view> words) {
+    std::uint32_t overlooked = 0;
+    for (const Rule& rule : rules) {
+        if (rule.kind != Rule::Kind::overlooks || !concerns(rule.opcodes, opcode)) continue;
+        if (!rule.others.empty() && standing(rule.others, words).empty()) continue;
+        for (std::size_t i = 0; i < std::min<std::size_t>(words.size(), 32); ++i)
+            if (!standing(rule.words, words.subspan(i, 1)).empty()) overlooked |= 1u << i;
+    }
+    return overlooked;
 }
 
 std::string broken_word_rule(std::string_view opcode, std::span<const std::string_view> words,

@@ -4,6 +4,7 @@
 
 #include "frontend/ptx/module.h"
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +15,12 @@ namespace ptarmigan::ptx {
 /// they can. They are ones that some row of the opcode takes.
 std::string broken_word_rule(std::string_view opcode, std::span<const std::string_view> words,
                              Version version, const Target& target);
+
+/// Why a word of the instruction's name (`mul.lo`) does not stand where the name's words do; empty if all do.
+std::string misplaced_word(std::string_view opcode, std::span<const std::string_view> words);
+
+/// Those of the words that ptxas overlooks where an instruction has no use for them, bit i for words[i] (the first 32).
+std::uint32_t overlooked_words(std::string_view opcode, std::span<const std::string_view> words);
 
 /// True if `_` must stand for the result of an instruction with these words.
 bool result_must_sink(std::string_view opcode, std::span<const std::string_view> words);

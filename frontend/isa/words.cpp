@@ -150,15 +150,32 @@ StateSpace space_of(Word word) {
     return StateSpace::none;
 }
 
+namespace {
+std::string_view without_number(std::string_view name) {
+    while (!name.empty() && name.back() >= '0' && name.back() <= '9') name.remove_suffix(1);
+    return name;
+}
+
+/// "L100000" and "L90000": names that were counted, and no slip of the hand.
+bool differ_in_number(std::string_view a, std::string_view b) {
+    const std::string_view stem = without_number(a);
+    return stem.size() < a.size() && stem == without_number(b) && stem.size() < b.size();
+}
+} // namespace
+
+/// One letter may be wrong in two or three, two in longer names; of a single letter only the case.
 NearestSpelling::NearestSpelling(std::string_view wanted)
-    : wanted_(lower_case(wanted.substr(0, max_name))), best_distance_(wanted.size() <= 3 ? 2 : 3) {}
+    : wanted_(lower_case(wanted.substr(0, max_name))),
+      best_distance_(wanted.size() <= 1 ? 1 : wanted.size() <= 3 ? 2 : 3) {}
 
 void NearestSpelling::offer(std::string_view candidate) {
     if (candidate.empty() || candidate.size() > max_name) return;
     const std::size_t difference = candidate.size() > wanted_.size() ? candidate.size() - wanted_.size()
                                                                      : wanted_.size() - candidate.size();
     if (difference > best_distance_) return;
-    const unsigned distance = edit_distance(wanted_, lower_case(candidate));
+    const std::string lower = lower_case(candidate);
+    const unsigned distance = edit_distance(wanted_, lower);
+    if (distance > 1 && differ_in_number(wanted_, lower)) return;
     // Of two as near, the one that was written and went on: 'addd' is 'add', not 'addc'.
     const bool is_prefix = wanted_.starts_with(candidate);
     const bool ties = distance == best_distance_ && !best_.empty() && is_prefix == best_is_prefix_;

@@ -198,7 +198,8 @@ void ModuleParser::parse_file() {
     file_index = cursor_.expect_count("a file number");
     if (cursor_.peek().kind != TokenKind::string) cursor_.fail_here("a file name");
     file_name = cursor_.take().text;
-    if (cursor_.accept(',')) {
+    file_has_stamp = cursor_.accept(',');
+    if (file_has_stamp) {
         cursor_.expect_count("a time stamp");
         if (cursor_.accept(',')) cursor_.expect_count("a size");
     }

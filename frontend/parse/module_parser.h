@@ -28,6 +28,7 @@ public:
     std::string_view alias, aliasee;
     std::string_view file_name;
     std::uint64_t file_index = 0;
+    bool file_has_stamp = false; ///< a time stamp follows the name
     SourceLocation location;
     /// Names that malformed declarations may have declared: that they are unknown is no error of its own.
     std::unordered_set<std::string_view> misread;

@@ -201,8 +201,8 @@ private:
     }
 
     void offset(InitializerSyntax& node) {
-        if (!cursor_.at('+') && !cursor_.at('-')) return;
-        cursor_.accept('+');
+        if (cursor_.at('-')) cursor_.fail_here("',' or ';' (the offset -4 is written '+-4')");
+        if (!cursor_.accept('+')) return;
         node.constant = parse_constant(cursor_);
         if (!node.constant.is_integer())
             cursor_.fail(node.location, "an offset must be an integer");

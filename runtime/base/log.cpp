@@ -3,6 +3,7 @@
 #include "runtime/base/log.h"
 
 #include "runtime/base/env.h"
+#include "runtime/base/repeated_error.h"
 
 #include <mutex>
 #include <set>
@@ -76,6 +77,11 @@ const std::string &error_detail() {
 
 void set_error_detail(std::string text) {
     log(LogLevel::error, text);
+    detail() = std::move(text);
+}
+
+void set_repeated_error_detail(std::string text) {
+    log_once(text, text);
     detail() = std::move(text);
 }
 

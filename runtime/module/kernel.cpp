@@ -3,11 +3,13 @@
 // shape.
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
+#include "runtime/base/repeated_error.h"
 #include "runtime/device/device.h"
 #include "runtime/exec/schedule.h"
 #include "runtime/module/kernel_usage.h"
 #include "runtime/module/module_notes.h"
 #include "runtime/module/module_source.h"
+#include "runtime/module/translator_library.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -266,14 +268,17 @@ Status Kernel::code(const translator::BlockShape &shape, bool small_grid, bool n
         code = KernelCache::process_cache().get({source_.loader(), source_.loader_mutex(),
                                                  source_.text_hash(), name(), shape, options});
     } catch (const translator::UnsupportedError &error) {
-        set_error_detail(error.what());
+        set_repeated_error_detail(error.what());
         return Status::not_supported;
     } catch (const ptx::DiagnosticError &error) {
-        set_error_detail(error.what());
+        set_repeated_error_detail(error.what());
         return Status::invalid_ptx;
-    } catch (const std::exception &error) {
-        set_error_detail("kernel " + name() + ": " + error.what());
+    } catch (const MissingTranslator &error) {
+        set_repeated_error_detail("kernel " + name() + ": " + error.what());
         return Status::jit_compiler_not_found;
+    } catch (const std::exception &error) { // of our own: nothing is wrong with the program
+        set_repeated_error_detail("kernel " + name() + ": internal error: " + error.what());
+        return Status::unknown;
     }
     if (options.divergence == translator::DivergenceForm::masks && code->properties.spins &&
         code->properties.lane_width > 1)

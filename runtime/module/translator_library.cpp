@@ -104,14 +104,14 @@ const translator::TranslatorApi* load_library(const std::string& path) {
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) {
         const char* reason = dlerror();
-        throw std::runtime_error(std::string("can't load the translator: ") +
+        throw MissingTranslator(std::string("can't load the translator: ") +
                                  (reason ? reason : path.c_str()));
     }
     const auto entry = reinterpret_cast<decltype(&translator::ptarmigan_translator_entry)>(
         dlsym(library, "ptarmigan_translator_entry"));
     const translator::TranslatorApi* api = entry ? entry() : nullptr;
     if (!api || api->abi_version != abi::kernel_abi_version)
-        throw std::runtime_error("the translator " + path +
+        throw MissingTranslator("the translator " + path +
                                  " is not of this version of Ptarmigan");
     return api;
 }
@@ -149,7 +149,7 @@ const translator::TranslatorApi& translator_api(const std::string& library_path)
     static std::mutex mutex;
     static std::map<std::string, const translator::TranslatorApi*> loaded;
     if (library_path.empty())
-        throw std::runtime_error(std::string("can't find ") + library_name +
+        throw MissingTranslator(std::string("can't find ") + library_name +
                                  " beside the runtime (PTARMIGAN_TRANSLATOR says where it is)");
     const std::lock_guard lock(mutex);
     const translator::TranslatorApi*& api = loaded[library_path];

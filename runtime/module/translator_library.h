@@ -2,9 +2,16 @@
 // Finding libptarmigan-translator.so, telling which build it is, and loading it.
 #pragma once
 
+#include <stdexcept>
 #include <string>
 
 namespace ptarmigan::runtime {
+
+/// The translator's library is not there, can't be loaded or is of another version.
+class MissingTranslator : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
 
 /// Path of the translator library beside the library or program that this code is in; empty if it is not there.
 std::string default_translator_path();

@@ -2,6 +2,7 @@
 #include "runtime/texture/array.h"
 
 #include "runtime/base/handle_table.h"
+#include "runtime/base/log.h"
 #include "runtime/context/context.h"
 #include "runtime/stream/dispatcher.h"
 
@@ -37,8 +38,10 @@ Limits limits_of(const ArrayShape &shape) {
 
 Status check(const ArrayShape &shape) {
     constexpr unsigned known_flags = 15, mapped_later = 0xc0, video = 0x100; // sparse, deferred mapping
-    if (shape.flags & mapped_later)
+    if (shape.flags & mapped_later) {
+        log_once("array mapping", "sparse arrays and arrays that are mapped later are not supported");
         return Status::not_supported;
+    }
     if (shape.flags & ~(known_flags | video))
         return Status::invalid_value;
     if (shape.width == 0 || (shape.depth && !shape.height && !is_layered(shape)))
@@ -134,8 +137,10 @@ Status array_create(Context &context, const ArrayShape &shape, std::shared_ptr<A
 
 Status mipmap_create(Context &context, const ArrayShape &shape, unsigned count, std::shared_ptr<MipmappedArray> &mipmap) {
     TexelFormat format;
-    if (is_unsupported_format(shape.format, shape.channels))
+    if (is_unsupported_format(shape.format, shape.channels)) {
+        log_once("array format", "arrays of block-compressed and of multi-planar formats are not supported");
         return Status::not_supported;
+    }
     if (!decode_format(shape.format, shape.channels, format))
         return Status::invalid_value;
     if (const Status status = check(shape); status != Status::success)

@@ -105,8 +105,11 @@ Status apply_view(const ViewDescription &view, const SamplerDescription &descrip
     Image &image = texture.image;
     if (image.linear || image.pitched || view.format == 0 || view.format > last_format)
         return Status::invalid_value;
-    if (view.format >= block_compressed || view.first_level != 0 || view.first_layer != 0)
+    if (view.format >= block_compressed || view.first_level != 0 || view.first_layer != 0) {
+        log_once("resource view", "resource views of block-compressed formats, and those that begin behind the first level or layer, "
+                                  "are not supported");
         return Status::not_supported;
+    }
     TexelFormat format;
     if (!decode_format(formats[view.format].format, formats[view.format].channels, format) ||
         format.bytes() != image.format.bytes())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records which statements ptxas takes: agreement_record PTXAS FOLDER SAMPLE > verdicts.txt
+// Records which statements ptxas takes: agreement_record PTXAS FOLDER SAMPLE [SEED] > verdicts.txt
 // asks about one statement in SAMPLE of those that the documented forms (forms.txt) and the rows of the instruction table give, and about all
-// of lines.txt and all uses of special registers. See README.md.
+// of lines.txt and all uses of special registers. SEED (1) chooses the random words and mutants. See README.md.
 #include "frontend/isa/special_registers.h"
 #include "frontend/isa/targets.h"
 #include "tests/agreement/ptxas.h"
@@ -27,7 +27,7 @@ using Group = std::pair<std::string, std::string>; // version, target
 
 class Generator {
 public:
-    Generator(const std::string& folder, unsigned sample) : sample_(sample) {
+    Generator(const std::string& folder, unsigned sample, unsigned seed) : sample_(sample), random_(seed) {
         documented(folder + "/forms.txt");
         lines(folder + "/lines.txt");
         for (std::size_t i = 0; i < ptx::special_register_count; ++i)
@@ -251,18 +251,19 @@ private:
 
     ptx::FormMatcher matcher_;
     unsigned sample_;
-    std::mt19937 random_{1};
+    std::mt19937 random_;
     std::map<Group, std::set<std::string>> statements_;
 };
 
 } // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 4) {
-        std::cerr << "usage: agreement_record PTXAS FOLDER SAMPLE > verdicts.txt\n";
+    if (argc != 4 && argc != 5) {
+        std::cerr << "usage: agreement_record PTXAS FOLDER SAMPLE [SEED] > verdicts.txt\n";
         return 2;
     }
-    const Generator generator(argv[2], std::max(1u, static_cast<unsigned>(std::atoi(argv[3]))));
+    const unsigned seed = argc == 5 ? static_cast<unsigned>(std::atoi(argv[4])) : 1;
+    const Generator generator(argv[2], std::max(1u, static_cast<unsigned>(std::atoi(argv[3]))), seed);
     const std::string folder =
         std::filesystem::temp_directory_path() / ("agreement." + std::to_string(getpid()));
     std::filesystem::create_directory(folder);

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t buffer_limit = std::uint64_t{1} << 36;
 
 [[noreturn]] void fail(const std::string& spec, const std::string& reason) {
-    throw std::invalid_argument("argument " + spec + ": " + reason);
+    throw std::invalid_argument("argument '" + spec + "': " + reason);
 }
 
 ElementType parse_type(const std::string& name, const std::string& spec) {
@@ -165,7 +165,7 @@ void fill_buffer(Argument& buffer, const std::string& how, const std::string& sp
 Argument parse_buffer(const std::string& text, const std::string& spec) {
     auto open = text.find('['), close = text.find("]=");
     if (open == std::string::npos || close == std::string::npos || close < open)
-        fail(spec, "expected buf:TYPE[COUNT]=CONTENTS");
+        fail(spec, "expected buf:TYPE[COUNT]=CONTENTS, as in buf:f32[256]=zero");
     Argument buffer;
     buffer.is_buffer = true;
     buffer.type = parse_type(text.substr(0, open), spec);
@@ -185,7 +185,7 @@ Argument parse_buffer(const std::string& text, const std::string& spec) {
 Argument parse_argument(const std::string& spec) {
     auto colon = spec.find(':');
     if (colon == std::string::npos)
-        fail(spec, "expected TYPE:VALUE or buf:TYPE[COUNT]=CONTENTS");
+        fail(spec, "expected TYPE:VALUE (u32:7) or buf:TYPE[COUNT]=CONTENTS (buf:f32[256]=zero)");
     std::string name = spec.substr(0, colon), rest = spec.substr(colon + 1);
     if (name == "buf")
         return parse_buffer(rest, spec);

@@ -103,6 +103,7 @@ bool has_kernel(const ptx::Module& module, const std::string& kernel) {
 int dump(DumpOptions& options) {
     translator::BlockShape shape;
     shape.ntid = parse_block(options.block);
+    (void)compile_options(options); // wrong values are errors at every stage
     std::string text;
     if (int code = read_input(options.paths, text, options.path); code != exit_success)
         return code;
