@@ -38,7 +38,7 @@ DONE:
 } // namespace
 
 TEST_CASE("streaming: large grids write what small ones write") {
-    driver_test::Session session;
+    driver_test::context();
     CUmodule module = nullptr;
     REQUIRE(cuModuleLoadData(&module, text) == 0);
     CUfunction kernel = nullptr;
