@@ -85,18 +85,18 @@ def warps(r, x):
 
 
 def local_sort(r, x):
-    a = cuda.local.array(32, dtype=int32)
-    base = cuda.grid(1) * 32
-    for i in range(32):
+    a = cuda.local.array(8, dtype=int32)
+    base = cuda.grid(1) * 8
+    for i in range(8):
         a[i] = x[base + i]
-    for i in range(1, 32):
+    for i in range(1, 8):
         v = a[i]
         j = i - 1
         while j >= 0 and a[j] > v:
             a[j + 1] = a[j]
             j -= 1
         a[j + 1] = v
-    for i in range(32):
+    for i in range(8):
         r[base + i] = a[i]
 
 

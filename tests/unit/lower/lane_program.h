@@ -75,13 +75,15 @@ public:
     llvm::Value* call_builtin(std::string_view, llvm::Type*, Values) override { unsupported("builtin"); }
     llvm::Value* guard_correction(ValueId) override { return correction; }
     llvm::Value* guard_holds(ValueId) override { return holds; }
-    std::string_view source_name() const override { return "test"; }
+    const ptx::Module& source() const override { return module_; }
+    bool may_stream() const override { return false; }
     llvm::DebugLoc access_location(const AccessForm&) override { return marked; }
 
 private:
     llvm::Value* slot(unsigned argument, unsigned index);
 
     llvm::Function* function_;
+    ptx::Module module_; ///< empty: `source` of what has no text
     bool full_;
 };
 
