@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does not depend on the lane is settled before the loop over lanes; sums are made in integers, exactly.
+// What does not depend on the lane is settled before the loops over lanes; coordinates, weights and sums are made for all
+// lanes at once (plane_lanes.h), texels are loaded one by one.
 #include "runtime/texture/plane_fetch.h"
 
-#include "runtime/texture/coordinate.h"
+#include "runtime/texture/plane_lanes.h"
 #include "runtime/texture/texel.h"
 
-#include <bit>
-#include <climits>
 #include <cstring>
 
 namespace ptarmigan::runtime {
@@ -14,6 +13,7 @@ namespace {
 
 using Call = abi::TextureCall;
 using Kind = TexelFormat::Kind;
+using plane::lanes;
 
 struct Plane {
     const ImageLevel &level;
@@ -21,10 +21,8 @@ struct Plane {
     Dimension x, y;
     StoredTexel border;
     unsigned texel_bytes;
-
-    const std::uint8_t *at(std::int64_t column, std::int64_t row) const {
-        return level.data + static_cast<std::size_t>(row) * level.row + static_cast<std::size_t>(column) * texel_bytes;
-    }
+    bool plain_bytes;           ///< one to four unsigned bytes, not gamma-coded
+    std::uint32_t border_bytes; ///< then: the border's colour as they lie in memory
 };
 
 bool is_simple(const Call &call, const TextureObject &texture) {
@@ -43,104 +41,179 @@ Dimension dimension_of(const Sampler &sampler, unsigned index, std::uint32_t siz
     return dimension;
 }
 
-template <typename Body> void for_each_lane(const Call &call, const Body &body) {
-    for (std::uint64_t lanes = call.active; lanes != 0; lanes &= lanes - 1)
-        body(static_cast<unsigned>(std::countr_zero(lanes)));
+/// What takes part in a sum, or is fetched alone: the second texels of a dimension only where there is a fraction.
+struct Corners {
+    plane::Axis x, y;
+    std::int32_t weight[4][lanes];
+
+    bool is_absent(unsigned corner, unsigned lane) const {
+        return ((corner & 1) && x.fraction[lane] == 0) || ((corner & 2) && y.fraction[lane] == 0);
+    }
+    /// Null outside of the plane.
+    const std::uint8_t *place(const Plane &plane, unsigned corner, unsigned lane) const {
+        const unsigned column = corner & 1, row = corner >> 1;
+        if (!(x.inside[column][lane] & y.inside[row][lane]))
+            return nullptr;
+        return plane.level.data + static_cast<std::size_t>(y.texel[row][lane]) * plane.level.row +
+               static_cast<std::size_t>(x.texel[column][lane]) * plane.texel_bytes;
+    }
+    StoredTexel load(const Plane &plane, unsigned corner, unsigned lane) const {
+        const std::uint8_t *from = place(plane, corner, lane);
+        return from ? load_texel(from, plane.reading.format) : plane.border;
+    }
+};
+
+PLANE_INLINE void locate_lanes(const Call &call, const Plane &plane, Corners &corners) {
+    float coordinates[2][lanes];
+    std::memcpy(coordinates, call.coordinates, sizeof coordinates);
+    plane::locate(coordinates[0], plane.x, corners.x);
+    plane::locate(coordinates[1], plane.y, corners.y);
+    plane::weigh(corners.x, corners.y, corners.weight);
 }
 
-float coordinate(const Call &call, unsigned dimension, unsigned lane) {
-    return std::bit_cast<float>(call.coordinates[dimension][lane]);
+/// Writes channel `channel` of the active lanes.
+PLANE_INLINE void give(Call &call, unsigned channel, const std::uint32_t *words) {
+    std::uint32_t *to = call.data[channel];
+    for (unsigned lane = 0; lane < lanes; ++lane)
+        to[lane] = call.active >> lane & 1 ? words[lane] : to[lane];
 }
 
-/// Missing channels are 0.
-template <typename Channel> void give(Call &call, unsigned lane, unsigned channels, const Channel &channel) {
-    for (unsigned i = 0; i < 4; ++i)
-        call.data[i][lane] = i < channels ? channel(i) : 0;
+template <typename Body> PLANE_INLINE void for_each_lane(const Call &call, const Body &body) {
+    for (std::uint64_t left = call.active; left != 0; left &= left - 1)
+        body(static_cast<unsigned>(std::countr_zero(left)));
 }
 
-void fetch_points(Call &call, const Plane &plane) {
-    const TexelFormat &format = plane.reading.format;
-    const bool words = format.kind == Kind::single || (format.bits == 32 && !plane.reading.real);
+/// The bytes of a texel of one, two or four.
+PLANE_INLINE std::uint32_t load_bytes(const std::uint8_t *from, unsigned bytes) {
+    std::uint32_t word = 0;
+    if (bytes == 4)
+        std::memcpy(&word, from, 4);
+    else if (bytes == 2)
+        std::memcpy(&word, from, 2);
+    else
+        word = *from;
+    return word;
+}
+
+PLANE_INLINE void fetch_byte_points(Call &call, const Plane &plane, const Corners &corners) {
+    std::uint32_t texel[lanes] = {};
     for_each_lane(call, [&](unsigned lane) {
-        const Footprint x = locate(coordinate(call, 0, lane), plane.x, 0), y = locate(coordinate(call, 1, lane), plane.y, 0);
-        const bool inside = x.inside[0] && y.inside[0];
-        const std::uint8_t *from = inside ? plane.at(x.texel[0], y.texel[0]) : nullptr;
-        if (words && inside) {
-            std::uint32_t texel[4];
-            std::memcpy(texel, from, format.channels * 4u);
-            return give(call, lane, format.channels, [&](unsigned i) { return texel[i]; });
+        const std::uint8_t *from = corners.place(plane, 0, lane);
+        texel[lane] = from ? load_bytes(from, plane.texel_bytes) : plane.border_bytes;
+    });
+    for (unsigned i = 0; i < 4; ++i) {
+        std::uint32_t channel[lanes] = {};
+        if (i < plane.reading.format.channels) {
+            plane::take_bytes(texel, i, channel);
+            if (plane.reading.real)
+                plane::normalize_bytes(channel);
         }
-        const Texel texel = present(inside ? load_texel(from, format) : plane.border, plane.reading);
-        give(call, lane, 4, [&](unsigned i) { return texel.channel[i]; });
+        give(call, i, channel);
+    }
+}
+
+PLANE_INLINE void fetch_points(Call &call, const Plane &plane, const Corners &corners) {
+    const TexelFormat &format = plane.reading.format;
+    const bool words = format.bits == 32;
+    for_each_lane(call, [&](unsigned lane) {
+        const std::uint8_t *from = corners.place(plane, 0, lane);
+        if (words && from) {
+            for (unsigned i = 0; i < 4; ++i) {
+                std::uint32_t word = 0;
+                if (i < format.channels)
+                    std::memcpy(&word, from + std::size_t{i} * 4, 4);
+                call.data[i][lane] = word;
+            }
+            return;
+        }
+        const Texel texel = present(from ? load_texel(from, format) : plane.border, plane.reading);
+        for (unsigned i = 0; i < 4; ++i)
+            call.data[i][lane] = texel.channel[i];
     });
 }
 
-/// Four texels and their weights in 256ths, as the sampler weighs them (sampler.cpp).
-struct Corners {
-    StoredTexel texel[4];
-    unsigned weight[4];
-    bool absent[4]; ///< takes no part, whatever it is
-};
+/// The sampler's own sum of one lane.
+std::uint32_t careful_sum(const Plane &plane, const Corners &corners, unsigned lane, unsigned channel) {
+    FilterSum sum(plane.reading);
+    sum.next_slice();
+    for (unsigned corner = 0; corner < 4; ++corner)
+        if (!corners.is_absent(corner, lane))
+            sum.add(corners.load(plane, corner, lane), static_cast<unsigned>(corners.weight[corner][lane]));
+    return sum.result().channel[channel];
+}
 
-Corners corners_of(const Call &call, const Plane &plane, unsigned lane) {
-    const Footprint x = locate(coordinate(call, 0, lane), plane.x, 0), y = locate(coordinate(call, 1, lane), plane.y, 0);
-    const unsigned right = x.fraction, left = 256 - right, down = y.fraction;
+PLANE_INLINE void fetch_sums(Call &call, const Plane &plane, const Corners &corners) {
+    const TexelFormat &format = plane.reading.format;
+    std::uint32_t texel[4][4][lanes]; ///< by channel, corner, lane
+    std::uint32_t bytes[4][lanes] = {};
+    std::memset(texel, 0, sizeof texel[0] * format.channels);
+    for_each_lane(call, [&](unsigned lane) {
+        for (unsigned corner = 0; corner < 4; ++corner) {
+            if (corners.is_absent(corner, lane))
+                continue;
+            const std::uint8_t *from = corners.place(plane, corner, lane);
+            if (plane.plain_bytes) {
+                bytes[corner][lane] = from ? load_bytes(from, plane.texel_bytes) : plane.border_bytes;
+                continue;
+            }
+            if (from && format.bits == 32 && format.channels == 1) {
+                std::memcpy(&texel[0][corner][lane], from, 4);
+                continue;
+            }
+            const StoredTexel loaded = from ? load_texel(from, format) : plane.border;
+            for (unsigned i = 0; i < format.channels; ++i)
+                texel[i][corner][lane] = loaded.channel[i];
+        }
+    });
+    for (unsigned i = 0; i < 4; ++i) {
+        std::uint32_t result[lanes] = {};
+        if (i < format.channels && format.kind == Kind::single) {
+            std::int32_t special[lanes];
+            plane::sum_singles(texel[i], corners.weight, result, special);
+            for_each_lane(call, [&](unsigned lane) {
+                if (special[lane])
+                    result[lane] = careful_sum(plane, corners, lane, i);
+            });
+        } else if (i < format.channels) {
+            for (unsigned corner = 0; corner < 4 && plane.plain_bytes; ++corner)
+                plane::take_bytes(bytes[corner], i, texel[i][corner]);
+            plane::sum_integers(texel[i], corners.weight, format.bits == 8 ? 257 : 1, result);
+        }
+        give(call, i, result);
+    }
+}
+
+PLANE_INLINE void fetch_lanes(Call &call, const Plane &plane) {
     Corners corners;
-    corners.weight[3] = (right * down + 128) >> 8;
-    corners.weight[2] = (left * down + 127) >> 8;
-    corners.weight[1] = right - corners.weight[3];
-    corners.weight[0] = left - corners.weight[2];
-    for (unsigned i = 0; i < 4; ++i) {
-        const unsigned column = i & 1, row = i >> 1;
-        corners.absent[i] = (column && right == 0) || (row && down == 0);
-        if (corners.absent[i])
-            corners.texel[i] = {};
-        else if (x.inside[column] && y.inside[row])
-            corners.texel[i] = load_texel(plane.at(x.texel[column], y.texel[row]), plane.reading.format);
-        else
-            corners.texel[i] = plane.border;
-    }
-    return corners;
+    locate_lanes(call, plane, corners);
+    if (plane.x.linear)
+        fetch_sums(call, plane, corners);
+    else if (plane.plain_bytes)
+        fetch_byte_points(call, plane, corners);
+    else
+        fetch_points(call, plane, corners);
 }
 
-/// Unsigned bytes and halfwords as floats: integers in 16 bits, rounded up in the middle.
-float integer_sum(const Corners &corners, unsigned channel, unsigned scale) {
-    std::uint32_t sum = 0;
-    for (unsigned i = 0; i < 4; ++i)
-        sum += corners.texel[i].channel[channel] * corners.weight[i];
-    return static_cast<float>((sum * scale + 128) >> 8) / 65535.0f;
-}
+using FetchLanes = void (*)(Call &, const Plane &);
 
-/// Floats are cut to multiples of 2^-27 of the largest one's leading bit: their sum is an integer. False where one is
-/// infinite or no number, or all that counts is zero.
-bool single_sum(const Corners &corners, unsigned channel, double &result) {
-    constexpr int bits_below = 27, weight_bits = 8;
-    std::uint32_t bits[4];
-    int largest = 0;
-    for (unsigned i = 0; i < 4; ++i) {
-        bits[i] = corners.texel[i].channel[channel];
-        const int exponent = static_cast<int>(bits[i] >> 23 & 255);
-        if (exponent == 255)
-            return false;
-        if (exponent != 0 && corners.weight[i] != 0 && exponent > largest)
-            largest = exponent;
-    }
-    if (largest == 0)
-        return false;
-    std::int64_t sum = 0;
-    for (unsigned i = 0; i < 4; ++i) {
-        const int exponent = static_cast<int>(bits[i] >> 23 & 255);
-        if (exponent == 0 || corners.weight[i] == 0)
-            continue; // subnormal numbers are zeros
-        const std::int64_t significand = (bits[i] & 0x7fffff) | 0x800000;
-        const int up = bits_below - 23 + exponent - largest; // 4 at most
-        const std::int64_t kept = up >= 0 ? significand << up : up > -24 ? significand >> -up : 0;
-        const std::int64_t weighted = kept * corners.weight[i];
-        sum += bits[i] >> 31 ? -weighted : weighted;
-    }
-    const std::uint64_t unit = static_cast<std::uint64_t>(largest - 127 - bits_below - weight_bits + 1023) << 52;
-    result = static_cast<double>(sum) * std::bit_cast<double>(unit);
-    return true;
+void fetch_anywhere(Call &call, const Plane &plane) { fetch_lanes(call, plane); }
+
+#if defined(__x86_64__)
+__attribute__((target("avx2,fma"))) void fetch_avx2(Call &call, const Plane &plane) { fetch_lanes(call, plane); }
+__attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,prefer-vector-width=512"))) void fetch_avx512(Call &call, const Plane &plane) {
+    fetch_lanes(call, plane);
+}
+#endif
+
+FetchLanes best_for_cpu() {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512bw"))
+        return fetch_avx512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return fetch_avx2;
+#endif
+    return fetch_anywhere;
 }
 
 } // namespace
@@ -151,40 +224,17 @@ bool fetch_plane(abi::TextureCall &call, const TextureObject &texture) {
     const ImageLevel &level = texture.image.level[0];
     const Sampler &sampler = texture.sampler;
     const TexelFormat &format = texture.image.format;
-    Plane plane{level, {format, sampler.to_real, sampler.srgb}, dimension_of(sampler, 0, level.width),
-                dimension_of(sampler, 1, level.height), {}, format.bytes()};
-    plane.border = store_color(sampler.border_color, plane.reading);
-    if (!sampler.linear) {
-        fetch_points(call, plane);
-        return true;
-    }
     const bool unsigned_reals = format.kind == Kind::unsigned_integer && format.bits <= 16 && sampler.to_real && !sampler.srgb;
-    if (unsigned_reals) {
-        const unsigned scale = format.bits == 8 ? 257 : 1;
-        for_each_lane(call, [&](unsigned lane) {
-            const Corners corners = corners_of(call, plane, lane);
-            give(call, lane, format.channels, [&](unsigned i) {
-                return std::bit_cast<std::uint32_t>(integer_sum(corners, i, scale));
-            });
-        });
-        return true;
-    }
-    if (format.kind != Kind::single)
+    if (sampler.linear && !unsigned_reals && format.kind != Kind::single)
         return false;
-    for_each_lane(call, [&](unsigned lane) {
-        const Corners corners = corners_of(call, plane, lane);
-        give(call, lane, format.channels, [&](unsigned i) {
-            double exact = 0;
-            if (single_sum(corners, i, exact) && exact != 0)
-                return std::bit_cast<std::uint32_t>(round_single_sum(exact));
-            FilterSum sum(plane.reading);
-            sum.next_slice();
-            for (unsigned corner = 0; corner < 4; ++corner)
-                if (!corners.absent[corner])
-                    sum.add(corners.texel[corner], corners.weight[corner]);
-            return sum.result().channel[i];
-        });
-    });
+    Plane plane{level, {format, sampler.to_real, sampler.srgb}, dimension_of(sampler, 0, level.width),
+                dimension_of(sampler, 1, level.height), {}, format.bytes(),
+                format.kind == Kind::unsigned_integer && format.bits == 8 && !sampler.srgb, 0};
+    plane.border = store_color(sampler.border_color, plane.reading);
+    for (unsigned i = 0; i < format.channels && plane.plain_bytes; ++i)
+        plane.border_bytes |= (plane.border.channel[i] & 255) << (8 * i);
+    static const FetchLanes fetch = best_for_cpu();
+    fetch(call, plane);
     return true;
 }
 

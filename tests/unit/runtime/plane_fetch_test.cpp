@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The common fetch against the sampler, lane by lane and bit by bit. The sampler is compared with recordings of an H200.
+#include "runtime/texture/plane_fetch.h"
+#include "runtime/texture/sampler.h"
+
+#include <catch2/catch.hpp>
+
+#include <bit>
+#include <cstring>
+#include <random>
+#include <vector>
+
+using namespace ptarmigan;
+using namespace ptarmigan::runtime;
+
+namespace {
+
+using Kind = TexelFormat::Kind;
+
+/// A plane with noise in it: floats of all sizes, zeros of both signs, infinities and NaNs among them.
+struct NoisyPlane {
+    NoisyPlane(TexelFormat format, std::uint32_t width, std::uint32_t height, std::mt19937 &random)
+        : bytes(std::size_t{width} * height * format.bytes()) {
+        for (std::size_t i = 0; i + 4 <= bytes.size(); i += 4) {
+            auto word = static_cast<std::uint32_t>(random());
+            const bool wild = format.kind != Kind::single || word % 97 == 1;
+            if (!wild)
+                word = word % 50 == 0 ? word % 100 << 31 : std::bit_cast<std::uint32_t>((static_cast<float>(word >> 8) - 0x1p23f) * 1e-4f);
+            std::memcpy(&bytes[i], &word, 4);
+        }
+        object.kind = TextureObject::Kind::texture;
+        object.image.format = format;
+        object.image.dimensions = 2;
+        object.image.level[0] = {bytes.data(), width, height, 1, std::size_t{width} * format.bytes(), bytes.size()};
+    }
+    std::vector<std::uint8_t> bytes;
+    TextureObject object;
+};
+
+float random_coordinate(std::mt19937 &random, unsigned round, std::uint32_t size, bool normalized) {
+    const auto word = static_cast<std::uint32_t>(random());
+    const float period = normalized ? 1.0f / static_cast<float>(size) : 1.0f;
+    if (round % 5 == 0)
+        return std::bit_cast<float>(word);
+    if (round % 5 == 1) // on texels, their edges and their middles
+        return (static_cast<float>(word % 1000) - 200) * 0.125f * period;
+    return (static_cast<float>(word >> 8) - 0x1p22f) * 1.3e-5f * period;
+}
+
+/// Compares `rounds` steps; the number of lanes that differ.
+unsigned wrong_lanes(const TextureObject &texture, std::mt19937 &random, unsigned rounds) {
+    unsigned wrong = 0;
+    for (unsigned round = 0; round < rounds; ++round) {
+        abi::TextureCall call{};
+        call.geometry = static_cast<std::uint32_t>(abi::TextureGeometry::d2);
+        call.active = round % 3 ? 0xffffffffu : random() | 1u;
+        const ImageLevel &level = texture.image.level[0];
+        for (unsigned lane = 0; lane < 32; ++lane) {
+            const bool normalized = texture.sampler.normalized;
+            call.coordinates[0][lane] = std::bit_cast<std::uint32_t>(random_coordinate(random, round, level.width, normalized));
+            call.coordinates[1][lane] = std::bit_cast<std::uint32_t>(random_coordinate(random, round, level.height, normalized));
+            for (auto &channel : call.data)
+                channel[lane] = 0xabababab;
+        }
+        if (!fetch_plane(call, texture))
+            return 1;
+        for (unsigned lane = 0; lane < 32; ++lane) {
+            Fetch one;
+            one.geometry = abi::TextureGeometry::d2;
+            one.coordinate[0] = call.coordinates[0][lane];
+            one.coordinate[1] = call.coordinates[1][lane];
+            Texel expected{{0xabababab, 0xabababab, 0xabababab, 0xabababab}};
+            if (call.active >> lane & 1)
+                expected = fetch(texture, one);
+            bool same = true;
+            for (unsigned i = 0; i < 4; ++i)
+                same = same && call.data[i][lane] == expected.channel[i];
+            wrong += !same;
+        }
+    }
+    return wrong;
+}
+
+} // namespace
+
+TEST_CASE("steps that fetch from one plane get what the sampler gives", "[texture]") {
+    std::mt19937 random(7);
+    struct Case {
+        Kind kind;
+        std::uint8_t bits;
+        bool to_real, sums;
+    };
+    const Case cases[] = {{Kind::single, 32, true, true},           {Kind::unsigned_integer, 8, true, true},
+                          {Kind::unsigned_integer, 16, true, true}, {Kind::unsigned_integer, 8, false, false},
+                          {Kind::signed_integer, 16, true, false},  {Kind::half, 16, true, false},
+                          {Kind::unsigned_integer, 32, false, false}};
+    for (const Case &c : cases)
+        for (std::uint8_t channels : {1, 2, 4})
+            for (unsigned variant = 0; variant < 16; ++variant) {
+                const bool linear = variant & 1, normalized = variant & 2;
+                if (linear && !c.sums)
+                    continue;
+                const unsigned address = variant >> 2;
+                NoisyPlane plane({c.kind, c.bits, channels, false}, address == 1 ? 37 : 64, address == 2 ? 5 : 33, random);
+                Sampler &sampler = plane.object.sampler;
+                sampler.linear = linear;
+                sampler.normalized = normalized;
+                sampler.to_real = c.to_real;
+                for (unsigned i = 0; i < 3; ++i)
+                    sampler.address[i] = static_cast<Sampler::Address>((address + i) % 4);
+                sampler.border_color[0] = 0.25f;
+                sampler.border_color[1] = -3;
+                INFO("kind " << static_cast<int>(c.kind) << " bits " << int{c.bits} << " channels " << int{channels} << " linear " << linear
+                             << " normalized " << normalized << " addressing " << address);
+                CHECK(wrong_lanes(plane.object, random, 30) == 0);
+            }
+}
