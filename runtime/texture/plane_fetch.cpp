@@ -29,9 +29,14 @@ bool is_simple(const Call &call, const TextureObject &texture) {
     constexpr std::uint32_t no_matter = Call::with_level | Call::with_gradients; // there is one level
     const Image &image = texture.image;
     const ImageLevel &level = image.level[0];
-    return static_cast<abi::TextureOperation>(call.operation) == abi::TextureOperation::fetch &&
-           static_cast<abi::TextureGeometry>(call.geometry) == abi::TextureGeometry::d2 && (call.flags & ~no_matter) == 0 &&
-           image.dimensions == 2 && !image.layered && !image.cube && !image.mipmapped && level.width != 0 && level.height != 0;
+    const auto geometry = static_cast<abi::TextureGeometry>(call.geometry);
+    if (static_cast<abi::TextureOperation>(call.operation) != abi::TextureOperation::fetch || image.layered || image.cube)
+        return false;
+    if (call.flags == Call::integer_coordinates)
+        return (geometry == abi::TextureGeometry::d1 && image.dimensions == 1) ||
+               (geometry == abi::TextureGeometry::d2 && image.dimensions == 2);
+    return geometry == abi::TextureGeometry::d2 && (call.flags & ~no_matter) == 0 && image.dimensions == 2 &&
+           !image.mipmapped && level.width != 0 && level.height != 0;
 }
 
 Dimension dimension_of(const Sampler &sampler, unsigned index, std::uint32_t size) {
@@ -69,6 +74,24 @@ PLANE_INLINE void locate_lanes(const Call &call, const Plane &plane, Corners &co
     plane::locate(coordinates[0], plane.x, corners.x);
     plane::locate(coordinates[1], plane.y, corners.y);
     plane::weigh(corners.x, corners.y, corners.weight);
+}
+
+/// Integer coordinates name texels; there are none outside, and none in lines of arrays.
+PLANE_INLINE void name_texels(const std::uint32_t *coordinates, std::uint32_t size, plane::Axis &axis) {
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        axis.inside[0][lane] = coordinates[lane] < size ? -1 : 0; // negative ones are large
+        axis.texel[0][lane] = static_cast<std::int32_t>(coordinates[lane]) & axis.inside[0][lane];
+    }
+}
+
+PLANE_INLINE void locate_integers(const Call &call, const Plane &plane, const Image &image, Corners &corners) {
+    name_texels(call.coordinates[0], image.dimensions > 1 || image.linear ? plane.level.width : 0, corners.x);
+    if (image.dimensions > 1)
+        return name_texels(call.coordinates[1], plane.level.height, corners.y);
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        corners.y.inside[0][lane] = -1;
+        corners.y.texel[0][lane] = 0;
+    }
 }
 
 /// Writes channel `channel` of the active lanes.
@@ -183,10 +206,14 @@ PLANE_INLINE void fetch_sums(Call &call, const Plane &plane, const Corners &corn
     }
 }
 
-PLANE_INLINE void fetch_lanes(Call &call, const Plane &plane) {
+PLANE_INLINE void fetch_lanes(Call &call, const Plane &plane, const Image &image) {
     Corners corners;
-    locate_lanes(call, plane, corners);
-    if (plane.x.linear)
+    const bool by_integers = call.flags & Call::integer_coordinates;
+    if (by_integers)
+        locate_integers(call, plane, image, corners);
+    else
+        locate_lanes(call, plane, corners);
+    if (plane.x.linear && !by_integers)
         fetch_sums(call, plane, corners);
     else if (plane.plain_bytes)
         fetch_byte_points(call, plane, corners);
@@ -194,14 +221,18 @@ PLANE_INLINE void fetch_lanes(Call &call, const Plane &plane) {
         fetch_points(call, plane, corners);
 }
 
-using FetchLanes = void (*)(Call &, const Plane &);
+using FetchLanes = void (*)(Call &, const Plane &, const Image &);
 
-void fetch_anywhere(Call &call, const Plane &plane) { fetch_lanes(call, plane); }
+void fetch_anywhere(Call &call, const Plane &plane, const Image &image) {
+    fetch_lanes(call, plane, image);
+}
 
 #if defined(__x86_64__)
-__attribute__((target("avx2,fma"))) void fetch_avx2(Call &call, const Plane &plane) { fetch_lanes(call, plane); }
-__attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,prefer-vector-width=512"))) void fetch_avx512(Call &call, const Plane &plane) {
-    fetch_lanes(call, plane);
+__attribute__((target("avx2,fma"))) void fetch_avx2(Call &call, const Plane &plane, const Image &image) {
+    fetch_lanes(call, plane, image);
+}
+__attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,prefer-vector-width=512"))) void fetch_avx512(Call &call, const Plane &plane, const Image &image) {
+    fetch_lanes(call, plane, image);
 }
 #endif
 
@@ -225,16 +256,18 @@ bool fetch_plane(abi::TextureCall &call, const TextureObject &texture) {
     const Sampler &sampler = texture.sampler;
     const TexelFormat &format = texture.image.format;
     const bool unsigned_reals = format.kind == Kind::unsigned_integer && format.bits <= 16 && sampler.to_real && !sampler.srgb;
-    if (sampler.linear && !unsigned_reals && format.kind != Kind::single)
+    const bool by_integers = call.flags & Call::integer_coordinates;
+    if (sampler.linear && !by_integers && !unsigned_reals && format.kind != Kind::single)
         return false;
     Plane plane{level, {format, sampler.to_real, sampler.srgb}, dimension_of(sampler, 0, level.width),
                 dimension_of(sampler, 1, level.height), {}, format.bytes(),
                 format.kind == Kind::unsigned_integer && format.bits == 8 && !sampler.srgb, 0};
-    plane.border = store_color(sampler.border_color, plane.reading);
+    if (!by_integers)
+        plane.border = store_color(sampler.border_color, plane.reading);
     for (unsigned i = 0; i < format.channels && plane.plain_bytes; ++i)
         plane.border_bytes |= (plane.border.channel[i] & 255) << (8 * i);
     static const FetchLanes fetch = best_for_cpu();
-    fetch(call, plane);
+    fetch(call, plane, texture.image);
     return true;
 }
 

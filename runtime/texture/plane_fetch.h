@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The common fetch: one two-dimensional texture for all lanes of a step, without levels and layers.
+// The common fetches: one texture for all lanes of a step, without levels and layers; two dimensions, or texels by number.
 #pragma once
 
 #include "runtime/texture/texture.h"

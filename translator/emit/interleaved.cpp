@@ -28,7 +28,7 @@ LaneAddress GraphEmitter::interleaved_address(const Operand& operand) {
     result.interleaved = true;
     if (place.is_uniform()) {
         // place / granule * granule * W + place % granule
-        llvm::Value* number = ir_.CreateAnd(place.base, ir_.getInt64(0xffffffff));
+        llvm::Value* number = ir_.CreateSExt(ir_.CreateTrunc(place.base, ir_.getInt32Ty()), ir_.getInt64Ty());
         llvm::Value* low = ir_.CreateAnd(number, ir_.getInt64(granule - 1));
         llvm::Value* high = ir_.CreateMul(ir_.CreateSub(number, low), ir_.getInt64(width_));
         result.address.base = ir_.CreateAdd(base, ir_.CreateAdd(high, low));

@@ -47,18 +47,29 @@ float random_coordinate(std::mt19937 &random, unsigned round, std::uint32_t size
     return (static_cast<float>(word >> 8) - 0x1p22f) * 1.3e-5f * period;
 }
 
+std::uint32_t random_texel(std::mt19937 &random, unsigned round, std::uint32_t size) {
+    const auto word = static_cast<std::uint32_t>(random());
+    return round % 5 == 0 ? word : word % (size + 8) - 4;
+}
+
 /// Compares `rounds` steps; the number of lanes that differ.
-unsigned wrong_lanes(const TextureObject &texture, std::mt19937 &random, unsigned rounds) {
+unsigned wrong_lanes(const TextureObject &texture, std::mt19937 &random, unsigned rounds, bool by_integers = false) {
     unsigned wrong = 0;
     for (unsigned round = 0; round < rounds; ++round) {
         abi::TextureCall call{};
-        call.geometry = static_cast<std::uint32_t>(abi::TextureGeometry::d2);
+        const auto geometry = texture.image.dimensions == 1 ? abi::TextureGeometry::d1 : abi::TextureGeometry::d2;
+        call.geometry = static_cast<std::uint32_t>(geometry);
+        call.flags = by_integers ? abi::TextureCall::integer_coordinates : 0;
         call.active = round % 3 ? 0xffffffffu : random() | 1u;
         const ImageLevel &level = texture.image.level[0];
         for (unsigned lane = 0; lane < 32; ++lane) {
             const bool normalized = texture.sampler.normalized;
             call.coordinates[0][lane] = std::bit_cast<std::uint32_t>(random_coordinate(random, round, level.width, normalized));
             call.coordinates[1][lane] = std::bit_cast<std::uint32_t>(random_coordinate(random, round, level.height, normalized));
+            if (by_integers) {
+                call.coordinates[0][lane] = random_texel(random, round, level.width);
+                call.coordinates[1][lane] = random_texel(random, round, level.height);
+            }
             for (auto &channel : call.data)
                 channel[lane] = 0xabababab;
         }
@@ -66,7 +77,8 @@ unsigned wrong_lanes(const TextureObject &texture, std::mt19937 &random, unsigne
             return 1;
         for (unsigned lane = 0; lane < 32; ++lane) {
             Fetch one;
-            one.geometry = abi::TextureGeometry::d2;
+            one.geometry = geometry;
+            one.integer_coordinates = by_integers;
             one.coordinate[0] = call.coordinates[0][lane];
             one.coordinate[1] = call.coordinates[1][lane];
             Texel expected{{0xabababab, 0xabababab, 0xabababab, 0xabababab}};
@@ -113,5 +125,11 @@ TEST_CASE("steps that fetch from one plane get what the sampler gives", "[textur
                 INFO("kind " << static_cast<int>(c.kind) << " bits " << int{c.bits} << " channels " << int{channels} << " linear " << linear
                              << " normalized " << normalized << " addressing " << address);
                 CHECK(wrong_lanes(plane.object, random, 30) == 0);
+                CHECK(wrong_lanes(plane.object, random, 10, true) == 0);
+                Image &image = plane.object.image;
+                image.dimensions = 1;
+                image.linear = address % 2 != 0; // lines of arrays have no texels with numbers
+                image.level[0].height = 1;
+                CHECK(wrong_lanes(plane.object, random, 10, true) == 0);
             }
 }
