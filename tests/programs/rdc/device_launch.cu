@@ -44,10 +44,10 @@ int main(int argc, char** argv) {
     const std::vector<int> steps = trace.download();
     for (int step = 0; step < 10; ++step) wrong += steps[step] != step + 1;
 
-    const test::Buffer<int> from(std::vector<int>(500)), to(std::vector<int>(500));
+    const test::Buffer<int> from(std::vector<int>(500, 7)), to(std::vector<int>(500, 7));
     LAUNCH(fill_and_copy, 1, 1, 0, from, to, 500);
     const std::vector<int> filled = from.download(), copied = to.download();
-    for (int i = 0; i < 500; ++i) wrong += filled[i] != 0x02020202 + i || copied[i] != 0x02020202 + 2 * i;
+    for (int i = 0; i < 500; ++i) wrong += filled[i] != i || copied[i] != 2 * i;
 
     const test::Buffer<int> sums(std::vector<int>(blocks * 2));
     LAUNCH(sum_squares, blocks, 64, 0, sums, blocks);
