@@ -25,18 +25,27 @@ struct Plane {
     std::uint32_t border_bytes; ///< then: the border's colour as they lie in memory
 };
 
+using Geometry = abi::TextureGeometry;
+Geometry geometry_of(const Call &call) { return static_cast<Geometry>(call.geometry); }
+bool has_layer(const Call &call) { return geometry_of(call) == Geometry::a1d || geometry_of(call) == Geometry::a2d; }
+/// 1 or 2; 0 for others, which are not done here.
+unsigned dimensions_of(const Call &call) {
+    const Geometry geometry = geometry_of(call);
+    if (geometry == Geometry::d1 || geometry == Geometry::a1d)
+        return 1;
+    return geometry == Geometry::d2 || geometry == Geometry::a2d ? 2 : 0;
+}
+
 bool is_simple(const Call &call, const TextureObject &texture) {
     constexpr std::uint32_t no_matter = Call::with_level | Call::with_gradients; // there is one level
     const Image &image = texture.image;
     const ImageLevel &level = image.level[0];
-    const auto geometry = static_cast<abi::TextureGeometry>(call.geometry);
-    if (static_cast<abi::TextureOperation>(call.operation) != abi::TextureOperation::fetch || image.layered || image.cube)
+    if (static_cast<abi::TextureOperation>(call.operation) != abi::TextureOperation::fetch || image.cube ||
+        image.dimensions != dimensions_of(call))
         return false;
     if (call.flags == Call::integer_coordinates)
-        return (geometry == abi::TextureGeometry::d1 && image.dimensions == 1) ||
-               (geometry == abi::TextureGeometry::d2 && image.dimensions == 2);
-    return geometry == abi::TextureGeometry::d2 && (call.flags & ~no_matter) == 0 && image.dimensions == 2 &&
-           !image.mipmapped && level.width != 0 && level.height != 0;
+        return !image.layered && !has_layer(call);
+    return (call.flags & ~no_matter) == 0 && !image.mipmapped && level.width != 0 && level.height != 0;
 }
 
 Dimension dimension_of(const Sampler &sampler, unsigned index, std::uint32_t size) {
@@ -50,6 +59,7 @@ Dimension dimension_of(const Sampler &sampler, unsigned index, std::uint32_t siz
 struct Corners {
     plane::Axis x, y;
     std::int32_t weight[4][lanes];
+    std::uint32_t slice[lanes]; ///< layer
 
     bool is_absent(unsigned corner, unsigned lane) const {
         return ((corner & 1) && x.fraction[lane] == 0) || ((corner & 2) && y.fraction[lane] == 0);
@@ -59,7 +69,7 @@ struct Corners {
         const unsigned column = corner & 1, row = corner >> 1;
         if (!(x.inside[column][lane] & y.inside[row][lane]))
             return nullptr;
-        return plane.level.data + static_cast<std::size_t>(y.texel[row][lane]) * plane.level.row +
+        return plane.level.data + slice[lane] * plane.level.slice + static_cast<std::size_t>(y.texel[row][lane]) * plane.level.row +
                static_cast<std::size_t>(x.texel[column][lane]) * plane.texel_bytes;
     }
     StoredTexel load(const Plane &plane, unsigned corner, unsigned lane) const {
@@ -68,9 +78,13 @@ struct Corners {
     }
 };
 
-PLANE_INLINE void locate_lanes(const Call &call, const Plane &plane, Corners &corners) {
-    float coordinates[2][lanes];
-    std::memcpy(coordinates, call.coordinates, sizeof coordinates);
+PLANE_INLINE void locate_lanes(const Call &call, const Plane &plane, const Image &image, Corners &corners) {
+    const unsigned first = has_layer(call) ? 1 : 0;
+    float coordinates[2][lanes] = {}; // a line is sampled at its upper edge
+    std::memcpy(coordinates, call.coordinates[first], sizeof coordinates[0] * image.dimensions);
+    const std::uint32_t last = first != 0 && image.layered ? image.layers - 1 : 0;
+    for (unsigned lane = 0; lane < lanes; ++lane)
+        corners.slice[lane] = plane::smaller(call.coordinates[0][lane], last);
     plane::locate(coordinates[0], plane.x, corners.x);
     plane::locate(coordinates[1], plane.y, corners.y);
     plane::weigh(corners.x, corners.y, corners.weight);
@@ -85,6 +99,7 @@ PLANE_INLINE void name_texels(const std::uint32_t *coordinates, std::uint32_t si
 }
 
 PLANE_INLINE void locate_integers(const Call &call, const Plane &plane, const Image &image, Corners &corners) {
+    std::memset(corners.slice, 0, sizeof corners.slice);
     name_texels(call.coordinates[0], image.dimensions > 1 || image.linear ? plane.level.width : 0, corners.x);
     if (image.dimensions > 1)
         return name_texels(call.coordinates[1], plane.level.height, corners.y);
@@ -212,7 +227,7 @@ PLANE_INLINE void fetch_lanes(Call &call, const Plane &plane, const Image &image
     if (by_integers)
         locate_integers(call, plane, image, corners);
     else
-        locate_lanes(call, plane, corners);
+        locate_lanes(call, plane, image, corners);
     if (plane.x.linear && !by_integers)
         fetch_sums(call, plane, corners);
     else if (plane.plain_bytes)
@@ -264,6 +279,10 @@ bool fetch_plane(abi::TextureCall &call, const TextureObject &texture) {
                 format.kind == Kind::unsigned_integer && format.bits == 8 && !sampler.srgb, 0};
     if (!by_integers)
         plane.border = store_color(sampler.border_color, plane.reading);
+    if (texture.image.dimensions == 1) { // the only row of a plane
+        plane.y.size = 1;
+        plane.y.address = texture.image.layered ? Sampler::clamp : sampler.address[1];
+    }
     for (unsigned i = 0; i < format.channels && plane.plain_bytes; ++i)
         plane.border_bytes |= (plane.border.channel[i] & 255) << (8 * i);
     static const FetchLanes fetch = best_for_cpu();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The common fetches: one texture for all lanes of a step, without levels and layers; two dimensions, or texels by number.
+// The common fetches: one texture of one or two dimensions, without levels, for all lanes of a step.
 #pragma once
 
 #include "runtime/texture/texture.h"

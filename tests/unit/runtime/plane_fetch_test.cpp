@@ -57,15 +57,20 @@ unsigned wrong_lanes(const TextureObject &texture, std::mt19937 &random, unsigne
     unsigned wrong = 0;
     for (unsigned round = 0; round < rounds; ++round) {
         abi::TextureCall call{};
-        const auto geometry = texture.image.dimensions == 1 ? abi::TextureGeometry::d1 : abi::TextureGeometry::d2;
+        using Geometry = abi::TextureGeometry;
+        const bool has_layers = texture.image.layered, is_line = texture.image.dimensions == 1;
+        const Geometry geometry = has_layers ? (is_line ? Geometry::a1d : Geometry::a2d) : is_line ? Geometry::d1 : Geometry::d2;
+        const unsigned first = has_layers ? 1 : 0;
         call.geometry = static_cast<std::uint32_t>(geometry);
         call.flags = by_integers ? abi::TextureCall::integer_coordinates : 0;
         call.active = round % 3 ? 0xffffffffu : random() | 1u;
         const ImageLevel &level = texture.image.level[0];
         for (unsigned lane = 0; lane < 32; ++lane) {
             const bool normalized = texture.sampler.normalized;
-            call.coordinates[0][lane] = std::bit_cast<std::uint32_t>(random_coordinate(random, round, level.width, normalized));
-            call.coordinates[1][lane] = std::bit_cast<std::uint32_t>(random_coordinate(random, round, level.height, normalized));
+            call.coordinates[0][lane] = random_texel(random, round, texture.image.layers);
+            call.coordinates[first][lane] = std::bit_cast<std::uint32_t>(random_coordinate(random, round, level.width, normalized));
+            call.coordinates[first + 1][lane] =
+                std::bit_cast<std::uint32_t>(random_coordinate(random, round, level.height, normalized));
             if (by_integers) {
                 call.coordinates[0][lane] = random_texel(random, round, level.width);
                 call.coordinates[1][lane] = random_texel(random, round, level.height);
@@ -79,8 +84,9 @@ unsigned wrong_lanes(const TextureObject &texture, std::mt19937 &random, unsigne
             Fetch one;
             one.geometry = geometry;
             one.integer_coordinates = by_integers;
-            one.coordinate[0] = call.coordinates[0][lane];
-            one.coordinate[1] = call.coordinates[1][lane];
+            one.layer = has_layers ? call.coordinates[0][lane] : 0;
+            one.coordinate[0] = call.coordinates[first][lane];
+            one.coordinate[1] = call.coordinates[first + 1][lane];
             Texel expected{{0xabababab, 0xabababab, 0xabababab, 0xabababab}};
             if (call.active >> lane & 1)
                 expected = fetch(texture, one);
@@ -127,9 +133,16 @@ TEST_CASE("steps that fetch from one plane get what the sampler gives", "[textur
                 CHECK(wrong_lanes(plane.object, random, 30) == 0);
                 CHECK(wrong_lanes(plane.object, random, 10, true) == 0);
                 Image &image = plane.object.image;
-                image.dimensions = 1;
-                image.linear = address % 2 != 0; // lines of arrays have no texels with numbers
+                image.layered = true; // each row is a plane
+                image.layers = image.level[0].height;
                 image.level[0].height = 1;
+                image.level[0].slice = image.level[0].row;
+                CHECK(wrong_lanes(plane.object, random, 10) == 0);
+                image.dimensions = 1;
+                CHECK(wrong_lanes(plane.object, random, 10) == 0);
+                image.layered = false;
+                CHECK(wrong_lanes(plane.object, random, 10) == 0);
+                image.linear = address % 2 != 0; // lines of arrays have no texels with numbers
                 CHECK(wrong_lanes(plane.object, random, 10, true) == 0);
             }
 }
