@@ -106,6 +106,11 @@ void BodyBinder::bind_address(const OperandSyntax& syntax, const OperandPattern&
         Operand base;
         bind_register(plain, symbol, {}, base);
         const unsigned bits = bit_size(base.type);
+        if ((bits == 8 || bits == 16) && !is_float(base.type) && symbol.vector_size == 1 && node_of(syntax) != no_id) {
+            const StateSpace space = space_of_operand(pattern, match);
+            const bool in_window = space == StateSpace::shared || space == StateSpace::local || space == StateSpace::constant;
+            throw Preparation{Preparation::Kind::address, node_of(syntax), context_.module.address_size == 64 && !in_window};
+        }
         if ((bits != 32 && bits != 64) || is_float(base.type))
             fail(syntax.location, "register " + quoted(syntax.name) + " is a ." + std::string(spelling(base.type)) +
                                       " and can't hold an address: integers of 32 or 64 bits can");

@@ -60,6 +60,8 @@ private:
     // --- instructions (instruction_binder.cpp)
     // ----------------------------------------------------------------------
     void instruction();
+    void instruction_with_preparations();
+    void drop_half_bound(std::size_t pool);
     const HeadMatch& choose_form(OperandNodes& nodes);
     bool available(FormId form) const;
     void require_available(FormId form);
@@ -96,6 +98,23 @@ private:
     /// Appends `opcode.words d, sources` with a new register of `type` for d.
     RegisterId compute(std::string_view opcode, std::initializer_list<std::string_view> words,
                        ScalarType type, std::initializer_list<Operand> sources);
+
+    // --- operands made by instructions of their own (prepared_operand.cpp)
+    // ------------------------------------------------------------------------------------
+    /// Thrown while an instruction is bound: what to append before it is bound again.
+    struct Preparation {
+        enum class Kind : std::uint8_t { sum, address, argument } kind;
+        std::size_t node; ///< of the instruction's operands
+        bool wide = false;                ///< address: 64 bits are needed
+        const Variable* formal = nullptr; ///< argument: the parameter it is for
+        bool is_result = false;
+    };
+    std::size_t node_of(const OperandSyntax& syntax) const;
+    void prepare(const Preparation& what);
+    void prepare_sum(std::size_t node);
+    void prepare_address(std::size_t node, bool wide);
+    void prepare_argument(std::size_t node, const Variable& formal, bool is_result);
+    void load_results_of_call();
 
     // --- calls (call_binder.cpp)
     // ------------------------------------------------------------------------------------
@@ -181,6 +200,7 @@ private:
     StatementParser* parser_ = nullptr;
     bool has_vector_registers_ = false;
     RegisterId carry_flag_ = no_id;
+    std::vector<std::pair<std::uint32_t, RegisterId>> results_of_call_; ///< variables, and registers to load them to
     std::vector<std::unique_ptr<std::string>> hidden_names_; ///< of computed registers, in scopes_
     std::unordered_set<std::string_view> unknown_names_;
     bool gave_up_on_name_ = false; ///< fail_unknown() ended the instruction at hand

@@ -109,6 +109,10 @@ void BodyBinder::bind_argument(const OperandSyntax& syntax, const Variable& form
         out.index = symbol.index;
         return;
     }
+    if (symbol.kind == Symbol::Kind::reg && symbol.vector_size > 1 && syntax.component.empty() &&
+        formal.space == StateSpace::reg && formal.vector_size == symbol.vector_size &&
+        register_fits(body_.registers[symbol.index].type, formal.type, false))
+        throw Preparation{Preparation::Kind::argument, node_of(syntax), false, &formal, is_destination};
     if (!formal.dimensions.empty())
         fail(syntax.location, "parameter " + quoted(formal.name) + " needs a .param variable");
     Want want;

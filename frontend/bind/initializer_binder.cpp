@@ -82,9 +82,18 @@ private:
         case InitializerSyntax::Kind::constant: break;
         }
         std::string why;
+        const bool untyped_real = type_class(variable_.type) == TypeClass::bits && !node.constant.is_integer();
+        if (untyped_real) return store(offset, real_bits(node.constant));
         const auto bits = constant_bits(node.constant, variable_.type, why);
         if (!bits) return fail(node, why);
         store(offset, *bits);
+    }
+
+    /// A floating-point constant in a variable of type .b32 is its value as an f32; in others it is as many of its own bits
+    /// as fit, the low ones (what ptxas 13.0 writes into the binary).
+    std::uint64_t real_bits(const Constant& constant) const {
+        std::string why;
+        return variable_.type == ScalarType::b32 ? *constant_bits(constant, ScalarType::f32, why) : constant.bits;
     }
 
     void symbol(const InitializerSyntax& node, std::uint64_t offset) {

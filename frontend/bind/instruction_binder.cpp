@@ -105,6 +105,7 @@ void BodyBinder::instruction() {
     if (head.overlooked != 0) warn_of_overlooked_words(head);
     check_vector_width(head);
     check_address_size(head);
+    const std::size_t pool = body_.operand_pool.size();
     Instruction& out = body_.instructions.emplace_back();
     out.form = head.form;
     out.location = parser_->instruction.location;
@@ -132,13 +133,34 @@ void BodyBinder::instruction() {
         if (patterns.size() > 3) check_copied_size(out);
     } catch (const Recover&) {
         report_unknown_registers();
-        // Keep label positions right, but leave nothing half bound behind. Label uses of it would
-        // patch another instruction.
-        std::erase_if(scopes_.back().label_uses, [&](const Scope::LabelUse& use) {
-            return !use.in_target_list && use.where + 1 == body_.instructions.size();
-        });
-        body_.instructions.pop_back();
+        results_of_call_.clear();
+        drop_half_bound(pool);
         throw;
+    } catch (const Preparation&) {
+        drop_half_bound(pool);
+        throw;
+    }
+}
+
+/// Keeps label positions right, but leaves nothing half bound behind; `pool` is the size that the pool of operands had.
+/// Label uses of it would patch another instruction.
+void BodyBinder::drop_half_bound(std::size_t pool) {
+    std::erase_if(scopes_.back().label_uses, [&](const Scope::LabelUse& use) {
+        return !use.in_target_list && use.where + 1 == body_.instructions.size();
+    });
+    body_.instructions.pop_back();
+    body_.operand_pool.resize(pool);
+}
+
+void BodyBinder::instruction_with_preparations() {
+    for (;;) {
+        try {
+            instruction();
+            if (!results_of_call_.empty()) load_results_of_call();
+            return;
+        } catch (const Preparation& what) { // each one rewrites an operand: no end of them is no danger
+            prepare(what);
+        }
     }
 }
 

@@ -228,7 +228,15 @@ bool BodyBinder::is_parameter(const Symbol& symbol) const {
 
 void BodyBinder::bind_register(const OperandSyntax& syntax, const Symbol& symbol, const Want& want,
                                Operand& out) {
-    if (syntax.has_offset) fail(syntax.location, "a register with an offset needs brackets");
+    if (syntax.has_offset) {
+        const TypeClass kind = symbol.vector_size == 1 ? type_class(body_.registers[symbol.index].type) : TypeClass::none;
+        const bool integer = kind == TypeClass::bits || kind == TypeClass::signed_int || kind == TypeClass::unsigned_int;
+        const unsigned bits = integer ? bit_size(body_.registers[symbol.index].type) : 0;
+        const std::size_t at = node_of(syntax);
+        if (want.is_destination || want.in_vector || at == no_id || !syntax.component.empty() || bits < 16 || bits > 64)
+            fail(syntax.location, "a register with an offset needs brackets");
+        throw Preparation{Preparation::Kind::sum, at};
+    }
     std::uint32_t index = symbol.index;
     if (symbol.vector_size > 1) {
         const int component = component_number(syntax.component);

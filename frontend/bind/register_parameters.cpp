@@ -54,9 +54,11 @@ Instruction& BodyBinder::move_parameter(bool loads, std::uint32_t id, RegisterId
     value.type = out.types[0];
     value.index = first;
     if (variable.vector_size > 1) {
-        value.first = static_cast<std::uint32_t>(body_.operand_pool.size());
+        const auto elements = static_cast<std::uint32_t>(body_.operand_pool.size());
         for (unsigned i = 0; i < variable.vector_size; ++i, ++value.index)
             body_.operand_pool.push_back(value);
+        value.index = no_id;
+        value.first = elements;
         value.kind = Operand::Kind::vector;
         value.count = variable.vector_size;
     }

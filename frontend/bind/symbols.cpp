@@ -11,9 +11,9 @@ constexpr std::size_t few_ranges = 16; ///< are compared one by one, quicker tha
 constexpr std::uint32_t near_numbers =
     1u << 14; ///< numbers that may have a place in a vector, of 64 KB at most
 
-/// The decimal number that is all of `text`, without leading zeros; false if it is none.
+/// The decimal number that is all of `text`; false if it is none. `%r01` is `%r1`, as with ptxas.
 bool parse_number(std::string_view text, std::uint32_t& number) {
-    if (text.empty() || text.size() > 10 || (text[0] == '0' && text.size() > 1)) return false;
+    if (text.empty() || text.size() > 10) return false;
     const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
     return status == std::errc() && end == text.data() + text.size();
 }
