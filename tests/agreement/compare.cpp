@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists where the front end and a file of verdicts differ, and both figures: agreement_compare VERDICTS
-// For verdicts that are not kept: all statements, other seeds, another ptxas. See README.md.
+// Lists where the front end and a file of verdicts differ, and both figures: agreement_compare
+// VERDICTS For verdicts that are not kept: all statements, other seeds, another ptxas. See
+// README.md.
 #include "tests/agreement/statements.h"
 
 #include <cstdio>
@@ -32,12 +33,16 @@ int main(int argc, char** argv) {
             ++all[expected];
             same[expected] += differs ? 0 : 1;
             if (differs)
-                std::cout << (expected ? "refused here: " : "accepted here: ") << version << ' ' << target << ' '
-                          << line.substr(2) << '\n';
+                std::cout << (expected ? "refused here: " : "accepted here: ") << version << ' '
+                          << target << ' ' << line.substr(2) << '\n';
         }
     }
-    std::printf("accepted by ptxas: %lu of %lu accepted here (%.3f %%)\nrefused by ptxas: %lu of %lu refused here (%.3f %%)\n",
-                same[1], all[1], all[1] == 0 ? 100 : 100.0 * static_cast<double>(same[1]) / static_cast<double>(all[1]),
-                same[0], all[0], all[0] == 0 ? 100 : 100.0 * static_cast<double>(same[0]) / static_cast<double>(all[0]));
+    std::printf(
+        "accepted by ptxas: %lu of %lu accepted here (%.3f %%)\nrefused by ptxas: %lu of %lu "
+        "refused here (%.3f %%)\n",
+        same[1], all[1],
+        all[1] == 0 ? 100 : 100.0 * static_cast<double>(same[1]) / static_cast<double>(all[1]),
+        same[0], all[0],
+        all[0] == 0 ? 100 : 100.0 * static_cast<double>(same[0]) / static_cast<double>(all[0]));
     return 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ptxas 13.0 takes and overlooks: bound to what its machine code does, with a warning. tests/agreement/README.md.
+// What ptxas 13.0 takes and overlooks: bound to what its machine code does, with a warning.
+// tests/agreement/README.md.
 #include "frontend/isa/words.h"
 #include "tests/unit/frontend/load.h"
 
@@ -27,7 +28,10 @@ void same_as(const std::string& written, const std::string& plain) {
 }
 
 bool is_refused(const std::string& statement) {
-    return !ptx::ModuleLoader::load(header + ".entry k() {\n.reg .b32 %r<8>; .reg .f32 %f<8>; .reg .b64 %d<8>; .reg .pred %p<8>;\n" + statement + "\n}\n",
+    return !ptx::ModuleLoader::load(header +
+                                        ".entry k() {\n.reg .b32 %r<8>; .reg .f32 %f<8>; .reg .b64 "
+                                        "%d<8>; .reg .pred %p<8>;\n" +
+                                        statement + "\n}\n",
                                     "test.ptx", {.bind_all_bodies = true})
                 ->ok();
 }
@@ -37,9 +41,12 @@ bool is_refused(const std::string& statement) {
 TEST_CASE("words of other instructions change nothing", "[overlooked]") {
     same_as("add.s32.box_dim %r0, %r1, %r2;", "add.s32 %r0, %r1, %r2;");
     same_as("fma.rn.subnormal.f32 %f0, %f1, %f2, %f3;", "fma.rn.f32 %f0, %f1, %f2, %f3;");
-    same_as("fence.proxy.global.tensormap::generic.release.cta;", "fence.proxy.tensormap::generic.release.cta;");
-    same_as("mma.sync.aligned.m8n8k4.tf32.row.col.f64.f64.f64.f64 {%e0, %e1}, {%e2}, {%e3}, {%e4, %e5};",
-            "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%e0, %e1}, {%e2}, {%e3}, {%e4, %e5};");
+    same_as("fence.proxy.global.tensormap::generic.release.cta;",
+            "fence.proxy.tensormap::generic.release.cta;");
+    same_as(
+        "mma.sync.aligned.m8n8k4.tf32.row.col.f64.f64.f64.f64 {%e0, %e1}, {%e2}, {%e3}, {%e4, "
+        "%e5};",
+        "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%e0, %e1}, {%e2}, {%e3}, {%e4, %e5};");
 }
 
 TEST_CASE("words that an opcode uses are never overlooked in it", "[overlooked]") {
@@ -47,13 +54,16 @@ TEST_CASE("words that an opcode uses are never overlooked in it", "[overlooked]"
     CHECK(is_refused("multimem.ld_reduce.relaxed.acc::f32.cta.or.b32 %r0, [%d0];"));
     CHECK(is_refused("add.s32.gpu %r0, %r1, %r2;"));
     CHECK(is_refused("fence.sc.global.cta;"));
-    CHECK(is_refused("fence.sync_restrict::shared::cluster.proxy.async.global;")); // a part of the name comes later
+    CHECK(
+        is_refused("fence.sync_restrict::shared::cluster.proxy.async.global;")); // a part of the
+                                                                                 // name comes later
 }
 
 TEST_CASE("the depth to compare with", "[overlooked]") {
     const std::string texture = ".global .texref t;\n";
     const auto depth = [&](const std::string& operand) {
-        auto loader = load_kernel("tex.2d.v4.u32.f32 {%r0, %r1, %r2, %r3}, [t, {%f0, %f1}], " + operand + ";", texture);
+        auto loader = load_kernel(
+            "tex.2d.v4.u32.f32 {%r0, %r1, %r2, %r3}, [t, {%f0, %f1}], " + operand + ";", texture);
         return first(*loader)[ptx::Role::f];
     };
     CHECK(depth("0f40200000").value == 0x40200000);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands that are made by instructions of their own; what each means was read from ptxas' machine code.
+// Operands that are made by instructions of their own; what each means was read from ptxas' machine
+// code.
 #include "tests/unit/frontend/load.h"
 
 namespace ptarmigan::test {
@@ -17,7 +18,8 @@ TEST_CASE("a register plus a constant as a value", "[prepared]") {
 }
 
 TEST_CASE("addresses in registers of 8 and 16 bits are extended", "[prepared]") {
-    auto loader = load_kernel(".reg .s16 %s; .reg .u8 %b; ld.shared.u32 %r1, [%s+4]; ld.global.u32 %r1, [%s]; ld.local.u32 %r1, [%b];");
+    auto loader = load_kernel(".reg .s16 %s; .reg .u8 %b; ld.shared.u32 %r1, [%s+4]; ld.global.u32 "
+                              "%r1, [%s]; ld.local.u32 %r1, [%b];");
     const auto& list = body_of(*loader).instructions;
     REQUIRE(list.size() == 7);
     CHECK(list[0].types[0] == ptx::ScalarType::s32); // by its sign
@@ -29,8 +31,9 @@ TEST_CASE("addresses in registers of 8 and 16 bits are extended", "[prepared]") 
 }
 
 TEST_CASE("vector registers as arguments and results of calls", "[prepared]") {
-    auto loader = load(".func (.reg .v4 .f32 q) f(.reg .v4 .f32 p) { mov.v4.f32 q, p; ret; }\n"
-                       ".visible .entry k() { .reg .v4 .f32 a, b; .reg .pred %p; @%p call (b), f, (a); ret; }\n");
+    auto loader = load(
+        ".func (.reg .v4 .f32 q) f(.reg .v4 .f32 p) { mov.v4.f32 q, p; ret; }\n"
+        ".visible .entry k() { .reg .v4 .f32 a, b; .reg .pred %p; @%p call (b), f, (a); ret; }\n");
     const auto& list = body_of(*loader).instructions;
     REQUIRE(list.size() == 4);
     CHECK(list[0].vector_size == 4);
@@ -46,7 +49,9 @@ TEST_CASE("names of registers with zeros before the number", "[prepared]") {
 }
 
 TEST_CASE("floating-point constants in untyped variables", "[prepared]") {
-    const auto bytes = [](const std::string& declaration) { return load(declaration)->module().variables.at(0).init; };
+    const auto bytes = [](const std::string& declaration) {
+        return load(declaration)->module().variables.at(0).init;
+    };
     using Bytes = std::vector<std::uint8_t>;
     CHECK(bytes(".global .b32 g = 1.1;") == Bytes{0xcd, 0xcc, 0x8c, 0x3f});
     CHECK(bytes(".global .b32 g = 0d3FF8000000000000;") == Bytes{0, 0, 0xc0, 0x3f});
