@@ -19,6 +19,9 @@ bool FiberCta::start(abi::CtaContext &cta, abi::RunStep entry, std::uint32_t ste
     cluster_ = &alone_;
     if (steps_.size() < step_count)
         steps_.resize(step_count);
+    live_lanes_.assign((step_count * lane_width + abi::warp_size - 1) / abi::warp_size, 0);
+    for (std::uint32_t index = 0; index < step_count; ++index)
+        live_lanes_[warp_of(index)] |= lanes_of(index);
     for (std::uint32_t index = 0; index < step_count; ++index) {
         StepFiber &step = steps_[index];
         step.fiber.stack = scheduler.stacks.take();
@@ -68,6 +71,7 @@ void FiberCta::abandon() {
 void FiberCta::exit_step(StepFiber &step) {
     step.finished = true;
     --live_steps_;
+    live_lanes_[warp_of(step.step)] &= ~lanes_of(step.step);
     scheduler_->note_progress();
     for (std::size_t i = 0; i < gatherings_.size();) {
         if (gatherings_[i].steps < live_steps_of(gatherings_[i].warp)) {
@@ -242,24 +246,32 @@ bool FiberCta::has_split_warp() const {
     return false;
 }
 
+/// Lanes of the warp that the step's lanes are.
+std::uint32_t FiberCta::lanes_of(std::uint32_t step) const {
+    return (lane_width_ == abi::warp_size ? ~0u : (1u << lane_width_) - 1) << first_lane(step);
+}
+
 /// Complete when every step of the warp that has member lanes has come or has exited. Lanes of a
 /// step that came without them have exited: the step can't bring them while it waits.
 bool FiberCta::complete(const Group &group) const {
-    const std::uint32_t steps_per_warp = abi::warp_size / lane_width_;
-    const std::uint32_t first = group.warp * steps_per_warp;
-    for (std::uint32_t index = first; index < first + steps_per_warp && index < step_count_;
-         ++index) {
-        const std::uint32_t lanes = (lane_width_ == 32 ? 0xffffffffu : (1u << lane_width_) - 1)
-                                    << first_lane(index);
-        if (!(group.members & lanes) || steps_[index].finished)
-            continue;
-        bool came = false;
-        for (const Participant &participant : group.participants)
-            came = came || participant.step == &steps_[index];
-        if (!came)
-            return false;
-    }
-    return true;
+    return (group.members & live_lanes_[group.warp] & ~group.came) == 0;
+}
+
+/// The step's lanes join the group that waits for the same, or open one.
+FiberCta::Group &FiberCta::join_group(const Group &key, const Participant &participant) {
+    Group &group = group_for(key);
+    group.participants.push_back(participant);
+    group.came |= lanes_of(participant.step->step);
+    return group;
+}
+
+void FiberCta::release_and_forget(Group &group) {
+    Group done = std::move(group);
+    std::swap(group, groups_.back());
+    groups_.pop_back();
+    release(done);
+    done.participants.clear();
+    spare_.push_back(std::move(done.participants));
 }
 
 FiberCta::Group &FiberCta::group_for(const Group &key) {
@@ -268,18 +280,19 @@ FiberCta::Group &FiberCta::group_for(const Group &key) {
             group.pc == key.pc)
             return group;
     groups_.push_back(key);
+    if (!spare_.empty()) {
+        groups_.back().participants = std::move(spare_.back());
+        spare_.pop_back();
+    }
     return groups_.back();
 }
 
 void FiberCta::release_complete_groups() {
     for (std::size_t i = 0; i < groups_.size();) {
-        if (groups_[i].pc != 0 || !complete(groups_[i])) {
+        if (groups_[i].pc != 0 || !complete(groups_[i]))
             ++i;
-            continue;
-        }
-        Group done = std::move(groups_[i]);
-        groups_.erase(groups_.begin() + static_cast<std::ptrdiff_t>(i));
-        release(done);
+        else
+            release_and_forget(groups_[i]);
     }
 }
 
@@ -331,9 +344,11 @@ void FiberCta::collective(std::uint32_t step_index, abi::CollectiveCall &call, s
         left &= ~same;
     }
     step.pending_groups = count;
-    for (std::uint32_t i = 0; i < count; ++i)
-        group_for({warp, masks[i], call.kind, call.operation, 0, {}}).participants.push_back({&step, &call, lanes_of_mask[i]});
-    release_complete_groups();
+    for (std::uint32_t i = 0; i < count; ++i) {
+        Group &group = join_group({warp, masks[i], call.kind, call.operation, 0, 0, {}}, {&step, &call, lanes_of_mask[i]});
+        if (complete(group))
+            release_and_forget(group);
+    }
     while (step.pending_groups != 0)
         scheduler_->block({.kind = Wait::Kind::collective, .number = masks[0], .pc = pc});
     scheduler_->reorder();
@@ -346,9 +361,7 @@ bool FiberCta::others_may_come(const Group &group) const {
         const StepFiber &step = steps_[index];
         if (step.finished || step.wait.kind == Wait::Kind::barrier || step.wait.kind == Wait::Kind::collective)
             continue;
-        const bool is_here = std::any_of(group.participants.begin(), group.participants.end(),
-                                         [&](const Participant &participant) { return participant.step == &step; });
-        if (!is_here)
+        if ((group.came & lanes_of(index)) == 0)
             return true;
     }
     return false;
@@ -359,17 +372,15 @@ bool FiberCta::others_may_come(const Group &group) const {
 void FiberCta::ask_who_is_here(StepFiber &step, abi::CollectiveCall &call, std::uintptr_t pc) {
     constexpr int patience = 256; // turns: others may spin until this step goes on
     const std::uint32_t warp = warp_of(step.step);
-    const Group key{warp, 0, call.kind, call.operation, pc, {}};
+    const Group key{warp, 0, call.kind, call.operation, 0, pc, {}};
     step.pending_groups = 1;
-    group_for(key).participants.push_back({&step, &call, static_cast<std::uint32_t>(call.active) << first_lane(step.step)});
+    join_group(key, {&step, &call, static_cast<std::uint32_t>(call.active) << first_lane(step.step)});
     for (int turn = 0; step.pending_groups != 0; ++turn) {
         if (turn < patience && others_may_come(group_for(key)) && scheduler_->yield({.kind = Wait::Kind::turn, .pc = pc}))
             continue;
         if (step.pending_groups == 0)
             break;
-        Group done = std::move(group_for(key));
-        std::erase_if(groups_, [&](const Group &group) { return group.pc == pc && group.warp == warp; });
-        release(done);
+        release_and_forget(group_for(key));
     }
 }
 

@@ -70,6 +70,7 @@ private:
     /// The steps of a warp that have come to the same collective with the same member mask, wherever they stand in the code.
     struct Group {
         std::uint32_t warp = 0, members = 0, kind = 0, operation = 0;
+        std::uint32_t came = 0; ///< lanes of the steps that have come
         std::uintptr_t pc = 0; ///< activemask: only those at one place; else 0
         std::vector<Participant> participants;
     };
@@ -88,7 +89,10 @@ private:
     }
     std::uint32_t warp_of(std::uint32_t step) const { return step * lane_width_ / abi::warp_size; }
     bool complete(const Group &group) const;
+    std::uint32_t lanes_of(std::uint32_t step) const;
     void release(Group &group);
+    Group &join_group(const Group &key, const Participant &participant);
+    void release_and_forget(Group &group);
     Group &group_for(const Group &key);
     void release_complete_groups();
     void ask_who_is_here(StepFiber &step, abi::CollectiveCall &call, std::uintptr_t pc);
@@ -103,6 +107,8 @@ private:
     std::array<Barrier, barrier_count> barriers_;
     std::vector<Gathering> gatherings_; ///< open ones
     std::vector<Group> groups_;         ///< open ones
+    std::vector<std::vector<Participant>> spare_; ///< memory of groups that were
+    std::vector<std::uint32_t> live_lanes_;       ///< by warp
 };
 
 /// What a collective gives, from the values of the lanes of one warp that take part; see the PTX

@@ -63,21 +63,38 @@ private:
         const auto first = constant(a[Role::membermask]), second = constant(b[Role::membermask]);
         return !first || !second || *first == *second;
     }
-    /// Lanes that wait at `from` while others are at `meeting` in `block` come to something that matches before the ways join.
+    /// Lanes may pass `block` a different number of times.
+    bool in_divergent_loop(BlockId block) const {
+        for (std::uint32_t loop = graph_.forest.loop_of[block]; loop != no_loop; loop = graph_.forest.loops[loop].parent)
+            if (graph_.forest.loops[loop].divergent_exit) return true;
+        return false;
+    }
+    /// Lanes that wait at `from` while others are at `meeting` in `block` come to something that matches: before the ways join, or
+    /// behind the join where not all lanes pass it equally often.
     bool comes_to_like(const ptx::Instruction& meeting, BlockId block, BlockId from, const Edges& successors,
                        const DominatorTree& post) const {
-        std::vector<bool> seen(graph_.blocks.size(), false);
-        std::vector<BlockId> work{from};
-        while (!work.empty()) {
-            BlockId at = work.back();
-            work.pop_back();
-            if (seen[at] || (at != block && post.dominates(at, block))) continue;
-            seen[at] = true;
+        const BlockId join = post.parent(block);
+        std::vector<bool> seen(graph_.blocks.size(), false), behind_join(graph_.blocks.size(), false);
+        mark_reachable(join, no_block, successors, behind_join);
+        mark_reachable(from, join, successors, seen);
+        for (BlockId at = 0; at < graph_.blocks.size(); ++at) {
+            const bool same_for_all = behind_join[at] && !seen[at] && post.dominates(at, join) && !in_divergent_loop(at);
+            if ((!seen[at] && !behind_join[at]) || same_for_all) continue;
             for (const ptx::Instruction* other : meetings_[at])
                 if (may_match(meeting, *other)) return true;
-            work.insert(work.end(), successors[at].begin(), successors[at].end());
         }
         return false;
+    }
+    /// Blocks that control can get to from `from` without passing `end`.
+    static void mark_reachable(BlockId from, BlockId end, const Edges& successors, std::vector<bool>& marked) {
+        std::vector<BlockId> work{from};
+        while (!work.empty()) {
+            const BlockId at = work.back();
+            work.pop_back();
+            if (at == no_block || at == end || marked[at]) continue;
+            marked[at] = true;
+            work.insert(work.end(), successors[at].begin(), successors[at].end());
+        }
     }
 
     const FunctionGraph& graph_;

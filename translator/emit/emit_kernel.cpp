@@ -118,17 +118,13 @@ private:
             unit_.divergence = spins_ || !graph_.forest.reducible ? DivergenceForm::program_counters : DivergenceForm::masks;
         if (unit_.divergence == DivergenceForm::masks && (spins_ || !graph_.forest.reducible) && unit_.width > 1)
             unit_.divergence = DivergenceForm::program_counters;
-        const bool single_lanes = unit_.width > 1 && needs_single_lanes(of_callees);
-        if (single_lanes) unit_.width = 1;
         if (unit_.width == 1) unit_.divergence = DivergenceForm::masks; // one lane: plain control flow
-        compute_shapes(graph_, unit_.shape, unit_.width, unit_.options, unit_.divergence);
-        if (!unit_.options.lane_width && !single_lanes && unit_.divergence == DivergenceForm::masks) {
-            unsigned better = choose_width(graph_, unit_.options.target);
-            if (better != unit_.width) {
-                unit_.width = better;
-                compute_shapes(graph_, unit_.shape, unit_.width, unit_.options, unit_.divergence);
-            }
-        }
+        shape_for(unit_.divergence);
+        if (!unit_.options.lane_width && unit_.divergence == DivergenceForm::masks) unit_.width = choose_width(graph_, unit_.options.target);
+        // Asked of the width that it will be: lanes that part in a wide step are in different narrow ones.
+        if (unit_.width > 1 && needs_single_lanes(of_callees)) unit_.width = 1;
+        if (unit_.width == 1) unit_.divergence = DivergenceForm::masks;
+        shape_for(unit_.divergence);
         verify_graph(graph_);
         alignment_demands_ = plan_alignment(graph_, unit_.options.aligned_parameters);
         plan_prefetch(graph_, unit_.shape, unit_.width);
@@ -147,8 +143,16 @@ private:
         const ptx::Effects meetings = ptx::Effects::barrier | ptx::Effects::convergent;
         if (ptx::any(of_callees, meetings)) return true;
         if (!ptx::any(effects_of(graph_), meetings)) return false;
-        compute_shapes(graph_, unit_.shape, unit_.width, unit_.options, DivergenceForm::masks);
+        shape_for(DivergenceForm::masks);
         return may_meet_elsewhere(graph_);
+    }
+
+    /// compute_shapes() for the width at hand, unless they are.
+    void shape_for(DivergenceForm form) {
+        if (shaped_width_ == unit_.width && shaped_form_ == form) return;
+        compute_shapes(graph_, unit_.shape, unit_.width, unit_.options, form);
+        shaped_width_ = unit_.width;
+        shaped_form_ = form;
     }
 
     void emit_body(GraphEmitter& emitter, const FunctionGraph& graph, const RegionInterface& interface) {
@@ -194,6 +198,8 @@ private:
     FunctionGraph graph_;
     BarrierPlan barriers_;
     bool spins_ = false;
+    unsigned shaped_width_ = 0; ///< what the graph's shapes are for; 0: nothing yet
+    DivergenceForm shaped_form_ = DivergenceForm::masks;
     std::vector<AlignmentDemand> alignment_demands_;
 };
 

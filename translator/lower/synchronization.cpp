@@ -38,9 +38,11 @@ Value* barrier(WarpEmitter& e, const Instruction& inst, BarrierKind kind, Value*
     Value* threads = common(e, inst[Role::b], 0);
     Value* arriving = e.active_bits();
     auto call = [&]() -> Value* {
-        return e.call_service(offsetof(abi::Services, barrier), ir.getInt32Ty(),
-                              {e.cta_context(), e.step_index(), id, threads, ir.getInt32(std::uint32_t(kind)),
-                               arriving, predicate ? predicate : ir.getInt64(0)});
+        Value* result = e.call_service(offsetof(abi::Services, barrier), ir.getInt32Ty(),
+                                       {e.cta_context(), e.step_index(), id, threads, ir.getInt32(std::uint32_t(kind)),
+                                        arriving, predicate ? predicate : ir.getInt64(0)});
+        llvm::cast<llvm::CallInst>(result)->addFnAttr(llvm::Attribute::NoMerge); // each has its line, for reports of hangs
+        return result;
     };
     if (e.all_active()) return call();
     return e.if_else(e.any(e.active()), call, [&]() -> Value* { return ir.getInt32(0); });
