@@ -7,15 +7,22 @@
 
 namespace ptarmigan::runtime {
 
-/// A map in a mode and with the rank of an instruction; false if it can't be used so, which ends in CUDA_ERROR_ILLEGAL_INSTRUCTION.
-bool tile_of_map(const TensorMap &map, TensorMode mode, unsigned rank, TensorTile &tile);
+/// Parts of abi::tensor_detail().
+constexpr TensorMode tensor_mode(std::uint32_t detail) { return static_cast<TensorMode>(detail & 0xff); }
+constexpr unsigned tensor_rank(std::uint32_t detail) { return detail >> 8 & 0xff; }
+
+/// A map in a mode and with the rank of an instruction; false if it can't be used so, which ends in
+/// CUDA_ERROR_ILLEGAL_INSTRUCTION.
+bool tile_of_map(const TensorMap& map, TensorMode mode, unsigned rank, TensorTile& tile);
 /// Rows of plain tensors begin at multiples of 16 bytes, and stores at no negative coordinate.
-bool legal_position(const TensorTile &tile, const TensorPosition &position, bool stores);
+bool legal_position(const TensorTile& tile, const TensorPosition& position, bool stores);
 /// Type of the map's elements, or u8 if it has none.
-TensorType map_type(const TensorMap &map);
+TensorType map_type(const TensorMap& map);
 
 /// load_tile_portably() and store_tile_portably(), by generated code where there is some.
-void load_tile(const TensorTile &tile, const TensorPosition &position, std::uint8_t *shared, RowVectors vectors = row_vectors());
-void store_tile(const TensorTile &tile, const TensorPosition &position, const std::uint8_t *shared, RowVectors vectors = row_vectors());
+void load_tile(const TensorTile& tile, const TensorPosition& position, std::uint8_t* shared,
+               RowVectors vectors = row_vectors());
+void store_tile(const TensorTile& tile, const TensorPosition& position, const std::uint8_t* shared,
+                RowVectors vectors = row_vectors());
 
 } // namespace ptarmigan::runtime

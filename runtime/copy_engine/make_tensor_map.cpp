@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks of cuTensorMapEncode*: the driver's manual, and what the H200's driver refuses besides (tests/recordings/async_copies).
+// The checks of cuTensorMapEncode*: the driver's manual, and what the H200's driver refuses besides
+// (tests/recordings/async_copies).
 #include "runtime/copy_engine/tensor_map.h"
 
 namespace ptarmigan::runtime {
@@ -8,105 +9,86 @@ namespace {
 using Request = TensorMapRequest;
 
 /// CUtensorMapDataType to TensorType: f64, bf16 and the flushing f32 stand in another order.
-bool type_of(unsigned type, bool packed_types, TensorType &to) {
+/// Packed types are for GPUs that copies are not done for yet.
+bool type_of(unsigned type, TensorType& to) {
     using T = TensorType;
-    static constexpr T types[] = {T::u8,   T::u16,     T::u32,  T::s32,      T::u64,   T::s64,       T::f16,      T::f32,
-                                  T::f64,  T::bf16,    T::f32_ftz, T::tf32,  T::tf32_ftz, T::b4x16, T::b4x16_p64, T::b6x16_p32};
-    if (type >= tensor_type_count)
-        return false;
+    static constexpr T types[] = {
+        T::u8,  T::u16,  T::u32,     T::s32,  T::u64,      T::s64,   T::f16,       T::f32,
+        T::f64, T::bf16, T::f32_ftz, T::tf32, T::tf32_ftz, T::b4x16, T::b4x16_p64, T::b6x16_p32};
+    if (type >= tensor_type_count) return false;
     to = types[type];
-    return packed_types || !is_packed(to);
+    return !is_packed(to);
 }
 
 /// CU_TENSOR_MAP_SWIZZLE_*: 4 to 6 are 128 bytes with larger atoms.
-bool set_swizzle(unsigned swizzle, bool atoms, TensorMapFields &fields) {
-    if (swizzle > 6 || (swizzle > 3 && !atoms))
-        return false;
+bool set_swizzle(unsigned swizzle, bool atoms, TensorMapFields& fields) {
+    if (swizzle > 6 || (swizzle > 3 && !atoms)) return false;
     fields.swizzle = static_cast<Swizzle>(swizzle > 3 ? 3 : swizzle);
     fields.atom = static_cast<SwizzleAtom>(swizzle > 3 ? swizzle - 3 : 0);
     return true;
 }
 
 /// What all three entries check alike.
-bool set_tensor(const Request &request, bool later_gpus, TensorMapFields &fields) {
+bool set_tensor(const Request& request, bool later_gpus, TensorMapFields& fields) {
     const bool im2col = request.kind != Request::Kind::tiled;
-    if (!request.dim || !request.step || (!request.stride && request.rank > 1))
+    if (!request.dim || !request.step || (!request.stride && request.rank > 1)) return false;
+    if (request.rank < (im2col ? 3u : 1u) || request.rank > max_tensor_rank) return false;
+    if (!type_of(request.type, fields.type) || !set_swizzle(request.swizzle, later_gpus, fields))
         return false;
-    if (request.rank < (im2col ? 3u : 1u) || request.rank > max_tensor_rank)
-        return false;
-    if (!type_of(request.type, later_gpus, fields.type) || !set_swizzle(request.swizzle, later_gpus, fields))
-        return false;
-    if (request.interleave > 2 || request.promotion > 3 || request.fill > 1)
-        return false;
+    if (request.interleave > 2 || request.promotion > 3 || request.fill > 1) return false;
     fields.rank = request.rank;
     fields.im2col = im2col;
     fields.interleave = static_cast<Interleave>(request.interleave);
     fields.promotion = request.promotion;
     fields.fill_nan = request.fill != 0;
     fields.address = request.address;
-    if (fields.interleave != Interleave::none && fields.rank < 3)
-        return false;
-    if (fields.fill_nan && !is_floating(fields.type))
-        return false;
-    const bool wide_units = fields.interleave == Interleave::bytes_32 || fields.type == TensorType::b4x16_p64 ||
-                            fields.type == TensorType::b6x16_p32;
-    const std::uint64_t unit = wide_units ? 32 : 16;
+    if (fields.interleave != Interleave::none && fields.rank < 3) return false;
+    if (fields.fill_nan && !is_floating(fields.type)) return false;
+    const std::uint64_t unit = fields.interleave == Interleave::bytes_32 ? 32 : 16;
     // Pointers of 56 and more bits are none of a GPU's.
-    if (fields.address % unit != 0 || fields.address >> 56 != 0)
-        return false;
+    if (fields.address % unit != 0 || fields.address >> 56 != 0) return false;
     for (unsigned i = 0; i < fields.rank; ++i) {
         fields.dim[i] = request.dim[i];
         fields.step[i] = request.step[i];
-        if (fields.dim[i] == 0 || fields.dim[i] > std::uint64_t{1} << 32 || fields.step[i] == 0 || fields.step[i] > 8)
+        if (fields.dim[i] == 0 || fields.dim[i] > std::uint64_t{1} << 32 || fields.step[i] == 0 ||
+            fields.step[i] > 8)
             return false;
-        if (i + 1 == fields.rank)
-            break;
+        if (i + 1 == fields.rank) break;
         fields.stride[i] = request.stride[i];
-        if (fields.stride[i] % unit != 0 || fields.stride[i] >> 40 != 0)
-            return false;
+        if (fields.stride[i] % unit != 0 || fields.stride[i] >> 40 != 0) return false;
     }
-    if (fields.type == TensorType::b4x16 && fields.dim[0] % 2 != 0)
-        return false;
-    return !is_packed(fields.type) || fields.type == TensorType::b4x16 || fields.dim[0] % 128 == 0;
+    return true;
 }
 
 /// The run of elements that a copy takes along dimension 0, in the shared memory's layout.
-bool check_inner(const TensorMapFields &fields, std::uint32_t elements) {
-    const unsigned size = tensor_element_bytes(fields.type);
-    std::uint32_t bytes = elements * size;
-    if (is_packed(fields.type)) {
-        if (fields.type != TensorType::b4x16)
-            return elements == 128;
-        bytes = elements / 2;
-    }
-    if (bytes == 0 || bytes % 16 != 0)
-        return false;
-    return fields.swizzle == Swizzle::none || fields.interleave != Interleave::none || bytes <= span_bytes(fields.swizzle);
+bool check_inner(const TensorMapFields& fields, std::uint32_t elements) {
+    const std::uint32_t bytes = elements * tensor_element_bytes(fields.type);
+    if (bytes == 0 || bytes % 16 != 0) return false;
+    return fields.swizzle == Swizzle::none || fields.interleave != Interleave::none ||
+           bytes <= span_bytes(fields.swizzle);
 }
 
 /// A tile must fit into the largest shared memory of a block.
-bool fits_shared(const TensorMapFields &fields, std::uint64_t elements) {
+bool fits_shared(const TensorMapFields& fields, std::uint64_t elements) {
     constexpr std::uint64_t most_shared = 227 * 1024;
-    const unsigned size = tensor_element_bytes(fields.type);
-    return elements * (size ? size : 1) <= most_shared;
+    return elements * tensor_element_bytes(fields.type) <= most_shared;
 }
 
-bool set_box(const Request &request, TensorMapFields &fields) {
-    if (!request.box)
-        return false;
+bool set_box(const Request& request, TensorMapFields& fields) {
+    if (!request.box) return false;
     std::uint64_t elements = 1;
     for (unsigned i = 0; i < fields.rank; ++i) {
         fields.box[i] = request.box[i];
-        if (fields.box[i] == 0 || fields.box[i] > 256)
-            return false;
+        if (fields.box[i] == 0 || fields.box[i] > 256) return false;
         elements *= fields.box[i];
     }
     return check_inner(fields, fields.box[0]) && fits_shared(fields, elements);
 }
 
-bool set_columns(const Request &request, TensorMapFields &fields) {
+bool set_columns(const Request& request, TensorMapFields& fields) {
     const bool wide = request.kind == Request::Kind::im2col_wide;
-    if (!request.lower || !request.upper || request.channels == 0 || request.channels > 256 || request.pixels == 0 || request.pixels > 1024)
+    if (!request.lower || !request.upper || request.channels == 0 || request.channels > 256 ||
+        request.pixels == 0 || request.pixels > 1024)
         return false;
     fields.channels = request.channels;
     fields.pixels = request.pixels;
@@ -114,27 +96,29 @@ bool set_columns(const Request &request, TensorMapFields &fields) {
     for (unsigned i = 0; i < (wide ? 1 : fields.rank - 2); ++i) {
         fields.lower[i] = request.lower[i];
         fields.upper[i] = request.upper[i];
-        if (fields.lower[i] < -limit || fields.lower[i] >= limit || fields.upper[i] < -limit || fields.upper[i] >= limit)
+        if (fields.lower[i] < -limit || fields.lower[i] >= limit || fields.upper[i] < -limit ||
+            fields.upper[i] >= limit)
             return false;
-        // The box must hold a pixel. The driver takes 32 bits of the size, and of interleaved tensors the size of the dimension
-        // before.
+        // The box must hold a pixel. The driver takes 32 bits of the size, and of interleaved
+        // tensors the size of the dimension before.
         const unsigned dimension = fields.interleave == Interleave::none ? 1 + i : i;
         const std::int64_t size = static_cast<std::uint32_t>(fields.dim[dimension]);
-        if (size + fields.upper[i] - fields.lower[i] <= 0)
-            return false;
+        if (size + fields.upper[i] - fields.lower[i] <= 0) return false;
     }
-    if (wide && (request.mode > 1 || fields.interleave != Interleave::none || fields.swizzle < Swizzle::span_64))
+    if (wide && (request.mode > 1 || fields.interleave != Interleave::none ||
+                 fields.swizzle < Swizzle::span_64))
         return false;
-    return check_inner(fields, fields.channels) && fits_shared(fields, std::uint64_t{fields.channels} * fields.pixels);
+    return check_inner(fields, fields.channels) &&
+           fits_shared(fields, std::uint64_t{fields.channels} * fields.pixels);
 }
 
 } // namespace
 
-Status make_tensor_map(const TensorMapRequest &request, unsigned cc_major, TensorMap &map) {
+Status make_tensor_map(const TensorMapRequest& request, unsigned cc_major, TensorMap& map) {
     TensorMapFields fields;
-    if (!set_tensor(request, cc_major >= 10, fields))
-        return Status::invalid_value;
-    if (request.kind == Request::Kind::tiled ? !set_box(request, fields) : !set_columns(request, fields))
+    if (!set_tensor(request, cc_major >= 10, fields)) return Status::invalid_value;
+    if (request.kind == Request::Kind::tiled ? !set_box(request, fields)
+                                             : !set_columns(request, fields))
         return Status::invalid_value;
     encode(fields, map);
     return Status::success;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generated code that moves rows between a tensor and a tile: one function per row size, swizzle and direction, for the CPU at hand.
+// Generated code that moves rows between a tensor and a tile: one function per row size, swizzle
+// and direction, for the CPU at hand.
 #pragma once
 
 #include "runtime/copy_engine/swizzle.h"
@@ -14,41 +15,51 @@ enum class RowVectors : std::uint8_t { none, avx2, avx512 };
 /// What this CPU has, within PTARMIGAN_TARGET. None but on x86-64.
 RowVectors row_vectors();
 
+/// Rows, and which part of each is in the tensor: bytes [first, last), whole pieces of 16. Loads
+/// fill what is outside of it.
 struct RowShape {
     bool store = false;      ///< to the tensor; otherwise to the tile
-    bool masked = false;     ///< only some bytes of each row are in the tensor (AVX-512 only)
+    bool partial = false;    ///< loads: the last piece is in the tensor in part, see RowFill::keep
     std::uint32_t bytes = 0; ///< of a row, a multiple of 16
     std::uint32_t pitch = 0; ///< of the tile
+    std::uint32_t first = 0, last = 0;
     Swizzle swizzle = Swizzle::none;
     SwizzleAtom atom = SwizzleAtom::bytes_16;
+
+    bool cut() const { return first != 0 || last != bytes || partial; }
 };
 
-inline constexpr unsigned row_period = 8;        ///< rows after which every swizzle repeats
-inline constexpr std::uint32_t most_row_bytes = 2048, most_masked_bytes = 448;
+inline constexpr unsigned row_period = 8; ///< rows after which every swizzle repeats
+inline constexpr std::uint32_t most_row_bytes = 2048, most_cut_bytes = 256;
 
-/// Of masked rows: bit i of word b says whether byte 64 b + i is in the tensor; others are filled (or left, by stores).
-struct RowMask {
-    std::array<std::uint64_t, 8> inside{};
-    std::array<std::uint8_t, 64> fill{};
+/// Bytes of cut rows that don't come from the tensor.
+struct RowFill {
+    std::array<std::uint8_t, 16> outside{}; ///< of pieces that are outside
+    std::array<std::uint8_t, 16>
+        keep{}; ///< of the partial piece: 0xff where the tensor's byte counts
+    std::array<std::uint8_t, 16> rest{}; ///< and the other bytes
 };
 
-/// Moves `rows` rows. `tile`: where row 0 of a swizzle period lies; the first row is number `first` of it, below row_period.
-/// `stride`: bytes between rows of the tensor, may be 0 or negative. May fault.
+/// Moves `rows` rows. `tile`: where row 0 of a swizzle period lies; the first row is number `first`
+/// of it, below row_period. `stride`: bytes between rows of the tensor, may be 0 or negative. May
+/// fault.
 class RowCode {
 public:
-    void operator()(std::uint8_t *tile, std::uint8_t *tensor, std::uint64_t rows, std::int64_t stride, unsigned first, const RowMask *mask) const {
-        entry_(tile, tensor, rows, stride, mask, starts_[first]);
+    void operator()(std::uint8_t* tile, std::uint8_t* tensor, std::uint64_t rows,
+                    std::int64_t stride, unsigned first, const RowFill* fill) const {
+        entry_(tile, tensor, rows, stride, fill, starts_[first]);
     }
 
 private:
     friend class RowGenerator;
-    using Entry = void (*)(std::uint8_t *, std::uint8_t *, std::uint64_t, std::int64_t, const RowMask *, const void *);
+    using Entry = void (*)(std::uint8_t*, std::uint8_t*, std::uint64_t, std::int64_t,
+                           const RowFill*, const void*);
     Entry entry_ = nullptr;
-    std::array<const void *, row_period> starts_{};
+    std::array<const void*, row_period> starts_{};
 };
 
-/// The code of a shape, made when it is first asked for and kept; null where there is none (sizes beyond the limits, masks
-/// without AVX-512, other CPUs). Thread-safe.
-const RowCode *row_code(const RowShape &shape, RowVectors vectors);
+/// The code of a shape, made when it is first asked for and kept; null where there is none (sizes
+/// beyond the limits, other CPUs). Thread-safe.
+const RowCode* row_code(const RowShape& shape, RowVectors vectors);
 
 } // namespace ptarmigan::runtime

@@ -6,10 +6,11 @@
 
 namespace ptarmigan::runtime {
 
-/// Which bits of a shared address are exchanged by the bits of its 128-byte line's number (address >> 7).
+/// Which bits of a shared address are exchanged by the bits of its 128-byte line's number (address
+/// >> 7).
 struct SwizzlePattern {
-    unsigned line_mask = 0;  ///< bits of the line's number that matter
-    unsigned shift = 0;      ///< address ^= (line & line_mask) << shift
+    unsigned line_mask = 0;   ///< bits of the line's number that matter
+    unsigned shift = 0;       ///< address ^= (line & line_mask) << shift
     bool flip_halves = false; ///< odd lines exchange the 8-byte halves of each 16 bytes
 
     static SwizzlePattern of(Swizzle swizzle, SwizzleAtom atom) {
@@ -34,9 +35,11 @@ struct SwizzlePattern {
     unsigned exchange(unsigned line) const {
         return (line & line_mask) << shift | (flip_halves && (line & 1) != 0 ? 8u : 0u);
     }
-    /// The address of the byte that would be at `address` without swizzling. Windows begin at multiples of 1024, so host
-    /// addresses and shared addresses agree in the bits that matter.
-    std::uintptr_t apply(std::uintptr_t address) const { return address ^ exchange(static_cast<unsigned>(address >> 7)); }
+    /// The address of the byte that would be at `address` without swizzling. Windows begin at
+    /// multiples of 1024, so host addresses and shared addresses agree in the bits that matter.
+    std::uintptr_t apply(std::uintptr_t address) const {
+        return address ^ exchange(static_cast<unsigned>(address >> 7));
+    }
     /// Lines after which the pattern repeats.
     unsigned period() const { return (line_mask | (flip_halves ? 1u : 0u)) + 1; }
     /// Bytes that stay together.

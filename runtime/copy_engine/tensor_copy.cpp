@@ -9,19 +9,26 @@
 namespace ptarmigan::runtime {
 namespace {
 
-/// Calls `visit(shared place, offset in the row, bytes)` for the pieces of bytes [first, last) of a row that begins at `row`.
+/// Calls `visit(shared place, offset in the row, bytes)` for the pieces of bytes [first, last) of a
+/// row that begins at `row`.
 template <class Byte, class Visit>
-void for_each_piece(const SwizzlePattern &swizzle, Byte *row, std::uint32_t first, std::uint32_t last, Visit visit) {
+void for_each_piece(const SwizzlePattern& swizzle, Byte* row, std::uint32_t first,
+                    std::uint32_t last, Visit visit) {
     const unsigned atom = swizzle.atom_bytes();
+    if (swizzle.identity()) {
+        if (first < last) visit(row + first, first, last - first);
+        return;
+    }
     while (first < last) {
         const auto plain = reinterpret_cast<std::uintptr_t>(row + first);
-        const std::uint32_t bytes = std::min<std::uint32_t>(last - first, atom - static_cast<std::uint32_t>(plain % atom));
-        visit(reinterpret_cast<Byte *>(swizzle.apply(plain)), first, bytes);
+        const std::uint32_t bytes =
+            std::min<std::uint32_t>(last - first, atom - static_cast<std::uint32_t>(plain % atom));
+        visit(reinterpret_cast<Byte*>(swizzle.apply(plain)), first, bytes);
         first += bytes;
     }
 }
 
-void fill(std::uint8_t *place, std::uint64_t element, unsigned element_bytes, std::uint32_t bytes) {
+void fill(std::uint8_t* place, std::uint64_t element, unsigned element_bytes, std::uint32_t bytes) {
     if (element == 0) {
         std::memset(place, 0, bytes);
         return;
@@ -30,18 +37,20 @@ void fill(std::uint8_t *place, std::uint64_t element, unsigned element_bytes, st
         std::memcpy(place + i, &element, element_bytes);
 }
 
-/// tf32 is rounded on its way to shared memory, with or without .ftz; f32.ftz is not changed (H200).
-bool converts(TensorType type) { return type == TensorType::tf32 || type == TensorType::tf32_ftz; }
+/// tf32 is rounded on its way to shared memory, with or without .ftz; f32.ftz is not changed
+/// (H200).
+bool converts(TensorType type) {
+    return type == TensorType::tf32 || type == TensorType::tf32_ftz;
+}
 
 /// To nearest, ties to even; NaNs become one.
 std::uint32_t rounded_tf32(std::uint32_t bits) {
     const std::uint32_t magnitude = bits & 0x7fffffff;
-    if (magnitude > 0x7f800000)
-        return 0x7fffe000;
+    if (magnitude > 0x7f800000) return 0x7fffe000;
     return magnitude == 0x7f800000 ? bits : (bits + 0xfff + (bits >> 13 & 1)) & 0xffffe000;
 }
 
-void copy_converted(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes) {
+void copy_converted(std::uint8_t* to, const std::uint8_t* from, std::uint32_t bytes) {
     for (std::uint32_t i = 0; i < bytes; i += 4) {
         std::uint32_t bits;
         std::memcpy(&bits, from + i, 4);
@@ -51,64 +60,67 @@ void copy_converted(std::uint8_t *to, const std::uint8_t *from, std::uint32_t by
 }
 
 struct Walk {
-    const TensorTile &tile;
+    const TensorTile& tile;
     SwizzlePattern swizzle;
-    std::uint32_t first, last;  ///< bytes of a row that are inside
-    std::int64_t start;         ///< bytes from element 0 of dimension 0 to the row's begin
+    std::uint32_t first, last; ///< bytes of a row that are inside
+    std::int64_t start;        ///< bytes from element 0 of dimension 0 to the row's begin
 
-    Walk(const TensorTile &of, const TensorPosition &position, bool whole_pieces)
+    Walk(const TensorTile& of, const TensorPosition& position, bool whole_pieces)
         : tile(of), swizzle(SwizzlePattern::of(of.map.swizzle, of.map.atom)) {
         const RowClip clip = clip_row(tile, position);
         first = clip.first * tile.element_bytes;
         last = clip.last * tile.element_bytes;
-        if (whole_pieces)
-            last = store_end(tile, first, last);
+        if (whole_pieces) last = store_end(tile, first, last);
         start = row_start(tile, position);
     }
     /// Where byte 0 of the run's row `index` would be in global memory.
-    std::uint8_t *global(const RowRun &run, std::uint32_t index) const {
+    std::uint8_t* global(const RowRun& run, std::uint32_t index) const {
         const std::int64_t offset = run.offset + run.stride * index + start;
-        return reinterpret_cast<std::uint8_t *>(tile.map.address + static_cast<std::uint64_t>(offset));
+        return reinterpret_cast<std::uint8_t*>(tile.map.address +
+                                               static_cast<std::uint64_t>(offset));
     }
 };
 
 } // namespace
 
-std::uint64_t fill_element(const TensorMapFields &map) {
+std::uint64_t fill_element(const TensorMapFields& map) {
     return map.fill_nan ? nan_fill : 0;
 }
 
-std::int64_t row_start(const TensorTile &tile, const TensorPosition &position) {
+std::int64_t row_start(const TensorTile& tile, const TensorPosition& position) {
     return tile.interleaved() ? 0 : std::int64_t{position.at[0]} * tile.element_bytes;
 }
 
-std::uint32_t store_end(const TensorTile &tile, std::uint32_t first, std::uint32_t last) {
+std::uint32_t store_end(const TensorTile& tile, std::uint32_t first, std::uint32_t last) {
     return last > first ? std::min((last + 15) / 16 * 16, tile.row_bytes) : last;
 }
 
-std::uint64_t tile_bytes(const TensorTile &tile, const TensorPosition &position) {
-    return std::uint64_t{row_count(tile, position)} * tile.row_bytes;
+std::uint64_t tile_bytes(const TensorTile& tile) {
+    return std::uint64_t{tile.rows} * tile.row_bytes;
 }
 
-void load_tile_portably(const TensorTile &tile, const TensorPosition &position, std::uint8_t *shared) {
+void load_tile_portably(const TensorTile& tile, const TensorPosition& position,
+                        std::uint8_t* shared) {
     const Walk walk(tile, position, false);
     const std::uint64_t element = fill_element(tile.map);
     const bool convert = converts(tile.map.type);
-    const auto fill_row = [&](std::uint8_t *row, std::uint32_t first, std::uint32_t last) {
+    const auto fill_row = [&](std::uint8_t* row, std::uint32_t first, std::uint32_t last) {
         for_each_piece(walk.swizzle, row, first, last,
-                       [&](std::uint8_t *place, std::uint32_t, std::uint32_t bytes) { fill(place, element, tile.element_bytes, bytes); });
+                       [&](std::uint8_t* place, std::uint32_t, std::uint32_t bytes) {
+                           fill(place, element, tile.element_bytes, bytes);
+                       });
     };
-    for_each_run(tile, position, [&](const RowRun &run) {
+    for_each_run(tile, position, [&](const RowRun& run) {
         for (std::uint32_t i = 0; i < run.count; ++i) {
-            std::uint8_t *row = shared + std::size_t{run.first + i} * tile.row_pitch;
+            std::uint8_t* row = shared + std::size_t{run.first + i} * tile.row_pitch;
             if (!run.inside) {
                 fill_row(row, 0, tile.row_bytes);
                 continue;
             }
-            const std::uint8_t *from = walk.global(run, i);
+            const std::uint8_t* from = walk.global(run, i);
             fill_row(row, 0, walk.first);
             for_each_piece(walk.swizzle, row, walk.first, walk.last,
-                           [&](std::uint8_t *place, std::uint32_t at, std::uint32_t bytes) {
+                           [&](std::uint8_t* place, std::uint32_t at, std::uint32_t bytes) {
                                if (convert)
                                    copy_converted(place, from + at, bytes);
                                else
@@ -119,28 +131,34 @@ void load_tile_portably(const TensorTile &tile, const TensorPosition &position, 
     });
 }
 
-void store_tile_portably(const TensorTile &tile, const TensorPosition &position, const std::uint8_t *shared) {
+void store_tile_portably(const TensorTile& tile, const TensorPosition& position,
+                         const std::uint8_t* shared) {
     const Walk walk(tile, position, true);
-    for_each_run(tile, position, [&](const RowRun &run) {
-        if (!run.inside)
-            return;
+    for_each_run(tile, position, [&](const RowRun& run) {
+        if (!run.inside) return;
         for (std::uint32_t i = 0; i < run.count; ++i) {
-            std::uint8_t *to = walk.global(run, i);
-            for_each_piece(walk.swizzle, shared + std::size_t{run.first + i} * tile.row_pitch, walk.first, walk.last,
-                           [&](const std::uint8_t *place, std::uint32_t at, std::uint32_t bytes) { std::memcpy(to + at, place, bytes); });
+            std::uint8_t* to = walk.global(run, i);
+            for_each_piece(walk.swizzle, shared + std::size_t{run.first + i} * tile.row_pitch,
+                           walk.first, walk.last,
+                           [&](const std::uint8_t* place, std::uint32_t at, std::uint32_t bytes) {
+                               std::memcpy(to + at, place, bytes);
+                           });
         }
     });
 }
 
-void reduce_tile(const TensorTile &tile, const TensorPosition &position, const std::uint8_t *shared, ReduceRun reduce) {
+void reduce_tile(const TensorTile& tile, const TensorPosition& position, const std::uint8_t* shared,
+                 ReduceRun reduce) {
     const Walk walk(tile, position, true);
-    for_each_run(tile, position, [&](const RowRun &run) {
-        if (!run.inside)
-            return;
+    for_each_run(tile, position, [&](const RowRun& run) {
+        if (!run.inside) return;
         for (std::uint32_t i = 0; i < run.count; ++i) {
-            std::uint8_t *to = walk.global(run, i);
-            for_each_piece(walk.swizzle, shared + std::size_t{run.first + i} * tile.row_pitch, walk.first, walk.last,
-                           [&](const std::uint8_t *place, std::uint32_t at, std::uint32_t bytes) { reduce(to + at, place, bytes / tile.element_bytes); });
+            std::uint8_t* to = walk.global(run, i);
+            for_each_piece(walk.swizzle, shared + std::size_t{run.first + i} * tile.row_pitch,
+                           walk.first, walk.last,
+                           [&](const std::uint8_t* place, std::uint32_t at, std::uint32_t bytes) {
+                               reduce(to + at, place, bytes / tile.element_bytes);
+                           });
         }
     });
 }

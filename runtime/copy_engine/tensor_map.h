@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 128 bytes of a tensor map (CUtensorMap, PTX manual 5.5.8): made from what programs ask for, read by copies, changed
-// by tensormap.replace.
+// The 128 bytes of a tensor map (CUtensorMap, PTX manual 5.5.8): made from what programs ask for,
+// read by copies, changed by tensormap.replace.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -28,15 +28,19 @@ unsigned tensor_element_bytes(TensorType type);
 bool is_floating(TensorType type);
 /// Bytes within which a swizzle exchanges atoms; 0 for none.
 unsigned span_bytes(Swizzle swizzle);
-inline bool is_packed(TensorType type) { return type >= TensorType::b4x16; }
+inline bool is_packed(TensorType type) {
+    return type >= TensorType::b4x16;
+}
 
-/// The object itself, as programs hold it. Opaque to them; the layout is the NVIDIA driver's for sm_90. What only later GPUs have
-/// (packed types, swizzle atoms, 96-byte swizzle) stands in bits that are zero there.
+/// The object itself, as programs hold it. Opaque to them; the layout is the NVIDIA driver's for
+/// sm_90. What only later GPUs have (packed types, swizzle atoms, 96-byte swizzle) stands in bits
+/// that are zero there.
 struct alignas(64) TensorMap {
     std::uint8_t bytes[128];
 };
 
-/// What a map says, decoded. Arrays hold `rank` entries (strides rank - 1), the fastest dimension first.
+/// What a map says, decoded. Arrays hold `rank` entries (strides rank - 1), the fastest dimension
+/// first.
 struct TensorMapFields {
     std::uint64_t address = 0;
     bool im2col = false;
@@ -46,20 +50,21 @@ struct TensorMapFields {
     Swizzle swizzle = Swizzle::none;
     SwizzleAtom atom = SwizzleAtom::bytes_16;
     bool fill_nan = false;
-    unsigned promotion = 0;                   ///< L2 promotion: a hint
-    std::array<std::uint64_t, 4> stride{};    ///< bytes, multiples of 16
-    std::array<std::uint64_t, 5> dim{};       ///< elements, 1 to 2^32
-    std::array<std::uint32_t, 5> step{};      ///< element strides, 1 to 8
-    std::array<std::uint32_t, 5> box{};       ///< tiled: elements, 1 to 256
+    unsigned promotion = 0;                       ///< L2 promotion: a hint
+    std::array<std::uint64_t, 4> stride{};        ///< bytes, multiples of 16
+    std::array<std::uint64_t, 5> dim{};           ///< elements, 1 to 2^32
+    std::array<std::uint32_t, 5> step{};          ///< element strides, 1 to 8
+    std::array<std::uint32_t, 5> box{};           ///< tiled: elements, 1 to 256
     std::array<std::int32_t, 3> lower{}, upper{}; ///< im2col: corners, rank - 2 of them, W first
-    std::uint32_t channels = 0, pixels = 0;   ///< im2col
+    std::uint32_t channels = 0, pixels = 0;       ///< im2col
 };
 
 /// False if the bytes are no map: reserved formats, interleave or swizzle, or a rank above 5.
-bool decode(const TensorMap &map, TensorMapFields &fields);
-void encode(const TensorMapFields &fields, TensorMap &map);
+bool decode(const TensorMap& map, TensorMapFields& fields);
+void encode(const TensorMapFields& fields, TensorMap& map);
 
-/// Arguments of cuTensorMapEncodeTiled, ...Im2col and ...Im2colWide as a program gives them: nothing is checked yet.
+/// Arguments of cuTensorMapEncodeTiled, ...Im2col and ...Im2colWide as a program gives them:
+/// nothing is checked yet.
 struct TensorMapRequest {
     enum class Kind { tiled, im2col, im2col_wide } kind = Kind::tiled;
     unsigned type = 0; ///< CUtensorMapDataType: another numbering than TensorType
@@ -72,11 +77,11 @@ struct TensorMapRequest {
     unsigned interleave = 0, swizzle = 0, promotion = 0, fill = 0, mode = 0;
 };
 
-/// Checks a request and makes the map: success or invalid_value. `cc_major`: compute capability of the device; what only GPUs
-/// from 10 on have is refused below.
-Status make_tensor_map(const TensorMapRequest &request, unsigned cc_major, TensorMap &map);
+/// Checks a request and makes the map: success or invalid_value. `cc_major`: compute capability of
+/// the device; what only GPUs from 10 on have is refused below.
+Status make_tensor_map(const TensorMapRequest& request, unsigned cc_major, TensorMap& map);
 
 /// Writes one field, unchecked like the instruction; `index` counts dimensions.
-void replace_field(TensorMap &map, TensorMapField field, unsigned index, std::uint64_t value);
+void replace_field(TensorMap& map, TensorMapField field, unsigned index, std::uint64_t value);
 
 } // namespace ptarmigan::runtime

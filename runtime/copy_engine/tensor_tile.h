@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which part of a tensor a copy moves: rows of elements along dimension 0, in the order in which they stand in shared memory.
+// Which part of a tensor a copy moves: rows of elements along dimension 0, in the order in which
+// they stand in shared memory.
 #pragma once
 
 #include "runtime/copy_engine/tensor_map.h"
@@ -11,52 +12,59 @@ using abi::TensorMode;
 /// Operands of one copy. four_rows: a column, then four rows.
 struct TensorPosition {
     std::array<std::int32_t, 5> at{};
-    std::array<std::uint32_t, 3> offset{}; ///< im2col: W first; im2col_w: halo, offset
+    std::array<std::uint32_t, 3> offset{}; ///< im2col: W first
 };
 
-/// A map in a mode: the geometry that all its copies share. Interleaved tensors (NC/8HWC8) have a dimension more here than in
-/// their map, whose dimensions are W, H, D, slices of channels, N: dimension 0 is the channels of a slice. Of others it is the map's.
+/// A map in a mode: the geometry that all its copies share. Interleaved tensors (NC/8HWC8) have a
+/// dimension more here than in their map, whose dimensions are W, H, D, slices of channels, N:
+/// dimension 0 is the channels of a slice. Of others it is the map's.
 struct TensorTile {
     TensorMapFields map;
     TensorMode mode = TensorMode::tile;
     unsigned element_bytes = 0;
     std::uint32_t row_elements = 0, row_bytes = 0;
-    std::uint32_t row_pitch = 0; ///< bytes from row to row in shared memory: the swizzle's span, or row_bytes
-    std::uint32_t rows = 0;      ///< without halo
-    unsigned dimensions = 0;     ///< of the rows: 1 to `dimensions`
-    unsigned spatial = 0;        ///< columns walk along dimensions 1 to `spatial`, then the last one
-    std::array<std::int64_t, 7> size{}, stride{};      ///< by dimension; strides in bytes
-    std::array<std::uint32_t, 7> step{}, extent{};     ///< extent: rows of a box along the dimension
+    std::uint32_t row_pitch =
+        0; ///< bytes from row to row in shared memory: the swizzle's span, or row_bytes
+    std::uint32_t rows = 0;
+    unsigned dimensions = 0; ///< of the rows: 1 to `dimensions`
+    unsigned spatial = 0;    ///< columns walk along dimensions 1 to `spatial`, then the last one
+    std::array<std::int64_t, 7> size{}, stride{};  ///< by dimension; strides in bytes
+    std::array<std::uint32_t, 7> step{}, extent{}; ///< extent: rows of a box along the dimension
 
     bool interleaved() const { return map.interleave != Interleave::none; }
 };
 
-/// False if a map can't be used in this mode or with this rank (of the instruction).
-bool describe_tile(const TensorMapFields &map, TensorMode mode, unsigned rank, TensorTile &tile);
-/// Rows of a copy; `position` matters for halos only.
-std::uint32_t row_count(const TensorTile &tile, const TensorPosition &position);
-
+/// False if a map can't be used in this mode or with this rank (of the instruction), and for what
+/// copies don't do: packed types, the 96-byte swizzle. im2col_w is known to prefetches only, which
+/// move nothing.
+bool describe_tile(const TensorMapFields& map, TensorMode mode, unsigned rank, TensorTile& tile);
 /// Rows at equal distances in global memory.
 struct RowRun {
     std::uint32_t first = 0, count = 0; ///< rows in shared memory
-    std::int64_t offset = 0;            ///< bytes from the map's address to element 0 of dimension 0 of the first row
-    std::int64_t stride = 0;            ///< bytes from row to row
-    bool inside = false;                ///< the rows are in the tensor (as far as dimension 0 goes); otherwise they are filled
+    std::int64_t offset =
+        0; ///< bytes from the map's address to element 0 of dimension 0 of the first row
+    std::int64_t stride = 0; ///< bytes from row to row
+    bool inside = false;     ///< the rows are in the tensor (as far as dimension 0 goes); otherwise
+                             ///< they are filled
 };
 
 /// Elements of every row that dimension 0 has: [first, last) of the row, empty if none.
 struct RowClip {
     std::uint32_t first = 0, last = 0;
 };
-RowClip clip_row(const TensorTile &tile, const TensorPosition &position);
+RowClip clip_row(const TensorTile& tile, const TensorPosition& position);
 
-/// Calls `visit(const RowRun&)` for all rows in ascending order. Plain function pointers: nothing here may need a destructor,
-/// because copies end in faults.
-using VisitRows = void (*)(void *data, const RowRun &run);
-void visit_rows(const TensorTile &tile, const TensorPosition &position, VisitRows visit, void *data);
+/// Calls `visit(const RowRun&)` for all rows in ascending order. Plain function pointers: nothing
+/// here may need a destructor, because copies end in faults.
+using VisitRows = void (*)(void* data, const RowRun& run);
+void visit_rows(const TensorTile& tile, const TensorPosition& position, VisitRows visit,
+                void* data);
 
-template <class Visit> void for_each_run(const TensorTile &tile, const TensorPosition &position, Visit visit) {
-    visit_rows(tile, position, [](void *data, const RowRun &run) { (*static_cast<Visit *>(data))(run); }, &visit);
+template <class Visit>
+void for_each_run(const TensorTile& tile, const TensorPosition& position, Visit visit) {
+    visit_rows(
+        tile, position, [](void* data, const RowRun& run) { (*static_cast<Visit*>(data))(run); },
+        &visit);
 }
 
 } // namespace ptarmigan::runtime

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The asynchronous copies of the CTAs that one worker runs (PTX manual 9.7.9.25): when they are done, what waits for them, and which
-// errors they end in. How elements move is the copy engine's business (runtime/copy_engine).
+// The asynchronous copies of the CTAs that one worker runs (PTX manual 9.7.9.25): when they are
+// done, what waits for them, and which errors they end in. How elements move is the copy engine's
+// business (runtime/copy_engine).
 #pragma once
 
 #include "runtime/copy_engine/tensor_map.h"
@@ -15,34 +16,41 @@
 
 namespace ptarmigan::runtime {
 
+struct FaultRecord;
 class Mbarriers;
 
-/// Not thread-safe: belongs to a worker. Eager copies are done when they are started. Late ones when the program waits for them:
-/// for their group, or for a phase of their mbarrier that would not be complete otherwise. Random ones at moments between. Late
-/// copies read shared memory as the last proxy fence left it.
+/// Not thread-safe: belongs to a worker. Eager copies are done when they are started. Late ones
+/// when the program waits for them: for their group, or for a phase of their mbarrier that would
+/// not be complete otherwise. Random ones at moments between. Late copies read shared memory as the
+/// last proxy fence left it.
 class AsyncCopies {
 public:
-    explicit AsyncCopies(Mbarriers &mbarriers) : mbarriers_(mbarriers) {}
+    explicit AsyncCopies(Mbarriers& mbarriers) : mbarriers_(mbarriers) {}
 
     /// The service of kernel_abi.h. Faults don't return.
-    void run(abi::CtaContext &cta, std::uint32_t step, std::uint32_t lane_width, abi::AsyncCall &call);
+    void run(abi::CtaContext& cta, std::uint32_t step, std::uint32_t lane_width,
+             abi::AsyncCall& call);
 
     bool pending() const { return !copies_.empty() || !committed_.empty() || !shadows_.empty(); }
-    /// Somebody waits for a phase of `object` that is not complete: does the next copy that counts there. False if there is none.
-    bool complete_next(const std::uint64_t *object);
-    /// cp.async.mbarrier.arrive of a thread: true if the arrival is put off until its copies are done.
-    bool defer_arrival(abi::CtaContext &cta, std::uint32_t thread, std::uint64_t *object);
-    /// The CTAs that were started here have exited: late copies that nobody waited for are lost.
-    void finish();
+    /// Somebody waits for a phase of `object` that is not complete: does the next copy that counts
+    /// there. False if there is none.
+    bool complete_next(const std::uint64_t* object);
+    /// cp.async.mbarrier.arrive of a thread: true if the arrival is put off until its copies are
+    /// done.
+    bool defer_arrival(abi::CtaContext& cta, std::uint32_t thread, std::uint64_t* object);
+    /// A CTA, or all that were started here, have exited: late copies that nobody waited for are lost.
+    void finish(const abi::CtaContext* cta = nullptr);
     /// The grid is over.
     void reset();
+    /// A fault that happened inside a copy: whose it is.
+    void describe(FaultRecord& record) const;
     /// For random times; each launch begins with the same.
     void seed(std::uint64_t seed) { random_ = seed; }
 
 private:
     /// One lane's operation, with what the call said of it.
     struct Copy {
-        abi::CtaContext *cta;
+        abi::CtaContext* cta;
         std::uint32_t step, lane, line;
         abi::AsyncOperation operation;
         std::uint32_t flags, detail, size, mask;
@@ -56,43 +64,48 @@ private:
         Copy copy;
         std::uint32_t thread;
         bool bulk;
-        std::uint32_t group = 0;     ///< 0: not committed
-        bool read = false;           ///< the source is in `snapshot`
+        std::uint32_t group = 0; ///< 0: not committed
+        bool read = false;       ///< the source is in `snapshot`
         std::size_t snapshot_offset = 0;
         std::unique_ptr<std::uint8_t[]> snapshot;
     };
-    using Thread = std::pair<abi::CtaContext *, std::uint32_t>;
+    using Thread = std::pair<abi::CtaContext*, std::uint32_t>;
     using Operation = abi::AsyncOperation;
 
-    void start(const Copy &copy, std::uint32_t thread);
-    void check(const Copy &copy) const;
-    void perform(const Copy &copy);
-    void load(const Copy &copy);
-    void load_tensor(const Copy &copy);
-    void reduce(const Copy &copy);
-    void store_tensor(const Copy &copy);
-    void complete(const Copy &copy, std::uint64_t object, std::uint64_t bytes);
-    std::uint64_t in_cta(const Copy &copy, std::uint64_t address, unsigned rank) const;
-    [[noreturn]] void fail(const Copy &copy, abi::Fault fault, std::uint64_t address) const;
+    void start(const Copy& copy, std::uint32_t thread);
+    void check(const Copy& copy) const;
+    void perform(const Copy& copy);
+    void perform_operation(const Copy& copy);
+    void load(const Copy& copy);
+    void load_tensor(const Copy& copy);
+    void reduce(const Copy& copy);
+    void store_tensor(const Copy& copy);
+    void complete(const Copy& copy, std::uint64_t object, std::uint64_t bytes);
+    std::uint64_t in_cta(const Copy& copy, std::uint64_t address, unsigned rank) const;
+    [[noreturn]] void fail(const Copy& copy, abi::Fault fault, std::uint64_t address) const;
 
-    void commit(const Thread &thread, bool bulk);
-    void wait(const Thread &thread, bool bulk, std::uint32_t left, bool all, bool only_read);
+    void commit(const Thread& thread, bool bulk);
+    void wait(const Thread& thread, bool bulk, std::uint32_t left, bool all, bool only_read);
     void take(std::size_t index);
-    void read_source(Pending &pending);
+    void read_source(Pending& pending);
     void do_some();
-    std::uint8_t *shadow_of(const abi::CtaContext &cta);
-    void fence(const abi::CtaContext &cta);
-    const std::uint8_t *source_of(const Copy &copy, std::uint64_t bytes);
-    void written(const Copy &copy, std::uint64_t address, std::uint64_t bytes);
+    std::uint8_t* shadow_of(const abi::CtaContext& cta);
+    void fence(const abi::CtaContext& cta);
+    const std::uint8_t* source_of(const Copy& copy, std::uint64_t bytes);
+    void written(const Copy& copy, std::uint64_t address, std::uint64_t bytes);
     std::uint32_t random(std::uint32_t below);
 
-    Mbarriers &mbarriers_;
+    Mbarriers& mbarriers_;
     std::vector<Pending> copies_;
     std::map<Thread, std::array<std::uint32_t, 2>> committed_; ///< groups so far: cp.async, bulk
-    std::map<const abi::CtaContext *, std::unique_ptr<std::uint8_t[]>> shadows_;
-    std::unique_ptr<std::uint8_t[]> held_;   ///< snapshot of the copy that is being done, or was last
-    const std::uint8_t *snapshot_ = nullptr; ///< into it; null if the copy that is being done has none
+    std::map<const abi::CtaContext*, std::unique_ptr<std::uint8_t[]>> shadows_;
+    std::unique_ptr<std::uint8_t[]> held_; ///< snapshot of the copy that is being done, or was last
+    const std::uint8_t* snapshot_ =
+        nullptr; ///< into it; null if the copy that is being done has none
     std::uint64_t random_ = 0;
+    const abi::CtaContext* faulty_cta_ =
+        nullptr; ///< while a copy is being done: whose, for fault reports
+    std::uint32_t faulty_step_ = 0, faulty_lane_ = 0, faulty_line_ = 0;
 };
 
 } // namespace ptarmigan::runtime

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// When asynchronous copies are done that are not done at once: groups, mbarriers, snapshots of what they read.
-#include "runtime/exec/async_copies.h"
+// When asynchronous copies are done that are not done at once: groups, mbarriers, snapshots of what
+// they read.
 #include "runtime/copy_engine/copy_engine.h"
+#include "runtime/exec/async_copies.h"
 #include "runtime/exec/mbarriers.h"
 
 #include <algorithm>
@@ -15,12 +16,14 @@ constexpr std::uint8_t poison = 0xa5;
 /// Swizzles look at the last 10 bits of addresses: copies of shared memory keep them.
 constexpr std::size_t alignment = 1024;
 
-std::uint8_t *aligned(std::uint8_t *memory) {
-    return reinterpret_cast<std::uint8_t *>((reinterpret_cast<std::uintptr_t>(memory) + alignment - 1) / alignment * alignment);
+std::uint8_t* aligned(std::uint8_t* memory) {
+    return reinterpret_cast<std::uint8_t*>(
+        (reinterpret_cast<std::uintptr_t>(memory) + alignment - 1) / alignment * alignment);
 }
 
-std::uint64_t own_base(const abi::CtaContext &cta) {
-    return reinterpret_cast<std::uint64_t>(cta.shared) + (std::uint64_t{cta.cluster_ctarank} << abi::cluster_rank_bit);
+std::uint64_t own_base(const abi::CtaContext& cta) {
+    return reinterpret_cast<std::uint64_t>(cta.shared) +
+           (std::uint64_t{cta.cluster_ctarank} << abi::cluster_rank_bit);
 }
 
 } // namespace
@@ -32,8 +35,8 @@ std::uint32_t AsyncCopies::random(std::uint32_t below) {
     return static_cast<std::uint32_t>((z >> 33) % below);
 }
 
-std::uint8_t *AsyncCopies::shadow_of(const abi::CtaContext &cta) {
-    std::unique_ptr<std::uint8_t[]> &memory = shadows_[&cta];
+std::uint8_t* AsyncCopies::shadow_of(const abi::CtaContext& cta) {
+    std::unique_ptr<std::uint8_t[]>& memory = shadows_[&cta];
     if (!memory) {
         memory = std::make_unique<std::uint8_t[]>(cta.shared_size + 2 * alignment);
         std::memset(memory.get(), poison, cta.shared_size + 2 * alignment);
@@ -42,30 +45,29 @@ std::uint8_t *AsyncCopies::shadow_of(const abi::CtaContext &cta) {
 }
 
 /// fence.proxy.async: what threads have written to shared memory is there for copies from now on.
-void AsyncCopies::fence(const abi::CtaContext &cta) {
+void AsyncCopies::fence(const abi::CtaContext& cta) {
     if (static_cast<abi::AsyncMode>(cta.launch->async_mode) != abi::AsyncMode::eager)
-        std::memcpy(shadow_of(cta), reinterpret_cast<const void *>(own_base(cta)), cta.shared_size);
+        std::memcpy(shadow_of(cta), reinterpret_cast<const void*>(own_base(cta)), cta.shared_size);
 }
 
 /// A copy has written to shared memory: other copies see it without a fence.
-void AsyncCopies::written(const Copy &copy, std::uint64_t address, std::uint64_t bytes) {
-    const abi::CtaContext &cta = *copy.cta;
-    if (static_cast<abi::AsyncMode>(cta.launch->async_mode) == abi::AsyncMode::eager)
-        return;
+void AsyncCopies::written(const Copy& copy, std::uint64_t address, std::uint64_t bytes) {
+    const abi::CtaContext& cta = *copy.cta;
+    if (static_cast<abi::AsyncMode>(cta.launch->async_mode) == abi::AsyncMode::eager) return;
     const std::uint64_t offset = address - own_base(cta);
-    if (offset >= cta.shared_size)
-        return; // of another CTA
-    std::memcpy(shadow_of(cta) + offset, reinterpret_cast<const void *>(address), std::min<std::uint64_t>(bytes, cta.shared_size - offset));
+    if (offset >= cta.shared_size) return; // of another CTA
+    std::memcpy(shadow_of(cta) + offset, reinterpret_cast<const void*>(address),
+                std::min<std::uint64_t>(bytes, cta.shared_size - offset));
 }
 
 /// What a copy from shared memory reads.
-const std::uint8_t *AsyncCopies::source_of(const Copy &copy, std::uint64_t) {
-    if (snapshot_)
-        return snapshot_;
-    const abi::CtaContext &cta = *copy.cta;
+const std::uint8_t* AsyncCopies::source_of(const Copy& copy, std::uint64_t) {
+    if (snapshot_) return snapshot_;
+    const abi::CtaContext& cta = *copy.cta;
     const std::uint64_t offset = copy.source - own_base(cta);
-    if (static_cast<abi::AsyncMode>(cta.launch->async_mode) == abi::AsyncMode::eager || offset >= cta.shared_size)
-        return reinterpret_cast<const std::uint8_t *>(copy.source);
+    if (static_cast<abi::AsyncMode>(cta.launch->async_mode) == abi::AsyncMode::eager ||
+        offset >= cta.shared_size)
+        return reinterpret_cast<const std::uint8_t*>(copy.source);
     return shadow_of(cta) + offset;
 }
 
@@ -82,48 +84,52 @@ void AsyncCopies::take(std::size_t index) {
 }
 
 /// .read: the source may be overwritten from now on, the target is written later.
-void AsyncCopies::read_source(Pending &pending) {
-    const Copy &copy = pending.copy;
+void AsyncCopies::read_source(Pending& pending) {
+    const Copy& copy = pending.copy;
     std::uint64_t bytes = copy.size;
     if (copy.operation == Operation::tensor_store || copy.operation == Operation::tensor_reduce) {
         TensorMap map;
-        std::memcpy(&map, reinterpret_cast<const void *>(copy.target), sizeof map);
+        std::memcpy(&map, reinterpret_cast<const void*>(copy.target), sizeof map);
         TensorTile tile;
-        if (!tile_of_map(map, static_cast<TensorMode>(copy.detail & 0xff), copy.detail >> 8 & 0xff, tile))
+        if (!tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail),
+                         tile))
             return;
         bytes = std::uint64_t{tile.rows} * tile.row_pitch;
     }
     const std::uint64_t low = copy.source % alignment, offset = copy.source - own_base(*copy.cta);
-    bytes = offset < copy.cta->shared_size ? std::min<std::uint64_t>(bytes, copy.cta->shared_size - offset) : 0;
-    const std::uint8_t *source = source_of(copy, bytes);
+    bytes = offset < copy.cta->shared_size
+                ? std::min<std::uint64_t>(bytes, copy.cta->shared_size - offset)
+                : 0;
+    const std::uint8_t* source = source_of(copy, bytes);
     pending.snapshot = std::make_unique<std::uint8_t[]>(low + bytes + 3 * alignment);
-    std::uint8_t *place = aligned(pending.snapshot.get()) + low;
+    std::uint8_t* place = aligned(pending.snapshot.get()) + low;
     pending.snapshot_offset = static_cast<std::size_t>(place - pending.snapshot.get());
     std::memcpy(place, source, bytes);
     pending.read = true;
 }
 
-void AsyncCopies::commit(const Thread &thread, bool bulk) {
+void AsyncCopies::commit(const Thread& thread, bool bulk) {
     const std::uint32_t group = ++committed_[thread][bulk];
-    for (Pending &pending : copies_)
-        if (pending.copy.cta == thread.first && pending.thread == thread.second && pending.bulk == bulk && pending.group == 0)
+    for (Pending& pending : copies_)
+        if (pending.copy.cta == thread.first && pending.thread == thread.second &&
+            pending.bulk == bulk && pending.group == 0)
             pending.group = group;
 }
 
 /// Does the thread's copies of all groups but the last `left`.
-void AsyncCopies::wait(const Thread &thread, bool bulk, std::uint32_t left, bool all, bool only_read) {
-    if (copies_.empty())
-        return;
+void AsyncCopies::wait(const Thread& thread, bool bulk, std::uint32_t left, bool all,
+                       bool only_read) {
+    if (copies_.empty()) return;
     const std::uint32_t committed = committed_[thread][bulk];
     for (std::size_t i = 0; i < copies_.size();) {
-        Pending &pending = copies_[i];
-        const bool mine = pending.copy.cta == thread.first && pending.thread == thread.second && pending.bulk == bulk && !pending.copy.arrives;
+        Pending& pending = copies_[i];
+        const bool mine = pending.copy.cta == thread.first && pending.thread == thread.second &&
+                          pending.bulk == bulk && !pending.copy.arrives;
         const bool due = all || (pending.group != 0 && pending.group + left <= committed);
         if (!mine || !due) {
             ++i;
         } else if (only_read) {
-            if (!pending.read && pending.copy.barrier == 0)
-                read_source(pending);
+            if (!pending.read && pending.copy.barrier == 0) read_source(pending);
             ++i;
         } else {
             take(i);
@@ -131,22 +137,22 @@ void AsyncCopies::wait(const Thread &thread, bool bulk, std::uint32_t left, bool
     }
 }
 
-bool AsyncCopies::complete_next(const std::uint64_t *object) {
+bool AsyncCopies::complete_next(const std::uint64_t* object) {
     const auto address = reinterpret_cast<std::uint64_t>(object);
     constexpr std::uint64_t inside = (std::uint64_t{1} << abi::cluster_rank_bit) - 1;
     for (std::size_t i = 0; i < copies_.size(); ++i) {
-        const Copy &copy = copies_[i].copy;
-        if (copy.barrier == 0)
-            continue;
+        const Copy& copy = copies_[i].copy;
+        if (copy.barrier == 0) continue;
         const auto base = reinterpret_cast<std::uint64_t>(copy.cta->shared);
-        const bool same_place = (copy.flags & abi::AsyncCall::multicast) != 0 && ((copy.barrier - base) & inside) == ((address - base) & inside);
-        if (copy.barrier != address && !same_place)
-            continue;
+        const bool same_place = (copy.flags & abi::AsyncCall::multicast) != 0 &&
+                                ((copy.barrier - base) & inside) == ((address - base) & inside);
+        if (copy.barrier != address && !same_place) continue;
         if (copy.arrives) { // after the thread's copies
             const Thread thread{copy.cta, copies_[i].thread};
             for (std::size_t j = 0; j < i;) {
-                const Pending &before = copies_[j];
-                if (before.copy.cta == thread.first && before.thread == thread.second && before.copy.operation == Operation::copy && !before.copy.arrives) {
+                const Pending& before = copies_[j];
+                if (before.copy.cta == thread.first && before.thread == thread.second &&
+                    before.copy.operation == Operation::copy && !before.copy.arrives) {
                     take(j);
                     --i;
                 } else {
@@ -160,13 +166,23 @@ bool AsyncCopies::complete_next(const std::uint64_t *object) {
     return false;
 }
 
-bool AsyncCopies::defer_arrival(abi::CtaContext &cta, std::uint32_t thread, std::uint64_t *object) {
-    const bool has_copies = std::any_of(copies_.begin(), copies_.end(), [&](const Pending &pending) {
-        return pending.copy.cta == &cta && pending.thread == thread && pending.copy.operation == Operation::copy;
-    });
-    if (!has_copies || mbarriers_.is_waited_for(object))
+bool AsyncCopies::defer_arrival(abi::CtaContext& cta, std::uint32_t thread, std::uint64_t* object) {
+    const auto is_own = [&](const Pending& pending) {
+        return pending.copy.cta == &cta && pending.thread == thread && !pending.copy.arrives &&
+               pending.copy.operation == Operation::copy;
+    };
+    if (std::none_of(copies_.begin(), copies_.end(), is_own)) return false;
+    // Who waits already won't look again: the copies are done now, and the arrival comes behind them.
+    if (mbarriers_.is_waited_for(object)) {
+        for (std::size_t i = 0; i < copies_.size();) {
+            if (is_own(copies_[i]))
+                take(i);
+            else
+                ++i;
+        }
         return false;
-    Pending &pending = copies_.emplace_back();
+    }
+    Pending& pending = copies_.emplace_back();
     pending.copy = Copy{};
     pending.copy.cta = &cta;
     pending.copy.operation = Operation::copy;
@@ -187,17 +203,17 @@ void AsyncCopies::do_some() {
     }
 }
 
-void AsyncCopies::finish() {
+void AsyncCopies::finish(const abi::CtaContext* cta) {
     // Who waited for the source to be read may leave the rest to the end of the grid.
     for (std::size_t i = 0; i < copies_.size();) {
-        if (copies_[i].read)
+        if (copies_[i].read && (!cta || copies_[i].copy.cta == cta))
             take(i);
         else
             ++i;
     }
-    copies_.clear();
-    committed_.clear();
-    shadows_.clear();
+    std::erase_if(copies_, [&](const Pending& pending) { return !cta || pending.copy.cta == cta; });
+    std::erase_if(committed_, [&](const auto& entry) { return !cta || entry.first.first == cta; });
+    std::erase_if(shadows_, [&](const auto& entry) { return !cta || entry.first == cta; });
 }
 
 void AsyncCopies::reset() {
@@ -205,6 +221,7 @@ void AsyncCopies::reset() {
     committed_.clear();
     shadows_.clear();
     held_.reset();
+    faulty_cta_ = nullptr;
     snapshot_ = nullptr;
 }
 

@@ -234,6 +234,18 @@ std::chrono::nanoseconds hang_limit() {
 
 std::atomic<std::uint64_t> next_grid_id{1};
 
+/// Tensor maps are parameters that lie at multiples of 64; a vector's memory may not.
+const std::uint8_t *aligned_parameters(std::vector<std::uint8_t> &params) {
+    constexpr std::size_t alignment = 64, map_bytes = 128;
+    const std::size_t size = params.size();
+    if (size < map_bytes || reinterpret_cast<std::uintptr_t>(params.data()) % alignment == 0)
+        return params.data();
+    params.resize(size + alignment);
+    const std::size_t offset = alignment - reinterpret_cast<std::uintptr_t>(params.data()) % alignment;
+    std::memmove(params.data() + offset, params.data(), size);
+    return params.data() + offset;
+}
+
 /// Read at each launch: part of it, not of the code.
 void set_async_mode(Grid &grid) {
     if (!env_is_set(Env::async))
@@ -251,8 +263,8 @@ void set_async_mode(Grid &grid) {
 void fill_launch_context(Grid &grid, const LaunchConfig &config,
                          const std::array<std::uint32_t, 3> &cluster) {
     abi::CooperativeLaunch &launch = grid.launch;
-    launch.params = grid.params.data();
     launch.params_size = static_cast<std::uint32_t>(grid.params.size());
+    launch.params = aligned_parameters(grid.params);
     launch.variables = grid.module->variables();
     launch.services = &kernel_services();
     for (unsigned i = 0; i < 3; ++i) {

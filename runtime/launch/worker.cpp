@@ -268,7 +268,10 @@ std::uint64_t Worker::release_finished() {
     for (std::size_t unit = 0; unit < slots_.size(); unit += grid_->cluster_size) {
         bool busy = false;
         for (std::size_t i = unit; i < slots_.size() && i < unit + grid_->cluster_size; ++i) {
-            slots_[i].busy = slots_[i].busy && !slots_[i].fibers.finished();
+            const bool ended = slots_[i].busy && slots_[i].fibers.finished();
+            if (ended && copies_.pending() && grid_->cluster_size == 1)
+                copies_.finish(&slots_[i].arena.context);
+            slots_[i].busy = slots_[i].busy && !ended;
             busy = busy || slots_[i].busy;
         }
         live += busy;
@@ -411,6 +414,7 @@ void Worker::record_fault() {
         record.cta = &step->cta->context();
         record.step = step->step;
     }
+    copies_.describe(record);
     std::lock_guard lock(grid.fault_mutex);
     const bool is_first = record.fault != abi::Fault::none && !grid.stopped();
     const abi::Fault fault = is_first ? record.fault : grid.fault.fault;

@@ -162,7 +162,7 @@ int main(int argc, char** argv) try {
     for (const char* name : {"texture_forms", "surface_forms"})
         add_named_recording(tests / "recordings/textures" / (std::string(name) + "_h200.txt"), table);
     add_programs(tests / "programs/ptx", table);
-    for (const char* folder : {"unit", "driver_api", "tools"}) add_unit_tests(tests / folder, table);
+    for (const char* folder : {"unit", "driver_api", "tools", "recordings/async_copies"}) add_unit_tests(tests / folder, table);
     add_verdicts(tests / "agreement/verdicts.txt", table);
     for (const ptx::FormInfo& form : ptx::all_forms()) {
         const Evidence& evidence = table[form.id];

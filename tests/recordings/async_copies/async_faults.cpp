@@ -199,12 +199,12 @@ std::string text_of(const Case& c) {
         "add.u32 %r4, %r4, 4; setp.lt.u32 %p0, %r4, " + std::to_string(shared_bytes) + "; @%p0 bra FILL;\n"
         "mbarrier.init.shared.b64 [%bar], 1; fence.mbarrier_init.release.cluster; fence.proxy.async;\n" + c.body + "\n"
         "mov.u64 %d3, %globaltimer; SPIN: mov.u64 %d4, %globaltimer; sub.u64 %d4, %d4, %d3; setp.lt.u64 %p0, %d4, 20000; @%p0 bra SPIN;\n"
-        "fence.proxy.async; mov.u32 %bar, bar; mov.u32 %tile, tile; ld.shared.b64 %d5, [%bar]; st.global.b64 [%out], %d5;\n"
+        "fence.proxy.async; mov.u32 %tile, tile;\n"
         "mov.u32 %r4, 0; SAVE: add.u32 %r5, %tile, %r4; ld.shared.u32 %r6, [%r5]; cvt.u64.u32 %d6, %r4; add.u64 %d6, %out, %d6;\n"
         "st.global.u32 [%d6+16], %r6; add.u32 %r4, %r4, 4; setp.lt.u32 %p0, %r4, " + std::to_string(shared_bytes) + "; @%p0 bra SAVE;\nret;\n}\n";
 }
 
-/// "name code hash-of-shared hash-of-memory mbarrier"
+/// "code hash-of-shared hash-of-memory"
 std::string run(const char* library, const Case& c) {
     Driver driver(library);
     const Address memory = driver.allocate(memory_bytes), out = driver.allocate(shared_bytes + 16);
@@ -226,8 +226,8 @@ std::string run(const char* library, const Case& c) {
     std::memset(data.data(), 0, kind.starts_with("tile_at_") && std::strstr(c.body, "cp.") ? 256 : 0); // its address is another one each time
     if (kind.starts_with("tile_at_")) data[(kind == "tile_at_64" ? 16u : kind == "tile_at_16" ? 4u : 0u)] = 0, data[(kind == "tile_at_64" ? 17u : kind == "tile_at_16" ? 5u : 1u)] = 0;
     char text[128];
-    std::snprintf(text, sizeof text, "0 %016llx %016llx %08x%08x", static_cast<unsigned long long>(recordings::hash_bytes(result.data() + 4, shared_bytes)),
-                  static_cast<unsigned long long>(recordings::hash_bytes(data.data(), memory_bytes)), result[1], result[0]);
+    std::snprintf(text, sizeof text, "0 %016llx %016llx", static_cast<unsigned long long>(recordings::hash_bytes(result.data() + 4, shared_bytes)),
+                  static_cast<unsigned long long>(recordings::hash_bytes(data.data(), memory_bytes)));
     return text;
 }
 
@@ -273,7 +273,11 @@ int main(int argc, char** argv) {
         }
         std::string line;
         std::getline(recording, line);
-        if (line != now) ++failed, std::printf("recorded %s\n     now %s\n", line.c_str(), now.c_str());
+        // '~': known to differ, see README.md.
+        const bool differs = line.starts_with("~");
+        if ((line.substr(differs) == now) != differs) continue;
+        ++failed;
+        std::printf("recorded %s\n     now %s\n", line.c_str(), now.c_str());
     }
     return failed != 0;
 }

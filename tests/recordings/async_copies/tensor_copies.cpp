@@ -31,22 +31,32 @@ std::string coordinate_list(unsigned rank) {
     return text + "}";
 }
 
-std::string instruction(const CopyCase& c) {
+/// The statement's words, for a rank of 3.
+std::string head_of(const CopyCase& c) {
     const bool im2col = c.map.kind == MapCase::Kind::im2col;
-    const std::string dim = "." + std::to_string(c.map.rank) + "d", at = coordinate_list(c.map.rank);
-    if (c.direction == "load") {
-        std::string text = "cp.async.bulk.tensor" + dim + ".shared::cluster.global" + (im2col ? ".im2col" : ".tile") +
-                           ".mbarrier::complete_tx::bytes [%tile], [%map, " + at + "], [bar]";
-        if (im2col) {
-            text += ", {";
-            for (unsigned i = 0; i + 2 < c.map.rank; ++i) text += (i ? ", %o" : "%o") + std::to_string(i);
-            text += "}";
-        }
-        return text + ";";
+    if (c.direction == "load")
+        return im2col ? "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"
+                      : "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes";
+    if (c.direction == "store")
+        return im2col ? "cp.async.bulk.tensor.3d.global.shared::cta.im2col_no_offs.bulk_group"
+                      : "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group";
+    std::string head = im2col ? "cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.im2col_no_offs.bulk_group"
+                              : "cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.tile.bulk_group";
+    return head.replace(head.find(".add."), 5, "." + c.direction + ".");
+}
+
+std::string instruction(const CopyCase& c) {
+    const std::string at = coordinate_list(c.map.rank);
+    std::string text = head_of(c);
+    text[text.find(".3d.") + 1] = char('0' + c.map.rank);
+    if (c.direction != "load") return text + " [%map, " + at + "], [%tile];";
+    text += " [%tile], [%map, " + at + "], [bar]";
+    if (c.map.kind == MapCase::Kind::im2col) {
+        text += ", {";
+        for (unsigned i = 0; i + 2 < c.map.rank; ++i) text += (i ? ", %o" : "%o") + std::to_string(i);
+        text += "}";
     }
-    const std::string mode = im2col ? ".im2col_no_offs" : ".tile";
-    if (c.direction == "store") return "cp.async.bulk.tensor" + dim + ".global.shared::cta" + mode + ".bulk_group [%map, " + at + "], [%tile];";
-    return "cp.reduce.async.bulk.tensor" + dim + ".global.shared::cta." + c.direction + mode + ".bulk_group [%map, " + at + "], [%tile];";
+    return text + ";";
 }
 
 /// 128 threads: shared memory is filled from `data`, the first thread copies, and for loads shared memory goes to `data` again.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies by generated code against the portable ones, on pseudo-random tensors: ranks, types, boxes, swizzles, atoms, strides,
-// coordinates outside, gathered rows, columns; with AVX-512 and with AVX2.
+// Copies by generated code against the portable ones, on pseudo-random tensors: ranks, types,
+// boxes, swizzles, atoms, strides, coordinates outside, gathered rows, columns; with AVX-512 and
+// with AVX2.
 #include "runtime/copy_engine/copy_engine.h"
 #include "tests/recordings/random.h"
 
@@ -18,13 +19,15 @@ namespace {
 constexpr std::size_t tensor_room = 1 << 18, tile_room = 1 << 16;
 
 struct Free {
-    void operator()(std::uint8_t *memory) const { std::free(memory); }
+    void operator()(std::uint8_t* memory) const { std::free(memory); }
 };
 using Memory = std::unique_ptr<std::uint8_t, Free>;
 
-Memory allocate(std::size_t bytes) { return Memory(static_cast<std::uint8_t *>(std::aligned_alloc(4096, bytes))); }
+Memory allocate(std::size_t bytes) {
+    return Memory(static_cast<std::uint8_t*>(std::aligned_alloc(4096, bytes)));
+}
 
-void randomize(std::uint8_t *memory, std::size_t bytes, std::uint64_t seed) {
+void randomize(std::uint8_t* memory, std::size_t bytes, std::uint64_t seed) {
     Random random(seed);
     for (std::size_t i = 0; i < bytes; i += 8) {
         const std::uint64_t bits = random.bits();
@@ -32,7 +35,9 @@ void randomize(std::uint8_t *memory, std::size_t bytes, std::uint64_t seed) {
     }
 }
 
-unsigned between(Random &random, unsigned low, unsigned high) { return low + random.below(high - low + 1); }
+unsigned between(Random& random, unsigned low, unsigned high) {
+    return low + random.below(high - low + 1);
+}
 
 struct Sample {
     TensorTile tile;
@@ -41,20 +46,23 @@ struct Sample {
 };
 
 /// False if the sample does not fit into the test's memory.
-bool make_sample(Random &random, std::uint64_t address, bool store, Sample &sample) {
+bool make_sample(Random& random, std::uint64_t address, bool store, Sample& sample) {
     TensorMapFields map;
     const unsigned kind = random.below(8);
-    TensorMode mode = kind == 0 ? TensorMode::four_rows : kind < 3 ? TensorMode::im2col : TensorMode::tile;
+    TensorMode mode = kind == 0  ? TensorMode::four_rows
+                      : kind < 3 ? TensorMode::im2col
+                                 : TensorMode::tile;
     map.im2col = mode == TensorMode::im2col;
-    map.rank = mode == TensorMode::four_rows ? 2 : map.im2col ? between(random, 3, 5) : between(random, 1, 5);
+    map.rank = mode == TensorMode::four_rows ? 2
+               : map.im2col                  ? between(random, 3, 5)
+                                             : between(random, 1, 5);
     map.type = static_cast<TensorType>(random.below(13));
     map.address = address;
     const unsigned size = tensor_element_bytes(map.type), unit = std::max(1u, 16 / size);
     if (map.rank >= 3 && random.below(6) == 0)
         map.interleave = static_cast<Interleave>(1 + random.below(2));
     map.swizzle = static_cast<Swizzle>(random.below(4));
-    if (map.swizzle == Swizzle::span_128)
-        map.atom = static_cast<SwizzleAtom>(random.below(4));
+    if (map.swizzle == Swizzle::span_128) map.atom = static_cast<SwizzleAtom>(random.below(4));
     map.fill_nan = is_floating(map.type) && random.below(2);
     std::uint64_t bytes = 0;
     map.dim[0] = between(random, 1, 300 / size + 1);
@@ -65,14 +73,12 @@ bool make_sample(Random &random, std::uint64_t address, bool store, Sample &samp
         map.stride[i - 1] = bytes;
         bytes *= map.dim[i];
     }
-    if (map.interleave != Interleave::none)
-        bytes += map.dim[0] * 32;
+    if (map.interleave != Interleave::none) bytes += map.dim[0] * 32;
     const unsigned limit = map.swizzle == Swizzle::none ? 512 : span_bytes(map.swizzle);
     map.box[0] = std::min(256u, unit * between(random, 1, std::max(1u, limit / size / unit)));
     for (unsigned i = 0; i < map.rank; ++i) {
         map.step[i] = random.below(4) ? 1 : between(random, 1, 8);
-        if (i > 0)
-            map.box[i] = between(random, 1, map.rank < 4 ? 20 : 4);
+        if (i > 0) map.box[i] = between(random, 1, map.rank < 4 ? 20 : 4);
     }
     map.channels = map.box[0];
     map.pixels = between(random, 1, 60);
@@ -83,43 +89,44 @@ bool make_sample(Random &random, std::uint64_t address, bool store, Sample &samp
         if (static_cast<int>(map.dim[dimension]) + map.upper[i] - map.lower[i] <= 0)
             map.lower[i] = map.upper[i] = 0;
     }
-    if (!describe_tile(map, mode, map.rank, sample.tile))
-        return false;
+    if (!describe_tile(map, mode, map.rank, sample.tile)) return false;
     for (unsigned i = 0; i < 5; ++i) {
-        const unsigned dimension = mode == TensorMode::four_rows ? std::min(i, 1u) : std::min(i, map.rank - 1);
+        const unsigned dimension =
+            mode == TensorMode::four_rows ? std::min(i, 1u) : std::min(i, map.rank - 1);
         int at = static_cast<int>(random.below(static_cast<unsigned>(map.dim[dimension]) + 8)) - 6;
-        if (store)
-            at = std::max(at, 0);
+        if (store) at = std::max(at, 0);
         if (i == 0 && map.interleave == Interleave::none)
             at = at / static_cast<int>(unit) * static_cast<int>(unit);
         sample.position.at[i] = at;
     }
-    for (std::uint32_t &offset : sample.position.offset)
-        offset = store ? 0 : random.below(3);
+    for (std::uint32_t& offset : sample.position.offset) offset = store ? 0 : random.below(3);
     sample.shared_offset = 128 * random.below(16);
-    return bytes + 65536 < tensor_room && std::size_t{sample.tile.rows} * sample.tile.row_pitch + 4096 < tile_room;
+    return bytes + 65536 < tensor_room &&
+           std::size_t{sample.tile.rows} * sample.tile.row_pitch + 4096 < tile_room;
 }
 
 } // namespace
 
 TEST_CASE("copy engine: generated code copies what the portable code copies") {
-    const Memory tensor = allocate(tensor_room), expected_tensor = allocate(tensor_room), tile = allocate(tile_room), expected_tile = allocate(tile_room);
+    const Memory tensor = allocate(tensor_room), expected_tensor = allocate(tensor_room),
+                 tile = allocate(tile_room), expected_tile = allocate(tile_room);
     Random random(20261122);
     unsigned samples = 0;
     for (unsigned i = 0; samples < 6000; ++i) {
         REQUIRE(i < 60000);
         const bool store = random.below(2);
         Sample sample;
-        if (!make_sample(random, reinterpret_cast<std::uint64_t>(tensor.get()) + 32768, store, sample))
+        if (!make_sample(random, reinterpret_cast<std::uint64_t>(tensor.get()) + 32768, store,
+                         sample))
             continue;
         ++samples;
         const RowVectors vectors = random.below(2) ? RowVectors::avx2 : RowVectors::avx512;
-        if (vectors > row_vectors())
-            continue;
+        if (vectors > row_vectors()) continue;
         randomize(tile.get(), tile_room, i);
         std::memcpy(expected_tile.get(), tile.get(), tile_room);
         randomize(tensor.get(), tensor_room, ~i);
-        INFO("sample " << i << " rank " << sample.tile.map.rank << " row " << sample.tile.row_bytes << " of " << sample.tile.row_pitch);
+        INFO("sample " << i << " rank " << sample.tile.map.rank << " row " << sample.tile.row_bytes
+                       << " of " << sample.tile.row_pitch);
         if (store) {
             store_tile_portably(sample.tile, sample.position, tile.get() + sample.shared_offset);
             std::memcpy(expected_tensor.get(), tensor.get(), tensor_room);
@@ -128,7 +135,8 @@ TEST_CASE("copy engine: generated code copies what the portable code copies") {
             REQUIRE(std::memcmp(expected_tensor.get(), tensor.get(), tensor_room) == 0);
         } else {
             load_tile(sample.tile, sample.position, tile.get() + sample.shared_offset, vectors);
-            load_tile_portably(sample.tile, sample.position, expected_tile.get() + sample.shared_offset);
+            load_tile_portably(sample.tile, sample.position,
+                               expected_tile.get() + sample.shared_offset);
             REQUIRE(std::memcmp(expected_tile.get(), tile.get(), tile_room) == 0);
         }
     }

@@ -14,7 +14,7 @@ using namespace ptarmigan::runtime;
 namespace {
 
 /// "3,4" as numbers; empty for "-".
-template <class T> std::vector<T> list(const std::string &text) {
+template <class T> std::vector<T> list(const std::string& text) {
     std::vector<T> values;
     std::istringstream in(text == "-" ? "" : text);
     for (std::string item; std::getline(in, item, ',');)
@@ -23,7 +23,7 @@ template <class T> std::vector<T> list(const std::string &text) {
     return values;
 }
 
-std::string hex(const TensorMap &map) {
+std::string hex(const TensorMap& map) {
     std::string text;
     for (std::uint8_t byte : map.bytes)
         text += {"0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15]};
@@ -32,15 +32,19 @@ std::string hex(const TensorMap &map) {
 
 struct Row {
     std::string column[18];
-    unsigned number(unsigned i) const { return column[i] == "-" ? 0 : static_cast<unsigned>(std::stoul(column[i])); }
+    unsigned number(unsigned i) const {
+        return column[i] == "-" ? 0 : static_cast<unsigned>(std::stoul(column[i]));
+    }
 };
 
-Status make(const Row &row, TensorMap &map) {
-    const auto dim = list<std::uint64_t>(row.column[4]), stride = list<std::uint64_t>(row.column[5]);
+Status make(const Row& row, TensorMap& map) {
+    const auto dim = list<std::uint64_t>(row.column[4]),
+               stride = list<std::uint64_t>(row.column[5]);
     const auto box = list<std::uint32_t>(row.column[6]), step = list<std::uint32_t>(row.column[7]);
     const auto lower = list<int>(row.column[12]), upper = list<int>(row.column[13]);
     TensorMapRequest request;
-    request.kind = row.column[0] == "tiled" ? TensorMapRequest::Kind::tiled : TensorMapRequest::Kind::im2col;
+    request.kind =
+        row.column[0] == "tiled" ? TensorMapRequest::Kind::tiled : TensorMapRequest::Kind::im2col;
     request.type = row.number(1);
     request.rank = row.number(2);
     request.address = std::stoull(row.column[3], nullptr, 0);
@@ -65,12 +69,10 @@ TEST_CASE("copy engine: tensor maps have the bytes and codes of the H200's drive
     std::ifstream file(PTARMIGAN_TEST_DATA "/tensor_maps/encodings_h200.tsv");
     unsigned count = 0;
     for (std::string line; std::getline(file, line);) {
-        if (line[0] == '#')
-            continue;
+        if (line[0] == '#') continue;
         Row row;
         std::istringstream in(line);
-        for (std::string &column : row.column)
-            std::getline(in, column, '\t');
+        for (std::string& column : row.column) std::getline(in, column, '\t');
         INFO(line);
         TensorMap map{};
         const Status status = make(row, map);

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiles of tensors that stay in the cache: generated code against the portable form and against
+// memcpy of as many bytes.
+#include "runtime/copy_engine/copy_engine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+
+using namespace ptarmigan::runtime;
+
+namespace {
+
+constexpr unsigned repetitions = 2000, rounds = 15;
+
+/// Nanoseconds of the fastest round.
+double time_of(const std::function<void()>& body) {
+    double best = 1e9;
+    for (unsigned round = 0; round < rounds; ++round) {
+        const auto start = std::chrono::steady_clock::now();
+        for (unsigned i = 0; i < repetitions; ++i) body();
+        const std::chrono::duration<double, std::nano> time =
+            std::chrono::steady_clock::now() - start;
+        best = std::min(best, time.count() / repetitions);
+    }
+    return best;
+}
+
+struct Case {
+    const char* name;
+    TensorType type;
+    std::uint32_t columns, rows;
+    Swizzle swizzle;
+    std::int32_t column; ///< of the tile in a tensor that is as wide as the tile
+};
+
+constexpr Case cases[] = {
+    {"64x64 f16, 128B swizzle", TensorType::f16, 64, 64, Swizzle::span_128, 0},
+    {"64x64 f16, 128B swizzle, half outside", TensorType::f16, 64, 64, Swizzle::span_128, 32},
+    {"64x32 f32, 128B swizzle", TensorType::f32, 32, 64, Swizzle::span_128, 0},
+    {"64x32 f16, 64B swizzle", TensorType::f16, 32, 64, Swizzle::span_64, 0},
+    {"64x16 f16, 32B swizzle", TensorType::f16, 16, 64, Swizzle::span_32, 0},
+    {"64x64 f16, no swizzle", TensorType::f16, 64, 64, Swizzle::none, 0},
+};
+
+} // namespace
+
+int main() {
+    auto *tensor = static_cast<std::uint8_t*>(std::aligned_alloc(4096, 1 << 20)),
+         *tile = static_cast<std::uint8_t*>(std::aligned_alloc(4096, 1 << 16));
+    std::memset(tensor, 1, 1 << 20);
+    std::memset(tile, 2, 1 << 16);
+    std::printf("| tile | memcpy ns | load ns | of memcpy | store ns | portable load ns | times "
+                "|\n| --- | --- | --- | --- | --- | --- | --- |\n");
+    for (const Case& c : cases) {
+        TensorMapFields map;
+        map.address = reinterpret_cast<std::uint64_t>(tensor);
+        map.rank = 2;
+        map.type = c.type;
+        map.swizzle = c.swizzle;
+        map.dim = {c.columns, c.rows};
+        map.stride = {std::uint64_t{c.columns} * tensor_element_bytes(c.type)};
+        map.box = {c.columns, c.rows};
+        map.step.fill(1);
+        TensorTile shape;
+        if (!describe_tile(map, TensorMode::tile, 2, shape)) return 1;
+        TensorPosition position;
+        position.at[0] = c.column;
+        const std::size_t bytes = tile_bytes(shape);
+        const double copy = time_of([&] {
+            std::memcpy(tile, tensor, bytes);
+            asm volatile("" ::"r"(tile) : "memory");
+        });
+        const double load = time_of([&] { load_tile(shape, position, tile); });
+        const double store = time_of([&] { store_tile(shape, position, tile); });
+        const double portable = time_of([&] { load_tile_portably(shape, position, tile); });
+        std::printf("| %s | %.0f | %.0f | %.0f %% | %.0f | %.0f | %.1f |\n", c.name, copy, load,
+                    100 * copy / load, store, portable, portable / load);
+    }
+}

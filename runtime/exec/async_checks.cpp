@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What copies are refused for, with the codes of the H200 (tests/recordings/async_copies/async_faults): 716 for addresses that are not aligned, 715
+// for maps that don't fit the instruction and CTAs that the cluster doesn't have.
+#include "runtime/exec/async_copies.h"
+
+#include "runtime/copy_engine/copy_engine.h"
+#include "runtime/exec/fault.h"
+
+namespace ptarmigan::runtime {
+
+using abi::AsyncCall;
+
+namespace {
+
+bool is_tensor(abi::AsyncOperation operation) {
+    using Operation = abi::AsyncOperation;
+    return operation == Operation::tensor_load || operation == Operation::tensor_store ||
+           operation == Operation::tensor_reduce || operation == Operation::tensor_prefetch;
+}
+
+} // namespace
+
+void AsyncCopies::check(const Copy& copy) const {
+    using abi::Fault;
+    const auto aligned = [&](std::uint64_t address, std::uint64_t bytes) {
+        if (address % bytes != 0) fail(copy, Fault::misaligned_address, address);
+    };
+    const std::uint32_t* extent = copy.cta->launch->ncluster;
+    const std::uint32_t ranks = extent[0] * extent[1] * extent[2];
+    // Shared memory of a CTA that the cluster doesn't have.
+    const auto in_cluster = [&](std::uint64_t address) {
+        const std::uint64_t offset = address - reinterpret_cast<std::uint64_t>(copy.cta->shared);
+        if (offset >> 32 == 0 && offset >> abi::cluster_rank_bit >= ranks)
+            fail(copy, Fault::illegal_instruction, address);
+    };
+    const bool tensor = is_tensor(copy.operation),
+               stores = copy.operation == Operation::tensor_store ||
+                        copy.operation == Operation::tensor_reduce;
+    switch (copy.operation) {
+    case Operation::load:
+        // A generic address of shared memory is none of global memory.
+        if (copy.source - reinterpret_cast<std::uint64_t>(copy.cta->shared) <
+            copy.cta->shared_window_size)
+            fail(copy, Fault::illegal_address, copy.source);
+        [[fallthrough]];
+    case Operation::move:
+    case Operation::reduce_shared:
+        in_cluster(copy.target);
+        aligned(copy.target, 16);
+        aligned(copy.source, 16);
+        break;
+    case Operation::store:
+    case Operation::reduce:
+        aligned(copy.target, 16);
+        aligned(copy.source, 16);
+        break;
+    case Operation::prefetch: return aligned(copy.source, 16);
+    case Operation::tensor_load:
+        in_cluster(copy.target);
+        aligned(copy.target, 128);
+        break;
+    case Operation::tensor_store:
+    case Operation::tensor_reduce: aligned(copy.source, 128); break;
+    default: break;
+    }
+    if (copy.barrier != 0) {
+        aligned(copy.barrier, 8);
+    }
+    if (copy.operation == Operation::move &&
+        (copy.target - copy.source) >> abi::cluster_rank_bit == 0)
+        fail(copy, Fault::illegal_instruction, copy.target); // it must be another CTA
+    if ((copy.flags & AsyncCall::multicast) != 0 && copy.mask >> ranks != 0)
+        fail(copy, Fault::illegal_instruction, copy.target);
+    if (!tensor) return;
+    const std::uint64_t address = stores ? copy.target : copy.source;
+    aligned(address, 64);
+    TensorMap map;
+    std::memcpy(&map, reinterpret_cast<const void*>(address), sizeof map);
+    TensorTile tile;
+    if (!tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), tile))
+        fail(copy, Fault::illegal_instruction, address);
+    TensorPosition position;
+    position.at = copy.coordinates;
+    if (copy.operation != Operation::tensor_prefetch && !legal_position(tile, position, stores))
+        fail(copy, Fault::illegal_instruction, address);
+    if (copy.operation == Operation::tensor_reduce &&
+        !reduce_run(static_cast<BulkReduction>(copy.detail >> 16), tile.map.type))
+        fail(copy, Fault::illegal_instruction, address);
+}
+
+} // namespace ptarmigan::runtime
