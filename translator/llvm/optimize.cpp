@@ -5,6 +5,7 @@
 #include "translator/llvm/bfloats_as_integers.h"
 #include "translator/llvm/compare_halves_as_floats.h"
 #include "translator/llvm/drop_unchanged_saves.h"
+#include "translator/llvm/masks_as_integers.h"
 #include "translator/llvm/sink_nan_canonicalization.h"
 
 #include <llvm/Analysis/CGSCCPassManager.h>
@@ -22,6 +23,11 @@
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
 namespace ptarmigan::translator {
+
+static bool lacks_mask_registers(const llvm::TargetMachine& machine) {
+    const llvm::StringRef features = machine.getTargetFeatureString();
+    return machine.getTargetTriple().isX86() && !features.contains("+avx512f") && machine.getTargetCPU() != "x86-64-v4";
+}
 
 void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
     llvm::LoopAnalysisManager loops;
@@ -52,6 +58,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
     late.addPass(DeferNanChoice());          // likewise
     late.addPass(llvm::InstCombinePass());
     late.addPass(llvm::SimplifyCFGPass());
+    if (lacks_mask_registers(machine)) late.addPass(MasksAsIntegers());
     late.addPass(BfloatsAsIntegers());
     late.addPass(CompareHalvesAsFloats());
 
