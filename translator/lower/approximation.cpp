@@ -56,16 +56,16 @@ Value* short_rsqrt_estimate(Ir& ir, Value* a) {
 }
 
 /// With h = 1 - a y y: y + y h (1/2 + 3/8 h), the next term of the series being 2^-36. What is left is rounding, 1.5 * 2^-24
-/// at most. Anything but positive normal numbers goes behind a branch; whoever else is in the step keeps the same bits.
+/// at most. For anything but positive normal numbers the estimate is 0, infinite or NaN, and a y is infinite or NaN: they go behind
+/// a branch, and whoever else is in the step keeps the same bits.
 Value* fast_rsqrt_avx2(WarpEmitter& e, Value* a) {
     Ir& ir = e.ir();
     auto fma = [&](Value* x, Value* y, Value* z) { return ir.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, z}); };
     Value* y = short_rsqrt_estimate(ir, a);
-    Value* h = fma(ir.CreateFNeg(ir.CreateFMul(a, y)), y, real(y, 1));
+    Value* ay = ir.CreateFMul(a, y);
+    Value* h = fma(ir.CreateFNeg(ay), y, real(y, 1));
     Value* normal = fma(ir.CreateFMul(y, h), fma(h, real(y, 0.375), real(y, 0.5)), y);
-    // 0x00800000 <= bits < 0x7f800000 as one signed comparison.
-    Value* bits = to_bits(ir, a);
-    Value* is_special = ir.CreateICmpSGE(ir.CreateAdd(bits, integer(bits, 0x7f800000)), integer(bits, 0xff000000));
+    Value* is_special = ir.CreateFCmpUGE(ay, llvm::ConstantFP::getInfinity(ay->getType()));
     Value* some = is_special->getType()->isVectorTy() ? ir.CreateOrReduce(is_special) : is_special;
     return e.if_else(ir.CreateNot(some), [&] { return normal; }, [&] {
         return ir.CreateSelect(is_special, canonicalize(ir, ir.CreateFDiv(real(a, 1), root(ir, a))), normal);
