@@ -19,8 +19,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include <unistd.h>
-
 namespace ptarmigan::runtime {
 namespace {
 
@@ -168,12 +166,8 @@ std::uint64_t independent_chunk(const Grid &grid, unsigned workers, std::uint64_
 
 /// True if the grid's streaming stores write so much that no cache would keep it for the next reader.
 bool writes_past_caches(const Grid &grid, std::uint64_t threads) {
-    static const std::uint64_t limit = [] {
-        const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-        return std::max<std::uint64_t>(tuning::least_streamed_bytes, cache > 0 ? static_cast<std::uint64_t>(cache) / 2 : 0);
-    }();
     const std::uint64_t bytes = grid.code->properties.streamed_bytes;
-    return bytes != 0 && threads >= limit / bytes;
+    return bytes != 0 && threads >= tuning::least_streamed_bytes / bytes;
 }
 
 void choose_workers(Grid &grid, std::uint64_t threads, bool waits) {
