@@ -60,6 +60,9 @@ struct Row {
     int first = 13;     ///< thread whose address is the end
     int from = 0;       ///< first thread that executes the access
     bool all = false;   ///< all threads access the end
+    /// LLVM may cut the load in two (AVX2: both give their even words to one shuffle), and both parts say that they are the whole:
+    /// then the step's threads are named.
+    bool may_be_cut = false;
 };
 
 /// Thread `first` is the first behind the end.
@@ -68,6 +71,11 @@ Row in_steps(const char* what, int stride, int first, const std::string& access,
             "mul.wide.s32 %rd3, %r1, " + std::to_string(stride) + "; add.u64 %rd3, %rd3, %rd2; sub.u64 %rd3, %rd3, " +
                 std::to_string(stride * first) + "; " + access,
             stride, first, from};
+}
+
+Row halves_used(Row row) {
+    row.may_be_cut = true;
+    return row;
 }
 
 /// %rd3: addresses that follow no rule; only thread 13's is behind the end.
@@ -89,7 +97,8 @@ const Row rows[] = {
     in_steps("contiguous, later", 4, 27, load),
     in_steps("contiguous store", 4, 21, "st.global.u32 [%rd3], %r3;"),
     in_steps("contiguous bytes", 1, 9, "st.global.u8 [%rd3], %h1;"),
-    in_steps("contiguous doubles", 8, 12, "ld.global.u64 %rd8, [%rd3];"),
+    in_steps("contiguous doubles", 8, 12, "ld.global.u64 %rd8, [%rd3]; shr.u64 %rd7, %rd8, 17; xor.b64 %rd8, %rd8, %rd7;"),
+    halves_used(in_steps("halves of contiguous doubles", 8, 12, "ld.global.u64 %rd8, [%rd3];")),
     in_steps("vectors", 16, 3, "ld.global.v4.u32 {%r5,%r6,%r5,%r6}, [%rd3];"),
     in_steps("vector stores", 8, 11, "st.global.v2.u32 [%rd3], {%r3,%r4};"),
     in_steps("guarded", 4, 5, "@%p2 " + load, 8),
@@ -159,7 +168,7 @@ void check_rows(const std::function<void()>& configure) {
         const std::string one = "thread (" + std::to_string(expected_thread(row, said)) + ",0,0)\n";
         // Under a mask that is known at run time only, the step's threads are named.
         const bool all = said.find("thread (0,0,0) and ") != std::string::npos || said.find("threads (0,0,0) to ") != std::string::npos;
-        CHECK((row.all ? all : said.find(one) != std::string::npos));
+        CHECK((row.all ? all : said.find(one) != std::string::npos || (row.may_be_cut && all)));
     }
 }
 

@@ -47,31 +47,6 @@ Value* fast_rsqrt(Ir& ir, Value* a) {
     return canonicalize(ir, ir.CreateIntrinsic(llvm::Intrinsic::fma, {y->getType()}, {y, correction, y}));
 }
 
-/// vrsqrtps: within 1.5 * 2^-12 of 1 / sqrt(a) for normal numbers.
-Value* short_rsqrt_estimate(Ir& ir, Value* a) {
-    auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(a->getType());
-    const unsigned lanes = vector && vector->getNumElements() >= 8 ? 8 : 4;
-    const llvm::Intrinsic::ID id = lanes == 8 ? llvm::Intrinsic::x86_avx_rsqrt_ps_256 : llvm::Intrinsic::x86_sse_rsqrt_ps;
-    return in_chunks(ir, {a}, lanes, [&](Ir& ir, Values chunk) -> Value* { return ir.CreateIntrinsic(id, {}, {chunk[0]}); });
-}
-
-/// With h = 1 - a y y: y + y h (1/2 + 3/8 h), the next term of the series being 2^-36. What is left is rounding, 1.5 * 2^-24
-/// at most. For anything but positive normal numbers the estimate is 0, infinite or NaN, and a y is infinite or NaN: they go behind
-/// a branch, and whoever else is in the step keeps the same bits.
-Value* fast_rsqrt_avx2(WarpEmitter& e, Value* a) {
-    Ir& ir = e.ir();
-    auto fma = [&](Value* x, Value* y, Value* z) { return ir.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, z}); };
-    Value* y = short_rsqrt_estimate(ir, a);
-    Value* ay = ir.CreateFMul(a, y);
-    Value* h = fma(ir.CreateFNeg(ay), y, real(y, 1));
-    Value* normal = fma(ir.CreateFMul(y, h), fma(h, real(y, 0.375), real(y, 0.5)), y);
-    Value* is_special = ir.CreateFCmpUGE(ay, llvm::ConstantFP::getInfinity(ay->getType()));
-    Value* some = is_special->getType()->isVectorTy() ? ir.CreateOrReduce(is_special) : is_special;
-    return e.if_else(ir.CreateNot(some), [&] { return normal; }, [&] {
-        return ir.CreateSelect(is_special, canonicalize(ir, ir.CreateFDiv(real(a, 1), root(ir, a))), normal);
-    });
-}
-
 // Within the manual's bound and cheaper than the model: an instruction of the CPU, or a polynomial.
 Value* fast_form(WarpEmitter& e, std::string_view function, Value* a, bool ftz) {
     Ir& ir = e.ir();
@@ -80,7 +55,6 @@ Value* fast_form(WarpEmitter& e, std::string_view function, Value* a, bool ftz) 
     if (function == "rcp") result = canonicalize(ir, ir.CreateFDiv(real(a, 1), a));
     else if (function == "sqrt") result = canonicalize(ir, root(ir, a));
     else if (function == "rsqrt" && e.options().target.avx512) result = fast_rsqrt(ir, a);
-    else if (function == "rsqrt" && e.options().target.architecture == TargetCpu::Architecture::x86_64) result = fast_rsqrt_avx2(e, a);
     else if (function == "rsqrt") result = canonicalize(ir, ir.CreateFDiv(real(a, 1), root(ir, a)));
     else result = call_lanes(e, std::string(function) + "_fast_f32", a, ir.getFloatTy());
     return ftz ? flush_subnormal(ir, result) : result;

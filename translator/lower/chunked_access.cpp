@@ -106,9 +106,15 @@ unsigned group_size(WarpEmitter& e, const AccessPlan& plan) {
 
 } // namespace
 
+bool takes_mask(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan) {
+    const TargetCpu& target = e.options().target;
+    const bool has_small = target.avx512 || target.architecture == TargetCpu::Architecture::aarch64;
+    return plan.exclusive && access.count == 1 && (access.bytes >= 4 || has_small);
+}
+
 llvm::SmallVector<Value*, 8> load_chunks(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan) {
     Ir& ir = e.ir();
-    bool masked = !e.all_active() && plan.exclusive && plan.gapless && access.count == 1;
+    bool masked = !e.all_active() && plan.gapless && takes_mask(e, access, plan);
     unsigned group = group_size(e, plan);
     llvm::SmallVector<Value*, 8> chunks;
     for (unsigned c = 0; c < plan.chunks.size(); ++c) {
@@ -169,7 +175,7 @@ Value* fills_lines(WarpEmitter& e, const MemoryAccess& access, const AccessPlan&
 void store_chunks(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan,
                   llvm::ArrayRef<Value*> values, bool past_caches) {
     Ir& ir = e.ir();
-    bool masked = !e.all_active() && plan.exclusive && access.count == 1;
+    bool masked = !e.all_active() && takes_mask(e, access, plan);
     for (unsigned c = 0; c < plan.chunks.size(); ++c) {
         Value* at = chunk_pointer(e, access, plan.chunks[c]);
         llvm::SmallVector<Pick, 64> picks;

@@ -168,7 +168,7 @@ ValueList load_varying(WarpEmitter& e, const MemoryAccess& access) {
     if (moves_as_word(access)) return from_words(e, access, load_varying(e, as_word(e, access)));
     if (access.address.address.is_affine()) {
         if (std::optional<AccessPlan> plan = plan_load(pattern_of(e, access))) {
-            bool maskable = plan->exclusive && plan->gapless && access.count == 1;
+            bool maskable = plan->gapless && takes_mask(e, access, *plan);
             auto fast = [&] { return load_chunks(e, access, *plan); };
             Value* condition = chunk_condition(e, access, maskable);
             if (!condition) return fast();
@@ -192,7 +192,7 @@ void store_varying(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Va
     if (moves_as_word(access)) return store_varying(e, as_word(e, access), to_words(e, access, values));
     if (access.address.address.is_affine()) {
         if (std::optional<AccessPlan> plan = plan_store(pattern_of(e, access)); plan && plan->gapless) {
-            bool maskable = plan->exclusive && access.count == 1;
+            bool maskable = takes_mask(e, access, *plan);
             auto fast = [&]() -> ValueList {
                 Value* streams = streaming_condition(e, access, *plan);
                 auto store = [&](bool past_caches) -> Value* {
