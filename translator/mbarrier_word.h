@@ -3,6 +3,7 @@
 // the H200's (tests/recordings/mbarrier_operations):
 //   bit 63         parity of the current phase
 //   bits 43 to 62  2^20 minus the pending arrivals; 0 = none is pending
+//   bit 42         0, or no object
 //   bits 21 to 41  minus the tx-count
 //   bits 1 to 20   2^20 minus the expected arrivals
 // A `state` is the word's upper half, in its place. Pure functions, for the services and for the copy engine;
@@ -27,6 +28,11 @@ constexpr bool phase(std::uint64_t word) {
     return word >> phase_bit != 0;
 }
 
+/// False for words that init can't have written: every operation faults.
+constexpr bool is_object(std::uint64_t word) {
+    return (word >> 42 & 1) == 0;
+}
+
 /// A phase of that parity is complete: it is not the current one.
 constexpr bool is_complete(std::uint64_t word, bool parity) {
     return phase(word) != parity;
@@ -37,10 +43,10 @@ struct Counts {
     std::int64_t pending = 0, expected = 0, transactions = 0;
     bool phase = false;
 
-    /// The manual's ranges, but for what the hardware takes besides.
+    /// The manual's ranges; of transactions the H200 takes 2^20 as well.
     constexpr bool in_range() const {
         return pending >= 0 && pending < full && expected >= 0 && expected < full &&
-               transactions > -std::int64_t{full} && transactions < std::int64_t{full};
+               transactions > -std::int64_t{full} && transactions <= std::int64_t{full};
     }
 };
 
@@ -51,7 +57,7 @@ constexpr Counts unpack(std::uint64_t word) {
     Counts counts;
     counts.pending = missing(pending_bit) % full;
     counts.expected = missing(expected_bit) % full;
-    counts.transactions = negated < full ? -negated : 2 * std::int64_t{full} - negated;
+    counts.transactions = negated < std::int64_t{full} ? -negated : 2 * std::int64_t{full} - negated;
     counts.phase = phase(word);
     return counts;
 }

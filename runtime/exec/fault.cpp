@@ -232,6 +232,27 @@ void leave_kernel() {
     siglongjmp(innermost->jump, 1);
 }
 
+namespace {
+
+/// A shared address with a rank that the cluster does not have.
+bool names_no_cta(const FaultRecord &record) {
+    const abi::CtaContext *cta = record.cta;
+    if (!cta || !record.has_address || !cta->launch)
+        return false;
+    const std::uint32_t *extent = cta->launch->ncluster;
+    const std::uint64_t offset = record.address - reinterpret_cast<std::uintptr_t>(cta->shared);
+    const std::uint64_t size = std::uint64_t{extent[0]} * extent[1] * extent[2];
+    return offset < cta->shared_window_size && offset >> abi::cluster_rank_bit >= size;
+}
+
+/// What the H200 gives then: another code where there is no cluster at all.
+Status rank_fault(const abi::CtaContext &cta) {
+    const std::uint32_t *extent = cta.launch->ncluster;
+    return extent[0] * extent[1] * extent[2] > 1 ? Status::launch_failed : Status::illegal_instruction;
+}
+
+} // namespace
+
 Status fault_status(const FaultRecord &record) {
     if (record.host_memory)
         return Status::out_of_memory;
@@ -242,7 +263,7 @@ Status fault_status(const FaultRecord &record) {
         return Status::success;
     case abi::Fault::illegal_address:
     case abi::Fault::stack_overflow:
-        return Status::illegal_address;
+        return names_no_cta(record) ? rank_fault(*record.cta) : Status::illegal_address;
     case abi::Fault::misaligned_address:
         return Status::misaligned_address;
     case abi::Fault::assertion:

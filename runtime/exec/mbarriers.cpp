@@ -70,13 +70,18 @@ void check_objects(const abi::CtaContext &cta, std::uint32_t step, const Call &c
 /// What the lanes of one instruction do to one object, added up: they do it at once.
 struct Request {
     std::int64_t arrivals = 0, dropped = 0, transactions = 0;
+    bool fits = true; ///< no lane counts 2^20 transactions or more
 };
 
 Request request_of(const Call &call, std::uint64_t lanes) {
+    const auto operation = static_cast<Operation>(call.operation);
     Request request;
     for_each_lane(lanes, [&](unsigned lane) {
         const std::int64_t count = count_of(call, lane);
-        switch (static_cast<Operation>(call.operation)) {
+        const bool counts_transactions = operation == Operation::expect_tx || operation == Operation::complete_tx ||
+                                         (call.flags & Call::transactions) != 0;
+        request.fits = request.fits && (!counts_transactions || count < mbarrier::full);
+        switch (operation) {
         case Operation::expect_tx:
             request.transactions += count;
             break;
@@ -93,7 +98,7 @@ Request request_of(const Call &call, std::uint64_t lanes) {
         }
         }
     });
-    if (static_cast<Operation>(call.operation) == Operation::arrive_drop)
+    if (operation == Operation::arrive_drop)
         request.dropped = request.arrivals;
     return request;
 }
@@ -137,6 +142,8 @@ bool Mbarriers::is_waited_for(const std::uint64_t *object) const {
 
 bool Mbarriers::apply(std::uint64_t *object, std::int64_t arrivals, std::int64_t dropped,
                       std::int64_t transactions) {
+    if (!mbarrier::is_object(*object))
+        return false;
     mbarrier::Counts counts = mbarrier::unpack(*object);
     counts.pending -= arrivals;
     counts.expected -= dropped;
@@ -188,7 +195,7 @@ bool Mbarriers::expire(bool sleep) {
     return true;
 }
 
-void Mbarriers::wait_for_lanes(Call &call) {
+void Mbarriers::wait_for_lanes(abi::CtaContext &cta, std::uint32_t step, Call &call) {
     const auto parity_of = [&](unsigned lane) {
         return call.flags & Call::parity ? (count_of(call, lane) & 1) != 0
                                          : mbarrier::phase(call.state[lane]);
@@ -196,7 +203,10 @@ void Mbarriers::wait_for_lanes(Call &call) {
     const auto look = [&] {
         unsigned behind = 64;
         for_each_lane(call.active, [&](unsigned lane) {
-            call.complete[lane] = mbarrier::is_complete(*object_of(call, lane), parity_of(lane));
+            const std::uint64_t word = *object_of(call, lane);
+            if (!mbarrier::is_object(word))
+                raise_fault(fault_at(cta, step, call, lane, abi::Fault::mbarrier_overflow));
+            call.complete[lane] = mbarrier::is_complete(word, parity_of(lane));
             if (!call.complete[lane] && behind == 64)
                 behind = lane;
         });
@@ -249,7 +259,7 @@ void Mbarriers::run(abi::CtaContext &cta, std::uint32_t step, std::uint32_t lane
     check_objects(cta, step, call);
     const auto operation = static_cast<Operation>(call.operation);
     if (operation == Operation::test_wait || operation == Operation::try_wait)
-        return wait_for_lanes(call);
+        return wait_for_lanes(cta, step, call);
     if (operation == Operation::inval)
         return; // nothing is kept about objects
     if (operation == Operation::init) {
@@ -274,7 +284,7 @@ void Mbarriers::run(abi::CtaContext &cta, std::uint32_t step, std::uint32_t lane
         if (call.flags & Call::wants_state)
             write_states(call, lanes, *object);
         const Request request = request_of(call, lanes);
-        if (!apply(object, request.arrivals, request.dropped, request.transactions))
+        if (!request.fits || !apply(object, request.arrivals, request.dropped, request.transactions))
             raise_fault(fault_at(cta, step, call, first, abi::Fault::mbarrier_overflow));
     }
 }

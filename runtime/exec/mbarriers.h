@@ -49,7 +49,7 @@ private:
     void store(std::uint64_t *object, std::uint64_t word);
     void release(std::size_t waiter, bool complete);
     bool wait(std::uint64_t *object, bool parity, std::uint64_t nanoseconds);
-    void wait_for_lanes(abi::MbarrierCall &call);
+    void wait_for_lanes(abi::CtaContext &cta, std::uint32_t step, abi::MbarrierCall &call);
     std::uint64_t defer_arrivals(abi::CtaContext &cta, std::uint32_t step, std::uint32_t lane_width, abi::MbarrierCall &call);
 
     FiberScheduler &scheduler_;

@@ -55,16 +55,18 @@ Status check_block(const Kernel &kernel, const KernelFacts &facts, const LaunchC
 Status check_cluster(const Kernel &kernel, const LaunchConfig &config,
                      std::array<std::uint32_t, 3> &cluster) {
     const ptx::EntryLimits &limits = kernel.function().limits;
-    std::array<std::uint32_t, 3> compiled = limits.required_cluster;
+    std::array<std::uint32_t, 3> compiled = kernel.required_cluster();
     if (compiled[0] != 0)
         for (std::uint32_t &extent : compiled)
             extent = std::max<std::uint32_t>(extent, 1);
     cluster = config.has_cluster ? config.cluster : compiled;
     if (!config.has_cluster && compiled[0] == 0) {
         cluster = {1, 1, 1};
-        return Status::success;
+        return limits.explicit_cluster ? Status::invalid_cluster_size : Status::success;
     }
     const std::uint64_t size = volume(cluster);
+    if (limits.max_cluster_rank != 0 && size > limits.max_cluster_rank)
+        return Status::invalid_cluster_size;
     if (size == 0 || size > 16 || (size > 8 && !kernel.non_portable_cluster()))
         return Status::invalid_cluster_size;
     if (config.has_cluster && compiled[0] != 0 && cluster != compiled)

@@ -110,8 +110,9 @@ Status occupancy_clusters(Kernel &kernel, std::array<std::uint32_t, 3> cluster, 
     if (const Status status = occupancy_blocks(kernel, block_size, dynamic_shared, per_sm);
         status != Status::success)
         return status;
-    clusters =
-        static_cast<int>(static_cast<std::uint64_t>(per_sm) * Device::get().workers() / size);
+    // One worker takes a whole cluster, however many CTAs it has.
+    const auto resident = static_cast<int>(static_cast<std::uint64_t>(per_sm) * Device::get().workers() / size);
+    clusters = per_sm == 0 ? 0 : std::max(resident, 1);
     return Status::success;
 }
 

@@ -67,6 +67,13 @@ public:
     /// Where Grid::cta_cost keeps what a CTA of this kernel takes.
     const std::shared_ptr<std::atomic<std::uint32_t>> &cta_cost() const { return cta_cost_; }
     bool non_portable_cluster() const { return attributes_[14] != 0; }
+    /// Cluster dimensions that the kernel or its attributes ask for; zeros if none.
+    std::array<std::uint32_t, 3> required_cluster() const {
+        std::array<std::uint32_t, 3> cluster{};
+        for (unsigned i = 0; i < 3; ++i)
+            cluster[i] = static_cast<std::uint32_t>(attributes_[11 + i]);
+        return cluster;
+    }
 
 private:
     Status find_facts();

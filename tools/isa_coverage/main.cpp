@@ -103,6 +103,21 @@ void add_named_recording(const fs::path& path, Table& table) {
         }
 }
 
+/// Lines "HEAD: result" of tests/recordings/synchronization.
+void add_cases(const fs::path& path, Table& table) {
+    ptx::FormMatcher matcher;
+    std::istringstream lines(contents(path));
+    for (std::string line; std::getline(lines, line);)
+        for (const ptx::HeadMatch& row : test::rows_for(matcher, line.substr(0, line.find(": ")))) ++table[row.form].recorded;
+}
+
+/// The statements in a recorder's source, where its cases are kernels with a name of their own.
+void add_recorder(const fs::path& path, Table& table) {
+    ptx::FormMatcher matcher;
+    for (const std::string& head : heads_in(contents(path)))
+        for (const ptx::HeadMatch& row : test::rows_for(matcher, head)) ++table[row.form].recorded;
+}
+
 void add_programs(const fs::path& folder, Table& table) {
     for (const fs::path& path : files_below(folder, {".ptx"}))
         for_each_instruction(contents(path), path.string(), [&](const ptx::Instruction& instruction) {
@@ -161,6 +176,9 @@ int main(int argc, char** argv) try {
         add_recording(tests / "recordings" / (list + std::string("_h200.txt")), list == std::string("exhaustive_forms"), table);
     for (const char* name : {"texture_forms", "surface_forms"})
         add_named_recording(tests / "recordings/textures" / (std::string(name) + "_h200.txt"), table);
+    add_cases(tests / "recordings/synchronization/atomic_forms_h200.txt", table);
+    for (const char* name : {"mbarrier_operations", "cluster_forms"})
+        add_recorder(tests / "recordings/synchronization" / (name + std::string(".cpp")), table);
     add_programs(tests / "programs/ptx", table);
     for (const char* folder : {"unit", "driver_api", "tools", "recordings/async_copies"}) add_unit_tests(tests / folder, table);
     add_verdicts(tests / "agreement/verdicts.txt", table);
