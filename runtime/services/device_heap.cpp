@@ -5,6 +5,8 @@
 #include "runtime/context/context.h"
 #include "runtime/memory/address_space.h"
 
+#include <algorithm>
+
 namespace ptarmigan::runtime {
 namespace {
 
@@ -26,17 +28,18 @@ bool KernelHeap::reserve() {
         return false;
     context_.fix_heap_limit();
     base_ = allocation.base;
+    size_ = size;
     free_.emplace(base_, size / block * block);
     return true;
 }
 
 void *KernelHeap::allocate(std::size_t size) {
     std::lock_guard lock(mutex_);
-    if (size == 0 || size > SIZE_MAX - block)
+    if (size > SIZE_MAX - block)
         return nullptr;
     if (base_ == 0 && !reserve())
         return nullptr;
-    size = (size + block - 1) / block * block;
+    size = std::max(block, (size + block - 1) / block * block);
     for (auto range = free_.begin(); range != free_.end(); ++range) {
         if (range->second < size)
             continue;
@@ -51,13 +54,14 @@ void *KernelHeap::allocate(std::size_t size) {
     return nullptr;
 }
 
-bool KernelHeap::free(void *pointer) {
+KernelHeap::Freed KernelHeap::free(void *pointer) {
     if (!pointer)
-        return true;
+        return Freed::yes;
     std::lock_guard lock(mutex_);
-    auto found = live_.find(reinterpret_cast<std::uintptr_t>(pointer));
+    const auto given = reinterpret_cast<std::uintptr_t>(pointer);
+    auto found = live_.find(given);
     if (found == live_.end())
-        return false;
+        return base_ != 0 && given - base_ < size_ ? Freed::dead : Freed::not_ours;
     std::uintptr_t address = found->first;
     std::size_t size = found->second;
     live_.erase(found);
@@ -70,11 +74,11 @@ bool KernelHeap::free(void *pointer) {
         auto previous = std::prev(next);
         if (previous->first + previous->second == address) {
             previous->second += size;
-            return true;
+            return Freed::yes;
         }
     }
     free_.emplace(address, size);
-    return true;
+    return Freed::yes;
 }
 
 void KernelHeap::release() {

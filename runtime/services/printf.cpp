@@ -33,6 +33,7 @@ struct Conversion {
     std::string text;    ///< "%-08.3" with stars replaced, without length and letter
     unsigned length = 0; ///< bytes of an integer argument: 1, 2, 4 or 8
     char letter = 0;
+    bool known = true;
     const char *end = nullptr;
 };
 
@@ -56,7 +57,9 @@ Conversion parse_conversion(const char *at, ArgumentReader &arguments) {
     at = parse_number(at, arguments, result.text);
     if (*at == '.') {
         result.text += *at++;
-        at = parse_number(at, arguments, result.text);
+        // CUDA's printf knows no star here: such a conversion is printed as it is written (H100, 2026-11-22).
+        result.known = *at != '*';
+        at = result.known ? parse_number(at, arguments, result.text) : at + 1;
     }
     result.length = 4;
     if (*at == 'l') {
@@ -102,6 +105,8 @@ void append_integer(std::string &out, const Conversion &conversion, ArgumentRead
 
 /// False if the letter is none of CUDA's.
 bool append_conversion(std::string &out, const Conversion &conversion, ArgumentReader &arguments) {
+    if (!conversion.known)
+        return false;
     switch (conversion.letter) {
     case 'd':
     case 'i':

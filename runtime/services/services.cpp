@@ -2,6 +2,7 @@
 // Services of kernel_abi.h on top of the worker that runs the CTA.
 #include "runtime/services/services.h"
 
+#include "runtime/base/log.h"
 #include "runtime/context/context.h"
 #include "runtime/exec/fault.h"
 #include "runtime/launch/worker.h"
@@ -112,17 +113,21 @@ void *device_malloc(abi::CtaContext *cta, std::uint64_t size) {
 
 void device_free(abi::CtaContext *cta, void *pointer, std::uint32_t step, std::uint32_t lane,
                  std::uint32_t line) {
-    if (worker_of(cta).grid().context->kernel_heap().free(pointer))
+    switch (worker_of(cta).grid().context->kernel_heap().free(pointer)) {
+    case KernelHeap::Freed::yes:
         return;
+    case KernelHeap::Freed::not_ours:
+        log_once("device free", "a kernel frees memory that malloc() did not give: ignored, as on a GPU");
+        return;
+    case KernelHeap::Freed::dead:
+        log_once("device free twice", "a kernel frees memory that is freed already");
+    }
     FaultRecord record;
-    record.fault = abi::Fault::misaligned_address; // what the hardware's allocator ends in
+    record.fault = abi::Fault::trap; // a launch failure, as on a GPU (H100, 2026-11-22)
     record.cta = cta;
     record.step = step;
     record.lanes = std::uint64_t{1} << lane;
     record.line = line;
-    record.address = reinterpret_cast<std::uintptr_t>(pointer);
-    record.has_address = true;
-    record.is_write = true;
     raise_fault(record);
 }
 

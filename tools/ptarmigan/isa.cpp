@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `ptarmigan isa`: the coverage table, from the instruction table and what the tests know of it.
 #include "frontend/isa/instruction_form.h"
+#include "tools/ptarmigan/approximations.h"
 #include "tools/ptarmigan/commands.h"
 #include "tools/ptarmigan/evidence.h"
 
@@ -32,12 +33,14 @@ std::string escaped(std::string_view text, const char* characters) {
 struct Line {
     std::string name, syntax, since, targets, section, chapter, reason, exactness, tests;
     bool executes;
+    const Approximation* approximation; ///< null for exact forms
 
     explicit Line(const ptx::FormInfo& form)
         : name(form.name), syntax(form.syntax),
           since(std::to_string(form.ptx_major) + "." + std::to_string(form.ptx_minor)), targets(form.targets),
           section(form.section), chapter(form.chapter), reason(form.unsupported_reason),
-          exactness(exactness_of(form)), tests(tests_of(form.id)), executes(form.lowered) {}
+          exactness(exactness_of(form)), tests(tests_of(form.id)), executes(form.lowered),
+          approximation(approximation_of(form.id)) {}
 
     std::string status() const { return executes ? "executes" : "parses; unsupported: " + reason; }
 };
@@ -53,6 +56,13 @@ void print_text(const Line& line) {
     std::printf("%-32s %-4s sm_%-12s %-12s %s\n    %s\n    exactness: %s; tests: %s\n", line.name.c_str(),
                 line.since.c_str(), line.targets.c_str(), line.section.c_str(), line.status().c_str(),
                 line.syntax.c_str(), line.exactness.c_str(), line.tests.empty() ? "none" : line.tests.c_str());
+    if (const Approximation* a = line.approximation) {
+        std::printf("    PTARMIGAN_APPROX=exact: the H200's bits, %.1f ns per 16 lanes; fast: ", a->exact);
+        if (a->has_fast_form)
+            std::printf("error at most %s, %.1f ns\n", a->bound, a->fast);
+        else
+            std::printf("the same (the manual's bound: %s)\n", a->bound);
+    }
 }
 
 void print_markdown(const Line& line) {
@@ -65,12 +75,16 @@ void print_json(const Line& line, const Evidence& evidence, bool first) {
     const auto text = [](std::string_view value) { return "\"" + escaped(value, "\"\\") + "\""; };
     std::printf("%s\n  {\"form\": %s, \"syntax\": %s, \"ptx\": %s, \"targets\": %s, \"section\": %s, \"chapter\": %s, "
                 "\"parses\": true, \"executes\": %s, \"reason\": %s, \"exactness\": %s, "
-                "\"tests\": {\"recorded\": %u, \"all_inputs\": %u, \"differing\": %u, \"ptxas\": %u, \"programs\": %s, \"unit\": %s}}",
+                "\"tests\": {\"recorded\": %u, \"all_inputs\": %u, \"differing\": %u, \"ptxas\": %u, \"programs\": %s, \"unit\": %s}",
                 first ? "" : ",", text(line.name).c_str(), text(line.syntax).c_str(), text(line.since).c_str(),
                 text(line.targets).c_str(), text(line.section).c_str(), text(line.chapter).c_str(),
                 line.executes ? "true" : "false", text(line.reason).c_str(), text(line.exactness).c_str(),
                 evidence.recorded, evidence.exhaustive, evidence.differing, evidence.judged, text(evidence.programs).c_str(),
                 text(evidence.unit_tests).c_str());
+    if (const Approximation* a = line.approximation)
+        std::printf(", \"approximation\": {\"bound\": %s, \"exact_ns\": %.1f, \"fast_ns\": %.1f}", text(a->bound).c_str(), a->exact,
+                    a->has_fast_form ? a->fast : a->exact);
+    std::printf("}");
 }
 
 bool is_wanted(const IsaOptions& options, const ptx::FormInfo& form) {

@@ -9,6 +9,9 @@
 
 namespace ptarmigan::translator {
 
+/// Shared memory of each CTA that the system keeps for itself, on compute capability 8.0 and later.
+static constexpr std::uint32_t reserved_shared_bytes = 1024;
+
 using ptx::SpecialRegister;
 
 /// %tid.x/.y/.z of the lanes; in the planned affine or uniform form if `planned` is given, else as lanes or uniform.
@@ -109,7 +112,19 @@ LaneValue GraphEmitter::special_register(const ptx::Operand& operand, const Shap
     case SpecialRegister::globaltimer_lo: return clock(offsetof(abi::Services, globaltimer), 0, true);
     case SpecialRegister::globaltimer_hi: return clock(offsetof(abi::Services, globaltimer), 32, true);
     case SpecialRegister::dynamic_smem_size: return field(offsetof(abi::CtaContext, dynamic_shared), "dynamic.smem");
-    case SpecialRegister::total_smem_size: return field(offsetof(abi::CtaContext, shared_size), "total.smem");
+    case SpecialRegister::total_smem_size:   // in units of 128 bytes, without what the system reserves
+    case SpecialRegister::aggr_smem_size: {  // to the byte, with it (H100: 1000 bytes asked for give 1024 and 2024)
+        LaneValue size = field(offsetof(abi::CtaContext, shared_size), "shared.size");
+        if (SpecialRegister(operand.index) == SpecialRegister::aggr_smem_size)
+            size.base = ir_.CreateAdd(size.base, ir_.getInt32(reserved_shared_bytes));
+        else
+            size.base = ir_.CreateAnd(ir_.CreateAdd(size.base, ir_.getInt32(127)), ir_.getInt32(~127u));
+        return size;
+    }
+    case SpecialRegister::reserved_smem_offset_begin: return constant(0);
+    case SpecialRegister::reserved_smem_offset_end: return constant(288); // as driver 580 leaves it
+    case SpecialRegister::reserved_smem_offset_cap: return constant(reserved_shared_bytes);
+    case SpecialRegister::current_graph_exec: return LaneValue::uniform(ir_.getInt64(0)); // launches are not of graphs
     case SpecialRegister::is_explicit_cluster: return LaneValue::uniform(ir_.getInt1(cluster_size > 1));
     case SpecialRegister::cluster_nctaid: return constant(cluster(operand.component));
     case SpecialRegister::cluster_nctarank: return constant(cluster_size);

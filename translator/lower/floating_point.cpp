@@ -54,6 +54,23 @@ Value* last_nan(Ir& ir, Op operation, Values v, Value* result) {
     return result;
 }
 
+// What an invalid operation gives in doubles has its sign set; LLVM folds those of constants to one that has not.
+Value* invalid_constant(Values v, Value* result) {
+    auto* constant = llvm::dyn_cast<llvm::Constant>(result);
+    if (!constant) return result;
+    if (llvm::Constant* element = constant->getType()->isVectorTy() ? constant->getSplatValue() : constant) {
+        auto* number = llvm::dyn_cast<llvm::ConstantFP>(element);
+        if (number && number->isNaN() && llvm::none_of(v, [](Value* operand) {
+                auto* source = llvm::dyn_cast<llvm::Constant>(operand);
+                if (source && source->getType()->isVectorTy()) source = source->getSplatValue();
+                auto* value = llvm::dyn_cast_or_null<llvm::ConstantFP>(source);
+                return !value || value->isNaN();
+            }))
+            return real_bits(result, 0xfff8000000000000);
+    }
+    return result;
+}
+
 } // namespace
 
 Value* float_arithmetic(WarpEmitter& e, Op operation, Values v, const FloatOptions& options) {
@@ -64,7 +81,7 @@ Value* float_arithmetic(WarpEmitter& e, Op operation, Values v, const FloatOptio
     Value* result = rounded(e, operation, operands, options.rounding);
     if (options.ftz) result = flush_result(e, operation, operands, result, options.rounding);
     bool chooses = result->getType()->getScalarType()->isDoubleTy() && e.options().approximation == Approximation::exact;
-    if (chooses) result = last_nan(ir, operation, operands, result);
+    if (chooses) result = last_nan(ir, operation, operands, invalid_constant(operands, result));
     result = options.sat ? saturate_unit(ir, result) : canonicalize(ir, result);
     return options.ftz ? mark_flushed(result) : result;
 }

@@ -219,6 +219,17 @@ TEST_CASE("conversion: packed, clamped and tf32", "[conversion]") {
         if (std::isnan(from_bits<float>(o[0]))) return o[0] & 0xffffe000;
         return (std::uint32_t(o[0]) + 0x1000) & 0xffffe000; // adding half a unit rounds ties away from zero
     });
+    // Of PTX 8.6 and sm_100: numbers too large become the largest tf32.
+    const char* later = ".version 8.6\n.target sm_100\n.address_size 64\n";
+    check_statement({"cvt.rz.satfinite.tf32.f32 %d, %a;", 32, 32, 0, 0, later}, operands(Kind::f32), [&](const Operands& o) -> std::uint64_t {
+        if (std::isnan(from_bits<float>(o[0]))) return 0x7fffe000; // as recorded without .satfinite
+        return std::isinf(from_bits<float>(o[0])) ? (o[0] & 0x80000000) | 0x7f7fe000 : o[0] & 0xffffe000;
+    });
+    check_statement({"cvt.rn.satfinite.relu.tf32.f32 %d, %a;", 32, 32, 0, 0, later}, operands(Kind::f32), [&](const Operands& o) -> std::uint64_t {
+        if (std::isnan(from_bits<float>(o[0]))) return 0x7fffe000;
+        if (o[0] & 0x80000000) return 0;
+        return std::min<std::uint64_t>((std::uint32_t(o[0]) + 0xfff + (o[0] >> 13 & 1)) & 0xffffe000, 0x7f7fe000);
+    });
     auto integers_in = operands(Kind::bits32, Kind::bits32, Kind::bits32);
     check_statement({"cvt.pack.sat.s16.s32 %d, %a, %b;", 32, 32, 32}, integers_in, [](const Operands& o) {
         auto field = [](std::uint64_t v) { return std::uint64_t(std::uint16_t(std::clamp<std::int32_t>(std::int32_t(v), -32768, 32767))); };
