@@ -263,6 +263,7 @@ void fill_launch_context(Grid &grid, const LaunchConfig &config,
     launch.params = aligned_parameters(grid.params);
     launch.variables = grid.module->variables();
     launch.services = &kernel_services();
+    launch.nsmid = Device::get().workers();
     for (unsigned i = 0; i < 3; ++i) {
         launch.nctaid[i] = config.grid[i];
         launch.ntid[i] = config.block[i];

@@ -153,8 +153,8 @@ std::uint64_t Malloc(const Call &call) {
 }
 
 std::uint64_t Free(const Call &call) {
-    return call.result(call.grid.context->kernel_heap().free(call.pointer<void>(0)) ? ChildWork::success
-                                                                                    : ChildWork::invalid_value);
+    const KernelHeap::Freed freed = call.grid.context->kernel_heap().free(call.pointer<void>(0));
+    return call.result(freed == KernelHeap::Freed::yes ? ChildWork::success : ChildWork::invalid_value);
 }
 
 /// Rows of `width` bytes. They are looked at when their turn comes: the memory may be another then.

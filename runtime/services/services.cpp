@@ -123,7 +123,8 @@ void device_free(abi::CtaContext *cta, void *pointer, std::uint32_t step, std::u
         log_once("device free twice", "a kernel frees memory that is freed already");
     }
     FaultRecord record;
-    record.fault = abi::Fault::trap; // a launch failure, as on a GPU (H100, 2026-11-22)
+    // As on a GPU: the allocator looks at what lies before the pointer; of a block freed twice it ends in a launch failure (H100, 2026-11-22).
+    record.fault = reinterpret_cast<std::uintptr_t>(pointer) % 16 != 0 ? abi::Fault::misaligned_address : abi::Fault::trap;
     record.cta = cta;
     record.step = step;
     record.lanes = std::uint64_t{1} << lane;

@@ -54,21 +54,26 @@ Value* last_nan(Ir& ir, Op operation, Values v, Value* result) {
     return result;
 }
 
-// What an invalid operation gives in doubles has its sign set; LLVM folds those of constants to one that has not.
-Value* invalid_constant(Values v, Value* result) {
-    auto* constant = llvm::dyn_cast<llvm::Constant>(result);
-    if (!constant) return result;
-    if (llvm::Constant* element = constant->getType()->isVectorTy() ? constant->getSplatValue() : constant) {
-        auto* number = llvm::dyn_cast<llvm::ConstantFP>(element);
-        if (number && number->isNaN() && llvm::none_of(v, [](Value* operand) {
-                auto* source = llvm::dyn_cast<llvm::Constant>(operand);
-                if (source && source->getType()->isVectorTy()) source = source->getSplatValue();
-                auto* value = llvm::dyn_cast_or_null<llvm::ConstantFP>(source);
-                return !value || value->isNaN();
-            }))
-            return real_bits(result, 0xfff8000000000000);
+const llvm::APFloat* constant_number(Value* value) {
+    auto* constant = llvm::dyn_cast<llvm::Constant>(value);
+    if (constant && constant->getType()->isVectorTy()) constant = constant->getSplatValue();
+    auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
+    return number ? &number->getValueAPF() : nullptr;
+}
+
+// What an invalid operation on doubles gives has its sign set. Of constants LLVM makes a NaN that has not, here or (fma) in
+// a pass.
+Value* invalid_constant(Op operation, Values v, Value* result) {
+    for (Value* operand : v)
+        if (const llvm::APFloat* number = constant_number(operand); !number || number->isNaN()) return result;
+    const llvm::APFloat* folded = constant_number(result);
+    bool invalid = folded && folded->isNaN();
+    if (operation == Op::fma) {
+        llvm::APFloat sum = *constant_number(v[0]);
+        sum.fusedMultiplyAdd(*constant_number(v[1]), *constant_number(v[2]), llvm::APFloat::rmNearestTiesToEven);
+        invalid = sum.isNaN();
     }
-    return result;
+    return invalid ? real_bits(result, 0xfff8000000000000) : result;
 }
 
 } // namespace
@@ -81,7 +86,7 @@ Value* float_arithmetic(WarpEmitter& e, Op operation, Values v, const FloatOptio
     Value* result = rounded(e, operation, operands, options.rounding);
     if (options.ftz) result = flush_result(e, operation, operands, result, options.rounding);
     bool chooses = result->getType()->getScalarType()->isDoubleTy() && e.options().approximation == Approximation::exact;
-    if (chooses) result = last_nan(ir, operation, operands, invalid_constant(operands, result));
+    if (chooses) result = last_nan(ir, operation, operands, invalid_constant(operation, operands, result));
     result = options.sat ? saturate_unit(ir, result) : canonicalize(ir, result);
     return options.ftz ? mark_flushed(result) : result;
 }
