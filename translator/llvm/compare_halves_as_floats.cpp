@@ -13,8 +13,7 @@ using namespace llvm;
 namespace {
 
 bool target_compares_halves(const Function& function) {
-    const StringRef features = function.getFnAttribute("target-features").getValueAsString();
-    return features.contains("+avx512fp16") || features.contains("+fullfp16");
+    return function.getFnAttribute("target-features").getValueAsString().contains("+fullfp16");
 }
 
 Value* widened(IRBuilder<>& ir, Value* value) {
