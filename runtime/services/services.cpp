@@ -69,7 +69,13 @@ void yield(abi::CtaContext *cta, std::uint32_t, std::uint64_t nanoseconds) {
     Worker &worker = worker_of(cta);
     if (worker.grid().stopped())
         leave_kernel();
+    const Wait wait{.kind = Wait::Kind::memory, .pc = PTM_RETURN_ADDRESS()};
+    StepFiber *const self = worker.in_fibers() ? worker.scheduler().current() : nullptr;
+    if (self)
+        self->wait = wait; // for the report of a hang: this step waits too
     worker.check_for_hang();
+    if (self)
+        self->wait = Wait{};
     ++worker.spins;
     constexpr unsigned turns_between_looks = 64;
     if (worker.spins % turns_between_looks == 0)
@@ -77,7 +83,7 @@ void yield(abi::CtaContext *cta, std::uint32_t, std::uint64_t nanoseconds) {
     // When every fiber only spins, what it waits for is on another thread: let that run now and
     // then.
     constexpr unsigned ring_turns = 256;
-    const bool others = worker.in_fibers() && worker.scheduler().yield({.kind = Wait::Kind::memory, .pc = PTM_RETURN_ADDRESS()});
+    const bool others = worker.in_fibers() && worker.scheduler().yield(wait);
     if (!others || worker.spins % ring_turns == 0)
         back_off(worker, nanoseconds);
 }

@@ -165,10 +165,12 @@ void check_rows(const std::function<void()>& configure) {
         CHECK(said.find("\ncode 700\n") != std::string::npos);
         CHECK(said.find("kernel k: illegal address") != std::string::npos);
         CHECK(said.find("<ptx> line " + std::to_string(line) + ", block (0,0,0), ") != std::string::npos);
-        const std::string one = "thread (" + std::to_string(expected_thread(row, said)) + ",0,0)\n";
+        // Intel's CPUs name an address inside of what a vector store was refused; the first thread behind the end is right then.
+        const auto names = [&](int thread) { return said.find("thread (" + std::to_string(thread) + ",0,0)\n") != std::string::npos; };
+        const bool one = names(expected_thread(row, said)) || (row.stride != 0 && names(std::max(row.first, row.from)));
         // Under a mask that is known at run time only, the step's threads are named.
         const bool all = said.find("thread (0,0,0) and ") != std::string::npos || said.find("threads (0,0,0) to ") != std::string::npos;
-        CHECK((row.all ? all : said.find(one) != std::string::npos || (row.may_be_cut && all)));
+        CHECK((row.all ? all : one || (row.may_be_cut && all)));
     }
 }
 
