@@ -131,8 +131,11 @@ void load_tile_portably(const TensorTile& tile, const TensorPosition& position,
     });
 }
 
-void store_tile_portably(const TensorTile& tile, const TensorPosition& position,
-                         const std::uint8_t* shared) {
+namespace {
+
+/// Calls `move` (place in global memory, place in shared memory, bytes) for each piece of a tile that lies inside of the tensor.
+template <typename Move>
+void for_each_stored_piece(const TensorTile& tile, const TensorPosition& position, const std::uint8_t* shared, Move&& move) {
     const Walk walk(tile, position, true);
     for_each_run(tile, position, [&](const RowRun& run) {
         if (!run.inside) return;
@@ -140,26 +143,24 @@ void store_tile_portably(const TensorTile& tile, const TensorPosition& position,
             std::uint8_t* to = walk.global(run, i);
             for_each_piece(walk.swizzle, shared + std::size_t{run.first + i} * tile.row_pitch,
                            walk.first, walk.last,
-                           [&](const std::uint8_t* place, std::uint32_t at, std::uint32_t bytes) {
-                               std::memcpy(to + at, place, bytes);
-                           });
+                           [&](const std::uint8_t* place, std::uint32_t at, std::uint32_t bytes) { move(to + at, place, bytes); });
         }
+    });
+}
+
+} // namespace
+
+void store_tile_portably(const TensorTile& tile, const TensorPosition& position,
+                         const std::uint8_t* shared) {
+    for_each_stored_piece(tile, position, shared, [](std::uint8_t* to, const std::uint8_t* from, std::uint32_t bytes) {
+        std::memcpy(to, from, bytes);
     });
 }
 
 void reduce_tile(const TensorTile& tile, const TensorPosition& position, const std::uint8_t* shared,
                  ReduceRun reduce) {
-    const Walk walk(tile, position, true);
-    for_each_run(tile, position, [&](const RowRun& run) {
-        if (!run.inside) return;
-        for (std::uint32_t i = 0; i < run.count; ++i) {
-            std::uint8_t* to = walk.global(run, i);
-            for_each_piece(walk.swizzle, shared + std::size_t{run.first + i} * tile.row_pitch,
-                           walk.first, walk.last,
-                           [&](const std::uint8_t* place, std::uint32_t at, std::uint32_t bytes) {
-                               reduce(to + at, place, bytes / tile.element_bytes);
-                           });
-        }
+    for_each_stored_piece(tile, position, shared, [&](std::uint8_t* to, const std::uint8_t* from, std::uint32_t bytes) {
+        reduce(to, from, bytes / tile.element_bytes);
     });
 }
 
