@@ -25,68 +25,58 @@ CUresult make(void* map, const TensorMapRequest& request) {
     });
 }
 
-} // namespace
-
-PTM_API(cuTensorMapEncodeTiled, void* map, unsigned type, unsigned rank, void* address, const std::uint64_t* dim,
-        const std::uint64_t* stride, const std::uint32_t* box, const std::uint32_t* step, unsigned interleave, unsigned swizzle,
-        unsigned promotion, unsigned fill) {
+/// What all three kinds of maps have.
+TensorMapRequest request_of(TensorMapRequest::Kind kind, unsigned type, unsigned rank, void* address, const std::uint64_t* dim,
+                            const std::uint64_t* stride, const std::uint32_t* step, unsigned interleave, unsigned swizzle,
+                            unsigned promotion, unsigned fill) {
     TensorMapRequest request;
+    request.kind = kind;
     request.type = type;
     request.rank = rank;
     request.address = bits(address);
     request.dim = dim;
     request.stride = stride;
-    request.box = box;
     request.step = step;
     request.interleave = interleave;
     request.swizzle = swizzle;
     request.promotion = promotion;
     request.fill = fill;
+    return request;
+}
+
+} // namespace
+
+PTM_API(cuTensorMapEncodeTiled, void* map, unsigned type, unsigned rank, void* address, const std::uint64_t* dim,
+        const std::uint64_t* stride, const std::uint32_t* box, const std::uint32_t* step, unsigned interleave, unsigned swizzle,
+        unsigned promotion, unsigned fill) {
+    TensorMapRequest request = request_of(TensorMapRequest::Kind::tiled, type, rank, address, dim, stride, step, interleave, swizzle,
+                                          promotion, fill);
+    request.box = box;
     return make(map, request);
 }
 
 PTM_API(cuTensorMapEncodeIm2col, void* map, unsigned type, unsigned rank, void* address, const std::uint64_t* dim,
         const std::uint64_t* stride, const int* lower, const int* upper, unsigned channels, unsigned pixels,
         const std::uint32_t* step, unsigned interleave, unsigned swizzle, unsigned promotion, unsigned fill) {
-    TensorMapRequest request;
-    request.kind = TensorMapRequest::Kind::im2col;
-    request.type = type;
-    request.rank = rank;
-    request.address = bits(address);
-    request.dim = dim;
-    request.stride = stride;
+    TensorMapRequest request = request_of(TensorMapRequest::Kind::im2col, type, rank, address, dim, stride, step, interleave, swizzle,
+                                          promotion, fill);
     request.lower = lower;
     request.upper = upper;
     request.channels = channels;
     request.pixels = pixels;
-    request.step = step;
-    request.interleave = interleave;
-    request.swizzle = swizzle;
-    request.promotion = promotion;
-    request.fill = fill;
     return make(map, request);
 }
 
 PTM_API(cuTensorMapEncodeIm2colWide, void* map, unsigned type, unsigned rank, void* address, const std::uint64_t* dim,
         const std::uint64_t* stride, int lower, int upper, unsigned channels, unsigned pixels, const std::uint32_t* step,
         unsigned interleave, unsigned mode, unsigned swizzle, unsigned promotion, unsigned fill) {
-    TensorMapRequest request;
-    request.kind = TensorMapRequest::Kind::im2col_wide;
-    request.type = type;
-    request.rank = rank;
-    request.address = bits(address);
-    request.dim = dim;
-    request.stride = stride;
+    TensorMapRequest request = request_of(TensorMapRequest::Kind::im2col_wide, type, rank, address, dim, stride, step, interleave, swizzle,
+                                          promotion, fill);
     request.lower = &lower;
     request.upper = &upper;
     request.channels = channels;
     request.pixels = pixels;
-    request.step = step;
-    request.interleave = interleave;
     request.mode = mode;
-    request.swizzle = swizzle;
-    request.promotion = promotion;
-    request.fill = fill;
     return make(map, request);
 }
 
