@@ -31,9 +31,10 @@ bool load(const std::string& path, const std::string& text, const std::string& l
     const double before = resident_megabytes();
     const auto start = std::chrono::steady_clock::now();
     const int loaded = call(library, "cuModuleLoadData", &module, static_cast<const void*>(text.c_str()));
+    const int found = loaded != 0 ? loaded : call(library, "cuModuleGetFunction", &function, module, last_kernel.c_str());
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     result.megabytes = resident_megabytes() - before;
-    return loaded == 0 && call(library, "cuModuleGetFunction", &function, module, last_kernel.c_str()) == 0;
+    return found == 0;
 }
 
 } // namespace
@@ -46,12 +47,13 @@ double resident_megabytes() {
 }
 
 DriverLoad load_with_driver(const std::string& library, const std::string& text, const std::string& last_kernel,
-                            const std::string& cache) {
+                            const std::string& cache, bool eager) {
     int ends[2];
     if (pipe(ends) != 0) throw std::runtime_error("no pipe");
     const pid_t child = fork();
     if (child == 0) {
         setenv("PTARMIGAN_CACHE_DIR", cache.c_str(), 1);
+        setenv("CUDA_MODULE_LOADING", eager ? "EAGER" : "LAZY", 1);
         DriverLoad result;
         const bool good = load(library, text, last_kernel, result);
         const bool told = write(ends[1], &result, sizeof result) == sizeof result;

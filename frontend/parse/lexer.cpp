@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/parse/lexer.h"
 
+#include "frontend/parse/byte_blocks.h"
+
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <string>
 
 namespace ptarmigan::ptx {
@@ -66,6 +70,13 @@ std::string describe(char c) {
     if (byte > ' ' && byte < 127) return std::string("'") + c + "'";
     constexpr char digits[] = "0123456789abcdef";
     return std::string("byte 0x") + digits[byte >> 4] + digits[byte & 15];
+}
+
+/// For few of them: x86-64's baseline has no instruction that counts.
+unsigned count_ones(std::uint64_t bits) {
+    unsigned count = 0;
+    for (; bits != 0; bits &= bits - 1) ++count;
+    return count;
 }
 
 } // namespace
@@ -236,9 +247,30 @@ Token Lexer::lex_string() {
     return token;
 }
 
+/// Blocks without quotes and slashes that close no more braces than are open, which are most.
+void Lexer::skip_plain_blocks(unsigned& depth) {
+    while (static_cast<std::size_t>(end_ - at_) >= block_size) {
+        if ((bytes_equal(at_, '"') | bytes_equal(at_, '/')) != 0) return;
+        const unsigned closed = count_ones(bytes_equal(at_, '}'));
+        if (closed >= depth) return;
+        depth += count_ones(bytes_equal(at_, '{')) - closed;
+        if (const std::uint64_t newlines = bytes_equal(at_, '\n'); newlines != 0) {
+            line_ += count_ones(newlines);
+            line_start_ = at_ + block_size - std::countl_zero(newlines);
+        }
+        at_ += block_size;
+    }
+}
+
 bool Lexer::skip_braces() {
     unsigned depth = 1;
+    const char* scan_to = at_; // in front of it blocks have been tried
     while (at_ < end_) {
+        if (at_ >= scan_to) {
+            skip_plain_blocks(depth);
+            scan_to = at_ + std::min(block_size, static_cast<std::size_t>(end_ - at_));
+            if (at_ >= end_) break;
+        }
         const char c = *at_;
         if (!is_class(c, brace_scan)) {
             ++at_;

@@ -35,6 +35,7 @@ public:
     void skip_line();
 
 private:
+    void skip_plain_blocks(unsigned& depth);
     void skip_blanks();
     void skip_block_comment();
     Token make(TokenKind kind, const char* begin, const char* end) const;

@@ -3,6 +3,7 @@
 #include "runtime/module/fatbin.h"
 
 #include <lz4.h>
+#include <sys/mman.h>
 #include <zstd.h>
 
 #include <algorithm>
@@ -316,12 +317,28 @@ std::string unpack_ptx(const PtxEntry& entry) {
     return text;
 }
 
+namespace {
+
+/// In pages of 2 MB if it is long: in small ones 50 MB take 12,000 page faults, a quarter of the time to load such a module.
+void copy_text(std::string_view from, std::string& to) {
+    constexpr std::size_t huge_page = std::size_t{2} << 20;
+    to.reserve(from.size());
+    const auto address = reinterpret_cast<std::uintptr_t>(to.data());
+    const std::uintptr_t first = (address + huge_page - 1) / huge_page * huge_page;
+    const std::uintptr_t last = (address + from.size()) / huge_page * huge_page;
+    if (first < last)
+        static_cast<void>(madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE)); // a hint
+    to.assign(from);
+}
+
+} // namespace
+
 ImagePtx read_image(const void* image, std::size_t size, const ImageOptions& options) {
     switch (image_kind(image, size)) {
     case ImageKind::ptx_text: {
         ImagePtx result;
         auto text = static_cast<const char*>(image);
-        result.text.assign(text, size == SIZE_MAX ? std::strlen(text) : strnlen(text, size));
+        copy_text({text, size == SIZE_MAX ? std::strlen(text) : strnlen(text, size)}, result.text);
         result.result = ImageResult::ok;
         return result;
     }

@@ -153,6 +153,11 @@ Status Kernel::facts(const KernelFacts *&facts) {
     return Status::success;
 }
 
+Status Kernel::check() {
+    const KernelFacts *facts = nullptr;
+    return source_.checks_when_got() ? this->facts(facts) : Status::success;
+}
+
 std::uint32_t Kernel::max_dynamic_shared(const KernelFacts &facts) const {
     const int set = attributes_[max_dynamic_shared_size];
     if (set >= 0)

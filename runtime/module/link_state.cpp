@@ -131,7 +131,8 @@ Status LinkState::add_file(LinkInput kind, const std::string& path) {
 Status LinkState::add_ptx(std::string text, std::string name, bool check_bodies, bool on_demand) {
     std::shared_ptr<ModuleSource> checked;
     std::string log;
-    const Status status = ModuleSource::load(text, name, checked, log, check_bodies, true);
+    const BodyCheck check = check_bodies ? BodyCheck::at_load : BodyCheck::at_first_use;
+    const Status status = ModuleSource::load(text, name, checked, log, check, true);
     if (status != Status::success) {
         add_lines(error_log_, log); // the detail has been set
         return status;

@@ -49,8 +49,8 @@ std::string driver_log(const ptx::Diagnostics &diagnostics) {
     return log;
 }
 
-/// Bytes of PTX from which on memory counts more than binding bodies once more: bound they take some 15 times the text,
-/// and of large modules few kernels are launched.
+/// Bytes of PTX from which on time and memory count more than errors at load: bound, bodies take some 15 times the text, each
+/// megabyte takes 15 ms of CPU time, and of large modules few kernels are launched.
 constexpr std::size_t large_text = 1u << 20;
 /// Bytes of PTX that are worth a thread: 3 ms.
 constexpr std::size_t text_per_thread = 1u << 18;
@@ -123,7 +123,7 @@ std::set<ptx::FunctionId> mentioned_functions(const ptx::Module &module, const s
 }
 
 /// ptxas's line for the first function that a text of a whole program lacks: one that is not even
-/// .extern, or is used.
+/// .extern, or is used, as far as `usage` of the bodies is known.
 std::string unresolved_function(const ptx::Module &module, const std::vector<BodyUsage> &usage) {
     std::optional<std::set<ptx::FunctionId>> mentioned;
     for (ptx::FunctionId id = 0; id < module.functions.size(); ++id) {
@@ -150,7 +150,7 @@ std::string unsupported_version(ptx::Version version) {
 }
 
 Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<ModuleSource> &source,
-                          std::string &log, bool all_bodies, bool relocatable) {
+                          std::string &log, BodyCheck check, bool relocatable) {
     log.clear();
     if (first_word(ptx).rfind(".version", 0) != 0) {
         log = unknown_format;
@@ -162,10 +162,12 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
     result->hash_ = hash_text(ptx);
     ptx::ModuleLoader::Options options;
     std::optional<std::string> known_log;
-    if (all_bodies)
+    const bool is_large = ptx.size() >= large_text;
+    if (check != BodyCheck::at_first_use)
         known_log = recall_valid_text(result->hash_);
-    const bool checks_bodies = all_bodies && !known_log;
-    options.bind_all_bodies = checks_bodies && ptx.size() < large_text; // and kept
+    result->checks_when_got_ = check == BodyCheck::at_load_or_got && is_large && !known_log;
+    const bool checks_bodies = check != BodyCheck::at_first_use && !known_log && !result->checks_when_got_;
+    options.bind_all_bodies = checks_bodies && !is_large; // and kept
     result->loader_ = ptx::ModuleLoader::load(std::move(ptx), std::move(name), options);
     // A newer version may use what this frontend takes for an error: the version is the better
     // answer then.
@@ -187,9 +189,9 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
         set_error_detail(result->name_ + ": " + log);
         return Status::invalid_ptx;
     }
-    if (checks_bodies) {
+    if (checks_bodies || result->checks_when_got_) {
         const std::string unresolved = unresolved_function(module, usage);
-        if (unresolved.empty())
+        if (unresolved.empty() && checks_bodies)
             remember_valid_text(result->hash_, log);
         if (!unresolved.empty() && !relocatable) {
             log = unresolved;

@@ -30,6 +30,13 @@ std::string unsupported_version(ptx::Version version);
 
 class ModuleSource;
 
+/// When the bodies of a text are read, which is when errors in them are reported.
+enum class BodyCheck : std::uint8_t {
+    at_load,         ///< all of them by ModuleSource::load
+    at_load_or_got,  ///< as `at_load` for texts below a megabyte, else a kernel's, with what it calls, by Kernel::check
+    at_first_use,    ///< a kernel's, with what it calls, when it is launched or its facts are asked for
+};
+
 /// What is known of a kernel before it is compiled. Made once, then constant.
 struct KernelFacts {
     std::uint32_t static_shared = 0; ///< bytes, of the kernel and what it calls
@@ -50,6 +57,9 @@ public:
     Status parameter(std::size_t index, std::size_t &offset, std::size_t &size) const;
     /// Binds the body on first use, unless an earlier process left a note of them. success, or invalid_ptx with the diagnostics in error_detail().
     Status facts(const KernelFacts *&facts);
+
+    /// For who hands the kernel out: facts(), if the source left that for when a kernel is got.
+    Status check();
 
     /// CUfunction_attribute `id` (0..15); invalid_value for others.
     Status attribute(int id, int &value);
@@ -100,11 +110,10 @@ public:
     /// Parses and binds the declarations. On failure: invalid_ptx, unsupported_ptx_version or
     /// invalid_image (text that does not begin like PTX), and `log` holds the driver's kind of
     /// error log ("ptxas application ptx input, line 3; error   : ..."). On success `log` holds
-    /// warnings, mostly nothing. `name` is for messages. `all_bodies` binds every function now
-    /// instead of at its first use, so that errors in bodies are load errors; so are functions then
-    /// that nothing defines, unless the text is `relocatable`, the input of a link.
+    /// warnings, mostly nothing. `name` is for messages. Where bodies are checked at load, functions
+    /// that nothing defines are load errors too, unless the text is `relocatable`, the input of a link.
     static Status load(std::string ptx, std::string name, std::shared_ptr<ModuleSource> &source,
-                       std::string &log, bool all_bodies = false, bool relocatable = false);
+                       std::string &log, BodyCheck check = BodyCheck::at_first_use, bool relocatable = false);
 
     const ptx::Module &module() const;
     const std::string &name() const { return name_; }
@@ -115,6 +124,8 @@ public:
     Kernel *find_kernel(std::string_view name) const;
     std::uint32_t const_bytes() const { return const_bytes_; }
     TextHash text_hash() const { return hash_; }
+    /// Kernels are checked when they are got.
+    bool checks_when_got() const { return checks_when_got_; }
 
     /// The loader, to be used under loader_mutex() only.
     ptx::ModuleLoader &loader() { return *loader_; }
@@ -128,6 +139,7 @@ private:
     TextHash hash_;
     std::vector<std::unique_ptr<Kernel>> kernels_;
     std::uint32_t const_bytes_ = 0;
+    bool checks_when_got_ = false;
 };
 
 } // namespace ptarmigan::runtime

@@ -27,7 +27,11 @@ std::string image_owner(const void* image) {
 
 } // namespace
 
-Status load_source(const void* image, std::size_t size,
+bool loads_eagerly() {
+    return runtime::env_text(runtime::Env::module_loading) == "EAGER";
+}
+
+Status load_source(const void* image, std::size_t size, bool wants_log,
                    std::shared_ptr<runtime::ModuleSource>& source, std::string& log) {
     runtime::ImageOptions options;
     options.device_architecture = runtime::Device::get().compute_capability();
@@ -46,11 +50,13 @@ Status load_source(const void* image, std::size_t size,
     }
     // nvcc's own PTX in fat binaries is right, and may be huge: its bodies are bound at first use.
     // Text that a program made is checked whole, because the program expects load errors and a log
-    // from the driver.
-    bool all_bodies = runtime::image_kind(image, size) == runtime::ImageKind::ptx_text;
+    // from the driver; a long one only for who asks for them.
+    using runtime::BodyCheck;
+    BodyCheck check = BodyCheck::at_first_use;
+    if (runtime::image_kind(image, size) == runtime::ImageKind::ptx_text)
+        check = wants_log || loads_eagerly() ? BodyCheck::at_load : BodyCheck::at_load_or_got;
     std::string name = owner.empty() ? "<ptx>" : owner;
-    return runtime::ModuleSource::load(std::move(ptx.text), std::move(name), source, log,
-                                       all_bodies);
+    return runtime::ModuleSource::load(std::move(ptx.text), std::move(name), source, log, check);
 }
 
 LibraryKernel::LibraryKernel(std::weak_ptr<Library> library,
@@ -70,9 +76,10 @@ Status LibraryKernel::function(runtime::Context& context,
     return function ? Status::success : Status::not_found;
 }
 
-std::shared_ptr<Library> Library::create(const void* image, bool preserved) {
+std::shared_ptr<Library> Library::create(const void* image, bool preserved, bool wants_log) {
     auto library = std::make_shared<Library>();
     library->image_ = image;
+    library->wants_log_ = wants_log;
     HandleTable<Library>::get().add(library);
     if (!preserved) {
         std::lock_guard lock(library->mutex_);
@@ -98,7 +105,7 @@ Status Library::load_locked() {
     if (loaded_)
         return status_;
     loaded_ = true;
-    status_ = load_source(image_, SIZE_MAX, source_, log_);
+    status_ = load_source(image_, SIZE_MAX, wants_log_, source_, log_);
     if (status_ == Status::success) {
         for (auto& kernel : source_->kernels()) {
             kernels_.push_back(std::make_shared<LibraryKernel>(weak_from_this(), source_, *kernel));

@@ -19,9 +19,12 @@ using runtime::Status;
 class Library;
 
 /// Reads an image (PTX text, fat binary wrapper or container; SIZE_MAX: size unknown) and parses
-/// its PTX. On failure the reason is in `log` in the driver's words, and has been said on stderr.
-Status load_source(const void* image, std::size_t size,
+/// its PTX. On failure the reason is in `log` in the driver's words, and has been said on stderr. With `wants_log` all of
+/// a PTX text is checked, however long it is: who gave a buffer for errors expects them there.
+Status load_source(const void* image, std::size_t size, bool wants_log,
                    std::shared_ptr<runtime::ModuleSource>& source, std::string& log);
+/// CUDA_MODULE_LOADING=EAGER.
+bool loads_eagerly();
 
 /// CUkernel. Found in HandleTable<LibraryKernel> while its library is loaded. Thread-safe.
 class LibraryKernel {
@@ -45,7 +48,7 @@ public:
     /// `preserved`: the image outlives the library (cudart says so of its fat binaries) and is read
     /// when first needed; otherwise it is read now. Damage is reported by the calls that need the
     /// contents, as the driver does it.
-    static std::shared_ptr<Library> create(const void* image, bool preserved);
+    static std::shared_ptr<Library> create(const void* image, bool preserved, bool wants_log);
     /// Unloads its modules from all contexts. invalid_handle if it is no library.
     static Status unload(const void* handle);
 
@@ -62,6 +65,7 @@ private:
 
     std::mutex mutex_; ///< guards all; the runtime's locks are taken under it
     const void* image_ = nullptr;
+    bool wants_log_ = false;
     bool loaded_ = false;
     Status status_ = Status::success;
     std::string log_;

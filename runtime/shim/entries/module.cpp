@@ -5,8 +5,6 @@
 #include "runtime/shim/jit_options.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 
@@ -30,7 +28,7 @@ CUresult load_module(CUmodule* handle, const void* image, std::size_t size, unsi
         std::shared_ptr<runtime::ModuleSource> source;
         std::shared_ptr<Module> module;
         std::string log;
-        Status status = load_source(image, size, source, log);
+        Status status = load_source(image, size, jit.wants_logs(), source, log);
         if (status == Status::success)
             status = Module::create(context, source, module);
         bool failed = status != Status::success;
@@ -65,7 +63,7 @@ CUresult load_library(CUlibrary* handle, const void* image, unsigned jit_count,
         for (unsigned i = 0; i < count; ++i)
             if (options[i] == library_option_preserved)
                 preserved = values[i] != nullptr;
-        auto library = Library::create(image, preserved && !jit.wants_logs());
+        auto library = Library::create(image, preserved && !jit.wants_logs(), jit.wants_logs());
         if (jit.wants_logs()) {
             std::shared_ptr<runtime::ModuleSource> source;
             std::string log;
@@ -148,8 +146,7 @@ PTM_API(cuModuleGetLoadingMode, int* mode) {
     return entry([&] {
         if (!mode)
             return Status::invalid_value;
-        const char* setting = std::getenv("CUDA_MODULE_LOADING");
-        *mode = setting && std::strcmp(setting, "EAGER") == 0 ? 1 : 2;
+        *mode = loads_eagerly() ? 1 : 2;
         return Status::success;
     });
 }
@@ -164,6 +161,8 @@ PTM_API(cuModuleGetFunction, CUfunction* function, CUmodule handle, const char* 
         auto found = module->find_function(name);
         if (!found)
             return Status::not_found;
+        if (const Status status = found->kernel().check(); status != Status::success)
+            return status;
         *function = to_handle<CUfunction>(found);
         return Status::success;
     });
@@ -237,6 +236,8 @@ PTM_API(cuLibraryGetKernel, CUkernel* kernel, CUlibrary handle, const char* name
             return Status::invalid_value;
         std::shared_ptr<LibraryKernel> found;
         Status status = library.kernel(name, found);
+        if (status == Status::success)
+            status = found->kernel().check();
         if (status == Status::success)
             *kernel = to_handle<CUkernel>(found);
         return status;

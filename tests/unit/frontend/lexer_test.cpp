@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <random>
+
 using namespace ptarmigan::ptx;
 
 namespace {
@@ -85,4 +87,44 @@ TEST_CASE("lexer: a body is skipped with comments and strings respected") {
     const Token after = lexer.next();
     CHECK(after.is_identifier("after"));
     CHECK(after.location.line == 2);
+}
+
+TEST_CASE("lexer: a body ends where its tokens say, at any length and alignment") {
+    constexpr std::string_view pieces[] = {
+        "add.u32 %r1, %r2, 3;",
+        "\n",
+        "{",
+        "}",
+        "// } {\n",
+        "/* } \n { */",
+        "\"} \\\" {\"",
+        "/ ",
+        "                                                                ",
+        "{\n}\n{\n}\n"};
+    std::minstd_rand random(3);
+    for (unsigned round = 0; round < 3000; ++round) {
+        std::string text = "{";
+        const unsigned count = random() % 60, choices = 2 + random() % (std::size(pieces) - 1);
+        for (unsigned i = 0; i < count; ++i) text += pieces[random() % choices];
+        text += "} tail }";
+        const SourceBuffer source(text, "t");
+        Diagnostics diagnostics(source, 20);
+        Lexer skipping(source.text(), diagnostics), reading(source.text(), diagnostics);
+        skipping.next();
+        reading.next();
+        const bool closed = skipping.skip_braces();
+        Token token;
+        unsigned depth = 1;
+        do {
+            token = reading.next();
+            depth += token.is('{');
+            depth -= token.is('}');
+        } while (depth != 0 && token.kind != TokenKind::end);
+        INFO(text);
+        REQUIRE(closed == (token.kind != TokenKind::end));
+        if (!closed) continue;
+        REQUIRE(skipping.position().offset == reading.position().offset);
+        REQUIRE(skipping.position().line == reading.position().line);
+        REQUIRE(skipping.position().line_start == reading.position().line_start);
+    }
 }

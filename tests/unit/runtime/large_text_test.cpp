@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts of a megabyte and more are checked on several threads, and their bodies are not kept: errors, limits and logs are
-// those of small texts.
+// those of small texts. Or their kernels are checked when they are got.
 #include "fixture.h"
 
+#include "runtime/base/log.h"
 #include "runtime/base/threads.h"
 #include "runtime/module/kernel_usage.h"
 #include "runtime/module/module_notes.h"
@@ -27,7 +28,7 @@ struct Loaded {
 };
 
 /// `special` behind some `filler` kernels; no earlier run has left notes of the text.
-Loaded load(const std::string &special, unsigned filler) {
+Loaded load(const std::string &special, unsigned filler, BodyCheck check = BodyCheck::at_load) {
     std::string text = ".version 8.0\n.target sm_90\n.address_size 64\n";
     for (unsigned i = 0; i < filler; ++i) {
         text += ".visible .entry filler" + std::to_string(i) + "() { .reg .b32 %r<9>; .shared .b8 s[" + std::to_string(i + 1) + "];";
@@ -38,7 +39,7 @@ Loaded load(const std::string &special, unsigned filler) {
     text += special + "// " + std::to_string(getpid()) + "\n";
     Loaded loaded{};
     loaded.hash = hash_text(text);
-    loaded.status = ModuleSource::load(std::move(text), "large.ptx", loaded.source, loaded.log, true);
+    loaded.status = ModuleSource::load(std::move(text), "large.ptx", loaded.source, loaded.log, check);
     return loaded;
 }
 
@@ -85,6 +86,26 @@ TEST_CASE("large text: a valid one has the facts of a small one") {
         REQUIRE(ok(good.source->find_kernel("filler2")->facts(facts)));
         CHECK(facts->static_shared == 3);
     }
+}
+
+TEST_CASE("large text: where kernels are checked when they are got, a bad one fails then, the others work") {
+    REQUIRE(ok(Device::initialize()));
+    const std::string bad = ".func f() { mov.b32 %q, 1; ret; }\n.visible .entry bad() { call f; ret; }\n"
+                            ".visible .entry big() { .shared .align 16 .b8 s[232449]; ret; }\n";
+    CHECK(load(bad, 3, BodyCheck::at_load_or_got).status == Status::invalid_ptx); // a small text has no later
+    const Loaded loaded = load(bad, many, BodyCheck::at_load_or_got);
+    REQUIRE(ok(loaded.status));
+    CHECK_FALSE(recall_valid_text(loaded.hash));
+    CHECK(ok(loaded.source->find_kernel("filler2")->check()));
+    CHECK(loaded.source->find_kernel("bad")->check() == Status::invalid_ptx);
+    CHECK_THAT(error_detail(), Catch::Matchers::Contains("large.ptx:1404:21: error: unknown symbol '%q'"));
+    CHECK(loaded.source->find_kernel("big")->check() == Status::invalid_ptx);
+    CHECK_THAT(error_detail(), Catch::Matchers::Contains("Entry function 'big' uses too much shared data"));
+    CHECK(loaded.source->find_kernel("bad")->check() == Status::invalid_ptx);
+
+    // What is wrong outside of bodies still is at load.
+    CHECK(load(".global .u32 x = y;\n", many, BodyCheck::at_load_or_got).status == Status::invalid_ptx);
+    CHECK(load(".func f();\n", many, BodyCheck::at_load_or_got).log == "ptxas fatal   : Unresolved extern function 'f'");
 }
 
 TEST_CASE("large text: a chain of functions does not use up the stack") {

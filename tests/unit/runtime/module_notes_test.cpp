@@ -20,7 +20,7 @@ std::string fresh_text(const std::string &body) {
 }
 
 Status load(const std::string &text, std::shared_ptr<ModuleSource> &source, std::string &log) {
-    return ModuleSource::load(text, "test.ptx", source, log, true);
+    return ModuleSource::load(text, "test.ptx", source, log, BodyCheck::at_load);
 }
 
 } // namespace
