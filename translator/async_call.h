@@ -23,6 +23,8 @@ enum class AsyncOperation : std::uint32_t {
     tensor_load,        ///< cp.async.bulk.tensor to shared (tensor_detail)
     tensor_store,       ///< cp.async.bulk.tensor from shared (tensor_detail)
     tensor_reduce,      ///< cp.reduce.async.bulk.tensor from shared (tensor_detail)
+    store_value,        ///< st.async to shared of the cluster: `size` bytes, whose words are in `coordinates`
+    reduce_value,       ///< red.async to shared of the cluster: likewise (reduction_detail)
     prefetch,           ///< cp.async.bulk.prefetch: the address is checked
     tensor_prefetch,    ///< cp.async.bulk.prefetch.tensor: the map is checked (tensor_detail)
     commit,             ///< cp.async.bulk.commit_group

@@ -11,7 +11,7 @@
 
 namespace ptarmigan::abi {
 
-inline constexpr std::uint32_t kernel_abi_version = 8;
+inline constexpr std::uint32_t kernel_abi_version = 9;
 inline constexpr unsigned warp_size = 32;
 
 /// Shared addresses: rank of the CTA in its cluster << cluster_rank_bit | offset in its memory, as on Hopper.
@@ -34,7 +34,8 @@ enum class Collective : std::uint32_t {
 /// participating lanes of the warp and writes `result` (and `predicate`) for the lanes in `active`.
 struct CollectiveCall {
     std::uint32_t kind;       ///< Collective
-    std::uint32_t operation;  ///< shfl: 0 up 1 down 2 bfly 3 idx; redux: 0 add 1 min_s 2 max_s 3 min_u 4 max_u 5 and 6 or 7 xor
+    std::uint32_t operation;  ///< shfl: 0 up 1 down 2 bfly 3 idx; redux: 0 add 1 min_s 2 max_s 3 min_u 4 max_u 5 and 6 or 7 xor,
+                              ///< 8 min_f32 9 max_f32, and 2 more for .abs, 4 for .NaN
     std::uint64_t active;     ///< lanes of this step that execute the instruction
     std::uint32_t members[32];///< membermask operand per lane
     std::uint64_t source[32]; ///< first operand (shfl: a; vote: predicate 0/1; match: value; redux: value)
@@ -100,16 +101,17 @@ enum class MbarrierOperation : std::uint32_t {
 struct MbarrierCall {
     /// Bits of `flags`. uniform: all lanes use element 0 of `object` and `count`; transactions: arrivals of one whose
     /// `count` are transactions to expect before; parity: waits take a parity; limited: try_wait has a time limit;
-    /// no_increment: copy_arrive with .noinc; wants_state: arrivals return their `state`; in_turn: counted lane by lane.
+    /// no_increment: copy_arrive with .noinc; wants_state: arrivals return their `state`; in_turn: counted lane by lane;
+    /// one_answer: waits ask once for all lanes; `state`, `limit` and `complete` have it in element 0.
     static constexpr std::uint32_t uniform = 1, transactions = 2, parity = 4, limited = 8, no_increment = 16,
-                                   wants_state = 32, in_turn = 64;
+                                   wants_state = 32, in_turn = 64, one_answer = 128;
     std::uint32_t operation, flags;
     std::uint32_t line;    ///< of the PTX text
     std::uint32_t others;  ///< not 0: other lanes of the step can run meanwhile, so the step must not be suspended
     std::uint64_t active;
     std::uint64_t object[32]; ///< generic addresses
     std::uint32_t count[32];
-    std::uint64_t state[32];  ///< read by waits, written by arrivals
+    std::uint64_t state[32];  ///< read by waits, written by arrivals (element 0 if uniform and not in_turn)
     std::uint32_t limit[32];  ///< nanoseconds
     std::uint32_t complete[32]; ///< written by waits: 0 or 1
 };
@@ -157,6 +159,10 @@ struct Services {
                                     const std::uint64_t* arguments);
     /// Asynchronous copies (async_call.h); faults don't return. Never suspends.
     void (*async_copy)(CtaContext*, std::uint32_t step, AsyncCall*);
+    /// clusterlaunchcontrol.try_cancel: writes 16 bytes to `response` (first ctaid, then 1 or 0: canceled or not) and completes
+    /// 16 transactions of `object`; with `all` in every CTA of the cluster. Generic addresses.
+    void (*cancel_launch)(CtaContext*, std::uint32_t step, std::uint64_t response, std::uint64_t object, std::uint32_t all,
+                          std::uint32_t line);
 };
 
 /// One launch; constant while the grid runs except `fault`.
@@ -174,7 +180,7 @@ struct LaunchContext {
     std::uint32_t params_size;       ///< bytes behind `params`
     std::uint64_t grid_id;
     std::uint32_t async_mode;        ///< AsyncMode: when asynchronous copies are done
-    std::uint32_t reserved;
+    std::uint32_t explicit_cluster;  ///< 1: the launch or the kernel names a cluster's dimensions
     void* owner;                     ///< the runtime's launch object; generated code does not touch it
 };
 

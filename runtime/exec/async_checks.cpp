@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What copies are refused for, with the codes of the H200 (tests/recordings/async_copies/async_faults): 716 for addresses that are not aligned, 715
-// for maps that don't fit the instruction and CTAs that the cluster doesn't have.
+// What copies are refused for, with the codes of the H200
+// (tests/recordings/async_copies/async_faults): 716 for addresses that are not aligned, 715 for
+// maps that don't fit the instruction and CTAs that the cluster doesn't have.
 #include "runtime/exec/async_copies.h"
 
 #include "runtime/copy_engine/copy_engine.h"
@@ -49,6 +50,11 @@ void AsyncCopies::check(const Copy& copy) const {
         aligned(copy.target, 16);
         aligned(copy.source, 16);
         break;
+    case Operation::store_value:
+    case Operation::reduce_value:
+        in_cluster(copy.target);
+        aligned(copy.target, copy.size);
+        break;
     case Operation::store:
     case Operation::reduce:
         aligned(copy.target, 16);
@@ -66,8 +72,11 @@ void AsyncCopies::check(const Copy& copy) const {
     if (copy.barrier != 0) {
         aligned(copy.barrier, 8);
     }
-    if (copy.operation == Operation::move &&
-        (copy.target - copy.source) >> abi::cluster_rank_bit == 0)
+    const auto rank_of = [&](std::uint64_t address) {
+        return (address - reinterpret_cast<std::uint64_t>(copy.cta->shared)) >>
+               abi::cluster_rank_bit;
+    };
+    if (copy.operation == Operation::move && rank_of(copy.target) == rank_of(copy.source))
         fail(copy, Fault::illegal_instruction, copy.target); // it must be another CTA
     if ((copy.flags & AsyncCall::multicast) != 0 && copy.mask >> ranks != 0)
         fail(copy, Fault::illegal_instruction, copy.target);

@@ -110,6 +110,18 @@ void AsyncCopies::reduce(const Copy& copy) {
     }
 }
 
+/// st.async and red.async. Not of the async proxy: copies see what they write behind a fence.
+void AsyncCopies::put_value(const Copy& copy) {
+    auto* target = reinterpret_cast<std::uint8_t*>(copy.target);
+    const auto* value = reinterpret_cast<const std::uint8_t*>(copy.coordinates.data());
+    if (copy.operation == Operation::store_value)
+        std::memcpy(target, value, copy.size);
+    else
+        reduce_run(static_cast<BulkReduction>(copy.detail & 0xff),
+                   static_cast<TensorType>(copy.detail >> 8 & 0xff))(target, value, 1);
+    complete(copy, copy.barrier, copy.size);
+}
+
 void AsyncCopies::store_tensor(const Copy& copy) {
     TensorMap map;
     std::memcpy(&map, reinterpret_cast<const void*>(copy.target), sizeof map);
@@ -173,6 +185,8 @@ void AsyncCopies::perform_operation(const Copy& copy) {
     }
     case Operation::reduce:
     case Operation::reduce_shared: return reduce(copy);
+    case Operation::store_value:
+    case Operation::reduce_value: return put_value(copy);
     case Operation::tensor_load: return load_tensor(copy);
     case Operation::tensor_store:
     case Operation::tensor_reduce: return store_tensor(copy);
@@ -206,6 +220,21 @@ void AsyncCopies::start(const Copy& copy, std::uint32_t thread) {
     if (copy.barrier != 0 &&
         mbarriers_.is_waited_for(reinterpret_cast<std::uint64_t*>(copy.barrier)))
         take(copies_.size() - 1);
+}
+
+void AsyncCopies::store_words(abi::CtaContext& cta, std::uint32_t step, std::uint32_t line,
+                              std::uint64_t target, std::uint64_t barrier,
+                              const std::array<std::uint32_t, 4>& words) {
+    Copy copy{};
+    copy.cta = &cta;
+    copy.step = step;
+    copy.line = line;
+    copy.operation = Operation::store_value;
+    copy.size = sizeof words;
+    copy.target = target;
+    copy.barrier = barrier;
+    std::copy(words.begin(), words.end(), copy.coordinates.begin());
+    start(copy, 0);
 }
 
 void AsyncCopies::run(abi::CtaContext& cta, std::uint32_t step, std::uint32_t lane_width,
@@ -250,9 +279,10 @@ void AsyncCopies::run(abi::CtaContext& cta, std::uint32_t step, std::uint32_t la
         for (unsigned i = 0; i < 5; ++i)
             copy.coordinates[i] = static_cast<std::int32_t>(call.coordinates[i][lane]);
         for (unsigned i = 0; i < 3; ++i) copy.offsets[i] = call.offsets[i][lane];
-        const bool counts = operation == Operation::load || operation == Operation::move ||
-                            operation == Operation::reduce_shared ||
-                            operation == Operation::tensor_load;
+        const bool counts =
+            operation == Operation::load || operation == Operation::move ||
+            operation == Operation::reduce_shared || operation == Operation::tensor_load ||
+            operation == Operation::store_value || operation == Operation::reduce_value;
         if (!counts) copy.barrier = 0; // the call's array has anything there
         start(copy, number);
         if (operation == Operation::copy_map) break; // all lanes of the warp ask for the same

@@ -31,6 +31,12 @@ public:
     void run(abi::CtaContext& cta, std::uint32_t step, std::uint32_t lane_width,
              abi::AsyncCall& call);
 
+    /// Writes 16 bytes to `target` and completes as many transactions of `barrier`, both in shared
+    /// memory of the cluster: now or later, as a copy of the step's first lane.
+    void store_words(abi::CtaContext& cta, std::uint32_t step, std::uint32_t line,
+                     std::uint64_t target, std::uint64_t barrier,
+                     const std::array<std::uint32_t, 4>& words);
+
     bool pending() const { return !copies_.empty() || !committed_.empty() || !shadows_.empty(); }
     /// Somebody waits for a phase of `object` that is not complete: does the next copy that counts
     /// there. False if there is none.
@@ -38,7 +44,8 @@ public:
     /// cp.async.mbarrier.arrive of a thread: true if the arrival is put off until its copies are
     /// done.
     bool defer_arrival(abi::CtaContext& cta, std::uint32_t thread, std::uint64_t* object);
-    /// A CTA, or all that were started here, have exited: late copies that nobody waited for are lost.
+    /// A CTA, or all that were started here, have exited: late copies that nobody waited for are
+    /// lost.
     void finish(const abi::CtaContext* cta = nullptr);
     /// The grid is over.
     void reset();
@@ -79,6 +86,7 @@ private:
     void load(const Copy& copy);
     void load_tensor(const Copy& copy);
     void reduce(const Copy& copy);
+    void put_value(const Copy& copy);
     void store_tensor(const Copy& copy);
     void complete(const Copy& copy, std::uint64_t object, std::uint64_t bytes);
     std::uint64_t in_cta(const Copy& copy, std::uint64_t address, unsigned rank) const;

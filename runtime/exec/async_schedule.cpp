@@ -112,7 +112,7 @@ void AsyncCopies::commit(const Thread& thread, bool bulk) {
     const std::uint32_t group = ++committed_[thread][bulk];
     for (Pending& pending : copies_)
         if (pending.copy.cta == thread.first && pending.thread == thread.second &&
-            pending.bulk == bulk && pending.group == 0)
+            pending.bulk == bulk && pending.group == 0 && pending.copy.barrier == 0)
             pending.group = group;
 }
 

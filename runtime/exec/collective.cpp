@@ -96,7 +96,33 @@ std::uint32_t combine(std::uint32_t operation, std::uint32_t a, std::uint32_t b)
     }
 }
 
+/// min and max of floats: NaNs are left out, or win with .NaN; -0 is less than +0.
+void reduce_floats(std::uint32_t operation, WarpValues &warp) {
+    const bool is_max = operation & 1, absolute = operation & 2, keeps_nan = operation & 4;
+    constexpr std::uint32_t sign = 0x80000000, infinity = 0x7f800000, canonical_nan = 0x7fffffff;
+    // Floats in the order of unsigned integers.
+    const auto key = [](std::uint32_t bits) { return bits & sign ? ~bits : bits | sign; };
+    bool any_nan = false, any_number = false;
+    std::uint32_t best = 0;
+    for_each_lane(warp.present, [&](unsigned lane) {
+        auto bits = static_cast<std::uint32_t>(warp.source[lane]);
+        bits = absolute ? bits & ~sign : bits;
+        if ((bits & ~sign) > infinity) {
+            any_nan = true;
+            return;
+        }
+        if (!any_number || (is_max ? key(bits) > key(best) : key(bits) < key(best)))
+            best = bits;
+        any_number = true;
+    });
+    const std::uint32_t result = !any_number || (keeps_nan && any_nan) ? canonical_nan : best;
+    for_each_lane(warp.present, [&](unsigned lane) { warp.result[lane] = result; });
+}
+
 void reduce(std::uint32_t operation, WarpValues &warp) {
+    constexpr std::uint32_t first_of_floats = 8;
+    if (operation >= first_of_floats)
+        return reduce_floats(operation, warp);
     std::uint32_t total = 0;
     bool first = true;
     for_each_lane(warp.present, [&](unsigned lane) {

@@ -106,6 +106,10 @@ Request request_of(const Call &call, std::uint64_t lanes) {
 /// States are what the object held before all these lanes; with .noComplete each lane's arrival counts for the next.
 void write_states(Call &call, std::uint64_t lanes, std::uint64_t word) {
     std::uint64_t before = 0;
+    if (call.flags & Call::uniform && !(call.flags & Call::in_turn)) {
+        call.state[0] = word & mbarrier::state_mask;
+        return;
+    }
     for_each_lane(lanes, [&](unsigned lane) {
         call.state[lane] = (word & mbarrier::state_mask) + (before << mbarrier::pending_bit);
         if (call.flags & Call::in_turn)
@@ -200,9 +204,10 @@ void Mbarriers::wait_for_lanes(abi::CtaContext &cta, std::uint32_t step, Call &c
         return call.flags & Call::parity ? (count_of(call, lane) & 1) != 0
                                          : mbarrier::phase(call.state[lane]);
     };
+    const std::uint64_t asking = call.flags & Call::one_answer ? 1 : call.active;
     const auto look = [&] {
         unsigned behind = 64;
-        for_each_lane(call.active, [&](unsigned lane) {
+        for_each_lane(asking, [&](unsigned lane) {
             const std::uint64_t word = *object_of(call, lane);
             if (!mbarrier::is_object(word))
                 raise_fault(fault_at(cta, step, call, lane, abi::Fault::mbarrier_overflow));
@@ -235,7 +240,7 @@ void Mbarriers::wait_for_lanes(abi::CtaContext &cta, std::uint32_t step, Call &c
     if (!complete)
         return;
     // By now the phase after it may be complete too, of the same parity as the one before.
-    for_each_lane(call.active, [&](unsigned lane) {
+    for_each_lane(asking, [&](unsigned lane) {
         if (object_of(call, lane) == object && parity_of(lane) == parity)
             call.complete[lane] = 1;
     });

@@ -257,7 +257,7 @@ void set_async_mode(Grid &grid) {
 }
 
 void fill_launch_context(Grid &grid, const LaunchConfig &config,
-                         const std::array<std::uint32_t, 3> &cluster) {
+                         const std::array<std::uint32_t, 3> &cluster, bool is_explicit) {
     abi::CooperativeLaunch &launch = grid.launch;
     launch.params_size = static_cast<std::uint32_t>(grid.params.size());
     launch.params = aligned_parameters(grid.params);
@@ -269,6 +269,7 @@ void fill_launch_context(Grid &grid, const LaunchConfig &config,
         launch.ntid[i] = config.block[i];
         launch.ncluster[i] = cluster[i];
     }
+    launch.explicit_cluster = is_explicit;
     launch.dynamic_shared = config.dynamic_shared;
     launch.shared_size = grid.code->properties.static_shared + config.dynamic_shared;
     set_async_mode(grid);
@@ -326,7 +327,7 @@ Status make_grid(Function &function, const LaunchConfig &config, Context &contex
     grid->cluster_size = static_cast<std::uint32_t>(volume(cluster));
     grid->cta_count = volume(config.grid) / grid->cluster_size;
     grid->hang_limit = hang_limit();
-    fill_launch_context(*grid, config, cluster);
+    fill_launch_context(*grid, config, cluster, config.has_cluster || kernel.required_cluster()[0] != 0);
     grid->streams = writes_past_caches(*grid, grid->cta_count * volume(config.block));
     size_arena(*grid);
     choose_workers(*grid, volume(config.block) * grid->cluster_size, grid->code->properties.spins);

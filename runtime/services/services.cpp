@@ -5,6 +5,7 @@
 #include "runtime/base/log.h"
 #include "runtime/context/context.h"
 #include "runtime/exec/fault.h"
+#include "runtime/launch/launch_control.h"
 #include "runtime/launch/worker.h"
 #include "runtime/services/device_heap.h"
 #include "runtime/services/device_runtime.h"
@@ -212,7 +213,8 @@ const abi::Services &kernel_services() {
     static const abi::Services services = {barrier,        collective,    yield,       trap,
                                            device_vprintf, device_malloc, device_free, assert_fail,
                                            clock_ticks,    global_timer,  misaligned,  texture_service,
-                                           mbarrier,       cluster_barrier, device_runtime, async_copy};
+                                           mbarrier,       cluster_barrier, device_runtime, async_copy,
+                                           cancel_launch};
     return services;
 }
 

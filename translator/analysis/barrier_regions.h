@@ -17,4 +17,7 @@ bool has_collectives(const FunctionGraph& graph);
 /// the same place again and again. Not so: walks along pointers, and retries of compare-and-swap (someone succeeded).
 bool may_spin(const FunctionGraph& graph);
 
+/// The same without looking at waits for mbarrier objects (converged_waits.h).
+bool may_spin_on_memory(const FunctionGraph& graph);
+
 } // namespace ptarmigan::translator

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops that wait. Such kernels need lanes and warps that can be suspended, which costs; so this looks closely.
 #include "translator/analysis/barrier_regions.h"
+#include "translator/analysis/converged_waits.h"
 #include "translator/analysis/form_queries.h"
 #include "translator/analysis/graph_queries.h"
 
@@ -28,7 +29,7 @@ struct Sources {
 
 class SpinSearch {
 public:
-    explicit SpinSearch(const FunctionGraph& graph) : graph_(graph), definition_(graph.values.size()), seen_(graph.values.size(), 0) {
+    SpinSearch(const FunctionGraph& graph, bool mbarriers) : graph_(graph), mbarriers_(mbarriers), definition_(graph.values.size()), seen_(graph.values.size(), 0) {
         for (const Block& block : graph.blocks) {
             for (const Phi& phi : block.phis) definition_[phi.result].phi = &phi;
             for (const GraphInstruction& instruction : block.instructions)
@@ -52,6 +53,7 @@ private:
     bool is_zero(const ptx::Operand& operand) const;
 
     const FunctionGraph& graph_;
+    const bool mbarriers_; ///< waits for mbarrier objects count
     std::vector<Definition> definition_;
     std::vector<std::uint32_t> seen_;
     std::uint32_t round_ = 0;
@@ -101,6 +103,7 @@ bool SpinSearch::is_zero(const ptx::Operand& operand) const {
 
 /// True if executing it again and again can mean waiting for someone else.
 bool SpinSearch::may_wait_on(const ptx::Instruction& inst) {
+    if (!mbarriers_ && is_mbarrier_wait(inst)) return false;
     if (has_effect(inst, Effects::waits | Effects::call | Effects::async)) return true;
     if (inst.space == ptx::StateSpace::local || inst.space == ptx::StateSpace::param ||
         inst.space == ptx::StateSpace::constant || inst.form == ptx::FormId::ld_global_nc)
@@ -156,6 +159,8 @@ bool SpinSearch::waits(const LoopInfo& loop) {
 
 } // namespace
 
-bool may_spin(const FunctionGraph& graph) { return SpinSearch(graph).run(); }
+bool may_spin(const FunctionGraph& graph) { return SpinSearch(graph, true).run(); }
+
+bool may_spin_on_memory(const FunctionGraph& graph) { return SpinSearch(graph, false).run(); }
 
 } // namespace ptarmigan::translator

@@ -6,6 +6,7 @@
 #include "translator/analysis/alignment.h"
 #include "translator/analysis/barrier_regions.h"
 #include "translator/analysis/build_graph.h"
+#include "translator/analysis/converged_waits.h"
 #include "translator/analysis/cta_order.h"
 #include "translator/analysis/graph_queries.h"
 #include "translator/analysis/meeting_places.h"
@@ -110,13 +111,15 @@ private:
         spins_ = may_spin(graph_);
         std::set<ptx::FunctionId> seen;
         const ptx::Effects of_callees = effects_of_callees(unit_.loader, graph_, graph_options_, seen);
+        // Waits for mbarriers that the step makes as a whole suspend it, whatever the form.
+        const bool needs_counters = spins_ && may_spin_on_memory(graph_);
         unit_.divergence = unit_.options.divergence;
         if (unit_.options.deterministic_yield && unit_.divergence == DivergenceForm::automatic)
             unit_.divergence = DivergenceForm::program_counters; // so that lanes can overtake each other
         // Lanes of one warp that wait for each other need program counters of their own.
         if (unit_.divergence == DivergenceForm::automatic)
-            unit_.divergence = spins_ || !graph_.forest.reducible ? DivergenceForm::program_counters : DivergenceForm::masks;
-        if (unit_.divergence == DivergenceForm::masks && (spins_ || !graph_.forest.reducible) && unit_.width > 1)
+            unit_.divergence = needs_counters || !graph_.forest.reducible ? DivergenceForm::program_counters : DivergenceForm::masks;
+        if (unit_.divergence == DivergenceForm::masks && (needs_counters || !graph_.forest.reducible) && unit_.width > 1)
             unit_.divergence = DivergenceForm::program_counters;
         if (unit_.width == 1) unit_.divergence = DivergenceForm::masks; // one lane: plain control flow
         shape_for(unit_.divergence);
@@ -125,6 +128,10 @@ private:
         if (unit_.width > 1 && needs_single_lanes(of_callees)) unit_.width = 1;
         if (unit_.width == 1) unit_.divergence = DivergenceForm::masks;
         shape_for(unit_.divergence);
+        if (unit_.divergence == DivergenceForm::masks && unit_.width > 1 && !mbarrier_waits_are_converged(graph_)) {
+            unit_.divergence = DivergenceForm::program_counters;
+            shape_for(unit_.divergence);
+        }
         verify_graph(graph_);
         alignment_demands_ = plan_alignment(graph_, unit_.options.aligned_parameters);
         plan_prefetch(graph_, unit_.shape, unit_.width);

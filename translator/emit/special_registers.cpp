@@ -125,7 +125,12 @@ LaneValue GraphEmitter::special_register(const ptx::Operand& operand, const Shap
     case SpecialRegister::reserved_smem_offset_end: return constant(288); // as driver 580 leaves it
     case SpecialRegister::reserved_smem_offset_cap: return constant(reserved_shared_bytes);
     case SpecialRegister::current_graph_exec: return LaneValue::uniform(ir_.getInt64(0)); // launches are not of graphs
-    case SpecialRegister::is_explicit_cluster: return LaneValue::uniform(ir_.getInt1(cluster_size > 1));
+    case SpecialRegister::is_explicit_cluster: {
+        if (cluster_size > 1) return LaneValue::uniform(ir_.getTrue());
+        llvm::Value* launch = context_field(ir_.getPtrTy(), offsetof(abi::CtaContext, launch), "launch");
+        llvm::Value* place = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), launch, offsetof(abi::LaunchContext, explicit_cluster));
+        return LaneValue::uniform(ir_.CreateICmpNE(ir_.CreateLoad(i32, place, "explicit"), ir_.getInt32(0)));
+    }
     case SpecialRegister::cluster_nctaid: return constant(cluster(operand.component));
     case SpecialRegister::cluster_nctarank: return constant(cluster_size);
     case SpecialRegister::cluster_ctarank: return field(offsetof(abi::CtaContext, cluster_ctarank), "ctarank");

@@ -2,7 +2,7 @@
 // atom and red (manual 9.7.13.5, 9.7.13.6). Active lanes go one after the other, in order. Three cases are better:
 //   one address, integer operation   the warp's values are combined first: one access
 //   one address, float addition      the lanes' additions in order, in registers: one access
-//   own shared memory                a CTA runs on one thread at a time, so plain accesses are atomic
+//   shared memory                    a cluster runs on one thread at a time, so plain accesses are atomic
 //   ... at distinct affine addresses  likewise, as one vector load and store
 #include "translator/kernel_abi.h"
 #include "translator/lower/access_mark.h"
@@ -24,7 +24,7 @@ struct AtomicAccess {
     LaneAddress address;
     LaneValue b, c; ///< as integers; c for cas
     llvm::AtomicOrdering ordering = llvm::AtomicOrdering::Monotonic;
-    bool private_memory = false; ///< no other thread of the host reaches it: the CTA's own shared memory
+    bool private_memory = false; ///< no other thread of the host reaches it: the shared memory of the CTA's cluster
 };
 
 llvm::AtomicOrdering ordering_of(const Instruction& inst) {
@@ -239,7 +239,7 @@ void lower_atomic(WarpEmitter& e, const Instruction& inst) {
     AtomicAccess access;
     access.operation = atomic_operation(inst, space);
     access.ordering = ordering_of(inst);
-    access.private_memory = space == StateSpace::shared && !inst.has(Word::shared_cluster);
+    access.private_memory = space == StateSpace::shared;
     LaneAddress address = e.address(inst[Role::a], space);
     const ptx::Operand& d = inst[Role::d];
     const ptx::Operand& b = inst[Role::b];

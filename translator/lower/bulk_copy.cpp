@@ -10,27 +10,6 @@ using abi::AsyncOperation;
 using ptx::Operand;
 using ptx::StateSpace;
 
-namespace {
-
-abi::TensorType type_of(WarpEmitter& e, const Instruction& inst) {
-    using Type = abi::TensorType;
-    switch (inst.type()) {
-    case ScalarType::b32:
-    case ScalarType::u32: return Type::u32;
-    case ScalarType::s32: return Type::s32;
-    case ScalarType::b64:
-    case ScalarType::u64: return Type::u64;
-    case ScalarType::s64: return Type::s64;
-    case ScalarType::f16: return Type::f16;
-    case ScalarType::bf16: return Type::bf16;
-    case ScalarType::f32: return Type::f32;
-    case ScalarType::f64: return Type::f64;
-    default: e.unsupported("internal: a type that is not reduced");
-    }
-}
-
-} // namespace
-
 void bulk_load(WarpEmitter& e, const Instruction& inst) {
     AsyncCallBuffer call(e, inst, AsyncOperation::load);
     call.set_target(inst[Role::d], StateSpace::shared);
@@ -67,7 +46,7 @@ void bulk_move(WarpEmitter& e, const Instruction& inst) {
 
 void bulk_reduce(WarpEmitter& e, const Instruction& inst) {
     const bool to_shared = inst[Role::mbar].kind != Operand::Kind::none;
-    AsyncCallBuffer call(e, inst, to_shared ? AsyncOperation::reduce_shared : AsyncOperation::reduce, abi::reduction_detail(bulk_reduction(e, inst), type_of(e, inst)));
+    AsyncCallBuffer call(e, inst, to_shared ? AsyncOperation::reduce_shared : AsyncOperation::reduce, abi::reduction_detail(bulk_reduction(e, inst), reduction_type(e, inst)));
     call.set_target(inst[Role::d], to_shared ? StateSpace::shared : StateSpace::global);
     call.set_source(inst[Role::a], StateSpace::shared);
     call.set_size(inst[Role::size]);

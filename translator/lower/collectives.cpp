@@ -247,11 +247,19 @@ void redux_sync(WarpEmitter& e, const Instruction& inst) {
     Ir& ir = e.ir();
     bool is_float = inst.type() == ScalarType::f32;
     if (!whole_warp(e)) {
-        if (is_float) e.unsupported("needs 32 lanes per step");
-        CollectiveCallBuffer call(e, abi::Collective::redux, std::uint32_t(reduction_of(inst)));
+        constexpr std::uint32_t min_f32 = 8, max_f32 = 9, abs = 2, nan = 4;
+        const std::uint32_t operation = is_float ? (inst.has(Word::min) ? min_f32 : max_f32) +
+                                                       (inst.has(Word::abs) ? abs : 0) + (inst.has(Word::NaN) ? nan : 0)
+                                                 : std::uint32_t(reduction_of(inst));
+        CollectiveCallBuffer call(e, abi::Collective::redux, operation);
         call.set_members(inst);
-        call.set_source(e.lanes(inst[Role::a]));
+        call.set_source(to_bits(ir, e.lanes(inst[Role::a])));
         call.run();
+        if (is_float) {
+            Value* bits = call.result(ir.getInt32Ty());
+            e.write(inst[Role::d], LaneValue::varying(ir.CreateBitCast(bits, e.lanes_type(ir.getFloatTy()))));
+            return;
+        }
         e.write(inst[Role::d], LaneValue::varying(call.result(ir.getInt32Ty())));
         return;
     }

@@ -22,7 +22,7 @@ void arrive(WarpEmitter& e, const Instruction& inst, Operation operation) {
     if (inst.has(Word::noComplete)) flags |= Call::in_turn;
     MbarrierCallBuffer call(e, inst, operation, flags, inst.has(Word::expect_tx) ? inst[Role::tx_count] : inst[Role::count]);
     call.run();
-    if (wants_state) e.write(state, LaneValue::varying(call.state()));
+    if (wants_state) e.write(state, call.state());
 }
 
 void wait(WarpEmitter& e, const Instruction& inst, Operation operation) {
@@ -31,11 +31,10 @@ void wait(WarpEmitter& e, const Instruction& inst, Operation operation) {
     std::uint32_t flags = parity ? Call::parity : 0;
     if (limit.kind != ptx::Operand::Kind::none) flags |= Call::limited;
     MbarrierCallBuffer call(e, inst, operation, flags, inst[parity ? Role::parity : Role::count]);
-    if (!parity) call.set_state(e.lanes(inst[Role::state]));
-    if (limit.kind != ptx::Operand::Kind::none) call.set_limit(e.lanes(limit));
-    call.run();
-    Value* complete = call.complete();
-    e.write(inst[Role::p], LaneValue::varying(e.ir().CreateICmpNE(complete, integer(complete, 0))));
+    if (!parity) call.set_state(e.read(inst[Role::state]));
+    if (limit.kind != ptx::Operand::Kind::none) call.set_limit(e.read(limit));
+    call.run(true);
+    e.write(inst[Role::p], call.complete());
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What mbarrier instructions share: the call to the runtime's mbarrier service, one for all lanes of a step.
+// What mbarrier instructions share: the call to the runtime's mbarrier service, one for all lanes
+// of a step.
 #pragma once
 
 #include "translator/emit/warp_emitter.h"
@@ -7,21 +8,25 @@
 
 namespace ptarmigan::translator::lower {
 
-/// An abi::MbarrierCall on the stack. Where the object's address and the count are uniform, only their first element is
-/// written.
+/// An abi::MbarrierCall on the stack. Where the object's address and the count are uniform, only
+/// their first element is written.
 class MbarrierCallBuffer {
 public:
-    /// `counts`: the operand for abi::MbarrierCall::count; none: `fallback` for all lanes.
-    MbarrierCallBuffer(WarpEmitter& e, const ptx::Instruction& inst, abi::MbarrierOperation operation, std::uint32_t flags,
-                       const ptx::Operand& counts, std::uint32_t fallback = 1);
+    /// The object is at the instruction's operand `a`. `counts`: the operand for
+    /// abi::MbarrierCall::count; none: 1 for all lanes.
+    MbarrierCallBuffer(WarpEmitter& e, const ptx::Instruction& inst,
+                       abi::MbarrierOperation operation, std::uint32_t flags,
+                       const ptx::Operand& counts);
 
-    void set_state(llvm::Value* lanes);
-    void set_limit(llvm::Value* lanes);
-    /// Calls the service if any lane is active.
-    void run();
-    /// <W x i64>, and <W x i32>: not 0 where the phase is complete. Unspecified for lanes that do not take part.
-    llvm::Value* state();
-    llvm::Value* complete();
+    void set_state(const LaneValue& value);
+    void set_limit(const LaneValue& value);
+    /// Calls the service if any lane is active. `one_answer`: for a wait; where all operands are
+    /// uniform it is made once for all lanes.
+    void run(bool one_answer = false);
+    /// States of arrivals, one for all lanes where all operands are uniform; and whether the phase
+    /// is complete. Unspecified for lanes that do not take part.
+    LaneValue state();
+    LaneValue complete();
 
 private:
     llvm::Value* place(unsigned offset);
@@ -30,6 +35,8 @@ private:
 
     WarpEmitter& e_;
     llvm::AllocaInst* buffer_;
+    std::uint32_t flags_;
+    bool uniform_ = true; ///< all operands so far
 };
 
 } // namespace ptarmigan::translator::lower

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters: special registers, addresses, memory of other CTAs, barriers and mbarriers across CTAs, what is refused. Recorded on an H200 (2026-11-22): cluster_forms LIBCUDA --record > cluster_forms_h200.txt
+// Clusters: special registers, addresses, memory of other CTAs, barriers, mbarriers and asynchronous stores across CTAs, what is
+// refused. Recorded on an H200 (2026-11-22): cluster_forms LIBCUDA --record > cluster_forms_h200.txt
 #include "tests/recordings/synchronization/cases.h"
 
 #include <array>
@@ -185,6 +186,7 @@ std::vector<Named> kernels() {
         return Launch{grid, {32, 1, 1}, shape, words, non_portable};
     };
     all.push_back({"registers, no cluster", registers(), cluster({4, 2, 1}, {0, 0, 0}, 128)});
+    all.push_back({"registers, 1x1x1", registers(), cluster({4, 2, 1}, {1, 1, 1}, 128)});
     all.push_back({"registers, 2x1x1", registers(), cluster({8, 1, 1}, {2, 1, 1}, 128)});
     all.push_back({"registers, 2x2x1", registers(), cluster({4, 6, 1}, {2, 2, 1}, 384)});
     all.push_back({"registers, 1x2x4", registers(), cluster({2, 4, 8}, {1, 2, 4}, 1024)});
@@ -250,6 +252,36 @@ ROUND:)" + sync + "ld.shared::cluster.u32 %r5,[%r6]; mad.lo.u32 %r5,%r5,3,%r2;\n
     all.push_back({"arrive_drop", tell(4, 0, "setp.eq.u32 %p5,%r42,1; @%p5 mbarrier.arrive.shared::cluster.b64 _,[%r1]; mbarrier.arrive_drop.release.cluster.shared::cluster.b64 _,[%r1];")});
     all.push_back({"arrive.expect_tx", tell(3, 0, "mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _,[%r1],16; mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%r1],16;")});
     all.push_back({"expect_tx", tell(3, 0, "mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%r1],16; mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%r1],16; mbarrier.arrive.shared::cluster.b64 _,[%r1];")});
+    const std::string arrive = " mbarrier.arrive.release.cluster.shared::cluster.b64 _,[%r1];";
+    const std::string mine = " sub.u32 %r4,%r42,1; shl.b32 %r4,%r4,2; add.u32 %r4,%r4,%r2;\n", first = " setp.eq.u32 %p5,%r42,1;";
+    auto async = [&](const std::string& name, unsigned bytes, const std::string& store) { all.push_back({name, tell(3, bytes, mine + first + store + arrive)}); };
+    async("st.async b32", 12, " st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r4],%r3,[%r1];");
+    async("st.async weak u32", 12, " st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r4],%r3,[%r1];");
+    async("st.async f32", 12, " st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%r4],%f1,[%r1];");
+    async("st.async b64", 8, " @%p5 st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%r2+8],%rd5,[%r1];");
+    async("st.async f64", 8, " @%p5 st.async.shared::cluster.mbarrier::complete_tx::bytes.f64 [%r2+8],%d1,[%r1];");
+    async("st.async v2.b32", 8, " @%p5 st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%r2+8],{%r3,%r42},[%r1];");
+    async("st.async v4.s32", 16, " @%p5 st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.s32 [%r2],{%r3,%r42,%r43,%r3},[%r1];");
+    async("st.async v2.u64", 16, " @%p5 st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.u64 [%r2],{%rd5,%rd5},[%r1];");
+    async("st.async v4.f32", 16, " @%p5 st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%r2],{%f1,%f1,%f1,%f1},[%r1];");
+    async("st.async generic", 12, " cvt.u64.u32 %rd7,%r4; cvta.shared::cluster.u64 %rd7,%rd7; st.async.mbarrier::complete_tx::bytes.b32 [%rd7],%r3,[%rd3];");
+    for (const std::string red : {
+             "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.inc.u32",
+             "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min.u32",
+             "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min.s32",
+             "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.max.u32",
+             "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.max.s32",
+             "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32",
+             "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.s32",
+             "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.and.b32",
+             "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.or.b32",
+             "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.xor.b32"}) {
+        const std::string words = red.substr(red.rfind("::") + 8);
+        const std::string name = words.substr(0, words.find('.')) + " " + words.substr(words.find('.') + 1);
+        async("red.async " + name, 24, " " + red + " [%r2+16],%r3,[%r1]; " + red + " [%r2+20],%r3,[%r1];");
+    }
+    async("red.async add u64", 24, " red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u64 [%r2+8],%rd5,[%r1];");
+    async("red.async generic", 12, " add.u64 %rd7,%rd4,16; red.async.relaxed.cluster.mbarrier::complete_tx::bytes.add.u32 [%rd7],%r3,[%rd3];");
     // Ranks that are none.
     const auto rank = [](const std::string& what) {
         return Kernel{"setp.ne.u32 %p1,%r41,0; @%p1 ret;\nmov.u32 %r1,v; mov.u32 %r9,3; cvt.u64.u32 %rd5,%r1; cvta.shared.u64 %rd5,%rd5;\n" + what, "", ".shared .align 16 .b32 v[64];"};
