@@ -2,19 +2,86 @@
 #include "runtime/texture/level_of_detail.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <functional>
+#include <utility>
 
 namespace ptarmigan::runtime {
 namespace {
 
 constexpr int far_level = 1000 * 256; ///< behind all levels
 
-/// The H200's length of a vector in texels: the longest component, 11/32 of the next and 8/32 of the last.
-double length_of(const double (&v)[3]) {
-    const double x = std::fabs(v[0]), y = std::fabs(v[1]), z = std::fabs(v[2]);
-    const double longest = std::max({x, y, z}), shortest = std::min({x, y, z});
-    return longest + (x + y + z - longest - shortest) * 11 / 32 + shortest * 8 / 32;
+/// The H200 measures footprints in floats of 9 bits of fraction, whatever is behind them cut off.
+constexpr int fraction_bits = 9;
+
+/// One unit of the last place of `value`, which is positive (and far from a double's limits).
+double last_place(double value) {
+    constexpr std::uint64_t exponent = 0x7ffull << 52;
+    return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) & exponent) /
+           (1 << fraction_bits);
+}
+
+/// Not negative.
+double cut(double value) {
+    constexpr std::uint64_t kept = ~0ull << (52 - fraction_bits);
+    return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) & kept);
+}
+
+/// What a sum keeps of its smaller part.
+double aligned(double value, double larger) {
+    return std::floor(value / last_place(larger)) * last_place(larger);
+}
+
+/// 11/16 of a cut number, and a quarter of its last place.
+double eleven_sixteenths(double value) {
+    return value == 0 ? 0 : cut((11 * value + 4 * last_place(value)) / 16);
+}
+
+/// 121/512, likewise an eighth.
+double middle_of_diagonal(double value) {
+    return value == 0 ? 0 : cut((121 * value + 32 * last_place(value)) / 512);
+}
+
+/// A gradient in texels, cut: what is cut off of a product is made up for by 7/8 of a unit of it.
+double in_texels(double gradient, std::uint32_t size) {
+    const double scale = last_place(gradient) * std::bit_floor(size);
+    return cut(cut(gradient) * size + scale * 7 / 8);
+}
+
+/// NaN counts as 0.
+float number(float value) {
+    return std::isnan(value) ? 0.0f : value;
+}
+
+/// Three dimensions are sampled at neighbouring places: the gradient is what is left of it there.
+float difference_of_neighbours(float at, float gradient) {
+    if (std::isinf(at)) return at;
+    return number(at + gradient) - number(at);
+}
+
+/// A vector by sizes, largest first.
+using Sizes = std::array<double, 3>;
+
+Sizes sorted(Sizes v) {
+    std::sort(v.begin(), v.end(), std::greater<>());
+    return v;
+}
+
+/// The longest component, 11/32 of the next and 8/32 of the last.
+double length_of(Sizes v) {
+    v = sorted(v);
+    return v[0] == 0 ? 0 : v[0] + aligned(eleven_sixteenths(v[1]) / 2 + v[2] / 4, v[0]);
+}
+
+/// 11/16 of that.
+double length_of_diagonal(Sizes v) {
+    v = sorted(v);
+    const double longest = eleven_sixteenths(v[0]);
+    return longest == 0
+               ? 0
+               : longest + aligned(middle_of_diagonal(v[1]) + eleven_sixteenths(v[2]) / 4, longest);
 }
 
 /// log2 in 256ths as the H200 has it: of eight bits of the fraction.
@@ -22,59 +89,64 @@ int table_log2(double length) {
     int exponent = 0;
     const double fraction = std::frexp(length, &exponent) * 2 - 1;
     const double middle = std::floor(fraction * 256) + 0.5;
-    const int logarithm = middle < 1 ? 0 : static_cast<int>(std::floor(std::log2(1 + middle / 256) * 256 + 0.47));
+    const int logarithm =
+        middle < 1 ? 0 : static_cast<int>(std::floor(std::log2(1 + middle / 256) * 256 + 0.47));
     return (exponent - 1) * 256 + std::min(logarithm, 255);
 }
 
-/// The level, in 256ths, whose texels are as large as the footprint of two gradients. Its longest diameter is taken for the
-/// longest of four: both gradients, and 11/16 of their sum and of their difference.
-int from_gradients(const Image &image, const Fetch &fetch) {
-    const ImageLevel &base = image.level[0];
-    const double size[3] = {static_cast<double>(base.width), static_cast<double>(base.height), static_cast<double>(base.depth)};
-    double x[3] = {}, y[3] = {}, sum[3] = {}, difference[3] = {};
+/// The level, in 256ths, whose texels are as large as the footprint of two gradients. Its longest
+/// diameter is taken for the longest of four: both gradients, and 11/16 of their sum and of their
+/// difference.
+int from_gradients(const Image& image, const Fetch& fetch) {
+    const ImageLevel& base = image.level[0];
+    const std::uint32_t size[3] = {base.width, base.height, base.depth};
+    Sizes x{}, y{}, sum{}, difference{};
     for (unsigned i = 0; i < image.dimensions; ++i) {
-        // Three dimensions are sampled at neighbouring places: the gradient is what is left of it there.
+        bool negative[2];
         const float at = std::bit_cast<float>(fetch.coordinate[i]);
-        const bool by_neighbours = image.dimensions == 3;
-        x[i] = (by_neighbours ? (at + fetch.dpdx[i]) - at : fetch.dpdx[i]) * size[i];
-        y[i] = (by_neighbours ? (at + fetch.dpdy[i]) - at : fetch.dpdy[i]) * size[i];
-        for (double *value : {&x[i], &y[i]})
-            if (std::isnan(*value))
-                *value = 0;
-        if (std::isinf(x[i]) || std::isinf(y[i]))
-            return far_level;
-        sum[i] = x[i] + y[i];
-        difference[i] = x[i] - y[i];
+        const float gradients[2] = {fetch.dpdx[i], fetch.dpdy[i]};
+        double* const texels[2] = {&x[i], &y[i]};
+        for (unsigned k = 0; k < 2; ++k) {
+            const float gradient = image.dimensions == 3
+                                       ? difference_of_neighbours(at, gradients[k])
+                                       : number(gradients[k]);
+            if (std::isinf(gradient)) return far_level;
+            if (gradient != 0) *texels[k] = in_texels(std::fabs(gradient), size[i]);
+            negative[k] = gradient < 0;
+        }
+        const auto [smaller, larger] = std::minmax(x[i], y[i]);
+        if (larger == 0) continue;
+        sum[i] = cut(larger + aligned(smaller, larger));
+        difference[i] = cut(larger - aligned(2 * smaller, larger) / 2); // one bit more
+        if (negative[0] != negative[1]) std::swap(sum[i], difference[i]);
     }
-    const double longest = std::max({length_of(x), length_of(y), length_of(sum) * 11 / 16, length_of(difference) * 11 / 16});
-    if (longest == 0)
-        return -far_level;
+    const double longest = std::max(
+        {length_of(x), length_of(y), length_of_diagonal(sum), length_of_diagonal(difference)});
+    if (longest == 0) return -far_level;
     return table_log2(longest);
 }
 
 /// In 256ths, cut toward zero; NaN counts as 0.
 int fixed(float level) {
-    if (std::isnan(level))
-        return 0;
-    return static_cast<int>(std::clamp(level * 256, static_cast<float>(-far_level), static_cast<float>(far_level)));
+    if (std::isnan(level)) return 0;
+    return static_cast<int>(
+        std::clamp(level * 256, static_cast<float>(-far_level), static_cast<float>(far_level)));
 }
 
 } // namespace
 
-LevelChoice choose_levels(const TextureObject &texture, const Fetch &fetch) {
-    const Image &image = texture.image;
-    const Sampler &sampler = texture.sampler;
+LevelChoice choose_levels(const TextureObject& texture, const Fetch& fetch) {
+    const Image& image = texture.image;
+    const Sampler& sampler = texture.sampler;
     LevelChoice choice;
-    if (!image.mipmapped)
-        return choice;
+    if (!image.mipmapped) return choice;
     int level = 0;
-    if (fetch.detail == Fetch::Detail::level)
-        level = fixed(std::bit_cast<float>(fetch.level));
-    if (fetch.detail == Fetch::Detail::gradients)
-        level = from_gradients(image, fetch);
+    if (fetch.detail == Fetch::Detail::level) level = fixed(std::bit_cast<float>(fetch.level));
+    if (fetch.detail == Fetch::Detail::gradients) level = from_gradients(image, fetch);
     if (fetch.detail != Fetch::Detail::base) // which ignores the bias
         level += fixed(sampler.bias);
-    level = std::clamp(level, fixed(sampler.lowest), std::max(fixed(sampler.lowest), fixed(sampler.highest)));
+    level = std::clamp(level, fixed(sampler.lowest),
+                       std::max(fixed(sampler.lowest), fixed(sampler.highest)));
     const int last = static_cast<int>(image.levels - 1) << 8;
     level = std::clamp(level, 0, last);
     if (!sampler.linear_levels) {
