@@ -51,10 +51,7 @@ void AsyncCopies::check(const Copy& copy) const {
         aligned(copy.source, 16);
         break;
     case Operation::store_value:
-    case Operation::reduce_value:
-        in_cluster(copy.target);
-        aligned(copy.target, copy.size);
-        break;
+    case Operation::reduce_value: aligned(copy.target, copy.size); break;
     case Operation::store:
     case Operation::reduce:
         aligned(copy.target, 16);

@@ -108,6 +108,7 @@ unsigned access_bytes(const ptx::Instruction& inst) {
     const ptx::FormInfo& form = ptx::form_info(inst.form);
     if (!form.lowered || !ptx::any(form.effects, ptx::Effects::load | ptx::Effects::store | ptx::Effects::atomic)) return 0;
     if (is_async_copy(inst)) return unsigned(inst[Role::size].value);
+    if (inst[Role::mbar].kind != Operand::Kind::none) return 0; // the service checks, each address by its own measure
     if (form.chapter == "texture" || form.chapter == "surface") return 0; // handles, not addresses
     return ptx::byte_size(inst.type()) * inst.vector_size;
 }

@@ -267,6 +267,7 @@ ROUND:)" + sync + "ld.shared::cluster.u32 %r5,[%r6]; mad.lo.u32 %r5,%r5,3,%r2;\n
     async("st.async generic", 12, " cvt.u64.u32 %rd7,%r4; cvta.shared::cluster.u64 %rd7,%rd7; st.async.mbarrier::complete_tx::bytes.b32 [%rd7],%r3,[%rd3];");
     for (const std::string red : {
              "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.inc.u32",
+             "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.dec.u32",
              "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min.u32",
              "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min.s32",
              "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.max.u32",
@@ -278,7 +279,9 @@ ROUND:)" + sync + "ld.shared::cluster.u32 %r5,[%r6]; mad.lo.u32 %r5,%r5,3,%r2;\n
              "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.xor.b32"}) {
         const std::string words = red.substr(red.rfind("::") + 8);
         const std::string name = words.substr(0, words.find('.')) + " " + words.substr(words.find('.') + 1);
-        async("red.async " + name, 24, " " + red + " [%r2+16],%r3,[%r1]; " + red + " [%r2+20],%r3,[%r1];");
+        // All with one bound, or the order of CTAs would show.
+        const std::string value = name == "dec u32" ? "%r43" : "%r3";
+        async("red.async " + name, 24, " " + red + " [%r2+16]," + value + ",[%r1]; " + red + " [%r2+20]," + value + ",[%r1];");
     }
     async("red.async add u64", 24, " red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u64 [%r2+8],%rd5,[%r1];");
     async("red.async generic", 12, " add.u64 %rd7,%rd4,16; red.async.relaxed.cluster.mbarrier::complete_tx::bytes.add.u32 [%rd7],%r3,[%rd3];");
@@ -293,6 +296,22 @@ ROUND:)" + sync + "ld.shared::cluster.u32 %r5,[%r6]; mad.lo.u32 %r5,%r5,3,%r2;\n
     all.push_back({"rank 2 of 2, atomic", rank("mapa.shared::cluster.u32 %r2,%r1,2; red.shared::cluster.add.u32 [%r2],%r9;"), pair});
     all.push_back({"rank 2 of 2, generic", rank("mapa.u64 %rd6,%rd5,2; ld.u32 %r3,[%rd6]; st.global.u32 [%rd1],%r3;"), pair});
     all.push_back({"rank 2 of 2, arrive", rank("mapa.shared::cluster.u32 %r2,%r1,2; mbarrier.arrive.release.cluster.shared::cluster.b64 _,[%r2];"), pair});
+    // Asynchronous stores that can't be made: target in %r2, object in %r1, the CTA's own variable in %r4, one mbarrier object in its middle.
+    const auto misuse = [&](const std::string& name, const std::string& what) {
+        all.push_back({name, rank("mov.u32 %r4,%r1; add.u32 %r1,%r1,128; mov.u32 %r2,%r4; mbarrier.init.shared.b64 [%r1],1;\nmbarrier.arrive.expect_tx.shared.b64 _,[%r1],4;\n" + what +
+                                  "\nnanosleep.u32 20000; ld.shared.u32 %r3,[%r4]; st.global.u32 [%rd1],%r3;"), pair});
+    };
+    for (const std::string put : {"st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r2],%r9,[%r1];",
+                                  "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r2],%r9,[%r1];"}) {
+        const std::string name = put.substr(0, put.find('.')) + ".async, ";
+        misuse(name + "own CTA", put);
+        misuse(name + "target of rank 2 of 2", "mapa.shared::cluster.u32 %r2,%r2,2; " + put);
+        misuse(name + "object of rank 2 of 2", "mapa.shared::cluster.u32 %r1,%r1,2; " + put);
+        misuse(name + "misaligned target", "add.u32 %r2,%r2,2; " + put);
+        misuse(name + "misaligned object", "add.u32 %r1,%r1,4; " + put);
+        misuse(name + "no object", "st.shared.u64 [%r1+8],-1; add.u32 %r1,%r1,8; " + put);
+        misuse(name + "target outside", "add.u32 %r2,%r2,0x100000; " + put);
+    }
     all.push_back({"rank 1, alone, load", rank("mapa.shared::cluster.u32 %r2,%r1,1; ld.shared::cluster.u32 %r3,[%r2]; st.global.u32 [%rd1],%r3;"), Launch{}});
     all.push_back({"beyond the neighbour's memory", rank("xor.b32 %r3,%r42,1; mapa.shared::cluster.u32 %r2,%r1,%r3; ld.shared::cluster.u32 %r3,[%r2+0x100000]; st.global.u32 [%rd1],%r3;"), pair});
     all.push_back({"misaligned at the neighbour", rank("xor.b32 %r3,%r42,1; mapa.shared::cluster.u32 %r2,%r1,%r3; ld.shared::cluster.u32 %r3,[%r2+2]; st.global.u32 [%rd1],%r3;"), pair});
