@@ -158,18 +158,17 @@ Symbol BodyBinder::find(std::string_view name) {
 }
 
 /// A variable of the thread from module scope, in an old module. In an entry it is like one of its own; a .func would
-/// have to share it with its callers, and ptxas has no ABI then either.
+/// have to share it with its callers, and ptxas has no ABI then either: the translator refuses it.
 Symbol BodyBinder::declare_per_thread(const PerThreadVariable& variable, std::string_view name) {
-    const SourceLocation at = parser_->instruction.location;
-    if (!function_->is_entry)
-        fail(at, quoted(name) + ": .reg and .local variables at module scope are not supported in a .func");
     const VariableSyntax& syntax = variable.syntax;
     Symbol symbol{Symbol::Kind::body_variable, 1, static_cast<std::uint32_t>(body_.variables.size()), 0};
     if (syntax.space == StateSpace::reg) {
         check_register_type(syntax);
         symbol = {Symbol::Kind::reg, syntax.vector_size,
                   add_registers(name, syntax.type, syntax.vector_size), 0};
+        for (unsigned i = 0; i < syntax.vector_size; ++i) body_.thread_registers.push_back(symbol.index + i);
     } else {
+        body_.thread_locals.push_back(symbol.index);
         body_.variables.push_back(make_variable(syntax, variable.declarator, diagnostics_));
         body_.variables.back().name = name;
     }

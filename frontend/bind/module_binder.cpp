@@ -96,6 +96,9 @@ private:
             if (d.has_initializer)
                 error(d.location, "only .global and .const variables have initial values");
             context_.per_thread.push_back({common, d});
+            Variable variable = make_variable(syntax, d, diagnostics_);
+            if (d.is_range) variable.name += "<" + std::to_string(d.range) + ">";
+            module_.thread_variables.push_back(std::move(variable));
         }
     }
 

@@ -71,9 +71,6 @@ enum class ShapeRule : std::uint8_t {
     by_membermask, ///< uniform if the operand `membermask` is uniform, else varying: vote.sync, redux.sync, match.all
 };
 
-/// How well the result matches the hardware.
-enum class Exactness : std::uint8_t { exact, bounded, unsupported };
-
 struct OperandInfo {
     Role role;
     bool is_destination;

@@ -167,6 +167,9 @@ struct Body {
     std::vector<std::vector<FunctionId>> call_targets;
     std::vector<Prototype> prototypes;
     std::vector<SourceLine> source_lines;
+    /// Those of the above that stand in Module::thread_variables: each entry has its own, a .func would share its callers'.
+    std::vector<RegisterId> thread_registers;
+    std::vector<VariableId> thread_locals;
 };
 
 /// Performance and launch directives of an entry (manual section 11.4); 0 means "not given".
@@ -223,6 +226,9 @@ struct Module {
     std::vector<Variable> variables; ///< module scope: .global .const .shared (extern too) .tex ...
     std::vector<Function> functions;
     std::vector<std::string> files;  ///< .file table, index as written
+    /// .reg and .local at module scope, before PTX 3.0; "name<count>" where a range is declared. For the printer: bodies have
+    /// those that they use among their own.
+    std::vector<Variable> thread_variables;
 
     std::optional<FunctionId> find_function(std::string_view name) const;
     std::optional<VariableId> find_variable(std::string_view name) const;

@@ -215,6 +215,7 @@ public:
                 line(".file " + std::to_string(i) + " \"" + module_.files[i] + "\"");
         // Functions may be named in initialisers and variables in bodies: heads first, bodies last.
         for (const Function& f : module_.functions) line(function_head(f, false) + ";");
+        for (const Variable& v : module_.thread_variables) line(variable_declaration(v, v.name) + ";");
         for (const Variable& v : module_.variables)
             line(variable_declaration(v, v.name) + variable_initializer(module_, v) + ";");
         for (const Function& f : module_.functions)
@@ -270,6 +271,10 @@ private:
         return false;
     }
 
+    static bool contains(const std::vector<std::uint32_t>& ids, std::size_t id) {
+        return std::find(ids.begin(), ids.end(), id) != ids.end();
+    }
+
     void declarations(const Function& function, const Body& body, const BodyNames& names) {
         std::size_t parameter_registers = 0;
         for (const auto* list : {&function.returns, &function.parameters})
@@ -277,7 +282,7 @@ private:
                 if (v.space == StateSpace::reg) parameter_registers += v.vector_size;
         for (std::size_t i = parameter_registers; i < body.registers.size();) {
             const std::string type = std::string(spelling(body.registers[i].type));
-            if (body.registers[i].name == "%cc.cf") { // the binder's own
+            if (body.registers[i].name == "%cc.cf" || contains(body.thread_registers, i)) { // the binder's own, the module's
                 ++i;
             } else if (starts_vector(body.registers, i)) {
                 const std::size_t n = vector_length(body.registers, i);
@@ -292,7 +297,7 @@ private:
         }
         for (std::size_t i = function.returns.size() + function.parameters.size();
              i < body.variables.size(); ++i)
-            line("\t" + variable_declaration(body.variables[i], names.variables[i]) +
+            if (!contains(body.thread_locals, i)) line("\t" + variable_declaration(body.variables[i], names.variables[i]) +
                  variable_initializer(module_, body.variables[i]) + ";");
         for (std::size_t i = 0; i < body.prototypes.size(); ++i) {
             const Prototype& p = body.prototypes[i];

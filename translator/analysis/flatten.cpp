@@ -125,6 +125,9 @@ std::uint32_t Flattener::shared_variable(FunctionId function, VariableId id, con
 
 void Flattener::declare_variables(Instance& instance, FunctionId function) {
     const ptx::Function& declaration = loader_.module().functions[function];
+    if (!declaration.is_entry && !(instance.body->thread_registers.empty() && instance.body->thread_locals.empty()))
+        unsupported(declaration.location, "function '" + declaration.name +
+                                              "' uses .reg or .local variables of module scope, which it would share with its callers: unsupported");
     std::size_t formals = declaration.returns.size() + declaration.parameters.size();
     instance.storage.resize(instance.body->variables.size(), ptx::no_id);
     for (std::size_t i = 0; i < instance.body->variables.size(); ++i) {

@@ -116,7 +116,7 @@ TEST_CASE("module scope: registers and .local of modules without an ABI") {
         ".version 2.3\n.target sm_20\n.reg .b32 g, %x<4>;\n.local .b32 l[4];\n";
     const auto loader = load_text(head + ".entry unused { exit; }\n");
     CHECK(loader->ok());
-    // An entry has them as its own; a .func would share them with its callers.
+    // An entry has them as its own; a .func shares them with its callers.
     const auto used = load_text(head + ".reg .v2 .f32 v; .reg .pred p;\n.entry k { .reg .b32 %r; mov.u32 %x3, g;\n"
                                        "@p mov.f32 v.x, v.y; ld.local.u32 %r, [l+4]; add.u32 g, %x3, %r; }\n");
     REQUIRE(used->ok());
@@ -124,8 +124,14 @@ TEST_CASE("module scope: registers and .local of modules without an ABI") {
     CHECK(used->body(0).variables.size() == 1);
     CHECK(first_error(head + ".entry k { .reg .b32 %r; mov.u32 %r, %x4; }") ==
           "unknown symbol '%x4'");
-    CHECK(first_error(head + ".func f { .reg .b32 %r; mov.u32 %r, g; }") ==
-          "'g': .reg and .local variables at module scope are not supported in a .func");
+    const auto shared = load_text(head + ".func f { .reg .b32 %r; mov.u32 %r, g; st.local.u32 [l], %r; }\n.entry k { call f; add.u32 g, %x1, g; }\n");
+    REQUIRE(shared->ok());
+    CHECK(shared->body(0).thread_registers.size() == 1);
+    CHECK(shared->body(0).thread_locals.size() == 1);
+    CHECK(shared->body(1).thread_registers.size() == 2);
+    const std::string text = print(*shared);
+    CHECK(text.find(".reg .b32 g;\n.reg .b32 %x<4>;\n.local .b32 l[4];\n") != std::string::npos);
+    CHECK(print(*load_text(text)) == text);
     CHECK(first_error(head + ".reg .u32 g;\n") == "'g' is already declared");
     CHECK(first_error(".version 2.3\n.target sm_20\n.local .b32 l = 1;\n") ==
           "only .global and .const variables have initial values");
