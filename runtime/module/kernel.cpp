@@ -154,8 +154,14 @@ Status Kernel::facts(const KernelFacts *&facts) {
 }
 
 Status Kernel::check() {
+    if (!source_.checks_when_got())
+        return Status::success;
     const KernelFacts *facts = nullptr;
-    return source_.checks_when_got() ? this->facts(facts) : Status::success;
+    const Status status = this->facts(facts);
+    // A program may get thousands of kernels and launch one; bound, bodies take some 15 times the text.
+    std::lock_guard loader_lock(source_.loader_mutex());
+    source_.loader().forget_bodies();
+    return status;
 }
 
 std::uint32_t Kernel::max_dynamic_shared(const KernelFacts &facts) const {
