@@ -11,6 +11,7 @@
 #include <barrier>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <thread>
@@ -79,6 +80,7 @@ double cost(const Case& given, int rounds) {
 }
 
 const std::string wait = "W: mbarrier.try_wait.shared.b64 %p3,[bar],%rd3; @!%p3 bra W;";
+const std::string wait_parity = "and.b32 %r4,%r8,1; W: mbarrier.try_wait.parity.shared.b64 %p3,[bar],%r4; @!%p3 bra W;";
 const std::string pair = ".reqnctapercluster 2,1,1", four = ".reqnctapercluster 4,1,1";
 
 const std::vector<Case> cases = {
@@ -118,6 +120,15 @@ const std::vector<Case> cases = {
     {"red.shared.add, one address", "red.shared.add.u32 [words],1;"},
     {"red.shared.add, own addresses", "red.shared.add.u32 [%r2],1;"},
     {"red.shared.add.f32, one address", "red.shared.add.f32 [words],%f1;"},
+    {"cp.async, 16 bytes a thread, waited for", "cp.async.cg.shared.global [%r2],[%rd2],16; cp.async.wait_all;"},
+    {"cp.async.bulk, 1 KiB, waited for",
+     "@%p1 mbarrier.arrive.expect_tx.shared.b64 _,[bar],1024; @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [words],[%rd1],1024,[bar]; " + wait_parity,
+     1, 1, "", 1},
+    {"cp.async.bulk, 16 KiB, waited for",
+     "@%p1 mbarrier.arrive.expect_tx.shared.b64 _,[bar],16384; @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [words],[%rd1],16384,[bar]; " + wait_parity,
+     1, 1, "", 1},
+    {"cp.async.bulk to global, 16 KiB, waited for",
+     "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd1],[words],16384; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;", 1},
     {"fence.acq_rel.gpu", "fence.acq_rel.gpu;"},
     {"fence.sc.gpu", "fence.sc.gpu;"},
 };
@@ -152,6 +163,14 @@ double host_barrier(int count) {
     return time / count;
 }
 
+double host_copy(std::size_t bytes, int count) {
+    std::vector<char> from(bytes, 1), to(bytes);
+    char* volatile target = to.data(); // or the copies would be one
+    return nanoseconds([&] {
+               for (int i = 0; i < count; ++i) std::memcpy(target, from.data(), bytes);
+           }) / count;
+}
+
 } // namespace
 
 /// usage: bench_sync [ROUNDS [TEXT]]: only operations whose name contains TEXT
@@ -170,5 +189,7 @@ int main(int argc, char** argv) {
     print("std::atomic::fetch_add, 2 threads",
           best_of(rounds, [] { return host_atomic(2, 1000000); }));
     print("std::barrier, 2 threads", best_of(rounds, [] { return host_barrier(20000); }));
+    for (const std::size_t bytes : {1024, 16384})
+        print(fmt::format("memcpy, {} KiB", bytes / 1024), best_of(rounds, [&] { return host_copy(bytes, 100000); }));
     return 0;
 }

@@ -290,7 +290,7 @@ ROUND:)" + sync + "ld.shared::cluster.u32 %r5,[%r6]; mad.lo.u32 %r5,%r5,3,%r2;\n
         return Kernel{"setp.ne.u32 %p1,%r41,0; @%p1 ret;\nmov.u32 %r1,v; mov.u32 %r9,3; cvt.u64.u32 %rd5,%r1; cvta.shared.u64 %rd5,%rd5;\n" + what, "", ".shared .align 16 .b32 v[64];"};
     };
     const Launch pair{{2, 1, 1}, {32, 1, 1}, {2, 1, 1}, 64};
-    all.push_back({"rank 2 of 2, address only", rank("mapa.shared::cluster.u32 %r2,%r1,2; sub.u32 %r2,%r2,%r1; st.global.u32 [%rd1],%r2;"), Launch{{2, 1, 1}, {32, 1, 1}, {2, 1, 1}, 64}});
+    all.push_back({"rank 2 of 2, address only", rank("setp.ne.u32 %p2,%r42,1; @%p2 ret; mapa.shared::cluster.u32 %r2,%r1,2; sub.u32 %r2,%r2,%r1; st.global.u32 [%rd1],%r2;"), Launch{{2, 1, 1}, {32, 1, 1}, {2, 1, 1}, 64}});
     all.push_back({"rank 2 of 2, load", rank("mapa.shared::cluster.u32 %r2,%r1,2; ld.shared::cluster.u32 %r3,[%r2]; st.global.u32 [%rd1],%r3;"), pair});
     all.push_back({"rank 2 of 2, store", rank("mapa.shared::cluster.u32 %r2,%r1,2; st.shared::cluster.u32 [%r2],%r9;"), pair});
     all.push_back({"rank 2 of 2, atomic", rank("mapa.shared::cluster.u32 %r2,%r1,2; red.shared::cluster.add.u32 [%r2],%r9;"), pair});
