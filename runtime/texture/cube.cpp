@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace ptarmigan::runtime {
 
@@ -39,6 +40,42 @@ CubePlace project(float x, float y, float z) {
     place.s = (s / major + 1) * 0.5f;
     place.t = (t / major + 1) * 0.5f;
     return place;
+}
+
+namespace {
+
+/// A direction's face, and where it meets the cube whose faces are 1 from its middle.
+struct Meeting {
+    unsigned face;
+    float at[3];
+};
+
+Meeting meet(const float (&direction)[3]) {
+    Meeting result{project(direction[0], direction[1], direction[2]).face, {}};
+    const unsigned axis = result.face / 2;
+    const float far = std::fabs(direction[axis]);
+    const bool infinite = std::isinf(direction[0]) || std::isinf(direction[1]) || std::isinf(direction[2]);
+    if (infinite || !(far > 0)) { // the middle of the face that project() takes then
+        result.at[axis] = result.face % 2 == 0 ? 1.0f : -1.0f;
+        return result;
+    }
+    for (unsigned i = 0; i < 3; ++i)
+        result.at[i] = std::isnan(direction[i]) ? 0 : direction[i] / far;
+    return result;
+}
+
+} // namespace
+
+CubeStep step_between(const float (&from)[3], const float (&to)[3]) {
+    const Meeting near = meet(from);
+    Meeting far = meet(to);
+    const unsigned axis = near.face / 2, far_axis = far.face / 2;
+    if (axis == far_axis && near.face != far.face)
+        return {std::numeric_limits<float>::infinity(), 0, true};
+    if (axis != far_axis)
+        far.at[far_axis] = std::copysign(2 - far.at[axis] * near.at[axis], far.at[far_axis]);
+    const auto step = [&](unsigned along) { return (far.at[along] - near.at[along]) * 0.5f; };
+    return {step(axis == 0 ? 2 : 0), step(axis == 1 ? 2 : 1), near.face != far.face};
 }
 
 CubeTexel across_edge(unsigned face, std::int64_t x, std::int64_t y, std::int64_t size) {

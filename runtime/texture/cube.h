@@ -15,6 +15,14 @@ struct CubePlace {
 /// Where a direction meets the cube. Directions that are none meet the middle of face 4.
 CubePlace project(float x, float y, float z);
 
+/// The way from one direction to another, in faces, on the plane of the first one's face, around which the faces beside it
+/// are folded flat. Infinite to the opposite face.
+struct CubeStep {
+    float s = 0, t = 0;
+    bool beside = false; ///< it ends on another face
+};
+CubeStep step_between(const float (&from)[3], const float (&to)[3]);
+
 /// A texel of a face of `size` squared that lies outside by one in one dimension: the texel of the next face there.
 struct CubeTexel {
     unsigned face;

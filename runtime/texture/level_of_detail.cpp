@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/texture/level_of_detail.h"
 
+#include "runtime/texture/cube.h"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -94,31 +96,52 @@ int table_log2(double length) {
     return (exponent - 1) * 256 + std::min(logarithm, 255);
 }
 
+/// Two gradients of the coordinates that are sampled.
+struct Gradients {
+    float x[3] = {}, y[3] = {};
+    bool apart =
+        false; ///< on several faces of a cube, where their sum and difference are not looked at
+};
+
+Gradients gradients_of(const Image& image, const Fetch& fetch) {
+    Gradients result;
+    float at[3], to_x[3], to_y[3];
+    for (unsigned i = 0; i < 3; ++i) {
+        at[i] = std::bit_cast<float>(fetch.coordinate[i]);
+        to_x[i] = at[i] + fetch.dpdx[i];
+        to_y[i] = at[i] + fetch.dpdy[i];
+    }
+    if (image.cube) {
+        const CubeStep x = step_between(at, to_x), y = step_between(at, to_y);
+        return {{x.s, x.t}, {y.s, y.t}, x.beside || y.beside};
+    }
+    for (unsigned i = 0; i < image.dimensions; ++i) {
+        const bool by_neighbours = image.dimensions == 3;
+        result.x[i] =
+            by_neighbours ? difference_of_neighbours(at[i], fetch.dpdx[i]) : number(fetch.dpdx[i]);
+        result.y[i] =
+            by_neighbours ? difference_of_neighbours(at[i], fetch.dpdy[i]) : number(fetch.dpdy[i]);
+    }
+    return result;
+}
+
 /// The level, in 256ths, whose texels are as large as the footprint of two gradients. Its longest
 /// diameter is taken for the longest of four: both gradients, and 11/16 of their sum and of their
 /// difference.
 int from_gradients(const Image& image, const Fetch& fetch) {
     const ImageLevel& base = image.level[0];
     const std::uint32_t size[3] = {base.width, base.height, base.depth};
+    const Gradients gradients = gradients_of(image, fetch);
     Sizes x{}, y{}, sum{}, difference{};
     for (unsigned i = 0; i < image.dimensions; ++i) {
-        bool negative[2];
-        const float at = std::bit_cast<float>(fetch.coordinate[i]);
-        const float gradients[2] = {fetch.dpdx[i], fetch.dpdy[i]};
-        double* const texels[2] = {&x[i], &y[i]};
-        for (unsigned k = 0; k < 2; ++k) {
-            const float gradient = image.dimensions == 3
-                                       ? difference_of_neighbours(at, gradients[k])
-                                       : number(gradients[k]);
-            if (std::isinf(gradient)) return far_level;
-            if (gradient != 0) *texels[k] = in_texels(std::fabs(gradient), size[i]);
-            negative[k] = gradient < 0;
-        }
+        if (std::isinf(gradients.x[i]) || std::isinf(gradients.y[i])) return far_level;
+        if (gradients.x[i] != 0) x[i] = in_texels(std::fabs(gradients.x[i]), size[i]);
+        if (gradients.y[i] != 0) y[i] = in_texels(std::fabs(gradients.y[i]), size[i]);
         const auto [smaller, larger] = std::minmax(x[i], y[i]);
-        if (larger == 0) continue;
+        if (larger == 0 || gradients.apart) continue;
         sum[i] = cut(larger + aligned(smaller, larger));
         difference[i] = cut(larger - aligned(2 * smaller, larger) / 2); // one bit more
-        if (negative[0] != negative[1]) std::swap(sum[i], difference[i]);
+        if ((gradients.x[i] < 0) != (gradients.y[i] < 0)) std::swap(sum[i], difference[i]);
     }
     const double longest = std::max(
         {length_of(x), length_of(y), length_of_diagonal(sum), length_of_diagonal(difference)});

@@ -52,10 +52,10 @@ TEST_CASE("fault: device_launch", "[.]") {
     INFO(said);
     CHECK(ends_with_code(said, 700)); // no parameter buffer: as on an H200
 
-    said = said_by(kernel("child", "istypep.texref %p1, %l1; @%p1 st.global.u32 [%l1], 1;") + kernel("k", launch("child")), 0);
+    said = said_by(kernel("child", "txq.num_samples.b32 %r1, [%l1]; st.global.u32 [%l1], %r1;") + kernel("k", launch("child")), 0);
     INFO(said);
     CHECK(ends_with_code(said, 801));
-    CHECK(said.find("istypep") != std::string::npos);
+    CHECK(said.find("txq") != std::string::npos);
 
     said = said_by(kernel("k", "mov.u64 %l3, 4096; { .param .b64 d; st.param.b64 [d], %l1; .param .b64 f; st.param.b64 [f], %l3;"
                                " .param .b64 n; st.param.b64 [n], 64; .param .b32 w; st.param.b32 [w], 3; .param .b64 s; st.param.b64 [s], 0;"

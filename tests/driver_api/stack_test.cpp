@@ -147,6 +147,36 @@ again:
 }
 )";
 
+/// k(u64* data, u64): data[0] = how many of the 32 threads have what they keep in local memory when all of them have stored
+/// through an allocation of no bytes.
+const char* const storing_behind = R"(
+.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 data, .param .u64 depth)
+{
+    .reg .pred %p<4>;
+    .reg .b32 %r<9>;
+    .reg .b64 %rd<9>;
+    .local .align 16 .b8 own[16];
+    ld.param.u64 %rd1, [data];
+    mov.u32 %r1, %tid.x;
+    mov.u64 %rd2, own;
+    cvta.local.u64 %rd3, %rd2;
+    st.volatile.u32 [%rd3], %r1;
+    alloca.u64 %rd4, 0;
+    st.local.v2.u64 [%rd4], {-1, -1};
+    bar.warp.sync -1;
+    ld.volatile.u32 %r2, [%rd3];
+    setp.eq.u32 %p1, %r1, %r2;
+    vote.sync.ballot.b32 %r3, %p1, -1;
+    popc.b32 %r4, %r3;
+    cvt.u64.u32 %rd5, %r4;
+    st.global.u64 [%rd1], %rd5;
+    ret;
+}
+)";
+
 constexpr int stack_limit = 0; // CU_LIMIT_STACK_SIZE
 
 int code_with_limit(std::size_t limit, std::uint64_t depth, const char* text = counting) {
@@ -173,6 +203,7 @@ TEST_CASE("fault: stack_overflow", "[.]") {
     check(said_by_child([] { return code_with_limit(512 << 10, 10000); }), "\ncode 0\n", "");
     check(said_by_child([] { return driver_test::code_of_launch(endless, 0, 0); }), "\ncode 700\n", "kernel k: stack overflow");
     check(said_by_child([] { return code_with_limit(1024, 200, allocating); }), "\ncode 0\n", "");
+    check(said_by_child([] { return code_with_limit(1024, 32, storing_behind); }), "\ncode 0\n", "");
     check(said_by_child([] { return code_with_limit(1024, 2000, allocating); }), "\ncode 700\n", "kernel k: stack overflow");
     check(said_by_child([] { return code_with_limit(16384, 2000, allocating); }), "\ncode 0\n", "");
 }

@@ -142,6 +142,16 @@ TEST_CASE("textures: results in halves, queries") {
     CHECK(cuArrayDestroy(array) == 0);
 }
 
+// By the code that ptxas makes for sm_90; what is no reference (an object, a number) was recorded: false.
+TEST_CASE("textures: what istypep takes for references") {
+    for (unsigned upper : {0u, 1u, 2u, 3u, 4u, 5u, 6u, 7u}) {
+        const CUtexObject handle = CUtexObject(upper) << 61 | 0x123;
+        const Words said = run("istypep.texref %p0, %d0; selp.b32 %r0, 1, 0, %p0; istypep.samplerref %p0, %d0; selp.b32 %r1, 1, 0, %p0;"
+                               " istypep.surfref %p0, %d0; selp.b32 %r2, 1, 0, %p0;", handle);
+        CHECK(said == Words{upper & 1, upper >> 1 & 1, upper >> 2, 0});
+    }
+}
+
 TEST_CASE("textures: levels of a mipmap") {
     driver_test::context();
     const CUDA_ARRAY3D_DESCRIPTOR shape{8, 4, 0, f32, 1, 0};

@@ -132,6 +132,8 @@ struct FunctionGraph {
     std::vector<ptx::FunctionId> real_calls; ///< functions called for real: recursion, calls through pointers
     bool has_indirect_call = false;
     bool uses_stack = false;                 ///< alloca: local memory beyond the variables
+    /// Nobody's bytes behind a thread's stack, for what is stored through an allocation of no bytes.
+    static constexpr std::uint32_t behind_stack_bytes = 64;
     std::vector<std::unique_ptr<LaneOffsets>> offset_storage;
     // For callee graphs (real calls): where the formal parameters live, as byte offsets in the thread's argument block.
     std::vector<std::uint32_t> return_offsets, parameter_offsets;

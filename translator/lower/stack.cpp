@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thread's stack in local memory (manual 9.7.17), as analysis/place_stack.cpp leaves it: stacksave gives where it starts,
 // alloca gets the stack pointer less the size.
+#include "translator/analysis/function_graph.h"
 #include "translator/kernel_abi.h"
 #include "translator/lower/lane_math.h"
 
@@ -25,7 +26,8 @@ Value* local_begin(WarpEmitter& e) {
 void stack_save(WarpEmitter& e, const Instruction& inst) {
     Ir& ir = e.ir();
     Value* stride = e.context_field(ir.getInt64Ty(), offsetof(abi::CtaContext, local_stride), "local.stride");
-    e.write(inst[Role::d], LaneValue::varying(ir.CreateAdd(local_begin(e), e.splat(stride))));
+    Value* size = ir.CreateSub(stride, ir.getInt64(FunctionGraph::behind_stack_bytes));
+    e.write(inst[Role::d], LaneValue::varying(ir.CreateAdd(local_begin(e), e.splat(size))));
 }
 
 void stack_restore(WarpEmitter& e, const Instruction&) { e.unsupported("internal: stackrestore is a move"); }

@@ -80,7 +80,6 @@ void tex(WarpEmitter& e, const Instruction& inst) {
         flags |= TextureCall::with_level;
     }
     if (written(inst[Role::dpdx])) {
-        if (inst.has(Word::cube) || inst.has(Word::acube)) e.unsupported("gradients of cubes");
         call.store_list(offsetof(TextureCall, gradients), inst[Role::dpdx], 3);
         call.store_list(offsetof(TextureCall, gradients) + 3 * sizeof(TextureCall::level), inst[Role::dpdy], 3);
         flags |= TextureCall::with_gradients;
@@ -101,6 +100,14 @@ void tld4(WarpEmitter& e, const Instruction& inst) {
     call.run();
     write_elements(e, inst[Role::d], call, 4);
     write_residency(e, inst);
+}
+
+/// The address of a reference has a bit for what it is of; handles of objects have none (recorded, and so in ptxas' code).
+void istypep(WarpEmitter& e, const Instruction& inst) {
+    const unsigned bit = inst.type() == ScalarType::texref ? 61 : inst.type() == ScalarType::samplerref ? 62 : 63;
+    e.write(inst[Role::p], e.apply({e.read(inst[Role::a])}, [bit](Ir& ir, Values v) {
+        return ir.CreateTrunc(ir.CreateLShr(v[0], bit), v[0]->getType()->getWithNewBitWidth(1));
+    }));
 }
 
 void txq(WarpEmitter& e, const Instruction& inst) { query(e, inst, TextureOperation::query); }
