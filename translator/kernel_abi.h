@@ -184,6 +184,9 @@ struct LaunchContext {
     void* owner;                     ///< the runtime's launch object; generated code does not touch it
 };
 
+/// CtaContext::local_stride is less: generated code counts on it.
+inline constexpr std::uint64_t local_stride_limit = std::uint64_t(1) << 32;
+
 /// One CTA being run by one worker.
 struct CtaContext {
     const LaunchContext* launch;

@@ -80,7 +80,8 @@ bool CtaArena::prepare_own(const CtaNeeds &needs) {
     constexpr std::size_t local_reserve = std::size_t{64} << 20,
                           interleaved_reserve = std::size_t{16} << 20,
                           frame_reserve = std::size_t{16} << 20;
-    if (!local.resize(needs.local_stride * needs.threads, local_reserve))
+    if (needs.local_stride >= abi::local_stride_limit ||
+        !local.resize(needs.local_stride * needs.threads, local_reserve))
         return false;
     if (needs.interleaved && !interleaved.resize(needs.interleaved * needs.threads, interleaved_reserve))
         return false;

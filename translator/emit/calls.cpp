@@ -5,8 +5,11 @@
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
 #include "translator/lower/calls.h"
+#include "translator/lower/lane_array.h"
 
 #include <fmt/format.h>
+
+#include <optional>
 
 namespace ptarmigan::translator {
 
@@ -78,18 +81,25 @@ bool GraphEmitter::is_real_call(const GraphInstruction& instruction) const {
     return ptx::any(ptx::form_info(instruction.inst.form).effects, ptx::Effects::call);
 }
 
-/// Copies `bytes` per lane between two per-lane addresses (vectors of i64), active lanes only.
-void GraphEmitter::copy_block(llvm::Value* destination, llvm::Value* source, std::uint64_t bytes, llvm::Value* mask) {
+/// Copies `bytes` between two addresses of one lane.
+void GraphEmitter::copy_block(llvm::Value* destination, llvm::Value* source, std::uint64_t bytes) {
     for (std::uint64_t done = 0; done < bytes;) {
         unsigned piece = bytes - done >= 8 ? 8 : bytes - done >= 4 ? 4 : bytes - done >= 2 ? 2 : 1;
-        llvm::Type* lanes = lanes_type(ir_.getIntNTy(piece * 8));
-        auto pointers = [&](llvm::Value* base) {
-            return ir_.CreateIntToPtr(ir_.CreateAdd(base, splat(ir_.getInt64(done))), lanes_type(ir_.getPtrTy()));
+        auto pointer = [&](llvm::Value* base) {
+            return ir_.CreateIntToPtr(ir_.CreateAdd(base, ir_.getInt64(done)), ir_.getPtrTy());
         };
-        llvm::Value* loaded = ir_.CreateMaskedGather(lanes, pointers(source), llvm::Align(1), mask);
-        ir_.CreateMaskedScatter(loaded, pointers(destination), llvm::Align(1), mask);
+        llvm::Value* loaded =
+            ir_.CreateAlignedLoad(ir_.getIntNTy(piece * 8), pointer(source), llvm::Align(1));
+        ir_.CreateAlignedStore(loaded, pointer(destination), llvm::Align(1));
         done += piece;
     }
+}
+
+/// The address that an affine or uniform `value` is for `lane` (an i32).
+llvm::Value* GraphEmitter::address_of_lane(const LaneValue& value, llvm::Value* lane) {
+    if (!value.stride) return value.base; // one lane
+    return ir_.CreateAdd(value.base,
+                         ir_.CreateMul(value.stride, ir_.CreateZExt(lane, ir_.getInt64Ty())));
 }
 
 void GraphEmitter::emit_call(const GraphInstruction& instruction) {
@@ -169,8 +179,20 @@ void GraphEmitter::call_function(ptx::FunctionId callee, const GraphInstruction&
     llvm::Value* offset = ir_.getInt64(start);
     if (interface_->frame_offset) offset = ir_.CreateAdd(interface_->frame_offset, offset);
     llvm::Value* mask = call_mask_ ? call_mask_ : active();
-    auto place = [&](std::uint32_t position) { return broadcast(local_address(start + position)); };
-    auto pointers = [&](llvm::Value* addresses) { return ir_.CreateIntToPtr(addresses, lanes_type(ir_.getPtrTy())); };
+    // A loop over the lanes: single accesses at places that only the lane's number tells apart, and
+    // a fraction of the code.
+    auto for_lanes = [&](const std::function<void(llvm::Value*)>& body) {
+        if (width_ == 1)
+            body(ir_.getInt32(0));
+        else
+            for_each_lane(mask_bits, body);
+    };
+    auto place = [&](std::uint32_t position, llvm::Value* lane) {
+        return address_of_lane(local_address(start + position), lane);
+    };
+    auto pointer = [&](llvm::Value* address) {
+        return ir_.CreateIntToPtr(address, ir_.getPtrTy());
+    };
 
     // The argument block must fit before anything is written to it; the callee checks for its own variables.
     llvm::Value* stride = context_field(ir_.getInt64Ty(), offsetof(abi::CtaContext, local_stride), "local.stride");
@@ -179,33 +201,61 @@ void GraphEmitter::call_function(ptx::FunctionId callee, const GraphInstruction&
             [&] { trap(mask_bits, std::uint32_t(abi::Fault::stack_overflow)); }, false);
 
     const Operand& arguments = inst[Role::a];
-    for (unsigned i = 0; i < list_size(arguments); ++i) {
+    std::vector<std::optional<lower::LaneArray>> values(list_size(arguments));
+    for (unsigned i = 0; i < values.size(); ++i) {
         const Operand& argument = element(arguments, i);
-        llvm::Value* destination = place(block.parameter_offsets.at(i));
-        if (argument.kind == Operand::Kind::variable && argument.scope == ptx::VariableScope::frame) {
-            std::uint64_t bytes = std::min(graph_.locals.at(argument.index).size, function.parameters[i].size);
-            copy_block(destination, broadcast(variable_address(argument)), bytes, mask);
-        } else if (argument.kind != Operand::Kind::none && argument.kind != Operand::Kind::sink) {
-            llvm::Value* value = lanes(argument);
-            if (value->getType()->getScalarSizeInBits() > function.parameters[i].size * 8)
-                value = ir_.CreateTrunc(value, lanes_type(ir_.getIntNTy(unsigned(function.parameters[i].size * 8))));
-            ir_.CreateMaskedScatter(value, pointers(destination), llvm::Align(1), mask);
-        }
+        const bool is_block =
+            argument.kind == Operand::Kind::variable && argument.scope == ptx::VariableScope::frame;
+        if (is_block || argument.kind == Operand::Kind::none ||
+            argument.kind == Operand::Kind::sink)
+            continue;
+        llvm::Value* value = lanes(argument);
+        if (value->getType()->getScalarSizeInBits() > function.parameters[i].size * 8)
+            value = ir_.CreateTrunc(
+                value, lanes_type(ir_.getIntNTy(unsigned(function.parameters[i].size * 8))));
+        values[i].emplace(*this, value);
     }
+    for_lanes([&](llvm::Value* lane) {
+        for (unsigned i = 0; i < values.size(); ++i) {
+            const Operand& argument = element(arguments, i);
+            llvm::Value* destination = place(block.parameter_offsets.at(i), lane);
+            if (values[i]) {
+                ir_.CreateAlignedStore(values[i]->get(lane), pointer(destination), llvm::Align(1));
+            } else if (argument.kind == Operand::Kind::variable) {
+                std::uint64_t bytes =
+                    std::min(graph_.locals.at(argument.index).size, function.parameters[i].size);
+                copy_block(destination, address_of_lane(variable_address(argument), lane), bytes);
+            }
+        }
+    });
     llvm::Value* bits = ir_.CreateTrunc(mask_bits, ir_.getIntNTy(width_));
     ir_.CreateCall(unit_.callee(callee), {cta_context_, step_, bits, offset});
     const Operand& results = inst[Role::d];
-    for (unsigned i = 0; i < list_size(results); ++i) {
+    std::vector<std::optional<lower::LaneArray>> returned(list_size(results));
+    for (unsigned i = 0; i < returned.size(); ++i) {
         const Operand& result = element(results, i);
-        llvm::Value* source = place(block.return_offsets.at(i));
-        if (result.kind == Operand::Kind::variable && result.scope == ptx::VariableScope::frame) {
-            std::uint64_t bytes = std::min(graph_.locals.at(result.index).size, function.returns[i].size);
-            copy_block(broadcast(variable_address(result)), source, bytes, mask);
-        } else if (result.kind == Operand::Kind::reg) {
-            llvm::Type* lanes = lanes_type(type(graph_.values[result.index].type));
-            store_call_result(result, ir_.CreateMaskedGather(lanes, pointers(source), llvm::Align(1), mask), mask);
-        }
+        if (result.kind != Operand::Kind::reg) continue;
+        llvm::Type* lanes = lanes_type(type(graph_.values[result.index].type));
+        returned[i].emplace(*this, llvm::PoisonValue::get(lanes));
     }
+    for_lanes([&](llvm::Value* lane) {
+        for (unsigned i = 0; i < returned.size(); ++i) {
+            const Operand& result = element(results, i);
+            llvm::Value* source = place(block.return_offsets.at(i), lane);
+            if (returned[i]) {
+                llvm::Type* scalar = type(graph_.values[result.index].type);
+                returned[i]->set(lane,
+                                 ir_.CreateAlignedLoad(scalar, pointer(source), llvm::Align(1)));
+            } else if (result.kind == Operand::Kind::variable &&
+                       result.scope == ptx::VariableScope::frame) {
+                std::uint64_t bytes =
+                    std::min(graph_.locals.at(result.index).size, function.returns[i].size);
+                copy_block(address_of_lane(variable_address(result), lane), source, bytes);
+            }
+        }
+    });
+    for (unsigned i = 0; i < returned.size(); ++i)
+        if (returned[i]) store_call_result(element(results, i), returned[i]->vector(), mask);
 }
 
 } // namespace ptarmigan::translator

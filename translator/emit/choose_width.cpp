@@ -9,6 +9,7 @@
 
 #include "frontend/isa/instruction_form.h"
 #include "translator/analysis/barrier_regions.h"
+#include "translator/analysis/graph_queries.h"
 #include "translator/analysis/liveness.h"
 
 #include <algorithm>
@@ -21,6 +22,9 @@ using ptx::Effects;
 
 /// Vector registers that varying values may take over a loop: three of four.
 constexpr unsigned loop_registers_avx512 = 24, loop_registers_avx2 = 12;
+/// Varying words that a thread computes from which a step is 8 lanes wide on AVX2: what is uniform
+/// is a small part then, and time to compile grows with the width.
+constexpr unsigned long_code = 160;
 /// Share of lane-by-lane loads among a loop's instructions from which scalar code is better on slow gathers.
 constexpr double gather_share_limit = 0.2;
 
@@ -78,15 +82,30 @@ bool walks_memory_lane_by_lane(const FunctionGraph& graph) {
 
 bool uses_shared_memory(const FunctionGraph& graph) { return !graph.shared.empty(); }
 
+/// What a step computes lane by lane, in 32-bit words of one lane: the length of the code that
+/// grows with the width.
+unsigned varying_words(const FunctionGraph& graph) {
+    unsigned words = 0;
+    for (const Block& block : graph.blocks)
+        for (const GraphInstruction& instruction : block.instructions)
+            for (ValueId value : definitions(graph, instruction)) {
+                const SsaValue& info = graph.values[value];
+                if (info.shape.is_varying()) words += std::max(1u, ptx::bit_size(info.type) / 32);
+            }
+    return words;
+}
+
 /// The widest step whose loops keep their values in registers. Wide steps share what is uniform: addresses, tests, loads for
 /// all lanes. Without loops and barriers there is little of that, and half the code is half the time to compile.
 unsigned width_by_registers(const FunctionGraph& graph, const TargetCpu& target, unsigned natural) {
     const unsigned words = varying_words_over_loops(graph);
     if (target.avx512) return words * 32 / 16 > loop_registers_avx512 ? 16 : natural;
     if (target.architecture != TargetCpu::Architecture::x86_64) return natural;
+    const unsigned code = varying_words(graph);
     const bool repeats = !graph.forest.loops.empty() || uses_shared_memory(graph);
+    const unsigned widest = code > long_code ? 8 : repeats ? 32 : natural;
     for (unsigned width : {32u, 16u})
-        if (words * width / 8 <= loop_registers_avx2 && (repeats || width <= natural)) return width;
+        if (words * width / 8 <= loop_registers_avx2 && width <= widest) return width;
     return 8;
 }
 

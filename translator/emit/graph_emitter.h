@@ -185,7 +185,8 @@ private:
     void call_function(ptx::FunctionId callee, const GraphInstruction& instruction, llvm::Value* mask_bits);
     void emit_indirect_call(const GraphInstruction& instruction);
     void store_call_result(const ptx::Operand& result, llvm::Value* loaded, llvm::Value* mask);
-    void copy_block(llvm::Value* destination, llvm::Value* source, std::uint64_t bytes, llvm::Value* mask);
+    void copy_block(llvm::Value* destination, llvm::Value* source, std::uint64_t bytes);
+    llvm::Value* address_of_lane(const LaneValue& value, llvm::Value* lane);
 
     KernelUnit& unit_;
     const FunctionGraph& graph_;

@@ -21,6 +21,13 @@ llvm::Value* GraphEmitter::context_field(llvm::Type* type, unsigned byte_offset,
     llvm::LoadInst* load = ir_.CreateLoad(type, place, llvm::StringRef(name.data(), name.size()));
     // The context is constant while a step runs (but for `step`, which generated code never reads).
     load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context(), {}));
+    // Its product with a lane's number is one multiplication then.
+    if (byte_offset == offsetof(abi::CtaContext, local_stride)) {
+        llvm::MDBuilder builder(context());
+        load->setMetadata(llvm::LLVMContext::MD_range,
+                          builder.createRange(ir_.getInt64(0)->getValue(),
+                                              ir_.getInt64(abi::local_stride_limit)->getValue()));
+    }
     return load;
 }
 

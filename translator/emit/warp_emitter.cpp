@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace ptarmigan::translator {
 
 using ptx::ScalarType;
@@ -246,6 +248,16 @@ llvm::AllocaInst* WarpEmitter::entry_alloca(llvm::Type* type, const char* name, 
     llvm::BasicBlock& entry = ir_.GetInsertBlock()->getParent()->getEntryBlock();
     Ir builder(&entry, entry.begin());
     return builder.CreateAlloca(type, count, name);
+}
+
+llvm::AllocaInst* WarpEmitter::take_lane_slot(llvm::Type* type) {
+    const auto found =
+        std::find_if(free_lane_slots_.begin(), free_lane_slots_.end(),
+                     [&](llvm::AllocaInst* slot) { return slot->getAllocatedType() == type; });
+    if (found == free_lane_slots_.end()) return entry_alloca(type, "lanes");
+    llvm::AllocaInst* slot = *found;
+    free_lane_slots_.erase(found);
+    return slot;
 }
 
 void WarpEmitter::trap(llvm::Value* lanes_bits, std::uint32_t fault) {

@@ -148,6 +148,9 @@ public:
     virtual llvm::Value* call_builtin(std::string_view name, llvm::Type* result, Values arguments) = 0;
     /// Stack slot in the function's entry block.
     llvm::AllocaInst* entry_alloca(llvm::Type* type, const char* name, llvm::Value* count = nullptr);
+    /// A stack slot for a vector, taken out of use until it is returned.
+    llvm::AllocaInst* take_lane_slot(llvm::Type* type);
+    void return_lane_slot(llvm::AllocaInst* slot) { free_lane_slots_.push_back(slot); }
     /// Reports a trap for the active lanes; control continues in dead code.
     void trap(llvm::Value* lanes_bits, std::uint32_t fault);
 
@@ -171,6 +174,7 @@ protected:
     const CompileOptions& options_;
     const ptx::Instruction* current_ = nullptr;
     std::map<const ptx::Instruction*, LaneValue> early_loads_;
+    std::vector<llvm::AllocaInst*> free_lane_slots_;
 };
 
 /// A handler lowers one instruction.

@@ -42,6 +42,7 @@ void generate(llvm::Module& module, llvm::TargetMachine& target_machine, llvm::C
     auto* functions = new llvm::MachineModuleInfoWrapperPass(&machine); // the pass manager owns all passes
     llvm::TargetPassConfig* config = machine.createPassConfig(passes);
     config->setDisableVerify(true);
+    config->disablePass(&llvm::LiveDebugValuesID); // code has lines, but no variables
     passes.add(config);
     passes.add(functions);
     if (config->addISelPasses()) throw std::runtime_error("LLVM: the target can't select instructions");

@@ -128,6 +128,32 @@ void scatter_words(WarpEmitter& e, const MemoryAccess& access, Value* addresses,
     }
 }
 
+/// Lanes that are not active get any value.
+ValueList load_in_loop(WarpEmitter& e, const MemoryAccess& access, unsigned word) {
+    Ir& ir = e.ir();
+    const unsigned count = access.bytes * access.count / word;
+    llvm::Type* type = ir.getIntNTy(word * 8);
+    const LaneArray addresses(e, e.broadcast(access.address.address));
+    llvm::SmallVector<LaneArray, 4> results;
+    for (unsigned i = 0; i < count; ++i)
+        results.emplace_back(e, llvm::PoisonValue::get(e.lanes_type(type)));
+    e.for_each_lane(e.active_bits(), [&](Value* lane) {
+        const AccessMark mark(e, note_lane(e, lane));
+        Value* address = addresses.get(lane);
+        for (unsigned i = 0; i < count; ++i) {
+            Value* at =
+                ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), pointer(e, address), i * word);
+            llvm::LoadInst* load = ir.CreateAlignedLoad(
+                type, at, llvm::Align(access.element_aligned ? access.bytes : word));
+            tag_space(e, load, access.address.space);
+            results[i].set(lane, load);
+        }
+    });
+    ValueList words;
+    for (const LaneArray& result : results) words.push_back(result.vector());
+    return words;
+}
+
 } // namespace
 
 Value* to_element(WarpEmitter& e, Value* bits, llvm::Type* element) {
@@ -186,6 +212,15 @@ llvm::SmallVector<Value*, 8> gather(WarpEmitter& e, const MemoryAccess& access) 
             words.push_back(gather_words(e, addresses, offset, word, alignment, access.address.space));
     }
     return from_words(e, access, words);
+}
+
+llvm::SmallVector<Value*, 8> gather_in_loop(WarpEmitter& e, const MemoryAccess& access) {
+    return from_words(e, access, load_in_loop(e, access, word_bytes(access)));
+}
+
+void scatter_in_loop(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> values) {
+    store_in_loop(e, access, e.broadcast(access.address.address), to_words(e, access, values),
+                  word_bytes(access));
 }
 
 void scatter(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> values) {

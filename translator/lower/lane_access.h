@@ -12,6 +12,11 @@ llvm::SmallVector<llvm::Value*, 8> gather(WarpEmitter& e, const MemoryAccess& ac
 /// Stores values[k] (<W x T>) as element k of each active lane, in the order of the lanes where addresses coincide.
 void scatter(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<llvm::Value*> values);
 
+/// The same for arms that hardly ever run: a loop over the active lanes, a fraction of the code.
+llvm::SmallVector<llvm::Value*, 8> gather_in_loop(WarpEmitter& e, const MemoryAccess& access);
+void scatter_in_loop(WarpEmitter& e, const MemoryAccess& access,
+                     llvm::ArrayRef<llvm::Value*> values);
+
 /// Bytes of the words that a lane's elements are moved as: one element, or as many as fit 8 bytes.
 unsigned word_bytes(const MemoryAccess& access);
 /// values[k] (<W x T>, element k of each lane) as words of word_bytes(), and back.

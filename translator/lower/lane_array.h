@@ -5,14 +5,23 @@
 
 #include "translator/emit/warp_emitter.h"
 
+#include <utility>
+
 namespace ptarmigan::translator::lower {
 
+/// The slot serves others afterwards: only code that is emitted while the array lives uses it.
 class LaneArray {
 public:
     /// Holds `vector` (<W x T>).
     LaneArray(WarpEmitter& e, llvm::Value* vector) : e_(&e), type_(vector->getType()) {
-        slot_ = e.entry_alloca(type_, "lanes");
+        slot_ = e.take_lane_slot(type_);
         e.ir().CreateStore(vector, slot_);
+    }
+    LaneArray(LaneArray&& other) noexcept
+        : e_(std::exchange(other.e_, nullptr)), type_(other.type_), slot_(other.slot_) {}
+    LaneArray& operator=(LaneArray&&) = delete;
+    ~LaneArray() {
+        if (e_) e_->return_lane_slot(slot_);
     }
 
     llvm::Value* get(llvm::Value* lane) const {

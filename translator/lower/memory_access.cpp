@@ -172,7 +172,10 @@ ValueList load_varying(WarpEmitter& e, const MemoryAccess& access) {
             auto fast = [&] { return load_chunks(e, access, *plan); };
             Value* condition = chunk_condition(e, access, maskable);
             if (!condition) return fast();
-            return choose(e, condition, fast, [&] { return gather(e, access); });
+            // Where only the guard decides, lanes wrap: that hardly ever happens.
+            const bool rare = condition == access.address.guard && e.width() > 1;
+            return choose(e, condition, fast,
+                          [&] { return rare ? gather_in_loop(e, access) : gather(e, access); });
         }
     }
     return load_by_lane(e, access);
@@ -203,11 +206,16 @@ void store_varying(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Va
                 else store(false);
                 return {};
             };
+            Value* condition = chunk_condition(e, access, maskable);
             auto slow = [&]() -> ValueList {
-                scatter(e, access, values);
+                const bool rare = condition == access.address.guard && e.width() > 1;
+                if (rare)
+                    scatter_in_loop(e, access, values);
+                else
+                    scatter(e, access, values);
                 return {};
             };
-            if (Value* condition = chunk_condition(e, access, maskable))
+            if (condition)
                 choose(e, condition, fast, slow);
             else
                 fast();

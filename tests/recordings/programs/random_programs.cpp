@@ -29,7 +29,7 @@ using recordings::Address;
 using recordings::Driver;
 
 constexpr unsigned form_count = 1134;      ///< of the list, which only grows: others would make other programs
-constexpr unsigned programs_per_module = 16;
+constexpr unsigned programs_per_module = 4; ///< calls through pointers compile all functions of a module
 constexpr std::uint64_t not_recorded = 0;  ///< "-": the GPU's driver could not compile it
 
 /// Half edge values of 64, 32 and 16 bits, half anything.
