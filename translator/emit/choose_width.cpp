@@ -5,6 +5,8 @@
 //   * loops in which each lane walks its own memory (sparse rows): gathers lose to scalar loads where the CPU's gathers
 //     are slow. 16.4 ms at W = 32, 9.6 at 16, 7.0 at 8 (rows, load_groups.h), 5.7 at 1 with prefetches (plan_prefetch.h);
 //     as a loop that is not unrolled, 20 at W = 4 to 16 and 6.9 at 1. (From W = 8 on down: twice the time of two threads.)
+//     Where gathers are fast, narrow steps still wait for fewer lanes: PoCL's time over ours on an Emerald Rapids (2026-11-22,
+//     2 cores) is 0.92 to 0.95 at W = 32, 0.96 at 16, 1.14 at 8, 0.86 at 1.
 #include "translator/emit/choose_width.h"
 
 #include "frontend/isa/instruction_form.h"
@@ -25,7 +27,7 @@ constexpr unsigned loop_registers_avx512 = 24, loop_registers_avx2 = 12;
 /// Varying words that a thread computes from which a step is 8 lanes wide on AVX2: what is uniform
 /// is a small part then, and time to compile grows with the width.
 constexpr unsigned long_code = 160;
-/// Share of lane-by-lane loads among a loop's instructions from which scalar code is better on slow gathers.
+/// Share of lane-by-lane loads among a loop's instructions from which narrow steps are better.
 constexpr double gather_share_limit = 0.2;
 
 bool may_communicate(const FunctionGraph& graph) {
@@ -119,8 +121,8 @@ unsigned natural_width(const TargetCpu& target, bool collectives) {
 unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target) {
     unsigned natural = natural_width(target, has_collectives(graph));
     if (may_communicate(graph)) return natural;
-    if (target.has_slow_gathers() && !uses_shared_memory(graph) && walks_memory_lane_by_lane(graph))
-        return 1;
+    if (!uses_shared_memory(graph) && walks_memory_lane_by_lane(graph))
+        return target.has_slow_gathers() ? 1 : std::min(natural, 8u);
     return width_by_registers(graph, target, natural);
 }
 
