@@ -91,5 +91,9 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "ptarmigan: %s\n", error.what());
         return exit_failure;
     }
+    if (std::fflush(stdout) != 0 || std::ferror(stdout)) { // a full disk must not look like success
+        std::fprintf(stderr, "ptarmigan: cannot write to standard output: %s\n", std::strerror(errno));
+        return exit_code == exit_success ? exit_failure : exit_code;
+    }
     return exit_code;
 }

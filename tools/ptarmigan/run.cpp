@@ -92,6 +92,7 @@ void load_kernel(Session& session, std::string text, const RunOptions& options) 
     std::string names;
     for (auto& function : session.module->functions())
         names += "\n  " + function->kernel().name();
+    if (names.empty()) throw std::runtime_error("the module has no kernels (.entry)");
     throw std::runtime_error(
         (name.empty() ? "which kernel? --kernel is one of" : "no kernel " + name + "; there are") +
         names);
