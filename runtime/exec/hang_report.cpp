@@ -62,6 +62,8 @@ std::string describe_waits(FiberCta &cta, const std::function<std::string(std::u
         const std::uint64_t first = step * width, last = std::min<std::uint64_t>(end * width, threads) - 1;
         text += "\n  block (" + std::to_string(context.ctaid[0]) + "," + std::to_string(context.ctaid[1]) + "," + std::to_string(context.ctaid[2]) +
                 "): threads " + thread_name(first, context.ntid) + " to " + thread_name(last, context.ntid);
+        // A step polls as a whole: which of its lanes do, and which stand elsewhere or have exited, is not kept.
+        if (!exited && width > 1 && wait.kind == Wait::Kind::memory) text += ", or some of them,";
         text += exited ? std::string(" have exited") : " " + describe_wait(wait);
         CodeLocation location;
         if (!exited && wait.pc != 0 && find_code(wait.pc - 1, location) && location.line != 0)
