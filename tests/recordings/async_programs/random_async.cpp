@@ -5,11 +5,12 @@
 #include "tests/recordings/async_programs/generator.h"
 #include "tests/recordings/driver.h"
 #include "tests/recordings/random.h"
+#include "tests/recordings/seeded_recorder.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
+#include <string>
 #include <vector>
 
 namespace {
@@ -34,7 +35,7 @@ public:
         driver_.upload(input_, words_.data(), async_programs::input_bytes);
     }
 
-    template <class Visit> void run(unsigned from, unsigned end, Visit visit) {
+    template <class Visit> void run(unsigned from, unsigned end, bool, Visit visit) {
         for (unsigned first = from; first < end; first += programs_per_module) {
             std::vector<Program> programs;
             std::string text = async_programs::program_head;
@@ -87,45 +88,8 @@ private:
     Address input_, results_;
 };
 
-int compare(const char* library, const char* path, unsigned from, unsigned count) {
-    std::ifstream file(path);
-    std::vector<std::string> lines;
-    for (std::string line; std::getline(file, line);)
-        if (!line.empty() && line[0] != '#') lines.push_back(line);
-    if (from >= lines.size()) throw std::runtime_error(std::string("nothing recorded in ") + path);
-    const unsigned end = unsigned(std::min<std::size_t>(lines.size(), std::size_t(from) + count));
-    unsigned failed = 0, compared = 0;
-    Runner(library).run(from, end, [&](unsigned seed, const std::string& hashes) {
-        ++compared;
-        if (hashes == lines[seed]) return;
-        ++failed;
-        std::printf("program %u: %s, recorded %s\n", seed, hashes.c_str(), lines[seed].c_str());
-    });
-    std::printf("%u programs compared, %u differ\n", compared, failed);
-    return failed != 0 || compared == 0;
-}
-
 } // namespace
 
 int main(int argc, char** argv) {
-    const auto number = [&](int index, unsigned fallback) { return argc > index ? unsigned(std::stoul(argv[index])) : fallback; };
-    if (argc < 3) {
-        std::fprintf(stderr, "usage: %s LIBCUDA RECORDING [FROM COUNT] | --record COUNT [FROM] | --print SEED\n", argv[0]);
-        return 2;
-    }
-    try {
-        if (std::strcmp(argv[2], "--print") == 0) {
-            std::printf("%s%s", async_programs::program_head, async_programs::generate(number(3, 0)).text.c_str());
-            return 0;
-        }
-        if (std::strcmp(argv[2], "--record") != 0) return compare(argv[1], argv[2], number(3, 0), number(4, ~0u));
-        Runner(argv[1]).run(number(4, 0), number(4, 0) + number(3, 0), [](unsigned, const std::string& hashes) {
-            std::printf("%s\n", hashes.c_str());
-            std::fflush(stdout);
-        });
-        return 0;
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "%s\n", error.what());
-        return 1;
-    }
+    return recordings::seeded_recorder<Runner>(argc, argv, [](unsigned seed) { return async_programs::program_head + async_programs::generate(seed).text; });
 }
