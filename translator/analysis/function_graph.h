@@ -34,6 +34,14 @@ struct Phi {
     std::vector<ValueId> incoming; ///< parallel to Block::predecessors
 };
 
+/// What lies `ahead` + `factor` * `stride` bytes from a load's address is worth a prefetch; nothing if both are 0.
+struct Prefetch {
+    std::int32_t ahead = 0;
+    std::int32_t factor = 0;
+    ValueId stride = no_value; ///< uniform, and alive wherever the load is
+    explicit operator bool() const { return ahead != 0 || factor != 0; }
+};
+
 /// One instruction with SSA operands. A guarded instruction (guard != no_id) that writes registers keeps the previous
 /// value of each written register in lanes whose guard is false: `previous` lists them in the order of the writes.
 /// A previous value that is_undefined needs no blend: the result may then be uniform although the guard is not.
@@ -46,7 +54,7 @@ struct GraphInstruction {
     std::uint32_t function = 0;      ///< FunctionId it came from, for messages
     std::uint16_t check_alignment = 0; ///< set of operands (bit i: operands[i]) to be checked at run time: plan_alignment()
     std::uint8_t lane_granule = 0; ///< an ld or st of interleaved local memory, see interleave_locals.h; 0: it is none
-    std::int32_t prefetch = 0; ///< bytes ahead of a load's address that are worth a prefetch, 0: none. plan_prefetch()
+    Prefetch prefetch;    ///< of a load: plan_prefetch()
     bool streams = false; ///< a store that may go past the caches: plan_streaming()
 };
 

@@ -5,9 +5,17 @@
 #include "translator/analysis/form_queries.h"
 #include "translator/analysis/graph_queries.h"
 
+#include <algorithm>
+
 namespace ptarmigan::translator {
 
 std::optional<std::int64_t> LoopStrides::of(ValueId value, std::uint32_t loop) const {
+    const std::optional<LinearSum> gain = gain_of(value, loop);
+    if (!gain || !gain->terms.empty()) return std::nullopt;
+    return gain->constant;
+}
+
+std::optional<LinearSum> LoopStrides::gain_of(ValueId value, std::uint32_t loop) const {
     const std::optional<LinearSum> sum = sums_.of(value, loop);
     if (!sum) return std::nullopt;
     LinearSum gain;
@@ -23,8 +31,12 @@ std::optional<std::int64_t> LoopStrides::of(ValueId value, std::uint32_t loop) c
             gain = gain.plus(next->plus({0, {{term, 1}}}, -1), scale);
         }
     }
-    if (!gain.terms.empty()) return std::nullopt;
-    return gain.constant;
+    // What a phi gains may be another phi, as in a sum of sums.
+    const bool moves = std::any_of(gain.terms.begin(), gain.terms.end(), [&](const auto& term) {
+        return term.first.kind == LinearSum::Term::Kind::value && sums_.is_inside(term.first.id, loop);
+    });
+    if (moves) return std::nullopt;
+    return gain;
 }
 
 bool LoopStrides::depends_on_load(ValueId value, std::uint32_t loop) const {

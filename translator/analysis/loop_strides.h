@@ -13,6 +13,8 @@ public:
     /// What `value` gains by a round of `loop`; none if that is not a constant that is seen to be one. As linear_sums.h says,
     /// for hints only.
     std::optional<std::int64_t> of(ValueId value, std::uint32_t loop) const;
+    /// The same as a sum over values that `loop` leaves alone; none if it is no such sum.
+    std::optional<LinearSum> gain_of(ValueId value, std::uint32_t loop) const;
     /// True if `value` is computed from something that `loop` loads in the same round.
     bool depends_on_load(ValueId value, std::uint32_t loop) const;
 

@@ -69,7 +69,7 @@ private:
         std::optional<std::int64_t> stride = strides_.of(address.index, loop);
         if (!stride || *stride == 0 || !is_shorter(*stride, line_bytes) || asked_nearby(address)) return;
         asked_.push_back(&address);
-        instruction.prefetch = std::int32_t(*stride > 0 ? bytes_ahead : -bytes_ahead);
+        instruction.prefetch.ahead = std::int32_t(*stride > 0 ? bytes_ahead : -bytes_ahead);
     }
 
     /// Unrolled loops load one line several times.
@@ -107,19 +107,34 @@ public:
 private:
     void plan(GraphInstruction& instruction, std::uint32_t loop) {
         const ptx::Instruction& inst = instruction.inst;
+        if (loop != no_loop && meets_barrier(loop)) return plan_next_round(instruction, loop);
         const std::int64_t piece = piece_of(graph_, inst);
         if (piece == 0) return;
         if (loop == no_loop) {
             const bool is_row = shape_.ntid[1] * shape_.ntid[2] > 1;
             const std::int64_t row = std::int64_t(shape_.ntid[0]) * ptx::byte_size(inst.type()) * inst.vector_size;
-            if (is_row && row <= short_row) instruction.prefetch = std::int32_t(2 * row);
+            if (is_row && row <= short_row) instruction.prefetch.ahead = std::int32_t(2 * row);
             return;
         }
         std::optional<std::int64_t> stride = strides_.of(inst[ptx::Role::a].index, loop);
-        if ((!stride || !is_shorter(*stride, far)) && !meets_barrier(loop)) instruction.prefetch = std::int32_t(piece);
+        if (!stride || !is_shorter(*stride, far)) instruction.prefetch.ahead = std::int32_t(piece);
     }
 
-    /// Warps take turns at each round.
+    /// All warps come to the barrier before one goes on: what the next round loads has the time of a whole round to come.
+    void plan_next_round(GraphInstruction& instruction, std::uint32_t loop) {
+        const std::optional<LinearSum> gain = strides_.gain_of(instruction.inst[ptx::Role::a].index, loop);
+        if (!gain || gain->terms.size() > 1 || !fits(gain->constant)) return;
+        Prefetch prefetch{.ahead = std::int32_t(gain->constant)};
+        for (auto [term, factor] : gain->terms) {
+            if (term.kind != LinearSum::Term::Kind::value || !graph_.values[term.id].shape.is_uniform() || !fits(factor)) return;
+            prefetch.factor = std::int32_t(factor);
+            prefetch.stride = term.id;
+        }
+        if (prefetch.factor != 0 || !is_shorter(prefetch.ahead, line_bytes)) instruction.prefetch = prefetch;
+    }
+
+    static bool fits(std::int64_t value) { return std::int32_t(value) == value; }
+
     bool meets_barrier(std::uint32_t loop) const {
         const auto& blocks = graph_.forest.loops[loop].blocks;
         return std::any_of(blocks.begin(), blocks.end(), [&](BlockId block) { return graph_.blocks[block].ends_with_barrier; });

@@ -196,8 +196,22 @@ void GraphEmitter::run_handler(const GraphInstruction& instruction) {
         lower::check_alignment(*this, place, access_bytes(inst), writes);
     }
     handler_of(inst.form)(*this, inst);
-    if (instruction.prefetch != 0)
-        lower::prefetch_ahead(*this, address(inst[ptx::Role::a], inst.space), access_bytes(inst), instruction.prefetch);
+    if (instruction.prefetch) emit_prefetch(instruction);
+}
+
+void GraphEmitter::emit_prefetch(const GraphInstruction& instruction) {
+    const ptx::Instruction& inst = instruction.inst;
+    const LaneAddress place = address(inst[ptx::Role::a], inst.space);
+    const Prefetch& wanted = instruction.prefetch;
+    llvm::Value* ahead = ir_.getInt64(std::uint64_t(std::int64_t(wanted.ahead)));
+    // A piece of a row that several lanes read is the next warp's; other places are this warp's own.
+    auto level = place.address.is_uniform() || wanted.factor != 0 ? lower::CacheLevel::first : lower::CacheLevel::second;
+    if (wanted.factor != 0) {
+        const LaneValue stride = value_at(current_block_, wanted.stride);
+        llvm::Value* bytes = ir_.CreateSExt(stride.base, ir_.getInt64Ty());
+        ahead = ir_.CreateAdd(ahead, ir_.CreateMul(bytes, ir_.getInt64(std::uint64_t(std::int64_t(wanted.factor)))));
+    }
+    lower::prefetch_ahead(*this, place, access_bytes(inst), ahead, level);
 }
 
 /// A guard that is the same in all lanes, on an instruction with effects, becomes a branch around it.

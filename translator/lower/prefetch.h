@@ -6,9 +6,12 @@
 
 namespace ptarmigan::translator::lower {
 
-/// Asks for the lines of an access of `bytes` per lane to addresses `ahead` bytes behind `address`: into all caches for a
-/// uniform address, which is this warp's own stream; all but the first for an affine one, which is for others. There need
-/// not be memory: prefetches do not fault.
-void prefetch_ahead(WarpEmitter& e, const LaneAddress& address, unsigned bytes, std::int32_t ahead);
+/// Asks for the lines of an access of `bytes` per lane to addresses `ahead` (an i64) bytes behind `address`; nothing if they
+/// are too many or lie anywhere. There need not be memory: prefetches do not fault.
+enum class CacheLevel : std::uint8_t {
+    first,  ///< for what this warp reads soon
+    second, ///< for others
+};
+void prefetch_ahead(WarpEmitter& e, const LaneAddress& address, unsigned bytes, llvm::Value* ahead, CacheLevel level);
 
 } // namespace ptarmigan::translator::lower

@@ -28,7 +28,7 @@ std::vector<int> planned(const std::string& body, std::array<std::uint32_t, 3> n
     std::vector<int> result;
     for (const auto& block : kernel.graph.blocks)
         for (const auto& instruction : block.instructions)
-            if (instruction.prefetch != 0) result.push_back(instruction.prefetch);
+            if (instruction.prefetch) result.push_back(instruction.prefetch.ahead);
     return result;
 }
 
@@ -83,7 +83,32 @@ TEST_CASE("prefetch: a far stride asks for the next warp's piece", "[prefetch]")
     CHECK(grid_stride("mul.wide.u32 %rd8, %r1, 4; add.s64 %rd3, %rd3, %rd8;") == std::vector<int>{128});
     CHECK(grid_stride("add.s64 %rd3, %rd3, 131072;") == std::vector<int>{128});
     CHECK(grid_stride("add.s64 %rd3, %rd3, 1024;").empty());
-    CHECK(grid_stride("add.s64 %rd3, %rd3, 131072;", "bar.sync 0;").empty());
+}
+
+TEST_CASE("prefetch: where warps meet at each round, the next round's place", "[prefetch]") {
+    const std::string begin = "mov.u32 %r5, %tid.x; mul.wide.u32 %rd6, %r5, 4; ";
+    auto met = [&](const std::string& step) {
+        test::AnalysedKernel kernel(begin + loop("add.s64 %rd7, %rd3, %rd6; ld.global.f32 %f2, [%rd7];" + use + "bar.sync 0;" + step),
+                                    {256, 1, 1}, 32);
+        translator::plan_prefetch(kernel.graph, kernel.shape, 32);
+        std::vector<std::string> result;
+        for (const auto& block : kernel.graph.blocks)
+            for (const auto& instruction : block.instructions)
+                if (const translator::Prefetch& place = instruction.prefetch)
+                    result.push_back(std::to_string(place.ahead) + "+" + std::to_string(place.factor) + "*" +
+                                     (place.factor != 0 ? kernel.graph.values[place.stride].name : std::string()));
+        return result;
+    };
+    using Places = std::vector<std::string>;
+    CHECK(met("add.s64 %rd3, %rd3, 131072;") == Places{"131072+0*"});
+    CHECK(met("add.s64 %rd3, %rd3, -64;") == Places{"-64+0*"});
+    CHECK(met("mul.wide.u32 %rd8, %r1, 4; add.s64 %rd3, %rd3, %rd8;") == Places{"0+4*%r1"});
+    CHECK(met("mul.wide.u32 %rd8, %r1, 4; add.s64 %rd3, %rd3, %rd8; sub.s64 %rd3, %rd3, 8;") == Places{"-8+4*%r1"});
+    // the line at hand; lanes that go apart; what was read; two values
+    CHECK(met("add.s64 %rd3, %rd3, 4;").empty());
+    CHECK(met("add.s64 %rd3, %rd3, %rd6;").empty());
+    CHECK(met("ld.global.u64 %rd8, [%rd2]; add.s64 %rd3, %rd3, %rd8;").empty());
+    CHECK(met("mul.wide.u32 %rd8, %r1, 4; add.s64 %rd3, %rd3, %rd8; add.s64 %rd3, %rd3, %rd2;").empty());
 }
 
 TEST_CASE("prefetch: short rows of two-dimensional blocks", "[prefetch]") {
