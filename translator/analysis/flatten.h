@@ -29,8 +29,7 @@ struct FlatFunction {
 FlatFunction flatten(ptx::ModuleLoader& loader, ptx::FunctionId function, const GraphOptions& options,
                      const SharedLayout& layout);
 
-/// Makes moves of stacksave and stackrestore, and arithmetic of alloca but for its check; UnsupportedError where the kernel
-/// calls functions for real.
+/// Makes moves of stacksave and stackrestore, and arithmetic of alloca but for its check.
 void place_stack(FlatFunction& flat);
 
 /// Makes accesses through registers that hold a constant place in a .local variable name that variable.

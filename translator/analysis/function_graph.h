@@ -140,6 +140,9 @@ struct FunctionGraph {
     std::vector<ptx::FunctionId> real_calls; ///< functions called for real: recursion, calls through pointers
     bool has_indirect_call = false;
     bool uses_stack = false;                 ///< alloca: local memory beyond the variables
+    /// It goes up from the end of the function's frame, and its pointer is the last argument of each real call (place_stack.cpp).
+    bool stack_goes_up = false;
+    bool narrow_stack_addresses = false;     ///< stacksave.u32 or alloca.u32: 32-bit addresses, perhaps widened
     /// Nobody's bytes behind a thread's stack, for what is stored through an allocation of no bytes.
     static constexpr std::uint32_t behind_stack_bytes = 64;
     std::vector<std::unique_ptr<LaneOffsets>> offset_storage;

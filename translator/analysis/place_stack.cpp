@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // stacksave, stackrestore and alloca (manual 9.7.17). The stack pointer becomes a register of the graph, an address in the
-// thread's local memory that starts at its end and goes down; so loops, branches and barriers need no rules for it.
+// thread's local memory; so loops, branches and barriers need no rules for it. It starts at the end of the local memory and goes
+// down. Where functions are called for real their frames lie behind one another from the beginning on: there the stack starts
+// at the end of the function's own frame and goes up, and each call gets the pointer, behind which the callee's frame begins.
 #include "translator/analysis/flatten.h"
 
 #include <algorithm>
@@ -23,11 +25,11 @@ public:
         const GraphInstruction* found = find();
         if (!found) return;
         const GraphInstruction first = *found; // gives the inserted ones their place
-        if (!graph_.is_entry || !graph_.real_calls.empty() || graph_.has_indirect_call)
-            refuse(first.inst, "in a kernel with recursive or indirect calls");
         graph_.uses_stack = true;
+        graph_.stack_goes_up = !graph_.is_entry || !graph_.real_calls.empty() || graph_.has_indirect_call;
         pointer_ = new_register(ScalarType::b64);
         for (Block& block : graph_.blocks) rewrite(block);
+        if (graph_.stack_goes_up) pass_to_callees();
         // What an inlined function takes is given back where it returns.
         for (auto [entry, exit] : flat_.stack_scopes) {
             const std::uint32_t saved = new_register(ScalarType::b64);
@@ -47,12 +49,6 @@ private:
             for (const GraphInstruction& instruction : block.instructions)
                 if (is_stack_form(instruction.inst)) return &instruction;
         return nullptr;
-    }
-
-    [[noreturn]] void refuse(const Instruction& inst, std::string_view why) const {
-        const ptx::FormInfo& form = ptx::form_info(inst.form);
-        throw UnsupportedError(message_at(graph_, inst.location, std::string(form.syntax) + " (manual section " +
-                                                                     std::string(form.section) + "): " + std::string(why)));
     }
 
     std::uint32_t new_register(ScalarType type) {
@@ -112,6 +108,7 @@ private:
     void save(const GraphInstruction& at, std::vector<GraphInstruction>& out) {
         const Operand& d = at.inst[Role::d];
         const bool wide = at.inst.types[0] == ScalarType::u64;
+        graph_.narrow_stack_addresses |= !wide;
         GraphInstruction move = wide ? instruction(at, FormId::mov, {ScalarType::u64}, {d, reg(pointer_, ScalarType::u64)})
                                      : instruction(at, FormId::cvt_narrow_32, {ScalarType::u32, ScalarType::u64},
                                                    {d, reg(pointer_, ScalarType::u64)});
@@ -136,23 +133,73 @@ private:
         append_guarded(at, instruction(at, FormId::add_int, {ScalarType::u64}, {sp, sp, unsigned_wide}), out);
     }
 
-    /// The handler gets the pointer less the size, aligns and checks it. 32 bits of the size count, as on the H200.
+    /// 32 bits of the size count, as on the H200. The handler of what stays an alloca aligns and checks a pointer that goes down; of
+    /// one that goes up it checks the new value.
     void allocate(const GraphInstruction& at, std::vector<GraphInstruction>& out) {
-        if (at.inst.types[0] != ScalarType::u64) refuse(at.inst, "a 32-bit address of local memory");
         const Operand sp = reg(pointer_, ScalarType::u64);
         Operand size = at.inst[Role::size], size_bits = reg(new_register(ScalarType::b64), ScalarType::b64);
-        size.type = ScalarType::b64;
-        Operand mask;
-        mask.kind = Operand::Kind::imm;
-        mask.type = ScalarType::b64;
-        mask.value = 0xffffffff;
-        Operand low = size_bits;
-        low.type = ScalarType::u64;
-        const Operand below = reg(new_register(ScalarType::b64), ScalarType::u64);
-        out.push_back(instruction(at, FormId::and_bits, {ScalarType::b64}, {size_bits, size, mask}));
-        out.push_back(instruction(at, FormId::sub_int, {ScalarType::u64}, {below, sp, low}));
-        append_guarded(at, instruction(at, FormId::alloca, {ScalarType::u64}, {sp, below, at.inst[Role::alignment]}), out);
-        append_guarded(at, instruction(at, FormId::mov, {ScalarType::u64}, {at.inst[Role::d], sp}), out);
+        size.type = at.inst.types[0] == ScalarType::u64 ? ScalarType::b64 : ScalarType::u32;
+        if (at.inst.types[0] == ScalarType::u64)
+            out.push_back(instruction(at, FormId::and_bits, {ScalarType::b64}, {size_bits, size, immediate(0xffffffff)}));
+        else
+            out.push_back(instruction(at, FormId::cvt_widen_64, {ScalarType::u64, ScalarType::u32}, {as(size_bits, ScalarType::u64), size}));
+        const Operand bytes = as(size_bits, ScalarType::u64);
+        const Operand place = reg(new_register(ScalarType::b64), ScalarType::u64);
+        if (graph_.stack_goes_up) {
+            const Operand& alignment = at.inst[Role::alignment];
+            const std::uint64_t align = alignment.kind == Operand::Kind::imm ? std::max<std::uint64_t>(alignment.value, 8) : 8;
+            const Operand behind = reg(new_register(ScalarType::b64), ScalarType::u64);
+            out.push_back(instruction(at, FormId::add_int, {ScalarType::u64}, {place, sp, as(immediate(align - 1), ScalarType::u64)}));
+            out.push_back(instruction(at, FormId::and_bits, {ScalarType::b64}, {as(place, ScalarType::b64), as(place, ScalarType::b64), immediate(~(align - 1))}));
+            out.push_back(instruction(at, FormId::add_int, {ScalarType::u64}, {behind, place, bytes}));
+            append_guarded(at, instruction(at, FormId::alloca, {ScalarType::u64}, {sp, behind, alignment}), out);
+            return give(at, place, out);
+        }
+        out.push_back(instruction(at, FormId::sub_int, {ScalarType::u64}, {place, sp, bytes}));
+        append_guarded(at, instruction(at, FormId::alloca, {ScalarType::u64}, {sp, place, at.inst[Role::alignment]}), out);
+        give(at, sp, out);
+    }
+
+    /// Writes an address to the destination: all of it, or the low half, which local accesses complete.
+    void give(const GraphInstruction& at, const Operand& place, std::vector<GraphInstruction>& out) {
+        const bool wide = at.inst.types[0] == ScalarType::u64;
+        graph_.narrow_stack_addresses |= !wide;
+        append_guarded(at, wide ? instruction(at, FormId::mov, {ScalarType::u64}, {at.inst[Role::d], place})
+                                : instruction(at, FormId::cvt_narrow_32, {ScalarType::u32, ScalarType::u64}, {at.inst[Role::d], place}), out);
+    }
+
+    static Operand as(Operand operand, ScalarType type) {
+        operand.type = type;
+        return operand;
+    }
+
+    static Operand immediate(std::uint64_t value) {
+        Operand operand;
+        operand.kind = Operand::Kind::imm;
+        operand.type = ScalarType::b64;
+        operand.value = value;
+        return operand;
+    }
+
+    /// The pointer becomes the last argument of each call of a function of the program.
+    void pass_to_callees() {
+        for (Block& block : graph_.blocks)
+            for (GraphInstruction& call : block.instructions) {
+                if (!ptx::any(ptx::form_info(call.inst.form).effects, ptx::Effects::call)) continue;
+                const Operand& callee = call.inst[Role::f];
+                if (callee.kind == Operand::Kind::function && graph_.module->functions[callee.index].is_declaration) continue;
+                Operand& arguments = call.inst[Role::a];
+                std::vector<Operand> all;
+                if (arguments.kind == Operand::Kind::list)
+                    all.assign(graph_.pool.begin() + arguments.first, graph_.pool.begin() + arguments.first + arguments.count);
+                else if (arguments.kind != Operand::Kind::none)
+                    all.push_back(arguments);
+                all.push_back(reg(pointer_, ScalarType::u64));
+                arguments.kind = Operand::Kind::list;
+                arguments.first = std::uint32_t(graph_.pool.size());
+                arguments.count = std::uint32_t(all.size());
+                graph_.pool.insert(graph_.pool.end(), all.begin(), all.end());
+            }
     }
 
     FlatFunction& flat_;

@@ -171,12 +171,22 @@ void GraphEmitter::store_call_result(const Operand& result, llvm::Value* loaded,
     ir_.CreateStore(ir_.CreateSelect(mask, loaded, ir_.CreateLoad(slot->getAllocatedType(), slot)), slot);
 }
 
+/// i64: bytes from this frame's begin to a callee's, the same for all lanes: behind the variables, or behind what the lane of the
+/// call with the fullest stack has taken.
+llvm::Value* GraphEmitter::callee_frame(const ptx::Instruction& call, llvm::Value* mask_bits) {
+    if (!graph_.stack_goes_up) return ir_.getInt64(frame_bytes());
+    const Operand& arguments = call[Role::a];
+    llvm::Value* taken = ir_.CreateSub(lanes(element(arguments, arguments.count - 1)), frame_begin());
+    llvm::Value* most = ir_.CreateIntMaxReduce(ir_.CreateSelect(from_bits(mask_bits), taken, splat(ir_.getInt64(0))), false);
+    return ir_.CreateAnd(ir_.CreateAdd(most, ir_.getInt64(15)), ir_.getInt64(~std::uint64_t{15}));
+}
+
 void GraphEmitter::call_function(ptx::FunctionId callee, const GraphInstruction& instruction, llvm::Value* mask_bits) {
     const ptx::Instruction& inst = instruction.inst;
     const ptx::Function& function = graph_.module->functions[callee];
     ArgumentBlock block = argument_block(function);
-    std::uint64_t start = frame_bytes();
-    llvm::Value* offset = ir_.getInt64(start);
+    llvm::Value* start = callee_frame(inst, mask_bits);
+    llvm::Value* offset = start;
     if (interface_->frame_offset) offset = ir_.CreateAdd(interface_->frame_offset, offset);
     llvm::Value* mask = call_mask_ ? call_mask_ : active();
     // A loop over the lanes: single accesses at places that only the lane's number tells apart, and
@@ -188,7 +198,7 @@ void GraphEmitter::call_function(ptx::FunctionId callee, const GraphInstruction&
             for_each_lane(mask_bits, body);
     };
     auto place = [&](std::uint32_t position, llvm::Value* lane) {
-        return address_of_lane(local_address(start + position), lane);
+        return ir_.CreateAdd(address_of_lane(local_address(position), lane), start);
     };
     auto pointer = [&](llvm::Value* address) {
         return ir_.CreateIntToPtr(address, ir_.getPtrTy());
@@ -201,7 +211,7 @@ void GraphEmitter::call_function(ptx::FunctionId callee, const GraphInstruction&
             [&] { trap(mask_bits, std::uint32_t(abi::Fault::stack_overflow)); }, false);
 
     const Operand& arguments = inst[Role::a];
-    std::vector<std::optional<lower::LaneArray>> values(list_size(arguments));
+    std::vector<std::optional<lower::LaneArray>> values(list_size(arguments) - (graph_.stack_goes_up ? 1 : 0));
     for (unsigned i = 0; i < values.size(); ++i) {
         const Operand& argument = element(arguments, i);
         const bool is_block =

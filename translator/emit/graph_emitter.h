@@ -127,7 +127,12 @@ private:
     LaneValue local_address(std::uint64_t offset);
     LaneValue shared_of_cta();
     std::uint64_t frame_bytes() const override;
+    llvm::Value* local_begin() override;
+    llvm::Value* frame_begin() override { return broadcast(local_address(0)); }
+    bool stack_goes_up() const override { return graph_.stack_goes_up; }
+    llvm::Value* whole_local_address(llvm::Value* address) override;
     LaneValue widen_address(LaneValue value);
+    llvm::Value* complete_local_address(llvm::Value* low);
     LaneValue offset_by(LaneValue value, llvm::Value* uniform);
     llvm::Value* lane_numbers(llvm::Type* scalar);
 
@@ -183,6 +188,7 @@ private:
     // calls.cpp
     bool is_real_call(const GraphInstruction& instruction) const;
     void emit_call(const GraphInstruction& instruction);
+    llvm::Value* callee_frame(const ptx::Instruction& call, llvm::Value* mask_bits);
     void call_function(ptx::FunctionId callee, const GraphInstruction& instruction, llvm::Value* mask_bits);
     void emit_indirect_call(const GraphInstruction& instruction);
     void store_call_result(const ptx::Operand& result, llvm::Value* loaded, llvm::Value* mask);

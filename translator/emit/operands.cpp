@@ -122,6 +122,11 @@ LaneValue GraphEmitter::local_address(std::uint64_t offset) {
     return value;
 }
 
+llvm::Value* GraphEmitter::local_begin() {
+    llvm::Value* frame = frame_begin();
+    return interface_->frame_offset ? ir_.CreateSub(frame, splat(interface_->frame_offset)) : frame;
+}
+
 /// Where the CTA's own memory begins in the shared window of its cluster.
 LaneValue GraphEmitter::shared_of_cta() {
     if (unit_.cluster_size() == 1) return LaneValue::uniform(ir_.getInt64(0));
@@ -173,6 +178,21 @@ LaneValue GraphEmitter::widen_address(LaneValue value) {
     return value;
 }
 
+/// Of the low halves of addresses in local memory, of which a thread has less than 4 GB: the place in the lane's own.
+llvm::Value* GraphEmitter::complete_local_address(llvm::Value* low) {
+    llvm::Value* begin = local_begin();
+    if (!low->getType()->isVectorTy()) begin = ir_.CreateExtractElement(begin, std::uint64_t(0)); // of the only lane
+    llvm::Value* way = ir_.CreateSub(low, ir_.CreateTrunc(begin, low->getType()));
+    return ir_.CreateAdd(begin, ir_.CreateZExt(way, begin->getType()));
+}
+
+llvm::Value* GraphEmitter::whole_local_address(llvm::Value* address) {
+    if (!graph_.narrow_stack_addresses) return address;
+    llvm::Value* low = ir_.CreateTrunc(address, like(ir_.getInt32Ty(), address));
+    llvm::Value* is_low = ir_.CreateICmpULT(address, constant_like(ir_.getInt64Ty(), std::uint64_t{1} << 32, address));
+    return ir_.CreateSelect(is_low, complete_local_address(low), address);
+}
+
 LaneAddress GraphEmitter::address(const Operand& operand, StateSpace space) {
     if (current_instruction_ && current_instruction_->lane_granule != 0 && operand.kind == Operand::Kind::address)
         return interleaved_address(operand);
@@ -186,6 +206,10 @@ LaneAddress GraphEmitter::address(const Operand& operand, StateSpace space) {
             bool wide = ptx::bit_size(graph_.values[operand.index].type) == 64;
             base = convert(base, wide ? ScalarType::b64 : ScalarType::b32, false);
         }
+        if (space == StateSpace::local && base.base->getType()->getScalarSizeInBits() == 32)
+            base = LaneValue::varying(complete_local_address(broadcast(base)));
+        else if (space == StateSpace::local && (base.shape.is_varying() || width_ == 1))
+            base.base = whole_local_address(base.base);
         result.address = offset_by(widen_address(base), ir_.getInt64(operand.value));
     } else if (operand.kind == Operand::Kind::variable ||
                (operand.kind == Operand::Kind::address && operand.base == Operand::Base::variable)) {

@@ -54,6 +54,13 @@ public:
     virtual llvm::Value* first_thread() = 0;
     /// Bytes of the thread's local memory that the function's variables take.
     virtual std::uint64_t frame_bytes() const = 0;
+    /// <W x i64>: where the threads' local memory begins, and where the function's frame in it does.
+    virtual llvm::Value* local_begin() = 0;
+    virtual llvm::Value* frame_begin() = 0;
+    /// FunctionGraph::stack_goes_up.
+    virtual bool stack_goes_up() const = 0;
+    /// Addresses in local memory (<W x i64>; i64 where W is 1), of which those below 4 GB are low halves (of alloca.u32) and are completed.
+    virtual llvm::Value* whole_local_address(llvm::Value* address) = 0;
     /// Loads a field of CtaContext (a load LLVM may hoist: the context does not change during a step).
     virtual llvm::Value* context_field(llvm::Type* type, unsigned byte_offset, std::string_view name) = 0;
 

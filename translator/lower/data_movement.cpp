@@ -149,6 +149,8 @@ void mov_unpack(WarpEmitter& e, const Instruction& inst) {
 /// Generic addresses are host addresses, and so are global, const and local ones.
 void cvta(WarpEmitter& e, const Instruction& inst) {
     LaneValue address = e.read(inst[Role::a]);
+    if (inst.space == StateSpace::local && (address.shape.is_varying() || e.width() == 1))
+        address.base = e.whole_local_address(address.base);
     if (has_window(inst.space))
         address = shift_by(e, as_u64(e, address, true), window_base(e, inst.space), false);
     e.write(inst[Role::d], address);

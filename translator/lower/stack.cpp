@@ -7,41 +7,37 @@
 
 namespace ptarmigan::translator::lower {
 
-namespace {
-
-/// <W x i64>: where the lanes' local memory begins.
-Value* local_begin(WarpEmitter& e) {
-    Ir& ir = e.ir();
-    Value* local = e.context_field(ir.getInt64Ty(), offsetof(abi::CtaContext, local), "local");
-    Value* stride = e.context_field(ir.getInt64Ty(), offsetof(abi::CtaContext, local_stride), "local.stride");
-    llvm::SmallVector<llvm::Constant*, 32> lanes;
-    for (unsigned lane = 0; lane < e.width(); ++lane) lanes.push_back(ir.getInt64(lane));
-    Value* thread = ir.CreateAdd(e.splat(ir.CreateZExt(e.first_thread(), ir.getInt64Ty())), llvm::ConstantVector::get(lanes));
-    return ir.CreateAdd(e.splat(local), ir.CreateMul(thread, e.splat(stride)));
-}
-
-} // namespace
-
-// The end of the thread's local memory, behind its variables and what CU_LIMIT_STACK_SIZE adds.
+// The end of the thread's local memory, behind its variables and what CU_LIMIT_STACK_SIZE adds; or that of the function's frame.
 void stack_save(WarpEmitter& e, const Instruction& inst) {
     Ir& ir = e.ir();
+    if (e.stack_goes_up())
+        return e.write(inst[Role::d], LaneValue::varying(ir.CreateAdd(e.frame_begin(), e.splat(ir.getInt64(e.frame_bytes())))));
     Value* stride = e.context_field(ir.getInt64Ty(), offsetof(abi::CtaContext, local_stride), "local.stride");
     Value* size = ir.CreateSub(stride, ir.getInt64(FunctionGraph::behind_stack_bytes));
-    e.write(inst[Role::d], LaneValue::varying(ir.CreateAdd(local_begin(e), e.splat(size))));
+    e.write(inst[Role::d], LaneValue::varying(ir.CreateAdd(e.local_begin(), e.splat(size))));
 }
 
 void stack_restore(WarpEmitter& e, const Instruction&) { e.unsupported("internal: stackrestore is a move"); }
 
-// A stack that reaches the variables is a fault here; the H200 waits for the first access.
+// A stack that reaches the variables, or the end, is a fault here; the H200 waits for the first access.
 void stack_allocate(WarpEmitter& e, const Instruction& inst) {
     Ir& ir = e.ir();
+    auto fault_where = [&](Value* outside) {
+        Value* lanes = e.to_bits(ir.CreateAnd(ir.CreateFreeze(outside), e.active()));
+        e.if_then(ir.CreateICmpNE(lanes, ir.getInt64(0)), [&] { e.trap(lanes, std::uint32_t(abi::Fault::stack_overflow)); }, false);
+    };
+    if (e.stack_goes_up()) {
+        Value* pointer = e.lanes(inst[Role::size]);
+        Value* stride = e.context_field(ir.getInt64Ty(), offsetof(abi::CtaContext, local_stride), "local.stride");
+        Value* most = ir.CreateSub(stride, ir.getInt64(FunctionGraph::behind_stack_bytes));
+        fault_where(ir.CreateICmpUGT(ir.CreateSub(pointer, e.local_begin()), e.splat(most)));
+        return e.write(inst[Role::d], LaneValue::varying(pointer));
+    }
     const ptx::Operand& alignment = inst[Role::alignment];
     std::uint64_t align = alignment.kind == ptx::Operand::Kind::imm ? std::max<std::uint64_t>(alignment.value, 8) : 8;
     Value* place = ir.CreateAnd(e.lanes(inst[Role::size]), e.splat(ir.getInt64(~(align - 1))));
-    Value* lowest = ir.CreateAdd(local_begin(e), e.splat(ir.getInt64(e.frame_bytes())));
-    Value* below = ir.CreateAnd(ir.CreateFreeze(ir.CreateICmpULT(place, lowest)), e.active());
-    Value* lanes = e.to_bits(below);
-    e.if_then(ir.CreateICmpNE(lanes, ir.getInt64(0)), [&] { e.trap(lanes, std::uint32_t(abi::Fault::stack_overflow)); }, false);
+    Value* lowest = ir.CreateAdd(e.local_begin(), e.splat(ir.getInt64(e.frame_bytes())));
+    fault_where(ir.CreateICmpULT(place, lowest));
     e.write(inst[Role::d], LaneValue::varying(place));
 }
 

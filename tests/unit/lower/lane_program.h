@@ -59,6 +59,10 @@ public:
     llvm::Value* step_index() override { return ir_.getInt32(0); }
     llvm::Value* first_thread() override { return ir_.getInt32(0); }
     std::uint64_t frame_bytes() const override { return 0; }
+    llvm::Value* local_begin() override { unsupported("local memory"); }
+    llvm::Value* frame_begin() override { unsupported("local memory"); }
+    bool stack_goes_up() const override { return false; }
+    llvm::Value* whole_local_address(llvm::Value* address) override { return address; }
     llvm::Value* context_field(llvm::Type* type, unsigned byte_offset, std::string_view name) override;
     LaneValue read(const ptx::Operand& operand) override;
     const ptx::Operand& element(const ptx::Operand& operand, unsigned index) override {
