@@ -34,6 +34,7 @@ enum class AsyncOperation : std::uint32_t {
     replace,            ///< tensormap.replace of the map at `target`: field `detail`, dimension `size`, value `source`
     copy_map,           ///< tensormap.cp_fenceproxy: 128 bytes from `source` (shared) to `target`
     clear,              ///< st.bulk: `source` zero bytes at `target` (shared)
+    prefetch_map,       ///< prefetch.tensormap: its address is checked
 };
 
 enum class BulkReduction : std::uint32_t { add, min, max, inc, dec, bit_and, bit_or, bit_xor };

@@ -66,7 +66,7 @@ int main() {
         map.box = {c.columns, c.rows};
         map.step.fill(1);
         TensorTile shape;
-        if (!describe_tile(map, TensorMode::tile, 2, shape)) return 1;
+        if (describe_tile(map, TensorMode::tile, 2, shape)) return 1;
         TensorPosition position;
         position.at[0] = c.column;
         const std::size_t bytes = tile_bytes(shape);

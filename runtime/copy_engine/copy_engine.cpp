@@ -32,12 +32,14 @@ struct Codes {
         *inside; ///< for rows that are not in the tensor (loads), and for those that are
     RowFill fill;
     std::int64_t start;
+    bool any = false; ///< a row that is in the tensor has bytes there
 
     Codes(const TensorTile& tile, const TensorPosition& position, bool store, RowVectors vectors)
         : start(row_start(tile, position)) {
         const RowClip clip = clip_row(tile, position);
-        const std::uint32_t first = clip.first * tile.element_bytes,
-                            last = clip.last * tile.element_bytes;
+        any = clip.first < clip.last;
+        const std::uint32_t first = clip.first * tile.shared_bytes,
+                            last = clip.last * tile.shared_bytes;
         const RowShape whole{store, false,          tile.row_bytes,   tile.row_pitch,
                              0,     tile.row_bytes, tile.map.swizzle, tile.map.atom};
         inside = outside = row_code(whole, vectors);
@@ -70,10 +72,11 @@ std::pair<std::uint8_t*, unsigned> period_of(const TensorTile& tile, Byte* share
     return {place - std::size_t{number} * tile.row_pitch, number};
 }
 
-/// Rows of swizzled interleaved tensors are smaller than the swizzle's span, so that eight of them
-/// are no period.
-bool has_other_period(const TensorTile& tile) {
-    return tile.interleaved() && tile.map.swizzle != Swizzle::none;
+/// Elements change on their way, or eight rows are no period of the swizzle: those of interleaved tensors are smaller than its span, and a span of 96 bytes crosses
+/// lines.
+bool is_portable_only(const TensorTile& tile) {
+    return !tile.plain() || tile.map.swizzle == Swizzle::span_96 ||
+           (tile.interleaved() && tile.map.swizzle != Swizzle::none);
 }
 
 std::uint8_t* tensor_row(const TensorTile& tile, const RowRun& run, std::int64_t start) {
@@ -83,18 +86,32 @@ std::uint8_t* tensor_row(const TensorTile& tile, const RowRun& run, std::int64_t
 
 } // namespace
 
-bool tile_of_map(const TensorMap& map, TensorMode mode, unsigned rank, TensorTile& tile) {
+BrokenRule tile_of_map(const TensorMap& map, TensorMode mode, unsigned rank,
+                       const TensorPosition& position, TensorTile& tile) {
     TensorMapFields fields;
-    return decode(map, fields) && describe_tile(fields, mode, rank, tile);
+    if (!decode(map, fields)) return "these 128 bytes are no tensor map";
+    if (BrokenRule rule = describe_tile(fields, mode, rank, tile)) return rule;
+    add_halo(tile, position);
+    return nullptr;
 }
 
-bool legal_position(const TensorTile& tile, const TensorPosition& position, bool stores) {
-    if (!tile.interleaved() && std::int64_t{position.at[0]} * tile.element_bytes % 16 != 0)
-        return false;
+BrokenRule position_rule(const TensorTile& tile, const TensorPosition& position, bool stores) {
+    if (!tile.plain() && position.at[0] % 128 != 0)
+        return "coordinate 0 of a padded type is a multiple of 128";
+    const std::int64_t unit = tile.unit;
+    if (!tile.interleaved() &&
+        (position.at[0] % unit != 0 || position.at[0] / unit * tile.element_bytes % (tile.plain() ? 16 : 1) != 0))
+        return "coordinate 0 is at no multiple of 16 bytes";
+    if (tile.mode == TensorMode::im2col_w && position.offset[0] >= 512) return "a halo of im2col::w is below 512";
+    if (tile.mode == TensorMode::im2col_w_128 && position.offset[0] >= 32)
+        return "a halo of im2col::w::128 is below 32";
+    if (tile.mode >= TensorMode::im2col_w && position.offset[1] >= 32) return "an offset of im2col::w is below 32";
+    if (!stores) return nullptr;
+    if (tile.map.type == TensorType::b4x16_p64) return ".b4x16_p64 is not stored";
     const unsigned count = tile.mode == TensorMode::four_rows ? 5 : tile.map.rank;
-    for (unsigned i = 0; stores && i < count; ++i)
-        if (position.at[i] < 0) return false;
-    return true;
+    for (unsigned i = 0; i < count; ++i)
+        if (position.at[i] < 0) return "a store to a negative coordinate";
+    return nullptr;
 }
 
 TensorType map_type(const TensorMap& map) {
@@ -102,25 +119,31 @@ TensorType map_type(const TensorMap& map) {
     return decode(map, fields) ? fields.type : TensorType::u8;
 }
 
-void load_tile(const TensorTile& tile, const TensorPosition& position, std::uint8_t* shared,
+bool load_tile(const TensorTile& tile, const TensorPosition& position, std::uint8_t* shared,
                RowVectors vectors) {
     const Codes codes(tile, position, false, vectors);
-    if (!codes.inside || !codes.outside || converts(tile.map.type) || has_other_period(tile))
-        return load_tile_portably(tile, position, shared);
+    bool any = false;
+    if (!codes.inside || !codes.outside || converts(tile.map.type) || is_portable_only(tile)) {
+        load_tile_portably(tile, position, shared);
+        for_each_run(tile, position, [&](const RowRun& run) { any |= run.inside; });
+        return any && codes.any;
+    }
     for_each_run(tile, position, [&](const RowRun& run) {
         const auto [place, number] = period_of(tile, shared, run.first);
+        any |= run.inside;
         if (run.inside)
             (*codes.inside)(place, tensor_row(tile, run, codes.start), run.count, run.stride,
                             number, &codes.fill);
         else
             (*codes.outside)(place, fill_row(tile.map), run.count, 0, number, &codes.fill);
     });
+    return any && codes.any;
 }
 
 void store_tile(const TensorTile& tile, const TensorPosition& position, const std::uint8_t* shared,
                 RowVectors vectors) {
     const Codes codes(tile, position, true, vectors);
-    if (!codes.inside || has_other_period(tile)) return store_tile_portably(tile, position, shared);
+    if (!codes.inside || is_portable_only(tile)) return store_tile_portably(tile, position, shared);
     for_each_run(tile, position, [&](const RowRun& run) {
         if (!run.inside) return;
         const auto [place, number] = period_of(tile, shared, run.first);

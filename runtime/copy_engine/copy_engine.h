@@ -11,16 +11,18 @@ namespace ptarmigan::runtime {
 constexpr TensorMode tensor_mode(std::uint32_t detail) { return static_cast<TensorMode>(detail & 0xff); }
 constexpr unsigned tensor_rank(std::uint32_t detail) { return detail >> 8 & 0xff; }
 
-/// A map in a mode and with the rank of an instruction; false if it can't be used so, which ends in
+/// A map in a mode, with the rank and the operands of an instruction. A rule that is broken ends in
 /// CUDA_ERROR_ILLEGAL_INSTRUCTION.
-bool tile_of_map(const TensorMap& map, TensorMode mode, unsigned rank, TensorTile& tile);
-/// Rows of plain tensors begin at multiples of 16 bytes, and stores at no negative coordinate.
-bool legal_position(const TensorTile& tile, const TensorPosition& position, bool stores);
+BrokenRule tile_of_map(const TensorMap& map, TensorMode mode, unsigned rank,
+                       const TensorPosition& position, TensorTile& tile);
+/// What tensors are copied from and to at all: where rows begin, halos, what is stored.
+BrokenRule position_rule(const TensorTile& tile, const TensorPosition& position, bool stores);
 /// Type of the map's elements, or u8 if it has none.
 TensorType map_type(const TensorMap& map);
 
-/// load_tile_portably() and store_tile_portably(), by generated code where there is some.
-void load_tile(const TensorTile& tile, const TensorPosition& position, std::uint8_t* shared,
+/// load_tile_portably() and store_tile_portably(), by generated code where there is some. False if
+/// a load has touched no byte of the tensor, because all of the tile lies outside.
+bool load_tile(const TensorTile& tile, const TensorPosition& position, std::uint8_t* shared,
                RowVectors vectors = row_vectors());
 void store_tile(const TensorTile& tile, const TensorPosition& position, const std::uint8_t* shared,
                 RowVectors vectors = row_vectors());

@@ -9,15 +9,14 @@ namespace {
 using Request = TensorMapRequest;
 
 /// CUtensorMapDataType to TensorType: f64, bf16 and the flushing f32 stand in another order.
-/// Packed types are for GPUs that copies are not done for yet.
-bool type_of(unsigned type, TensorType& to) {
+bool type_of(unsigned type, bool later_gpus, TensorType& to) {
     using T = TensorType;
     static constexpr T types[] = {
         T::u8,  T::u16,  T::u32,     T::s32,  T::u64,      T::s64,   T::f16,       T::f32,
         T::f64, T::bf16, T::f32_ftz, T::tf32, T::tf32_ftz, T::b4x16, T::b4x16_p64, T::b6x16_p32};
     if (type >= tensor_type_count) return false;
     to = types[type];
-    return !is_packed(to);
+    return later_gpus || !is_packed(to);
 }
 
 /// CU_TENSOR_MAP_SWIZZLE_*: 4 to 6 are 128 bytes with larger atoms.
@@ -28,12 +27,23 @@ bool set_swizzle(unsigned swizzle, bool atoms, TensorMapFields& fields) {
     return true;
 }
 
+/// What the driver's manual wants of packed types.
+bool check_packed(const TensorMapFields& fields) {
+    if (!is_packed(fields.type)) return true;
+    if (fields.dim[0] % (is_padded(fields.type) ? 128 : 2) != 0) return false;
+    if (!is_padded(fields.type) || fields.swizzle == Swizzle::none) return true;
+    if (fields.interleave != Interleave::none || fields.swizzle != Swizzle::span_128) return false;
+    // Atoms of 64 bytes are for what is stored, and of these types that is one.
+    return fields.atom <= SwizzleAtom::bytes_32 ||
+           (fields.atom == SwizzleAtom::bytes_64 && fields.type == TensorType::b6x16_p32);
+}
+
 /// What all three entries check alike.
 bool set_tensor(const Request& request, bool later_gpus, TensorMapFields& fields) {
     const bool im2col = request.kind != Request::Kind::tiled;
     if (!request.dim || !request.step || (!request.stride && request.rank > 1)) return false;
     if (request.rank < (im2col ? 3u : 1u) || request.rank > max_tensor_rank) return false;
-    if (!type_of(request.type, fields.type) || !set_swizzle(request.swizzle, later_gpus, fields))
+    if (!type_of(request.type, later_gpus, fields.type) || !set_swizzle(request.swizzle, later_gpus, fields))
         return false;
     if (request.interleave > 2 || request.promotion > 3 || request.fill > 1) return false;
     fields.rank = request.rank;
@@ -44,7 +54,8 @@ bool set_tensor(const Request& request, bool later_gpus, TensorMapFields& fields
     fields.address = request.address;
     if (fields.interleave != Interleave::none && fields.rank < 3) return false;
     if (fields.fill_nan && !is_floating(fields.type)) return false;
-    const std::uint64_t unit = fields.interleave == Interleave::bytes_32 ? 32 : 16;
+    const bool padded = is_padded(fields.type);
+    const std::uint64_t unit = fields.interleave == Interleave::bytes_32 || padded ? 32 : 16;
     // Pointers of 56 and more bits are none of a GPU's.
     if (fields.address % unit != 0 || fields.address >> 56 != 0) return false;
     for (unsigned i = 0; i < fields.rank; ++i) {
@@ -57,12 +68,13 @@ bool set_tensor(const Request& request, bool later_gpus, TensorMapFields& fields
         fields.stride[i] = request.stride[i];
         if (fields.stride[i] % unit != 0 || fields.stride[i] >> 40 != 0) return false;
     }
-    return true;
+    return check_packed(fields);
 }
 
 /// The run of elements that a copy takes along dimension 0, in the shared memory's layout.
 bool check_inner(const TensorMapFields& fields, std::uint32_t elements) {
-    const std::uint32_t bytes = elements * tensor_element_bytes(fields.type);
+    if (is_padded(fields.type)) return elements == 128; // which is 128 bytes of shared memory
+    const std::uint32_t bytes = elements * tensor_element_bits(fields.type) / 8;
     if (bytes == 0 || bytes % 16 != 0) return false;
     return fields.swizzle == Swizzle::none || fields.interleave != Interleave::none ||
            bytes <= span_bytes(fields.swizzle);
@@ -71,7 +83,7 @@ bool check_inner(const TensorMapFields& fields, std::uint32_t elements) {
 /// A tile must fit into the largest shared memory of a block.
 bool fits_shared(const TensorMapFields& fields, std::uint64_t elements) {
     constexpr std::uint64_t most_shared = 227 * 1024;
-    return elements * tensor_element_bytes(fields.type) <= most_shared;
+    return elements * (is_padded(fields.type) ? 8 : tensor_element_bits(fields.type)) / 8 <= most_shared;
 }
 
 bool set_box(const Request& request, TensorMapFields& fields) {
@@ -106,7 +118,7 @@ bool set_columns(const Request& request, TensorMapFields& fields) {
         if (size + fields.upper[i] - fields.lower[i] <= 0) return false;
     }
     if (wide && (request.mode > 1 || fields.interleave != Interleave::none ||
-                 fields.swizzle < Swizzle::span_64))
+                 fields.swizzle < Swizzle::span_64 || fields.atom > SwizzleAtom::bytes_32))
         return false;
     return check_inner(fields, fields.channels) &&
            fits_shared(fields, std::uint64_t{fields.channels} * fields.pixels);

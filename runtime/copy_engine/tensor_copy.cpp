@@ -59,6 +59,21 @@ void copy_converted(std::uint8_t* to, const std::uint8_t* from, std::uint32_t by
     }
 }
 
+/// Units of a padded type: sixteen elements without gaps in `bytes`, in 16 bytes of shared memory. What pads them is left as it is (the manual leaves
+/// it open).
+void expand(std::uint8_t* shared, const std::uint8_t* packed, std::uint32_t count, unsigned bytes) {
+    for (std::uint32_t i = 0; i < count; ++i) std::memcpy(shared + 16 * i, packed + bytes * i, bytes);
+}
+
+/// .b6p2x16: the lower 6 bits of each byte.
+void pack_sixes(std::uint8_t* packed, const std::uint8_t* shared, std::uint32_t count) {
+    for (std::uint32_t i = 0; i < 4 * count; ++i, shared += 4, packed += 3) {
+        std::uint32_t bits = 0;
+        for (unsigned j = 0; j < 4; ++j) bits |= (shared[j] & 63u) << 6 * j;
+        for (unsigned j = 0; j < 3; ++j) packed[j] = static_cast<std::uint8_t>(bits >> 8 * j);
+    }
+}
+
 struct Walk {
     const TensorTile& tile;
     SwizzlePattern swizzle;
@@ -68,11 +83,13 @@ struct Walk {
     Walk(const TensorTile& of, const TensorPosition& position, bool whole_pieces)
         : tile(of), swizzle(SwizzlePattern::of(of.map.swizzle, of.map.atom)) {
         const RowClip clip = clip_row(tile, position);
-        first = clip.first * tile.element_bytes;
-        last = clip.last * tile.element_bytes;
+        first = clip.first * tile.shared_bytes;
+        last = clip.last * tile.shared_bytes;
         if (whole_pieces) last = store_end(tile, first, last);
         start = row_start(tile, position);
     }
+    /// Byte `at` of a row in shared memory, counted in global memory.
+    std::uint32_t in_global(std::uint32_t at) const { return tile.plain() ? at : at / tile.shared_bytes * tile.element_bytes; }
     /// Where byte 0 of the run's row `index` would be in global memory.
     std::uint8_t* global(const RowRun& run, std::uint32_t index) const {
         const std::int64_t offset = run.offset + run.stride * index + start;
@@ -88,7 +105,7 @@ std::uint64_t fill_element(const TensorMapFields& map) {
 }
 
 std::int64_t row_start(const TensorTile& tile, const TensorPosition& position) {
-    return tile.interleaved() ? 0 : std::int64_t{position.at[0]} * tile.element_bytes;
+    return tile.interleaved() ? 0 : position.at[0] / static_cast<std::int64_t>(tile.unit) * tile.element_bytes;
 }
 
 std::uint32_t store_end(const TensorTile& tile, std::uint32_t first, std::uint32_t last) {
@@ -96,7 +113,7 @@ std::uint32_t store_end(const TensorTile& tile, std::uint32_t first, std::uint32
 }
 
 std::uint64_t tile_bytes(const TensorTile& tile) {
-    return std::uint64_t{tile.rows} * tile.row_bytes;
+    return std::uint64_t{tile.rows} * tile.row_elements * tile.element_bytes;
 }
 
 void load_tile_portably(const TensorTile& tile, const TensorPosition& position,
@@ -107,7 +124,7 @@ void load_tile_portably(const TensorTile& tile, const TensorPosition& position,
     const auto fill_row = [&](std::uint8_t* row, std::uint32_t first, std::uint32_t last) {
         for_each_piece(walk.swizzle, row, first, last,
                        [&](std::uint8_t* place, std::uint32_t, std::uint32_t bytes) {
-                           fill(place, element, tile.element_bytes, bytes);
+                           fill(place, element, tile.shared_bytes, bytes);
                        });
     };
     for_each_run(tile, position, [&](const RowRun& run) {
@@ -123,6 +140,8 @@ void load_tile_portably(const TensorTile& tile, const TensorPosition& position,
                            [&](std::uint8_t* place, std::uint32_t at, std::uint32_t bytes) {
                                if (convert)
                                    copy_converted(place, from + at, bytes);
+                               else if (!tile.plain())
+                                   expand(place, from + walk.in_global(at), bytes / 16, tile.element_bytes);
                                else
                                    std::memcpy(place, from + at, bytes);
                            });
@@ -143,7 +162,9 @@ void for_each_stored_piece(const TensorTile& tile, const TensorPosition& positio
             std::uint8_t* to = walk.global(run, i);
             for_each_piece(walk.swizzle, shared + std::size_t{run.first + i} * tile.row_pitch,
                            walk.first, walk.last,
-                           [&](const std::uint8_t* place, std::uint32_t at, std::uint32_t bytes) { move(to + at, place, bytes); });
+                           [&](const std::uint8_t* place, std::uint32_t at, std::uint32_t bytes) {
+                               move(to + walk.in_global(at), place, bytes);
+                           });
         }
     });
 }
@@ -152,8 +173,11 @@ void for_each_stored_piece(const TensorTile& tile, const TensorPosition& positio
 
 void store_tile_portably(const TensorTile& tile, const TensorPosition& position,
                          const std::uint8_t* shared) {
-    for_each_stored_piece(tile, position, shared, [](std::uint8_t* to, const std::uint8_t* from, std::uint32_t bytes) {
-        std::memcpy(to, from, bytes);
+    for_each_stored_piece(tile, position, shared, [&](std::uint8_t* to, const std::uint8_t* from, std::uint32_t bytes) {
+        if (tile.plain())
+            std::memcpy(to, from, bytes);
+        else
+            pack_sixes(to, from, bytes / 16);
     });
 }
 

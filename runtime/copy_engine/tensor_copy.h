@@ -8,7 +8,7 @@
 
 namespace ptarmigan::runtime {
 
-/// Bytes that a copy fills or reads in shared memory, and that its mbarrier counts.
+/// Bytes that a copy moves, without what pads elements in shared memory: what its mbarrier counts.
 std::uint64_t tile_bytes(const TensorTile& tile);
 
 /// From the tensor to the tile at `shared`. What lies outside of the tensor is filled and not

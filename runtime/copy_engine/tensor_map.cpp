@@ -133,6 +133,11 @@ unsigned tensor_element_bytes(TensorType type) {
     }
 }
 
+unsigned tensor_element_bits(TensorType type) {
+    if (type == TensorType::b6x16_p32) return 6;
+    return is_packed(type) ? 4 : 8 * tensor_element_bytes(type);
+}
+
 unsigned span_bytes(Swizzle swizzle) {
     static constexpr unsigned bytes[] = {0, 32, 64, 128, 96};
     return bytes[static_cast<unsigned>(swizzle)];
@@ -203,8 +208,7 @@ void encode(const TensorMapFields& fields, TensorMap& map) {
         put_corner(map, at_corners + 2, fields.rank, fields.upper);
         elements = std::uint64_t{fields.channels} * fields.pixels;
     }
-    const unsigned bytes = tensor_element_bytes(fields.type);
-    put(map, at_box_bytes, static_cast<std::uint32_t>(bytes ? elements * bytes : elements));
+    put(map, at_box_bytes, static_cast<std::uint32_t>(elements * tensor_element_bits(fields.type) / 8));
     put(map, at_pattern, pattern_bytes(fields.swizzle));
 }
 

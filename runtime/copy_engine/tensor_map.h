@@ -25,16 +25,21 @@ enum class SwizzleAtom : std::uint8_t { bytes_16, bytes_32, bytes_32_flip_8, byt
 
 /// Bytes of an element; 0 for the packed types of less than a byte.
 unsigned tensor_element_bytes(TensorType type);
+unsigned tensor_element_bits(TensorType type);
 bool is_floating(TensorType type);
 /// Bytes within which a swizzle exchanges atoms; 0 for none.
 unsigned span_bytes(Swizzle swizzle);
 inline bool is_packed(TensorType type) {
     return type >= TensorType::b4x16;
 }
+/// Sixteen elements take 16 bytes of shared memory, although they are fewer.
+inline bool is_padded(TensorType type) {
+    return type > TensorType::b4x16;
+}
 
 /// The object itself, as programs hold it. Opaque to them; the layout is the NVIDIA driver's for
 /// sm_90. What only later GPUs have (packed types, swizzle atoms, 96-byte swizzle) stands in bits
-/// that are zero there.
+/// that are zero there. A map of im2col::w is one of im2col whose corners are in W only.
 struct alignas(64) TensorMap {
     std::uint8_t bytes[128];
 };

@@ -9,35 +9,45 @@ namespace ptarmigan::runtime {
 
 using abi::TensorMode;
 
+/// Which rule of the manual a copy breaks, in words for a report of static lifetime; null: none.
+using BrokenRule = const char*;
+
 /// Operands of one copy. four_rows: a column, then four rows.
 struct TensorPosition {
     std::array<std::int32_t, 5> at{};
-    std::array<std::uint32_t, 3> offset{}; ///< im2col: W first
+    std::array<std::uint32_t, 3> offset{}; ///< im2col: W first; im2col_w: the halo, then W
 };
 
 /// A map in a mode: the geometry that all its copies share. Interleaved tensors (NC/8HWC8) have a
 /// dimension more here than in their map, whose dimensions are W, H, D, slices of channels, N:
-/// dimension 0 is the channels of a slice. Of others it is the map's.
+/// dimension 0 is the channels of a slice. Of others it is the map's. Packed types are counted in
+/// units, the fewest elements that are whole bytes on both sides.
 struct TensorTile {
     TensorMapFields map;
     TensorMode mode = TensorMode::tile;
-    unsigned element_bytes = 0;
-    std::uint32_t row_elements = 0, row_bytes = 0;
+    unsigned unit = 1;          ///< elements of the map in an element here
+    unsigned element_bytes = 0; ///< in global memory
+    unsigned shared_bytes = 0;  ///< of an element in shared memory: more where the type is padded there
+    std::uint32_t row_elements = 0, row_bytes = 0; ///< bytes in shared memory
     std::uint32_t row_pitch =
         0; ///< bytes from row to row in shared memory: the swizzle's span, or row_bytes
     std::uint32_t rows = 0;
     unsigned dimensions = 0; ///< of the rows: 1 to `dimensions`
     unsigned spatial = 0;    ///< columns walk along dimensions 1 to `spatial`, then the last one
+    std::uint32_t piece = 0, halo = 0; ///< columns: `halo` more pixels behind each `piece`
     std::array<std::int64_t, 7> size{}, stride{};  ///< by dimension; strides in bytes
     std::array<std::uint32_t, 7> step{}, extent{}; ///< extent: rows of a box along the dimension
 
     bool interleaved() const { return map.interleave != Interleave::none; }
+    /// Elements have the same bytes in global and in shared memory.
+    bool plain() const { return element_bytes == shared_bytes; }
 };
 
-/// False if a map can't be used in this mode or with this rank (of the instruction), and for what
-/// copies don't do: packed types, the 96-byte swizzle. im2col_w is known to prefetches only, which
-/// move nothing.
-bool describe_tile(const TensorMapFields& map, TensorMode mode, unsigned rank, TensorTile& tile);
+/// The rule that a map breaks in this mode or with this rank (of the instruction).
+BrokenRule describe_tile(const TensorMapFields& map, TensorMode mode, unsigned rank,
+                         TensorTile& tile);
+/// The halo that an im2col_w copy asks for becomes part of its tile.
+void add_halo(TensorTile& tile, const TensorPosition& position);
 /// Rows at equal distances in global memory.
 struct RowRun {
     std::uint32_t first = 0, count = 0; ///< rows in shared memory

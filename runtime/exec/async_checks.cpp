@@ -32,7 +32,7 @@ void AsyncCopies::check(const Copy& copy) const {
     const auto in_cluster = [&](std::uint64_t address) {
         const std::uint64_t offset = address - reinterpret_cast<std::uint64_t>(copy.cta->shared);
         if (offset >> 32 == 0 && offset >> abi::cluster_rank_bit >= ranks)
-            fail(copy, Fault::illegal_instruction, address);
+            fail(copy, Fault::illegal_instruction, address, "the cluster has no such block");
     };
     const bool tensor = is_tensor(copy.operation),
                stores = copy.operation == Operation::tensor_store ||
@@ -58,6 +58,7 @@ void AsyncCopies::check(const Copy& copy) const {
         aligned(copy.source, 16);
         break;
     case Operation::prefetch: return aligned(copy.source, 16);
+    case Operation::prefetch_map: return aligned(copy.source, 64);
     case Operation::tensor_load:
         in_cluster(copy.target);
         aligned(copy.target, 128);
@@ -74,24 +75,22 @@ void AsyncCopies::check(const Copy& copy) const {
                abi::cluster_rank_bit;
     };
     if (copy.operation == Operation::move && rank_of(copy.target) == rank_of(copy.source))
-        fail(copy, Fault::illegal_instruction, copy.target); // it must be another CTA
+        fail(copy, Fault::illegal_instruction, copy.target, "a copy from shared to shared memory goes to another block");
     if ((copy.flags & AsyncCall::multicast) != 0 && copy.mask >> ranks != 0)
-        fail(copy, Fault::illegal_instruction, copy.target);
+        fail(copy, Fault::illegal_instruction, copy.target, "the mask names blocks that the cluster doesn't have");
     if (!tensor) return;
     const std::uint64_t address = stores ? copy.target : copy.source;
     aligned(address, 64);
     TensorMap map;
     std::memcpy(&map, reinterpret_cast<const void*>(address), sizeof map);
     TensorTile tile;
-    if (!tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), tile))
-        fail(copy, Fault::illegal_instruction, address);
-    TensorPosition position;
-    position.at = copy.coordinates;
-    if (copy.operation != Operation::tensor_prefetch && !legal_position(tile, position, stores))
-        fail(copy, Fault::illegal_instruction, address);
+    const TensorPosition position{copy.coordinates, copy.offsets};
+    const char* rule = tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), position, tile);
+    if (!rule && copy.operation != Operation::tensor_prefetch) rule = position_rule(tile, position, stores);
+    if (rule) fail(copy, Fault::illegal_instruction, address, rule);
     if (copy.operation == Operation::tensor_reduce &&
         !reduce_run(static_cast<BulkReduction>(copy.detail >> 16), tile.map.type))
-        fail(copy, Fault::illegal_instruction, address);
+        fail(copy, Fault::illegal_instruction, address, "elements of the map's type are not reduced by this operation");
 }
 
 } // namespace ptarmigan::runtime

@@ -37,7 +37,8 @@ bool is_bulk(abi::AsyncOperation operation) {
 
 } // namespace
 
-void AsyncCopies::fail(const Copy& copy, abi::Fault fault, std::uint64_t address) const {
+void AsyncCopies::fail(const Copy& copy, abi::Fault fault, std::uint64_t address,
+                       const char* rule) const {
     FaultRecord record;
     record.fault = fault;
     record.cta = copy.cta;
@@ -46,6 +47,7 @@ void AsyncCopies::fail(const Copy& copy, abi::Fault fault, std::uint64_t address
     record.line = copy.line;
     record.address = address;
     record.has_address = address != 0;
+    record.rule = rule;
     raise_fault(record);
 }
 
@@ -84,15 +86,17 @@ void AsyncCopies::load_tensor(const Copy& copy) {
     TensorMap map;
     std::memcpy(&map, reinterpret_cast<const void*>(copy.source), sizeof map);
     TensorTile tile;
-    if (!tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), tile))
-        fail(copy, abi::Fault::illegal_instruction, copy.source);
     const TensorPosition position{copy.coordinates, copy.offsets};
+    if (const char* rule = tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), position, tile))
+        fail(copy, abi::Fault::illegal_instruction, copy.source, rule);
     const std::uint64_t bytes = tile_bytes(tile);
     const auto barrier_rank =
         static_cast<unsigned>((copy.barrier - reinterpret_cast<std::uint64_t>(copy.cta->shared)) >>
                               abi::cluster_rank_bit);
     const auto deliver = [&](std::uint64_t target, std::uint64_t barrier) {
-        load_tile(tile, position, reinterpret_cast<std::uint8_t*>(target));
+        // The tensor's address must be one even where nothing is read (H200).
+        if (!load_tile(tile, position, reinterpret_cast<std::uint8_t*>(target)))
+            static_cast<void>(*reinterpret_cast<const volatile std::uint8_t*>(tile.map.address));
         written(copy, target, std::uint64_t{tile.rows} * tile.row_pitch);
         complete(copy, barrier, bytes);
     };
@@ -135,9 +139,9 @@ void AsyncCopies::store_tensor(const Copy& copy) {
     TensorMap map;
     std::memcpy(&map, reinterpret_cast<const void*>(copy.target), sizeof map);
     TensorTile tile;
-    if (!tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), tile))
-        fail(copy, abi::Fault::illegal_instruction, copy.target);
     const TensorPosition position{copy.coordinates, {}};
+    if (const char* rule = tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), position, tile))
+        fail(copy, abi::Fault::illegal_instruction, copy.target, rule);
     const std::uint8_t* source = source_of(copy, std::uint64_t{tile.rows} * tile.row_pitch);
     if (copy.operation == Operation::tensor_store)
         store_tile(tile, position, source);

@@ -90,7 +90,9 @@ private:
     void store_tensor(const Copy& copy);
     void complete(const Copy& copy, std::uint64_t object, std::uint64_t bytes);
     std::uint64_t in_cta(const Copy& copy, std::uint64_t address, unsigned rank) const;
-    [[noreturn]] void fail(const Copy& copy, abi::Fault fault, std::uint64_t address) const;
+    /// `rule`: what the program did wrong, of static lifetime.
+    [[noreturn]] void fail(const Copy& copy, abi::Fault fault, std::uint64_t address,
+                           const char* rule = nullptr) const;
 
     void commit(const Thread& thread, bool bulk);
     void wait(const Thread& thread, bool bulk, std::uint32_t left, bool all, bool only_read);

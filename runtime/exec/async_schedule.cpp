@@ -91,8 +91,7 @@ void AsyncCopies::read_source(Pending& pending) {
         TensorMap map;
         std::memcpy(&map, reinterpret_cast<const void*>(copy.target), sizeof map);
         TensorTile tile;
-        if (!tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail),
-                         tile))
+        if (tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), {copy.coordinates, {}}, tile))
             return;
         bytes = std::uint64_t{tile.rows} * tile.row_pitch;
     }

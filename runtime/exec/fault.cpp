@@ -294,6 +294,8 @@ std::string describe_fault(const FaultRecord &record, const std::string &kernel,
     } else if (record.fault == abi::Fault::illegal_address && record.pc != 0) {
         text += " (not a canonical one)";
     }
+    if (record.rule)
+        text += std::string(": ") + record.rule;
     if (record.line != 0)
         text += ", " + place;
     if (record.pc != 0 && !record.in_generated_code)

@@ -69,7 +69,7 @@ void bulk_wait(WarpEmitter& e, const Instruction& inst) {
 
 void st_bulk(WarpEmitter& e, const Instruction& inst) {
     AsyncCallBuffer call(e, inst, AsyncOperation::clear);
-    call.set_target(inst[Role::a], inst.space == StateSpace::none ? StateSpace::generic : StateSpace::shared);
+    call.set_target(inst[Role::a], inst.space == StateSpace::none || inst.space == StateSpace::generic ? StateSpace::generic : StateSpace::shared);
     Ir& ir = e.ir();
     call.set_lanes(offsetof(AsyncCall, source), ir.CreateZExtOrTrunc(e.lanes(inst[Role::size]), e.lanes_type(ir.getInt64Ty())));
     call.run();

@@ -80,6 +80,12 @@ void tensor_prefetch(WarpEmitter& e, const Instruction& inst) {
     call.run();
 }
 
+void prefetch_tensormap(WarpEmitter& e, const Instruction& inst) {
+    AsyncCallBuffer call(e, inst, AsyncOperation::prefetch_map);
+    call.set_source(inst[Role::a], inst.space == StateSpace::none ? StateSpace::generic : inst.space);
+    call.run();
+}
+
 void tensormap_replace(WarpEmitter& e, const Instruction& inst) {
     using Field = TensorMapField;
     Field field = Field::global_address;

@@ -89,7 +89,7 @@ bool make_sample(Random& random, std::uint64_t address, bool store, Sample& samp
         if (static_cast<int>(map.dim[dimension]) + map.upper[i] - map.lower[i] <= 0)
             map.lower[i] = map.upper[i] = 0;
     }
-    if (!describe_tile(map, mode, map.rank, sample.tile)) return false;
+    if (describe_tile(map, mode, map.rank, sample.tile)) return false;
     for (unsigned i = 0; i < 5; ++i) {
         const unsigned dimension =
             mode == TensorMode::four_rows ? std::min(i, 1u) : std::min(i, map.rank - 1);

@@ -10,10 +10,16 @@
 
 namespace ptarmigan::test {
 
+/// What a kernel's text says before and behind its name.
+struct Frame {
+    std::string target = "sm_90", version = "9.0";
+    std::string directives; ///< of the entry, such as ` .reqnctapercluster 2`
+};
+
 /// A module with one kernel `k` (parameters p0, p1, ...: .u64) whose body is `body`; `globals` come before it.
-/// Registers: %p<8> pred, %h<32> b16, %r<64> b32, %l<64> b64, %f<32> f32, %d<16> f64, %q<8> b128. %r60 is %tid.x,
+/// Registers: %p<8> pred, %c<2> b8, %h<32> b16, %r<64> b32, %l<64> b64, %f<32> f32, %d<16> f64, %q<8> b128. %r60 is %tid.x,
 /// %r61 %ctaid.x, %r62 the thread's number in the grid, %l60 to %l63 the parameters p0 to p3.
-std::string kernel_text(const std::string& body, const std::string& globals = "");
+std::string kernel_text(const std::string& body, const std::string& globals = "", const Frame& frame = {});
 
 /// Device memory that mirrors a vector.
 template <class T> class Array {
@@ -36,6 +42,6 @@ private:
 
 /// Runs kernel_text(body, globals) and waits.
 void run(const std::string& body, Extents grid, Extents block, std::initializer_list<std::uint64_t> parameters,
-         const std::string& globals = "", std::uint32_t dynamic_shared = 0);
+         const std::string& globals = "", std::uint32_t dynamic_shared = 0, const Frame& frame = {});
 
 } // namespace ptarmigan::test
