@@ -101,18 +101,35 @@ Status occupancy_dynamic_shared(Kernel &kernel, int blocks, int block_size, std:
     return Status::success;
 }
 
+int resident_clusters(unsigned multiprocessors, int per_multiprocessor, std::uint64_t size) {
+    constexpr unsigned group = 16;
+    constexpr std::array<unsigned, 12> recorded{18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2};
+    constexpr unsigned recorded_multiprocessors = 132;
+    const auto ctas = static_cast<unsigned>(std::min(per_multiprocessor, 8));
+    std::uint64_t clusters = 0;
+    const auto add = [&](unsigned members) {
+        if (members >= size) clusters += std::uint64_t{members} * ctas / size;
+    };
+    if (multiprocessors == recorded_multiprocessors) {
+        for (const unsigned members : recorded) add(members);
+    } else {
+        for (unsigned i = 0; i < multiprocessors / group; ++i) add(group);
+        add(multiprocessors % group);
+    }
+    return static_cast<int>(clusters);
+}
+
 Status occupancy_clusters(Kernel &kernel, std::array<std::uint32_t, 3> cluster, int block_size,
                           std::size_t dynamic_shared, int &clusters) {
     const std::uint64_t size = std::uint64_t{cluster[0]} * cluster[1] * cluster[2];
-    if (size == 0 || size > 16 || (size > 8 && !kernel.non_portable_cluster()))
+    if (size == 0 || (size > 8 && !kernel.non_portable_cluster()))
         return Status::invalid_cluster_size;
     int per_sm = 0;
     if (const Status status = occupancy_blocks(kernel, block_size, dynamic_shared, per_sm);
         status != Status::success)
         return status;
-    // One worker takes a whole cluster, however many CTAs it has.
-    const auto resident = static_cast<int>(static_cast<std::uint64_t>(per_sm) * Device::get().workers() / size);
-    clusters = per_sm == 0 ? 0 : std::max(resident, 1);
+    clusters = resident_clusters(Device::get().workers(), per_sm, size);
+    if (per_sm > 0 && size <= 16) clusters = std::max(clusters, 1);
     return Status::success;
 }
 

@@ -31,8 +31,13 @@ Status occupancy_block_size(Kernel &kernel, std::size_t (*dynamic_shared_of)(int
                             int &block_size);
 /// cuOccupancyAvailableDynamicSMemPerBlock.
 Status occupancy_dynamic_shared(Kernel &kernel, int blocks, int block_size, std::size_t &bytes);
-/// cuOccupancyMaxActiveClusters: 0 clusters fit of sizes above 8 (16 when non-portable sizes are
-/// allowed).
+/// Clusters of `size` CTAs that `multiprocessors` hold at a time, `per_multiprocessor` CTAs on each
+/// (8 of them count at most): a cluster stays within a group of multiprocessors that has at least as
+/// many as the cluster has CTAs. The groups are those of the GPU of 132 that was recorded
+/// (tests/recordings/synchronization/cluster_occupancy), else of 16 each and a rest.
+int resident_clusters(unsigned multiprocessors, int per_multiprocessor, std::uint64_t size);
+/// cuOccupancyMaxActiveClusters: sizes above 8 want a kernel that allows non-portable ones. At least
+/// one cluster where its CTAs fit at all, because one worker takes all of them.
 Status occupancy_clusters(Kernel &kernel, std::array<std::uint32_t, 3> cluster, int block_size,
                           std::size_t dynamic_shared, int &clusters);
 
