@@ -21,10 +21,10 @@ std::uint32_t bulk_size(std::uint32_t size) {
     return size & 0xffff0;
 }
 
-/// In pieces, because glibc hands larger ones to `rep movsb`, which takes Zen 3 9.2 us for 16 KiB at some alignments (0.3 in pieces).
+/// In pieces, because glibc hands larger ones to `rep movsb`, which takes Zen 3 7.9 us for 16 KiB at some distances (0.3 in pieces).
 void copy_bytes(void* target, const void* source, std::size_t size) {
     for (std::size_t done = 0; done < size;) {
-        const std::size_t piece = std::min<std::size_t>(size - done, 1024);
+        const std::size_t piece = std::min<std::size_t>(size - done, 2048);
         std::memcpy(static_cast<std::uint8_t*>(target) + done, static_cast<const std::uint8_t*>(source) + done, piece);
         done += piece;
     }
