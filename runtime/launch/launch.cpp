@@ -338,7 +338,9 @@ Status make_grid(Function &function, const LaunchConfig &config, Context &contex
 Status launch(Function &function, const LaunchConfig &config, Stream &stream,
               void *const *parameters, void *const *extra) {
     std::shared_ptr<Grid> grid;
-    const Status status = make_grid(function, config, stream.context(), parameters, extra, grid);
+    Status status = make_grid(function, config, stream.context(), parameters, extra, grid);
+    if (status == Status::success)
+        status = function.module().bind_references();
     if (status != Status::success)
         return status;
     stream.submit([grid] { run_grid(grid); }, Stream::Start::elsewhere);

@@ -6,15 +6,28 @@
 #include "runtime/base/log.h"
 #include "runtime/context/context.h"
 #include "runtime/stream/dispatcher.h"
+#include "runtime/texture/object_table.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <utility>
 
 namespace ptarmigan::runtime {
 namespace {
 
 bool has_address(const ptx::Variable &variable) {
     return variable.space == ptx::StateSpace::global || variable.space == ptx::StateSpace::constant;
+}
+
+/// A reference has no memory: its address is a handle.
+bool is_reference(const ptx::Variable &variable) {
+    return variable.type == ptx::ScalarType::texref || variable.type == ptx::ScalarType::surfref ||
+           variable.type == ptx::ScalarType::samplerref;
+}
+
+TextureObject::Kind object_kind(const TextureReference &reference) {
+    return reference.kind() == TextureReference::Kind::texture ? TextureObject::Kind::texture : TextureObject::Kind::surface;
 }
 
 } // namespace
@@ -39,6 +52,17 @@ Status Module::place_variables() {
     addresses_.assign(variables.size(), 0);
     for (std::size_t id = 0; id < variables.size(); ++id) {
         const ptx::Variable &variable = variables[id];
+        if (is_reference(variable)) {
+            if (variable.type == ptx::ScalarType::samplerref) {
+                set_error_detail(".samplerref variable '" + variable.name + "': the driver loads no module that has one");
+                return Status::not_found;
+            }
+            const auto kind = variable.type == ptx::ScalarType::texref ? TextureReference::Kind::texture : TextureReference::Kind::surface;
+            references_.push_back({id, std::make_shared<TextureReference>(kind, true), 0});
+            HandleTable<TextureReference>::get().add(references_.back().state);
+            addresses_[id] = reference_bit(kind);
+            continue;
+        }
         if (!has_address(variable))
             continue;
         const MemoryKind kind = variable.managed ? MemoryKind::managed : MemoryKind::device;
@@ -61,7 +85,7 @@ Status Module::place_variables() {
 void Module::initialise_variables() {
     const std::vector<ptx::Variable> &variables = source_->module().variables;
     for (std::size_t id = 0; id < variables.size(); ++id) {
-        if (addresses_[id] == 0)
+        if (addresses_[id] == 0 || is_reference(variables[id]))
             continue;
         const ptx::Variable &variable = variables[id];
         auto *bytes = reinterpret_cast<std::uint8_t *>(addresses_[id]);
@@ -84,6 +108,11 @@ void Module::initialise_variables() {
 }
 
 Module::~Module() {
+    for (const Reference &reference : references_) {
+        HandleTable<TextureReference>::get().remove(reference.state.get());
+        TextureTable::get().remove(reference.object, object_kind(*reference.state));
+        addresses_[reference.variable] = 0;
+    }
     for (const std::uint64_t address : addresses_) {
         if (address == 0)
             continue;
@@ -117,6 +146,9 @@ std::shared_ptr<Function> Module::find_function(std::string_view name) const {
 Status Module::find_global(std::string_view name, DevicePointer &pointer, std::size_t &size,
                            bool only_managed) const {
     const auto id = source_->module().find_variable(name);
+    // The driver has another code for names that are something else.
+    if (id ? is_reference(source_->module().variables[*id]) : find_function(name) != nullptr)
+        return Status::invalid_value;
     if (!id || addresses_[*id] == 0)
         return Status::not_found;
     const ptx::Variable &variable = source_->module().variables[*id];
@@ -124,6 +156,54 @@ Status Module::find_global(std::string_view name, DevicePointer &pointer, std::s
         return Status::not_found;
     pointer = addresses_[*id];
     size = variable.size;
+    return Status::success;
+}
+
+Status Module::find_reference(std::string_view name, TextureReference::Kind kind, std::shared_ptr<TextureReference> &reference) const {
+    const auto id = source_->module().find_variable(name);
+    const auto found = std::find_if(references_.begin(), references_.end(),
+                                    [&](const Reference &r) { return id && r.variable == *id && r.state->kind() == kind; });
+    if (found == references_.end())
+        return Status::not_found;
+    reference = found->state;
+    return Status::success;
+}
+
+Status Module::bind_references() {
+    if (references_.empty())
+        return Status::success;
+    std::lock_guard lock(bind_mutex_);
+    bool waited = false;
+    for (std::size_t i = 0; i < references_.size(); ++i) {
+        if (!references_[i].state->take_change())
+            continue;
+        // Launches before this one are to see what was bound then.
+        if (!std::exchange(waited, true)) {
+            Dispatcher &dispatcher = Dispatcher::get();
+            for (const auto &operation : dispatcher.pending(context_))
+                dispatcher.wait(operation);
+        }
+        if (const Status status = bind(i); status != Status::success) {
+            references_[i].state->update([](ReferenceState &) {}); // the next launch fails too
+            return status;
+        }
+    }
+    return Status::success;
+}
+
+/// The object moves to another number, so that a kernel which runs against all rules sees the old or the new one.
+Status Module::bind(std::size_t index) {
+    Reference &reference = references_[index];
+    TextureObject object;
+    if (const Status status = make_object(*reference.state, object); status != Status::success)
+        return status;
+    std::uint64_t number = 0;
+    if (object.kind != TextureObject::Kind::none)
+        if (const Status status = TextureTable::get().add(object, number); status != Status::success)
+            return status;
+    std::atomic_ref(addresses_[reference.variable]).store(reference_bit(reference.state->kind()) | number);
+    TextureTable::get().remove(reference.object, object_kind(*reference.state));
+    reference.object = number;
     return Status::success;
 }
 

@@ -5,8 +5,10 @@
 
 #include "runtime/memory/memory.h"
 #include "runtime/module/module_source.h"
+#include "runtime/texture/texture_reference.h"
 
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -27,7 +29,7 @@ private:
     Kernel &kernel_;
 };
 
-/// Thread-safe; constant after create(). Found in HandleTable<Module>, its functions in
+/// Thread-safe; constant after create() but for what references are bound to. Found in HandleTable<Module>, its functions in
 /// HandleTable<Function>.
 class Module : public std::enable_shared_from_this<Module> {
 public:
@@ -49,6 +51,10 @@ public:
     /// __managed__ ones only.
     Status find_global(std::string_view name, DevicePointer &pointer, std::size_t &size,
                        bool only_managed = false) const;
+    /// The .texref or .surfref variable of that name; not_found if there is none.
+    Status find_reference(std::string_view name, TextureReference::Kind kind, std::shared_ptr<TextureReference> &reference) const;
+    /// Before a launch: gives references that were changed their new objects, when the context's earlier work is done.
+    Status bind_references();
     /// Generic addresses by VariableId (0 for spaces that have none), for LaunchContext::variables.
     const std::uint64_t *variables() const { return addresses_.data(); }
 
@@ -57,10 +63,18 @@ private:
         : context_(context), source_(std::move(source)) {}
     Status place_variables();
     void initialise_variables();
+    Status bind(std::size_t reference);
 
+    struct Reference {
+        std::size_t variable = 0;
+        std::shared_ptr<TextureReference> state;
+        std::uint64_t object = 0; ///< in TextureTable; 0: none
+    };
     Context &context_;
     std::shared_ptr<ModuleSource> source_;
     std::vector<std::uint64_t> addresses_;
+    std::vector<Reference> references_;
+    std::mutex bind_mutex_; ///< guards Reference::object
     std::vector<std::shared_ptr<Function>> functions_;
 };
 

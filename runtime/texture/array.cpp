@@ -46,6 +46,10 @@ Status check(const ArrayShape &shape) {
         return Status::invalid_value;
     if (shape.width == 0 || (shape.depth && !shape.height && !is_layered(shape)))
         return Status::invalid_value;
+    TexelFormat format;
+    if (decode_format(shape.format, shape.channels, format) && format.block != TexelFormat::Block::none &&
+        (!shape.height || (shape.flags & ArrayShape::surface)))
+        return Status::invalid_value;
     const bool cube = (shape.flags & ArrayShape::cube) != 0;
     if (is_layered(shape) && shape.depth == 0)
         return Status::invalid_value;
@@ -65,8 +69,8 @@ ImageLevel level_of(const ArrayShape &shape, const TexelFormat &format) {
     level.width = static_cast<std::uint32_t>(shape.width);
     level.height = static_cast<std::uint32_t>(std::max<std::size_t>(shape.height, 1));
     level.depth = is_layered(shape) ? 1 : static_cast<std::uint32_t>(std::max<std::size_t>(shape.depth, 1));
-    level.row = (shape.width * format.bytes() + row_alignment - 1) / row_alignment * row_alignment;
-    level.slice = level.row * level.height;
+    level.row = (format.row_bytes(shape.width) + row_alignment - 1) / row_alignment * row_alignment;
+    level.slice = level.row * format.rows(level.height);
     return level;
 }
 
@@ -124,7 +128,13 @@ Image bare_image(const ArrayShape &shape) {
 
 std::size_t Array::row_bytes() const {
     TexelFormat format;
-    return decode_format(shape_.format, shape_.channels, format) ? shape_.width * format.bytes() : 0;
+    return decode_format(shape_.format, shape_.channels, format) ? format.row_bytes(shape_.width) : 0;
+}
+
+std::size_t Array::rows() const {
+    TexelFormat format;
+    const std::size_t height = std::max<std::size_t>(shape_.height, 1);
+    return decode_format(shape_.format, shape_.channels, format) ? format.rows(height) : height;
 }
 
 Status array_create(Context &context, const ArrayShape &shape, std::shared_ptr<Array> &array) {

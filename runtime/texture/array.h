@@ -33,7 +33,7 @@ public:
     bool is_level() const { return is_level_; }
     void set_level() { is_level_ = true; }
     std::size_t row_bytes() const;
-    std::size_t rows() const { return shape_.height ? shape_.height : 1; }
+    std::size_t rows() const; ///< of blocks where it is compressed
     std::size_t slices() const { return shape_.depth ? shape_.depth : 1; }
 
 private:

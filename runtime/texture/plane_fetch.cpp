@@ -40,7 +40,7 @@ bool is_simple(const Call &call, const TextureObject &texture) {
     constexpr std::uint32_t no_matter = Call::with_level | Call::with_gradients; // there is one level
     const Image &image = texture.image;
     const ImageLevel &level = image.level[0];
-    if (static_cast<abi::TextureOperation>(call.operation) != abi::TextureOperation::fetch || image.cube ||
+    if (static_cast<abi::TextureOperation>(call.operation) != abi::TextureOperation::fetch || image.cube || image.format.block != TexelFormat::Block::none ||
         image.dimensions != dimensions_of(call))
         return false;
     if (call.flags == Call::integer_coordinates)

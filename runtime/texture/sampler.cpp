@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/texture/sampler.h"
 
+#include "runtime/texture/block_texel.h"
 #include "runtime/texture/coordinate.h"
 #include "runtime/texture/cube.h"
 #include "runtime/texture/level_of_detail.h"
@@ -76,6 +77,13 @@ Reading reading_of(const TextureObject &texture) {
     return {texture.image.format, texture.sampler.to_real, texture.sampler.srgb};
 }
 
+StoredTexel load_at(const ImageLevel &level, const TexelFormat &format, std::size_t slice, std::size_t x, std::size_t y) {
+    const std::uint8_t *begin = level.data + slice * level.slice;
+    if (format.block != TexelFormat::Block::none)
+        return load_block_texel(begin + y / 4 * level.row + x / 4 * format.block_bytes(), format, x % 4, y % 4);
+    return load_texel(begin + y * level.row + x * format.bytes(), format);
+}
+
 /// Texel number `corner` of the footprint: bit i chooses the second one of dimension i.
 StoredTexel texel_at(const TextureObject &texture, const Reading &reading, const Place &place, unsigned corner) {
     std::int64_t position[3] = {};
@@ -95,9 +103,7 @@ StoredTexel texel_at(const TextureObject &texture, const Reading &reading, const
         position[0] = next.x;
         position[1] = next.y;
     }
-    return load_texel(place.level->data + slice * place.level->slice + static_cast<std::size_t>(position[1]) * place.level->row +
-                          static_cast<std::size_t>(position[0]) * reading.format.bytes(),
-                      reading.format);
+    return load_at(*place.level, reading.format, slice, static_cast<std::size_t>(position[0]), static_cast<std::size_t>(position[1]));
 }
 
 /// The four corners of a slice that has `total` of the weight: split along x, then both halves along y. In the middle the
@@ -166,10 +172,9 @@ Texel fetch_texel(const Image &image, const Reading &reading, const Fetch &fetch
     }
     if (!inside)
         return {};
-    const std::uint8_t *data = level.data + static_cast<std::size_t>(position[2]) * level.slice +
-                               static_cast<std::size_t>(position[1]) * level.row +
-                               static_cast<std::size_t>(position[0]) * image.format.bytes();
-    return present(load_texel(data, image.format), reading);
+    return present(load_at(level, image.format, static_cast<std::size_t>(position[2]), static_cast<std::size_t>(position[0]),
+                           static_cast<std::size_t>(position[1])),
+                   reading);
 }
 
 } // namespace

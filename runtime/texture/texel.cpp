@@ -128,8 +128,10 @@ float round_to_half(double sum) {
 
 bool decode_format(unsigned format, unsigned channels, TexelFormat &decoded) {
     using Kind = TexelFormat::Kind;
+    using Block = TexelFormat::Block;
     if (channels != 1 && channels != 2 && channels != 4)
         return false;
+    decoded = {};
     decoded.channels = static_cast<std::uint8_t>(channels);
     const auto set = [&](Kind kind, unsigned bits) {
         decoded.kind = kind;
@@ -145,6 +147,21 @@ bool decode_format(unsigned format, unsigned channels, TexelFormat &decoded) {
     case 0x0a: return set(Kind::signed_integer, 32);
     case 0x10: return set(Kind::half, 16);
     case 0x20: return set(Kind::single, 32);
+    default: break;
+    }
+    const auto set_block = [&](Block block, unsigned channels_of_it, Kind kind, unsigned bits) {
+        decoded.block = block;
+        decoded.always_real = true;
+        return set(kind, bits) && channels == channels_of_it;
+    };
+    switch (format) {
+    case 0x91: return set_block(Block::bc1, 4, Kind::unsigned_integer, 8);
+    case 0x93: return set_block(Block::bc2, 4, Kind::unsigned_integer, 8);
+    case 0x95: return set_block(Block::bc3, 4, Kind::unsigned_integer, 8);
+    case 0x97: return set_block(Block::bc4, 1, Kind::unsigned_integer, 16);
+    case 0x98: return set_block(Block::bc4, 1, Kind::signed_integer, 16);
+    case 0x99: return set_block(Block::bc5, 2, Kind::unsigned_integer, 16);
+    case 0x9a: return set_block(Block::bc5, 2, Kind::signed_integer, 16);
     default: break;
     }
     // UNORM_INT8X1 and on: the format says the channels too.

@@ -13,17 +13,24 @@ struct TexelFormat {
     Kind kind = Kind::unsigned_integer;
     std::uint8_t bits = 8;     ///< of a channel: 8, 16, 32
     std::uint8_t channels = 1; ///< 1, 2, 4
-    bool always_real = false;  ///< CU_AD_FORMAT_UNORM_* and SNORM_*: never read as integers
-    unsigned bytes() const { return bits / 8u * channels; }
+    bool always_real = false;  ///< CU_AD_FORMAT_UNORM_* and SNORM_*, compressed ones: never read as integers
+    enum class Block : std::uint8_t { none, bc1, bc2, bc3, bc4, bc5 };
+    Block block = Block::none; ///< compressed: memory holds blocks of 4x4 texels, which the rest describes as they are unpacked
+    unsigned bytes() const { return bits / 8u * channels; } ///< of an unpacked texel
+    unsigned block_bytes() const { return block == Block::bc1 || block == Block::bc4 ? 8 : 16; }
+    /// Bytes of a row of `width` texels (of blocks), and rows of memory for `height` rows of texels.
+    std::size_t row_bytes(std::size_t width) const { return block == Block::none ? width * bytes() : (width + 3) / 4 * block_bytes(); }
+    std::size_t rows(std::size_t height) const { return block == Block::none ? height : (height + 3) / 4; }
     bool is_real() const { return kind == Kind::half || kind == Kind::single; }
 };
 
 /// Of CUarray_format and a number of channels; false if there is no such format or it is not supported.
 bool decode_format(unsigned format, unsigned channels, TexelFormat &decoded);
-/// True for formats of CUDA that are not done: packed and block-compressed ones.
+/// True for formats of CUDA that arrays can't have here: packed ones, BC4 to BC7 and gamma-coded BC1 to BC3.
 constexpr bool is_unsupported_format(unsigned format, unsigned channels) {
-    const bool few_channels = format >= 0x97 && format <= 0x9c; // BC4 to BC6H
-    return (format == 0x50 || (format >= 0x91 && format <= 0x9e)) && (channels == 4 || few_channels);
+    if (format >= 0x97 && format <= 0x9c) // BC4, BC5, BC6H
+        return channels == (format - 0x97) / 2 + 1;
+    return (format == 0x50 || format == 0x92 || format == 0x94 || format == 0x96 || format == 0x9d || format == 0x9e) && channels == 4;
 }
 
 /// One level: rows of texels, slices (layers, faces) of rows.

@@ -12,7 +12,7 @@ namespace {
 Status linear_image(const ResourceDescription &resource, Image &image) {
     constexpr std::size_t alignment = 512, most_texels = std::size_t{1} << 31;
     if (!decode_format(resource.format, resource.channels, image.format) || resource.memory == 0 ||
-        resource.memory % alignment != 0 || image.format.always_real)
+        resource.memory % alignment != 0 || image.format.always_real) // compressed ones too
         return Status::invalid_value;
     const std::size_t texels = std::min(resource.bytes / image.format.bytes(), most_texels);
     image.linear = true;
@@ -26,7 +26,7 @@ Status linear_image(const ResourceDescription &resource, Image &image) {
 Status pitched_image(const ResourceDescription &resource, Image &image) {
     constexpr std::size_t pitch_alignment = 32, alignment = 512;
     if (!decode_format(resource.format, resource.channels, image.format) || resource.memory == 0 ||
-        resource.memory % alignment != 0)
+        resource.memory % alignment != 0 || image.format.block != TexelFormat::Block::none)
         return Status::invalid_value;
     if (resource.width > 131072 || resource.height > 65000 || resource.pitch > 2097120 || resource.pitch % pitch_alignment != 0)
         return Status::invalid_value;
@@ -57,6 +57,39 @@ Status image_of(const ResourceDescription &resource, Image &image) {
     case ResourceDescription::pitch2d: return pitched_image(resource, image);
     default: return Status::invalid_value;
     }
+}
+
+constexpr unsigned first_compressed = 0x19; ///< of CUresourceViewFormat
+
+/// Blocks that lie in an array as texels of two or four words.
+Status apply_compressed_view(const ViewDescription &view, TextureObject &texture) {
+    static constexpr unsigned formats[][2] = {{0x91, 4}, {0x93, 4}, {0x95, 4}, {0x97, 1}, {0x98, 1}, {0x99, 2}, {0x9a, 2}}; // array formats, channels
+    constexpr unsigned words = 3, side = 4; // CU_AD_FORMAT_UNSIGNED_INT32; texels
+    Image &image = texture.image;
+    const unsigned index = view.format - first_compressed;
+    if (index >= std::size(formats)) {
+        log_once("resource view", "resource views of BC6H and BC7 are not supported");
+        return Status::not_supported;
+    }
+    TexelFormat format;
+    if (!decode_format(formats[index][0], formats[index][1], format) || image.format_code != words ||
+        image.format.bytes() != format.block_bytes())
+        return Status::invalid_value;
+    if (view.width != std::size_t{image.array_width} * side || view.height != std::size_t{image.array_height} * side || view.depth != image.array_depth ||
+        view.last_level >= image.levels || (view.last_layer != 0 && view.last_layer >= image.layers))
+        return Status::invalid_value;
+    for (unsigned i = 0; i < image.levels; ++i) {
+        ImageLevel &level = image.level[i];
+        level.width = std::min(std::max(static_cast<std::uint32_t>(view.width) >> i, 1u), level.width * side);
+        level.height = std::min(std::max(static_cast<std::uint32_t>(view.height) >> i, 1u), level.height * side);
+    }
+    image.format = format;
+    image.format_code = formats[index][0];
+    image.levels = view.last_level + 1;
+    if (view.last_layer != 0)
+        image.layers = view.last_layer + 1;
+    texture.sampler.to_real = true;
+    return Status::success;
 }
 
 } // namespace
@@ -101,13 +134,14 @@ Status apply_view(const ViewDescription &view, const SamplerDescription &descrip
     // In the order of CUresourceViewFormat, which numbers them in hexadecimal.
     static constexpr Viewed formats[] = {{},     {1, 1},  {1, 2},  {1, 4},  {8, 1},  {8, 2},   {8, 4},   {2, 1},   {2, 2},  {2, 4},  {9, 1},  {9, 2},  {9, 4},
                                          {3, 1}, {3, 2},  {3, 4},  {10, 1}, {10, 2}, {10, 4},  {16, 1},  {16, 2},  {16, 4}, {32, 1}, {32, 2}, {32, 4}};
-    constexpr unsigned block_compressed = std::size(formats), last_format = 0x22;
+    constexpr unsigned last_format = 0x22;
     Image &image = texture.image;
-    if (image.linear || image.pitched || view.format == 0 || view.format > last_format)
+    if (image.linear || image.pitched || image.format.block != TexelFormat::Block::none || view.format == 0 || view.format > last_format)
         return Status::invalid_value;
-    if (view.format >= block_compressed || view.first_level != 0 || view.first_layer != 0) {
-        log_once("resource view", "resource views of block-compressed formats, and those that begin behind the first level or layer, "
-                                  "are not supported");
+    if (view.format >= first_compressed && view.first_level == 0 && view.first_layer == 0)
+        return apply_compressed_view(view, texture);
+    if (view.first_level != 0 || view.first_layer != 0) {
+        log_once("resource view", "resource views that begin behind the first level or layer are not supported");
         return Status::not_supported;
     }
     TexelFormat format;
@@ -134,7 +168,7 @@ Status make_surface(const ResourceDescription &resource, TextureObject &surface)
         return Status::invalid_value;
     surface.kind = TextureObject::Kind::surface;
     surface.image = image_of(*resource.from_array);
-    return Status::success;
+    return surface.image.format.block == TexelFormat::Block::none ? Status::success : Status::invalid_value;
 }
 
 } // namespace ptarmigan::runtime

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// tex, tld4, txq (manual 9.7.10): the runtime's sampler does the work, lane by lane.
+// tex, tld4, txq (manual 9.7.10): the runtime's sampler does the work, lane by lane. A sampler of its own ([a, b, c]) changes nothing: the
+// driver's code takes the one in the texture's handle, whatever the other says (recorded), and does not load modules with .samplerref variables.
+// But whole coordinates beside a sampler are those of a sample: ptxas converts them to floats.
 #include "translator/lower/lane_math.h"
 #include "translator/lower/texture_call.h"
 
@@ -14,22 +16,44 @@ namespace {
 
 bool written(const Operand& operand) { return operand.kind != Operand::Kind::none; }
 
-/// Writes words of 32 bits (or their low 16) to the elements of a destination.
-void write_elements(WarpEmitter& e, const Operand& destination, TextureCallBuffer& call, unsigned count) {
+/// Writes words of 32 bits (or their low 16) to the elements of a destination, zeros in lanes that are not in `where`.
+void write_elements(WarpEmitter& e, const Operand& destination, TextureCallBuffer& call, unsigned count, Value* where = nullptr) {
     Ir& ir = e.ir();
     for (unsigned i = 0; i < count; ++i) {
         const Operand& element = e.element(destination, i);
         if (element.kind == Operand::Kind::sink) continue;
         llvm::Type* type = e.type(element.type);
-        Value* bits = ir.CreateTrunc(call.data(i), e.lanes_type(ir.getIntNTy(type->getPrimitiveSizeInBits())));
+        Value* word = where ? ir.CreateSelect(where, call.data(i), e.splat(ir.getInt32(0))) : call.data(i);
+        Value* bits = ir.CreateTrunc(word, e.lanes_type(ir.getIntNTy(type->getPrimitiveSizeInBits())));
         e.write(element, LaneValue::varying(ir.CreateBitCast(bits, e.lanes_type(type))));
+    }
+}
+
+bool multi_sample(const Instruction& inst) { return inst.has(Word::dim_2dms) || inst.has(Word::a2dms); }
+
+/// <W x i1>: lanes that ask for the first sample; the textures that CUDA can make have no others, which read as zeros.
+Value* first_sample(WarpEmitter& e, const Instruction& inst) {
+    Ir& ir = e.ir();
+    Value* sample = e.lanes(e.element(inst[Role::c], 0));
+    return ir.CreateICmpEQ(sample, e.splat(ir.getInt32(0)));
+}
+
+/// Whole coordinates as floats; the number of a layer stays as it is.
+void convert_coordinates(WarpEmitter& e, TextureCallBuffer& call, const Instruction& inst) {
+    const Operand& list = inst[Role::c];
+    const unsigned first = inst.has(Word::a1d) || inst.has(Word::a2d) || inst.has(Word::acube) ? 1 : 0;
+    const unsigned count = list.kind == Operand::Kind::vector || list.kind == Operand::Kind::list ? std::min(list.count, 4u) : 1;
+    for (unsigned i = first; i < count; ++i) {
+        const Operand& element = count == 1 && list.kind == Operand::Kind::reg ? list : e.element(list, i);
+        if (element.kind != Operand::Kind::sink)
+            call.store(offsetof(TextureCall, coordinates), i, e.ir().CreateSIToFP(e.lanes(element), e.lanes_type(e.ir().getFloatTy())));
     }
 }
 
 /// Coordinates, offsets and the value to compare with, which all fetches take.
 std::uint32_t set_coordinates(TextureCallBuffer& call, const Instruction& inst) {
     std::uint32_t flags = 0;
-    call.store_list(offsetof(TextureCall, coordinates), inst[Role::c], 4);
+    call.store_list(offsetof(TextureCall, coordinates), inst[Role::c], 4, multi_sample(inst) ? 1 : 0);
     if (written(inst[Role::e])) {
         call.store_list(offsetof(TextureCall, offset), inst[Role::e], 3);
         flags |= TextureCall::with_offset;
@@ -71,8 +95,14 @@ void tex(WarpEmitter& e, const Instruction& inst) {
     call.set(offsetof(TextureCall, geometry), std::uint32_t(geometry_of(e, inst)));
     call.set_handle(inst[Role::a]);
     std::uint32_t flags = set_coordinates(call, inst);
-    if (inst.types[1] == ScalarType::s32) flags |= TextureCall::integer_coordinates;
+    const bool whole = inst.types[1] == ScalarType::s32, beside_sampler = written(inst[Role::b]);
+    if (whole && beside_sampler) convert_coordinates(e, call, inst);
+    else if (whole) flags |= TextureCall::integer_coordinates;
     if (inst.types[0] == ScalarType::f16) flags |= TextureCall::half_results;
+    if (whole && beside_sampler && (multi_sample(inst) || written(inst[Role::lod])))
+        e.unsupported("whole coordinates beside a sampler with a level or of multi-sample textures");
+    if (multi_sample(inst) && (inst.types[1] != ScalarType::s32 || written(inst[Role::lod]) || written(inst[Role::dpdx])))
+        e.unsupported("multi-sample textures by coordinates that are no integers, levels or gradients");
     const bool packed = inst.types[0] == ScalarType::f16x2;
     if (packed) flags |= TextureCall::packed_results;
     if (written(inst[Role::lod])) {
@@ -86,7 +116,7 @@ void tex(WarpEmitter& e, const Instruction& inst) {
     }
     call.set(offsetof(TextureCall, flags), flags);
     call.run();
-    write_elements(e, inst[Role::d], call, packed ? 2 : 4);
+    write_elements(e, inst[Role::d], call, packed ? 2 : 4, multi_sample(inst) ? first_sample(e, inst) : nullptr);
     write_residency(e, inst);
 }
 

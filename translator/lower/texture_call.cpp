@@ -41,11 +41,11 @@ void TextureCallBuffer::store(unsigned offset, unsigned index, Value* lanes) {
     e_.ir().CreateAlignedStore(as_words(e_, lanes), place(offset + index * lanes_bytes), llvm::Align(4));
 }
 
-void TextureCallBuffer::store_list(unsigned offset, const Operand& list, unsigned most) {
+void TextureCallBuffer::store_list(unsigned offset, const Operand& list, unsigned most, unsigned first) {
     const bool many = list.kind == Operand::Kind::vector || list.kind == Operand::Kind::list;
-    const unsigned count = many ? std::min(list.count, most) : 1;
+    const unsigned count = many ? std::min(list.count - first, most) : 1;
     for (unsigned i = 0; i < count; ++i) {
-        const Operand& element = e_.element(list, i);
+        const Operand& element = e_.element(list, first + i);
         if (element.kind != Operand::Kind::sink) store(offset, i, e_.lanes(element));
     }
 }
@@ -54,7 +54,9 @@ void TextureCallBuffer::set_handle(const Operand& operand) {
     Ir& ir = e_.ir();
     const bool variable = operand.kind == Operand::Kind::variable ||
                           (operand.kind == Operand::Kind::address && operand.base == Operand::Base::variable);
-    if (variable) e_.unsupported("references to textures and surfaces (variables)");
+    if (variable && operand.scope != ptx::VariableScope::module) e_.unsupported("references to textures and surfaces as parameters");
+    if (variable && (operand.value != 0 || !e_.source().variables.at(operand.index).dimensions.empty()))
+        e_.unsupported("arrays of references to textures and surfaces");
     Value* handle = operand.kind == Operand::Kind::reg
                         ? e_.lanes(operand)
                         : e_.broadcast(e_.address(operand, ptx::StateSpace::generic).address);
@@ -81,7 +83,7 @@ Value* TextureCallBuffer::data(unsigned index) {
 abi::TextureGeometry geometry_of(WarpEmitter& e, const ptx::Instruction& inst) {
     using Geometry = abi::TextureGeometry;
     using Word = ptx::Modifier;
-    switch (inst.one_of({Word::dim_1d, Word::dim_2d, Word::dim_3d, Word::a1d, Word::a2d, Word::cube, Word::acube})) {
+    switch (inst.one_of({Word::dim_1d, Word::dim_2d, Word::dim_3d, Word::a1d, Word::a2d, Word::cube, Word::acube, Word::dim_2dms, Word::a2dms})) {
     case Word::dim_1d: return Geometry::d1;
     case Word::dim_2d: return Geometry::d2;
     case Word::dim_3d: return Geometry::d3;
@@ -89,7 +91,9 @@ abi::TextureGeometry geometry_of(WarpEmitter& e, const ptx::Instruction& inst) {
     case Word::a2d: return Geometry::a2d;
     case Word::cube: return Geometry::cube;
     case Word::acube: return Geometry::acube;
-    default: e.unsupported("multi-sample textures");
+    case Word::dim_2dms: return Geometry::d2;
+    case Word::a2dms: return Geometry::a2d;
+    default: e.unsupported("internal: no geometry");
     }
 }
 

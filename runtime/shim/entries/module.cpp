@@ -88,7 +88,7 @@ CUresult module_global(CUdeviceptr* pointer, std::size_t* size, CUmodule handle,
         auto module = find_handle<Module>(handle);
         if (!module)
             return Status::invalid_handle;
-        if (!name || (!pointer && !size))
+        if (!name || !*name || (!pointer && !size))
             return Status::invalid_value;
         runtime::DevicePointer address = 0;
         std::size_t bytes = 0;
