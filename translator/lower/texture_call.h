@@ -32,7 +32,7 @@ private:
     llvm::AllocaInst* buffer_;
 };
 
-/// The geometry word of the instruction; throws for multi-sample textures.
+/// The geometry word of the instruction.
 abi::TextureGeometry geometry_of(WarpEmitter& e, const ptx::Instruction& inst);
 
 } // namespace ptarmigan::translator::lower
