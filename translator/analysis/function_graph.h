@@ -54,7 +54,7 @@ struct GraphInstruction {
     std::uint32_t function = 0;      ///< FunctionId it came from, for messages
     std::uint16_t check_alignment = 0; ///< set of operands (bit i: operands[i]) to be checked at run time: plan_alignment()
     std::uint8_t lane_granule = 0; ///< an ld or st of interleaved local memory, see interleave_locals.h; 0: it is none
-    Prefetch prefetch;    ///< of a load: plan_prefetch()
+    Prefetch prefetch, second_prefetch; ///< of a load: plan_prefetch()
     bool streams = false; ///< a store that may go past the caches: plan_streaming()
 };
 

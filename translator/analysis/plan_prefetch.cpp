@@ -2,6 +2,8 @@
 // Measured (2026-11-21, Zen 4, bench/kernels): sparse rows at W = 1 gain 1.25x to 1.3x, 256 to 2048 bytes ahead alike; reduce
 // 2.2x by the next warp's piece (by later rounds of its own it loses: their lines fall into few sets of the caches); transpose
 // 1.2x by the pieces of the CTA after the next, stencil between nothing and 1.08x from run to run.
+// Histogram (2026-11-22, two cores of an Emerald Rapids): no rounds of its own 84 to 92 ms, 1 round ahead 39 to 47, 2 34 to 40, 4 22 to 38,
+// 8 29 to 47, 16 46 to 55; without the next warp's piece some ms more.
 #include "translator/analysis/plan_prefetch.h"
 
 #include "translator/analysis/form_queries.h"
@@ -19,6 +21,8 @@ constexpr std::int64_t line_bytes = 64;
 constexpr std::int64_t bytes_ahead = 512;
 /// A loop that moves by less than this per round stays in a page long enough for the CPU to see the stream.
 constexpr std::int64_t far = 4096;
+/// Where lanes go one by one a round is long and ends in a misprediction: nothing of the next one is under way before.
+constexpr std::int64_t long_rounds_ahead = 4;
 /// A longer piece of a row is a stream of its own.
 constexpr std::int64_t short_row = 256;
 
@@ -117,20 +121,42 @@ private:
             return;
         }
         std::optional<std::int64_t> stride = strides_.of(inst[ptx::Role::a].index, loop);
-        if (!stride || !is_shorter(*stride, far)) instruction.prefetch.ahead = std::int32_t(piece);
+        if (stride && is_shorter(*stride, far)) return;
+        instruction.prefetch.ahead = std::int32_t(piece);
+        if (goes_lane_by_lane(loop)) instruction.second_prefetch = rounds_ahead(instruction, loop, long_rounds_ahead);
+    }
+
+    bool goes_lane_by_lane(std::uint32_t loop) const {
+        const auto& blocks = graph_.forest.loops[loop].blocks;
+        return std::any_of(blocks.begin(), blocks.end(), [&](BlockId block) {
+            const auto& instructions = graph_.blocks[block].instructions;
+            return std::any_of(instructions.begin(), instructions.end(), [&](const GraphInstruction& instruction) {
+                const Operand& address = instruction.inst[ptx::Role::a];
+                return has_effect(instruction.inst, ptx::Effects::atomic) && address.kind == Operand::Kind::address &&
+                       address.base == Operand::Base::reg && graph_.values[address.index].shape.is_varying();
+            });
+        });
     }
 
     /// All warps come to the barrier before one goes on: what the next round loads has the time of a whole round to come.
     void plan_next_round(GraphInstruction& instruction, std::uint32_t loop) {
-        const std::optional<LinearSum> gain = strides_.gain_of(instruction.inst[ptx::Role::a].index, loop);
-        if (!gain || gain->terms.size() > 1 || !fits(gain->constant)) return;
+        const Prefetch prefetch = rounds_ahead(instruction, loop, 1);
+        if (prefetch.factor != 0 || !is_shorter(prefetch.ahead, line_bytes)) instruction.prefetch = prefetch;
+    }
+
+    /// What the load reads `rounds` rounds later; nothing where that is not known.
+    Prefetch rounds_ahead(const GraphInstruction& instruction, std::uint32_t loop, std::int64_t rounds) const {
+        std::optional<LinearSum> gain = strides_.gain_of(instruction.inst[ptx::Role::a].index, loop);
+        if (!gain || gain->terms.size() > 1) return {};
+        gain = LinearSum().plus(*gain, rounds);
+        if (!fits(gain->constant)) return {};
         Prefetch prefetch{.ahead = std::int32_t(gain->constant)};
         for (auto [term, factor] : gain->terms) {
-            if (term.kind != LinearSum::Term::Kind::value || !graph_.values[term.id].shape.is_uniform() || !fits(factor)) return;
+            if (term.kind != LinearSum::Term::Kind::value || !graph_.values[term.id].shape.is_uniform() || !fits(factor)) return {};
             prefetch.factor = std::int32_t(factor);
             prefetch.stride = term.id;
         }
-        if (prefetch.factor != 0 || !is_shorter(prefetch.ahead, line_bytes)) instruction.prefetch = prefetch;
+        return prefetch;
     }
 
     static bool fits(std::int64_t value) { return std::int32_t(value) == value; }

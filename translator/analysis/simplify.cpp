@@ -8,6 +8,7 @@
 #include "translator/analysis/form_queries.h"
 #include "translator/analysis/graph_queries.h"
 #include "translator/analysis/value_ranges.h"
+#include "frontend/ptx/queries.h"
 
 #include <algorithm>
 #include <map>
@@ -351,6 +352,14 @@ void Simplifier::remove_dead() {
             std::vector<ValueId> results = definitions(graph_, instruction);
             return std::none_of(results.begin(), results.end(), [&](ValueId value) { return live[value]; });
         });
+        for (GraphInstruction& instruction : block.instructions) {
+            const int d = ptx::operand_index(instruction.inst.form, ptx::Role::d);
+            if (!has_effect(instruction.inst, ptx::Effects::atomic) || d < 0) continue;
+            Operand& result = instruction.inst.operands[d];
+            if (result.kind != Operand::Kind::reg || live[result.index]) continue;
+            result.kind = Operand::Kind::sink; // as `red`: each lane's result costs a store
+            instruction.previous.clear();
+        }
     }
 }
 

@@ -196,13 +196,12 @@ void GraphEmitter::run_handler(const GraphInstruction& instruction) {
         lower::check_alignment(*this, place, access_bytes(inst), writes);
     }
     handler_of(inst.form)(*this, inst);
-    if (instruction.prefetch) emit_prefetch(instruction);
+    for (const Prefetch& wanted : {instruction.prefetch, instruction.second_prefetch})
+        if (wanted) emit_prefetch(inst, wanted);
 }
 
-void GraphEmitter::emit_prefetch(const GraphInstruction& instruction) {
-    const ptx::Instruction& inst = instruction.inst;
+void GraphEmitter::emit_prefetch(const ptx::Instruction& inst, const Prefetch& wanted) {
     const LaneAddress place = address(inst[ptx::Role::a], inst.space);
-    const Prefetch& wanted = instruction.prefetch;
     llvm::Value* ahead = ir_.getInt64(std::uint64_t(std::int64_t(wanted.ahead)));
     // A piece of a row that several lanes read is the next warp's; other places are this warp's own.
     auto level = place.address.is_uniform() || wanted.factor != 0 ? lower::CacheLevel::first : lower::CacheLevel::second;

@@ -162,7 +162,7 @@ private:
     void emit_instructions(BlockId block);
     void emit_instruction(const GraphInstruction& instruction);
     void run_handler(const GraphInstruction& instruction);
-    void emit_prefetch(const GraphInstruction& instruction);
+    void emit_prefetch(const ptx::Instruction& inst, const Prefetch& wanted);
     void emit_under_uniform_guard(const GraphInstruction& instruction, llvm::Value* condition);
     void emit_terminator(BlockId block);
     void emit_edge(BlockId block, unsigned successor, llvm::Value* mask);

@@ -32,6 +32,21 @@ std::vector<int> planned(const std::string& body, std::array<std::uint32_t, 3> n
     return result;
 }
 
+/// All of them at W = 32, as constant+factor*register.
+using Places = std::vector<std::string>;
+Places places(const std::string& body) {
+    test::AnalysedKernel kernel(body, {256, 1, 1}, 32);
+    translator::plan_prefetch(kernel.graph, kernel.shape, 32);
+    Places result;
+    for (const auto& block : kernel.graph.blocks)
+        for (const auto& instruction : block.instructions)
+            for (const translator::Prefetch& place : {instruction.prefetch, instruction.second_prefetch})
+                if (place)
+                    result.push_back(std::to_string(place.ahead) + "+" + std::to_string(place.factor) + "*" +
+                                     (place.factor != 0 ? kernel.graph.values[place.stride].name : std::string()));
+    return result;
+}
+
 std::vector<int> prefetches(const std::string& body) { return planned(loop(body), {32, 1, 1}, 1); }
 
 const std::string use = "add.f32 %f1, %f1, %f2;";
@@ -88,18 +103,8 @@ TEST_CASE("prefetch: a far stride asks for the next warp's piece", "[prefetch]")
 TEST_CASE("prefetch: where warps meet at each round, the next round's place", "[prefetch]") {
     const std::string begin = "mov.u32 %r5, %tid.x; mul.wide.u32 %rd6, %r5, 4; ";
     auto met = [&](const std::string& step) {
-        test::AnalysedKernel kernel(begin + loop("add.s64 %rd7, %rd3, %rd6; ld.global.f32 %f2, [%rd7];" + use + "bar.sync 0;" + step),
-                                    {256, 1, 1}, 32);
-        translator::plan_prefetch(kernel.graph, kernel.shape, 32);
-        std::vector<std::string> result;
-        for (const auto& block : kernel.graph.blocks)
-            for (const auto& instruction : block.instructions)
-                if (const translator::Prefetch& place = instruction.prefetch)
-                    result.push_back(std::to_string(place.ahead) + "+" + std::to_string(place.factor) + "*" +
-                                     (place.factor != 0 ? kernel.graph.values[place.stride].name : std::string()));
-        return result;
+        return places(begin + loop("add.s64 %rd7, %rd3, %rd6; ld.global.f32 %f2, [%rd7];" + use + "bar.sync 0;" + step));
     };
-    using Places = std::vector<std::string>;
     CHECK(met("add.s64 %rd3, %rd3, 131072;") == Places{"131072+0*"});
     CHECK(met("add.s64 %rd3, %rd3, -64;") == Places{"-64+0*"});
     CHECK(met("mul.wide.u32 %rd8, %r1, 4; add.s64 %rd3, %rd3, %rd8;") == Places{"0+4*%r1"});
@@ -118,4 +123,30 @@ TEST_CASE("prefetch: short rows of two-dimensional blocks", "[prefetch]") {
     CHECK(planned(body, {32, 8, 1}, 32) == std::vector<int>{256});
     CHECK(planned(body, {32, 1, 1}, 32).empty());
     CHECK(planned(body, {256, 2, 1}, 32).empty());
+}
+
+TEST_CASE("prefetch: where lanes go one by one, rounds ahead too", "[prefetch]") {
+    const std::string begin = "mov.u32 %r5, %tid.x; mul.wide.u32 %rd6, %r5, 4; ";
+    auto counted = [&](const std::string& update) {
+        return places(begin + loop("add.s64 %rd7, %rd3, %rd6; ld.global.u32 %r4, [%rd7]; mul.wide.u32 %rd4, %r4, 4; add.s64 %rd5, %rd2, %rd4;" +
+                                   update + "mul.wide.u32 %rd8, %r1, 4; add.s64 %rd3, %rd3, %rd8;"));
+    };
+    CHECK(counted("red.global.add.u32 [%rd5], 1;") == Places{"128+0*", "0+16*%r1"});
+    // all lanes at one address; no atomics
+    CHECK(counted("red.global.add.u32 [%rd2], %r4;") == Places{"128+0*"});
+    CHECK(counted("st.global.u32 [%rd5], 1;") == Places{"128+0*"});
+}
+
+TEST_CASE("simplify: an atomic whose result nobody reads is a reduction", "[graph]") {
+    auto result_of = [](const std::string& after) {
+        test::AnalysedKernel kernel("ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd2, %rd1, %rd2; setp.lt.u32 %p1, %r1, 7;"
+                                    "mov.u32 %r2, 3; @%p1 atom.global.add.u32 %r2, [%rd2], 1;" + after + "ret;", {32, 1, 1}, 32);
+        for (const auto& block : kernel.graph.blocks)
+            for (const auto& instruction : block.instructions)
+                if (instruction.inst.form == ptx::FormId::atom_add)
+                    return std::pair{instruction.inst.operands[0].kind, instruction.previous.size()};
+        throw std::runtime_error("no atom");
+    };
+    CHECK(result_of("") == std::pair{ptx::Operand::Kind::sink, std::size_t{0}});
+    CHECK(result_of("st.global.u32 [%rd2+128], %r2;") == std::pair{ptx::Operand::Kind::reg, std::size_t{1}});
 }
