@@ -23,7 +23,7 @@ struct ModuleLoader::Impl {
     unsigned max_errors;
     Diagnostics diagnostics;
     ModuleContext context;
-    FormMatcher matcher;
+    BindingMemory memory;
     struct BoundBody {
         Body body;
         std::optional<Diagnostics> errors; ///< a body with errors stays unusable
@@ -41,7 +41,7 @@ struct ModuleLoader::Impl {
             source,
             max_errors); // the limit is per body, or the first bad one would silence the others
         const std::uint64_t variables = context.range_variables, bytes = context.initialized_bytes;
-        body->body = BodyBinder(context, matcher, own).bind(function);
+        body->body = BodyBinder(context, memory, own).bind(function);
         if (reported[function]) { // bound again: the budget has paid for it
             context.range_variables = variables;
             context.initialized_bytes = bytes;
@@ -104,13 +104,13 @@ void ModuleLoader::check_bodies(const BodyVisitor& visit, const RunOnThreads& ru
     std::map<FunctionId, Diagnostics> found;
     unsigned unkept = 0; // errors of bodies that are too far down to be shown
     std::exception_ptr failure;
-    const auto check = [&](FunctionId f, FormMatcher& matcher) {
+    const auto check = [&](FunctionId f, BindingMemory& memory) {
         if (impl_->bodies[f]) {
             if (!impl_->bodies[f]->errors && visit) visit(f, impl_->bodies[f]->body);
             return;
         }
         Diagnostics own(impl_->source, impl_->max_errors);
-        const Body body = BodyBinder(impl_->context, matcher, own).bind(f);
+        const Body body = BodyBinder(impl_->context, memory, own).bind(f);
         if (visit && !own.has_errors()) visit(f, body);
         if (own.list().empty() && own.error_count() == 0) return;
         const std::lock_guard lock(mutex);
@@ -121,9 +121,9 @@ void ModuleLoader::check_bodies(const BodyVisitor& visit, const RunOnThreads& ru
     };
     const auto work = [&] {
         try {
-            FormMatcher matcher;
+            BindingMemory memory;
             for (std::size_t f = next++; f < count; f = next++)
-                if (!module().functions[f].is_declaration) check(static_cast<FunctionId>(f), matcher);
+                if (!module().functions[f].is_declaration) check(static_cast<FunctionId>(f), memory);
         } catch (...) {
             const std::lock_guard lock(mutex);
             failure = std::current_exception();

@@ -58,11 +58,8 @@ void BodyBinder::check_space(const OperandSyntax& syntax, const Symbol& symbol,
                                   ", the instruction accesses ." + std::string(spelling(space)) +
                                   (variable.space == StateSpace::param ? ": load the parameter's value first, with ld.param"
                                                                        : ""));
-    const Function& function = *function_;
-    const std::size_t first = function.returns.size(), last = first + function.parameters.size();
     const Effects effects = form_info(match.form).effects;
-    if (in_body && symbol.index >= first && symbol.index < last &&
-        any(effects, Effects::store | Effects::atomic))
+    if (in_body && is_own_parameter(symbol.index) && any(effects, Effects::store | Effects::atomic))
         fail(syntax.location, quoted(syntax.name) + " is an input parameter and can't be written");
 }
 

@@ -6,6 +6,7 @@
 #include "frontend/isa/special_registers.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace ptarmigan::ptx {
 
@@ -13,11 +14,25 @@ namespace {
 constexpr unsigned max_searches = 30;
 constexpr std::size_t max_names_searched = 10000;
 constexpr std::uint64_t max_range = 1u << 31; ///< registers in one declaration: those used are made
+constexpr std::size_t max_kept = 1u << 16;    ///< elements of BindingMemory's vectors
+
+/// The elements of `grown` in memory of their size; `grown` goes back to `memory`.
+template <typename T> void fit(std::vector<T>& grown, std::vector<T>& memory) {
+    std::vector<T> fitting(std::make_move_iterator(grown.begin()), std::make_move_iterator(grown.end()));
+    grown.clear();
+    if (grown.capacity() <= max_kept) memory = std::move(grown);
+    grown = std::move(fitting);
+}
 } // namespace
 
 void BodyBinder::fail(SourceLocation at, std::string text) {
     diagnostics_.error(at, std::move(text));
     throw Recover{};
+}
+
+void BodyBinder::warn(SourceLocation at, std::string text) {
+    diagnostics_.warning(at, std::move(text));
+    warned_ = true;
 }
 
 void BodyBinder::fail_unknown(SourceLocation at, std::string_view name) {
@@ -49,6 +64,8 @@ std::string BodyBinder::meant_by(std::string_view name) const {
 Body BodyBinder::bind(FunctionId function) {
     StatementParser parser(context_.text, diagnostics_, context_.bodies[function]);
     parser_ = &parser;
+    body_.instructions = std::move(memory_.instructions);
+    body_.registers = std::move(memory_.registers);
     function_ = &context_.module.functions[function];
     open_scope();
     try {
@@ -59,6 +76,8 @@ Body BodyBinder::bind(FunctionId function) {
     statements();
     store_register_results(no_id, false); // the end of a body is a ret
     while (!scopes_.empty()) close_scope();
+    fit(body_.instructions, memory_.instructions);
+    fit(body_.registers, memory_.registers);
     return std::move(body_);
 }
 
@@ -143,9 +162,10 @@ void BodyBinder::resolve_labels(Scope& scope, Scope* outer) {
 }
 
 Symbol BodyBinder::find(std::string_view name) {
+    const NumberedName numbered(name);
     for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
         RegisterId* id = nullptr;
-        Symbol symbol = scope->find(name, id);
+        Symbol symbol = scope->find(numbered, id);
         if (symbol.kind == Symbol::Kind::none) continue;
         if (id != nullptr && *id == no_id)
             symbol.index = *id = add_registers(name, symbol.type, symbol.vector_size);

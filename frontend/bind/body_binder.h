@@ -3,6 +3,7 @@
 // operands.
 #pragma once
 
+#include "frontend/bind/bound_shape.h"
 #include "frontend/bind/module_binder.h"
 #include "frontend/isa/form_matcher.h"
 #include "frontend/isa/special_registers.h"
@@ -19,17 +20,26 @@ inline std::string quoted(std::string_view name) {
     return "'" + std::string(name.substr(0, 80)) + "'";
 }
 
+/// What bodies of one module have in common and one thread at a time has learnt of them: heads and shapes of instructions.
+struct BindingMemory {
+    FormMatcher matcher;
+    ShapeMemory shapes;
+    /// Where bodies grow: each is then copied to memory of its size, instead of moving while it grows.
+    std::vector<Instruction> instructions;
+    std::vector<Register> registers;
+};
+
 class BodyBinder {
 public:
-    /// `matcher` is shared by the bodies of a module: it remembers heads.
-    BodyBinder(const ModuleContext& context, FormMatcher& matcher, Diagnostics& diagnostics)
-        : context_(context), matcher_(matcher), diagnostics_(diagnostics) {}
+    BodyBinder(const ModuleContext& context, BindingMemory& memory, Diagnostics& diagnostics)
+        : context_(context), memory_(memory), matcher_(memory.matcher), shapes_(memory.shapes), diagnostics_(diagnostics) {}
 
     /// Binds the body of a defined function. Errors are reported; the body is then incomplete.
     Body bind(FunctionId function);
 
 private:
     [[noreturn]] void fail(SourceLocation at, std::string text);
+    void warn(SourceLocation at, std::string text);
     /// For a name that nothing declares; reported once per body.
     [[noreturn]] void fail_unknown(SourceLocation at, std::string_view name);
     /// What may have been meant: " (did you mean '%r1'?)", or empty.
@@ -62,7 +72,8 @@ private:
     void instruction();
     void instruction_with_preparations();
     void drop_half_bound(std::size_t pool);
-    const HeadMatch& choose_form(OperandNodes& nodes);
+    void bind_in_full(const FormMatcher::Head& head, const Shape& shape);
+    const HeadMatch& choose_form(const std::vector<HeadMatch>& heads, OperandNodes& nodes);
     bool available(FormId form) const;
     void require_available(FormId form);
     void check_words(const HeadMatch& head);
@@ -72,6 +83,13 @@ private:
     void report_unknown_registers();
     void bind_guard(Instruction& out);
     RegisterId carry_flag();
+
+    // --- instructions like others before (shape_binder.cpp)
+    // ------------------------------------------------------------------------------------
+    Shape shape_of_instruction();
+    bool add_node(const OperandSyntax& node, bool in_bracket, Shape& shape);
+    bool is_own_parameter(VariableId id) const;
+    void bind_alike(const BoundShape& known, const Shape& shape);
 
     // --- parameters in registers (register_parameters.cpp)
     // ------------------------------------------------------------------------------------
@@ -192,7 +210,9 @@ private:
     }
 
     const ModuleContext& context_;
+    BindingMemory& memory_;
     FormMatcher& matcher_;
+    ShapeMemory& shapes_;
     Diagnostics& diagnostics_;
     const Function* function_ = nullptr;
     Body body_;
@@ -205,6 +225,7 @@ private:
     std::unordered_set<std::string_view> unknown_names_;
     bool gave_up_on_name_ = false; ///< fail_unknown() ended the instruction at hand
     // Of the instruction at hand:
+    bool warned_ = false;
     std::uint32_t operand_index_ = 0;
 };
 

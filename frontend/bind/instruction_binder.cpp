@@ -52,7 +52,7 @@ void BodyBinder::warn_of_overlooked_words(const HeadMatch& head) {
     const InstructionSyntax& syntax = parser_->instruction;
     for (std::size_t i = 0; i < syntax.words.size() && i < 32; ++i)
         if ((head.overlooked >> i & 1) != 0)
-            diagnostics_.warning(syntax.location, "'." + std::string(syntax.words[i]) + "' has no meaning for this " +
+            warn(syntax.location, "'." + std::string(syntax.words[i]) + "' has no meaning for this " +
                                                       quoted(syntax.opcode) + " and is overlooked, as by ptxas");
 }
 
@@ -74,9 +74,8 @@ void BodyBinder::check_address_size(const HeadMatch& head) {
         fail(parser_->instruction.location, "generic addresses have 64 bits in this module");
 }
 
-const HeadMatch& BodyBinder::choose_form(OperandNodes& nodes) {
+const HeadMatch& BodyBinder::choose_form(const std::vector<HeadMatch>& heads, OperandNodes& nodes) {
     const InstructionSyntax& syntax = parser_->instruction;
-    const std::vector<HeadMatch>& heads = matcher_.heads(syntax);
     if (heads.empty())
         fail(syntax.location, diagnostics_.is_full() ? std::string() : explain_words(syntax));
     const HeadMatch* unavailable = nullptr;
@@ -98,8 +97,16 @@ const HeadMatch& BodyBinder::choose_form(OperandNodes& nodes) {
 }
 
 void BodyBinder::instruction() {
+    const FormMatcher::Head& head = matcher_.find(parser_->instruction);
+    const Shape shape = shape_of_instruction();
+    const BoundShape* known = shape.nodes == 0 ? nullptr : shapes_.find(head.number, shape.key);
+    known != nullptr ? bind_alike(*known, shape) : bind_in_full(head, shape);
+}
+
+void BodyBinder::bind_in_full(const FormMatcher::Head& words, const Shape& shape) {
     OperandNodes nodes;
-    const HeadMatch& head = choose_form(nodes);
+    warned_ = false;
+    const HeadMatch& head = choose_form(words.matches, nodes);
     const auto patterns = FormTable::get().pattern(head.form).operands;
 
     if (head.overlooked != 0) warn_of_overlooked_words(head);
@@ -131,6 +138,9 @@ void BodyBinder::instruction() {
         }
         if (patterns.size() > 0) check_selected_destination(out);
         if (patterns.size() > 3) check_copied_size(out);
+        // What is warned of is warned of each time, and sizes to copy are compared each time.
+        if (shape.nodes != 0 && !warned_ && form_info(head.form).opcode != "cp")
+            shapes_.add(words.number, BoundShape(shape, parser_->instruction.operands, nodes, out, body_.operand_pool, pool));
     } catch (const Recover&) {
         report_unknown_registers();
         results_of_call_.clear();

@@ -132,7 +132,7 @@ void BodyBinder::bind_operand(const OperandPattern& pattern, const HeadMatch& ma
         bind_list(index, element, required_elements(match, pattern, written), out);
         if (out.count > 1 && has_spare_elements(match) && pattern.role == Role::b) {
             out.count = 1;
-            diagnostics_.warning(syntax.location, "this operand is one register: the others are overlooked, as by ptxas");
+            warn(syntax.location, "this operand is one register: the others are overlooked, as by ptxas");
         }
         return;
     }

@@ -69,7 +69,7 @@ void BodyBinder::prepare_address(std::size_t index, bool wide) {
     if (wide)
         address =
             compute("cvt", {"u64", "u32"}, ScalarType::u64, {value_of(address, ScalarType::u32)});
-    diagnostics_.warning(node.location, "register " + quoted(node.name) + " has " +
+    warn(node.location, "register " + quoted(node.name) + " has " +
                                             std::to_string(bit_size(type)) +
                                             " bits: the address is extended");
     node.name = hidden_name(address);

@@ -91,7 +91,7 @@ void BodyBinder::bind_comparison(const OperandSyntax& syntax, const Want& want, 
     if (three && !integer) fail(syntax.location, "there is no depth to compare with in a 3-d texture");
     out.type = ScalarType::b32;
     if (!integer && !integer_coordinates) return;
-    diagnostics_.warning(syntax.location, "an integer is no depth to compare with and is overlooked, as by ptxas");
+    warn(syntax.location, "an integer is no depth to compare with and is overlooked, as by ptxas");
     out = {};
 }
 

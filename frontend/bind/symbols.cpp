@@ -8,8 +8,13 @@ namespace ptarmigan::ptx {
 
 namespace {
 constexpr std::size_t few_ranges = 16; ///< are compared one by one, quicker than hashing
+constexpr std::size_t max_digits = 10; ///< of a register's number
 constexpr std::uint32_t near_numbers =
     1u << 14; ///< numbers that may have a place in a vector, of 64 KB at most
+
+bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
 
 /// The decimal number that is all of `text`; false if it is none. `%r01` is `%r1`, as with ptxas.
 bool parse_number(std::string_view text, std::uint32_t& number) {
@@ -19,15 +24,50 @@ bool parse_number(std::string_view text, std::uint32_t& number) {
 }
 } // namespace
 
+NumberedName::NumberedName(std::string_view text) : name(text) {
+    const char* digits = text.data() + text.size();
+    std::uint64_t place = 1;
+    for (const char* limit = digits - std::min<std::size_t>(text.size(), max_digits); digits > limit && is_digit(digits[-1]); place *= 10)
+        number += place * static_cast<unsigned char>(*--digits - '0');
+    prefix = {text.data(), static_cast<std::size_t>(digits - text.data())};
+    prefix_key = key_of(prefix);
+    has_number = place != 1;
+}
+
+std::uint64_t NumberedName::key_of(std::string_view prefix) {
+    std::uint64_t key = 0;
+    for (const char c : prefix.substr(0, 8)) key = key << 8 | static_cast<unsigned char>(c);
+    return key;
+}
+
 bool Scope::declare_range(std::string_view prefix, const Symbol& symbol) {
     if (!range_of_.emplace(prefix, static_cast<std::uint32_t>(ranges_.size())).second) return false;
     ranges_.push_back({prefix, symbol, {}, {}});
+    prefix_keys_.push_back(NumberedName::key_of(prefix));
+    is_plain_ = is_plain_ && ranges_.size() <= few_ranges && !is_digit(prefix.back());
     return true;
+}
+
+inline const Scope::Range* Scope::find_range(const NumberedName& name, std::uint32_t& number) const {
+    if (ranges_.empty()) return nullptr;
+    return is_plain_ ? find_plain_range(name, number) : find_odd_range(name.name, number);
+}
+
+inline const Scope::Range* Scope::find_plain_range(const NumberedName& name, std::uint32_t& number) const {
+    if (!name.has_number) return nullptr;
+    for (std::size_t i = 0; i < prefix_keys_.size(); ++i) {
+        if (prefix_keys_[i] != name.prefix_key) continue;
+        const Range& range = ranges_[i];
+        if (range.prefix.size() != name.prefix.size() || (name.prefix.size() > 8 && range.prefix != name.prefix)) continue;
+        number = static_cast<std::uint32_t>(name.number);
+        return name.number < range.symbol.count ? &range : nullptr;
+    }
+    return nullptr;
 }
 
 /// %r12 is number 12 of %r<n>; a prefix may itself end in digits, so the shortest prefix that has
 /// the number wins.
-const Scope::Range* Scope::find_range(std::string_view name, std::uint32_t& number) const {
+const Scope::Range* Scope::find_odd_range(std::string_view name, std::uint32_t& number) const {
     std::uint32_t value = 0;
     if (ranges_.size() <= few_ranges) {
         const Range* found = nullptr;
@@ -57,17 +97,17 @@ const Scope::Range* Scope::find_range(std::string_view name, std::uint32_t& numb
     return nullptr;
 }
 
-RegisterId& Scope::id_of(Range& range, std::uint32_t number) {
+inline RegisterId& Scope::id_of(Range& range, std::uint32_t number) {
     if (number >= near_numbers) return range.far.try_emplace(number, no_id).first->second;
     if (number >= range.ids.size())
         range.ids.resize(std::min({range.symbol.count, near_numbers, 2 * number + 16}), no_id);
     return range.ids[number];
 }
 
-Symbol Scope::find(std::string_view name, RegisterId*& id) {
+Symbol Scope::find(const NumberedName& name, RegisterId*& id) {
     id = nullptr;
     std::uint32_t number = 0;
-    if (const Range* range = ranges_.empty() ? nullptr : find_range(name, number)) {
+    if (const Range* range = find_range(name, number)) {
         Symbol symbol = range->symbol;
         if (symbol.kind == Symbol::Kind::reg) {
             id = &id_of(const_cast<Range&>(*range), number);
@@ -77,13 +117,14 @@ Symbol Scope::find(std::string_view name, RegisterId*& id) {
         }
         return symbol;
     }
-    const auto found = names_.find(name);
+    if (names_.empty()) return {};
+    const auto found = names_.find(name.name);
     return found == names_.end() ? Symbol{} : found->second;
 }
 
 bool Scope::has(std::string_view name) const {
     std::uint32_t number = 0;
-    return names_.count(name) != 0 || find_range(name, number) != nullptr;
+    return names_.count(name) != 0 || find_range(NumberedName(name), number) != nullptr;
 }
 
 void Scope::offer_names(NearestSpelling& nearest, Symbol::Kind kind) const {
@@ -97,7 +138,7 @@ void Scope::offer_names(NearestSpelling& nearest, Symbol::Kind kind) const {
 std::string Scope::range_meant_by(std::string_view name) const {
     std::uint32_t number = 0;
     const std::string with_percent = "%" + std::string(name.substr(0, 80));
-    if (find_range(with_percent, number) != nullptr) return " (did you mean '" + with_percent + "'?)";
+    if (find_range(NumberedName(with_percent), number) != nullptr) return " (did you mean '" + with_percent + "'?)";
     for (const Range& range : ranges_) {
         if (!name.starts_with(range.prefix) || !parse_number(name.substr(range.prefix.size()), number)) continue;
         const std::string prefix(range.prefix.substr(0, 80));

@@ -34,6 +34,18 @@ struct Symbol {
 
 using ModuleNames = std::unordered_map<std::string_view, Symbol, TextHash>;
 
+/// A name as letters and the number that it may end with: "%rd12" is "%rd" and 12.
+struct NumberedName {
+    explicit NumberedName(std::string_view name);
+    /// Of letters: the first eight, one in each byte.
+    static std::uint64_t key_of(std::string_view prefix);
+
+    std::string_view name, prefix;
+    std::uint64_t prefix_key = 0; ///< key_of(prefix)
+    std::uint64_t number = 0;
+    bool has_number = false;
+};
+
 /// The names of one `{ }` of a body.
 class Scope {
 public:
@@ -46,7 +58,7 @@ public:
     /// Kind::none if the name is not declared here. A range gives the symbol of the one variable;
     /// of registers, which are made when they are first used, the index is the one noted in `*id`,
     /// no_id at first.
-    Symbol find(std::string_view name, RegisterId*& id);
+    Symbol find(const NumberedName& name, RegisterId*& id);
     bool has(std::string_view name) const;
     Symbol find_label(std::string_view name) const;
 
@@ -75,10 +87,14 @@ private:
     };
     static RegisterId& id_of(Range& range, std::uint32_t number);
     /// The range that `name` is a number of, or null; then `number` says which.
-    const Range* find_range(std::string_view name, std::uint32_t& number) const;
+    const Range* find_range(const NumberedName& name, std::uint32_t& number) const;
+    const Range* find_plain_range(const NumberedName& name, std::uint32_t& number) const;
+    const Range* find_odd_range(std::string_view name, std::uint32_t& number) const;
 
     std::unordered_map<std::string_view, Symbol, TextHash> names_;
     std::vector<Range> ranges_; ///< a handful: %p, %r, %f, ...
+    std::vector<std::uint64_t> prefix_keys_; ///< of ranges_
+    bool is_plain_ = true;      ///< ranges are few and no prefix ends in a digit
     std::unordered_map<std::string_view, std::uint32_t, TextHash>
         range_of_; ///< when there are more
 };

@@ -122,17 +122,38 @@ void place_words(std::string_view opcode, const std::vector<Word>& words, std::u
 
 } // namespace
 
-const std::vector<HeadMatch>& FormMatcher::heads(const InstructionSyntax& instruction) {
-    std::string_view key = instruction.head;
-    if (key.empty()) key = key_ = join_words(instruction);
-    const auto found = cache_.find(key);
-    if (found != cache_.end()) return found->second;
+const FormMatcher::Head& FormMatcher::find(const InstructionSyntax& instruction) {
+    std::string_view words = instruction.head;
+    if (words.empty()) words = key_ = join_words(instruction);
+    const std::size_t hash = TextHash()(words), mask = table_.size() - 1;
+    for (std::size_t at = hash; !table_.empty() && table_[at & mask] != nullptr; ++at) {
+        const Known& known = *table_[at & mask];
+        if (known.hash == hash && known.words == words) return known.head;
+    }
+    return add(instruction, words, hash);
+}
 
-    std::vector<HeadMatch>& matches = cache_[keys_.emplace_back(key)];
+void FormMatcher::insert(Known& known) {
+    std::size_t at = known.hash;
+    while (table_[at & (table_.size() - 1)] != nullptr) ++at;
+    table_[at & (table_.size() - 1)] = &known;
+}
+
+const FormMatcher::Head& FormMatcher::add(const InstructionSyntax& instruction, std::string_view key, std::size_t hash) {
+    const auto number = static_cast<std::uint32_t>(known_.size());
+    Known& known = known_.emplace_back(Known{std::string(key), hash, {number, {}}});
+    if (2 * known_.size() > table_.size()) {
+        table_.assign(std::max<std::size_t>(64, 2 * table_.size()), nullptr);
+        for (Known& one : known_) insert(one);
+    } else {
+        insert(known);
+    }
+    Head& head = known.head;
+    std::vector<HeadMatch>& matches = head.matches;
     std::vector<Word> words;
     for (std::string_view word : instruction.words) {
         words.push_back(find_word(word));
-        if (words.back().kind == Word::Kind::unknown) return matches;
+        if (words.back().kind == Word::Kind::unknown) return head;
     }
     place_words(instruction.opcode, words, 0, matches);
     if (matches.empty())
@@ -142,7 +163,7 @@ const std::vector<HeadMatch>& FormMatcher::heads(const InstructionSyntax& instru
         const int dropped_a = std::popcount(a.overlooked), dropped_b = std::popcount(b.overlooked);
         return dropped_a != dropped_b ? dropped_a < dropped_b : a.literal_words > b.literal_words;
     });
-    return matches;
+    return head;
 }
 
 namespace {

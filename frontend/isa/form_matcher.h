@@ -10,7 +10,6 @@
 #include <array>
 #include <deque>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace ptarmigan::ptx {
@@ -43,8 +42,14 @@ using OperandNodes = std::array<std::int32_t, Instruction::max_operands>;
 /// Remembers what it found: instructions repeat a few heads ("ld.global.f32") over and over.
 class FormMatcher {
 public:
+    /// All rows that may be meant by an opcode and words.
+    struct Head {
+        std::uint32_t number; ///< of heads that differ, in the order in which they were met
+        std::vector<HeadMatch> matches;
+    };
+    const Head& find(const InstructionSyntax& instruction);
     /// Rows whose words fit, best first; rows of equal merit in table order.
-    const std::vector<HeadMatch>& heads(const InstructionSyntax& instruction);
+    const std::vector<HeadMatch>& heads(const InstructionSyntax& instruction) { return find(instruction).matches; }
 
     /// True if the operands look like the row's; then `nodes` says which is which.
     /// `is_vector(name)` tells names of vector registers, which stand for a braced list.
@@ -53,8 +58,16 @@ public:
                              const IsVector& is_vector, OperandNodes& nodes);
 
 private:
-    std::unordered_map<std::string_view, std::vector<HeadMatch>, TextHash> cache_;
-    std::deque<std::string> keys_; ///< what the keys of cache_ view
+    struct Known {
+        std::string words;
+        std::size_t hash;
+        Head head;
+    };
+    void insert(Known& known);
+    const Head& add(const InstructionSyntax& instruction, std::string_view words, std::size_t hash);
+
+    std::deque<Known> known_;
+    std::vector<Known*> table_; ///< open addressing by hash, a power of two, at most half full
     std::string key_;
 };
 

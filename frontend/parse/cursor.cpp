@@ -44,6 +44,17 @@ std::uint64_t TokenCursor::expect_integer(std::string_view what) {
     return number_value(*this, take()).bits;
 }
 
+std::string_view TokenCursor::take_head(std::vector<std::string_view>& words, std::size_t limit) {
+    std::string_view head = token_.text, word;
+    words.clear();
+    while (words.size() < limit && lexer_.next_word(word)) {
+        words.push_back(word);
+        head = {head.data(), static_cast<std::size_t>(word.data() + word.size() - head.data())};
+    }
+    lexer_.next(token_);
+    return head;
+}
+
 void TokenCursor::skip_statement() {
     while (!at_end() && !at('{') && !at('}'))
         if (take().is(';')) return;

@@ -24,10 +24,13 @@ public:
     const Token& peek() const { return token_; }
     Token take() {
         Token taken = token_;
-        token_ = lexer_.next();
+        lexer_.next(token_);
         return taken;
     }
-    void advance() { token_ = lexer_.next(); }
+    void advance() { lexer_.next(token_); }
+    /// Takes the name at hand, and into `words` up to `limit` of the words that follow it without a blank; returns the text
+    /// of all.
+    std::string_view take_head(std::vector<std::string_view>& words, std::size_t limit);
     bool at(char c) const { return token_.is(c); }
     bool at_end() const { return token_.kind == TokenKind::end; }
     bool accept(char c) {

@@ -2,46 +2,15 @@
 #include "frontend/parse/lexer.h"
 
 #include "frontend/parse/byte_blocks.h"
+#include "frontend/parse/character_classes.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <string>
 
 namespace ptarmigan::ptx {
 
 namespace {
-
-enum CharacterClass : std::uint8_t {
-    blank = 1,
-    identifier_start = 2,
-    identifier_part = 4,
-    digit = 8,
-    hex_digit = 16,
-    brace_scan = 32, ///< what skip_braces() must look at
-};
-
-constexpr std::array<std::uint8_t, 256> make_classes() {
-    std::array<std::uint8_t, 256> classes{};
-    for (int c = 0; c < 256; ++c) {
-        std::uint8_t bits = 0;
-        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        const bool number = c >= '0' && c <= '9';
-        if (c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v') bits |= blank;
-        if (letter || c == '_' || c == '$' || c == '%') bits |= identifier_start;
-        if (letter || number || c == '_' || c == '$') bits |= identifier_part;
-        if (number) bits |= digit | hex_digit;
-        if ((c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F')) bits |= hex_digit;
-        if (c == '{' || c == '}' || c == '/' || c == '"' || c == '\n') bits |= brace_scan;
-        classes[static_cast<std::size_t>(c)] = bits;
-    }
-    return classes;
-}
-constexpr std::array<std::uint8_t, 256> classes = make_classes();
-
-bool is_class(char c, std::uint8_t bits) {
-    return (classes[static_cast<unsigned char>(c)] & bits) != 0;
-}
 
 bool is_two_character_operator(char a, char b) {
     switch (a) {
@@ -94,12 +63,11 @@ SourceLocation Lexer::location(const char* at) const {
     return {line_, static_cast<std::uint32_t>(at - line_start_) + 1};
 }
 
-Token Lexer::make(TokenKind kind, const char* begin, const char* end) const {
-    Token token;
+inline void Lexer::make(Token& token, TokenKind kind, const char* begin, const char* end) const {
     token.kind = kind;
+    token.symbol = 0;
     token.text = {begin, static_cast<std::size_t>(end - begin)};
     token.location = location(begin);
-    return token;
 }
 
 void Lexer::skip_block_comment() {
@@ -114,45 +82,57 @@ void Lexer::skip_block_comment() {
     diagnostics_.error(start, "this comment does not end");
 }
 
-void Lexer::skip_blanks() {
+inline void Lexer::skip_blanks() {
     while (at_ < end_) {
-        if (is_class(*at_, blank)) {
+        const char c = *at_;
+        if (is_class(c, blank)) {
             ++at_;
-        } else if (*at_ == '\n') {
+        } else if (c == '\n') {
             new_line(at_++);
-        } else if (*at_ == '/' && at_ + 1 < end_ && at_[1] == '/') {
-            skip_line();
-        } else if (*at_ == '/' && at_ + 1 < end_ && at_[1] == '*') {
-            skip_block_comment();
-        } else if (*at_ == '#') { // line markers of a C preprocessor
-            skip_line();
-        } else {
+        } else if (c != '/' && c != '#') {
+            return;
+        } else if (!skip_comment()) {
             return;
         }
     }
+}
+
+/// Line markers of a C preprocessor, which begin with `#`, are comments too.
+bool Lexer::skip_comment() {
+    const char next = at_ + 1 < end_ ? at_[1] : '\0';
+    if (*at_ == '/' && next == '*') {
+        skip_block_comment();
+        return true;
+    }
+    if (*at_ == '/' && next != '/') return false;
+    skip_line();
+    return true;
 }
 
 void Lexer::skip_line() {
     while (at_ < end_ && *at_ != '\n') ++at_;
 }
 
-Token Lexer::next() {
+void Lexer::next(Token& token) {
     for (;;) {
         skip_blanks();
-        if (at_ >= end_) return make(TokenKind::end, end_, end_);
+        if (at_ >= end_) return make(token, TokenKind::end, end_, end_);
         const char c = *at_;
         // `%` alone is an operator, before a letter it starts a name.
-        if (is_class(c, identifier_start) &&
-            (c != '%' || (at_ + 1 < end_ && is_class(at_[1], identifier_part)))) {
-            const char* begin = at_++;
-            while (at_ < end_ && is_class(*at_, identifier_part)) ++at_;
-            return make(TokenKind::identifier, begin, at_);
+        if (is_class(c, identifier_start) && (c != '%' || (at_ + 1 < end_ && is_class(at_[1], identifier_part)))) {
+            const char* begin = at_;
+            at_ = identifier_end(at_ + 1, end_);
+            return make(token, TokenKind::identifier, begin, at_);
         }
-        if (c == '.' && at_ + 1 < end_ && is_class(at_[1], identifier_part)) return lex_word();
-        if (is_class(c, digit)) return lex_number();
-        if (c == '"') return lex_string();
-        Token token = lex_symbol();
-        if (token.kind != TokenKind::end) return token;
+        if (is_class(c, operator_or_bracket)) return lex_symbol(token);
+        if (is_class(c, digit)) return lex_number(token);
+        std::string_view word;
+        if (next_word(word)) {
+            make(token, TokenKind::word, word.data(), word.data() + word.size());
+            --token.location.column;
+            return;
+        }
+        if (c == '"') return lex_string(token);
         diagnostics_.error(location(at_), "unexpected " + describe(c));
         // One message for a whole run of such bytes: binary input would otherwise use up the error
         // limit at once.
@@ -163,31 +143,27 @@ Token Lexer::next() {
     }
 }
 
-Token Lexer::lex_word() {
+bool Lexer::next_word(std::string_view& word) {
+    if (end_ - at_ < 2 || *at_ != '.' || !is_class(at_[1], identifier_part)) return false;
     const char* begin = ++at_;
     for (;;) {
-        while (at_ < end_ && is_class(*at_, identifier_part)) ++at_;
-        if (end_ - at_ < 3 || at_[0] != ':' || at_[1] != ':' || !is_class(at_[2], identifier_part))
-            break;
+        at_ = identifier_end(at_, end_);
+        if (end_ - at_ < 3 || at_[0] != ':' || at_[1] != ':' || !is_class(at_[2], identifier_part)) break;
         at_ += 2;
     }
-    Token token = make(TokenKind::word, begin, at_);
-    --token.location.column;
-    return token;
+    word = {begin, static_cast<std::size_t>(at_ - begin)};
+    return true;
 }
 
-Token Lexer::lex_symbol() {
+inline void Lexer::lex_symbol(Token& token) {
     const char c = *at_;
-    constexpr std::string_view single = "{}()[]<>,;:=+-*/%!~&|^?@";
-    if (single.find(c) == std::string_view::npos || c == '\0') return {};
     const bool two = at_ + 1 < end_ && is_two_character_operator(c, at_[1]);
-    Token token = make(TokenKind::symbol, at_, at_ + (two ? 2 : 1));
+    make(token, TokenKind::symbol, at_, at_ + (two ? 2 : 1));
     token.symbol = two ? two_characters(c, at_[1]) : static_cast<unsigned char>(c);
     at_ += two ? 2 : 1;
-    return token;
 }
 
-Token Lexer::lex_number() {
+void Lexer::lex_number(Token& token) {
     const char* begin = at_;
     TokenKind kind = TokenKind::integer;
     bool good = true;
@@ -229,22 +205,21 @@ Token Lexer::lex_number() {
     if (!good)
         diagnostics_.error(location(begin), "malformed number '" + std::string(begin, std::min(at_, begin + 40)) +
                                                 "'" + advice_on(kind, {begin, static_cast<std::size_t>(at_ - begin)}));
-    return make(kind, begin, at_);
+    make(token, kind, begin, at_);
 }
 
-Token Lexer::lex_string() {
+void Lexer::lex_string(Token& token) {
     const char* begin = at_++;
     while (at_ < end_ && *at_ != '"' && *at_ != '\n') {
         if (*at_ == '\\' && at_ + 1 < end_ && at_[1] != '\n') ++at_;
         ++at_;
     }
-    Token token = make(TokenKind::string, begin + 1, at_);
+    make(token, TokenKind::string, begin + 1, at_);
     token.location = location(begin);
     if (at_ < end_ && *at_ == '"')
         ++at_;
     else
         diagnostics_.error(token.location, "this string does not end");
-    return token;
 }
 
 /// Blocks without quotes and slashes that close no more braces than are open, which are most.

@@ -23,7 +23,14 @@ public:
     Lexer(std::string_view text, Diagnostics& diagnostics, TextPosition start = {});
 
     /// The next token; TokenKind::end for ever once the text is used up.
-    Token next();
+    Token next() {
+        Token token;
+        next(token);
+        return token;
+    }
+    void next(Token& token);
+    /// If a word like `.f32` follows at once, without a blank: goes behind it and sets `word`, without the dot.
+    bool next_word(std::string_view& word);
 
     /// Where the next token will be looked for.
     TextPosition position() const;
@@ -37,12 +44,12 @@ public:
 private:
     void skip_plain_blocks(unsigned& depth);
     void skip_blanks();
+    bool skip_comment();
     void skip_block_comment();
-    Token make(TokenKind kind, const char* begin, const char* end) const;
-    Token lex_symbol();
-    Token lex_number();
-    Token lex_string();
-    Token lex_word();
+    void make(Token& token, TokenKind kind, const char* begin, const char* end) const;
+    void lex_symbol(Token& token);
+    void lex_number(Token& token);
+    void lex_string(Token& token);
     SourceLocation location(const char* at) const;
     void new_line(const char* newline) {
         ++line_;

@@ -71,12 +71,13 @@ StatementParser::Kind StatementParser::statement() {
     if (token.is('@')) {
         guard();
     } else if (token.kind == TokenKind::identifier) {
-        const Token name = cursor_.take();
-        if (cursor_.accept(':')) {
+        const Token name = token;
+        instruction.head = cursor_.take_head(instruction.words, max_words);
+        if (instruction.words.empty() && cursor_.accept(':')) {
             label = name.text;
             return labelled_directive();
         }
-        if (label_lacks_colon(name)) {
+        if (instruction.words.empty() && label_lacks_colon(name)) {
             cursor_.diagnostics().error(cursor_.location(), "expected ':' behind the label '" +
                                                                 std::string(name.text.substr(0, 60)) + "', found " +
                                                                 describe(cursor_.peek()));
@@ -88,7 +89,9 @@ StatementParser::Kind StatementParser::statement() {
         return Kind::instruction;
     }
     if (cursor_.peek().kind != TokenKind::identifier) cursor_.fail_here("an instruction");
-    opcode(cursor_.take());
+    const Token name = cursor_.peek();
+    instruction.head = cursor_.take_head(instruction.words, max_words);
+    opcode(name);
     parse_instruction();
     return Kind::instruction;
 }
@@ -110,20 +113,13 @@ void StatementParser::guard() {
 void StatementParser::opcode(const Token& name) {
     instruction.location = name.location;
     instruction.opcode = name.text;
-    instruction.words.clear();
-    const char* end = name.text.data() + name.text.size();
-    bool contiguous = true;
     while (cursor_.peek().kind == TokenKind::word) {
         const Token word = cursor_.take();
-        contiguous = contiguous && word.text.data() == end + 1;
-        end = word.text.data() + word.text.size();
+        instruction.head = {};
         if (instruction.words.size() >= max_words)
             cursor_.fail(word.location, "too many modifiers on '" + std::string(name.text) + "'");
         instruction.words.push_back(word.text);
     }
-    instruction.head = {};
-    if (contiguous)
-        instruction.head = {name.text.data(), static_cast<std::size_t>(end - name.text.data())};
 }
 
 void StatementParser::parse_instruction() {

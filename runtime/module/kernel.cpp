@@ -9,6 +9,7 @@
 #include "runtime/module/kernel_usage.h"
 #include "runtime/module/module_notes.h"
 #include "runtime/module/module_source.h"
+#include "runtime/module/process_target.h"
 #include "runtime/module/translator_library.h"
 
 #include <algorithm>
@@ -50,20 +51,10 @@ std::uint32_t invented_registers(std::uint32_t ptx_registers) {
     return std::clamp<std::uint32_t>((ptx_registers / 4 + 7) / 8 * 8, 16, 64);
 }
 
-/// The target of that name, or the host if the host can't run its code.
-translator::TargetCpu runnable_target(const std::string &name) {
-    const translator::TargetCpu host = translator::host_target();
-    translator::TargetCpu target = translator::named_target(name);
-    if (translator::can_run(host, target))
-        return target;
-    log_once("PTARMIGAN_TARGET", "PTARMIGAN_TARGET=" + name + " is ignored: this CPU can't run it");
-    return host;
-}
-
 /// Options that the environment sets, for every kernel of the process.
 translator::CompileOptions options_from_environment() {
     translator::CompileOptions options;
-    options.target = runnable_target(env_text(Env::target));
+    options.target = process_target();
     options.lane_width = static_cast<unsigned>(env_number(Env::lanes).value_or(options.lane_width));
     const std::string divergence = env_text(Env::divergence), barriers = env_text(Env::barriers);
     if (divergence == "masks")

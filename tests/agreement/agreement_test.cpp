@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The front end against recorded verdicts of ptxas 13.0 (verdicts.txt), and the instruction table
 // against the list of documented forms (forms.txt). README.md says how both are made.
+#include "frontend/module_loader.h"
 #include "tests/agreement/statements.h"
 
 #include <catch2/catch.hpp>
@@ -140,6 +141,38 @@ TEST_CASE("every documented form is a row of the table", "[agreement]") {
               << missing.size() << " without a row\n";
     CHECK(forms > 800);
     CHECK(missing == listed_without_row());
+}
+
+TEST_CASE("the verdict on a statement does not depend on those before it", "[agreement]") {
+    // One module of all statements for a version and target: what the binder has learnt of one serves the next.
+    std::map<std::pair<std::string, std::string>, std::vector<std::string>> groups;
+    for_each_verdict(PTARMIGAN_AGREEMENT_DIR "/verdicts.txt", [&](const auto& version, const auto& target, const auto& line) {
+        const std::string statement = line.substr(2);
+        if (!statement.starts_with("module ")) groups[{version, target}].push_back(statement);
+    });
+    unsigned compared = 0, differ = 0;
+    for (const auto& [group, statements] : groups) {
+        std::string text = module_header(group.first, group.second);
+        for (std::size_t i = 0; i < statements.size(); ++i) text += wrap(statements[i], i);
+        const auto loader = ptx::ModuleLoader::load(text, "statements");
+        for (std::size_t i = 0; i < statements.size(); ++i) {
+            const auto function = loader->module().find_function("k" + std::to_string(i));
+            if (!function) continue;
+            bool accepted = true;
+            try {
+                loader->body(*function);
+            } catch (const ptx::DiagnosticError&) {
+                accepted = false;
+            }
+            ++compared;
+            if (accepted == accepted_here(group.first, group.second, statements[i])) continue;
+            ++differ;
+            std::cout << (accepted ? "accepted" : "refused") << " behind others only: " << group.first << ' ' << group.second << ' ' << statements[i] << '\n';
+        }
+    }
+    std::cout << compared << " statements in " << groups.size() << " modules\n";
+    CHECK(compared > 8500);
+    CHECK(differ == 0);
 }
 
 TEST_CASE("documented forms that ptxas refuses, and those of later versions", "[agreement]") {

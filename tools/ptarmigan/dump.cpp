@@ -118,7 +118,7 @@ int dump(DumpOptions& options) {
     if (!any && !has_kernel(loader->module(), options.kernel)) {
         std::fprintf(stderr, "ptarmigan: no kernel%s%s in %s\n", options.kernel.empty() ? "" : " ",
                      options.kernel.c_str(), options.path.c_str());
-        return exit_failure;
+        return options.kernel.empty() ? exit_failure : exit_usage;
     }
     if (options.stage == "module") {
         std::fputs(ptx::print(*loader).c_str(), stdout);

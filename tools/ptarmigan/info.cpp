@@ -3,6 +3,7 @@
 #include "runtime/device/device.h"
 #include "runtime/module/disk_cache.h"
 #include "runtime/module/kernel_cache.h"
+#include "runtime/module/process_target.h"
 #include "tools/ptarmigan/commands.h"
 
 #include <CLI/CLI.hpp>
@@ -26,7 +27,7 @@ std::string describe_cache(const runtime::CacheSettings& cache) {
 
 int info(bool attributes) {
     runtime::Device& device = runtime::Device::get();
-    auto target = translator::host_target();
+    auto target = runtime::process_target();
     auto cache = runtime::CacheSettings::from_environment();
     unsigned cc = device.compute_capability();
     std::printf("device               %s\n", device.name().c_str());

@@ -93,7 +93,7 @@ void load_kernel(Session& session, std::string text, const RunOptions& options) 
     for (auto& function : session.module->functions())
         names += "\n  " + function->kernel().name();
     if (names.empty()) throw std::runtime_error("the module has no kernels (.entry)");
-    throw std::runtime_error(
+    throw std::invalid_argument(
         (name.empty() ? "which kernel? --kernel is one of" : "no kernel " + name + "; there are") +
         names);
 }
@@ -102,7 +102,7 @@ void place_arguments(Session& session, const RunOptions& options) {
     runtime::Kernel& kernel = session.function->kernel();
     std::size_t expected = kernel.parameters().offsets.size();
     if (options.arguments.size() != expected)
-        throw std::runtime_error(kernel.name() + " has " + std::to_string(expected) +
+        throw std::invalid_argument(kernel.name() + " has " + std::to_string(expected) +
                                  (expected == 1 ? " parameter, " : " parameters, ") +
                                  std::to_string(options.arguments.size()) +
                                  (options.arguments.size() == 1 ? " argument was given"
@@ -114,7 +114,7 @@ void place_arguments(Session& session, const RunOptions& options) {
         std::size_t given =
             argument.is_buffer ? sizeof(runtime::DevicePointer) : argument.bytes.size();
         if (given != size)
-            throw std::runtime_error("argument " + options.arguments[i] + " has " +
+            throw std::invalid_argument("argument " + options.arguments[i] + " has " +
                                      std::to_string(given) + " bytes, parameter " +
                                      std::to_string(i) + " has " + std::to_string(size));
         runtime::DevicePointer address = 0;
@@ -170,10 +170,10 @@ const Argument& buffer_of(const Session& session, const std::string& text, std::
     try {
         index = std::stoul(text, &used);
     } catch (const std::exception&) {
-        throw std::runtime_error("expected an argument's index: " + text);
+        throw std::invalid_argument("expected an argument's index: " + text);
     }
     if (index >= session.arguments.size() || !session.arguments[index].is_buffer)
-        throw std::runtime_error("argument " + std::to_string(index) + " is no buffer");
+        throw std::invalid_argument("argument " + std::to_string(index) + " is no buffer");
     rest = used < text.size() && text[used] == ':' ? text.substr(used + 1) : "";
     return session.arguments[index];
 }
@@ -193,7 +193,7 @@ void show_results(const Session& session, const RunOptions& options) {
             first = std::strtoull(rest.c_str(), &end, 0);
             count = *end == ':' ? std::strtoull(end + 1, &end, 0) : 1;
             if (*end || first > buffer.count || count > buffer.count - first)
-                throw std::runtime_error("--print " + print + ": outside of the buffer");
+                throw std::invalid_argument("--print " + print + ": outside of the buffer");
         }
         for (std::uint64_t i = first; i < first + count; ++i)
             std::printf("%s%s", i == first ? "" : " ",

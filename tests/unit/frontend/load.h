@@ -22,15 +22,21 @@ inline std::unique_ptr<ptx::ModuleLoader> load(const std::string& declarations) 
     return loader;
 }
 
+/// Whether a module has no errors.
+inline bool is_accepted(const std::string& declarations) {
+    return ptx::ModuleLoader::load(header + declarations, "test.ptx", {.bind_all_bodies = true, .max_errors = 1})->ok();
+}
+
 /// A kernel `k` with registers %p %h %r %u %f %d %e of 8 each around `statements`.
+inline std::string kernel_around(const std::string& statements) {
+    return ".visible .entry k(.param .u64 in, .param .u32 n)\n{\n"
+           ".reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<8>; .reg .u32 %u<8>; .reg .f32 %f<8>;\n"
+           ".reg .b64 %d<8>; .reg .f64 %e<8>;\n" +
+           statements + "\n}\n";
+}
 inline std::unique_ptr<ptx::ModuleLoader> load_kernel(const std::string& statements,
                                                       const std::string& before = "") {
-    return load(
-        before +
-        ".visible .entry k(.param .u64 in, .param .u32 n)\n{\n"
-        ".reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<8>; .reg .u32 %u<8>; .reg .f32 %f<8>;\n"
-        ".reg .b64 %d<8>; .reg .f64 %e<8>;\n" +
-        statements + "\n}\n");
+    return load(before + kernel_around(statements));
 }
 
 inline const ptx::Body& body_of(ptx::ModuleLoader& loader, const std::string& function = "k") {
