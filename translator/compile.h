@@ -46,7 +46,7 @@ struct CompileOptions {
     BarrierForm barriers = BarrierForm::automatic;
     Approximation approximation = Approximation::exact;
     bool small_grid = false; ///< the launch guarantees nctaid.c * ntid.c <= 2^31 - 1 for every component c
-    bool deterministic_yield = false;
+    bool random_schedule = false; ///< threads may be overtaken wherever others can notice, by chance (CtaContext::schedule_seed)
     bool aligned_parameters = true; ///< the launch guarantees KernelProperties::alignment_demands
 };
 

@@ -11,7 +11,7 @@
 
 namespace ptarmigan::abi {
 
-inline constexpr std::uint32_t kernel_abi_version = 10;
+inline constexpr std::uint32_t kernel_abi_version = 11;
 inline constexpr unsigned warp_size = 32;
 
 /// Shared addresses: rank of the CTA in its cluster << cluster_rank_bit | offset in its memory, as on Hopper.
@@ -127,8 +127,9 @@ struct Services {
                              std::uint32_t kind, std::uint64_t arriving, std::uint64_t predicate);
     /// Runs a collective for a step; may suspend the fiber.
     void (*collective)(CtaContext*, std::uint32_t step, CollectiveCall*);
-    /// Gives other steps, CTAs and host threads a chance to run (spin loops, nanosleep). Fiber form may switch.
-    void (*yield)(CtaContext*, std::uint32_t step, std::uint64_t nanoseconds);
+    /// Gives other steps, CTAs and host threads a chance to run (spin loops, nanosleep). Fiber form may switch. `lanes` of the step
+    /// come here, for reports; 0: not known.
+    void (*yield)(CtaContext*, std::uint32_t step, std::uint64_t lanes, std::uint64_t nanoseconds);
     /// Does not return to generated code: records the fault and unwinds the grid. `line` is the PTX line.
     void (*trap)(CtaContext*, std::uint32_t step, std::uint64_t lanes, std::uint32_t fault, std::uint32_t line);
     /// Device printf for one lane: format and argument buffer are generic addresses. Returns vprintf's value.
@@ -163,6 +164,8 @@ struct Services {
     /// 16 transactions of `object`; with `all` in every CTA of the cluster. Generic addresses.
     void (*cancel_launch)(CtaContext*, std::uint32_t step, std::uint64_t response, std::uint64_t object, std::uint32_t all,
                           std::uint32_t line);
+    /// Does not return: the step's only lane exits, however deep in calls it is. Fiber form, steps of one lane.
+    void (*exit_thread)(CtaContext*, std::uint32_t step);
 };
 
 /// One launch; constant while the grid runs except `fault`.
@@ -182,6 +185,8 @@ struct LaunchContext {
     std::uint32_t async_mode;        ///< AsyncMode: when asynchronous copies are done
     std::uint32_t explicit_cluster;  ///< 1: the launch or the kernel names a cluster's dimensions
     void* owner;                     ///< the runtime's launch object; generated code does not touch it
+    /// Address of what cooperative_groups counts grid.sync() in: %envreg1 (high word) and %envreg2. 0: not a cooperative launch.
+    std::uint64_t grid_workspace;
 };
 
 /// CtaContext::local_stride is less: generated code counts on it.

@@ -57,7 +57,7 @@ void ClusterBarrier::wait(StepFiber &step, std::uint64_t lanes, std::uint64_t li
     if ((step.cluster_arrived & lanes) == 0)
         return;
     waiting_.push_back(&step);
-    scheduler_->block({.kind = Wait::Kind::cluster_barrier});
+    scheduler_->block({.kind = Wait::Kind::cluster_barrier, .lanes = lanes});
 }
 
 void ClusterBarrier::exit_step(StepFiber &step) {

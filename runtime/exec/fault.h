@@ -27,8 +27,9 @@ struct FaultRecord {
     bool has_address = false;
     bool is_write = false;
     bool in_generated_code = false;
-    bool is_hang = false;     ///< with barrier_deadlock: the time of PTARMIGAN_HANG_TIMEOUT has passed
     const char *rule = nullptr; ///< static text: which rule was broken, if more is to be said than the fault's name
+    bool is_deadlock = false; ///< threads wait for each other: the report says who waits where
+    bool is_hang = false;     ///< a deadlock because the time of PTARMIGAN_HANG_TIMEOUT has passed
     bool host_memory = false; ///< a trap of ours: the host has no memory or addresses for a CTA
 };
 

@@ -234,7 +234,7 @@ std::uint32_t FiberCta::barrier(std::uint32_t step_index, std::uint32_t id, std:
         return step.barrier_result;
     }
     while (step.at_barrier)
-        scheduler_->block({.kind = Wait::Kind::barrier, .number = id, .pc = pc});
+        scheduler_->block({.kind = Wait::Kind::barrier, .number = id, .lanes = arriving, .pc = pc});
     return step.barrier_result;
 }
 
@@ -350,7 +350,7 @@ void FiberCta::collective(std::uint32_t step_index, abi::CollectiveCall &call, s
             release_and_forget(group);
     }
     while (step.pending_groups != 0)
-        scheduler_->block({.kind = Wait::Kind::collective, .number = masks[0], .pc = pc});
+        scheduler_->block({.kind = Wait::Kind::collective, .number = masks[0], .lanes = call.active, .pc = pc});
     scheduler_->reorder();
 }
 

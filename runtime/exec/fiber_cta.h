@@ -40,6 +40,7 @@ public:
                           std::uint32_t kind, std::uint64_t arriving, std::uint64_t predicate, std::uintptr_t pc);
     void collective(std::uint32_t step, abi::CollectiveCall &call, std::uintptr_t pc);
     void cluster_barrier(std::uint32_t step, bool wait, std::uint64_t active, std::uint64_t live);
+    [[noreturn]] void exit_thread(std::uint32_t step) { exit_step(steps_[step]); }
 
 private:
     static constexpr std::uint32_t barrier_count = 16;
@@ -76,7 +77,7 @@ private:
     };
 
     static void step_entry(boost::context::detail::transfer_t from);
-    void exit_step(StepFiber &step);
+    [[noreturn]] void exit_step(StepFiber &step);
     bool complete(const Barrier &barrier) const;
     void release(Barrier &barrier);
     void gather(StepFiber &step, const Gathering &arrival, std::uint32_t kind);

@@ -3,6 +3,7 @@
 
 #include "runtime/module/image_loader.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace ptarmigan::runtime {
@@ -20,7 +21,19 @@ std::string thread_name(std::uint64_t thread, const std::uint32_t (&ntid)[3]) {
 }
 
 bool same(const Wait &a, const Wait &b) {
-    return a.kind == b.kind && a.number == b.number && a.address == b.address && a.pc == b.pc;
+    return a.kind == b.kind && a.number == b.number && a.address == b.address && a.lanes == b.lanes && a.pc == b.pc;
+}
+
+/// ", of each 16 those that 0xfffe counts," for steps of `width` lanes with `threads` threads together; empty if all wait.
+std::string which_lanes(const Wait &wait, std::uint64_t width, std::uint64_t threads) {
+    if (width == 1)
+        return "";
+    if (wait.lanes == 0)
+        return wait.kind == Wait::Kind::memory ? ", or some of them," : "";
+    const std::uint64_t in_step = std::min(width, threads), all = (std::uint64_t{1} << in_step) - 1;
+    if ((wait.lanes & all) == all)
+        return "";
+    return (threads <= width ? ", those that " : ", of each " + std::to_string(width) + " those that ") + hexadecimal(wait.lanes & all) + " counts,";
 }
 
 } // namespace
@@ -62,8 +75,7 @@ std::string describe_waits(FiberCta &cta, const std::function<std::string(std::u
         const std::uint64_t first = step * width, last = std::min<std::uint64_t>(end * width, threads) - 1;
         text += "\n  block (" + std::to_string(context.ctaid[0]) + "," + std::to_string(context.ctaid[1]) + "," + std::to_string(context.ctaid[2]) +
                 "): threads " + thread_name(first, context.ntid) + " to " + thread_name(last, context.ntid);
-        // A step polls as a whole: which of its lanes do, and which stand elsewhere or have exited, is not kept.
-        if (!exited && width > 1 && wait.kind == Wait::Kind::memory) text += ", or some of them,";
+        text += exited ? "" : which_lanes(wait, width, last + 1 - first);
         text += exited ? std::string(" have exited") : " " + describe_wait(wait);
         CodeLocation location;
         if (!exited && wait.pc != 0 && find_code(wait.pc - 1, location) && location.line != 0)

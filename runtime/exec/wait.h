@@ -22,6 +22,7 @@ struct Wait {
     Kind kind = Kind::nothing;
     std::uint32_t number = 0;
     std::uint64_t address = 0;
+    std::uint64_t lanes = 0; ///< of the step, that wait; 0: not known. The others may be elsewhere or have exited
     std::uintptr_t pc = 0; ///< where the service returns to in generated code; 0: unknown
 };
 

@@ -6,7 +6,7 @@
 #include "runtime/exec/fault.h"
 #include "runtime/launch/cta_arena.h"
 #include "runtime/module/kernel_cache.h"
-#include "translator/cooperative_abi.h"
+#include "translator/kernel_abi.h"
 
 #include <atomic>
 #include <chrono>
@@ -25,7 +25,7 @@ class Module;
 /// Shared by the threads that run it. Filled in by launch(), then constant but for the atomics and
 /// the fault.
 struct Grid : std::enable_shared_from_this<Grid> {
-    abi::CooperativeLaunch launch{};
+    abi::LaunchContext launch{};
     std::vector<std::uint8_t> params; ///< launch.params points here
     std::shared_ptr<const LoadedKernel> code;
     std::shared_ptr<Module> module; ///< keeps variables and names alive; may be null in tests

@@ -258,7 +258,7 @@ void set_async_mode(Grid &grid) {
 
 void fill_launch_context(Grid &grid, const LaunchConfig &config,
                          const std::array<std::uint32_t, 3> &cluster, bool is_explicit) {
-    abi::CooperativeLaunch &launch = grid.launch;
+    abi::LaunchContext &launch = grid.launch;
     launch.params_size = static_cast<std::uint32_t>(grid.params.size());
     launch.params = aligned_parameters(grid.params);
     launch.variables = grid.module->variables();

@@ -331,6 +331,7 @@ void Worker::run_resident_ctas() {
 void Worker::raise_deadlock() {
     FaultRecord record;
     record.fault = abi::Fault::barrier_deadlock;
+    record.is_deadlock = true;
     for (Slot &slot : slots_) {
         if (!slot.busy || slot.fibers.finished())
             continue;
@@ -360,6 +361,7 @@ void Worker::check_for_hang() {
         return;
     FaultRecord record;
     record.fault = abi::Fault::barrier_deadlock;
+    record.is_deadlock = true;
     record.is_hang = true;
     raise_fault(record);
 }
@@ -417,9 +419,7 @@ void Worker::record_fault() {
     copies_.describe(record);
     std::lock_guard lock(grid.fault_mutex);
     const bool is_first = record.fault != abi::Fault::none && !grid.stopped();
-    const abi::Fault fault = is_first ? record.fault : grid.fault.fault;
-    const bool is_deadlock = fault == abi::Fault::illegal_instruction && record.pc == 0;
-    if (is_deadlock || fault == abi::Fault::barrier_deadlock)
+    if (is_first ? record.is_deadlock : grid.fault.is_deadlock)
         describe_waiting_ctas();
     if (!is_first)
         return; // another worker's fault ended this one

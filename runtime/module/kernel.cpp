@@ -65,7 +65,7 @@ translator::CompileOptions options_from_environment() {
         options.barriers = translator::BarrierForm::regions;
     if (barriers == "fibers")
         options.barriers = translator::BarrierForm::fibers;
-    options.deterministic_yield = Schedule::of_process().random;
+    options.random_schedule = Schedule::of_process().random;
     if (env_text(Env::approx) == "fast")
         options.approximation = translator::Approximation::fast;
     return options;

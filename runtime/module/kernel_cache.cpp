@@ -58,7 +58,7 @@ std::string make_key(const std::string& build_id, const KernelRequest& request) 
     number(static_cast<std::uint64_t>(options.barriers));
     number(static_cast<std::uint64_t>(options.approximation));
     number(options.small_grid);
-    number(options.deterministic_yield);
+    number(options.random_schedule);
     number(options.aligned_parameters);
     return key;
 }

@@ -66,11 +66,11 @@ void back_off(Worker &worker, std::uint64_t nanoseconds) {
     }
 }
 
-void yield(abi::CtaContext *cta, std::uint32_t, std::uint64_t nanoseconds) {
+void yield(abi::CtaContext *cta, std::uint32_t, std::uint64_t lanes, std::uint64_t nanoseconds) {
     Worker &worker = worker_of(cta);
     if (worker.grid().stopped())
         leave_kernel();
-    const Wait wait{.kind = Wait::Kind::memory, .pc = PTM_RETURN_ADDRESS()};
+    const Wait wait{.kind = Wait::Kind::memory, .lanes = lanes, .pc = PTM_RETURN_ADDRESS()};
     StepFiber *const self = worker.in_fibers() ? worker.scheduler().current() : nullptr;
     if (self)
         self->wait = wait; // for the report of a hang: this step waits too
@@ -185,6 +185,10 @@ void cluster_barrier(abi::CtaContext *cta, std::uint32_t step, std::uint32_t wai
     worker.fiber_cta(cta).cluster_barrier(step, wait != 0, active, live);
 }
 
+[[noreturn]] void exit_thread(abi::CtaContext *cta, std::uint32_t step) {
+    worker_of(cta).fiber_cta(cta).exit_thread(step);
+}
+
 void async_copy(abi::CtaContext *cta, std::uint32_t step, abi::AsyncCall *call) {
     Worker &worker = worker_of(cta);
     worker.copies().run(*cta, step, worker.grid().code->properties.lane_width, *call);
@@ -214,7 +218,7 @@ const abi::Services &kernel_services() {
                                            device_vprintf, device_malloc, device_free, assert_fail,
                                            clock_ticks,    global_timer,  misaligned,  texture_service,
                                            mbarrier,       cluster_barrier, device_runtime, async_copy,
-                                           cancel_launch};
+                                           cancel_launch,  exit_thread};
     return services;
 }
 

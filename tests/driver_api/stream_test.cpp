@@ -3,6 +3,8 @@
 // (invalid handles), ours says 400.
 #include "driver.h"
 
+#include <vector>
+
 TEST_CASE("stream: creation, priority, special handles") {
     driver_test::context();
     CUstream stream = nullptr;
@@ -47,4 +49,63 @@ TEST_CASE("event: states and codes") {
     CHECK(cuEventDestroy_v2(first) == 400);
     CHECK(cuEventDestroy_v2(second) == 0);
     CHECK(cuEventDestroy_v2(untimed) == 0);
+}
+
+namespace {
+
+// Each thread has a word; in each round side 0 writes 2 * round + 1 to it and waits for the answer, side 1 the other way round.
+const char* const talk_text = R"(
+.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry talk(.param .u64 words, .param .u32 side, .param .u32 rounds)
+{
+    .reg .b32 %side, %rounds, %mine, %other, %seen, %x, %y; .reg .b64 %a; .reg .pred %p;
+    ld.param.u64 %a, [words]; ld.param.u32 %side, [side]; ld.param.u32 %rounds, [rounds];
+    mov.u32 %x, %ctaid.x; mov.u32 %y, %ntid.x; mov.u32 %seen, %tid.x; mad.lo.u32 %x, %x, %y, %seen;
+    mad.wide.u32 %a, %x, 4, %a;
+    setp.ne.u32 %p, %side, 0; selp.u32 %mine, 2, 1, %p; selp.u32 %other, 1, 2, %p; shl.b32 %rounds, %rounds, 1;
+    @%p bra LISTEN;
+SAY:
+    st.release.gpu.global.u32 [%a], %mine;
+    setp.ne.u32 %p, %side, 0; @%p bra NEXT;
+LISTEN:
+    ld.acquire.gpu.global.u32 %seen, [%a];
+    setp.ne.u32 %p, %seen, %other; @%p bra LISTEN;
+    setp.ne.u32 %p, %side, 0; @%p bra SAY;
+NEXT:
+    add.u32 %mine, %mine, 2; add.u32 %other, %other, 2;
+    setp.gt.u32 %p, %mine, %rounds; @%p bra DONE;
+    setp.eq.u32 %p, %side, 0; @%p bra SAY; bra LISTEN;
+DONE:
+    ret;
+}
+)";
+
+} // namespace
+
+TEST_CASE("stream: two kernels talk to each other through memory") {
+    driver_test::context();
+    constexpr unsigned blocks = 3, threads = 70;
+    unsigned rounds = 20, sides[] = {0, 1};
+    CUmodule module = nullptr;
+    CUfunction talk = nullptr;
+    REQUIRE(cuModuleLoadData(&module, talk_text) == 0);
+    REQUIRE(cuModuleGetFunction(&talk, module, "talk") == 0);
+    CUdeviceptr words = 0;
+    REQUIRE(cuMemAlloc_v2(&words, blocks * threads * 4) == 0);
+    REQUIRE(cuMemsetD8_v2(words, 0, blocks * threads * 4) == 0);
+    CUstream streams[2] = {};
+    for (unsigned i = 0; i < 2; ++i) {
+        REQUIRE(cuStreamCreate(&streams[i], 1) == 0);
+        void* parameters[] = {&words, &sides[i], &rounds};
+        REQUIRE(cuLaunchKernel(talk, blocks, 1, 1, threads, 1, 1, 0, streams[i], parameters, nullptr) == 0);
+    }
+    for (CUstream stream : streams) CHECK(cuStreamSynchronize(stream) == 0);
+    std::vector<unsigned> values(blocks * threads);
+    REQUIRE(cuMemcpyDtoH_v2(values.data(), words, values.size() * 4) == 0);
+    for (unsigned value : values) CHECK(value == 2 * rounds);
+    for (CUstream stream : streams) CHECK(cuStreamDestroy_v2(stream) == 0);
+    CHECK(cuMemFree_v2(words) == 0);
+    CHECK(cuModuleUnload(module) == 0);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs every shape with every ordering, scope and placement, and counts the outcomes that the memory model forbids.
-//   litmus LIBCUDA [INSTANCES]     prints a line per shape and placement; exit status 1 if something forbidden was seen
+//   litmus LIBCUDA [INSTANCES [PART PARTS]]     prints a line per shape and placement; exit status 1 if something forbidden was seen.
+// PART of PARTS: every PARTS-th shape from number PART on.
 #include "tests/litmus/shapes.h"
 #include "tests/recordings/driver.h"
 
@@ -54,15 +55,17 @@ private:
 
 int main(int argc, char** argv) {
     if (argc < 2) {
-        std::fprintf(stderr, "usage: %s LIBCUDA [INSTANCES]\n", argv[0]);
+        std::fprintf(stderr, "usage: %s LIBCUDA [INSTANCES [PART PARTS]]\n", argv[0]);
         return 2;
     }
     try {
         const unsigned instances = argc > 2 ? unsigned(std::stoul(argv[2])) / 1024 * 1024 : 1u << 16;
         Runner runner(argv[1], instances);
         unsigned long long forbidden = 0, runs = 0;
-        for (const Shape& shape : shapes())
+        const std::size_t part = argc > 4 ? std::stoul(argv[3]) : 0, parts = argc > 4 ? std::stoul(argv[4]) : 1;
+        for (std::size_t number = part; number < shapes().size(); number += parts)
             for (Placement placement : all_placements) {
+                const Shape& shape = shapes()[number];
                 std::printf("%s, %s:", shape.name.c_str(), name_of(placement));
                 for (Ordering ordering : all_orderings) {
                     const bool is_forbidden = std::count(shape.forbidden_by.begin(), shape.forbidden_by.end(), ordering) != 0;

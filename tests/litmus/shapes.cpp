@@ -63,6 +63,8 @@ const std::vector<Shape>& shapes() {
         {"coherence of reads", {{write(0, 1)}, {read(0, 0), read(0, 1)}}, {{1, 0, any, any}, {any, any, any}}, all},
         {"coherence of writes", {{write(0, 1), write(0, 2)}, {read(0, 0), read(0, 1)}}, {{2, 1, any, any}, {any, any, any}}, all},
         {"last write wins", {{write(0, 1), write(0, 2)}, {read(0, 0)}}, {{any, any, any, any}, {1, any, any}}, all},
+        {"coherence of a read and a later write", {{read(0, 0), write(0, 1)}, {write(0, 2)}}, {{2, any, any, any}, {2, any, any}}, all},
+        {"coherence of a write and a later read", {{write(0, 1), read(0, 0)}, {write(0, 2)}}, {{2, any, any, any}, {1, any, any}}, all},
         {"independent reads of independent writes",
          {{write(0, 1)}, {write(1, 1)}, {read(0, 0), fence(), read(1, 1)}, {read(1, 2), fence(), read(0, 3)}},
          {{1, 0, 1, 0}, {any, any, any}}, sequential},

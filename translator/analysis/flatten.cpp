@@ -321,10 +321,13 @@ BlockId Flattener::emit_terminator(Instance& instance, ptx::Instruction inst, Bl
     } else if (opcode(inst) == "ret") {
         target = instance.return_block;
     } else {
-        // A thread that exits inside a function called for real would need the caller's masks.
-        if (!graph_.is_entry && !after_noreturn)
-            unsupported(inst.location, "exit inside a recursive or indirectly called function");
         target = graph_.exit_block;
+        // The graph of a function that is called for real ends with its return: the thread leaves by itself.
+        if (!graph_.is_entry && !after_noreturn) {
+            current = guard_block(current, inst, instance, next);
+            append(instance, current, inst);
+            graph_.has_thread_exit = true;
+        }
     }
     if (inst.guard != ptx::no_id && target != next) branch(current, inst, instance, target, next);
     else jump(current, target);

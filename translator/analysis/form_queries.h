@@ -25,7 +25,7 @@ inline bool is_terminator(const ptx::Instruction& inst) { return has_effect(inst
 /// Removable when nothing reads its results.
 inline bool is_removable(const ptx::Instruction& inst) {
     using enum ptx::Effects;
-    return !has_effect(inst, store | atomic | convergent | barrier | fence | async | may_trap | call | waits | volatile_read);
+    return !has_effect(inst, store | atomic | convergent | barrier | fence | async | may_trap | call | waits | volatile_read | terminator);
 }
 
 } // namespace ptarmigan::translator

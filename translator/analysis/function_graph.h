@@ -139,6 +139,8 @@ struct FunctionGraph {
     std::uint32_t interleaved_bytes = 0;  ///< per thread, of local memory that is interleaved by lane; multiple of 16
     std::vector<ptx::FunctionId> real_calls; ///< functions called for real: recursion, calls through pointers
     bool has_indirect_call = false;
+    /// Of a function called for real: threads may exit in it, by an `exit` among the instructions.
+    bool has_thread_exit = false;
     bool uses_stack = false;                 ///< alloca: local memory beyond the variables
     /// It goes up from the end of the function's frame, and its pointer is the last argument of each real call (place_stack.cpp).
     bool stack_goes_up = false;

@@ -144,12 +144,14 @@ bool SpinSearch::waits(const LoopInfo& loop) {
     }
     if (!has_exit) return false; // runs for ever whatever others do
     Sources from = sources(conditions, true);
-    if (from.counter) return false;
+    // A counted loop may wait too, and give up after so many rounds; but nobody does that with plain loads, which loops over data are full of.
+    const Effects waiting = Effects::volatile_read | Effects::atomic | Effects::waits;
     for (const GraphInstruction* read : from.reads) {
         // Between barriers a plain load can't wait: the writer is the CTA itself.
-        bool weak = !has_effect(read->inst, Effects::volatile_read | Effects::atomic | Effects::waits | Effects::call | Effects::async);
-        if ((!weak || !has_barrier) && may_wait_on(read->inst)) return true;
+        const bool weak = !has_effect(read->inst, from.counter ? waiting : waiting | Effects::call | Effects::async);
+        if ((!weak || !(has_barrier || from.counter)) && may_wait_on(read->inst)) return true;
     }
+    if (from.counter) return false;
     // One thread polls, and tells the others through shared memory and a barrier.
     if (has_barrier)
         for (const GraphInstruction* read : strong)

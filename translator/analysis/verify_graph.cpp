@@ -139,7 +139,7 @@ void GraphVerifier::check_instruction(BlockId id, const GraphInstruction& instru
     bool guarded = inst.guard != ptx::no_id;
     std::size_t written = definitions(graph_, instruction).size();
     require(instruction.previous.size() == (guarded ? written : 0), id, "list of previous values has the wrong length");
-    require(!is_terminator(inst), id, "terminator among the instructions");
+    require(!is_terminator(inst) || (inst.form == ptx::FormId::exit && graph_.has_thread_exit), id, "terminator among the instructions");
     require(!guarded || !(is_call(inst) || is_cta_barrier(inst)), id, "guarded call or barrier");
     for (unsigned i = 0; i < inst.operand_count; ++i) {
         check_operand(id, inst.operands[i]);

@@ -151,7 +151,7 @@ void GraphEmitter::emit_instruction(const GraphInstruction& instruction) {
     ir_.SetCurrentDebugLocation(unit_.location(function_, instruction.inst.location));
     const ptx::FormInfo& form = ptx::form_info(instruction.inst.form);
     // Others may come between any two accesses that threads can see each other by.
-    if (unit_.options.deterministic_yield && unit_.fiber_form &&
+    if (unit_.options.random_schedule && unit_.fiber_form &&
         ptx::any(form.effects, ptx::Effects::atomic | ptx::Effects::volatile_read | ptx::Effects::fence))
         emit_yield();
     if (is_real_call(instruction)) {
@@ -330,17 +330,18 @@ llvm::Value* GraphEmitter::edge_condition(BlockId id, unsigned successor, const 
 }
 
 void GraphEmitter::emit_yield() {
-    call_service(offsetof(abi::Services, yield), ir_.getVoidTy(), {cta_context_, step_, ir_.getInt64(0)});
+    llvm::Value* lanes = current_ ? ir_.getInt64(0) : active_bits(); // before an instruction nobody waits
+    call_service(offsetof(abi::Services, yield), ir_.getVoidTy(), {cta_context_, step_, lanes, ir_.getInt64(0)});
 }
 
 /// On the back edges of kernels that wait for memory: every so many iterations other steps get their turn.
 void GraphEmitter::emit_spin_yield(BlockId id) {
     constexpr std::uint32_t iterations_between_yields = 64;
-    if (!unit_.fiber_form || !(unit_.spins || unit_.options.deterministic_yield)) return;
+    if (!unit_.fiber_form || !(unit_.spins || unit_.options.random_schedule)) return;
     bool latch = std::any_of(graph_.forest.loops.begin(), graph_.forest.loops.end(),
                              [&](const LoopInfo& loop) { return loop.latch == id; });
     if (!latch) return;
-    if (unit_.options.deterministic_yield) return emit_yield();
+    if (unit_.options.random_schedule) return emit_yield();
     llvm::AllocaInst* counter = entry_alloca(ir_.getInt32Ty(), "iterations");
     {
         llvm::IRBuilderBase::InsertPointGuard keep(ir_);

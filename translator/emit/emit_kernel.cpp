@@ -56,15 +56,24 @@ ptx::Effects effects_of(const FunctionGraph& graph) {
 }
 
 /// What all functions together do that are called for real.
-ptx::Effects effects_of_callees(ptx::ModuleLoader& loader, const FunctionGraph& graph, const GraphOptions& options,
-                                std::set<ptx::FunctionId>& seen) {
+struct Callees {
     ptx::Effects effects = ptx::Effects::pure;
+    bool spin = false;         ///< some wait for memory
+    bool exit_threads = false; ///< threads exit in some
+    /// Lanes wait in them, or leave them, each by itself.
+    bool need_single_lanes() const { return spin || exit_threads || ptx::any(effects, ptx::Effects::barrier | ptx::Effects::convergent); }
+};
+
+void add_callees(ptx::ModuleLoader& loader, const FunctionGraph& graph, const GraphOptions& options,
+                 std::set<ptx::FunctionId>& seen, Callees& callees) {
     for (ptx::FunctionId callee : possible_callees(graph)) {
         if (!seen.insert(callee).second) continue;
         FunctionGraph body = build_graph(loader, callee, options);
-        effects = effects | effects_of(body) | effects_of_callees(loader, body, options, seen);
+        callees.effects = callees.effects | effects_of(body);
+        callees.spin = callees.spin || may_spin(body);
+        callees.exit_threads = callees.exit_threads || body.has_thread_exit;
+        add_callees(loader, body, options, seen, callees);
     }
-    return effects;
 }
 
 class KernelEmitter {
@@ -108,13 +117,15 @@ private:
                                                : natural_width(unit_.options.target, collectives);
         if (unit_.width != 1 && unit_.width != 4 && unit_.width != 8 && unit_.width != 16 && unit_.width != 32)
             throw std::invalid_argument(fmt::format("lane width {} is not 1, 4, 8, 16 or 32", unit_.width));
-        spins_ = may_spin(graph_);
         std::set<ptx::FunctionId> seen;
-        const ptx::Effects of_callees = effects_of_callees(unit_.loader, graph_, graph_options_, seen);
+        Callees callees;
+        add_callees(unit_.loader, graph_, graph_options_, seen, callees);
+        const bool own_spins = may_spin(graph_);
+        spins_ = own_spins || callees.spin;
         // Waits for mbarriers that the step makes as a whole suspend it, whatever the form.
-        const bool needs_counters = spins_ && may_spin_on_memory(graph_);
+        const bool needs_counters = own_spins && may_spin_on_memory(graph_);
         unit_.divergence = unit_.options.divergence;
-        if (unit_.options.deterministic_yield && unit_.divergence == DivergenceForm::automatic)
+        if (unit_.options.random_schedule && unit_.divergence == DivergenceForm::automatic)
             unit_.divergence = DivergenceForm::program_counters; // so that lanes can overtake each other
         // Lanes of one warp that wait for each other need program counters of their own.
         if (unit_.divergence == DivergenceForm::automatic)
@@ -125,7 +136,7 @@ private:
         shape_for(unit_.divergence);
         if (!unit_.options.lane_width && unit_.divergence == DivergenceForm::masks) unit_.width = choose_width(graph_, unit_.options.target);
         // Asked of the width that it will be: lanes that part in a wide step are in different narrow ones.
-        if (unit_.width > 1 && needs_single_lanes(of_callees)) unit_.width = 1;
+        if (unit_.width > 1 && needs_single_lanes(callees)) unit_.width = 1;
         if (unit_.width == 1) unit_.divergence = DivergenceForm::masks;
         shape_for(unit_.divergence);
         if (unit_.divergence == DivergenceForm::masks && unit_.width > 1 && !mbarrier_waits_are_converged(graph_)) {
@@ -138,17 +149,16 @@ private:
         barriers_ = plan_barriers(graph_, unit_.shape);
         // The CTAs of a cluster take turns on one thread of the host; a callee that needs the whole warp or the CTA to meet can't run inside a region.
         bool needs_fibers = !barriers_.splittable || unit_.cluster_size() > 1 || spins_ || ptx::any(effects_of(graph_), ptx::Effects::waits) ||
-                            ptx::any(of_callees, ptx::Effects::barrier | ptx::Effects::waits) ||
-                            (unit_.width < 32 && (collectives || ptx::any(of_callees, ptx::Effects::convergent)));
+                            callees.need_single_lanes() || ptx::any(callees.effects, ptx::Effects::waits) || (unit_.width < 32 && collectives);
         unit_.spins = spins_;
-        unit_.fiber_form = needs_fibers || unit_.options.deterministic_yield || unit_.options.barriers == BarrierForm::fibers;
+        unit_.fiber_form = needs_fibers || unit_.options.random_schedule || unit_.options.barriers == BarrierForm::fibers;
     }
 
     /// Lanes of a warp meet from different places: each needs a stack of its own. What a function meets at that is called for
-    /// real, lanes may come to from different calls.
-    bool needs_single_lanes(ptx::Effects of_callees) {
+    /// real, lanes may come to from different calls; and where they wait in one, it may be for lanes that are not there.
+    bool needs_single_lanes(const Callees& callees) {
         const ptx::Effects meetings = ptx::Effects::barrier | ptx::Effects::convergent;
-        if (ptx::any(of_callees, meetings)) return true;
+        if (callees.need_single_lanes()) return true;
         if (!ptx::any(effects_of(graph_), meetings)) return false;
         shape_for(DivergenceForm::masks);
         return may_meet_elsewhere(graph_);

@@ -5,8 +5,8 @@
 // joins; blocks with collectives or barriers come last, so that their members gather; and now and then the block of
 // another lane is picked, so that a lane that spins cannot starve the one it waits for.
 #include "frontend/isa/instruction_form.h"
-#include "translator/cooperative_abi.h"
 #include "translator/emit/graph_emitter.h"
+#include "translator/kernel_abi.h"
 
 #include <llvm/IR/Constants.h>
 
@@ -58,9 +58,9 @@ void number_blocks(const FunctionGraph& graph, const RegionView& view, BlockId b
 
 /// What the turns start from: with a random schedule a state of xorshift32 that differs between steps and CTAs.
 llvm::Value* GraphEmitter::initial_turn() {
-    if (!unit_.options.deterministic_yield) return ir_.getInt32(0);
+    if (!unit_.options.random_schedule) return ir_.getInt32(0);
     llvm::Type* i64 = ir_.getInt64Ty();
-    llvm::Value* seed = context_field(ir_.getInt32Ty(), abi::schedule_seed_offset, "schedule.seed"); // differs from CTA to CTA
+    llvm::Value* seed = context_field(ir_.getInt32Ty(), offsetof(abi::CtaContext, schedule_seed), "schedule.seed"); // differs from CTA to CTA
     llvm::Value* mixed = ir_.CreateOr(ir_.CreateShl(ir_.CreateZExt(seed, i64), 32), ir_.CreateZExt(step_, i64));
     mixed = ir_.CreateMul(ir_.CreateAdd(mixed, ir_.getInt64(1)), ir_.getInt64(0x9e3779b97f4a7c15));
     mixed = ir_.CreateMul(ir_.CreateXor(mixed, ir_.CreateLShr(mixed, 29)), ir_.getInt64(0xbf58476d1ce4e5b9));
@@ -73,7 +73,7 @@ llvm::Value* GraphEmitter::pick_block(llvm::AllocaInst* turns, llvm::Value* coun
     llvm::Value* lowest = ir_.CreateUnaryIntrinsic(llvm::Intrinsic::vector_reduce_umin, counters);
     llvm::Value* turn = ir_.CreateLoad(ir_.getInt32Ty(), turns);
     llvm::Value *lane, *is_special;
-    if (unit_.options.deterministic_yield) {
+    if (unit_.options.random_schedule) {
         turn = ir_.CreateXor(turn, ir_.CreateShl(turn, 13));
         turn = ir_.CreateXor(turn, ir_.CreateLShr(turn, 17));
         turn = ir_.CreateXor(turn, ir_.CreateShl(turn, 5));

@@ -3,7 +3,7 @@
 // the step's number.
 #include "frontend/isa/special_registers.h"
 #include "translator/emit/graph_emitter.h"
-#include "translator/cooperative_abi.h"
+#include "translator/kernel_abi.h"
 
 #include <fmt/format.h>
 
@@ -90,7 +90,7 @@ LaneValue GraphEmitter::special_register(const ptx::Operand& operand, const Shap
     case SpecialRegister::envreg: { // written by the driver: 1 and 2 hold the address of a cooperative grid's workspace
         if (operand.component != 1 && operand.component != 2) return constant(0);
         llvm::Value* launch = context_field(ir_.getPtrTy(), offsetof(abi::CtaContext, launch), "launch");
-        llvm::Value* place = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), launch, abi::grid_workspace_offset);
+        llvm::Value* place = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), launch, offsetof(abi::LaunchContext, grid_workspace));
         llvm::Value* address = ir_.CreateLoad(ir_.getInt64Ty(), place, "grid.workspace");
         if (operand.component == 1) address = ir_.CreateLShr(address, 32);
         return LaneValue::uniform(ir_.CreateTrunc(address, i32));

@@ -130,7 +130,7 @@ void nanosleep(WarpEmitter& e, const Instruction& inst) {
     }
     when_active(e, [&] {
         e.call_service(offsetof(abi::Services, yield), ir.getVoidTy(),
-                       {e.cta_context(), e.step_index(), ir.CreateZExt(nanoseconds, ir.getInt64Ty())});
+                       {e.cta_context(), e.step_index(), e.active_bits(), ir.CreateZExt(nanoseconds, ir.getInt64Ty())});
     });
 }
 

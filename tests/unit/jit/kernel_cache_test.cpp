@@ -109,7 +109,7 @@ TEST_CASE("kernel cache: every part of the request is part of the key") {
     get([](auto& r) { r.options.barriers = translator::BarrierForm::fibers; });
     get([](auto& r) { r.options.approximation = translator::Approximation::fast; });
     get([](auto& r) { r.options.small_grid = true; });
-    get([](auto& r) { r.options.deterministic_yield = true; });
+    get([](auto& r) { r.options.random_schedule = true; });
     CHECK(cache.statistics().compilations == kernels.size());
     CHECK(fixture.files().size() == kernels.size());
 }

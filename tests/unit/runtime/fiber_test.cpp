@@ -37,7 +37,7 @@ void produce_consume(abi::CtaContext *cta, std::uint32_t step) {
     auto *values = pointer_parameter(cta);
     if (step < 2) {
         for (int i = 0; i < 3; ++i)
-            cta->services->yield(cta, step, 0);
+            cta->services->yield(cta, step, 0, 0);
         values[step] = 7;
         cta->services->barrier(cta, step, 5, 128, 1, 0xffffffff, 0);
     } else {
@@ -71,7 +71,7 @@ void grid_barrier(abi::CtaContext *cta, std::uint32_t step) {
         arrived->fetch_add(1);
     cta->services->barrier(cta, step, 0, 0, 0, 0xffffffff, 0);
     while (arrived->load() < cta->nctaid[0])
-        cta->services->yield(cta, step, 0);
+        cta->services->yield(cta, step, 0, 0);
     arrived[1].fetch_add(1);
 }
 

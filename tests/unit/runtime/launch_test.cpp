@@ -120,7 +120,7 @@ TEST_CASE("launch: a grid that waits for the host runs while the host goes on") 
     fixture.set_kernel([](abi::CtaContext *cta) {
         auto *flag = reinterpret_cast<std::atomic<std::uint32_t> *>(pointer_parameter(cta));
         while (flag->load() == 0)
-            cta->services->yield(cta, 0, 0);
+            cta->services->yield(cta, 0, 0, 0);
         flag[1].store(flag->load());
     });
     const DevicePointer device = fixture.allocate(64);
