@@ -3,6 +3,7 @@
 #include "runtime/exec/fiber_cta.h"
 
 #include "runtime/exec/fault.h"
+#include "runtime/module/image_loader.h"
 
 #include <algorithm>
 
@@ -354,12 +355,16 @@ void FiberCta::collective(std::uint32_t step_index, abi::CollectiveCall &call, s
     scheduler_->reorder();
 }
 
-/// Some step of the warp may still come to the place where `group` asks who is here: it runs, or waits for its turn only.
+/// Some step of the warp may still come to the place where `group` asks who is here: it runs, or waits for its turn only. Who asks
+/// further down in the code is behind it.
 bool FiberCta::others_may_come(const Group &group) const {
     const std::uint32_t steps_per_warp = abi::warp_size / lane_width_, first = group.warp * steps_per_warp;
     for (std::uint32_t index = first; index < first + steps_per_warp && index < step_count_; ++index) {
         const StepFiber &step = steps_[index];
         if (step.finished || step.wait.kind == Wait::Kind::barrier || step.wait.kind == Wait::Kind::collective)
+            continue;
+        const bool asks = step.wait.kind == Wait::Kind::turn && step.wait.pc != 0;
+        if (asks && step.wait.number > group.line)
             continue;
         if ((group.came & lanes_of(index)) == 0)
             return true;
@@ -372,11 +377,14 @@ bool FiberCta::others_may_come(const Group &group) const {
 void FiberCta::ask_who_is_here(StepFiber &step, abi::CollectiveCall &call, std::uintptr_t pc) {
     constexpr int patience = 256; // turns: others may spin until this step goes on
     const std::uint32_t warp = warp_of(step.step);
-    const Group key{warp, 0, call.kind, call.operation, 0, pc, {}};
+    CodeLocation location;
+    Group key{warp, 0, call.kind, call.operation, 0, pc, {}};
+    if (find_code(pc - 1, location))
+        key.line = location.line;
     step.pending_groups = 1;
     join_group(key, {&step, &call, static_cast<std::uint32_t>(call.active) << first_lane(step.step)});
     for (int turn = 0; step.pending_groups != 0; ++turn) {
-        if (turn < patience && others_may_come(group_for(key)) && scheduler_->yield({.kind = Wait::Kind::turn, .pc = pc}))
+        if (turn < patience && others_may_come(group_for(key)) && scheduler_->yield({.kind = Wait::Kind::turn, .number = key.line, .pc = pc}))
             continue;
         if (step.pending_groups == 0)
             break;

@@ -74,6 +74,7 @@ private:
         std::uint32_t came = 0; ///< lanes of the steps that have come
         std::uintptr_t pc = 0; ///< activemask: only those at one place; else 0
         std::vector<Participant> participants;
+        std::uint32_t line = 0; ///< activemask: of the PTX text; 0: unknown
     };
 
     static void step_entry(boost::context::detail::transfer_t from);

@@ -17,7 +17,7 @@ struct Wait {
         mbarrier,        ///< `address`: of the mbarrier
         cluster_barrier, ///< the barrier of the cluster
         copies,          ///< asynchronous copies
-        turn,            ///< nothing but its turn: another step was chosen to run first
+        turn,            ///< nothing but its turn: another step was chosen to run first; with a pc: it asks who is active at line `number`
     };
     Kind kind = Kind::nothing;
     std::uint32_t number = 0;

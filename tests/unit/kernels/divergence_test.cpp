@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that are called for real (recursion, pointers) whose lanes exit, wait for each other or meet inside.
+// Functions that are called for real (recursion, pointers) whose lanes exit, wait for each other or meet inside; and who meets otherwise.
 #include "kernel.h"
 
 #include <catch2/catch.hpp>
@@ -99,4 +99,13 @@ TEST_CASE("a lane waits for another one and gives up after many rounds", "[kerne
         "trap;\n"
         "SETS: mov.u32 %r9, 4; st.volatile.global.u32 [%l2], 6;\nJOIN:");
     for (unsigned i = 0; i < threads; ++i) CHECK(results[i] == (i == 40 ? 4 : 6));
+}
+
+TEST_CASE("activemask behind an arm with another one sees the whole warp", "[kernels]") {
+    // The manual promises no more than the lane itself; a GPU brings the lanes together, and so do all forms.
+    const auto results = results_of("",
+        "rem.u32 %r1, %r8, 3; setp.ne.u32 %p1, %r1, 1; mov.u32 %r2, 0; @%p1 bra JOIN;\n"
+        "activemask.b32 %r2; popc.b32 %r2, %r2; mul.lo.u32 %r2, %r2, 100;\n"
+        "JOIN: activemask.b32 %r3; popc.b32 %r3, %r3; add.u32 %r9, %r2, %r3;", 64);
+    for (unsigned i = 0; i < 64; ++i) CHECK(results[i] == 32 + (i % 3 == 1 ? i < 32 ? 1100 : 1000 : 0));
 }
