@@ -43,12 +43,13 @@ struct KernelCase {
     double work = 0;            ///< in 1e9 of the unit, per launch
     std::function<void(std::vector<Bytes>&)> openmp;
     std::function<void(std::vector<Bytes>&)> blas; ///< empty: no BLAS form
+    std::function<void(std::vector<Bytes>&)> lanes; ///< gangs of lanes with masks, as ISPC makes them; empty: no such form
 };
 
 template <typename T> T* as(Bytes& bytes) { return reinterpret_cast<T*>(bytes.data()); }
 template <typename T> const T* as(const Bytes& bytes) { return reinterpret_cast<const T*>(bytes.data()); }
 
-/// The twelve problems; `scale` divides the sizes (1 = full).
+/// The problems that the program is linked with: the twelve of kernels/cases.cpp or those of divergence/; `scale` divides the sizes (1 = full).
 std::vector<KernelCase> all_cases(int scale);
 
 /// Something that can run a case: prepares once, then runs repeatedly.

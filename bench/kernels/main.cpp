@@ -108,6 +108,7 @@ void print_row(const KernelCase& problem, const std::vector<Timing>& timings) {
 
 std::unique_ptr<Peer> make_openmp_peer() { return std::make_unique<HostPeer>("OpenMP C++", &KernelCase::openmp); }
 std::unique_ptr<Peer> make_blas_peer() { return std::make_unique<HostPeer>("OpenBLAS", &KernelCase::blas); }
+std::unique_ptr<Peer> make_lanes_peer() { return std::make_unique<HostPeer>("SIMD C++", &KernelCase::lanes); }
 
 } // namespace bench
 
@@ -136,6 +137,9 @@ int main(int argc, char** argv) {
         } catch (const std::exception& error) {
             fmt::print(stderr, "no OpenCL peer: {}\n", error.what());
         }
+#endif
+#ifdef PTARMIGAN_BENCH_LANES
+        if (!alone) peers.push_back(make_lanes_peer());
 #endif
 #ifdef PTARMIGAN_BENCH_OPENBLAS
         if (!alone) peers.push_back(make_blas_peer());

@@ -12,8 +12,9 @@ namespace bench {
 std::unique_ptr<Peer> make_cuda_peer(const std::string& library, const std::string& ptx_file);
 /// `folder` holds kernels.cl.
 std::unique_ptr<Peer> make_opencl_peer(const std::string& folder);
-/// The case's own OpenMP and BLAS forms.
+/// The case's own OpenMP, BLAS and lane forms.
 std::unique_ptr<Peer> make_openmp_peer();
 std::unique_ptr<Peer> make_blas_peer();
+std::unique_ptr<Peer> make_lanes_peer();
 
 } // namespace bench
