@@ -133,6 +133,7 @@ int main(int argc, char** argv) try {
 
     std::vector<std::string> texts;
     for (const std::string& file : files) bench::add_texts(file, sample, texts);
+    if (!files.empty() && texts.empty()) throw std::runtime_error("no PTX in the files");
     if (texts.empty()) bench::add_texts(kernels, sample, texts);
     double megabytes = 0;
     for (const std::string& text : texts) megabytes += static_cast<double>(text.size()) / 1e6;

@@ -35,8 +35,9 @@ void append_renamed(std::string_view text, const std::unordered_set<std::string>
 
 void add_texts(const std::string& path, std::uint64_t sample, std::vector<std::string>& texts) {
     const test::MappedFile file(path);
+    if (file.bytes().empty()) throw std::runtime_error("can't read " + path);
     if (path.ends_with(".ptx")) {
-        if (!file.bytes().empty()) texts.emplace_back(file.bytes());
+        texts.emplace_back(file.bytes());
         return;
     }
     unsigned damaged = 0;
@@ -55,7 +56,6 @@ void add_texts(const std::string& path, std::uint64_t sample, std::vector<std::s
 std::string large_module(const std::string& path, std::size_t size) {
     std::vector<std::string> texts;
     add_texts(path, 0, texts);
-    if (texts.empty()) throw std::runtime_error("can't read " + path);
     const auto loader = ptx::ModuleLoader::load(texts.front(), path);
     if (!loader->ok()) throw std::runtime_error(loader->diagnostics().render_all());
     std::unordered_set<std::string> names;
