@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles of tensors that stay in the cache: generated code against the portable form and against
-// memcpy of as many bytes.
+// Tiles of tensors that stay in the cache: what an instruction asks for (the map is decoded, the
+// tile found, checked and copied) against the portable form and against memcpy of as many bytes.
 #include "runtime/copy_engine/copy_engine.h"
 
 #include <algorithm>
@@ -65,17 +65,26 @@ int main() {
         map.stride = {std::uint64_t{c.columns} * tensor_element_bytes(c.type)};
         map.box = {c.columns, c.rows};
         map.step.fill(1);
-        TensorTile shape;
-        if (describe_tile(map, TensorMode::tile, 2, shape)) return 1;
+        TensorMap bytes_of_map{};
+        encode(map, bytes_of_map);
         TensorPosition position;
         position.at[0] = c.column;
+        TensorTile shape;
+        if (tile_of_map(bytes_of_map, TensorMode::tile, 2, position, shape)) return 1;
+        const auto tile_for = [&](bool stores) -> const TensorTile& {
+            const TensorTile* found = nullptr;
+            if (tile_of_map(bytes_of_map, TensorMode::tile, 2, position, found) ||
+                position_rule(*found, position, stores))
+                std::abort();
+            return *found;
+        };
         const std::size_t bytes = tile_bytes(shape);
         const double copy = time_of([&] {
             std::memcpy(tile, tensor, bytes);
             asm volatile("" ::"r"(tile) : "memory");
         });
-        const double load = time_of([&] { load_tile(shape, position, tile); });
-        const double store = time_of([&] { store_tile(shape, position, tile); });
+        const double load = time_of([&] { load_tile(tile_for(false), position, tile); });
+        const double store = time_of([&] { store_tile(tile_for(true), position, tile); });
         const double portable = time_of([&] { load_tile_portably(shape, position, tile); });
         std::printf("| %s | %.0f | %.0f | %.0f %% | %.0f | %.0f | %.1f |\n", c.name, copy, load,
                     100 * copy / load, store, portable, portable / load);

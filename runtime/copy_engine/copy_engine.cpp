@@ -4,6 +4,7 @@
 #include "runtime/copy_engine/copy_engine.h"
 
 #include <bit>
+#include <memory>
 
 namespace ptarmigan::runtime {
 
@@ -26,6 +27,12 @@ std::uint8_t* fill_row(const TensorMapFields& map) {
     return map.fill_nan ? nans.bytes : zeros.bytes;
 }
 
+/// Rows of a tile that are all inside.
+RowShape whole_rows(const TensorTile& tile, bool store) {
+    return {store, false,          tile.row_bytes,   tile.row_pitch,
+            0,     tile.row_bytes, tile.map.swizzle, tile.map.atom};
+}
+
 /// What both directions share.
 struct Codes {
     const RowCode *outside,
@@ -40,8 +47,7 @@ struct Codes {
         any = clip.first < clip.last;
         const std::uint32_t first = clip.first * tile.shared_bytes,
                             last = clip.last * tile.shared_bytes;
-        const RowShape whole{store, false,          tile.row_bytes,   tile.row_pitch,
-                             0,     tile.row_bytes, tile.map.swizzle, tile.map.atom};
+        const RowShape whole = whole_rows(tile, store);
         inside = outside = row_code(whole, vectors);
         if (first == 0 && last == tile.row_bytes) return;
         RowShape shape = whole;
@@ -68,15 +74,74 @@ std::pair<std::uint8_t*, unsigned> period_of(const TensorTile& tile, Byte* share
     auto* place = const_cast<std::uint8_t*>(shared) + std::size_t{row} * tile.row_pitch;
     if (tile.map.swizzle == Swizzle::none) return {place, 0};
     const int pitch_bits = std::countr_zero(tile.row_pitch); // spans are powers of two
-    const auto number = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(place) >> pitch_bits) % row_period;
+    const auto number =
+        static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(place) >> pitch_bits) % row_period;
     return {place - std::size_t{number} * tile.row_pitch, number};
 }
 
-/// Elements change on their way, or eight rows are no period of the swizzle: those of interleaved tensors are smaller than its span, and a span of 96 bytes crosses
-/// lines.
+/// Elements change on their way, or eight rows are no period of the swizzle: those of interleaved
+/// tensors are smaller than its span, and a span of 96 bytes crosses lines.
 bool is_portable_only(const TensorTile& tile) {
     return !tile.plain() || tile.map.swizzle == Swizzle::span_96 ||
            (tile.interleaved() && tile.map.swizzle != Swizzle::none);
+}
+
+bool same(const TensorMap& one, const TensorMap& other) {
+    return std::memcmp(one.bytes, other.bytes, sizeof one.bytes) == 0;
+}
+
+/// A thread's tiles. Loops copy through few maps, and making a tile of one takes longer than
+/// copying 4 KiB.
+struct RecentTiles {
+    struct Entry {
+        TensorMap map;
+        TensorMode mode = TensorMode::tile;
+        unsigned rank = 0; ///< 0: nothing here
+        TensorTile tile;
+    };
+    std::array<Entry, 8> entries;
+    TensorTile with_halo;
+
+    /// Where a map's tile is, if anywhere: maps differ in address, sizes, boxes and flags.
+    Entry& of(const TensorMap& map, TensorMode mode) {
+        std::uint64_t words[8];
+        std::memcpy(words, map.bytes, sizeof words);
+        const std::uint64_t mixed = words[0] >> 4 ^ words[1] << 7 ^ words[4] << 3 ^ words[6] ^
+                                    static_cast<std::uint64_t>(mode);
+        return entries[mixed * 0x9e3779b97f4a7c15 >> 61];
+    }
+};
+
+/// A box that lies inside of its tensor, row by row without a walk. False if it is none.
+template <class Byte>
+bool copy_inside(const TensorTile& tile, const TensorPosition& position, Byte* shared,
+                 const RowCode& code) {
+    const std::int64_t column = tile.column(position);
+    const unsigned shift = tile.interleaved() ? 1 : 0;
+    if (shift == 0 && (column < 0 || column + tile.row_elements > tile.size[0])) return false;
+    std::int64_t offset = shift == 0 ? column * tile.element_bytes : 0;
+    for (unsigned i = 1; i <= tile.dimensions; ++i) {
+        const std::int64_t at = position.at[i - shift];
+        if (at < 0 || at + std::int64_t{tile.extent[i] - 1} * tile.step[i] >= tile.size[i])
+            return false;
+        offset += at * tile.stride[i];
+    }
+    const std::uint32_t count = tile.extent[1];
+    const std::int64_t stride = tile.stride[1] * tile.step[1];
+    std::array<std::uint32_t, 7> index{};
+    for (std::uint32_t row = 0;;) {
+        const auto [place, number] = period_of(tile, shared, row);
+        code(place,
+             reinterpret_cast<std::uint8_t*>(tile.map.address + static_cast<std::uint64_t>(offset)),
+             count, stride, number, nullptr);
+        if ((row += count) >= tile.rows) return true;
+        for (unsigned i = 2; i <= tile.dimensions; ++i) {
+            offset += tile.stride[i] * tile.step[i];
+            if (++index[i] != tile.extent[i]) break;
+            offset -= tile.stride[i] * tile.step[i] * tile.extent[i];
+            index[i] = 0;
+        }
+    }
 }
 
 std::uint8_t* tensor_row(const TensorTile& tile, const RowRun& run, std::int64_t start) {
@@ -86,13 +151,44 @@ std::uint8_t* tensor_row(const TensorTile& tile, const RowRun& run, std::int64_t
 
 } // namespace
 
+void find_codes(TensorTile& tile, RowVectors vectors) {
+    tile.load_rows = tile.store_rows = nullptr;
+    if (tile.mode != TensorMode::tile || is_portable_only(tile)) return;
+    if (!converts(tile.map.type)) tile.load_rows = row_code(whole_rows(tile, false), vectors);
+    tile.store_rows = row_code(whole_rows(tile, true), vectors);
+}
+
+BrokenRule tile_of_map(const TensorMap& map, TensorMode mode, unsigned rank,
+                       const TensorPosition& position, const TensorTile*& tile) {
+    thread_local std::unique_ptr<RecentTiles>
+        tiles; // too large for the static thread memory of a library
+    if (!tiles) tiles = std::make_unique<RecentTiles>();
+    RecentTiles::Entry& recent = tiles->of(map, mode);
+    if (recent.rank != rank || recent.mode != mode || !same(recent.map, map)) {
+        TensorMapFields fields;
+        if (!decode(map, fields)) return "these 128 bytes are no tensor map";
+        recent.rank = 0;
+        recent.tile = {};
+        if (BrokenRule rule = describe_tile(fields, mode, rank, recent.tile)) return rule;
+        find_codes(recent.tile);
+        recent.map = map;
+        recent.mode = mode;
+        recent.rank = rank;
+    }
+    tile = &recent.tile;
+    if (mode < TensorMode::im2col_w) return nullptr;
+    tiles->with_halo = recent.tile;
+    add_halo(tiles->with_halo, position);
+    tile = &tiles->with_halo;
+    return nullptr;
+}
+
 BrokenRule tile_of_map(const TensorMap& map, TensorMode mode, unsigned rank,
                        const TensorPosition& position, TensorTile& tile) {
-    TensorMapFields fields;
-    if (!decode(map, fields)) return "these 128 bytes are no tensor map";
-    if (BrokenRule rule = describe_tile(fields, mode, rank, tile)) return rule;
-    add_halo(tile, position);
-    return nullptr;
+    const TensorTile* found = nullptr;
+    const BrokenRule rule = tile_of_map(map, mode, rank, position, found);
+    if (!rule) tile = *found;
+    return rule;
 }
 
 BrokenRule position_rule(const TensorTile& tile, const TensorPosition& position, bool stores) {
@@ -100,12 +196,15 @@ BrokenRule position_rule(const TensorTile& tile, const TensorPosition& position,
         return "coordinate 0 of a padded type is a multiple of 128";
     const std::int64_t unit = tile.unit;
     if (!tile.interleaved() &&
-        (position.at[0] % unit != 0 || position.at[0] / unit * tile.element_bytes % (tile.plain() ? 16 : 1) != 0))
+        (position.at[0] % unit != 0 ||
+         position.at[0] / unit * tile.element_bytes % (tile.plain() ? 16 : 1) != 0))
         return "coordinate 0 is at no multiple of 16 bytes";
-    if (tile.mode == TensorMode::im2col_w && position.offset[0] >= 512) return "a halo of im2col::w is below 512";
+    if (tile.mode == TensorMode::im2col_w && position.offset[0] >= 512)
+        return "a halo of im2col::w is below 512";
     if (tile.mode == TensorMode::im2col_w_128 && position.offset[0] >= 32)
         return "a halo of im2col::w::128 is below 32";
-    if (tile.mode >= TensorMode::im2col_w && position.offset[1] >= 32) return "an offset of im2col::w is below 32";
+    if (tile.mode >= TensorMode::im2col_w && position.offset[1] >= 32)
+        return "an offset of im2col::w is below 32";
     if (!stores) return nullptr;
     if (tile.map.type == TensorType::b4x16_p64) return ".b4x16_p64 is not stored";
     const unsigned count = tile.mode == TensorMode::four_rows ? 5 : tile.map.rank;
@@ -121,6 +220,7 @@ TensorType map_type(const TensorMap& map) {
 
 bool load_tile(const TensorTile& tile, const TensorPosition& position, std::uint8_t* shared,
                RowVectors vectors) {
+    if (tile.load_rows && copy_inside(tile, position, shared, *tile.load_rows)) return true;
     const Codes codes(tile, position, false, vectors);
     bool any = false;
     if (!codes.inside || !codes.outside || converts(tile.map.type) || is_portable_only(tile)) {
@@ -142,6 +242,7 @@ bool load_tile(const TensorTile& tile, const TensorPosition& position, std::uint
 
 void store_tile(const TensorTile& tile, const TensorPosition& position, const std::uint8_t* shared,
                 RowVectors vectors) {
+    if (tile.store_rows && copy_inside(tile, position, shared, *tile.store_rows)) return;
     const Codes codes(tile, position, true, vectors);
     if (!codes.inside || is_portable_only(tile)) return store_tile_portably(tile, position, shared);
     for_each_run(tile, position, [&](const RowRun& run) {

@@ -38,20 +38,13 @@ public:
           wide_(vectors == RowVectors::avx512),
           swizzle_(SwizzlePattern::of(shape.swizzle, shape.atom)) {
         code.entry_ = getCurr<RowCode::Entry>();
-        if (shape.cut() && !shape.store)
-            for (int i = 0; i < 3; ++i) vmovdqu(Xbyak::Xmm(outside + i), ptr[r8 + i * 16]);
+        load_fill();
         jmp(r9);
         Xbyak::Label loop, done;
         L(loop);
         for (unsigned row = 0; row < row_period; ++row) {
             code.starts_[row] = getCurr();
-            // The exchange is the same for a whole row: it lies within one 128-byte line, and its
-            // pieces stay within its pitch.
-            const unsigned exchange = swizzle_.exchange(row * shape.pitch >> 7);
-            if (shape.cut())
-                move_pieces(row * shape.pitch, exchange);
-            else
-                move_row(row * shape.pitch, exchange);
+            move_row(row, rsi);
             add(rsi, rcx);
             dec(rdx);
             jz(done, T_NEAR);
@@ -61,6 +54,7 @@ public:
         L(done);
         vzeroupper();
         ret();
+        if (shape.bytes <= most_period_bytes) make_periods();
         ready();
         setProtectModeRE();
     }
@@ -69,47 +63,101 @@ public:
 
 private:
     static constexpr int outside = 13, keep = 14, rest = 15; ///< registers of RowFill
+    static constexpr std::uint32_t most_period_bytes = 512;
 
-    /// At most 24 bytes for each piece of 16, and some for what is around.
+    /// At most 24 bytes for each piece of 16, twice, and some for what is around.
     static std::size_t code_bytes(const RowShape& shape) {
-        return 1024 + row_period * (std::size_t{shape.bytes} / 16 * 24 + 32);
+        return 2048 + 2 * row_period * (std::size_t{shape.bytes} / 16 * 24 + 32);
     }
 
-    void move_row(std::uint32_t row, unsigned exchange) {
-        for (std::uint32_t at = 0; at < shape_.bytes;) {
-            const std::uint32_t left = shape_.bytes - at;
-            const unsigned width = wide_ && left >= 64 ? 64 : left >= 32 ? 32 : 16;
-            const auto tile = ptr[rdi + row + (at ^ (exchange & ~(width - 1)))],
-                       tensor = ptr[rsi + at];
+    /// Whole periods, without a count after each row: rows at rsi + 0 to 7 times rcx.
+    void make_periods() {
+        align(32);
+        code.periods_ = getCurr<RowCode::Periods>();
+        load_fill();
+        lea(r9, ptr[rcx + rcx * 2]);
+        lea(r10, ptr[rcx + rcx * 4]);
+        lea(r11, ptr[r9 + rcx * 4]);
+        const Xbyak::RegExp rows[row_period] = {rsi,           rsi + rcx, rsi + rcx * 2, rsi + r9,
+                                                rsi + rcx * 4, rsi + r10, rsi + r9 * 2,  rsi + r11};
+        Xbyak::Label loop;
+        align(32);
+        L(loop);
+        for (unsigned row = 0; row < row_period; ++row) move_row(row, rows[row]);
+        add(rdi, row_period * shape_.pitch);
+        lea(rsi, ptr[rsi + rcx * 8]);
+        dec(rdx);
+        jnz(loop, T_NEAR);
+        vzeroupper();
+        ret();
+    }
+
+    void load_fill() {
+        if (!shape_.cut() || shape_.store) return;
+        if (wide_)
+            vbroadcasti32x4(Xbyak::Zmm(outside), ptr[r8]);
+        else
+            vbroadcasti128(Xbyak::Ymm(outside), ptr[r8]);
+        vmovdqu(Xbyak::Xmm(keep), ptr[r8 + 16]);
+        vmovdqu(Xbyak::Xmm(rest), ptr[r8 + 32]);
+    }
+
+    enum class Piece { outside, inside, partial };
+    Piece piece(std::uint32_t at) const {
+        if (at < shape_.first || at >= shape_.last) return Piece::outside;
+        return shape_.partial && at + 16 == shape_.last ? Piece::partial : Piece::inside;
+    }
+
+    /// Bytes from `at` on that move by one instruction.
+    unsigned width(std::uint32_t at) const {
+        for (unsigned bytes = wide_ ? 64 : 32; bytes > 16; bytes /= 2) {
+            bool same = at % bytes == 0 && at + bytes <= shape_.bytes;
+            for (unsigned i = 0; i < bytes && same; i += 16)
+                same = piece(at + i) == piece(at) && piece(at) != Piece::partial;
+            if (same) return bytes;
+        }
+        return 16;
+    }
+
+    /// Row number `row` of a period. The exchange is the same for all of it: it lies within one
+    /// 128-byte line, and its pieces stay within its pitch.
+    void move_row(unsigned row, const Xbyak::RegExp& tensor) {
+        const unsigned exchange = swizzle_.exchange(row * shape_.pitch >> 7);
+        for (std::uint32_t at = 0; at < shape_.bytes; at += width(at)) {
+            const unsigned bytes = width(at);
+            const std::uint32_t place = row * shape_.pitch + (at ^ (exchange & ~(bytes - 1)));
             const int number = static_cast<int>(at / 16 % 8);
-            if (width == 64)
-                move(Xbyak::Zmm(number), tile, tensor, exchange);
-            else if (width == 32)
-                move(Xbyak::Ymm(number), tile, tensor, exchange);
+            if (bytes == 64)
+                move_part<Xbyak::Zmm>(number, at, place, tensor, exchange);
+            else if (bytes == 32)
+                move_part<Xbyak::Ymm>(number, at, place, tensor, exchange);
             else
-                move(Xbyak::Xmm(number), tile, tensor, exchange);
-            at += width;
+                move_part<Xbyak::Xmm>(number, at, place, tensor, exchange);
         }
     }
 
-    /// Piece by piece: filled, copied, or both.
-    void move_pieces(std::uint32_t row, unsigned exchange) {
-        for (std::uint32_t at = 0; at < shape_.bytes; at += 16) {
-            const auto tile = ptr[rdi + row + (at ^ (exchange & ~15u))], tensor = ptr[rsi + at];
-            const Xbyak::Xmm data(static_cast<int>(at / 16 % 8));
-            const bool inside = at >= shape_.first && at < shape_.last;
-            if (inside && shape_.partial && at + 16 == shape_.last) {
-                // A piece is aligned, so reading all of it leaves no page that the tensor has.
-                vpand(data, Xbyak::Xmm(keep), tensor);
-                vpor(data, data, Xbyak::Xmm(rest));
-                permute(data, exchange);
-                vmovdqu(tile, data);
-            } else if (inside) {
-                move(data, tile, tensor, exchange);
-            } else if (!shape_.store) {
-                vmovdqu(tile, Xbyak::Xmm(outside)); // the same whatever the exchange: 16-bit words
-            }
+    template <class Vector>
+    void move_part(int number, std::uint32_t at, std::uint32_t place, const Xbyak::RegExp& row,
+                   unsigned exchange) {
+        const auto tile = ptr[rdi + place], tensor = ptr[row + at];
+        switch (piece(at)) {
+        case Piece::inside: return move(Vector(number), tile, tensor, exchange);
+        case Piece::outside: // the same whatever the exchange: 16-bit words
+            if (!shape_.store) write(tile, Vector(outside));
+            return;
+        case Piece::partial: // a piece is aligned, so reading all of it leaves no page that the
+                             // tensor has
+            const Xbyak::Xmm data(number);
+            vpand(data, Xbyak::Xmm(keep), tensor);
+            vpor(data, data, Xbyak::Xmm(rest));
+            permute(data, exchange);
+            return write(tile, data);
         }
+    }
+
+    void write(const Xbyak::Address& place, const Xbyak::Zmm& data) { vmovdqu64(place, data); }
+    template <class Vector> void write(const Xbyak::Address& place, const Vector& data) {
+        vmovdqu(place, data);
     }
 
     void move(const Xbyak::Zmm& data, const Xbyak::Address& tile, const Xbyak::Address& tensor,

@@ -41,20 +41,26 @@ struct RowFill {
 };
 
 /// Moves `rows` rows. `tile`: where row 0 of a swizzle period lies; the first row is number `first`
-/// of it, below row_period. `stride`: bytes between rows of the tensor, may be 0 or negative. May
-/// fault.
+/// of it, below row_period; `rows` is not 0. `stride`: bytes between rows of the tensor, may be 0
+/// or negative. May fault.
 class RowCode {
 public:
     void operator()(std::uint8_t* tile, std::uint8_t* tensor, std::uint64_t rows,
                     std::int64_t stride, unsigned first, const RowFill* fill) const {
-        entry_(tile, tensor, rows, stride, fill, starts_[first]);
+        if (periods_ && (rows % row_period | first) == 0)
+            periods_(tile, tensor, rows / row_period, stride, fill);
+        else
+            entry_(tile, tensor, rows, stride, fill, starts_[first]);
     }
 
 private:
     friend class RowGenerator;
     using Entry = void (*)(std::uint8_t*, std::uint8_t*, std::uint64_t, std::int64_t,
                            const RowFill*, const void*);
+    using Periods = void (*)(std::uint8_t*, std::uint8_t*, std::uint64_t, std::int64_t,
+                             const RowFill*);
     Entry entry_ = nullptr;
+    Periods periods_ = nullptr; ///< whole periods, of rows that are not long
     std::array<const void*, row_period> starts_{};
 };
 

@@ -59,10 +59,11 @@ void copy_converted(std::uint8_t* to, const std::uint8_t* from, std::uint32_t by
     }
 }
 
-/// Units of a padded type: sixteen elements without gaps in `bytes`, in 16 bytes of shared memory. What pads them is left as it is (the manual leaves
-/// it open).
+/// Units of a padded type: sixteen elements without gaps in `bytes`, in 16 bytes of shared memory.
+/// What pads them is left as it is (the manual leaves it open).
 void expand(std::uint8_t* shared, const std::uint8_t* packed, std::uint32_t count, unsigned bytes) {
-    for (std::uint32_t i = 0; i < count; ++i) std::memcpy(shared + 16 * i, packed + bytes * i, bytes);
+    for (std::uint32_t i = 0; i < count; ++i)
+        std::memcpy(shared + 16 * i, packed + bytes * i, bytes);
 }
 
 /// .b6p2x16: the lower 6 bits of each byte.
@@ -89,7 +90,9 @@ struct Walk {
         start = row_start(tile, position);
     }
     /// Byte `at` of a row in shared memory, counted in global memory.
-    std::uint32_t in_global(std::uint32_t at) const { return tile.plain() ? at : at / tile.shared_bytes * tile.element_bytes; }
+    std::uint32_t in_global(std::uint32_t at) const {
+        return tile.plain() ? at : at / tile.shared_bytes * tile.element_bytes;
+    }
     /// Where byte 0 of the run's row `index` would be in global memory.
     std::uint8_t* global(const RowRun& run, std::uint32_t index) const {
         const std::int64_t offset = run.offset + run.stride * index + start;
@@ -105,7 +108,7 @@ std::uint64_t fill_element(const TensorMapFields& map) {
 }
 
 std::int64_t row_start(const TensorTile& tile, const TensorPosition& position) {
-    return tile.interleaved() ? 0 : position.at[0] / static_cast<std::int64_t>(tile.unit) * tile.element_bytes;
+    return tile.interleaved() ? 0 : tile.column(position) * tile.element_bytes;
 }
 
 std::uint32_t store_end(const TensorTile& tile, std::uint32_t first, std::uint32_t last) {
@@ -141,7 +144,8 @@ void load_tile_portably(const TensorTile& tile, const TensorPosition& position,
                                if (convert)
                                    copy_converted(place, from + at, bytes);
                                else if (!tile.plain())
-                                   expand(place, from + walk.in_global(at), bytes / 16, tile.element_bytes);
+                                   expand(place, from + walk.in_global(at), bytes / 16,
+                                          tile.element_bytes);
                                else
                                    std::memcpy(place, from + at, bytes);
                            });
@@ -152,9 +156,11 @@ void load_tile_portably(const TensorTile& tile, const TensorPosition& position,
 
 namespace {
 
-/// Calls `move` (place in global memory, place in shared memory, bytes) for each piece of a tile that lies inside of the tensor.
+/// Calls `move` (place in global memory, place in shared memory, bytes) for each piece of a tile
+/// that lies inside of the tensor.
 template <typename Move>
-void for_each_stored_piece(const TensorTile& tile, const TensorPosition& position, const std::uint8_t* shared, Move&& move) {
+void for_each_stored_piece(const TensorTile& tile, const TensorPosition& position,
+                           const std::uint8_t* shared, Move&& move) {
     const Walk walk(tile, position, true);
     for_each_run(tile, position, [&](const RowRun& run) {
         if (!run.inside) return;
@@ -173,19 +179,21 @@ void for_each_stored_piece(const TensorTile& tile, const TensorPosition& positio
 
 void store_tile_portably(const TensorTile& tile, const TensorPosition& position,
                          const std::uint8_t* shared) {
-    for_each_stored_piece(tile, position, shared, [&](std::uint8_t* to, const std::uint8_t* from, std::uint32_t bytes) {
-        if (tile.plain())
-            std::memcpy(to, from, bytes);
-        else
-            pack_sixes(to, from, bytes / 16);
-    });
+    for_each_stored_piece(tile, position, shared,
+                          [&](std::uint8_t* to, const std::uint8_t* from, std::uint32_t bytes) {
+                              if (tile.plain())
+                                  std::memcpy(to, from, bytes);
+                              else
+                                  pack_sixes(to, from, bytes / 16);
+                          });
 }
 
 void reduce_tile(const TensorTile& tile, const TensorPosition& position, const std::uint8_t* shared,
                  ReduceRun reduce) {
-    for_each_stored_piece(tile, position, shared, [&](std::uint8_t* to, const std::uint8_t* from, std::uint32_t bytes) {
-        reduce(to, from, bytes / tile.element_bytes);
-    });
+    for_each_stored_piece(tile, position, shared,
+                          [&](std::uint8_t* to, const std::uint8_t* from, std::uint32_t bytes) {
+                              reduce(to, from, bytes / tile.element_bytes);
+                          });
 }
 
 } // namespace ptarmigan::runtime

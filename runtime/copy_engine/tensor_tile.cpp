@@ -142,12 +142,17 @@ bool is_wide(TensorMode mode) {
     return mode == TensorMode::im2col_w || mode == TensorMode::im2col_w_128;
 }
 
-/// Sets the unit of the map's type: sixteen elements of a padded type are 16 bytes in shared memory.
+/// Sets the unit of the map's type: sixteen elements of a padded type are 16 bytes in shared
+/// memory.
 void set_unit(TensorTile& tile) {
     switch (tile.map.type) {
     case TensorType::b4x16: tile.unit = 2, tile.element_bytes = tile.shared_bytes = 1; return;
-    case TensorType::b4x16_p64: tile.unit = 16, tile.element_bytes = 8, tile.shared_bytes = 16; return;
-    case TensorType::b6x16_p32: tile.unit = 16, tile.element_bytes = 12, tile.shared_bytes = 16; return;
+    case TensorType::b4x16_p64:
+        tile.unit = 16, tile.element_bytes = 8, tile.shared_bytes = 16;
+        return;
+    case TensorType::b6x16_p32:
+        tile.unit = 16, tile.element_bytes = 12, tile.shared_bytes = 16;
+        return;
     default: tile.element_bytes = tile.shared_bytes = tensor_element_bytes(tile.map.type);
     }
 }
@@ -155,10 +160,13 @@ void set_unit(TensorTile& tile) {
 /// Manual 9.7.9.25.5.1, for the types whose elements are padded in shared memory.
 BrokenRule padded_rule(const TensorMapFields& map, std::uint32_t row) {
     if (row != 128) return "rows of .b4x16_p64 and .b6x16_p32 are 128 elements";
-    if (map.dim[0] % 128 != 0) return "dimension 0 of .b4x16_p64 and .b6x16_p32 is a multiple of 128 elements";
-    if (map.address % 32 != 0) return "tensors of .b4x16_p64 and .b6x16_p32 begin at multiples of 32 bytes";
+    if (map.dim[0] % 128 != 0)
+        return "dimension 0 of .b4x16_p64 and .b6x16_p32 is a multiple of 128 elements";
+    if (map.address % 32 != 0)
+        return "tensors of .b4x16_p64 and .b6x16_p32 begin at multiples of 32 bytes";
     for (unsigned i = 0; i + 1 < map.rank; ++i)
-        if (map.stride[i] % 32 != 0) return "strides of .b4x16_p64 and .b6x16_p32 are multiples of 32 bytes";
+        if (map.stride[i] % 32 != 0)
+            return "strides of .b4x16_p64 and .b6x16_p32 are multiples of 32 bytes";
     if (map.swizzle != Swizzle::none &&
         (map.swizzle != Swizzle::span_128 || map.atom == SwizzleAtom::bytes_32_flip_8))
         return ".b4x16_p64 and .b6x16_p32 are swizzled in 128 bytes without a flip, or not at all";
@@ -166,11 +174,14 @@ BrokenRule padded_rule(const TensorMapFields& map, std::uint32_t row) {
 }
 
 BrokenRule tile_rule(const TensorMapFields& map, TensorMode mode, unsigned rank) {
-    const bool columns = mode >= TensorMode::im2col, interleaved = map.interleave != Interleave::none;
+    const bool columns = mode >= TensorMode::im2col,
+               interleaved = map.interleave != Interleave::none;
     if (map.im2col != columns)
-        return columns ? "an im2col copy through a map of tiles" : "a copy of tiles through an im2col map";
+        return columns ? "an im2col copy through a map of tiles"
+                       : "a copy of tiles through an im2col map";
     if (map.rank != rank) return "the instruction's dimensions are not the map's";
-    if (mode == TensorMode::four_rows && rank != 2) return "gather4 and scatter4 want two dimensions";
+    if (mode == TensorMode::four_rows && rank != 2)
+        return "gather4 and scatter4 want two dimensions";
     const std::uint32_t row = columns ? map.channels : map.box[0];
     if (is_wide(mode)) {
         if (interleaved) return "im2col::w of an interleaved tensor";
@@ -181,12 +192,14 @@ BrokenRule tile_rule(const TensorMapFields& map, TensorMode mode, unsigned rank)
     if (map.swizzle == Swizzle::span_96) {
         if (interleaved || map.atom != SwizzleAtom::bytes_16 || mode == TensorMode::im2col_w_128 ||
             map.type > TensorType::b4x16)
-            return "the 96-byte swizzle has atoms of 16 bytes and neither interleaved tensors, padded types nor im2col::w::128";
+            return "the 96-byte swizzle has atoms of 16 bytes and neither interleaved tensors, "
+                   "padded types nor im2col::w::128";
         if (row * std::uint64_t{tensor_element_bytes(map.type)} > 96)
             return "rows of the 96-byte swizzle are 96 bytes at most";
     }
     if (is_packed(map.type) && map.fill_nan) return "packed types are not filled with NaN";
-    if (map.type == TensorType::b4x16 && row % 32 != 0) return "rows of .b4x16 are multiples of 32 elements";
+    if (map.type == TensorType::b4x16 && row % 32 != 0)
+        return "rows of .b4x16 are multiples of 32 elements";
     if (map.type > TensorType::b4x16)
         return interleaved ? "an interleaved tensor of a padded type" : padded_rule(map, row);
     return nullptr;
@@ -194,7 +207,8 @@ BrokenRule tile_rule(const TensorMapFields& map, TensorMode mode, unsigned rank)
 
 } // namespace
 
-BrokenRule describe_tile(const TensorMapFields& map, TensorMode mode, unsigned rank, TensorTile& tile) {
+BrokenRule describe_tile(const TensorMapFields& map, TensorMode mode, unsigned rank,
+                         TensorTile& tile) {
     if (BrokenRule rule = tile_rule(map, mode, rank)) return rule;
     const bool columns = mode >= TensorMode::im2col;
     tile.map = map;
@@ -205,8 +219,8 @@ BrokenRule describe_tile(const TensorMapFields& map, TensorMode mode, unsigned r
                    shift = interleaved ? 1 : 0;
     tile.dimensions = rank - 1 + shift;
     tile.spatial = !columns ? 0 : is_wide(mode) ? 1 : rank - 2;
-    tile.size[0] =
-        interleaved ? slice_bytes / tile.element_bytes : static_cast<std::int64_t>(map.dim[0] / tile.unit);
+    tile.size[0] = interleaved ? slice_bytes / tile.element_bytes
+                               : static_cast<std::int64_t>(map.dim[0] / tile.unit);
     tile.stride[1] = slice_bytes;
     tile.extent.fill(1);
     tile.step.fill(1);
@@ -242,7 +256,7 @@ void add_halo(TensorTile& tile, const TensorPosition& position) {
 
 RowClip clip_row(const TensorTile& tile, const TensorPosition& position) {
     if (tile.interleaved()) return {0, tile.row_elements};
-    const std::int64_t first = position.at[0] / static_cast<std::int64_t>(tile.unit), count = tile.row_elements;
+    const std::int64_t first = tile.column(position), count = tile.row_elements;
     const std::int64_t low = std::clamp<std::int64_t>(-first, 0, count);
     const std::int64_t high = std::clamp<std::int64_t>(tile.size[0] - first, low, count);
     return {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(high)};

@@ -9,6 +9,8 @@ namespace ptarmigan::runtime {
 
 using abi::TensorMode;
 
+class RowCode;
+
 /// Which rule of the manual a copy breaks, in words for a report of static lifetime; null: none.
 using BrokenRule = const char*;
 
@@ -27,7 +29,8 @@ struct TensorTile {
     TensorMode mode = TensorMode::tile;
     unsigned unit = 1;          ///< elements of the map in an element here
     unsigned element_bytes = 0; ///< in global memory
-    unsigned shared_bytes = 0;  ///< of an element in shared memory: more where the type is padded there
+    unsigned shared_bytes =
+        0; ///< of an element in shared memory: more where the type is padded there
     std::uint32_t row_elements = 0, row_bytes = 0; ///< bytes in shared memory
     std::uint32_t row_pitch =
         0; ///< bytes from row to row in shared memory: the swizzle's span, or row_bytes
@@ -37,10 +40,15 @@ struct TensorTile {
     std::uint32_t piece = 0, halo = 0; ///< columns: `halo` more pixels behind each `piece`
     std::array<std::int64_t, 7> size{}, stride{};  ///< by dimension; strides in bytes
     std::array<std::uint32_t, 7> step{}, extent{}; ///< extent: rows of a box along the dimension
+    const RowCode *load_rows = nullptr, *store_rows = nullptr; ///< see find_codes()
 
     bool interleaved() const { return map.interleave != Interleave::none; }
     /// Elements have the same bytes in global and in shared memory.
     bool plain() const { return element_bytes == shared_bytes; }
+    /// Coordinate 0 in elements here.
+    std::int64_t column(const TensorPosition& position) const {
+        return unit == 1 ? position.at[0] : position.at[0] / static_cast<std::int64_t>(unit);
+    }
 };
 
 /// The rule that a map breaks in this mode or with this rank (of the instruction).

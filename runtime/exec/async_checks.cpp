@@ -75,22 +75,27 @@ void AsyncCopies::check(const Copy& copy) const {
                abi::cluster_rank_bit;
     };
     if (copy.operation == Operation::move && rank_of(copy.target) == rank_of(copy.source))
-        fail(copy, Fault::illegal_instruction, copy.target, "a copy from shared to shared memory goes to another block");
+        fail(copy, Fault::illegal_instruction, copy.target,
+             "a copy from shared to shared memory goes to another block");
     if ((copy.flags & AsyncCall::multicast) != 0 && copy.mask >> ranks != 0)
-        fail(copy, Fault::illegal_instruction, copy.target, "the mask names blocks that the cluster doesn't have");
+        fail(copy, Fault::illegal_instruction, copy.target,
+             "the mask names blocks that the cluster doesn't have");
     if (!tensor) return;
     const std::uint64_t address = stores ? copy.target : copy.source;
     aligned(address, 64);
     TensorMap map;
     std::memcpy(&map, reinterpret_cast<const void*>(address), sizeof map);
-    TensorTile tile;
+    const TensorTile* tile = nullptr;
     const TensorPosition position{copy.coordinates, copy.offsets};
-    const char* rule = tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), position, tile);
-    if (!rule && copy.operation != Operation::tensor_prefetch) rule = position_rule(tile, position, stores);
+    const char* rule =
+        tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), position, tile);
+    if (!rule && copy.operation != Operation::tensor_prefetch)
+        rule = position_rule(*tile, position, stores);
     if (rule) fail(copy, Fault::illegal_instruction, address, rule);
     if (copy.operation == Operation::tensor_reduce &&
-        !reduce_run(static_cast<BulkReduction>(copy.detail >> 16), tile.map.type))
-        fail(copy, Fault::illegal_instruction, address, "elements of the map's type are not reduced by this operation");
+        !reduce_run(static_cast<BulkReduction>(copy.detail >> 16), tile->map.type))
+        fail(copy, Fault::illegal_instruction, address,
+             "elements of the map's type are not reduced by this operation");
 }
 
 } // namespace ptarmigan::runtime

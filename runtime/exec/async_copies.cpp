@@ -21,11 +21,13 @@ std::uint32_t bulk_size(std::uint32_t size) {
     return size & 0xffff0;
 }
 
-/// In pieces, because glibc hands larger ones to `rep movsb`, which takes Zen 3 7.9 us for 16 KiB at some distances (0.3 in pieces).
+/// In pieces, because glibc hands larger ones to `rep movsb`, which takes Zen 3 7.9 us for 16 KiB
+/// at some distances (0.3 in pieces).
 void copy_bytes(void* target, const void* source, std::size_t size) {
     for (std::size_t done = 0; done < size;) {
         const std::size_t piece = std::min<std::size_t>(size - done, 2048);
-        std::memcpy(static_cast<std::uint8_t*>(target) + done, static_cast<const std::uint8_t*>(source) + done, piece);
+        std::memcpy(static_cast<std::uint8_t*>(target) + done,
+                    static_cast<const std::uint8_t*>(source) + done, piece);
         done += piece;
     }
 }
@@ -85,19 +87,20 @@ void AsyncCopies::load(const Copy& copy) {
 void AsyncCopies::load_tensor(const Copy& copy) {
     TensorMap map;
     std::memcpy(&map, reinterpret_cast<const void*>(copy.source), sizeof map);
-    TensorTile tile;
+    const TensorTile* tile = nullptr;
     const TensorPosition position{copy.coordinates, copy.offsets};
-    if (const char* rule = tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), position, tile))
+    if (const char* rule =
+            tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), position, tile))
         fail(copy, abi::Fault::illegal_instruction, copy.source, rule);
-    const std::uint64_t bytes = tile_bytes(tile);
+    const std::uint64_t bytes = tile_bytes(*tile);
     const auto barrier_rank =
         static_cast<unsigned>((copy.barrier - reinterpret_cast<std::uint64_t>(copy.cta->shared)) >>
                               abi::cluster_rank_bit);
     const auto deliver = [&](std::uint64_t target, std::uint64_t barrier) {
         // The tensor's address must be one even where nothing is read (H200).
-        if (!load_tile(tile, position, reinterpret_cast<std::uint8_t*>(target)))
-            static_cast<void>(*reinterpret_cast<const volatile std::uint8_t*>(tile.map.address));
-        written(copy, target, std::uint64_t{tile.rows} * tile.row_pitch);
+        if (!load_tile(*tile, position, reinterpret_cast<std::uint8_t*>(target)))
+            static_cast<void>(*reinterpret_cast<const volatile std::uint8_t*>(tile->map.address));
+        written(copy, target, std::uint64_t{tile->rows} * tile->row_pitch);
         complete(copy, barrier, bytes);
     };
     if ((copy.flags & AsyncCall::multicast) == 0) return deliver(copy.target, copy.barrier);
@@ -138,15 +141,16 @@ void AsyncCopies::put_value(const Copy& copy) {
 void AsyncCopies::store_tensor(const Copy& copy) {
     TensorMap map;
     std::memcpy(&map, reinterpret_cast<const void*>(copy.target), sizeof map);
-    TensorTile tile;
+    const TensorTile* tile = nullptr;
     const TensorPosition position{copy.coordinates, {}};
-    if (const char* rule = tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), position, tile))
+    if (const char* rule =
+            tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), position, tile))
         fail(copy, abi::Fault::illegal_instruction, copy.target, rule);
-    const std::uint8_t* source = source_of(copy, std::uint64_t{tile.rows} * tile.row_pitch);
+    const std::uint8_t* source = source_of(copy, std::uint64_t{tile->rows} * tile->row_pitch);
     if (copy.operation == Operation::tensor_store)
-        store_tile(tile, position, source);
+        store_tile(*tile, position, source);
     else
-        reduce_tile(tile, position, source,
+        reduce_tile(*tile, position, source,
                     reduce_run(static_cast<BulkReduction>(copy.detail >> 16), map_type(map)));
 }
 
@@ -184,8 +188,7 @@ void AsyncCopies::perform_operation(const Copy& copy) {
     case Operation::store: {
         const std::uint32_t size = bulk_size(copy.size);
         const std::uint8_t* source = source_of(copy, size);
-        if ((copy.flags & AsyncCall::masked) == 0)
-            return copy_bytes(target, source, size);
+        if ((copy.flags & AsyncCall::masked) == 0) return copy_bytes(target, source, size);
         for (std::uint32_t i = 0; i < size; ++i)
             if ((copy.mask >> (i & 15) & 1) != 0) target[i] = source[i];
         return;

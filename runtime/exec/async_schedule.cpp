@@ -90,10 +90,11 @@ void AsyncCopies::read_source(Pending& pending) {
     if (copy.operation == Operation::tensor_store || copy.operation == Operation::tensor_reduce) {
         TensorMap map;
         std::memcpy(&map, reinterpret_cast<const void*>(copy.target), sizeof map);
-        TensorTile tile;
-        if (tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), {copy.coordinates, {}}, tile))
+        const TensorTile* tile = nullptr;
+        if (tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail),
+                        {copy.coordinates, {}}, tile))
             return;
-        bytes = std::uint64_t{tile.rows} * tile.row_pitch;
+        bytes = std::uint64_t{tile->rows} * tile->row_pitch;
     }
     const std::uint64_t low = copy.source % alignment, offset = copy.source - own_base(*copy.cta);
     bytes = offset < copy.cta->shared_size
@@ -171,7 +172,8 @@ bool AsyncCopies::defer_arrival(abi::CtaContext& cta, std::uint32_t thread, std:
                pending.copy.operation == Operation::copy;
     };
     if (std::none_of(copies_.begin(), copies_.end(), is_own)) return false;
-    // Who waits already won't look again: the copies are done now, and the arrival comes behind them.
+    // Who waits already won't look again: the copies are done now, and the arrival comes behind
+    // them.
     if (mbarriers_.is_waited_for(object)) {
         for (std::size_t i = 0; i < copies_.size();) {
             if (is_own(copies_[i]))

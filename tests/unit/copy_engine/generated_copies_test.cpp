@@ -90,11 +90,19 @@ bool make_sample(Random& random, std::uint64_t address, bool store, Sample& samp
             map.lower[i] = map.upper[i] = 0;
     }
     if (describe_tile(map, mode, map.rank, sample.tile)) return false;
+    const bool inside = random.below(3) == 0; // as far as its box allows
     for (unsigned i = 0; i < 5; ++i) {
         const unsigned dimension =
             mode == TensorMode::four_rows ? std::min(i, 1u) : std::min(i, map.rank - 1);
         int at = static_cast<int>(random.below(static_cast<unsigned>(map.dim[dimension]) + 8)) - 6;
         if (store) at = std::max(at, 0);
+        if (inside) {
+            const std::uint64_t box = map.box[dimension];
+            at = map.dim[dimension] > box
+                     ? static_cast<int>(
+                           random.below(static_cast<unsigned>(map.dim[dimension] - box) + 1))
+                     : 0;
+        }
         if (i == 0 && map.interleave == Interleave::none)
             at = at / static_cast<int>(unit) * static_cast<int>(unit);
         sample.position.at[i] = at;
@@ -122,6 +130,7 @@ TEST_CASE("copy engine: generated code copies what the portable code copies") {
         ++samples;
         const RowVectors vectors = random.below(2) ? RowVectors::avx2 : RowVectors::avx512;
         if (vectors > row_vectors()) continue;
+        if (random.below(4) != 0) find_codes(sample.tile, vectors);
         randomize(tile.get(), tile_room, i);
         std::memcpy(expected_tile.get(), tile.get(), tile_room);
         randomize(tensor.get(), tensor_room, ~i);
