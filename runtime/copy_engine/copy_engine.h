@@ -37,4 +37,7 @@ bool load_tile(const TensorTile& tile, const TensorPosition& position, std::uint
 void store_tile(const TensorTile& tile, const TensorPosition& position, const std::uint8_t* shared,
                 RowVectors vectors = row_vectors());
 
+/// Copies between places that don't overlap, of any alignment. May fault.
+void copy_bulk(void* target, const void* source, std::size_t bytes);
+
 } // namespace ptarmigan::runtime

@@ -150,3 +150,20 @@ TEST_CASE("copy engine: generated code copies what the portable code copies") {
         }
     }
 }
+
+TEST_CASE("copy engine: bulk copies of all sizes and alignments, and no byte more") {
+    constexpr std::size_t room = 1 << 15;
+    const Memory source = allocate(room), target = allocate(room), expected = allocate(room);
+    Random random(20261123);
+    randomize(source.get(), room, 1);
+    for (unsigned i = 0; i < 600; ++i) {
+        const std::size_t bytes = i < 200 ? i * 16 : random.below(20000), from = random.below(4096),
+                          to = random.below(4096);
+        INFO(bytes << " bytes from " << from << " to " << to);
+        randomize(target.get(), room, i);
+        std::memcpy(expected.get(), target.get(), room);
+        copy_bulk(target.get() + to, source.get() + from, bytes);
+        std::memcpy(expected.get() + to, source.get() + from, bytes);
+        REQUIRE(std::memcmp(target.get(), expected.get(), room) == 0);
+    }
+}
