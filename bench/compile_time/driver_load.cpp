@@ -2,14 +2,15 @@
 #include "bench/compile_time/driver_load.h"
 
 #include <dlfcn.h>
-#include <malloc.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <stdexcept>
+#include <string_view>
 
 namespace ptarmigan::bench {
 namespace {
@@ -19,7 +20,9 @@ template <class... Arguments> int call(void* library, const char* name, Argument
     return entry == nullptr ? -1 : reinterpret_cast<int (*)(Arguments...)>(entry)(arguments...);
 }
 
-/// What the child does; false if the driver refuses something.
+constexpr std::string_view loader_option = "--load-with-driver";
+
+/// False if the driver refuses something.
 bool load(const std::string& path, const std::string& text, const std::string& last_kernel, DriverLoad& result) {
     void* library = dlopen(path.c_str(), RTLD_NOW);
     int device = 0;
@@ -27,7 +30,6 @@ bool load(const std::string& path, const std::string& text, const std::string& l
     if (library == nullptr || call(library, "cuInit", 0u) != 0 || call(library, "cuDeviceGet", &device, 0) != 0 ||
         call(library, "cuDevicePrimaryCtxRetain", &context, device) != 0 || call(library, "cuCtxSetCurrent", context) != 0)
         return false;
-    malloc_trim(0); // what the parent left behind would hide what this takes
     const double before = resident_megabytes();
     const auto start = std::chrono::steady_clock::now();
     const int loaded = call(library, "cuModuleLoadData", &module, static_cast<const void*>(text.c_str()));
@@ -46,7 +48,19 @@ double resident_megabytes() {
     return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
 }
 
-DriverLoad load_with_driver(const std::string& library, const std::string& text, const std::string& last_kernel,
+std::optional<int> run_as_loader(int count, char** arguments) {
+    if (count != 6 || arguments[1] != loader_option) return std::nullopt;
+    std::ifstream file(arguments[3], std::ios::binary | std::ios::ate);
+    std::string text(static_cast<std::size_t>(std::max<std::streamoff>(file.tellg(), 0)), '\0');
+    file.seekg(0);
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    DriverLoad result;
+    const bool good = file && load(arguments[2], text, arguments[4], result);
+    const bool told = write(std::atoi(arguments[5]), &result, sizeof result) == sizeof result;
+    return good && told ? 0 : 1;
+}
+
+DriverLoad load_with_driver(const std::string& library, const std::string& file, const std::string& last_kernel,
                             const std::string& cache, bool eager) {
     int ends[2];
     if (pipe(ends) != 0) throw std::runtime_error("no pipe");
@@ -54,10 +68,9 @@ DriverLoad load_with_driver(const std::string& library, const std::string& text,
     if (child == 0) {
         setenv("PTARMIGAN_CACHE_DIR", cache.c_str(), 1);
         setenv("CUDA_MODULE_LOADING", eager ? "EAGER" : "LAZY", 1);
-        DriverLoad result;
-        const bool good = load(library, text, last_kernel, result);
-        const bool told = write(ends[1], &result, sizeof result) == sizeof result;
-        _exit(good && told ? 0 : 1);
+        execl("/proc/self/exe", "bench_compile_time", std::string(loader_option).c_str(), library.c_str(), file.c_str(),
+              last_kernel.c_str(), std::to_string(ends[1]).c_str(), nullptr);
+        _exit(1);
     }
     DriverLoad result;
     close(ends[1]);

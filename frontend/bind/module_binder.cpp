@@ -18,6 +18,7 @@ namespace {
 constexpr std::uint64_t max_variable_size = std::uint64_t{1} << 40;
 
 constexpr std::size_t max_per_thread = 4096; ///< are searched one by one
+constexpr std::size_t text_per_function = 2048; ///< bytes, a guess: what it is too much is never touched
 
 class ModuleBinder {
 public:
@@ -28,6 +29,10 @@ public:
     void bind() {
         if (!parser_.header(module_.version, module_.target, module_.address_size)) return;
         checks_.header(parser_.location);
+        const std::size_t likely_functions = context_.text.size() / text_per_function;
+        module_.functions.reserve(likely_functions);
+        context_.bodies.reserve(likely_functions);
+        context_.names.reserve(likely_functions);
         for (;;) {
             switch (parser_.next()) {
             case ModuleParser::Kind::variables: variables(); break;
@@ -141,7 +146,9 @@ private:
         function.noreturn = syntax.noreturn;
         function.linkage = parser_.linkage;
         function.location = syntax.location;
+        function.returns.reserve(syntax.returns.size());
         for (const VariableSyntax& v : syntax.returns) function.returns.push_back(parameter(v));
+        function.parameters.reserve(syntax.parameters.size());
         for (const VariableSyntax& v : syntax.parameters)
             function.parameters.push_back(parameter(v));
         for (const LimitSyntax& limit : syntax.limits) apply_limit(limit, function);

@@ -22,6 +22,7 @@ const Operand& Instruction::operator[](Role role) const {
 
 ParameterLayout parameter_layout(const Function& entry) {
     ParameterLayout layout;
+    layout.offsets.reserve(entry.parameters.size());
     for (const Variable& parameter : entry.parameters) {
         const std::uint32_t alignment = std::max(parameter.alignment, 1u);
         layout.size = (layout.size + alignment - 1) / alignment * alignment;

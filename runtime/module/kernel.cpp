@@ -73,8 +73,8 @@ translator::CompileOptions options_from_environment() {
 
 } // namespace
 
-Kernel::Kernel(ModuleSource &source, ptx::FunctionId id)
-    : source_(source), id_(id), parameters_(ptx::parameter_layout(function())) {
+Kernel::Kernel(ModuleSource &source, ptx::FunctionId id, std::uint32_t index)
+    : source_(source), id_(id), index_(index), parameters_(ptx::parameter_layout(function())) {
     attributes_[max_dynamic_shared_size] = -1;
     attributes_[shared_carveout] = -1;
     const ptx::EntryLimits &limits = function().limits;
@@ -111,6 +111,10 @@ Status Kernel::find_facts() {
         usage = usage_of(source_.loader(), id_);
     } catch (const ptx::DiagnosticError &error) {
         set_error_detail(error.what());
+        return Status::invalid_ptx;
+    }
+    if (usage.unresolved) {
+        set_error_detail("kernel " + name() + ": " + unresolved_function_line(source_.module(), *usage.unresolved));
         return Status::invalid_ptx;
     }
     if (const std::string excess = excess_of(usage, name()); !excess.empty()) {

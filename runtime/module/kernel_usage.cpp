@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/module/kernel_usage.h"
 
+#include "frontend/ptx/provided_functions.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <set>
@@ -79,6 +81,7 @@ public:
 
     SpaceLayout shared, local;
     std::uint32_t registers = 0;
+    std::optional<ptx::FunctionId> unresolved;
 
 private:
     struct Place {
@@ -87,6 +90,8 @@ private:
     };
 
     void enter(ptx::FunctionId id) {
+        if (!unresolved && is_unresolved(module_.functions[id]))
+            unresolved = id;
         if (module_.functions[id].is_declaration || !seen_functions_.insert(id).second)
             return;
         const BodyUsage &body = find_(id);
@@ -95,6 +100,9 @@ private:
             shared.add(block);
         for (const BodyUsage::Block &block : body.local)
             local.add(block);
+        for (const ptx::FunctionId target : body.call_targets)
+            if (!unresolved && is_unresolved(module_.functions[target]))
+                unresolved = target;
         places_.push_back({&body, 0});
     }
 
@@ -142,7 +150,7 @@ BodyUsage usage_of_body(const ptx::Module &module, const ptx::Body &body) {
 KernelUsage usage_of(const ptx::Module &module, ptx::FunctionId kernel, const FindBodyUsage &find) {
     UsageWalk walk(module, find);
     walk.walk(kernel);
-    return {walk.shared.size(), walk.local.size(), walk.registers};
+    return {walk.shared.size(), walk.local.size(), walk.registers, walk.unresolved};
 }
 
 KernelUsage usage_of(ptx::ModuleLoader &loader, ptx::FunctionId kernel) {
@@ -150,6 +158,14 @@ KernelUsage usage_of(ptx::ModuleLoader &loader, ptx::FunctionId kernel) {
     return usage_of(loader.module(), kernel, [&](ptx::FunctionId id) -> const BodyUsage & {
         return bodies[id] = usage_of_body(loader.module(), loader.body(id));
     });
+}
+
+bool is_unresolved(const ptx::Function &function) {
+    return function.is_declaration && function.alias_of.empty() && !ptx::is_provided_function(function.name);
+}
+
+std::string unresolved_function_line(const ptx::Module &module, ptx::FunctionId function) {
+    return "ptxas fatal   : Unresolved extern function '" + module.functions[function].name + "'";
 }
 
 std::uint64_t constant_bytes(const ptx::Module &module) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ constexpr int max_constants = 65536;
 struct KernelUsage {
     std::uint64_t shared = 0, local = 0; ///< bytes, each variable at its alignment, in the order of declaration
     std::uint32_t registers = 0;         ///< of the body that declares most
+    std::optional<ptx::FunctionId> unresolved; ///< the first function that is used and that nothing defines
 };
 
 /// What one body says of memory and of other functions: enough to add up kernels without their bodies.
@@ -43,6 +45,11 @@ using FindBodyUsage = std::function<const BodyUsage &(ptx::FunctionId)>;
 KernelUsage usage_of(const ptx::Module &module, ptx::FunctionId kernel, const FindBodyUsage &find);
 /// Binds the bodies that it walks: throws ptx::DiagnosticError for one that does not bind.
 KernelUsage usage_of(ptx::ModuleLoader &loader, ptx::FunctionId kernel);
+
+/// Whether `function` has no body in this module, nor an alias' or the runtime's.
+bool is_unresolved(const ptx::Function &function);
+/// ptxas' line for it.
+std::string unresolved_function_line(const ptx::Module &module, ptx::FunctionId function);
 
 /// Bytes of the module's .const variables.
 std::uint64_t constant_bytes(const ptx::Module &module);

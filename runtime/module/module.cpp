@@ -38,6 +38,7 @@ Status Module::create(Context &context, std::shared_ptr<ModuleSource> source,
     if (const Status status = result->place_variables(); status != Status::success)
         return status;
     result->initialise_variables();
+    result->functions_.reserve(result->source_->kernels().size());
     for (const auto &kernel : result->source_->kernels()) {
         result->functions_.push_back(std::make_shared<Function>(*result, *kernel));
         HandleTable<Function>::get().add(result->functions_.back());
@@ -137,10 +138,8 @@ Status Module::unload(const void *handle) {
 }
 
 std::shared_ptr<Function> Module::find_function(std::string_view name) const {
-    for (const auto &function : functions_)
-        if (function->kernel().name() == name)
-            return function;
-    return nullptr;
+    const Kernel *kernel = source_->find_kernel(name);
+    return kernel == nullptr ? nullptr : functions_[kernel->index()];
 }
 
 Status Module::find_global(std::string_view name, DevicePointer &pointer, std::size_t &size,

@@ -75,7 +75,7 @@ private:
     std::vector<std::uint64_t> addresses_;
     std::vector<Reference> references_;
     std::mutex bind_mutex_; ///< guards Reference::object
-    std::vector<std::shared_ptr<Function>> functions_;
+    std::vector<std::shared_ptr<Function>> functions_; ///< by Kernel::index()
 };
 
 /// The value of a function's address in PTX: generated code calls through it by index.

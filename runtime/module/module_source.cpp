@@ -4,7 +4,6 @@
 
 #include "frontend/link/unit_lines.h"
 #include "frontend/parse/address_size.h"
-#include "frontend/ptx/provided_functions.h"
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
 #include "runtime/base/threads.h"
@@ -128,13 +127,12 @@ std::string unresolved_function(const ptx::Module &module, const std::vector<Bod
     std::optional<std::set<ptx::FunctionId>> mentioned;
     for (ptx::FunctionId id = 0; id < module.functions.size(); ++id) {
         const ptx::Function &function = module.functions[id];
-        if (!function.is_declaration || !function.alias_of.empty() ||
-            ptx::is_provided_function(function.name))
+        if (!is_unresolved(function))
             continue;
         if (!mentioned)
             mentioned = mentioned_functions(module, usage);
         if (function.linkage != ptx::Linkage::external || mentioned->count(id) != 0)
-            return "ptxas fatal   : Unresolved extern function '" + function.name + "'";
+            return unresolved_function_line(module, id);
     }
     return {};
 }
@@ -199,9 +197,7 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
             return Status::invalid_ptx;
         }
     }
-    for (ptx::FunctionId id = 0; id < module.functions.size(); ++id)
-        if (module.functions[id].is_entry && !module.functions[id].is_declaration)
-            result->kernels_.push_back(std::make_unique<Kernel>(*result, id));
+    result->add_kernels();
     result->const_bytes_ = static_cast<std::uint32_t>(constant_bytes(module));
     source = std::move(result);
     return Status::success;
@@ -218,11 +214,23 @@ std::string ModuleSource::place_of(std::uint32_t line) const {
     return text;
 }
 
+void ModuleSource::add_kernels() {
+    const std::vector<ptx::Function> &functions = module().functions;
+    const auto is_kernel = [](const ptx::Function &function) { return function.is_entry && !function.is_declaration; };
+    const auto count = static_cast<std::size_t>(std::count_if(functions.begin(), functions.end(), is_kernel));
+    kernels_.reserve(count);
+    kernels_by_name_.reserve(count);
+    for (ptx::FunctionId id = 0; id < functions.size(); ++id) {
+        if (!is_kernel(functions[id]))
+            continue;
+        kernels_.push_back(std::make_unique<Kernel>(*this, id, static_cast<std::uint32_t>(kernels_.size())));
+        kernels_by_name_.emplace(functions[id].name, kernels_.back().get());
+    }
+}
+
 Kernel *ModuleSource::find_kernel(std::string_view name) const {
-    for (const auto &kernel : kernels_)
-        if (kernel->name() == name)
-            return kernel.get();
-    return nullptr;
+    const auto found = kernels_by_name_.find(name);
+    return found == kernels_by_name_.end() ? nullptr : found->second;
 }
 
 } // namespace ptarmigan::runtime

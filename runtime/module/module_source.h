@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 namespace ptarmigan::runtime {
@@ -48,7 +49,9 @@ struct KernelFacts {
 /// One kernel of a source. The pointer is stable and lives as long as the source.
 class Kernel {
 public:
-    Kernel(ModuleSource &source, ptx::FunctionId id);
+    /// `index`: in ModuleSource::kernels().
+    Kernel(ModuleSource &source, ptx::FunctionId id, std::uint32_t index);
+    std::uint32_t index() const { return index_; }
     const std::string &name() const;
     ModuleSource &source() const { return source_; }
     const ptx::Function &function() const;
@@ -90,6 +93,7 @@ private:
 
     ModuleSource &source_;
     const ptx::FunctionId id_;
+    const std::uint32_t index_;
     ptx::ParameterLayout parameters_;
     std::mutex mutex_; ///< guards what follows; taken before the source's loader mutex
     const std::shared_ptr<std::atomic<std::uint32_t>> cta_cost_ =
@@ -133,11 +137,13 @@ public:
 
 private:
     ModuleSource() = default;
+    void add_kernels();
     std::string name_;
     std::unique_ptr<ptx::ModuleLoader> loader_;
     std::mutex loader_mutex_;
     TextHash hash_;
     std::vector<std::unique_ptr<Kernel>> kernels_;
+    std::unordered_map<std::string_view, Kernel *> kernels_by_name_;
     std::uint32_t const_bytes_ = 0;
     bool checks_when_got_ = false;
 };

@@ -55,10 +55,7 @@ Function *find_kernel(const Grid &grid, std::uint64_t address) {
     const std::uint64_t id = address / 16 - 1;
     if (address % 16 != 0 || id >= module.functions.size())
         return nullptr;
-    for (const std::shared_ptr<Function> &function : grid.module->functions())
-        if (&function->kernel().function() == &module.functions[id])
-            return function.get();
-    return nullptr;
+    return grid.module->find_function(module.functions[id].name).get();
 }
 
 int launch_error(Status status) {

@@ -146,12 +146,11 @@ Status Library::kernel(std::string_view name, std::shared_ptr<LibraryKernel>& ke
     std::lock_guard lock(mutex_);
     if (Status status = load_locked(); status != Status::success)
         return status;
-    for (auto& candidate : kernels_)
-        if (candidate->kernel().name() == name) {
-            kernel = candidate;
-            return Status::success;
-        }
-    return Status::not_found;
+    const runtime::Kernel* found = source_ ? source_->find_kernel(name) : nullptr;
+    if (!found)
+        return Status::not_found;
+    kernel = kernels_[found->index()];
+    return Status::success;
 }
 
 Status Library::kernels(std::vector<std::shared_ptr<LibraryKernel>>& kernels) {

@@ -70,7 +70,7 @@ private:
     Status status_ = Status::success;
     std::string log_;
     std::shared_ptr<runtime::ModuleSource> source_;
-    std::vector<std::shared_ptr<LibraryKernel>> kernels_;
+    std::vector<std::shared_ptr<LibraryKernel>> kernels_; ///< by Kernel::index()
     std::map<std::uint64_t, std::shared_ptr<runtime::Module>> modules_; ///< by Context::id()
 };
 

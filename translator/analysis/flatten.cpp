@@ -4,6 +4,7 @@
 // and a caller can't read an argument back, so sharing the storage is exact.
 #include "translator/analysis/flatten.h"
 
+#include "frontend/ptx/provided_functions.h"
 #include "translator/analysis/form_queries.h"
 
 #include <algorithm>
@@ -90,6 +91,10 @@ private:
         throw UnsupportedError(message_at(graph_, location, text));
     }
 
+    [[noreturn]] void unresolved(const SourceLocation& location, const std::string& function) const {
+        throw ptx::DiagnosticError(message_at(graph_, location, "unresolved extern function '" + function + "': nothing defines it"));
+    }
+
     ptx::ModuleLoader& loader_;
     const GraphOptions& options_;
     const SharedLayout& layout_;
@@ -146,7 +151,7 @@ FlatFunction Flattener::run(FunctionId function) {
     graph_.is_entry = declaration.is_entry;
     graph_.static_shared = layout_.dynamic_offset; // with the padding in front of the dynamic part
     if (declaration.is_declaration)
-        unsupported(declaration.location, "function '" + declaration.name + "' has no body in this module");
+        unresolved(declaration.location, declaration.name);
     if (!declaration.is_entry) {
         auto place = [&](const std::vector<ptx::Variable>& variables, std::vector<std::uint32_t>& offsets) {
             for (const ptx::Variable& variable : variables) {
@@ -364,12 +369,14 @@ BlockId Flattener::emit_call(Instance& instance, ptx::Instruction inst, BlockId 
         graph_.has_indirect_call = true;
     } else {
         callee.index = resolve_alias(*graph_.module, callee.index);
+        const ptx::Function& function = graph_.module->functions[callee.index];
+        if (function.is_declaration && !ptx::is_provided_function(function.name)) unresolved(inst.location, function.name);
         if (should_inline(instance, callee.index)) {
             inline_call(instance, inst, callee.index, current, next);
             return next;
         }
         auto& calls = graph_.real_calls;
-        if (!graph_.module->functions[callee.index].is_declaration &&
+        if (!function.is_declaration &&
             std::find(calls.begin(), calls.end(), callee.index) == calls.end())
             calls.push_back(callee.index);
     }
