@@ -13,7 +13,7 @@ namespace recordings {
 
 struct Case {
     std::string name; ///< one line without ": "
-    /// Returns what is compared, one line. A std::runtime_error becomes "error: " and its text.
+    /// Returns what is compared, one line; its word * stands for any. A std::runtime_error becomes "error: " and its text.
     std::function<std::string(Driver&)> run;
 };
 

@@ -5,6 +5,7 @@
 #include "tests/recordings/synchronization/cases.h"
 
 #include <array>
+#include <cstdlib>
 #include <iterator>
 
 using namespace recordings;
@@ -95,6 +96,17 @@ struct Operation {
 };
 using Script = std::vector<Operation>;
 
+/// Lanes per step if it is fewer than a warp has. The lanes of one arrival are one act on an H200: every lane's state shows the
+/// same count, that of all of them together. Single arrivals, which are all that the memory model promises, show one each, and steps of fewer lanes can't act as one without waiting for lanes that may never come. So
+/// the counts in these states are compared at 32 lanes only, everything else at all widths.
+bool is_narrow() {
+    const char* lanes = std::getenv("PTARMIGAN_LANES");
+    return lanes && std::atoi(lanes) < 32;
+}
+bool shows_order(Code code) {
+    return (code >= arrive && code <= drop_expect) || code == pending;
+}
+
 /// Each operation's results, those of more than one lane as the first, the last and a hash of all.
 std::string run_script(Driver& driver, const Script& script) {
     static void* module = driver.load(kernel());
@@ -116,6 +128,10 @@ std::string run_script(Driver& driver, const Script& script) {
         std::vector<std::uint64_t> lanes;
         for (unsigned lane = 0; lane < 32; ++lane)
             if (script[i].lanes >> lane & 1) lanes.push_back(results[i * 32 + lane]);
+        if (lanes.size() > 1 && is_narrow() && shows_order(script[i].code)) {
+            text += (i ? " *" : "*");
+            continue;
+        }
         text += (i ? " " : "") + hex(lanes.front());
         if (lanes.size() > 1) text += ".." + hex(lanes.back()) + "#" + hex(hash_bytes(lanes.data(), lanes.size() * 8) >> 40);
     }
@@ -251,7 +267,11 @@ int main(int count, char** arguments) {
     auto add = [&](const std::string& name, const Script& script) {
         cases.push_back({name, [script](Driver& driver) { return run_script(driver, script); }});
     };
-    for (const Named& named : scripts) add(named.name, named.script);
+    for (const Named& named : scripts) {
+        // One act of 32 arrivals where 3 are left is an error; 32 acts complete ten phases.
+        if (is_narrow() && std::string(named.name) == "too many arrivals of lanes") continue;
+        add(named.name, named.script);
+    }
     Script bits{{init, 2}, {arrive}};
     for (unsigned bit = 0; bit < 32; ++bit) bits.push_back({test_other, 1u << bit});
     add("which bits of a state count", bits);
