@@ -118,6 +118,22 @@ TEST_CASE("copy engine: im2col::w loads one buffer for each offset") {
     CHECK(images.load(TensorMode::im2col_w, 0, 1, {0, -1, 2, 7}) == second);
 }
 
+TEST_CASE("copy engine: im2col::w loads three buffers of every third pixel, past the end of rows") {
+    // The manual's second example of offsets: W = 7, corners -1 and -1, every third pixel; N and W begin at 7 and -1.
+    const Images images(7, -1, -1, 3);
+    const std::array<std::array<int, 3>, 3> places = {{{-1, 2, 5}, {0, 3, 6}, {1, 4, 7}}}; // 7 is outside
+    for (unsigned offset = 0; offset < 3; ++offset) {
+        std::vector<std::string> expected;
+        for (unsigned pixel = 0; pixel < 128; ++pixel) {
+            const int w = places[offset][pixel % 3];
+            const unsigned n = 7 + pixel / 3; // there are 20
+            expected.push_back(w < 0 || w == 7 || n >= 20 ? "-" : std::to_string(n) + ":" + std::to_string(w));
+        }
+        INFO("offset " << offset);
+        CHECK(images.load(TensorMode::im2col_w, 0, offset, {0, -1, 2, 7}) == expected);
+    }
+}
+
 TEST_CASE("copy engine: im2col::w names the rules that a copy breaks") {
     const Images images(9, 0, 0, 1);
     const auto rule = [&](TensorMode mode, unsigned halo, unsigned offset, unsigned swizzle) {
