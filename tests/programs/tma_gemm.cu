@@ -95,10 +95,10 @@ __global__ void __cluster_dims__(1, 2, 1) tma_gemm(MAP a, MAP b, MAP c, int dept
         for (int t = 0; t < tiles; ++t) {
             const int s = t % stages;
             while (!ptx::mbarrier_try_wait_parity(ptx::sem_acquire, ptx::scope_cta, &ring.full[s], t / stages & 1)) {}
-            for (int i = 0; i < own; ++i) {
-                const int place = TileLayout::part<computing>(threadIdx.x, i);
-#pragma unroll 2 // code that compiles fast
-                for (int k = 0; k < tile; ++k)
+#pragma unroll 1 // code that compiles fast
+            for (int k = 0; k < tile; ++k)
+                for (int i = 0; i < own; ++i) {
+                    const int place = TileLayout::part<computing>(threadIdx.x, i);
                     sums[i] += ring.a[s][TileSwizzle::apply(TileLayout::at(place / tile, k))] * ring.b[s][TileSwizzle::apply(TileLayout::at(place % tile, k))];
             }
             __syncwarp();
@@ -140,9 +140,9 @@ template <int buffers> __device__ void buffered(const int* a, const int* b, int*
         load(t + buffers - 1);
         __pipeline_wait_prior(buffers - 1);
         __syncthreads();
-        for (int i = 0; i < 4; ++i)
-#pragma unroll 2
-            for (int k = 0; k < tile; ++k)
+#pragma unroll 1
+        for (int k = 0; k < tile; ++k)
+            for (int i = 0; i < 4; ++i)
                 sums[i] += held[t % buffers][0][TileLayout::at(threadIdx.y + 8 * i, k)] * held[t % buffers][1][TileLayout::at(threadIdx.x, k)];
         __syncthreads();
     }
