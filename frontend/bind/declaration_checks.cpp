@@ -46,6 +46,7 @@ void DeclarationChecks::variables(const VariableSyntax& syntax, Linkage linkage)
     const SourceLocation at = syntax.location;
     linkage_of(at, linkage);
     type_of(syntax);
+    if (syntax.vector_size * bit_size(syntax.type) > 128) error(at, "a vector variable holds up to 128 bits");
     const bool is_global = syntax.space == StateSpace::global;
     if (linkage == Linkage::common && !is_global) error(at, ".common is for .global variables");
     if (is_opaque(syntax.type) && !is_global && syntax.space != StateSpace::tex)

@@ -50,12 +50,11 @@ private:
     /// The list at `index` fills `size` bytes from `offset`; `depth` counts dimensions entered.
     void level(std::size_t index, std::size_t depth, std::uint64_t offset, std::uint64_t size) {
         const InitializerSyntax& node = nodes_[index];
+        const std::size_t levels = variable_.dimensions.size() + (variable_.vector_size > 1 ? 1 : 0);
         if (node.kind != InitializerSyntax::Kind::braces) {
-            if (size != element_) fail(node, "a list of initial values is needed here");
+            if (depth < levels) fail(node, "a list of initial values is needed here");
             return value(node, offset);
         }
-        const std::size_t levels =
-            variable_.dimensions.size() + (variable_.vector_size > 1 ? 1 : 0);
         if (depth >= levels) fail(node, "too many braces in this initialiser");
         const std::uint64_t count = depth < variable_.dimensions.size()
                                         ? variable_.dimensions[depth]
@@ -120,8 +119,8 @@ private:
             if (space != StateSpace::global && space != StateSpace::constant)
                 fail(node, "only addresses in .global and .const are known before a launch");
         }
-        if (!node.masked && element_ != 4 && element_ != 8)
-            return fail(node, "the address of a symbol takes 4 or 8 bytes");
+        if (!node.masked && variable_.type != ScalarType::u32 && variable_.type != ScalarType::u64)
+            return fail(node, "the address of a symbol is for .u32 and .u64 variables");
         if (node.masked && element_ != 1) return fail(node, "mask() is for .b8 and .u8 variables");
         variable_.relocations.push_back(relocation);
     }

@@ -117,6 +117,11 @@ private:
         }
     }
 
+    /// An array whose size one of them leaves open is the same as one with any.
+    static bool same_type(const Variable& a, const Variable& b) {
+        return a.type == b.type && a.vector_size == b.vector_size && (a.unsized || b.unsized || a.dimensions == b.dimensions);
+    }
+
     void declare(std::string_view name, Variable variable) {
         const auto id = static_cast<std::uint32_t>(module_.variables.size());
         const auto [place, is_new] =
@@ -127,6 +132,8 @@ private:
         }
         if (place->second.kind == Symbol::Kind::module_variable) {
             Variable& earlier = module_.variables[place->second.index];
+            if (!same_type(earlier, variable))
+                return error(variable.location, "'" + variable.name + "' was declared with another type");
             if (variable.linkage == Linkage::external)
                 return; // a declaration behind the definition
             if (earlier.linkage == Linkage::external && variable.linkage != Linkage::internal) {

@@ -90,9 +90,11 @@ BodyBinder::Want BodyBinder::want_of(const OperandPattern& pattern, const HeadMa
     const bool pair =
         form.operands.size() > 1 && form.operands[1].form == OperandPattern::Form::pair_second;
     const Effects effects = form.info->effects;
-    // Of two results one may be dropped, except by shuffles.
+    // Of two results one may be dropped, but not the value of a shuffle nor the predicates of elect and lop3.
+    const std::string_view opcode = form.info->opcode;
+    const bool second = pattern.form == OperandPattern::Form::pair_second;
     want.may_sink =
-        (pair && form.info->opcode != "shfl") || form.info->opcode == "lop3" ||
+        (second ? opcode != "elect" && opcode != "lop3" : (pair && opcode != "shfl") || opcode == "lop3") ||
         (any(effects, Effects::atomic | Effects::store | Effects::async | Effects::call) &&
          !any(effects, Effects::volatile_read));
     want.must_sink = match.result_is_sink;

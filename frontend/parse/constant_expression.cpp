@@ -38,9 +38,9 @@ public:
     Constant conditional() { return conditional_of(binary(1)); }
     /// Likewise when the first operand is taken already.
     Constant conditional_after(const Constant& left) { return conditional_of(binary(1, left)); }
-    /// Likewise when the first token was a minus sign that is taken already.
-    Constant conditional_after(const Token& minus) {
-        return conditional_of(binary(1, negate(minus, unary())));
+    /// Likewise when the first token was an operator of one operand that is taken already.
+    Constant conditional_after(const Token& sign) {
+        return conditional_of(binary(1, negate(sign, unary())));
     }
 
 private:
@@ -203,7 +203,9 @@ private:
         case '+': return real(a + b);
         case '-': return real(a - b);
         case '*': return real(a * b);
-        case '/': return real(a / b);
+        case '/':
+            if (b == 0) cursor_.fail(op.location, "division by zero in a constant expression");
+            return real(a / b);
         case '<': return integer(a < b);
         case '>': return integer(a > b);
         case two_characters('<', '='): return integer(a <= b);
@@ -288,8 +290,8 @@ Constant parse_constant(TokenCursor& cursor) {
 Constant parse_constant_after(TokenCursor& cursor, const Constant& left) {
     return Evaluator(cursor).conditional_after(left);
 }
-Constant parse_negative_constant(TokenCursor& cursor, const Token& minus) {
-    return Evaluator(cursor).conditional_after(minus);
+Constant parse_constant_behind(TokenCursor& cursor, const Token& sign) {
+    return Evaluator(cursor).conditional_after(sign);
 }
 
 } // namespace ptarmigan::ptx

@@ -32,7 +32,7 @@ std::string_view TokenCursor::expect_identifier(std::string_view what) {
 
 std::uint64_t TokenCursor::expect_count(std::string_view what) {
     const SourceLocation start = token_.location;
-    if (token_.kind != TokenKind::integer && !at('(')) fail_here(what);
+    if (token_.kind != TokenKind::integer && !at('(') && !token_.is_identifier("WARP_SZ")) fail_here(what);
     const Constant value = parse_constant(*this);
     if (!value.is_integer() || (!value.is_unsigned && value.as_signed() < 0))
         fail(start, std::string(what) + " must be an integer that is not negative");
@@ -40,6 +40,10 @@ std::uint64_t TokenCursor::expect_count(std::string_view what) {
 }
 
 std::uint64_t TokenCursor::expect_integer(std::string_view what) {
+    if (token_.is_identifier("WARP_SZ")) {
+        take();
+        return 32;
+    }
     if (token_.kind != TokenKind::integer) fail_here(what);
     return number_value(*this, take()).bits;
 }

@@ -80,8 +80,8 @@ bool is_fraction(const Token& token);
 Constant parse_constant(TokenCursor& cursor);
 /// Likewise, of an expression whose first operand has been taken and is `left`.
 Constant parse_constant_after(TokenCursor& cursor, const Constant& left);
-/// Likewise, of an expression whose first token `minus` has been taken.
-Constant parse_negative_constant(TokenCursor& cursor, const Token& minus);
+/// Likewise, of an expression whose first token, the operator `sign`, has been taken.
+Constant parse_constant_behind(TokenCursor& cursor, const Token& sign);
 /// The value of a number token.
 Constant number_value(TokenCursor& cursor, const Token& token);
 

@@ -17,7 +17,8 @@ bool ModuleParser::header(Version& version, Target& target, unsigned& address_si
         parse_version(version);
         if (!cursor_.accept_word("target")) cursor_.fail_here("'.target' behind '.version'");
         location = cursor_.location();
-        parse_target(target);
+        do parse_target(target);
+        while (cursor_.accept_word("target")); // the last architecture counts
         address_size = 32; // the manual's default, but every 64-bit compiler writes the directive
         if (cursor_.accept_word("address_size")) {
             const SourceLocation at = cursor_.location();
@@ -58,6 +59,7 @@ void ModuleParser::parse_target(Target& target) {
             target.debug = true;
         } else if (name.starts_with("sm_") || name.starts_with("compute_")) {
             const char* last = name.data() + name.size();
+            target.suffix = 0;
             const auto [end, status] =
                 std::from_chars(name.data() + name.find('_') + 1, last, target.sm);
             if (status == std::errc() && last - end == 1 && (*end == 'a' || *end == 'f'))

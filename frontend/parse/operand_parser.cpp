@@ -38,9 +38,15 @@ private:
         if (cursor_.at('{')) return group(OperandSyntax::Kind::braces, '}', depth);
         if (lists_ && cursor_.at('(')) return group(OperandSyntax::Kind::parens, ')', depth);
         if (cursor_.at('!')) {
-            const SourceLocation at = cursor_.take().location;
-            if (cursor_.peek().kind != TokenKind::identifier)
-                cursor_.fail_here("a predicate behind '!'");
+            const Token sign = cursor_.take();
+            const SourceLocation at = sign.location;
+            const Token& next = cursor_.peek();
+            if (next.kind != TokenKind::identifier || next.text == "WARP_SZ") {
+                const std::size_t constant = append(OperandSyntax::Kind::constant);
+                out_[constant].location = at;
+                out_[constant].constant = parse_constant_behind(cursor_, sign);
+                return constant;
+            }
             const std::size_t index = name(depth);
             out_[index].inverted = true;
             out_[index].location = at;
@@ -97,7 +103,7 @@ private:
             }
             const std::size_t index = append(OperandSyntax::Kind::constant);
             out_[index].location = sign.location;
-            out_[index].constant = parse_negative_constant(cursor_, sign);
+            out_[index].constant = parse_constant_behind(cursor_, sign);
             return index;
         }
         const bool starts = token.is('(') || token.is('+') || token.is('~') || token.is('!') ||
