@@ -84,6 +84,7 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr*, std::size_t*, CUmodule, const char*)
 CUresult cuLibraryLoadData(CUlibrary*, const void*, unsigned*, void**, unsigned, unsigned*, void**,
                            unsigned);
 CUresult cuModuleEnumerateFunctions(CUfunction*, unsigned, CUmodule);
+CUresult cuFuncLoad(CUfunction);
 CUresult cuLibraryUnload(CUlibrary);
 CUresult cuLibraryGetKernel(CUkernel*, CUlibrary, const char*);
 CUresult cuLibraryGetKernelCount(unsigned*, CUlibrary);

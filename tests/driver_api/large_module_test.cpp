@@ -43,7 +43,14 @@ TEST_CASE("large module: a bad kernel fails when it is got, the others run") {
     CHECK(cuModuleGetFunction(&function, module, "bad") == 218);
     CHECK(cuModuleGetFunction(&function, module, "k1") == 0);
     REQUIRE(cuModuleEnumerateFunctions(&function, 1, module) == 0); // the first is the bad one
+    CHECK(cuFuncLoad(function) == 218);
     CHECK(launch(function) == 218);
+    CUfunction all[1201] = {};
+    REQUIRE(cuModuleEnumerateFunctions(all, 1201, module) == 0);
+    CHECK(cuFuncLoad(all[1200]) == 0);
+    REQUIRE(cuModuleGetFunction(&function, module, "k1199") == 0);
+    CHECK(function == all[1200]);
+    CHECK(cuModuleGetFunction(&function, module, "k1200") == 500);
     CHECK(cuModuleUnload(module) == 0);
 
     CUlibrary library = nullptr;

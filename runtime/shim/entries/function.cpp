@@ -116,7 +116,11 @@ PTM_API(cuFuncIsLoaded, int* state, CUfunction function) {
     });
 }
 PTM_API(cuFuncLoad, CUfunction function) {
-    return kernel_entry(function, [](Kernel&) { return Status::success; });
+    // Errors that were left for the first use are this call's.
+    return kernel_entry(function, [](Kernel& kernel) {
+        const runtime::KernelFacts* facts = nullptr;
+        return kernel.facts(facts);
+    });
 }
 
 PTM_API(cuKernelGetFunction, CUfunction* function, CUkernel handle) {
