@@ -14,6 +14,11 @@ std::string type_text(const Variable& variable) {
     for (const std::uint64_t length : variable.dimensions) text += "[" + (length == 0 ? "" : std::to_string(length)) + "]";
     return text;
 }
+
+bool same_sizes(const std::vector<Variable>& a, const std::vector<Variable>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const Variable& x, const Variable& y) { return x.size == y.size && x.alignment == y.alignment; });
+}
 } // namespace
 
 void BodyBinder::bind_call(const OperandNodes& nodes, Instruction& out) {
@@ -53,8 +58,15 @@ void BodyBinder::bind_call(const OperandNodes& nodes, Instruction& out) {
 void BodyBinder::apply_callee(const Operand& callee, SourceLocation at, Signature& signature) {
     const Function* function = nullptr;
     if (callee.kind == Operand::Kind::function) function = &context_.module.functions[callee.index];
-    if (callee.kind == Operand::Kind::call_targets)
-        function = &context_.module.functions[body_.call_targets[callee.index].front()];
+    if (callee.kind == Operand::Kind::call_targets) {
+        const std::vector<FunctionId>& targets = body_.call_targets[callee.index];
+        function = &context_.module.functions[targets.front()];
+        for (const FunctionId id : targets) {
+            const Function& other = context_.module.functions[id];
+            if (!same_sizes(other.returns, function->returns) || !same_sizes(other.parameters, function->parameters))
+                fail(at, "the possible callees " + quoted(function->name) + " and " + quoted(other.name) + " differ in their parameters");
+        }
+    }
     if (function != nullptr) {
         if (function->is_entry)
             fail(at, quoted(function->name) + " is an entry and can't be called");
