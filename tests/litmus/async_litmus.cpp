@@ -69,8 +69,10 @@ const Shape shapes[] = {
      "ld.shared.u32 %r10,[%r2];", "acquire.cluster"},
 };
 
-/// %r2: the lane's word of `buf`, %r7: the other block's, %r8: its `other`; %r6: `full` where the
-/// reader is, %r9: `empty` where the writer is; %rd2: the lane's word of the round.
+/// The reader is warp or block 0, which runs first: without its wait the two lose each other, and
+/// the test does not end. %r2: the lane's word of `buf`, %r7: the other block's, %r8: its `other`;
+/// %r6: `full` where the reader is, %r9: `empty` where the writer is; %rd2: the lane's word of the
+/// round.
 std::string text_of(const Shape& shape) {
     const std::string wait = shape.wait, scope = shape.cluster ? "cluster" : "cta";
     return std::string(".version 8.8\n.target sm_90\n.address_size 64\n.visible .entry k(.param "
@@ -84,8 +86,8 @@ std::string text_of(const Shape& shape) {
     mov.u32 %r4,%cluster_ctarank; )" +
            (shape.cluster ? R"(
     xor.b32 %r5,%r4,1; mapa.shared::cluster.u32 %r7,%r2,%r5; mapa.shared::cluster.u32 %r8,%r12,%r5;
-    mapa.shared::cluster.u32 %r6,%r6,1; mapa.shared::cluster.u32 %r9,%r9,0; setp.eq.u32 %p2,%r4,0;)"
-                          : "\n    setp.eq.u32 %p2,%r3,0;") +
+    mapa.shared::cluster.u32 %r6,%r6,0; mapa.shared::cluster.u32 %r9,%r9,1; setp.eq.u32 %p2,%r4,1;)"
+                          : "\n    setp.eq.u32 %p2,%r3,1;") +
            R"(
     mov.u32 %r32,%tid.x; setp.eq.u32 %p3,%r32,0;
     @%p3 mbarrier.init.shared.b64 [full],32; @%p3 mbarrier.init.shared.b64 [empty],32; fence.mbarrier_init.release.cluster;
