@@ -19,7 +19,9 @@ class ModuleLoader;
 namespace ptarmigan::translator {
 
 enum class DivergenceForm : std::uint8_t { automatic, masks, program_counters };
-enum class BarrierForm : std::uint8_t { automatic, regions, fibers };
+/// `automatic` lets steps take turns in loops where that pays (analysis/plan_turns.h), `regions` nowhere, `turns` at each round of every
+/// loop that can, for tests.
+enum class BarrierForm : std::uint8_t { automatic, regions, fibers, turns };
 enum class Approximation : std::uint8_t { exact, fast };
 
 /// The CPU to compile for, chosen by feature bits, never by host name.

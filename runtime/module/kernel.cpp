@@ -65,6 +65,8 @@ translator::CompileOptions options_from_environment() {
         options.barriers = translator::BarrierForm::regions;
     if (barriers == "fibers")
         options.barriers = translator::BarrierForm::fibers;
+    if (barriers == "turns")
+        options.barriers = translator::BarrierForm::turns;
     options.random_schedule = Schedule::of_process().random;
     if (env_text(Env::approx) == "fast")
         options.approximation = translator::Approximation::fast;

@@ -77,7 +77,7 @@ translator::CompileOptions compile_options(const DumpOptions& options) {
     result.divergence = choose<translator::DivergenceForm>("--divergence", options.divergence,
                                                            {"auto", "masks", "pcs"});
     result.barriers = choose<translator::BarrierForm>("--barriers", options.barriers,
-                                                      {"auto", "regions", "fibers"});
+                                                      {"auto", "regions", "fibers", "turns"});
     result.approximation =
         choose<translator::Approximation>("--approx", options.approximation, {"exact", "fast"});
     result.small_grid = options.small_grid;
@@ -159,7 +159,7 @@ void add_dump_command(CLI::App& app, int& exit_code) {
         ->capture_default_str();
     command->add_option("--divergence", options->divergence, "auto, masks or pcs")
         ->capture_default_str();
-    command->add_option("--barriers", options->barriers, "auto, regions or fibers")
+    command->add_option("--barriers", options->barriers, "auto, regions, fibers, or turns in every loop")
         ->capture_default_str();
     command->add_option("--approx", options->approximation, "exact or fast")->capture_default_str();
     command->add_flag("--small-grid", options->small_grid, "global thread numbers fit 31 bits");

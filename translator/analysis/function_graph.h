@@ -96,6 +96,7 @@ struct LoopInfo {
     std::vector<BlockId> blocks;       ///< nested loops included
     bool divergent_exit = false;       ///< lanes of a step may leave at different iterations
     bool cta_divergent_exit = false;   ///< threads of the CTA may (implied by divergent_exit)
+    bool takes_turns = false;          ///< steps may stop at its header while others run (plan_turns.h)
 };
 inline constexpr std::uint32_t no_loop = 0xffffffffu;
 

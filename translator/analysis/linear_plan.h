@@ -44,6 +44,7 @@ struct LinearPlan {
     std::vector<BlockId> order;     ///< loops are contiguous, otherwise topological
     std::vector<BlockPlan> blocks;  ///< by BlockId
     std::vector<LoopInfo> loops;
+    std::vector<std::vector<BlockId>> waiting_at_latch; ///< by loop: blocks behind it where lanes may wait while another round begins
     std::vector<BlockId> immediate_dominator; ///< by BlockId, no_block for the entry and blocks outside
 };
 

@@ -72,6 +72,10 @@ public:
         plan_.immediate_dominator = region_.tree.parents();
         plan_.blocks.resize(graph_.blocks.size());
         for (std::size_t l = 0; l < plan_.loops.size(); ++l) plan_.loops[l].divergent_exit = flow_.divergent_exit[l];
+        for (const LoopInfo& loop : plan_.loops) {
+            plan_.waiting_at_latch.emplace_back();
+            for (std::uint32_t waiting : flow_.pending[region_.position[loop.latch]]) plan_.waiting_at_latch.back().push_back(region_.order[waiting]);
+        }
         for (BlockId block : region_.order) plan_block(block, divergent[block]);
     }
 

@@ -8,6 +8,7 @@
 
 #include "translator/analysis/form_queries.h"
 #include "translator/analysis/loop_strides.h"
+#include "translator/analysis/plan_turns.h"
 
 #include <algorithm>
 
@@ -122,20 +123,10 @@ private:
         }
         std::optional<std::int64_t> stride = strides_.of(inst[ptx::Role::a].index, loop);
         if (stride && is_shorter(*stride, far)) return;
+        const LoopInfo& info = graph_.forest.loops[loop];
+        if (info.takes_turns) return; // the next warp asks for its piece soon
         instruction.prefetch.ahead = std::int32_t(piece);
-        if (goes_lane_by_lane(loop)) instruction.second_prefetch = rounds_ahead(instruction, loop, long_rounds_ahead);
-    }
-
-    bool goes_lane_by_lane(std::uint32_t loop) const {
-        const auto& blocks = graph_.forest.loops[loop].blocks;
-        return std::any_of(blocks.begin(), blocks.end(), [&](BlockId block) {
-            const auto& instructions = graph_.blocks[block].instructions;
-            return std::any_of(instructions.begin(), instructions.end(), [&](const GraphInstruction& instruction) {
-                const Operand& address = instruction.inst[ptx::Role::a];
-                return has_effect(instruction.inst, ptx::Effects::atomic) && address.kind == Operand::Kind::address &&
-                       address.base == Operand::Base::reg && graph_.values[address.index].shape.is_varying();
-            });
-        });
+        if (goes_lane_by_lane(graph_, info)) instruction.second_prefetch = rounds_ahead(instruction, loop, long_rounds_ahead);
     }
 
     /// All warps come to the barrier before one goes on: what the next round loads has the time of a whole round to come.

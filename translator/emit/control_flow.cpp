@@ -96,6 +96,7 @@ void GraphEmitter::emit_masks(const LinearPlan& plan, const RegionInterface& int
         }
     }
     if (interface.enter) interface.enter();
+    if (!interface.turns.empty()) emit_resumption();
     ir_.CreateBr(blocks_[plan.region.entry]);
     for (BlockId block : plan.order) emit_block(block);
 }
@@ -367,6 +368,7 @@ void GraphEmitter::emit_terminator(BlockId id) {
     if (block.terminator.kind == Terminator::Kind::jump) {
         emit_spin_yield(id);
         emit_edge(id, 0, mask);
+        emit_turn(id);
         ir_.CreateBr(blocks_[plan.jump_to[0]]);
         return;
     }

@@ -13,6 +13,7 @@
 #include "translator/analysis/plan_linearization.h"
 #include "translator/analysis/plan_prefetch.h"
 #include "translator/analysis/plan_streaming.h"
+#include "translator/analysis/plan_turns.h"
 #include "translator/analysis/shapes.h"
 #include "translator/analysis/verify_graph.h"
 #include "translator/builtins/builtins.h"
@@ -145,13 +146,20 @@ private:
         }
         verify_graph(graph_);
         alignment_demands_ = plan_alignment(graph_, unit_.options.aligned_parameters);
-        plan_prefetch(graph_, unit_.shape, unit_.width);
         barriers_ = plan_barriers(graph_, unit_.shape);
         // The CTAs of a cluster take turns on one thread of the host; a callee that needs the whole warp or the CTA to meet can't run inside a region.
         bool needs_fibers = !barriers_.splittable || unit_.cluster_size() > 1 || spins_ || ptx::any(effects_of(graph_), ptx::Effects::waits) ||
                             callees.need_single_lanes() || ptx::any(callees.effects, ptx::Effects::waits) || (unit_.width < 32 && collectives);
         unit_.spins = spins_;
         unit_.fiber_form = needs_fibers || unit_.options.random_schedule || unit_.options.barriers == BarrierForm::fibers;
+        if (may_take_turns()) choose_turn_loops(graph_, unit_.shape, unit_.options.barriers == BarrierForm::turns);
+        plan_prefetch(graph_, unit_.shape, unit_.width);
+    }
+
+    /// A single step has nobody to wait for, and what a call leaves behind is not only in values. One lane per step is for what jumps about.
+    bool may_take_turns() const {
+        return !unit_.fiber_form && unit_.options.barriers != BarrierForm::regions && unit_.width > 1 && unit_.step_count() > 1 &&
+               unit_.divergence == DivergenceForm::masks && graph_.real_calls.empty() && !graph_.has_indirect_call;
     }
 
     /// Lanes of a warp meet from different places: each needs a stack of its own. What a function meets at that is called for

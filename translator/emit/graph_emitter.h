@@ -12,6 +12,7 @@
 
 #include "translator/analysis/load_groups.h"
 #include "translator/analysis/linear_plan.h"
+#include "translator/analysis/plan_turns.h"
 #include "translator/emit/kernel_unit.h"
 #include "translator/emit/warp_emitter.h"
 
@@ -29,6 +30,16 @@ struct RegionInterface {
     std::function<void(BlockId barrier)> cut;
     /// Emitted at the exit block.
     std::function<void()> exit;
+    /// Loops at whose latch the step stops every so many rounds: `stop` saves what is live and `masks` and returns; a later call of
+    /// the function finds 1 + the turn's number in `turn_to_resume` (i32), and `resume` restores values and returns the masks.
+    struct Turn {
+        TurnPoint point;
+        std::function<void(const std::vector<llvm::Value*>& masks)> stop;
+        std::function<std::vector<llvm::Value*>()> resume;
+    };
+    std::vector<Turn> turns;
+    std::function<llvm::Value*()> turn_to_resume;
+    std::uint32_t rounds_per_turn = 0;
     /// Lanes that start the region: known to be all; or at a place in memory (i64); or in a value (iW); or, when none
     /// of these is set, those of the step that exist in the block.
     bool entry_mask_full = false;
@@ -165,6 +176,9 @@ private:
     void emit_prefetch(const ptx::Instruction& inst, const Prefetch& wanted);
     void emit_under_uniform_guard(const GraphInstruction& instruction, llvm::Value* condition);
     void emit_terminator(BlockId block);
+    void emit_resumption();
+    void emit_turn(BlockId latch);
+    std::vector<llvm::AllocaInst*> masks_at(const TurnPoint& point) const;
     void emit_edge(BlockId block, unsigned successor, llvm::Value* mask);
     void move_phis(BlockId from, unsigned successor, llvm::Value* mask);
     llvm::Value* load_mask(llvm::AllocaInst* slot);
@@ -233,6 +247,7 @@ private:
     std::unordered_map<ValueId, LaneValue> cache_;       ///< values known in the current block
     std::unordered_map<ValueId, GuardSlot> guards_;
     std::vector<llvm::AllocaInst*> accumulated_mask_, current_mask_; ///< by block
+    llvm::AllocaInst* rounds_ = nullptr; ///< of turn loops, since the step was called
     llvm::Value* entry_mask_ = nullptr;
     llvm::Value* counter_mask_ = nullptr; ///< program-counter form: mask of the current block
     LaneOffsets lane_iota_, lane_zeros_;

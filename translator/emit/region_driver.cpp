@@ -2,13 +2,15 @@
 // Region functions have the signature
 //     i32 region(CtaContext*, i32 step, ptr step_frame, ptr cta_in, ptr cta_out)
 // and return the number of the region that follows the barrier they reached, or 0 when the step has exited. Barriers
-// are CTA-uniform, so all live steps return the same number. Values that are the same in the whole CTA travel in
+// are CTA-uniform, so all live steps return the same number. Or they return `stopped`: the step has had its turn in a long loop
+// (analysis/plan_turns.h) and is called again when the others have had theirs. Values that are the same in the whole CTA travel in
 // cta_in / cta_out (double-buffered: a step must not see what an earlier step of the same interval wrote); after
 // inlining these are scalars in registers.
 #include "translator/emit/region_driver.h"
 
 #include "translator/analysis/canonical_nans.h"
 #include "translator/analysis/plan_linearization.h"
+#include "translator/analysis/plan_turns.h"
 #include "translator/analysis/shapes.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/emit/region_frames.h"
@@ -29,6 +31,10 @@ namespace ptarmigan::translator {
 namespace {
 /// A single step keeps its frame on the stack up to this size, where it becomes registers.
 constexpr std::uint32_t stack_frame_limit = 16384;
+/// What a region function returns when its step has stopped in a loop.
+constexpr std::uint32_t stopped = 0xffffffffu;
+/// Of a loop in which steps take turns; measured in translator/analysis/README.md.
+constexpr std::uint32_t rounds_per_turn = 8;
 
 /// CTA frame slots are whole 64-bit words, so that copying one never touches bits that were not written.
 llvm::Value* to_word(Ir& ir, llvm::Value* scalar) {
@@ -77,7 +83,11 @@ public:
         counters_ = unit_.width > 1 && unit_.divergence == DivergenceForm::program_counters;
         if (!counters_)
             for (const RegionView& view : barriers_.regions) plans_.push_back(plan_region(unit_, graph_, view));
-        frames_ = layout_frames(graph_, barriers_, unit_.width, steps_may_exit_early());
+        turns_.resize(barriers_.regions.size());
+        for (std::size_t region = 0; region < plans_.size(); ++region) turns_[region] = plan_turns(graph_, plans_[region]);
+        std::vector<TurnPoint> all_turns;
+        for (const auto& turns : turns_) all_turns.insert(all_turns.end(), turns.begin(), turns.end());
+        frames_ = layout_frames(graph_, barriers_, all_turns, unit_.width, steps_may_exit_early());
         for (std::size_t region = 0; region < barriers_.regions.size(); ++region) declare_region(region);
         for (std::size_t region = 0; region < barriers_.regions.size(); ++region) emit_region(region);
         emit_driver();
@@ -138,6 +148,14 @@ private:
         auto at = [&](llvm::Value* base, std::uint32_t offset) {
             return ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), base, offset);
         };
+        auto load_guard_flags = [&] {
+            for (auto& [guard, place] : frames_.guards)
+                emitter.set_guard_flag(guard, ir.CreateTrunc(ir.CreateLoad(ir.getInt8Ty(), at(frame, place.holds)), ir.getInt1Ty()));
+        };
+        auto save_guard_flags = [&] {
+            for (auto& [guard, place] : frames_.guards)
+                ir.CreateStore(ir.CreateZExt(emitter.guard_holds(guard), ir.getInt8Ty()), at(frame, place.holds));
+        };
         RegionInterface interface;
         bool resumed = region > 0;
         interface.entry_mask_full = !unit_.partial_last_step() && !(resumed && frames_.saves_mask);
@@ -147,15 +165,13 @@ private:
             for (auto& [guard, place] : frames_.guards) emitter.place_guard(guard, at(frame, place.correction));
             if (!resumed) return;
             for (ValueId value : barriers_.live_in[region]) load_live_in(emitter, value, frame, cta_in);
-            for (auto& [guard, place] : frames_.guards)
-                emitter.set_guard_flag(guard, ir.CreateTrunc(ir.CreateLoad(ir.getInt8Ty(), at(frame, place.holds)), ir.getInt1Ty()));
+            load_guard_flags();
         };
         interface.cut = [&](BlockId barrier) {
             std::size_t next = 0;
             while (barriers_.resume_of.at(next) != barrier || next == 0) ++next;
             for (ValueId value : barriers_.live_in[next]) save_live_out(emitter, value, barrier, frame, cta_out);
-            for (auto& [guard, place] : frames_.guards)
-                ir.CreateStore(ir.CreateZExt(emitter.guard_holds(guard), ir.getInt8Ty()), at(frame, place.holds));
+            save_guard_flags();
             if (frames_.saves_mask)
                 ir.CreateStore(emitter.to_bits(emitter.block_mask(barrier)), at(frame, frames_.mask_offset));
             ir.CreateRet(ir.getInt32(std::uint32_t(next)));
@@ -164,6 +180,28 @@ private:
             if (frames_.saves_mask) ir.CreateStore(ir.getInt64(0), at(frame, frames_.mask_offset));
             ir.CreateRet(ir.getInt32(0));
         };
+        interface.turn_to_resume = [&] { return ir.CreateLoad(ir.getInt32Ty(), at(frame, frames_.turn_offset)); };
+        interface.rounds_per_turn = unit_.options.barriers == BarrierForm::turns ? 1 : rounds_per_turn;
+        for (const TurnPoint& point : turns_[region]) {
+            const std::uint32_t number = std::uint32_t(interface.turns.size()) + 1;
+            auto mask_place = [this, at, frame](std::size_t i) { return at(frame, frames_.turn_masks_offset + std::uint32_t(i) * 8); };
+            auto stop = [&, number, mask_place](const std::vector<llvm::Value*>& masks) {
+                for (ValueId value : point.live) save_live_out(emitter, value, point.latch, frame, cta_out);
+                save_guard_flags();
+                for (std::size_t i = 0; i < masks.size(); ++i) ir.CreateStore(emitter.to_bits(masks[i]), mask_place(i));
+                ir.CreateStore(ir.getInt32(number), at(frame, frames_.turn_offset));
+                ir.CreateRet(ir.getInt32(stopped));
+            };
+            auto resume = [&, mask_place] {
+                for (ValueId value : point.live) load_live_in(emitter, value, frame, cta_in);
+                load_guard_flags();
+                std::vector<llvm::Value*> masks;
+                for (std::size_t i = 0; i < point.edge_masks.size() + point.block_masks.size(); ++i)
+                    masks.push_back(emitter.from_bits(ir.CreateLoad(ir.getInt64Ty(), mask_place(i))));
+                return masks;
+            };
+            interface.turns.push_back({point, stop, resume});
+        }
         if (counters_) emitter.emit_program_counters(view(region), interface);
         else emitter.emit_masks(plans_[region], interface);
     }
@@ -282,39 +320,79 @@ private:
         ir.CreateRetVoid();
     }
 
-    /// for (step = 0; step < steps; ++step) next = max(next, region(step)), exited steps left out.
+    /// do for (step = 0; step < steps; ++step) next = max(next, region(step)), exited steps left out; while some have stopped
+    /// in a loop, and then only those.
     void emit_step_loop(Ir& ir, llvm::Function* function, std::size_t region, llvm::Value* cta, llvm::Value* frames,
                         llvm::Value* cta_in, llvm::Value* cta_out, llvm::Value* next_region) {
         llvm::LLVMContext& context = unit_.context;
         std::uint32_t steps = unit_.step_count();
+        const bool takes_turns = !turns_[region].empty();
+        auto at = [&](llvm::Value* base, std::uint64_t offset) { return ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), base, offset); };
         llvm::BasicBlock* before = ir.GetInsertBlock();
         llvm::BasicBlock* loop = llvm::BasicBlock::Create(context, "steps", function);
         llvm::BasicBlock* run = llvm::BasicBlock::Create(context, "step", function);
         llvm::BasicBlock* latch = llvm::BasicBlock::Create(context, "step.next", function);
         llvm::BasicBlock* after = llvm::BasicBlock::Create(context, "steps.done", function);
+        llvm::BasicBlock* again = takes_turns ? llvm::BasicBlock::Create(context, "steps.again", function) : nullptr;
         ir.CreateBr(loop);
         ir.SetInsertPoint(loop);
         llvm::PHINode* step = ir.CreatePHI(ir.getInt32Ty(), 2, "step");
         step->addIncoming(ir.getInt32(0), before);
+        llvm::PHINode *is_first = nullptr, *stopped_before = nullptr;
+        if (takes_turns) {
+            is_first = ir.CreatePHI(ir.getInt1Ty(), 3, "first.turn");
+            is_first->addIncoming(ir.getTrue(), before);
+            stopped_before = ir.CreatePHI(ir.getInt1Ty(), 3, "some.stopped");
+            stopped_before->addIncoming(ir.getFalse(), before);
+        }
         llvm::Value* offset = ir.CreateMul(ir.CreateZExt(step, ir.getInt64Ty()), ir.getInt64(frames_.step_size));
         llvm::Value* frame = ir.CreateInBoundsGEP(ir.getInt8Ty(), frames, offset, "frame");
-        if (region > 0 && frames_.saves_mask) {
-            llvm::Value* place = ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), frame, frames_.mask_offset);
-            llvm::Value* mask = ir.CreateLoad(ir.getInt64Ty(), place);
-            ir.CreateCondBr(ir.CreateICmpNE(mask, ir.getInt64(0)), run, latch);
-        } else {
-            ir.CreateBr(run);
+        llvm::Value* runs = nullptr;
+        if (region > 0 && frames_.saves_mask)
+            runs = ir.CreateICmpNE(ir.CreateLoad(ir.getInt64Ty(), at(frame, frames_.mask_offset)), ir.getInt64(0));
+        if (takes_turns) {
+            llvm::Value* place = at(frame, frames_.turn_offset);
+            llvm::Value* turn = ir.CreateSelect(is_first, ir.getInt32(0), ir.CreateLoad(ir.getInt32Ty(), place));
+            ir.CreateStore(turn, place); // in memory that nobody has written to, at first
+            llvm::Value* has_turn = ir.CreateOr(is_first, ir.CreateICmpNE(turn, ir.getInt32(0)));
+            runs = runs ? ir.CreateAnd(runs, has_turn) : has_turn;
         }
+        if (runs) ir.CreateCondBr(runs, run, latch);
+        else ir.CreateBr(run);
         ir.SetInsertPoint(run);
-        ir.CreateStore(step, ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), cta, offsetof(abi::CtaContext, step)));
+        ir.CreateStore(step, at(cta, offsetof(abi::CtaContext, step)));
         llvm::Value* next = ir.CreateCall(functions_[region], {cta, step, frame, cta_in, cta_out});
+        llvm::Value* has_stopped = nullptr;
+        if (takes_turns) {
+            has_stopped = ir.CreateICmpEQ(next, ir.getInt32(stopped));
+            llvm::Value* place = at(frame, frames_.turn_offset);
+            ir.CreateStore(ir.CreateSelect(has_stopped, ir.CreateLoad(ir.getInt32Ty(), place), ir.getInt32(0)), place);
+            next = ir.CreateSelect(has_stopped, ir.getInt32(0), next);
+        }
         llvm::Value* highest = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umax, next, ir.CreateLoad(ir.getInt32Ty(), next_region));
         ir.CreateStore(highest, next_region);
+        llvm::Value* some_stopped = takes_turns ? ir.CreateOr(stopped_before, has_stopped) : nullptr;
+        llvm::BasicBlock* ran = ir.GetInsertBlock();
         ir.CreateBr(latch);
         ir.SetInsertPoint(latch);
+        llvm::PHINode* stopped_now = nullptr;
+        if (takes_turns) {
+            stopped_now = ir.CreatePHI(ir.getInt1Ty(), 2);
+            stopped_now->addIncoming(some_stopped, ran);
+            stopped_now->addIncoming(stopped_before, loop);
+            is_first->addIncoming(is_first, latch);
+            stopped_before->addIncoming(stopped_now, latch);
+        }
         llvm::Value* following = ir.CreateAdd(step, ir.getInt32(1), "", true, true);
         step->addIncoming(following, latch);
-        ir.CreateCondBr(ir.CreateICmpULT(following, ir.getInt32(steps)), loop, after);
+        ir.CreateCondBr(ir.CreateICmpULT(following, ir.getInt32(steps)), loop, takes_turns ? again : after);
+        if (takes_turns) {
+            ir.SetInsertPoint(again);
+            step->addIncoming(ir.getInt32(0), again);
+            is_first->addIncoming(ir.getFalse(), again);
+            stopped_before->addIncoming(ir.getFalse(), again);
+            ir.CreateCondBr(stopped_now, loop, after);
+        }
         ir.SetInsertPoint(after);
     }
 
@@ -324,6 +402,7 @@ private:
     std::vector<bool> canonical_nans_; ///< by value
     bool counters_ = false;
     std::vector<LinearPlan> plans_;
+    std::vector<std::vector<TurnPoint>> turns_; ///< by region
     RegionFrames frames_;
     std::vector<llvm::Function*> functions_;
 };

@@ -29,7 +29,8 @@ Footprint footprint(const SsaValue& info, unsigned width) {
 /// value that only passes a region needs no copy; what is left is packed first fit.
 class SharedPlaces {
 public:
-    SharedPlaces(const FunctionGraph& graph, const BarrierPlan& barriers, const std::set<ValueId>& values, unsigned width)
+    /// `needed`: sets of values that are needed together.
+    SharedPlaces(const FunctionGraph& graph, const std::vector<std::vector<ValueId>>& needed, const std::set<ValueId>& values, unsigned width)
         : values_(values.begin(), values.end()) {
         std::map<ValueId, std::size_t> number;
         for (std::size_t i = 0; i < values_.size(); ++i) {
@@ -38,9 +39,9 @@ public:
         }
         leader_.resize(values_.size());
         std::iota(leader_.begin(), leader_.end(), 0);
-        needed_in_.assign(values_.size(), std::vector<bool>(barriers.live_in.size()));
-        for (std::size_t region = 0; region < barriers.live_in.size(); ++region)
-            for (ValueId value : barriers.live_in[region])
+        needed_in_.assign(values_.size(), std::vector<bool>(needed.size()));
+        for (std::size_t region = 0; region < needed.size(); ++region)
+            for (ValueId value : needed[region])
                 if (auto found = number.find(value); found != number.end()) needed_in_[found->second][region] = true;
         for (const Block& block : graph.blocks)
             for (const Phi& phi : block.phis) {
@@ -98,16 +99,23 @@ private:
 
 } // namespace
 
-RegionFrames layout_frames(const FunctionGraph& graph, const BarrierPlan& barriers, unsigned width, bool saves_mask) {
+RegionFrames layout_frames(const FunctionGraph& graph, const BarrierPlan& barriers, const std::vector<TurnPoint>& turns, unsigned width,
+                           bool saves_mask) {
     RegionFrames frames;
     frames.saves_mask = saves_mask;
-    std::set<ValueId> in_steps, guards;
-    for (const auto& values : barriers.live_in)
+    std::set<ValueId> in_steps, guards, in_turns;
+    std::vector<std::vector<ValueId>> needed = barriers.live_in;
+    for (const TurnPoint& point : turns) {
+        needed.push_back(point.live);
+        in_turns.insert(point.live.begin(), point.live.end());
+    }
+    for (const auto& values : needed)
         for (ValueId value : values) {
             const SsaValue& info = graph.values[value];
             if (info.is_constant || info.is_undefined) continue;
             if (info.shape.guard != no_value) guards.insert(info.shape.guard);
-            if (info.shape.level != Shape::Level::cta_uniform || lane_bytes(info) > 8) in_steps.insert(value);
+            // The CTA frame changes at barriers only.
+            if (info.shape.level != Shape::Level::cta_uniform || lane_bytes(info) > 8 || in_turns.contains(value)) in_steps.insert(value);
             else if (auto [place, is_new] = frames.values.try_emplace(value); is_new) {
                 place->second.in_cta_frame = true;
                 place->second.offset = frames.cta_slots++;
@@ -122,13 +130,22 @@ RegionFrames layout_frames(const FunctionGraph& graph, const BarrierPlan& barrie
         return start;
     };
     for (ValueId guard : guards) frames.guards[guard].correction = place(8 * width);
-    SharedPlaces(graph, barriers, in_steps, width).for_each_place([&](Footprint size, const std::vector<ValueId>& values) {
+    SharedPlaces(graph, needed, in_steps, width).for_each_place([&](Footprint size, const std::vector<ValueId>& values) {
         RegionFrames::Place where;
         where.offset = place(size.bytes);
         if (size.has_stride) where.stride_offset = place(size.bytes);
         for (ValueId value : values) frames.values[value] = where;
     });
     if (saves_mask) frames.mask_offset = place(8);
+    if (!turns.empty()) {
+        std::size_t masks = 0;
+        for (const TurnPoint& point : turns) masks = std::max(masks, point.edge_masks.size() + point.block_masks.size());
+        frames.turn_offset = place(4);
+        for (std::size_t i = 0; i < masks; ++i) {
+            const std::uint32_t offset = place(8);
+            if (i == 0) frames.turn_masks_offset = offset;
+        }
+    }
     for (auto& [guard, where] : frames.guards) where.holds = place(1);
     frames.step_size = (offset + 63) / 64 * 64;
     return frames;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "translator/analysis/linear_plan.h"
+#include "translator/analysis/plan_turns.h"
 
 #include <cstdint>
 #include <map>
@@ -24,11 +25,14 @@ struct RegionFrames {
     std::map<ValueId, GuardPlace> guards;
     bool saves_mask = false;             ///< some lanes may have exited at a barrier
     std::uint32_t mask_offset = 0;
+    std::uint32_t turn_offset = 0;       ///< i32: 0, or 1 + the turn point where the step has stopped
+    std::uint32_t turn_masks_offset = 0; ///< i64 each: the masks of that point
     std::uint32_t step_size = 0;         ///< bytes, multiple of 64
     std::uint32_t cta_slots = 0;         ///< 8 bytes each
 };
 
-/// Assigns places to every value that is live into some region after the first.
-RegionFrames layout_frames(const FunctionGraph& graph, const BarrierPlan& barriers, unsigned width, bool saves_mask);
+/// Assigns places to every value that is live into some region after the first, or when a step stops in a loop.
+RegionFrames layout_frames(const FunctionGraph& graph, const BarrierPlan& barriers, const std::vector<TurnPoint>& turns, unsigned width,
+                           bool saves_mask);
 
 } // namespace ptarmigan::translator
