@@ -95,7 +95,8 @@ private:
             if (const Token value = lexer_.next(); value.kind != TokenKind::integer) return value;
             next = lexer_.next();
         }
-        if (dropped) drop(end, next.kind == TokenKind::end ? body_.size() : start(next));
+        // A body ends with its brace; if no token is left, the lexer has given up, and the body stays as it is here too.
+        if (dropped && next.kind != TokenKind::end) drop(end, start(next));
         return next;
     }
 
