@@ -122,7 +122,8 @@ private:
         Group group;
         for (std::string line; std::getline(in, line);) {
             if (line.empty() || line[0] == '#') continue;
-            if (line.starts_with("@ ")) {
+            // `@ 9.0 sm_90`; `@ %p ret;` is a guarded statement.
+            if (line.starts_with("@ ") && line.size() > 2 && line[2] >= '0' && line[2] <= '9') {
                 const std::size_t space = line.find(' ', 2);
                 group = {line.substr(2, space - 2), line.substr(space + 1)};
             } else {
