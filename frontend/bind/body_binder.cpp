@@ -164,6 +164,9 @@ void BodyBinder::resolve_labels(Scope& scope, Scope* outer) {
 Symbol BodyBinder::find(std::string_view name) {
     const NumberedName numbered(name);
     for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+        const Symbol* range;
+        if (const RegisterId made = scope->made_register(numbered, range); made != no_id)
+            return {Symbol::Kind::reg, range->vector_size, made, range->count, range->type};
         RegisterId* id = nullptr;
         Symbol symbol = scope->find(numbered, id);
         if (symbol.kind == Symbol::Kind::none) continue;

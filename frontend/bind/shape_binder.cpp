@@ -51,7 +51,8 @@ bool BodyBinder::add_node(const OperandSyntax& node, bool in_bracket, Shape& sha
         const Symbol symbol = find(node.name);
         index = symbol.index;
         if (symbol.kind == Symbol::Kind::reg && symbol.vector_size == 1) {
-            code |= register_node | static_cast<unsigned>(body_.registers[index].type);
+            const ScalarType type = symbol.type != ScalarType::none ? symbol.type : body_.registers[index].type;
+            code |= register_node | static_cast<unsigned>(type);
             break;
         }
         const bool in_module = symbol.kind == Symbol::Kind::module_variable;

@@ -8,7 +8,7 @@ namespace ptarmigan::ptx {
 
 namespace {
 constexpr std::size_t few_ranges = 16; ///< are compared one by one, quicker than hashing
-constexpr std::size_t max_digits = 10; ///< of a register's number
+constexpr std::ptrdiff_t max_digits = 10; ///< of a register's number
 constexpr std::uint32_t near_numbers =
     1u << 14; ///< numbers that may have a place in a vector, of 64 KB at most
 
@@ -24,20 +24,34 @@ bool parse_number(std::string_view text, std::uint32_t& number) {
 }
 } // namespace
 
-NumberedName::NumberedName(std::string_view text) : name(text) {
-    const char* digits = text.data() + text.size();
-    std::uint64_t place = 1;
-    for (const char* limit = digits - std::min<std::size_t>(text.size(), max_digits); digits > limit && is_digit(digits[-1]); place *= 10)
-        number += place * static_cast<unsigned char>(*--digits - '0');
-    prefix = {text.data(), static_cast<std::size_t>(digits - text.data())};
-    prefix_key = key_of(prefix);
-    has_number = place != 1;
+std::uint64_t NumberedName::key_of(std::string_view letters, std::uint64_t key) {
+    for (const char c : letters) key = key << 8 | static_cast<unsigned char>(c);
+    return key;
 }
 
-std::uint64_t NumberedName::key_of(std::string_view prefix) {
-    std::uint64_t key = 0;
-    for (const char c : prefix.substr(0, 8)) key = key << 8 | static_cast<unsigned char>(c);
-    return key;
+NumberedName::NumberedName(std::string_view text) : name(text) {
+    constexpr std::ptrdiff_t last_letters = 8; // of the prefix: no more are in its key
+    const char* const end = text.data() + text.size();
+    const char* at = end - std::min<std::ptrdiff_t>(std::ssize(text), last_letters + max_digits);
+    const char* digits = at;
+    std::uint64_t key = 0, value = 0;
+    for (;;) {
+        for (; at < end && !is_digit(*at); ++at) key = key << 8 | static_cast<unsigned char>(*at);
+        digits = at;
+        for (value = 0; at < end && is_digit(*at); ++at) value = value * 10 + static_cast<unsigned char>(*at - '0');
+        if (at >= end) break;
+        key = key_of({digits, at}, key); // digits inside the name
+    }
+    if (end - digits > max_digits) { // those in front count as letters
+        const char* const last = end - max_digits;
+        key = key_of({digits, last}, key);
+        digits = last;
+        for (value = 0, at = last; at < end; ++at) value = value * 10 + static_cast<unsigned char>(*at - '0');
+    }
+    prefix = {text.data(), static_cast<std::size_t>(digits - text.data())};
+    prefix_key = key;
+    number = value;
+    has_number = digits != end;
 }
 
 bool Scope::declare_range(std::string_view prefix, const Symbol& symbol) {

@@ -29,7 +29,7 @@ struct Symbol {
     std::uint8_t vector_size = 1; ///< of a register: 2 or 4 for .v2 .v4
     std::uint32_t index = no_id;
     std::uint32_t count = 0;            ///< of a register range
-    ScalarType type = ScalarType::none; ///< of the registers of a range
+    ScalarType type = ScalarType::none; ///< of the registers of a range; none of others
 };
 
 using ModuleNames = std::unordered_map<std::string_view, Symbol, TextHash>;
@@ -37,8 +37,8 @@ using ModuleNames = std::unordered_map<std::string_view, Symbol, TextHash>;
 /// A name as letters and the number that it may end with: "%rd12" is "%rd" and 12.
 struct NumberedName {
     explicit NumberedName(std::string_view name);
-    /// Of letters: the first eight, one in each byte.
-    static std::uint64_t key_of(std::string_view prefix);
+    /// The last eight letters, one in each byte, of those in `key` and then `letters`.
+    static std::uint64_t key_of(std::string_view letters, std::uint64_t key = 0);
 
     std::string_view name, prefix;
     std::uint64_t prefix_key = 0; ///< key_of(prefix)
@@ -59,6 +59,9 @@ public:
     /// of registers, which are made when they are first used, the index is the one noted in `*id`,
     /// no_id at first.
     Symbol find(const NumberedName& name, RegisterId*& id);
+    /// What find() gives for a register of a range that has been made: its id, and its range's symbol. no_id if the name is
+    /// another; find() tells then.
+    RegisterId made_register(const NumberedName& name, const Symbol*& range_symbol) const;
     bool has(std::string_view name) const;
     Symbol find_label(std::string_view name) const;
 
@@ -98,5 +101,18 @@ private:
     std::unordered_map<std::string_view, std::uint32_t, TextHash>
         range_of_; ///< when there are more
 };
+
+inline RegisterId Scope::made_register(const NumberedName& name, const Symbol*& range_symbol) const {
+    if (!is_plain_ || !name.has_number) return no_id;
+    for (std::size_t i = 0; i < prefix_keys_.size(); ++i) {
+        if (prefix_keys_[i] != name.prefix_key) continue;
+        const Range& range = ranges_[i];
+        const bool same = range.prefix.size() == name.prefix.size() && (name.prefix.size() <= 8 || range.prefix == name.prefix);
+        if (!same) continue;
+        range_symbol = &range.symbol;
+        return name.number < range.ids.size() ? range.ids[name.number] : no_id;
+    }
+    return no_id;
+}
 
 } // namespace ptarmigan::ptx

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/parse/cursor.h"
 
+#include "frontend/parse/plain_operands.h"
+
 namespace ptarmigan::ptx {
 
 std::string describe(const Token& token) {
@@ -48,15 +50,44 @@ std::uint64_t TokenCursor::expect_integer(std::string_view what) {
     return number_value(*this, take()).bits;
 }
 
-std::string_view TokenCursor::take_head(std::vector<std::string_view>& words, std::size_t limit) {
+bool TokenCursor::take_head(InstructionSyntax& out, std::size_t limit) {
     std::string_view head = token_.text, word;
-    words.clear();
-    while (words.size() < limit && lexer_.next_word(word)) {
-        words.push_back(word);
+    out.words.clear();
+    while (out.words.size() < limit && lexer_.next_word(word)) {
+        out.words.push_back(word);
         head = {head.data(), static_cast<std::size_t>(word.data() + word.size() - head.data())};
     }
+    out.head = head;
+    const char* behind = nullptr;
+    if (!out.words.empty()) {
+        const TextPosition here = lexer_.position();
+        const char* line_start = lexer_.at() - (here.offset - here.line_start);
+        behind = read_plain_operands(lexer_.at(), lexer_.end(), here.line, line_start, out.operands, out.operand_count);
+    }
+    if (behind != nullptr) lexer_.move_to(behind);
     lexer_.next(token_);
-    return head;
+    return behind != nullptr;
+}
+
+std::uint32_t TokenCursor::take_plain_numbers(std::vector<InitializerSyntax>& out) {
+    std::uint32_t count = 0;
+    if (!at(',')) return count;
+    for (;; ++count) {
+        const TextPosition behind_comma = lexer_.position();
+        lexer_.skip_plain_blanks();
+        std::uint64_t value;
+        const char* behind = read_plain_number(lexer_.at(), lexer_.end(), value);
+        if (behind == nullptr) {
+            lexer_.go_back_to(behind_comma);
+            return count;
+        }
+        InitializerSyntax& node = out.emplace_back();
+        node.constant = {Constant::Kind::integer, false, value};
+        node.location = lexer_.location_here();
+        lexer_.move_to(behind);
+        lexer_.next(token_);
+        if (!at(',')) return count + 1;
+    }
 }
 
 void TokenCursor::skip_statement() {

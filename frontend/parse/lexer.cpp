@@ -59,6 +59,20 @@ TextPosition Lexer::position() const {
             static_cast<std::size_t>(line_start_ - text_)};
 }
 
+void Lexer::go_back_to(const TextPosition& earlier) {
+    at_ = text_ + earlier.offset;
+    line_ = earlier.line;
+    line_start_ = text_ + earlier.line_start;
+}
+
+void Lexer::skip_plain_blanks() {
+    for (; at_ < end_; ++at_)
+        if (*at_ == '\n')
+            new_line(at_);
+        else if (!is_class(*at_, blank))
+            return;
+}
+
 SourceLocation Lexer::location(const char* at) const {
     return {line_, static_cast<std::uint32_t>(at - line_start_) + 1};
 }

@@ -32,8 +32,17 @@ public:
     /// If a word like `.f32` follows at once, without a blank: goes behind it and sets `word`, without the dot.
     bool next_word(std::string_view& word);
 
+    /// Goes on at `at`, a place further on in the line at hand.
+    void move_to(const char* at) { at_ = at; }
+    /// Goes over blanks and line ends.
+    void skip_plain_blanks();
+
     /// Where the next token will be looked for.
     TextPosition position() const;
+    SourceLocation location_here() const { return location(at_); }
+    const char* at() const { return at_; }
+    const char* end() const { return end_; }
+    void go_back_to(const TextPosition& earlier);
 
     /// Skips to behind the `}` that closes a `{` just read, comments and strings respected. False
     /// if the text ends first.

@@ -183,7 +183,7 @@ private:
                     number();
                 else
                     this->node(depth + 1);
-                ++children;
+                children += 1 + cursor_.take_plain_numbers(out_);
             } while (cursor_.accept(','));
         }
         cursor_.expect('}', "at the end of this initialiser");

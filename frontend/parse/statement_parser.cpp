@@ -72,7 +72,7 @@ StatementParser::Kind StatementParser::statement() {
         guard();
     } else if (token.kind == TokenKind::identifier) {
         const Token name = token;
-        instruction.head = cursor_.take_head(instruction.words, max_words);
+        if (cursor_.take_head(instruction, max_words)) return plain_instruction(name);
         if (instruction.words.empty() && cursor_.accept(':')) {
             label = name.text;
             return labelled_directive();
@@ -90,7 +90,7 @@ StatementParser::Kind StatementParser::statement() {
     }
     if (cursor_.peek().kind != TokenKind::identifier) cursor_.fail_here("an instruction");
     const Token name = cursor_.peek();
-    instruction.head = cursor_.take_head(instruction.words, max_words);
+    if (cursor_.take_head(instruction, max_words)) return plain_instruction(name);
     opcode(name);
     parse_instruction();
     return Kind::instruction;
@@ -108,6 +108,14 @@ void StatementParser::guard() {
     instruction.guard_negated = cursor_.accept('!');
     instruction.guard_location = cursor_.location();
     instruction.guard = cursor_.expect_identifier("a predicate behind '@'");
+}
+
+/// One that TokenCursor::take_head() took whole.
+StatementParser::Kind StatementParser::plain_instruction(const Token& name) {
+    instruction.location = name.location;
+    instruction.opcode = name.text;
+    instruction.has_indices = false;
+    return Kind::instruction;
 }
 
 void StatementParser::opcode(const Token& name) {

@@ -48,6 +48,7 @@ private:
     bool label_lacks_colon(const Token& name) const;
     void guard();
     void opcode(const Token& name);
+    Kind plain_instruction(const Token& name);
 
     TokenCursor cursor_;
     unsigned depth_ = 0;
