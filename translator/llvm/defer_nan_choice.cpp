@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/defer_nan_choice.h"
 
+#include "translator/llvm/nan_choice.h"
+#include "translator/llvm/nan_free_loops.h"
+
 #include <llvm/ADT/SetVector.h>
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/SmallVector.h>
@@ -9,7 +12,6 @@
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/MDBuilder.h>
-#include <llvm/IR/PatternMatch.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 #include <llvm/Transforms/Utils/ValueMapper.h>
 
@@ -18,41 +20,6 @@ namespace ptarmigan::translator {
 using namespace llvm;
 
 namespace {
-
-constexpr std::uint64_t quiet_bit = 0x8000000000000;
-
-/// The number of `x is NaN ? quiet(x) : number`; null for anything else.
-Value* unchosen(const Value* value) {
-    using namespace PatternMatch;
-    const auto* select = dyn_cast<SelectInst>(value);
-    if (!select || !select->getType()->getScalarType()->isDoubleTy()) return nullptr;
-    const auto* test = dyn_cast<FCmpInst>(select->getCondition());
-    if (!test || test->getPredicate() != FCmpInst::FCMP_UNO || test->getOperand(0) != test->getOperand(1)) return nullptr;
-    const APInt* bits = nullptr;
-    if (!match(select->getTrueValue(), m_BitCast(m_Or(m_BitCast(m_Specific(test->getOperand(0))), m_APInt(bits)))))
-        return nullptr;
-    return *bits == quiet_bit ? const_cast<Value*>(select->getFalseValue()) : nullptr;
-}
-
-/// The operation within nested choices.
-Value* operation_of(Value* choice) {
-    while (Value* inner = unchosen(choice)) choice = inner;
-    return choice;
-}
-
-/// True for operations that give a NaN if an operand is one.
-bool hands_on_nan(const Instruction& instruction) {
-    switch (instruction.getOpcode()) {
-    case Instruction::FAdd:
-    case Instruction::FSub:
-    case Instruction::FMul:
-    case Instruction::FDiv:
-    case Instruction::FNeg: return true;
-    default: break;
-    }
-    const auto* call = dyn_cast<IntrinsicInst>(&instruction);
-    return call && (call->getIntrinsicID() == Intrinsic::fma || call->getIntrinsicID() == Intrinsic::sqrt);
-}
 
 bool can_repeat(const Instruction& instruction) {
     return !instruction.mayReadOrWriteMemory() && !instruction.mayHaveSideEffects() && !instruction.isTerminator() &&
@@ -93,6 +60,10 @@ public:
         ValueToValueMapTy copies;
         repeat(*end, copies);
         join(leaving, *end, copies);
+        BasicBlock& rare = *end->getParent();
+        for (Value* member : reverse(members_))
+            if (member->use_empty()) cast<Instruction>(member)->eraseFromParent();
+        gather_operands(rare);
         return true;
     }
 
@@ -111,40 +82,6 @@ private:
         return last;
     }
 
-    /// i1: an element of `numbers` is a NaN. Vectors are compared with each other, eight elements at a time.
-    static Value* any_nan(IRBuilder<>& ir, ArrayRef<Value*> numbers) {
-        SmallVector<Value*> pieces;
-        Value* result = nullptr;
-        const auto add = [&](Value* test) {
-            test = ir.CreateFreeze(test); // lanes that don't execute may hold poison
-            if (auto* type = dyn_cast<FixedVectorType>(test->getType())) {
-                Type* bits = ir.getIntNTy(type->getNumElements());
-                test = ir.CreateICmpNE(ir.CreateBitCast(test, bits), ConstantInt::get(bits, 0));
-            }
-            result = result ? ir.CreateOr(result, test) : test;
-        };
-        for (Value* number : numbers) {
-            auto* type = dyn_cast<FixedVectorType>(number->getType());
-            unsigned elements = type ? type->getNumElements() : 0;
-            if (elements < 8 || elements % 8 != 0) {
-                add(ir.CreateFCmpUNO(number, number));
-                continue;
-            }
-            for (unsigned first = 0; first < elements; first += 8) {
-                SmallVector<int, 8> mask;
-                for (unsigned i = 0; i < 8; ++i) mask.push_back(int(first + i));
-                pieces.push_back(elements == 8 ? number : ir.CreateShuffleVector(number, mask));
-            }
-        }
-        Value* all = nullptr;
-        for (std::size_t i = 0; i < pieces.size(); i += 2) {
-            Value* test = ir.CreateFCmpUNO(pieces[i], pieces[std::min(i + 1, pieces.size() - 1)]);
-            all = all ? ir.CreateOr(all, test) : test;
-        }
-        if (all) add(all);
-        return result ? result : ir.getFalse();
-    }
-
     /// Copies all members before `end`.
     void repeat(Instruction& end, ValueToValueMapTy& copies) {
         for (Value* member : members_) {
@@ -152,6 +89,33 @@ private:
             copy->insertBefore(&end);
             RemapInstruction(copy, copies, RF_NoModuleLevelChanges | RF_IgnoreMissingLocals);
             copies[member] = copy;
+        }
+    }
+
+    /// True for what is made again where it is needed, instead of being kept in a register past the test.
+    static bool is_cheap(const Instruction& instruction) {
+        return isa<ShuffleVectorInst, InsertElementInst, CastInst, GetElementPtrInst>(instruction) ||
+               (instruction.getOpcode() == Instruction::Add && isa<Constant>(instruction.getOperand(1)));
+    }
+
+    /// Moves what only `rare` needs there, the tests of the operands above all. Operands are loaded once more where nothing has been written
+    /// since: kept for `rare`, they would take all registers of a long block.
+    static void gather_operands(BasicBlock& rare) {
+        const auto is_rare = [&](const User* user) { return cast<Instruction>(user)->getParent() == &rare; };
+        bool written = false;
+        for (Instruction& instruction : make_early_inc_range(reverse(*rare.getSinglePredecessor()))) {
+            const auto* call = dyn_cast<IntrinsicInst>(&instruction);
+            written |= instruction.mayWriteToMemory() && !(call && call->getIntrinsicID() == Intrinsic::prefetch);
+            if (none_of(instruction.users(), is_rare)) continue;
+            if (can_repeat(instruction) && all_of(instruction.users(), is_rare)) {
+                instruction.moveBefore(rare, rare.getFirstInsertionPt());
+                continue;
+            }
+            const auto* load = dyn_cast<LoadInst>(&instruction);
+            if (load ? written || !load->isSimple() : !can_repeat(instruction) || !is_cheap(instruction)) continue;
+            Instruction* copy = instruction.clone();
+            copy->insertBefore(rare, rare.getFirstInsertionPt());
+            instruction.replaceUsesWithIf(copy, [&](Use& use) { return is_rare(use.getUser()); });
         }
     }
 
@@ -185,12 +149,18 @@ private:
 } // namespace
 
 PreservedAnalyses DeferNanChoice::run(Function& function, FunctionAnalysisManager&) {
+    const auto choices = [](const BasicBlock& block) {
+        return any_of(block, [](const Instruction& instruction) { return unchosen(&instruction); });
+    };
+    if (none_of(function, choices)) return PreservedAnalyses::all();
+    const SmallPtrSet<BasicBlock*, 8> rare = split_nan_free_loops(function);
     SmallVector<Instruction*> starts;
     for (BasicBlock& block : function) {
+        if (rare.contains(&block)) continue;
         const auto first = find_if(block, [](const Instruction& instruction) { return unchosen(&instruction); });
         if (first != block.end()) starts.push_back(&*first);
     }
-    bool changed = false;
+    bool changed = !rare.empty();
     for (Instruction* at : starts)
         while (at) {
             if (!unchosen(at)) {

@@ -73,3 +73,60 @@ TEST_CASE("double: the NaN that survives a loop", "[float]") {
         return add(o[0], t);
     });
 }
+
+// Loops that run without choices and once more with them if a NaN comes out (nan_free_loops.h).
+TEST_CASE("double: the NaN that survives loops of many shapes", "[float]") {
+    // Lanes go round different numbers of times, and one chain crosses the other.
+    check("mov.f64 t, %a; mov.f64 u, %c; mov.b64 %l0, %b; and.b64 %l0, %l0, 3; cvt.u32.u64 i, %l0; "
+          "L: mul.f64 t, t, u; add.f64 u, u, %b; sub.u32 i, i, 1; setp.gt.s32 %p, i, 0; @%p bra L; sub.f64 %d, t, u;",
+          [](const Operands& o) {
+        u64 t = o[0], u = o[2];
+        int i = int(o[1] & 3);
+        do {
+            t = mul(t, u);
+            u = add(u, o[1]);
+        } while (--i > 0);
+        return sub(t, u);
+    });
+    // Comparisons leave the loop, and choose.
+    check("mov.f64 t, %a; mov.f64 u, %b; mov.u32 i, 0; L: fma.rn.f64 t, t, %b, %c; setp.gt.f64 %p, t, 0d3FF0000000000000; @%p bra E; "
+          "setp.nan.f64 %p, t, u; selp.f64 u, %c, t, %p; add.u32 i, i, 1; setp.lt.u32 %p, i, 4; @%p bra L; add.f64 t, t, u; E: add.f64 %d, u, t;",
+          [](const Operands& o) {
+        u64 t = o[0], u = o[1];
+        for (int i = 0;;) {
+            t = fma(t, o[1], o[2]);
+            if (from_bits<double>(t) > 1) break;
+            u = nan(t) || nan(u) ? o[2] : t;
+            if (++i == 4) {
+                t = add(t, u);
+                break;
+            }
+        }
+        return add(u, t);
+    });
+    // Bits are seen within, and decide.
+    check("mov.f64 t, %a; mov.u32 i, 0; mov.b64 %l1, 0; L: add.f64 t, t, %b; mov.b64 %l0, t; and.b64 %l0, %l0, 1; setp.eq.b64 %p, %l0, 0; "
+          "@%p add.f64 t, %c, t; add.u32 i, i, 1; setp.lt.u32 %p, i, 3; @%p bra L; mov.b64 %d, t;",
+          [](const Operands& o) {
+        u64 t = o[0];
+        for (int i = 0; i < 3; ++i) {
+            t = add(t, o[1]);
+            if ((t & 1) == 0) t = add(o[2], t);
+        }
+        return t;
+    });
+    // A loop in a loop; a NaN that nobody sees any more.
+    check("mov.f64 t, %a; mov.f64 u, 0d0000000000000000; mov.u32 i, 0; L: sub.f64 t, %b, t; K: mul.f64 u, t, %c; add.u32 i, i, 1; "
+          "and.b32 %w0, i, 1; setp.ne.u32 %p, %w0, 0; @%p bra K; add.f64 t, t, %a; setp.lt.u32 %p, i, 6; @%p bra L; setp.nan.f64 %p, t, t; "
+          "selp.f64 t, %b, t, %p; add.f64 %d, u, t;",
+          [](const Operands& o) {
+        u64 t = o[0], u = 0;
+        for (int i = 0; i < 6;) {
+            t = sub(o[1], t);
+            do u = mul(t, o[2]);
+            while (++i & 1);
+            t = add(t, o[0]);
+        }
+        return add(u, nan(t) ? o[1] : t);
+    });
+}
