@@ -70,6 +70,11 @@ std::string broken_directive(std::string_view word, Version version, const Targe
     return missing.empty() ? missing : subject + " needs " + missing;
 }
 
+bool is_directive(std::string_view word) {
+    return std::any_of(std::begin(directives), std::end(directives),
+                       [&](const DirectiveRow& r) { return r.word == word; });
+}
+
 std::string nearest_directive(std::string_view spelling) {
     NearestSpelling nearest(spelling);
     for (const DirectiveRow& row : directives)

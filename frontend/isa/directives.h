@@ -12,6 +12,9 @@ namespace ptarmigan::ptx {
 /// Why a module of this version and target can't hold the directive, spelled as in directives.def; empty if it can.
 std::string broken_directive(std::string_view word, Version version, const Target& target);
 
+/// The word stands in directives.def.
+bool is_directive(std::string_view word);
+
 /// " (did you mean '.entry'?)" for a misspelt directive, empty if none is near.
 std::string nearest_directive(std::string_view spelling);
 

@@ -79,20 +79,24 @@ constexpr std::string_view role_names[] = {
 
 constexpr std::size_t max_name = 64; ///< longer ones are not compared
 
-/// Levenshtein distance of names of up to max_name bytes.
+/// Edits that make `b` of `a`, names of up to max_name bytes: a letter changed, added or left out,
+/// or two neighbours exchanged ("mvo"), none of them edited twice.
 unsigned edit_distance(std::string_view a, std::string_view b) {
-    std::array<unsigned, max_name + 1> row{};
-    for (unsigned j = 0; j <= b.size(); ++j) row[j] = j;
+    std::array<std::array<unsigned, max_name + 1>, 3> rows{}; // of a's length modulo 3
+    for (unsigned j = 0; j <= b.size(); ++j) rows[0][j] = j;
     for (unsigned i = 1; i <= a.size(); ++i) {
-        unsigned diagonal = row[0];
+        const auto& last = rows[(i - 1) % 3];
+        const auto& before_last = rows[(i + 1) % 3];
+        auto& row = rows[i % 3];
         row[0] = i;
         for (unsigned j = 1; j <= b.size(); ++j) {
-            const unsigned change = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = std::min({change, row[j] + 1, row[j - 1] + 1});
+            const unsigned change = last[j - 1] + (a[i - 1] != b[j - 1]);
+            row[j] = std::min({change, last[j] + 1, row[j - 1] + 1});
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = std::min(row[j], before_last[j - 2] + 1);
         }
     }
-    return row[b.size()];
+    return rows[a.size() % 3][b.size()];
 }
 
 std::string lower_case(std::string_view text) {

@@ -135,6 +135,7 @@ void StatementParser::parse_instruction() {
     instruction.operand_count = 0;
     instruction.has_indices = false;
     const bool is_call = instruction.opcode == "call";
+    if (cursor_.at('}')) cursor_.fail_here("';' after '" + std::string(instruction.opcode.substr(0, 60)) + "'");
     if (!cursor_.at(';')) {
         do {
             instruction.operand_count += parse_operand(cursor_, is_call, instruction.operands);
@@ -202,6 +203,8 @@ StatementParser::Kind StatementParser::directive() {
     if (token.text == "branchtargets" || token.text == "calltargets" ||
         token.text == "callprototype")
         cursor_.fail(token.location, "'." + std::string(token.text) + "' needs a label before it");
+    if (is_directive(token.text))
+        cursor_.fail(token.location, describe(token) + " can't stand in a function's body");
     cursor_.fail(token.location, "unknown directive " + describe(token) + " in a function body" + nearest_directive(token.text));
 }
 
