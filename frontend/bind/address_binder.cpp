@@ -28,6 +28,11 @@ StateSpace space_of_operand(const OperandPattern& pattern, const HeadMatch& matc
     return &pattern == form.operands.data() ? match.space : match.source_space;
 }
 
+/// A tensor map is named where it is, in constant memory or among the parameters.
+bool takes_any_window(FormId form) {
+    return form_info(form).syntax.find("tensormap") != std::string_view::npos;
+}
+
 /// `[a, c]`: an address that stands with coordinates.
 bool has_coordinates(const OperandPattern& pattern, FormId form) {
     const auto patterns = FormTable::get().pattern(form).operands;
@@ -51,6 +56,11 @@ void BodyBinder::check_space(const OperandSyntax& syntax, const Symbol& symbol,
     const bool in_body = symbol.kind == Symbol::Kind::body_variable;
     const Variable& variable =
         in_body ? body_.variables[symbol.index] : context_.module.variables[symbol.index];
+    if (space == StateSpace::generic && !takes_any_window(match.form) &&
+        (variable.space == StateSpace::constant || variable.space == StateSpace::param))
+        fail(syntax.location, quoted(syntax.name) + " is in ." + std::string(spelling(variable.space)) +
+                                  ": write that behind " + quoted(form_info(match.form).opcode) +
+                                  ", or make a generic address of it with cvta");
     if (space == StateSpace::none || space == StateSpace::generic) return;
     if (variable.space != space)
         fail(syntax.location, quoted(syntax.name) + " is in ." +
@@ -70,12 +80,13 @@ void BodyBinder::check_unified(const OperandSyntax& bracket, const OperandSyntax
     if (bracket.component != "unified")
         fail(bracket.location,
              "an address has no component ." + std::string(bracket.component.substr(0, 20)));
-    const bool reads_global =
-        form_info(match.form).opcode == "ld" &&
-        (match.space == StateSpace::global || match.space == StateSpace::generic);
+    // Of atomics ptxas takes it where there is a result, and its machine code is the same without.
+    const std::string_view opcode = form_info(match.form).opcode;
+    const bool reads_global = (opcode == "ld" || opcode == "atom") &&
+                              (match.space == StateSpace::global || match.space == StateSpace::generic);
     if (!reads_global || find(address.name).kind != Symbol::Kind::reg)
         fail(bracket.location,
-             ".unified is for ld from a .global or generic address in a register");
+             ".unified is for ld and atom of a .global or generic address in a register");
 }
 
 void BodyBinder::bind_address(const OperandSyntax& syntax, const OperandPattern& pattern,

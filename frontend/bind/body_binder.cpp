@@ -3,6 +3,7 @@
 #include "frontend/bind/body_binder.h"
 
 #include "frontend/bind/legacy_target.h"
+#include "frontend/isa/directives.h"
 #include "frontend/isa/special_registers.h"
 
 #include <algorithm>
@@ -25,13 +26,23 @@ template <typename T> void fit(std::vector<T>& grown, std::vector<T>& memory) {
 }
 } // namespace
 
+/// What is wrong with an instruction of several lines is said of its first, as ptxas does, so that its operand's line
+/// stands in the text.
+SourceLocation BodyBinder::place_of(SourceLocation at, std::string& text) const {
+    if (statement_.line == 0 || at.line <= statement_.line) return at;
+    text += " (in line " + std::to_string(at.line) + ", column " + std::to_string(at.column) + ")";
+    return statement_;
+}
+
 void BodyBinder::fail(SourceLocation at, std::string text) {
-    diagnostics_.error(at, std::move(text));
+    const SourceLocation place = place_of(at, text);
+    diagnostics_.error(place, std::move(text));
     throw Recover{};
 }
 
 void BodyBinder::warn(SourceLocation at, std::string text) {
-    diagnostics_.warning(at, std::move(text));
+    const SourceLocation place = place_of(at, text);
+    diagnostics_.warning(place, std::move(text));
     warned_ = true;
 }
 
@@ -39,7 +50,8 @@ void BodyBinder::fail_unknown(SourceLocation at, std::string_view name) {
     gave_up_on_name_ = true;
     if (context_.misread.contains(name) || !unknown_names_.insert(name).second) throw Recover{};
     const std::string quoted = "'" + std::string(name.substr(0, 80)) + "'";
-    fail(at, "unknown symbol " + quoted + (may_search() ? meant_by(name) : std::string()));
+    diagnostics_.error(at, "unknown symbol " + quoted + (may_search() ? meant_by(name) : std::string()));
+    throw Recover{};
 }
 
 /// A search takes milliseconds where there are thousands of names.
@@ -113,6 +125,7 @@ void BodyBinder::statements() {
 
 void BodyBinder::statement(StatementParser::Kind kind) {
     using Kind = StatementParser::Kind;
+    statement_ = kind == Kind::instruction ? parser_->instruction.location : SourceLocation{};
     switch (kind) {
     case Kind::instruction:
         if (parser_->instruction.has_indices) resolve_array_elements();
@@ -120,6 +133,7 @@ void BodyBinder::statement(StatementParser::Kind kind) {
         if (parser_->instruction.opcode == "ret") before_return();
         instruction_with_preparations();
         if (context_.module.target.sm < 20) imply_flush_to_zero(body_.instructions.back());
+        statement_ = {};
         return;
     case Kind::label: return declare_label();
     case Kind::open_scope: return open_scope();
@@ -295,6 +309,8 @@ void BodyBinder::declare_label() {
 }
 
 void BodyBinder::branch_targets() {
+    const std::string broken = broken_directive("branchtargets", context_.module.version, context_.module.target);
+    if (!broken.empty()) fail(parser_->location, broken);
     const auto id = static_cast<std::uint32_t>(body_.branch_targets.size());
     body_.branch_targets.emplace_back(parser_->names.size(), no_id);
     for (std::uint32_t i = 0; i < parser_->names.size(); ++i)

@@ -40,6 +40,7 @@ public:
 private:
     [[noreturn]] void fail(SourceLocation at, std::string text);
     void warn(SourceLocation at, std::string text);
+    SourceLocation place_of(SourceLocation at, std::string& text) const;
     /// For a name that nothing declares; reported once per body.
     [[noreturn]] void fail_unknown(SourceLocation at, std::string_view name);
     /// What may have been meant: " (did you mean '%r1'?)", or empty.
@@ -199,6 +200,7 @@ private:
                               Operand& out);
     void bind_selector(const OperandSyntax& node, const Want& want, Operand& out);
     void check_copied_size(const Instruction& instruction);
+    void check_fraction(const Instruction& instruction);
     void check_selected_destination(const Instruction& instruction);
     void check_unified(const OperandSyntax& bracket, const OperandSyntax& address,
                        const HeadMatch& match);
@@ -225,6 +227,7 @@ private:
     std::unordered_set<std::string_view> unknown_names_;
     bool gave_up_on_name_ = false; ///< fail_unknown() ended the instruction at hand
     // Of the instruction at hand:
+    SourceLocation statement_; ///< of the instruction at hand, else nowhere
     bool warned_ = false;
     std::uint32_t operand_index_ = 0;
 };

@@ -68,7 +68,8 @@ void BodyBinder::apply_callee(const Operand& callee, SourceLocation at, Signatur
         }
     }
     if (function != nullptr) {
-        if (function->is_entry)
+        // One that stands in a list is taken, as by ptxas: which it is, the register says.
+        if (function->is_entry && callee.kind == Operand::Kind::function)
             fail(at, quoted(function->name) + " is an entry and can't be called");
         signature = {true, &function->returns, &function->parameters};
     } else if (callee.kind == Operand::Kind::prototype) {

@@ -24,10 +24,9 @@ void DeclarationChecks::gate(SourceLocation at, std::string_view directive) {
     if (!broken.empty()) error(at, broken);
 }
 
-void DeclarationChecks::header(SourceLocation at) {
-    std::string broken = broken_version(module_.version);
-    if (broken.empty()) broken = broken_target(module_.target, module_.version);
-    if (!broken.empty()) error(at, broken);
+void DeclarationChecks::header(SourceLocation version, SourceLocation target) {
+    if (const std::string broken = broken_version(module_.version); !broken.empty()) return error(version, broken);
+    if (const std::string broken = broken_target(module_.target, module_.version); !broken.empty()) error(target, broken);
 }
 
 void DeclarationChecks::linkage_of(SourceLocation at, Linkage linkage) {

@@ -17,7 +17,7 @@ public:
 
     /// `directive` spelled as in isa/directives.def.
     void gate(SourceLocation at, std::string_view directive);
-    void header(SourceLocation at);
+    void header(SourceLocation version, SourceLocation target);
     /// Of a variable at module scope, with all its names.
     void variables(const VariableSyntax& syntax, Linkage linkage);
     /// Of a function's head, whose parts are bound.

@@ -138,8 +138,10 @@ void BodyBinder::bind_in_full(const FormMatcher::Head& words, const Shape& shape
         }
         if (patterns.size() > 0) check_selected_destination(out);
         if (patterns.size() > 3) check_copied_size(out);
-        // What is warned of is warned of each time, and sizes to copy are compared each time.
-        if (shape.nodes != 0 && !warned_ && form_info(head.form).opcode != "cp")
+        if (patterns.size() == 2) check_fraction(out);
+        // What is warned of is warned of each time, and constants that are compared are compared each time.
+        const std::string_view opcode = form_info(head.form).opcode;
+        if (shape.nodes != 0 && !warned_ && opcode != "cp" && opcode != "createpolicy")
             shapes_.add(words.number, BoundShape(shape, parser_->instruction.operands, nodes, out, body_.operand_pool, pool));
     } catch (const Recover&) {
         report_unknown_registers();

@@ -28,7 +28,7 @@ public:
 
     void bind() {
         if (!parser_.header(module_.version, module_.target, module_.address_size)) return;
-        checks_.header(parser_.location);
+        checks_.header(parser_.version_location, parser_.location);
         const std::size_t likely_functions = context_.text.size() / text_per_function;
         module_.functions.reserve(likely_functions);
         context_.bodies.reserve(likely_functions);

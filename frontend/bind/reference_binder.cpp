@@ -8,6 +8,8 @@
 #include "frontend/isa/video_selectors.h"
 
 #include <algorithm>
+#include <bit>
+#include <span>
 
 namespace ptarmigan::ptx {
 
@@ -103,6 +105,16 @@ void BodyBinder::check_copied_size(const Instruction& instruction) {
     if (copied.kind == Operand::Kind::imm && size.kind == Operand::Kind::imm && copied.value > size.value)
         fail(instruction.location, std::to_string(copied.value) + " bytes to copy into " +
                                        std::to_string(size.value));
+}
+
+/// The part of the accesses that a cache policy is for, where a constant says it; ptxas compares it as an f32.
+void BodyBinder::check_fraction(const Instruction& instruction) {
+    if (form_info(instruction.form).opcode != "createpolicy") return;
+    for (const Operand& operand : std::span(instruction.operands).first(instruction.operand_count)) {
+        if (&operand == &instruction.operands[0] || operand.kind != Operand::Kind::imm || operand.type != ScalarType::f32) continue;
+        const float fraction = std::bit_cast<float>(static_cast<std::uint32_t>(operand.value));
+        if (!(fraction > 0 && fraction <= 1)) fail(instruction.location, "the fraction must be above 0 and at most 1");
+    }
 }
 
 /// A scalar video instruction that writes a part takes the rest from its last operand.

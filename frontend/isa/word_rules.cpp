@@ -174,8 +174,13 @@ std::uint32_t overlooked_words(std::string_view opcode, std::span<const std::str
     for (const Rule& rule : rules) {
         if (rule.kind != Rule::Kind::overlooks || !concerns(rule.opcodes, opcode)) continue;
         if (!rule.others.empty() && standing(rule.others, words).empty()) continue;
-        for (std::size_t i = 0; i < std::min<std::size_t>(words.size(), 32); ++i)
-            if (!standing(rule.words, words.subspan(i, 1)).empty()) overlooked |= 1u << i;
+        for (std::size_t i = 0; i < std::min<std::size_t>(words.size(), 32); ++i) {
+            const std::string_view found = standing(rule.words, words.subspan(i, 1));
+            if (found.empty()) continue;
+            const auto behind = words.subspan(i + 1);
+            if (found.ends_with('$') && std::any_of(behind.begin(), behind.end(), is_type)) continue;
+            overlooked |= 1u << i;
+        }
     }
     return overlooked;
 }

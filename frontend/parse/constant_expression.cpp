@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 
 namespace ptarmigan::ptx {
 
@@ -226,6 +227,20 @@ private:
     cursor.fail(token.location, "malformed number '" + std::string(token.text.substr(0, 60)) + "'");
 }
 
+/// An integer of more than 64 bits. ptxas keeps the low 64 of those that have bit 63 clear before each further digit,
+/// as its machine code shows, and refuses the others.
+std::uint64_t low_bits_of_wide(TokenCursor& cursor, const Token& token, std::string_view digits, int base) {
+    std::uint64_t value = 0;
+    for (char c : digits) {
+        if (static_cast<std::int64_t>(value) < 0) cursor.fail(token.location, "this integer does not fit in 64 bits");
+        const int digit = c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
+        if (digit >= base) fail_malformed(cursor, token);
+        value = value * static_cast<unsigned>(base) + static_cast<unsigned>(digit);
+    }
+    cursor.diagnostics().warning(token.location, "this integer does not fit in 64 bits: its low ones are taken, as by ptxas");
+    return value;
+}
+
 Constant parse_integer(TokenCursor& cursor, const Token& token) {
     std::string_view digits = token.text;
     bool is_unsigned = false;
@@ -242,9 +257,8 @@ Constant parse_integer(TokenCursor& cursor, const Token& token) {
     std::uint64_t value = 0;
     const auto [end, status] =
         std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
-    if (status == std::errc::result_out_of_range)
-        cursor.fail(token.location, "this integer does not fit in 64 bits");
-    if (end != digits.data() + digits.size()) {
+    if (status == std::errc::result_out_of_range) value = low_bits_of_wide(cursor, token, digits, base);
+    else if (end != digits.data() + digits.size()) {
         if (base != 8 || digits.find_first_not_of("0123456789") != std::string_view::npos)
             fail_malformed(cursor, token);
         cursor.fail(token.location, "malformed number '" + std::string(token.text.substr(0, 60)) +
@@ -274,6 +288,10 @@ Constant number_value(TokenCursor& cursor, const Token& token) {
             fail_malformed(cursor, token);
         if (std::isinf(value))
             cursor.fail(token.location, "this constant is beyond the range of .f64");
+        // ptxas refuses subnormals too.
+        const bool is_zero = value == 0 && status == std::errc();
+        if (!is_zero && std::abs(value) < std::numeric_limits<double>::min())
+            cursor.fail(token.location, "this constant is too small for a normal .f64 (0d and 16 digits say any)");
         return real(value);
     }
     Constant c;

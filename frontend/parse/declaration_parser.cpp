@@ -229,6 +229,7 @@ private:
                 cursor_.accept(';');
                 continue;
             }
+            if (word.text == "attribute") cursor_.fail(word.location, "'.attribute' stands in front of a function's name");
             LimitSyntax limit{word.text, {}, word.location};
             if (cursor_.peek().kind == TokenKind::integer) {
                 do limit.values.push_back(cursor_.expect_count("a number"));

@@ -33,6 +33,7 @@ bool ModuleParser::header(Version& version, Target& target, unsigned& address_si
 }
 
 void ModuleParser::parse_version(Version& version) {
+    version_location = cursor_.location();
     const Token token = cursor_.take();
     const std::string_view text = token.text;
     const std::size_t dot = text.find('.');
@@ -72,7 +73,7 @@ void ModuleParser::parse_target(Target& target) {
             cursor_.fail(token.location, unknown_target(name));
         }
     } while (cursor_.accept(','));
-    if (target.sm == 0) cursor_.fail_here("an sm_ target");
+    if (target.sm == 0) cursor_.fail(location, "an sm_ target is missing");
     if (target.sm >= 13 && maps_doubles.line != 0)
         cursor_.fail(maps_doubles, "map_f64_to_f32 is for targets without doubles, before sm_13");
 }
@@ -132,6 +133,8 @@ ModuleParser::Kind ModuleParser::declaration() {
         const bool declares = token.text == "entry" || token.text == "func" ||
                               token.text == "align" || token.text == "attribute" ||
                               find_word(token.text).kind == Word::Kind::space;
+        const bool links = token.text == "visible" || token.text == "extern" || token.text == "weak" || token.text == "common";
+        if (!first && links) cursor_.fail(token.location, "expected a variable or a function, found " + describe(token) + ": one word of linkage is enough");
         if (!first && !declares)
             cursor_.fail(token.location, "expected a variable or a function, found " + describe(token) +
                                              nearest_directive(token.text));

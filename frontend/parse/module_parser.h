@@ -30,6 +30,7 @@ public:
     std::uint64_t file_index = 0;
     bool file_has_stamp = false; ///< a time stamp follows the name
     SourceLocation location;
+    SourceLocation version_location; ///< of the number behind .version
     /// Names that malformed declarations may have declared: that they are unknown is no error of its own.
     std::unordered_set<std::string_view> misread;
 
