@@ -18,7 +18,7 @@ namespace {
 constexpr unsigned repetitions = 2000, rounds = 15;
 
 /// Nanoseconds of the fastest round.
-double time_of(const std::function<void()>& body) {
+double time_of(const std::function<void()>& body, unsigned repetitions = ::repetitions) {
     double best = 1e9;
     for (unsigned round = 0; round < rounds; ++round) {
         const auto start = std::chrono::steady_clock::now();
@@ -46,6 +46,28 @@ constexpr Case cases[] = {
     {"64x16 f16, 32B swizzle", TensorType::f16, 16, 64, Swizzle::span_32, 0},
     {"64x64 f16, no swizzle", TensorType::f16, 64, 64, Swizzle::none, 0},
 };
+
+/// 8 KiB of elements added to memory: what one copy with a reduction does.
+void time_reductions(std::uint8_t* target, const std::uint8_t* source) {
+    constexpr std::size_t bytes = 8192;
+    constexpr struct {
+        const char* name;
+        TensorType type;
+    } types[] = {{"f32", TensorType::f32},
+                 {"f16", TensorType::f16},
+                 {"bf16", TensorType::bf16},
+                 {"u32", TensorType::u32},
+                 {"f64 (portable)", TensorType::f64}};
+    std::printf("\n| add, 8 KiB | ns | portable ns | times |\n| --- | --- | --- | --- |\n");
+    for (const auto& [name, type] : types) {
+        const std::size_t count = bytes / tensor_element_bytes(type);
+        const ReduceRun run = reduce_run(BulkReduction::add, type),
+                        plain = reduce_run_portably(BulkReduction::add, type);
+        const double ns = time_of([&] { run(target, source, count); }, repetitions / 10),
+                     portable = time_of([&] { plain(target, source, count); }, repetitions / 10);
+        std::printf("| %s | %.0f | %.0f | %.1f |\n", name, ns, portable, portable / ns);
+    }
+}
 
 } // namespace
 
@@ -92,4 +114,7 @@ int main() {
         std::printf("| %s | %.0f | %.0f | %.0f %% | %.0f | %.0f | %.0f | %.1f |\n", c.name, copy,
                     load, 100 * copy / load, store, whole, portable, portable / load);
     }
+    std::memset(tensor, 0, 1 << 16);
+    std::memset(tile, 0, 1 << 16);
+    time_reductions(tensor, tile);
 }

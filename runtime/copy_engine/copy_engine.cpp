@@ -33,6 +33,21 @@ RowShape whole_rows(const TensorTile& tile, bool store) {
             0,     tile.row_bytes, tile.map.swizzle, tile.map.atom};
 }
 
+/// `kept`: bytes of the partial piece that are the tensor's. Vectors, because the generated code
+/// loads what is stored here a moment before.
+void set_fill(RowFill& fill, std::uint64_t element, std::uint32_t kept) {
+    using Vector [[gnu::vector_size(16)]] = std::uint8_t;
+    constexpr Vector numbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    const std::uint64_t twice[] = {element, element};
+    Vector outside;
+    std::memcpy(&outside, twice, sizeof outside);
+    const auto keep = reinterpret_cast<Vector>(numbers < static_cast<std::uint8_t>(kept));
+    const Vector rest = outside & ~keep;
+    std::memcpy(fill.outside.data(), &outside, sizeof outside);
+    std::memcpy(fill.keep.data(), &keep, sizeof keep);
+    std::memcpy(fill.rest.data(), &rest, sizeof rest);
+}
+
 /// What both directions share.
 struct Codes {
     const RowCode *outside,
@@ -57,13 +72,7 @@ struct Codes {
         // An empty part fills everything.
         if (first >= last) shape.first = shape.last = 0, shape.partial = false;
         inside = row_code(shape, vectors);
-        const std::uint64_t element = fill_element(tile.map);
-        for (unsigned i = 0; i < 16; ++i) {
-            const auto byte = static_cast<std::uint8_t>(element >> i % 8 * 8);
-            fill.outside[i] = byte;
-            fill.keep[i] = i < last % 16 ? 0xff : 0;
-            fill.rest[i] = i < last % 16 ? 0 : byte;
-        }
+        if (!store) set_fill(fill, fill_element(tile.map), last % 16);
     }
 };
 

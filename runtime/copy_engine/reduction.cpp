@@ -166,7 +166,7 @@ template <template <class> class Operation> ReduceRun bit_run(TensorType type) {
 
 } // namespace
 
-ReduceRun reduce_run(BulkReduction operation, TensorType type) {
+ReduceRun reduce_run_portably(BulkReduction operation, TensorType type) {
     switch (operation) {
     case BulkReduction::add: return add_run(type);
     case BulkReduction::min: return choose_run<false>(type);
