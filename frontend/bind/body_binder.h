@@ -74,6 +74,7 @@ private:
     void instruction_with_preparations();
     void drop_half_bound(std::size_t pool);
     void bind_in_full(const FormMatcher::Head& head, const Shape& shape);
+    [[noreturn]] void fail_words(const InstructionSyntax& syntax);
     const HeadMatch& choose_form(const std::vector<HeadMatch>& heads, OperandNodes& nodes);
     bool available(FormId form) const;
     void require_available(FormId form);

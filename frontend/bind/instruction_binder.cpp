@@ -74,10 +74,20 @@ void BodyBinder::check_address_size(const HeadMatch& head) {
         fail(parser_->instruction.location, "generic addresses have 64 bits in this module");
 }
 
+/// The message points to the word that it is about, where the words stand behind the opcode without a blank.
+void BodyBinder::fail_words(const InstructionSyntax& syntax) {
+    if (diagnostics_.is_full()) fail(syntax.location, {});
+    const Explanation why = explain_words(syntax);
+    SourceLocation at = syntax.location;
+    if (!why.word.empty() && !syntax.head.empty())
+        at.column += static_cast<std::uint32_t>(why.word.data() - syntax.head.data() - 1); // its dot
+    fail(at, why.text);
+}
+
 const HeadMatch& BodyBinder::choose_form(const std::vector<HeadMatch>& heads, OperandNodes& nodes) {
     const InstructionSyntax& syntax = parser_->instruction;
     if (heads.empty())
-        fail(syntax.location, diagnostics_.is_full() ? std::string() : explain_words(syntax));
+        fail_words(syntax);
     const HeadMatch* unavailable = nullptr;
     for (const HeadMatch& head : heads) {
         const auto is_vector = [&](std::string_view name) {

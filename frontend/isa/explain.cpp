@@ -17,12 +17,20 @@ struct Difference {
     const FormPattern* pattern = nullptr;
     std::vector<const WordSlot*> missing;
     std::vector<std::string_view> extra;
-    std::size_t size() const { return missing.size() + 2 * extra.size(); }
+    bool types_exchanged = false; ///< the words would do, in another order
+    /// Who writes a type rarely forgets another one, and who writes two rarely exchanges them.
+    std::size_t size() const {
+        std::size_t size = 2 * extra.size() + (types_exchanged ? 4 : 0);
+        for (const WordSlot* slot : missing) size += slot->type_index >= 0 && types_written ? 3 : 1;
+        return size;
+    }
+    bool types_written = false; ///< some type was placed
 };
 
 /// Each word goes to the first free slot that takes it; what is left over on either side differs.
 Difference compare(const FormPattern& pattern, const InstructionSyntax& instruction) {
     Difference difference{&pattern, {}, {}};
+    int last_type = -1;
     std::vector<bool> used(pattern.slots.size());
     for (std::string_view spelt : instruction.words) {
         const Word word = find_word(spelt);
@@ -32,6 +40,10 @@ Difference compare(const FormPattern& pattern, const InstructionSyntax& instruct
             difference.extra.push_back(spelt);
         else
             used[slot] = true;
+        if (slot == used.size() || pattern.slots[slot].type_index < 0) continue;
+        difference.types_written = true;
+        difference.types_exchanged |= pattern.slots[slot].type_index < last_type;
+        last_type = pattern.slots[slot].type_index;
     }
     for (std::size_t slot = 0; slot < used.size(); ++slot)
         if (!used[slot] && !pattern.slots[slot].optional)
@@ -110,7 +122,7 @@ std::string replacements_text(const InstructionSyntax& instruction, std::span<co
 }
 
 /// What is wrong with a single word; empty if each is one that the opcode takes somewhere.
-std::string wrong_word(const InstructionSyntax& instruction, std::span<const FormId> rows) {
+Explanation wrong_word(const InstructionSyntax& instruction, std::span<const FormId> rows) {
     const FormTable& table = FormTable::get();
     for (std::string_view word : instruction.words) {
         if (find_word(word).kind != Word::Kind::unknown) continue;
@@ -120,7 +132,7 @@ std::string wrong_word(const InstructionSyntax& instruction, std::span<const For
                 for (Word choice : slot.choices) nearest.offer(spelling(choice));
         const std::string text = "unknown modifier '." + std::string(word.substr(0, 60)) + "'";
         const std::string question = nearest.question(".");
-        return text + (question.empty() ? replacements_text(instruction, rows, word) : question);
+        return {text + (question.empty() ? replacements_text(instruction, rows, word) : question), word};
     }
     for (std::string_view spelt : instruction.words) {
         const bool used = std::any_of(rows.begin(), rows.end(), [&](FormId form) {
@@ -129,20 +141,20 @@ std::string wrong_word(const InstructionSyntax& instruction, std::span<const For
                                [&](const WordSlot& slot) { return takes(slot, find_word(spelt)); });
         });
         if (!used)
-            return "'" + std::string(instruction.opcode) + "' does not take '." + std::string(spelt) + "'" +
-                   replacements_text(instruction, rows, spelt);
+            return {"'" + std::string(instruction.opcode) + "' does not take '." + std::string(spelt) + "'" +
+                        replacements_text(instruction, rows, spelt),
+                    spelt};
     }
     return {};
 }
 
 } // namespace
 
-std::string explain_words(const InstructionSyntax& instruction) {
+Explanation explain_words(const InstructionSyntax& instruction) {
     const FormTable& table = FormTable::get();
     const std::span<const FormId> rows = table.rows_of(instruction.opcode);
-    if (rows.empty()) return unknown_opcode(instruction);
-    std::string wrong = wrong_word(instruction, rows);
-    if (!wrong.empty()) return wrong;
+    if (rows.empty()) return {unknown_opcode(instruction), {}};
+    if (Explanation wrong = wrong_word(instruction, rows); !wrong.text.empty()) return wrong;
 
     std::vector<Difference> differences;
     for (FormId form : rows) differences.push_back(compare(table.pattern(form), instruction));
@@ -156,18 +168,19 @@ std::string explain_words(const InstructionSyntax& instruction) {
             std::find_if(differences.begin(), differences.end(), [](const Difference& d) {
                 return d.missing.size() != 1 || !d.extra.empty();
             });
-        return text + "; " + one_missing({differences.begin(), end});
+        return {text + "; " + one_missing({differences.begin(), end}), {}};
     }
     if (best.missing.size() == 1 && best.extra.size() == 1) {
         const std::string_view wrong = best.extra.front();
-        return text + "; '." + std::string(wrong.substr(0, 60)) + "' does not go there" +
-               replacements_text(instruction, rows, wrong) + ": " + std::string(best.pattern->info->syntax);
+        return {text + "; '." + std::string(wrong.substr(0, 60)) + "' does not go there" +
+                    replacements_text(instruction, rows, wrong) + ": " + std::string(best.pattern->info->syntax),
+                wrong};
     }
-    if (best.size() <= near) return text + "; " + describe(best);
+    if (best.size() <= near) return {text + "; " + describe(best), best.extra.empty() ? std::string_view() : best.extra.front()};
     text += " together; the nearest are:";
     for (std::size_t i = 0; i < std::min(shown, differences.size()); ++i)
         text += "\n      " + std::string(differences[i].pattern->info->syntax);
-    return text;
+    return {text, {}};
 }
 
 } // namespace ptarmigan::ptx

@@ -9,9 +9,15 @@
 
 namespace ptarmigan::ptx {
 
+/// A message, and the word of the instruction that it is about; empty if it is about the whole.
+struct Explanation {
+    std::string text;
+    std::string_view word;
+};
+
 /// Why no row took the words of the instruction: unknown opcode, unknown word, word that does not
 /// go there, word that is missing.
-std::string explain_words(const InstructionSyntax& instruction);
+Explanation explain_words(const InstructionSyntax& instruction);
 
 /// Why the operands look like those of none of the rows that take the words, of which there is one
 /// at least: how many there must be, or what the first one that is wrong should be.
