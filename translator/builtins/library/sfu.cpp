@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The builtins ptm_<function>_<lanes> behind the .approx and .full instructions: the special function unit of sfu.h and
 // the sequences that the hardware builds on it. See README.md for the naming and calling conventions.
-#include "sfu.h"
+#include "sfu_halves.h"
 #ifdef PTARMIGAN_SFU_AVX512
 #include "sfu_avx512.h"
 #endif
@@ -155,28 +155,6 @@ template <int N> PTM_INLINE I64<N> rsqrt_f64(I64<N> v) {
     return magnitude > 0x7ff0000000000000l ? (v | 0x8000000000000l) : r;
 }
 
-// --- 16-bit formats: the unit's result, truncated ------------------------------------------------------
-
-template <int N> PTM_INLINE I32<N> widen_half(I32<N> h) {
-    I32<N> shifted = (h & 0x7fff) << 13;
-    I32<N> finite = bits<N>(real<N>(shifted) * 0x1p112f); // subnormals too
-    I32<N> magnitude = (h & 0x7c00) == 0x7c00 ? (shifted | infinity_bits) : finite;
-    return magnitude | ((h & 0x8000) << 16);
-}
-
-template <int N> PTM_INLINE I32<N> truncate_to_half(I32<N> b) {
-    I32<N> sign = (b >> 16) & 0x8000, magnitude = b & 0x7fffffff;
-    I32<N> e = (magnitude >> 23) - 112;
-    I32<N> normal = (e << 10) | ((b & 0x7fffff) >> 13);
-    I32<N> distance = 14 - e;
-    distance = distance > 31 ? 31 : distance < 0 ? 0 : distance;
-    I32<N> subnormal = shift_down<N>((b & 0x7fffff) | unit, distance);
-    I32<N> r = e <= 0 ? subnormal : e >= 31 ? I32<N>(0x7c00) : normal;
-    return is_nan<N>(magnitude) ? I32<N>(0x7fff) : (r | sign);
-}
-
-template <int N> PTM_INLINE I32<N> truncate_to_bfloat(I32<N> b) { return shift_down<N>(b, I32<N>(16)); }
-
 } // namespace
 } // namespace sfu
 
@@ -189,14 +167,6 @@ template <int N> PTM_INLINE I32<N> cosine(I32<N> b) { return sin_cos<N>(b, true)
 template <int N> PTM_INLINE I32<N> div_approx_ftz(I32<N> a, I32<N> b) {
     return multiply_ftz<N>(a, rcp_unit<N>(b));
 }
-template <int N> PTM_INLINE I32<N> ex2_half(I32<N> h) {
-    return truncate_to_half<N>(ex2_unit<N>(widen_half<N>(h)));
-}
-template <int N> PTM_INLINE I32<N> tanh_half(I32<N> h) {
-    return truncate_to_half<N>(tanh_unit<N>(widen_half<N>(h)));
-}
-template <int N> PTM_INLINE I32<N> ex2_bfloat(I32<N> h) { return truncate_to_bfloat<N>(ex2_unit<N>(h << 16)); }
-template <int N> PTM_INLINE I32<N> tanh_bfloat(I32<N> h) { return truncate_to_bfloat<N>(tanh_unit<N>(h << 16)); }
 
 // Function<N> for N lanes. With AVX-512 fewer lanes than 16 take the low ones of the unit's 16.
 #ifdef PTARMIGAN_SFU_AVX512
@@ -244,8 +214,8 @@ template <int N> PTM_INLINE I32<N> first_lanes(I32<16> v) {
 // 16-bit formats travel in the low half of 32-bit lanes.
 #define PTM_HALF(name, function)                                                                   \
     PTM_SCALAR(int, I32, int, name, function)                                                      \
-    PTM_NARROW_LANES(4, I32, name, function)                                                       \
-    PTM_NARROW_LANES(8, I32, name, function)                                                       \
+    PTM_LANES(4, I32, I32, name, function)                                                         \
+    PTM_LANES(8, I32, I32, name, function)                                                         \
     PTM_LANES(16, I32, I32, name, function)
 #define PTM_QUOTIENT_LANES(n, name, function)                                                      \
     F32<n> ptm_##name##_f32_##n(F32<n> a, F32<n> b) {                                              \
