@@ -40,6 +40,11 @@ void BodyBinder::fail(SourceLocation at, std::string text) {
     throw Recover{};
 }
 
+void BodyBinder::fail_there(SourceLocation at, std::string text) {
+    diagnostics_.error(at, std::move(text));
+    throw Recover{};
+}
+
 void BodyBinder::warn(SourceLocation at, std::string text) {
     const SourceLocation place = place_of(at, text);
     diagnostics_.warning(place, std::move(text));
@@ -50,8 +55,7 @@ void BodyBinder::fail_unknown(SourceLocation at, std::string_view name) {
     gave_up_on_name_ = true;
     if (context_.misread.contains(name) || !unknown_names_.insert(name).second) throw Recover{};
     const std::string quoted = "'" + std::string(name.substr(0, 80)) + "'";
-    diagnostics_.error(at, "unknown symbol " + quoted + (may_search() ? meant_by(name) : std::string()));
-    throw Recover{};
+    fail_there(at, "unknown symbol " + quoted + (may_search() ? meant_by(name) : std::string()));
 }
 
 /// A search takes milliseconds where there are thousands of names.

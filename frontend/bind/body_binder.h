@@ -39,6 +39,8 @@ public:
 
 private:
     [[noreturn]] void fail(SourceLocation at, std::string text);
+    /// Likewise, of a name: ptxas reports what is wrong with names where they stand.
+    [[noreturn]] void fail_there(SourceLocation at, std::string text);
     void warn(SourceLocation at, std::string text);
     SourceLocation place_of(SourceLocation at, std::string& text) const;
     /// For a name that nothing declares; reported once per body.

@@ -50,7 +50,7 @@ bool BodyBinder::bind_special(const OperandSyntax& syntax, const Want& want, Ope
     if (info.layout == SpecialRegisterInfo::Layout::vector) {
         component = component_number(syntax.component);
         if (component < 0)
-            fail(syntax.location, quoted(syntax.name) + " needs a component: .x, .y or .z");
+            fail_there(syntax.location, quoted(syntax.name) + " needs a component: .x, .y or .z");
     } else if (!syntax.component.empty()) {
         fail(syntax.location, quoted(syntax.name) + " has no components");
     }
@@ -58,7 +58,7 @@ bool BodyBinder::bind_special(const OperandSyntax& syntax, const Want& want, Ope
     const Module& module = context_.module;
     const std::string missing = lacking({info.ptx_major, info.ptx_minor}, std::to_string(info.min_sm),
                                         module.version, module.target);
-    if (!missing.empty()) fail(syntax.location, quoted(syntax.name) + " needs " + missing);
+    if (!missing.empty()) fail_there(syntax.location, quoted(syntax.name) + " needs " + missing);
     out.kind = Operand::Kind::special;
     out.index = static_cast<std::uint32_t>(name.id);
     out.component = static_cast<std::uint8_t>(component);

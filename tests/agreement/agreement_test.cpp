@@ -175,6 +175,30 @@ TEST_CASE("the verdict on a statement does not depend on those before it", "[agr
     CHECK(differ == 0);
 }
 
+TEST_CASE("refused in the line that ptxas names", "[agreement]") {
+    Count first, among;
+    for_each_verdict(PTARMIGAN_AGREEMENT_DIR "/refusal_lines.txt",
+                     [&](const std::string& version, const std::string& target, const std::string& line) {
+                         const std::size_t space = line.find(' ', 2);
+                         const std::string lines = "," + line.substr(2, space - 2) + ",";
+                         const auto loader = ptx::ModuleLoader::load(module_header(version, target) + spread(line.substr(space + 1)),
+                                                                     "statement", {.bind_all_bodies = true, .max_errors = 1});
+                         if (loader->ok()) return; // the verdicts' business
+                         std::uint32_t here = 0;
+                         for (const ptx::Diagnostic& d : loader->diagnostics().list())
+                             if (here == 0 && d.severity == ptx::Severity::error) here = d.location.line;
+                         const std::string ours = "," + std::to_string(here) + ",";
+                         ++first.all, ++among.all;
+                         first.same += lines.starts_with(ours);
+                         among.same += lines.find(ours) != std::string::npos;
+                     });
+    std::cout << "refused by both, spread over lines: " << first.same << " of " << first.all << " (" << first.percent()
+              << " %) in the line that ptxas names first, " << among.same << " (" << among.percent() << " %) in one that it names\n";
+    CHECK(first.all > 400);
+    CHECK(first.percent() >= 94.0);
+    CHECK(among.percent() >= 95.5);
+}
+
 TEST_CASE("documented forms that ptxas refuses, and those of later versions", "[agreement]") {
     unsigned accepted = 0, refused = 0;
     for_each_verdict(PTARMIGAN_AGREEMENT_DIR "/refused.txt",

@@ -89,6 +89,20 @@ std::string module_header(std::string_view version, std::string_view target) {
            ".func (.param .b32 r) f2(.param .b32 a, .param .b64 b) { ret; }\n";
 }
 
+std::string spread(std::string_view statement) {
+    constexpr std::string_view marks = ",;()[]{}";
+    std::string text;
+    bool quoted = false, broken = false; // a mark was the last but for blanks
+    for (char c : wrap(statement, 0)) {
+        if (c == '"') quoted = !quoted;
+        if (broken && c == ' ') continue;
+        broken = !quoted && marks.find(c) != std::string_view::npos;
+        text += c;
+        if (broken) text += '\n';
+    }
+    return text;
+}
+
 bool accepted_here(std::string_view version, std::string_view target, std::string_view statement) {
     return ModuleLoader::load(module_header(version, target) + wrap(statement, 0), "statement",
                               {.bind_all_bodies = true, .max_errors = 1})

@@ -30,6 +30,9 @@ std::string wrap(std::string_view statement, std::size_t number);
 /// What the entry functions share. Ends with a newline.
 std::string module_header(std::string_view version, std::string_view target);
 
+/// wrap() with a new line behind each comma, semicolon and bracket, so that what an error is reported at tells its place.
+std::string spread(std::string_view statement);
+
 /// Whether the front end takes the statement.
 bool accepted_here(std::string_view version, std::string_view target, std::string_view statement);
 
