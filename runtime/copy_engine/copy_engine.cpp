@@ -63,7 +63,8 @@ struct Codes {
         const std::uint32_t first = clip.first * tile.shared_bytes,
                             last = clip.last * tile.shared_bytes;
         const RowShape whole = whole_rows(tile, store);
-        inside = outside = row_code(whole, vectors);
+        const RowCode* known = store ? tile.store_rows : tile.load_rows;
+        inside = outside = known ? known : row_code(whole, vectors);
         if (first == 0 && last == tile.row_bytes) return;
         RowShape shape = whole;
         shape.first = first;
@@ -121,14 +122,12 @@ struct RecentTiles {
     }
 };
 
-/// A box that lies inside of its tensor, row by row without a walk. False if it is none.
+/// A box whose rows all lie inside of their tensor, but for what `code` cuts from each, without a
+/// walk. `offset`: of a row's begin in dimension 0. False if it is none.
 template <class Byte>
-bool copy_inside(const TensorTile& tile, const TensorPosition& position, Byte* shared,
-                 const RowCode& code) {
-    const std::int64_t column = tile.column(position);
+bool copy_box(const TensorTile& tile, const TensorPosition& position, Byte* shared,
+              const RowCode& code, std::int64_t offset, const RowFill* fill) {
     const unsigned shift = tile.interleaved() ? 1 : 0;
-    if (shift == 0 && (column < 0 || column + tile.row_elements > tile.size[0])) return false;
-    std::int64_t offset = shift == 0 ? column * tile.element_bytes : 0;
     for (unsigned i = 1; i <= tile.dimensions; ++i) {
         const std::int64_t at = position.at[i - shift];
         if (at < 0 || at + std::int64_t{tile.extent[i] - 1} * tile.step[i] >= tile.size[i])
@@ -142,7 +141,7 @@ bool copy_inside(const TensorTile& tile, const TensorPosition& position, Byte* s
         const auto [place, number] = period_of(tile, shared, row);
         code(place,
              reinterpret_cast<std::uint8_t*>(tile.map.address + static_cast<std::uint64_t>(offset)),
-             count, stride, number, nullptr);
+             count, stride, number, fill);
         if ((row += count) >= tile.rows) return true;
         for (unsigned i = 2; i <= tile.dimensions; ++i) {
             offset += tile.stride[i] * tile.step[i];
@@ -151,6 +150,17 @@ bool copy_inside(const TensorTile& tile, const TensorPosition& position, Byte* s
             index[i] = 0;
         }
     }
+}
+
+/// A box that lies inside of its tensor altogether.
+template <class Byte>
+bool copy_inside(const TensorTile& tile, const TensorPosition& position, Byte* shared,
+                 const RowCode& code) {
+    const std::int64_t column = tile.column(position);
+    const bool interleaved = tile.interleaved();
+    if (!interleaved && (column < 0 || column + tile.row_elements > tile.size[0])) return false;
+    return copy_box(tile, position, shared, code, interleaved ? 0 : column * tile.element_bytes,
+                    nullptr);
 }
 
 std::uint8_t* tensor_row(const TensorTile& tile, const RowRun& run, std::int64_t start) {
@@ -243,6 +253,9 @@ bool load_tile(const TensorTile& tile, const TensorPosition& position, std::uint
         for_each_run(tile, position, [&](const RowRun& run) { any |= run.inside; });
         return any && codes.any;
     }
+    if (tile.mode == TensorMode::tile &&
+        copy_box(tile, position, shared, *codes.inside, codes.start, &codes.fill))
+        return codes.any;
     for_each_run(tile, position, [&](const RowRun& run) {
         const auto [place, number] = period_of(tile, shared, run.first);
         any |= run.inside;
@@ -260,6 +273,9 @@ void store_tile(const TensorTile& tile, const TensorPosition& position, const st
     if (tile.store_rows && copy_inside(tile, position, shared, *tile.store_rows)) return;
     const Codes codes(tile, position, true, vectors);
     if (!codes.inside || is_portable_only(tile)) return store_tile_portably(tile, position, shared);
+    if (tile.mode == TensorMode::tile &&
+        copy_box(tile, position, shared, *codes.inside, codes.start, &codes.fill))
+        return;
     for_each_run(tile, position, [&](const RowRun& run) {
         if (!run.inside) return;
         const auto [place, number] = period_of(tile, shared, run.first);
