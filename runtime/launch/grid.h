@@ -5,6 +5,7 @@
 
 #include "runtime/exec/fault.h"
 #include "runtime/launch/cta_arena.h"
+#include "runtime/launch/helper_count.h"
 #include "runtime/module/kernel_cache.h"
 #include "translator/kernel_abi.h"
 
@@ -55,11 +56,8 @@ struct Grid : std::enable_shared_from_this<Grid> {
     std::chrono::steady_clock::time_point start;
 
     std::atomic<std::uint64_t> next_cta{0};
-    /// Helpers inside run_share(), and `closed` once the owner takes no more. Release on leaving
-    /// pairs with the owner's acquire, so that the grid's writes are visible to who waits for it.
-    std::atomic<std::uint32_t> helpers{0};
+    HelperCount helpers; ///< inside run_share()
     std::atomic<std::uint32_t> next_worker{0};
-    static constexpr std::uint32_t closed = 0x80000000u;
 
     std::chrono::nanoseconds hang_limit{0};  ///< PTARMIGAN_HANG_TIMEOUT; 0: none
     std::atomic<std::uint64_t> progress{0};  ///< changes when a worker that others may wait for gets on; relaxed: a hint

@@ -32,33 +32,12 @@ void take_over(Grid &grid) {
 #endif
 }
 
-/// Counts a helper in; false if the grid takes none any more.
-bool enter(Grid &grid) {
-    if ((grid.helpers.fetch_add(1, std::memory_order_acquire) & Grid::closed) == 0)
-        return true;
-    grid.helpers.fetch_sub(1, std::memory_order_relaxed);
-    return false;
-}
-
-void leave(Grid &grid) {
-    if (grid.helpers.fetch_sub(1, std::memory_order_release) == (Grid::closed | 1u))
-        grid.helpers.notify_one();
-}
-
-void relax() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("isb" ::: "memory");
-#endif
-}
-
 void help(const std::shared_ptr<Grid> &grid) {
     take_over(*grid);
-    if (!enter(*grid))
+    if (!grid->helpers.enter())
         return;
     run_share(*grid);
-    leave(*grid);
+    grid->helpers.leave();
 }
 
 /// The grid's own thread takes part without a slot in the arena, so each of several concurrent grids
@@ -133,25 +112,16 @@ void call_helpers(const std::shared_ptr<Grid> &grid, std::uint64_t count) {
                                                     : tuning::helper_start_delay;
     const auto start = [weak = std::weak_ptr(grid), count] {
         const std::shared_ptr<Grid> grid = weak.lock();
-        if (!grid || !enter(*grid)) // it needs them no longer
+        if (!grid || !grid->helpers.enter()) // it needs them no longer
             return;
         HelperPool::get().enqueue(grid, count);
-        leave(*grid);
+        grid->helpers.leave();
     };
     Dispatcher::get().run_later(start, delay);
 }
 
 void close_to_helpers(Grid &grid) {
-    std::uint32_t state =
-        grid.helpers.fetch_or(Grid::closed, std::memory_order_acq_rel) | Grid::closed;
-    for (int i = 0; state != Grid::closed && i < tuning::close_spins; ++i) {
-        relax();
-        state = grid.helpers.load(std::memory_order_acquire);
-    }
-    while (state != Grid::closed) {
-        grid.helpers.wait(state, std::memory_order_acquire);
-        state = grid.helpers.load(std::memory_order_acquire);
-    }
+    grid.helpers.close(tuning::close_spins);
 }
 
 } // namespace ptarmigan::runtime
