@@ -37,9 +37,8 @@ struct ModuleLoader::Impl {
         if (body) return *body;
         body = std::make_unique<BoundBody>();
         bound.push_back(function);
-        Diagnostics own(
-            source,
-            max_errors); // the limit is per body, or the first bad one would silence the others
+        Diagnostics own(source,
+                        max_errors); // the limit is per body, or the first bad one would silence the others
         const std::uint64_t variables = context.range_variables, bytes = context.initialized_bytes;
         body->body = BodyBinder(context, memory, own).bind(function);
         if (reported[function]) { // bound again: the budget has paid for it
@@ -56,8 +55,7 @@ struct ModuleLoader::Impl {
 ModuleLoader::ModuleLoader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ModuleLoader::~ModuleLoader() = default;
 
-std::unique_ptr<ModuleLoader> ModuleLoader::load(std::string text, std::string name,
-                                                 const Options& options) {
+std::unique_ptr<ModuleLoader> ModuleLoader::load(std::string text, std::string name, const Options& options) {
     auto impl = std::make_unique<Impl>(std::move(text), std::move(name), options.max_errors);
     impl->context.text = impl->source.text();
     impl->context.module.name = impl->source.name();
@@ -69,7 +67,8 @@ std::unique_ptr<ModuleLoader> ModuleLoader::load(std::string text, std::string n
     if (unclosed < functions && !impl->context.module.functions[unclosed].is_declaration) {
         impl->bind_body(unclosed); // says where the braces went wrong
         if (impl->diagnostics.error_count() == 0)
-            impl->diagnostics.error(impl->context.module.functions[unclosed].location, "the body of this function does not end");
+            impl->diagnostics.error(impl->context.module.functions[unclosed].location,
+                                    "the body of this function does not end");
     }
     if (options.bind_all_bodies && options.keep_bodies)
         for (FunctionId f = 0; f < functions; ++f)

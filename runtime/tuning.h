@@ -22,29 +22,29 @@ inline constexpr std::chrono::milliseconds watch_time{5};
 /// Prompt waits in a row after which the next is expected, and how many a late one takes back.
 inline constexpr int expect_prompt_wait = 2, late_wait_penalty = 16;
 
-/// A grid that is shared before oneTBB runs waits so long for helpers: starting it takes 0.6 ms and two threads, and many
-/// a program has only short grids.
+/// A grid that is shared before oneTBB runs waits so long for helpers: starting it takes 0.6 ms and two threads, and
+/// many a program has only short grids.
 inline constexpr std::chrono::microseconds helper_start_delay{200};
 
 /// Looks at the helpers' counter before a grid's thread sleeps until they are done: about 3 us.
 inline constexpr int close_spins = 200;
 
-/// A grid that writes this much stores past the caches where it can: its results would push out each other before the next
-/// kernel reads them. Not asked of the CPU, because virtual machines report the last-level cache of whole sockets (256 MB for two
-/// cores that share 32).
+/// A grid that writes this much stores past the caches where it can: its results would push out each other before the
+/// next kernel reads them. Not asked of the CPU, because virtual machines report the last-level cache of whole sockets
+/// (256 MB for two cores that share 32).
 inline constexpr std::uint64_t least_streamed_bytes = std::uint64_t{32} << 20;
 
 /// CTAs that a worker draws at once when the CTAs are small: the counter's cache line moves less
 /// often. Ordered draws keep decoupled look-back alive at any chunk, because a chunk runs in order.
 inline constexpr std::uint64_t small_cta_chunk = 16;
-/// Grids of very many small CTAs draw more at once, but so that each worker still draws this often: neighbouring CTAs use
-/// neighbouring memory, and workers that take turns every few kilobytes get in each other's way (saxpy of 16M floats on two
-/// cores, 2026-11-21: 4.6 ms with chunks of 16, 3.9 with 64, 3.6 with 256).
+/// Grids of very many small CTAs draw more at once, but so that each worker still draws this often: neighbouring CTAs
+/// use neighbouring memory, and workers that take turns every few kilobytes get in each other's way (saxpy of 16M
+/// floats on two cores, 2026-11-21: 4.6 ms with chunks of 16, 3.9 with 64, 3.6 with 256).
 inline constexpr std::uint64_t large_grid_draws = 64;
 inline constexpr std::uint64_t large_grid_chunk = 512;
-/// A grid that took less than this last time, on one thread, is cut into one piece per worker: launch after launch a core
-/// then finds its part of the data in its own cache. In smaller pieces the lines move between the cores, and saxpy of 128K
-/// floats takes longer on two (25 us) than on one (16; in halves 11). Longer grids need the balance more.
+/// A grid that took less than this last time, on one thread, is cut into one piece per worker: launch after launch a
+/// core then finds its part of the data in its own cache. In smaller pieces the lines move between the cores, and saxpy
+/// of 128K floats takes longer on two (25 us) than on one (16; in halves 11). Longer grids need the balance more.
 inline constexpr std::uint64_t undivided_grid_ns = 50000;
 /// A CTA of at most so many threads is small.
 inline constexpr std::uint64_t small_cta_threads = 256;
@@ -55,12 +55,12 @@ inline constexpr std::uint64_t chunks_per_worker = 8;
 /// helpers takes 10 us on a 2-core VM. If it takes longer this time, they are called between two
 /// draws.
 inline constexpr std::uint64_t unshared_grid_ns = 8000;
-/// The same if no grid has run for the time of grid_succession_ns: helpers sleep deeply and their caches are cold (saxpy of 128K
-/// floats every 500 us: 16 us on one thread, 30 with a helper).
+/// The same if no grid has run for the time of grid_succession_ns: helpers sleep deeply and their caches are cold
+/// (saxpy of 128K floats every 500 us: 16 us on one thread, 30 with a helper).
 inline constexpr std::uint64_t lone_grid_ns = 40000, grid_succession_ns = 50000;
 
-/// Turns in which every step of a worker only waited, after which it draws another CTA of a grid that waits on memory: perhaps they
-/// wait for that one. Each turn is 64 iterations of a waiting loop or more.
+/// Turns in which every step of a worker only waited, after which it draws another CTA of a grid that waits on memory:
+/// perhaps they wait for that one. Each turn is 64 iterations of a waiting loop or more.
 inline constexpr unsigned idle_turns_before_draw = 64;
 /// CTAs of one grid that a worker keeps alive: each costs its steps' stacks and its memory.
 inline constexpr std::uint64_t most_resident_ctas = 2048;
@@ -71,7 +71,8 @@ inline constexpr std::uint64_t most_resident_ctas = 2048;
 inline constexpr std::size_t fiber_stack = 1 << 20;
 /// Of a kernel that recurses or calls through pointers.
 inline constexpr std::size_t deep_fiber_stack = 4 << 20;
-/// What recursion may add to a stack at most, whatever the stack limit says: address space, and memory where it is touched.
+/// What recursion may add to a stack at most, whatever the stack limit says: address space, and memory where it is
+/// touched.
 inline constexpr std::size_t deepest_fiber_stack = std::size_t{256} << 20;
 /// For what generated code calls: device printf formats numbers on the stack.
 inline constexpr std::size_t service_stack = 256 << 10;

@@ -19,8 +19,8 @@ class ModuleLoader;
 namespace ptarmigan::translator {
 
 enum class DivergenceForm : std::uint8_t { automatic, masks, program_counters };
-/// `automatic` lets steps take turns in loops where that pays (analysis/plan_turns.h), `regions` nowhere, `turns` at each round of every
-/// loop that can, for tests.
+/// `automatic` lets steps take turns in loops where that pays (analysis/plan_turns.h), `regions` nowhere, `turns` at
+/// each round of every loop that can, for tests.
 enum class BarrierForm : std::uint8_t { automatic, regions, fibers, turns };
 enum class Approximation : std::uint8_t { exact, fast };
 
@@ -48,7 +48,8 @@ struct CompileOptions {
     BarrierForm barriers = BarrierForm::automatic;
     Approximation approximation = Approximation::exact;
     bool small_grid = false; ///< the launch guarantees nctaid.c * ntid.c <= 2^31 - 1 for every component c
-    bool random_schedule = false; ///< threads may be overtaken wherever others can notice, by chance (CtaContext::schedule_seed)
+    bool random_schedule =
+        false; ///< threads may be overtaken wherever others can notice, by chance (CtaContext::schedule_seed)
     bool aligned_parameters = true; ///< the launch guarantees KernelProperties::alignment_demands
 };
 
@@ -82,15 +83,19 @@ struct LineEntry {
 
 /// Position-independent machine code: load at a page boundary, apply `relocations`, done. See jit/image.h.
 struct KernelImage {
-    std::vector<std::uint8_t> bytes;      ///< code and constants, with their relative layout
+    std::vector<std::uint8_t> bytes; ///< code and constants, with their relative layout
     std::uint32_t entry_offset = 0;
-    std::uint32_t code_size = 0;          ///< bytes [0, code_size) are executable, the rest read-only data
-    struct Relocation { std::uint32_t offset; std::uint32_t import; std::uint64_t addend; };
-    std::vector<Relocation> relocations;  ///< 64-bit absolute; import = 0xffffffff: image base + addend,
-                                          ///< else address of abi::import_names[import] + addend
+    std::uint32_t code_size = 0; ///< bytes [0, code_size) are executable, the rest read-only data
+    struct Relocation {
+        std::uint32_t offset;
+        std::uint32_t import;
+        std::uint64_t addend;
+    };
+    std::vector<Relocation> relocations; ///< 64-bit absolute; import = 0xffffffff: image base + addend,
+                                         ///< else address of abi::import_names[import] + addend
     std::vector<LineEntry> lines;
-    std::uint32_t stack_bytes = 0;        ///< of the host's stack, one frame of every function together
-    std::uint32_t largest_frame = 0;      ///< of one function
+    std::uint32_t stack_bytes = 0;   ///< of the host's stack, one frame of every function together
+    std::uint32_t largest_frame = 0; ///< of one function
 };
 
 /// What a launch must see to: (byte `offset` of the parameter block + residue) & mask is zero.
@@ -101,20 +106,21 @@ struct AlignmentDemand {
 
 /// Facts about a compiled kernel that the launcher needs.
 struct KernelProperties {
-    bool uses_fibers = false;      ///< entry is abi::RunStep, else abi::RunCta
-    std::uint32_t lane_width = 32; ///< lanes per step
-    std::uint32_t step_count = 0;  ///< steps per CTA for this block shape
-    std::uint32_t frame_size = 0;  ///< bytes per step in CtaContext::frames
+    bool uses_fibers = false;         ///< entry is abi::RunStep, else abi::RunCta
+    std::uint32_t lane_width = 32;    ///< lanes per step
+    std::uint32_t step_count = 0;     ///< steps per CTA for this block shape
+    std::uint32_t frame_size = 0;     ///< bytes per step in CtaContext::frames
     std::uint32_t cta_frame_size = 0; ///< bytes in front of the step frames (64-byte multiple), shared by the CTA
     std::uint32_t static_shared = 0;
-    std::uint32_t local_bytes = 0; ///< per thread, without recursion
+    std::uint32_t local_bytes = 0;       ///< per thread, without recursion
     std::uint32_t interleaved_bytes = 0; ///< per thread, of local memory that is interleaved by lane
-    bool unbounded_stack = false;  ///< recursion, indirect calls or alloca: use the context's stack limit
-    bool spins = false;            ///< has loops that wait on memory
-    std::uint32_t streamed_bytes = 0; ///< that a thread may store past the caches: plan_streaming.h
-    bool continues_in_y = false;   ///< CTAs that are neighbours in y use neighbouring memory, those in x do not: cta_order.h
-    /// Where one is not met, a kernel compiled without CompileOptions::aligned_parameters must run instead: an access that
-    /// follows from these parameters would be misaligned.
+    bool unbounded_stack = false;        ///< recursion, indirect calls or alloca: use the context's stack limit
+    bool spins = false;                  ///< has loops that wait on memory
+    std::uint32_t streamed_bytes = 0;    ///< that a thread may store past the caches: plan_streaming.h
+    bool continues_in_y =
+        false; ///< CTAs that are neighbours in y use neighbouring memory, those in x do not: cta_order.h
+    /// Where one is not met, a kernel compiled without CompileOptions::aligned_parameters must run instead: an access
+    /// that follows from these parameters would be misaligned.
     std::vector<AlignmentDemand> alignment_demands;
     std::vector<AccessForm> accesses; ///< that LineEntry::access speaks of
 };

@@ -21,40 +21,55 @@ struct CtaContext;
 
 /// Kinds of a fault, stored in LaunchContext by trap() and by the signal handler.
 enum class Fault : std::uint32_t {
-    none, illegal_address, misaligned_address, trap, assertion, stack_overflow, invalid_call_target,
-    illegal_instruction, barrier_deadlock, mbarrier_overflow,
+    none,
+    illegal_address,
+    misaligned_address,
+    trap,
+    assertion,
+    stack_overflow,
+    invalid_call_target,
+    illegal_instruction,
+    barrier_deadlock,
+    mbarrier_overflow,
 };
 
 /// Collectives of a step narrower than the warp, and of lanes that arrive from different places.
 enum class Collective : std::uint32_t {
-    shfl, vote_ballot, match_any, match_all, redux, bar_warp, activemask, elect,
+    shfl,
+    vote_ballot,
+    match_any,
+    match_all,
+    redux,
+    bar_warp,
+    activemask,
+    elect,
 };
 
 /// One call of a collective service. Arrays are indexed by lane of the step; the service reads `source` of all
 /// participating lanes of the warp and writes `result` (and `predicate`) for the lanes in `active`.
 struct CollectiveCall {
-    std::uint32_t kind;       ///< Collective
-    std::uint32_t operation;  ///< shfl: 0 up 1 down 2 bfly 3 idx; redux: 0 add 1 min_s 2 max_s 3 min_u 4 max_u 5 and 6 or 7 xor,
-                              ///< 8 min_f32 9 max_f32, and 2 more for .abs, 4 for .NaN
-    std::uint64_t active;     ///< lanes of this step that execute the instruction
-    std::uint32_t members[32];///< membermask operand per lane
-    std::uint64_t source[32]; ///< first operand (shfl: a; vote: predicate 0/1; match: value; redux: value)
-    std::uint32_t b[32];      ///< shfl: lane operand
-    std::uint32_t c[32];      ///< shfl: clamp/segment operand
+    std::uint32_t kind;        ///< Collective
+    std::uint32_t operation;   ///< shfl: 0 up 1 down 2 bfly 3 idx; redux: 0 add 1 min_s 2 max_s 3 min_u 4 max_u 5 and 6
+                               ///< or 7 xor, 8 min_f32 9 max_f32, and 2 more for .abs, 4 for .NaN
+    std::uint64_t active;      ///< lanes of this step that execute the instruction
+    std::uint32_t members[32]; ///< membermask operand per lane
+    std::uint64_t source[32];  ///< first operand (shfl: a; vote: predicate 0/1; match: value; redux: value)
+    std::uint32_t b[32];       ///< shfl: lane operand
+    std::uint32_t c[32];       ///< shfl: clamp/segment operand
     std::uint64_t result[32];
     std::uint32_t predicate[32];
 };
 
 /// What a texture or surface instruction does; `detail` of TextureCall is in parentheses.
 enum class TextureOperation : std::uint32_t {
-    fetch,       ///< tex
-    gather,      ///< tld4 (component 0..3)
-    query,       ///< txq (TextureQuery), txq.level with the level in `level`
-    load,        ///< suld.b (bytes of an element)
-    store,       ///< sust.b (bytes of an element)
-    store_texel, ///< sust.p
-    reduce,      ///< sured.b (SurfaceReduction)
-    reduce_texel,///< sured.p (SurfaceReduction)
+    fetch,         ///< tex
+    gather,        ///< tld4 (component 0..3)
+    query,         ///< txq (TextureQuery), txq.level with the level in `level`
+    load,          ///< suld.b (bytes of an element)
+    store,         ///< sust.b (bytes of an element)
+    store_texel,   ///< sust.p
+    reduce,        ///< sured.b (SurfaceReduction)
+    reduce_texel,  ///< sured.p (SurfaceReduction)
     query_surface, ///< suq (TextureQuery)
 };
 enum class TextureGeometry : std::uint32_t { d1, d2, d3, a1d, a2d, cube, acube };
@@ -81,12 +96,12 @@ struct TextureCall {
     std::uint32_t gradients[6][32];   ///< dpdx x y z, dpdy x y z
     std::uint32_t offset[3][32];
     std::uint32_t comparison[32];
-    std::uint32_t data[8][32];        ///< results, or what is stored; 64-bit elements take two words
+    std::uint32_t data[8][32]; ///< results, or what is stored; 64-bit elements take two words
 };
 
 /// What a service does to mbarrier objects (PTX manual 9.7.13.15).
 enum class MbarrierOperation : std::uint32_t {
-    init,        ///< `count`: expected arrivals
+    init, ///< `count`: expected arrivals
     inval,
     expect_tx,   ///< `count`: transactions (bytes)
     complete_tx, ///< likewise
@@ -97,22 +112,23 @@ enum class MbarrierOperation : std::uint32_t {
     try_wait,    ///< likewise, and may wait
 };
 
-/// One mbarrier instruction of a step. Arrays are indexed by lane of the step; lanes outside `active` are not looked at.
+/// One mbarrier instruction of a step. Arrays are indexed by lane of the step; lanes outside `active` are not looked
+/// at.
 struct MbarrierCall {
     /// Bits of `flags`. uniform: all lanes use element 0 of `object` and `count`; transactions: arrivals of one whose
     /// `count` are transactions to expect before; parity: waits take a parity; limited: try_wait has a time limit;
-    /// no_increment: copy_arrive with .noinc; wants_state: arrivals return their `state`; in_turn: counted lane by lane;
-    /// one_answer: waits ask once for all lanes; `state`, `limit` and `complete` have it in element 0.
+    /// no_increment: copy_arrive with .noinc; wants_state: arrivals return their `state`; in_turn: counted lane by
+    /// lane; one_answer: waits ask once for all lanes; `state`, `limit` and `complete` have it in element 0.
     static constexpr std::uint32_t uniform = 1, transactions = 2, parity = 4, limited = 8, no_increment = 16,
                                    wants_state = 32, in_turn = 64, one_answer = 128;
     std::uint32_t operation, flags;
-    std::uint32_t line;    ///< of the PTX text
-    std::uint32_t others;  ///< not 0: other lanes of the step can run meanwhile, so the step must not be suspended
+    std::uint32_t line;   ///< of the PTX text
+    std::uint32_t others; ///< not 0: other lanes of the step can run meanwhile, so the step must not be suspended
     std::uint64_t active;
     std::uint64_t object[32]; ///< generic addresses
     std::uint32_t count[32];
-    std::uint64_t state[32];  ///< read by waits, written by arrivals (element 0 if uniform and not in_turn)
-    std::uint32_t limit[32];  ///< nanoseconds
+    std::uint64_t state[32];    ///< read by waits, written by arrivals (element 0 if uniform and not in_turn)
+    std::uint32_t limit[32];    ///< nanoseconds
     std::uint32_t complete[32]; ///< written by waits: 0 or 1
 };
 
@@ -127,8 +143,8 @@ struct Services {
                              std::uint32_t kind, std::uint64_t arriving, std::uint64_t predicate);
     /// Runs a collective for a step; may suspend the fiber.
     void (*collective)(CtaContext*, std::uint32_t step, CollectiveCall*);
-    /// Gives other steps, CTAs and host threads a chance to run (spin loops, nanosleep). Fiber form may switch. `lanes` of the step
-    /// come here, for reports; 0: not known.
+    /// Gives other steps, CTAs and host threads a chance to run (spin loops, nanosleep). Fiber form may switch. `lanes`
+    /// of the step come here, for reports; 0: not known.
     void (*yield)(CtaContext*, std::uint32_t step, std::uint64_t lanes, std::uint64_t nanoseconds);
     /// Does not return to generated code: records the fault and unwinds the grid. `line` is the PTX line.
     void (*trap)(CtaContext*, std::uint32_t step, std::uint64_t lanes, std::uint32_t fault, std::uint32_t line);
@@ -151,41 +167,43 @@ struct Services {
     void (*texture)(CtaContext*, std::uint32_t step, TextureCall*);
     /// mbarrier objects; a try_wait may suspend the fiber.
     void (*mbarrier)(CtaContext*, std::uint32_t step, MbarrierCall*);
-    /// barrier.cluster: arrives (`wait` 0) or waits for the lanes in `active`; fiber form only. `live` has the lanes of the
-    /// step that have not exited as far as the code knows; lanes beyond the block's end do not matter.
-    void (*cluster_barrier)(CtaContext*, std::uint32_t step, std::uint32_t wait, std::uint64_t active, std::uint64_t live);
+    /// barrier.cluster: arrives (`wait` 0) or waits for the lanes in `active`; fiber form only. `live` has the lanes of
+    /// the step that have not exited as far as the code knows; lanes beyond the block's end do not matter.
+    void (*cluster_barrier)(CtaContext*, std::uint32_t step, std::uint32_t wait, std::uint64_t active,
+                            std::uint64_t live);
     /// A function of the device runtime for one lane: `function` is a ptx::DeviceRuntime. Arguments in order, each in a
     /// word: numbers zero-extended, structures by their address. Returns the function's result.
     std::uint64_t (*device_runtime)(CtaContext*, std::uint32_t step, std::uint32_t lane, std::uint32_t function,
                                     const std::uint64_t* arguments);
     /// Asynchronous copies (async_call.h); faults don't return. Never suspends.
     void (*async_copy)(CtaContext*, std::uint32_t step, AsyncCall*);
-    /// clusterlaunchcontrol.try_cancel: writes 16 bytes to `response` (first ctaid, then 1 or 0: canceled or not) and completes
-    /// 16 transactions of `object`; with `all` in every CTA of the cluster. Generic addresses.
-    void (*cancel_launch)(CtaContext*, std::uint32_t step, std::uint64_t response, std::uint64_t object, std::uint32_t all,
-                          std::uint32_t line);
+    /// clusterlaunchcontrol.try_cancel: writes 16 bytes to `response` (first ctaid, then 1 or 0: canceled or not) and
+    /// completes 16 transactions of `object`; with `all` in every CTA of the cluster. Generic addresses.
+    void (*cancel_launch)(CtaContext*, std::uint32_t step, std::uint64_t response, std::uint64_t object,
+                          std::uint32_t all, std::uint32_t line);
     /// Does not return: the step's only lane exits, however deep in calls it is. Fiber form, steps of one lane.
     void (*exit_thread)(CtaContext*, std::uint32_t step);
 };
 
 /// One launch; constant while the grid runs except `fault`.
 struct LaunchContext {
-    const std::uint8_t* params;      ///< kernel parameter block, laid out as parameter_layout() says
-    const std::uint64_t* variables;  ///< generic address of module variable i (.global/.const), by VariableId
+    const std::uint8_t* params;     ///< kernel parameter block, laid out as parameter_layout() says
+    const std::uint64_t* variables; ///< generic address of module variable i (.global/.const), by VariableId
     const Services* services;
     std::uint32_t nctaid[3];
     std::uint32_t ntid[3];
-    std::uint32_t ncluster[3];       ///< cluster dimensions (1,1,1 without clusters)
-    std::uint32_t dynamic_shared;    ///< bytes of dynamic shared memory
-    std::uint32_t shared_size;       ///< static + dynamic bytes
-    std::uint32_t fault;             ///< abi::Fault, first one wins; workers stop when set
-    std::uint32_t nsmid;             ///< multiprocessors that the device claims
-    std::uint32_t params_size;       ///< bytes behind `params`
+    std::uint32_t ncluster[3];    ///< cluster dimensions (1,1,1 without clusters)
+    std::uint32_t dynamic_shared; ///< bytes of dynamic shared memory
+    std::uint32_t shared_size;    ///< static + dynamic bytes
+    std::uint32_t fault;          ///< abi::Fault, first one wins; workers stop when set
+    std::uint32_t nsmid;          ///< multiprocessors that the device claims
+    std::uint32_t params_size;    ///< bytes behind `params`
     std::uint64_t grid_id;
-    std::uint32_t async_mode;        ///< AsyncMode: when asynchronous copies are done
-    std::uint32_t explicit_cluster;  ///< 1: the launch or the kernel names a cluster's dimensions
-    void* owner;                     ///< the runtime's launch object; generated code does not touch it
-    /// Address of what cooperative_groups counts grid.sync() in: %envreg1 (high word) and %envreg2. 0: not a cooperative launch.
+    std::uint32_t async_mode;       ///< AsyncMode: when asynchronous copies are done
+    std::uint32_t explicit_cluster; ///< 1: the launch or the kernel names a cluster's dimensions
+    void* owner;                    ///< the runtime's launch object; generated code does not touch it
+    /// Address of what cooperative_groups counts grid.sync() in: %envreg1 (high word) and %envreg2. 0: not a
+    /// cooperative launch.
     std::uint64_t grid_workspace;
 };
 
@@ -195,33 +213,33 @@ inline constexpr std::uint64_t local_stride_limit = std::uint64_t(1) << 32;
 /// One CTA being run by one worker.
 struct CtaContext {
     const LaunchContext* launch;
-    const std::uint64_t* variables;  ///< = launch->variables
-    const std::uint8_t* params;      ///< = launch->params
-    const Services* services;        ///< = launch->services
+    const std::uint64_t* variables; ///< = launch->variables
+    const std::uint8_t* params;     ///< = launch->params
+    const Services* services;       ///< = launch->services
     /// Host address of shared address 0. The shared memory of the CTA of rank r in its cluster begins at shared address
     /// r << cluster_rank_bit, so that an address of the CTA's own is one of the cluster's as well.
     std::uint8_t* shared;
-    std::uint8_t* local;             ///< local memory of lane 0 of step 0, see local_stride
-    std::uint64_t local_stride;      ///< bytes of local memory per thread (multiple of 64); thread t: local + t * stride
-    std::uint8_t* frames;            ///< region form: frame of step s at frames + s * CompiledKernel::frame_size; 64-byte aligned
+    std::uint8_t* local;        ///< local memory of lane 0 of step 0, see local_stride
+    std::uint64_t local_stride; ///< bytes of local memory per thread (multiple of 64); thread t: local + t * stride
+    std::uint8_t* frames; ///< region form: frame of step s at frames + s * CompiledKernel::frame_size; 64-byte aligned
     std::uint32_t ctaid[3];
     std::uint32_t nctaid[3];
     std::uint32_t ntid[3];
-    std::uint32_t step;              ///< written by generated code before each step; for fault reports
-    std::uint32_t smid;              ///< worker number
+    std::uint32_t step; ///< written by generated code before each step; for fault reports
+    std::uint32_t smid; ///< worker number
     std::uint32_t dynamic_shared;
     std::uint32_t shared_size;
     std::uint32_t cluster_ctarank;
     std::uint64_t linear_ctaid;
-    void* worker;                    ///< the runtime's worker state; generated code does not touch it
-    std::uint64_t shared_window_size;///< bytes reserved behind `shared`, for the whole cluster
-    std::uint64_t local_window_size; ///< bytes of the whole local arena from `local`
-    std::uint32_t noted_lane;        ///< written by loops over lanes before each lane's access; for fault reports
-    std::uint32_t schedule_seed;     ///< for the choices of PTARMIGAN_SCHEDULE=random
-    std::uint8_t* interleaved;       ///< local memory interleaved by lane: of step s at interleaved + s * lane_width *
-                                     ///< KernelProperties::interleaved_bytes; 64-byte aligned
-    std::uint32_t streams;           ///< not 0: the grid writes more than caches hold, so stores may go past them
-    std::uint32_t params_size;       ///< bytes behind `params`, for isspacep
+    void* worker;                     ///< the runtime's worker state; generated code does not touch it
+    std::uint64_t shared_window_size; ///< bytes reserved behind `shared`, for the whole cluster
+    std::uint64_t local_window_size;  ///< bytes of the whole local arena from `local`
+    std::uint32_t noted_lane;         ///< written by loops over lanes before each lane's access; for fault reports
+    std::uint32_t schedule_seed;      ///< for the choices of PTARMIGAN_SCHEDULE=random
+    std::uint8_t* interleaved;        ///< local memory interleaved by lane: of step s at interleaved + s * lane_width *
+                                      ///< KernelProperties::interleaved_bytes; 64-byte aligned
+    std::uint32_t streams;            ///< not 0: the grid writes more than caches hold, so stores may go past them
+    std::uint32_t params_size;        ///< bytes behind `params`, for isspacep
 };
 
 /// Region and barrier-free form: runs one whole CTA.
@@ -231,7 +249,7 @@ using RunStep = void (*)(CtaContext*, std::uint32_t step);
 
 /// Only these external symbols may appear in an image; the loader resolves them (LLVM's library calls).
 inline constexpr const char* import_names[] = {"memcpy", "memset", "memmove", "fmodf", "fmod",
-                                                  "fmaxf",  "fminf",  "fmax",    "fmin"};
+                                               "fmaxf",  "fminf",  "fmax",    "fmin"};
 
 #define PTM_ABI_OFFSET(type, member, offset) static_assert(offsetof(type, member) == offset)
 PTM_ABI_OFFSET(CtaContext, launch, 0);

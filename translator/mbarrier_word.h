@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contents of an mbarrier object (PTX manual 9.7.13.15.2) as one 64-bit word, and what operations make of it. The layout is
-// the H200's (tests/recordings/mbarrier_operations):
+// The contents of an mbarrier object (PTX manual 9.7.13.15.2) as one 64-bit word, and what operations make of it. The
+// layout is the H200's (tests/recordings/mbarrier_operations):
 //   bit 63         parity of the current phase
 //   bits 43 to 62  2^20 minus the pending arrivals; 0 = none is pending
 //   bit 42         0, or no object

@@ -28,12 +28,14 @@ bool load(const std::string& path, const std::string& text, const std::string& l
     int device = 0;
     void *context = nullptr, *module = nullptr, *function = nullptr;
     if (library == nullptr || call(library, "cuInit", 0u) != 0 || call(library, "cuDeviceGet", &device, 0) != 0 ||
-        call(library, "cuDevicePrimaryCtxRetain", &context, device) != 0 || call(library, "cuCtxSetCurrent", context) != 0)
+        call(library, "cuDevicePrimaryCtxRetain", &context, device) != 0 ||
+        call(library, "cuCtxSetCurrent", context) != 0)
         return false;
     const double before = resident_megabytes();
     const auto start = std::chrono::steady_clock::now();
     const int loaded = call(library, "cuModuleLoadData", &module, static_cast<const void*>(text.c_str()));
-    const int found = loaded != 0 ? loaded : call(library, "cuModuleGetFunction", &function, module, last_kernel.c_str());
+    const int found =
+        loaded != 0 ? loaded : call(library, "cuModuleGetFunction", &function, module, last_kernel.c_str());
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     result.megabytes = resident_megabytes() - before;
     return found == 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading a text as a program does: through the driver API, in a process of its own, which has no other memory than its own.
+// Loading a text as a program does: through the driver API, in a process of its own, which has no other memory than its
+// own.
 #pragma once
 
 #include <optional>
@@ -12,8 +13,8 @@ struct DriverLoad {
     double megabytes = 0; ///< resident memory that it added; the text that it is given not counted
 };
 
-/// Loads the text in `file` with the driver `library` in a process of this program; `cache` is its folder of compiled kernels.
-/// `eager`: with CUDA_MODULE_LOADING=EAGER, which checks all bodies. Throws if the last kernel is not found.
+/// Loads the text in `file` with the driver `library` in a process of this program; `cache` is its folder of compiled
+/// kernels. `eager`: with CUDA_MODULE_LOADING=EAGER, which checks all bodies. Throws if the last kernel is not found.
 DriverLoad load_with_driver(const std::string& library, const std::string& file, const std::string& last_kernel,
                             const std::string& cache, bool eager);
 

@@ -15,8 +15,8 @@
 
 #include <algorithm>
 #include <array>
-#include <ctime>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 
@@ -35,7 +35,8 @@ double load_all(const std::vector<std::string>& texts, bool with_bodies) {
     double seconds = 0;
     for (std::string text : texts) {
         const double start = cpu_seconds();
-        const auto loader = ptx::ModuleLoader::load(std::move(text), "text", {.bind_all_bodies = with_bodies, .max_errors = 3});
+        const auto loader =
+            ptx::ModuleLoader::load(std::move(text), "text", {.bind_all_bodies = with_bodies, .max_errors = 3});
         seconds += cpu_seconds() - start;
         if (!loader->ok()) throw std::runtime_error("a text has errors:\n" + loader->diagnostics().render_all());
     }
@@ -50,8 +51,8 @@ void print_missing(const std::string& what) {
     fmt::print("| {:<52} | {:>7} | {:>9} | {:>8} |\n", what, "-", "-", "-");
 }
 
-/// Loads the module in a process of its own and binds one kernel; wall seconds and the resident megabytes that came on top of
-/// the text.
+/// Loads the module in a process of its own and binds one kernel; wall seconds and the resident megabytes that came on
+/// top of the text.
 struct OneKernel {
     double seconds = 0, megabytes = 0;
 };
@@ -72,7 +73,8 @@ OneKernel load_one_kernel(const std::string& text) {
         while (last > 0 && module.functions[last].is_declaration) --last;
         const bool bound = loader->ok() && !loader->body(last).instructions.empty();
         clock_gettime(CLOCK_MONOTONIC, &end);
-        result.seconds = static_cast<double>(end.tv_sec - start.tv_sec) + 1e-9 * static_cast<double>(end.tv_nsec - start.tv_nsec);
+        result.seconds =
+            static_cast<double>(end.tv_sec - start.tv_sec) + 1e-9 * static_cast<double>(end.tv_nsec - start.tv_nsec);
         result.megabytes = bench::resident_megabytes() - before;
         const bool told = write(ends[1], &result, sizeof result) == sizeof result;
         _exit(bound && told ? 0 : 1);
@@ -118,7 +120,8 @@ void print_driver_loads(const std::string& driver, const std::string& large, uns
     }
     std::filesystem::remove_all(folder);
     const double megabytes = static_cast<double>(large.size()) / 1e6;
-    constexpr const char* names[] = {"the same by the driver API", "CUDA_MODULE_LOADING=EAGER", "EAGER, the text is known"};
+    constexpr const char* names[] = {"the same by the driver API", "CUDA_MODULE_LOADING=EAGER",
+                                     "EAGER, the text is known"};
     for (std::size_t kind = 0; kind < best.size(); ++kind)
         print(fmt::format("{}, {:.1f} MB", names[kind], best[kind].megabytes), megabytes, best[kind].seconds);
 }
@@ -164,8 +167,8 @@ int main(int argc, char** argv) try {
         const OneKernel one = load_one_kernel(large);
         if (one.seconds < best.seconds) best = one;
     }
-    print(fmt::format("one kernel of a large module, {:.1f} MB of memory", best.megabytes), static_cast<double>(large.size()) / 1e6,
-          best.seconds);
+    print(fmt::format("one kernel of a large module, {:.1f} MB of memory", best.megabytes),
+          static_cast<double>(large.size()) / 1e6, best.seconds);
 
     print_driver_loads(driver, large, rounds);
 

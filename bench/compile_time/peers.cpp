@@ -68,7 +68,8 @@ double megabytes_of(const std::string& path) {
 
 std::vector<Peer> peers(const std::string& kernels, const std::string& ir_source, unsigned rounds) {
     const char* toolkit = std::getenv("CUDA_PATH");
-    const std::string ptxas = find_program("ptxas", std::string(toolkit != nullptr ? toolkit : "/usr/local/cuda") + "/bin");
+    const std::string ptxas =
+        find_program("ptxas", std::string(toolkit != nullptr ? toolkit : "/usr/local/cuda") + "/bin");
     const std::string clang = find_program("clang-19", "/usr/lib/llvm-19/bin");
     std::string folder = (std::filesystem::temp_directory_path() / "bench_compile_timeXXXXXX").string();
     if (mkdtemp(folder.data()) == nullptr) return {};
@@ -84,7 +85,8 @@ std::vector<Peer> peers(const std::string& kernels, const std::string& ir_source
         read = fastest({clang, "-cc1", "-triple", "nvptx64-nvidia-cuda", "-emit-llvm-only", "-x", "ir", ir}, rounds);
     const double start_up =
         fastest({clang, "-cc1", "-triple", "nvptx64-nvidia-cuda", "-emit-llvm-only", "-x", "ir", empty}, rounds);
-    result.push_back({"clang: LLVM IR text to verified module", megabytes_of(ir), read > start_up ? read - start_up : 0});
+    result.push_back(
+        {"clang: LLVM IR text to verified module", megabytes_of(ir), read > start_up ? read - start_up : 0});
     std::filesystem::remove_all(folder);
     return result;
 }

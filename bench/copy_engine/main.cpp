@@ -23,8 +23,7 @@ double time_of(const std::function<void()>& body, unsigned repetitions = ::repet
     for (unsigned round = 0; round < rounds; ++round) {
         const auto start = std::chrono::steady_clock::now();
         for (unsigned i = 0; i < repetitions; ++i) body();
-        const std::chrono::duration<double, std::nano> time =
-            std::chrono::steady_clock::now() - start;
+        const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - start;
         best = std::min(best, time.count() / repetitions);
     }
     return best;
@@ -111,8 +110,8 @@ int main() {
         const double store = time_of([&] { store_tile(shape, position, tile); });
         const double whole = time_of([&] { load_tile(tile_for_load(), position, tile); });
         const double portable = time_of([&] { load_tile_portably(shape, position, tile); });
-        std::printf("| %s | %.0f | %.0f | %.0f %% | %.0f | %.0f | %.0f | %.1f |\n", c.name, copy,
-                    load, 100 * copy / load, store, whole, portable, portable / load);
+        std::printf("| %s | %.0f | %.0f | %.0f %% | %.0f | %.0f | %.0f | %.1f |\n", c.name, copy, load,
+                    100 * copy / load, store, whole, portable, portable / load);
     }
     std::memset(tensor, 0, 1 << 16);
     std::memset(tile, 0, 1 << 16);

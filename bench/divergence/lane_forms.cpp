@@ -39,13 +39,17 @@ template <typename V, typename T> V load(const T* from) {
     std::memcpy(&result, from, sizeof result);
     return result;
 }
-template <typename V, typename T> void store(T* to, V value) { std::memcpy(to, &value, sizeof value); }
+template <typename V, typename T> void store(T* to, V value) {
+    std::memcpy(to, &value, sizeof value);
+}
 Floats fma(Floats a, Floats b, Floats c) {
     Floats result;
     for (int i = 0; i < width; ++i) result[i] = std::fma(a[i], b[i], c[i]);
     return result;
 }
-Floats to_floats(Ints value) { return __builtin_convertvector(value, Floats); }
+Floats to_floats(Ints value) {
+    return __builtin_convertvector(value, Floats);
+}
 
 } // namespace
 
@@ -105,13 +109,15 @@ void cast_rays(const int* solid, int* steps, int size, int rays) {
 #pragma omp parallel for schedule(dynamic, 128)
     for (int gang = 0; gang < rays / width; ++gang) {
         const Ints ray = gang * width + lane_numbers();
-        Floats dx = 1.0f - 2.0f * to_floats((ray * 37) & 1023) / 1023.0f, dy = 1.0f - 2.0f * to_floats((ray * 101) & 1023) / 1023.0f;
+        Floats dx = 1.0f - 2.0f * to_floats((ray * 37) & 1023) / 1023.0f,
+               dy = 1.0f - 2.0f * to_floats((ray * 101) & 1023) / 1023.0f;
         dx = dx == 0.0f ? Floats{} + 0.001f : dx;
         dy = dy == 0.0f ? Floats{} + 0.001f : dy;
         Ints cx = size / 2 + (ray & 31), cy = size / 2 + (ray >> 5 & 31), count{};
         const Ints step_x = dx > 0.0f ? Ints{} + 1 : Ints{} - 1, step_y = dy > 0.0f ? Ints{} + 1 : Ints{} - 1;
         const Floats inverse_x = 1.0f / dx, inverse_y = 1.0f / dy;
-        const Floats wide_x = inverse_x < 0.0f ? -inverse_x : inverse_x, wide_y = inverse_y < 0.0f ? -inverse_y : inverse_y;
+        const Floats wide_x = inverse_x < 0.0f ? -inverse_x : inverse_x,
+                     wide_y = inverse_y < 0.0f ? -inverse_y : inverse_y;
         Floats at_x = 0.5f * wide_x, at_y = 0.5f * wide_y;
         for (Ints on = ~Ints{};;) {
             on &= (cx >= 0) & (cy >= 0) & (cx < size) & (cy < size);

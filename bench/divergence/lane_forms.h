@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of portable_kernels.h as ISPC would have them: a gang of lanes per iteration, written with vectors and masks.
+// The kernels of portable_kernels.h as ISPC would have them: a gang of lanes per iteration, written with vectors and
+// masks.
 #pragma once
 
 #include "bench/kernels/kernel_case.h"

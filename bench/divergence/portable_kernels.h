@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels whose threads part, written once for CUDA C++ and OpenCL C. kernels.cu and kernels.cl define the words below and include this file.
+// Kernels whose threads part, written once for CUDA C++ and OpenCL C. kernels.cu and kernels.cl define the words below
+// and include this file.
 
 // Iterations until a point leaves the circle: neighbours part when one has left.
 KERNEL mandelbrot(GLOBAL int* out, int width, int height, int limit) {
@@ -17,8 +18,10 @@ KERNEL mandelbrot(GLOBAL int* out, int width, int height, int limit) {
     out[py * width + px] = i;
 }
 
-// One level of a breadth-first search: vertices of this level name their neighbours' level. All writers of a word write the same.
-KERNEL bfs_level(GLOBAL const int* first, GLOBAL const int* neighbours, GLOBAL const int* levels, GLOBAL int* next, int count, int level) {
+// One level of a breadth-first search: vertices of this level name their neighbours' level. All writers of a word write
+// the same.
+KERNEL bfs_level(GLOBAL const int* first, GLOBAL const int* neighbours, GLOBAL const int* levels, GLOBAL int* next,
+                 int count, int level) {
     int v = GLOBAL_X;
     if (v >= count || levels[v] != level) return;
     for (int e = first[v]; e < first[v + 1]; ++e) {
@@ -28,7 +31,8 @@ KERNEL bfs_level(GLOBAL const int* first, GLOBAL const int* neighbours, GLOBAL c
 }
 
 // y = A x, a row of 0 to 80 elements per thread.
-KERNEL spmv(GLOBAL const int* first, GLOBAL const int* columns, GLOBAL const float* values, GLOBAL const float* x, GLOBAL float* y, int count) {
+KERNEL spmv(GLOBAL const int* first, GLOBAL const int* columns, GLOBAL const float* values, GLOBAL const float* x,
+            GLOBAL float* y, int count) {
     int row = GLOBAL_X;
     if (row >= count) return;
     float sum = 0.0f;
@@ -61,7 +65,8 @@ KERNEL cast_rays(GLOBAL const int* solid, GLOBAL int* steps, int size, int rays)
 }
 
 // Where a pattern begins in 64 bytes of text per thread: the inner loop ends at the first byte that differs.
-KERNEL match_string(GLOBAL const unsigned char* text, GLOBAL const unsigned char* pattern, GLOBAL int* found, int count, int length) {
+KERNEL match_string(GLOBAL const unsigned char* text, GLOBAL const unsigned char* pattern, GLOBAL int* found, int count,
+                    int length) {
     int i = GLOBAL_X;
     if (i >= count) return;
     int matches = 0;

@@ -51,11 +51,13 @@ KernelCase mandelbrot_case(int size) {
 }
 
 /// Lists of `least` to `most` numbers below `count` for each of `count` owners.
-void random_lists(int count, unsigned least, unsigned most, unsigned seed, std::vector<int>& first, std::vector<int>& members) {
+void random_lists(int count, unsigned least, unsigned most, unsigned seed, std::vector<int>& first,
+                  std::vector<int>& members) {
     std::mt19937 engine(seed);
     for (int i = 0; i < count; ++i) {
         first.push_back(int(members.size()));
-        for (unsigned n = least + engine() % (most - least + 1); n != 0; --n) members.push_back(int(engine() % unsigned(count)));
+        for (unsigned n = least + engine() % (most - least + 1); n != 0; --n)
+            members.push_back(int(engine() % unsigned(count)));
     }
     first.push_back(int(members.size()));
 }

@@ -20,9 +20,13 @@ Bytes floats(std::size_t count, unsigned seed, float low = -1.0f, float high = 1
     return bytes;
 }
 
-Bytes zeros(std::size_t count) { return Bytes(count * 4); }
+Bytes zeros(std::size_t count) {
+    return Bytes(count * 4);
+}
 
-unsigned groups(std::size_t count, unsigned size) { return unsigned((count + size - 1) / size); }
+unsigned groups(std::size_t count, unsigned size) {
+    return unsigned((count + size - 1) / size);
+}
 
 KernelCase saxpy_case(std::string name, int n, int repeats) {
     KernelCase c;
@@ -233,7 +237,8 @@ float cumulative_normal(float d) {
 KernelCase black_scholes_case(int n) {
     KernelCase c;
     c.name = c.kernel = "black_scholes";
-    c.buffers = {floats(n, 9, 5.0f, 30.0f), floats(n, 10, 1.0f, 100.0f), floats(n, 11, 0.25f, 10.0f), zeros(n), zeros(n)};
+    c.buffers = {floats(n, 9, 5.0f, 30.0f), floats(n, 10, 1.0f, 100.0f), floats(n, 11, 0.25f, 10.0f), zeros(n),
+                 zeros(n)};
     c.arguments = {buffer(0), buffer(1), buffer(2), buffer(3), buffer(4), scalar(0.02f), scalar(0.3f), scalar(n)};
     c.grid = {groups(n, 256), 1, 1};
     c.block = {256, 1, 1};
@@ -323,7 +328,9 @@ std::string count_text(int n) {
     return std::to_string(n);
 }
 
-KernelCase named_saxpy(int n, int repeats) { return saxpy_case("saxpy " + count_text(n), n, repeats); }
+KernelCase named_saxpy(int n, int repeats) {
+    return saxpy_case("saxpy " + count_text(n), n, repeats);
+}
 
 } // namespace
 

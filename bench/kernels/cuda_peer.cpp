@@ -60,8 +60,8 @@ public:
     void run() override {
         const auto &g = problem_->grid, &b = problem_->block;
         for (int i = 0; i < problem_->repeats; ++i)
-            call("cuLaunchKernel", launch_(function_, g[0], g[1], g[2], b[0], b[1], b[2], 0, nullptr,
-                                           parameters_.data(), nullptr));
+            call("cuLaunchKernel",
+                 launch_(function_, g[0], g[1], g[2], b[0], b[1], b[2], 0, nullptr, parameters_.data(), nullptr));
         call("cuCtxSynchronize", synchronize_());
     }
 

@@ -63,6 +63,8 @@ double triad_rate() {
 
 } // namespace
 
-MachineLimits measure_limits() { return {fma_rate(), triad_rate()}; }
+MachineLimits measure_limits() {
+    return {fma_rate(), triad_rate()};
+}
 
 } // namespace bench

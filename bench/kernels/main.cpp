@@ -40,7 +40,8 @@ private:
 std::string difference(const KernelCase& problem, const Bytes& expected, const Bytes& got) {
     std::size_t count = expected.size() / 4, mismatches = 0;
     if (!problem.output_is_float) {
-        for (std::size_t i = 0; i < count; ++i) mismatches += as<std::uint32_t>(expected)[i] != as<std::uint32_t>(got)[i];
+        for (std::size_t i = 0; i < count; ++i)
+            mismatches += as<std::uint32_t>(expected)[i] != as<std::uint32_t>(got)[i];
         if (mismatches <= problem.allowed_mismatches * count) return {};
         return fmt::format("{} of {} elements differ", mismatches, count);
     }
@@ -96,9 +97,12 @@ void print_row(const KernelCase& problem, const std::vector<Timing>& timings) {
                own.median() / problem.repeats * 1e3, problem.work / per_launch, problem.unit);
     for (std::size_t i = 1; i < timings.size(); ++i) {
         const Timing& other = timings[i];
-        if (!other.error.empty()) fmt::print(" {:>18} |", "wrong");
-        else if (other.runs.empty()) fmt::print(" {:>18} |", "-");
-        else fmt::print(" {:>9.3f} {:>7.2f}x |", other.best() / problem.repeats * 1e3, other.best() / own.best());
+        if (!other.error.empty())
+            fmt::print(" {:>18} |", "wrong");
+        else if (other.runs.empty())
+            fmt::print(" {:>18} |", "-");
+        else
+            fmt::print(" {:>9.3f} {:>7.2f}x |", other.best() / problem.repeats * 1e3, other.best() / own.best());
     }
     fmt::print("\n");
     std::fflush(stdout);
@@ -106,9 +110,15 @@ void print_row(const KernelCase& problem, const std::vector<Timing>& timings) {
 
 } // namespace
 
-std::unique_ptr<Peer> make_openmp_peer() { return std::make_unique<HostPeer>("OpenMP C++", &KernelCase::openmp); }
-std::unique_ptr<Peer> make_blas_peer() { return std::make_unique<HostPeer>("OpenBLAS", &KernelCase::blas); }
-std::unique_ptr<Peer> make_lanes_peer() { return std::make_unique<HostPeer>("SIMD C++", &KernelCase::lanes); }
+std::unique_ptr<Peer> make_openmp_peer() {
+    return std::make_unique<HostPeer>("OpenMP C++", &KernelCase::openmp);
+}
+std::unique_ptr<Peer> make_blas_peer() {
+    return std::make_unique<HostPeer>("OpenBLAS", &KernelCase::blas);
+}
+std::unique_ptr<Peer> make_lanes_peer() {
+    return std::make_unique<HostPeer>("SIMD C++", &KernelCase::lanes);
+}
 
 } // namespace bench
 
@@ -148,11 +158,12 @@ int main(int argc, char** argv) {
         fmt::print(stderr, "{}\n", error.what());
         return 1;
     }
-    fmt::print("{} in ms per launch, fastest of {} interleaved rounds; a ratio above 1 means that Ptarmigan is faster.\n\n",
-               cpu_time ? "CPU times" : "Times", rounds);
+    fmt::print(
+        "{} in ms per launch, fastest of {} interleaved rounds; a ratio above 1 means that Ptarmigan is faster.\n\n",
+        cpu_time ? "CPU times" : "Times", rounds);
     MachineLimits limits = measure_limits();
-    fmt::print("The machine's limits: {:.0f} GFLOP/s of f32 FMA, {:.1f} GB/s of triad over 3 x 64 MiB.\n\n", limits.fma_gflops,
-               limits.triad_gbytes);
+    fmt::print("The machine's limits: {:.0f} GFLOP/s of f32 FMA, {:.1f} GB/s of triad over 3 x 64 MiB.\n\n",
+               limits.fma_gflops, limits.triad_gbytes);
     fmt::print("| {:<15} | {:>9} | {:>9} | {:>18} |", "kernel", "ptarmigan", "median", "rate");
     for (std::size_t i = 1; i < peers.size(); ++i) fmt::print(" {:>10} / ours   |", peers[i]->name());
     fmt::print("\n|---|---|---|---|");

@@ -58,8 +58,10 @@ public:
         for (std::size_t i = 0; i < problem.arguments.size(); ++i) {
             const Argument& argument = problem.arguments[i];
             if (argument.buffer >= 0)
-                check(clSetKernelArg(kernel_, cl_uint(i), sizeof(cl_mem), &buffers_[argument.buffer]), "clSetKernelArg");
-            else check(clSetKernelArg(kernel_, cl_uint(i), 4, &argument.bits), "clSetKernelArg");
+                check(clSetKernelArg(kernel_, cl_uint(i), sizeof(cl_mem), &buffers_[argument.buffer]),
+                      "clSetKernelArg");
+            else
+                check(clSetKernelArg(kernel_, cl_uint(i), 4, &argument.bits), "clSetKernelArg");
         }
         return true;
     }
@@ -77,7 +79,8 @@ public:
 
     Bytes output() override {
         Bytes bytes(problem_->buffers[problem_->output].size());
-        check(clEnqueueReadBuffer(queue_, buffers_[problem_->output], CL_TRUE, 0, bytes.size(), bytes.data(), 0, nullptr, nullptr),
+        check(clEnqueueReadBuffer(queue_, buffers_[problem_->output], CL_TRUE, 0, bytes.size(), bytes.data(), 0,
+                                  nullptr, nullptr),
               "clEnqueueReadBuffer");
         return bytes;
     }
@@ -89,7 +92,8 @@ private:
         return {std::istreambuf_iterator<char>(file), {}};
     }
     static void check(cl_int status, const char* what) {
-        if (status != CL_SUCCESS) throw std::runtime_error(std::string(what) + " failed with " + std::to_string(status));
+        if (status != CL_SUCCESS)
+            throw std::runtime_error(std::string(what) + " failed with " + std::to_string(status));
     }
 
     cl_device_id device_ = nullptr;
@@ -103,6 +107,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<Peer> make_opencl_peer(const std::string& folder) { return std::make_unique<OpenClPeer>(folder); }
+std::unique_ptr<Peer> make_opencl_peer(const std::string& folder) {
+    return std::make_unique<OpenClPeer>(folder);
+}
 
 } // namespace bench

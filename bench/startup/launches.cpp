@@ -75,8 +75,8 @@ int main(int argc, char** argv) {
         for (const unsigned ctas : {1u, 64u, 4096u}) {
             const std::vector<double> times = driver.time(ctas, batch, batch == 1 ? 2000 : 100);
             if (times.empty()) return 1;
-            std::printf("| %4u CTAs, %-18s | %8.2f | %8.2f |\n", ctas, batch == 1 ? "launch and wait" : "100 launches, wait",
-                        times.front(), times[times.size() / 2]);
+            std::printf("| %4u CTAs, %-18s | %8.2f | %8.2f |\n", ctas,
+                        batch == 1 ? "launch and wait" : "100 launches, wait", times.front(), times[times.size() / 2]);
         }
     }
     return 0;

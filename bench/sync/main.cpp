@@ -44,11 +44,9 @@ struct Case {
 };
 
 std::string text_of(const Case& given) {
-    const std::string init = given.count ? "    @%p1 mbarrier.init.shared.b64 [bar], " +
-                                               std::to_string(given.count) + ";\n"
-                                         : "";
-    const std::string cluster =
-        given.directives.empty() ? "" : "    barrier.cluster.arrive; barrier.cluster.wait;\n";
+    const std::string init =
+        given.count ? "    @%p1 mbarrier.init.shared.b64 [bar], " + std::to_string(given.count) + ";\n" : "";
+    const std::string cluster = given.directives.empty() ? "" : "    barrier.cluster.arrive; barrier.cluster.wait;\n";
     return ".version 8.8\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 data, "
            ".param .u32 n)" +
            given.directives +
@@ -60,8 +58,7 @@ std::string text_of(const Case& given) {
     mul.wide.u32 %rd2,%r1,16; add.u64 %rd2,%rd2,%rd1; mov.u32 %r8,0; mov.f32 %f1,0f3f800000;
 )" + init + "    bar.sync 0;\n" +
            cluster + "    setp.ge.u32 %p2,%r8,%r9; @%p2 bra DONE;\nLOOP:\n" + given.body +
-           "\n    add.u32 %r8,%r8,1; setp.lt.u32 %p2,%r8,%r9; @%p2 bra LOOP;\nDONE:\n" + cluster +
-           "    ret;\n}\n";
+           "\n    add.u32 %r8,%r8,1; setp.lt.u32 %p2,%r8,%r9; @%p2 bra LOOP;\nDONE:\n" + cluster + "    ret;\n}\n";
 }
 
 /// ns of one operation for one warp.
@@ -94,16 +91,13 @@ const std::vector<Case> cases = {
      "mbarrier.test_wait.parity.shared.b64 %p3,[bar],1; selp.u32 %r5,1,0,%p3; st.shared.u32 "
      "[%r2],%r5;",
      1, 1, "", 32},
-    {"mbarrier arrive and try_wait, 4 warps", "mbarrier.arrive.shared.b64 %rd3,[bar]; " + wait, 4,
-     1, "", 128},
+    {"mbarrier arrive and try_wait, 4 warps", "mbarrier.arrive.shared.b64 %rd3,[bar]; " + wait, 4, 1, "", 128},
     {"mbarrier expect_tx and complete_tx",
      "@%p1 mbarrier.expect_tx.relaxed.cta.shared.b64 [bar],16; @%p1 "
      "mbarrier.complete_tx.relaxed.cta.shared.b64 [bar],16;",
      1, 1, "", 1},
-    {"barrier.cluster, 2 CTAs of 4 warps", "barrier.cluster.arrive; barrier.cluster.wait;", 4, 2,
-     pair},
-    {"barrier.cluster, 4 CTAs of 4 warps", "barrier.cluster.arrive; barrier.cluster.wait;", 4, 4,
-     four},
+    {"barrier.cluster, 2 CTAs of 4 warps", "barrier.cluster.arrive; barrier.cluster.wait;", 4, 2, pair},
+    {"barrier.cluster, 4 CTAs of 4 warps", "barrier.cluster.arrive; barrier.cluster.wait;", 4, 4, four},
     {"ld.shared::cluster of a neighbour",
      "xor.b32 %r4,%r8,1; and.b32 %r4,%r4,1; mapa.shared::cluster.u32 %r5,%r2,%r4; "
      "ld.volatile.shared::cluster.u32 %r6,[%r5];",
@@ -112,23 +106,24 @@ const std::vector<Case> cases = {
     {"red.global.add, own addresses", "red.global.add.u32 [%rd2],1;"},
     {"red.global.add, 2 CTAs at one address", "red.global.add.u32 [%rd1],1;", 4, 2},
     {"red.global.add.f32, own addresses", "red.global.add.f32 [%rd2],%f1;"},
-    {"atom.global.cas, own addresses",
-     "atom.global.cas.b32 %r5,[%rd2],0,1; st.shared.u32 [%r2],%r5;"},
-    {"atom.global.exch.b128, own addresses",
-     "mov.b128 %q1,{%rd1,%rd2}; atom.global.exch.b128 %q2,[%rd2],%q1;"},
+    {"atom.global.cas, own addresses", "atom.global.cas.b32 %r5,[%rd2],0,1; st.shared.u32 [%r2],%r5;"},
+    {"atom.global.exch.b128, own addresses", "mov.b128 %q1,{%rd1,%rd2}; atom.global.exch.b128 %q2,[%rd2],%q1;"},
     {"red.global.add.noftz.f16x2, own addresses", "red.global.add.noftz.f16x2 [%rd2],%r8;"},
     {"red.shared.add, one address", "red.shared.add.u32 [words],1;"},
     {"red.shared.add, own addresses", "red.shared.add.u32 [%r2],1;"},
     {"red.shared.add.f32, one address", "red.shared.add.f32 [words],%f1;"},
     {"cp.async, 16 bytes a thread, waited for", "cp.async.cg.shared.global [%r2],[%rd2],16; cp.async.wait_all;"},
     {"cp.async.bulk, 1 KiB, waited for",
-     "@%p1 mbarrier.arrive.expect_tx.shared.b64 _,[bar],1024; @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [words],[%rd1],1024,[bar]; " + wait_parity,
+     "@%p1 mbarrier.arrive.expect_tx.shared.b64 _,[bar],1024; @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [words],[%rd1],1024,[bar]; " +
+         wait_parity,
      1, 1, "", 1},
     {"cp.async.bulk, 16 KiB, waited for",
-     "@%p1 mbarrier.arrive.expect_tx.shared.b64 _,[bar],16384; @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [words],[%rd1],16384,[bar]; " + wait_parity,
+     "@%p1 mbarrier.arrive.expect_tx.shared.b64 _,[bar],16384; @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [words],[%rd1],16384,[bar]; " +
+         wait_parity,
      1, 1, "", 1},
     {"cp.async.bulk to global, 16 KiB, waited for",
-     "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd1],[words],16384; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;", 1},
+     "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd1],[words],16384; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;",
+     1},
     {"fence.acq_rel.gpu", "fence.acq_rel.gpu;"},
     {"fence.sc.gpu", "fence.sc.gpu;"},
 };
@@ -168,7 +163,8 @@ double host_copy(std::size_t bytes, int count) {
     char* volatile target = to.data(); // or the copies would be one
     return nanoseconds([&] {
                for (int i = 0; i < count; ++i) std::memcpy(target, from.data(), bytes);
-           }) / count;
+           }) /
+           count;
 }
 
 } // namespace
@@ -186,8 +182,7 @@ int main(int argc, char** argv) {
         return 1;
     }
     print("std::atomic::fetch_add", best_of(rounds, [] { return host_atomic(1, 1000000); }));
-    print("std::atomic::fetch_add, 2 threads",
-          best_of(rounds, [] { return host_atomic(2, 1000000); }));
+    print("std::atomic::fetch_add, 2 threads", best_of(rounds, [] { return host_atomic(2, 1000000); }));
     print("std::barrier, 2 threads", best_of(rounds, [] { return host_barrier(20000); }));
     for (const std::size_t bytes : {1024, 16384})
         print(fmt::format("memcpy, {} KiB", bytes / 1024), best_of(rounds, [&] { return host_copy(bytes, 100000); }));

@@ -12,9 +12,8 @@ namespace {
 /// Forms with two memory operands name a space for each, and HeadMatch::space is only the first.
 bool has_one_address(FormId form) {
     const auto patterns = FormTable::get().pattern(form).operands;
-    return 1 == std::count_if(patterns.begin(), patterns.end(), [](const OperandPattern& p) {
-               return p.form == OperandPattern::Form::bracket_first;
-           });
+    return 1 == std::count_if(patterns.begin(), patterns.end(),
+                              [](const OperandPattern& p) { return p.form == OperandPattern::Form::bracket_first; });
 }
 
 /// The space that the operand's address is in, none where nothing says so. Copies name two, that of
@@ -43,19 +42,17 @@ bool has_coordinates(const OperandPattern& pattern, FormId form) {
 
 /// .global and generic addresses have the module's address size; the other windows fit in 32 bits.
 void BodyBinder::require_wide_address(SourceLocation at, StateSpace space, const std::string& subject) {
-    if (context_.module.address_size == 64 &&
-        (space == StateSpace::global || space == StateSpace::generic))
+    if (context_.module.address_size == 64 && (space == StateSpace::global || space == StateSpace::generic))
         fail(at, subject + ", but " + (space == StateSpace::global ? ".global" : "generic") +
                      " addresses have 64 bits (.address_size 64)");
 }
 
 /// A variable is accessed in its own space, or generically; the parameters of the function itself
 /// are read only.
-void BodyBinder::check_space(const OperandSyntax& syntax, const Symbol& symbol,
-                             const HeadMatch& match, StateSpace space) {
+void BodyBinder::check_space(const OperandSyntax& syntax, const Symbol& symbol, const HeadMatch& match,
+                             StateSpace space) {
     const bool in_body = symbol.kind == Symbol::Kind::body_variable;
-    const Variable& variable =
-        in_body ? body_.variables[symbol.index] : context_.module.variables[symbol.index];
+    const Variable& variable = in_body ? body_.variables[symbol.index] : context_.module.variables[symbol.index];
     if (space == StateSpace::generic && !takes_any_window(match.form) &&
         (variable.space == StateSpace::constant || variable.space == StateSpace::param))
         fail(syntax.location, quoted(syntax.name) + " is in ." + std::string(spelling(variable.space)) +
@@ -63,34 +60,30 @@ void BodyBinder::check_space(const OperandSyntax& syntax, const Symbol& symbol,
                                   ", or make a generic address of it with cvta");
     if (space == StateSpace::none || space == StateSpace::generic) return;
     if (variable.space != space)
-        fail(syntax.location, quoted(syntax.name) + " is in ." +
-                                  std::string(spelling(variable.space)) +
-                                  ", the instruction accesses ." + std::string(spelling(space)) +
-                                  (variable.space == StateSpace::param ? ": load the parameter's value first, with ld.param"
-                                                                       : ""));
+        fail(syntax.location,
+             quoted(syntax.name) + " is in ." + std::string(spelling(variable.space)) + ", the instruction accesses ." +
+                 std::string(spelling(space)) +
+                 (variable.space == StateSpace::param ? ": load the parameter's value first, with ld.param" : ""));
     const Effects effects = form_info(match.form).effects;
     if (in_body && is_own_parameter(symbol.index) && any(effects, Effects::store | Effects::atomic))
         fail(syntax.location, quoted(syntax.name) + " is an input parameter and can't be written");
 }
 
 /// `[a].unified` promises a unified address (manual 9.7.9.8).
-void BodyBinder::check_unified(const OperandSyntax& bracket, const OperandSyntax& address,
-                               const HeadMatch& match) {
+void BodyBinder::check_unified(const OperandSyntax& bracket, const OperandSyntax& address, const HeadMatch& match) {
     if (bracket.component.empty()) return;
     if (bracket.component != "unified")
-        fail(bracket.location,
-             "an address has no component ." + std::string(bracket.component.substr(0, 20)));
+        fail(bracket.location, "an address has no component ." + std::string(bracket.component.substr(0, 20)));
     // Of atomics ptxas takes it where there is a result, and its machine code is the same without.
     const std::string_view opcode = form_info(match.form).opcode;
     const bool reads_global = (opcode == "ld" || opcode == "atom") &&
                               (match.space == StateSpace::global || match.space == StateSpace::generic);
     if (!reads_global || find(address.name).kind != Symbol::Kind::reg)
-        fail(bracket.location,
-             ".unified is for ld and atom of a .global or generic address in a register");
+        fail(bracket.location, ".unified is for ld and atom of a .global or generic address in a register");
 }
 
-void BodyBinder::bind_address(const OperandSyntax& syntax, const OperandPattern& pattern,
-                              const HeadMatch& match, Operand& out) {
+void BodyBinder::bind_address(const OperandSyntax& syntax, const OperandPattern& pattern, const HeadMatch& match,
+                              Operand& out) {
     out.kind = Operand::Kind::address;
     if (syntax.has_offset && has_coordinates(pattern, match.form))
         fail(syntax.location, "an address with coordinates takes no offset");
@@ -102,8 +95,7 @@ void BodyBinder::bind_address(const OperandSyntax& syntax, const OperandPattern&
         out.value = syntax.constant.bits;
         return;
     }
-    if (syntax.kind != OperandSyntax::Kind::name)
-        fail(syntax.location, "an address is needed here");
+    if (syntax.kind != OperandSyntax::Kind::name) fail(syntax.location, "an address is needed here");
     out.value = syntax.has_offset ? syntax.constant.bits : 0;
     const Symbol symbol = find(syntax.name);
     check_handle(syntax, symbol, pattern, match);
@@ -116,8 +108,10 @@ void BodyBinder::bind_address(const OperandSyntax& syntax, const OperandPattern&
         const unsigned bits = bit_size(base.type);
         if ((bits == 8 || bits == 16) && !is_float(base.type) && symbol.vector_size == 1 && node_of(syntax) != no_id) {
             const StateSpace space = space_of_operand(pattern, match);
-            const bool in_window = space == StateSpace::shared || space == StateSpace::local || space == StateSpace::constant;
-            throw Preparation{Preparation::Kind::address, node_of(syntax), context_.module.address_size == 64 && !in_window};
+            const bool in_window =
+                space == StateSpace::shared || space == StateSpace::local || space == StateSpace::constant;
+            throw Preparation{Preparation::Kind::address, node_of(syntax),
+                              context_.module.address_size == 64 && !in_window};
         }
         if ((bits != 32 && bits != 64) || is_float(base.type))
             fail(syntax.location, "register " + quoted(syntax.name) + " is a ." + std::string(spelling(base.type)) +
@@ -135,8 +129,7 @@ void BodyBinder::bind_address(const OperandSyntax& syntax, const OperandPattern&
     case Symbol::Kind::body_variable:
         check_space(syntax, symbol, match, space_of_operand(pattern, match));
         out.base = Operand::Base::variable;
-        out.scope = symbol.kind == Symbol::Kind::body_variable ? VariableScope::body
-                                                               : VariableScope::module;
+        out.scope = symbol.kind == Symbol::Kind::body_variable ? VariableScope::body : VariableScope::module;
         out.index = symbol.index;
         return;
     case Symbol::Kind::none: fail_unknown(syntax.location, syntax.name);

@@ -16,10 +16,9 @@ namespace {
 /// prefetches or copies.
 bool loads_or_stores(const HeadMatch& head) {
     const FormPattern& pattern = FormTable::get().pattern(head.form);
-    const bool has_address = std::any_of(
-        pattern.operands.begin(), pattern.operands.end(), [](const OperandPattern& operand) {
-            return operand.form == OperandPattern::Form::bracket_first;
-        });
+    const bool has_address =
+        std::any_of(pattern.operands.begin(), pattern.operands.end(),
+                    [](const OperandPattern& operand) { return operand.form == OperandPattern::Form::bracket_first; });
     const Effects effects = pattern.info->effects;
     return has_address && any(effects, Effects::load | Effects::store) &&
            !any(effects, Effects::atomic | Effects::async | Effects::convergent);
@@ -43,8 +42,7 @@ Operand constant_operand(std::uint64_t bits, ScalarType type) {
 
 } // namespace
 
-RegisterId BodyBinder::compute(std::string_view opcode,
-                               std::initializer_list<std::string_view> words, ScalarType type,
+RegisterId BodyBinder::compute(std::string_view opcode, std::initializer_list<std::string_view> words, ScalarType type,
                                std::initializer_list<Operand> sources) {
     const RegisterId result = add_registers("%element", type, 1);
     Instruction& out = append(opcode, words);
@@ -80,8 +78,7 @@ void BodyBinder::resolve_special_guard() {
 const Variable& BodyBinder::array_of(const OperandSyntax& node) {
     const Symbol symbol = find(node.name);
     const Variable* variable = nullptr;
-    if (symbol.kind == Symbol::Kind::module_variable)
-        variable = &context_.module.variables[symbol.index];
+    if (symbol.kind == Symbol::Kind::module_variable) variable = &context_.module.variables[symbol.index];
     if (symbol.kind == Symbol::Kind::body_variable) variable = &body_.variables[symbol.index];
     if (variable == nullptr || variable->dimensions.empty())
         fail(node.location, quoted(node.name) + " is not an array");
@@ -96,15 +93,13 @@ Operand BodyBinder::index_value(const OperandSyntax& node) {
     if (symbol.kind == Symbol::Kind::none && !special.found) fail_unknown(node.location, node.index);
     ScalarType type = ScalarType::none;
     if (special.found) type = special_register_info(special.id).type;
-    if (symbol.kind == Symbol::Kind::reg && symbol.vector_size == 1)
-        type = body_.registers[symbol.index].type;
+    if (symbol.kind == Symbol::Kind::reg && symbol.vector_size == 1) type = body_.registers[symbol.index].type;
     const TypeClass kind = type_class(type);
     if ((kind != TypeClass::bits && kind != TypeClass::signed_int && kind != TypeClass::unsigned_int) ||
         bit_size(type) > 64)
         fail(node.location, quoted(node.index) + " can't be an array index");
     const bool extends_sign = kind == TypeClass::signed_int && bit_size(type) < 32;
-    const ScalarType source =
-        with_bits(extends_sign ? ScalarType::s32 : ScalarType::u32, bit_size(type));
+    const ScalarType source = with_bits(extends_sign ? ScalarType::s32 : ScalarType::u32, bit_size(type));
     RegisterId value = symbol.index;
     if (special.found) {
         value = compute("mov", {spelling(source)}, source, {Operand{}});
@@ -125,8 +120,8 @@ Operand BodyBinder::index_value(const OperandSyntax& node) {
 /// ptxas computes (index + constant) * size in 32 bits, with registers of any size: a narrower one is
 /// extended by its own sign, of a wider one only the low half counts. The product is added to a shared or
 /// parameter address in 32 bits, to others in 64 without a sign.
-std::string_view BodyBinder::element_address(const OperandSyntax& node, const Variable& array,
-                                             bool generic, unsigned bits) {
+std::string_view BodyBinder::element_address(const OperandSyntax& node, const Variable& array, bool generic,
+                                             unsigned bits) {
     const StateSpace space = array.space;
     const unsigned element_size = byte_size(array.type);
     Operand offset = index_value(node);
@@ -147,15 +142,13 @@ std::string_view BodyBinder::element_address(const OperandSyntax& node, const Va
     base.index = symbol.index;
     base.type = type;
     base = register_operand(compute("mov", {spelling(type)}, type, {base}), type);
-    if (!narrow)
-        offset = register_operand(compute("cvt", {"u64", "u32"}, ScalarType::u64, {offset}), type);
+    if (!narrow) offset = register_operand(compute("cvt", {"u64", "u32"}, ScalarType::u64, {offset}), type);
     offset.type = type;
     Operand sum = register_operand(compute("add", {spelling(type)}, type, {base, offset}), type);
     if (narrow && bits == 64)
         sum = register_operand(compute("cvt", {"u64", "u32"}, ScalarType::u64, {sum}), ScalarType::u64);
     if (bits == 16) // the low ones, as of the address of a variable
-        sum = register_operand(compute("cvt", {"u16", spelling(sum.type)}, ScalarType::u16, {sum}),
-                               ScalarType::u16);
+        sum = register_operand(compute("cvt", {"u16", spelling(sum.type)}, ScalarType::u16, {sum}), ScalarType::u16);
     if (generic && space != StateSpace::global) {
         const std::string_view word = spelling(space);
         sum.index = compute("cvta", {word, spelling(sum.type)}, sum.type, {sum});
@@ -184,14 +177,13 @@ void BodyBinder::resolve_array_elements() {
         bracket.location = node.location;
         bracket.extent = 2;
         bracket.children = 1;
-        instruction.operands.insert(instruction.operands.begin() + static_cast<std::ptrdiff_t>(i++),
-                                    bracket);
+        instruction.operands.insert(instruction.operands.begin() + static_cast<std::ptrdiff_t>(i++), bracket);
     }
 }
 
 /// Makes the name of a register with the address of the node.
-void BodyBinder::index_by_register(OperandSyntax& node, const Variable& array,
-                                   const std::vector<HeadMatch>& heads, bool is_memory_operand) {
+void BodyBinder::index_by_register(OperandSyntax& node, const Variable& array, const std::vector<HeadMatch>& heads,
+                                   bool is_memory_operand) {
     const bool is_value = parser_->instruction.opcode == "mov" || parser_->instruction.opcode == "cvta";
     if (heads.empty() || (!is_memory_operand && !is_value))
         fail(node.location, "an element of an array stands in loads, stores, mov and cvta only");
@@ -200,13 +192,11 @@ void BodyBinder::index_by_register(OperandSyntax& node, const Variable& array,
         const unsigned bits = bit_size(head.types[0]);
         if (is_float(head.types[0]) || bits < 16 || bits > 64)
             fail(node.location, "the address of an element is an integer of 16 to 64 bits");
-        if (bits == 32)
-            require_wide_address(node.location, array.space, "this operand has 32 bits");
+        if (bits == 32) require_wide_address(node.location, array.space, "this operand has 32 bits");
         node.name = element_address(node, array, false, bits);
         return;
     }
-    if (type_class(array.type) == TypeClass::opaque)
-        fail(node.location, quoted(node.name) + " is no memory to access");
+    if (type_class(array.type) == TypeClass::opaque) fail(node.location, quoted(node.name) + " is no memory to access");
     OperandSyntax variable;
     variable.name = node.name;
     variable.location = node.location;

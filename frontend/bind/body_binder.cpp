@@ -110,8 +110,7 @@ void BodyBinder::declare_parameters(const Function& function) {
                           add_registers(variable.name, variable.type, variable.vector_size), 0};
             }
             if (variable.name != "_" && !scopes_.back().declare(variable.name, symbol))
-                diagnostics_.error(variable.location,
-                                   "'" + variable.name + "' is already declared");
+                diagnostics_.error(variable.location, "'" + variable.name + "' is already declared");
         }
     }
 }
@@ -147,8 +146,8 @@ void BodyBinder::statement(StatementParser::Kind kind) {
     case Kind::call_targets: return call_targets();
     case Kind::prototype: return prototype();
     case Kind::source_line:
-        body_.source_lines.push_back({static_cast<std::uint32_t>(body_.instructions.size()),
-                                      parser_->file, parser_->line, parser_->column});
+        body_.source_lines.push_back(
+            {static_cast<std::uint32_t>(body_.instructions.size()), parser_->file, parser_->line, parser_->column});
         return;
     case Kind::end: return;
     }
@@ -188,8 +187,7 @@ Symbol BodyBinder::find(std::string_view name) {
         RegisterId* id = nullptr;
         Symbol symbol = scope->find(numbered, id);
         if (symbol.kind == Symbol::Kind::none) continue;
-        if (id != nullptr && *id == no_id)
-            symbol.index = *id = add_registers(name, symbol.type, symbol.vector_size);
+        if (id != nullptr && *id == no_id) symbol.index = *id = add_registers(name, symbol.type, symbol.vector_size);
         return symbol;
     }
     const auto found = context_.names.find(name);
@@ -205,8 +203,7 @@ Symbol BodyBinder::declare_per_thread(const PerThreadVariable& variable, std::st
     Symbol symbol{Symbol::Kind::body_variable, 1, static_cast<std::uint32_t>(body_.variables.size()), 0};
     if (syntax.space == StateSpace::reg) {
         check_register_type(syntax);
-        symbol = {Symbol::Kind::reg, syntax.vector_size,
-                  add_registers(name, syntax.type, syntax.vector_size), 0};
+        symbol = {Symbol::Kind::reg, syntax.vector_size, add_registers(name, syntax.type, syntax.vector_size), 0};
         for (unsigned i = 0; i < syntax.vector_size; ++i) body_.thread_registers.push_back(symbol.index + i);
     } else {
         body_.thread_locals.push_back(symbol.index);
@@ -228,8 +225,7 @@ void BodyBinder::declare(std::string_view name, const Symbol& symbol, SourceLoca
         fail(at, "'" + std::string(name) + "' is already declared in this scope");
 }
 
-std::uint32_t BodyBinder::add_registers(std::string_view name, ScalarType type,
-                                        unsigned vector_size) {
+std::uint32_t BodyBinder::add_registers(std::string_view name, ScalarType type, unsigned vector_size) {
     const auto first = static_cast<std::uint32_t>(body_.registers.size());
     if (vector_size == 1) {
         body_.registers.push_back({std::string(name), type});
@@ -242,11 +238,9 @@ std::uint32_t BodyBinder::add_registers(std::string_view name, ScalarType type,
 }
 
 void BodyBinder::check_register_type(const VariableSyntax& syntax) {
-    if (!is_declarable(syntax.type) || type_class(syntax.type) == TypeClass::opaque ||
-        syntax.vector_size > 4)
+    if (!is_declarable(syntax.type) || type_class(syntax.type) == TypeClass::opaque || syntax.vector_size > 4)
         fail(syntax.location, "registers can't have this type");
-    if (syntax.vector_size > 1 &&
-        (syntax.type == ScalarType::pred || syntax.vector_size * bit_size(syntax.type) > 128))
+    if (syntax.vector_size > 1 && (syntax.type == ScalarType::pred || syntax.vector_size * bit_size(syntax.type) > 128))
         fail(syntax.location, "a vector register holds up to 128 bits, and no predicates");
 }
 
@@ -295,8 +289,7 @@ void BodyBinder::declare_variables() {
             if (d.is_range) body_.variables.back().name = range_name(d.name, i);
         }
         const auto first = static_cast<std::uint32_t>(body_.variables.size() - count);
-        const Symbol symbol{Symbol::Kind::body_variable, 1, first,
-                            static_cast<std::uint32_t>(count)};
+        const Symbol symbol{Symbol::Kind::body_variable, 1, first, static_cast<std::uint32_t>(count)};
         if (!d.is_range)
             declare(d.name, symbol, d.location);
         else if (!scopes_.back().declare_range(d.name, symbol))
@@ -306,9 +299,8 @@ void BodyBinder::declare_variables() {
 
 void BodyBinder::declare_label() {
     const auto id = static_cast<LabelId>(body_.labels.size());
-    body_.labels.push_back({std::string(parser_->label),
-                            static_cast<std::uint32_t>(body_.instructions.size()),
-                            parser_->location});
+    body_.labels.push_back(
+        {std::string(parser_->label), static_cast<std::uint32_t>(body_.instructions.size()), parser_->location});
     declare(parser_->label, {Symbol::Kind::label, 1, id, 0}, parser_->location);
 }
 

@@ -20,7 +20,8 @@ inline std::string quoted(std::string_view name) {
     return "'" + std::string(name.substr(0, 80)) + "'";
 }
 
-/// What bodies of one module have in common and one thread at a time has learnt of them: heads and shapes of instructions.
+/// What bodies of one module have in common and one thread at a time has learnt of them: heads and shapes of
+/// instructions.
 struct BindingMemory {
     FormMatcher matcher;
     ShapeMemory shapes;
@@ -32,7 +33,8 @@ struct BindingMemory {
 class BodyBinder {
 public:
     BodyBinder(const ModuleContext& context, BindingMemory& memory, Diagnostics& diagnostics)
-        : context_(context), memory_(memory), matcher_(memory.matcher), shapes_(memory.shapes), diagnostics_(diagnostics) {}
+        : context_(context), memory_(memory), matcher_(memory.matcher), shapes_(memory.shapes),
+          diagnostics_(diagnostics) {}
 
     /// Binds the body of a defined function. Errors are reported; the body is then incomplete.
     Body bind(FunctionId function);
@@ -108,25 +110,24 @@ private:
     // ------------------------------------------------------------------------------------
     void resolve_array_elements();
     const Variable& array_of(const OperandSyntax& node);
-    void index_by_register(OperandSyntax& node, const Variable& array,
-                           const std::vector<HeadMatch>& heads, bool is_memory_operand);
+    void index_by_register(OperandSyntax& node, const Variable& array, const std::vector<HeadMatch>& heads,
+                           bool is_memory_operand);
     Operand index_value(const OperandSyntax& node);
     /// The name of a register with the address of an element; `bits` is the least that it has.
-    std::string_view element_address(const OperandSyntax& node, const Variable& array, bool generic,
-                                     unsigned bits);
+    std::string_view element_address(const OperandSyntax& node, const Variable& array, bool generic, unsigned bits);
     /// A name for a register that no text can spell.
     std::string_view hidden_name(RegisterId id);
     void resolve_special_guard();
     /// Appends `opcode.words d, sources` with a new register of `type` for d.
-    RegisterId compute(std::string_view opcode, std::initializer_list<std::string_view> words,
-                       ScalarType type, std::initializer_list<Operand> sources);
+    RegisterId compute(std::string_view opcode, std::initializer_list<std::string_view> words, ScalarType type,
+                       std::initializer_list<Operand> sources);
 
     // --- operands made by instructions of their own (prepared_operand.cpp)
     // ------------------------------------------------------------------------------------
     /// Thrown while an instruction is bound: what to append before it is bound again.
     struct Preparation {
         enum class Kind : std::uint8_t { sum, address, argument } kind;
-        std::size_t node; ///< of the instruction's operands
+        std::size_t node;                 ///< of the instruction's operands
         bool wide = false;                ///< address: 64 bits are needed
         const Variable* formal = nullptr; ///< argument: the parameter it is for
         bool is_result = false;
@@ -147,10 +148,8 @@ private:
     };
     void bind_call(const OperandNodes& nodes, Instruction& out);
     void apply_callee(const Operand& callee, SourceLocation at, Signature& signature);
-    void bind_call_list(std::size_t node, const std::vector<Variable>& formals, bool is_destination,
-                        Operand& out);
-    void bind_argument(const OperandSyntax& node, const Variable& formal, bool is_destination,
-                       Operand& out);
+    void bind_call_list(std::size_t node, const std::vector<Variable>& formals, bool is_destination, Operand& out);
+    void bind_argument(const OperandSyntax& node, const Variable& formal, bool is_destination, Operand& out);
 
     // --- operands (operand_binder.cpp, address_binder.cpp, list_binder.cpp, reference_binder.cpp)
     // ------------------------------------------------------------------------------
@@ -159,7 +158,7 @@ private:
         ScalarType type = ScalarType::none;
         Constraint::Kind kind = Constraint::Kind::any;
         bool is_destination = false;
-        bool wider = false;    ///< registers may have more bits than the type
+        bool wider = false; ///< registers may have more bits than the type
         SelectorRule selector = SelectorRule::none;
         bool untyped = false;      ///< registers of .b types only, no constants
         bool or_predicate = false; ///< a predicate will do as well
@@ -167,28 +166,23 @@ private:
         bool in_vector = false;    ///< an element of a vector
         /// Type of a list's first element where it differs: the index into an array of textures.
         ScalarType first_element = ScalarType::none;
-        bool may_sink = false;  ///< `_` may stand for a result that is not wanted
-        bool must_sink = false; ///< and must
+        bool may_sink = false;   ///< `_` may stand for a result that is not wanted
+        bool must_sink = false;  ///< and must
         std::string_view values; ///< constants allowed; empty: all
     };
     static bool fits(ScalarType have, const Want& want);
     Want want_of(const OperandPattern& pattern, const HeadMatch& match) const;
-    void bind_operand(const OperandPattern& pattern, const HeadMatch& match, std::size_t node,
-                      Operand& out);
+    void bind_operand(const OperandPattern& pattern, const HeadMatch& match, std::size_t node, Operand& out);
     void bind_value(const OperandSyntax& node, const Want& want, Operand& out);
     void bind_comparison(const OperandSyntax& node, const Want& want, const HeadMatch& match, Operand& out);
     void bind_name(const OperandSyntax& node, const Want& want, Operand& out);
     bool is_parameter(const Symbol& symbol) const;
-    void bind_register(const OperandSyntax& node, const Symbol& symbol, const Want& want,
-                       Operand& out);
-    void check_special(const OperandSyntax& node, const SpecialRegisterInfo& info,
-                       const Want& want);
+    void bind_register(const OperandSyntax& node, const Symbol& symbol, const Want& want, Operand& out);
+    void check_special(const OperandSyntax& node, const SpecialRegisterInfo& info, const Want& want);
     bool bind_special(const OperandSyntax& node, const Want& want, Operand& out);
     void bind_constant(const OperandSyntax& node, const Want& want, Operand& out);
-    void bind_address(const OperandSyntax& node, const OperandPattern& pattern,
-                      const HeadMatch& match, Operand& out);
-    void check_space(const OperandSyntax& node, const Symbol& symbol, const HeadMatch& match,
-                     StateSpace space);
+    void bind_address(const OperandSyntax& node, const OperandPattern& pattern, const HeadMatch& match, Operand& out);
+    void check_space(const OperandSyntax& node, const Symbol& symbol, const HeadMatch& match, StateSpace space);
     ScalarType handle_type(const OperandPattern& pattern, const HeadMatch& match) const;
     void check_handle(const OperandSyntax& node, const Symbol& symbol, const OperandPattern& pattern,
                       const HeadMatch& match);
@@ -199,20 +193,16 @@ private:
     void require_alike(const std::vector<Operand>& elements, SourceLocation at);
     void bind_list(std::size_t node, const Want& want, unsigned size, Operand& out);
     bool bind_special_vector(const OperandSyntax& node, const Want& want, Operand& out);
-    void bind_vector_register(const OperandSyntax& node, const Symbol& symbol, const Want& want,
-                              Operand& out);
+    void bind_vector_register(const OperandSyntax& node, const Symbol& symbol, const Want& want, Operand& out);
     void bind_selector(const OperandSyntax& node, const Want& want, Operand& out);
     void check_copied_size(const Instruction& instruction);
     void check_fraction(const Instruction& instruction);
     void check_selected_destination(const Instruction& instruction);
-    void check_unified(const OperandSyntax& bracket, const OperandSyntax& address,
-                       const HeadMatch& match);
+    void check_unified(const OperandSyntax& bracket, const OperandSyntax& address, const HeadMatch& match);
     void bind_label(const OperandSyntax& node, Operand& out);
     void bind_function(const OperandSyntax& node, Operand& out);
     void bind_named_list(const OperandSyntax& node, Constraint::Kind kind, Operand& out);
-    const OperandSyntax& node(std::size_t index) const {
-        return parser_->instruction.operands[index];
-    }
+    const OperandSyntax& node(std::size_t index) const { return parser_->instruction.operands[index]; }
 
     const ModuleContext& context_;
     BindingMemory& memory_;
@@ -226,7 +216,7 @@ private:
     bool has_vector_registers_ = false;
     RegisterId carry_flag_ = no_id;
     std::vector<std::pair<std::uint32_t, RegisterId>> results_of_call_; ///< variables, and registers to load them to
-    std::vector<std::unique_ptr<std::string>> hidden_names_; ///< of computed registers, in scopes_
+    std::vector<std::unique_ptr<std::string>> hidden_names_;            ///< of computed registers, in scopes_
     std::unordered_set<std::string_view> unknown_names_;
     bool gave_up_on_name_ = false; ///< fail_unknown() ended the instruction at hand
     // Of the instruction at hand:

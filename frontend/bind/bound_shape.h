@@ -23,9 +23,8 @@ struct Shape {
 
     std::size_t nodes = 0; ///< 0: the instruction has no shape
     Key key{};
-    std::array<std::uint32_t, max_nodes>
-        index{};                 ///< by node: the register or variable that it names
-    std::uint32_t guard = no_id; ///< the predicate register
+    std::array<std::uint32_t, max_nodes> index{}; ///< by node: the register or variable that it names
+    std::uint32_t guard = no_id;                  ///< the predicate register
 };
 
 class BoundShape {
@@ -33,9 +32,8 @@ public:
     /// `instruction` has been bound from `syntax`, whose node `nodes[i]` became its operand i (-1:
     /// none); the elements of its vectors are `pool` from `first` on. Not usable() if the parts of
     /// another such instruction can't be told.
-    BoundShape(const Shape& shape, const std::vector<OperandSyntax>& syntax,
-               std::span<const std::int32_t> nodes, const Instruction& instruction,
-               const std::vector<Operand>& pool, std::size_t first);
+    BoundShape(const Shape& shape, const std::vector<OperandSyntax>& syntax, std::span<const std::int32_t> nodes,
+               const Instruction& instruction, const std::vector<Operand>& pool, std::size_t first);
 
     bool usable() const { return usable_; }
     const Shape::Key& key() const { return key_; }
@@ -43,8 +41,7 @@ public:
     int carry_operand() const { return carry_operand_; }
     /// Appends the instruction that has `shape` with the names and constants of `syntax`. Its
     /// place, guard and carry flag are the caller's.
-    Instruction& append(const Shape& shape, const std::vector<OperandSyntax>& syntax,
-                        Body& body) const;
+    Instruction& append(const Shape& shape, const std::vector<OperandSyntax>& syntax, Body& body) const;
 
 private:
     /// What of an operand the mould does not hold.
@@ -54,10 +51,9 @@ private:
         std::uint8_t node;
     };
     bool add_parts(std::size_t operand, std::size_t node, const std::vector<OperandSyntax>& syntax);
-    bool add_part(bool is_element, std::size_t operand, std::size_t node,
-                  const OperandSyntax& syntax);
-    bool makes(const Shape& shape, const std::vector<OperandSyntax>& syntax,
-               const Instruction& instruction, std::size_t first) const;
+    bool add_part(bool is_element, std::size_t operand, std::size_t node, const OperandSyntax& syntax);
+    bool makes(const Shape& shape, const std::vector<OperandSyntax>& syntax, const Instruction& instruction,
+               std::size_t first) const;
 
     bool usable_ = false;
     std::int8_t carry_operand_ = -1;

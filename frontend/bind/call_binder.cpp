@@ -11,13 +11,15 @@ namespace {
 /// ".b32", ".b8[16]".
 std::string type_text(const Variable& variable) {
     std::string text = "." + std::string(spelling(variable.type));
-    for (const std::uint64_t length : variable.dimensions) text += "[" + (length == 0 ? "" : std::to_string(length)) + "]";
+    for (const std::uint64_t length : variable.dimensions)
+        text += "[" + (length == 0 ? "" : std::to_string(length)) + "]";
     return text;
 }
 
 bool same_sizes(const std::vector<Variable>& a, const std::vector<Variable>& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                      [](const Variable& x, const Variable& y) { return x.size == y.size && x.alignment == y.alignment; });
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Variable& x, const Variable& y) {
+        return x.size == y.size && x.alignment == y.alignment;
+    });
 }
 } // namespace
 
@@ -35,24 +37,22 @@ void BodyBinder::bind_call(const OperandNodes& nodes, Instruction& out) {
         if (kind == Constraint::Kind::function || kind == Constraint::Kind::prototype)
             apply_callee(out.operands[i], syntax.location, signature);
     }
-    if (!signature.known)
-        fail(out.location, "a call through a register needs a .callprototype or .calltargets");
+    if (!signature.known) fail(out.location, "a call through a register needs a .callprototype or .calltargets");
     bool has_results = false, has_arguments = false;
     for (std::size_t i = 0; i < patterns.size(); ++i) {
         if (nodes[i] < 0 || patterns[i].form != OperandPattern::Form::parens) continue;
         const bool results = patterns[i].is_destination;
         (results ? has_results : has_arguments) = true;
-        bind_call_list(static_cast<std::size_t>(nodes[i]),
-                       results ? *signature.returns : *signature.parameters, results,
-                       out.operands[i]);
+        bind_call_list(static_cast<std::size_t>(nodes[i]), results ? *signature.returns : *signature.parameters,
+                       results, out.operands[i]);
     }
     if ((!has_results && !signature.returns->empty()) ||
         (!has_arguments && !signature.parameters->empty() && !signature.parameters->back().unsized))
         fail(out.location, !has_results && !signature.returns->empty()
                                ? "this call leaves out the results, " + std::to_string(signature.returns->size()) +
                                      " in parentheses before the function's name"
-                               : "this call leaves out the arguments, " +
-                                     std::to_string(signature.parameters->size()) + " in parentheses");
+                               : "this call leaves out the arguments, " + std::to_string(signature.parameters->size()) +
+                                     " in parentheses");
 }
 
 void BodyBinder::apply_callee(const Operand& callee, SourceLocation at, Signature& signature) {
@@ -64,7 +64,8 @@ void BodyBinder::apply_callee(const Operand& callee, SourceLocation at, Signatur
         for (const FunctionId id : targets) {
             const Function& other = context_.module.functions[id];
             if (!same_sizes(other.returns, function->returns) || !same_sizes(other.parameters, function->parameters))
-                fail(at, "the possible callees " + quoted(function->name) + " and " + quoted(other.name) + " differ in their parameters");
+                fail(at, "the possible callees " + quoted(function->name) + " and " + quoted(other.name) +
+                             " differ in their parameters");
         }
     }
     if (function != nullptr) {
@@ -78,14 +79,13 @@ void BodyBinder::apply_callee(const Operand& callee, SourceLocation at, Signatur
     }
 }
 
-void BodyBinder::bind_call_list(std::size_t index, const std::vector<Variable>& formals,
-                                bool is_destination, Operand& out) {
+void BodyBinder::bind_call_list(std::size_t index, const std::vector<Variable>& formals, bool is_destination,
+                                Operand& out) {
     const OperandSyntax& syntax = node(index);
     const bool variadic = !formals.empty() && formals.back().unsized;
     if (variadic ? syntax.children + 1 < formals.size() : syntax.children != formals.size())
         fail(syntax.location, "this call has " + std::to_string(syntax.children) +
-                                  (is_destination ? " results, the function has "
-                                                  : " arguments, the function takes ") +
+                                  (is_destination ? " results, the function has " : " arguments, the function takes ") +
                                   std::to_string(formals.size()));
     std::vector<Operand> elements;
     const std::size_t end = index + syntax.extent;
@@ -100,22 +100,18 @@ void BodyBinder::bind_call_list(std::size_t index, const std::vector<Variable>& 
     body_.operand_pool.insert(body_.operand_pool.end(), elements.begin(), elements.end());
 }
 
-void BodyBinder::bind_argument(const OperandSyntax& syntax, const Variable& formal,
-                               bool is_destination, Operand& out) {
+void BodyBinder::bind_argument(const OperandSyntax& syntax, const Variable& formal, bool is_destination, Operand& out) {
     const Symbol symbol = syntax.kind == OperandSyntax::Kind::name ? find(syntax.name) : Symbol{};
-    if (symbol.kind == Symbol::Kind::body_variable &&
-        body_.variables[symbol.index].space == StateSpace::param) {
+    if (symbol.kind == Symbol::Kind::body_variable && body_.variables[symbol.index].space == StateSpace::param) {
         const Variable& actual = body_.variables[symbol.index];
         const bool alike = actual.dimensions.empty() == formal.dimensions.empty() &&
                            (actual.size == formal.size || formal.unsized) &&
                            register_fits(actual.type, formal.type, false);
         if (!alike)
-            fail(syntax.location,
-                 quoted(syntax.name) + " is " + type_text(actual) + ", parameter " + quoted(formal.name) + " is " +
-                     type_text(formal));
+            fail(syntax.location, quoted(syntax.name) + " is " + type_text(actual) + ", parameter " +
+                                      quoted(formal.name) + " is " + type_text(formal));
         if (actual.alignment != formal.alignment)
-            fail(syntax.location, quoted(syntax.name) + " has another alignment than parameter " +
-                                      quoted(formal.name));
+            fail(syntax.location, quoted(syntax.name) + " has another alignment than parameter " + quoted(formal.name));
         out.kind = Operand::Kind::variable;
         out.scope = VariableScope::body;
         out.type = formal.type;

@@ -12,8 +12,7 @@ std::uint64_t low_bits(std::uint64_t value, unsigned bits) {
 }
 
 double real_value(const Constant& c) {
-    if (c.kind == Constant::Kind::bits32)
-        return std::bit_cast<float>(static_cast<std::uint32_t>(c.bits));
+    if (c.kind == Constant::Kind::bits32) return std::bit_cast<float>(static_cast<std::uint32_t>(c.bits));
     return std::bit_cast<double>(c.bits);
 }
 

@@ -13,8 +13,7 @@ namespace {
 constexpr std::uint64_t max_parameter_bytes = 32764;
 
 bool is_opaque(ScalarType type) {
-    return type == ScalarType::texref || type == ScalarType::surfref ||
-           type == ScalarType::samplerref;
+    return type == ScalarType::texref || type == ScalarType::surfref || type == ScalarType::samplerref;
 }
 
 } // namespace
@@ -26,7 +25,8 @@ void DeclarationChecks::gate(SourceLocation at, std::string_view directive) {
 
 void DeclarationChecks::header(SourceLocation version, SourceLocation target) {
     if (const std::string broken = broken_version(module_.version); !broken.empty()) return error(version, broken);
-    if (const std::string broken = broken_target(module_.target, module_.version); !broken.empty()) error(target, broken);
+    if (const std::string broken = broken_target(module_.target, module_.version); !broken.empty())
+        error(target, broken);
 }
 
 void DeclarationChecks::linkage_of(SourceLocation at, Linkage linkage) {
@@ -52,29 +52,25 @@ void DeclarationChecks::variables(const VariableSyntax& syntax, Linkage linkage)
         error(at, "textures, surfaces and samplers are .global variables");
     if (syntax.managed) gate(at, "managed");
     if (syntax.unified) gate(at, "unified");
-    if ((syntax.managed || syntax.unified) && !is_global)
-        error(at, ".attribute is for .global variables");
+    if ((syntax.managed || syntax.unified) && !is_global) error(at, ".attribute is for .global variables");
     for (const DeclaratorSyntax& d : syntax.declarators) {
         if (!d.has_initializer) continue;
         if (!is_global && syntax.space != StateSpace::constant)
             error(d.location, "only .global and .const variables have initial values");
         else if (linkage == Linkage::external)
-            error(d.location,
-                  "'" + std::string(d.name) + "' is .extern and can't have an initial value");
+            error(d.location, "'" + std::string(d.name) + "' is .extern and can't have an initial value");
     }
 }
 
 void DeclarationChecks::function(const FunctionSyntax& syntax, const Function& function) {
     linkage_of(syntax.location, function.linkage);
-    if (function.linkage == Linkage::common)
-        error(syntax.location, ".common is for .global variables");
+    if (function.linkage == Linkage::common) error(syntax.location, ".common is for .global variables");
     if (function.linkage == Linkage::external && syntax.has_body)
         error(syntax.location, "'" + function.name + "' is .extern and can't have a body");
     if (syntax.unified) gate(syntax.location, "unified");
     if (syntax.noreturn) {
         gate(syntax.location, "noreturn");
-        if (!function.returns.empty())
-            error(syntax.location, "a .noreturn function returns nothing");
+        if (!function.returns.empty()) error(syntax.location, "a .noreturn function returns nothing");
     }
     parameters(syntax, function);
     limits(syntax);
@@ -87,8 +83,7 @@ void DeclarationChecks::parameters(const FunctionSyntax& syntax, const Function&
         bytes += parameter.size;
         if (parameter.space != StateSpace::param && parameter.space != StateSpace::reg)
             error(parameter.location, "a parameter is a .param variable or a register");
-        if (parameter.space == StateSpace::param &&
-            (parameter.vector_size > 1 || parameter.type == ScalarType::f16x2))
+        if (parameter.space == StateSpace::param && (parameter.vector_size > 1 || parameter.type == ScalarType::f16x2))
             error(parameter.location, "a .param variable can't have this type");
         if (parameter.is_pointer && parameter.pointee_space == StateSpace::param)
             error(parameter.location, "a .ptr points to .const, .global, .local or .shared");
@@ -98,26 +93,23 @@ void DeclarationChecks::parameters(const FunctionSyntax& syntax, const Function&
             error(parameter.location, "only the last parameter may be without a size");
     }
     if (function.is_entry && bytes > max_parameter_bytes)
-        error(syntax.location, "'" + function.name + "' has " + std::to_string(bytes) +
-                                   " bytes of parameters, " + std::to_string(max_parameter_bytes) +
-                                   " is the most");
+        error(syntax.location, "'" + function.name + "' has " + std::to_string(bytes) + " bytes of parameters, " +
+                                   std::to_string(max_parameter_bytes) + " is the most");
     const auto in_memory = [](const Variable& v) { return v.space == StateSpace::param; };
-    if (function.returns.size() > 1 &&
-        std::any_of(function.returns.begin(), function.returns.end(), in_memory))
+    if (function.returns.size() > 1 && std::any_of(function.returns.begin(), function.returns.end(), in_memory))
         error(syntax.location, "several results are returned in registers only");
 }
 
 void DeclarationChecks::alias(SourceLocation at, const Function& alias, const Function& aliasee) {
     const auto differ = [&](const char* what) {
-        error(at, "Mismatch in prototype of alias '" + alias.name + "' and aliasee '" +
-                      aliasee.name + "'. " + what + " differ(s)");
+        error(at, "Mismatch in prototype of alias '" + alias.name + "' and aliasee '" + aliasee.name + "'. " + what +
+                      " differ(s)");
     };
     const auto compare = [&](const std::vector<Variable>& a, const std::vector<Variable>& b) {
         if (a.size() != b.size()) differ("number of parameters");
         for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
             if (a[i].space != b[i].space) differ("parameter state space");
-            if (a[i].type != b[i].type || a[i].vector_size != b[i].vector_size ||
-                a[i].dimensions != b[i].dimensions)
+            if (a[i].type != b[i].type || a[i].vector_size != b[i].vector_size || a[i].dimensions != b[i].dimensions)
                 differ("parameter types");
             if (a[i].alignment != b[i].alignment) differ("parameter alignment");
         }
@@ -145,14 +137,11 @@ void DeclarationChecks::limits(const FunctionSyntax& syntax) {
         if (limit.name.starts_with("abi_preserve") && syntax.is_entry)
             error(limit.location, "'." + std::string(limit.name) + "' is for .func");
     }
-    if (has("maxntid") && has("reqntid"))
-        error(find("reqntid")->location, ".maxntid and .reqntid exclude each other");
+    if (has("maxntid") && has("reqntid")) error(find("reqntid")->location, ".maxntid and .reqntid exclude each other");
     if (has("maxclusterrank") && has("reqnctapercluster"))
-        error(find("reqnctapercluster")->location,
-              ".maxclusterrank and .reqnctapercluster exclude each other");
+        error(find("reqnctapercluster")->location, ".maxclusterrank and .reqnctapercluster exclude each other");
     if (has("blocksareclusters") && !(has("reqntid") && has("reqnctapercluster")))
-        error(find("blocksareclusters")->location,
-              ".blocksareclusters needs .reqntid and .reqnctapercluster");
+        error(find("blocksareclusters")->location, ".blocksareclusters needs .reqntid and .reqnctapercluster");
 }
 
 } // namespace ptarmigan::ptx

@@ -12,8 +12,7 @@ namespace ptarmigan::ptx {
 
 class DeclarationChecks {
 public:
-    DeclarationChecks(const Module& module, Diagnostics& diagnostics)
-        : module_(module), diagnostics_(diagnostics) {}
+    DeclarationChecks(const Module& module, Diagnostics& diagnostics) : module_(module), diagnostics_(diagnostics) {}
 
     /// `directive` spelled as in isa/directives.def.
     void gate(SourceLocation at, std::string_view directive);

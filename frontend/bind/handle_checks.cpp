@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Textures, samplers and surfaces as operands (manual 5.3 and 9.7.10.1): which kind of variable stands where, in the two
-// texturing modes, and from when on a register with a handle will do.
+// Textures, samplers and surfaces as operands (manual 5.3 and 9.7.10.1): which kind of variable stands where, in the
+// two texturing modes, and from when on a register with a handle will do.
 #include "frontend/bind/body_binder.h"
 
 #include "frontend/isa/directives.h"
@@ -39,25 +39,23 @@ ScalarType BodyBinder::handle_type(const OperandPattern& pattern, const HeadMatc
     const FormInfo& info = form_info(match.form);
     const bool independent = context_.module.target.texmode_independent;
     if (info.chapter == "surface") return ScalarType::surfref;
-    if (info.opcode == "txq")
-        return asks_sampler(match, independent) ? ScalarType::samplerref : ScalarType::texref;
+    if (info.opcode == "txq") return asks_sampler(match, independent) ? ScalarType::samplerref : ScalarType::texref;
     // With one handle for both, ptxas takes a second texture in the sampler's place.
     return pattern.role == Role::b && independent ? ScalarType::samplerref : ScalarType::texref;
 }
 
-void BodyBinder::check_handle(const OperandSyntax& syntax, const Symbol& symbol,
-                              const OperandPattern& pattern, const HeadMatch& match) {
+void BodyBinder::check_handle(const OperandSyntax& syntax, const Symbol& symbol, const OperandPattern& pattern,
+                              const HeadMatch& match) {
     const FormInfo& info = form_info(match.form);
-    const bool takes_handles = (info.chapter == "texture" || info.chapter == "surface") &&
-                               info.opcode != "istypep";
+    const bool takes_handles = (info.chapter == "texture" || info.chapter == "surface") && info.opcode != "istypep";
     const Variable* variable = nullptr;
     if (symbol.kind == Symbol::Kind::module_variable) variable = &context_.module.variables[symbol.index];
     if (symbol.kind == Symbol::Kind::body_variable) variable = &body_.variables[symbol.index];
     if (!takes_handles) {
         const bool accesses = any(info.effects, Effects::load | Effects::store | Effects::atomic);
         if (variable != nullptr && is_opaque(variable->type) && accesses)
-            fail(syntax.location, quoted(syntax.name) + " is a ." +
-                                      std::string(spelling(variable->type)) + ", no memory to access");
+            fail(syntax.location,
+                 quoted(syntax.name) + " is a ." + std::string(spelling(variable->type)) + ", no memory to access");
         return;
     }
     const bool independent = context_.module.target.texmode_independent;

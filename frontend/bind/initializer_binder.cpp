@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Initialisers of module-scope variables: numbers to bytes, symbols to relocations.
 #include "frontend/bind/constant_bits.h"
-#include "frontend/isa/directives.h"
 #include "frontend/bind/module_binder.h"
+#include "frontend/isa/directives.h"
 #include "frontend/parse/cursor.h"
 
 namespace ptarmigan::ptx {
@@ -11,8 +11,8 @@ namespace {
 
 class InitializerBinder {
 public:
-    InitializerBinder(const VariableSyntax& syntax, const DeclaratorSyntax& declarator,
-                      const ModuleContext& context, Diagnostics& diagnostics, Variable& variable)
+    InitializerBinder(const VariableSyntax& syntax, const DeclaratorSyntax& declarator, const ModuleContext& context,
+                      Diagnostics& diagnostics, Variable& variable)
         : nodes_(syntax.initializers), first_(declarator.first_initializer), context_(context),
           diagnostics_(diagnostics), variable_(variable), element_(byte_size(variable.type)) {}
 
@@ -38,8 +38,7 @@ private:
     /// `name[] = {...}`: the outermost dimension is the number of elements written.
     void infer_size(const InitializerSyntax& root) {
         std::uint64_t inner = element_ * std::uint64_t{variable_.vector_size};
-        for (std::size_t i = 1; i < variable_.dimensions.size(); ++i)
-            inner *= variable_.dimensions[i];
+        for (std::size_t i = 1; i < variable_.dimensions.size(); ++i) inner *= variable_.dimensions[i];
         if (root.kind != InitializerSyntax::Kind::braces || inner == 0)
             fail(root, "an array needs a list of initial values");
         variable_.dimensions[0] = root.children;
@@ -56,9 +55,8 @@ private:
             return value(node, offset);
         }
         if (depth >= levels) fail(node, "too many braces in this initialiser");
-        const std::uint64_t count = depth < variable_.dimensions.size()
-                                        ? variable_.dimensions[depth]
-                                        : variable_.vector_size;
+        const std::uint64_t count =
+            depth < variable_.dimensions.size() ? variable_.dimensions[depth] : variable_.vector_size;
         const std::uint64_t stride = count == 0 ? 0 : size / count;
         if (node.children > count) fail(node, "too many initial values");
         std::size_t child = index + 1;
@@ -73,10 +71,8 @@ private:
 
     void value(const InitializerSyntax& node, std::uint64_t offset) {
         switch (node.kind) {
-        case InitializerSyntax::Kind::braces:
-            return fail(node, "too many braces in this initialiser");
-        case InitializerSyntax::Kind::string:
-            return fail(node, "strings are no initial values in PTX");
+        case InitializerSyntax::Kind::braces: return fail(node, "too many braces in this initialiser");
+        case InitializerSyntax::Kind::string: return fail(node, "strings are no initial values in PTX");
         case InitializerSyntax::Kind::symbol: return symbol(node, offset);
         case InitializerSyntax::Kind::constant: break;
         }
@@ -88,8 +84,8 @@ private:
         store(offset, *bits);
     }
 
-    /// A floating-point constant in a variable of type .b32 is its value as an f32; in others it is as many of its own bits
-    /// as fit, the low ones (what ptxas 13.0 writes into the binary).
+    /// A floating-point constant in a variable of type .b32 is its value as an f32; in others it is as many of its own
+    /// bits as fit, the low ones (what ptxas 13.0 writes into the binary).
     std::uint64_t real_bits(const Constant& constant) const {
         std::string why;
         return variable_.type == ScalarType::b32 ? *constant_bits(constant, ScalarType::f32, why) : constant.bits;
@@ -97,8 +93,7 @@ private:
 
     void symbol(const InitializerSyntax& node, std::uint64_t offset) {
         const auto found = context_.names.find(node.name);
-        if (found == context_.names.end())
-            return fail(node, "unknown symbol '" + std::string(node.name) + "'");
+        if (found == context_.names.end()) return fail(node, "unknown symbol '" + std::string(node.name) + "'");
         Relocation relocation;
         relocation.offset = offset;
         relocation.size = static_cast<std::uint8_t>(node.masked ? 1 : element_);
@@ -108,8 +103,7 @@ private:
         relocation.symbol = found->second.index;
         relocation.addend = node.constant.as_signed();
         const auto gate = [&](std::string_view what) {
-            const std::string broken =
-                broken_directive(what, context_.module.version, context_.module.target);
+            const std::string broken = broken_directive(what, context_.module.version, context_.module.target);
             if (!broken.empty()) fail(node, broken);
         };
         if (node.generic) gate("generic()");
@@ -135,8 +129,8 @@ private:
 
 } // namespace
 
-void bind_initializer(const VariableSyntax& syntax, const DeclaratorSyntax& declarator,
-                      const ModuleContext& context, Diagnostics& diagnostics, Variable& variable) {
+void bind_initializer(const VariableSyntax& syntax, const DeclaratorSyntax& declarator, const ModuleContext& context,
+                      Diagnostics& diagnostics, Variable& variable) {
     try {
         InitializerBinder(syntax, declarator, context, diagnostics, variable).bind();
     } catch (const Recover&) {

@@ -25,8 +25,7 @@ void BodyBinder::require_available(FormId form) {
     const InstructionSyntax& syntax = parser_->instruction;
     std::string text(syntax.opcode);
     for (std::string_view word : syntax.words) text += "." + std::string(word);
-    const std::string missing =
-        lacking({info.ptx_major, info.ptx_minor}, info.targets, module.version, module.target);
+    const std::string missing = lacking({info.ptx_major, info.ptx_minor}, info.targets, module.version, module.target);
     text = quoted(text) + " needs " + missing;
     const std::string words = broken_word_rule(syntax.opcode, syntax.words, module.version, module.target);
     const bool says_more = !words.empty() && words.find(missing) == std::string::npos;
@@ -53,7 +52,7 @@ void BodyBinder::warn_of_overlooked_words(const HeadMatch& head) {
     for (std::size_t i = 0; i < syntax.words.size() && i < 32; ++i)
         if ((head.overlooked >> i & 1) != 0)
             warn(syntax.location, "'." + std::string(syntax.words[i]) + "' has no meaning for this " +
-                                                      quoted(syntax.opcode) + " and is overlooked, as by ptxas");
+                                      quoted(syntax.opcode) + " and is overlooked, as by ptxas");
 }
 
 /// Vectors of 256 bits are younger than the rows they belong to.
@@ -63,14 +62,12 @@ void BodyBinder::check_vector_width(const HeadMatch& head) {
     if (head.vector_size * bit_size(head.types[0]) > 256)
         fail(parser_->instruction.location, "a vector holds up to 256 bits");
     if (module.version < Version{8, 8} || module.target.sm < 100)
-        fail(parser_->instruction.location,
-             "vectors of 256 bits need .version 8.8 and .target sm_100 or later");
+        fail(parser_->instruction.location, "vectors of 256 bits need .version 8.8 and .target sm_100 or later");
 }
 
 /// Generic addresses are as wide as the module says; ptxas 13 makes none of 32 bits any more.
 void BodyBinder::check_address_size(const HeadMatch& head) {
-    if (context_.module.address_size == 64 && head.types[0] == ScalarType::u32 &&
-        form_info(head.form).opcode == "cvta")
+    if (context_.module.address_size == 64 && head.types[0] == ScalarType::u32 && form_info(head.form).opcode == "cvta")
         fail(parser_->instruction.location, "generic addresses have 64 bits in this module");
 }
 
@@ -86,8 +83,7 @@ void BodyBinder::fail_words(const InstructionSyntax& syntax) {
 
 const HeadMatch& BodyBinder::choose_form(const std::vector<HeadMatch>& heads, OperandNodes& nodes) {
     const InstructionSyntax& syntax = parser_->instruction;
-    if (heads.empty())
-        fail_words(syntax);
+    if (heads.empty()) fail_words(syntax);
     const HeadMatch* unavailable = nullptr;
     for (const HeadMatch& head : heads) {
         const auto is_vector = [&](std::string_view name) {
@@ -102,8 +98,7 @@ const HeadMatch& BodyBinder::choose_form(const std::vector<HeadMatch>& heads, Op
         if (unavailable == nullptr) unavailable = &head;
     }
     if (unavailable != nullptr) require_available(unavailable->form);
-    fail(syntax.location,
-         diagnostics_.is_full() ? std::string() : explain_operands(heads, syntax));
+    fail(syntax.location, diagnostics_.is_full() ? std::string() : explain_operands(heads, syntax));
 }
 
 void BodyBinder::instruction() {
@@ -142,8 +137,7 @@ void BodyBinder::bind_in_full(const FormMatcher::Head& words, const Shape& shape
                 out.operands[i].type = ScalarType::pred;
                 out.operands[i].index = carry_flag();
             } else if (nodes[i] >= 0) {
-                bind_operand(patterns[i], head, static_cast<std::size_t>(nodes[i]),
-                             out.operands[i]);
+                bind_operand(patterns[i], head, static_cast<std::size_t>(nodes[i]), out.operands[i]);
             }
         }
         if (patterns.size() > 0) check_selected_destination(out);
@@ -152,7 +146,8 @@ void BodyBinder::bind_in_full(const FormMatcher::Head& words, const Shape& shape
         // What is warned of is warned of each time, and constants that are compared are compared each time.
         const std::string_view opcode = form_info(head.form).opcode;
         if (shape.nodes != 0 && !warned_ && opcode != "cp" && opcode != "createpolicy")
-            shapes_.add(words.number, BoundShape(shape, parser_->instruction.operands, nodes, out, body_.operand_pool, pool));
+            shapes_.add(words.number,
+                        BoundShape(shape, parser_->instruction.operands, nodes, out, body_.operand_pool, pool));
     } catch (const Recover&) {
         report_unknown_registers();
         results_of_call_.clear();
@@ -207,8 +202,7 @@ void BodyBinder::bind_guard(Instruction& out) {
         fail_unknown(syntax.guard_location, syntax.guard);
     if (symbol.kind != Symbol::Kind::reg || symbol.vector_size != 1 ||
         body_.registers[symbol.index].type != ScalarType::pred)
-        fail(syntax.guard_location,
-             "the guard '" + std::string(syntax.guard) + "' is not a predicate register");
+        fail(syntax.guard_location, "the guard '" + std::string(syntax.guard) + "' is not a predicate register");
     out.guard = symbol.index;
     out.guard_negated = syntax.guard_negated;
 }

@@ -18,8 +18,7 @@ bool takes(const WordSlot& slot, Modifier modifier) {
 
 void imply_flush_to_zero(Instruction& instruction) {
     const auto has_type = [&](ScalarType type) {
-        return std::find(instruction.types.begin(), instruction.types.end(), type) !=
-               instruction.types.end();
+        return std::find(instruction.types.begin(), instruction.types.end(), type) != instruction.types.end();
     };
     if (!has_type(ScalarType::f32) || has_type(ScalarType::f64) || instruction.has(Modifier::ftz) ||
         instruction.modifier_count == Instruction::max_modifiers)
@@ -35,8 +34,7 @@ void imply_flush_to_zero(Instruction& instruction) {
             ++instruction.modifier_count;
             return;
         }
-        if (place < instruction.modifier_count && takes(slot, instruction.modifiers[place]))
-            ++place;
+        if (place < instruction.modifier_count && takes(slot, instruction.modifiers[place])) ++place;
     }
 }
 

@@ -5,8 +5,8 @@
 
 namespace ptarmigan::ptx {
 
-void BodyBinder::bind_vector_register(const OperandSyntax& syntax, const Symbol& symbol,
-                                      const Want& want, Operand& out) {
+void BodyBinder::bind_vector_register(const OperandSyntax& syntax, const Symbol& symbol, const Want& want,
+                                      Operand& out) {
     out.kind = Operand::Kind::vector;
     out.first = static_cast<std::uint32_t>(body_.operand_pool.size());
     out.count = symbol.vector_size;
@@ -17,8 +17,7 @@ void BodyBinder::bind_vector_register(const OperandSyntax& syntax, const Symbol&
         const ScalarType have = body_.registers[element.index].type;
         element.type = want.type == ScalarType::none ? have : want.type;
         if (element.type != have && !fits(have, want))
-            fail(syntax.location,
-                 "vector " + quoted(syntax.name) + " has elements of another type");
+            fail(syntax.location, "vector " + quoted(syntax.name) + " has elements of another type");
         body_.operand_pool.push_back(element);
     }
 }
@@ -47,8 +46,7 @@ void BodyBinder::require_alike(const std::vector<Operand>& elements, SourceLocat
         if (element.kind != Operand::Kind::reg) continue;
         const ScalarType type = body_.registers[element.index].type;
         if (first == ScalarType::none) first = type;
-        if (!register_fits(type, first, false))
-            fail(at, "the registers of a vector must be of one type");
+        if (!register_fits(type, first, false)) fail(at, "the registers of a vector must be of one type");
     }
 }
 
@@ -70,8 +68,7 @@ void BodyBinder::bind_elements(std::size_t index, const Want& want, unsigned cou
             element.kind = want.kind == Constraint::Kind::vec ? Constraint::Kind::wider : want.kind;
             element.may_sink = true;
             element.in_vector = want.in_vector || want.kind == Constraint::Kind::vec;
-            if (elements.empty() && want.first_element != ScalarType::none)
-                element.type = want.first_element;
+            if (elements.empty() && want.first_element != ScalarType::none) element.type = want.first_element;
             elements.emplace_back();
             bind_value(node(child), element, elements.back());
         }
@@ -82,8 +79,8 @@ void BodyBinder::bind_elements(std::size_t index, const Want& want, unsigned cou
         body_.operand_pool.insert(body_.operand_pool.end(), elements.begin(), elements.end());
     }
     if (count != 0 && out.count != count)
-        fail(syntax.location, "a vector of " + std::to_string(count) + " elements is needed here, not of " +
-                                  std::to_string(out.count));
+        fail(syntax.location,
+             "a vector of " + std::to_string(count) + " elements is needed here, not of " + std::to_string(out.count));
 }
 
 /// pack(.t): the elements share the bits of .t. list(.t): each of `size` elements (0: any number)
@@ -93,15 +90,12 @@ void BodyBinder::bind_list(std::size_t index, const Want& want, unsigned size, O
     Want element = want;
     element.kind = Constraint::Kind::type;
     if (want.kind == Constraint::Kind::pack) {
-        const std::uint32_t count = syntax.kind == OperandSyntax::Kind::name
-                                        ? find(syntax.name).vector_size
-                                        : syntax.children;
+        const std::uint32_t count =
+            syntax.kind == OperandSyntax::Kind::name ? find(syntax.name).vector_size : syntax.children;
         const bool divides = count == 2 || count == 4 || count == 8;
-        element.type =
-            divides ? with_bits(ScalarType::b8, bit_size(want.type) / count) : ScalarType::none;
+        element.type = divides ? with_bits(ScalarType::b8, bit_size(want.type) / count) : ScalarType::none;
         if (element.type == ScalarType::none)
-            fail(syntax.location,
-                 "a ." + std::string(spelling(want.type)) + " has no parts of this number");
+            fail(syntax.location, "a ." + std::string(spelling(want.type)) + " has no parts of this number");
     }
     bind_elements(index, element, size, out);
     out.type = want.type;

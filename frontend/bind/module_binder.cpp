@@ -17,14 +17,14 @@ namespace {
 /// 57 bits at most.
 constexpr std::uint64_t max_variable_size = std::uint64_t{1} << 40;
 
-constexpr std::size_t max_per_thread = 4096; ///< are searched one by one
+constexpr std::size_t max_per_thread = 4096;    ///< are searched one by one
 constexpr std::size_t text_per_function = 2048; ///< bytes, a guess: what it is too much is never touched
 
 class ModuleBinder {
 public:
     ModuleBinder(ModuleContext& context, Diagnostics& diagnostics)
-        : context_(context), module_(context.module), diagnostics_(diagnostics),
-          parser_(context.text, diagnostics), checks_(context.module, diagnostics) {}
+        : context_(context), module_(context.module), diagnostics_(diagnostics), parser_(context.text, diagnostics),
+          checks_(context.module, diagnostics) {}
 
     void bind() {
         if (!parser_.header(module_.version, module_.target, module_.address_size)) return;
@@ -53,15 +53,12 @@ private:
             syntax.space = StateSpace::global; // the old way to write `.global .texref`
             syntax.type = ScalarType::texref;
         }
-        if ((syntax.space == StateSpace::reg || syntax.space == StateSpace::local) &&
-            module_.version < Version{3, 0})
+        if ((syntax.space == StateSpace::reg || syntax.space == StateSpace::local) && module_.version < Version{3, 0})
             return per_thread(syntax);
-        if (syntax.space == StateSpace::reg || syntax.space == StateSpace::param ||
-            syntax.space == StateSpace::local || syntax.space == StateSpace::sreg ||
-            syntax.space == StateSpace::tex) {
+        if (syntax.space == StateSpace::reg || syntax.space == StateSpace::param || syntax.space == StateSpace::local ||
+            syntax.space == StateSpace::sreg || syntax.space == StateSpace::tex) {
             const std::string space(spelling_of(syntax.space));
-            return error(syntax.location,
-                         "." + space + " variables at module scope are not supported");
+            return error(syntax.location, "." + space + " variables at module scope are not supported");
         }
         checks_.variables(syntax, parser_.linkage);
         if (syntax.bank != 0) return error(syntax.location, "constant banks are not supported");
@@ -69,11 +66,9 @@ private:
             Variable variable = make_variable(syntax, declarator, diagnostics_);
             variable.linkage = parser_.linkage;
             if (!declarator.is_range) {
-                if (declarator.has_initializer)
-                    bind_initializer(syntax, declarator, context_, diagnostics_, variable);
+                if (declarator.has_initializer) bind_initializer(syntax, declarator, context_, diagnostics_, variable);
                 if (variable.unsized && variable.linkage != Linkage::external)
-                    error(declarator.location,
-                          "'" + variable.name + "' needs a size: it is not .extern");
+                    error(declarator.location, "'" + variable.name + "' needs a size: it is not .extern");
                 declare(declarator.name, std::move(variable));
                 continue;
             }
@@ -98,8 +93,7 @@ private:
                 return error(d.location, "too many variables of threads at module scope");
             if (context_.names.count(d.name) != 0 || context_.find_per_thread(d.name) != nullptr)
                 error(d.location, "'" + std::string(d.name) + "' is already declared");
-            if (d.has_initializer)
-                error(d.location, "only .global and .const variables have initial values");
+            if (d.has_initializer) error(d.location, "only .global and .const variables have initial values");
             context_.per_thread.push_back({common, d});
             Variable variable = make_variable(syntax, d, diagnostics_);
             if (d.is_range) variable.name += "<" + std::to_string(d.range) + ">";
@@ -119,13 +113,13 @@ private:
 
     /// An array whose size one of them leaves open is the same as one with any.
     static bool same_type(const Variable& a, const Variable& b) {
-        return a.type == b.type && a.vector_size == b.vector_size && (a.unsized || b.unsized || a.dimensions == b.dimensions);
+        return a.type == b.type && a.vector_size == b.vector_size &&
+               (a.unsized || b.unsized || a.dimensions == b.dimensions);
     }
 
     void declare(std::string_view name, Variable variable) {
         const auto id = static_cast<std::uint32_t>(module_.variables.size());
-        const auto [place, is_new] =
-            context_.names.emplace(name, Symbol{Symbol::Kind::module_variable, 1, id, 0});
+        const auto [place, is_new] = context_.names.emplace(name, Symbol{Symbol::Kind::module_variable, 1, id, 0});
         if (is_new) {
             module_.variables.push_back(std::move(variable));
             return;
@@ -134,8 +128,7 @@ private:
             Variable& earlier = module_.variables[place->second.index];
             if (!same_type(earlier, variable))
                 return error(variable.location, "'" + variable.name + "' was declared with another type");
-            if (variable.linkage == Linkage::external)
-                return; // a declaration behind the definition
+            if (variable.linkage == Linkage::external) return; // a declaration behind the definition
             if (earlier.linkage == Linkage::external && variable.linkage != Linkage::internal) {
                 earlier = std::move(variable);
                 return;
@@ -156,15 +149,13 @@ private:
         function.returns.reserve(syntax.returns.size());
         for (const VariableSyntax& v : syntax.returns) function.returns.push_back(parameter(v));
         function.parameters.reserve(syntax.parameters.size());
-        for (const VariableSyntax& v : syntax.parameters)
-            function.parameters.push_back(parameter(v));
+        for (const VariableSyntax& v : syntax.parameters) function.parameters.push_back(parameter(v));
         for (const LimitSyntax& limit : syntax.limits) apply_limit(limit, function);
         if (syntax.is_entry) check_entry(function);
         checks_.function(syntax, function);
 
         const auto id = static_cast<std::uint32_t>(module_.functions.size());
-        const auto [place, is_new] =
-            context_.names.emplace(syntax.name, Symbol{Symbol::Kind::function, 1, id, 0});
+        const auto [place, is_new] = context_.names.emplace(syntax.name, Symbol{Symbol::Kind::function, 1, id, 0});
         if (!syntax.is_closed) context_.unclosed = place->second.index;
         if (is_new) {
             module_.functions.push_back(std::move(function));
@@ -175,11 +166,9 @@ private:
             return error(syntax.location, "'" + function.name + "' is already declared");
         Function& earlier = module_.functions[place->second.index];
         if (!same_signature(earlier, function))
-            return error(syntax.location,
-                         "'" + function.name + "' was declared with other parameters");
+            return error(syntax.location, "'" + function.name + "' was declared with other parameters");
         if (function.is_declaration && earlier.is_declaration) return;
-        if (!earlier.is_declaration)
-            return error(syntax.location, "'" + function.name + "' is already defined");
+        if (!earlier.is_declaration) return error(syntax.location, "'" + function.name + "' is already defined");
         earlier = std::move(function);
         context_.bodies[place->second.index] = syntax.body;
     }
@@ -188,21 +177,18 @@ private:
         if (!entry.returns.empty()) error(entry.location, "an entry returns nothing");
         if (entry.noreturn) error(entry.location, ".noreturn is for .func");
         for (const Variable& p : entry.parameters) {
-            if (p.space != StateSpace::param)
-                error(p.location, "the parameters of an entry are .param variables");
+            if (p.space != StateSpace::param) error(p.location, "the parameters of an entry are .param variables");
             if (p.unsized) error(p.location, "the parameters of an entry need a size");
         }
     }
 
     static bool same_shape(const std::vector<Variable>& a, const std::vector<Variable>& b) {
-        return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                          [](const Variable& x, const Variable& y) {
-                              return x.size == y.size && x.alignment == y.alignment;
-                          });
+        return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Variable& x, const Variable& y) {
+            return x.size == y.size && x.alignment == y.alignment;
+        });
     }
     static bool same_signature(const Function& a, const Function& b) {
-        return a.is_entry == b.is_entry && same_shape(a.returns, b.returns) &&
-               same_shape(a.parameters, b.parameters);
+        return a.is_entry == b.is_entry && same_shape(a.returns, b.returns) && same_shape(a.parameters, b.parameters);
     }
 
     Variable parameter(const VariableSyntax& syntax) {
@@ -213,11 +199,9 @@ private:
         EntryLimits& limits = function.limits;
         auto triple = [&](std::array<std::uint32_t, 3>& out) {
             if (limit.values.empty() || limit.values.size() > 3)
-                return error(limit.location,
-                             "'." + std::string(limit.name) + "' takes one to three numbers");
+                return error(limit.location, "'." + std::string(limit.name) + "' takes one to three numbers");
             out = {1, 1, 1};
-            for (std::size_t i = 0; i < limit.values.size(); ++i)
-                out[i] = static_cast<std::uint32_t>(limit.values[i]);
+            for (std::size_t i = 0; i < limit.values.size(); ++i) out[i] = static_cast<std::uint32_t>(limit.values[i]);
         };
         auto one = [&](std::uint32_t& out) {
             if (limit.values.size() != 1)
@@ -243,13 +227,11 @@ private:
             one(limits.min_ctas_per_sm);
         else if (limit.name == "blocksareclusters")
             limits.blocks_are_clusters = true;
-        else if (limit.name == "maxnctapersm" || limit.name == "abi_preserve" ||
-                 limit.name == "abi_preserve_control")
+        else if (limit.name == "maxnctapersm" || limit.name == "abi_preserve" || limit.name == "abi_preserve_control")
             one(unused);
         else
             error(limit.location,
-                  "unknown directive '." + std::string(limit.name) + "' on a function" +
-                      nearest_directive(limit.name));
+                  "unknown directive '." + std::string(limit.name) + "' on a function" + nearest_directive(limit.name));
     }
 
     void alias() {
@@ -257,15 +239,12 @@ private:
         const auto target = context_.names.find(parser_.aliasee);
         const auto name = context_.names.find(parser_.alias);
         if (target == context_.names.end() || target->second.kind != Symbol::Kind::function)
-            return error(parser_.location,
-                         "'" + std::string(parser_.aliasee) + "' is not a function");
+            return error(parser_.location, "'" + std::string(parser_.aliasee) + "' is not a function");
         if (name == context_.names.end() || name->second.kind != Symbol::Kind::function)
-            return error(parser_.location,
-                         "'" + std::string(parser_.alias) + "' is not a declared function");
+            return error(parser_.location, "'" + std::string(parser_.alias) + "' is not a declared function");
         Function& function = module_.functions[name->second.index];
         if (!function.is_declaration)
-            return error(parser_.location,
-                         "'" + function.name + "' has a body and can't be an alias");
+            return error(parser_.location, "'" + function.name + "' has a body and can't be an alias");
         checks_.alias(parser_.location, function, module_.functions[target->second.index]);
         function.alias_of = parser_.aliasee;
         name->second.index = target->second.index; // uses go to the function itself
@@ -274,8 +253,7 @@ private:
     void file() {
         if (parser_.file_has_stamp) checks_.gate(parser_.location, "a time stamp behind .file");
         if (parser_.file_index > 100000) return error(parser_.location, "file number out of range");
-        if (module_.files.size() <= parser_.file_index)
-            module_.files.resize(parser_.file_index + 1);
+        if (module_.files.size() <= parser_.file_index) module_.files.resize(parser_.file_index + 1);
         module_.files[parser_.file_index] = parser_.file_name;
     }
 
@@ -296,8 +274,7 @@ const PerThreadVariable* ModuleContext::find_per_thread(std::string_view name) c
         if (!d.is_range || !name.starts_with(d.name)) continue;
         const std::string_view digits = name.substr(d.name.size());
         std::uint64_t number = 0;
-        const auto [end, status] =
-            std::from_chars(digits.data(), digits.data() + digits.size(), number);
+        const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
         if (status == std::errc() && end == digits.data() + digits.size() && number < d.range &&
             std::to_string(number) == digits)
             return &variable;
@@ -315,8 +292,7 @@ std::string range_name(std::string_view prefix, std::uint64_t number) {
     return std::string(prefix) + std::to_string(number);
 }
 
-Variable make_variable(const VariableSyntax& syntax, const DeclaratorSyntax& declarator,
-                       Diagnostics& diagnostics) {
+Variable make_variable(const VariableSyntax& syntax, const DeclaratorSyntax& declarator, Diagnostics& diagnostics) {
     Variable variable;
     variable.name = declarator.name;
     variable.space = syntax.space;
@@ -330,11 +306,9 @@ Variable make_variable(const VariableSyntax& syntax, const DeclaratorSyntax& dec
 
     std::uint64_t size = byte_size(syntax.type) * std::uint64_t{syntax.vector_size};
     variable.alignment = syntax.alignment;
-    if (variable.alignment == 0)
-        variable.alignment = std::max(static_cast<std::uint32_t>(size), 1u);
+    if (variable.alignment == 0) variable.alignment = std::max(static_cast<std::uint32_t>(size), 1u);
     if (!is_declarable(syntax.type) || (size == 0 && syntax.space != StateSpace::reg))
-        diagnostics.error(declarator.location,
-                          "a variable can't have type ." + std::string(spelling(syntax.type)));
+        diagnostics.error(declarator.location, "a variable can't have type ." + std::string(spelling(syntax.type)));
     for (std::uint32_t i = 0; i < declarator.dimension_count; ++i) {
         const std::uint64_t count = syntax.dimensions[declarator.first_dimension + i];
         variable.dimensions.push_back(static_cast<std::uint32_t>(count));

@@ -25,8 +25,8 @@ struct ModuleContext {
     std::string_view text;
     Module module;
     ModuleNames names;
-    /// Variables that declarations of ranges (`x<4>`) made so far, in bodies too: a few bytes of text must not take gigabytes.
-    /// Bodies are bound on several threads.
+    /// Variables that declarations of ranges (`x<4>`) made so far, in bodies too: a few bytes of text must not take
+    /// gigabytes. Bodies are bound on several threads.
     mutable std::atomic<std::uint64_t> range_variables = 0;
     mutable std::atomic<std::uint64_t> initialized_bytes = 0; ///< likewise: `a[1000000000] = {1}`
     /// Searches for what may have been meant: of a text with thousands of errors only the first few get one.
@@ -37,8 +37,7 @@ struct ModuleContext {
     std::unordered_set<std::string_view> misread; ///< ModuleParser::misread
     FunctionId unclosed = no_id;      ///< the function in whose body the text ends: for the caller to report
     std::vector<TextPosition> bodies; ///< per function, behind the `{`; meaningful if it is defined
-    std::vector<std::unique_ptr<std::string>>
-        range_names; ///< of `.global .u32 x<4>`: keys that the text lacks
+    std::vector<std::unique_ptr<std::string>> range_names; ///< of `.global .u32 x<4>`: keys that the text lacks
 };
 
 /// Of a module; each takes some 250 bytes.
@@ -49,15 +48,14 @@ inline constexpr std::uint64_t max_range_variables = 1u << 19;
 void bind_module(ModuleContext& context, Diagnostics& diagnostics);
 
 /// A variable without its initialiser.
-Variable make_variable(const VariableSyntax& syntax, const DeclaratorSyntax& declarator,
-                       Diagnostics& diagnostics);
+Variable make_variable(const VariableSyntax& syntax, const DeclaratorSyntax& declarator, Diagnostics& diagnostics);
 /// False for the types that only instructions have: .bf16, .tf32, packed ones but for .f16x2.
 bool is_declarable(ScalarType type);
 /// Name number `number` of a declarator `name<count>`.
 std::string range_name(std::string_view prefix, std::uint64_t number);
 
 /// Turns the initialiser of a declarator into bytes and relocations of `variable`.
-void bind_initializer(const VariableSyntax& syntax, const DeclaratorSyntax& declarator,
-                      const ModuleContext& context, Diagnostics& diagnostics, Variable& variable);
+void bind_initializer(const VariableSyntax& syntax, const DeclaratorSyntax& declarator, const ModuleContext& context,
+                      Diagnostics& diagnostics, Variable& variable);
 
 } // namespace ptarmigan::ptx

@@ -46,8 +46,7 @@ bool BodyBinder::fits(ScalarType have, const Want& want) {
     if (bit_size(have) != bit_size(want.type)) return false;
     if (want.in_vector && is_float(want.type) && want.type != ScalarType::bf16) return is_integer(have);
     if (!want.any_class) return false;
-    return want.type == ScalarType::bf16x2 ||
-           (want.type == ScalarType::bf16 && (want.in_vector || !is_float(have)));
+    return want.type == ScalarType::bf16x2 || (want.type == ScalarType::bf16 && (want.in_vector || !is_float(have)));
 }
 
 namespace {
@@ -70,8 +69,7 @@ BodyBinder::Want BodyBinder::want_of(const OperandPattern& pattern, const HeadMa
     Want want;
     want.kind = c.kind;
     want.is_destination = pattern.is_destination;
-    want.type =
-        c.slot >= 0 && c.slot < 6 ? match.types[static_cast<std::size_t>(c.slot)] : c.literal;
+    want.type = c.slot >= 0 && c.slot < 6 ? match.types[static_cast<std::size_t>(c.slot)] : c.literal;
     want.values = c.values;
     if (c.fragment) want.type = packed_in_register(want.type);
     if (c.kind == Kind::any && c.literal == ScalarType::none) want.type = match.types[0];
@@ -79,35 +77,32 @@ BodyBinder::Want BodyBinder::want_of(const OperandPattern& pattern, const HeadMa
     if (c.kind == Kind::half) want.type = with_bits(want.type, bit_size(want.type) / 2);
     // Half-precision elements are as wide as they are.
     want.wider = c.kind == Kind::wider ||
-                 (c.kind == Kind::vec && want.type != ScalarType::f16 &&
-                  want.type != ScalarType::bf16 && type_class(want.type) != TypeClass::packed && !c.tight);
+                 (c.kind == Kind::vec && want.type != ScalarType::f16 && want.type != ScalarType::bf16 &&
+                  type_class(want.type) != TypeClass::packed && !c.tight);
     want.any_class = c.any_class;
     want.untyped = c.untyped;
     want.or_predicate = c.or_predicate;
     want.selector = c.selector;
     if (pattern.role == Role::c && is_texture_array(match)) want.first_element = ScalarType::u32;
     const FormPattern& form = FormTable::get().pattern(match.form);
-    const bool pair =
-        form.operands.size() > 1 && form.operands[1].form == OperandPattern::Form::pair_second;
+    const bool pair = form.operands.size() > 1 && form.operands[1].form == OperandPattern::Form::pair_second;
     const Effects effects = form.info->effects;
     // Of two results one may be dropped, but not the value of a shuffle nor the predicates of elect and lop3.
     const std::string_view opcode = form.info->opcode;
     const bool second = pattern.form == OperandPattern::Form::pair_second;
-    want.may_sink =
-        (second ? opcode != "elect" && opcode != "lop3" : (pair && opcode != "shfl") || opcode == "lop3") ||
-        (any(effects, Effects::atomic | Effects::store | Effects::async | Effects::call) &&
-         !any(effects, Effects::volatile_read));
+    want.may_sink = (second ? opcode != "elect" && opcode != "lop3" : (pair && opcode != "shfl") || opcode == "lop3") ||
+                    (any(effects, Effects::atomic | Effects::store | Effects::async | Effects::call) &&
+                     !any(effects, Effects::volatile_read));
     want.must_sink = match.result_is_sink;
     return want;
 }
 
-void BodyBinder::bind_operand(const OperandPattern& pattern, const HeadMatch& match,
-                              std::size_t index, Operand& out) {
+void BodyBinder::bind_operand(const OperandPattern& pattern, const HeadMatch& match, std::size_t index, Operand& out) {
     using Kind = Constraint::Kind;
     const OperandSyntax& syntax = node(index);
     const Want want = want_of(pattern, match);
-    const bool wants_list = want.kind == Kind::pack || want.kind == Kind::list ||
-                            (want.kind == Kind::vec && match.vector_size > 1);
+    const bool wants_list =
+        want.kind == Kind::pack || want.kind == Kind::list || (want.kind == Kind::vec && match.vector_size > 1);
     if (syntax.kind == OperandSyntax::Kind::braces && !wants_list)
         return bind_operand(pattern, match, index + 1, out); // `{x}` is x
     switch (want.kind) {
@@ -127,8 +122,8 @@ void BodyBinder::bind_operand(const OperandPattern& pattern, const HeadMatch& ma
     case Kind::pack: return bind_list(index, want, 0, out);
     case Kind::list: {
         Want element = want;
-        element.in_vector = form_info(match.form).chapter == "texture" &&
-                            (pattern.role == Role::d || pattern.role == Role::c);
+        element.in_vector =
+            form_info(match.form).chapter == "texture" && (pattern.role == Role::d || pattern.role == Role::c);
         if (form_info(match.form).chapter == "surface" && pattern.role != Role::b) element.wider = true;
         const unsigned written = syntax.kind == OperandSyntax::Kind::braces ? syntax.children : 0;
         bind_list(index, element, required_elements(match, pattern, written), out);
@@ -155,8 +150,7 @@ void BodyBinder::bind_value(const OperandSyntax& syntax, const Want& want, Opera
     out.type = want.type;
     out.negated = syntax.inverted || syntax.minus;
     if (syntax.kind == OperandSyntax::Kind::constant) return bind_constant(syntax, want, out);
-    if (syntax.kind != OperandSyntax::Kind::name)
-        fail(syntax.location, "a register or a constant is needed here");
+    if (syntax.kind != OperandSyntax::Kind::name) fail(syntax.location, "a register or a constant is needed here");
     if (want.kind == Constraint::Kind::imm) fail(syntax.location, "a constant is needed here");
     bind_name(syntax, want, out);
 }
@@ -185,8 +179,7 @@ void BodyBinder::bind_constant(const OperandSyntax& syntax, const Want& want, Op
 
 void BodyBinder::bind_name(const OperandSyntax& syntax, const Want& want, Operand& out) {
     if (syntax.name == "_" && !syntax.has_offset) {
-        if (!want.is_destination || !want.may_sink)
-            fail(syntax.location, "'_' can't stand for this operand");
+        if (!want.is_destination || !want.may_sink) fail(syntax.location, "'_' can't stand for this operand");
         out.kind = Operand::Kind::sink;
         return;
     }
@@ -195,22 +188,19 @@ void BodyBinder::bind_name(const OperandSyntax& syntax, const Want& want, Operan
     const Symbol symbol = find(syntax.name);
     if (symbol.kind == Symbol::Kind::reg) return bind_register(syntax, symbol, want, out);
     if (symbol.kind == Symbol::Kind::none && bind_special(syntax, want, out)) return;
-    const bool is_variable =
-        symbol.kind == Symbol::Kind::module_variable || symbol.kind == Symbol::Kind::body_variable;
+    const bool is_variable = symbol.kind == Symbol::Kind::module_variable || symbol.kind == Symbol::Kind::body_variable;
     if (!is_variable && symbol.kind != Symbol::Kind::function) {
         if (symbol.kind == Symbol::Kind::none) fail_unknown(syntax.location, syntax.name);
         fail(syntax.location, quoted(syntax.name) + " can't be an operand here");
     }
     if (want.is_destination) fail(syntax.location, quoted(syntax.name) + " is not a register");
-    if (want.kind != Constraint::Kind::any ||
-        (bit_size(want.type) != 32 && bit_size(want.type) != 64 &&
-         (bit_size(want.type) != 16 || !is_variable))) // 16 bits: the low ones
-        fail(syntax.location, "the address of " + quoted(syntax.name) + " can't be an operand here: " +
-                                  (is_parameter(symbol) ? "ld.param reads the parameter" : "mov puts it into a register"));
-    if (is_float(want.type) && is_variable)
-        fail(syntax.location, "an address is no floating-point value");
-    if (!is_variable && syntax.has_offset)
-        fail(syntax.location, "the address of a function takes no offset");
+    if (want.kind != Constraint::Kind::any || (bit_size(want.type) != 32 && bit_size(want.type) != 64 &&
+                                               (bit_size(want.type) != 16 || !is_variable))) // 16 bits: the low ones
+        fail(syntax.location,
+             "the address of " + quoted(syntax.name) + " can't be an operand here: " +
+                 (is_parameter(symbol) ? "ld.param reads the parameter" : "mov puts it into a register"));
+    if (is_float(want.type) && is_variable) fail(syntax.location, "an address is no floating-point value");
+    if (!is_variable && syntax.has_offset) fail(syntax.location, "the address of a function takes no offset");
     if (is_variable && bit_size(want.type) == 32) {
         const StateSpace space = symbol.kind == Symbol::Kind::module_variable
                                      ? context_.module.variables[symbol.index].space
@@ -218,8 +208,7 @@ void BodyBinder::bind_name(const OperandSyntax& syntax, const Want& want, Operan
         require_wide_address(syntax.location, space, "this operand has 32 bits");
     }
     out.kind = is_variable ? Operand::Kind::variable : Operand::Kind::function;
-    out.scope =
-        symbol.kind == Symbol::Kind::body_variable ? VariableScope::body : VariableScope::module;
+    out.scope = symbol.kind == Symbol::Kind::body_variable ? VariableScope::body : VariableScope::module;
     out.index = symbol.index;
     out.value = syntax.has_offset ? syntax.constant.bits : 0;
 }
@@ -228,11 +217,12 @@ bool BodyBinder::is_parameter(const Symbol& symbol) const {
     return symbol.kind == Symbol::Kind::body_variable && body_.variables[symbol.index].space == StateSpace::param;
 }
 
-void BodyBinder::bind_register(const OperandSyntax& syntax, const Symbol& symbol, const Want& want,
-                               Operand& out) {
+void BodyBinder::bind_register(const OperandSyntax& syntax, const Symbol& symbol, const Want& want, Operand& out) {
     if (syntax.has_offset) {
-        const TypeClass kind = symbol.vector_size == 1 ? type_class(body_.registers[symbol.index].type) : TypeClass::none;
-        const bool integer = kind == TypeClass::bits || kind == TypeClass::signed_int || kind == TypeClass::unsigned_int;
+        const TypeClass kind =
+            symbol.vector_size == 1 ? type_class(body_.registers[symbol.index].type) : TypeClass::none;
+        const bool integer =
+            kind == TypeClass::bits || kind == TypeClass::signed_int || kind == TypeClass::unsigned_int;
         const unsigned bits = integer ? bit_size(body_.registers[symbol.index].type) : 0;
         const std::size_t at = node_of(syntax);
         if (want.is_destination || want.in_vector || at == no_id || !syntax.component.empty() || bits < 16 || bits > 64)
@@ -255,14 +245,10 @@ void BodyBinder::bind_register(const OperandSyntax& syntax, const Symbol& symbol
         out.type = have;
         return;
     }
-    if (out.negated && want.or_predicate)
-        fail(syntax.location, "only a predicate can be negated here");
-    if (want.type != ScalarType::none &&
-        (!fits(have, want) ||
-         (want.untyped && type_class(have) != TypeClass::bits)))
-        fail(syntax.location, "register " + quoted(syntax.name) + " has type ." +
-                                  std::string(spelling(have)) + " where ." +
-                                  std::string(spelling(want.type)) + " is needed");
+    if (out.negated && want.or_predicate) fail(syntax.location, "only a predicate can be negated here");
+    if (want.type != ScalarType::none && (!fits(have, want) || (want.untyped && type_class(have) != TypeClass::bits)))
+        fail(syntax.location, "register " + quoted(syntax.name) + " has type ." + std::string(spelling(have)) +
+                                  " where ." + std::string(spelling(want.type)) + " is needed");
     out.kind = Operand::Kind::reg;
     out.index = index;
     if (want.type == ScalarType::none) out.type = have;

@@ -22,8 +22,7 @@ Operand value_of(RegisterId id, ScalarType type) {
 /// The node of the instruction at hand that `syntax` is, if it stands by itself or in brackets.
 std::size_t BodyBinder::node_of(const OperandSyntax& syntax) const {
     const std::vector<OperandSyntax>& nodes = parser_->instruction.operands;
-    const bool is_node =
-        !nodes.empty() && &syntax >= nodes.data() && &syntax < nodes.data() + nodes.size();
+    const bool is_node = !nodes.empty() && &syntax >= nodes.data() && &syntax < nodes.data() + nodes.size();
     return is_node ? static_cast<std::size_t>(&syntax - nodes.data()) : no_id;
 }
 
@@ -31,8 +30,7 @@ void BodyBinder::prepare(const Preparation& what) {
     switch (what.kind) {
     case Preparation::Kind::sum: return prepare_sum(what.node);
     case Preparation::Kind::address: return prepare_address(what.node, what.wide);
-    case Preparation::Kind::argument:
-        return prepare_argument(what.node, *what.formal, what.is_result);
+    case Preparation::Kind::argument: return prepare_argument(what.node, *what.formal, what.is_result);
     }
 }
 
@@ -46,11 +44,9 @@ void BodyBinder::prepare_sum(std::size_t index) {
     Operand constant;
     constant.kind = Operand::Kind::imm;
     constant.type = integer;
-    constant.value = bit_size(type) == 64
-                         ? node.constant.bits
-                         : node.constant.bits & ((std::uint64_t{1} << bit_size(type)) - 1);
-    const RegisterId sum =
-        compute("add", {spelling(integer)}, integer, {value_of(symbol.index, integer), constant});
+    constant.value =
+        bit_size(type) == 64 ? node.constant.bits : node.constant.bits & ((std::uint64_t{1} << bit_size(type)) - 1);
+    const RegisterId sum = compute("add", {spelling(integer)}, integer, {value_of(symbol.index, integer), constant});
     node.name = hidden_name(sum);
     node.has_offset = false;
     node.constant = {};
@@ -64,14 +60,10 @@ void BodyBinder::prepare_address(std::size_t index, bool wide) {
     const bool has_sign = is_signed(type);
     const ScalarType from = with_bits(has_sign ? ScalarType::s32 : ScalarType::u32, bit_size(type));
     const ScalarType to = has_sign ? ScalarType::s32 : ScalarType::u32;
-    RegisterId address =
-        compute("cvt", {spelling(to), spelling(from)}, to, {value_of(find(node.name).index, from)});
-    if (wide)
-        address =
-            compute("cvt", {"u64", "u32"}, ScalarType::u64, {value_of(address, ScalarType::u32)});
-    warn(node.location, "register " + quoted(node.name) + " has " +
-                                            std::to_string(bit_size(type)) +
-                                            " bits: the address is extended");
+    RegisterId address = compute("cvt", {spelling(to), spelling(from)}, to, {value_of(find(node.name).index, from)});
+    if (wide) address = compute("cvt", {"u64", "u32"}, ScalarType::u64, {value_of(address, ScalarType::u32)});
+    warn(node.location,
+         "register " + quoted(node.name) + " has " + std::to_string(bit_size(type)) + " bits: the address is extended");
     node.name = hidden_name(address);
 }
 

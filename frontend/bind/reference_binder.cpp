@@ -16,28 +16,22 @@ namespace ptarmigan::ptx {
 namespace {
 /// In PTX 1.x; a 16-bit mov still takes the low half.
 bool had_16_bits(std::string_view name) {
-    return name == "%tid" || name == "%ntid" || name == "%ctaid" || name == "%nctaid" ||
-           name == "%gridid";
+    return name == "%tid" || name == "%ntid" || name == "%ctaid" || name == "%nctaid" || name == "%gridid";
 }
 } // namespace
 
 /// Special registers are read by mov and by cvt between integers, which may take their low bits.
-void BodyBinder::check_special(const OperandSyntax& syntax, const SpecialRegisterInfo& info,
-                               const Want& want) {
+void BodyBinder::check_special(const OperandSyntax& syntax, const SpecialRegisterInfo& info, const Want& want) {
     const Instruction& instruction = body_.instructions.back();
     const FormInfo& form = form_info(instruction.form);
     const bool converts = form.opcode == "cvt" && is_integer(instruction.types[0]) &&
                           is_integer(instruction.types[1]) && form.operands.size() == 2;
     if (form.opcode != "mov" && !converts)
-        fail(syntax.location,
-             "special registers are read by mov and cvt only, cvt between integers");
+        fail(syntax.location, "special registers are read by mov and cvt only, cvt between integers");
     const bool half_of_gridid = info.spelling == "%gridid" && bit_size(want.type) == 32;
-    const bool narrow =
-        form.opcode == "mov" && bit_size(want.type) == 16 && had_16_bits(info.spelling);
-    if (is_float(want.type) ||
-        (!register_fits(info.type, want.type, converts) && !half_of_gridid && !narrow))
-        fail(syntax.location, quoted(syntax.name) + " has type ." +
-                                  std::string(spelling(info.type)) + " where ." +
+    const bool narrow = form.opcode == "mov" && bit_size(want.type) == 16 && had_16_bits(info.spelling);
+    if (is_float(want.type) || (!register_fits(info.type, want.type, converts) && !half_of_gridid && !narrow))
+        fail(syntax.location, quoted(syntax.name) + " has type ." + std::string(spelling(info.type)) + " where ." +
                                   std::string(spelling(want.type)) + " is needed");
 }
 
@@ -49,15 +43,14 @@ bool BodyBinder::bind_special(const OperandSyntax& syntax, const Want& want, Ope
     int component = name.number;
     if (info.layout == SpecialRegisterInfo::Layout::vector) {
         component = component_number(syntax.component);
-        if (component < 0)
-            fail_there(syntax.location, quoted(syntax.name) + " needs a component: .x, .y or .z");
+        if (component < 0) fail_there(syntax.location, quoted(syntax.name) + " needs a component: .x, .y or .z");
     } else if (!syntax.component.empty()) {
         fail(syntax.location, quoted(syntax.name) + " has no components");
     }
     check_special(syntax, info, want);
     const Module& module = context_.module;
-    const std::string missing = lacking({info.ptx_major, info.ptx_minor}, std::to_string(info.min_sm),
-                                        module.version, module.target);
+    const std::string missing =
+        lacking({info.ptx_major, info.ptx_minor}, std::to_string(info.min_sm), module.version, module.target);
     if (!missing.empty()) fail_there(syntax.location, quoted(syntax.name) + " needs " + missing);
     out.kind = Operand::Kind::special;
     out.index = static_cast<std::uint32_t>(name.id);
@@ -68,15 +61,15 @@ bool BodyBinder::bind_special(const OperandSyntax& syntax, const Want& want, Ope
 void BodyBinder::bind_selector(const OperandSyntax& syntax, const Want& want, Operand& out) {
     const auto selector = find_video_selector(want.selector, syntax.component);
     if (!selector)
-        fail(syntax.location, quoted(syntax.name) + " has no component ." +
-                                  std::string(syntax.component.substr(0, 20)) + " here");
+        fail(syntax.location,
+             quoted(syntax.name) + " has no component ." + std::string(syntax.component.substr(0, 20)) + " here");
     out.component = selector->parts;
     out.value = selector->digits;
 }
 
 /// The depth that a texture's texels are compared with. ptxas 13.0 knows it by its type: floating-point constants,
-/// whose value it takes as an f32, and registers of type .f32 and .b32. Integers it overlooks, as it does all of them with
-/// integer coordinates; so `tex ..., 1` compares nothing (read from its machine code).
+/// whose value it takes as an f32, and registers of type .f32 and .b32. Integers it overlooks, as it does all of them
+/// with integer coordinates; so `tex ..., 1` compares nothing (read from its machine code).
 void BodyBinder::bind_comparison(const OperandSyntax& syntax, const Want& want, const HeadMatch& match, Operand& out) {
     Want depth = want;
     if (syntax.kind == OperandSyntax::Kind::constant && !syntax.constant.is_integer()) depth.type = ScalarType::f32;
@@ -103,15 +96,16 @@ void BodyBinder::check_copied_size(const Instruction& instruction) {
     const Operand& copied = instruction[Role::src_size];
     const Operand& size = instruction[Role::size];
     if (copied.kind == Operand::Kind::imm && size.kind == Operand::Kind::imm && copied.value > size.value)
-        fail(instruction.location, std::to_string(copied.value) + " bytes to copy into " +
-                                       std::to_string(size.value));
+        fail(instruction.location, std::to_string(copied.value) + " bytes to copy into " + std::to_string(size.value));
 }
 
 /// The part of the accesses that a cache policy is for, where a constant says it; ptxas compares it as an f32.
 void BodyBinder::check_fraction(const Instruction& instruction) {
     if (form_info(instruction.form).opcode != "createpolicy") return;
     for (const Operand& operand : std::span(instruction.operands).first(instruction.operand_count)) {
-        if (&operand == &instruction.operands[0] || operand.kind != Operand::Kind::imm || operand.type != ScalarType::f32) continue;
+        if (&operand == &instruction.operands[0] || operand.kind != Operand::Kind::imm ||
+            operand.type != ScalarType::f32)
+            continue;
         const float fraction = std::bit_cast<float>(static_cast<std::uint32_t>(operand.value));
         if (!(fraction > 0 && fraction <= 1)) fail(instruction.location, "the fraction must be above 0 and at most 1");
     }
@@ -121,19 +115,16 @@ void BodyBinder::check_fraction(const Instruction& instruction) {
 void BodyBinder::check_selected_destination(const Instruction& instruction) {
     const Operand& last = instruction.operands[instruction.operand_count - 1u];
     const auto patterns = FormTable::get().pattern(instruction.form).operands;
-    if (patterns[0].constraint.selector == SelectorRule::part &&
-        instruction.operands[0].component != 0 && last.kind == Operand::Kind::none)
-        fail(instruction.location,
-             "a part of the destination is written: what the rest is, a last operand must say");
+    if (patterns[0].constraint.selector == SelectorRule::part && instruction.operands[0].component != 0 &&
+        last.kind == Operand::Kind::none)
+        fail(instruction.location, "a part of the destination is written: what the rest is, a last operand must say");
 }
 
 void BodyBinder::bind_label(const OperandSyntax& syntax, Operand& out) {
-    if (syntax.has_offset || !syntax.component.empty())
-        fail(syntax.location, "a label is needed here");
+    if (syntax.has_offset || !syntax.component.empty()) fail(syntax.location, "a label is needed here");
     out.kind = Operand::Kind::label;
     const auto where = static_cast<std::uint32_t>(body_.instructions.size() - 1);
-    scopes_.back().label_uses.push_back(
-        {syntax.name, syntax.location, false, where, operand_index_});
+    scopes_.back().label_uses.push_back({syntax.name, syntax.location, false, where, operand_index_});
 }
 
 void BodyBinder::bind_function(const OperandSyntax& syntax, Operand& out) {
@@ -144,8 +135,7 @@ void BodyBinder::bind_function(const OperandSyntax& syntax, Operand& out) {
         return;
     }
     if (symbol.kind == Symbol::Kind::none) fail_unknown(syntax.location, syntax.name);
-    if (symbol.kind != Symbol::Kind::reg)
-        fail(syntax.location, quoted(syntax.name) + " is not a function");
+    if (symbol.kind != Symbol::Kind::reg) fail(syntax.location, quoted(syntax.name) + " is not a function");
     Want want;
     out.type = context_.module.address_size == 64 ? ScalarType::u64 : ScalarType::u32;
     // A register of 32 bits is extended with zeros, as ptxas does with a warning.

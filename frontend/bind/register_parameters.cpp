@@ -55,8 +55,7 @@ Instruction& BodyBinder::move_parameter(bool loads, std::uint32_t id, RegisterId
     value.index = first;
     if (variable.vector_size > 1) {
         const auto elements = static_cast<std::uint32_t>(body_.operand_pool.size());
-        for (unsigned i = 0; i < variable.vector_size; ++i, ++value.index)
-            body_.operand_pool.push_back(value);
+        for (unsigned i = 0; i < variable.vector_size; ++i, ++value.index) body_.operand_pool.push_back(value);
         value.index = no_id;
         value.first = elements;
         value.kind = Operand::Kind::vector;

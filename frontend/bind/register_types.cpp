@@ -7,8 +7,8 @@ ScalarType with_bits(ScalarType type, unsigned bits) {
     const TypeClass wanted = type_class(type);
     for (unsigned i = 0; i <= static_cast<unsigned>(ScalarType::f64); ++i) {
         const auto candidate = static_cast<ScalarType>(i);
-        if (type_class(candidate) == wanted && bit_size(candidate) == bits &&
-            candidate != ScalarType::tf32 && candidate != ScalarType::bf16)
+        if (type_class(candidate) == wanted && bit_size(candidate) == bits && candidate != ScalarType::tf32 &&
+            candidate != ScalarType::bf16)
             return candidate;
     }
     return ScalarType::none;
@@ -21,14 +21,13 @@ bool register_fits(ScalarType have, ScalarType want, bool wider) {
     if (h == TypeClass::pred || w == TypeClass::pred) return false;
     const unsigned have_bits = bit_size(have), want_bits = bit_size(want);
     // Formats without a register type of their own live in untyped registers of just their size.
-    const bool untyped_only = w == TypeClass::packed || want == ScalarType::bf16 ||
-                              want == ScalarType::tf32 || (is_float(want) && want_bits == 8);
+    const bool untyped_only = w == TypeClass::packed || want == ScalarType::bf16 || want == ScalarType::tf32 ||
+                              (is_float(want) && want_bits == 8);
     if (untyped_only)
         return h == TypeClass::bits &&
                (wider && w == TypeClass::packed ? have_bits >= want_bits : have_bits == want_bits);
     if (wider ? have_bits < want_bits : have_bits != want_bits) return false;
-    if (h == TypeClass::packed)
-        h = TypeClass::unsigned_int; // .reg .f16x2 goes where an integer goes
+    if (h == TypeClass::packed) h = TypeClass::unsigned_int; // .reg .f16x2 goes where an integer goes
     if (h == TypeClass::bits || w == TypeClass::bits) return true;
     return h != TypeClass::floating && is_integer(want);
 }

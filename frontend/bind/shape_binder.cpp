@@ -57,12 +57,9 @@ bool BodyBinder::add_node(const OperandSyntax& node, bool in_bracket, Shape& sha
         }
         const bool in_module = symbol.kind == Symbol::Kind::module_variable;
         if (!in_module && symbol.kind != Symbol::Kind::body_variable) return false;
-        const Variable& variable =
-            in_module ? context_.module.variables[index] : body_.variables[index];
+        const Variable& variable = in_module ? context_.module.variables[index] : body_.variables[index];
         if (type_class(variable.type) == TypeClass::opaque) return false;
-        code |= in_module                 ? module_variable_node
-                : is_own_parameter(index) ? parameter_node
-                                          : body_variable_node;
+        code |= in_module ? module_variable_node : is_own_parameter(index) ? parameter_node : body_variable_node;
         code |= static_cast<unsigned>(variable.space);
         break;
     }
@@ -73,8 +70,7 @@ bool BodyBinder::add_node(const OperandSyntax& node, bool in_bracket, Shape& sha
     case OperandSyntax::Kind::bracket:
     case OperandSyntax::Kind::braces:
         if (node.children > max_detail) return false;
-        code |= (node.kind == OperandSyntax::Kind::bracket ? bracket_node : braces_node) |
-                node.children;
+        code |= (node.kind == OperandSyntax::Kind::bracket ? bracket_node : braces_node) | node.children;
         break;
     case OperandSyntax::Kind::parens: return false;
     }
@@ -112,8 +108,7 @@ void BodyBinder::bind_alike(const BoundShape& known, const Shape& shape) {
     out.location = syntax.location;
     out.guard = shape.guard;
     out.guard_negated = shape.guard != no_id && syntax.guard_negated;
-    if (known.carry_operand() >= 0)
-        out.operands[static_cast<std::size_t>(known.carry_operand())].index = carry_flag();
+    if (known.carry_operand() >= 0) out.operands[static_cast<std::size_t>(known.carry_operand())].index = carry_flag();
 }
 
 } // namespace ptarmigan::ptx

@@ -7,10 +7,9 @@
 namespace ptarmigan::ptx {
 
 namespace {
-constexpr std::size_t few_ranges = 16; ///< are compared one by one, quicker than hashing
-constexpr std::ptrdiff_t max_digits = 10; ///< of a register's number
-constexpr std::uint32_t near_numbers =
-    1u << 14; ///< numbers that may have a place in a vector, of 64 KB at most
+constexpr std::size_t few_ranges = 16;           ///< are compared one by one, quicker than hashing
+constexpr std::ptrdiff_t max_digits = 10;        ///< of a register's number
+constexpr std::uint32_t near_numbers = 1u << 14; ///< numbers that may have a place in a vector, of 64 KB at most
 
 bool is_digit(char c) {
     return c >= '0' && c <= '9';
@@ -72,7 +71,8 @@ inline const Scope::Range* Scope::find_plain_range(const NumberedName& name, std
     for (std::size_t i = 0; i < prefix_keys_.size(); ++i) {
         if (prefix_keys_[i] != name.prefix_key) continue;
         const Range& range = ranges_[i];
-        if (range.prefix.size() != name.prefix.size() || (name.prefix.size() > 8 && range.prefix != name.prefix)) continue;
+        if (range.prefix.size() != name.prefix.size() || (name.prefix.size() > 8 && range.prefix != name.prefix))
+            continue;
         number = static_cast<std::uint32_t>(name.number);
         return name.number < range.symbol.count ? &range : nullptr;
     }
@@ -86,10 +86,8 @@ const Scope::Range* Scope::find_odd_range(std::string_view name, std::uint32_t& 
     if (ranges_.size() <= few_ranges) {
         const Range* found = nullptr;
         for (const Range& range : ranges_) {
-            if (!name.starts_with(range.prefix) ||
-                (found != nullptr && found->prefix.size() < range.prefix.size()) ||
-                !parse_number(name.substr(range.prefix.size()), value) ||
-                value >= range.symbol.count)
+            if (!name.starts_with(range.prefix) || (found != nullptr && found->prefix.size() < range.prefix.size()) ||
+                !parse_number(name.substr(range.prefix.size()), value) || value >= range.symbol.count)
                 continue;
             found = &range;
             number = value;

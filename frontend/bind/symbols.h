@@ -50,17 +50,15 @@ struct NumberedName {
 class Scope {
 public:
     /// False if the name is taken in this scope.
-    bool declare(std::string_view name, const Symbol& symbol) {
-        return names_.emplace(name, symbol).second;
-    }
+    bool declare(std::string_view name, const Symbol& symbol) { return names_.emplace(name, symbol).second; }
     /// `prefix<count>`.
     bool declare_range(std::string_view prefix, const Symbol& symbol);
     /// Kind::none if the name is not declared here. A range gives the symbol of the one variable;
     /// of registers, which are made when they are first used, the index is the one noted in `*id`,
     /// no_id at first.
     Symbol find(const NumberedName& name, RegisterId*& id);
-    /// What find() gives for a register of a range that has been made: its id, and its range's symbol. no_id if the name is
-    /// another; find() tells then.
+    /// What find() gives for a register of a range that has been made: its id, and its range's symbol. no_id if the
+    /// name is another; find() tells then.
     RegisterId made_register(const NumberedName& name, const Symbol*& range_symbol) const;
     bool has(std::string_view name) const;
     Symbol find_label(std::string_view name) const;
@@ -95,11 +93,10 @@ private:
     const Range* find_odd_range(std::string_view name, std::uint32_t& number) const;
 
     std::unordered_map<std::string_view, Symbol, TextHash> names_;
-    std::vector<Range> ranges_; ///< a handful: %p, %r, %f, ...
+    std::vector<Range> ranges_;              ///< a handful: %p, %r, %f, ...
     std::vector<std::uint64_t> prefix_keys_; ///< of ranges_
-    bool is_plain_ = true;      ///< ranges are few and no prefix ends in a digit
-    std::unordered_map<std::string_view, std::uint32_t, TextHash>
-        range_of_; ///< when there are more
+    bool is_plain_ = true;                   ///< ranges are few and no prefix ends in a digit
+    std::unordered_map<std::string_view, std::uint32_t, TextHash> range_of_; ///< when there are more
 };
 
 inline RegisterId Scope::made_register(const NumberedName& name, const Symbol*& range_symbol) const {
@@ -107,7 +104,8 @@ inline RegisterId Scope::made_register(const NumberedName& name, const Symbol*& 
     for (std::size_t i = 0; i < prefix_keys_.size(); ++i) {
         if (prefix_keys_[i] != name.prefix_key) continue;
         const Range& range = ranges_[i];
-        const bool same = range.prefix.size() == name.prefix.size() && (name.prefix.size() <= 8 || range.prefix == name.prefix);
+        const bool same =
+            range.prefix.size() == name.prefix.size() && (name.prefix.size() <= 8 || range.prefix == name.prefix);
         if (!same) continue;
         range_symbol = &range.symbol;
         return name.number < range.ids.size() ? range.ids[name.number] : no_id;

@@ -12,20 +12,17 @@ struct Name {
     Kind kind;
 };
 constexpr Name plain[] = {
-    {"pred", Kind::pred},       {"imm", Kind::imm},
-    {"address", Kind::address}, {"tensor", Kind::tensor_address},
-    {"label", Kind::label},     {"function", Kind::function},
-    {"targets", Kind::targets}, {"prototype", Kind::prototype},
+    {"pred", Kind::pred},   {"imm", Kind::imm},           {"address", Kind::address}, {"tensor", Kind::tensor_address},
+    {"label", Kind::label}, {"function", Kind::function}, {"targets", Kind::targets}, {"prototype", Kind::prototype},
     {"any", Kind::any},
 };
 constexpr Name typed[] = {
     {"wide", Kind::wide}, {"half", Kind::half},    {"wider", Kind::wider}, {"vec", Kind::vec},
     {"raw", Kind::type},  {"rawlist", Kind::list}, {"frag", Kind::list},   {"or_pred", Kind::type},
-    {"pack", Kind::pack}, {"list", Kind::list},    {"tight", Kind::vec},  {"bits", Kind::vec},
+    {"pack", Kind::pack}, {"list", Kind::list},    {"tight", Kind::vec},   {"bits", Kind::vec},
 };
 
-Constraint with_type(Kind kind, std::string_view type, std::span<const DecodedRow::Slot> slots,
-                     std::string& fault) {
+Constraint with_type(Kind kind, std::string_view type, std::span<const DecodedRow::Slot> slots, std::string& fault) {
     Constraint constraint;
     constraint.kind = kind;
     if (type.starts_with('.')) type.remove_prefix(1);
@@ -44,8 +41,7 @@ Constraint with_type(Kind kind, std::string_view type, std::span<const DecodedRo
 
 } // namespace
 
-Constraint decode_constraint(std::string_view text, std::span<const DecodedRow::Slot> slots,
-                             std::string& fault) {
+Constraint decode_constraint(std::string_view text, std::span<const DecodedRow::Slot> slots, std::string& fault) {
     Constraint constraint;
     if (text == "handle") {
         constraint.literal = ScalarType::u64;
@@ -62,8 +58,7 @@ Constraint decode_constraint(std::string_view text, std::span<const DecodedRow::
     if (open != std::string_view::npos && text.ends_with(')'))
         for (const Name& name : typed)
             if (text.substr(0, open) == name.text) {
-                constraint = with_type(name.kind, text.substr(open + 1, text.size() - open - 2),
-                                       slots, fault);
+                constraint = with_type(name.kind, text.substr(open + 1, text.size() - open - 2), slots, fault);
                 constraint.fragment = name.text == "frag";
                 constraint.untyped = name.text.starts_with("raw");
                 constraint.or_predicate = name.text == "or_pred";

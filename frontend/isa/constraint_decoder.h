@@ -8,7 +8,6 @@ namespace ptarmigan::ptx {
 
 /// `text` without its " in ..." part; `slots` are the words of the row, which a constraint may name. What is wrong
 /// with it goes into `fault`, which stays as it was otherwise.
-Constraint decode_constraint(std::string_view text, std::span<const DecodedRow::Slot> slots,
-                             std::string& fault);
+Constraint decode_constraint(std::string_view text, std::span<const DecodedRow::Slot> slots, std::string& fault);
 
 } // namespace ptarmigan::ptx

@@ -23,9 +23,9 @@ struct TargetRow {
     Version version;
 };
 
-#define PTX(major, minor)                                                                          \
-    Version {                                                                                      \
-        major, minor                                                                               \
+#define PTX(major, minor)                                                                                              \
+    Version {                                                                                                          \
+        major, minor                                                                                                   \
     }
 #define SM(target) #target
 #define TARGET(sm, suffix, version)
@@ -64,8 +64,7 @@ std::string broken_directive(std::string_view word, Version version, const Targe
     if (row == std::end(directives)) return {};
     const bool is_phrase = word.find(' ') != std::string_view::npos;
     const bool is_operator = word.ends_with(')');
-    const std::string subject =
-        is_phrase ? std::string(word) : (is_operator ? "'" : "'.") + std::string(word) + "'";
+    const std::string subject = is_phrase ? std::string(word) : (is_operator ? "'" : "'.") + std::string(word) + "'";
     const std::string missing = lacking(row->version, row->targets, version, target);
     return missing.empty() ? missing : subject + " needs " + missing;
 }
@@ -88,8 +87,7 @@ std::string broken_target(const Target& target, Version version) {
     name += suffix;
     for (const TargetRow& row : targets) {
         if (row.sm != target.sm || row.suffix != suffix) continue;
-        if (version < row.version)
-            return name + " needs .version " + text_of(row.version) + " or later";
+        if (version < row.version) return name + " needs .version " + text_of(row.version) + " or later";
         return {};
     }
     return unknown_target(name);
@@ -110,8 +108,7 @@ std::string unknown_target(std::string_view written) {
 
 std::string broken_version(Version version) {
     constexpr std::uint8_t last_minor[] = {0, 5, 3, 2, 3, 1, 5, 8, 8};
-    if (version.major >= std::size(last_minor) || version.minor <= last_minor[version.major])
-        return {};
+    if (version.major >= std::size(last_minor) || version.minor <= last_minor[version.major]) return {};
     return "there is no PTX version " + text_of(version);
 }
 

@@ -46,8 +46,7 @@ Difference compare(const FormPattern& pattern, const InstructionSyntax& instruct
         last_type = pattern.slots[slot].type_index;
     }
     for (std::size_t slot = 0; slot < used.size(); ++slot)
-        if (!used[slot] && !pattern.slots[slot].optional)
-            difference.missing.push_back(&pattern.slots[slot]);
+        if (!used[slot] && !pattern.slots[slot].optional) difference.missing.push_back(&pattern.slots[slot]);
     return difference;
 }
 
@@ -78,8 +77,7 @@ std::string describe(const Difference& difference) {
     for (const WordSlot* slot : difference.missing)
         text += (text.empty() ? "" : ", ") + either(slot->choices) + " is missing";
     for (std::string_view word : difference.extra)
-        text += (text.empty() ? "'." : ", '.") + std::string(word.substr(0, 60)) +
-                "' does not go there";
+        text += (text.empty() ? "'." : ", '.") + std::string(word.substr(0, 60)) + "' does not go there";
     if (text.empty()) text = "the types stand in another order, or a word stands twice";
     return text + ": " + std::string(difference.pattern->info->syntax);
 }
@@ -164,10 +162,8 @@ Explanation explain_words(const InstructionSyntax& instruction) {
     std::string text = "no form of '" + std::string(instruction.opcode) + "' takes these modifiers";
     const Difference& best = differences.front();
     if (best.missing.size() == 1 && best.extra.empty()) {
-        const auto end =
-            std::find_if(differences.begin(), differences.end(), [](const Difference& d) {
-                return d.missing.size() != 1 || !d.extra.empty();
-            });
+        const auto end = std::find_if(differences.begin(), differences.end(),
+                                      [](const Difference& d) { return d.missing.size() != 1 || !d.extra.empty(); });
         return {text + "; " + one_missing({differences.begin(), end}), {}};
     }
     if (best.missing.size() == 1 && best.extra.size() == 1) {
@@ -176,7 +172,8 @@ Explanation explain_words(const InstructionSyntax& instruction) {
                     replacements_text(instruction, rows, wrong) + ": " + std::string(best.pattern->info->syntax),
                 wrong};
     }
-    if (best.size() <= near) return {text + "; " + describe(best), best.extra.empty() ? std::string_view() : best.extra.front()};
+    if (best.size() <= near)
+        return {text + "; " + describe(best), best.extra.empty() ? std::string_view() : best.extra.front()};
     text += " together; the nearest are:";
     for (std::size_t i = 0; i < std::min(shown, differences.size()); ++i)
         text += "\n      " + std::string(differences[i].pattern->info->syntax);

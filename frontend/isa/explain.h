@@ -21,7 +21,6 @@ Explanation explain_words(const InstructionSyntax& instruction);
 
 /// Why the operands look like those of none of the rows that take the words, of which there is one
 /// at least: how many there must be, or what the first one that is wrong should be.
-std::string explain_operands(const std::vector<HeadMatch>& matches,
-                             const InstructionSyntax& instruction);
+std::string explain_operands(const std::vector<HeadMatch>& matches, const InstructionSyntax& instruction);
 
 } // namespace ptarmigan::ptx

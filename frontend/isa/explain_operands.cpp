@@ -20,8 +20,7 @@ std::string wanted(const OperandPattern& pattern, const HeadMatch& match) {
     case Want::pack:
     case Want::list: return "a list in braces";
     case Want::vec:
-        if (match.vector_size > 1)
-            return "a vector of " + std::to_string(match.vector_size) + " elements in braces";
+        if (match.vector_size > 1) return "a vector of " + std::to_string(match.vector_size) + " elements in braces";
         return "a single register or constant (with .v2 or .v4: a list in braces)";
     case Want::label: return "a label";
     case Want::function: return "a function or a register";
@@ -54,8 +53,7 @@ Counts counts_of(const FormPattern& pattern, const HeadMatch& match) {
     Counts counts;
     for (const OperandPattern& operand : pattern.operands) {
         using Form = OperandPattern::Form;
-        if (operand.form == Form::hidden || operand.form == Form::bracket_next ||
-            operand.form == Form::pair_second)
+        if (operand.form == Form::hidden || operand.form == Form::bracket_next || operand.form == Form::pair_second)
             continue;
         const detail::Tie tie = detail::tie_of(operand, match);
         if (tie == detail::Tie::absent) continue;
@@ -73,8 +71,7 @@ std::string number_of(Counts counts) {
 
 } // namespace
 
-std::string explain_operands(const std::vector<HeadMatch>& matches,
-                             const InstructionSyntax& instruction) {
+std::string explain_operands(const std::vector<HeadMatch>& matches, const InstructionSyntax& instruction) {
     const FormTable& table = FormTable::get();
     unsigned written = instruction.operand_count;
     const auto& nodes = instruction.operands;
@@ -90,15 +87,13 @@ std::string explain_operands(const std::vector<HeadMatch>& matches,
     const FormPattern& pattern = table.pattern(match.form);
     const std::string text = "the operands do not fit '" + std::string(pattern.info->syntax) + "'";
     if (meant == matches.end())
-        return text + ": " + number_of(counts_of(pattern, match)) + " must stand there, not " +
-               std::to_string(written);
+        return text + ": " + number_of(counts_of(pattern, match)) + " must stand there, not " + std::to_string(written);
 
     std::size_t node = 0;
     unsigned place = 0;
     for (const OperandPattern& operand : pattern.operands) {
         using Form = OperandPattern::Form;
-        if (operand.form == Form::hidden || operand.form == Form::bracket_next ||
-            operand.form == Form::pair_second ||
+        if (operand.form == Form::hidden || operand.form == Form::bracket_next || operand.form == Form::pair_second ||
             detail::tie_of(operand, match) == detail::Tie::absent)
             continue;
         if (node >= nodes.size()) break;
@@ -108,8 +103,8 @@ std::string explain_operands(const std::vector<HeadMatch>& matches,
         if (!fits && operand.optional) continue;
         ++place;
         if (!fits)
-            return text + ": operand " + std::to_string(place) + " must be " +
-                   wanted(operand, match) + ", not " + found(actual);
+            return text + ": operand " + std::to_string(place) + " must be " + wanted(operand, match) + ", not " +
+                   found(actual);
         if (actual.pair_follows) node += actual.extent;
         if (node < nodes.size()) node += nodes[node].extent;
     }

@@ -57,11 +57,8 @@ private:
         }
         for (std::size_t s = 0; s < slots_.size(); ++s) {
             const WordSlot& slot = slots_[s];
-            if ((used >> s & 1) != 0 || (slot.type_index >= 0 && slot.type_index <= last_type))
-                continue;
-            if (std::find(slot.choices.begin(), slot.choices.end(), words_[word]) ==
-                slot.choices.end())
-                continue;
+            if ((used >> s & 1) != 0 || (slot.type_index >= 0 && slot.type_index <= last_type)) continue;
+            if (std::find(slot.choices.begin(), slot.choices.end(), words_[word]) == slot.choices.end()) continue;
             slot_of_[word] = s;
             const int type = slot.type_index >= 0 ? slot.type_index : last_type;
             if (place(word + 1, used | 1u << s, type)) return true;
@@ -73,13 +70,11 @@ private:
 
     static void apply(const WordSlot& slot, Word word, HeadMatch& match) {
         const StateSpace space = space_of(word);
-        if (space != StateSpace::none)
-            (match.space == StateSpace::none ? match.space : match.source_space) = space;
+        if (space != StateSpace::none) (match.space == StateSpace::none ? match.space : match.source_space) = space;
         switch (word.kind) {
         case Word::Kind::type:
             if (slot.type_index < 6)
-                match.types[static_cast<std::size_t>(slot.type_index)] =
-                    static_cast<ScalarType>(word.value);
+                match.types[static_cast<std::size_t>(slot.type_index)] = static_cast<ScalarType>(word.value);
             break;
         case Word::Kind::vector: match.vector_size = static_cast<std::uint8_t>(word.value); break;
         case Word::Kind::modifier: {
@@ -87,8 +82,7 @@ private:
             if (modifier == Modifier::L2_cache_hint) match.cache_hint = true;
             if (modifier == Modifier::multicast_cluster) match.multicast = true;
             if (modifier == Modifier::cp_mask) match.cp_mask = true;
-            if (match.modifier_count < match.modifiers.size())
-                match.modifiers[match.modifier_count++] = modifier;
+            if (match.modifier_count < match.modifiers.size()) match.modifiers[match.modifier_count++] = modifier;
             break;
         }
         default: break;
@@ -139,7 +133,8 @@ void FormMatcher::insert(Known& known) {
     table_[at & (table_.size() - 1)] = &known;
 }
 
-const FormMatcher::Head& FormMatcher::add(const InstructionSyntax& instruction, std::string_view key, std::size_t hash) {
+const FormMatcher::Head& FormMatcher::add(const InstructionSyntax& instruction, std::string_view key,
+                                          std::size_t hash) {
     const auto number = static_cast<std::uint32_t>(known_.size());
     Known& known = known_.emplace_back(Known{std::string(key), hash, {number, {}}});
     if (2 * known_.size() > table_.size()) {
@@ -171,8 +166,7 @@ namespace {
 /// and.pred).
 bool is_predicate_source(const OperandPattern& pattern, const HeadMatch& match) {
     const Constraint& c = pattern.constraint;
-    const ScalarType type = c.slot >= 0 && c.slot < 6
-                                ? match.types[static_cast<std::size_t>(c.slot)]
+    const ScalarType type = c.slot >= 0 && c.slot < 6         ? match.types[static_cast<std::size_t>(c.slot)]
                             : c.kind == Constraint::Kind::any ? match.types[0]
                                                               : c.literal;
     return type == ScalarType::pred && !pattern.is_destination;
@@ -189,8 +183,7 @@ detail::Tie detail::tie_of(const OperandPattern& pattern, const HeadMatch& match
     }
 }
 
-bool detail::node_fits(const OperandPattern& pattern, const OperandSyntax& node,
-                       const HeadMatch& match, bool is_list) {
+bool detail::node_fits(const OperandPattern& pattern, const OperandSyntax& node, const HeadMatch& match, bool is_list) {
     using Kind = OperandSyntax::Kind;
     using Want = Constraint::Kind;
     switch (pattern.form) {
@@ -202,8 +195,7 @@ bool detail::node_fits(const OperandPattern& pattern, const OperandSyntax& node,
     if (node.minus && !pattern.may_negate) return false;
     // `{x}` is x, except where a list is asked for.
     const bool single = node.kind == Kind::braces && node.children == 1;
-    const bool simple =
-        single || (!is_list && (node.kind == Kind::name || node.kind == Kind::constant));
+    const bool simple = single || (!is_list && (node.kind == Kind::name || node.kind == Kind::constant));
     switch (pattern.constraint.kind) {
     case Want::pack: return is_list && !single;
     case Want::list: return is_list;

@@ -24,7 +24,8 @@ struct HeadMatch {
     bool cache_hint = false; ///< .L2::cache_hint: cache-policy
     bool multicast = false;  ///< .multicast::cluster: cta-mask
     bool cp_mask = false;    ///< .cp_mask: byte-mask
-    /// Words of the text that the row does not have and ptxas overlooks (word_rules.def), a bit each; the first 32 words.
+    /// Words of the text that the row does not have and ptxas overlooks (word_rules.def), a bit each; the first 32
+    /// words.
     std::uint32_t overlooked = 0;
     /// The words have passed word_rules; set by whoever asked first.
     mutable bool words_checked = false;
@@ -54,8 +55,8 @@ public:
     /// True if the operands look like the row's; then `nodes` says which is which.
     /// `is_vector(name)` tells names of vector registers, which stand for a braced list.
     template <typename IsVector>
-    static bool operands_fit(const HeadMatch& match, const InstructionSyntax& instruction,
-                             const IsVector& is_vector, OperandNodes& nodes);
+    static bool operands_fit(const HeadMatch& match, const InstructionSyntax& instruction, const IsVector& is_vector,
+                             OperandNodes& nodes);
 
 private:
     struct Known {
@@ -77,13 +78,12 @@ enum class Tie : std::uint8_t { free, present, absent };
 Tie tie_of(const OperandPattern& pattern, const HeadMatch& match);
 /// Whether one operand node looks like the pattern; `is_list` says that it is braced or a vector
 /// register.
-bool node_fits(const OperandPattern& pattern, const OperandSyntax& node, const HeadMatch& match,
-               bool is_list);
+bool node_fits(const OperandPattern& pattern, const OperandSyntax& node, const HeadMatch& match, bool is_list);
 } // namespace detail
 
 template <typename IsVector>
-bool FormMatcher::operands_fit(const HeadMatch& match, const InstructionSyntax& instruction,
-                               const IsVector& is_vector, OperandNodes& nodes) {
+bool FormMatcher::operands_fit(const HeadMatch& match, const InstructionSyntax& instruction, const IsVector& is_vector,
+                               OperandNodes& nodes) {
     const std::vector<OperandSyntax>& syntax = instruction.operands;
     const auto patterns = FormTable::get().pattern(match.form).operands;
     auto form_of = [&](std::size_t i) { return patterns[i].form; };
@@ -94,8 +94,8 @@ bool FormMatcher::operands_fit(const HeadMatch& match, const InstructionSyntax& 
     for (std::size_t i = 0; i < syntax.size(); i += syntax[i].extent)
         if (syntax[i].pair_follows) --extra;
     for (const OperandPattern& pattern : patterns)
-        if (!pattern.optional && (pattern.form == Form::plain || pattern.form == Form::parens ||
-                                  pattern.form == Form::bracket_first))
+        if (!pattern.optional &&
+            (pattern.form == Form::plain || pattern.form == Form::parens || pattern.form == Form::bracket_first))
             --extra;
     if (extra < 0) return false;
 
@@ -124,9 +124,9 @@ bool FormMatcher::operands_fit(const HeadMatch& match, const InstructionSyntax& 
             return false;
         }
         const OperandSyntax& actual = syntax[node];
-        const bool is_list = actual.kind == OperandSyntax::Kind::braces ||
-                             (actual.kind == OperandSyntax::Kind::name &&
-                              actual.component.empty() && is_vector(actual.name));
+        const bool is_list =
+            actual.kind == OperandSyntax::Kind::braces ||
+            (actual.kind == OperandSyntax::Kind::name && actual.component.empty() && is_vector(actual.name));
         const bool fits = detail::node_fits(pattern, actual, match, is_list);
         if (optional && (!fits || extra == 0)) continue;
         if (!fits) return false;

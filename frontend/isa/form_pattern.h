@@ -50,10 +50,10 @@ struct Constraint {
     Kind kind = Kind::any;
     ScalarType literal = ScalarType::none; ///< the type, unless `slot` says where to find it
     std::int8_t slot = -1;                 ///< type_index of the slot that decides
-    bool untyped = false;    ///< registers of .b types only, no constants
-    bool or_predicate = false; ///< a predicate will do as well
-    bool tight = false;      ///< vec: registers are no wider than the type
-    bool any_class = false;  ///< vec: .bf16 and .bf16x2 are in any register of their size
+    bool untyped = false;                  ///< registers of .b types only, no constants
+    bool or_predicate = false;             ///< a predicate will do as well
+    bool tight = false;                    ///< vec: registers are no wider than the type
+    bool any_class = false;                ///< vec: .bf16 and .bf16x2 are in any register of their size
     SelectorRule selector = SelectorRule::none;
     bool fragment = false;   ///< list: elements are registers that hold values of the type packed
     std::string_view values; ///< constants allowed, "0..15", "4|8|16", "*16", "none", "real"; empty: all
@@ -61,14 +61,7 @@ struct Constraint {
 
 struct OperandPattern {
     /// Members of one bracket `[a, c]` are adjacent patterns.
-    enum class Form : std::uint8_t {
-        plain,
-        bracket_first,
-        bracket_next,
-        parens,
-        pair_second,
-        hidden
-    };
+    enum class Form : std::uint8_t { plain, bracket_first, bracket_next, parens, pair_second, hidden };
     Form form = Form::plain;
     Role role = Role::none;
     bool optional = false;

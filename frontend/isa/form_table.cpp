@@ -12,13 +12,10 @@ namespace {
 #define PTM_TEXT(...) PTM_TEXT_OF(__VA_ARGS__)
 #define PTM_TEXT_OF(...) #__VA_ARGS__
 
-constexpr RawRow make_row(FormId id, std::string_view name, std::string_view syntax,
-                          std::string_view where, std::uint8_t major, std::uint8_t minor,
-                          std::string_view sm, Effects effects, ShapeRule shape, bool lowered,
-                          std::string_view lowering, std::string_view section,
-                          std::string_view chapter) {
-    return {id,      name,  syntax,  where,    major,   minor,  sm,
-            effects, shape, lowered, lowering, section, chapter};
+constexpr RawRow make_row(FormId id, std::string_view name, std::string_view syntax, std::string_view where,
+                          std::uint8_t major, std::uint8_t minor, std::string_view sm, Effects effects, ShapeRule shape,
+                          bool lowered, std::string_view lowering, std::string_view section, std::string_view chapter) {
+    return {id, name, syntax, where, major, minor, sm, effects, shape, lowered, lowering, section, chapter};
 }
 
 std::span<const RawRow> raw_rows() {
@@ -27,9 +24,9 @@ std::span<const RawRow> raw_rows() {
 #define SM(target) #target
 #define LOWER(handler) true, #handler
 #define UNSUPPORTED(reason) false, reason
-#define PTX_FORM(id, syntax, where, since, sm, effects, shape, lowering, section)                  \
-    make_row(FormId::id, #id, syntax, where, since, sm, effects, ShapeRule::shape, lowering,       \
-             section, PTM_TEXT(PTX_CHAPTER)),
+#define PTX_FORM(id, syntax, where, since, sm, effects, shape, lowering, section)                                      \
+    make_row(FormId::id, #id, syntax, where, since, sm, effects, ShapeRule::shape, lowering, section,                  \
+             PTM_TEXT(PTX_CHAPTER)),
     static constexpr RawRow rows[] = {
 #include "frontend/isa/instruction_table.def"
     };
@@ -77,8 +74,7 @@ FormTable::FormTable() {
         for (std::size_t i = 0; i < decoded.operands.size(); ++i) {
             const OperandPattern& p = decoded.operands[i];
             operand_patterns_.push_back(p);
-            operand_infos_.push_back(
-                {p.role, p.is_destination, p.optional, decoded.constraint_texts[i]});
+            operand_infos_.push_back({p.role, p.is_destination, p.optional, decoded.constraint_texts[i]});
         }
         std::uint16_t sm = 0;
         const char* last = row.sm.data() + row.sm.size();
@@ -109,8 +105,7 @@ FormTable::FormTable() {
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const std::size_t operands = starts[i + 1].operands - starts[i].operands;
         patterns_[i].info = &infos_[i];
-        patterns_[i].slots = {slots_.data() + starts[i].slots,
-                              starts[i + 1].slots - starts[i].slots};
+        patterns_[i].slots = {slots_.data() + starts[i].slots, starts[i + 1].slots - starts[i].slots};
         patterns_[i].operands = {operand_patterns_.data() + starts[i].operands, operands};
         infos_[i].operands = {operand_infos_.data() + starts[i].operands, operands};
     }
@@ -121,8 +116,7 @@ void FormTable::index_opcodes() {
     by_opcode_.reserve(infos_.size());
     for (const FormInfo& info : infos_) by_opcode_.push_back(info.id);
     std::stable_sort(by_opcode_.begin(), by_opcode_.end(), [&](FormId a, FormId b) {
-        return infos_[static_cast<std::size_t>(a)].opcode <
-               infos_[static_cast<std::size_t>(b)].opcode;
+        return infos_[static_cast<std::size_t>(a)].opcode < infos_[static_cast<std::size_t>(b)].opcode;
     });
     std::size_t buckets = 256;
     while (buckets < by_opcode_.size() * 2) buckets *= 2;
@@ -130,9 +124,7 @@ void FormTable::index_opcodes() {
     for (std::uint32_t i = 0; i < by_opcode_.size();) {
         const std::string_view opcode = infos_[static_cast<std::size_t>(by_opcode_[i])].opcode;
         std::uint32_t end = i;
-        while (end < by_opcode_.size() &&
-               infos_[static_cast<std::size_t>(by_opcode_[end])].opcode == opcode)
-            ++end;
+        while (end < by_opcode_.size() && infos_[static_cast<std::size_t>(by_opcode_[end])].opcode == opcode) ++end;
         std::size_t at = hash(opcode) & (buckets - 1);
         while (!opcodes_[at].opcode.empty()) at = (at + 1) & (buckets - 1);
         opcodes_[at] = {opcode, i, end - i};
@@ -148,8 +140,7 @@ const FormTable& FormTable::get() {
 std::span<const FormId> FormTable::rows_of(std::string_view opcode) const {
     const std::size_t mask = opcodes_.size() - 1;
     for (std::size_t at = hash(opcode) & mask; !opcodes_[at].opcode.empty(); at = (at + 1) & mask)
-        if (opcodes_[at].opcode == opcode)
-            return {by_opcode_.data() + opcodes_[at].first, opcodes_[at].count};
+        if (opcodes_[at].opcode == opcode) return {by_opcode_.data() + opcodes_[at].first, opcodes_[at].count};
     return {};
 }
 

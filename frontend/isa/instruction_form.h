@@ -34,21 +34,25 @@ enum class Role : std::uint8_t {
 /// What a form does besides computing its result; a set of bits.
 enum class Effects : std::uint32_t {
     pure = 0,
-    load = 1 << 0,        ///< reads memory
-    store = 1 << 1,       ///< writes memory
-    atomic = 1 << 2,      ///< read-modify-write
-    convergent = 1 << 3,  ///< communicates between lanes of a warp
-    barrier = 1 << 4,     ///< waits for other warps of the CTA
-    fence = 1 << 5,       ///< orders memory
-    async = 1 << 6,       ///< starts or awaits asynchronous work
+    load = 1 << 0,       ///< reads memory
+    store = 1 << 1,      ///< writes memory
+    atomic = 1 << 2,     ///< read-modify-write
+    convergent = 1 << 3, ///< communicates between lanes of a warp
+    barrier = 1 << 4,    ///< waits for other warps of the CTA
+    fence = 1 << 5,      ///< orders memory
+    async = 1 << 6,      ///< starts or awaits asynchronous work
     may_trap = 1 << 7,
-    terminator = 1 << 8,  ///< ends a basic block
+    terminator = 1 << 8, ///< ends a basic block
     call = 1 << 9,
     volatile_read = 1 << 10, ///< result changes from one execution to the next (clock)
-    waits = 1 << 11,      ///< may suspend the warp (nanosleep, mbarrier waits)
+    waits = 1 << 11,         ///< may suspend the warp (nanosleep, mbarrier waits)
 };
-constexpr Effects operator|(Effects a, Effects b) { return Effects(std::uint32_t(a) | std::uint32_t(b)); }
-constexpr bool any(Effects set, Effects bits) { return (std::uint32_t(set) & std::uint32_t(bits)) != 0; }
+constexpr Effects operator|(Effects a, Effects b) {
+    return Effects(std::uint32_t(a) | std::uint32_t(b));
+}
+constexpr bool any(Effects set, Effects bits) {
+    return (std::uint32_t(set) & std::uint32_t(bits)) != 0;
+}
 
 /// How the result's shape over the warp follows from the operands' shapes.
 enum class ShapeRule : std::uint8_t {
@@ -57,17 +61,18 @@ enum class ShapeRule : std::uint8_t {
     copy,        ///< that of the source: mov, cvta, cvt between integers of one size
     add,         ///< affine in both: add, sub
     subtract,
-    multiply,    ///< affine times uniform
-    multiply_add,///< a * b + c
-    multiply_wide, multiply_wide_add, ///< with a guard against wrapping before the widening
-    shift_left,  ///< affine by a uniform amount
-    widen,       ///< sign or zero extension: affine if wrapping is excluded or guarded
-    narrow,      ///< truncation keeps affine
-    select,      ///< selp: uniform predicate keeps the join of both shapes
-    special,     ///< by special register (mov from %tid and so on)
-    memory,      ///< loads: uniform address gives uniform value (for weak loads), else varying
-    uniform,     ///< always the same in all active lanes: votes, redux
-    varying,     ///< always varying: atomics, shfl
+    multiply,     ///< affine times uniform
+    multiply_add, ///< a * b + c
+    multiply_wide,
+    multiply_wide_add, ///< with a guard against wrapping before the widening
+    shift_left,        ///< affine by a uniform amount
+    widen,             ///< sign or zero extension: affine if wrapping is excluded or guarded
+    narrow,            ///< truncation keeps affine
+    select,            ///< selp: uniform predicate keeps the join of both shapes
+    special,           ///< by special register (mov from %tid and so on)
+    memory,            ///< loads: uniform address gives uniform value (for weak loads), else varying
+    uniform,           ///< always the same in all active lanes: votes, redux
+    varying,           ///< always varying: atomics, shfl
     by_membermask, ///< uniform if the operand `membermask` is uniform, else varying: vote.sync, redux.sync, match.all
 };
 
@@ -81,17 +86,17 @@ struct OperandInfo {
 /// One row, decoded.
 struct FormInfo {
     FormId id;
-    std::string_view name;    ///< the row's id: "add_f32"
-    std::string_view opcode;  ///< "add"
-    std::string_view syntax;  ///< as in the row
+    std::string_view name;   ///< the row's id: "add_f32"
+    std::string_view opcode; ///< "add"
+    std::string_view syntax; ///< as in the row
     std::span<const OperandInfo> operands;
     Effects effects;
     ShapeRule shape;
-    bool lowered;             ///< has a handler in translator/lower
+    bool lowered;                        ///< has a handler in translator/lower
     std::string_view unsupported_reason; ///< why not, when !lowered
     std::uint8_t ptx_major, ptx_minor;
-    std::uint16_t min_sm;      ///< the first of `targets`
-    std::string_view targets;  ///< as in the row: "80", "90a|100f"; see isa/targets.h
+    std::uint16_t min_sm;     ///< the first of `targets`
+    std::string_view targets; ///< as in the row: "80", "90a|100f"; see isa/targets.h
     std::string_view section; ///< manual section, "9.7.1.1"
     std::string_view chapter; ///< file of the row and of its handler, "integer_arithmetic"
 };

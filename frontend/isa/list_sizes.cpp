@@ -17,16 +17,14 @@ public:
         : words_(match.modifiers.data(), match.modifiers.data() + match.modifier_count) {}
 
     bool has(std::string_view word) const {
-        return std::any_of(words_.begin(), words_.end(),
-                           [&](Modifier m) { return spelling(m) == word; });
+        return std::any_of(words_.begin(), words_.end(), [&](Modifier m) { return spelling(m) == word; });
     }
     /// The number in the first word that starts with `before` and then has digits only (but for
     /// `after`); 0 if there is none.
     unsigned number(std::string_view before, std::string_view after = "") const {
         for (Modifier m : words_) {
             const std::string_view word = spelling(m);
-            if (word.size() <= before.size() + after.size() || !word.starts_with(before) ||
-                !word.ends_with(after))
+            if (word.size() <= before.size() + after.size() || !word.starts_with(before) || !word.ends_with(after))
                 continue;
             unsigned value = 0;
             const char* last = word.data() + word.size() - after.size();
@@ -57,9 +55,7 @@ Shape shape_of(const Words& words) {
             at = result.ptr;
             return result.ec == std::errc{};
         };
-        if (read('m', shape.m) && read('n', shape.n) && (at == end || read('k', shape.k)) &&
-            at == end)
-            return shape;
+        if (read('m', shape.m) && read('n', shape.n) && (at == end || read('k', shape.k)) && at == end) return shape;
     }
     return {};
 }
@@ -87,8 +83,7 @@ unsigned mma_size(const HeadMatch& match, const Words& words, Role role) {
     switch (role) {
     case Role::d: return registers(shape.m * shape.n, bit_size(match.types[0]), old ? 8 : 32);
     case Role::c: return registers(shape.m * shape.n, bit_size(match.types[types]), old ? 8 : 32);
-    case Role::a:
-        return old ? 2 : registers(shape.m * shape.k / (sparse ? 2 : 1), bits, 32);
+    case Role::a: return old ? 2 : registers(shape.m * shape.k / (sparse ? 2 : 1), bits, 32);
     case Role::b: return old ? 2 : registers(shape.k * shape.n, bits, 32);
     default: return 0;
     }
@@ -103,8 +98,8 @@ unsigned wmma_size(const HeadMatch& match, const Words& words, Role role) {
     } else if (words.has("a") || words.has("b")) {
         matrix = words.has("a") ? 'a' : 'b';
     }
-    const bool only_results = is_mma && match.types[2] == ScalarType::none && !words.has("b1") &&
-                              !words.has("s4") && !words.has("u4"); // .dtype.ctype: A and B are f16
+    const bool only_results = is_mma && match.types[2] == ScalarType::none && !words.has("b1") && !words.has("s4") &&
+                              !words.has("u4"); // .dtype.ctype: A and B are f16
     if (matrix == 'd') {
         ScalarType type = match.types[0];
         if (only_results && role == Role::c) type = match.types[1];
@@ -169,8 +164,7 @@ unsigned list_size(const HeadMatch& match, Role role) {
     if (opcode == "cp") return tensor_size(words, role);
     if (opcode == "tex" || opcode == "tld4")
         return role == Role::d ? match.vector_size : texture_size(words, role, false);
-    if (opcode == "suld" || opcode == "sust" || opcode == "sured")
-        return texture_size(words, role, true);
+    if (opcode == "suld" || opcode == "sust" || opcode == "sured") return texture_size(words, role, true);
     if (opcode == "cvt" && role == Role::a) return 4; // cvt.rs to four small floats
     return 0;
 }
@@ -185,11 +179,11 @@ bool has_spare_elements(const HeadMatch& match) {
 unsigned required_elements(const HeadMatch& match, const OperandPattern& pattern, unsigned written) {
     const unsigned size = list_size(match, pattern.role);
     const std::string_view chapter = form_info(match.form).chapter;
-    if (pattern.role == Role::b && size == 1 && (written == 2 || written == 4) && has_spare_elements(match)) return written;
+    if (pattern.role == Role::b && size == 1 && (written == 2 || written == 4) && has_spare_elements(match))
+        return written;
     const bool surface_value = chapter == "surface" && pattern.role != Role::b;
     if (surface_value && size == 0) return written == 4 ? 4 : 2;
-    const bool coordinates = !pattern.is_destination && pattern.role != Role::dpdx &&
-                             pattern.role != Role::dpdy &&
+    const bool coordinates = !pattern.is_destination && pattern.role != Role::dpdx && pattern.role != Role::dpdy &&
                              (chapter == "texture" || chapter == "surface");
     return coordinates && written > size && (written == 2 || written == 4) ? written : size;
 }

@@ -24,8 +24,7 @@ std::string_view take_until(std::string_view& rest, char separator) {
 }
 
 bool is_word_character(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == ':';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == ':';
 }
 
 class RowDecoder {
@@ -95,8 +94,7 @@ private:
 
     void choice(std::string_view spelling) {
         const Word word = find_word(spelling);
-        if (word.kind == Word::Kind::unknown)
-            fault("unknown word '." + std::string(spelling) + "'");
+        if (word.kind == Word::Kind::unknown) fault("unknown word '." + std::string(spelling) + "'");
         out_.words.push_back(word);
     }
 
@@ -142,12 +140,9 @@ private:
             } else if (c == ' ' || c == ',') {
                 rest_.remove_prefix(1);
             } else {
-                if (!name(optional, pair ? OperandPattern::Form::pair_second : form, invert,
-                          negate))
-                    return;
+                if (!name(optional, pair ? OperandPattern::Form::pair_second : form, invert, negate)) return;
                 invert = negate = pair = false;
-                if (form == OperandPattern::Form::bracket_first)
-                    form = OperandPattern::Form::bracket_next;
+                if (form == OperandPattern::Form::bracket_first) form = OperandPattern::Form::bracket_next;
             }
         }
     }
@@ -156,8 +151,7 @@ private:
         rest_.remove_prefix(1);
         // The second of a pair may be optional: `d{|p}`.
         operands(optional, form);
-        if (rest_.empty() || rest_.front() != close)
-            return fault("unbalanced brackets in the syntax");
+        if (rest_.empty() || rest_.front() != close) return fault("unbalanced brackets in the syntax");
         rest_.remove_prefix(1);
     }
 
@@ -173,8 +167,7 @@ private:
         return true;
     }
 
-    void add(std::string_view name, bool optional, OperandPattern::Form form, bool invert,
-             bool negate) {
+    void add(std::string_view name, bool optional, OperandPattern::Form form, bool invert, bool negate) {
         OperandPattern pattern;
         pattern.form = form;
         pattern.role = find_role(name);
@@ -190,8 +183,7 @@ private:
         }
         if (out_.operands.size() >= 10) fault("more than ten operands");
         out_.operands.push_back(pattern);
-        out_.constraint_texts.push_back(form == OperandPattern::Form::bracket_first ? "address"
-                                                                                    : "type");
+        out_.constraint_texts.push_back(form == OperandPattern::Form::bracket_first ? "address" : "type");
     }
 
     // --- constraints
@@ -200,8 +192,7 @@ private:
         std::string_view rest = row_.where;
         while (!rest.empty()) {
             std::string_view item = take_until(rest, ';');
-            if (item.empty() || (item.starts_with('.') && item.find('=') != std::string_view::npos))
-                continue;
+            if (item.empty() || (item.starts_with('.') && item.find('=') != std::string_view::npos)) continue;
             const std::size_t colon = item.find(':');
             if (colon == std::string_view::npos) {
                 fault("'" + std::string(item) + "' is neither a class nor a constraint");
@@ -232,12 +223,10 @@ private:
             text = text.substr(0, of);
             const std::size_t in = text.find(" in ");
             std::string fault_text;
-            out_.operands[i].constraint =
-                decode_constraint(text.substr(0, in), out_.slots, fault_text);
+            out_.operands[i].constraint = decode_constraint(text.substr(0, in), out_.slots, fault_text);
             if (!fault_text.empty()) fault(fault_text);
             out_.operands[i].constraint.selector = selector;
-            if (in != std::string_view::npos)
-                out_.operands[i].constraint.values = text.substr(in + 4);
+            if (in != std::string_view::npos) out_.operands[i].constraint.values = text.substr(in + 4);
             out_.constraint_texts[i] = whole;
             return;
         }
@@ -245,8 +234,7 @@ private:
     }
 
     SelectorRule selector_rule(std::string_view name) {
-        constexpr std::string_view names[] = {"none",  "part",      "halves",
-                                              "bytes", "half_mask", "byte_mask"};
+        constexpr std::string_view names[] = {"none", "part", "halves", "bytes", "half_mask", "byte_mask"};
         const auto found = std::find(std::begin(names), std::end(names), name);
         if (found == std::end(names)) {
             fault("unknown selectors '" + std::string(name) + "'");
@@ -262,8 +250,7 @@ private:
             OperandPattern& operand = out_.operands[i];
             const auto form = operand.form;
             if (i == 0)
-                operand.is_destination =
-                    row_.shape != ShapeRule::none && form != OperandPattern::Form::bracket_first;
+                operand.is_destination = row_.shape != ShapeRule::none && form != OperandPattern::Form::bracket_first;
             else if (form == OperandPattern::Form::pair_second)
                 operand.is_destination = out_.operands[i - 1].is_destination;
             else if (form == OperandPattern::Form::hidden)

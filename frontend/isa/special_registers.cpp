@@ -22,14 +22,13 @@ constexpr LayoutText numbered(std::uint8_t count) {
     return {Layout::numbered, count};
 }
 
-constexpr SpecialRegisterInfo make(std::string_view spelling, ScalarType type, LayoutText layout,
-                                   std::uint8_t major, std::uint8_t minor, std::uint16_t sm) {
+constexpr SpecialRegisterInfo make(std::string_view spelling, ScalarType type, LayoutText layout, std::uint8_t major,
+                                   std::uint8_t minor, std::uint16_t sm) {
     return {spelling, type, layout.layout, layout.count, major, minor, sm};
 }
 
 constexpr SpecialRegisterInfo table[] = {
-#define X(name, spelling, type, layout, major, minor, sm)                                          \
-    make(spelling, ScalarType::type, layout, major, minor, sm),
+#define X(name, spelling, type, layout, major, minor, sm) make(spelling, ScalarType::type, layout, major, minor, sm),
 #include "frontend/isa/special_registers.def"
 #undef X
 };
@@ -38,14 +37,13 @@ constexpr SpecialRegisterInfo table[] = {
 int match_numbered(std::string_view name, std::string_view pattern, unsigned count) {
     const std::size_t mark = pattern.find('#');
     const std::string_view tail = pattern.substr(mark + 1);
-    if (name.size() <= mark + tail.size() || !name.starts_with(pattern.substr(0, mark)) ||
-        !name.ends_with(tail))
+    if (name.size() <= mark + tail.size() || !name.starts_with(pattern.substr(0, mark)) || !name.ends_with(tail))
         return -1;
     const std::string_view digits = name.substr(mark, name.size() - mark - tail.size());
     unsigned value = 0;
     const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    const bool good = status == std::errc() && end == digits.data() + digits.size() &&
-                      value < count && (digits.size() == 1 || digits[0] != '0');
+    const bool good = status == std::errc() && end == digits.data() + digits.size() && value < count &&
+                      (digits.size() == 1 || digits[0] != '0');
     return good ? static_cast<int>(value) : -1;
 }
 
@@ -57,8 +55,7 @@ const SpecialRegisterInfo& special_register_info(SpecialRegister id) {
 
 bool is_special_vector(std::string_view name) {
     const SpecialRegisterName found = find_special_register(name);
-    return found.found &&
-           special_register_info(found.id).layout == SpecialRegisterInfo::Layout::vector;
+    return found.found && special_register_info(found.id).layout == SpecialRegisterInfo::Layout::vector;
 }
 
 void offer_special_registers(NearestSpelling& nearest) {

@@ -18,7 +18,10 @@ struct Rule {
 };
 
 constexpr Rule rules[] = {
-#define PTX(major, minor) Version{major, minor}
+#define PTX(major, minor)                                                                                              \
+    Version {                                                                                                          \
+        major, minor                                                                                                   \
+    }
 #define SM(target) target
 #define SINCE(opcodes, words, version, targets) {Rule::Kind::since, opcodes, words, targets, version, 0},
 #define NEEDS(opcodes, words, others) {Rule::Kind::needs, opcodes, words, others, {}, 0},
@@ -94,8 +97,7 @@ std::string spelled(std::string_view alternatives) {
         if (c == '^' || c == '$')
             continue;
         else if (c == '!')
-            text.replace(text.size() - std::string_view("with .").size(), std::string::npos,
-                         "without .");
+            text.replace(text.size() - std::string_view("with .").size(), std::string::npos, "without .");
         else if (c == '&')
             text += " with .";
         else if (c == '|')
@@ -106,8 +108,7 @@ std::string spelled(std::string_view alternatives) {
 }
 
 /// A word of the instruction's name behind another word, or out of the order of `name`.
-std::string misplaced(std::string_view name, std::string_view opcode,
-                      std::span<const std::string_view> words) {
+std::string misplaced(std::string_view name, std::string_view opcode, std::span<const std::string_view> words) {
     bool in_name = true;
     std::size_t last = 0;
     for (std::string_view word : words) {
@@ -124,8 +125,8 @@ std::string misplaced(std::string_view name, std::string_view opcode,
     return {};
 }
 
-std::string check(const Rule& rule, std::string_view opcode,
-                  std::span<const std::string_view> words, Version version, const Target& target) {
+std::string check(const Rule& rule, std::string_view opcode, std::span<const std::string_view> words, Version version,
+                  const Target& target) {
     const std::string_view found = standing(rule.words, words);
     const std::string subject = found.empty() ? "" : "'" + spelled(found) + "' ";
     switch (rule.kind) {
@@ -143,9 +144,9 @@ std::string check(const Rule& rule, std::string_view opcode,
     }
     case Rule::Kind::must:
         if (!found.empty() || version < rule.version || target.sm < rule.sm) return {};
-        return "'" + std::string(opcode) + "' without '" + spelled(rule.words) +
-               "' is not there any more on sm_" + std::to_string(rule.sm) + " and later from PTX " +
-               std::to_string(rule.version.major) + "." + std::to_string(rule.version.minor) + " on";
+        return "'" + std::string(opcode) + "' without '" + spelled(rule.words) + "' is not there any more on sm_" +
+               std::to_string(rule.sm) + " and later from PTX " + std::to_string(rule.version.major) + "." +
+               std::to_string(rule.version.minor) + " on";
     case Rule::Kind::sinks:
     case Rule::Kind::overlooks: return {};
     case Rule::Kind::leads: return misplaced(rule.words, opcode, words);
@@ -164,8 +165,7 @@ std::string misplaced_word(std::string_view opcode, std::span<const std::string_
 
 bool result_must_sink(std::string_view opcode, std::span<const std::string_view> words) {
     return std::any_of(std::begin(rules), std::end(rules), [&](const Rule& rule) {
-        return rule.kind == Rule::Kind::sinks && concerns(rule.opcodes, opcode) &&
-               !standing(rule.words, words).empty();
+        return rule.kind == Rule::Kind::sinks && concerns(rule.opcodes, opcode) && !standing(rule.words, words).empty();
     });
 }
 
@@ -185,8 +185,8 @@ std::uint32_t overlooked_words(std::string_view opcode, std::span<const std::str
     return overlooked;
 }
 
-std::string broken_word_rule(std::string_view opcode, std::span<const std::string_view> words,
-                             Version version, const Target& target) {
+std::string broken_word_rule(std::string_view opcode, std::span<const std::string_view> words, Version version,
+                             const Target& target) {
     std::string younger; // all that is too young, but of contradictions the first
     for (const Rule& rule : rules) {
         if (!concerns(rule.opcodes, opcode)) continue;

@@ -13,8 +13,8 @@ namespace ptarmigan::ptx {
 
 /// Why the words, spelled without dots, can't stand together at this version and target; empty if
 /// they can. They are ones that some row of the opcode takes.
-std::string broken_word_rule(std::string_view opcode, std::span<const std::string_view> words,
-                             Version version, const Target& target);
+std::string broken_word_rule(std::string_view opcode, std::span<const std::string_view> words, Version version,
+                             const Target& target);
 
 /// Why a word of the instruction's name (`mul.lo`) does not stand where the name's words do; empty if all do.
 std::string misplaced_word(std::string_view opcode, std::span<const std::string_view> words);

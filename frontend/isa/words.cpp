@@ -36,8 +36,7 @@ constexpr Entry entries[] = {
     {"v2", {Word::Kind::vector, 2}},
     {"v4", {Word::Kind::vector, 4}},
     {"v8", {Word::Kind::vector, 8}},
-#define X(name, spelling)                                                                          \
-    {spelling, {Word::Kind::modifier, static_cast<std::uint16_t>(Modifier::name)}},
+#define X(name, spelling) {spelling, {Word::Kind::modifier, static_cast<std::uint16_t>(Modifier::name)}},
 #include "frontend/isa/modifiers.def"
 #undef X
 };
@@ -117,8 +116,7 @@ Word find_word(std::string_view spelling) {
 }
 
 std::string_view spelling(StateSpace space) {
-    constexpr std::string_view names[] = {"",      "reg",   "sreg",   "const", "global",
-                                          "local", "param", "shared", "tex",   ""};
+    constexpr std::string_view names[] = {"", "reg", "sreg", "const", "global", "local", "param", "shared", "tex", ""};
     return names[static_cast<unsigned>(space)];
 }
 std::string_view spelling(Modifier modifier) {
@@ -169,13 +167,14 @@ bool differ_in_number(std::string_view a, std::string_view b) {
 
 /// One letter may be wrong in two or three, two in longer names; of a single letter only the case.
 NearestSpelling::NearestSpelling(std::string_view wanted)
-    : wanted_(lower_case(wanted.substr(0, max_name))),
-      best_distance_(wanted.size() <= 1 ? 1 : wanted.size() <= 3 ? 2 : 3) {}
+    : wanted_(lower_case(wanted.substr(0, max_name))), best_distance_(wanted.size() <= 1   ? 1
+                                                                      : wanted.size() <= 3 ? 2
+                                                                                           : 3) {}
 
 void NearestSpelling::offer(std::string_view candidate) {
     if (candidate.empty() || candidate.size() > max_name) return;
-    const std::size_t difference = candidate.size() > wanted_.size() ? candidate.size() - wanted_.size()
-                                                                     : wanted_.size() - candidate.size();
+    const std::size_t difference =
+        candidate.size() > wanted_.size() ? candidate.size() - wanted_.size() : wanted_.size() - candidate.size();
     if (difference > best_distance_) return;
     const std::string lower = lower_case(candidate);
     const unsigned distance = edit_distance(wanted_, lower);

@@ -46,9 +46,7 @@ public:
     }
 
 private:
-    std::size_t offset(const Token& token) const {
-        return static_cast<std::size_t>(token.text.data() - body_.data());
-    }
+    std::size_t offset(const Token& token) const { return static_cast<std::size_t>(token.text.data() - body_.data()); }
 
     void replace(std::size_t from, std::size_t to, std::string_view with) {
         out_.append(body_.substr(copied_, from - copied_));
@@ -88,14 +86,17 @@ private:
             const bool is_place = what.text == "inlined_at";
             if (!is_place && what.text != "function_name") return what; // as above: the body stays as it is
             for (unsigned i = 0; i < (is_place ? 3 : 1); ++i)
-                if (const Token value = lexer_.next(); value.kind != (is_place ? TokenKind::integer : TokenKind::identifier)) return value;
+                if (const Token value = lexer_.next();
+                    value.kind != (is_place ? TokenKind::integer : TokenKind::identifier))
+                    return value;
             dropped = true;
             next = lexer_.next();
             if (!next.is('+')) continue;
             if (const Token value = lexer_.next(); value.kind != TokenKind::integer) return value;
             next = lexer_.next();
         }
-        // A body ends with its brace; if no token is left, the lexer has given up, and the body stays as it is here too.
+        // A body ends with its brace; if no token is left, the lexer has given up, and the body stays as it is here
+        // too.
         if (dropped && next.kind != TokenKind::end) drop(end, start(next));
         return next;
     }
@@ -123,7 +124,8 @@ LinkUnit::LinkUnit(std::string text, std::string name)
     bind_module(context, diagnostics);
     if (context.unclosed < context.module.functions.size()) { // nobody binds its body here
         const Function& function = context.module.functions[context.unclosed];
-        diagnostics.error(function.location, "the text ends inside the body of '" + function.name + "': a '}' is missing");
+        diagnostics.error(function.location,
+                          "the text ends inside the body of '" + function.name + "': a '}' is missing");
     }
     diagnostics.sort();
 }
@@ -150,8 +152,7 @@ bool LinkUnit::mentions(std::string_view symbol) const {
 }
 
 void rename_symbol(LinkUnit& unit, std::string_view name, std::string fresh) {
-    if (!FormTable::get().rows_of(name).empty() ||
-        may_name_range_register(unit.source.text(), name))
+    if (!FormTable::get().rows_of(name).empty() || may_name_range_register(unit.source.text(), name))
         throw RenameConflict{std::string(name)};
     const auto found = unit.context.names.find(name);
     unit.renamed.emplace(found->first, fresh);

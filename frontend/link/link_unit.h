@@ -32,7 +32,7 @@ struct LinkUnit {
     std::unordered_set<std::uint32_t> kept_variables,
         kept_functions;                                        ///< what the result takes of it
     std::unordered_map<std::string_view, std::string> renamed; ///< keys: views into the text
-    std::uint32_t first_file = 0; ///< what to add to the file numbers of `.loc`
+    std::uint32_t first_file = 0;                              ///< what to add to the file numbers of `.loc`
 };
 
 /// A symbol can't be renamed because its name has another meaning in the text's bodies.

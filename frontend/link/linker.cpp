@@ -58,8 +58,7 @@ private:
             else if (target.sm == head.target.sm && head.target.suffix != 'a' && target.suffix != 0)
                 head.target.suffix = target.suffix;
         }
-        if (!units_.empty())
-            head.target.texmode_independent = units_.front()->module().target.texmode_independent;
+        if (!units_.empty()) head.target.texmode_independent = units_.front()->module().target.texmode_independent;
         head.address_size = 64;
         text_ += module_header(head);
     }
@@ -70,8 +69,7 @@ private:
             unit->first_file = first;
             const std::vector<std::string>& names = unit->module().files;
             for (std::size_t i = 0; i < names.size(); ++i)
-                if (!names[i].empty())
-                    line(".file " + std::to_string(first + i) + " \"" + names[i] + "\"");
+                if (!names[i].empty()) line(".file " + std::to_string(first + i) + " \"" + names[i] + "\"");
             first += static_cast<std::uint32_t>(names.size());
         }
     }
@@ -93,8 +91,7 @@ private:
         for (const auto& unit : units_)
             for (const std::uint32_t id : sorted(unit->kept_variables)) {
                 Variable v = unit->module().variables[id];
-                if (v.linkage == Linkage::internal || v.linkage == Linkage::external ||
-                    named.count(v.name) == 0)
+                if (v.linkage == Linkage::internal || v.linkage == Linkage::external || named.count(v.name) == 0)
                     continue;
                 v.linkage = Linkage::external;
                 line(variable_declaration(v, v.name) + ";");
@@ -138,15 +135,12 @@ private:
 };
 
 /// Names that a unit defines for others, or needs from others.
-void collect_names(const Module& module, bool defined,
-                   std::unordered_set<std::string_view>& names) {
+void collect_names(const Module& module, bool defined, std::unordered_set<std::string_view>& names) {
     for (const Variable& v : module.variables)
-        if (v.linkage != Linkage::internal && (v.linkage == Linkage::external) != defined)
-            names.insert(v.name);
+        if (v.linkage != Linkage::internal && (v.linkage == Linkage::external) != defined) names.insert(v.name);
     for (const Function& f : module.functions) {
         const bool has_body = !f.is_declaration || !f.alias_of.empty();
-        if (has_body == defined && (!defined || f.linkage != Linkage::internal))
-            names.insert(f.name);
+        if (has_body == defined && (!defined || f.linkage != Linkage::internal)) names.insert(f.name);
     }
 }
 
@@ -162,9 +156,8 @@ void choose_members(LinkUnits& units) {
     const auto is_wanted = [&](const LinkUnit& unit) {
         std::unordered_set<std::string_view> offered;
         collect_names(unit.module(), true, offered);
-        return std::any_of(offered.begin(), offered.end(), [&](std::string_view name) {
-            return missed.count(name) != 0 && defined.count(name) == 0;
-        });
+        return std::any_of(offered.begin(), offered.end(),
+                           [&](std::string_view name) { return missed.count(name) != 0 && defined.count(name) == 0; });
     };
     for (const auto& unit : units)
         if (!unit->on_demand) use(*unit);
@@ -189,9 +182,8 @@ void check_units(const LinkUnits& units, std::vector<std::string>& errors) {
         size += unit->source.text().size();
         const Target& target = unit->module().target;
         if ((target.sm < first_with_denormals) != (first.sm < first_with_denormals))
-            errors.push_back("'" + unit->name() + "' for sm_" + std::to_string(target.sm) +
-                             " and '" + units.front()->name() + "' for sm_" +
-                             std::to_string(first.sm) +
+            errors.push_back("'" + unit->name() + "' for sm_" + std::to_string(target.sm) + " and '" +
+                             units.front()->name() + "' for sm_" + std::to_string(first.sm) +
                              " can't be linked: targets before sm_20 flush denormals");
         if (target.texmode_independent != first.texmode_independent)
             errors.push_back("The texture mode of '" + unit->name() + "' differs from that of '" +
@@ -210,9 +202,8 @@ bool Linker::add(std::string text, std::string name, std::string& messages, bool
     auto unit = std::make_unique<LinkUnit>(std::move(text), std::move(name));
     unit->on_demand = on_demand;
     if (declares_32_bit_addresses(unit->source.text()))
-        unit->diagnostics.error({},
-                                "32-Bit ABI (--machine 32 or 32-Bit addressing) is not supported "
-                                "on sm_90 or higher architectures.");
+        unit->diagnostics.error({}, "32-Bit ABI (--machine 32 or 32-Bit addressing) is not supported "
+                                    "on sm_90 or higher architectures.");
     messages = unit->diagnostics.render_all();
     if (unit->diagnostics.has_errors()) return false;
     if (!on_demand) symbols_->add(*unit);

@@ -23,8 +23,9 @@ public:
         name_initial_values();
         for (std::size_t i = functions_.size(); i-- > 0;)
             if (!has_caller_[i]) compile(static_cast<FunctionId>(i));
-        for (std::size_t i = functions_.size(); i-- > 0;) compile(static_cast<FunctionId>(i)); // those that call each other
-        report();                                                                             // no function at all
+        for (std::size_t i = functions_.size(); i-- > 0;)
+            compile(static_cast<FunctionId>(i)); // those that call each other
+        report();                                // no function at all
         return std::move(order_);
     }
 

@@ -13,23 +13,21 @@ namespace {
 
 constexpr std::uint64_t max_constant_bytes = 0x10000;
 
-/// A name without a definition, in nvlink's order: by the unit that misses it first, functions before variables, those as
-/// they are declared there, functions as missing_order.h says.
+/// A name without a definition, in nvlink's order: by the unit that misses it first, functions before variables, those
+/// as they are declared there, functions as missing_order.h says.
 struct Undefined {
     std::size_t unit = 0;
     bool is_variable = false;
     std::uint32_t index = 0;
     const std::string* name = nullptr;
     bool operator<(const Undefined& other) const {
-        return std::tie(unit, is_variable, index) <
-               std::tie(other.unit, other.is_variable, other.index);
+        return std::tie(unit, is_variable, index) < std::tie(other.unit, other.is_variable, other.index);
     }
 };
 
 class Resolution {
 public:
-    Resolution(LinkUnits& units, SymbolTable& symbols,
-               const std::function<bool(std::string_view)>& is_provided)
+    Resolution(LinkUnits& units, SymbolTable& symbols, const std::function<bool(std::string_view)>& is_provided)
         : units_(units), symbols_(symbols), is_provided_(is_provided) {}
 
     std::vector<std::string> run() {
@@ -79,8 +77,8 @@ private:
     }
 
     std::size_t number_of(const LinkUnit& unit) const {
-        const auto place = std::find_if(units_.begin(), units_.end(),
-                                        [&](const auto& other) { return other.get() == &unit; });
+        const auto place =
+            std::find_if(units_.begin(), units_.end(), [&](const auto& other) { return other.get() == &unit; });
         return static_cast<std::size_t>(place - units_.begin());
     }
 
@@ -100,8 +98,7 @@ private:
         }
         std::sort(undefined_.begin(), undefined_.end());
         for (const Undefined& u : undefined_)
-            error("Undefined reference to " + quoted(*u.name) + " in " +
-                  quoted(units_[u.unit]->name()));
+            error("Undefined reference to " + quoted(*u.name) + " in " + quoted(units_[u.unit]->name()));
     }
 
     static bool is_referenced(const LinkUnit& unit, const std::string& name) {
@@ -125,8 +122,7 @@ private:
             }
             for (FunctionId id = 0; id < module.functions.size(); ++id) {
                 const Function& f = module.functions[id];
-                if (f.linkage != Linkage::internal || (f.is_declaration && f.alias_of.empty()))
-                    continue;
+                if (f.linkage != Linkage::internal || (f.is_declaration && f.alias_of.empty())) continue;
                 unit.kept_functions.insert(id);
                 own_name(unit, number, std::string(f.name));
             }
@@ -147,12 +143,9 @@ private:
     /// What new names have and no text has: a body could have a variable of a name that is only
     /// new at module scope.
     const std::string& marker() {
-        auto occurs = [this](const auto& unit) {
-            return unit->source.text().find(marker_) != std::string_view::npos;
-        };
+        auto occurs = [this](const auto& unit) { return unit->source.text().find(marker_) != std::string_view::npos; };
         if (marker_.empty())
-            for (marker_ = "$unit"; std::any_of(units_.begin(), units_.end(), occurs);)
-                marker_ += "_";
+            for (marker_ = "$unit"; std::any_of(units_.begin(), units_.end(), occurs);) marker_ += "_";
         return marker_;
     }
 
@@ -167,8 +160,7 @@ private:
         if (bytes <= max_constant_bytes) return;
         constexpr char digits[] = "0123456789abcdef";
         std::string text;
-        for (std::uint64_t rest = bytes; rest != 0; rest /= 16)
-            text.insert(0, 1, digits[rest % 16]);
+        for (std::uint64_t rest = bytes; rest != 0; rest /= 16) text.insert(0, 1, digits[rest % 16]);
         error("File uses too much global constant data (0x" + text + " bytes, 0x10000 max)");
     }
 

@@ -18,9 +18,8 @@ std::uint64_t parameter_bytes(const Function& entry) {
 /// Integers of a size are all alike to nvlink, and alignments are not compared; floats and arrays
 /// are types of their own. Registers and .param variables of a type are alike.
 bool same_parameter(const Variable& a, const Variable& b) {
-    return a.size == b.size && a.vector_size == b.vector_size &&
-           is_float(a.type) == is_float(b.type) && byte_size(a.type) == byte_size(b.type) &&
-           a.dimensions.empty() == b.dimensions.empty();
+    return a.size == b.size && a.vector_size == b.vector_size && is_float(a.type) == is_float(b.type) &&
+           byte_size(a.type) == byte_size(b.type) && a.dimensions.empty() == b.dimensions.empty();
 }
 
 bool same_parameters(const std::vector<Variable>& a, const std::vector<Variable>& b) {
@@ -72,15 +71,12 @@ void SymbolTable::merge(const std::string& name, const Mention& mention) {
     define(name, symbol, mention);
 }
 
-void SymbolTable::mismatch(const char* what, const std::string& name, const Mention& mention,
-                           const Mention& first) {
-    errors_.push_back(std::string(what) + " doesn't match for " + quoted(name) + " in " +
-                      quoted(mention.unit->name()) + ", first specified in " +
-                      quoted(first.unit->name()));
+void SymbolTable::mismatch(const char* what, const std::string& name, const Mention& mention, const Mention& first) {
+    errors_.push_back(std::string(what) + " doesn't match for " + quoted(name) + " in " + quoted(mention.unit->name()) +
+                      ", first specified in " + quoted(first.unit->name()));
 }
 
-void SymbolTable::compare_variables(const std::string& name, const GlobalSymbol& symbol,
-                                    const Mention& mention) {
+void SymbolTable::compare_variables(const std::string& name, const GlobalSymbol& symbol, const Mention& mention) {
     const Variable& first = symbol.first.variable();
     const Variable& v = mention.variable();
     if (v.space != first.space) mismatch("Memory space", name, mention, symbol.first);
@@ -91,14 +87,12 @@ void SymbolTable::compare_variables(const std::string& name, const GlobalSymbol&
     if (v.size != sized.size && !both_common) mismatch("Size", name, mention, symbol.sized);
 }
 
-void SymbolTable::compare_functions(const std::string& name, const GlobalSymbol& symbol,
-                                    const Mention& mention) {
+void SymbolTable::compare_functions(const std::string& name, const GlobalSymbol& symbol, const Mention& mention) {
     const Function& first = symbol.first.function();
     const Function& f = mention.function();
     if (f.is_entry && first.is_entry) {
         if (parameter_bytes(f) != parameter_bytes(first))
-            errors_.push_back("Duplicate weak parameter bank for " + quoted(name) +
-                              " is not the same size");
+            errors_.push_back("Duplicate weak parameter bank for " + quoted(name) + " is not the same size");
         return;
     }
     if (f.is_entry == first.is_entry && same_parameters(f.returns, first.returns) &&
@@ -108,20 +102,17 @@ void SymbolTable::compare_functions(const std::string& name, const GlobalSymbol&
     const Mention& definer = defined_before                       ? symbol.definition
                              : mention.strength != Strength::none ? mention
                                                                   : symbol.first;
-    errors_.push_back("Prototype doesn't match for " + quoted(name) + " in " +
-                      quoted(mention.unit->name()) + ", first defined in " +
-                      quoted(definer.unit->name()));
+    errors_.push_back("Prototype doesn't match for " + quoted(name) + " in " + quoted(mention.unit->name()) +
+                      ", first defined in " + quoted(definer.unit->name()));
 }
 
 void SymbolTable::define(const std::string& name, GlobalSymbol& symbol, const Mention& mention) {
     if (mention.strength == Strength::none) return;
     Mention& definition = symbol.definition;
     if (mention.strength == Strength::strong && definition.strength == Strength::strong)
-        return errors_.push_back("Multiple definition of " + quoted(name) + " in " +
-                                 quoted(mention.unit->name()) + ", first defined in " +
-                                 quoted(definition.unit->name()));
-    const bool larger_common = mention.strength == Strength::common &&
-                               definition.strength == Strength::common &&
+        return errors_.push_back("Multiple definition of " + quoted(name) + " in " + quoted(mention.unit->name()) +
+                                 ", first defined in " + quoted(definition.unit->name()));
+    const bool larger_common = mention.strength == Strength::common && definition.strength == Strength::common &&
                                mention.variable().size > definition.variable().size;
     if (mention.strength > definition.strength || larger_common) definition = mention;
 }

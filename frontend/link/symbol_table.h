@@ -52,13 +52,10 @@ public:
 
 private:
     void merge(const std::string& name, const Mention& mention);
-    void compare_variables(const std::string& name, const GlobalSymbol& symbol,
-                           const Mention& mention);
-    void compare_functions(const std::string& name, const GlobalSymbol& symbol,
-                           const Mention& mention);
+    void compare_variables(const std::string& name, const GlobalSymbol& symbol, const Mention& mention);
+    void compare_functions(const std::string& name, const GlobalSymbol& symbol, const Mention& mention);
     void define(const std::string& name, GlobalSymbol& symbol, const Mention& mention);
-    void mismatch(const char* what, const std::string& name, const Mention& mention,
-                  const Mention& first);
+    void mismatch(const char* what, const std::string& name, const Mention& mention, const Mention& first);
 
     Symbols symbols_;
     std::vector<const std::string*> names_; ///< keys of symbols_

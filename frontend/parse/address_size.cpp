@@ -11,8 +11,7 @@ bool declares_32_bit_addresses(std::string_view text) {
     Lexer lexer(text, unused);
     for (Token token = lexer.next(); token.kind != TokenKind::end; token = lexer.next()) {
         if (token.is_word("address_size")) return lexer.next().text == "32";
-        if (token.kind == TokenKind::word && token.text != "version" && token.text != "target")
-            return false;
+        if (token.kind == TokenKind::word && token.text != "version" && token.text != "target") return false;
     }
     return false;
 }

@@ -62,8 +62,8 @@ inline const char* identifier_end(const char* at, const char* end) {
         const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
         const __m128i letters = in_range(_mm_or_si128(bytes, _mm_set1_epi8(0x20)), 'a', 26);
         const __m128i digits = in_range(bytes, '0', 10);
-        const __m128i others = _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('_')),
-                                            _mm_cmpeq_epi8(bytes, _mm_set1_epi8('$')));
+        const __m128i others =
+            _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('_')), _mm_cmpeq_epi8(bytes, _mm_set1_epi8('$')));
         const __m128i parts = _mm_or_si128(_mm_or_si128(letters, digits), others);
         const unsigned stop = ~static_cast<unsigned>(_mm_movemask_epi8(parts)) & 0xffffu;
         if (stop != 0) return at + std::countr_zero(stop);

@@ -13,8 +13,7 @@ namespace ptarmigan::ptx {
 
 namespace {
 
-constexpr unsigned max_depth =
-    200; ///< of nested parentheses: a bound on our stack, not on any real program
+constexpr unsigned max_depth = 200; ///< of nested parentheses: a bound on our stack, not on any real program
 
 Constant integer(std::uint64_t bits, bool is_unsigned = false) {
     return {Constant::Kind::integer, is_unsigned, bits};
@@ -40,9 +39,7 @@ public:
     /// Likewise when the first operand is taken already.
     Constant conditional_after(const Constant& left) { return conditional_of(binary(1, left)); }
     /// Likewise when the first token was an operator of one operand that is taken already.
-    Constant conditional_after(const Token& sign) {
-        return conditional_of(binary(1, negate(sign, unary())));
-    }
+    Constant conditional_after(const Token& sign) { return conditional_of(binary(1, negate(sign, unary()))); }
 
 private:
     Constant conditional_of(Constant condition) {
@@ -62,8 +59,7 @@ private:
     };
 
     unsigned& enter() {
-        if (++depth_ > max_depth)
-            cursor_.fail(cursor_.location(), "this expression is nested too deeply");
+        if (++depth_ > max_depth) cursor_.fail(cursor_.location(), "this expression is nested too deeply");
         return depth_;
     }
 
@@ -119,8 +115,7 @@ private:
             cursor_.take();
             return integer(32);
         }
-        if (is_fraction(token) ||
-            (token.kind >= TokenKind::integer && token.kind <= TokenKind::bits64))
+        if (is_fraction(token) || (token.kind >= TokenKind::integer && token.kind <= TokenKind::bits64))
             return number_value(cursor_, cursor_.take());
         cursor_.fail_here("a constant");
     }
@@ -194,8 +189,7 @@ private:
         const bool quotient = op.is('/');
         if (is_unsigned) return integer(quotient ? x / y : x % y, true);
         const auto sx = static_cast<std::int64_t>(x), sy = static_cast<std::int64_t>(y);
-        if (sy == -1)
-            return integer(quotient ? 0 - x : 0); // the most negative number has no quotient
+        if (sy == -1) return integer(quotient ? 0 - x : 0); // the most negative number has no quotient
         return integer(static_cast<std::uint64_t>(quotient ? sx / sy : sx % sy));
     }
 
@@ -237,7 +231,8 @@ std::uint64_t low_bits_of_wide(TokenCursor& cursor, const Token& token, std::str
         if (digit >= base) fail_malformed(cursor, token);
         value = value * static_cast<unsigned>(base) + static_cast<unsigned>(digit);
     }
-    cursor.diagnostics().warning(token.location, "this integer does not fit in 64 bits: its low ones are taken, as by ptxas");
+    cursor.diagnostics().warning(token.location,
+                                 "this integer does not fit in 64 bits: its low ones are taken, as by ptxas");
     return value;
 }
 
@@ -255,14 +250,14 @@ Constant parse_integer(TokenCursor& cursor, const Token& token) {
         digits.remove_prefix(base == 8 ? 1 : 2);
     }
     std::uint64_t value = 0;
-    const auto [end, status] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
-    if (status == std::errc::result_out_of_range) value = low_bits_of_wide(cursor, token, digits, base);
+    const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
+    if (status == std::errc::result_out_of_range)
+        value = low_bits_of_wide(cursor, token, digits, base);
     else if (end != digits.data() + digits.size()) {
         if (base != 8 || digits.find_first_not_of("0123456789") != std::string_view::npos)
             fail_malformed(cursor, token);
-        cursor.fail(token.location, "malformed number '" + std::string(token.text.substr(0, 60)) +
-                                        "': a 0 in front makes it octal");
+        cursor.fail(token.location,
+                    "malformed number '" + std::string(token.text.substr(0, 60)) + "': a 0 in front makes it octal");
     }
     return integer(value, is_unsigned || static_cast<std::int64_t>(value) < 0);
 }
@@ -270,24 +265,21 @@ Constant parse_integer(TokenCursor& cursor, const Token& token) {
 } // namespace
 
 bool is_fraction(const Token& token) {
-    return token.kind == TokenKind::word &&
-           token.text.find_first_not_of("0123456789") == std::string_view::npos;
+    return token.kind == TokenKind::word && token.text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 Constant number_value(TokenCursor& cursor, const Token& token) {
     if (token.kind == TokenKind::integer) return parse_integer(cursor, token);
     if (token.kind == TokenKind::real || token.kind == TokenKind::word) {
         double value = 0;
-        const char* first =
-            token.text.data() - (token.kind == TokenKind::word ? 1 : 0); // the dot of `.5`
+        const char* first = token.text.data() - (token.kind == TokenKind::word ? 1 : 0); // the dot of `.5`
         const char* last = token.text.data() + token.text.size();
         const auto [end, status] = std::from_chars(first, last, value);
         if (status == std::errc::result_out_of_range) // too small or too large: strtod says which
             value = std::strtod(std::string(first, last).c_str(), nullptr);
         else if (status != std::errc() || end != last)
             fail_malformed(cursor, token);
-        if (std::isinf(value))
-            cursor.fail(token.location, "this constant is beyond the range of .f64");
+        if (std::isinf(value)) cursor.fail(token.location, "this constant is beyond the range of .f64");
         // ptxas refuses subnormals too.
         const bool is_zero = value == 0 && status == std::errc();
         if (!is_zero && std::abs(value) < std::numeric_limits<double>::min())

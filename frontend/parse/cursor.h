@@ -28,11 +28,12 @@ public:
         return taken;
     }
     void advance() { lexer_.next(token_); }
-    /// Takes an opcode, into `out.words` up to `limit` of the words that follow it without a blank, and into `out.head` the
-    /// text of all. If there are words and then plain operands (plain_operands.h) up to a `;`, takes these too and returns true.
+    /// Takes an opcode, into `out.words` up to `limit` of the words that follow it without a blank, and into `out.head`
+    /// the text of all. If there are words and then plain operands (plain_operands.h) up to a `;`, takes these too and
+    /// returns true.
     bool take_head(InstructionSyntax& out, std::size_t limit);
-    /// At a ',' of an initialiser: takes it and the plain numbers behind it as long as there are any, leaving what separates
-    /// the last one from what follows; returns how many.
+    /// At a ',' of an initialiser: takes it and the plain numbers behind it as long as there are any, leaving what
+    /// separates the last one from what follows; returns how many.
     std::uint32_t take_plain_numbers(std::vector<InitializerSyntax>& out);
     bool at(char c) const { return token_.is(c); }
     bool at_end() const { return token_.kind == TokenKind::end; }

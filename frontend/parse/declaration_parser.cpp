@@ -44,8 +44,8 @@ public:
             if (cursor_.at('(')) parameters(out.returns);
         }
         out.location = cursor_.location();
-        out.name = cursor_.expect_identifier(is_entry ? "the name of a kernel (it has no results)"
-                                                      : "the name of a function");
+        out.name =
+            cursor_.expect_identifier(is_entry ? "the name of a kernel (it has no results)" : "the name of a function");
         if (cursor_.at('(')) parameters(out.parameters);
         limits(out);
         if (cursor_.at('{')) {
@@ -83,8 +83,7 @@ private:
                 classify(word, out);
             }
         }
-        if (out.space == StateSpace::none)
-            cursor_.fail(out.location, "a declaration needs a state space");
+        if (out.space == StateSpace::none) cursor_.fail(out.location, "a declaration needs a state space");
         if (out.type == ScalarType::none) cursor_.fail_here("a type such as .u32");
     }
 
@@ -163,8 +162,7 @@ private:
         d.first_dimension = static_cast<std::uint32_t>(out.dimensions.size());
         while (cursor_.accept('[')) {
             const SourceLocation at = cursor_.location();
-            if (++d.dimension_count > max_dimensions)
-                cursor_.fail(at, "an array has 1024 dimensions at most");
+            if (++d.dimension_count > max_dimensions) cursor_.fail(at, "an array has 1024 dimensions at most");
             out.dimensions.push_back(cursor_.at(']') ? 0 : cursor_.expect_integer("an array size"));
             if (out.dimensions.back() == 0 && d.dimension_count > 1)
                 cursor_.fail(at, "only the first dimension of an array may be left out");
@@ -179,8 +177,7 @@ private:
     }
 
     void parse_initializer_of(VariableSyntax& out) {
-        if (out.type == ScalarType::samplerref || out.type == ScalarType::texref ||
-            out.type == ScalarType::surfref)
+        if (out.type == ScalarType::samplerref || out.type == ScalarType::texref || out.type == ScalarType::surfref)
             return opaque_initializer();
         parse_initializer(cursor_, out.initializers);
     }
@@ -229,7 +226,8 @@ private:
                 cursor_.accept(';');
                 continue;
             }
-            if (word.text == "attribute") cursor_.fail(word.location, "'.attribute' stands in front of a function's name");
+            if (word.text == "attribute")
+                cursor_.fail(word.location, "'.attribute' stands in front of a function's name");
             LimitSyntax limit{word.text, {}, word.location};
             if (cursor_.peek().kind == TokenKind::integer) {
                 do limit.values.push_back(cursor_.expect_count("a number"));

@@ -51,12 +51,11 @@ unsigned count_ones(std::uint64_t bits) {
 } // namespace
 
 Lexer::Lexer(std::string_view text, Diagnostics& diagnostics, TextPosition start)
-    : text_(text.data()), at_(text_ + start.offset), end_(text_ + text.size()),
-      line_start_(text_ + start.line_start), line_(start.line), diagnostics_(diagnostics) {}
+    : text_(text.data()), at_(text_ + start.offset), end_(text_ + text.size()), line_start_(text_ + start.line_start),
+      line_(start.line), diagnostics_(diagnostics) {}
 
 TextPosition Lexer::position() const {
-    return {static_cast<std::size_t>(at_ - text_), line_,
-            static_cast<std::size_t>(line_start_ - text_)};
+    return {static_cast<std::size_t>(at_ - text_), line_, static_cast<std::size_t>(line_start_ - text_)};
 }
 
 void Lexer::go_back_to(const TextPosition& earlier) {
@@ -150,9 +149,8 @@ void Lexer::next(Token& token) {
         diagnostics_.error(location(at_), "unexpected " + describe(c));
         // One message for a whole run of such bytes: binary input would otherwise use up the error
         // limit at once.
-        while (at_ < end_ &&
-               (static_cast<unsigned char>(*at_) >= 127 ||
-                (static_cast<unsigned char>(*at_) < ' ' && *at_ != '\n') || *at_ == c))
+        while (at_ < end_ && (static_cast<unsigned char>(*at_) >= 127 ||
+                              (static_cast<unsigned char>(*at_) < ' ' && *at_ != '\n') || *at_ == c))
             ++at_;
     }
 }
@@ -217,8 +215,8 @@ void Lexer::lex_number(Token& token) {
     if (kind == TokenKind::integer && at_ < end_ && *at_ == 'U') ++at_;
     if (digits_while([](char c) { return is_class(c, identifier_part); }) > 0) good = false;
     if (!good)
-        diagnostics_.error(location(begin), "malformed number '" + std::string(begin, std::min(at_, begin + 40)) +
-                                                "'" + advice_on(kind, {begin, static_cast<std::size_t>(at_ - begin)}));
+        diagnostics_.error(location(begin), "malformed number '" + std::string(begin, std::min(at_, begin + 40)) + "'" +
+                                                advice_on(kind, {begin, static_cast<std::size_t>(at_ - begin)}));
     make(token, kind, begin, at_);
 }
 

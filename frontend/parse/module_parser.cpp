@@ -12,19 +12,17 @@ namespace ptarmigan::ptx {
 
 bool ModuleParser::header(Version& version, Target& target, unsigned& address_size) {
     try {
-        if (!cursor_.accept_word("version"))
-            cursor_.fail_here("'.version' at the start of the text");
+        if (!cursor_.accept_word("version")) cursor_.fail_here("'.version' at the start of the text");
         parse_version(version);
         if (!cursor_.accept_word("target")) cursor_.fail_here("'.target' behind '.version'");
         location = cursor_.location();
         do parse_target(target);
         while (cursor_.accept_word("target")); // the last architecture counts
-        address_size = 32; // the manual's default, but every 64-bit compiler writes the directive
+        address_size = 32;                     // the manual's default, but every 64-bit compiler writes the directive
         if (cursor_.accept_word("address_size")) {
             const SourceLocation at = cursor_.location();
             address_size = static_cast<unsigned>(cursor_.expect_count("32 or 64"));
-            if (address_size != 32 && address_size != 64)
-                cursor_.fail(at, ".address_size must be 32 or 64");
+            if (address_size != 32 && address_size != 64) cursor_.fail(at, ".address_size must be 32 or 64");
         }
         return true;
     } catch (const Recover&) {
@@ -39,12 +37,11 @@ void ModuleParser::parse_version(Version& version) {
     const std::size_t dot = text.find('.');
     unsigned major = 0, minor = 0;
     auto number = [](std::string_view digits, unsigned& value) {
-        const auto [end, status] =
-            std::from_chars(digits.data(), digits.data() + digits.size(), value);
+        const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
         return status == std::errc() && end == digits.data() + digits.size() && value < 100;
     };
-    if (token.kind != TokenKind::real || dot == std::string_view::npos ||
-        !number(text.substr(0, dot), major) || !number(text.substr(dot + 1), minor) || major == 0)
+    if (token.kind != TokenKind::real || dot == std::string_view::npos || !number(text.substr(0, dot), major) ||
+        !number(text.substr(dot + 1), minor) || major == 0)
         cursor_.fail(token.location, "a PTX version looks like 9.0, found " + describe(token));
     version = {static_cast<std::uint8_t>(major), static_cast<std::uint8_t>(minor)};
 }
@@ -61,8 +58,7 @@ void ModuleParser::parse_target(Target& target) {
         } else if (name.starts_with("sm_") || name.starts_with("compute_")) {
             const char* last = name.data() + name.size();
             target.suffix = 0;
-            const auto [end, status] =
-                std::from_chars(name.data() + name.find('_') + 1, last, target.sm);
+            const auto [end, status] = std::from_chars(name.data() + name.find('_') + 1, last, target.sm);
             if (status == std::errc() && last - end == 1 && (*end == 'a' || *end == 'f'))
                 target.suffix = *end;
             else if (status != std::errc() || end != last)
@@ -130,14 +126,16 @@ ModuleParser::Kind ModuleParser::declaration() {
         if (token.kind == TokenKind::identifier && !FormTable::get().rows_of(token.text).empty())
             cursor_.fail_here("a directive (instructions stand in the body of a function)");
         if (token.kind != TokenKind::word) cursor_.fail_here("a directive");
-        const bool declares = token.text == "entry" || token.text == "func" ||
-                              token.text == "align" || token.text == "attribute" ||
-                              find_word(token.text).kind == Word::Kind::space;
-        const bool links = token.text == "visible" || token.text == "extern" || token.text == "weak" || token.text == "common";
-        if (!first && links) cursor_.fail(token.location, "expected a variable or a function, found " + describe(token) + ": one word of linkage is enough");
-        if (!first && !declares)
+        const bool declares = token.text == "entry" || token.text == "func" || token.text == "align" ||
+                              token.text == "attribute" || find_word(token.text).kind == Word::Kind::space;
+        const bool links =
+            token.text == "visible" || token.text == "extern" || token.text == "weak" || token.text == "common";
+        if (!first && links)
             cursor_.fail(token.location, "expected a variable or a function, found " + describe(token) +
-                                             nearest_directive(token.text));
+                                             ": one word of linkage is enough");
+        if (!first && !declares)
+            cursor_.fail(token.location,
+                         "expected a variable or a function, found " + describe(token) + nearest_directive(token.text));
         if (token.text == "visible") {
             linkage = Linkage::visible;
         } else if (token.text == "extern") {
@@ -190,8 +188,7 @@ ModuleParser::Kind ModuleParser::directive(const Token& word) {
         } while (cursor_.accept(','));
         cursor_.expect(';', "behind this .pragma");
     } else if (name == "address_size" || name == "version" || name == "target") {
-        cursor_.fail(word.location,
-                     "'." + std::string(name) + "' belongs at the start of the module");
+        cursor_.fail(word.location, "'." + std::string(name) + "' belongs at the start of the module");
     } else {
         cursor_.fail(word.location, "unknown directive " + describe(word) + nearest_directive(name));
     }

@@ -5,8 +5,7 @@ namespace ptarmigan::ptx {
 
 namespace {
 
-constexpr unsigned max_nesting =
-    16; ///< of brackets in operands and braces in initialisers: bounds our stack
+constexpr unsigned max_nesting = 16; ///< of brackets in operands and braces in initialisers: bounds our stack
 
 class OperandParser {
 public:
@@ -52,8 +51,7 @@ private:
             out_[index].location = at;
             return index;
         }
-        if (cursor_.peek().kind == TokenKind::identifier && cursor_.peek().text != "WARP_SZ")
-            return name(depth);
+        if (cursor_.peek().kind == TokenKind::identifier && cursor_.peek().text != "WARP_SZ") return name(depth);
         return constant_or_negated_name(depth);
     }
 
@@ -70,8 +68,7 @@ private:
                 cursor_.fail_here("a constant behind '+' (registers are added by an instruction of their own)");
             node.constant = parse_constant(cursor_);
             node.has_offset = true;
-            if (!node.constant.is_integer())
-                cursor_.fail(node.location, "an offset must be an integer");
+            if (!node.constant.is_integer()) cursor_.fail(node.location, "an offset must be an integer");
         }
         return index;
     }
@@ -85,8 +82,7 @@ private:
         } else {
             node.constant = parse_constant(cursor_);
         }
-        if (!node.constant.is_integer())
-            cursor_.fail(node.location, "an array index must be an integer");
+        if (!node.constant.is_integer()) cursor_.fail(node.location, "an array index must be an integer");
         cursor_.expect(']', "behind the array index");
     }
 
@@ -108,8 +104,7 @@ private:
         }
         const bool starts = token.is('(') || token.is('+') || token.is('~') || token.is('!') ||
                             token.kind == TokenKind::identifier ||
-                            (token.kind >= TokenKind::integer && token.kind <= TokenKind::bits64) ||
-                            is_fraction(token);
+                            (token.kind >= TokenKind::integer && token.kind <= TokenKind::bits64) || is_fraction(token);
         if (!starts) cursor_.fail_here("an operand");
         const Constant value = parse_constant(cursor_);
         const std::size_t index = append(OperandSyntax::Kind::constant);
@@ -130,7 +125,8 @@ private:
         }
         if (kind == OperandSyntax::Kind::bracket && !cursor_.at(close) && cursor_.peek().kind == TokenKind::symbol &&
             !cursor_.at(';'))
-            cursor_.fail_here("']': an address is a register or a variable, at most with '+' and a constant ('+-4' for -4)");
+            cursor_.fail_here(
+                "']': an address is a register or a variable, at most with '+' and a constant ('+-4' for -4)");
         cursor_.expect(close, "behind this operand");
         OperandSyntax& node = out_[index];
         node.children = children;
@@ -147,8 +143,7 @@ private:
 
 class InitializerParser {
 public:
-    InitializerParser(TokenCursor& cursor, std::vector<InitializerSyntax>& out)
-        : cursor_(cursor), out_(out) {}
+    InitializerParser(TokenCursor& cursor, std::vector<InitializerSyntax>& out) : cursor_(cursor), out_(out) {}
 
     void node(unsigned depth) {
         if (depth > max_nesting) cursor_.fail(cursor_.location(), "initialiser nested too deeply");
@@ -158,8 +153,7 @@ public:
         if (cursor_.peek().kind == TokenKind::string) {
             node.kind = InitializerSyntax::Kind::string;
             node.name = cursor_.take().text;
-        } else if (cursor_.peek().kind == TokenKind::identifier &&
-                   cursor_.peek().text != "WARP_SZ") {
+        } else if (cursor_.peek().kind == TokenKind::identifier && cursor_.peek().text != "WARP_SZ") {
             symbol(node);
         } else {
             node.constant = parse_constant(cursor_);
@@ -210,8 +204,7 @@ private:
         if (cursor_.at('-')) cursor_.fail_here("',' or ';' (the offset -4 is written '+-4')");
         if (!cursor_.accept('+')) return;
         node.constant = parse_constant(cursor_);
-        if (!node.constant.is_integer())
-            cursor_.fail(node.location, "an offset must be an integer");
+        if (!node.constant.is_integer()) cursor_.fail(node.location, "an offset must be an integer");
     }
 
     void symbol(InitializerSyntax& node) {
@@ -251,8 +244,7 @@ private:
 
 } // namespace
 
-std::uint32_t parse_operand(TokenCursor& cursor, bool parentheses_are_lists,
-                            std::vector<OperandSyntax>& out) {
+std::uint32_t parse_operand(TokenCursor& cursor, bool parentheses_are_lists, std::vector<OperandSyntax>& out) {
     return OperandParser(cursor, parentheses_are_lists, out).operand(0);
 }
 

@@ -9,8 +9,7 @@ namespace ptarmigan::ptx {
 /// Appends one operand (with its `|` partner as the next sibling) to `out`; returns how many
 /// siblings it made. `parentheses_are_lists`: `(a, b)` is a list, as in `call`, and not part of a
 /// constant expression.
-std::uint32_t parse_operand(TokenCursor& cursor, bool parentheses_are_lists,
-                            std::vector<OperandSyntax>& out);
+std::uint32_t parse_operand(TokenCursor& cursor, bool parentheses_are_lists, std::vector<OperandSyntax>& out);
 
 /// Appends what stands behind the `=` of a declaration.
 void parse_initializer(TokenCursor& cursor, std::vector<InitializerSyntax>& out);

@@ -49,9 +49,7 @@ private:
     }
 
     /// A name or a constant. What follows is for the caller to check: `|`, `.x`, `[` and operators are not plain.
-    bool element() {
-        return at_ < end_ && is_class(*at_, identifier_start) ? name() : constant();
-    }
+    bool element() { return at_ < end_ && is_class(*at_, identifier_start) ? name() : constant(); }
 
     bool name() {
         const char* begin = at_;
@@ -71,15 +69,14 @@ private:
     }
 
     /// A letter or a point would make another number of it.
-    bool ends_number() const {
-        return at_ < end_ && *at_ != '.' && !is_class(*at_, identifier_part);
-    }
+    bool ends_number() const { return at_ < end_ && *at_ != '.' && !is_class(*at_, identifier_part); }
 
     bool bit_pattern(Constant& constant) {
         const bool is_float = at_[1] == 'f' || at_[1] == 'F';
         const char* begin = at_ += 2;
         for (; at_ < end_ && is_class(*at_, hex_digit); ++at_)
-            constant.bits = constant.bits << 4 | static_cast<unsigned>(*at_ <= '9' ? *at_ - '0' : (*at_ | 0x20) - 'a' + 10);
+            constant.bits =
+                constant.bits << 4 | static_cast<unsigned>(*at_ <= '9' ? *at_ - '0' : (*at_ | 0x20) - 'a' + 10);
         constant.kind = is_float ? Constant::Kind::bits32 : Constant::Kind::bits64;
         return at_ - begin == (is_float ? 8 : 16) && ends_number();
     }

@@ -183,7 +183,8 @@ StatementParser::Kind StatementParser::directive() {
     }
     const std::string_view name = token.text;
     if (name == "entry" || name == "func" || name == "visible" || name == "extern" || name == "weak") {
-        cursor_.diagnostics().error(token.location, describe(token) + " can't stand in a function's body: is a '}' missing above?");
+        cursor_.diagnostics().error(token.location,
+                                    describe(token) + " can't stand in a function's body: is a '}' missing above?");
         return Kind::end;
     }
     cursor_.take();
@@ -200,12 +201,11 @@ StatementParser::Kind StatementParser::directive() {
         skip_ = true;
         return Kind::end;
     }
-    if (token.text == "branchtargets" || token.text == "calltargets" ||
-        token.text == "callprototype")
+    if (token.text == "branchtargets" || token.text == "calltargets" || token.text == "callprototype")
         cursor_.fail(token.location, "'." + std::string(token.text) + "' needs a label before it");
-    if (is_directive(token.text))
-        cursor_.fail(token.location, describe(token) + " can't stand in a function's body");
-    cursor_.fail(token.location, "unknown directive " + describe(token) + " in a function body" + nearest_directive(token.text));
+    if (is_directive(token.text)) cursor_.fail(token.location, describe(token) + " can't stand in a function's body");
+    cursor_.fail(token.location,
+                 "unknown directive " + describe(token) + " in a function body" + nearest_directive(token.text));
 }
 
 /// .loc file line column {, function_name label {+ n}, inlined_at file line column}

@@ -80,8 +80,8 @@ struct VariableSyntax {
     StateSpace space = StateSpace::none;
     ScalarType type = ScalarType::none;
     std::uint8_t vector_size = 1;
-    std::uint32_t bank = 0;      ///< .const[n]
-    std::uint32_t alignment = 0; ///< 0: not given
+    std::uint32_t bank = 0;                ///< .const[n]
+    std::uint32_t alignment = 0;           ///< 0: not given
     bool managed = false, unified = false; ///< .attribute
     bool is_pointer = false;
     StateSpace pointee_space = StateSpace::none;

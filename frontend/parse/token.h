@@ -23,8 +23,7 @@ enum class TokenKind : std::uint8_t {
 
 /// Operators of two characters as one number; those of one character are their own code.
 constexpr std::uint16_t two_characters(char a, char b) {
-    return static_cast<std::uint16_t>(static_cast<unsigned char>(a) << 8 |
-                                      static_cast<unsigned char>(b));
+    return static_cast<std::uint16_t>(static_cast<unsigned char>(a) << 8 | static_cast<unsigned char>(b));
 }
 
 struct Token {
@@ -35,12 +34,8 @@ struct Token {
 
     bool is(char c) const { return symbol == static_cast<unsigned char>(c); }
     bool is(char a, char b) const { return symbol == two_characters(a, b); }
-    bool is_word(std::string_view spelling) const {
-        return kind == TokenKind::word && text == spelling;
-    }
-    bool is_identifier(std::string_view spelling) const {
-        return kind == TokenKind::identifier && text == spelling;
-    }
+    bool is_word(std::string_view spelling) const { return kind == TokenKind::word && text == spelling; }
+    bool is_identifier(std::string_view spelling) const { return kind == TokenKind::identifier && text == spelling; }
 };
 
 } // namespace ptarmigan::ptx

@@ -11,8 +11,7 @@ namespace {
 
 std::string hex(std::uint64_t value, unsigned digits) {
     std::string text(digits, '0');
-    for (unsigned i = 0; i < digits; ++i)
-        text[digits - 1 - i] = "0123456789ABCDEF"[value >> 4 * i & 15];
+    for (unsigned i = 0; i < digits; ++i) text[digits - 1 - i] = "0123456789ABCDEF"[value >> 4 * i & 15];
     return text;
 }
 
@@ -28,19 +27,16 @@ public:
         : module_(module), variable_(variable), used_(variable.init.size()) {
         // What follows the last value is zero without being written.
         while (used_ != 0 && variable.init[used_ - 1] == 0) --used_;
-        if (!variable.relocations.empty())
-            used_ = std::max(used_, variable.relocations.back().offset + 1);
+        if (!variable.relocations.empty()) used_ = std::max(used_, variable.relocations.back().offset + 1);
     }
 
     std::string level(std::size_t depth) {
-        const std::size_t levels =
-            variable_.dimensions.size() + (variable_.vector_size > 1 ? 1 : 0);
+        const std::size_t levels = variable_.dimensions.size() + (variable_.vector_size > 1 ? 1 : 0);
         if (depth == levels) return element();
         const bool is_vector = depth == variable_.dimensions.size(); // ptxas wants all its elements
         if (used_ == 0 && !is_vector) return "{}";
-        const std::uint64_t count = depth < variable_.dimensions.size()
-                                        ? variable_.dimensions[depth]
-                                        : variable_.vector_size;
+        const std::uint64_t count =
+            depth < variable_.dimensions.size() ? variable_.dimensions[depth] : variable_.vector_size;
         const std::uint64_t first = offset_, size = level_size(depth);
         std::string text = "{";
         for (std::uint64_t i = 0; i < count && (i == 0 || is_vector || offset_ < used_); ++i) {
@@ -55,8 +51,7 @@ private:
     /// Bytes of a list at `depth`.
     std::uint64_t level_size(std::size_t depth) const {
         std::uint64_t size = byte_size(variable_.type) * std::uint64_t{variable_.vector_size};
-        for (std::size_t i = depth; i < variable_.dimensions.size(); ++i)
-            size *= variable_.dimensions[i];
+        for (std::size_t i = depth; i < variable_.dimensions.size(); ++i) size *= variable_.dimensions[i];
         return size;
     }
 
@@ -68,18 +63,15 @@ private:
         while (next_ < all.size() && all[next_].offset < at) ++next_;
         if (next_ < all.size() && all[next_].offset == at) return relocation(all[next_]);
         std::uint64_t bits = 0;
-        for (unsigned i = 0; i < size && i < 8; ++i)
-            bits |= std::uint64_t{variable_.init[at + i]} << 8 * i;
+        for (unsigned i = 0; i < size && i < 8; ++i) bits |= std::uint64_t{variable_.init[at + i]} << 8 * i;
         return constant_text(bits, variable_.type);
     }
 
     std::string relocation(const Relocation& r) const {
-        std::string symbol =
-            r.is_function ? module_.functions[r.symbol].name : module_.variables[r.symbol].name;
+        std::string symbol = r.is_function ? module_.functions[r.symbol].name : module_.variables[r.symbol].name;
         if (r.generic) symbol = "generic(" + symbol + ")";
         symbol += offset_text(static_cast<std::uint64_t>(r.addend));
-        if (r.size == 1)
-            return "0x" + hex(std::uint64_t{0xff} << 8 * r.byte, 16) + "(" + symbol + ")";
+        if (r.size == 1) return "0x" + hex(std::uint64_t{0xff} << 8 * r.byte, 16) + "(" + symbol + ")";
         return symbol;
     }
 
@@ -102,9 +94,8 @@ std::string limits_text(const EntryLimits& l) {
         return value == 0 ? "" : std::string(" ") + name + " " + std::to_string(value);
     };
     std::string text = triple(".maxntid", l.max_ntid) + triple(".reqntid", l.required_ntid) +
-                       triple(".reqnctapercluster", l.required_cluster) +
-                       one(".minnctapersm", l.min_ctas_per_sm) + one(".maxnreg", l.max_registers) +
-                       one(".maxclusterrank", l.max_cluster_rank);
+                       triple(".reqnctapercluster", l.required_cluster) + one(".minnctapersm", l.min_ctas_per_sm) +
+                       one(".maxnreg", l.max_registers) + one(".maxclusterrank", l.max_cluster_rank);
     if (l.explicit_cluster) text += " .explicitcluster";
     if (l.blocks_are_clusters) text += " .blocksareclusters";
     return text;
@@ -131,9 +122,8 @@ std::string offset_text(std::uint64_t offset) {
 }
 
 std::string module_header(const Module& module) {
-    std::string text = ".version " + std::to_string(module.version.major) + "." +
-                       std::to_string(module.version.minor) + "\n.target sm_" +
-                       std::to_string(module.target.sm);
+    std::string text = ".version " + std::to_string(module.version.major) + "." + std::to_string(module.version.minor) +
+                       "\n.target sm_" + std::to_string(module.target.sm);
     if (module.target.suffix != 0) text += module.target.suffix;
     if (module.target.texmode_independent) text += ", texmode_independent";
     return text + "\n.address_size " + std::to_string(module.address_size) + "\n";
@@ -144,8 +134,7 @@ std::string variable_declaration(const Variable& v, const std::string& name) {
     if (v.managed) text += " .attribute(.managed)";
     if (v.space == StateSpace::param && v.is_pointer) {
         text += " ." + std::string(spelling(v.type)) + " .ptr";
-        if (v.pointee_space != StateSpace::none)
-            text += " ." + std::string(spelling(v.pointee_space));
+        if (v.pointee_space != StateSpace::none) text += " ." + std::string(spelling(v.pointee_space));
         return text + " .align " + std::to_string(v.pointee_alignment) + " " + name;
     }
     if (v.space != StateSpace::reg && type_class(v.type) != TypeClass::opaque &&
@@ -165,8 +154,7 @@ std::string variable_initializer(const Module& module, const Variable& variable)
 
 std::string parameter_list(const std::vector<Variable>& parameters) {
     std::string text = "(";
-    for (const Variable& v : parameters)
-        text += (text.size() > 1 ? ", " : "") + variable_declaration(v, v.name);
+    for (const Variable& v : parameters) text += (text.size() > 1 ? ", " : "") + variable_declaration(v, v.name);
     return text + ")";
 }
 

@@ -34,10 +34,10 @@ struct Register {
 
 /// A place inside an initialiser that holds the address of a symbol.
 struct Relocation {
-    std::uint64_t offset = 0;  ///< byte offset inside the variable
-    std::uint8_t size = 8;     ///< bytes patched: 8, 4 or (mask() operator) 1
-    std::uint8_t byte = 0;     ///< for size 1: which byte of the address
-    bool generic = false;      ///< generic(symbol): convert to a generic address
+    std::uint64_t offset = 0; ///< byte offset inside the variable
+    std::uint8_t size = 8;    ///< bytes patched: 8, 4 or (mask() operator) 1
+    std::uint8_t byte = 0;    ///< for size 1: which byte of the address
+    bool generic = false;     ///< generic(symbol): convert to a generic address
     bool is_function = false;
     std::uint32_t symbol = no_id; ///< FunctionId, or VariableId at module scope
     std::int64_t addend = 0;
@@ -47,19 +47,19 @@ struct Relocation {
 struct Variable {
     std::string name;
     StateSpace space = StateSpace::none;
-    ScalarType type = ScalarType::none;   ///< element type
-    std::uint8_t vector_size = 1;         ///< 2, 4 for .v2 .v4
-    std::uint32_t alignment = 1;          ///< bytes
-    std::uint64_t size = 0;               ///< bytes; 0 for an unsized extern array
-    bool unsized = false;                 ///< `name[]` without initialiser
-    bool is_pointer = false;              ///< kernel parameter with .ptr
+    ScalarType type = ScalarType::none; ///< element type
+    std::uint8_t vector_size = 1;       ///< 2, 4 for .v2 .v4
+    std::uint32_t alignment = 1;        ///< bytes
+    std::uint64_t size = 0;             ///< bytes; 0 for an unsized extern array
+    bool unsized = false;               ///< `name[]` without initialiser
+    bool is_pointer = false;            ///< kernel parameter with .ptr
     StateSpace pointee_space = StateSpace::none;
     std::uint32_t pointee_alignment = 0;
-    std::vector<std::uint32_t> dimensions;///< array dimensions as written, outermost first; empty for a scalar
-    std::vector<std::uint8_t> init;       ///< initial bytes; empty means zero
+    std::vector<std::uint32_t> dimensions; ///< array dimensions as written, outermost first; empty for a scalar
+    std::vector<std::uint8_t> init;        ///< initial bytes; empty means zero
     std::vector<Relocation> relocations;
     Linkage linkage = Linkage::internal;
-    bool managed = false;                 ///< .attribute(.managed)
+    bool managed = false; ///< .attribute(.managed)
     SourceLocation location;
 };
 
@@ -70,37 +70,40 @@ enum class VariableScope : std::uint8_t { module, body, frame, shared, parameter
 /// One operand of an instruction, bound.
 struct Operand {
     enum class Kind : std::uint8_t {
-        none,      ///< an optional operand that was not written
-        reg,       ///< index = RegisterId (after SSA construction: ValueId)
-        imm,       ///< value = bits, converted to the operand's type
-        special,   ///< index = SpecialRegister, component 0..3
-        variable,  ///< address of a variable as a value: scope/index, plus value (byte offset)
-        function,  ///< index = FunctionId: callee, or address of a function as a value
-        label,     ///< index = LabelId
-        address,   ///< [base + value], see base
-        vector,    ///< elements first..first+count of Body::operand_pool (each reg, imm or sink)
-        list,      ///< likewise: the parenthesised lists of `call`
-        sink,      ///< `_`
-        target_list,    ///< index into Body::branch_targets (brx.idx) 
-        call_targets,   ///< index into Body::call_targets
-        prototype,      ///< index into Body::prototypes
+        none,         ///< an optional operand that was not written
+        reg,          ///< index = RegisterId (after SSA construction: ValueId)
+        imm,          ///< value = bits, converted to the operand's type
+        special,      ///< index = SpecialRegister, component 0..3
+        variable,     ///< address of a variable as a value: scope/index, plus value (byte offset)
+        function,     ///< index = FunctionId: callee, or address of a function as a value
+        label,        ///< index = LabelId
+        address,      ///< [base + value], see base
+        vector,       ///< elements first..first+count of Body::operand_pool (each reg, imm or sink)
+        list,         ///< likewise: the parenthesised lists of `call`
+        sink,         ///< `_`
+        target_list,  ///< index into Body::branch_targets (brx.idx)
+        call_targets, ///< index into Body::call_targets
+        prototype,    ///< index into Body::prototypes
     };
     enum class Base : std::uint8_t { none, reg, variable };
 
     Kind kind = Kind::none;
-    Base base = Base::none;             ///< for address: none (absolute), reg (index = RegisterId), variable (scope/index)
+    Base base = Base::none; ///< for address: none (absolute), reg (index = RegisterId), variable (scope/index)
     VariableScope scope = VariableScope::module;
-    bool negated = false;               ///< `!p` on predicates, `-a` on video operands
-    ScalarType type = ScalarType::none; ///< type at which the operand is read or written (from the row and the type modifiers)
-    std::uint8_t component = 0;         ///< special register component: x 0, y 1, z 2, w 3; of a register, its video selector: see isa/video_selectors.h
+    bool negated = false; ///< `!p` on predicates, `-a` on video operands
+    ScalarType type =
+        ScalarType::none;       ///< type at which the operand is read or written (from the row and the type modifiers)
+    std::uint8_t component = 0; ///< special register component: x 0, y 1, z 2, w 3; of a register, its video selector:
+                                ///< see isa/video_selectors.h
     std::uint32_t index = no_id;
     std::uint32_t first = 0;
     std::uint32_t count = 0;
-    std::uint64_t value = 0;            ///< immediate bits, or signed byte offset of an address
+    std::uint64_t value = 0; ///< immediate bits, or signed byte offset of an address
 };
 
 /// One instruction of a body. operands[i] plays the role form_info(form).operands[i].role; an optional operand that was
-/// not written is there with Kind::none, so operand_count is the row's. `d|p` and `[a, c]` are two operands with a role each.
+/// not written is there with Kind::none, so operand_count is the row's. `d|p` and `[a, c]` are two operands with a role
+/// each.
 struct Instruction {
     static constexpr unsigned max_operands = 10;
     static constexpr unsigned max_modifiers = 12;
@@ -108,14 +111,14 @@ struct Instruction {
     FormId form{};
     std::uint8_t operand_count = 0;
     std::uint8_t modifier_count = 0;
-    std::uint8_t vector_size = 1;           ///< .v2 .v4 .v8, else 1
-    StateSpace space = StateSpace::none;    ///< .global, .shared, ... (for .shared::cta and the like the modifier is there too); generic when
-                                            ///< the row allows a space and none is written
-    std::array<ScalarType, 6> types{};      ///< type modifiers in the order of the row's syntax
+    std::uint8_t vector_size = 1;        ///< .v2 .v4 .v8, else 1
+    StateSpace space = StateSpace::none; ///< .global, .shared, ... (for .shared::cta and the like the modifier is there
+                                         ///< too); generic when the row allows a space and none is written
+    std::array<ScalarType, 6> types{};   ///< type modifiers in the order of the row's syntax
     std::array<Modifier, max_modifiers> modifiers{};
     std::array<Operand, max_operands> operands{};
-    RegisterId guard = no_id;               ///< @p: predicate register (after SSA construction: ValueId)
-    bool guard_negated = false;             ///< @!p
+    RegisterId guard = no_id;   ///< @p: predicate register (after SSA construction: ValueId)
+    bool guard_negated = false; ///< @!p
     SourceLocation location;
 
     bool has(Modifier modifier) const {
@@ -167,7 +170,8 @@ struct Body {
     std::vector<std::vector<FunctionId>> call_targets;
     std::vector<Prototype> prototypes;
     std::vector<SourceLine> source_lines;
-    /// Those of the above that stand in Module::thread_variables: each entry has its own, a .func would share its callers'.
+    /// Those of the above that stand in Module::thread_variables: each entry has its own, a .func would share its
+    /// callers'.
     std::vector<RegisterId> thread_registers;
     std::vector<VariableId> thread_locals;
 };
@@ -193,7 +197,7 @@ struct Function {
     std::vector<Variable> returns;    ///< for bodies these are also Body::variables[0..)
     std::vector<Variable> parameters; ///< and these follow. For an entry: `offset` is computed by parameter_offsets()
     EntryLimits limits;
-    std::string alias_of;             ///< .alias
+    std::string alias_of; ///< .alias
     SourceLocation location;
 };
 
@@ -219,15 +223,15 @@ struct Version {
 
 /// The whole module. Bodies are bound on demand (see frontend/module_loader.h) and then stay.
 struct Module {
-    std::string name;               ///< for diagnostics
+    std::string name; ///< for diagnostics
     Version version;
     Target target;
     unsigned address_size = 64;
     std::vector<Variable> variables; ///< module scope: .global .const .shared (extern too) .tex ...
     std::vector<Function> functions;
-    std::vector<std::string> files;  ///< .file table, index as written
-    /// .reg and .local at module scope, before PTX 3.0; "name<count>" where a range is declared. For the printer: bodies have
-    /// those that they use among their own.
+    std::vector<std::string> files; ///< .file table, index as written
+    /// .reg and .local at module scope, before PTX 3.0; "name<count>" where a range is declared. For the printer:
+    /// bodies have those that they use among their own.
     std::vector<Variable> thread_variables;
 
     std::optional<FunctionId> find_function(std::string_view name) const;

@@ -29,9 +29,7 @@ public:
         }
     }
     /// For `v.x`, whose last two characters name the component.
-    std::string unique_vector(const std::string& first) {
-        return unique(first.substr(0, first.size() - 2));
-    }
+    std::string unique_vector(const std::string& first) { return unique(first.substr(0, first.size() - 2)); }
 
 private:
     std::unordered_set<std::string> taken_;
@@ -39,8 +37,7 @@ private:
 };
 
 bool starts_vector(const std::vector<Register>& registers, std::size_t i) {
-    return registers[i].name.ends_with(".x") && i + 1 < registers.size() &&
-           registers[i + 1].name.ends_with(".y");
+    return registers[i].name.ends_with(".x") && i + 1 < registers.size() && registers[i + 1].name.ends_with(".y");
 }
 std::size_t vector_length(const std::vector<Register>& registers, std::size_t i) {
     return i + 3 < registers.size() && registers[i + 2].name.ends_with(".z") ? 4 : 2;
@@ -83,8 +80,7 @@ public:
     std::string print(const Instruction& inst) const {
         std::string text;
         if (inst.guard != no_id)
-            text = std::string("@") + (inst.guard_negated ? "!" : "") +
-                   names_.registers[inst.guard] + " ";
+            text = std::string("@") + (inst.guard_negated ? "!" : "") + names_.registers[inst.guard] + " ";
         const FormPattern& pattern = FormTable::get().pattern(inst.form);
         text += std::string(pattern.info->opcode) + words(pattern, inst);
         return text + operands(pattern, inst) + ";";
@@ -97,21 +93,16 @@ private:
         bool space_done = false;
         for (const WordSlot& slot : pattern.slots) {
             auto has = [&](Word word) {
-                return std::find(slot.choices.begin(), slot.choices.end(), word) !=
-                       slot.choices.end();
+                return std::find(slot.choices.begin(), slot.choices.end(), word) != slot.choices.end();
             };
             Word word;
             if (slot.type_index >= 0) {
-                const ScalarType type = slot.type_index < 6
-                                            ? inst.types[static_cast<std::size_t>(slot.type_index)]
-                                            : ScalarType::none;
-                if (type != ScalarType::none)
-                    word = {Word::Kind::type, static_cast<std::uint16_t>(type)};
+                const ScalarType type =
+                    slot.type_index < 6 ? inst.types[static_cast<std::size_t>(slot.type_index)] : ScalarType::none;
+                if (type != ScalarType::none) word = {Word::Kind::type, static_cast<std::uint16_t>(type)};
             } else if (modifier < inst.modifier_count &&
-                       has({Word::Kind::modifier,
-                            static_cast<std::uint16_t>(inst.modifiers[modifier])})) {
-                word = {Word::Kind::modifier,
-                        static_cast<std::uint16_t>(inst.modifiers[modifier++])};
+                       has({Word::Kind::modifier, static_cast<std::uint16_t>(inst.modifiers[modifier])})) {
+                word = {Word::Kind::modifier, static_cast<std::uint16_t>(inst.modifiers[modifier++])};
                 space_done = space_done || slot.is_space;
             } else if (slot.is_space && !space_done) {
                 space_done = true;
@@ -134,19 +125,16 @@ private:
         for (std::size_t i = 0; i < pattern.operands.size(); ++i) {
             const OperandPattern& p = pattern.operands[i];
             const Operand& operand = inst.operands[i];
-            if (p.form == Form::hidden ||
-                (operand.kind == Operand::Kind::none && p.form != Form::bracket_first))
+            if (p.form == Form::hidden || (operand.kind == Operand::Kind::none && p.form != Form::bracket_first))
                 continue;
             if (p.form == Form::bracket_first && operand.kind == Operand::Kind::none) continue;
             text += p.form == Form::pair_second ? "|" : separator;
             separator = ", ";
             if (p.form == Form::bracket_first) text += "[";
             text += operand_text(operand, p);
-            const bool more = i + 1 < pattern.operands.size() &&
-                              pattern.operands[i + 1].form == Form::bracket_next &&
+            const bool more = i + 1 < pattern.operands.size() && pattern.operands[i + 1].form == Form::bracket_next &&
                               inst.operands[i + 1].kind != Operand::Kind::none;
-            if ((p.form == Form::bracket_first || p.form == Form::bracket_next) && !more)
-                text += "]";
+            if ((p.form == Form::bracket_first || p.form == Form::bracket_next) && !more) text += "]";
         }
         return text;
     }
@@ -179,15 +167,13 @@ private:
         }
         case Kind::imm: return constant_text(operand.value, operand.type);
         case Kind::special:
-            return special_register_text(static_cast<SpecialRegister>(operand.index),
-                                         operand.component);
+            return special_register_text(static_cast<SpecialRegister>(operand.index), operand.component);
         case Kind::variable: return variable_name(operand) + offset_text(operand.value);
         case Kind::function: return module_.functions[operand.index].name;
         case Kind::label: return names_.labels[operand.index];
         case Kind::address:
             if (operand.base == Operand::Base::none) return std::to_string(operand.value);
-            return (operand.base == Operand::Base::reg ? names_.registers[operand.index]
-                                                       : variable_name(operand)) +
+            return (operand.base == Operand::Base::reg ? names_.registers[operand.index] : variable_name(operand)) +
                    offset_text(operand.value);
         case Kind::vector: return elements(operand, '{', '}');
         case Kind::list: return elements(operand, '(', ')');
@@ -211,8 +197,7 @@ public:
     std::string print() {
         text_ = module_header(module_);
         for (std::size_t i = 0; i < module_.files.size(); ++i)
-            if (!module_.files[i].empty())
-                line(".file " + std::to_string(i) + " \"" + module_.files[i] + "\"");
+            if (!module_.files[i].empty()) line(".file " + std::to_string(i) + " \"" + module_.files[i] + "\"");
         // Functions may be named in initialisers and variables in bodies: heads first, bodies last.
         for (const Function& f : module_.functions) line(function_head(f, false) + ";");
         for (const Variable& v : module_.thread_variables) line(variable_declaration(v, v.name) + ";");
@@ -237,14 +222,11 @@ private:
         declarations(function, body, names);
         const InstructionPrinter printer(module_, body, names);
         std::vector<std::vector<std::size_t>> labels_at(body.instructions.size() + 1);
-        for (std::size_t i = 0; i < body.labels.size(); ++i)
-            labels_at[body.labels[i].instruction].push_back(i);
+        for (std::size_t i = 0; i < body.labels.size(); ++i) labels_at[body.labels[i].instruction].push_back(i);
         std::size_t next_line = 0;
         for (std::size_t i = 0; i <= body.instructions.size(); ++i) {
             for (std::size_t label : labels_at[i]) line(names.labels[label] + ":");
-            for (; next_line < body.source_lines.size() &&
-                   body.source_lines[next_line].instruction == i;
-                 ++next_line) {
+            for (; next_line < body.source_lines.size() && body.source_lines[next_line].instruction == i; ++next_line) {
                 const SourceLine& l = body.source_lines[next_line];
                 line("\t.loc " + std::to_string(l.file) + " " + std::to_string(l.line) + " " +
                      std::to_string(l.column));
@@ -282,33 +264,31 @@ private:
                 if (v.space == StateSpace::reg) parameter_registers += v.vector_size;
         for (std::size_t i = parameter_registers; i < body.registers.size();) {
             const std::string type = std::string(spelling(body.registers[i].type));
-            if (body.registers[i].name == "%cc.cf" || contains(body.thread_registers, i)) { // the binder's own, the module's
+            if (body.registers[i].name == "%cc.cf" ||
+                contains(body.thread_registers, i)) { // the binder's own, the module's
                 ++i;
             } else if (starts_vector(body.registers, i)) {
                 const std::size_t n = vector_length(body.registers, i);
                 const std::string& first = names.registers[i];
-                line("\t.reg .v" + std::to_string(n) + " ." + type + " " +
-                     first.substr(0, first.size() - 2) + ";");
+                line("\t.reg .v" + std::to_string(n) + " ." + type + " " + first.substr(0, first.size() - 2) + ";");
                 i += n;
             } else {
                 line("\t.reg ." + type + " " + names.registers[i] + ";");
                 ++i;
             }
         }
-        for (std::size_t i = function.returns.size() + function.parameters.size();
-             i < body.variables.size(); ++i)
-            if (!contains(body.thread_locals, i)) line("\t" + variable_declaration(body.variables[i], names.variables[i]) +
-                 variable_initializer(module_, body.variables[i]) + ";");
+        for (std::size_t i = function.returns.size() + function.parameters.size(); i < body.variables.size(); ++i)
+            if (!contains(body.thread_locals, i))
+                line("\t" + variable_declaration(body.variables[i], names.variables[i]) +
+                     variable_initializer(module_, body.variables[i]) + ";");
         for (std::size_t i = 0; i < body.prototypes.size(); ++i) {
             const Prototype& p = body.prototypes[i];
-            line(names.prototypes[i] + ": .callprototype " +
-                 (p.returns.empty() ? "" : parameter_list(p.returns)) + " _ " +
-                 parameter_list(p.parameters) + (p.noreturn ? " .noreturn;" : ";"));
+            line(names.prototypes[i] + ": .callprototype " + (p.returns.empty() ? "" : parameter_list(p.returns)) +
+                 " _ " + parameter_list(p.parameters) + (p.noreturn ? " .noreturn;" : ";"));
         }
         for (std::size_t i = 0; i < body.branch_targets.size(); ++i) {
             std::string text = "$targets_" + std::to_string(i) + ": .branchtargets ";
-            for (LabelId l : body.branch_targets[i])
-                text += (text.back() == ' ' ? "" : ", ") + names.labels[l];
+            for (LabelId l : body.branch_targets[i]) text += (text.back() == ' ' ? "" : ", ") + names.labels[l];
             line(text + ";");
         }
         for (std::size_t i = 0; i < body.call_targets.size(); ++i) {

@@ -10,14 +10,13 @@
 
 namespace ptarmigan::ptx {
 
-/// Each has a lowering in translator/lower/calls.cpp, which checks that against this list. Besides, the device runtime's.
-inline constexpr std::string_view provided_functions[] = {"vprintf", "malloc", "free",
-                                                          "__assertfail"};
+/// Each has a lowering in translator/lower/calls.cpp, which checks that against this list. Besides, the device
+/// runtime's.
+inline constexpr std::string_view provided_functions[] = {"vprintf", "malloc", "free", "__assertfail"};
 
 constexpr bool is_provided_function(std::string_view name) {
-    return device_runtime_function(name) ||
-           std::find(std::begin(provided_functions), std::end(provided_functions), name) !=
-               std::end(provided_functions);
+    return device_runtime_function(name) || std::find(std::begin(provided_functions), std::end(provided_functions),
+                                                      name) != std::end(provided_functions);
 }
 
 } // namespace ptarmigan::ptx

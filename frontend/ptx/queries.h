@@ -13,8 +13,7 @@ namespace ptarmigan::ptx {
 /// ones, elements of vectors and lists, bases of addresses. Sources come before definitions, so
 /// that `add r, r, 1` reads first. `operand.index` is the register (or value) and may be changed if
 /// `inst` and `pool` are not const. The guard is not an operand: see Instruction.
-template <typename Inst, typename Pool, typename Fn>
-void for_each_register(Inst& inst, Pool& pool, Fn&& fn) {
+template <typename Inst, typename Pool, typename Fn> void for_each_register(Inst& inst, Pool& pool, Fn&& fn) {
     const std::span<const OperandInfo> infos = form_info(inst.form).operands;
     auto visit = [&](auto& operand, bool is_definition) {
         using Kind = Operand::Kind;
@@ -24,8 +23,7 @@ void for_each_register(Inst& inst, Pool& pool, Fn&& fn) {
             if (operand.base == Operand::Base::reg) fn(operand, false);
         } else if (operand.kind == Kind::vector || operand.kind == Kind::list) {
             for (std::uint32_t i = 0; i < operand.count; ++i)
-                if (pool[operand.first + i].kind == Kind::reg)
-                    fn(pool[operand.first + i], is_definition);
+                if (pool[operand.first + i].kind == Kind::reg) fn(pool[operand.first + i], is_definition);
         }
     };
     for (const bool definitions : {false, true})

@@ -31,8 +31,7 @@ void Diagnostics::append(const Diagnostics& other) {
     for (const Diagnostic& d : other.list_)
         // Of a comment without an end both have heard.
         if (std::find(list_.begin(), list_.end(), d) == list_.end()) add(d.severity, d.location, d.text);
-    const std::size_t not_kept =
-        other.error_count_ > other.max_errors_ ? other.error_count_ - other.max_errors_ : 0;
+    const std::size_t not_kept = other.error_count_ > other.max_errors_ ? other.error_count_ - other.max_errors_ : 0;
     error_count_ += static_cast<unsigned>(not_kept);
     sort();
 }
@@ -55,8 +54,7 @@ std::string Diagnostics::render(const Diagnostic& diagnostic) const {
     const std::string_view text = source_->line(line);
     std::size_t caret = column == 0 ? 0 : column - 1;
     if (caret > text.size()) caret = text.size();
-    const std::size_t first =
-        caret > shown_width / 2 && text.size() > shown_width ? caret - shown_width / 2 : 0;
+    const std::size_t first = caret > shown_width / 2 && text.size() > shown_width ? caret - shown_width / 2 : 0;
     out += "    " + printable(text.substr(first, shown_width)) + "\n    ";
     for (std::size_t i = first; i < caret; ++i) out += text[i] == '\t' ? '\t' : ' ';
     out += "^\n";

@@ -26,15 +26,10 @@ struct Diagnostic {
 /// What is wrong with one source text. Keeps the first `max_errors` errors, counts the rest.
 class Diagnostics {
 public:
-    Diagnostics(const SourceBuffer& source, unsigned max_errors)
-        : source_(&source), max_errors_(max_errors) {}
+    Diagnostics(const SourceBuffer& source, unsigned max_errors) : source_(&source), max_errors_(max_errors) {}
 
-    void error(SourceLocation location, std::string text) {
-        add(Severity::error, location, std::move(text));
-    }
-    void warning(SourceLocation location, std::string text) {
-        add(Severity::warning, location, std::move(text));
-    }
+    void error(SourceLocation location, std::string text) { add(Severity::error, location, std::move(text)); }
+    void warning(SourceLocation location, std::string text) { add(Severity::warning, location, std::move(text)); }
 
     unsigned error_count() const { return error_count_; }
     /// Further errors are only counted: no need to find good words for them.

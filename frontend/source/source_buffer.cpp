@@ -3,8 +3,7 @@
 
 namespace ptarmigan::ptx {
 
-SourceBuffer::SourceBuffer(std::string text, std::string name)
-    : text_(std::move(text)), name_(std::move(name)) {
+SourceBuffer::SourceBuffer(std::string text, std::string name) : text_(std::move(text)), name_(std::move(name)) {
     while (!text_.empty() && text_.back() == '\0') text_.pop_back();
 }
 

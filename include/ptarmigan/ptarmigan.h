@@ -30,7 +30,7 @@ namespace ptarmigan {
 /// wrong.
 class PTARMIGAN_API Error : public std::runtime_error {
 public:
-    Error(int code, const std::string &text) : std::runtime_error(text), code_(code) {}
+    Error(int code, const std::string& text) : std::runtime_error(text), code_(code) {}
     int code() const { return code_; }
 
 private:
@@ -54,11 +54,11 @@ struct Extents {
 /// The value of one kernel parameter: any trivially copyable type of the parameter's size.
 class Argument {
 public:
-    template <class T> Argument(const T &value) : bytes_(sizeof(T)) {
+    template <class T> Argument(const T& value) : bytes_(sizeof(T)) {
         static_assert(std::is_trivially_copyable_v<T>);
         std::memcpy(bytes_.data(), &value, sizeof(T));
     }
-    const std::vector<std::uint8_t> &bytes() const { return bytes_; }
+    const std::vector<std::uint8_t>& bytes() const { return bytes_; }
 
 private:
     std::vector<std::uint8_t> bytes_;
@@ -69,15 +69,15 @@ class PTARMIGAN_API Buffer {
 public:
     explicit Buffer(std::size_t size);
     ~Buffer();
-    Buffer(Buffer &&other) noexcept;
-    Buffer &operator=(Buffer &&other) noexcept;
+    Buffer(Buffer&& other) noexcept;
+    Buffer& operator=(Buffer&& other) noexcept;
 
     std::size_t size() const { return size_; }
     /// What a kernel gets as a pointer; a host address too.
     std::uint64_t address() const { return address_; }
     /// Both wait for earlier launches. Throw if offset + size passes the end.
-    void upload(const void *source, std::size_t size, std::size_t offset = 0);
-    void download(void *destination, std::size_t size, std::size_t offset = 0) const;
+    void upload(const void* source, std::size_t size, std::size_t offset = 0);
+    void download(void* destination, std::size_t size, std::size_t offset = 0) const;
 
 private:
     std::uint64_t address_ = 0;
@@ -91,17 +91,17 @@ public:
     /// Throws Error with all diagnostics (name:line:col: error: text). `name` is for messages.
     explicit Module(std::string ptx, std::string name = "<ptx>");
     ~Module();
-    Module(Module &&) noexcept;
-    Module &operator=(Module &&) noexcept;
+    Module(Module&&) noexcept;
+    Module& operator=(Module&&) noexcept;
 
     std::vector<std::string> kernels() const;
     /// Starts a grid; launches run one after the other. Throws for what can be checked before it
     /// runs, also when a form that the kernel uses is not supported; faults of the kernel come from
     /// synchronize().
-    void launch(const std::string &kernel, Extents grid, Extents block,
-                std::initializer_list<Argument> arguments, std::uint32_t dynamic_shared = 0);
+    void launch(const std::string& kernel, Extents grid, Extents block, std::initializer_list<Argument> arguments,
+                std::uint32_t dynamic_shared = 0);
     /// Address and size of a .global or .const variable.
-    std::pair<std::uint64_t, std::size_t> variable(const std::string &name) const;
+    std::pair<std::uint64_t, std::size_t> variable(const std::string& name) const;
 
 private:
     struct Impl;

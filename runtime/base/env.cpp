@@ -16,41 +16,31 @@ namespace ptarmigan::runtime {
 namespace {
 
 constexpr EnvVariable table[] = {
-#define PTM_ENV(id, name, fallback, option, accepted, meaning) \
-    {name, fallback, option, accepted, meaning},
+#define PTM_ENV(id, name, fallback, option, accepted, meaning) {name, fallback, option, accepted, meaning},
 #include "runtime/base/env_variables.def"
 #undef PTM_ENV
 };
 
 /// log2 of the factor that a size suffix stands for; -1 if it is none.
 int suffix_shift(std::string_view suffix) {
-    if (suffix.empty())
-        return 0;
-    if (suffix.size() != 1)
-        return -1;
+    if (suffix.empty()) return 0;
+    if (suffix.size() != 1) return -1;
     switch (suffix[0] | 0x20) {
-    case 'k':
-        return 10;
-    case 'm':
-        return 20;
-    case 'g':
-        return 30;
-    case 't':
-        return 40;
-    default:
-        return -1;
+    case 'k': return 10;
+    case 'm': return 20;
+    case 'g': return 30;
+    case 't': return 40;
+    default: return -1;
     }
 }
 
 /// A whole number with an optional suffix; nothing if `text` is anything else.
 std::optional<std::uint64_t> parse_size(std::string_view text) {
     std::uint64_t number = 0;
-    const char *end = text.data() + text.size();
+    const char* end = text.data() + text.size();
     const auto [rest, error] = std::from_chars(text.data(), end, number);
-    const int shift =
-        error == std::errc() ? suffix_shift({rest, static_cast<std::size_t>(end - rest)}) : -1;
-    if (shift < 0 || (number << shift) >> shift != number)
-        return std::nullopt;
+    const int shift = error == std::errc() ? suffix_shift({rest, static_cast<std::size_t>(end - rest)}) : -1;
+    if (shift < 0 || (number << shift) >> shift != number) return std::nullopt;
     return number << shift;
 }
 
@@ -68,10 +58,10 @@ constexpr TargetRow targets[] = {
 };
 
 /// The compute capabilities of PTX's targets, as words: "3.0|3.2|...". 2.x knew other addresses than the device has.
-const std::string &capability_words() {
+const std::string& capability_words() {
     static const std::string words = [] {
         std::string text;
-        for (const TargetRow &row : targets)
+        for (const TargetRow& row : targets)
             if (row.suffix.empty() && row.sm >= 30)
                 text += (text.empty() ? "" : "|") + std::to_string(row.sm / 10) + "." + std::to_string(row.sm % 10);
         return text;
@@ -85,15 +75,13 @@ std::string range_problem(std::string_view range, std::string_view value) {
     const std::string_view low = range.substr(0, dots), high = range.substr(dots + 2);
     const auto number = parse_size(value);
     const bool fits = number && *number >= *parse_size(low) && (high.empty() || *number <= *parse_size(high));
-    if (fits)
-        return "";
+    if (fits) return "";
     return "a number, " + std::string(low) + (high.empty() ? " or more" : " to " + std::string(high));
 }
 
 /// True if `value` is `word`, or begins like a word that ends in ":N" and goes on with a number.
 bool matches(std::string_view word, std::string_view value) {
-    if (!word.ends_with(":N"))
-        return word == value;
+    if (!word.ends_with(":N")) return word == value;
     const std::string_view prefix = word.substr(0, word.size() - 1);
     const std::string_view number = value.substr(std::min(prefix.size(), value.size()));
     return value.starts_with(prefix) && !number.empty() && number.size() < 20 &&
@@ -103,8 +91,7 @@ bool matches(std::string_view word, std::string_view value) {
 bool is_one_of(std::string_view words, std::string_view value) {
     while (!words.empty()) {
         const std::size_t end = words.find('|');
-        if (matches(words.substr(0, end), value))
-            return true;
+        if (matches(words.substr(0, end), value)) return true;
         words.remove_prefix(end == words.npos ? words.size() : end + 1);
     }
     return false;
@@ -123,8 +110,8 @@ bool env_is_set(Env variable) {
 }
 
 std::string env_text(Env variable) {
-    const EnvVariable &row = table[static_cast<unsigned>(variable)];
-    const char *value = std::getenv(row.name);
+    const EnvVariable& row = table[static_cast<unsigned>(variable)];
+    const char* value = std::getenv(row.name);
     return value && *value && env_problem(variable, value).empty() ? value : row.fallback;
 }
 
@@ -139,31 +126,25 @@ bool env_flag(Env variable) {
 
 std::string env_problem(Env variable, std::string_view value) {
     const std::string_view accepted = table[static_cast<unsigned>(variable)].accepted;
-    if (accepted.empty() || value.empty())
-        return "";
-    if (accepted.find("..") != accepted.npos)
-        return range_problem(accepted, value);
+    if (accepted.empty() || value.empty()) return "";
+    if (accepted.find("..") != accepted.npos) return range_problem(accepted, value);
     const std::string_view words = accepted == "flag" ? flag_words : accepted == "M.m" ? capability_words() : accepted;
-    if (is_one_of(words, value))
-        return "";
+    if (is_one_of(words, value)) return "";
     std::string text = "one of ";
-    for (const char c : words)
-        text += c == '|' ? std::string(", ") : std::string(1, c);
+    for (const char c : words) text += c == '|' ? std::string(", ") : std::string(1, c);
     return text;
 }
 
 std::vector<std::string> unknown_settings() {
     constexpr std::string_view prefix = "PTARMIGAN_", of_tests = "PTARMIGAN_TEST_";
     std::vector<std::string> lines;
-    for (char **entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
         const std::string_view text = *entry, name = text.substr(0, text.find('='));
-        if (!name.starts_with(prefix) || name.starts_with(of_tests))
-            continue;
-        if (std::any_of(std::begin(table), std::end(table), [&](const EnvVariable &row) { return name == row.name; }))
+        if (!name.starts_with(prefix) || name.starts_with(of_tests)) continue;
+        if (std::any_of(std::begin(table), std::end(table), [&](const EnvVariable& row) { return name == row.name; }))
             continue;
         ptx::NearestSpelling nearest(name);
-        for (const EnvVariable &row : table)
-            nearest.offer(row.name);
+        for (const EnvVariable& row : table) nearest.offer(row.name);
         const std::string question = nearest.question();
         lines.push_back(std::string(name.substr(0, 80)) + " is no setting" +
                         (question.empty() ? ": `ptarmigan env` lists them" : question));
@@ -172,10 +153,9 @@ std::vector<std::string> unknown_settings() {
 }
 
 void report_env_problems() {
-    for (const std::string &line : unknown_settings())
-        log_once(line, line);
+    for (const std::string& line : unknown_settings()) log_once(line, line);
     for (std::size_t i = 0; i < std::size(table); ++i) {
-        const char *value = std::getenv(table[i].name);
+        const char* value = std::getenv(table[i].name);
         const std::string problem = env_problem(static_cast<Env>(i), value ? value : "");
         if (!problem.empty())
             log_once(table[i].name, std::string(table[i].name) + "=" + value + " is ignored: it takes " + problem);

@@ -19,11 +19,11 @@ enum class Env : unsigned {
 
 /// One row of env_variables.def.
 struct EnvVariable {
-    const char *name;
-    const char *fallback;
-    const char *option;   ///< of `ptarmigan exec`
-    const char *accepted; ///< as at the top of env_variables.def
-    const char *meaning;
+    const char* name;
+    const char* fallback;
+    const char* option;   ///< of `ptarmigan exec`
+    const char* accepted; ///< as at the top of env_variables.def
+    const char* meaning;
 };
 
 /// All variables, in the order of Env.
@@ -45,8 +45,8 @@ std::string env_problem(Env variable, std::string_view value);
 /// A line for each variable of the environment whose name begins like ours and is none of ours: "PTARMIGAN_WORKER is no
 /// setting (did you mean 'PTARMIGAN_WORKERS'?)". PTARMIGAN_TEST_... is left to tests.
 std::vector<std::string> unknown_settings();
-/// Names on stderr every variable that is set to something it doesn't take, or that is misspelt, once per process; such a
-/// value counts as the default.
+/// Names on stderr every variable that is set to something it doesn't take, or that is misspelt, once per process; such
+/// a value counts as the default.
 void report_env_problems();
 
 } // namespace ptarmigan::runtime

@@ -16,28 +16,26 @@ namespace ptarmigan::runtime {
 /// under it).
 template <class T> class HandleTable {
 public:
-    static HandleTable &get() {
-        static auto *table =
-            new HandleTable; // never destroyed: programs call in from their exit handlers
+    static HandleTable& get() {
+        static auto* table = new HandleTable; // never destroyed: programs call in from their exit handlers
         return *table;
     }
     void add(std::shared_ptr<T> object) {
         std::unique_lock lock(mutex_);
-        const void *key = object.get();
+        const void* key = object.get();
         objects_.emplace(key, std::move(object));
     }
     /// The object, or null if `handle` is none of T's handles.
-    std::shared_ptr<T> find(const void *handle) const {
+    std::shared_ptr<T> find(const void* handle) const {
         std::shared_lock lock(mutex_);
         auto found = objects_.find(handle);
         return found == objects_.end() ? nullptr : found->second;
     }
     /// Takes the object out; null if it was not there.
-    std::shared_ptr<T> remove(const void *handle) {
+    std::shared_ptr<T> remove(const void* handle) {
         std::unique_lock lock(mutex_);
         auto found = objects_.find(handle);
-        if (found == objects_.end())
-            return nullptr;
+        if (found == objects_.end()) return nullptr;
         std::shared_ptr<T> object = std::move(found->second);
         objects_.erase(found);
         return object;
@@ -59,7 +57,7 @@ public:
 
 private:
     mutable std::shared_mutex mutex_;
-    std::unordered_map<const void *, std::shared_ptr<T>> objects_;
+    std::unordered_map<const void*, std::shared_ptr<T>> objects_;
 };
 
 } // namespace ptarmigan::runtime

@@ -14,29 +14,24 @@ namespace {
 
 LogLevel wanted_level() {
     const std::string text = env_text(Env::log);
-    if (text == "off")
-        return LogLevel::off;
-    if (text == "warnings")
-        return LogLevel::warning;
-    if (text == "info")
-        return LogLevel::info;
-    if (text == "trace")
-        return LogLevel::trace;
+    if (text == "off") return LogLevel::off;
+    if (text == "warnings") return LogLevel::warning;
+    if (text == "info") return LogLevel::info;
+    if (text == "trace") return LogLevel::trace;
     return LogLevel::error;
 }
 
-std::string &detail() {
+std::string& detail() {
     static thread_local std::string text;
     return text;
 }
 
-void write_all(const std::string &line) {
-    const char *next = line.data();
+void write_all(const std::string& line) {
+    const char* next = line.data();
     std::size_t left = line.size();
     while (left > 0) {
         const ssize_t written = ::write(STDERR_FILENO, next, left);
-        if (written <= 0)
-            return; // nowhere to report it
+        if (written <= 0) return; // nowhere to report it
         next += written;
         left -= static_cast<std::size_t>(written);
     }
@@ -50,28 +45,25 @@ bool log_enabled(LogLevel level) {
 }
 
 void log(LogLevel level, std::string_view message) {
-    if (!log_enabled(level))
-        return;
+    if (!log_enabled(level)) return;
     std::string line = "ptarmigan: ";
     line += message;
-    if (line.back() != '\n')
-        line += '\n';
+    if (line.back() != '\n') line += '\n';
     write_all(line);
 }
 
 void log_once(std::string_view key, std::string_view message) {
     static std::mutex mutex;
-    static auto *seen = new std::set<std::string, std::less<>>;
+    static auto* seen = new std::set<std::string, std::less<>>;
     {
         std::lock_guard lock(mutex);
-        if (seen->contains(key))
-            return;
+        if (seen->contains(key)) return;
         seen->emplace(key);
     }
     log(LogLevel::error, message);
 }
 
-const std::string &error_detail() {
+const std::string& error_detail() {
     return detail();
 }
 

@@ -18,7 +18,7 @@ void log_once(std::string_view key, std::string_view message);
 
 /// Detail text of the calling thread's last failed operation (a module's diagnostics, an
 /// unsupported form); empty if there was none. `set_error_detail` also logs at level error.
-const std::string &error_detail();
+const std::string& error_detail();
 void set_error_detail(std::string text);
 
 } // namespace ptarmigan::runtime

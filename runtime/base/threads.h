@@ -6,8 +6,8 @@
 
 namespace ptarmigan::runtime {
 
-/// Calls `work` on this thread and on up to `count` - 1 others, fewer where no more can be made, and returns when all have
-/// come back. `work` must not throw. The program's signals stay away from the others.
-void run_on_threads(unsigned count, const std::function<void()> &work);
+/// Calls `work` on this thread and on up to `count` - 1 others, fewer where no more can be made, and returns when all
+/// have come back. `work` must not throw. The program's signals stay away from the others.
+void run_on_threads(unsigned count, const std::function<void()>& work);
 
 } // namespace ptarmigan::runtime

@@ -32,8 +32,7 @@ std::atomic<int> fault_of_process{0};
 /// The calling thread's own default streams, one per context.
 thread_local std::vector<std::shared_ptr<Stream>> thread_streams;
 
-constexpr std::array<std::size_t, 10> default_limits = {1024, 8650752,  8388608, 0, 2048,
-                                                        64,   11796480, 232448,  0, 0};
+constexpr std::array<std::size_t, 10> default_limits = {1024, 8650752, 8388608, 0, 2048, 64, 11796480, 232448, 0, 0};
 
 } // namespace
 
@@ -50,16 +49,14 @@ Context::Context(Kind kind, unsigned flags)
 
 Context::~Context() = default;
 
-Status Context::create(unsigned flags, std::shared_ptr<Context> &context) {
-    if (!valid_flags(flags))
-        return Status::invalid_value;
-    if (process_fault() != Status::success)
-        return process_fault();
+Status Context::create(unsigned flags, std::shared_ptr<Context>& context) {
+    if (!valid_flags(flags)) return Status::invalid_value;
+    if (process_fault() != Status::success) return process_fault();
     context = std::make_shared<Context>(Kind::user, flags);
     HandleTable<Context>::get().add(context);
     // Streams, events and operations refer to their context: it is never freed, only cleared.
     static std::mutex mutex;
-    static auto *all = new std::vector<std::shared_ptr<Context>>;
+    static auto* all = new std::vector<std::shared_ptr<Context>>;
     {
         std::lock_guard lock(mutex);
         all->push_back(context);
@@ -72,24 +69,20 @@ Status Context::create(unsigned flags, std::shared_ptr<Context> &context) {
 }
 
 Status Context::destroy() {
-    if (is_primary())
-        return Status::invalid_context;
+    if (is_primary()) return Status::invalid_context;
     HandleTable<Context>::get().remove(this);
     std::unique_lock lock(mutex_);
-    if (!active())
-        return Status::context_is_destroyed;
+    if (!active()) return Status::context_is_destroyed;
     active_.store(false);
     destroyed_.store(true);
     lock.unlock();
     clear();
-    if (current_context() == this)
-        pop_current_context();
+    if (current_context() == this) pop_current_context();
     return Status::success;
 }
 
 void Context::activate() {
-    if (!legacy_stream_)
-        legacy_stream_ = std::make_shared<Stream>(*this, StreamKind::legacy, 0, 0);
+    if (!legacy_stream_) legacy_stream_ = std::make_shared<Stream>(*this, StreamKind::legacy, 0, 0);
     destroyed_.store(false);
     active_.store(true, std::memory_order_release);
 }
@@ -97,15 +90,14 @@ void Context::activate() {
 /// Waits for the context's work and frees what it owns. The context is inactive already. No lock is
 /// held: callbacks may call in.
 void Context::clear() {
-    Dispatcher &dispatcher = Dispatcher::get();
-    for (const auto &operation : dispatcher.pending(*this))
-        dispatcher.wait(operation);
+    Dispatcher& dispatcher = Dispatcher::get();
+    for (const auto& operation : dispatcher.pending(*this)) dispatcher.wait(operation);
     printf_->flush();
-    const auto mine = [this](const auto &object) { return &object.context() == this; };
+    const auto mine = [this](const auto& object) { return &object.context() == this; };
     HandleTable<Stream>::get().remove_if(mine);
     HandleTable<Event>::get().remove_if(mine);
     HandleTable<Function>::get().remove_if(
-        [this](const Function &function) { return &function.module().context() == this; });
+        [this](const Function& function) { return &function.module().context() == this; });
     HandleTable<Module>::get().remove_if(mine);
     HandleTable<MipmappedArray>::get().remove_if(mine);
     HandleTable<Array>::get().remove_if(mine);
@@ -122,19 +114,15 @@ void Context::clear() {
 
 Status Context::retain() {
     std::lock_guard lock(mutex_);
-    if (process_fault() != Status::success && !active())
-        return process_fault();
-    if (references_++ == 0)
-        activate();
+    if (process_fault() != Status::success && !active()) return process_fault();
+    if (references_++ == 0) activate();
     return Status::success;
 }
 
 Status Context::release() {
     std::unique_lock lock(mutex_);
-    if (references_ == 0)
-        return Status::invalid_context;
-    if (--references_ > 0)
-        return Status::success;
+    if (references_ == 0) return Status::invalid_context;
+    if (--references_ > 0) return Status::success;
     active_.store(false);
     destroyed_.store(true);
     lock.unlock();
@@ -144,8 +132,7 @@ Status Context::release() {
 
 Status Context::reset() {
     std::unique_lock lock(mutex_);
-    if (references_ == 0)
-        return Status::success;
+    if (references_ == 0) return Status::success;
     references_ = 0;
     active_.store(false);
     destroyed_.store(true);
@@ -157,14 +144,13 @@ Status Context::reset() {
 }
 
 Status Context::set_primary_flags(unsigned flags) {
-    if (!valid_flags(flags))
-        return Status::invalid_value;
+    if (!valid_flags(flags)) return Status::invalid_value;
     std::lock_guard lock(mutex_);
     flags_ = flags;
     return Status::success;
 }
 
-void Context::primary_state(unsigned &flags, bool &active) const {
+void Context::primary_state(unsigned& flags, bool& active) const {
     std::lock_guard lock(mutex_);
     flags = flags_;
     active = this->active();
@@ -184,9 +170,8 @@ void Context::set_fault(Status code) {
 }
 
 Status Context::synchronize() {
-    Dispatcher &dispatcher = Dispatcher::get();
-    for (const auto &operation : dispatcher.pending(*this))
-        dispatcher.wait(operation);
+    Dispatcher& dispatcher = Dispatcher::get();
+    for (const auto& operation : dispatcher.pending(*this)) dispatcher.wait(operation);
     printf_->flush();
     return status();
 }
@@ -200,12 +185,10 @@ Status Context::set_flags(unsigned flags) {
     return set_primary_flags(flags);
 }
 
-Status Context::limit(Limit limit, std::size_t &value) const {
+Status Context::limit(Limit limit, std::size_t& value) const {
     const auto index = static_cast<std::size_t>(limit);
-    if (index >= limits_.size())
-        return Status::invalid_value;
-    if (limit == Limit::sync_depth || limit == Limit::cig_shared_fallback)
-        return Status::unsupported_limit;
+    if (index >= limits_.size()) return Status::invalid_value;
+    if (limit == Limit::sync_depth || limit == Limit::cig_shared_fallback) return Status::unsupported_limit;
     std::lock_guard lock(mutex_);
     value = limits_[index];
     return Status::success;
@@ -214,57 +197,47 @@ Status Context::limit(Limit limit, std::size_t &value) const {
 Status Context::set_limit(Limit limit, std::size_t value) {
     constexpr std::size_t stack_end = 1 << 20, printf_least = 524288, heap_least = 4194304;
     std::lock_guard lock(mutex_);
-    std::size_t &current = limits_[static_cast<std::size_t>(limit) % limits_.size()];
+    std::size_t& current = limits_[static_cast<std::size_t>(limit) % limits_.size()];
     switch (limit) {
     case Limit::stack_size:
-        if (value >= stack_end)
-            return Status::invalid_value;
+        if (value >= stack_end) return Status::invalid_value;
         current = (value + 15) / 16 * 16;
         return Status::success;
     case Limit::printf_fifo_size:
-        if (printf_limit_fixed_.load())
-            return Status::invalid_value;
+        if (printf_limit_fixed_.load()) return Status::invalid_value;
         current = std::max(value, printf_least);
         printf_->set_capacity(current);
         return Status::success;
     case Limit::malloc_heap_size:
-        if (heap_limit_fixed_.load())
-            return Status::invalid_value;
+        if (heap_limit_fixed_.load()) return Status::invalid_value;
         current = std::max(value, heap_least);
         return Status::success;
     case Limit::pending_launches:
     case Limit::max_l2_fetch:
-    case Limit::persisting_l2:
-        current = value;
-        return Status::success;
+    case Limit::persisting_l2: current = value; return Status::success;
     case Limit::sync_depth:
-    case Limit::cig_shared_fallback:
-        return Status::unsupported_limit;
+    case Limit::cig_shared_fallback: return Status::unsupported_limit;
     case Limit::shared_memory_size:
-    case Limit::cig_enabled:
-        return Status::not_permitted;
+    case Limit::cig_enabled: return Status::not_permitted;
     }
     return Status::invalid_value;
 }
 
 Status Context::set_cache_config(int config) {
-    if (config < 0 || config > 3)
-        return Status::invalid_value;
+    if (config < 0 || config > 3) return Status::invalid_value;
     cache_config_.store(config);
     return Status::success;
 }
 
 Status Context::set_shared_config(int config) {
-    if (config < 0 || config > 2)
-        return Status::invalid_value;
+    if (config < 0 || config > 2) return Status::invalid_value;
     shared_config_.store(config);
     return Status::success;
 }
 
 std::shared_ptr<Stream> Context::per_thread_stream() {
-    for (const auto &stream : thread_streams)
-        if (&stream->context() == this)
-            return stream;
+    for (const auto& stream : thread_streams)
+        if (&stream->context() == this) return stream;
     thread_streams.push_back(std::make_shared<Stream>(*this, StreamKind::per_thread, 0, 0));
     return thread_streams.back();
 }

@@ -43,7 +43,7 @@ public:
     ~Context();
 
     /// cuCtxCreate: a new active user context, made current on the calling thread (pushed).
-    static Status create(unsigned flags, std::shared_ptr<Context> &context);
+    static Status create(unsigned flags, std::shared_ptr<Context>& context);
     /// cuCtxDestroy of a user context: waits for its work, frees everything that it owns. The
     /// primary context: invalid_context.
     Status destroy();
@@ -55,7 +55,7 @@ public:
     Status release();
     Status reset();
     Status set_primary_flags(unsigned flags);
-    void primary_state(unsigned &flags, bool &active) const;
+    void primary_state(unsigned& flags, bool& active) const;
 
     bool is_primary() const { return kind_ == Kind::primary; }
     bool active() const { return active_.load(std::memory_order_acquire); }
@@ -72,22 +72,22 @@ public:
     Status set_flags(unsigned flags); ///< cuCtxSetFlags
     unsigned api_version() const { return 3020; }
     std::uint64_t id() const { return id_; }
-    Status limit(Limit limit, std::size_t &value) const;
+    Status limit(Limit limit, std::size_t& value) const;
     Status set_limit(Limit limit, std::size_t value);
     int cache_config() const { return cache_config_.load(); }
     Status set_cache_config(int config); ///< 0..3, else invalid_value
     int shared_config() const { return shared_config_.load(); }
     Status set_shared_config(int config); ///< 0..2
-    static void stream_priority_range(int &least, int &greatest) { least = 0, greatest = -5; }
+    static void stream_priority_range(int& least, int& greatest) { least = 0, greatest = -5; }
 
     /// The legacy default stream (handles 0 and 1). Made by the first activation, the same from
     /// then on.
-    const std::shared_ptr<Stream> &legacy_stream() const { return legacy_stream_; }
+    const std::shared_ptr<Stream>& legacy_stream() const { return legacy_stream_; }
     /// The calling thread's own default stream (handle 2, or 0 in the per-thread entries).
     std::shared_ptr<Stream> per_thread_stream();
 
-    PrintfBuffer &printf_buffer() { return *printf_; }
-    KernelHeap &kernel_heap() { return *kernel_heap_; }
+    PrintfBuffer& printf_buffer() { return *printf_; }
+    KernelHeap& kernel_heap() { return *kernel_heap_; }
     /// The pool of cuMemAllocAsync: the default one, or what set_pool() chose.
     std::shared_ptr<MemoryPool> pool() const;
     std::shared_ptr<MemoryPool> default_pool() const { return default_pool_; }

@@ -13,7 +13,7 @@ thread_local std::vector<std::shared_ptr<Context>> stack;
 
 } // namespace
 
-Context *current_context() {
+Context* current_context() {
     return stack.empty() ? nullptr : stack.back().get();
 }
 
@@ -21,16 +21,14 @@ std::shared_ptr<Context> current_context_shared() {
     return stack.empty() ? nullptr : stack.back();
 }
 
-Status usable_context(Context *&context) {
+Status usable_context(Context*& context) {
     context = current_context();
     return context ? context->status() : Status::invalid_context;
 }
 
 void set_current_context(std::shared_ptr<Context> context) {
-    if (!stack.empty())
-        stack.pop_back();
-    if (context)
-        stack.push_back(std::move(context));
+    if (!stack.empty()) stack.pop_back();
+    if (context) stack.push_back(std::move(context));
 }
 
 void push_current_context(std::shared_ptr<Context> context) {
@@ -38,8 +36,7 @@ void push_current_context(std::shared_ptr<Context> context) {
 }
 
 std::shared_ptr<Context> pop_current_context() {
-    if (stack.empty())
-        return nullptr;
+    if (stack.empty()) return nullptr;
     std::shared_ptr<Context> top = std::move(stack.back());
     stack.pop_back();
     return top;

@@ -12,10 +12,10 @@ namespace ptarmigan::runtime {
 class Context;
 
 /// The current context, or null. It may be inactive (primary, not yet retained) or destroyed.
-Context *current_context();
+Context* current_context();
 std::shared_ptr<Context> current_context_shared();
 /// current_context() if it can be used: else invalid_context (none), or its status().
-Status usable_context(Context *&context);
+Status usable_context(Context*& context);
 /// Replaces the top of the stack; null pops it (no error on an empty stack).
 void set_current_context(std::shared_ptr<Context> context);
 void push_current_context(std::shared_ptr<Context> context);

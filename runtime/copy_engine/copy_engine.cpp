@@ -29,8 +29,7 @@ std::uint8_t* fill_row(const TensorMapFields& map) {
 
 /// Rows of a tile that are all inside.
 RowShape whole_rows(const TensorTile& tile, bool store) {
-    return {store, false,          tile.row_bytes,   tile.row_pitch,
-            0,     tile.row_bytes, tile.map.swizzle, tile.map.atom};
+    return {store, false, tile.row_bytes, tile.row_pitch, 0, tile.row_bytes, tile.map.swizzle, tile.map.atom};
 }
 
 /// `kept`: bytes of the partial piece that are the tensor's. Vectors, because the generated code
@@ -60,8 +59,7 @@ struct Codes {
         : start(row_start(tile, position)) {
         const RowClip clip = clip_row(tile, position);
         any = clip.first < clip.last;
-        const std::uint32_t first = clip.first * tile.shared_bytes,
-                            last = clip.last * tile.shared_bytes;
+        const std::uint32_t first = clip.first * tile.shared_bytes, last = clip.last * tile.shared_bytes;
         const RowShape whole = whole_rows(tile, store);
         const RowCode* known = store ? tile.store_rows : tile.load_rows;
         inside = outside = known ? known : row_code(whole, vectors);
@@ -79,13 +77,11 @@ struct Codes {
 
 /// Where row 0 of the swizzle's period lies that row `row` is in, and which one of it that is.
 template <class Byte>
-std::pair<std::uint8_t*, unsigned> period_of(const TensorTile& tile, Byte* shared,
-                                             std::uint32_t row) {
+std::pair<std::uint8_t*, unsigned> period_of(const TensorTile& tile, Byte* shared, std::uint32_t row) {
     auto* place = const_cast<std::uint8_t*>(shared) + std::size_t{row} * tile.row_pitch;
     if (tile.map.swizzle == Swizzle::none) return {place, 0};
     const int pitch_bits = std::countr_zero(tile.row_pitch); // spans are powers of two
-    const auto number =
-        static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(place) >> pitch_bits) % row_period;
+    const auto number = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(place) >> pitch_bits) % row_period;
     return {place - std::size_t{number} * tile.row_pitch, number};
 }
 
@@ -116,8 +112,8 @@ struct RecentTiles {
     Entry& of(const TensorMap& map, TensorMode mode) {
         std::uint64_t words[8];
         std::memcpy(words, map.bytes, sizeof words);
-        const std::uint64_t mixed = words[0] >> 4 ^ words[1] << 7 ^ words[4] << 3 ^ words[6] ^
-                                    static_cast<std::uint64_t>(mode);
+        const std::uint64_t mixed =
+            words[0] >> 4 ^ words[1] << 7 ^ words[4] << 3 ^ words[6] ^ static_cast<std::uint64_t>(mode);
         return entries[mixed * 0x9e3779b97f4a7c15 >> 61];
     }
 };
@@ -125,13 +121,12 @@ struct RecentTiles {
 /// A box whose rows all lie inside of their tensor, but for what `code` cuts from each, without a
 /// walk. `offset`: of a row's begin in dimension 0. False if it is none.
 template <class Byte>
-bool copy_box(const TensorTile& tile, const TensorPosition& position, Byte* shared,
-              const RowCode& code, std::int64_t offset, const RowFill* fill) {
+bool copy_box(const TensorTile& tile, const TensorPosition& position, Byte* shared, const RowCode& code,
+              std::int64_t offset, const RowFill* fill) {
     const unsigned shift = tile.interleaved() ? 1 : 0;
     for (unsigned i = 1; i <= tile.dimensions; ++i) {
         const std::int64_t at = position.at[i - shift];
-        if (at < 0 || at + std::int64_t{tile.extent[i] - 1} * tile.step[i] >= tile.size[i])
-            return false;
+        if (at < 0 || at + std::int64_t{tile.extent[i] - 1} * tile.step[i] >= tile.size[i]) return false;
         offset += at * tile.stride[i];
     }
     const std::uint32_t count = tile.extent[1];
@@ -139,9 +134,8 @@ bool copy_box(const TensorTile& tile, const TensorPosition& position, Byte* shar
     std::array<std::uint32_t, 7> index{};
     for (std::uint32_t row = 0;;) {
         const auto [place, number] = period_of(tile, shared, row);
-        code(place,
-             reinterpret_cast<std::uint8_t*>(tile.map.address + static_cast<std::uint64_t>(offset)),
-             count, stride, number, fill);
+        code(place, reinterpret_cast<std::uint8_t*>(tile.map.address + static_cast<std::uint64_t>(offset)), count,
+             stride, number, fill);
         if ((row += count) >= tile.rows) return true;
         for (unsigned i = 2; i <= tile.dimensions; ++i) {
             offset += tile.stride[i] * tile.step[i];
@@ -154,18 +148,15 @@ bool copy_box(const TensorTile& tile, const TensorPosition& position, Byte* shar
 
 /// A box that lies inside of its tensor altogether.
 template <class Byte>
-bool copy_inside(const TensorTile& tile, const TensorPosition& position, Byte* shared,
-                 const RowCode& code) {
+bool copy_inside(const TensorTile& tile, const TensorPosition& position, Byte* shared, const RowCode& code) {
     const std::int64_t column = tile.column(position);
     const bool interleaved = tile.interleaved();
     if (!interleaved && (column < 0 || column + tile.row_elements > tile.size[0])) return false;
-    return copy_box(tile, position, shared, code, interleaved ? 0 : column * tile.element_bytes,
-                    nullptr);
+    return copy_box(tile, position, shared, code, interleaved ? 0 : column * tile.element_bytes, nullptr);
 }
 
 std::uint8_t* tensor_row(const TensorTile& tile, const RowRun& run, std::int64_t start) {
-    return reinterpret_cast<std::uint8_t*>(tile.map.address +
-                                           static_cast<std::uint64_t>(run.offset + start));
+    return reinterpret_cast<std::uint8_t*>(tile.map.address + static_cast<std::uint64_t>(run.offset + start));
 }
 
 } // namespace
@@ -177,8 +168,8 @@ void find_codes(TensorTile& tile, RowVectors vectors) {
     tile.store_rows = row_code(whole_rows(tile, true), vectors);
 }
 
-BrokenRule tile_of_map(const TensorMap& map, TensorMode mode, unsigned rank,
-                       const TensorPosition& position, const TensorTile*& tile) {
+BrokenRule tile_of_map(const TensorMap& map, TensorMode mode, unsigned rank, const TensorPosition& position,
+                       const TensorTile*& tile) {
     // On the heap: too large for the static thread memory of a library. The plain pointer spares a
     // look at the owner's guard.
     thread_local RecentTiles* tiles = nullptr;
@@ -207,8 +198,8 @@ BrokenRule tile_of_map(const TensorMap& map, TensorMode mode, unsigned rank,
     return nullptr;
 }
 
-BrokenRule tile_of_map(const TensorMap& map, TensorMode mode, unsigned rank,
-                       const TensorPosition& position, TensorTile& tile) {
+BrokenRule tile_of_map(const TensorMap& map, TensorMode mode, unsigned rank, const TensorPosition& position,
+                       TensorTile& tile) {
     const TensorTile* found = nullptr;
     const BrokenRule rule = tile_of_map(map, mode, rank, position, found);
     if (!rule) tile = *found;
@@ -216,20 +207,16 @@ BrokenRule tile_of_map(const TensorMap& map, TensorMode mode, unsigned rank,
 }
 
 BrokenRule position_rule(const TensorTile& tile, const TensorPosition& position, bool stores) {
-    if (!tile.plain() && position.at[0] % 128 != 0)
-        return "coordinate 0 of a padded type is a multiple of 128";
+    if (!tile.plain() && position.at[0] % 128 != 0) return "coordinate 0 of a padded type is a multiple of 128";
     // Units are powers of two, and divisions take longer than the rest of this.
-    if (!tile.interleaved() &&
-        ((position.at[0] & static_cast<std::int32_t>(tile.unit - 1)) != 0 ||
-         (tile.plain() && tile.column(position) * tile.element_bytes % 16 != 0)))
+    if (!tile.interleaved() && ((position.at[0] & static_cast<std::int32_t>(tile.unit - 1)) != 0 ||
+                                (tile.plain() && tile.column(position) * tile.element_bytes % 16 != 0)))
         return "coordinate 0 is at no multiple of 16 bytes";
     if (tile.mode < TensorMode::im2col && !stores) return nullptr;
-    if (tile.mode == TensorMode::im2col_w && position.offset[0] >= 512)
-        return "a halo of im2col::w is below 512";
+    if (tile.mode == TensorMode::im2col_w && position.offset[0] >= 512) return "a halo of im2col::w is below 512";
     if (tile.mode == TensorMode::im2col_w_128 && position.offset[0] >= 32)
         return "a halo of im2col::w::128 is below 32";
-    if (tile.mode >= TensorMode::im2col_w && position.offset[1] >= 32)
-        return "an offset of im2col::w is below 32";
+    if (tile.mode >= TensorMode::im2col_w && position.offset[1] >= 32) return "an offset of im2col::w is below 32";
     if (!stores) return nullptr;
     if (tile.map.type == TensorType::b4x16_p64) return ".b4x16_p64 is not stored";
     const unsigned count = tile.mode == TensorMode::four_rows ? 5 : tile.map.rank;
@@ -243,8 +230,7 @@ TensorType map_type(const TensorMap& map) {
     return decode(map, fields) ? fields.type : TensorType::u8;
 }
 
-bool load_tile(const TensorTile& tile, const TensorPosition& position, std::uint8_t* shared,
-               RowVectors vectors) {
+bool load_tile(const TensorTile& tile, const TensorPosition& position, std::uint8_t* shared, RowVectors vectors) {
     if (tile.load_rows && copy_inside(tile, position, shared, *tile.load_rows)) return true;
     const Codes codes(tile, position, false, vectors);
     bool any = false;
@@ -253,15 +239,13 @@ bool load_tile(const TensorTile& tile, const TensorPosition& position, std::uint
         for_each_run(tile, position, [&](const RowRun& run) { any |= run.inside; });
         return any && codes.any;
     }
-    if (tile.mode == TensorMode::tile &&
-        copy_box(tile, position, shared, *codes.inside, codes.start, &codes.fill))
+    if (tile.mode == TensorMode::tile && copy_box(tile, position, shared, *codes.inside, codes.start, &codes.fill))
         return codes.any;
     for_each_run(tile, position, [&](const RowRun& run) {
         const auto [place, number] = period_of(tile, shared, run.first);
         any |= run.inside;
         if (run.inside)
-            (*codes.inside)(place, tensor_row(tile, run, codes.start), run.count, run.stride,
-                            number, &codes.fill);
+            (*codes.inside)(place, tensor_row(tile, run, codes.start), run.count, run.stride, number, &codes.fill);
         else
             (*codes.outside)(place, fill_row(tile.map), run.count, 0, number, &codes.fill);
     });
@@ -273,14 +257,12 @@ void store_tile(const TensorTile& tile, const TensorPosition& position, const st
     if (tile.store_rows && copy_inside(tile, position, shared, *tile.store_rows)) return;
     const Codes codes(tile, position, true, vectors);
     if (!codes.inside || is_portable_only(tile)) return store_tile_portably(tile, position, shared);
-    if (tile.mode == TensorMode::tile &&
-        copy_box(tile, position, shared, *codes.inside, codes.start, &codes.fill))
+    if (tile.mode == TensorMode::tile && copy_box(tile, position, shared, *codes.inside, codes.start, &codes.fill))
         return;
     for_each_run(tile, position, [&](const RowRun& run) {
         if (!run.inside) return;
         const auto [place, number] = period_of(tile, shared, run.first);
-        (*codes.inside)(place, tensor_row(tile, run, codes.start), run.count, run.stride, number,
-                        &codes.fill);
+        (*codes.inside)(place, tensor_row(tile, run, codes.start), run.count, run.stride, number, &codes.fill);
     });
 }
 
@@ -297,8 +279,7 @@ void copy_bulk(void* target, const void* source, std::size_t bytes) {
         const std::size_t rows = bytes / row;
         if (code) (*code)(to, from, rows, row, 0, nullptr);
         // Where there is no code, in pieces below the bounds of such special treatment.
-        for (std::size_t i = 0; !code && i < rows; ++i)
-            std::memcpy(to + i * row, from + i * row, row);
+        for (std::size_t i = 0; !code && i < rows; ++i) std::memcpy(to + i * row, from + i * row, row);
         to += rows * row, from += rows * row, bytes %= row;
     }
     std::memcpy(to, from, bytes);

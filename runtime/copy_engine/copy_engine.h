@@ -17,11 +17,11 @@ constexpr unsigned tensor_rank(std::uint32_t detail) {
 
 /// A map in a mode, with the rank and the operands of an instruction: `tile` is good until this
 /// thread's next call. A rule that is broken ends in CUDA_ERROR_ILLEGAL_INSTRUCTION.
-BrokenRule tile_of_map(const TensorMap& map, TensorMode mode, unsigned rank,
-                       const TensorPosition& position, const TensorTile*& tile);
+BrokenRule tile_of_map(const TensorMap& map, TensorMode mode, unsigned rank, const TensorPosition& position,
+                       const TensorTile*& tile);
 /// Likewise, with a copy of the tile.
-BrokenRule tile_of_map(const TensorMap& map, TensorMode mode, unsigned rank,
-                       const TensorPosition& position, TensorTile& tile);
+BrokenRule tile_of_map(const TensorMap& map, TensorMode mode, unsigned rank, const TensorPosition& position,
+                       TensorTile& tile);
 /// Finds the code that copies this tile where all of it lies inside, so that copies need not look
 /// for it: done by tile_of_map(), which keeps the tiles of recent maps.
 void find_codes(TensorTile& tile, RowVectors vectors = row_vectors());

@@ -11,9 +11,9 @@ using Request = TensorMapRequest;
 /// CUtensorMapDataType to TensorType: f64, bf16 and the flushing f32 stand in another order.
 bool type_of(unsigned type, bool later_gpus, TensorType& to) {
     using T = TensorType;
-    static constexpr T types[] = {
-        T::u8,  T::u16,  T::u32,     T::s32,  T::u64,      T::s64,   T::f16,       T::f32,
-        T::f64, T::bf16, T::f32_ftz, T::tf32, T::tf32_ftz, T::b4x16, T::b4x16_p64, T::b6x16_p32};
+    static constexpr T types[] = {T::u8,       T::u16,   T::u32,       T::s32,      T::u64,     T::s64,
+                                  T::f16,      T::f32,   T::f64,       T::bf16,     T::f32_ftz, T::tf32,
+                                  T::tf32_ftz, T::b4x16, T::b4x16_p64, T::b6x16_p32};
     if (type >= tensor_type_count) return false;
     to = types[type];
     return later_gpus || !is_packed(to);
@@ -61,8 +61,7 @@ bool set_tensor(const Request& request, bool later_gpus, TensorMapFields& fields
     for (unsigned i = 0; i < fields.rank; ++i) {
         fields.dim[i] = request.dim[i];
         fields.step[i] = request.step[i];
-        if (fields.dim[i] == 0 || fields.dim[i] > std::uint64_t{1} << 32 || fields.step[i] == 0 ||
-            fields.step[i] > 8)
+        if (fields.dim[i] == 0 || fields.dim[i] > std::uint64_t{1} << 32 || fields.step[i] == 0 || fields.step[i] > 8)
             return false;
         if (i + 1 == fields.rank) break;
         fields.stride[i] = request.stride[i];
@@ -99,8 +98,8 @@ bool set_box(const Request& request, TensorMapFields& fields) {
 
 bool set_columns(const Request& request, TensorMapFields& fields) {
     const bool wide = request.kind == Request::Kind::im2col_wide;
-    if (!request.lower || !request.upper || request.channels == 0 || request.channels > 256 ||
-        request.pixels == 0 || request.pixels > 1024)
+    if (!request.lower || !request.upper || request.channels == 0 || request.channels > 256 || request.pixels == 0 ||
+        request.pixels > 1024)
         return false;
     fields.channels = request.channels;
     fields.pixels = request.pixels;
@@ -117,11 +116,10 @@ bool set_columns(const Request& request, TensorMapFields& fields) {
         const std::int64_t size = static_cast<std::uint32_t>(fields.dim[dimension]);
         if (size + fields.upper[i] - fields.lower[i] <= 0) return false;
     }
-    if (wide && (request.mode > 1 || fields.interleave != Interleave::none ||
-                 fields.swizzle < Swizzle::span_64 || fields.atom > SwizzleAtom::bytes_32))
+    if (wide && (request.mode > 1 || fields.interleave != Interleave::none || fields.swizzle < Swizzle::span_64 ||
+                 fields.atom > SwizzleAtom::bytes_32))
         return false;
-    return check_inner(fields, fields.channels) &&
-           fits_shared(fields, std::uint64_t{fields.channels} * fields.pixels);
+    return check_inner(fields, fields.channels) && fits_shared(fields, std::uint64_t{fields.channels} * fields.pixels);
 }
 
 } // namespace
@@ -129,8 +127,7 @@ bool set_columns(const Request& request, TensorMapFields& fields) {
 Status make_tensor_map(const TensorMapRequest& request, unsigned cc_major, TensorMap& map) {
     TensorMapFields fields;
     if (!set_tensor(request, cc_major >= 10, fields)) return Status::invalid_value;
-    if (request.kind == Request::Kind::tiled ? !set_box(request, fields)
-                                             : !set_columns(request, fields))
+    if (request.kind == Request::Kind::tiled ? !set_box(request, fields) : !set_columns(request, fields))
         return Status::invalid_value;
     encode(fields, map);
     return Status::success;

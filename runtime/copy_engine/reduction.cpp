@@ -55,9 +55,7 @@ struct AddDouble {
         constexpr Bits quiet = Bits{1} << 51;
         const double a = std::bit_cast<double>(old), b = std::bit_cast<double>(by);
         if (std::isnan(b)) return by | quiet;
-        return std::isnan(a)       ? old | quiet
-               : std::isnan(a + b) ? 0xfff8000000000000
-                                   : std::bit_cast<Bits>(a + b);
+        return std::isnan(a) ? old | quiet : std::isnan(a + b) ? 0xfff8000000000000 : std::bit_cast<Bits>(a + b);
     }
 };
 
@@ -87,9 +85,7 @@ template <class T> struct Add {
 };
 template <class T, bool greater> struct Choose {
     using Bits = std::make_unsigned_t<T>;
-    static Bits apply(Bits old, Bits by) {
-        return (static_cast<T>(by) > static_cast<T>(old)) == greater ? by : old;
-    }
+    static Bits apply(Bits old, Bits by) { return (static_cast<T>(by) > static_cast<T>(old)) == greater ? by : old; }
 };
 struct Increment {
     using Bits = std::uint32_t;
@@ -112,16 +108,15 @@ template <class T> struct Xor {
     static T apply(T old, T by) { return old ^ by; }
 };
 
-template <class Operation>
-void run(std::uint8_t* target, const std::uint8_t* source, std::size_t count) {
+template <class Operation> void run(std::uint8_t* target, const std::uint8_t* source, std::size_t count) {
     using Bits = typename Operation::Bits;
     for (std::size_t i = 0; i < count; ++i) {
         Bits by;
         std::memcpy(&by, source + i * sizeof by, sizeof by);
         auto* place = reinterpret_cast<Bits*>(target + i * sizeof by);
         Bits old = __atomic_load_n(place, __ATOMIC_RELAXED);
-        while (!__atomic_compare_exchange_n(place, &old, Operation::apply(old, by), true,
-                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        while (!__atomic_compare_exchange_n(place, &old, Operation::apply(old, by), true, __ATOMIC_RELAXED,
+                                            __ATOMIC_RELAXED)) {
         }
     }
 }

@@ -41,8 +41,7 @@ using ReducePieces = void (*)(std::uint8_t* target, const std::uint8_t* source, 
 
 class ReductionGenerator : Xbyak::CodeGenerator {
 public:
-    explicit ReductionGenerator(Kind kind)
-        : CodeGenerator(1024, Xbyak::DontSetProtectRWE), kind_(kind) {
+    explicit ReductionGenerator(Kind kind) : CodeGenerator(1024, Xbyak::DontSetProtectRWE), kind_(kind) {
         code = getCurr<ReducePieces>();
         push(rbx); // with rcx what cmpxchg16b writes, rdx and rax what it expects
         mov(r8, rdx);
@@ -167,9 +166,7 @@ void run(std::uint8_t* target, const std::uint8_t* source, std::size_t count) {
         if (pieces != 0) pieces_of<kind>()(target, source, pieces);
         done = pieces * 16 / size;
     }
-    if (done != count)
-        reduce_run_portably(operation, type)(target + done * size, source + done * size,
-                                             count - done);
+    if (done != count) reduce_run_portably(operation, type)(target + done * size, source + done * size, count - done);
 }
 
 template <Kind kind, BulkReduction operation, TensorType type, std::size_t size> ReduceRun made() {
@@ -186,8 +183,7 @@ template <Kind kind, BulkReduction operation> ReduceRun bit_run(TensorType type)
     }
 }
 
-template <Kind of_unsigned, Kind of_signed, BulkReduction operation>
-ReduceRun choose_run(TensorType type) {
+template <Kind of_unsigned, Kind of_signed, BulkReduction operation> ReduceRun choose_run(TensorType type) {
     switch (type) {
     case TensorType::u32: return made<of_unsigned, operation, TensorType::u32, 4>();
     case TensorType::s32: return made<of_signed, operation, TensorType::s32, 4>();

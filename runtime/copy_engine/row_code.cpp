@@ -35,8 +35,7 @@ class RowGenerator : Xbyak::CodeGenerator {
 public:
     RowGenerator(const RowShape& shape, RowVectors vectors)
         : CodeGenerator(code_bytes(shape), Xbyak::DontSetProtectRWE), shape_(shape),
-          wide_(vectors == RowVectors::avx512),
-          swizzle_(SwizzlePattern::of(shape.swizzle, shape.atom)) {
+          wide_(vectors == RowVectors::avx512), swizzle_(SwizzlePattern::of(shape.swizzle, shape.atom)) {
         code.entry_ = getCurr<RowCode::Entry>();
         load_fill();
         jmp(r9);
@@ -137,8 +136,7 @@ private:
     }
 
     template <class Vector>
-    void move_part(int number, std::uint32_t at, std::uint32_t place, const Xbyak::RegExp& row,
-                   unsigned exchange) {
+    void move_part(int number, std::uint32_t at, std::uint32_t place, const Xbyak::RegExp& row, unsigned exchange) {
         const auto tile = ptr[rdi + place], tensor = ptr[row + at];
         switch (piece(at)) {
         case Piece::inside: return move(Vector(number), tile, tensor, exchange);
@@ -156,19 +154,15 @@ private:
     }
 
     void write(const Xbyak::Address& place, const Xbyak::Zmm& data) { vmovdqu64(place, data); }
-    template <class Vector> void write(const Xbyak::Address& place, const Vector& data) {
-        vmovdqu(place, data);
-    }
+    template <class Vector> void write(const Xbyak::Address& place, const Vector& data) { vmovdqu(place, data); }
 
-    void move(const Xbyak::Zmm& data, const Xbyak::Address& tile, const Xbyak::Address& tensor,
-              unsigned exchange) {
+    void move(const Xbyak::Zmm& data, const Xbyak::Address& tile, const Xbyak::Address& tensor, unsigned exchange) {
         vmovdqu64(data, shape_.store ? tile : tensor);
         permute(data, exchange);
         vmovdqu64(shape_.store ? tensor : tile, data);
     }
     template <class Vector>
-    void move(const Vector& data, const Xbyak::Address& tile, const Xbyak::Address& tensor,
-              unsigned exchange) {
+    void move(const Vector& data, const Xbyak::Address& tile, const Xbyak::Address& tensor, unsigned exchange) {
         vmovdqu(data, shape_.store ? tile : tensor);
         permute(data, exchange);
         vmovdqu(shape_.store ? tensor : tile, data);
@@ -198,8 +192,7 @@ private:
 namespace {
 
 bool can_generate(const RowShape& shape, RowVectors vectors) {
-    return vectors != RowVectors::none && shape.bytes != 0 && shape.bytes % 16 == 0 &&
-           shape.bytes <= shape.pitch &&
+    return vectors != RowVectors::none && shape.bytes != 0 && shape.bytes % 16 == 0 && shape.bytes <= shape.pitch &&
            shape.bytes <= (shape.cut() ? most_cut_bytes : most_row_bytes);
 }
 

@@ -35,9 +35,8 @@ inline constexpr std::uint32_t most_row_bytes = 2048, most_cut_bytes = 256;
 /// Bytes of cut rows that don't come from the tensor.
 struct RowFill {
     std::array<std::uint8_t, 16> outside{}; ///< of pieces that are outside
-    std::array<std::uint8_t, 16>
-        keep{}; ///< of the partial piece: 0xff where the tensor's byte counts
-    std::array<std::uint8_t, 16> rest{}; ///< and the other bytes
+    std::array<std::uint8_t, 16> keep{};    ///< of the partial piece: 0xff where the tensor's byte counts
+    std::array<std::uint8_t, 16> rest{};    ///< and the other bytes
 };
 
 /// Moves `rows` rows. `tile`: where row 0 of a swizzle period lies; the first row is number `first`
@@ -45,8 +44,8 @@ struct RowFill {
 /// or negative. May fault.
 class RowCode {
 public:
-    void operator()(std::uint8_t* tile, std::uint8_t* tensor, std::uint64_t rows,
-                    std::int64_t stride, unsigned first, const RowFill* fill) const {
+    void operator()(std::uint8_t* tile, std::uint8_t* tensor, std::uint64_t rows, std::int64_t stride, unsigned first,
+                    const RowFill* fill) const {
         if (periods_ && (rows % row_period | first) == 0)
             periods_(tile, tensor, rows / row_period, stride, fill);
         else
@@ -55,10 +54,8 @@ public:
 
 private:
     friend class RowGenerator;
-    using Entry = void (*)(std::uint8_t*, std::uint8_t*, std::uint64_t, std::int64_t,
-                           const RowFill*, const void*);
-    using Periods = void (*)(std::uint8_t*, std::uint8_t*, std::uint64_t, std::int64_t,
-                             const RowFill*);
+    using Entry = void (*)(std::uint8_t*, std::uint8_t*, std::uint64_t, std::int64_t, const RowFill*, const void*);
+    using Periods = void (*)(std::uint8_t*, std::uint8_t*, std::uint64_t, std::int64_t, const RowFill*);
     Entry entry_ = nullptr;
     Periods periods_ = nullptr; ///< whole periods, of rows that are not long
     std::array<const void*, row_period> starts_{};

@@ -12,8 +12,7 @@ namespace {
 /// Calls `visit(shared place, offset in the row, bytes)` for the pieces of bytes [first, last) of a
 /// row that begins at `row`.
 template <class Byte, class Visit>
-void for_each_piece(const SwizzlePattern& swizzle, Byte* row, std::uint32_t first,
-                    std::uint32_t last, Visit visit) {
+void for_each_piece(const SwizzlePattern& swizzle, Byte* row, std::uint32_t first, std::uint32_t last, Visit visit) {
     const unsigned atom = swizzle.atom_bytes();
     if (swizzle.identity()) {
         if (first < last) visit(row + first, first, last - first);
@@ -33,8 +32,7 @@ void fill(std::uint8_t* place, std::uint64_t element, unsigned element_bytes, st
         std::memset(place, 0, bytes);
         return;
     }
-    for (std::uint32_t i = 0; i < bytes; i += element_bytes)
-        std::memcpy(place + i, &element, element_bytes);
+    for (std::uint32_t i = 0; i < bytes; i += element_bytes) std::memcpy(place + i, &element, element_bytes);
 }
 
 /// tf32 is rounded on its way to shared memory, with or without .ftz; f32.ftz is not changed
@@ -62,8 +60,7 @@ void copy_converted(std::uint8_t* to, const std::uint8_t* from, std::uint32_t by
 /// Units of a padded type: sixteen elements without gaps in `bytes`, in 16 bytes of shared memory.
 /// What pads them is left as it is (the manual leaves it open).
 void expand(std::uint8_t* shared, const std::uint8_t* packed, std::uint32_t count, unsigned bytes) {
-    for (std::uint32_t i = 0; i < count; ++i)
-        std::memcpy(shared + 16 * i, packed + bytes * i, bytes);
+    for (std::uint32_t i = 0; i < count; ++i) std::memcpy(shared + 16 * i, packed + bytes * i, bytes);
 }
 
 /// .b6p2x16: the lower 6 bits of each byte.
@@ -96,8 +93,7 @@ struct Walk {
     /// Where byte 0 of the run's row `index` would be in global memory.
     std::uint8_t* global(const RowRun& run, std::uint32_t index) const {
         const std::int64_t offset = run.offset + run.stride * index + start;
-        return reinterpret_cast<std::uint8_t*>(tile.map.address +
-                                               static_cast<std::uint64_t>(offset));
+        return reinterpret_cast<std::uint8_t*>(tile.map.address + static_cast<std::uint64_t>(offset));
     }
 };
 
@@ -119,16 +115,14 @@ std::uint64_t tile_bytes(const TensorTile& tile) {
     return std::uint64_t{tile.rows} * tile.row_elements * tile.element_bytes;
 }
 
-void load_tile_portably(const TensorTile& tile, const TensorPosition& position,
-                        std::uint8_t* shared) {
+void load_tile_portably(const TensorTile& tile, const TensorPosition& position, std::uint8_t* shared) {
     const Walk walk(tile, position, false);
     const std::uint64_t element = fill_element(tile.map);
     const bool convert = converts(tile.map.type);
     const auto fill_row = [&](std::uint8_t* row, std::uint32_t first, std::uint32_t last) {
-        for_each_piece(walk.swizzle, row, first, last,
-                       [&](std::uint8_t* place, std::uint32_t, std::uint32_t bytes) {
-                           fill(place, element, tile.shared_bytes, bytes);
-                       });
+        for_each_piece(walk.swizzle, row, first, last, [&](std::uint8_t* place, std::uint32_t, std::uint32_t bytes) {
+            fill(place, element, tile.shared_bytes, bytes);
+        });
     };
     for_each_run(tile, position, [&](const RowRun& run) {
         for (std::uint32_t i = 0; i < run.count; ++i) {
@@ -144,8 +138,7 @@ void load_tile_portably(const TensorTile& tile, const TensorPosition& position,
                                if (convert)
                                    copy_converted(place, from + at, bytes);
                                else if (!tile.plain())
-                                   expand(place, from + walk.in_global(at), bytes / 16,
-                                          tile.element_bytes);
+                                   expand(place, from + walk.in_global(at), bytes / 16, tile.element_bytes);
                                else
                                    std::memcpy(place, from + at, bytes);
                            });
@@ -159,15 +152,14 @@ namespace {
 /// Calls `move` (place in global memory, place in shared memory, bytes) for each piece of a tile
 /// that lies inside of the tensor.
 template <typename Move>
-void for_each_stored_piece(const TensorTile& tile, const TensorPosition& position,
-                           const std::uint8_t* shared, Move&& move) {
+void for_each_stored_piece(const TensorTile& tile, const TensorPosition& position, const std::uint8_t* shared,
+                           Move&& move) {
     const Walk walk(tile, position, true);
     for_each_run(tile, position, [&](const RowRun& run) {
         if (!run.inside) return;
         for (std::uint32_t i = 0; i < run.count; ++i) {
             std::uint8_t* to = walk.global(run, i);
-            for_each_piece(walk.swizzle, shared + std::size_t{run.first + i} * tile.row_pitch,
-                           walk.first, walk.last,
+            for_each_piece(walk.swizzle, shared + std::size_t{run.first + i} * tile.row_pitch, walk.first, walk.last,
                            [&](const std::uint8_t* place, std::uint32_t at, std::uint32_t bytes) {
                                move(to + walk.in_global(at), place, bytes);
                            });
@@ -177,23 +169,19 @@ void for_each_stored_piece(const TensorTile& tile, const TensorPosition& positio
 
 } // namespace
 
-void store_tile_portably(const TensorTile& tile, const TensorPosition& position,
-                         const std::uint8_t* shared) {
-    for_each_stored_piece(tile, position, shared,
-                          [&](std::uint8_t* to, const std::uint8_t* from, std::uint32_t bytes) {
-                              if (tile.plain())
-                                  std::memcpy(to, from, bytes);
-                              else
-                                  pack_sixes(to, from, bytes / 16);
-                          });
+void store_tile_portably(const TensorTile& tile, const TensorPosition& position, const std::uint8_t* shared) {
+    for_each_stored_piece(tile, position, shared, [&](std::uint8_t* to, const std::uint8_t* from, std::uint32_t bytes) {
+        if (tile.plain())
+            std::memcpy(to, from, bytes);
+        else
+            pack_sixes(to, from, bytes / 16);
+    });
 }
 
-void reduce_tile(const TensorTile& tile, const TensorPosition& position, const std::uint8_t* shared,
-                 ReduceRun reduce) {
-    for_each_stored_piece(tile, position, shared,
-                          [&](std::uint8_t* to, const std::uint8_t* from, std::uint32_t bytes) {
-                              reduce(to, from, bytes / tile.element_bytes);
-                          });
+void reduce_tile(const TensorTile& tile, const TensorPosition& position, const std::uint8_t* shared, ReduceRun reduce) {
+    for_each_stored_piece(tile, position, shared, [&](std::uint8_t* to, const std::uint8_t* from, std::uint32_t bytes) {
+        reduce(to, from, bytes / tile.element_bytes);
+    });
 }
 
 } // namespace ptarmigan::runtime

@@ -13,14 +13,11 @@ std::uint64_t tile_bytes(const TensorTile& tile);
 
 /// From the tensor to the tile at `shared`. What lies outside of the tensor is filled and not
 /// touched in memory. Accesses may fault.
-void load_tile_portably(const TensorTile& tile, const TensorPosition& position,
-                        std::uint8_t* shared);
+void load_tile_portably(const TensorTile& tile, const TensorPosition& position, std::uint8_t* shared);
 /// From the tile to the tensor, but for what lies outside.
-void store_tile_portably(const TensorTile& tile, const TensorPosition& position,
-                         const std::uint8_t* shared);
+void store_tile_portably(const TensorTile& tile, const TensorPosition& position, const std::uint8_t* shared);
 /// Likewise, reducing each element; `reduce` is reduce_run() of the map's type.
-void reduce_tile(const TensorTile& tile, const TensorPosition& position, const std::uint8_t* shared,
-                 ReduceRun reduce);
+void reduce_tile(const TensorTile& tile, const TensorPosition& position, const std::uint8_t* shared, ReduceRun reduce);
 
 /// Bytes from element 0 of dimension 0 to where rows begin.
 std::int64_t row_start(const TensorTile& tile, const TensorPosition& position);

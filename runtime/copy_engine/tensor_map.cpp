@@ -10,13 +10,13 @@ namespace {
 using Bytes = std::uint8_t*;
 
 // Flags at byte 8.
-constexpr unsigned flag_im2col = 0, flag_rank = 4, flag_format = 7, flag_interleave = 11,
-                   flag_swizzle = 13, flag_nan = 15, flag_tf32 = 16, flag_promotion = 17;
+constexpr unsigned flag_im2col = 0, flag_rank = 4, flag_format = 7, flag_interleave = 11, flag_swizzle = 13,
+                   flag_nan = 15, flag_tf32 = 16, flag_promotion = 17;
 // Ours, for what sm_90 doesn't have: the atom, and the third bit of the swizzle.
 constexpr unsigned flag_atom = 19, flag_swizzle_96 = 21;
 
-constexpr unsigned at_flags = 8, at_stride = 12, at_stride_high = 28, at_dim = 32, at_step = 52,
-                   at_box = 55, at_corners = 56, at_pixels = 60, at_box_bytes = 64, at_pattern = 72;
+constexpr unsigned at_flags = 8, at_stride = 12, at_stride_high = 28, at_dim = 32, at_step = 52, at_box = 55,
+                   at_corners = 56, at_pixels = 60, at_box_bytes = 64, at_pattern = 72;
 
 template <class T> T get(const TensorMap& map, unsigned at) {
     T value;
@@ -42,8 +42,7 @@ void put_type(TensorMap& map, TensorType type) {
     const bool tf32 = type == TensorType::tf32 || type == TensorType::tf32_ftz;
     auto format = static_cast<std::uint32_t>(type);
     if (tf32)
-        format = static_cast<std::uint32_t>(type == TensorType::tf32 ? TensorType::f32
-                                                                     : TensorType::f32_ftz);
+        format = static_cast<std::uint32_t>(type == TensorType::tf32 ? TensorType::f32 : TensorType::f32_ftz);
     else if (is_packed(type))
         format -= 2;
     put_flag(map, flag_format, 4, format);
@@ -65,8 +64,7 @@ bool get_type(std::uint32_t flags, TensorType& type) {
 void put_stride(TensorMap& map, unsigned index, std::uint64_t stride) {
     put(map, at_stride + 4 * index, static_cast<std::uint32_t>(stride >> 4));
     const unsigned at = at_stride_high + index / 2, shift = index % 2 * 4;
-    map.bytes[at] = static_cast<std::uint8_t>((map.bytes[at] & ~(15u << shift)) |
-                                              ((stride >> 36 & 15) << shift));
+    map.bytes[at] = static_cast<std::uint8_t>((map.bytes[at] & ~(15u << shift)) | ((stride >> 36 & 15) << shift));
 }
 
 std::uint64_t get_stride(const TensorMap& map, unsigned index) {
@@ -76,8 +74,7 @@ std::uint64_t get_stride(const TensorMap& map, unsigned index) {
 
 void put_step(TensorMap& map, unsigned index, std::uint32_t step) {
     const auto all = get<std::uint16_t>(map, at_step);
-    put(map, at_step,
-        static_cast<std::uint16_t>((all & ~(7u << 3 * index)) | ((step - 1) & 7) << 3 * index));
+    put(map, at_step, static_cast<std::uint16_t>((all & ~(7u << 3 * index)) | ((step - 1) & 7) << 3 * index));
 }
 
 /// Corners of rank 3, 4 and 5 have 16, 8 and 5 bits per dimension; the lower one's stand first, 16
@@ -86,8 +83,7 @@ unsigned corner_bits(unsigned rank) {
     return rank == 3 ? 16 : rank == 4 ? 8 : 5;
 }
 
-void put_corner(TensorMap& map, unsigned at, unsigned rank,
-                const std::array<std::int32_t, 3>& corner) {
+void put_corner(TensorMap& map, unsigned at, unsigned rank, const std::array<std::int32_t, 3>& corner) {
     const unsigned bits = corner_bits(rank);
     std::uint32_t all = 0;
     for (unsigned i = 0; i + 2 < rank; ++i)
@@ -95,8 +91,7 @@ void put_corner(TensorMap& map, unsigned at, unsigned rank,
     put(map, at, static_cast<std::uint16_t>(all));
 }
 
-void get_corner(const TensorMap& map, unsigned at, unsigned rank,
-                std::array<std::int32_t, 3>& corner) {
+void get_corner(const TensorMap& map, unsigned at, unsigned rank, std::array<std::int32_t, 3>& corner) {
     const unsigned bits = corner_bits(rank);
     const std::uint32_t all = get<std::uint16_t>(map, at);
     for (unsigned i = 0; i + 2 < rank; ++i)
@@ -153,12 +148,10 @@ bool decode(const TensorMap& map, TensorMapFields& fields) {
     fields.im2col = field(flags, flag_im2col, 1) != 0;
     fields.rank = field(flags, flag_rank, 3) + 1;
     const std::uint32_t interleave = field(flags, flag_interleave, 2);
-    if (fields.rank > max_tensor_rank || interleave > 2 || !get_type(flags, fields.type))
-        return false;
+    if (fields.rank > max_tensor_rank || interleave > 2 || !get_type(flags, fields.type)) return false;
     if (fields.im2col && fields.rank < 3) return false;
     fields.interleave = static_cast<Interleave>(interleave);
-    fields.swizzle =
-        static_cast<Swizzle>(field(flags, flag_swizzle_96, 1) ? 4 : field(flags, flag_swizzle, 2));
+    fields.swizzle = static_cast<Swizzle>(field(flags, flag_swizzle_96, 1) ? 4 : field(flags, flag_swizzle, 2));
     fields.atom = static_cast<SwizzleAtom>(field(flags, flag_atom, 2));
     fields.fill_nan = field(flags, flag_nan, 1) != 0;
     fields.promotion = field(flags, flag_promotion, 2);
@@ -197,8 +190,7 @@ void encode(const TensorMapFields& fields, TensorMap& map) {
         if (!fields.im2col) {
             map.bytes[at_box + i] = static_cast<std::uint8_t>(fields.box[i] - 1);
             elements *=
-                fields.box[i] /
-                fields.step[i]; // rounded down, unlike what a copy moves: so does the NVIDIA driver
+                fields.box[i] / fields.step[i]; // rounded down, unlike what a copy moves: so does the NVIDIA driver
         }
     }
     if (fields.im2col) {
@@ -217,9 +209,7 @@ void replace_field(TensorMap& map, TensorMapField which, unsigned index, std::ui
     switch (which) {
     case TensorMapField::global_address: return put(map, 0, value);
     case TensorMapField::rank: return put_flag(map, flag_rank, 3, word);
-    case TensorMapField::box_dim:
-        map.bytes[at_box + index] = static_cast<std::uint8_t>(word - 1);
-        return;
+    case TensorMapField::box_dim: map.bytes[at_box + index] = static_cast<std::uint8_t>(word - 1); return;
     case TensorMapField::global_dim: return put(map, at_dim + 4 * index, word - 1);
     case TensorMapField::global_stride: return put_stride(map, index, value);
     case TensorMapField::element_stride: return put_step(map, index, word);

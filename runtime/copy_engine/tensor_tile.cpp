@@ -29,8 +29,7 @@ std::int64_t offset_of(const TensorTile& tile, const Point& at) {
     return offset;
 }
 
-void visit_box(const TensorTile& tile, const TensorPosition& position, VisitRows visit,
-               void* data) {
+void visit_box(const TensorTile& tile, const TensorPosition& position, VisitRows visit, void* data) {
     const std::uint32_t count = tile.extent[1];
     const Point first = first_point(tile, position);
     // Rows of dimension 1 that are inside: [low, high).
@@ -45,18 +44,15 @@ void visit_box(const TensorTile& tile, const TensorPosition& position, VisitRows
         high = std::clamp<std::int64_t>(steps(tile.size[1] - first[1]), low, count);
     }
     const std::int64_t stride = tile.stride[1] * step;
-    const auto part = [&](std::uint32_t row, std::int64_t from, std::int64_t to,
-                          std::int64_t offset, bool is_inside) {
+    const auto part = [&](std::uint32_t row, std::int64_t from, std::int64_t to, std::int64_t offset, bool is_inside) {
         if (to > from)
-            visit(data,
-                  {row + static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(to - from),
-                   offset + from * stride, stride, is_inside});
+            visit(data, {row + static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(to - from),
+                         offset + from * stride, stride, is_inside});
     };
     std::array<std::uint32_t, 7> index{};
     for (std::uint32_t row = 0; row < tile.rows; row += count) {
         Point at = first;
-        for (unsigned i = 2; i <= tile.dimensions; ++i)
-            at[i] += std::int64_t{index[i]} * tile.step[i];
+        for (unsigned i = 2; i <= tile.dimensions; ++i) at[i] += std::int64_t{index[i]} * tile.step[i];
         const std::int64_t offset = offset_of(tile, at);
         if (inside(tile, at, 2)) {
             part(row, 0, low, offset, false);
@@ -65,13 +61,11 @@ void visit_box(const TensorTile& tile, const TensorPosition& position, VisitRows
         } else {
             part(row, 0, count, offset, false);
         }
-        for (unsigned i = 2; i <= tile.dimensions && ++index[i] == tile.extent[i]; ++i)
-            index[i] = 0;
+        for (unsigned i = 2; i <= tile.dimensions && ++index[i] == tile.extent[i]; ++i) index[i] = 0;
     }
 }
 
-void visit_four_rows(const TensorTile& tile, const TensorPosition& position, VisitRows visit,
-                     void* data) {
+void visit_four_rows(const TensorTile& tile, const TensorPosition& position, VisitRows visit, void* data) {
     for (unsigned row = 0; row < 4; ++row) {
         const Point at{0, position.at[1 + row]};
         visit(data, {row, 1, offset_of(tile, at), 0, inside(tile, at, 1)});
@@ -108,16 +102,14 @@ private:
     Point base_{}, shift_{};
 };
 
-void visit_columns(const TensorTile& tile, const TensorPosition& position, VisitRows visit,
-                   void* data) {
+void visit_columns(const TensorTile& tile, const TensorPosition& position, VisitRows visit, void* data) {
     const PixelWalk begin(tile, position);
     const std::int64_t stride = tile.stride[1] * tile.step[1];
     RowRun run;
     const auto take = [&](std::uint32_t row, const Point& at) {
         const bool is_inside = inside(tile, at, 1);
         const std::int64_t offset = offset_of(tile, at);
-        if (run.count && run.inside == is_inside &&
-            (!is_inside || offset == run.offset + run.count * stride)) {
+        if (run.count && run.inside == is_inside && (!is_inside || offset == run.offset + run.count * stride)) {
             ++run.count;
             return;
         }
@@ -147,12 +139,8 @@ bool is_wide(TensorMode mode) {
 void set_unit(TensorTile& tile) {
     switch (tile.map.type) {
     case TensorType::b4x16: tile.unit = 2, tile.element_bytes = tile.shared_bytes = 1; return;
-    case TensorType::b4x16_p64:
-        tile.unit = 16, tile.element_bytes = 8, tile.shared_bytes = 16;
-        return;
-    case TensorType::b6x16_p32:
-        tile.unit = 16, tile.element_bytes = 12, tile.shared_bytes = 16;
-        return;
+    case TensorType::b4x16_p64: tile.unit = 16, tile.element_bytes = 8, tile.shared_bytes = 16; return;
+    case TensorType::b6x16_p32: tile.unit = 16, tile.element_bytes = 12, tile.shared_bytes = 16; return;
     default: tile.element_bytes = tile.shared_bytes = tensor_element_bytes(tile.map.type);
     }
 }
@@ -160,28 +148,21 @@ void set_unit(TensorTile& tile) {
 /// Manual 9.7.9.25.5.1, for the types whose elements are padded in shared memory.
 BrokenRule padded_rule(const TensorMapFields& map, std::uint32_t row) {
     if (row != 128) return "rows of .b4x16_p64 and .b6x16_p32 are 128 elements";
-    if (map.dim[0] % 128 != 0)
-        return "dimension 0 of .b4x16_p64 and .b6x16_p32 is a multiple of 128 elements";
-    if (map.address % 32 != 0)
-        return "tensors of .b4x16_p64 and .b6x16_p32 begin at multiples of 32 bytes";
+    if (map.dim[0] % 128 != 0) return "dimension 0 of .b4x16_p64 and .b6x16_p32 is a multiple of 128 elements";
+    if (map.address % 32 != 0) return "tensors of .b4x16_p64 and .b6x16_p32 begin at multiples of 32 bytes";
     for (unsigned i = 0; i + 1 < map.rank; ++i)
-        if (map.stride[i] % 32 != 0)
-            return "strides of .b4x16_p64 and .b6x16_p32 are multiples of 32 bytes";
-    if (map.swizzle != Swizzle::none &&
-        (map.swizzle != Swizzle::span_128 || map.atom == SwizzleAtom::bytes_32_flip_8))
+        if (map.stride[i] % 32 != 0) return "strides of .b4x16_p64 and .b6x16_p32 are multiples of 32 bytes";
+    if (map.swizzle != Swizzle::none && (map.swizzle != Swizzle::span_128 || map.atom == SwizzleAtom::bytes_32_flip_8))
         return ".b4x16_p64 and .b6x16_p32 are swizzled in 128 bytes without a flip, or not at all";
     return nullptr;
 }
 
 BrokenRule tile_rule(const TensorMapFields& map, TensorMode mode, unsigned rank) {
-    const bool columns = mode >= TensorMode::im2col,
-               interleaved = map.interleave != Interleave::none;
+    const bool columns = mode >= TensorMode::im2col, interleaved = map.interleave != Interleave::none;
     if (map.im2col != columns)
-        return columns ? "an im2col copy through a map of tiles"
-                       : "a copy of tiles through an im2col map";
+        return columns ? "an im2col copy through a map of tiles" : "a copy of tiles through an im2col map";
     if (map.rank != rank) return "the instruction's dimensions are not the map's";
-    if (mode == TensorMode::four_rows && rank != 2)
-        return "gather4 and scatter4 want two dimensions";
+    if (mode == TensorMode::four_rows && rank != 2) return "gather4 and scatter4 want two dimensions";
     const std::uint32_t row = columns ? map.channels : map.box[0];
     if (is_wide(mode)) {
         if (interleaved) return "im2col::w of an interleaved tensor";
@@ -198,8 +179,7 @@ BrokenRule tile_rule(const TensorMapFields& map, TensorMode mode, unsigned rank)
             return "rows of the 96-byte swizzle are 96 bytes at most";
     }
     if (is_packed(map.type) && map.fill_nan) return "packed types are not filled with NaN";
-    if (map.type == TensorType::b4x16 && row % 32 != 0)
-        return "rows of .b4x16 are multiples of 32 elements";
+    if (map.type == TensorType::b4x16 && row % 32 != 0) return "rows of .b4x16 are multiples of 32 elements";
     if (map.type > TensorType::b4x16)
         return interleaved ? "an interleaved tensor of a padded type" : padded_rule(map, row);
     return nullptr;
@@ -207,20 +187,17 @@ BrokenRule tile_rule(const TensorMapFields& map, TensorMode mode, unsigned rank)
 
 } // namespace
 
-BrokenRule describe_tile(const TensorMapFields& map, TensorMode mode, unsigned rank,
-                         TensorTile& tile) {
+BrokenRule describe_tile(const TensorMapFields& map, TensorMode mode, unsigned rank, TensorTile& tile) {
     if (BrokenRule rule = tile_rule(map, mode, rank)) return rule;
     const bool columns = mode >= TensorMode::im2col;
     tile.map = map;
     tile.mode = mode;
     set_unit(tile);
     const bool interleaved = tile.interleaved();
-    const unsigned slice_bytes = map.interleave == Interleave::bytes_32 ? 32 : 16,
-                   shift = interleaved ? 1 : 0;
+    const unsigned slice_bytes = map.interleave == Interleave::bytes_32 ? 32 : 16, shift = interleaved ? 1 : 0;
     tile.dimensions = rank - 1 + shift;
     tile.spatial = !columns ? 0 : is_wide(mode) ? 1 : rank - 2;
-    tile.size[0] = interleaved ? slice_bytes / tile.element_bytes
-                               : static_cast<std::int64_t>(map.dim[0] / tile.unit);
+    tile.size[0] = interleaved ? slice_bytes / tile.element_bytes : static_cast<std::int64_t>(map.dim[0] / tile.unit);
     tile.stride[1] = slice_bytes;
     tile.extent.fill(1);
     tile.step.fill(1);
@@ -230,8 +207,7 @@ BrokenRule describe_tile(const TensorMapFields& map, TensorMode mode, unsigned r
         if (i > shift) tile.stride[i] = static_cast<std::int64_t>(map.stride[i - 1 - shift]);
         tile.extent[i] = (map.box[i - shift] + tile.step[i] - 1) / tile.step[i];
     }
-    if (interleaved)
-        tile.extent[tile.dimensions - 1] = 1; // one slice of channels, whatever the box says
+    if (interleaved) tile.extent[tile.dimensions - 1] = 1; // one slice of channels, whatever the box says
     tile.rows = 1;
     if (mode == TensorMode::tile)
         for (unsigned i = 1; i <= tile.dimensions; ++i) tile.rows *= tile.extent[i];
@@ -240,11 +216,10 @@ BrokenRule describe_tile(const TensorMapFields& map, TensorMode mode, unsigned r
     else
         tile.rows = 4;
     tile.piece = mode == TensorMode::im2col_w_128 ? 32 : tile.rows;
-    tile.row_elements = interleaved ? static_cast<std::uint32_t>(tile.size[0])
-                                    : (columns ? map.channels : map.box[0]) / tile.unit;
+    tile.row_elements =
+        interleaved ? static_cast<std::uint32_t>(tile.size[0]) : (columns ? map.channels : map.box[0]) / tile.unit;
     tile.row_bytes = tile.row_elements * tile.shared_bytes;
-    tile.row_pitch =
-        map.swizzle == Swizzle::none || interleaved ? tile.row_bytes : span_bytes(map.swizzle);
+    tile.row_pitch = map.swizzle == Swizzle::none || interleaved ? tile.row_bytes : span_bytes(map.swizzle);
     return nullptr;
 }
 
@@ -262,8 +237,7 @@ RowClip clip_row(const TensorTile& tile, const TensorPosition& position) {
     return {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(high)};
 }
 
-void visit_rows(const TensorTile& tile, const TensorPosition& position, VisitRows visit,
-                void* data) {
+void visit_rows(const TensorTile& tile, const TensorPosition& position, VisitRows visit, void* data) {
     switch (tile.mode) {
     case TensorMode::tile: return visit_box(tile, position, visit, data);
     case TensorMode::four_rows: return visit_four_rows(tile, position, visit, data);

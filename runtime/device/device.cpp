@@ -26,8 +26,7 @@ unsigned usable_cpus() {
     CPU_ZERO(&set);
     if (sched_getaffinity(0, sizeof set, &set) == 0) {
         const int count = CPU_COUNT(&set);
-        if (count > 0)
-            return static_cast<unsigned>(count);
+        if (count > 0) return static_cast<unsigned>(count);
     }
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
     return online > 0 ? static_cast<unsigned>(online) : 1;
@@ -35,19 +34,16 @@ unsigned usable_cpus() {
 
 std::uint64_t host_memory() {
     const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-    return pages > 0 && size > 0 ? static_cast<std::uint64_t>(pages) * size
-                                 : std::uint64_t{4} << 30;
+    return pages > 0 && size > 0 ? static_cast<std::uint64_t>(pages) * size : std::uint64_t{4} << 30;
 }
 
 /// First line of /proc/cpuinfo that starts with `key`, after its colon.
-std::string cpuinfo(const char *key) {
+std::string cpuinfo(const char* key) {
     std::ifstream file("/proc/cpuinfo");
     for (std::string line; std::getline(file, line);) {
-        if (line.rfind(key, 0) != 0)
-            continue;
+        if (line.rfind(key, 0) != 0) continue;
         const std::size_t colon = line.find(": ");
-        if (colon != std::string::npos)
-            return line.substr(colon + 2);
+        if (colon != std::string::npos) return line.substr(colon + 2);
     }
     return {};
 }
@@ -55,8 +51,7 @@ std::string cpuinfo(const char *key) {
 int host_clock_khz() {
     std::ifstream maximum("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
     int khz = 0;
-    if (maximum >> khz && khz > 0)
-        return khz;
+    if (maximum >> khz && khz > 0) return khz;
     const double mhz = std::atof(cpuinfo("cpu MHz").c_str());
     return mhz > 0 ? static_cast<int>(mhz * 1000) : 1'000'000;
 }
@@ -67,7 +62,7 @@ int host_l2_bytes() {
 }
 
 /// "9.0" -> 90. The text is one that PTARMIGAN_CC takes.
-unsigned parse_compute_capability(const std::string &text) {
+unsigned parse_compute_capability(const std::string& text) {
     unsigned major = 0, minor = 0;
     std::sscanf(text.c_str(), "%u.%u", &major, &minor);
     return major * 10 + minor;
@@ -76,16 +71,13 @@ unsigned parse_compute_capability(const std::string &text) {
 /// Device 0 is hidden if CUDA_VISIBLE_DEVICES is set and its list does not begin with something
 /// that means it: the driver stops at the first entry that it does not know.
 bool hidden_by_environment() {
-    if (!env_is_set(Env::visible_devices))
-        return false;
+    if (!env_is_set(Env::visible_devices)) return false;
     std::string list = env_text(Env::visible_devices);
     list = list.substr(0, list.find(','));
     const std::size_t first = list.find_first_not_of(' ');
-    if (first == std::string::npos)
-        return true;
+    if (first == std::string::npos) return true;
     list = list.substr(first, list.find_last_not_of(' ') - first + 1);
-    if (list.rfind("GPU-", 0) == 0)
-        return false;
+    if (list.rfind("GPU-", 0) == 0) return false;
     return list.find_first_not_of('0') != std::string::npos;
 }
 
@@ -99,20 +91,17 @@ Device::Device() {
         workers_ = static_cast<unsigned>(*wanted < 1024 ? *wanted : 1024);
     const std::uint64_t host = host_memory();
     total_memory_ = host / 2;
-    if (const auto wanted = env_number(Env::memory); wanted)
-        total_memory_ = *wanted;
+    if (const auto wanted = env_number(Env::memory); wanted) total_memory_ = *wanted;
     total_memory_ &= ~((std::size_t{2} << 20) - 1);
     clock_khz_ = host_clock_khz();
     l2_bytes_ = host_l2_bytes();
     name_ = env_text(Env::device_name);
     if (name_.empty()) {
         std::string cpu = cpuinfo("model name");
-        if (cpu.empty())
-            cpu = "host CPU";
+        if (cpu.empty()) cpu = "host CPU";
         name_ = "Ptarmigan (" + cpu + ") [sm_" + std::to_string(compute_capability_) + "]";
     }
-    if (name_.size() > 255)
-        name_.resize(255);
+    if (name_.size() > 255) name_.resize(255);
     pci_bus_id_ = "0000:00:06.0";
     // A fixed id of RFC 4122's form: one device, the same in every process.
     const char letters[17] = "PtarmiganDevice0";
@@ -123,14 +112,13 @@ Device::Device() {
     HandleTable<Context>::get().add(primary_);
 }
 
-Device &Device::get() {
-    static auto *device = new Device; // never destroyed: programs call in from their exit handlers
+Device& Device::get() {
+    static auto* device = new Device; // never destroyed: programs call in from their exit handlers
     return *device;
 }
 
 Status Device::initialize() {
-    if (hidden_by_environment())
-        return Status::no_device;
+    if (hidden_by_environment()) return Status::no_device;
     get();
     is_initialized.store(true, std::memory_order_release);
     return Status::success;
@@ -150,24 +138,21 @@ std::optional<int> Device::attribute(int id) const {
     const int cc_major = static_cast<int>(compute_capability_ / 10);
     const int cc_minor = static_cast<int>(compute_capability_ % 10);
     switch (id) {
-#define VALUE(number, name, value)                                                                 \
-    case number:                                                                                   \
-        return value;
-#define HOST(number, name, member)                                                                 \
-    case number:                                                                                   \
-        return member;
+// clang-format off
+#define VALUE(number, name, value) case number: return value;
+#define HOST(number, name, member) case number: return member;
+// clang-format on
 #include "runtime/device/device_attributes.def"
 #undef VALUE
 #undef HOST
-    default:
-        return std::nullopt;
+    default: return std::nullopt;
     }
 }
 
-bool device_attribute_row(std::size_t index, int &id, const char *&name) {
+bool device_attribute_row(std::size_t index, int& id, const char*& name) {
     static constexpr struct {
         int id;
-        const char *name;
+        const char* name;
     } rows[] = {
 #define VALUE(number, name, value) {number, #name},
 #define HOST(number, name, member) {number, #name},
@@ -175,8 +160,7 @@ bool device_attribute_row(std::size_t index, int &id, const char *&name) {
 #undef VALUE
 #undef HOST
     };
-    if (index >= std::size(rows))
-        return false;
+    if (index >= std::size(rows)) return false;
     id = rows[index].id;
     name = rows[index].name;
     return true;

@@ -27,12 +27,12 @@ public:
     /// Number of devices that the process sees: 1, or 0 when CUDA_VISIBLE_DEVICES hides it.
     static int count();
     /// The device. initialize() need not have been called (the tool's `info`), but usually was.
-    static Device &get();
+    static Device& get();
 
-    const std::string &name() const { return name_; }
+    const std::string& name() const { return name_; }
     std::size_t total_memory() const { return total_memory_; }
-    const std::array<std::uint8_t, 16> &uuid() const { return uuid_; }
-    const std::string &pci_bus_id() const { return pci_bus_id_; }
+    const std::array<std::uint8_t, 16>& uuid() const { return uuid_; }
+    const std::string& pci_bus_id() const { return pci_bus_id_; }
     /// 90 for compute capability 9.0.
     unsigned compute_capability() const { return compute_capability_; }
     /// Threads that run CTAs of one grid; the number of multiprocessors.
@@ -42,7 +42,7 @@ public:
 
     /// The primary context's object. Exists always; inactive until retained. Its handle never
     /// changes.
-    const std::shared_ptr<Context> &primary_context() const { return primary_; }
+    const std::shared_ptr<Context>& primary_context() const { return primary_; }
 
 private:
     Device();
@@ -59,6 +59,6 @@ private:
 };
 
 /// Number and CUDA name of attribute `index` of the table, for reports; false past the end.
-bool device_attribute_row(std::size_t index, int &id, const char *&name);
+bool device_attribute_row(std::size_t index, int& id, const char*& name);
 
 } // namespace ptarmigan::runtime

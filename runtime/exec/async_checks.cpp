@@ -35,13 +35,11 @@ void AsyncCopies::check(const Copy& copy) const {
             fail(copy, Fault::illegal_instruction, address, "the cluster has no such block");
     };
     const bool tensor = is_tensor(copy.operation),
-               stores = copy.operation == Operation::tensor_store ||
-                        copy.operation == Operation::tensor_reduce;
+               stores = copy.operation == Operation::tensor_store || copy.operation == Operation::tensor_reduce;
     switch (copy.operation) {
     case Operation::load:
         // A generic address of shared memory is none of global memory.
-        if (copy.source - reinterpret_cast<std::uint64_t>(copy.cta->shared) <
-            copy.cta->shared_window_size)
+        if (copy.source - reinterpret_cast<std::uint64_t>(copy.cta->shared) < copy.cta->shared_window_size)
             fail(copy, Fault::illegal_address, copy.source);
         [[fallthrough]];
     case Operation::move:
@@ -71,15 +69,13 @@ void AsyncCopies::check(const Copy& copy) const {
         aligned(copy.barrier, 8);
     }
     const auto rank_of = [&](std::uint64_t address) {
-        return (address - reinterpret_cast<std::uint64_t>(copy.cta->shared)) >>
-               abi::cluster_rank_bit;
+        return (address - reinterpret_cast<std::uint64_t>(copy.cta->shared)) >> abi::cluster_rank_bit;
     };
     if (copy.operation == Operation::move && rank_of(copy.target) == rank_of(copy.source))
         fail(copy, Fault::illegal_instruction, copy.target,
              "a copy from shared to shared memory goes to another block");
     if ((copy.flags & AsyncCall::multicast) != 0 && copy.mask >> ranks != 0)
-        fail(copy, Fault::illegal_instruction, copy.target,
-             "the mask names blocks that the cluster doesn't have");
+        fail(copy, Fault::illegal_instruction, copy.target, "the mask names blocks that the cluster doesn't have");
     if (!tensor) return;
     const std::uint64_t address = stores ? copy.target : copy.source;
     aligned(address, 64);
@@ -87,15 +83,12 @@ void AsyncCopies::check(const Copy& copy) const {
     std::memcpy(&map, reinterpret_cast<const void*>(address), sizeof map);
     const TensorTile* tile = nullptr;
     const TensorPosition position{copy.coordinates, copy.offsets};
-    const char* rule =
-        tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), position, tile);
-    if (!rule && copy.operation != Operation::tensor_prefetch)
-        rule = position_rule(*tile, position, stores);
+    const char* rule = tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), position, tile);
+    if (!rule && copy.operation != Operation::tensor_prefetch) rule = position_rule(*tile, position, stores);
     if (rule) fail(copy, Fault::illegal_instruction, address, rule);
     if (copy.operation == Operation::tensor_reduce &&
         !reduce_run(static_cast<BulkReduction>(copy.detail >> 16), tile->map.type))
-        fail(copy, Fault::illegal_instruction, address,
-             "elements of the map's type are not reduced by this operation");
+        fail(copy, Fault::illegal_instruction, address, "elements of the map's type are not reduced by this operation");
 }
 
 } // namespace ptarmigan::runtime

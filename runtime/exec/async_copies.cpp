@@ -28,8 +28,7 @@ bool is_bulk(abi::AsyncOperation operation) {
 
 } // namespace
 
-void AsyncCopies::fail(const Copy& copy, abi::Fault fault, std::uint64_t address,
-                       const char* rule) const {
+void AsyncCopies::fail(const Copy& copy, abi::Fault fault, std::uint64_t address, const char* rule) const {
     FaultRecord record;
     record.fault = fault;
     record.cta = copy.cta;
@@ -55,8 +54,8 @@ void AsyncCopies::complete(const Copy& copy, std::uint64_t object, std::uint64_t
     if (offset >> abi::cluster_rank_bit >= std::uint64_t{extent[0]} * extent[1] * extent[2])
         return; // of a CTA that the cluster doesn't have: as on the H200, nobody is told
     // Counts leave their range where the object is none: that too passes in silence there.
-    static_cast<void>(mbarriers_.complete_transactions(reinterpret_cast<std::uint64_t*>(object),
-                                                       static_cast<std::uint32_t>(bytes)));
+    static_cast<void>(
+        mbarriers_.complete_transactions(reinterpret_cast<std::uint64_t*>(object), static_cast<std::uint32_t>(bytes)));
 }
 
 void AsyncCopies::load(const Copy& copy) {
@@ -69,8 +68,7 @@ void AsyncCopies::load(const Copy& copy) {
     };
     if ((copy.flags & AsyncCall::multicast) == 0) return deliver(copy.target, copy.barrier);
     for (unsigned rank = 0; rank < 16; ++rank)
-        if ((copy.mask >> rank & 1) != 0)
-            deliver(in_cta(copy, copy.target, rank), in_cta(copy, copy.barrier, rank));
+        if ((copy.mask >> rank & 1) != 0) deliver(in_cta(copy, copy.target, rank), in_cta(copy, copy.barrier, rank));
 }
 
 void AsyncCopies::load_tensor(const Copy& copy) {
@@ -78,13 +76,11 @@ void AsyncCopies::load_tensor(const Copy& copy) {
     std::memcpy(&map, reinterpret_cast<const void*>(copy.source), sizeof map);
     const TensorTile* tile = nullptr;
     const TensorPosition position{copy.coordinates, copy.offsets};
-    if (const char* rule =
-            tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), position, tile))
+    if (const char* rule = tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), position, tile))
         fail(copy, abi::Fault::illegal_instruction, copy.source, rule);
     const std::uint64_t bytes = tile_bytes(*tile);
-    const auto barrier_rank =
-        static_cast<unsigned>((copy.barrier - reinterpret_cast<std::uint64_t>(copy.cta->shared)) >>
-                              abi::cluster_rank_bit);
+    const auto barrier_rank = static_cast<unsigned>(
+        (copy.barrier - reinterpret_cast<std::uint64_t>(copy.cta->shared)) >> abi::cluster_rank_bit);
     const auto deliver = [&](std::uint64_t target, std::uint64_t barrier) {
         // The tensor's address must be one even where nothing is read (H200).
         if (!load_tile(*tile, position, reinterpret_cast<std::uint8_t*>(target)))
@@ -96,8 +92,7 @@ void AsyncCopies::load_tensor(const Copy& copy) {
     for (unsigned rank = 0; rank < 16; ++rank) {
         if ((copy.mask >> rank & 1) == 0) continue;
         // .cta_group::2: of each pair the CTA of the mbarrier's parity is told.
-        const unsigned told =
-            (copy.flags & AsyncCall::pair_barrier) != 0 ? (rank & ~1u) | (barrier_rank & 1) : rank;
+        const unsigned told = (copy.flags & AsyncCall::pair_barrier) != 0 ? (rank & ~1u) | (barrier_rank & 1) : rank;
         deliver(in_cta(copy, copy.target, rank), in_cta(copy, copy.barrier, told));
     }
 }
@@ -107,8 +102,7 @@ void AsyncCopies::reduce(const Copy& copy) {
     const std::uint32_t size = bulk_size(copy.size);
     const std::uint8_t* source = source_of(copy, size);
     if (ReduceRun run = reduce_run(static_cast<BulkReduction>(copy.detail & 0xff), type))
-        run(reinterpret_cast<std::uint8_t*>(copy.target), source,
-            size / tensor_element_bytes(type));
+        run(reinterpret_cast<std::uint8_t*>(copy.target), source, size / tensor_element_bytes(type));
     if (copy.operation == Operation::reduce_shared) {
         written(copy, copy.target, size);
         complete(copy, copy.barrier, size);
@@ -132,15 +126,13 @@ void AsyncCopies::store_tensor(const Copy& copy) {
     std::memcpy(&map, reinterpret_cast<const void*>(copy.target), sizeof map);
     const TensorTile* tile = nullptr;
     const TensorPosition position{copy.coordinates, {}};
-    if (const char* rule =
-            tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), position, tile))
+    if (const char* rule = tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), position, tile))
         fail(copy, abi::Fault::illegal_instruction, copy.target, rule);
     const std::uint8_t* source = source_of(copy, std::uint64_t{tile->rows} * tile->row_pitch);
     if (copy.operation == Operation::tensor_store)
         store_tile(*tile, position, source);
     else
-        reduce_tile(*tile, position, source,
-                    reduce_run(static_cast<BulkReduction>(copy.detail >> 16), map_type(map)));
+        reduce_tile(*tile, position, source, reduce_run(static_cast<BulkReduction>(copy.detail >> 16), map_type(map)));
 }
 
 void AsyncCopies::describe(FaultRecord& record) const {
@@ -169,8 +161,7 @@ void AsyncCopies::perform_operation(const Copy& copy) {
     auto* target = reinterpret_cast<std::uint8_t*>(copy.target);
     switch (copy.operation) {
     case Operation::copy:
-        std::memcpy(target, reinterpret_cast<const void*>(copy.source),
-                    std::min(copy.size, copy.detail));
+        std::memcpy(target, reinterpret_cast<const void*>(copy.source), std::min(copy.size, copy.detail));
         if (copy.size < copy.detail) std::memset(target + copy.size, 0, copy.detail - copy.size);
         return;
     case Operation::load: return load(copy);
@@ -203,8 +194,7 @@ void AsyncCopies::perform_operation(const Copy& copy) {
         return;
     }
     case Operation::copy_map:
-        return static_cast<void>(
-            std::memcpy(target, reinterpret_cast<const void*>(copy.source), sizeof(TensorMap)));
+        return static_cast<void>(std::memcpy(target, reinterpret_cast<const void*>(copy.source), sizeof(TensorMap)));
     case Operation::clear: return static_cast<void>(std::memset(target, 0, copy.source));
     default: return;
     }
@@ -213,8 +203,7 @@ void AsyncCopies::perform_operation(const Copy& copy) {
 void AsyncCopies::start(const Copy& copy, std::uint32_t thread) {
     check(copy);
     const auto mode = static_cast<AsyncMode>(copy.cta->launch->async_mode);
-    const bool at_once = copy.operation >= Operation::replace ||
-                         copy.operation == Operation::prefetch ||
+    const bool at_once = copy.operation >= Operation::replace || copy.operation == Operation::prefetch ||
                          copy.operation == Operation::tensor_prefetch;
     if (mode == AsyncMode::eager || at_once) return perform(copy);
     Pending& pending = copies_.emplace_back();
@@ -222,14 +211,12 @@ void AsyncCopies::start(const Copy& copy, std::uint32_t thread) {
     pending.thread = thread;
     pending.bulk = is_bulk(copy.operation);
     // Somebody waits for it already, who won't look again for long.
-    if (copy.barrier != 0 &&
-        mbarriers_.is_waited_for(reinterpret_cast<std::uint64_t*>(copy.barrier)))
+    if (copy.barrier != 0 && mbarriers_.is_waited_for(reinterpret_cast<std::uint64_t*>(copy.barrier)))
         take(copies_.size() - 1);
 }
 
-void AsyncCopies::store_words(abi::CtaContext& cta, std::uint32_t step, std::uint32_t line,
-                              std::uint64_t target, std::uint64_t barrier,
-                              const std::array<std::uint32_t, 4>& words) {
+void AsyncCopies::store_words(abi::CtaContext& cta, std::uint32_t step, std::uint32_t line, std::uint64_t target,
+                              std::uint64_t barrier, const std::array<std::uint32_t, 4>& words) {
     Copy copy{};
     copy.cta = &cta;
     copy.step = step;
@@ -242,8 +229,7 @@ void AsyncCopies::store_words(abi::CtaContext& cta, std::uint32_t step, std::uin
     start(copy, 0);
 }
 
-void AsyncCopies::run(abi::CtaContext& cta, std::uint32_t step, std::uint32_t lane_width,
-                      abi::AsyncCall& call) {
+void AsyncCopies::run(abi::CtaContext& cta, std::uint32_t step, std::uint32_t lane_width, abi::AsyncCall& call) {
     const auto operation = static_cast<Operation>(call.operation);
     const auto mode = static_cast<AsyncMode>(cta.launch->async_mode);
     if (mode == AsyncMode::random) do_some();
@@ -262,9 +248,7 @@ void AsyncCopies::run(abi::CtaContext& cta, std::uint32_t step, std::uint32_t la
             wait(thread, false, call.detail, operation == Operation::copy_wait_all, false);
             continue;
         case Operation::wait:
-        case Operation::wait_read:
-            wait(thread, true, call.detail, false, operation == Operation::wait_read);
-            continue;
+        case Operation::wait_read: wait(thread, true, call.detail, false, operation == Operation::wait_read); continue;
         default: break;
         }
         Copy copy{&cta,
@@ -281,13 +265,11 @@ void AsyncCopies::run(abi::CtaContext& cta, std::uint32_t step, std::uint32_t la
                   call.barrier[lane],
                   {},
                   {}};
-        for (unsigned i = 0; i < 5; ++i)
-            copy.coordinates[i] = static_cast<std::int32_t>(call.coordinates[i][lane]);
+        for (unsigned i = 0; i < 5; ++i) copy.coordinates[i] = static_cast<std::int32_t>(call.coordinates[i][lane]);
         for (unsigned i = 0; i < 3; ++i) copy.offsets[i] = call.offsets[i][lane];
-        const bool counts =
-            operation == Operation::load || operation == Operation::move ||
-            operation == Operation::reduce_shared || operation == Operation::tensor_load ||
-            operation == Operation::store_value || operation == Operation::reduce_value;
+        const bool counts = operation == Operation::load || operation == Operation::move ||
+                            operation == Operation::reduce_shared || operation == Operation::tensor_load ||
+                            operation == Operation::store_value || operation == Operation::reduce_value;
         if (!counts) copy.barrier = 0; // the call's array has anything there
         start(copy, number);
         if (operation == Operation::copy_map) break; // all lanes of the warp ask for the same

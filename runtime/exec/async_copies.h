@@ -28,14 +28,12 @@ public:
     explicit AsyncCopies(Mbarriers& mbarriers) : mbarriers_(mbarriers) {}
 
     /// The service of kernel_abi.h. Faults don't return.
-    void run(abi::CtaContext& cta, std::uint32_t step, std::uint32_t lane_width,
-             abi::AsyncCall& call);
+    void run(abi::CtaContext& cta, std::uint32_t step, std::uint32_t lane_width, abi::AsyncCall& call);
 
     /// Writes 16 bytes to `target` and completes as many transactions of `barrier`, both in shared
     /// memory of the cluster: now or later, as a copy of the step's first lane.
-    void store_words(abi::CtaContext& cta, std::uint32_t step, std::uint32_t line,
-                     std::uint64_t target, std::uint64_t barrier,
-                     const std::array<std::uint32_t, 4>& words);
+    void store_words(abi::CtaContext& cta, std::uint32_t step, std::uint32_t line, std::uint64_t target,
+                     std::uint64_t barrier, const std::array<std::uint32_t, 4>& words);
 
     bool pending() const { return !copies_.empty() || !committed_.empty() || !shadows_.empty(); }
     /// Somebody waits for a phase of `object` that is not complete: does the next copy that counts
@@ -91,8 +89,7 @@ private:
     void complete(const Copy& copy, std::uint64_t object, std::uint64_t bytes);
     std::uint64_t in_cta(const Copy& copy, std::uint64_t address, unsigned rank) const;
     /// `rule`: what the program did wrong, of static lifetime.
-    [[noreturn]] void fail(const Copy& copy, abi::Fault fault, std::uint64_t address,
-                           const char* rule = nullptr) const;
+    [[noreturn]] void fail(const Copy& copy, abi::Fault fault, std::uint64_t address, const char* rule = nullptr) const;
 
     void commit(const Thread& thread, bool bulk);
     void wait(const Thread& thread, bool bulk, std::uint32_t left, bool all, bool only_read);
@@ -109,12 +106,10 @@ private:
     std::vector<Pending> copies_;
     std::map<Thread, std::array<std::uint32_t, 2>> committed_; ///< groups so far: cp.async, bulk
     std::map<const abi::CtaContext*, std::unique_ptr<std::uint8_t[]>> shadows_;
-    std::unique_ptr<std::uint8_t[]> held_; ///< snapshot of the copy that is being done, or was last
-    const std::uint8_t* snapshot_ =
-        nullptr; ///< into it; null if the copy that is being done has none
+    std::unique_ptr<std::uint8_t[]> held_;   ///< snapshot of the copy that is being done, or was last
+    const std::uint8_t* snapshot_ = nullptr; ///< into it; null if the copy that is being done has none
     std::uint64_t random_ = 0;
-    const abi::CtaContext* faulty_cta_ =
-        nullptr; ///< while a copy is being done: whose, for fault reports
+    const abi::CtaContext* faulty_cta_ = nullptr; ///< while a copy is being done: whose, for fault reports
     std::uint32_t faulty_step_ = 0, faulty_lane_ = 0, faulty_line_ = 0;
 };
 

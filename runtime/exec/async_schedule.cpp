@@ -17,13 +17,12 @@ constexpr std::uint8_t poison = 0xa5;
 constexpr std::size_t alignment = 1024;
 
 std::uint8_t* aligned(std::uint8_t* memory) {
-    return reinterpret_cast<std::uint8_t*>(
-        (reinterpret_cast<std::uintptr_t>(memory) + alignment - 1) / alignment * alignment);
+    return reinterpret_cast<std::uint8_t*>((reinterpret_cast<std::uintptr_t>(memory) + alignment - 1) / alignment *
+                                           alignment);
 }
 
 std::uint64_t own_base(const abi::CtaContext& cta) {
-    return reinterpret_cast<std::uint64_t>(cta.shared) +
-           (std::uint64_t{cta.cluster_ctarank} << abi::cluster_rank_bit);
+    return reinterpret_cast<std::uint64_t>(cta.shared) + (std::uint64_t{cta.cluster_ctarank} << abi::cluster_rank_bit);
 }
 
 } // namespace
@@ -65,8 +64,7 @@ const std::uint8_t* AsyncCopies::source_of(const Copy& copy, std::uint64_t) {
     if (snapshot_) return snapshot_;
     const abi::CtaContext& cta = *copy.cta;
     const std::uint64_t offset = copy.source - own_base(cta);
-    if (static_cast<abi::AsyncMode>(cta.launch->async_mode) == abi::AsyncMode::eager ||
-        offset >= cta.shared_size)
+    if (static_cast<abi::AsyncMode>(cta.launch->async_mode) == abi::AsyncMode::eager || offset >= cta.shared_size)
         return reinterpret_cast<const std::uint8_t*>(copy.source);
     return shadow_of(cta) + offset;
 }
@@ -91,15 +89,11 @@ void AsyncCopies::read_source(Pending& pending) {
         TensorMap map;
         std::memcpy(&map, reinterpret_cast<const void*>(copy.target), sizeof map);
         const TensorTile* tile = nullptr;
-        if (tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail),
-                        {copy.coordinates, {}}, tile))
-            return;
+        if (tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), {copy.coordinates, {}}, tile)) return;
         bytes = std::uint64_t{tile->rows} * tile->row_pitch;
     }
     const std::uint64_t low = copy.source % alignment, offset = copy.source - own_base(*copy.cta);
-    bytes = offset < copy.cta->shared_size
-                ? std::min<std::uint64_t>(bytes, copy.cta->shared_size - offset)
-                : 0;
+    bytes = offset < copy.cta->shared_size ? std::min<std::uint64_t>(bytes, copy.cta->shared_size - offset) : 0;
     const std::uint8_t* source = source_of(copy, bytes);
     pending.snapshot = std::make_unique<std::uint8_t[]>(low + bytes + 3 * alignment);
     std::uint8_t* place = aligned(pending.snapshot.get()) + low;
@@ -111,20 +105,19 @@ void AsyncCopies::read_source(Pending& pending) {
 void AsyncCopies::commit(const Thread& thread, bool bulk) {
     const std::uint32_t group = ++committed_[thread][bulk];
     for (Pending& pending : copies_)
-        if (pending.copy.cta == thread.first && pending.thread == thread.second &&
-            pending.bulk == bulk && pending.group == 0 && pending.copy.barrier == 0)
+        if (pending.copy.cta == thread.first && pending.thread == thread.second && pending.bulk == bulk &&
+            pending.group == 0 && pending.copy.barrier == 0)
             pending.group = group;
 }
 
 /// Does the thread's copies of all groups but the last `left`.
-void AsyncCopies::wait(const Thread& thread, bool bulk, std::uint32_t left, bool all,
-                       bool only_read) {
+void AsyncCopies::wait(const Thread& thread, bool bulk, std::uint32_t left, bool all, bool only_read) {
     if (copies_.empty()) return;
     const std::uint32_t committed = committed_[thread][bulk];
     for (std::size_t i = 0; i < copies_.size();) {
         Pending& pending = copies_[i];
-        const bool mine = pending.copy.cta == thread.first && pending.thread == thread.second &&
-                          pending.bulk == bulk && !pending.copy.arrives;
+        const bool mine = pending.copy.cta == thread.first && pending.thread == thread.second && pending.bulk == bulk &&
+                          !pending.copy.arrives;
         const bool due = all || (pending.group != 0 && pending.group + left <= committed);
         if (!mine || !due) {
             ++i;

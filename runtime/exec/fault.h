@@ -17,20 +17,20 @@ namespace ptarmigan::runtime {
 /// data only.
 struct FaultRecord {
     abi::Fault fault = abi::Fault::none;
-    const abi::CtaContext *cta = nullptr;
+    const abi::CtaContext* cta = nullptr;
     std::uint32_t step = 0;
-    std::uint64_t lanes = 0; ///< of the step; 0: unknown
-    std::uint32_t line = 0;  ///< PTX line; 0: unknown
-    std::uintptr_t pc = 0;   ///< 0 for traps
+    std::uint64_t lanes = 0;  ///< of the step; 0: unknown
+    std::uint32_t line = 0;   ///< PTX line; 0: unknown
+    std::uintptr_t pc = 0;    ///< 0 for traps
     std::uint16_t access = 0; ///< what the code notes about its access: translator::LineEntry::access
     std::uintptr_t address = 0;
     bool has_address = false;
     bool is_write = false;
     bool in_generated_code = false;
-    const char *rule = nullptr; ///< static text: which rule was broken, if more is to be said than the fault's name
-    bool is_deadlock = false; ///< threads wait for each other: the report says who waits where
-    bool is_hang = false;     ///< a deadlock because the time of PTARMIGAN_HANG_TIMEOUT has passed
-    bool host_memory = false; ///< a trap of ours: the host has no memory or addresses for a CTA
+    const char* rule = nullptr; ///< static text: which rule was broken, if more is to be said than the fault's name
+    bool is_deadlock = false;   ///< threads wait for each other: the report says who waits where
+    bool is_hang = false;       ///< a deadlock because the time of PTARMIGAN_HANG_TIMEOUT has passed
+    bool host_memory = false;   ///< a trap of ours: the host has no memory or addresses for a CTA
 };
 
 /// Marks that the calling thread runs kernel code; a fault then jumps to `jump` with `record`
@@ -42,9 +42,9 @@ struct FaultRecord {
 struct FaultScope {
     sigjmp_buf jump;
     FaultRecord record;
-    translator::MachineState state; ///< where record.access is not 0
-    const abi::CtaContext *cta = nullptr; ///< the CTA that runs now; kept up to date by the worker
-    FaultScope *outer = nullptr;
+    translator::MachineState state;       ///< where record.access is not 0
+    const abi::CtaContext* cta = nullptr; ///< the CTA that runs now; kept up to date by the worker
+    FaultScope* outer = nullptr;
 
     void enter();
     void leave();
@@ -59,16 +59,16 @@ void install_fault_handlers();
 void ensure_signal_stack();
 
 /// Ends the kernel on this thread: jumps to the innermost FaultScope. Must be called inside one.
-[[noreturn]] void raise_fault(const FaultRecord &record);
+[[noreturn]] void raise_fault(const FaultRecord& record);
 /// Jumps out without a fault of its own: another thread's fault ends the grid.
 [[noreturn]] void leave_kernel();
 
 /// CUresult of a fault.
-Status fault_status(const FaultRecord &record);
+Status fault_status(const FaultRecord& record);
 /// One line: kernel, PTX place, what, CTA and threads. `place` names PTX and line.
-std::string describe_fault(const FaultRecord &record, const std::string &kernel,
-                           const std::string &place, std::uint32_t lane_width);
+std::string describe_fault(const FaultRecord& record, const std::string& kernel, const std::string& place,
+                           std::uint32_t lane_width);
 /// Keeps `report` as the last one and logs it as an error.
-void publish_fault_report(const std::string &report);
+void publish_fault_report(const std::string& report);
 
 } // namespace ptarmigan::runtime

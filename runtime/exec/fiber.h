@@ -22,13 +22,13 @@ namespace ptarmigan::runtime {
 /// stack is reused as it is.
 struct Fiber {
     boost::context::detail::fcontext_t context = nullptr;
-    void *stack = nullptr; ///< lowest usable address
+    void* stack = nullptr; ///< lowest usable address
     std::size_t stack_size = 0;
 #if defined(__SANITIZE_ADDRESS__)
-    void *fake_stack = nullptr;
+    void* fake_stack = nullptr;
 #endif
 #if defined(__SANITIZE_THREAD__)
-    void *tsan = nullptr;
+    void* tsan = nullptr;
 #endif
 
     using Entry = void (*)(boost::context::detail::transfer_t);
@@ -36,14 +36,13 @@ struct Fiber {
     /// Makes the fiber start with `entry` when it is switched to for the first time. entry must
     /// call arrived() first and must never return.
     void start(Entry entry) {
-        auto *top = static_cast<char *>(stack) + stack_size;
+        auto* top = static_cast<char*>(stack) + stack_size;
 #if defined(__SANITIZE_ADDRESS__)
         __asan_unpoison_memory_region(stack, stack_size); // frames of an abandoned fiber
 #endif
         context = boost::context::detail::make_fcontext(top, stack_size, entry);
 #if defined(__SANITIZE_THREAD__)
-        if (!tsan)
-            tsan = __tsan_create_fiber(0);
+        if (!tsan) tsan = __tsan_create_fiber(0);
 #endif
     }
     /// Makes this object stand for the calling thread's own stack.
@@ -56,24 +55,23 @@ struct Fiber {
     /// To be called before a jump from a fiber to the stack of its thread.
     static void before_jump_to_thread() {
 #if defined(__SANITIZE_THREAD__)
-        if (thread_of_fibers())
-            __tsan_switch_to_fiber(thread_of_fibers(), 0);
+        if (thread_of_fibers()) __tsan_switch_to_fiber(thread_of_fibers(), 0);
 #endif
 #if defined(__SANITIZE_ADDRESS__)
         __asan_handle_no_return();
 #endif
     }
 #if defined(__SANITIZE_THREAD__)
-    static void *&thread_of_fibers() {
-        static thread_local void *fiber = nullptr;
+    static void*& thread_of_fibers() {
+        static thread_local void* fiber = nullptr;
         return fiber;
     }
 #endif
     /// Saves who switched here, as its place to be resumed.
-    static void arrived(boost::context::detail::transfer_t from, Fiber &self) {
+    static void arrived(boost::context::detail::transfer_t from, Fiber& self) {
 #if defined(__SANITIZE_ADDRESS__)
-        auto *previous = static_cast<Fiber *>(from.data);
-        const void *bottom = nullptr;
+        auto* previous = static_cast<Fiber*>(from.data);
+        const void* bottom = nullptr;
         std::size_t size = 0;
         __sanitizer_finish_switch_fiber(self.fake_stack, &bottom, &size);
         if (!previous->stack) {
@@ -81,10 +79,10 @@ struct Fiber {
             previous->asan_size = size;
         }
 #endif
-        static_cast<Fiber *>(from.data)->context = from.fctx;
+        static_cast<Fiber*>(from.data)->context = from.fctx;
     }
     /// Suspends `self`, which runs now, and goes on with `next`.
-    static void switch_to(Fiber &self, Fiber &next) {
+    static void switch_to(Fiber& self, Fiber& next) {
 #if defined(__SANITIZE_ADDRESS__)
         __sanitizer_start_switch_fiber(&self.fake_stack, next.stack ? next.stack : next.asan_bottom,
                                        next.stack ? next.stack_size : next.asan_size);
@@ -95,7 +93,7 @@ struct Fiber {
         arrived(boost::context::detail::jump_fcontext(next.context, &self), self);
     }
 #if defined(__SANITIZE_ADDRESS__)
-    const void *asan_bottom = nullptr;
+    const void* asan_bottom = nullptr;
     std::size_t asan_size = 0;
 #endif
 };

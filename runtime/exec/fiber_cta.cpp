@@ -9,8 +9,8 @@
 
 namespace ptarmigan::runtime {
 
-bool FiberCta::start(abi::CtaContext &cta, abi::RunStep entry, std::uint32_t step_count,
-                     std::uint32_t lane_width, FiberScheduler &scheduler) {
+bool FiberCta::start(abi::CtaContext& cta, abi::RunStep entry, std::uint32_t step_count, std::uint32_t lane_width,
+                     FiberScheduler& scheduler) {
     cta_ = &cta;
     entry_ = entry;
     scheduler_ = &scheduler;
@@ -18,16 +18,13 @@ bool FiberCta::start(abi::CtaContext &cta, abi::RunStep entry, std::uint32_t ste
     live_steps_ = step_count_ = step_count;
     alone_.start(step_count, scheduler);
     cluster_ = &alone_;
-    if (steps_.size() < step_count)
-        steps_.resize(step_count);
+    if (steps_.size() < step_count) steps_.resize(step_count);
     live_lanes_.assign((step_count * lane_width + abi::warp_size - 1) / abi::warp_size, 0);
-    for (std::uint32_t index = 0; index < step_count; ++index)
-        live_lanes_[warp_of(index)] |= lanes_of(index);
+    for (std::uint32_t index = 0; index < step_count; ++index) live_lanes_[warp_of(index)] |= lanes_of(index);
     for (std::uint32_t index = 0; index < step_count; ++index) {
-        StepFiber &step = steps_[index];
+        StepFiber& step = steps_[index];
         step.fiber.stack = scheduler.stacks.take();
-        if (!step.fiber.stack)
-            return false;
+        if (!step.fiber.stack) return false;
         step.fiber.stack_size = scheduler.stacks.stack_size();
         step.cta = this;
         step.step = index;
@@ -39,37 +36,34 @@ bool FiberCta::start(abi::CtaContext &cta, abi::RunStep entry, std::uint32_t ste
         step.wait = {.kind = Wait::Kind::turn};
         step.fiber.start(&FiberCta::step_entry);
     }
-    for (std::uint32_t index = 0; index < step_count; ++index)
-        scheduler.make_runnable(steps_[index]);
+    for (std::uint32_t index = 0; index < step_count; ++index) scheduler.make_runnable(steps_[index]);
     return true;
 }
 
 void FiberCta::step_entry(boost::context::detail::transfer_t from) {
     // Who switched here passed itself; who starts was noted by the scheduler before the switch.
-    StepFiber &self = *FiberScheduler::starting();
+    StepFiber& self = *FiberScheduler::starting();
     Fiber::arrived(from, self.fiber);
     self.wait = Wait{};
-    FiberCta &cta = *self.cta;
+    FiberCta& cta = *self.cta;
     cta.entry_(cta.cta_, self.step);
     cta.exit_step(self);
 }
 
 void FiberCta::abandon() {
     for (std::uint32_t index = 0; index < step_count_; ++index) {
-        StepFiber &step = steps_[index];
-        if (step.fiber.stack)
-            scheduler_->stacks.give(step.fiber.stack);
+        StepFiber& step = steps_[index];
+        if (step.fiber.stack) scheduler_->stacks.give(step.fiber.stack);
         step.fiber.stack = nullptr;
     }
-    for (Barrier &barrier : barriers_)
-        barrier = Barrier{};
+    for (Barrier& barrier : barriers_) barrier = Barrier{};
     gatherings_.clear();
     groups_.clear();
     live_steps_ = 0;
 }
 
 /// A step that exits arrives at nothing any more: what waited only for it goes on.
-void FiberCta::exit_step(StepFiber &step) {
+void FiberCta::exit_step(StepFiber& step) {
     step.finished = true;
     --live_steps_;
     live_lanes_[warp_of(step.step)] &= ~lanes_of(step.step);
@@ -83,9 +77,8 @@ void FiberCta::exit_step(StepFiber &step) {
         gatherings_.erase(gatherings_.begin() + static_cast<std::ptrdiff_t>(i));
         arrive(whole);
     }
-    for (Barrier &barrier : barriers_)
-        if (barrier.used() && complete(barrier))
-            release(barrier);
+    for (Barrier& barrier : barriers_)
+        if (barrier.used() && complete(barrier)) release(barrier);
     release_complete_groups();
     cluster_->exit_step(step);
     // The stack is in use until the switch; nobody takes one before, because only the worker starts
@@ -118,8 +111,7 @@ std::uint32_t FiberCta::live_steps_of(std::uint32_t warp) const {
 }
 
 std::uint32_t FiberCta::live_warps() const {
-    if (lane_width_ == abi::warp_size)
-        return live_steps_;
+    if (lane_width_ == abi::warp_size) return live_steps_;
     std::uint32_t live = 0;
     for (std::uint32_t warp = 0; warp * abi::warp_size < step_count_ * lane_width_; ++warp)
         live += live_steps_of(warp) != 0;
@@ -127,9 +119,8 @@ std::uint32_t FiberCta::live_warps() const {
 }
 
 /// A warp's count is 32 even if the block ends inside it, or lanes of it have exited.
-bool FiberCta::complete(const Barrier &barrier) const {
-    if (barrier.expected_lanes == 0)
-        return barrier.arrived_warps >= live_warps();
+bool FiberCta::complete(const Barrier& barrier) const {
+    if (barrier.expected_lanes == 0) return barrier.arrived_warps >= live_warps();
     return barrier.arrived_warps * abi::warp_size >= barrier.expected_lanes;
 }
 
@@ -137,25 +128,20 @@ namespace {
 
 std::uint32_t barrier_value(std::uint32_t kind, std::uint32_t population, bool all) {
     switch (kind) {
-    case 2:
-        return population;
-    case 3:
-        return all;
-    case 4:
-        return population != 0;
-    default:
-        return 0;
+    case 2: return population;
+    case 3: return all;
+    case 4: return population != 0;
+    default: return 0;
     }
 }
 
 } // namespace
 
 /// Lets everybody go on.
-void FiberCta::release(Barrier &barrier) {
-    for (const Waiting &waiting : barrier.waiting) {
+void FiberCta::release(Barrier& barrier) {
+    for (const Waiting& waiting : barrier.waiting) {
         waiting.step->barrier_result = barrier_value(waiting.kind, barrier.population, barrier.all);
-        if (waiting.step != scheduler_->current())
-            scheduler_->make_runnable(*waiting.step);
+        if (waiting.step != scheduler_->current()) scheduler_->make_runnable(*waiting.step);
         waiting.step->at_barrier = false;
     }
     scheduler_->note_progress();
@@ -166,49 +152,47 @@ void FiberCta::release(Barrier &barrier) {
 }
 
 /// All live steps of a warp have come.
-void FiberCta::arrive(Gathering &arrival) {
-    Barrier &barrier = barriers_[arrival.barrier];
+void FiberCta::arrive(Gathering& arrival) {
+    Barrier& barrier = barriers_[arrival.barrier];
     barrier.expected_lanes = (arrival.threads + abi::warp_size - 1) / abi::warp_size * abi::warp_size;
     ++barrier.arrived_warps;
     barrier.population += arrival.population;
     barrier.all = barrier.all && arrival.all;
-    for (const Waiting &waiting : arrival.waiting) {
+    for (const Waiting& waiting : arrival.waiting) {
         if (!arrival.arrives_only) {
             barrier.waiting.push_back(waiting);
             continue;
         }
         waiting.step->at_barrier = false;
-        if (waiting.step != scheduler_->current())
-            scheduler_->make_runnable(*waiting.step);
+        if (waiting.step != scheduler_->current()) scheduler_->make_runnable(*waiting.step);
     }
-    if (complete(barrier))
-        release(barrier);
+    if (complete(barrier)) release(barrier);
 }
 
 /// Joins the steps of its warp that have come already.
-void FiberCta::gather(StepFiber &step, const Gathering &arrival, std::uint32_t kind) {
-    const auto same = [&](const Gathering &other) {
-        return other.warp == arrival.warp && other.barrier == arrival.barrier && other.arrives_only == arrival.arrives_only;
+void FiberCta::gather(StepFiber& step, const Gathering& arrival, std::uint32_t kind) {
+    const auto same = [&](const Gathering& other) {
+        return other.warp == arrival.warp && other.barrier == arrival.barrier &&
+               other.arrives_only == arrival.arrives_only;
     };
     auto found = std::find_if(gatherings_.begin(), gatherings_.end(), same);
     if (found == gatherings_.end())
-        found = gatherings_.insert(found, Gathering{arrival.warp, arrival.barrier, arrival.threads, 0, 0, arrival.arrives_only, true, {}});
+        found = gatherings_.insert(
+            found, Gathering{arrival.warp, arrival.barrier, arrival.threads, 0, 0, arrival.arrives_only, true, {}});
     ++found->steps;
     found->population += arrival.population;
     found->all = found->all && arrival.all;
     found->waiting.push_back({&step, kind});
-    if (found->steps < live_steps_of(arrival.warp))
-        return;
+    if (found->steps < live_steps_of(arrival.warp)) return;
     Gathering whole = std::move(*found);
     gatherings_.erase(found);
     arrive(whole);
 }
 
-std::uint32_t FiberCta::barrier(std::uint32_t step_index, std::uint32_t id, std::uint32_t threads,
-                                std::uint32_t kind, std::uint64_t arriving,
-                                std::uint64_t predicate, std::uintptr_t pc) {
+std::uint32_t FiberCta::barrier(std::uint32_t step_index, std::uint32_t id, std::uint32_t threads, std::uint32_t kind,
+                                std::uint64_t arriving, std::uint64_t predicate, std::uintptr_t pc) {
     constexpr std::uint32_t arrive_kind = 1;
-    StepFiber &step = steps_[step_index];
+    StepFiber& step = steps_[step_index];
     if (id >= barrier_count) {
         FaultRecord record;
         record.fault = abi::Fault::trap;
@@ -234,16 +218,14 @@ std::uint32_t FiberCta::barrier(std::uint32_t step_index, std::uint32_t id, std:
         scheduler_->reorder();
         return step.barrier_result;
     }
-    while (step.at_barrier)
-        scheduler_->block({.kind = Wait::Kind::barrier, .number = id, .lanes = arriving, .pc = pc});
+    while (step.at_barrier) scheduler_->block({.kind = Wait::Kind::barrier, .number = id, .lanes = arriving, .pc = pc});
     return step.barrier_result;
 }
 
 bool FiberCta::has_split_warp() const {
-    for (const Gathering &gathering : gatherings_)
-        for (const Gathering &other : gatherings_)
-            if (other.warp == gathering.warp && other.barrier != gathering.barrier)
-                return true;
+    for (const Gathering& gathering : gatherings_)
+        for (const Gathering& other : gatherings_)
+            if (other.warp == gathering.warp && other.barrier != gathering.barrier) return true;
     return false;
 }
 
@@ -254,19 +236,19 @@ std::uint32_t FiberCta::lanes_of(std::uint32_t step) const {
 
 /// Complete when every step of the warp that has member lanes has come or has exited. Lanes of a
 /// step that came without them have exited: the step can't bring them while it waits.
-bool FiberCta::complete(const Group &group) const {
+bool FiberCta::complete(const Group& group) const {
     return (group.members & live_lanes_[group.warp] & ~group.came) == 0;
 }
 
 /// The step's lanes join the group that waits for the same, or open one.
-FiberCta::Group &FiberCta::join_group(const Group &key, const Participant &participant) {
-    Group &group = group_for(key);
+FiberCta::Group& FiberCta::join_group(const Group& key, const Participant& participant) {
+    Group& group = group_for(key);
     group.participants.push_back(participant);
     group.came |= lanes_of(participant.step->step);
     return group;
 }
 
-void FiberCta::release_and_forget(Group &group) {
+void FiberCta::release_and_forget(Group& group) {
     Group done = std::move(group);
     std::swap(group, groups_.back());
     groups_.pop_back();
@@ -275,10 +257,10 @@ void FiberCta::release_and_forget(Group &group) {
     spare_.push_back(std::move(done.participants));
 }
 
-FiberCta::Group &FiberCta::group_for(const Group &key) {
-    for (Group &group : groups_)
-        if (group.warp == key.warp && group.members == key.members && group.kind == key.kind && group.operation == key.operation &&
-            group.pc == key.pc)
+FiberCta::Group& FiberCta::group_for(const Group& key) {
+    for (Group& group : groups_)
+        if (group.warp == key.warp && group.members == key.members && group.kind == key.kind &&
+            group.operation == key.operation && group.pc == key.pc)
             return group;
     groups_.push_back(key);
     if (!spare_.empty()) {
@@ -297,9 +279,9 @@ void FiberCta::release_complete_groups() {
     }
 }
 
-void FiberCta::release(Group &group) {
+void FiberCta::release(Group& group) {
     WarpValues warp;
-    for (const Participant &participant : group.participants) {
+    for (const Participant& participant : group.participants) {
         const std::uint32_t base = first_lane(participant.step->step);
         warp.present |= participant.lanes;
         for (std::uint32_t lanes = participant.lanes; lanes != 0; lanes &= lanes - 1) {
@@ -309,27 +291,26 @@ void FiberCta::release(Group &group) {
             warp.c[lane] = participant.call->c[lane - base];
         }
     }
-    const abi::CollectiveCall &first = *group.participants.front().call;
+    const abi::CollectiveCall& first = *group.participants.front().call;
     evaluate_collective(static_cast<abi::Collective>(first.kind), first.operation, warp);
-    for (const Participant &participant : group.participants) {
+    for (const Participant& participant : group.participants) {
         const std::uint32_t base = first_lane(participant.step->step);
         for (std::uint32_t lanes = participant.lanes; lanes != 0; lanes &= lanes - 1) {
             const auto lane = static_cast<std::uint32_t>(__builtin_ctz(lanes));
             participant.call->result[lane - base] = warp.result[lane];
             participant.call->predicate[lane - base] = warp.predicate[lane];
         }
-        StepFiber &step = *participant.step;
+        StepFiber& step = *participant.step;
         if (--step.pending_groups == 0 && &step != scheduler_->current() && group.pc == 0) // else it is runnable anyway
             scheduler_->make_runnable(step);
     }
 }
 
-void FiberCta::collective(std::uint32_t step_index, abi::CollectiveCall &call, std::uintptr_t pc) {
-    StepFiber &step = steps_[step_index];
+void FiberCta::collective(std::uint32_t step_index, abi::CollectiveCall& call, std::uintptr_t pc) {
+    StepFiber& step = steps_[step_index];
     const std::uint32_t base = first_lane(step_index), warp = warp_of(step_index);
     auto left = static_cast<std::uint32_t>(call.active);
-    if (static_cast<abi::Collective>(call.kind) == abi::Collective::activemask)
-        return ask_who_is_here(step, call, pc);
+    if (static_cast<abi::Collective>(call.kind) == abi::Collective::activemask) return ask_who_is_here(step, call, pc);
     // Lanes with different member masks belong to different rendezvous.
     std::uint32_t masks[32], lanes_of_mask[32], count = 0;
     while (left != 0) {
@@ -337,8 +318,7 @@ void FiberCta::collective(std::uint32_t step_index, abi::CollectiveCall &call, s
         std::uint32_t same = 0;
         for (std::uint32_t lanes = left; lanes != 0; lanes &= lanes - 1) {
             const auto lane = static_cast<unsigned>(__builtin_ctz(lanes));
-            if (call.members[lane] == members)
-                same |= 1u << lane;
+            if (call.members[lane] == members) same |= 1u << lane;
         }
         masks[count] = members;
         lanes_of_mask[count++] = same << base;
@@ -346,48 +326,45 @@ void FiberCta::collective(std::uint32_t step_index, abi::CollectiveCall &call, s
     }
     step.pending_groups = count;
     for (std::uint32_t i = 0; i < count; ++i) {
-        Group &group = join_group({warp, masks[i], call.kind, call.operation, 0, 0, {}}, {&step, &call, lanes_of_mask[i]});
-        if (complete(group))
-            release_and_forget(group);
+        Group& group =
+            join_group({warp, masks[i], call.kind, call.operation, 0, 0, {}}, {&step, &call, lanes_of_mask[i]});
+        if (complete(group)) release_and_forget(group);
     }
     while (step.pending_groups != 0)
         scheduler_->block({.kind = Wait::Kind::collective, .number = masks[0], .lanes = call.active, .pc = pc});
     scheduler_->reorder();
 }
 
-/// Some step of the warp may still come to the place where `group` asks who is here: it runs, or waits for its turn only. Who asks
-/// further down in the code is behind it.
-bool FiberCta::others_may_come(const Group &group) const {
+/// Some step of the warp may still come to the place where `group` asks who is here: it runs, or waits for its turn
+/// only. Who asks further down in the code is behind it.
+bool FiberCta::others_may_come(const Group& group) const {
     const std::uint32_t steps_per_warp = abi::warp_size / lane_width_, first = group.warp * steps_per_warp;
     for (std::uint32_t index = first; index < first + steps_per_warp && index < step_count_; ++index) {
-        const StepFiber &step = steps_[index];
+        const StepFiber& step = steps_[index];
         if (step.finished || step.wait.kind == Wait::Kind::barrier || step.wait.kind == Wait::Kind::collective)
             continue;
         const bool asks = step.wait.kind == Wait::Kind::turn && step.wait.pc != 0;
-        if (asks && step.wait.number > group.line)
-            continue;
-        if ((group.came & lanes_of(index)) == 0)
-            return true;
+        if (asks && step.wait.number > group.line) continue;
+        if ((group.came & lanes_of(index)) == 0) return true;
     }
     return false;
 }
 
-/// activemask: any set of lanes that execute it together would do. As on hardware, lanes that come along different ways and
-/// are about to meet do so first: the step lets the others of its warp come as far as they get.
-void FiberCta::ask_who_is_here(StepFiber &step, abi::CollectiveCall &call, std::uintptr_t pc) {
+/// activemask: any set of lanes that execute it together would do. As on hardware, lanes that come along different ways
+/// and are about to meet do so first: the step lets the others of its warp come as far as they get.
+void FiberCta::ask_who_is_here(StepFiber& step, abi::CollectiveCall& call, std::uintptr_t pc) {
     constexpr int patience = 256; // turns: others may spin until this step goes on
     const std::uint32_t warp = warp_of(step.step);
     CodeLocation location;
     Group key{warp, 0, call.kind, call.operation, 0, pc, {}};
-    if (find_code(pc - 1, location))
-        key.line = location.line;
+    if (find_code(pc - 1, location)) key.line = location.line;
     step.pending_groups = 1;
     join_group(key, {&step, &call, static_cast<std::uint32_t>(call.active) << first_lane(step.step)});
     for (int turn = 0; step.pending_groups != 0; ++turn) {
-        if (turn < patience && others_may_come(group_for(key)) && scheduler_->yield({.kind = Wait::Kind::turn, .number = key.line, .pc = pc}))
+        if (turn < patience && others_may_come(group_for(key)) &&
+            scheduler_->yield({.kind = Wait::Kind::turn, .number = key.line, .pc = pc}))
             continue;
-        if (step.pending_groups == 0)
-            break;
+        if (step.pending_groups == 0) break;
         release_and_forget(group_for(key));
     }
 }

@@ -17,10 +17,10 @@ class FiberCta {
 public:
     /// Starts `step_count` fibers of `entry` for `cta`. Returns false if there are no stacks. The
     /// object is reused for CTA after CTA.
-    bool start(abi::CtaContext &cta, abi::RunStep entry, std::uint32_t step_count,
-               std::uint32_t lane_width, FiberScheduler &scheduler);
+    bool start(abi::CtaContext& cta, abi::RunStep entry, std::uint32_t step_count, std::uint32_t lane_width,
+               FiberScheduler& scheduler);
     /// Makes the CTA one of a cluster; to be called between start() and its first step.
-    void join(ClusterBarrier &cluster) { cluster_ = &cluster; }
+    void join(ClusterBarrier& cluster) { cluster_ = &cluster; }
     /// True if lanes of one warp wait at different barriers, which ends in an illegal instruction on an H200.
     bool has_split_warp() const;
     /// True when all steps have exited; their stacks are back in the pool then.
@@ -28,17 +28,17 @@ public:
     /// Forgets suspended fibers, and gives their stacks back: the grid is over.
     void abandon();
 
-    abi::CtaContext &context() { return *cta_; }
-    FiberScheduler &scheduler() { return *scheduler_; }
+    abi::CtaContext& context() { return *cta_; }
+    FiberScheduler& scheduler() { return *scheduler_; }
     std::uint32_t step_count() const { return step_count_; }
     std::uint32_t lane_width() const { return lane_width_; }
     bool has_exited(std::uint32_t step) const { return steps_[step].finished; }
-    const Wait &wait_of(std::uint32_t step) const { return steps_[step].wait; }
+    const Wait& wait_of(std::uint32_t step) const { return steps_[step].wait; }
 
     /// Services of the same name (kernel_abi.h), called on a step's fiber. `pc`: where they return to.
-    std::uint32_t barrier(std::uint32_t step, std::uint32_t id, std::uint32_t threads,
-                          std::uint32_t kind, std::uint64_t arriving, std::uint64_t predicate, std::uintptr_t pc);
-    void collective(std::uint32_t step, abi::CollectiveCall &call, std::uintptr_t pc);
+    std::uint32_t barrier(std::uint32_t step, std::uint32_t id, std::uint32_t threads, std::uint32_t kind,
+                          std::uint64_t arriving, std::uint64_t predicate, std::uintptr_t pc);
+    void collective(std::uint32_t step, abi::CollectiveCall& call, std::uintptr_t pc);
     void cluster_barrier(std::uint32_t step, bool wait, std::uint64_t active, std::uint64_t live);
     [[noreturn]] void exit_thread(std::uint32_t step) { exit_step(steps_[step]); }
 
@@ -46,7 +46,7 @@ private:
     static constexpr std::uint32_t barrier_count = 16;
 
     struct Waiting {
-        StepFiber *step;
+        StepFiber* step;
         std::uint32_t kind; ///< of barrier()
     };
     struct Barrier {
@@ -64,51 +64,50 @@ private:
         std::vector<Waiting> waiting;
     };
     struct Participant {
-        StepFiber *step;
-        abi::CollectiveCall *call;
+        StepFiber* step;
+        abi::CollectiveCall* call;
         std::uint32_t lanes; ///< of the warp
     };
-    /// The steps of a warp that have come to the same collective with the same member mask, wherever they stand in the code.
+    /// The steps of a warp that have come to the same collective with the same member mask, wherever they stand in the
+    /// code.
     struct Group {
         std::uint32_t warp = 0, members = 0, kind = 0, operation = 0;
         std::uint32_t came = 0; ///< lanes of the steps that have come
-        std::uintptr_t pc = 0; ///< activemask: only those at one place; else 0
+        std::uintptr_t pc = 0;  ///< activemask: only those at one place; else 0
         std::vector<Participant> participants;
         std::uint32_t line = 0; ///< activemask: of the PTX text; 0: unknown
     };
 
     static void step_entry(boost::context::detail::transfer_t from);
-    [[noreturn]] void exit_step(StepFiber &step);
-    bool complete(const Barrier &barrier) const;
-    void release(Barrier &barrier);
-    void gather(StepFiber &step, const Gathering &arrival, std::uint32_t kind);
-    void arrive(Gathering &arrival);
+    [[noreturn]] void exit_step(StepFiber& step);
+    bool complete(const Barrier& barrier) const;
+    void release(Barrier& barrier);
+    void gather(StepFiber& step, const Gathering& arrival, std::uint32_t kind);
+    void arrive(Gathering& arrival);
     std::uint32_t live_steps_of(std::uint32_t warp) const;
     std::uint32_t live_warps() const;
     std::uint64_t existing_lanes(std::uint32_t step) const;
-    std::uint32_t first_lane(std::uint32_t step) const {
-        return step * lane_width_ % abi::warp_size;
-    }
+    std::uint32_t first_lane(std::uint32_t step) const { return step * lane_width_ % abi::warp_size; }
     std::uint32_t warp_of(std::uint32_t step) const { return step * lane_width_ / abi::warp_size; }
-    bool complete(const Group &group) const;
+    bool complete(const Group& group) const;
     std::uint32_t lanes_of(std::uint32_t step) const;
-    void release(Group &group);
-    Group &join_group(const Group &key, const Participant &participant);
-    void release_and_forget(Group &group);
-    Group &group_for(const Group &key);
+    void release(Group& group);
+    Group& join_group(const Group& key, const Participant& participant);
+    void release_and_forget(Group& group);
+    Group& group_for(const Group& key);
     void release_complete_groups();
-    void ask_who_is_here(StepFiber &step, abi::CollectiveCall &call, std::uintptr_t pc);
-    bool others_may_come(const Group &group) const;
+    void ask_who_is_here(StepFiber& step, abi::CollectiveCall& call, std::uintptr_t pc);
+    bool others_may_come(const Group& group) const;
 
-    abi::CtaContext *cta_ = nullptr;
+    abi::CtaContext* cta_ = nullptr;
     abi::RunStep entry_ = nullptr;
-    FiberScheduler *scheduler_ = nullptr;
+    FiberScheduler* scheduler_ = nullptr;
     ClusterBarrier *cluster_ = nullptr, alone_;
     std::uint32_t lane_width_ = 32, live_steps_ = 0, step_count_ = 0;
     std::vector<StepFiber> steps_;
     std::array<Barrier, barrier_count> barriers_;
-    std::vector<Gathering> gatherings_; ///< open ones
-    std::vector<Group> groups_;         ///< open ones
+    std::vector<Gathering> gatherings_;           ///< open ones
+    std::vector<Group> groups_;                   ///< open ones
     std::vector<std::vector<Participant>> spare_; ///< memory of groups that were
     std::vector<std::uint32_t> live_lanes_;       ///< by warp
 };
@@ -120,6 +119,6 @@ struct WarpValues {
     std::uint64_t source[32]{}, result[32]{};
     std::uint32_t b[32]{}, c[32]{}, predicate[32]{};
 };
-void evaluate_collective(abi::Collective kind, std::uint32_t operation, WarpValues &warp);
+void evaluate_collective(abi::Collective kind, std::uint32_t operation, WarpValues& warp);
 
 } // namespace ptarmigan::runtime

@@ -18,13 +18,13 @@ class FiberCta;
 /// A step of a CTA: W lanes in one fiber.
 struct StepFiber {
     Fiber fiber;
-    FiberCta *cta = nullptr;
+    FiberCta* cta = nullptr;
     std::uint32_t step = 0;
     bool finished = false;
-    Wait wait; ///< why it is suspended; kind `nothing` while it runs
+    Wait wait;               ///< why it is suspended; kind `nothing` while it runs
     bool at_barrier = false; ///< has come to one that is not complete
     std::uint32_t barrier_result = 0;
-    std::uint32_t pending_groups = 0; ///< collectives: groups of its lanes that are not complete
+    std::uint32_t pending_groups = 0;  ///< collectives: groups of its lanes that are not complete
     std::uint64_t cluster_arrived = 0; ///< lanes that have arrived at the cluster's barrier in this phase
     bool cluster_counted = false;      ///< and it counts as arrived
 };
@@ -37,44 +37,44 @@ public:
     /// one.
     void set_stack_size(std::size_t bytes);
     /// A stack, or null if the address space is full.
-    void *take();
-    void give(void *stack) { free_.push_back(stack); }
+    void* take();
+    void give(void* stack) { free_.push_back(stack); }
     std::size_t stack_size() const { return size_; }
 
 private:
     void clear();
     std::size_t size_ = 0;
-    std::vector<void *> free_, all_;
+    std::vector<void*> free_, all_;
 };
 
 /// One worker's fibers. Not thread-safe.
 class FiberScheduler {
 public:
     /// Queues a step that can go on.
-    void make_runnable(StepFiber &step) {
+    void make_runnable(StepFiber& step) {
         step.wait = {.kind = Wait::Kind::turn};
         push(&step);
     }
     /// The step that runs now; null on the worker's own stack.
-    StepFiber *current() const { return current_; }
+    StepFiber* current() const { return current_; }
     /// The step that a switch of the calling thread goes to: how a new fiber learns who it is.
-    static StepFiber *starting();
+    static StepFiber* starting();
     /// Suspends the current step, which waits for `wait`, until make_runnable(). Called on its fiber.
-    void block(const Wait &wait);
+    void block(const Wait& wait);
     /// Lets the others run once. False if there was nobody else.
-    bool yield(const Wait &wait);
+    bool yield(const Wait& wait);
     /// Where a step could as well be overtaken by others: under a random schedule it may be.
     void reorder();
     /// From now on chance decides which step goes on next (see Schedule).
-    void choose_by(const Choices &choices) {
+    void choose_by(const Choices& choices) {
         random_ = true;
         choices_ = choices;
     }
     void choose_in_order() { random_ = false; }
     bool is_random() const { return random_; }
-    Choices &choices() { return choices_; }
-    /// Something happened that others may have waited for: a barrier completed, a step exited. Counted for the detection of
-    /// hangs and for drawing further CTAs.
+    Choices& choices() { return choices_; }
+    /// Something happened that others may have waited for: a barrier completed, a step exited. Counted for the
+    /// detection of hangs and for drawing further CTAs.
     void note_progress() { ++progress_; }
     std::uint64_t progress() const { return progress_; }
     /// Ends the current step's fiber.
@@ -89,14 +89,13 @@ public:
     StackPool stacks;
 
 private:
-    void push(StepFiber *step);
-    StepFiber *pop();
+    void push(StepFiber* step);
+    StepFiber* pop();
     void leave();
 
-    std::vector<StepFiber *> ring_ =
-        std::vector<StepFiber *>(64); ///< power of two; null: the worker itself
+    std::vector<StepFiber*> ring_ = std::vector<StepFiber*>(64); ///< power of two; null: the worker itself
     std::size_t head_ = 0, tail_ = 0;
-    StepFiber *current_ = nullptr;
+    StepFiber* current_ = nullptr;
     Fiber root_;
     bool random_ = false;
     Choices choices_;

@@ -9,8 +9,8 @@
 
 namespace ptarmigan::runtime {
 
-/// One line per group of neighbouring steps of `cta` that wait for the same thing at the same place, each beginning with a line
-/// break; at most `most` lines. `place_of` turns a PTX line into "file:line".
-std::string describe_waits(FiberCta &cta, const std::function<std::string(std::uint32_t)> &place_of, std::size_t most);
+/// One line per group of neighbouring steps of `cta` that wait for the same thing at the same place, each beginning
+/// with a line break; at most `most` lines. `place_of` turns a PTX line into "file:line".
+std::string describe_waits(FiberCta& cta, const std::function<std::string(std::uint32_t)>& place_of, std::size_t most);
 
 } // namespace ptarmigan::runtime

@@ -9,6 +9,6 @@
 namespace ptarmigan::runtime {
 
 /// Async-signal-safe. All zero on CPUs other than x86-64.
-void save_registers(const ucontext_t &context, translator::MachineState &state);
+void save_registers(const ucontext_t& context, translator::MachineState& state);
 
 } // namespace ptarmigan::runtime

@@ -21,25 +21,23 @@ namespace {
 std::uint64_t now() {
     timespec time{};
     clock_gettime(CLOCK_MONOTONIC, &time);
-    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u +
-           static_cast<std::uint64_t>(time.tv_nsec);
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
 template <class Visit> void for_each_lane(std::uint64_t lanes, Visit visit) {
-    for (; lanes != 0; lanes &= lanes - 1)
-        visit(static_cast<unsigned>(__builtin_ctzll(lanes)));
+    for (; lanes != 0; lanes &= lanes - 1) visit(static_cast<unsigned>(__builtin_ctzll(lanes)));
 }
 
-std::uint64_t *object_of(const Call &call, unsigned lane) {
+std::uint64_t* object_of(const Call& call, unsigned lane) {
     const std::uint64_t address = call.object[call.flags & Call::uniform ? 0 : lane];
-    return reinterpret_cast<std::uint64_t *>(address);
+    return reinterpret_cast<std::uint64_t*>(address);
 }
 
-std::uint32_t count_of(const Call &call, unsigned lane) {
+std::uint32_t count_of(const Call& call, unsigned lane) {
     return call.count[call.flags & Call::uniform ? 0 : lane];
 }
 
-FaultRecord fault_at(const abi::CtaContext &cta, std::uint32_t step, const Call &call, unsigned lane,
+FaultRecord fault_at(const abi::CtaContext& cta, std::uint32_t step, const Call& call, unsigned lane,
                      abi::Fault fault) {
     FaultRecord record;
     record.fault = fault;
@@ -54,7 +52,7 @@ FaultRecord fault_at(const abi::CtaContext &cta, std::uint32_t step, const Call 
 }
 
 /// Objects must be aligned (716 otherwise) and in shared memory (715): as the H200.
-void check_objects(const abi::CtaContext &cta, std::uint32_t step, const Call &call) {
+void check_objects(const abi::CtaContext& cta, std::uint32_t step, const Call& call) {
     const auto window = reinterpret_cast<std::uint64_t>(cta.shared);
     std::uint64_t lanes = call.flags & Call::uniform ? call.active & -call.active : call.active;
     for (; lanes != 0; lanes &= lanes - 1) {
@@ -73,7 +71,7 @@ struct Request {
     bool fits = true; ///< no lane counts 2^20 transactions or more
 };
 
-Request request_of(const Call &call, std::uint64_t lanes) {
+Request request_of(const Call& call, std::uint64_t lanes) {
     const auto operation = static_cast<Operation>(call.operation);
     Request request;
     for_each_lane(lanes, [&](unsigned lane) {
@@ -82,15 +80,9 @@ Request request_of(const Call &call, std::uint64_t lanes) {
                                          (call.flags & Call::transactions) != 0;
         request.fits = request.fits && (!counts_transactions || count < mbarrier::full);
         switch (operation) {
-        case Operation::expect_tx:
-            request.transactions += count;
-            break;
-        case Operation::complete_tx:
-            request.transactions -= count;
-            break;
-        case Operation::copy_arrive:
-            request.arrivals += call.flags & Call::no_increment ? 1 : 0;
-            break;
+        case Operation::expect_tx: request.transactions += count; break;
+        case Operation::complete_tx: request.transactions -= count; break;
+        case Operation::copy_arrive: request.arrivals += call.flags & Call::no_increment ? 1 : 0; break;
         default: {
             const bool expects = call.flags & Call::transactions;
             request.transactions += expects ? count : 0;
@@ -98,13 +90,12 @@ Request request_of(const Call &call, std::uint64_t lanes) {
         }
         }
     });
-    if (operation == Operation::arrive_drop)
-        request.dropped = request.arrivals;
+    if (operation == Operation::arrive_drop) request.dropped = request.arrivals;
     return request;
 }
 
 /// States are what the object held before all these lanes; with .noComplete each lane's arrival counts for the next.
-void write_states(Call &call, std::uint64_t lanes, std::uint64_t word) {
+void write_states(Call& call, std::uint64_t lanes, std::uint64_t word) {
     std::uint64_t before = 0;
     if (call.flags & Call::uniform && !(call.flags & Call::in_turn)) {
         call.state[0] = word & mbarrier::state_mask;
@@ -112,15 +103,14 @@ void write_states(Call &call, std::uint64_t lanes, std::uint64_t word) {
     }
     for_each_lane(lanes, [&](unsigned lane) {
         call.state[lane] = (word & mbarrier::state_mask) + (before << mbarrier::pending_bit);
-        if (call.flags & Call::in_turn)
-            before += count_of(call, lane);
+        if (call.flags & Call::in_turn) before += count_of(call, lane);
     });
 }
 
 } // namespace
 
 /// A store that completes a phase wakes those who wait for it.
-void Mbarriers::store(std::uint64_t *object, std::uint64_t word) {
+void Mbarriers::store(std::uint64_t* object, std::uint64_t word) {
     *object = word;
     for (std::size_t i = 0; i < waiters_.size();) {
         if (waiters_[i].object != object || !mbarrier::is_complete(word, waiters_[i].parity))
@@ -131,59 +121,53 @@ void Mbarriers::store(std::uint64_t *object, std::uint64_t word) {
 }
 
 void Mbarriers::release(std::size_t index, bool complete) {
-    StepFiber &step = *waiters_[index].step;
+    StepFiber& step = *waiters_[index].step;
     waiters_[index] = waiters_.back();
     waiters_.pop_back();
     step.barrier_result = complete;
-    if (complete)
-        scheduler_.note_progress();
+    if (complete) scheduler_.note_progress();
     scheduler_.make_runnable(step);
 }
 
-bool Mbarriers::is_waited_for(const std::uint64_t *object) const {
-    return std::any_of(waiters_.begin(), waiters_.end(), [&](const Waiter &waiter) { return waiter.object == object; });
+bool Mbarriers::is_waited_for(const std::uint64_t* object) const {
+    return std::any_of(waiters_.begin(), waiters_.end(), [&](const Waiter& waiter) { return waiter.object == object; });
 }
 
-bool Mbarriers::apply(std::uint64_t *object, std::int64_t arrivals, std::int64_t dropped,
-                      std::int64_t transactions) {
-    if (!mbarrier::is_object(*object))
-        return false;
+bool Mbarriers::apply(std::uint64_t* object, std::int64_t arrivals, std::int64_t dropped, std::int64_t transactions) {
+    if (!mbarrier::is_object(*object)) return false;
     mbarrier::Counts counts = mbarrier::unpack(*object);
     counts.pending -= arrivals;
     counts.expected -= dropped;
     counts.transactions += transactions;
-    if (!counts.in_range())
-        return false;
+    if (!counts.in_range()) return false;
     store(object, mbarrier::pack(mbarrier::settle(counts)));
     return true;
 }
 
-bool Mbarriers::expect_transactions(std::uint64_t *object, std::uint32_t count) {
+bool Mbarriers::expect_transactions(std::uint64_t* object, std::uint32_t count) {
     return apply(object, 0, 0, count);
 }
 
-bool Mbarriers::complete_transactions(std::uint64_t *object, std::uint32_t count) {
+bool Mbarriers::complete_transactions(std::uint64_t* object, std::uint32_t count) {
     return apply(object, 0, 0, -std::int64_t{count});
 }
 
-bool Mbarriers::arrive(std::uint64_t *object, std::uint32_t count) {
+bool Mbarriers::arrive(std::uint64_t* object, std::uint32_t count) {
     return apply(object, count, 0, 0);
 }
 
 /// Suspends the current step until the phase is complete (true) or the time is over.
-bool Mbarriers::wait(std::uint64_t *object, bool parity, std::uint64_t nanoseconds) {
-    StepFiber &step = *scheduler_.current();
+bool Mbarriers::wait(std::uint64_t* object, bool parity, std::uint64_t nanoseconds) {
+    StepFiber& step = *scheduler_.current();
     waiters_.push_back({&step, object, parity, now() + nanoseconds});
     scheduler_.block({.kind = Wait::Kind::mbarrier, .address = reinterpret_cast<std::uintptr_t>(object)});
     return step.barrier_result != 0;
 }
 
 bool Mbarriers::expire(bool sleep) {
-    if (waiters_.empty())
-        return false;
+    if (waiters_.empty()) return false;
     std::uint64_t time = now(), first = ~std::uint64_t{0};
-    for (const Waiter &waiter : waiters_)
-        first = std::min(first, waiter.deadline);
+    for (const Waiter& waiter : waiters_) first = std::min(first, waiter.deadline);
     if (sleep && first > time) {
         const timespec pause{0, static_cast<long>(first - time)};
         nanosleep(&pause, nullptr);
@@ -199,59 +183,54 @@ bool Mbarriers::expire(bool sleep) {
     return true;
 }
 
-void Mbarriers::wait_for_lanes(abi::CtaContext &cta, std::uint32_t step, Call &call) {
+void Mbarriers::wait_for_lanes(abi::CtaContext& cta, std::uint32_t step, Call& call) {
     const auto parity_of = [&](unsigned lane) {
-        return call.flags & Call::parity ? (count_of(call, lane) & 1) != 0
-                                         : mbarrier::phase(call.state[lane]);
+        return call.flags & Call::parity ? (count_of(call, lane) & 1) != 0 : mbarrier::phase(call.state[lane]);
     };
     const std::uint64_t asking = call.flags & Call::one_answer ? 1 : call.active;
     const auto look = [&] {
         unsigned behind = 64;
         for_each_lane(asking, [&](unsigned lane) {
             const std::uint64_t word = *object_of(call, lane);
-            if (!mbarrier::is_object(word))
-                raise_fault(fault_at(cta, step, call, lane, abi::Fault::mbarrier_overflow));
+            if (!mbarrier::is_object(word)) raise_fault(fault_at(cta, step, call, lane, abi::Fault::mbarrier_overflow));
             call.complete[lane] = mbarrier::is_complete(word, parity_of(lane));
-            if (!call.complete[lane] && behind == 64)
-                behind = lane;
+            if (!call.complete[lane] && behind == 64) behind = lane;
         });
         return behind;
     };
     unsigned behind = look();
     const bool tests = static_cast<Operation>(call.operation) == Operation::test_wait;
-    // Copies that are put off until somebody waits for them: a test says no once more, so that it is seen to be able to.
+    // Copies that are put off until somebody waits for them: a test says no once more, so that it is seen to be able
+    // to.
     while (behind != 64 && copies_.pending() && copies_.complete_next(object_of(call, behind)) && !tests)
         behind = look();
-    if (behind == 64 || tests)
-        return;
+    if (behind == 64 || tests) return;
     if (call.others != 0) {
         // Suspending the step would stop the lanes that this one may wait for.
-        scheduler_.yield({.kind = Wait::Kind::mbarrier, .address = reinterpret_cast<std::uintptr_t>(object_of(call, behind))});
+        scheduler_.yield(
+            {.kind = Wait::Kind::mbarrier, .address = reinterpret_cast<std::uintptr_t>(object_of(call, behind))});
         look();
         return;
     }
-    std::uint64_t *object = object_of(call, behind);
+    std::uint64_t* object = object_of(call, behind);
     const bool parity = parity_of(behind);
     const std::uint64_t limit = std::min<std::uint64_t>(
-        call.flags & Call::limited ? call.limit[behind] : tuning::mbarrier_wait_ns,
-        tuning::mbarrier_wait_ns);
+        call.flags & Call::limited ? call.limit[behind] : tuning::mbarrier_wait_ns, tuning::mbarrier_wait_ns);
     const bool complete = wait(object, parity, limit);
     look();
-    if (!complete)
-        return;
+    if (!complete) return;
     // By now the phase after it may be complete too, of the same parity as the one before.
     for_each_lane(asking, [&](unsigned lane) {
-        if (object_of(call, lane) == object && parity_of(lane) == parity)
-            call.complete[lane] = 1;
+        if (object_of(call, lane) == object && parity_of(lane) == parity) call.complete[lane] = 1;
     });
 }
 
 /// cp.async.mbarrier.arrive where copies are put off: the lanes whose arrival has to wait for theirs.
-std::uint64_t Mbarriers::defer_arrivals(abi::CtaContext &cta, std::uint32_t step, std::uint32_t lane_width, Call &call) {
+std::uint64_t Mbarriers::defer_arrivals(abi::CtaContext& cta, std::uint32_t step, std::uint32_t lane_width,
+                                        Call& call) {
     std::uint64_t deferred = 0;
     for_each_lane(call.active, [&](unsigned lane) {
-        if (!copies_.defer_arrival(cta, step * lane_width + lane, object_of(call, lane)))
-            return;
+        if (!copies_.defer_arrival(cta, step * lane_width + lane, object_of(call, lane))) return;
         deferred |= std::uint64_t{1} << lane;
         // Without .noinc the arrival is one more than those that are expected.
         if (!(call.flags & Call::no_increment) && !apply(object_of(call, lane), -1, 0, 0))
@@ -260,34 +239,28 @@ std::uint64_t Mbarriers::defer_arrivals(abi::CtaContext &cta, std::uint32_t step
     return deferred;
 }
 
-void Mbarriers::run(abi::CtaContext &cta, std::uint32_t step, std::uint32_t lane_width, Call &call) {
+void Mbarriers::run(abi::CtaContext& cta, std::uint32_t step, std::uint32_t lane_width, Call& call) {
     check_objects(cta, step, call);
     const auto operation = static_cast<Operation>(call.operation);
-    if (operation == Operation::test_wait || operation == Operation::try_wait)
-        return wait_for_lanes(cta, step, call);
-    if (operation == Operation::inval)
-        return; // nothing is kept about objects
+    if (operation == Operation::test_wait || operation == Operation::try_wait) return wait_for_lanes(cta, step, call);
+    if (operation == Operation::inval) return; // nothing is kept about objects
     if (operation == Operation::init) {
-        for_each_lane(call.active, [&](unsigned lane) {
-            store(object_of(call, lane), mbarrier::initial(count_of(call, lane)));
-        });
+        for_each_lane(call.active,
+                      [&](unsigned lane) { store(object_of(call, lane), mbarrier::initial(count_of(call, lane))); });
         return;
     }
     std::uint64_t left = call.active;
-    if (operation == Operation::copy_arrive && copies_.pending())
-        left &= ~defer_arrivals(cta, step, lane_width, call);
+    if (operation == Operation::copy_arrive && copies_.pending()) left &= ~defer_arrivals(cta, step, lane_width, call);
     while (left != 0) {
         const auto first = static_cast<unsigned>(__builtin_ctzll(left));
-        std::uint64_t *object = object_of(call, first);
+        std::uint64_t* object = object_of(call, first);
         std::uint64_t lanes = left;
         if (!(call.flags & Call::uniform))
             for_each_lane(left, [&](unsigned lane) {
-                if (object_of(call, lane) != object)
-                    lanes &= ~(std::uint64_t{1} << lane);
+                if (object_of(call, lane) != object) lanes &= ~(std::uint64_t{1} << lane);
             });
         left &= ~lanes;
-        if (call.flags & Call::wants_state)
-            write_states(call, lanes, *object);
+        if (call.flags & Call::wants_state) write_states(call, lanes, *object);
         const Request request = request_of(call, lanes);
         if (!request.fits || !apply(object, request.arrivals, request.dropped, request.transactions))
             raise_fault(fault_at(cta, step, call, first, abi::Fault::mbarrier_overflow));

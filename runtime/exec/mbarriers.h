@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mbarrier objects of the CTAs that one worker runs, and the steps that wait for their phases. A cluster's CTAs are on one
-// worker (launch/README), so a plain read-modify-write of the object's word is atomic to everybody who may look.
+// The mbarrier objects of the CTAs that one worker runs, and the steps that wait for their phases. A cluster's CTAs are
+// on one worker (launch/README), so a plain read-modify-write of the object's word is atomic to everybody who may look.
 #pragma once
 
 #include "translator/kernel_abi.h"
@@ -17,43 +17,44 @@ struct StepFiber;
 /// Not thread-safe: belongs to a worker.
 class Mbarriers {
 public:
-    Mbarriers(FiberScheduler &scheduler, AsyncCopies &copies) : scheduler_(scheduler), copies_(copies) {}
+    Mbarriers(FiberScheduler& scheduler, AsyncCopies& copies) : scheduler_(scheduler), copies_(copies) {}
 
-    /// The service of kernel_abi.h. Faults (misaligned objects, objects outside of shared memory, counts that leave their
-    /// ranges) don't return.
-    void run(abi::CtaContext &cta, std::uint32_t step, std::uint32_t lane_width, abi::MbarrierCall &call);
+    /// The service of kernel_abi.h. Faults (misaligned objects, objects outside of shared memory, counts that leave
+    /// their ranges) don't return.
+    void run(abi::CtaContext& cta, std::uint32_t step, std::uint32_t lane_width, abi::MbarrierCall& call);
 
-    // For asynchronous copies; `object` is aligned and in shared memory. False: the count would leave its range, which is
-    // Fault::mbarrier_overflow; nothing has changed then.
-    [[nodiscard]] bool expect_transactions(std::uint64_t *object, std::uint32_t count);
-    [[nodiscard]] bool complete_transactions(std::uint64_t *object, std::uint32_t count);
-    [[nodiscard]] bool arrive(std::uint64_t *object, std::uint32_t count);
+    // For asynchronous copies; `object` is aligned and in shared memory. False: the count would leave its range, which
+    // is Fault::mbarrier_overflow; nothing has changed then.
+    [[nodiscard]] bool expect_transactions(std::uint64_t* object, std::uint32_t count);
+    [[nodiscard]] bool complete_transactions(std::uint64_t* object, std::uint32_t count);
+    [[nodiscard]] bool arrive(std::uint64_t* object, std::uint32_t count);
 
     /// Lets steps go on whose time to wait is over; called when no step can go on (`sleep`: then waits for the first
     /// one's time) and now and then by those that spin. False if nobody waits.
     bool expire(bool sleep);
     /// A step waits for a phase of the object.
-    bool is_waited_for(const std::uint64_t *object) const;
+    bool is_waited_for(const std::uint64_t* object) const;
     bool has_waiters() const { return !waiters_.empty(); }
     /// The grid is over.
     void reset() { waiters_.clear(); }
 
 private:
     struct Waiter {
-        StepFiber *step;
-        const std::uint64_t *object;
+        StepFiber* step;
+        const std::uint64_t* object;
         bool parity;            ///< of the phase that it waits for
         std::uint64_t deadline; ///< nanoseconds of the monotonic clock
     };
-    bool apply(std::uint64_t *object, std::int64_t arrivals, std::int64_t dropped, std::int64_t transactions);
-    void store(std::uint64_t *object, std::uint64_t word);
+    bool apply(std::uint64_t* object, std::int64_t arrivals, std::int64_t dropped, std::int64_t transactions);
+    void store(std::uint64_t* object, std::uint64_t word);
     void release(std::size_t waiter, bool complete);
-    bool wait(std::uint64_t *object, bool parity, std::uint64_t nanoseconds);
-    void wait_for_lanes(abi::CtaContext &cta, std::uint32_t step, abi::MbarrierCall &call);
-    std::uint64_t defer_arrivals(abi::CtaContext &cta, std::uint32_t step, std::uint32_t lane_width, abi::MbarrierCall &call);
+    bool wait(std::uint64_t* object, bool parity, std::uint64_t nanoseconds);
+    void wait_for_lanes(abi::CtaContext& cta, std::uint32_t step, abi::MbarrierCall& call);
+    std::uint64_t defer_arrivals(abi::CtaContext& cta, std::uint32_t step, std::uint32_t lane_width,
+                                 abi::MbarrierCall& call);
 
-    FiberScheduler &scheduler_;
-    AsyncCopies &copies_;
+    FiberScheduler& scheduler_;
+    AsyncCopies& copies_;
     std::vector<Waiter> waiters_;
 };
 

@@ -8,7 +8,7 @@
 
 namespace ptarmigan::runtime {
 
-const Schedule &Schedule::of_process() {
+const Schedule& Schedule::of_process() {
     static const Schedule schedule = [] {
         Schedule result;
         const std::string text = env_text(Env::schedule), prefix = "random:";

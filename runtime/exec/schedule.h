@@ -28,7 +28,7 @@ private:
 struct Schedule {
     bool random = false;
     std::uint64_t seed = 0;
-    static const Schedule &of_process();
+    static const Schedule& of_process();
 };
 
 /// CTAs of a grid that are alive at once under a random schedule.

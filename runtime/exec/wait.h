@@ -17,16 +17,17 @@ struct Wait {
         mbarrier,        ///< `address`: of the mbarrier
         cluster_barrier, ///< the barrier of the cluster
         copies,          ///< asynchronous copies
-        turn,            ///< nothing but its turn: another step was chosen to run first; with a pc: it asks who is active at line `number`
+        turn, ///< nothing but its turn: another step was chosen to run first; with a pc: it asks who is active at line
+              ///< `number`
     };
     Kind kind = Kind::nothing;
     std::uint32_t number = 0;
     std::uint64_t address = 0;
     std::uint64_t lanes = 0; ///< of the step, that wait; 0: not known. The others may be elsewhere or have exited
-    std::uintptr_t pc = 0; ///< where the service returns to in generated code; 0: unknown
+    std::uintptr_t pc = 0;   ///< where the service returns to in generated code; 0: unknown
 };
 
 /// "wait at barrier 3", in the plural.
-std::string describe_wait(const Wait &wait);
+std::string describe_wait(const Wait& wait);
 
 } // namespace ptarmigan::runtime

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Child grids run when their parent's CTAs have ended, one after the other in the order of their launches. That is one
-// of the orders that the programming guide allows: streams of one block keep theirs, a child sees what its parent wrote before the launch,
-// nobody can wait for a child, and nothing promises that grids run at the same time.
+// of the orders that the programming guide allows: streams of one block keep theirs, a child sees what its parent wrote
+// before the launch, nobody can wait for a child, and nothing promises that grids run at the same time.
 #include "runtime/launch/child_work.h"
 
 #include "runtime/base/log.h"
@@ -14,21 +14,19 @@
 
 namespace ptarmigan::runtime {
 
-void *ChildWork::add_buffer(std::unique_ptr<ChildItem> item) {
-    void *buffer = item->parameters.data();
+void* ChildWork::add_buffer(std::unique_ptr<ChildItem> item) {
+    void* buffer = item->parameters.data();
     std::lock_guard lock(mutex_);
     buffers_[buffer] = std::move(item);
     return buffer;
 }
 
-bool ChildWork::launch(void *buffer, std::uint64_t stream, int &error) {
+bool ChildWork::launch(void* buffer, std::uint64_t stream, int& error) {
     std::lock_guard lock(mutex_);
     const auto found = buffers_.find(buffer);
-    if (found == buffers_.end())
-        return false;
+    if (found == buffers_.end()) return false;
     error = !is_stream(stream) ? invalid_resource_handle : found->second->error;
-    if (error == success)
-        (stream == tail_launch ? tail_ : items_).push_back(std::move(found->second));
+    if (error == success) (stream == tail_launch ? tail_ : items_).push_back(std::move(found->second));
     buffers_.erase(found);
     return true;
 }
@@ -39,23 +37,19 @@ void ChildWork::add(std::unique_ptr<ChildItem> item, std::uint64_t stream) {
 }
 
 void ChildWork::set_error(std::uint64_t thread, int error) {
-    if (error == success)
-        return;
+    if (error == success) return;
     std::lock_guard lock(mutex_);
     errors_[thread] = error;
     has_errors_.store(true, std::memory_order_release);
 }
 
 int ChildWork::last_error(std::uint64_t thread, bool clear) {
-    if (!has_errors_.load(std::memory_order_acquire))
-        return success;
+    if (!has_errors_.load(std::memory_order_acquire)) return success;
     std::lock_guard lock(mutex_);
     const auto found = errors_.find(thread);
-    if (found == errors_.end())
-        return success;
+    if (found == errors_.end()) return success;
     const int error = found->second;
-    if (clear)
-        errors_.erase(found);
+    if (clear) errors_.erase(found);
     return error;
 }
 
@@ -69,7 +63,7 @@ std::vector<std::unique_ptr<ChildItem>> ChildWork::take() {
     return work;
 }
 
-ChildWork &child_work_of(Grid &grid) {
+ChildWork& child_work_of(Grid& grid) {
     std::call_once(grid.children_once, [&] { grid.children = std::make_shared<ChildWork>(); });
     return *grid.children;
 }
@@ -78,55 +72,53 @@ namespace {
 
 using Pending = std::vector<std::unique_ptr<ChildItem>>; ///< the next one last
 
-void push(Grid &grid, Pending &pending) {
-    if (!grid.children)
-        return;
+void push(Grid& grid, Pending& pending) {
+    if (!grid.children) return;
     auto work = grid.children->take();
     std::move(work.rbegin(), work.rend(), std::back_inserter(pending));
 }
 
 /// What a launch by the host would return is an error of the context here: no caller is left to be told.
-void fail(Grid &parent, const std::string &what, Status status) {
+void fail(Grid& parent, const std::string& what, Status status) {
     publish_fault_report("kernel " + parent.code->name + ": " + what);
     parent.context->set_fault(status);
 }
 
 /// Runs one item; what it launched goes to `pending`.
-bool run_item(Grid &parent, ChildItem &item, Pending &pending) {
+bool run_item(Grid& parent, ChildItem& item, Pending& pending) {
     if (item.host_work) {
-        if (item.host_work())
-            return true;
-        fail(parent, "a copy or fill that it or a child of it asked for leaves the device's memory", Status::illegal_address);
+        if (item.host_work()) return true;
+        fail(parent, "a copy or fill that it or a child of it asked for leaves the device's memory",
+             Status::illegal_address);
         return false;
     }
-    const void *buffer = item.parameters.data();
+    const void* buffer = item.parameters.data();
     std::size_t bytes = item.parameter_bytes;
-    void *extra[] = {reinterpret_cast<void *>(1), const_cast<void *>(buffer), reinterpret_cast<void *>(2), &bytes, nullptr};
+    void* extra[] = {reinterpret_cast<void*>(1), const_cast<void*>(buffer), reinterpret_cast<void*>(2), &bytes,
+                     nullptr};
     std::shared_ptr<Grid> child;
     const Status status = make_grid(*item.function, item.config, *parent.context, nullptr, extra, child);
     if (status != Status::success) {
-        fail(parent, "the launch of " + item.function->kernel().name() + " from the device failed: " + error_detail(), status);
+        fail(parent, "the launch of " + item.function->kernel().name() + " from the device failed: " + error_detail(),
+             status);
         return false;
     }
     run_ctas(child);
-    if (child->stopped() || child->context->status() != Status::success)
-        return false;
+    if (child->stopped() || child->context->status() != Status::success) return false;
     push(*child, pending);
     return true;
 }
 
 } // namespace
 
-void run_child_work(Grid &grid) {
-    if (!grid.children || grid.stopped())
-        return;
+void run_child_work(Grid& grid) {
+    if (!grid.children || grid.stopped()) return;
     Pending pending;
     push(grid, pending);
     while (!pending.empty()) {
         const std::unique_ptr<ChildItem> item = std::move(pending.back());
         pending.pop_back();
-        if (!run_item(grid, *item, pending))
-            return;
+        if (!run_item(grid, *item, pending)) return;
     }
 }
 

@@ -26,7 +26,7 @@ struct alignas(128) ParameterLine {
 
 /// One piece of work that a kernel asked for. A kernel, or `host_work`.
 struct ChildItem {
-    Function *function = nullptr; ///< of the parent's module
+    Function* function = nullptr; ///< of the parent's module
     LaunchConfig config;
     std::vector<ParameterLine> parameters; ///< the parameter block; the kernel fills it in
     std::size_t parameter_bytes = 0;
@@ -40,14 +40,18 @@ class ChildWork {
 public:
     /// Codes of the device runtime (cudaError_t).
     enum Error : int {
-        success = 0, invalid_value = 1, memory_allocation = 2, invalid_configuration = 9, invalid_resource_handle = 400,
+        success = 0,
+        invalid_value = 1,
+        memory_allocation = 2,
+        invalid_configuration = 9,
+        invalid_resource_handle = 400,
     };
     static constexpr std::uint64_t tail_launch = 3, fire_and_forget = 4, first_stream = 16;
 
     /// Makes room for the parameters of a launch. The buffer stays until launch() or the end of the grid.
-    void *add_buffer(std::unique_ptr<ChildItem> item);
+    void* add_buffer(std::unique_ptr<ChildItem> item);
     /// Queues the launch that `buffer` is the parameter block of, or gives its `error`. False if it is none.
-    bool launch(void *buffer, std::uint64_t stream, int &error);
+    bool launch(void* buffer, std::uint64_t stream, int& error);
     void add(std::unique_ptr<ChildItem> item, std::uint64_t stream);
     static bool is_stream(std::uint64_t stream) { return stream <= fire_and_forget || stream >= first_stream; }
 
@@ -55,7 +59,8 @@ public:
     void set_error(std::uint64_t thread, int error);
     int last_error(std::uint64_t thread, bool clear);
 
-    /// A handle for a stream or event: nothing is kept about it, because work runs in the order in which it was asked for.
+    /// A handle for a stream or event: nothing is kept about it, because work runs in the order in which it was asked
+    /// for.
     std::uint64_t new_handle() { return next_handle_.fetch_add(16, std::memory_order_relaxed); }
 
     /// The work, in the order in which it is to run; empty afterwards. Once the grid's CTAs have ended.
@@ -63,7 +68,7 @@ public:
 
 private:
     std::mutex mutex_; ///< guards what follows but the atomics
-    std::map<const void *, std::unique_ptr<ChildItem>> buffers_;
+    std::map<const void*, std::unique_ptr<ChildItem>> buffers_;
     std::vector<std::unique_ptr<ChildItem>> items_, tail_;
     std::map<std::uint64_t, int> errors_;
     std::atomic<bool> has_errors_{false};
@@ -71,10 +76,10 @@ private:
 };
 
 /// The child work of a grid; made at the first call.
-ChildWork &child_work_of(Grid &grid);
+ChildWork& child_work_of(Grid& grid);
 
-/// Runs what the grid's threads launched, and what that launched in turn, on this thread and helpers. A child comes before
-/// its parent's next one, tail launches behind everything else of their parent. Ends at the first fault.
-void run_child_work(Grid &grid);
+/// Runs what the grid's threads launched, and what that launched in turn, on this thread and helpers. A child comes
+/// before its parent's next one, tail launches behind everything else of their parent. Ends at the first fault.
+void run_child_work(Grid& grid);
 
 } // namespace ptarmigan::runtime

@@ -25,15 +25,13 @@ constexpr std::size_t guard = 64 << 10;
 } // namespace
 
 Window::~Window() {
-    if (base_)
-        munmap(base_ - guard, reserved_ + 2 * guard);
+    if (base_) munmap(base_ - guard, reserved_ + 2 * guard);
 }
 
 /// Nothing is accessible any more.
 bool Window::close() {
     for (unsigned part = 0; part < parts_; ++part)
-        if (accessible_ != 0 && mprotect(base_ + part * distance_, accessible_, PROT_NONE) != 0)
-            return false;
+        if (accessible_ != 0 && mprotect(base_ + part * distance_, accessible_, PROT_NONE) != 0) return false;
     accessible_ = 0;
     return true;
 }
@@ -45,29 +43,24 @@ bool Window::resize(std::size_t size, std::size_t reserve) {
 bool Window::resize(std::size_t size, unsigned parts, std::size_t distance, std::size_t reserve) {
     const std::size_t wanted = to_pages(size), end = (parts - 1) * distance + wanted;
     const bool same_parts = parts == parts_ && distance == distance_;
-    if (base_ && wanted == accessible_ && same_parts)
-        return true;
+    if (base_ && wanted == accessible_ && same_parts) return true;
     if (!base_ || end > reserved_) {
-        if (base_)
-            munmap(base_ - guard, reserved_ + 2 * guard);
+        if (base_) munmap(base_ - guard, reserved_ + 2 * guard);
         base_ = nullptr;
         accessible_ = 0;
         reserved_ = to_pages(reserve > end ? reserve : end);
-        void *memory = mmap(nullptr, reserved_ + 2 * guard, PROT_NONE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory == MAP_FAILED)
-            return false;
-        base_ = static_cast<std::uint8_t *>(memory) + guard;
+        void* memory =
+            mmap(nullptr, reserved_ + 2 * guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED) return false;
+        base_ = static_cast<std::uint8_t*>(memory) + guard;
     }
-    if (!same_parts && !close())
-        return false;
+    if (!same_parts && !close()) return false;
     parts_ = parts;
     distance_ = distance;
     for (unsigned part = 0; part < parts; ++part) {
-        std::uint8_t *begin = base_ + part * distance;
+        std::uint8_t* begin = base_ + part * distance;
         if (wanted > accessible_) {
-            if (mprotect(begin + accessible_, wanted - accessible_, PROT_READ | PROT_WRITE) != 0)
-                return false;
+            if (mprotect(begin + accessible_, wanted - accessible_, PROT_READ | PROT_WRITE) != 0) return false;
         } else if (wanted < accessible_) {
             mprotect(begin + wanted, accessible_ - wanted, PROT_NONE);
         }
@@ -76,17 +69,14 @@ bool Window::resize(std::size_t size, unsigned parts, std::size_t distance, std:
     return true;
 }
 
-bool CtaArena::prepare_own(const CtaNeeds &needs) {
-    constexpr std::size_t local_reserve = std::size_t{64} << 20,
-                          interleaved_reserve = std::size_t{16} << 20,
+bool CtaArena::prepare_own(const CtaNeeds& needs) {
+    constexpr std::size_t local_reserve = std::size_t{64} << 20, interleaved_reserve = std::size_t{16} << 20,
                           frame_reserve = std::size_t{16} << 20;
     if (needs.local_stride >= abi::local_stride_limit ||
         !local.resize(needs.local_stride * needs.threads, local_reserve))
         return false;
-    if (needs.interleaved && !interleaved.resize(needs.interleaved * needs.threads, interleaved_reserve))
-        return false;
-    if (!frames.resize(needs.cta_frame + needs.frames, frame_reserve))
-        return false;
+    if (needs.interleaved && !interleaved.resize(needs.interleaved * needs.threads, interleaved_reserve)) return false;
+    if (!frames.resize(needs.cta_frame + needs.frames, frame_reserve)) return false;
     context.local = local.data();
     context.local_stride = needs.local_stride;
     context.local_window_size = local.reserved();
@@ -95,20 +85,17 @@ bool CtaArena::prepare_own(const CtaNeeds &needs) {
     return true;
 }
 
-bool CtaArena::prepare(const CtaNeeds &needs) {
-    if (!shared.resize(needs.shared, tuning::shared_window) || !prepare_own(needs))
-        return false;
+bool CtaArena::prepare(const CtaNeeds& needs) {
+    if (!shared.resize(needs.shared, tuning::shared_window) || !prepare_own(needs)) return false;
     context.shared = shared.data();
     context.shared_window_size = shared.reserved();
     return true;
 }
 
-bool CtaArena::prepare(const CtaNeeds &needs, CtaArena &first, std::uint32_t rank, std::uint32_t cluster_size) {
+bool CtaArena::prepare(const CtaNeeds& needs, CtaArena& first, std::uint32_t rank, std::uint32_t cluster_size) {
     constexpr std::size_t distance = std::size_t{1} << abi::cluster_rank_bit;
-    if (rank == 0 && !shared.resize(needs.shared, cluster_size, distance, tuning::shared_window))
-        return false;
-    if (!prepare_own(needs))
-        return false;
+    if (rank == 0 && !shared.resize(needs.shared, cluster_size, distance, tuning::shared_window)) return false;
+    if (!prepare_own(needs)) return false;
     context.shared = first.shared.data();
     context.shared_window_size = first.shared.reserved();
     return true;

@@ -15,8 +15,8 @@ class Window {
 public:
     Window() = default;
     ~Window();
-    Window(const Window &) = delete;
-    Window &operator=(const Window &) = delete;
+    Window(const Window&) = delete;
+    Window& operator=(const Window&) = delete;
 
     /// Makes exactly `size` bytes (rounded up to pages) accessible. Reserves `reserve` bytes at
     /// first, and anew when `size` passes that. Contents are kept as far as both sizes reach. False
@@ -24,11 +24,11 @@ public:
     bool resize(std::size_t size, std::size_t reserve);
     /// The same for `parts` parts that begin `distance` bytes apart.
     bool resize(std::size_t size, unsigned parts, std::size_t distance, std::size_t reserve);
-    std::uint8_t *data() const { return base_; }
+    std::uint8_t* data() const { return base_; }
     std::size_t reserved() const { return reserved_; }
 
 private:
-    std::uint8_t *base_ = nullptr;
+    std::uint8_t* base_ = nullptr;
     bool close();
     std::size_t reserved_ = 0, accessible_ = 0; ///< accessible: of each part
     std::size_t distance_ = 0;
@@ -50,14 +50,13 @@ struct CtaArena {
     abi::CtaContext context{};
 
 private:
-    bool prepare_own(const CtaNeeds &needs);
+    bool prepare_own(const CtaNeeds& needs);
 
 public:
-
     /// Sizes the windows and points `context` at them. False if there is no memory.
-    bool prepare(const CtaNeeds &needs);
+    bool prepare(const CtaNeeds& needs);
     /// The same for a CTA of a cluster, whose shared memory is in the window of `first`, the CTA of rank 0.
-    bool prepare(const CtaNeeds &needs, CtaArena &first, std::uint32_t rank, std::uint32_t cluster_size);
+    bool prepare(const CtaNeeds& needs, CtaArena& first, std::uint32_t rank, std::uint32_t cluster_size);
 };
 
 } // namespace ptarmigan::runtime

@@ -15,18 +15,16 @@ namespace ptarmigan::runtime {
 namespace {
 
 /// The text first: who sees the code may end the process at once.
-void report(Grid &grid) {
-    const std::string place =
-        grid.module ? grid.module->source().place_of(grid.fault.line) : std::string();
-    publish_fault_report(describe_fault(grid.fault, grid.code->name, place,
-                                        grid.code->properties.lane_width) +
+void report(Grid& grid) {
+    const std::string place = grid.module ? grid.module->source().place_of(grid.fault.line) : std::string();
+    publish_fault_report(describe_fault(grid.fault, grid.code->name, place, grid.code->properties.lane_width) +
                          grid.waits);
     grid.context->set_fault(fault_status(grid.fault));
 }
 
 } // namespace
 
-void run_share(Grid &grid) {
+void run_share(Grid& grid) {
     const std::uint32_t number = grid.next_worker.fetch_add(1, std::memory_order_relaxed);
     WorkerLease worker;
     (*worker).run(grid, number);
@@ -42,9 +40,8 @@ std::uint64_t nanoseconds_since(Clock::time_point start) {
 
 /// Waking helpers costs more than a small grid does. A kernel that waits on memory may wait for
 /// another CTA: it always gets them.
-bool is_too_small_to_share(const Grid &grid) {
-    if (!grid.cta_cost || grid.cooperative || grid.code->properties.spins)
-        return false;
+bool is_too_small_to_share(const Grid& grid) {
+    if (!grid.cta_cost || grid.cooperative || grid.code->properties.spins) return false;
     const std::uint64_t cost = grid.cta_cost->load(std::memory_order_relaxed);
     return cost != 0 && cost * grid.cta_count < grid.short_ns;
 }
@@ -54,42 +51,36 @@ std::atomic<Clock::time_point> last_end{};
 
 /// How short a grid must be to run on one thread.
 std::uint64_t short_grid_ns() {
-    const bool lone =
-        nanoseconds_since(last_end.load(std::memory_order_relaxed)) > tuning::grid_succession_ns;
+    const bool lone = nanoseconds_since(last_end.load(std::memory_order_relaxed)) > tuning::grid_succession_ns;
     return lone ? tuning::lone_grid_ns : tuning::unshared_grid_ns;
 }
 
-void remember_cost(Grid &grid, std::uint64_t elapsed) {
-    if (!grid.cta_cost || grid.stopped())
-        return;
+void remember_cost(Grid& grid, std::uint64_t elapsed) {
+    if (!grid.cta_cost || grid.stopped()) return;
     const std::uint64_t workers = grid.next_worker.load(std::memory_order_relaxed);
     const std::uint64_t cost = elapsed * workers / grid.cta_count + 1;
     constexpr std::uint64_t most = 0xffffffffu;
-    grid.cta_cost->store(static_cast<std::uint32_t>(cost < most ? cost : most),
-                         std::memory_order_relaxed);
+    grid.cta_cost->store(static_cast<std::uint32_t>(cost < most ? cost : most), std::memory_order_relaxed);
 }
 
 } // namespace
 
-void call_late_helpers(Grid &grid) {
-    if (nanoseconds_since(grid.start) < grid.short_ns)
-        return;
+void call_late_helpers(Grid& grid) {
+    if (nanoseconds_since(grid.start) < grid.short_ns) return;
     call_helpers(grid.shared_from_this(), grid.late_helpers);
     grid.late_helpers = 0;
 }
 
-void run_grid(const std::shared_ptr<Grid> &grid) {
+void run_grid(const std::shared_ptr<Grid>& grid) {
     run_ctas(grid);
     run_child_work(*grid);
 }
 
-void run_ctas(const std::shared_ptr<Grid> &grid) {
-    if (grid->context->status() != Status::success)
-        return; // an earlier fault: nothing runs any more
+void run_ctas(const std::shared_ptr<Grid>& grid) {
+    if (grid->context->status() != Status::success) return; // an earlier fault: nothing runs any more
     const std::uint64_t draws = (grid->cta_count + grid->chunk - 1) / grid->chunk;
     std::uint64_t helpers = grid->max_workers - 1;
-    if (helpers > draws - 1)
-        helpers = draws - 1;
+    if (helpers > draws - 1) helpers = draws - 1;
     grid->start = Clock::now();
     grid->short_ns = short_grid_ns();
     if (is_too_small_to_share(*grid))
@@ -97,13 +88,11 @@ void run_ctas(const std::shared_ptr<Grid> &grid) {
     else
         call_helpers(grid, helpers);
     run_share(*grid);
-    if (helpers > 0)
-        close_to_helpers(*grid);
+    if (helpers > 0) close_to_helpers(*grid);
     const Clock::time_point end = Clock::now();
     last_end.store(end, std::memory_order_relaxed);
     remember_cost(*grid, static_cast<std::uint64_t>((end - grid->start) / std::chrono::nanoseconds(1)));
-    if (grid->stopped())
-        report(*grid);
+    if (grid->stopped()) report(*grid);
 }
 
 } // namespace ptarmigan::runtime

@@ -30,17 +30,17 @@ struct Grid : std::enable_shared_from_this<Grid> {
     std::vector<std::uint8_t> params; ///< launch.params points here
     std::shared_ptr<const LoadedKernel> code;
     std::shared_ptr<Module> module; ///< keeps variables and names alive; may be null in tests
-    Context *context = nullptr;
+    Context* context = nullptr;
     /// What cooperative_groups keeps of a cooperative grid: its size in bytes, and the counter of grid.sync().
     struct alignas(8) Workspace {
         std::uint32_t size = sizeof(Workspace), barrier = 0;
     } workspace;
     CtaNeeds needs;
     std::size_t fiber_stack = 0;
-    bool needs_own_stack = false; ///< whole CTAs too run on a stack of that size instead of the thread's
-    std::uint64_t async_seed = 0; ///< of AsyncMode::random
-    bool streams = false;     ///< writes more than caches hold: CtaContext::streams
-    bool cooperative = false; ///< every CTA must get its turns although others have not exited
+    bool needs_own_stack = false;   ///< whole CTAs too run on a stack of that size instead of the thread's
+    std::uint64_t async_seed = 0;   ///< of AsyncMode::random
+    bool streams = false;           ///< writes more than caches hold: CtaContext::streams
+    bool cooperative = false;       ///< every CTA must get its turns although others have not exited
     std::uint32_t cluster_size = 1; ///< CTAs of a cluster, which are alive at the same time, on one worker
     std::uint64_t cta_count = 0;    ///< to draw: of clusters where they have several CTAs
     std::uint64_t chunk = 1;
@@ -59,8 +59,8 @@ struct Grid : std::enable_shared_from_this<Grid> {
     HelperCount helpers; ///< inside run_share()
     std::atomic<std::uint32_t> next_worker{0};
 
-    std::chrono::nanoseconds hang_limit{0};  ///< PTARMIGAN_HANG_TIMEOUT; 0: none
-    std::atomic<std::uint64_t> progress{0};  ///< changes when a worker that others may wait for gets on; relaxed: a hint
+    std::chrono::nanoseconds hang_limit{0}; ///< PTARMIGAN_HANG_TIMEOUT; 0: none
+    std::atomic<std::uint64_t> progress{0}; ///< changes when a worker that others may wait for gets on; relaxed: a hint
     std::once_flag children_once;
     std::shared_ptr<ChildWork> children; ///< null: its threads launched nothing; see child_work_of()
 
@@ -74,16 +74,16 @@ struct Grid : std::enable_shared_from_this<Grid> {
 
 /// Runs the grid's CTAs: on this thread, and on oneTBB workers as far as they come. Returns when
 /// every CTA has exited or a fault ended the grid; the fault is in the context then, and reported.
-void run_ctas(const std::shared_ptr<Grid> &grid);
+void run_ctas(const std::shared_ptr<Grid>& grid);
 /// run_ctas(), then the work that its threads launched.
-void run_grid(const std::shared_ptr<Grid> &grid);
+void run_grid(const std::shared_ptr<Grid>& grid);
 
 /// Calls the late helpers if the grid has taken longer than expected. On the grid's own thread,
 /// between CTAs.
-void call_late_helpers(Grid &grid);
+void call_late_helpers(Grid& grid);
 
 /// Runs CTAs of `grid` on the calling thread until none is left to draw and its own have exited.
 /// Part of run_grid().
-void run_share(Grid &grid);
+void run_share(Grid& grid);
 
 } // namespace ptarmigan::runtime

@@ -21,21 +21,20 @@ namespace {
 
 /// Debian's oneTBB is not instrumented: these tell ThreadSanitizer that enqueue() orders the
 /// hand-over.
-void hand_over(Grid &grid) {
+void hand_over(Grid& grid) {
 #if defined(__SANITIZE_THREAD__)
     __tsan_release(&grid);
 #endif
 }
-void take_over(Grid &grid) {
+void take_over(Grid& grid) {
 #if defined(__SANITIZE_THREAD__)
     __tsan_acquire(&grid);
 #endif
 }
 
-void help(const std::shared_ptr<Grid> &grid) {
+void help(const std::shared_ptr<Grid>& grid) {
     take_over(*grid);
-    if (!grid->helpers.enter())
-        return;
+    if (!grid->helpers.enter()) return;
     run_share(*grid);
     grid->helpers.leave();
 }
@@ -44,9 +43,9 @@ void help(const std::shared_ptr<Grid> &grid) {
 /// has one thread at least, whatever the others do.
 class HelperPool {
 public:
-    static HelperPool &get() {
+    static HelperPool& get() {
         // Never destroyed: grids may outlive static destructors.
-        static auto *pool = [] {
+        static auto* pool = [] {
             // oneTBB's threads are gone in a forked child, and its locks may have been held.
             pthread_atfork(nullptr, nullptr, [] { get().refuse_.store(true); });
             return new HelperPool;
@@ -56,17 +55,13 @@ public:
 
     bool started() const { return started_.load(std::memory_order_acquire); }
 
-    void enqueue(const std::shared_ptr<Grid> &grid, std::uint64_t count) {
-        if (refuse_.load())
-            return;
+    void enqueue(const std::shared_ptr<Grid>& grid, std::uint64_t count) {
+        if (refuse_.load()) return;
         std::lock_guard lock(mutex_);
-        if (refuse_.load())
-            return;
-        if (!arena_)
-            make_arena();
+        if (refuse_.load()) return;
+        if (!arena_) make_arena();
         hand_over(*grid);
-        for (std::uint64_t i = 0; i < count; ++i)
-            arena_->enqueue([grid] { help(grid); });
+        for (std::uint64_t i = 0; i < count; ++i) arena_->enqueue([grid] { help(grid); });
         started_.store(true, std::memory_order_release);
     }
 
@@ -81,19 +76,18 @@ private:
         // One less than workers: a grid's own thread is one of them, and oneTBB's threads spin before they sleep. Its
         // limit counts one application thread.
         const unsigned workers = std::max(Device::get().workers(), 2u);
-        static auto *limit =
-            new tbb::global_control(tbb::global_control::max_allowed_parallelism, workers);
+        static auto* limit = new tbb::global_control(tbb::global_control::max_allowed_parallelism, workers);
         static_cast<void>(limit);
         arena_ = new tbb::task_arena(static_cast<int>(workers) - 1, 0);
     }
 
     std::mutex mutex_; ///< held during calls into oneTBB; guards arena_
-    tbb::task_arena *arena_ = nullptr;
+    tbb::task_arena* arena_ = nullptr;
     std::atomic<bool> started_{false}, refuse_{false};
 };
 
-/// A program may exit while kernels run. oneTBB's own destructors run after this one, and calls into it then end in pure
-/// virtual functions.
+/// A program may exit while kernels run. oneTBB's own destructors run after this one, and calls into it then end in
+/// pure virtual functions.
 const struct ExitGuard {
     ExitGuard() = default;
     ~ExitGuard() { HelperPool::get().stop(); }
@@ -101,15 +95,12 @@ const struct ExitGuard {
 
 } // namespace
 
-void call_helpers(const std::shared_ptr<Grid> &grid, std::uint64_t count) {
-    if (count == 0)
-        return;
-    HelperPool &pool = HelperPool::get();
-    if (pool.started())
-        return pool.enqueue(grid, count);
+void call_helpers(const std::shared_ptr<Grid>& grid, std::uint64_t count) {
+    if (count == 0) return;
+    HelperPool& pool = HelperPool::get();
+    if (pool.started()) return pool.enqueue(grid, count);
     // A kernel that waits on memory may wait for a CTA of a helper.
-    const auto delay = grid->code->properties.spins ? std::chrono::microseconds{0}
-                                                    : tuning::helper_start_delay;
+    const auto delay = grid->code->properties.spins ? std::chrono::microseconds{0} : tuning::helper_start_delay;
     const auto start = [weak = std::weak_ptr(grid), count] {
         const std::shared_ptr<Grid> grid = weak.lock();
         if (!grid || !grid->helpers.enter()) // it needs them no longer
@@ -120,7 +111,7 @@ void call_helpers(const std::shared_ptr<Grid> &grid, std::uint64_t count) {
     Dispatcher::get().run_later(start, delay);
 }
 
-void close_to_helpers(Grid &grid) {
+void close_to_helpers(Grid& grid) {
     grid.helpers.close(tuning::close_spins);
 }
 

@@ -22,164 +22,135 @@
 namespace ptarmigan::runtime {
 namespace {
 
-std::uint64_t volume(const std::array<std::uint32_t, 3> &extents) {
+std::uint64_t volume(const std::array<std::uint32_t, 3>& extents) {
     return std::uint64_t{extents[0]} * extents[1] * extents[2];
 }
 
-Status check_extents(const LaunchConfig &config) {
+Status check_extents(const LaunchConfig& config) {
     constexpr std::array<std::uint32_t, 3> block_limit{1024, 1024, 64};
     constexpr std::array<std::uint32_t, 3> grid_limit{2147483647, 65535, 65535};
     for (unsigned i = 0; i < 3; ++i) {
-        if (config.block[i] == 0 || config.block[i] > block_limit[i])
-            return Status::invalid_value;
-        if (config.grid[i] == 0 || config.grid[i] > grid_limit[i])
-            return Status::invalid_value;
+        if (config.block[i] == 0 || config.block[i] > block_limit[i]) return Status::invalid_value;
+        if (config.grid[i] == 0 || config.grid[i] > grid_limit[i]) return Status::invalid_value;
     }
     return volume(config.block) > 1024 ? Status::invalid_value : Status::success;
 }
 
 /// The block's shape against .maxntid and .reqntid.
-Status check_block(const Kernel &kernel, const KernelFacts &facts, const LaunchConfig &config) {
-    const ptx::EntryLimits &limits = kernel.function().limits;
-    if (volume(config.block) > facts.max_threads)
-        return Status::invalid_value;
-    if (limits.required_ntid[0] == 0)
-        return Status::success;
+Status check_block(const Kernel& kernel, const KernelFacts& facts, const LaunchConfig& config) {
+    const ptx::EntryLimits& limits = kernel.function().limits;
+    if (volume(config.block) > facts.max_threads) return Status::invalid_value;
+    if (limits.required_ntid[0] == 0) return Status::success;
     for (unsigned i = 0; i < 3; ++i)
-        if (config.block[i] != std::max<std::uint32_t>(limits.required_ntid[i], 1))
-            return Status::invalid_value;
+        if (config.block[i] != std::max<std::uint32_t>(limits.required_ntid[i], 1)) return Status::invalid_value;
     return Status::success;
 }
 
 /// Resolves the cluster's dimensions: the launch's, or the kernel's own.
-Status check_cluster(const Kernel &kernel, const LaunchConfig &config,
-                     std::array<std::uint32_t, 3> &cluster) {
-    const ptx::EntryLimits &limits = kernel.function().limits;
+Status check_cluster(const Kernel& kernel, const LaunchConfig& config, std::array<std::uint32_t, 3>& cluster) {
+    const ptx::EntryLimits& limits = kernel.function().limits;
     std::array<std::uint32_t, 3> compiled = kernel.required_cluster();
     if (compiled[0] != 0)
-        for (std::uint32_t &extent : compiled)
-            extent = std::max<std::uint32_t>(extent, 1);
+        for (std::uint32_t& extent : compiled) extent = std::max<std::uint32_t>(extent, 1);
     cluster = config.has_cluster ? config.cluster : compiled;
     if (!config.has_cluster && compiled[0] == 0) {
         cluster = {1, 1, 1};
         return limits.explicit_cluster ? Status::invalid_cluster_size : Status::success;
     }
     const std::uint64_t size = volume(cluster);
-    if (limits.max_cluster_rank != 0 && size > limits.max_cluster_rank)
-        return Status::invalid_cluster_size;
-    if (size == 0 || size > 16 || (size > 8 && !kernel.non_portable_cluster()))
-        return Status::invalid_cluster_size;
-    if (config.has_cluster && compiled[0] != 0 && cluster != compiled)
-        return Status::invalid_cluster_size;
+    if (limits.max_cluster_rank != 0 && size > limits.max_cluster_rank) return Status::invalid_cluster_size;
+    if (size == 0 || size > 16 || (size > 8 && !kernel.non_portable_cluster())) return Status::invalid_cluster_size;
+    if (config.has_cluster && compiled[0] != 0 && cluster != compiled) return Status::invalid_cluster_size;
     for (unsigned i = 0; i < 3; ++i)
-        if (config.grid[i] % cluster[i] != 0)
-            return Status::invalid_cluster_size;
+        if (config.grid[i] % cluster[i] != 0) return Status::invalid_cluster_size;
     return Status::success;
 }
 
 /// CU_LAUNCH_PARAM_*: END 0, BUFFER_POINTER 1, BUFFER_SIZE 2.
-Status read_extra(void *const *extra, const void *&buffer, std::size_t &size) {
+Status read_extra(void* const* extra, const void*& buffer, std::size_t& size) {
     for (unsigned entries = 0; entries < 16; ++entries, extra += 2) {
         switch (reinterpret_cast<std::uintptr_t>(extra[0])) {
-        case 0:
-            return buffer ? Status::success : Status::invalid_value;
-        case 1:
-            buffer = extra[1];
-            break;
+        case 0: return buffer ? Status::success : Status::invalid_value;
+        case 1: buffer = extra[1]; break;
         case 2:
-            if (!extra[1])
-                return Status::invalid_value;
-            size = *static_cast<const std::size_t *>(extra[1]);
+            if (!extra[1]) return Status::invalid_value;
+            size = *static_cast<const std::size_t*>(extra[1]);
             break;
-        default:
-            return Status::invalid_value;
+        default: return Status::invalid_value;
         }
     }
     return Status::invalid_value;
 }
 
 /// Fills the parameter block in the kernel's layout.
-Status pack_parameters(const Kernel &kernel, void *const *parameters, void *const *extra,
-                       std::vector<std::uint8_t> &block) {
-    const ptx::ParameterLayout &layout = kernel.parameters();
-    if (parameters && extra)
-        return Status::invalid_value;
+Status pack_parameters(const Kernel& kernel, void* const* parameters, void* const* extra,
+                       std::vector<std::uint8_t>& block) {
+    const ptx::ParameterLayout& layout = kernel.parameters();
+    if (parameters && extra) return Status::invalid_value;
     block.assign(std::max<std::size_t>(layout.size, 16), 0);
-    if (layout.offsets.empty())
-        return Status::success;
+    if (layout.offsets.empty()) return Status::success;
     if (extra) {
-        const void *buffer = nullptr;
+        const void* buffer = nullptr;
         std::size_t size = 0;
-        if (const Status status = read_extra(extra, buffer, size); status != Status::success)
-            return status;
+        if (const Status status = read_extra(extra, buffer, size); status != Status::success) return status;
         // The driver takes a buffer that is too small and reads past its end; zeros are read here.
         std::memcpy(block.data(), buffer, std::min<std::size_t>(size, layout.size));
         return Status::success;
     }
-    if (!parameters)
-        return Status::invalid_value;
-    const std::vector<ptx::Variable> &variables = kernel.function().parameters;
+    if (!parameters) return Status::invalid_value;
+    const std::vector<ptx::Variable>& variables = kernel.function().parameters;
     for (std::size_t i = 0; i < layout.offsets.size(); ++i) {
-        if (!parameters[i])
-            return Status::invalid_value;
+        if (!parameters[i]) return Status::invalid_value;
         std::memcpy(block.data() + layout.offsets[i], parameters[i], variables[i].size);
     }
     return Status::success;
 }
 
-Status check_cooperative(Kernel &kernel, const LaunchConfig &config) {
+Status check_cooperative(Kernel& kernel, const LaunchConfig& config) {
     int per_sm = 0;
-    const Status status = occupancy_blocks(kernel, static_cast<int>(volume(config.block)),
-                                           config.dynamic_shared, per_sm);
-    if (status != Status::success)
-        return status;
+    const Status status =
+        occupancy_blocks(kernel, static_cast<int>(volume(config.block)), config.dynamic_shared, per_sm);
+    if (status != Status::success) return status;
     const std::uint64_t most = static_cast<std::uint64_t>(per_sm) * Device::get().workers();
     return volume(config.grid) > most ? Status::cooperative_launch_too_large : Status::success;
 }
 
 /// All component products fit 31 bits, so that index arithmetic in 32 bits can't wrap.
-bool is_small_grid(const LaunchConfig &config) {
+bool is_small_grid(const LaunchConfig& config) {
     for (unsigned i = 0; i < 3; ++i)
-        if (std::uint64_t{config.grid[i]} * config.block[i] > 0x7fffffffu)
-            return false;
+        if (std::uint64_t{config.grid[i]} * config.block[i] > 0x7fffffffu) return false;
     return true;
 }
 
 /// True if the parameters meet what the code takes for granted.
-bool meets_demands(const Grid &grid) {
-    for (const translator::AlignmentDemand &demand : grid.code->properties.alignment_demands) {
-        if (demand.offset >= grid.params.size() ||
-            ((grid.params[demand.offset] + demand.residue) & demand.mask) != 0)
+bool meets_demands(const Grid& grid) {
+    for (const translator::AlignmentDemand& demand : grid.code->properties.alignment_demands) {
+        if (demand.offset >= grid.params.size() || ((grid.params[demand.offset] + demand.residue) & demand.mask) != 0)
             return false;
     }
     return true;
 }
 
 /// CTAs per draw of a grid whose CTAs wait for nobody and took `cost` ns each last time (0: unknown).
-std::uint64_t independent_chunk(const Grid &grid, unsigned workers, std::uint64_t threads,
-                                std::uint64_t cost) {
-    if (cost != 0 && cost * grid.cta_count < tuning::undivided_grid_ns)
-        return (grid.cta_count + workers - 1) / workers;
-    if (threads > tuning::small_cta_threads)
-        return 1;
+std::uint64_t independent_chunk(const Grid& grid, unsigned workers, std::uint64_t threads, std::uint64_t cost) {
+    if (cost != 0 && cost * grid.cta_count < tuning::undivided_grid_ns) return (grid.cta_count + workers - 1) / workers;
+    if (threads > tuning::small_cta_threads) return 1;
     const std::uint64_t large = grid.cta_count / (workers * tuning::large_grid_draws);
     return std::min(large, tuning::large_grid_chunk);
 }
 
 /// True if the grid's streaming stores write so much that no cache would keep it for the next reader.
-bool writes_past_caches(const Grid &grid, std::uint64_t threads) {
+bool writes_past_caches(const Grid& grid, std::uint64_t threads) {
     const std::uint64_t bytes = grid.code->properties.streamed_bytes;
     return bytes != 0 && threads >= tuning::least_streamed_bytes / bytes;
 }
 
-void choose_workers(Grid &grid, std::uint64_t threads, bool waits) {
+void choose_workers(Grid& grid, std::uint64_t threads, bool waits) {
     const unsigned workers = Device::get().workers();
     static const auto forced = env_number(Env::chunk);
     grid.max_workers = grid.cta_count < workers ? static_cast<unsigned>(grid.cta_count) : workers;
-    if (Schedule::of_process().random)
-        grid.max_workers = 1;
-    if (grid.cooperative || Schedule::of_process().random)
-        return; // one at a time, see Worker::run_resident_ctas()
+    if (Schedule::of_process().random) grid.max_workers = 1;
+    if (grid.cooperative || Schedule::of_process().random) return; // one at a time, see Worker::run_resident_ctas()
     if (forced && *forced > 0) {
         grid.chunk = *forced;
         return;
@@ -189,30 +160,27 @@ void choose_workers(Grid &grid, std::uint64_t threads, bool waits) {
         grid.chunk = std::clamp<std::uint64_t>(fair, 1, tuning::small_cta_chunk);
     }
     // CTAs that wait for lower ones must not stand behind hundreds of them.
-    if (waits)
-        return;
+    if (waits) return;
     const std::uint64_t cost = grid.cta_cost ? grid.cta_cost->load(std::memory_order_relaxed) : 0;
     grid.chunk = std::max(grid.chunk, independent_chunk(grid, workers, threads, cost));
 }
 
-/// Host stack for one flow of control of a kernel. Recursion goes as deep as the stack limit allows: every level takes at
-/// least `smallest_level` of a thread's local memory, or none at all and then nothing but the stack's end stops it.
-std::size_t stack_needed(const LoadedKernel &code, std::size_t stack_limit) {
+/// Host stack for one flow of control of a kernel. Recursion goes as deep as the stack limit allows: every level takes
+/// at least `smallest_level` of a thread's local memory, or none at all and then nothing but the stack's end stops it.
+std::size_t stack_needed(const LoadedKernel& code, std::size_t stack_limit) {
     constexpr std::size_t smallest_level = 16, page = 4096;
     std::size_t bytes = tuning::service_stack + code.stack_bytes;
     if (code.properties.unbounded_stack)
         bytes += std::min(stack_limit / smallest_level * code.largest_frame, tuning::deepest_fiber_stack);
-    const std::size_t least =
-        code.properties.unbounded_stack ? tuning::deep_fiber_stack : tuning::fiber_stack;
+    const std::size_t least = code.properties.unbounded_stack ? tuning::deep_fiber_stack : tuning::fiber_stack;
     return std::max(least, (bytes + page - 1) / page * page);
 }
 
-void size_arena(Grid &grid) {
-    const translator::KernelProperties &properties = grid.code->properties;
+void size_arena(Grid& grid) {
+    const translator::KernelProperties& properties = grid.code->properties;
     std::size_t stack_limit = 0;
-    if (properties.unbounded_stack)
-        static_cast<void>(grid.context->limit(Limit::stack_size, stack_limit));
-    CtaNeeds &needs = grid.needs;
+    if (properties.unbounded_stack) static_cast<void>(grid.context->limit(Limit::stack_size, stack_limit));
+    CtaNeeds& needs = grid.needs;
     needs.shared = grid.launch.shared_size;
     needs.local_stride = (properties.local_bytes + stack_limit + 63) / 64 * 64;
     needs.interleaved = properties.interleaved_bytes;
@@ -231,11 +199,10 @@ std::chrono::nanoseconds hang_limit() {
 std::atomic<std::uint64_t> next_grid_id{1};
 
 /// Tensor maps are parameters that lie at multiples of 64; a vector's memory may not.
-const std::uint8_t *aligned_parameters(std::vector<std::uint8_t> &params) {
+const std::uint8_t* aligned_parameters(std::vector<std::uint8_t>& params) {
     constexpr std::size_t alignment = 64, map_bytes = 128;
     const std::size_t size = params.size();
-    if (size < map_bytes || reinterpret_cast<std::uintptr_t>(params.data()) % alignment == 0)
-        return params.data();
+    if (size < map_bytes || reinterpret_cast<std::uintptr_t>(params.data()) % alignment == 0) return params.data();
     params.resize(size + alignment);
     const std::size_t offset = alignment - reinterpret_cast<std::uintptr_t>(params.data()) % alignment;
     std::memmove(params.data() + offset, params.data(), size);
@@ -243,22 +210,19 @@ const std::uint8_t *aligned_parameters(std::vector<std::uint8_t> &params) {
 }
 
 /// Read at each launch: part of it, not of the code.
-void set_async_mode(Grid &grid) {
-    if (!env_is_set(Env::async))
-        return;
+void set_async_mode(Grid& grid) {
+    if (!env_is_set(Env::async)) return;
     const std::string text = env_text(Env::async);
     constexpr std::string_view random = "random:";
-    if (text == "late")
-        grid.launch.async_mode = static_cast<std::uint32_t>(abi::AsyncMode::late);
-    if (!text.starts_with(random))
-        return;
+    if (text == "late") grid.launch.async_mode = static_cast<std::uint32_t>(abi::AsyncMode::late);
+    if (!text.starts_with(random)) return;
     grid.launch.async_mode = static_cast<std::uint32_t>(abi::AsyncMode::random);
     grid.async_seed = std::strtoull(text.c_str() + random.size(), nullptr, 10);
 }
 
-void fill_launch_context(Grid &grid, const LaunchConfig &config,
-                         const std::array<std::uint32_t, 3> &cluster, bool is_explicit) {
-    abi::LaunchContext &launch = grid.launch;
+void fill_launch_context(Grid& grid, const LaunchConfig& config, const std::array<std::uint32_t, 3>& cluster,
+                         bool is_explicit) {
+    abi::LaunchContext& launch = grid.launch;
     launch.params_size = static_cast<std::uint32_t>(grid.params.size());
     launch.params = aligned_parameters(grid.params);
     launch.variables = grid.module->variables();
@@ -275,36 +239,31 @@ void fill_launch_context(Grid &grid, const LaunchConfig &config,
     set_async_mode(grid);
     launch.grid_id = next_grid_id.fetch_add(1, std::memory_order_relaxed);
     launch.owner = &grid;
-    if (config.cooperative)
-        launch.grid_workspace = reinterpret_cast<std::uintptr_t>(&grid.workspace);
+    if (config.cooperative) launch.grid_workspace = reinterpret_cast<std::uintptr_t>(&grid.workspace);
 }
 
 } // namespace
 
-Status check_launch(Kernel &kernel, const LaunchConfig &config) {
+Status check_launch(Kernel& kernel, const LaunchConfig& config) {
     Status status = check_extents(config);
-    const KernelFacts *facts = nullptr;
+    const KernelFacts* facts = nullptr;
     if (status != Status::success || (status = kernel.facts(facts)) != Status::success ||
         (status = check_block(kernel, *facts, config)) != Status::success)
         return status;
     return config.dynamic_shared > kernel.max_dynamic_shared(*facts) ? Status::invalid_value : Status::success;
 }
 
-Status make_grid(Function &function, const LaunchConfig &config, Context &context, void *const *parameters,
-                 void *const *extra, std::shared_ptr<Grid> &made) {
-    Kernel &kernel = function.kernel();
+Status make_grid(Function& function, const LaunchConfig& config, Context& context, void* const* parameters,
+                 void* const* extra, std::shared_ptr<Grid>& made) {
+    Kernel& kernel = function.kernel();
     const auto failed = [](Status status) { return status != Status::success; };
     Status status = context.status();
-    if (failed(status) || failed(status = check_launch(kernel, config)))
-        return status;
+    if (failed(status) || failed(status = check_launch(kernel, config))) return status;
     auto grid = std::make_shared<Grid>();
-    if (failed(status = pack_parameters(kernel, parameters, extra, grid->params)))
-        return status;
+    if (failed(status = pack_parameters(kernel, parameters, extra, grid->params))) return status;
     std::array<std::uint32_t, 3> cluster{};
-    if (failed(status = check_cluster(kernel, config, cluster)))
-        return status;
-    if (config.cooperative && failed(status = check_cooperative(kernel, config)))
-        return status;
+    if (failed(status = check_cluster(kernel, config, cluster))) return status;
+    if (config.cooperative && failed(status = check_cooperative(kernel, config))) return status;
 
     // Only a cooperative grid of several CTAs needs all of them to get turns.
     grid->cooperative = config.cooperative && volume(config.grid) > 1;
@@ -313,11 +272,9 @@ Status make_grid(Function &function, const LaunchConfig &config, Context &contex
     // Parameters that would make an access misaligned: code that checks, because it may not come to that access.
     if (!failed(status) && !meets_demands(*grid))
         status = kernel.code(shape, is_small_grid(config), grid->cooperative, grid->code, false);
-    if (failed(status))
-        return status;
+    if (failed(status)) return status;
     if (grid->cooperative && !grid->code->properties.uses_fibers) {
-        set_error_detail("kernel " + kernel.name() +
-                         ": no resumable form for a cooperative launch");
+        set_error_detail("kernel " + kernel.name() + ": no resumable form for a cooperative launch");
         return Status::not_supported;
     }
     install_fault_handlers();
@@ -335,14 +292,12 @@ Status make_grid(Function &function, const LaunchConfig &config, Context &contex
     return Status::success;
 }
 
-Status launch(Function &function, const LaunchConfig &config, Stream &stream,
-              void *const *parameters, void *const *extra) {
+Status launch(Function& function, const LaunchConfig& config, Stream& stream, void* const* parameters,
+              void* const* extra) {
     std::shared_ptr<Grid> grid;
     Status status = make_grid(function, config, stream.context(), parameters, extra, grid);
-    if (status == Status::success)
-        status = function.module().bind_references();
-    if (status != Status::success)
-        return status;
+    if (status == Status::success) status = function.module().bind_references();
+    if (status != Status::success) return status;
     stream.submit([grid] { run_grid(grid); }, Stream::Start::elsewhere);
     static const bool blocking = env_flag(Env::launch_blocking);
     return blocking ? stream.synchronize() : Status::success;

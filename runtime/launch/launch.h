@@ -31,17 +31,17 @@ struct LaunchConfig {
 /// launch errors are synchronous and not sticky (invalid_value, launch_out_of_resources,
 /// invalid_cluster_size, cooperative_launch_too_large, not_supported, invalid_ptx); a fault of the
 /// kernel shows at a later call.
-Status launch(Function &function, const LaunchConfig &config, Stream &stream,
-              void *const *parameters, void *const *extra);
+Status launch(Function& function, const LaunchConfig& config, Stream& stream, void* const* parameters,
+              void* const* extra);
 
 /// The grid that launch() would submit, with all its checks.
-Status make_grid(Function &function, const LaunchConfig &config, Context &context, void *const *parameters,
-                 void *const *extra, std::shared_ptr<Grid> &grid);
+Status make_grid(Function& function, const LaunchConfig& config, Context& context, void* const* parameters,
+                 void* const* extra, std::shared_ptr<Grid>& grid);
 /// The checks of a configuration that need no code: what a launch returns for them.
-Status check_launch(Kernel &kernel, const LaunchConfig &config);
+Status check_launch(Kernel& kernel, const LaunchConfig& config);
 
 /// The text of the last kernel fault of the process ("" if none): kernel, PTX line, block, threads,
 /// address.
-const char *last_fault_report();
+const char* last_fault_report();
 
 } // namespace ptarmigan::runtime

@@ -19,8 +19,7 @@ Response draw_cluster(Grid& grid) {
     std::uint64_t number = grid.next_cta.fetch_add(1, std::memory_order_relaxed);
     if (number >= count) return response;
     for (unsigned i = 0; i < 3; ++i) {
-        const std::uint32_t extent = grid.launch.ncluster[i],
-                            clusters = grid.launch.nctaid[i] / extent;
+        const std::uint32_t extent = grid.launch.ncluster[i], clusters = grid.launch.nctaid[i] / extent;
         response[i] = static_cast<std::uint32_t>(number % clusters) * extent;
         number /= clusters;
     }
@@ -30,8 +29,8 @@ Response draw_cluster(Grid& grid) {
 
 } // namespace
 
-void cancel_launch(abi::CtaContext* cta, std::uint32_t step, std::uint64_t response,
-                   std::uint64_t object, std::uint32_t all, std::uint32_t line) {
+void cancel_launch(abi::CtaContext* cta, std::uint32_t step, std::uint64_t response, std::uint64_t object,
+                   std::uint32_t all, std::uint32_t line) {
     Worker& worker = *static_cast<Worker*>(cta->worker);
     const Response drawn = draw_cluster(worker.grid());
     if (!all) return worker.copies().store_words(*cta, step, line, response, object, drawn);

@@ -9,7 +9,7 @@
 namespace ptarmigan::runtime {
 
 /// The service of kernel_abi.h.
-void cancel_launch(abi::CtaContext *cta, std::uint32_t step, std::uint64_t response, std::uint64_t object,
+void cancel_launch(abi::CtaContext* cta, std::uint32_t step, std::uint64_t response, std::uint64_t object,
                    std::uint32_t all, std::uint32_t line);
 
 } // namespace ptarmigan::runtime

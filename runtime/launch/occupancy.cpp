@@ -19,19 +19,17 @@ std::size_t round_up(std::size_t value, std::size_t multiple) {
     return (value + multiple - 1) / multiple * multiple;
 }
 
-Status input_of(Kernel &kernel, OccupancyInput &input) {
-    const KernelFacts *facts = nullptr;
-    if (const Status status = kernel.facts(facts); status != Status::success)
-        return status;
+Status input_of(Kernel& kernel, OccupancyInput& input) {
+    const KernelFacts* facts = nullptr;
+    if (const Status status = kernel.facts(facts); status != Status::success) return status;
     input = {facts->registers, facts->static_shared, kernel.max_dynamic_shared(*facts)};
     return Status::success;
 }
 
 } // namespace
 
-int resident_ctas(const OccupancyInput &kernel, int block_size, std::size_t dynamic_shared) {
-    if (block_size > max_block || dynamic_shared > kernel.max_dynamic_shared)
-        return 0;
+int resident_ctas(const OccupancyInput& kernel, int block_size, std::size_t dynamic_shared) {
+    if (block_size > max_block || dynamic_shared > kernel.max_dynamic_shared) return 0;
     const int warps = (block_size + warp - 1) / warp;
     int ctas = std::min(max_ctas, max_warps / warps);
     if (kernel.registers > 0) {
@@ -39,42 +37,32 @@ int resident_ctas(const OccupancyInput &kernel, int block_size, std::size_t dyna
         const std::size_t per_warp = round_up(std::size_t{32} * kernel.registers, 256);
         ctas = std::min(ctas, static_cast<int>(16384 / per_warp * 4) / warps);
     }
-    const std::size_t shared =
-        round_up(kernel.static_shared + dynamic_shared + reserved_shared, shared_unit);
+    const std::size_t shared = round_up(kernel.static_shared + dynamic_shared + reserved_shared, shared_unit);
     return std::min(ctas, static_cast<int>(shared_per_sm / shared));
 }
 
-Status occupancy_blocks(Kernel &kernel, int block_size, std::size_t dynamic_shared, int &blocks) {
-    if (block_size <= 0)
-        return Status::invalid_value;
+Status occupancy_blocks(Kernel& kernel, int block_size, std::size_t dynamic_shared, int& blocks) {
+    if (block_size <= 0) return Status::invalid_value;
     OccupancyInput input;
-    if (const Status status = input_of(kernel, input); status != Status::success)
-        return status;
+    if (const Status status = input_of(kernel, input); status != Status::success) return status;
     blocks = resident_ctas(input, block_size, dynamic_shared);
     return Status::success;
 }
 
-Status occupancy_block_size(Kernel &kernel, std::size_t (*dynamic_shared_of)(int),
-                            std::size_t dynamic_shared, int block_size_limit, int &min_grid,
-                            int &block_size) {
+Status occupancy_block_size(Kernel& kernel, std::size_t (*dynamic_shared_of)(int), std::size_t dynamic_shared,
+                            int block_size_limit, int& min_grid, int& block_size) {
     OccupancyInput input;
-    if (const Status status = input_of(kernel, input); status != Status::success)
-        return status;
-    const KernelFacts *facts = nullptr;
-    if (const Status status = kernel.facts(facts); status != Status::success)
-        return status;
+    if (const Status status = input_of(kernel, input); status != Status::success) return status;
+    const KernelFacts* facts = nullptr;
+    if (const Status status = kernel.facts(facts); status != Status::success) return status;
     int limit = std::min(max_block, static_cast<int>(facts->max_threads));
-    if (block_size_limit > 0)
-        limit = std::min(limit, block_size_limit);
+    if (block_size_limit > 0) limit = std::min(limit, block_size_limit);
     int best_threads = 0, best_size = 0, best_ctas = 0;
-    for (int size = static_cast<int>(round_up(static_cast<std::size_t>(limit), warp)); size > 0;
-         size -= warp) {
+    for (int size = static_cast<int>(round_up(static_cast<std::size_t>(limit), warp)); size > 0; size -= warp) {
         const int candidate = std::min(size, limit);
-        const std::size_t shared =
-            dynamic_shared_of ? dynamic_shared_of(candidate) : dynamic_shared;
+        const std::size_t shared = dynamic_shared_of ? dynamic_shared_of(candidate) : dynamic_shared;
         const int ctas = resident_ctas(input, candidate, shared);
-        if (ctas * candidate <= best_threads)
-            continue;
+        if (ctas * candidate <= best_threads) continue;
         best_threads = ctas * candidate;
         best_size = candidate;
         best_ctas = ctas;
@@ -84,20 +72,15 @@ Status occupancy_block_size(Kernel &kernel, std::size_t (*dynamic_shared_of)(int
     return Status::success;
 }
 
-Status occupancy_dynamic_shared(Kernel &kernel, int blocks, int block_size, std::size_t &bytes) {
-    if (blocks <= 0 || block_size <= 0 || block_size > max_block)
-        return Status::invalid_value;
+Status occupancy_dynamic_shared(Kernel& kernel, int blocks, int block_size, std::size_t& bytes) {
+    if (blocks <= 0 || block_size <= 0 || block_size > max_block) return Status::invalid_value;
     OccupancyInput input;
-    if (const Status status = input_of(kernel, input); status != Status::success)
-        return status;
+    if (const Status status = input_of(kernel, input); status != Status::success) return status;
     bytes = 0;
-    if (resident_ctas(input, block_size, 0) < blocks)
-        return Status::success;
-    const std::size_t per_cta =
-        shared_per_sm / static_cast<std::size_t>(blocks) / shared_unit * shared_unit;
+    if (resident_ctas(input, block_size, 0) < blocks) return Status::success;
+    const std::size_t per_cta = shared_per_sm / static_cast<std::size_t>(blocks) / shared_unit * shared_unit;
     const std::size_t used = reserved_shared + input.static_shared;
-    if (per_cta > used)
-        bytes = std::min(per_cta - used, optin_shared - input.static_shared);
+    if (per_cta > used) bytes = std::min(per_cta - used, optin_shared - input.static_shared);
     return Status::success;
 }
 
@@ -119,14 +102,12 @@ int resident_clusters(unsigned multiprocessors, int per_multiprocessor, std::uin
     return static_cast<int>(clusters);
 }
 
-Status occupancy_clusters(Kernel &kernel, std::array<std::uint32_t, 3> cluster, int block_size,
-                          std::size_t dynamic_shared, int &clusters) {
+Status occupancy_clusters(Kernel& kernel, std::array<std::uint32_t, 3> cluster, int block_size,
+                          std::size_t dynamic_shared, int& clusters) {
     const std::uint64_t size = std::uint64_t{cluster[0]} * cluster[1] * cluster[2];
-    if (size == 0 || (size > 8 && !kernel.non_portable_cluster()))
-        return Status::invalid_cluster_size;
+    if (size == 0 || (size > 8 && !kernel.non_portable_cluster())) return Status::invalid_cluster_size;
     int per_sm = 0;
-    if (const Status status = occupancy_blocks(kernel, block_size, dynamic_shared, per_sm);
-        status != Status::success)
+    if (const Status status = occupancy_blocks(kernel, block_size, dynamic_shared, per_sm); status != Status::success)
         return status;
     clusters = resident_clusters(Device::get().workers(), per_sm, size);
     if (per_sm > 0 && size <= 16) clusters = std::max(clusters, 1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops that run CTAs, in their three forms: whole CTAs, CTAs (clusters) of fibers one after the other, and several at once.
+// The loops that run CTAs, in their three forms: whole CTAs, CTAs (clusters) of fibers one after the other, and several
+// at once.
 #include "runtime/launch/worker.h"
 
 #include "runtime/exec/hang_report.h"
@@ -18,21 +19,18 @@
 
 namespace ptarmigan::runtime {
 
-bool Worker::draw(std::uint64_t &first, std::uint64_t &end) {
-    Grid &grid = *grid_;
-    if (grid.stopped())
-        return false;
-    if (number_ == 0 && grid.late_helpers != 0)
-        call_late_helpers(grid);
+bool Worker::draw(std::uint64_t& first, std::uint64_t& end) {
+    Grid& grid = *grid_;
+    if (grid.stopped()) return false;
+    if (number_ == 0 && grid.late_helpers != 0) call_late_helpers(grid);
     first = grid.next_cta.fetch_add(grid.chunk, std::memory_order_relaxed);
-    if (first >= grid.cta_count)
-        return false;
+    if (first >= grid.cta_count) return false;
     end = first + grid.chunk < grid.cta_count ? first + grid.chunk : grid.cta_count;
     return true;
 }
 
-void Worker::place(abi::CtaContext &context, std::uint64_t cta) const {
-    const std::uint32_t *size = grid_->launch.nctaid;
+void Worker::place(abi::CtaContext& context, std::uint64_t cta) const {
+    const std::uint32_t* size = grid_->launch.nctaid;
     const std::uint64_t rest = cta / size[0];
     context.ctaid[0] = static_cast<std::uint32_t>(cta % size[0]);
     context.ctaid[1] = static_cast<std::uint32_t>(rest % size[1]);
@@ -42,7 +40,7 @@ void Worker::place(abi::CtaContext &context, std::uint64_t cta) const {
 }
 
 /// Clusters tile the grid; ranks count a cluster's CTAs, x fastest.
-void Worker::place(abi::CtaContext &context, std::uint64_t cluster, std::uint32_t rank) const {
+void Worker::place(abi::CtaContext& context, std::uint64_t cluster, std::uint32_t rank) const {
     const std::uint32_t *extent = grid_->launch.ncluster, *size = grid_->launch.nctaid;
     std::uint64_t number = cluster;
     std::uint32_t inside = rank;
@@ -59,17 +57,16 @@ void Worker::place(abi::CtaContext &context, std::uint64_t cluster, std::uint32_
     context.cluster_ctarank = rank;
 }
 
-Worker::Slot *Worker::prepare_slot(std::size_t index) {
-    while (slots_.size() <= index)
-        slots_.emplace_back();
-    Slot &slot = slots_[index];
+Worker::Slot* Worker::prepare_slot(std::size_t index) {
+    while (slots_.size() <= index) slots_.emplace_back();
+    Slot& slot = slots_[index];
     const std::uint32_t size = grid_->cluster_size;
     const auto rank = static_cast<std::uint32_t>(index % size);
     if (!(size == 1 ? slot.arena.prepare(grid_->needs)
                     : slot.arena.prepare(grid_->needs, slots_[index - rank].arena, rank, size)))
         return nullptr;
-    const abi::LaunchContext &launch = grid_->launch;
-    abi::CtaContext &context = slot.arena.context;
+    const abi::LaunchContext& launch = grid_->launch;
+    abi::CtaContext& context = slot.arena.context;
     context.launch = &launch;
     context.variables = launch.variables;
     context.params = launch.params;
@@ -86,25 +83,23 @@ Worker::Slot *Worker::prepare_slot(std::size_t index) {
     return &slot;
 }
 
-FiberCta &Worker::fiber_cta(abi::CtaContext *) {
+FiberCta& Worker::fiber_cta(abi::CtaContext*) {
     return *scheduler_.current()->cta; // services are called by the step that runs
 }
 
 /// x86 orders streaming stores with nothing but a fence.
-static void finish_streaming_stores([[maybe_unused]] const abi::CtaContext &context) {
+static void finish_streaming_stores([[maybe_unused]] const abi::CtaContext& context) {
 #ifdef __x86_64__
-    if (context.streams)
-        _mm_sfence();
+    if (context.streams) _mm_sfence();
 #endif
 }
 
 void Worker::run_whole_ctas() {
-    Slot *slot = prepare_slot(0);
-    if (!slot)
-        return out_of_memory();
-    abi::CtaContext &context = slot->arena.context;
+    Slot* slot = prepare_slot(0);
+    if (!slot) return out_of_memory();
+    abi::CtaContext& context = slot->arena.context;
     scope_.cta = &context;
-    const auto entry = reinterpret_cast<abi::RunCta>(const_cast<void *>(grid_->code->entry));
+    const auto entry = reinterpret_cast<abi::RunCta>(const_cast<void*>(grid_->code->entry));
     std::uint64_t cta = 0, end = 0;
     const bool in_pairs = grid_->code->properties.continues_in_y && context.nctaid[1] > 1;
     while (draw(cta, end)) {
@@ -113,27 +108,22 @@ void Worker::run_whole_ctas() {
             entry(&context);
             finish_copies();
         }
-        if (!in_pairs)
-            run_in_order(context, entry, cta, end);
+        if (!in_pairs) run_in_order(context, entry, cta, end);
     }
     finish_streaming_stores(context);
 }
 
-void Worker::run_in_order(abi::CtaContext &context, abi::RunCta entry, std::uint64_t cta,
-                          std::uint64_t end) {
+void Worker::run_in_order(abi::CtaContext& context, abi::RunCta entry, std::uint64_t cta, std::uint64_t end) {
     place(context, cta);
     for (;;) {
         entry(&context);
         finish_copies();
-        if (++cta == end || grid_->stopped())
-            return;
+        if (++cta == end || grid_->stopped()) return;
         context.linear_ctaid = cta;
         context.step = 0;
-        if (++context.ctaid[0] < context.nctaid[0])
-            continue;
+        if (++context.ctaid[0] < context.nctaid[0]) continue;
         context.ctaid[0] = 0;
-        if (++context.ctaid[1] < context.nctaid[1])
-            continue;
+        if (++context.ctaid[1] < context.nctaid[1]) continue;
         context.ctaid[1] = 0;
         ++context.ctaid[2];
     }
@@ -144,13 +134,13 @@ namespace {
 /// The thread's own stack, and the other one.
 struct OtherStack : Fiber {
     Fiber fiber;
-    Worker *worker = nullptr;
+    Worker* worker = nullptr;
 };
 
 } // namespace
 
 void Worker::other_stack_entry(boost::context::detail::transfer_t from) {
-    auto &stacks = *static_cast<OtherStack *>(static_cast<Fiber *>(from.data));
+    auto& stacks = *static_cast<OtherStack*>(static_cast<Fiber*>(from.data));
     Fiber::arrived(from, stacks.fiber);
     stacks.worker->run_whole_ctas();
     Fiber::switch_to(stacks.fiber, stacks);
@@ -164,8 +154,7 @@ void Worker::run_whole_ctas_on_other_stack() {
     stacks.become_thread();
     stacks.worker = this;
     other_stack_ = stacks.fiber.stack = scheduler_.stacks.take();
-    if (!other_stack_)
-        return out_of_memory();
+    if (!other_stack_) return out_of_memory();
     stacks.fiber.stack_size = scheduler_.stacks.stack_size();
     stacks.fiber.start(&Worker::other_stack_entry);
     Fiber::switch_to(stacks, stacks.fiber);
@@ -174,8 +163,7 @@ void Worker::run_whole_ctas_on_other_stack() {
 /// Runs steps until none can go on, and none that waits for a time.
 void Worker::run_steps() {
     do {
-        if (grid_->stopped())
-            leave_kernel();
+        if (grid_->stopped()) leave_kernel();
         check_for_hang();
         scheduler_.run(false);
     } while (mbarriers_.expire(true));
@@ -185,8 +173,7 @@ void Worker::run_fiber_ctas() {
     std::uint64_t cta = 0, end = 0;
     while (draw(cta, end)) {
         for (; cta < end && !grid_->stopped(); ++cta) {
-            if (!start(0, cta))
-                return out_of_memory();
+            if (!start(0, cta)) return out_of_memory();
             run_steps();
             check_finished(1);
             finish_copies();
@@ -196,18 +183,16 @@ void Worker::run_fiber_ctas() {
 
 /// Starts the steps of a CTA. False if there is no memory.
 bool Worker::start(std::size_t index, std::uint64_t cta) {
-    Slot *slot = prepare_slot(index);
-    if (!slot)
-        return false;
-    const translator::KernelProperties &properties = grid_->code->properties;
-    const auto entry = reinterpret_cast<abi::RunStep>(const_cast<void *>(grid_->code->entry));
-    abi::CtaContext &context = slot->arena.context;
+    Slot* slot = prepare_slot(index);
+    if (!slot) return false;
+    const translator::KernelProperties& properties = grid_->code->properties;
+    const auto entry = reinterpret_cast<abi::RunStep>(const_cast<void*>(grid_->code->entry));
+    abi::CtaContext& context = slot->arena.context;
     if (grid_->cluster_size == 1)
         place(context, cta);
     else
         place(context, cta, static_cast<std::uint32_t>(index % grid_->cluster_size));
-    if (scheduler_.is_random())
-        context.schedule_seed = static_cast<std::uint32_t>(scheduler_.choices().bits());
+    if (scheduler_.is_random()) context.schedule_seed = static_cast<std::uint32_t>(scheduler_.choices().bits());
     slot->busy = true;
     scheduler_.note_progress();
     return slot->fibers.start(context, entry, properties.step_count, properties.lane_width, scheduler_);
@@ -217,12 +202,10 @@ bool Worker::start(std::size_t index, std::uint64_t cta) {
 bool Worker::start_cluster(std::size_t index, std::uint64_t cluster) {
     const std::uint32_t size = grid_->cluster_size;
     for (std::size_t rank = 0; rank < size; ++rank)
-        if (!start(index + rank, cluster))
-            return false;
-    ClusterBarrier &barrier = slots_[index].cluster;
+        if (!start(index + rank, cluster)) return false;
+    ClusterBarrier& barrier = slots_[index].cluster;
     barrier.start(size * grid_->code->properties.step_count, scheduler_);
-    for (std::size_t rank = 0; rank < size; ++rank)
-        slots_[index + rank].fibers.join(barrier);
+    for (std::size_t rank = 0; rank < size; ++rank) slots_[index + rank].fibers.join(barrier);
     return true;
 }
 
@@ -234,20 +217,18 @@ bool Worker::start_drawn(std::size_t index, std::uint64_t number) {
 /// Steps that can't go on any more are deadlocked.
 void Worker::check_finished(std::size_t slots) {
     for (std::size_t i = 0; i < slots; ++i) {
-        if (!slots_[i].fibers.finished())
-            raise_deadlock();
+        if (!slots_[i].fibers.finished()) raise_deadlock();
         slots_[i].busy = false;
     }
 }
 
-/// A cluster's CTAs live at the same time, as fibers of one worker: they meet without atomics and without other threads, which
-/// would all have to come before the first could go on. Workers take different clusters.
+/// A cluster's CTAs live at the same time, as fibers of one worker: they meet without atomics and without other
+/// threads, which would all have to come before the first could go on. Workers take different clusters.
 void Worker::run_clusters() {
     std::uint64_t cluster = 0, end = 0;
     while (draw(cluster, end)) {
         for (; cluster < end && !grid_->stopped(); ++cluster) {
-            if (!start_cluster(0, cluster))
-                return out_of_memory();
+            if (!start_cluster(0, cluster)) return out_of_memory();
             run_steps();
             check_finished(grid_->cluster_size);
             finish_copies();
@@ -257,8 +238,7 @@ void Worker::run_clusters() {
 
 /// CTAs (clusters) that a worker keeps alive at once although none of them is stuck.
 std::uint64_t Worker::resident_units() const {
-    if (grid_->cooperative)
-        return grid_->cta_count;
+    if (grid_->cooperative) return grid_->cta_count;
     return scheduler_.is_random() ? random_schedule_ctas : 1;
 }
 
@@ -269,8 +249,7 @@ std::uint64_t Worker::release_finished() {
         bool busy = false;
         for (std::size_t i = unit; i < slots_.size() && i < unit + grid_->cluster_size; ++i) {
             const bool ended = slots_[i].busy && slots_[i].fibers.finished();
-            if (ended && copies_.pending() && grid_->cluster_size == 1)
-                copies_.finish(&slots_[i].arena.context);
+            if (ended && copies_.pending() && grid_->cluster_size == 1) copies_.finish(&slots_[i].arena.context);
             slots_[i].busy = slots_[i].busy && !ended;
             busy = busy || slots_[i].busy;
         }
@@ -284,19 +263,17 @@ std::size_t Worker::free_unit() const {
     std::size_t unit = 0;
     const auto is_busy = [&] {
         for (std::size_t i = unit; i < slots_.size() && i < unit + grid_->cluster_size; ++i)
-            if (slots_[i].busy)
-                return true;
+            if (slots_[i].busy) return true;
         return false;
     };
-    while (is_busy())
-        unit += grid_->cluster_size;
+    while (is_busy()) unit += grid_->cluster_size;
     return unit;
 }
 
-/// Grids whose CTAs wait for each other. All CTAs of a cooperative one must live at once: each worker draws one more at every
-/// turn of its ring, so that they spread over the workers that come, and this one takes them all if nobody else does. Of other
-/// grids a worker runs one after the other and draws one more when those it has do nothing but wait, as a GPU would have it
-/// resident.
+/// Grids whose CTAs wait for each other. All CTAs of a cooperative one must live at once: each worker draws one more at
+/// every turn of its ring, so that they spread over the workers that come, and this one takes them all if nobody else
+/// does. Of other grids a worker runs one after the other and draws one more when those it has do nothing but wait, as
+/// a GPU would have it resident.
 void Worker::run_resident_ctas() {
     std::uint64_t next = 0, end = 0, live = 0, seen = scheduler_.progress();
     unsigned idle_turns = 0;
@@ -304,22 +281,18 @@ void Worker::run_resident_ctas() {
         const bool stuck = !scheduler_.has_runnable() || idle_turns >= tuning::idle_turns_before_draw;
         if (drawing && (live < resident_units() || stuck) && live < tuning::most_resident_ctas) {
             drawing = next != end || draw(next, end);
-            if (drawing && !start_drawn(free_unit(), next++))
-                return out_of_memory();
+            if (drawing && !start_drawn(free_unit(), next++)) return out_of_memory();
             live += drawing;
         }
-        if (live == 0 && !drawing)
-            return;
-        if (grid_->stopped())
-            leave_kernel();
+        if (live == 0 && !drawing) return;
+        if (grid_->stopped()) leave_kernel();
         check_for_hang();
         if (!scheduler_.has_runnable() && !mbarriers_.expire(true) && (!drawing || live == tuning::most_resident_ctas))
             raise_deadlock();
         scheduler_.run(true);
         mbarriers_.expire(false);
         live = release_finished();
-        if (live == 0)
-            finish_copies();
+        if (live == 0) finish_copies();
         idle_turns = scheduler_.progress() == seen ? idle_turns + 1 : 0;
         seen = scheduler_.progress();
         if (idle_turns > tuning::idle_turns_before_draw && idle_turns % 16 == 0)
@@ -332,24 +305,20 @@ void Worker::raise_deadlock() {
     FaultRecord record;
     record.fault = abi::Fault::barrier_deadlock;
     record.is_deadlock = true;
-    for (Slot &slot : slots_) {
-        if (!slot.busy || slot.fibers.finished())
-            continue;
+    for (Slot& slot : slots_) {
+        if (!slot.busy || slot.fibers.finished()) continue;
         record.cta = &slot.arena.context;
-        if (slot.fibers.has_split_warp())
-            record.fault = abi::Fault::illegal_instruction;
+        if (slot.fibers.has_split_warp()) record.fault = abi::Fault::illegal_instruction;
     }
     raise_fault(record);
 }
 
 void Worker::check_for_hang() {
-    Grid &grid = *grid_;
-    if (grid.hang_limit == std::chrono::nanoseconds{0})
-        return;
+    Grid& grid = *grid_;
+    if (grid.hang_limit == std::chrono::nanoseconds{0}) return;
     const auto now = std::chrono::steady_clock::now();
     const std::uint64_t own = scheduler_.progress();
-    if (own != seen_progress_)
-        grid.progress.fetch_add(1, std::memory_order_relaxed);
+    if (own != seen_progress_) grid.progress.fetch_add(1, std::memory_order_relaxed);
     const std::uint64_t all = grid.progress.load(std::memory_order_relaxed);
     if (own != seen_progress_ || all != seen_grid_progress_) {
         seen_progress_ = own;
@@ -357,8 +326,7 @@ void Worker::check_for_hang() {
         progress_time_ = now;
         return;
     }
-    if (now - progress_time_ < grid.hang_limit)
-        return;
+    if (now - progress_time_ < grid.hang_limit) return;
     FaultRecord record;
     record.fault = abi::Fault::barrier_deadlock;
     record.is_deadlock = true;
@@ -376,14 +344,14 @@ void Worker::out_of_memory() {
 
 /// Which of the step's lanes made the access that the CPU refused; 0 if that can't be told. Loads the translator, which
 /// knows its instructions.
-std::uint64_t Worker::lanes_of_fault(const FaultRecord &record) const {
-    const LoadedKernel &code = *grid_->code;
+std::uint64_t Worker::lanes_of_fault(const FaultRecord& record) const {
+    const LoadedKernel& code = *grid_->code;
     if (record.fault != abi::Fault::illegal_address || record.access == 0 || !code.image ||
         record.access > code.properties.accesses.size())
         return 0;
     translator::FaultPlace place;
     place.state = &scope_.state;
-    place.code = reinterpret_cast<const std::uint8_t *>(record.pc);
+    place.code = reinterpret_cast<const std::uint8_t*>(record.pc);
     place.code_size = code.image->code_end() - record.pc;
     place.pc = record.pc;
     place.address = record.address;
@@ -392,7 +360,7 @@ std::uint64_t Worker::lanes_of_fault(const FaultRecord &record) const {
     try {
         const std::string library = CacheSettings::from_environment().translator_library;
         return translator_api(library).faulting_lanes(code.properties.accesses[record.access - 1u], place);
-    } catch (const std::exception &) {
+    } catch (const std::exception&) {
         return 0; // no translator where all code came from the cache: the report names the step's threads
     }
 }
@@ -403,51 +371,45 @@ void Worker::describe_waiting_ctas() {
     const auto place_of = [&](std::uint32_t line) {
         return grid_->module ? grid_->module->source().place_of(line) : "line " + std::to_string(line);
     };
-    for (Slot &slot : slots_)
+    for (Slot& slot : slots_)
         if (slot.busy && !slot.fibers.finished() && grid_->waits.size() < most_text)
             grid_->waits += describe_waits(slot.fibers, place_of, 16);
 }
 
 void Worker::record_fault() {
-    Grid &grid = *grid_;
-    FaultRecord &record = scope_.record;
-    if (const StepFiber *step =
-            scheduler_.current()) { // more precise than what the CTA's context says
+    Grid& grid = *grid_;
+    FaultRecord& record = scope_.record;
+    if (const StepFiber* step = scheduler_.current()) { // more precise than what the CTA's context says
         record.cta = &step->cta->context();
         record.step = step->step;
     }
     copies_.describe(record);
     std::lock_guard lock(grid.fault_mutex);
     const bool is_first = record.fault != abi::Fault::none && !grid.stopped();
-    if (is_first ? record.is_deadlock : grid.fault.is_deadlock)
-        describe_waiting_ctas();
-    if (!is_first)
-        return; // another worker's fault ended this one
+    if (is_first ? record.is_deadlock : grid.fault.is_deadlock) describe_waiting_ctas();
+    if (!is_first) return; // another worker's fault ended this one
     record.lanes = record.lanes ? record.lanes : lanes_of_fault(record);
     grid.fault = record;
     if (record.cta) {
         grid.fault_cta = *record.cta;
         grid.fault.cta = &grid.fault_cta;
     }
-    __atomic_store_n(&grid.launch.fault, static_cast<std::uint32_t>(record.fault),
-                     __ATOMIC_RELEASE);
+    __atomic_store_n(&grid.launch.fault, static_cast<std::uint32_t>(record.fault), __ATOMIC_RELEASE);
 }
 
 void Worker::clean_up() {
     scheduler_.reset();
     mbarriers_.reset();
     copies_.reset();
-    if (other_stack_)
-        scheduler_.stacks.give(other_stack_);
+    if (other_stack_) scheduler_.stacks.give(other_stack_);
     other_stack_ = nullptr;
-    for (Slot &slot : slots_) {
-        if (slot.busy)
-            slot.fibers.abandon();
+    for (Slot& slot : slots_) {
+        if (slot.busy) slot.fibers.abandon();
         slot.busy = false;
     }
 }
 
-void Worker::run(Grid &grid, std::uint32_t number) {
+void Worker::run(Grid& grid, std::uint32_t number) {
     grid_ = &grid;
     number_ = number;
     cta_of_fibers_ = grid.code->properties.uses_fibers;
@@ -455,10 +417,9 @@ void Worker::run(Grid &grid, std::uint32_t number) {
     copies_.seed(grid.async_seed);
     scope_.cta = nullptr;
     progress_time_ = std::chrono::steady_clock::now();
-    if (const Schedule &schedule = Schedule::of_process(); schedule.random)
+    if (const Schedule& schedule = Schedule::of_process(); schedule.random)
         scheduler_.choose_by(Choices(schedule.seed * 0x100000001b3u ^ grid.launch.grid_id));
-    if (cta_of_fibers_)
-        scheduler_.stacks.set_stack_size(grid.fiber_stack);
+    if (cta_of_fibers_) scheduler_.stacks.set_stack_size(grid.fiber_stack);
     ensure_signal_stack();
     if (sigsetjmp(scope_.jump, 0) == 0) {
         scope_.enter();
@@ -486,9 +447,8 @@ namespace {
 struct WorkerPool {
     std::mutex mutex;
     std::vector<std::unique_ptr<Worker>> idle;
-    static WorkerPool &get() {
-        static auto *pool =
-            new WorkerPool; // never destroyed: workers may outlive static destructors
+    static WorkerPool& get() {
+        static auto* pool = new WorkerPool; // never destroyed: workers may outlive static destructors
         return *pool;
     }
 };
@@ -496,7 +456,7 @@ struct WorkerPool {
 } // namespace
 
 WorkerLease::WorkerLease() {
-    WorkerPool &pool = WorkerPool::get();
+    WorkerPool& pool = WorkerPool::get();
     std::lock_guard lock(pool.mutex);
     if (pool.idle.empty()) {
         worker_ = std::make_unique<Worker>();
@@ -507,7 +467,7 @@ WorkerLease::WorkerLease() {
 }
 
 WorkerLease::~WorkerLease() {
-    WorkerPool &pool = WorkerPool::get();
+    WorkerPool& pool = WorkerPool::get();
     std::lock_guard lock(pool.mutex);
     pool.idle.push_back(std::move(worker_));
 }

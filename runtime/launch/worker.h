@@ -19,15 +19,15 @@ namespace ptarmigan::runtime {
 class Worker {
 public:
     /// Draws and runs CTAs of `grid` until it is exhausted or stopped. `number` is %smid.
-    void run(Grid &grid, std::uint32_t number);
+    void run(Grid& grid, std::uint32_t number);
 
-    Grid &grid() const { return *grid_; }
-    FiberScheduler &scheduler() { return scheduler_; }
-    Mbarriers &mbarriers() { return mbarriers_; }
-    AsyncCopies &copies() { return copies_; }
+    Grid& grid() const { return *grid_; }
+    FiberScheduler& scheduler() { return scheduler_; }
+    Mbarriers& mbarriers() { return mbarriers_; }
+    AsyncCopies& copies() { return copies_; }
     bool in_fibers() const { return cta_of_fibers_; }
     /// The fiber CTA that `context` belongs to.
-    FiberCta &fiber_cta(abi::CtaContext *context);
+    FiberCta& fiber_cta(abi::CtaContext* context);
     /// For yield(): spins since something happened.
     unsigned spins = 0;
     /// Called by a step that waits: ends the grid if nobody has done anything but wait for the time of
@@ -42,14 +42,13 @@ private:
         bool busy = false;
     };
     void finish_copies() {
-        if (copies_.pending())
-            copies_.finish();
+        if (copies_.pending()) copies_.finish();
     }
-    bool draw(std::uint64_t &first, std::uint64_t &end);
-    void place(abi::CtaContext &context, std::uint64_t cta) const;
-    void place(abi::CtaContext &context, std::uint64_t cluster, std::uint32_t rank) const;
+    bool draw(std::uint64_t& first, std::uint64_t& end);
+    void place(abi::CtaContext& context, std::uint64_t cta) const;
+    void place(abi::CtaContext& context, std::uint64_t cluster, std::uint32_t rank) const;
     void run_whole_ctas();
-    void run_in_order(abi::CtaContext &context, abi::RunCta entry, std::uint64_t cta, std::uint64_t end);
+    void run_in_order(abi::CtaContext& context, abi::RunCta entry, std::uint64_t cta, std::uint64_t end);
     void run_whole_ctas_on_other_stack();
     static void other_stack_entry(boost::context::detail::transfer_t from);
     void run_fiber_ctas();
@@ -60,21 +59,21 @@ private:
     std::uint64_t release_finished();
     std::size_t free_unit() const;
     [[noreturn]] void raise_deadlock();
-    Slot *prepare_slot(std::size_t index);
+    Slot* prepare_slot(std::size_t index);
     bool start(std::size_t index, std::uint64_t cta);
     bool start_cluster(std::size_t index, std::uint64_t cluster);
     bool start_drawn(std::size_t index, std::uint64_t number);
     void check_finished(std::size_t slots);
     void out_of_memory();
-    std::uint64_t lanes_of_fault(const FaultRecord &record) const;
+    std::uint64_t lanes_of_fault(const FaultRecord& record) const;
     void describe_waiting_ctas();
     void record_fault();
     void clean_up();
 
-    Grid *grid_ = nullptr;
+    Grid* grid_ = nullptr;
     std::uint32_t number_ = 0;
     bool cta_of_fibers_ = false;
-    void *other_stack_ = nullptr; ///< of scheduler_.stacks, while whole CTAs run there
+    void* other_stack_ = nullptr; ///< of scheduler_.stacks, while whole CTAs run there
     FaultScope scope_;
     FiberScheduler scheduler_;
     AsyncCopies copies_{mbarriers_};
@@ -89,7 +88,7 @@ class WorkerLease {
 public:
     WorkerLease();
     ~WorkerLease();
-    Worker &operator*() const { return *worker_; }
+    Worker& operator*() const { return *worker_; }
 
 private:
     std::unique_ptr<Worker> worker_;

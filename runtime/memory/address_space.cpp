@@ -27,9 +27,8 @@ constexpr bool counts(MemoryKind kind) {
 
 } // namespace
 
-AddressSpace &AddressSpace::get() {
-    static auto *space =
-        new AddressSpace; // never destroyed: kernels may outlive static destructors
+AddressSpace& AddressSpace::get() {
+    static auto* space = new AddressSpace; // never destroyed: kernels may outlive static destructors
     return *space;
 }
 
@@ -38,10 +37,8 @@ AddressSpace::AddressSpace() {
     // Four times the capacity, so that ranges can stay unused for a while after a free and so catch
     // stale pointers.
     for (std::size_t size = capacity_ * 4; size >= granule * 8; size /= 2) {
-        void *base = mmap(nullptr, size + granule, PROT_NONE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (base == MAP_FAILED)
-            continue;
+        void* base = mmap(nullptr, size + granule, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (base == MAP_FAILED) continue;
         reservation_ = round_up(reinterpret_cast<std::uintptr_t>(base), granule);
         reservation_size_ = size;
         break;
@@ -51,8 +48,7 @@ AddressSpace::AddressSpace() {
                                     std::to_string(capacity_ >> 20) + ": this process has no more room for addresses");
         capacity_ = reservation_size_;
     }
-    if (reservation_size_ != 0)
-        free_ranges_.emplace(reservation_, reservation_size_);
+    if (reservation_size_ != 0) free_ranges_.emplace(reservation_, reservation_size_);
 }
 
 std::uintptr_t AddressSpace::take_range(std::size_t size, std::size_t align) {
@@ -61,15 +57,11 @@ std::uintptr_t AddressSpace::take_range(std::size_t size, std::size_t align) {
         const std::uintptr_t begin = range->first, end = begin + range->second;
         std::uintptr_t place = round_up(begin, own_granules ? granule : align);
         // A small allocation never straddles a granule: one user count each.
-        if (!own_granules && place / granule != (place + size - 1) / granule)
-            place = round_up(place, granule);
-        if (place < begin || place + size < place || place + size > end)
-            continue;
+        if (!own_granules && place / granule != (place + size - 1) / granule) place = round_up(place, granule);
+        if (place < begin || place + size < place || place + size > end) continue;
         free_ranges_.erase(range);
-        if (place > begin)
-            free_ranges_.emplace(begin, place - begin);
-        if (place + size < end)
-            free_ranges_.emplace(place + size, end - place - size);
+        if (place > begin) free_ranges_.emplace(begin, place - begin);
+        if (place + size < end) free_ranges_.emplace(place + size, end - place - size);
         return place;
     }
     return 0;
@@ -97,38 +89,29 @@ bool AddressSpace::commit(std::uintptr_t address, std::size_t size) {
     const std::size_t length = (last - first + 1) * granule;
     const bool fresh = granule_users_.find(first) == granule_users_.end();
     if (fresh) {
-        void *memory = reinterpret_cast<void *>(begin);
-        if (mprotect(memory, length, PROT_READ | PROT_WRITE) != 0)
-            return false;
-        if (length >= 2 * granule)
-            madvise(memory, length, MADV_HUGEPAGE);
+        void* memory = reinterpret_cast<void*>(begin);
+        if (mprotect(memory, length, PROT_READ | PROT_WRITE) != 0) return false;
+        if (length >= 2 * granule) madvise(memory, length, MADV_HUGEPAGE);
     }
-    for (std::uintptr_t index = first; index <= last; ++index)
-        ++granule_users_[index];
+    for (std::uintptr_t index = first; index <= last; ++index) ++granule_users_[index];
     return true;
 }
 
-Status AddressSpace::allocate(std::size_t size, MemoryKind kind, Context *context,
-                              Allocation &allocation, std::size_t align) {
-    if (size == 0)
-        return Status::invalid_value;
+Status AddressSpace::allocate(std::size_t size, MemoryKind kind, Context* context, Allocation& allocation,
+                              std::size_t align) {
+    if (size == 0) return Status::invalid_value;
     std::unique_lock lock(mutex_);
-    if (size > reservation_size_)
-        return Status::out_of_memory;
-    if (counts(kind) && (size > capacity_ || in_use_ > capacity_ - size))
-        return Status::out_of_memory;
+    if (size > reservation_size_) return Status::out_of_memory;
+    if (counts(kind) && (size > capacity_ || in_use_ > capacity_ - size)) return Status::out_of_memory;
     const std::size_t reserved = round_up(size, size > shared_granule_limit ? granule : alignment);
-    if (align < alignment)
-        align = alignment;
+    if (align < alignment) align = alignment;
     const std::uintptr_t address = take_range(reserved, align);
-    if (address == 0)
-        return Status::out_of_memory;
+    if (address == 0) return Status::out_of_memory;
     if (!commit(address, reserved)) {
         give_range(address, reserved);
         return Status::out_of_memory;
     }
-    if (counts(kind))
-        in_use_ += reserved;
+    if (counts(kind)) in_use_ += reserved;
     allocation = Allocation{};
     allocation.base = address;
     allocation.size = size;
@@ -139,7 +122,7 @@ Status AddressSpace::allocate(std::size_t size, MemoryKind kind, Context *contex
     return Status::success;
 }
 
-void AddressSpace::release(const Allocation &allocation) {
+void AddressSpace::release(const Allocation& allocation) {
     const bool own = allocation.size > shared_granule_limit;
     const std::size_t size = round_up(allocation.size, own ? granule : alignment);
     const std::uintptr_t first = allocation.base / granule;
@@ -154,32 +137,27 @@ void AddressSpace::release(const Allocation &allocation) {
     }
     if (empty) {
         // One mmap gives the pages back and makes the range inaccessible again.
-        mmap(reinterpret_cast<void *>(first * granule), (last - first + 1) * granule, PROT_NONE,
+        mmap(reinterpret_cast<void*>(first * granule), (last - first + 1) * granule, PROT_NONE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     }
-    if (counts(allocation.kind))
-        in_use_ -= size;
+    if (counts(allocation.kind)) in_use_ -= size;
     give_range(allocation.base, size);
 }
 
-Status AddressSpace::free(std::uintptr_t address,
-                          const std::function<bool(const Allocation &)> &accepts) {
+Status AddressSpace::free(std::uintptr_t address, const std::function<bool(const Allocation&)>& accepts) {
     std::unique_lock lock(mutex_);
     auto found = allocations_.find(address);
-    if (found == allocations_.end() || !accepts(found->second))
-        return Status::invalid_value;
+    if (found == allocations_.end() || !accepts(found->second)) return Status::invalid_value;
     const Allocation allocation = found->second;
     allocations_.erase(found);
-    if (allocation.kind != MemoryKind::registered)
-        release(allocation);
+    if (allocation.kind != MemoryKind::registered) release(allocation);
     return Status::success;
 }
 
 Status AddressSpace::add(Allocation allocation) {
     std::unique_lock lock(mutex_);
     auto next = allocations_.lower_bound(allocation.base);
-    if (next != allocations_.end() && next->first < allocation.end())
-        return Status::host_memory_already_registered;
+    if (next != allocations_.end() && next->first < allocation.end()) return Status::host_memory_already_registered;
     if (next != allocations_.begin() && std::prev(next)->second.end() > allocation.base)
         return Status::host_memory_already_registered;
     allocation.id = next_id_++;
@@ -190,8 +168,7 @@ Status AddressSpace::add(Allocation allocation) {
 std::optional<Allocation> AddressSpace::remove(std::uintptr_t address, MemoryKind kind) {
     std::unique_lock lock(mutex_);
     auto found = allocations_.find(address);
-    if (found == allocations_.end() || found->second.kind != kind)
-        return std::nullopt;
+    if (found == allocations_.end() || found->second.kind != kind) return std::nullopt;
     const Allocation allocation = found->second;
     allocations_.erase(found);
     return allocation;
@@ -200,24 +177,19 @@ std::optional<Allocation> AddressSpace::remove(std::uintptr_t address, MemoryKin
 Status AddressSpace::mark_free_pending(std::uintptr_t address) {
     std::unique_lock lock(mutex_);
     auto found = allocations_.find(address);
-    if (found == allocations_.end())
-        return Status::invalid_value;
-    Allocation &allocation = found->second;
-    const bool freeable = allocation.kind == MemoryKind::device ||
-                          allocation.kind == MemoryKind::pool ||
+    if (found == allocations_.end()) return Status::invalid_value;
+    Allocation& allocation = found->second;
+    const bool freeable = allocation.kind == MemoryKind::device || allocation.kind == MemoryKind::pool ||
                           allocation.kind == MemoryKind::managed;
-    if (!freeable || allocation.owned_by_module || allocation.free_pending)
-        return Status::invalid_value;
+    if (!freeable || allocation.owned_by_module || allocation.free_pending) return Status::invalid_value;
     allocation.free_pending = true;
     return Status::success;
 }
 
-Status AddressSpace::annotate(std::uintptr_t address,
-                              const std::function<void(Allocation &)> &edit) {
+Status AddressSpace::annotate(std::uintptr_t address, const std::function<void(Allocation&)>& edit) {
     std::unique_lock lock(mutex_);
     auto found = allocations_.find(address);
-    if (found == allocations_.end())
-        return Status::invalid_value;
+    if (found == allocations_.end()) return Status::invalid_value;
     edit(found->second);
     return Status::success;
 }
@@ -225,11 +197,9 @@ Status AddressSpace::annotate(std::uintptr_t address,
 std::optional<Allocation> AddressSpace::find(std::uintptr_t address) const {
     std::shared_lock lock(mutex_);
     auto next = allocations_.upper_bound(address);
-    if (next == allocations_.begin())
-        return std::nullopt;
-    const Allocation &allocation = std::prev(next)->second;
-    if (address >= allocation.end())
-        return std::nullopt;
+    if (next == allocations_.begin()) return std::nullopt;
+    const Allocation& allocation = std::prev(next)->second;
+    if (address >= allocation.end()) return std::nullopt;
     return allocation;
 }
 
@@ -238,23 +208,22 @@ bool AddressSpace::is_known_range(std::uintptr_t address, std::size_t size) cons
     return allocation && size <= allocation->end() - address && !allocation->free_pending;
 }
 
-void AddressSpace::free_context(Context *context) {
+void AddressSpace::free_context(Context* context) {
     std::unique_lock lock(mutex_);
     for (auto entry = allocations_.begin(); entry != allocations_.end();) {
         if (entry->second.context != context) {
             ++entry;
             continue;
         }
-        if (entry->second.kind != MemoryKind::registered)
-            release(entry->second);
+        if (entry->second.kind != MemoryKind::registered) release(entry->second);
         entry = allocations_.erase(entry);
     }
 }
 
-std::size_t AddressSpace::pool_bytes(const MemoryPool *pool, bool to_use) const {
+std::size_t AddressSpace::pool_bytes(const MemoryPool* pool, bool to_use) const {
     std::shared_lock lock(mutex_);
     std::size_t bytes = 0;
-    for (const auto &[base, allocation] : allocations_)
+    for (const auto& [base, allocation] : allocations_)
         if (allocation.pool == pool && !(to_use && allocation.free_pending))
             bytes += round_up(allocation.size, alignment);
     return bytes;

@@ -32,8 +32,8 @@ struct Allocation {
     std::uintptr_t base = 0;
     std::size_t size = 0; ///< as asked for
     MemoryKind kind = MemoryKind::device;
-    Context *context = nullptr; ///< owner, not to be followed after it is gone
-    MemoryPool *pool = nullptr;
+    Context* context = nullptr; ///< owner, not to be followed after it is gone
+    MemoryPool* pool = nullptr;
     std::uint64_t id = 0;         ///< CU_POINTER_ATTRIBUTE_BUFFER_ID: never reused
     unsigned flags = 0;           ///< of cuMemHostAlloc, cuMemHostRegister, cuMemAllocManaged
     bool owned_by_module = false; ///< a variable: cuMemFree refuses it
@@ -50,15 +50,15 @@ public:
     static constexpr std::size_t granule = std::size_t{2} << 20;
     static constexpr std::size_t alignment = 512;
 
-    static AddressSpace &get();
+    static AddressSpace& get();
 
     /// Device memory: 512-byte aligned. 0 bytes: invalid_value; more than there is: out_of_memory.
     /// `alignment` up to 2 MiB.
-    Status allocate(std::size_t size, MemoryKind kind, Context *context, Allocation &allocation,
+    Status allocate(std::size_t size, MemoryKind kind, Context* context, Allocation& allocation,
                     std::size_t alignment = AddressSpace::alignment);
     /// Frees the allocation that starts at `address`; invalid_value if there is none that `accepts`
     /// takes.
-    Status free(std::uintptr_t address, const std::function<bool(const Allocation &)> &accepts);
+    Status free(std::uintptr_t address, const std::function<bool(const Allocation&)>& accepts);
     /// Adds memory of the program's (registered). host_memory_already_registered on overlap.
     Status add(Allocation allocation);
     /// Removes without freeing (registered). Nothing if none starts there.
@@ -69,28 +69,26 @@ public:
     /// The allocation that `address` lies in.
     std::optional<Allocation> find(std::uintptr_t address) const;
     /// Edits the record of the allocation that starts at `address`; invalid_value if there is none.
-    Status annotate(std::uintptr_t address, const std::function<void(Allocation &)> &edit);
+    Status annotate(std::uintptr_t address, const std::function<void(Allocation&)>& edit);
     /// True if the range lies in one allocation of any kind that is not being freed: what a device
     /// pointer may be.
     bool is_known_range(std::uintptr_t address, std::size_t size) const;
     /// Frees everything that `context` owns.
-    void free_context(Context *context);
+    void free_context(Context* context);
 
     std::size_t bytes_in_use() const;
     /// Bytes of the live allocations of `pool`; `to_use` counts only those not being freed.
-    std::size_t pool_bytes(const MemoryPool *pool, bool to_use) const;
+    std::size_t pool_bytes(const MemoryPool* pool, bool to_use) const;
     std::size_t capacity() const { return capacity_; }
     /// True if the address lies in the reserved range, allocated or not. Async-signal-safe.
-    bool in_reservation(std::uintptr_t address) const {
-        return address - reservation_ < reservation_size_;
-    }
+    bool in_reservation(std::uintptr_t address) const { return address - reservation_ < reservation_size_; }
 
 private:
     AddressSpace();
     std::uintptr_t take_range(std::size_t size, std::size_t alignment);
     void give_range(std::uintptr_t address, std::size_t size);
     bool commit(std::uintptr_t address, std::size_t size);
-    void release(const Allocation &allocation);
+    void release(const Allocation& allocation);
 
     mutable std::shared_mutex mutex_;
     std::map<std::uintptr_t, Allocation> allocations_;  ///< by base

@@ -13,32 +13,28 @@
 namespace ptarmigan::runtime {
 namespace {
 
-std::uintptr_t address_of(const void *pointer) {
+std::uintptr_t address_of(const void* pointer) {
     return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
 /// What a range of bytes is, once it has been checked.
 enum class Range : std::uint8_t { bad, device, pinned, pageable };
 
-Range classify(Side side, const void *pointer, std::size_t size) {
-    if (!pointer)
-        return Range::bad;
+Range classify(Side side, const void* pointer, std::size_t size) {
+    if (!pointer) return Range::bad;
     const auto allocation = AddressSpace::get().find(address_of(pointer));
-    if (!allocation)
-        return side == Side::device ? Range::bad : Range::pageable;
+    if (!allocation) return side == Side::device ? Range::bad : Range::pageable;
     const bool fits = size <= allocation->end() - address_of(pointer) && !allocation->free_pending;
     // A host range may begin in registered memory and go on after it.
-    if (!fits)
-        return side == Side::host && allocation->is_host() ? Range::pageable : Range::bad;
+    if (!fits) return side == Side::host && allocation->is_host() ? Range::pageable : Range::bad;
     return allocation->is_host() ? Range::pinned : Range::device;
 }
 
 /// Runs `work` in stream order. Copies that touch pageable memory, and blocking ones, are done on
 /// return; one between device ranges never blocks.
-Status run_transfer(Stream &stream, std::function<void()> work, bool wait, std::size_t size) {
+Status run_transfer(Stream& stream, std::function<void()> work, bool wait, std::size_t size) {
     if (!wait) {
-        const auto start = size <= tuning::staging_limit ? Stream::Start::inline_if_idle
-                                                         : Stream::Start::elsewhere;
+        const auto start = size <= tuning::staging_limit ? Stream::Start::inline_if_idle : Stream::Start::elsewhere;
         stream.submit(std::move(work), start);
         return stream.context().status();
     }
@@ -49,22 +45,18 @@ Status run_transfer(Stream &stream, std::function<void()> work, bool wait, std::
 
 /// Bytes that one end of a box spans, from its base; false if a sum or product does not fit, or if
 /// the box sticks out of its pitch or its slice.
-bool box_span(const CopyBox::End &end, const CopyBox &box, std::size_t &offset, std::size_t &last,
-              std::size_t &pitch, std::size_t &slice) {
+bool box_span(const CopyBox::End& end, const CopyBox& box, std::size_t& offset, std::size_t& last, std::size_t& pitch,
+              std::size_t& slice) {
     std::size_t row_end = 0, rows_end = 0, depth_end = 0, far = 0;
     if (__builtin_add_overflow(end.x_bytes, box.width_bytes, &row_end) ||
-        __builtin_add_overflow(end.y, box.height, &rows_end) ||
-        __builtin_add_overflow(end.z, box.depth, &depth_end))
+        __builtin_add_overflow(end.y, box.height, &rows_end) || __builtin_add_overflow(end.z, box.depth, &depth_end))
         return false;
     pitch = end.pitch ? end.pitch : row_end;
     const std::size_t rows = end.height ? end.height : rows_end;
-    if (row_end > pitch || rows_end > rows)
-        return false;
-    if (__builtin_mul_overflow(pitch, rows, &slice))
-        return false;
+    if (row_end > pitch || rows_end > rows) return false;
+    if (__builtin_mul_overflow(pitch, rows, &slice)) return false;
     // The last byte of the box lies within this product, so no sum below can overflow.
-    if (__builtin_mul_overflow(slice, depth_end, &far))
-        return false;
+    if (__builtin_mul_overflow(slice, depth_end, &far)) return false;
     offset = end.z * slice + end.y * pitch + end.x_bytes;
     last = (depth_end - 1) * slice + (rows_end - 1) * pitch + row_end;
     return true;
@@ -72,27 +64,23 @@ bool box_span(const CopyBox::End &end, const CopyBox &box, std::size_t &offset, 
 
 } // namespace
 
-Status memory_copy(Stream &stream, Side to, void *destination, Side from, const void *source,
-                   std::size_t size, bool blocking) {
-    if (size == 0)
-        return Status::success;
+Status memory_copy(Stream& stream, Side to, void* destination, Side from, const void* source, std::size_t size,
+                   bool blocking) {
+    if (size == 0) return Status::success;
     const Range target = classify(to, destination, size), origin = classify(from, source, size);
-    if (target == Range::bad || origin == Range::bad)
-        return Status::invalid_value;
+    if (target == Range::bad || origin == Range::bad) return Status::invalid_value;
     const bool device_only = target == Range::device && origin == Range::device;
     bool wait = blocking && !device_only;
-    if (!blocking && target == Range::pageable)
-        wait = true;
+    if (!blocking && target == Range::pageable) wait = true;
     if (!blocking && origin == Range::pageable && !wait) {
         // The program may reuse its memory when the call returns: read it now, or wait for the
         // turn.
         if (size > tuning::staging_limit) {
             wait = true;
         } else if (!stream.idle()) {
-            const auto *bytes = static_cast<const std::uint8_t *>(source);
+            const auto* bytes = static_cast<const std::uint8_t*>(source);
             auto staged = std::make_shared<std::vector<std::uint8_t>>(bytes, bytes + size);
-            stream.submit([=] { std::memcpy(destination, staged->data(), size); },
-                          Stream::Start::inline_if_idle);
+            stream.submit([=] { std::memcpy(destination, staged->data(), size); }, Stream::Start::inline_if_idle);
             return stream.context().status();
         } else {
             wait = true; // idle: done here and now
@@ -102,18 +90,16 @@ Status memory_copy(Stream &stream, Side to, void *destination, Side from, const 
         stream, [=] { std::memmove(destination, source, size); }, wait, size);
 }
 
-Status memory_copy(Stream &stream, const CopyBox &box, bool blocking) {
-    if (box.width_bytes == 0 || box.height == 0 || box.depth == 0)
-        return Status::success;
+Status memory_copy(Stream& stream, const CopyBox& box, bool blocking) {
+    if (box.width_bytes == 0 || box.height == 0 || box.depth == 0) return Status::success;
     struct Laid {
-        std::uint8_t *first;
+        std::uint8_t* first;
         std::size_t pitch, slice;
     } source{}, destination{};
-    const auto lay_out = [&](const CopyBox::End &end, Laid &laid, Range &range) {
+    const auto lay_out = [&](const CopyBox::End& end, Laid& laid, Range& range) {
         std::size_t offset = 0, last = 0;
-        if (!box_span(end, box, offset, last, laid.pitch, laid.slice))
-            return false;
-        laid.first = static_cast<std::uint8_t *>(end.base) + offset;
+        if (!box_span(end, box, offset, last, laid.pitch, laid.slice)) return false;
+        laid.first = static_cast<std::uint8_t*>(end.base) + offset;
         range = end.base ? classify(end.side, laid.first, last - offset) : Range::bad;
         return range != Range::bad;
     };
@@ -134,36 +120,29 @@ Status memory_copy(Stream &stream, const CopyBox &box, bool blocking) {
         (blocking && !device_only) || pageable, width * height * depth);
 }
 
-Status memory_fill(Stream &stream, DevicePointer pointer, std::size_t pitch, unsigned element_size,
-                   std::uint32_t value, std::size_t width, std::size_t height, bool blocking) {
-    if (element_size != 1 && element_size != 2 && element_size != 4)
-        return Status::invalid_value;
-    if (width == 0 || height == 0)
-        return Status::success;
+Status memory_fill(Stream& stream, DevicePointer pointer, std::size_t pitch, unsigned element_size, std::uint32_t value,
+                   std::size_t width, std::size_t height, bool blocking) {
+    if (element_size != 1 && element_size != 2 && element_size != 4) return Status::invalid_value;
+    if (width == 0 || height == 0) return Status::success;
     std::size_t row = 0, span = 0;
-    if (__builtin_mul_overflow(width, std::size_t{element_size}, &row))
+    if (__builtin_mul_overflow(width, std::size_t{element_size}, &row)) return Status::invalid_value;
+    if (height > 1 && (pitch < row || pitch % element_size != 0)) return Status::invalid_value;
+    if (__builtin_mul_overflow(height > 1 ? pitch : row, height - 1, &span) || __builtin_add_overflow(span, row, &span))
         return Status::invalid_value;
-    if (height > 1 && (pitch < row || pitch % element_size != 0))
-        return Status::invalid_value;
-    if (__builtin_mul_overflow(height > 1 ? pitch : row, height - 1, &span) ||
-        __builtin_add_overflow(span, row, &span))
-        return Status::invalid_value;
-    void *first = reinterpret_cast<void *>(pointer);
+    void* first = reinterpret_cast<void*>(pointer);
     const Range range = classify(Side::device, first, span);
-    if (pointer % element_size != 0 || range == Range::bad)
-        return Status::invalid_value;
+    if (pointer % element_size != 0 || range == Range::bad) return Status::invalid_value;
     return run_transfer(
         stream,
         [=] {
             for (std::size_t y = 0; y < height; ++y) {
-                auto *line = static_cast<std::uint8_t *>(first) + y * pitch;
+                auto* line = static_cast<std::uint8_t*>(first) + y * pitch;
                 if (element_size == 1)
                     std::memset(line, static_cast<int>(value), row);
                 else if (element_size == 2)
-                    std::fill_n(reinterpret_cast<std::uint16_t *>(line), width,
-                                static_cast<std::uint16_t>(value));
+                    std::fill_n(reinterpret_cast<std::uint16_t*>(line), width, static_cast<std::uint16_t>(value));
                 else
-                    std::fill_n(reinterpret_cast<std::uint32_t *>(line), width, value);
+                    std::fill_n(reinterpret_cast<std::uint32_t*>(line), width, value);
             }
         },
         blocking && range == Range::pinned, span);

@@ -16,98 +16,81 @@ namespace ptarmigan::runtime {
 namespace {
 
 /// cuMemFree and cuMemFreeHost return after the work that may still use the memory.
-void wait_for_context(Context &context) {
-    Dispatcher &dispatcher = Dispatcher::get();
-    for (const auto &operation : dispatcher.pending(context))
-        dispatcher.wait(operation);
+void wait_for_context(Context& context) {
+    Dispatcher& dispatcher = Dispatcher::get();
+    for (const auto& operation : dispatcher.pending(context)) dispatcher.wait(operation);
 }
 
-std::uintptr_t address_of(const void *pointer) {
+std::uintptr_t address_of(const void* pointer) {
     return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
-bool freeable_by_mem_free(const Allocation &allocation) {
-    const bool kind = allocation.kind == MemoryKind::device ||
-                      allocation.kind == MemoryKind::pool || allocation.kind == MemoryKind::managed;
+bool freeable_by_mem_free(const Allocation& allocation) {
+    const bool kind = allocation.kind == MemoryKind::device || allocation.kind == MemoryKind::pool ||
+                      allocation.kind == MemoryKind::managed;
     return kind && !allocation.owned_by_module && !allocation.free_pending;
 }
 
 } // namespace
 
-Status memory_allocate(Context &context, std::size_t size, DevicePointer &pointer) {
+Status memory_allocate(Context& context, std::size_t size, DevicePointer& pointer) {
     Allocation allocation;
-    const Status status =
-        AddressSpace::get().allocate(size, MemoryKind::device, &context, allocation);
-    if (status == Status::success)
-        pointer = allocation.base;
+    const Status status = AddressSpace::get().allocate(size, MemoryKind::device, &context, allocation);
+    if (status == Status::success) pointer = allocation.base;
     return status;
 }
 
-Status memory_allocate_pitch(Context &context, std::size_t width, std::size_t height,
-                             unsigned element_size, DevicePointer &pointer, std::size_t &pitch) {
-    if (element_size != 4 && element_size != 8 && element_size != 16)
-        return Status::invalid_value;
-    if (width == 0 || height == 0)
-        return Status::invalid_value;
+Status memory_allocate_pitch(Context& context, std::size_t width, std::size_t height, unsigned element_size,
+                             DevicePointer& pointer, std::size_t& pitch) {
+    if (element_size != 4 && element_size != 8 && element_size != 16) return Status::invalid_value;
+    if (width == 0 || height == 0) return Status::invalid_value;
     const std::size_t rounded = (width + 511) / 512 * 512;
-    if (rounded < width || rounded > SIZE_MAX / height)
-        return Status::out_of_memory;
+    if (rounded < width || rounded > SIZE_MAX / height) return Status::out_of_memory;
     const Status status = memory_allocate(context, rounded * height, pointer);
-    if (status == Status::success)
-        pitch = rounded;
+    if (status == Status::success) pitch = rounded;
     return status;
 }
 
-Status memory_free(Context &context, DevicePointer pointer) {
-    if (pointer == 0)
-        return Status::success;
+Status memory_free(Context& context, DevicePointer pointer) {
+    if (pointer == 0) return Status::success;
     const auto allocation = AddressSpace::get().find(pointer);
-    if (!allocation || allocation->base != pointer || !freeable_by_mem_free(*allocation))
-        return Status::invalid_value;
+    if (!allocation || allocation->base != pointer || !freeable_by_mem_free(*allocation)) return Status::invalid_value;
     wait_for_context(context);
     return AddressSpace::get().free(pointer, freeable_by_mem_free);
 }
 
-Status memory_info(Context &context, std::size_t &free, std::size_t &total) {
-    const AddressSpace &space = AddressSpace::get();
+Status memory_info(Context& context, std::size_t& free, std::size_t& total) {
+    const AddressSpace& space = AddressSpace::get();
     total = space.capacity();
     free = total - std::min(total, space.bytes_in_use());
     return Status::success;
 }
 
-Status memory_address_range(DevicePointer pointer, DevicePointer &base, std::size_t &size) {
+Status memory_address_range(DevicePointer pointer, DevicePointer& base, std::size_t& size) {
     const auto allocation = AddressSpace::get().find(pointer);
-    if (!allocation)
-        return Status::not_found;
+    if (!allocation) return Status::not_found;
     base = allocation->base;
     size = allocation->size;
     return Status::success;
 }
 
-Status host_allocate(Context &context, std::size_t size, unsigned flags, void *&pointer) {
-    if (flags & ~7u)
-        return Status::invalid_value;
+Status host_allocate(Context& context, std::size_t size, unsigned flags, void*& pointer) {
+    if (flags & ~7u) return Status::invalid_value;
     pointer = nullptr;
-    if (size == 0)
-        return Status::success;
-    AddressSpace &space = AddressSpace::get();
+    if (size == 0) return Status::success;
+    AddressSpace& space = AddressSpace::get();
     Allocation allocation;
     const Status status = space.allocate(size, MemoryKind::pinned, &context, allocation);
-    if (status != Status::success)
-        return status;
-    pointer = reinterpret_cast<void *>(allocation.base);
-    return space.annotate(allocation.base, [flags](Allocation &record) { record.flags = flags; });
+    if (status != Status::success) return status;
+    pointer = reinterpret_cast<void*>(allocation.base);
+    return space.annotate(allocation.base, [flags](Allocation& record) { record.flags = flags; });
 }
 
-Status host_free(Context &context, void *pointer) {
-    if (!pointer)
-        return Status::success;
-    const auto is_pinned = [](const Allocation &allocation) {
-        return allocation.kind == MemoryKind::pinned;
-    };
+Status host_free(Context& context, void* pointer) {
+    if (!pointer) return Status::success;
+    const auto is_pinned = [](const Allocation& allocation) { return allocation.kind == MemoryKind::pinned; };
     const auto allocation = AddressSpace::get().find(address_of(pointer));
-    if (!allocation || !is_pinned(*allocation))
-        return Status::invalid_value;
+    if (!allocation || !is_pinned(*allocation)) return Status::invalid_value;
     wait_for_context(context);
     return AddressSpace::get().free(address_of(pointer), is_pinned);
 }
@@ -118,17 +101,15 @@ namespace {
 bool is_mapped(std::uintptr_t address, std::size_t size) {
     const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
     const std::uintptr_t first = address / page * page;
-    return msync(reinterpret_cast<void *>(first), address + size - first, MS_ASYNC) == 0;
+    return msync(reinterpret_cast<void*>(first), address + size - first, MS_ASYNC) == 0;
 }
 
 } // namespace
 
-Status host_register(Context &context, void *pointer, std::size_t size, unsigned flags) {
+Status host_register(Context& context, void* pointer, std::size_t size, unsigned flags) {
     constexpr unsigned known_flags = 15; // portable, device map, I/O memory, read only
-    if (!pointer || size == 0 || (flags & ~known_flags))
-        return Status::invalid_value;
-    if (address_of(pointer) + size < address_of(pointer))
-        return Status::invalid_value;
+    if (!pointer || size == 0 || (flags & ~known_flags)) return Status::invalid_value;
+    if (address_of(pointer) + size < address_of(pointer)) return Status::invalid_value;
     if (!is_mapped(address_of(pointer), size)) // copies will take it for memory that is there
         return Status::invalid_value;
     Allocation allocation;
@@ -140,70 +121,58 @@ Status host_register(Context &context, void *pointer, std::size_t size, unsigned
     return AddressSpace::get().add(allocation);
 }
 
-Status host_unregister(Context &context, void *pointer) {
-    if (!pointer)
-        return Status::invalid_value;
+Status host_unregister(Context& context, void* pointer) {
+    if (!pointer) return Status::invalid_value;
     wait_for_context(context);
-    return AddressSpace::get().remove(address_of(pointer), MemoryKind::registered)
-               ? Status::success
-               : Status::host_memory_not_registered;
+    return AddressSpace::get().remove(address_of(pointer), MemoryKind::registered) ? Status::success
+                                                                                   : Status::host_memory_not_registered;
 }
 
-Status host_device_pointer(void *host, unsigned flags, DevicePointer &pointer) {
-    if (flags != 0 || !host)
-        return Status::invalid_value;
+Status host_device_pointer(void* host, unsigned flags, DevicePointer& pointer) {
+    if (flags != 0 || !host) return Status::invalid_value;
     const auto allocation = AddressSpace::get().find(address_of(host));
-    if (!allocation || !allocation->is_host())
-        return Status::invalid_value;
+    if (!allocation || !allocation->is_host()) return Status::invalid_value;
     pointer = address_of(host);
     return Status::success;
 }
 
-Status host_flags(void *host, unsigned &flags) {
+Status host_flags(void* host, unsigned& flags) {
     constexpr unsigned device_map = 2;
     const auto allocation = AddressSpace::get().find(address_of(host));
-    if (!allocation || allocation->kind != MemoryKind::pinned)
-        return Status::invalid_value;
+    if (!allocation || allocation->kind != MemoryKind::pinned) return Status::invalid_value;
     flags = allocation->flags | device_map; // every context maps host memory
     return Status::success;
 }
 
-Status managed_allocate(Context &context, std::size_t size, unsigned flags,
-                        DevicePointer &pointer) {
-    if (flags != 1 && flags != 2)
-        return Status::invalid_value;
-    AddressSpace &space = AddressSpace::get();
+Status managed_allocate(Context& context, std::size_t size, unsigned flags, DevicePointer& pointer) {
+    if (flags != 1 && flags != 2) return Status::invalid_value;
+    AddressSpace& space = AddressSpace::get();
     Allocation allocation;
     const Status status = space.allocate(size, MemoryKind::managed, &context, allocation);
-    if (status != Status::success)
-        return status;
+    if (status != Status::success) return status;
     pointer = allocation.base;
-    return space.annotate(allocation.base, [flags](Allocation &record) { record.flags = flags; });
+    return space.annotate(allocation.base, [flags](Allocation& record) { record.flags = flags; });
 }
 
-Status pool_allocate(Stream &stream, MemoryPool &pool, std::size_t size, DevicePointer &pointer) {
+Status pool_allocate(Stream& stream, MemoryPool& pool, std::size_t size, DevicePointer& pointer) {
     pointer = 0;
-    if (size == 0)
-        return Status::success;
+    if (size == 0) return Status::success;
     // The memory exists from the call on: that is earlier than stream order asks, never later.
-    AddressSpace &space = AddressSpace::get();
+    AddressSpace& space = AddressSpace::get();
     Allocation allocation;
     const Status status = space.allocate(size, MemoryKind::pool, &stream.context(), allocation);
-    if (status != Status::success)
-        return status;
+    if (status != Status::success) return status;
     pointer = allocation.base;
-    return space.annotate(allocation.base, [&pool](Allocation &record) { record.pool = &pool; });
+    return space.annotate(allocation.base, [&pool](Allocation& record) { record.pool = &pool; });
 }
 
-Status pool_free(Stream &stream, DevicePointer pointer) {
-    if (pointer == 0)
-        return Status::success;
+Status pool_free(Stream& stream, DevicePointer pointer) {
+    if (pointer == 0) return Status::success;
     const Status status = AddressSpace::get().mark_free_pending(pointer);
-    if (status != Status::success)
-        return status;
+    if (status != Status::success) return status;
     stream.submit(
         [pointer] {
-            const auto pending = [](const Allocation &record) { return record.free_pending; };
+            const auto pending = [](const Allocation& record) { return record.free_pending; };
             // Gone already only if its context was destroyed in between.
             static_cast<void>(AddressSpace::get().free(pointer, pending));
         },
@@ -219,12 +188,10 @@ bool is_int_attribute(int attribute) {
 
 } // namespace
 
-Status pool_get_attribute(MemoryPool &pool, int attribute, void *value) {
-    if (attribute < 1 || attribute > 8 || !value)
-        return Status::invalid_value;
+Status pool_get_attribute(MemoryPool& pool, int attribute, void* value) {
+    if (attribute < 1 || attribute > 8 || !value) return Status::invalid_value;
     std::uint64_t wide = pool.attributes[attribute];
-    if (attribute >= 5)
-        wide = AddressSpace::get().pool_bytes(&pool, attribute >= 7);
+    if (attribute >= 5) wide = AddressSpace::get().pool_bytes(&pool, attribute >= 7);
     const int narrow = static_cast<int>(wide);
     if (is_int_attribute(attribute))
         std::memcpy(value, &narrow, sizeof narrow);
@@ -233,23 +200,19 @@ Status pool_get_attribute(MemoryPool &pool, int attribute, void *value) {
     return Status::success;
 }
 
-Status pool_set_attribute(MemoryPool &pool, int attribute, const void *value) {
-    if (attribute < 1 || attribute > 8 || !value)
-        return Status::invalid_value;
+Status pool_set_attribute(MemoryPool& pool, int attribute, const void* value) {
+    if (attribute < 1 || attribute > 8 || !value) return Status::invalid_value;
     if (is_int_attribute(attribute)) {
         int narrow = 0;
         std::memcpy(&narrow, value, sizeof narrow);
-        if (narrow != 0 && narrow != 1)
-            return Status::invalid_value;
+        if (narrow != 0 && narrow != 1) return Status::invalid_value;
         pool.attributes[attribute] = static_cast<std::uint64_t>(narrow);
         return Status::success;
     }
     std::uint64_t wide = 0;
     std::memcpy(&wide, value, sizeof wide);
-    if (attribute == 5 || attribute == 7)
-        return Status::invalid_value; // current values are read-only
-    if (attribute != 4 && wide != 0)
-        return Status::invalid_value; // high-water marks: reset only
+    if (attribute == 5 || attribute == 7) return Status::invalid_value; // current values are read-only
+    if (attribute != 4 && wide != 0) return Status::invalid_value;      // high-water marks: reset only
     pool.attributes[attribute] = wide;
     return Status::success;
 }
@@ -257,69 +220,46 @@ Status pool_set_attribute(MemoryPool &pool, int attribute, const void *value) {
 namespace {
 
 /// Writes a value in the size that CUDA's attribute has.
-template <class T> Status put(void *destination, T value) {
+template <class T> Status put(void* destination, T value) {
     std::memcpy(destination, &value, sizeof value);
     return Status::success;
 }
 
 /// Attribute of a known allocation; the numbers are CUpointer_attribute's.
-Status known_pointer_attribute(const Allocation &allocation, int attribute, DevicePointer pointer,
-                               void *value) {
+Status known_pointer_attribute(const Allocation& allocation, int attribute, DevicePointer pointer, void* value) {
     const bool host = allocation.is_host(), managed = allocation.kind == MemoryKind::managed;
     const bool pooled = allocation.kind == MemoryKind::pool;
     const bool plain = allocation.kind == MemoryKind::device || pooled;
     constexpr unsigned type_host = 1, type_device = 2;
     const std::uintptr_t first = allocation.base / AddressSpace::granule * AddressSpace::granule;
-    const std::size_t mapped = (allocation.end() - first + AddressSpace::granule - 1) /
-                               AddressSpace::granule * AddressSpace::granule;
+    const std::size_t mapped =
+        (allocation.end() - first + AddressSpace::granule - 1) / AddressSpace::granule * AddressSpace::granule;
     switch (attribute) {
-    case 1:
-        return put(value, pooled ? nullptr : allocation.context);
-    case 2:
-        return put(value, host ? type_host : type_device);
-    case 3:
-        return put(value, pointer);
+    case 1: return put(value, pooled ? nullptr : allocation.context);
+    case 2: return put(value, host ? type_host : type_device);
+    case 3: return put(value, pointer);
     case 4:
-        if (!plain)
-            return put(value, pointer);
-        static_cast<void>(put<void *>(value, nullptr)); // the driver zeroes it and fails
+        if (!plain) return put(value, pointer);
+        static_cast<void>(put<void*>(value, nullptr)); // the driver zeroes it and fails
         return Status::invalid_value;
-    case 5:
-        return host ? Status::invalid_value : put<std::uint64_t>(value, 0);
-    case 6:
-        return put<unsigned>(value, host ? 0 : 1);
-    case 7:
-        return put(value, allocation.id);
-    case 8:
-        return put<unsigned>(value, managed);
-    case 9:
-        return put<int>(value, 0);
-    case 10:
-        return put<unsigned>(value, 0); // no inter-process handles
-    case 11:
-        return put<std::uint64_t>(value, allocation.base);
-    case 12:
-        return put<std::uint64_t>(value, allocation.size);
-    case 13:
-        return put<unsigned>(value, 1);
-    case 14:
-        return put<std::uint64_t>(value, 0);
-    case 15:
-        return put<unsigned>(value, 0); // no RDMA
-    case 16:
-        return put<unsigned>(value, 3);
-    case 17:
-        return put<const void *>(value, allocation.pool);
-    case 18:
-        return put<std::uint64_t>(value, mapped);
-    case 19:
-        return put<std::uint64_t>(value, first);
-    case 20:
-        return put<std::uint64_t>(value, allocation.id);
-    case 21:
-        return put<unsigned>(value, 0);
-    default:
-        return Status::invalid_value;
+    case 5: return host ? Status::invalid_value : put<std::uint64_t>(value, 0);
+    case 6: return put<unsigned>(value, host ? 0 : 1);
+    case 7: return put(value, allocation.id);
+    case 8: return put<unsigned>(value, managed);
+    case 9: return put<int>(value, 0);
+    case 10: return put<unsigned>(value, 0); // no inter-process handles
+    case 11: return put<std::uint64_t>(value, allocation.base);
+    case 12: return put<std::uint64_t>(value, allocation.size);
+    case 13: return put<unsigned>(value, 1);
+    case 14: return put<std::uint64_t>(value, 0);
+    case 15: return put<unsigned>(value, 0); // no RDMA
+    case 16: return put<unsigned>(value, 3);
+    case 17: return put<const void*>(value, allocation.pool);
+    case 18: return put<std::uint64_t>(value, mapped);
+    case 19: return put<std::uint64_t>(value, first);
+    case 20: return put<std::uint64_t>(value, allocation.id);
+    case 21: return put<unsigned>(value, 0);
+    default: return Status::invalid_value;
     }
 }
 
@@ -334,31 +274,24 @@ std::size_t attribute_size(int attribute) {
     case 13:
     case 15:
     case 16:
-    case 21:
-        return 4;
-    case 5:
-        return 16;
-    default:
-        return 8;
+    case 21: return 4;
+    case 5: return 16;
+    default: return 8;
     }
 }
 
 } // namespace
 
-Status pointer_attribute(int attribute, DevicePointer pointer, void *value, bool plural) {
-    if (attribute < 1 || attribute > 21 || !value)
-        return Status::invalid_value;
+Status pointer_attribute(int attribute, DevicePointer pointer, void* value, bool plural) {
+    if (attribute < 1 || attribute > 21 || !value) return Status::invalid_value;
     const auto allocation = AddressSpace::get().find(pointer);
-    const Status status = allocation
-                              ? known_pointer_attribute(*allocation, attribute, pointer, value)
-                              : Status::invalid_value;
-    if (status == Status::success || !plural)
-        return status;
+    const Status status =
+        allocation ? known_pointer_attribute(*allocation, attribute, pointer, value) : Status::invalid_value;
+    if (status == Status::success || !plural) return status;
     // cuPointerGetAttributes succeeds for any address and leaves zeros; the ordinal of nothing is
     // -2.
     std::memset(value, 0, attribute_size(attribute));
-    if (!allocation && attribute == 9)
-        return put<int>(value, -2);
+    if (!allocation && attribute == 9) return put<int>(value, -2);
     return Status::success;
 }
 

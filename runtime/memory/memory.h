@@ -17,25 +17,25 @@ class Context;
 class Stream;
 using DevicePointer = std::uint64_t; ///< CUdeviceptr: a host address
 
-Status memory_allocate(Context &context, std::size_t size, DevicePointer &pointer);
+Status memory_allocate(Context& context, std::size_t size, DevicePointer& pointer);
 /// Pitch is a multiple of 512. element_size must be 4, 8 or 16.
-Status memory_allocate_pitch(Context &context, std::size_t width, std::size_t height,
-                             unsigned element_size, DevicePointer &pointer, std::size_t &pitch);
+Status memory_allocate_pitch(Context& context, std::size_t width, std::size_t height, unsigned element_size,
+                             DevicePointer& pointer, std::size_t& pitch);
 /// cuMemFree: waits for the context's work first. 0 is fine.
-Status memory_free(Context &context, DevicePointer pointer);
-Status memory_info(Context &context, std::size_t &free, std::size_t &total);
+Status memory_free(Context& context, DevicePointer pointer);
+Status memory_info(Context& context, std::size_t& free, std::size_t& total);
 /// The allocation around `pointer`; not_found otherwise.
-Status memory_address_range(DevicePointer pointer, DevicePointer &base, std::size_t &size);
+Status memory_address_range(DevicePointer pointer, DevicePointer& base, std::size_t& size);
 
 /// flags: 1 portable, 2 device map, 4 write combined. 0 bytes: success and null.
-Status host_allocate(Context &context, std::size_t size, unsigned flags, void *&pointer);
-Status host_free(Context &context, void *pointer);
-Status host_register(Context &context, void *pointer, std::size_t size, unsigned flags);
-Status host_unregister(Context &context, void *pointer);
-Status host_device_pointer(void *host, unsigned flags, DevicePointer &pointer);
-Status host_flags(void *host, unsigned &flags);
+Status host_allocate(Context& context, std::size_t size, unsigned flags, void*& pointer);
+Status host_free(Context& context, void* pointer);
+Status host_register(Context& context, void* pointer, std::size_t size, unsigned flags);
+Status host_unregister(Context& context, void* pointer);
+Status host_device_pointer(void* host, unsigned flags, DevicePointer& pointer);
+Status host_flags(void* host, unsigned& flags);
 /// flags: 1 attach global, 2 attach host.
-Status managed_allocate(Context &context, std::size_t size, unsigned flags, DevicePointer &pointer);
+Status managed_allocate(Context& context, std::size_t size, unsigned flags, DevicePointer& pointer);
 
 /// What a side of a copy may be: `host` takes any address, `device` must lie inside a known
 /// allocation, `unified` is what cuMemcpy takes: known allocations are checked, others are host
@@ -44,14 +44,14 @@ enum class Side : std::uint8_t { host, device, unified };
 
 /// One-dimensional copies. `blocking` false: the asynchronous entries; pageable host memory is read
 /// (or written) before the call returns, as the driver does. Size 0: success.
-Status memory_copy(Stream &stream, Side to, void *destination, Side from, const void *source,
-                   std::size_t size, bool blocking);
+Status memory_copy(Stream& stream, Side to, void* destination, Side from, const void* source, std::size_t size,
+                   bool blocking);
 
 /// A box of bytes inside pitched memory (CUDA_MEMCPY2D and 3D without arrays).
 struct CopyBox {
     struct End {
         Side side = Side::host;
-        void *base = nullptr;
+        void* base = nullptr;
         std::size_t pitch = 0;  ///< 0: width_bytes
         std::size_t height = 0; ///< rows per slice; 0: height
         std::size_t x_bytes = 0, y = 0, z = 0;
@@ -59,12 +59,12 @@ struct CopyBox {
     End source, destination;
     std::size_t width_bytes = 0, height = 1, depth = 1;
 };
-Status memory_copy(Stream &stream, const CopyBox &box, bool blocking);
+Status memory_copy(Stream& stream, const CopyBox& box, bool blocking);
 
 /// cuMemsetD*: `element_size` 1, 2 or 4; the pointer (and pitch) must be aligned to it. height 1:
 /// pitch is ignored.
-Status memory_fill(Stream &stream, DevicePointer pointer, std::size_t pitch, unsigned element_size,
-                   std::uint32_t value, std::size_t width, std::size_t height, bool blocking);
+Status memory_fill(Stream& stream, DevicePointer pointer, std::size_t pitch, unsigned element_size, std::uint32_t value,
+                   std::size_t width, std::size_t height, bool blocking);
 
 /// A cuMemAllocAsync pool. Memory comes from the device heap; reserved = used (nothing is kept
 /// back).
@@ -73,17 +73,17 @@ struct MemoryPool {
     std::size_t max_size = 0;                                  ///< 0: the device's
 };
 /// cuMemAllocAsync, cuMemAllocFromPoolAsync; 0 bytes: success and null.
-Status pool_allocate(Stream &stream, MemoryPool &pool, std::size_t size, DevicePointer &pointer);
+Status pool_allocate(Stream& stream, MemoryPool& pool, std::size_t size, DevicePointer& pointer);
 /// cuMemFreeAsync: frees in stream order. Takes cuMemAlloc's memory too. A second free:
 /// invalid_value.
-Status pool_free(Stream &stream, DevicePointer pointer);
+Status pool_free(Stream& stream, DevicePointer pointer);
 /// Attributes 1..8 (others invalid_value); 1..3 are int, 4..8 are 64 bits.
-Status pool_get_attribute(MemoryPool &pool, int attribute, void *value);
-Status pool_set_attribute(MemoryPool &pool, int attribute, const void *value);
+Status pool_get_attribute(MemoryPool& pool, int attribute, void* value);
+Status pool_set_attribute(MemoryPool& pool, int attribute, const void* value);
 
 /// cuPointerGetAttribute: writes the attribute in CUDA's own layout to `value` (at most 16 bytes).
 /// invalid_value for addresses that the driver does not know and for unknown attributes.
 /// `any_type`: the cuPointerGetAttributes rules, where an unknown address gives zeros.
-Status pointer_attribute(int attribute, DevicePointer pointer, void *value, bool plural = false);
+Status pointer_attribute(int attribute, DevicePointer pointer, void* value, bool plural = false);
 
 } // namespace ptarmigan::runtime

@@ -23,8 +23,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view suffix = ".ptmk";
 constexpr std::string_view unfinished_prefix = ".new-";
 constexpr std::uint64_t largest_file = 1ull << 30;
-constexpr std::time_t touch_interval = 60;         // seconds: the order of use need not be finer
-constexpr std::time_t unfinished_lifetime = 3600;  // seconds after which a writer counts as dead
+constexpr std::time_t touch_interval = 60;        // seconds: the order of use need not be finer
+constexpr std::time_t unfinished_lifetime = 3600; // seconds after which a writer counts as dead
 
 class FileDescriptor {
 public:
@@ -42,8 +42,7 @@ private:
 
 /// Machine code is run as this user, so only this user (or root) may have written it.
 bool only_we_write(const struct stat& status) {
-    return (status.st_uid == ::geteuid() || status.st_uid == 0) &&
-           !(status.st_mode & (S_IWGRP | S_IWOTH));
+    return (status.st_uid == ::geteuid() || status.st_uid == 0) && !(status.st_mode & (S_IWGRP | S_IWOTH));
 }
 
 bool read_all(int fd, std::vector<std::uint8_t>& bytes) {
@@ -104,8 +103,7 @@ bool DiskCache::prepare_directory() {
     if (!parent.empty()) fs::create_directories(parent, error);
     ::mkdir(directory_.c_str(), 0700); // fails if it is there; the check below decides
     struct stat status;
-    return ::stat(directory_.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
-           only_we_write(status);
+    return ::stat(directory_.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && only_we_write(status);
 }
 
 std::string DiskCache::problem() const {
@@ -131,8 +129,7 @@ void DiskCache::write_file(const std::string& name, std::span<const std::uint8_t
     const FileDescriptor file(::mkostemp(temporary.data(), O_CLOEXEC)); // mode 0600
     if (file.get() < 0) return;
     // No fsync: a file that a crash leaves half-written fails its checksum and is made again.
-    if (!write_all(file.get(), contents) ||
-        ::rename(temporary.c_str(), path(name).c_str()) != 0)
+    if (!write_all(file.get(), contents) || ::rename(temporary.c_str(), path(name).c_str()) != 0)
         ::unlink(temporary.c_str());
 }
 
@@ -141,8 +138,8 @@ void DiskCache::store(const std::string& name, std::span<const std::uint8_t> con
     const std::lock_guard lock(mutex_);
     if (!directory_ready_) directory_ready_ = prepare_directory();
     if (!directory_ready_) {
-        log(LogLevel::warning, "cache: " + directory_ +
-                                   " can't be made, or others may write to it: kernels are not kept");
+        log(LogLevel::warning,
+            "cache: " + directory_ + " can't be made, or others may write to it: kernels are not kept");
         return;
     }
     write_file(name, contents);
@@ -158,22 +155,19 @@ void DiskCache::prune() const {
     std::uint64_t total = 0;
     const std::time_t now = std::time(nullptr);
     std::error_code error;
-    for (fs::directory_iterator entry(directory_, error), end; !error && entry != end;
-         entry.increment(error)) {
+    for (fs::directory_iterator entry(directory_, error), end; !error && entry != end; entry.increment(error)) {
         const std::string name = entry->path().filename().string();
         struct stat status;
         if (::lstat(entry->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
         if (name.starts_with(unfinished_prefix) && now - status.st_mtime > unfinished_lifetime) {
             ::unlink(entry->path().c_str());
         } else if (name.ends_with(suffix)) {
-            files.push_back({entry->path().string(), static_cast<std::uint64_t>(status.st_size),
-                             status.st_mtime});
+            files.push_back({entry->path().string(), static_cast<std::uint64_t>(status.st_size), status.st_mtime});
             total += files.back().size;
         }
     }
     if (total <= size_limit_) return;
-    std::sort(files.begin(), files.end(),
-              [](const CacheFile& a, const CacheFile& b) { return a.used < b.used; });
+    std::sort(files.begin(), files.end(), [](const CacheFile& a, const CacheFile& b) { return a.used < b.used; });
     const std::uint64_t goal = size_limit_ - size_limit_ / 10; // some room, so as not to prune at each store
     for (const CacheFile& file : files) {
         if (total <= goal) break;

@@ -35,9 +35,9 @@ private:
 
     const std::string directory_;
     const std::uint64_t size_limit_;
-    std::mutex mutex_;                 ///< guards what follows
+    std::mutex mutex_; ///< guards what follows
     bool directory_ready_ = false;
-    std::uint64_t written_ = ~0ull;    ///< bytes since the last prune(); "much" at first
+    std::uint64_t written_ = ~0ull; ///< bytes since the last prune(); "much" at first
 };
 
 } // namespace ptarmigan::runtime

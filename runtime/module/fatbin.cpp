@@ -48,8 +48,7 @@ static_assert(sizeof(Wrapper) == 24);
 bool looks_like_text(const std::uint8_t* bytes, std::size_t size) {
     for (std::size_t i = 0; i < size && i < 4096; ++i) {
         std::uint8_t c = bytes[i];
-        if (c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f')
-            continue;
+        if (c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f') continue;
         return c >= 0x20 && c < 0x7f;
     }
     return false;
@@ -58,8 +57,7 @@ bool looks_like_text(const std::uint8_t* bytes, std::size_t size) {
 /// Reads one entry's header at `offset` of [0, end); returns its full size or 0 when it is unsound.
 std::uint64_t read_entry(const std::uint8_t* bytes, std::uint64_t offset, std::uint64_t end,
                          ContainerContents& contents) {
-    if (end - offset < entry_header_size)
-        return 0;
+    if (end - offset < entry_header_size) return 0;
     const std::uint8_t* header = bytes + offset;
     auto kind = load<std::uint16_t>(header, 0);
     auto header_size = load<std::uint32_t>(header, 4);
@@ -67,17 +65,12 @@ std::uint64_t read_entry(const std::uint8_t* bytes, std::uint64_t offset, std::u
     auto compressed_size = load<std::uint32_t>(header, 0x10);
     auto options_at = load<std::uint32_t>(header, 0x14);
     std::uint64_t room = end - offset;
-    if (header_size < entry_header_size || header_size > room || payload_size > room - header_size)
-        return 0;
-    if (compressed_size > payload_size)
-        return 0;
+    if (header_size < entry_header_size || header_size > room || payload_size > room - header_size) return 0;
+    if (compressed_size > payload_size) return 0;
     unsigned architecture = load<std::uint32_t>(header, 0x1c);
-    if (kind == kind_cubin)
-        contents.sass.push_back(architecture);
-    if (kind == kind_lto)
-        ++contents.lto_entries;
-    if (kind != kind_ptx)
-        return header_size + payload_size;
+    if (kind == kind_cubin) contents.sass.push_back(architecture);
+    if (kind == kind_lto) ++contents.lto_entries;
+    if (kind != kind_ptx) return header_size + payload_size;
 
     PtxEntry entry;
     entry.architecture = architecture;
@@ -89,11 +82,9 @@ std::uint64_t read_entry(const std::uint8_t* bytes, std::uint64_t offset, std::u
     entry.stored_size = compressed_size ? compressed_size : payload_size;
     entry.text_size = load<std::uint64_t>(header, 0x38);
     auto name_at = load<std::uint32_t>(header, 0x20), name_size = load<std::uint32_t>(header, 0x24);
-    if (name_at >= entry_header_size && name_at <= header_size &&
-        name_size <= header_size - name_at)
+    if (name_at >= entry_header_size && name_at <= header_size && name_size <= header_size - name_at)
         entry.source_name.assign(reinterpret_cast<const char*>(header + name_at), name_size);
-    if (options_at >= entry_header_size && options_at <= header_size &&
-        header_size - options_at >= 8) {
+    if (options_at >= entry_header_size && options_at <= header_size && header_size - options_at >= 8) {
         auto text_at = load<std::uint32_t>(header, options_at);
         auto text_size = load<std::uint32_t>(header, options_at + 4);
         if (text_at <= header_size && text_size <= header_size - text_at)
@@ -107,16 +98,13 @@ std::uint64_t read_entry(const std::uint8_t* bytes, std::uint64_t offset, std::u
 /// variant.
 bool better(const PtxEntry& a, const PtxEntry& b) {
     auto rank = [](char variant) { return variant == 'a' ? 2 : variant == 'f' ? 1 : 0; };
-    if (a.architecture != b.architecture)
-        return a.architecture > b.architecture;
+    if (a.architecture != b.architecture) return a.architecture > b.architecture;
     return rank(a.variant) > rank(b.variant);
 }
 
 bool eligible(const PtxEntry& entry, unsigned device) {
-    if (entry.variant == 'a')
-        return entry.architecture == device;
-    if (entry.variant == 'f')
-        return entry.architecture / 10 == device / 10 && entry.architecture <= device;
+    if (entry.variant == 'a') return entry.architecture == device;
+    if (entry.variant == 'f') return entry.architecture / 10 == device / 10 && entry.architecture <= device;
     return entry.architecture <= device;
 }
 
@@ -125,29 +113,23 @@ bool eligible(const PtxEntry& entry, unsigned device) {
 const PtxEntry* choose(const std::vector<PtxEntry>& entries, const ImageOptions& options) {
     const PtxEntry* best = nullptr;
     for (const PtxEntry& entry : entries)
-        if (eligible(entry, options.device_architecture) && (!best || better(entry, *best)))
-            best = &entry;
-    if (best || !options.accept_newer)
-        return best;
+        if (eligible(entry, options.device_architecture) && (!best || better(entry, *best))) best = &entry;
+    if (best || !options.accept_newer) return best;
     for (const PtxEntry& entry : entries)
-        if (!best || entry.architecture < best->architecture)
-            best = &entry;
+        if (!best || entry.architecture < best->architecture) best = &entry;
     return best;
 }
 
 std::string architectures(const ContainerContents& contents) {
     std::string text;
     auto add = [&](const std::string& item) {
-        if (text.find(item) == std::string::npos)
-            text += (text.empty() ? "" : ", ") + item;
+        if (text.find(item) == std::string::npos) text += (text.empty() ? "" : ", ") + item;
     };
-    for (unsigned sm : contents.sass)
-        add("SASS sm_" + std::to_string(sm));
+    for (unsigned sm : contents.sass) add("SASS sm_" + std::to_string(sm));
     for (const PtxEntry& entry : contents.ptx)
         add("PTX compute_" + std::to_string(entry.architecture) +
             (entry.variant ? std::string(1, entry.variant) : std::string()));
-    if (contents.lto_entries)
-        add("LTO code");
+    if (contents.lto_entries) add("LTO code");
     return text.empty() ? "nothing" : text;
 }
 
@@ -155,13 +137,11 @@ ImagePtx no_ptx(const ContainerContents& contents, unsigned device) {
     ImagePtx image;
     image.result = ImageResult::no_binary_for_device;
     std::string arch = std::to_string(device);
-    image.message = "the fat binary has no PTX that suits sm_" + arch + " (it holds " +
-                    architectures(contents) + "); build it with nvcc -gencode arch=compute_" +
-                    arch + ",code=compute_" + arch;
+    image.message = "the fat binary has no PTX that suits sm_" + arch + " (it holds " + architectures(contents) +
+                    "); build it with nvcc -gencode arch=compute_" + arch + ",code=compute_" + arch;
     bool newer = std::any_of(contents.ptx.begin(), contents.ptx.end(),
                              [&](const PtxEntry& e) { return e.architecture > device; });
-    if (newer)
-        image.message += ", or set PTARMIGAN_ACCEPT_NEWER_PTX=1 or PTARMIGAN_CC";
+    if (newer) image.message += ", or set PTARMIGAN_ACCEPT_NEWER_PTX=1 or PTARMIGAN_CC";
     return image;
 }
 
@@ -176,8 +156,7 @@ ImagePtx unpack_chosen(const PtxEntry& entry) {
     ImagePtx image;
     image.text = unpack_ptx(entry);
     if (image.text.empty())
-        return invalid("the fat binary's PTX entry for sm_" + std::to_string(entry.architecture) +
-                       " is damaged");
+        return invalid("the fat binary's PTX entry for sm_" + std::to_string(entry.architecture) + " is damaged");
     image.result = ImageResult::ok;
     image.architecture = entry.architecture;
     return image;
@@ -185,8 +164,7 @@ ImagePtx unpack_chosen(const PtxEntry& entry) {
 
 ImagePtx read_container(const void* container, std::size_t size, const ImageOptions& options) {
     ContainerContents contents = list_container(container, size);
-    if (!contents.sound)
-        return invalid("the fat binary's headers are damaged");
+    if (!contents.sound) return invalid("the fat binary's headers are damaged");
     const PtxEntry* entry = choose(contents.ptx, options);
     return entry ? unpack_chosen(*entry) : no_ptx(contents, options.device_architecture);
 }
@@ -198,12 +176,9 @@ ImagePtx read_relocatable(const Wrapper& wrapper, const ImageOptions& options) {
     ContainerContents all;
     ImagePtx image;
     for (unsigned i = 0; wrapper.inputs && wrapper.inputs[i]; ++i) {
-        if (i == input_limit)
-            return invalid("the fat binary's list of relocatable inputs has no end");
+        if (i == input_limit) return invalid("the fat binary's list of relocatable inputs has no end");
         ContainerContents input = list_container(wrapper.inputs[i]);
-        if (!input.sound)
-            return invalid("the headers of relocatable input " + std::to_string(i) +
-                           " are damaged");
+        if (!input.sound) return invalid("the headers of relocatable input " + std::to_string(i) + " are damaged");
         all.ptx.insert(all.ptx.end(), input.ptx.begin(), input.ptx.end());
         all.sass.insert(all.sass.end(), input.sass.begin(), input.sass.end());
         all.lto_entries += input.lto_entries;
@@ -213,16 +188,13 @@ ImagePtx read_relocatable(const Wrapper& wrapper, const ImageOptions& options) {
             continue;
         }
         ImagePtx unit = unpack_chosen(*entry);
-        if (unit.result != ImageResult::ok)
-            return unit;
+        if (unit.result != ImageResult::ok) return unit;
         image.architecture = std::max(image.architecture, unit.architecture);
         std::string name = entry->source_name;
-        if (name.empty())
-            name = "input " + std::to_string(i + 1);
+        if (name.empty()) name = "input " + std::to_string(i + 1);
         image.units.push_back({std::move(unit.text), std::move(name)});
     }
-    if (image.units.empty())
-        return no_ptx(all, options.device_architecture);
+    if (image.units.empty()) return no_ptx(all, options.device_architecture);
     if (image.units.size() == 1) {
         image.text = std::move(image.units.front().text);
         image.units.clear();
@@ -235,21 +207,16 @@ ImagePtx read_relocatable(const Wrapper& wrapper, const ImageOptions& options) {
 
 ImageKind image_kind(const void* image, std::size_t size) {
     auto bytes = static_cast<const std::uint8_t*>(image);
-    if (!image || size == 0)
-        return ImageKind::unknown;
+    if (!image || size == 0) return ImageKind::unknown;
     // Byte by byte, so that a one-character text without a size is not read past its NUL.
     auto starts_with = [&](std::uint32_t magic) {
         for (unsigned i = 0; i < 4; ++i)
-            if (i >= size || bytes[i] != ((magic >> (8 * i)) & 0xff))
-                return false;
+            if (i >= size || bytes[i] != ((magic >> (8 * i)) & 0xff)) return false;
         return true;
     };
-    if (starts_with(wrapper_magic))
-        return ImageKind::wrapper;
-    if (starts_with(container_magic))
-        return ImageKind::container;
-    if (starts_with(0x464C457F))
-        return ImageKind::elf;
+    if (starts_with(wrapper_magic)) return ImageKind::wrapper;
+    if (starts_with(container_magic)) return ImageKind::container;
+    if (starts_with(0x464C457F)) return ImageKind::elf;
     return looks_like_text(bytes, size) ? ImageKind::ptx_text : ImageKind::unknown;
 }
 
@@ -259,14 +226,11 @@ bool has_suitable_ptx(const ContainerContents& contents, const ImageOptions& opt
 
 std::uint64_t container_extent(const void* container, std::size_t size) {
     auto bytes = static_cast<const std::uint8_t*>(container);
-    if (image_kind(container, size) != ImageKind::container || size < container_header_size)
-        return 0;
+    if (image_kind(container, size) != ImageKind::container || size < container_header_size) return 0;
     auto header_size = load<std::uint16_t>(bytes, 6);
     auto entries_size = load<std::uint64_t>(bytes, 8);
     std::uint64_t extent = std::min<std::uint64_t>(size, size_limit);
-    if (header_size < container_header_size || header_size > extent ||
-        entries_size > extent - header_size)
-        return 0;
+    if (header_size < container_header_size || header_size > extent || entries_size > extent - header_size) return 0;
     return header_size + entries_size;
 }
 
@@ -274,12 +238,10 @@ ContainerContents list_container(const void* container, std::size_t size) {
     ContainerContents contents;
     auto bytes = static_cast<const std::uint8_t*>(container);
     std::uint64_t end = container_extent(container, size);
-    if (end == 0)
-        return contents;
+    if (end == 0) return contents;
     for (std::uint64_t offset = load<std::uint16_t>(bytes, 6); offset < end;) {
         std::uint64_t entry_size = read_entry(bytes, offset, end, contents);
-        if (entry_size == 0)
-            return contents;
+        if (entry_size == 0) return contents;
         offset += entry_size;
     }
     contents.sound = true;
@@ -289,45 +251,38 @@ ContainerContents list_container(const void* container, std::size_t size) {
 std::string unpack_ptx(const PtxEntry& entry) {
     std::string text;
     auto source = reinterpret_cast<const char*>(entry.payload);
-    if (entry.stored_size == 0 || entry.stored_size > text_limit || entry.text_size > text_limit)
-        return text;
+    if (entry.stored_size == 0 || entry.stored_size > text_limit || entry.text_size > text_limit) return text;
     if (entry.flags & flag_lz4) {
         // 255 is LZ4's largest ratio: a larger claim is damage, and would only cost memory.
-        if (entry.text_size == 0 || entry.text_size / 255 > entry.stored_size)
-            return text;
+        if (entry.text_size == 0 || entry.text_size / 255 > entry.stored_size) return text;
         text.resize(entry.text_size);
         int got = LZ4_decompress_safe(source, text.data(), static_cast<int>(entry.stored_size),
                                       static_cast<int>(text.size()));
-        if (got < 0 || static_cast<std::size_t>(got) != text.size())
-            return {};
+        if (got < 0 || static_cast<std::size_t>(got) != text.size()) return {};
     } else if (entry.flags & flag_zstd) {
-        if (entry.text_size == 0 ||
-            ZSTD_getFrameContentSize(source, entry.stored_size) != entry.text_size)
-            return text;
+        if (entry.text_size == 0 || ZSTD_getFrameContentSize(source, entry.stored_size) != entry.text_size) return text;
         text.resize(entry.text_size);
         std::size_t got = ZSTD_decompress(text.data(), text.size(), source, entry.stored_size);
-        if (ZSTD_isError(got) || got != text.size())
-            return {};
+        if (ZSTD_isError(got) || got != text.size()) return {};
     } else {
         text.assign(source, entry.stored_size);
     }
     // Stored texts are padded with NULs to 8 bytes, and a NUL may be part of the packed text.
-    if (auto end = text.find('\0'); end != std::string::npos)
-        text.resize(end);
+    if (auto end = text.find('\0'); end != std::string::npos) text.resize(end);
     return text;
 }
 
 namespace {
 
-/// In pages of 2 MB if it is long: in small ones 50 MB take 12,000 page faults, a quarter of the time to load such a module.
+/// In pages of 2 MB if it is long: in small ones 50 MB take 12,000 page faults, a quarter of the time to load such a
+/// module.
 void copy_text(std::string_view from, std::string& to) {
     constexpr std::size_t huge_page = std::size_t{2} << 20;
     to.reserve(from.size());
     const auto address = reinterpret_cast<std::uintptr_t>(to.data());
     const std::uintptr_t first = (address + huge_page - 1) / huge_page * huge_page;
     const std::uintptr_t last = (address + from.size()) / huge_page * huge_page;
-    if (first < last)
-        static_cast<void>(madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE)); // a hint
+    if (first < last) static_cast<void>(madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE)); // a hint
     to.assign(from);
 }
 
@@ -344,16 +299,12 @@ ImagePtx read_image(const void* image, std::size_t size, const ImageOptions& opt
     }
     case ImageKind::container: return read_container(image, size, options);
     case ImageKind::wrapper: {
-        if (size < sizeof(Wrapper))
-            return invalid("the fat binary's wrapper is cut short");
+        if (size < sizeof(Wrapper)) return invalid("the fat binary's wrapper is cut short");
         Wrapper wrapper;
         std::memcpy(&wrapper, image, sizeof wrapper);
-        if (wrapper.version == 1)
-            return read_container(wrapper.container, SIZE_MAX, options);
-        if (wrapper.version == 2)
-            return read_relocatable(wrapper, options);
-        return invalid("fat binary wrapper version " + std::to_string(wrapper.version) +
-                       " is unknown");
+        if (wrapper.version == 1) return read_container(wrapper.container, SIZE_MAX, options);
+        if (wrapper.version == 2) return read_relocatable(wrapper, options);
+        return invalid("fat binary wrapper version " + std::to_string(wrapper.version) + " is unknown");
     }
     case ImageKind::elf: {
         ImagePtx result;

@@ -53,15 +53,15 @@ struct PtxUnit {
 struct ImagePtx {
     ImageResult result = ImageResult::invalid_image;
     std::string text;
-    std::vector<PtxUnit> units; ///< several that must be linked (link_image()): then `text` is empty
+    std::vector<PtxUnit> units;     ///< several that must be linked (link_image()): then `text` is empty
     unsigned units_without_ptx = 0; ///< further translation units, of which nothing can be used
-    std::string message; ///< one line for stderr when result != ok
+    std::string message;            ///< one line for stderr when result != ok
     unsigned architecture = 0;
 };
 
 struct ImageOptions {
     unsigned device_architecture = 90; ///< major * 10 + minor
-    bool accept_newer = false; ///< take PTX for newer architectures when nothing else is there
+    bool accept_newer = false;         ///< take PTX for newer architectures when nothing else is there
 };
 
 /// `size` bounds every read (SIZE_MAX: unknown; then sizes stated by the headers are trusted within

@@ -24,8 +24,7 @@ std::vector<std::uint8_t> write_container(std::string_view text) {
     ptx::Version version;
     ptx::Target target;
     unsigned address_size = 64;
-    static_cast<void>(
-        ptx::ModuleParser(source.text(), unused).header(version, target, address_size));
+    static_cast<void>(ptx::ModuleParser(source.text(), unused).header(version, target, address_size));
 
     const std::size_t stored = (text.size() + 1 + 7) / 8 * 8; // at least one NUL ends the text
     std::vector<std::uint8_t> bytes(container_header + entry_header + stored);
@@ -42,10 +41,8 @@ std::vector<std::uint8_t> write_container(std::string_view text) {
     store<std::uint16_t>(bytes, entry + 0x1a, version.major);
     store<std::uint32_t>(bytes, entry + 0x1c, target.sm);
     std::uint64_t flags = flag_64_bit | flag_linux;
-    if (target.suffix == 'a')
-        flags |= flag_arch_specific;
-    if (target.suffix == 'f')
-        flags |= flag_family;
+    if (target.suffix == 'a') flags |= flag_arch_specific;
+    if (target.suffix == 'f') flags |= flag_family;
     store<std::uint64_t>(bytes, entry + 0x28, flags);
     std::memcpy(bytes.data() + entry + entry_header, text.data(), text.size());
     return bytes;

@@ -15,15 +15,13 @@ using Bytes = std::span<const std::uint8_t>;
 
 /// The part of `bytes` at [offset, offset + size), empty if it does not lie inside.
 Bytes part(Bytes bytes, std::uint64_t offset, std::uint64_t size) {
-    if (offset > bytes.size() || size > bytes.size() - offset)
-        return {};
+    if (offset > bytes.size() || size > bytes.size() - offset) return {};
     return bytes.subspan(offset, size);
 }
 
 template <typename T> bool read(Bytes bytes, std::uint64_t offset, T& value) {
     const Bytes place = part(bytes, offset, sizeof value);
-    if (place.size() != sizeof value)
-        return false;
+    if (place.size() != sizeof value) return false;
     std::memcpy(&value, place.data(), sizeof value);
     return true;
 }
@@ -37,8 +35,7 @@ void containers_of(Bytes section, const std::string& member, std::vector<DeviceC
     for (std::uint64_t offset = 0; offset < section.size();) {
         const Bytes rest = section.subspan(offset);
         const std::uint64_t extent = container_extent(rest.data(), rest.size());
-        if (extent == 0)
-            return;
+        if (extent == 0) return;
         found.push_back({member, rest.first(extent)});
         offset += (extent + 7) / 8 * 8;
     }
@@ -46,22 +43,18 @@ void containers_of(Bytes section, const std::string& member, std::vector<DeviceC
 
 void search_elf(Bytes file, const std::string& member, std::vector<DeviceCode>& found) {
     Elf64_Ehdr header;
-    if (!read(file, 0, header) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-        header.e_shentsize != sizeof(Elf64_Shdr))
+    if (!read(file, 0, header) || header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shentsize != sizeof(Elf64_Shdr))
         return;
     const auto section = [&](unsigned index, Elf64_Shdr& out) {
         return index < header.e_shnum && header.e_shoff <= file.size() &&
                read(file, header.e_shoff + std::uint64_t{index} * sizeof out, out);
     };
     Elf64_Shdr names{};
-    if (!section(header.e_shstrndx, names))
-        return;
+    if (!section(header.e_shstrndx, names)) return;
     const std::string_view strings = text_of(part(file, names.sh_offset, names.sh_size));
     for (unsigned i = 0; i < header.e_shnum; ++i) {
         Elf64_Shdr candidate{};
-        if (!section(i, candidate) || candidate.sh_type == SHT_NOBITS ||
-            candidate.sh_name >= strings.size())
-            continue;
+        if (!section(i, candidate) || candidate.sh_type == SHT_NOBITS || candidate.sh_name >= strings.size()) continue;
         const std::string_view name = strings.substr(candidate.sh_name);
         if (name.substr(0, name.find('\0')) == "__nv_relfatbin")
             containers_of(part(file, candidate.sh_offset, candidate.sh_size), member, found);
@@ -76,8 +69,7 @@ constexpr std::uint64_t member_header = 60;
 std::string member_name(std::string_view field, std::string_view long_names) {
     if (field.size() > 1 && field[0] == '/' && field[1] >= '0' && field[1] <= '9') {
         const std::size_t offset = std::strtoul(std::string(field.substr(1)).c_str(), nullptr, 10);
-        if (offset < long_names.size())
-            field = long_names.substr(offset);
+        if (offset < long_names.size()) field = long_names.substr(offset);
     }
     return std::string(field.substr(0, field.find_first_of("/ \n")));
 }
@@ -86,14 +78,11 @@ void search_archive(Bytes file, std::vector<DeviceCode>& found) {
     std::string_view long_names;
     for (std::uint64_t offset = archive_magic.size();;) {
         const std::string_view header = text_of(part(file, offset, member_header));
-        if (header.size() != member_header || header.substr(58) != "`\n")
-            return;
+        if (header.size() != member_header || header.substr(58) != "`\n") return;
         const std::string_view field = header.substr(0, 16);
-        const std::uint64_t size =
-            std::strtoull(std::string(header.substr(48, 10)).c_str(), nullptr, 10);
+        const std::uint64_t size = std::strtoull(std::string(header.substr(48, 10)).c_str(), nullptr, 10);
         const Bytes member = part(file, offset + member_header, size);
-        if (member.size() != size)
-            return;
+        if (member.size() != size) return;
         if (field.substr(0, 2) == "//")
             long_names = text_of(member);
         else if (text_of(member).starts_with(elf_magic))

@@ -19,7 +19,6 @@ struct DeviceCode {
 /// Containers of relocatable device code in `file`, views into it. Nothing is trusted: what is
 /// damaged ends the search of its object. False, and `why` says so, if the file is of no kind that
 /// is known.
-bool find_device_code(std::span<const std::uint8_t> file, std::vector<DeviceCode>& found,
-                      std::string& why);
+bool find_device_code(std::span<const std::uint8_t> file, std::vector<DeviceCode>& found, std::string& why);
 
 } // namespace ptarmigan::runtime

@@ -25,8 +25,7 @@ const void* import_address(std::uint32_t index) {
     static const void* const addresses[] = {
         reinterpret_cast<const void*>(static_cast<void* (*)(void*, const void*, std::size_t)>(memcpy)),
         reinterpret_cast<const void*>(static_cast<void* (*)(void*, int, std::size_t)>(memset)),
-        reinterpret_cast<const void*>(
-            static_cast<void* (*)(void*, const void*, std::size_t)>(memmove)),
+        reinterpret_cast<const void*>(static_cast<void* (*)(void*, const void*, std::size_t)>(memmove)),
         reinterpret_cast<const void*>(static_cast<float (*)(float, float)>(fmodf)),
         reinterpret_cast<const void*>(static_cast<double (*)(double, double)>(fmod)),
         // LLVM makes these of comparisons and selections of scalar halves.
@@ -44,8 +43,7 @@ const void* import_address(std::uint32_t index) {
 }
 
 void check(const translator::KernelImage& image, const std::string& name) {
-    if (image.code_size == 0 || image.code_size > image.bytes.size())
-        malformed(name, "code size outside the image");
+    if (image.code_size == 0 || image.code_size > image.bytes.size()) malformed(name, "code size outside the image");
     if (image.entry_offset >= image.code_size) malformed(name, "entry outside the code");
     for (const translator::KernelImage::Relocation& relocation : image.relocations) {
         if (relocation.offset > image.bytes.size() || image.bytes.size() - relocation.offset < 8)
@@ -59,8 +57,7 @@ void check(const translator::KernelImage& image, const std::string& name) {
     const auto by_offset = [](const translator::LineEntry& a, const translator::LineEntry& b) {
         return a.offset < b.offset;
     };
-    if (!std::is_sorted(image.lines.begin(), image.lines.end(), by_offset))
-        malformed(name, "unsorted line table");
+    if (!std::is_sorted(image.lines.begin(), image.lines.end(), by_offset)) malformed(name, "unsorted line table");
 }
 
 // Code ranges for fault handlers: blocks of slots in a list that only grows. A slot is taken under `mutex` and read
@@ -83,8 +80,7 @@ struct Registry {
 
     Slot& slot(int index) {
         SlotBlock* block = &first;
-        for (; index >= SlotBlock::size; index -= SlotBlock::size)
-            block = block->next.load(std::memory_order_acquire);
+        for (; index >= SlotBlock::size; index -= SlotBlock::size) block = block->next.load(std::memory_order_acquire);
         return block->slots[index];
     }
 
@@ -123,8 +119,7 @@ std::atomic<Registry*> handler_registry{nullptr};
 
 } // namespace
 
-std::unique_ptr<LoadedImage> LoadedImage::load(const translator::KernelImage& image,
-                                               std::string name) {
+std::unique_ptr<LoadedImage> LoadedImage::load(const translator::KernelImage& image, std::string name) {
     check(image, name);
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     std::unique_ptr<LoadedImage> loaded(new LoadedImage);
@@ -140,8 +135,7 @@ std::unique_ptr<LoadedImage> LoadedImage::load(const translator::KernelImage& im
     std::memcpy(loaded->base_, image.bytes.data(), image.bytes.size());
     for (const translator::KernelImage::Relocation& relocation : image.relocations) {
         const auto base = reinterpret_cast<std::uint64_t>(
-            relocation.import == image_base_import ? loaded->base_
-                                                   : import_address(relocation.import));
+            relocation.import == image_base_import ? loaded->base_ : import_address(relocation.import));
         const std::uint64_t value = base + relocation.addend;
         std::memcpy(loaded->base_ + relocation.offset, &value, sizeof value);
     }
@@ -166,24 +160,24 @@ LoadedImage::~LoadedImage() {
 const translator::LineEntry* LoadedImage::entry_of(std::uintptr_t address) const noexcept {
     if (address < code_begin() || address >= code_end()) return nullptr;
     const auto offset = static_cast<std::uint32_t>(address - code_begin());
-    const auto after = std::upper_bound(
-        lines_.begin(), lines_.end(), offset,
-        [](std::uint32_t value, const translator::LineEntry& entry) { return value < entry.offset; });
+    const auto after =
+        std::upper_bound(lines_.begin(), lines_.end(), offset,
+                         [](std::uint32_t value, const translator::LineEntry& entry) { return value < entry.offset; });
     return after == lines_.begin() ? nullptr : &*std::prev(after);
 }
 
 bool find_code(std::uintptr_t address, CodeLocation& location) noexcept {
     const Registry* registry = handler_registry.load(std::memory_order_acquire);
     if (!registry) return false;
-    for (const SlotBlock* block = &registry->first; block;
-         block = block->next.load(std::memory_order_acquire)) {
+    for (const SlotBlock* block = &registry->first; block; block = block->next.load(std::memory_order_acquire)) {
         for (const Slot& slot : block->slots) {
             const LoadedImage* image = slot.image.load(std::memory_order_acquire);
             if (!image || address < slot.begin.load(std::memory_order_relaxed) ||
                 address >= slot.end.load(std::memory_order_relaxed))
                 continue;
             const translator::LineEntry* entry = image->entry_of(address);
-            location = {image->name().c_str(), entry ? entry->line : 0, entry ? entry->access : std::uint16_t(0), image};
+            location = {image->name().c_str(), entry ? entry->line : 0, entry ? entry->access : std::uint16_t(0),
+                        image};
             return true;
         }
     }

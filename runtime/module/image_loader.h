@@ -47,7 +47,7 @@ private:
 /// What a code address belongs to. `kernel` lives as long as the image does.
 struct CodeLocation {
     const char* kernel = nullptr;
-    std::uint32_t line = 0; ///< PTX line, 0 if unknown
+    std::uint32_t line = 0;   ///< PTX line, 0 if unknown
     std::uint16_t access = 0; ///< as LineEntry::access
     const LoadedImage* image = nullptr;
 };

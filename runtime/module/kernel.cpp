@@ -41,7 +41,7 @@ enum FunctionAttribute : int {
 
 constexpr int default_shared_limit = 49152, optin_shared_limit = max_static_shared;
 
-std::uint32_t product(const std::array<std::uint32_t, 3> &extents) {
+std::uint32_t product(const std::array<std::uint32_t, 3>& extents) {
     return extents[0] * extents[1] * extents[2];
 }
 
@@ -57,44 +57,37 @@ translator::CompileOptions options_from_environment() {
     options.target = process_target();
     options.lane_width = static_cast<unsigned>(env_number(Env::lanes).value_or(options.lane_width));
     const std::string divergence = env_text(Env::divergence), barriers = env_text(Env::barriers);
-    if (divergence == "masks")
-        options.divergence = translator::DivergenceForm::masks;
-    if (divergence == "pcs")
-        options.divergence = translator::DivergenceForm::program_counters;
-    if (barriers == "regions")
-        options.barriers = translator::BarrierForm::regions;
-    if (barriers == "fibers")
-        options.barriers = translator::BarrierForm::fibers;
-    if (barriers == "turns")
-        options.barriers = translator::BarrierForm::turns;
+    if (divergence == "masks") options.divergence = translator::DivergenceForm::masks;
+    if (divergence == "pcs") options.divergence = translator::DivergenceForm::program_counters;
+    if (barriers == "regions") options.barriers = translator::BarrierForm::regions;
+    if (barriers == "fibers") options.barriers = translator::BarrierForm::fibers;
+    if (barriers == "turns") options.barriers = translator::BarrierForm::turns;
     options.random_schedule = Schedule::of_process().random;
-    if (env_text(Env::approx) == "fast")
-        options.approximation = translator::Approximation::fast;
+    if (env_text(Env::approx) == "fast") options.approximation = translator::Approximation::fast;
     return options;
 }
 
 } // namespace
 
-Kernel::Kernel(ModuleSource &source, ptx::FunctionId id, std::uint32_t index)
+Kernel::Kernel(ModuleSource& source, ptx::FunctionId id, std::uint32_t index)
     : source_(source), id_(id), index_(index), parameters_(ptx::parameter_layout(function())) {
     attributes_[max_dynamic_shared_size] = -1;
     attributes_[shared_carveout] = -1;
-    const ptx::EntryLimits &limits = function().limits;
+    const ptx::EntryLimits& limits = function().limits;
     for (unsigned i = 0; i < 3; ++i)
         attributes_[required_cluster_width + i] = static_cast<int>(limits.required_cluster[i]);
 }
 
-const ptx::Function &Kernel::function() const {
+const ptx::Function& Kernel::function() const {
     return source_.module().functions[id_];
 }
 
-const std::string &Kernel::name() const {
+const std::string& Kernel::name() const {
     return function().name;
 }
 
-Status Kernel::parameter(std::size_t index, std::size_t &offset, std::size_t &size) const {
-    if (index >= parameters_.offsets.size())
-        return Status::invalid_value;
+Status Kernel::parameter(std::size_t index, std::size_t& offset, std::size_t& size) const {
+    if (index >= parameters_.offsets.size()) return Status::invalid_value;
     offset = parameters_.offsets[index];
     size = function().parameters[index].size;
     return Status::success;
@@ -111,7 +104,7 @@ Status Kernel::find_facts() {
     KernelUsage usage;
     try {
         usage = usage_of(source_.loader(), id_);
-    } catch (const ptx::DiagnosticError &error) {
+    } catch (const ptx::DiagnosticError& error) {
         set_error_detail(error.what());
         return Status::invalid_ptx;
     }
@@ -126,24 +119,21 @@ Status Kernel::find_facts() {
     facts_.static_shared = static_cast<std::uint32_t>(usage.shared);
     facts_.local = static_cast<std::uint32_t>(usage.local);
     facts_.registers = invented_registers(usage.registers);
-    const ptx::EntryLimits &limits = function().limits;
-    for (const auto &extents : {limits.required_ntid, limits.max_ntid}) {
+    const ptx::EntryLimits& limits = function().limits;
+    for (const auto& extents : {limits.required_ntid, limits.max_ntid}) {
         std::uint32_t threads = 1;
-        for (const std::uint32_t extent : extents)
-            threads *= std::max<std::uint32_t>(extent, 1);
-        if (extents[0] == 0)
-            continue;
+        for (const std::uint32_t extent : extents) threads *= std::max<std::uint32_t>(extent, 1);
+        if (extents[0] == 0) continue;
         facts_.max_threads = std::min<std::uint32_t>(threads, 1024);
         break;
     }
     return Status::success;
 }
 
-Status Kernel::facts(const KernelFacts *&facts) {
+Status Kernel::facts(const KernelFacts*& facts) {
     std::lock_guard lock(mutex_);
     if (!facts_known_) {
-        if (const Status status = find_facts(); status != Status::success)
-            return status;
+        if (const Status status = find_facts(); status != Status::success) return status;
         facts_known_ = true;
     }
     facts = &facts_;
@@ -151,9 +141,8 @@ Status Kernel::facts(const KernelFacts *&facts) {
 }
 
 Status Kernel::check() {
-    if (!source_.checks_when_got())
-        return Status::success;
-    const KernelFacts *facts = nullptr;
+    if (!source_.checks_when_got()) return Status::success;
+    const KernelFacts* facts = nullptr;
     const Status status = this->facts(facts);
     // A program may get thousands of kernels and launch one; bound, bodies take some 15 times the text.
     std::lock_guard loader_lock(source_.loader_mutex());
@@ -161,88 +150,57 @@ Status Kernel::check() {
     return status;
 }
 
-std::uint32_t Kernel::max_dynamic_shared(const KernelFacts &facts) const {
+std::uint32_t Kernel::max_dynamic_shared(const KernelFacts& facts) const {
     const int set = attributes_[max_dynamic_shared_size];
-    if (set >= 0)
-        return static_cast<std::uint32_t>(set);
+    if (set >= 0) return static_cast<std::uint32_t>(set);
     const int left = default_shared_limit - static_cast<int>(facts.static_shared);
     return left > 0 ? static_cast<std::uint32_t>(left) : 0;
 }
 
-Status Kernel::attribute(int id, int &value) {
-    if (id < 0 || id >= attribute_count)
-        return Status::invalid_value;
-    const KernelFacts *facts = nullptr;
-    if (const Status status = this->facts(facts); status != Status::success)
-        return status;
-    const ptx::Target &target = source_.module().target;
+Status Kernel::attribute(int id, int& value) {
+    if (id < 0 || id >= attribute_count) return Status::invalid_value;
+    const KernelFacts* facts = nullptr;
+    if (const Status status = this->facts(facts); status != Status::success) return status;
+    const ptx::Target& target = source_.module().target;
     switch (id) {
-    case max_threads_per_block:
-        value = static_cast<int>(facts->max_threads);
-        break;
-    case shared_size:
-        value = static_cast<int>(facts->static_shared);
-        break;
-    case const_size:
-        value = static_cast<int>(source_.const_bytes());
-        break;
-    case local_size:
-        value = static_cast<int>(facts->local);
-        break;
-    case register_count:
-        value = static_cast<int>(facts->registers);
-        break;
-    case ptx_version:
-        value = static_cast<int>(target.sm);
-        break;
-    case binary_version:
-        value = static_cast<int>(Device::get().compute_capability());
-        break;
-    case cache_mode_ca:
-        value = 0;
-        break;
-    case max_dynamic_shared_size:
-        value = static_cast<int>(max_dynamic_shared(*facts));
-        break;
-    case cluster_size_must_be_set:
-        value = function().limits.explicit_cluster;
-        break;
-    default:
-        value = attributes_[static_cast<std::size_t>(id)];
-        break;
+    case max_threads_per_block: value = static_cast<int>(facts->max_threads); break;
+    case shared_size: value = static_cast<int>(facts->static_shared); break;
+    case const_size: value = static_cast<int>(source_.const_bytes()); break;
+    case local_size: value = static_cast<int>(facts->local); break;
+    case register_count: value = static_cast<int>(facts->registers); break;
+    case ptx_version: value = static_cast<int>(target.sm); break;
+    case binary_version: value = static_cast<int>(Device::get().compute_capability()); break;
+    case cache_mode_ca: value = 0; break;
+    case max_dynamic_shared_size: value = static_cast<int>(max_dynamic_shared(*facts)); break;
+    case cluster_size_must_be_set: value = function().limits.explicit_cluster; break;
+    default: value = attributes_[static_cast<std::size_t>(id)]; break;
     }
     return Status::success;
 }
 
 Status Kernel::set_attribute(int id, int value) {
-    const KernelFacts *facts = nullptr;
-    if (const Status status = this->facts(facts); status != Status::success)
-        return status;
+    const KernelFacts* facts = nullptr;
+    if (const Status status = this->facts(facts); status != Status::success) return status;
     switch (id) {
     case max_dynamic_shared_size:
         if (value < 0 || value > optin_shared_limit - static_cast<int>(facts->static_shared))
             return Status::invalid_value;
         break;
     case shared_carveout:
-        if (value < -1 || value > 100)
-            return Status::invalid_value;
+        if (value < -1 || value > 100) return Status::invalid_value;
         break;
     case required_cluster_width:
     case required_cluster_height:
     case required_cluster_depth:
-        if (value < 0 || product(function().limits.required_cluster) != 0)
-            return Status::invalid_value;
+        if (value < 0 || product(function().limits.required_cluster) != 0) return Status::invalid_value;
         break;
     case non_portable_cluster_size:
-        if (value != 0 && value != 1)
-            return Status::invalid_value;
+        if (value != 0 && value != 1) return Status::invalid_value;
         break;
     case cluster_scheduling:
-        if (value < 0 || value > 2)
-            return Status::invalid_value;
+        if (value < 0 || value > 2) return Status::invalid_value;
         break;
-    default:
-        return Status::invalid_value;
+    default: return Status::invalid_value;
     }
     std::lock_guard lock(mutex_);
     attributes_[static_cast<std::size_t>(id)] = value;
@@ -254,8 +212,8 @@ void Kernel::set_code(std::shared_ptr<const LoadedKernel> code) {
     fixed_code_ = std::move(code);
 }
 
-Status Kernel::code(const translator::BlockShape &shape, bool small_grid, bool need_fibers,
-                    std::shared_ptr<const LoadedKernel> &code, bool aligned_parameters) {
+Status Kernel::code(const translator::BlockShape& shape, bool small_grid, bool need_fibers,
+                    std::shared_ptr<const LoadedKernel>& code, bool aligned_parameters) {
     static const translator::CompileOptions process_options = options_from_environment();
     std::lock_guard lock(mutex_);
     if (fixed_code_) {
@@ -270,21 +228,20 @@ Status Kernel::code(const translator::BlockShape &shape, bool small_grid, bool n
     translator::CompileOptions options = process_options;
     options.small_grid = small_grid;
     options.aligned_parameters = aligned_parameters;
-    if (need_fibers)
-        options.barriers = translator::BarrierForm::fibers;
+    if (need_fibers) options.barriers = translator::BarrierForm::fibers;
     try {
-        code = KernelCache::process_cache().get({source_.loader(), source_.loader_mutex(),
-                                                 source_.text_hash(), name(), shape, options});
-    } catch (const translator::UnsupportedError &error) {
+        code = KernelCache::process_cache().get(
+            {source_.loader(), source_.loader_mutex(), source_.text_hash(), name(), shape, options});
+    } catch (const translator::UnsupportedError& error) {
         set_repeated_error_detail(error.what());
         return Status::not_supported;
-    } catch (const ptx::DiagnosticError &error) {
+    } catch (const ptx::DiagnosticError& error) {
         set_repeated_error_detail(error.what());
         return Status::invalid_ptx;
-    } catch (const MissingTranslator &error) {
+    } catch (const MissingTranslator& error) {
         set_repeated_error_detail("kernel " + name() + ": " + error.what());
         return Status::jit_compiler_not_found;
-    } catch (const std::exception &error) { // of our own: nothing is wrong with the program
+    } catch (const std::exception& error) { // of our own: nothing is wrong with the program
         set_repeated_error_detail("kernel " + name() + ": internal error: " + error.what());
         return Status::unknown;
     }

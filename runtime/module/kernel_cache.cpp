@@ -64,8 +64,7 @@ std::string make_key(const std::string& build_id, const KernelRequest& request) 
 }
 
 /// What a note depends on: the code that finds it out is the frontend and the runtime, and the frontend is in both.
-std::string make_note_key(const std::string& build_id, const TextHash& text,
-                          std::string_view subject) {
+std::string make_note_key(const std::string& build_id, const TextHash& text, std::string_view subject) {
     static const std::string own_build_id = runtime_build_id();
     if (own_build_id.empty()) return {};
     std::string key;
@@ -89,8 +88,7 @@ std::string file_name(const std::string& key) {
     return name;
 }
 
-std::shared_ptr<const LoadedKernel> load(const translator::CompiledKernel& compiled,
-                                         const std::string& name) {
+std::shared_ptr<const LoadedKernel> load(const translator::CompiledKernel& compiled, const std::string& name) {
     auto kernel = std::make_shared<LoadedKernel>();
     kernel->name = name;
     kernel->properties = compiled.properties;
@@ -102,9 +100,7 @@ std::shared_ptr<const LoadedKernel> load(const translator::CompiledKernel& compi
 }
 
 struct KeyHash {
-    std::size_t operator()(const std::string& key) const {
-        return XXH3_64bits(key.data(), key.size());
-    }
+    std::size_t operator()(const std::string& key) const { return XXH3_64bits(key.data(), key.size()); }
 };
 
 /// One key's kernel. `mutex` is held while it is fetched or compiled, so that others wait for the result.
@@ -127,8 +123,7 @@ CacheSettings CacheSettings::from_environment() {
     if (settings.directory.empty()) settings.directory = default_directory();
     if (const auto limit = env_number(Env::cache_size)) settings.size_limit = *limit;
     settings.translator_library = env_text(Env::translator);
-    if (settings.translator_library.empty())
-        settings.translator_library = default_translator_path();
+    if (settings.translator_library.empty()) settings.translator_library = default_translator_path();
     return settings;
 }
 
@@ -173,14 +168,12 @@ struct KernelCache::Impl {
         return nullptr;
     }
 
-    std::shared_ptr<const LoadedKernel> compile(const KernelRequest& request,
-                                                const std::string& key) {
+    std::shared_ptr<const LoadedKernel> compile(const KernelRequest& request, const std::string& key) {
         const translator::TranslatorApi& api = translator_api(settings.translator_library);
         translator::CompiledKernel compiled;
         {
             const std::lock_guard lock(request.loader_mutex);
-            compiled = api.compile(request.loader, request.kernel, request.shape, request.options,
-                                   nullptr);
+            compiled = api.compile(request.loader, request.kernel, request.shape, request.options, nullptr);
         }
         count(&CacheStatistics::compilations);
         auto kernel = load(compiled, request.kernel);
@@ -197,8 +190,7 @@ struct KernelCache::Impl {
     CacheStatistics statistics;
 };
 
-KernelCache::KernelCache(CacheSettings settings)
-    : impl_(std::make_unique<Impl>(std::move(settings))) {}
+KernelCache::KernelCache(CacheSettings settings) : impl_(std::make_unique<Impl>(std::move(settings))) {}
 
 KernelCache::~KernelCache() = default;
 
@@ -216,8 +208,7 @@ std::shared_ptr<const LoadedKernel> KernelCache::get(const KernelRequest& reques
     return kernel;
 }
 
-std::optional<std::vector<std::uint8_t>> KernelCache::note(const TextHash& text,
-                                                           std::string_view subject) const {
+std::optional<std::vector<std::uint8_t>> KernelCache::note(const TextHash& text, std::string_view subject) const {
     if (!impl_->disk) return std::nullopt;
     const std::string key = make_note_key(impl_->build_id, text, subject);
     if (key.empty()) return std::nullopt;
@@ -225,8 +216,7 @@ std::optional<std::vector<std::uint8_t>> KernelCache::note(const TextHash& text,
     return bytes ? read_note_file(*bytes, key) : std::nullopt;
 }
 
-void KernelCache::keep_note(const TextHash& text, std::string_view subject,
-                            std::span<const std::uint8_t> contents) {
+void KernelCache::keep_note(const TextHash& text, std::string_view subject, std::span<const std::uint8_t> contents) {
     if (!impl_->disk) return;
     const std::string key = make_note_key(impl_->build_id, text, subject);
     if (!key.empty()) impl_->disk->store(file_name(key), write_note_file(key, contents));

@@ -47,9 +47,9 @@ struct KernelRequest {
 /// Where and whether compiled kernels are kept between processes.
 struct CacheSettings {
     bool enabled = true;
-    std::string directory;                  ///< created on the first write, mode 0700
-    std::uint64_t size_limit = 1ull << 30;  ///< bytes; least recently used files go first
-    std::string translator_library;         ///< path of libptarmigan-translator.so
+    std::string directory;                 ///< created on the first write, mode 0700
+    std::uint64_t size_limit = 1ull << 30; ///< bytes; least recently used files go first
+    std::string translator_library;        ///< path of libptarmigan-translator.so
 
     /// PTARMIGAN_CACHE=on|off, PTARMIGAN_CACHE_DIR, PTARMIGAN_CACHE_SIZE (bytes, or with suffix K, M, G) and
     /// PTARMIGAN_TRANSLATOR. Defaults: on, $XDG_CACHE_HOME/ptarmigan or ~/.cache/ptarmigan, 1G, and the library
@@ -74,11 +74,11 @@ public:
     /// translator library can't be loaded. A disk cache that can't be read or written is never an error.
     std::shared_ptr<const LoadedKernel> get(const KernelRequest& request);
 
-    /// Notes: bytes about a text that cost more to find out than to read back, kept on disk beside the kernels. `subject`
-    /// tells the notes of one text apart. Only notes of this very build of the runtime and the translator come back.
+    /// Notes: bytes about a text that cost more to find out than to read back, kept on disk beside the kernels.
+    /// `subject` tells the notes of one text apart. Only notes of this very build of the runtime and the translator
+    /// come back.
     std::optional<std::vector<std::uint8_t>> note(const TextHash& text, std::string_view subject) const;
-    void keep_note(const TextHash& text, std::string_view subject,
-                   std::span<const std::uint8_t> contents);
+    void keep_note(const TextHash& text, std::string_view subject, std::span<const std::uint8_t> contents);
 
     CacheStatistics statistics() const;
 

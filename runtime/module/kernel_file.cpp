@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layout: magic, version, file size, checksum of everything behind it, then the key, and for kernels properties and image
-// as little-endian fields, each array behind its count; for notes one array.
+// Layout: magic, version, file size, checksum of everything behind it, then the key, and for kernels properties and
+// image as little-endian fields, each array behind its count; for notes one array.
 #include "runtime/module/kernel_file.h"
 
 #include "translator/kernel_abi.h"
@@ -135,21 +135,19 @@ std::vector<std::uint8_t> finish_file(Writer writer, const Magic& magic) {
 }
 
 /// What stands behind the key, or nothing unless the file is whole, of this kind and version, and for this key.
-std::optional<Reader> open_file(std::span<const std::uint8_t> bytes, const Magic& magic,
-                                std::string_view key) {
+std::optional<Reader> open_file(std::span<const std::uint8_t> bytes, const Magic& magic, std::string_view key) {
     Header header;
     if (bytes.size() < sizeof header) return std::nullopt;
     std::memcpy(&header, bytes.data(), sizeof header);
     const auto body = bytes.subspan(sizeof header);
-    if (std::memcmp(header.magic, magic, sizeof magic) != 0 || header.version != file_version ||
-        header.reserved != 0 || header.size != bytes.size())
+    if (std::memcmp(header.magic, magic, sizeof magic) != 0 || header.version != file_version || header.reserved != 0 ||
+        header.size != bytes.size())
         return std::nullopt;
     const XXH128_hash_t sum = checksum(body);
     if (sum.low64 != header.checksum_low || sum.high64 != header.checksum_high) return std::nullopt;
     Reader reader(body);
     const auto stored_key = reader.array();
-    if (!reader.ok() || stored_key.size() != key.size() ||
-        std::memcmp(stored_key.data(), key.data(), key.size()) != 0)
+    if (!reader.ok() || stored_key.size() != key.size() || std::memcmp(stored_key.data(), key.data(), key.size()) != 0)
         return std::nullopt;
     return reader;
 }
@@ -160,8 +158,7 @@ bool consistent(const translator::CompiledKernel& kernel) {
     if (image.code_size == 0 || image.code_size > image.bytes.size()) return false;
     if (image.entry_offset >= image.code_size) return false;
     for (const auto& relocation : image.relocations) {
-        if (relocation.offset > image.bytes.size() || image.bytes.size() - relocation.offset < 8)
-            return false;
+        if (relocation.offset > image.bytes.size() || image.bytes.size() - relocation.offset < 8) return false;
         const bool internal = relocation.import == image_base_import;
         if (internal && relocation.addend > image.bytes.size()) return false;
         if (!internal && relocation.import >= std::size(abi::import_names)) return false;
@@ -174,15 +171,13 @@ bool consistent(const translator::CompiledKernel& kernel) {
     }
     for (const translator::AccessForm& form : properties.accesses)
         if (form.kind > translator::AccessForm::Kind::noted) return false;
-    return properties.lane_width >= 1 && properties.lane_width <= abi::warp_size &&
-           properties.step_count >= 1 && properties.step_count <= 1024 &&
-           properties.cta_frame_size % 64 == 0;
+    return properties.lane_width >= 1 && properties.lane_width <= abi::warp_size && properties.step_count >= 1 &&
+           properties.step_count <= 1024 && properties.cta_frame_size % 64 == 0;
 }
 
 } // namespace
 
-std::vector<std::uint8_t> write_kernel_file(std::string_view key,
-                                            const translator::CompiledKernel& kernel) {
+std::vector<std::uint8_t> write_kernel_file(std::string_view key, const translator::CompiledKernel& kernel) {
     Writer writer = begin_file(key);
     visit_properties(
         kernel.properties, [&](bool flag) { writer.value<std::uint8_t>(flag); },
@@ -220,8 +215,7 @@ std::vector<std::uint8_t> write_kernel_file(std::string_view key,
     return finish_file(std::move(writer), kernel_magic);
 }
 
-std::optional<translator::CompiledKernel> read_kernel_file(std::span<const std::uint8_t> bytes,
-                                                           std::string_view key) {
+std::optional<translator::CompiledKernel> read_kernel_file(std::span<const std::uint8_t> bytes, std::string_view key) {
     std::optional<Reader> opened = open_file(bytes, kernel_magic, key);
     if (!opened) return std::nullopt;
     Reader& reader = *opened;
@@ -265,15 +259,13 @@ std::optional<translator::CompiledKernel> read_kernel_file(std::span<const std::
     return kernel;
 }
 
-std::vector<std::uint8_t> write_note_file(std::string_view key,
-                                          std::span<const std::uint8_t> note) {
+std::vector<std::uint8_t> write_note_file(std::string_view key, std::span<const std::uint8_t> note) {
     Writer writer = begin_file(key);
     writer.array(note.data(), note.size());
     return finish_file(std::move(writer), note_magic);
 }
 
-std::optional<std::vector<std::uint8_t>> read_note_file(std::span<const std::uint8_t> bytes,
-                                                        std::string_view key) {
+std::optional<std::vector<std::uint8_t>> read_note_file(std::span<const std::uint8_t> bytes, std::string_view key) {
     std::optional<Reader> reader = open_file(bytes, note_magic, key);
     if (!reader) return std::nullopt;
     const auto note = reader->array();

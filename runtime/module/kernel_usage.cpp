@@ -15,7 +15,7 @@ namespace {
 /// Adds up the variables of one space, in order, each at its alignment.
 class SpaceLayout {
 public:
-    void add(const BodyUsage::Block &block) {
+    void add(const BodyUsage::Block& block) {
         const std::uint64_t alignment = std::max<std::uint32_t>(block.alignment, 1);
         size_ = (size_ + alignment - 1) / alignment * alignment + block.size;
     }
@@ -25,23 +25,21 @@ private:
     std::uint64_t size_ = 0;
 };
 
-BodyUsage::Block block_of(const ptx::Variable &variable) {
+BodyUsage::Block block_of(const ptx::Variable& variable) {
     return {variable.size, variable.alignment};
 }
 
 /// What the operands of a body mention.
 class MentionList {
 public:
-    MentionList(const ptx::Module &module, std::vector<BodyUsage::Mention> &mentions)
+    MentionList(const ptx::Module& module, std::vector<BodyUsage::Mention>& mentions)
         : module_(module), mentions_(mentions) {}
 
-    void add(const ptx::Operand &operand) {
+    void add(const ptx::Operand& operand) {
         using Kind = ptx::Operand::Kind;
-        if (operand.kind == Kind::function)
-            add(true, operand.index);
-        const bool is_variable =
-            operand.kind == Kind::variable ||
-            (operand.kind == Kind::address && operand.base == ptx::Operand::Base::variable);
+        if (operand.kind == Kind::function) add(true, operand.index);
+        const bool is_variable = operand.kind == Kind::variable ||
+                                 (operand.kind == Kind::address && operand.base == ptx::Operand::Base::variable);
         if (is_variable && operand.scope == ptx::VariableScope::module &&
             module_.variables[operand.index].space == ptx::StateSpace::shared)
             add(false, operand.index);
@@ -49,24 +47,23 @@ public:
 
 private:
     void add(bool is_function, std::uint32_t id) {
-        if (seen_.insert(std::uint64_t{id} << 1 | (is_function ? 1 : 0)).second)
-            mentions_.push_back({is_function, id});
+        if (seen_.insert(std::uint64_t{id} << 1 | (is_function ? 1 : 0)).second) mentions_.push_back({is_function, id});
     }
 
-    const ptx::Module &module_;
-    std::vector<BodyUsage::Mention> &mentions_;
+    const ptx::Module& module_;
+    std::vector<BodyUsage::Mention>& mentions_;
     std::unordered_set<std::uint64_t> seen_;
 };
 
-/// Follows a kernel's body and those of the functions that it mentions, where it mentions them. Not by recursion: a chain
-/// of calls may be long.
+/// Follows a kernel's body and those of the functions that it mentions, where it mentions them. Not by recursion: a
+/// chain of calls may be long.
 class UsageWalk {
 public:
-    UsageWalk(const ptx::Module &module, const FindBodyUsage &find) : module_(module), find_(find) {}
+    UsageWalk(const ptx::Module& module, const FindBodyUsage& find) : module_(module), find_(find) {}
 
     void walk(ptx::FunctionId kernel) {
         for (enter(kernel); !places_.empty();) {
-            Place &place = places_.back();
+            Place& place = places_.back();
             if (place.next == place.body->mentions.size()) {
                 places_.pop_back();
                 continue;
@@ -85,29 +82,24 @@ public:
 
 private:
     struct Place {
-        const BodyUsage *body;
+        const BodyUsage* body;
         std::size_t next;
     };
 
     void enter(ptx::FunctionId id) {
-        if (!unresolved && is_unresolved(module_.functions[id]))
-            unresolved = id;
-        if (module_.functions[id].is_declaration || !seen_functions_.insert(id).second)
-            return;
-        const BodyUsage &body = find_(id);
+        if (!unresolved && is_unresolved(module_.functions[id])) unresolved = id;
+        if (module_.functions[id].is_declaration || !seen_functions_.insert(id).second) return;
+        const BodyUsage& body = find_(id);
         registers = std::max(registers, body.registers);
-        for (const BodyUsage::Block &block : body.shared)
-            shared.add(block);
-        for (const BodyUsage::Block &block : body.local)
-            local.add(block);
+        for (const BodyUsage::Block& block : body.shared) shared.add(block);
+        for (const BodyUsage::Block& block : body.local) local.add(block);
         for (const ptx::FunctionId target : body.call_targets)
-            if (!unresolved && is_unresolved(module_.functions[target]))
-                unresolved = target;
+            if (!unresolved && is_unresolved(module_.functions[target])) unresolved = target;
         places_.push_back({&body, 0});
     }
 
-    const ptx::Module &module_;
-    const FindBodyUsage &find_;
+    const ptx::Module& module_;
+    const FindBodyUsage& find_;
     std::vector<Place> places_;
     std::set<ptx::FunctionId> seen_functions_;
     std::set<ptx::VariableId> seen_variables_;
@@ -119,68 +111,63 @@ std::string hexadecimal(std::uint64_t number) {
     return text;
 }
 
-std::string excess(const std::string &what, std::uint64_t bytes, std::uint64_t limit) {
-    return bytes <= limit ? ""
-                          : "ptxas error   : " + what + " (" + hexadecimal(bytes) + " bytes, " +
-                                hexadecimal(limit) + " max)";
+std::string excess(const std::string& what, std::uint64_t bytes, std::uint64_t limit) {
+    return bytes <= limit
+               ? ""
+               : "ptxas error   : " + what + " (" + hexadecimal(bytes) + " bytes, " + hexadecimal(limit) + " max)";
 }
 
 } // namespace
 
-BodyUsage usage_of_body(const ptx::Module &module, const ptx::Body &body) {
+BodyUsage usage_of_body(const ptx::Module& module, const ptx::Body& body) {
     BodyUsage usage;
     usage.registers = static_cast<std::uint32_t>(body.registers.size());
-    for (const ptx::Variable &variable : body.variables) {
-        if (variable.space == ptx::StateSpace::shared)
-            usage.shared.push_back(block_of(variable));
-        if (variable.space == ptx::StateSpace::local)
-            usage.local.push_back(block_of(variable));
+    for (const ptx::Variable& variable : body.variables) {
+        if (variable.space == ptx::StateSpace::shared) usage.shared.push_back(block_of(variable));
+        if (variable.space == ptx::StateSpace::local) usage.local.push_back(block_of(variable));
     }
     MentionList mentions(module, usage.mentions);
-    for (const ptx::Instruction &instruction : body.instructions)
-        for (unsigned i = 0; i < instruction.operand_count; ++i)
-            mentions.add(instruction.operands[i]);
-    for (const ptx::Operand &operand : body.operand_pool)
-        mentions.add(operand);
-    for (const auto &list : body.call_targets)
+    for (const ptx::Instruction& instruction : body.instructions)
+        for (unsigned i = 0; i < instruction.operand_count; ++i) mentions.add(instruction.operands[i]);
+    for (const ptx::Operand& operand : body.operand_pool) mentions.add(operand);
+    for (const auto& list : body.call_targets)
         usage.call_targets.insert(usage.call_targets.end(), list.begin(), list.end());
     return usage;
 }
 
-KernelUsage usage_of(const ptx::Module &module, ptx::FunctionId kernel, const FindBodyUsage &find) {
+KernelUsage usage_of(const ptx::Module& module, ptx::FunctionId kernel, const FindBodyUsage& find) {
     UsageWalk walk(module, find);
     walk.walk(kernel);
     return {walk.shared.size(), walk.local.size(), walk.registers, walk.unresolved};
 }
 
-KernelUsage usage_of(ptx::ModuleLoader &loader, ptx::FunctionId kernel) {
+KernelUsage usage_of(ptx::ModuleLoader& loader, ptx::FunctionId kernel) {
     std::unordered_map<ptx::FunctionId, BodyUsage> bodies; // its elements stay where they are
-    return usage_of(loader.module(), kernel, [&](ptx::FunctionId id) -> const BodyUsage & {
+    return usage_of(loader.module(), kernel, [&](ptx::FunctionId id) -> const BodyUsage& {
         return bodies[id] = usage_of_body(loader.module(), loader.body(id));
     });
 }
 
-bool is_unresolved(const ptx::Function &function) {
+bool is_unresolved(const ptx::Function& function) {
     return function.is_declaration && function.alias_of.empty() && !ptx::is_provided_function(function.name);
 }
 
-std::string unresolved_function_line(const ptx::Module &module, ptx::FunctionId function) {
+std::string unresolved_function_line(const ptx::Module& module, ptx::FunctionId function) {
     return "ptxas fatal   : Unresolved extern function '" + module.functions[function].name + "'";
 }
 
-std::uint64_t constant_bytes(const ptx::Module &module) {
+std::uint64_t constant_bytes(const ptx::Module& module) {
     SpaceLayout layout;
-    for (const ptx::Variable &variable : module.variables)
-        if (variable.space == ptx::StateSpace::constant)
-            layout.add(block_of(variable));
+    for (const ptx::Variable& variable : module.variables)
+        if (variable.space == ptx::StateSpace::constant) layout.add(block_of(variable));
     return layout.size();
 }
 
-std::string excess_of(const KernelUsage &usage, const std::string &kernel) {
+std::string excess_of(const KernelUsage& usage, const std::string& kernel) {
     return excess("Entry function '" + kernel + "' uses too much shared data", usage.shared, max_static_shared);
 }
 
-std::string excess_of_constants(const ptx::Module &module) {
+std::string excess_of_constants(const ptx::Module& module) {
     return excess("File uses too much global constant data", constant_bytes(module), max_constants);
 }
 

@@ -17,8 +17,8 @@ constexpr int max_static_shared = 232448;
 constexpr int max_constants = 65536;
 
 struct KernelUsage {
-    std::uint64_t shared = 0, local = 0; ///< bytes, each variable at its alignment, in the order of declaration
-    std::uint32_t registers = 0;         ///< of the body that declares most
+    std::uint64_t shared = 0, local = 0;       ///< bytes, each variable at its alignment, in the order of declaration
+    std::uint32_t registers = 0;               ///< of the body that declares most
     std::optional<ptx::FunctionId> unresolved; ///< the first function that is used and that nothing defines
 };
 
@@ -31,31 +31,31 @@ struct BodyUsage {
     struct Mention {
         bool is_function = false; ///< else a .shared variable of the module
         std::uint32_t id = 0;
-        bool operator==(const Mention &) const = default;
+        bool operator==(const Mention&) const = default;
     };
     std::uint32_t registers = 0;
     std::vector<Block> shared, local;
-    std::vector<Mention> mentions; ///< each once, in the order of the body
+    std::vector<Mention> mentions;             ///< each once, in the order of the body
     std::vector<ptx::FunctionId> call_targets; ///< of lists of possible callees
 };
-BodyUsage usage_of_body(const ptx::Module &module, const ptx::Body &body);
+BodyUsage usage_of_body(const ptx::Module& module, const ptx::Body& body);
 
-using FindBodyUsage = std::function<const BodyUsage &(ptx::FunctionId)>;
+using FindBodyUsage = std::function<const BodyUsage&(ptx::FunctionId)>;
 /// Of the kernel and the functions that it mentions; `find` knows the bodies of those that are defined.
-KernelUsage usage_of(const ptx::Module &module, ptx::FunctionId kernel, const FindBodyUsage &find);
+KernelUsage usage_of(const ptx::Module& module, ptx::FunctionId kernel, const FindBodyUsage& find);
 /// Binds the bodies that it walks: throws ptx::DiagnosticError for one that does not bind.
-KernelUsage usage_of(ptx::ModuleLoader &loader, ptx::FunctionId kernel);
+KernelUsage usage_of(ptx::ModuleLoader& loader, ptx::FunctionId kernel);
 
 /// Whether `function` has no body in this module, nor an alias' or the runtime's.
-bool is_unresolved(const ptx::Function &function);
+bool is_unresolved(const ptx::Function& function);
 /// ptxas' line for it.
-std::string unresolved_function_line(const ptx::Module &module, ptx::FunctionId function);
+std::string unresolved_function_line(const ptx::Module& module, ptx::FunctionId function);
 
 /// Bytes of the module's .const variables.
-std::uint64_t constant_bytes(const ptx::Module &module);
+std::uint64_t constant_bytes(const ptx::Module& module);
 
 /// The driver's line for a kernel with too much static .shared, or a module with too much .const; empty if it fits.
-std::string excess_of(const KernelUsage &usage, const std::string &kernel);
-std::string excess_of_constants(const ptx::Module &module);
+std::string excess_of(const KernelUsage& usage, const std::string& kernel);
+std::string excess_of_constants(const ptx::Module& module);
 
 } // namespace ptarmigan::runtime

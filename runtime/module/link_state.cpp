@@ -19,12 +19,9 @@ namespace ptarmigan::runtime {
 namespace {
 
 void add_lines(std::string& log, std::string_view lines) {
-    while (lines.ends_with('\n'))
-        lines.remove_suffix(1);
-    if (lines.empty())
-        return;
-    if (!log.empty())
-        log += "\n";
+    while (lines.ends_with('\n')) lines.remove_suffix(1);
+    if (lines.empty()) return;
+    if (!log.empty()) log += "\n";
     log += lines;
 }
 
@@ -44,8 +41,7 @@ bool is_lto_code(const void* data, std::size_t size) {
 /// Errors of the linker from number `first` on, as the log has them.
 std::string lines_from(const std::vector<std::string>& errors, std::size_t first) {
     std::string lines;
-    for (std::size_t i = first; i < errors.size(); ++i)
-        add_lines(lines, "error   : " + errors[i]);
+    for (std::size_t i = first; i < errors.size(); ++i) add_lines(lines, "error   : " + errors[i]);
     return lines;
 }
 
@@ -60,27 +56,22 @@ Status LinkState::fail(Status status, std::string_view text) {
 }
 
 Status LinkState::spoil(Status status) {
-    if (result_ == Status::success)
-        result_ = status;
+    if (result_ == Status::success) result_ = status;
     return status;
 }
 
 Status LinkState::add(LinkInput kind, const void* data, std::size_t size, std::string name) {
     std::lock_guard lock(mutex_);
-    if (complete_ || !data || size == 0)
-        return Status::invalid_value;
-    if (name.empty())
-        name = "<unnamed>";
+    if (complete_ || !data || size == 0) return Status::invalid_value;
+    if (name.empty()) name = "<unnamed>";
     const std::size_t known = linker_.conflicts().size();
     const Status status = add_bytes(kind, data, size, name);
-    if (linker_.conflicts().size() == known)
-        return status;
+    if (linker_.conflicts().size() == known) return status;
     const std::string conflicts = lines_from(linker_.conflicts(), known);
     return spoil(fail(Status::invalid_source, conflicts));
 }
 
-Status LinkState::add_bytes(LinkInput kind, const void* data, std::size_t size,
-                            const std::string& name) {
+Status LinkState::add_bytes(LinkInput kind, const void* data, std::size_t size, const std::string& name) {
     switch (kind) {
     case LinkInput::ptx: {
         const auto* text = static_cast<const char*>(data);
@@ -104,27 +95,24 @@ Status LinkState::add_cubin(const void* data, std::size_t size, const std::strin
     switch (image_kind(data, size)) {
     case ImageKind::container: return add_fatbinary(data, size, name, false); // of another link
     case ImageKind::elf:
-        return spoil(fail(Status::no_binary_for_gpu,
-                          "error   : '" + name +
-                              "' is a cubin (SASS machine code), which only a GPU can run; link PTX"));
+        return spoil(
+            fail(Status::no_binary_for_gpu,
+                 "error   : '" + name + "' is a cubin (SASS machine code), which only a GPU can run; link PTX"));
     default: return spoil(Status::invalid_image);
     }
 }
 
 Status LinkState::add_lto(const void* data, std::size_t size, const std::string& name) {
-    if (!is_lto_code(data, size))
-        return Status::invalid_value;
+    if (!is_lto_code(data, size)) return Status::invalid_value;
     return spoil(fail(Status::not_supported,
                       "error   : '" + name + "' is LTO code (NVVM IR), which is not supported; link PTX"));
 }
 
 Status LinkState::add_file(LinkInput kind, const std::string& path) {
     std::ifstream file(path, std::ios::binary);
-    if (!file)
-        return Status::file_not_found;
+    if (!file) return Status::file_not_found;
     const std::string bytes(std::istreambuf_iterator<char>(file), {});
-    if (bytes.empty())
-        return fail(Status::invalid_image, "error   : '" + path + "' is empty");
+    if (bytes.empty()) return fail(Status::invalid_image, "error   : '" + path + "' is empty");
     return add(kind, bytes.data(), bytes.size(), path.substr(path.find_last_of('/') + 1));
 }
 
@@ -139,23 +127,18 @@ Status LinkState::add_ptx(std::string text, std::string name, bool check_bodies,
     }
     add_lines(info_log_, log);
     checked.reset();
-    if (linker_.add(std::move(text), std::move(name), log, on_demand))
-        return Status::success;
+    if (linker_.add(std::move(text), std::move(name), log, on_demand)) return Status::success;
     return fail(Status::invalid_ptx, log);
 }
 
-Status LinkState::add_fatbinary(const void* data, std::size_t size, const std::string& name,
-                                bool on_demand) {
+Status LinkState::add_fatbinary(const void* data, std::size_t size, const std::string& name, bool on_demand) {
     ImagePtx image = read_image(data, size, image_options());
     if (image.result != ImageResult::ok)
-        return fail(Status{image_result_code(image.result)},
-                    "error   : '" + name + "': " + image.message);
-    if (image.units.empty())
-        return add_ptx(std::move(image.text), name, false, on_demand);
+        return fail(Status{image_result_code(image.result)}, "error   : '" + name + "': " + image.message);
+    if (image.units.empty()) return add_ptx(std::move(image.text), name, false, on_demand);
     for (PtxUnit& unit : image.units) {
         const Status status = add_ptx(std::move(unit.text), name + ":" + unit.name, false, on_demand);
-        if (status != Status::success)
-            return status;
+        if (status != Status::success) return status;
     }
     return Status::success;
 }
@@ -181,16 +164,13 @@ Status LinkState::add_library(const void* data, std::size_t size, const std::str
     }
     Status status = Status::success;
     for (const DeviceCode& code : codes) {
-        const ContainerContents contents =
-            list_container(code.container.data(), code.container.size());
+        const ContainerContents contents = list_container(code.container.data(), code.container.size());
         if (contents.sound && !has_suitable_ptx(contents, image_options())) {
             ++members_without_ptx_;
             continue;
         }
-        status = add_fatbinary(code.container.data(), code.container.size(),
-                               name + ":" + code.member, true);
-        if (status != Status::success)
-            return status;
+        status = add_fatbinary(code.container.data(), code.container.size(), name + ":" + code.member, true);
+        if (status != Status::success) return status;
     }
     return status;
 }
@@ -212,8 +192,7 @@ Status LinkState::complete(const void*& image, std::size_t& size) {
     std::lock_guard lock(mutex_);
     if (!complete_) {
         complete_ = true;
-        if (result_ == Status::success)
-            result_ = link();
+        if (result_ == Status::success) result_ = link();
     }
     if (result_ == Status::success) {
         image = image_.data();

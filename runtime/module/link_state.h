@@ -49,8 +49,7 @@ private:
     Status add_cubin(const void* data, std::size_t size, const std::string& name);
     Status add_lto(const void* data, std::size_t size, const std::string& name);
     Status add_ptx(std::string text, std::string name, bool check_bodies, bool on_demand);
-    Status add_fatbinary(const void* data, std::size_t size, const std::string& name,
-                         bool on_demand);
+    Status add_fatbinary(const void* data, std::size_t size, const std::string& name, bool on_demand);
     Status add_object(const void* data, std::size_t size, const std::string& name);
     Status link();
     Status add_library(const void* data, std::size_t size, const std::string& name);

@@ -16,30 +16,29 @@
 namespace ptarmigan::runtime {
 namespace {
 
-bool has_address(const ptx::Variable &variable) {
+bool has_address(const ptx::Variable& variable) {
     return variable.space == ptx::StateSpace::global || variable.space == ptx::StateSpace::constant;
 }
 
 /// A reference has no memory: its address is a handle.
-bool is_reference(const ptx::Variable &variable) {
+bool is_reference(const ptx::Variable& variable) {
     return variable.type == ptx::ScalarType::texref || variable.type == ptx::ScalarType::surfref ||
            variable.type == ptx::ScalarType::samplerref;
 }
 
-TextureObject::Kind object_kind(const TextureReference &reference) {
-    return reference.kind() == TextureReference::Kind::texture ? TextureObject::Kind::texture : TextureObject::Kind::surface;
+TextureObject::Kind object_kind(const TextureReference& reference) {
+    return reference.kind() == TextureReference::Kind::texture ? TextureObject::Kind::texture
+                                                               : TextureObject::Kind::surface;
 }
 
 } // namespace
 
-Status Module::create(Context &context, std::shared_ptr<ModuleSource> source,
-                      std::shared_ptr<Module> &module) {
+Status Module::create(Context& context, std::shared_ptr<ModuleSource> source, std::shared_ptr<Module>& module) {
     std::shared_ptr<Module> result(new Module(context, std::move(source)));
-    if (const Status status = result->place_variables(); status != Status::success)
-        return status;
+    if (const Status status = result->place_variables(); status != Status::success) return status;
     result->initialise_variables();
     result->functions_.reserve(result->source_->kernels().size());
-    for (const auto &kernel : result->source_->kernels()) {
+    for (const auto& kernel : result->source_->kernels()) {
         result->functions_.push_back(std::make_shared<Function>(*result, *kernel));
         HandleTable<Function>::get().add(result->functions_.back());
     }
@@ -49,32 +48,31 @@ Status Module::create(Context &context, std::shared_ptr<ModuleSource> source,
 }
 
 Status Module::place_variables() {
-    const std::vector<ptx::Variable> &variables = source_->module().variables;
+    const std::vector<ptx::Variable>& variables = source_->module().variables;
     addresses_.assign(variables.size(), 0);
     for (std::size_t id = 0; id < variables.size(); ++id) {
-        const ptx::Variable &variable = variables[id];
+        const ptx::Variable& variable = variables[id];
         if (is_reference(variable)) {
             if (variable.type == ptx::ScalarType::samplerref) {
-                set_error_detail(".samplerref variable '" + variable.name + "': the driver loads no module that has one");
+                set_error_detail(".samplerref variable '" + variable.name +
+                                 "': the driver loads no module that has one");
                 return Status::not_found;
             }
-            const auto kind = variable.type == ptx::ScalarType::texref ? TextureReference::Kind::texture : TextureReference::Kind::surface;
+            const auto kind = variable.type == ptx::ScalarType::texref ? TextureReference::Kind::texture
+                                                                       : TextureReference::Kind::surface;
             references_.push_back({id, std::make_shared<TextureReference>(kind, true), 0});
             HandleTable<TextureReference>::get().add(references_.back().state);
             addresses_[id] = reference_bit(kind);
             continue;
         }
-        if (!has_address(variable))
-            continue;
+        if (!has_address(variable)) continue;
         const MemoryKind kind = variable.managed ? MemoryKind::managed : MemoryKind::device;
         const std::size_t size = std::max<std::size_t>(variable.size, 1);
         Allocation allocation;
         const Status status = AddressSpace::get().allocate(
-            size, kind, &context_, allocation,
-            std::max<std::size_t>(variable.alignment, AddressSpace::alignment));
-        if (status != Status::success)
-            return status;
-        static_cast<void>(AddressSpace::get().annotate(allocation.base, [](Allocation &record) {
+            size, kind, &context_, allocation, std::max<std::size_t>(variable.alignment, AddressSpace::alignment));
+        if (status != Status::success) return status;
+        static_cast<void>(AddressSpace::get().annotate(allocation.base, [](Allocation& record) {
             record.owned_by_module = true;
             record.flags = 1;
         }));
@@ -84,40 +82,36 @@ Status Module::place_variables() {
 }
 
 void Module::initialise_variables() {
-    const std::vector<ptx::Variable> &variables = source_->module().variables;
+    const std::vector<ptx::Variable>& variables = source_->module().variables;
     for (std::size_t id = 0; id < variables.size(); ++id) {
-        if (addresses_[id] == 0 || is_reference(variables[id]))
-            continue;
-        const ptx::Variable &variable = variables[id];
-        auto *bytes = reinterpret_cast<std::uint8_t *>(addresses_[id]);
+        if (addresses_[id] == 0 || is_reference(variables[id])) continue;
+        const ptx::Variable& variable = variables[id];
+        auto* bytes = reinterpret_cast<std::uint8_t*>(addresses_[id]);
         // Memory may have been used before.
         std::memset(bytes, 0, variable.size);
         const std::size_t given = std::min<std::size_t>(variable.init.size(), variable.size);
         std::copy_n(variable.init.data(), given, bytes);
-        for (const ptx::Relocation &relocation : variable.relocations) {
-            if (relocation.offset > variable.size ||
-                relocation.size > variable.size - relocation.offset)
+        for (const ptx::Relocation& relocation : variable.relocations) {
+            if (relocation.offset > variable.size || relocation.size > variable.size - relocation.offset)
                 continue; // the binder has reported it
-            std::uint64_t value = relocation.is_function ? function_address(relocation.symbol)
-                                                         : addresses_[relocation.symbol];
+            std::uint64_t value =
+                relocation.is_function ? function_address(relocation.symbol) : addresses_[relocation.symbol];
             value += static_cast<std::uint64_t>(relocation.addend);
-            if (relocation.size == 1)
-                value >>= 8 * relocation.byte;
+            if (relocation.size == 1) value >>= 8 * relocation.byte;
             std::memcpy(bytes + relocation.offset, &value, relocation.size);
         }
     }
 }
 
 Module::~Module() {
-    for (const Reference &reference : references_) {
+    for (const Reference& reference : references_) {
         HandleTable<TextureReference>::get().remove(reference.state.get());
         TextureTable::get().remove(reference.object, object_kind(*reference.state));
         addresses_[reference.variable] = 0;
     }
     for (const std::uint64_t address : addresses_) {
-        if (address == 0)
-            continue;
-        const auto mine = [this](const Allocation &record) {
+        if (address == 0) continue;
+        const auto mine = [this](const Allocation& record) {
             return record.owned_by_module && record.context == &context_;
         };
         // Gone already if the context was cleared first.
@@ -125,65 +119,58 @@ Module::~Module() {
     }
 }
 
-Status Module::unload(const void *handle) {
+Status Module::unload(const void* handle) {
     std::shared_ptr<Module> module = HandleTable<Module>::get().remove(handle);
-    if (!module)
-        return Status::invalid_handle;
+    if (!module) return Status::invalid_handle;
     HandleTable<Function>::get().remove_if(
-        [&](const Function &function) { return &function.module() == module.get(); });
-    Dispatcher &dispatcher = Dispatcher::get();
-    for (const auto &operation : dispatcher.pending(module->context()))
-        dispatcher.wait(operation);
+        [&](const Function& function) { return &function.module() == module.get(); });
+    Dispatcher& dispatcher = Dispatcher::get();
+    for (const auto& operation : dispatcher.pending(module->context())) dispatcher.wait(operation);
     return Status::success;
 }
 
 std::shared_ptr<Function> Module::find_function(std::string_view name) const {
-    const Kernel *kernel = source_->find_kernel(name);
+    const Kernel* kernel = source_->find_kernel(name);
     return kernel == nullptr ? nullptr : functions_[kernel->index()];
 }
 
-Status Module::find_global(std::string_view name, DevicePointer &pointer, std::size_t &size,
-                           bool only_managed) const {
+Status Module::find_global(std::string_view name, DevicePointer& pointer, std::size_t& size, bool only_managed) const {
     const auto id = source_->module().find_variable(name);
     // The driver has another code for names that are something else.
     if (id ? is_reference(source_->module().variables[*id]) : find_function(name) != nullptr)
         return Status::invalid_value;
-    if (!id || addresses_[*id] == 0)
-        return Status::not_found;
-    const ptx::Variable &variable = source_->module().variables[*id];
-    if (only_managed && !variable.managed)
-        return Status::not_found;
+    if (!id || addresses_[*id] == 0) return Status::not_found;
+    const ptx::Variable& variable = source_->module().variables[*id];
+    if (only_managed && !variable.managed) return Status::not_found;
     pointer = addresses_[*id];
     size = variable.size;
     return Status::success;
 }
 
-Status Module::find_reference(std::string_view name, TextureReference::Kind kind, std::shared_ptr<TextureReference> &reference) const {
+Status Module::find_reference(std::string_view name, TextureReference::Kind kind,
+                              std::shared_ptr<TextureReference>& reference) const {
     const auto id = source_->module().find_variable(name);
-    const auto found = std::find_if(references_.begin(), references_.end(),
-                                    [&](const Reference &r) { return id && r.variable == *id && r.state->kind() == kind; });
-    if (found == references_.end())
-        return Status::not_found;
+    const auto found = std::find_if(references_.begin(), references_.end(), [&](const Reference& r) {
+        return id && r.variable == *id && r.state->kind() == kind;
+    });
+    if (found == references_.end()) return Status::not_found;
     reference = found->state;
     return Status::success;
 }
 
 Status Module::bind_references() {
-    if (references_.empty())
-        return Status::success;
+    if (references_.empty()) return Status::success;
     std::lock_guard lock(bind_mutex_);
     bool waited = false;
     for (std::size_t i = 0; i < references_.size(); ++i) {
-        if (!references_[i].state->take_change())
-            continue;
+        if (!references_[i].state->take_change()) continue;
         // Launches before this one are to see what was bound then.
         if (!std::exchange(waited, true)) {
-            Dispatcher &dispatcher = Dispatcher::get();
-            for (const auto &operation : dispatcher.pending(context_))
-                dispatcher.wait(operation);
+            Dispatcher& dispatcher = Dispatcher::get();
+            for (const auto& operation : dispatcher.pending(context_)) dispatcher.wait(operation);
         }
         if (const Status status = bind(i); status != Status::success) {
-            references_[i].state->update([](ReferenceState &) {}); // the next launch fails too
+            references_[i].state->update([](ReferenceState&) {}); // the next launch fails too
             return status;
         }
     }
@@ -192,14 +179,12 @@ Status Module::bind_references() {
 
 /// The object moves to another number, so that a kernel which runs against all rules sees the old or the new one.
 Status Module::bind(std::size_t index) {
-    Reference &reference = references_[index];
+    Reference& reference = references_[index];
     TextureObject object;
-    if (const Status status = make_object(*reference.state, object); status != Status::success)
-        return status;
+    if (const Status status = make_object(*reference.state, object); status != Status::success) return status;
     std::uint64_t number = 0;
     if (object.kind != TextureObject::Kind::none)
-        if (const Status status = TextureTable::get().add(object, number); status != Status::success)
-            return status;
+        if (const Status status = TextureTable::get().add(object, number); status != Status::success) return status;
     std::atomic_ref(addresses_[reference.variable]).store(reference_bit(reference.state->kind()) | number);
     TextureTable::get().remove(reference.object, object_kind(*reference.state));
     reference.object = number;

@@ -20,47 +20,46 @@ class Module;
 /// A kernel in a module: CUfunction. Lives as long as its module.
 class Function {
 public:
-    Function(Module &module, Kernel &kernel) : module_(module), kernel_(kernel) {}
-    Module &module() const { return module_; }
-    Kernel &kernel() const { return kernel_; }
+    Function(Module& module, Kernel& kernel) : module_(module), kernel_(kernel) {}
+    Module& module() const { return module_; }
+    Kernel& kernel() const { return kernel_; }
 
 private:
-    Module &module_;
-    Kernel &kernel_;
+    Module& module_;
+    Kernel& kernel_;
 };
 
-/// Thread-safe; constant after create() but for what references are bound to. Found in HandleTable<Module>, its functions in
-/// HandleTable<Function>.
+/// Thread-safe; constant after create() but for what references are bound to. Found in HandleTable<Module>, its
+/// functions in HandleTable<Function>.
 class Module : public std::enable_shared_from_this<Module> {
 public:
     /// Places and initialises the variables. The context may be the primary one before it was
     /// retained.
-    static Status create(Context &context, std::shared_ptr<ModuleSource> source,
-                         std::shared_ptr<Module> &module);
+    static Status create(Context& context, std::shared_ptr<ModuleSource> source, std::shared_ptr<Module>& module);
     /// cuModuleUnload: waits for the context's work, then frees the variables. invalid_handle if it
     /// is no module.
-    static Status unload(const void *handle);
+    static Status unload(const void* handle);
     ~Module();
 
-    Context &context() const { return context_; }
-    ModuleSource &source() const { return *source_; }
-    const std::vector<std::shared_ptr<Function>> &functions() const { return functions_; }
+    Context& context() const { return context_; }
+    ModuleSource& source() const { return *source_; }
+    const std::vector<std::shared_ptr<Function>>& functions() const { return functions_; }
     /// Null if there is none. The same pointer at each call.
     std::shared_ptr<Function> find_function(std::string_view name) const;
     /// Address and size of a .global or .const variable; not_found otherwise. `only_managed`:
     /// __managed__ ones only.
-    Status find_global(std::string_view name, DevicePointer &pointer, std::size_t &size,
+    Status find_global(std::string_view name, DevicePointer& pointer, std::size_t& size,
                        bool only_managed = false) const;
     /// The .texref or .surfref variable of that name; not_found if there is none.
-    Status find_reference(std::string_view name, TextureReference::Kind kind, std::shared_ptr<TextureReference> &reference) const;
+    Status find_reference(std::string_view name, TextureReference::Kind kind,
+                          std::shared_ptr<TextureReference>& reference) const;
     /// Before a launch: gives references that were changed their new objects, when the context's earlier work is done.
     Status bind_references();
     /// Generic addresses by VariableId (0 for spaces that have none), for LaunchContext::variables.
-    const std::uint64_t *variables() const { return addresses_.data(); }
+    const std::uint64_t* variables() const { return addresses_.data(); }
 
 private:
-    Module(Context &context, std::shared_ptr<ModuleSource> source)
-        : context_(context), source_(std::move(source)) {}
+    Module(Context& context, std::shared_ptr<ModuleSource> source) : context_(context), source_(std::move(source)) {}
     Status place_variables();
     void initialise_variables();
     Status bind(std::size_t reference);
@@ -70,11 +69,11 @@ private:
         std::shared_ptr<TextureReference> state;
         std::uint64_t object = 0; ///< in TextureTable; 0: none
     };
-    Context &context_;
+    Context& context_;
     std::shared_ptr<ModuleSource> source_;
     std::vector<std::uint64_t> addresses_;
     std::vector<Reference> references_;
-    std::mutex bind_mutex_; ///< guards Reference::object
+    std::mutex bind_mutex_;                            ///< guards Reference::object
     std::vector<std::shared_ptr<Function>> functions_; ///< by Kernel::index()
 };
 

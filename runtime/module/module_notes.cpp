@@ -46,8 +46,7 @@ std::optional<KernelFacts> recall_facts(const TextHash& text, const std::string&
 
 void remember_facts(const TextHash& text, const std::string& kernel, const KernelFacts& facts) {
     const FactNumbers numbers{facts.static_shared, facts.local, facts.registers, facts.max_threads};
-    KernelCache::process_cache().keep_note(text, facts_of(kernel),
-                                           bytes_of(&numbers, sizeof numbers));
+    KernelCache::process_cache().keep_note(text, facts_of(kernel), bytes_of(&numbers, sizeof numbers));
 }
 
 } // namespace ptarmigan::runtime

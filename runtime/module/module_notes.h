@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an earlier process found out about a PTX text, so that a warm start neither decodes the instruction table nor
-// binds bodies: that all bodies are valid, and the facts of kernels. Kept as notes of the kernel cache (kernel_cache.h).
+// binds bodies: that all bodies are valid, and the facts of kernels. Kept as notes of the kernel cache
+// (kernel_cache.h).
 #pragma once
 
 #include "runtime/module/module_source.h"

@@ -23,57 +23,51 @@ namespace {
 std::string_view first_word(std::string_view text) {
     for (;;) {
         const std::size_t start = text.find_first_not_of(" \t\r\n\v\f");
-        if (start == std::string_view::npos)
-            return {};
+        if (start == std::string_view::npos) return {};
         text.remove_prefix(start);
         const bool line = text.rfind("//", 0) == 0, block = text.rfind("/*", 0) == 0;
-        if (!line && !block)
-            return text;
+        if (!line && !block) return text;
         const std::size_t end = line ? text.find('\n') : text.find("*/", 2);
-        if (end == std::string_view::npos)
-            return {};
+        if (end == std::string_view::npos) return {};
         text.remove_prefix(end + (line ? 1 : 2));
     }
 }
 
-std::string driver_log(const ptx::Diagnostics &diagnostics) {
+std::string driver_log(const ptx::Diagnostics& diagnostics) {
     std::string log;
-    for (const ptx::Diagnostic &diagnostic : diagnostics.list()) {
+    for (const ptx::Diagnostic& diagnostic : diagnostics.list()) {
         const bool error = diagnostic.severity == ptx::Severity::error;
         log += "ptxas application ptx input, line " + std::to_string(diagnostic.location.line) +
                (error ? "; error   : " : "; warning : ") + diagnostic.text + "\n";
     }
-    if (diagnostics.has_errors())
-        log += "ptxas fatal   : Ptx assembly aborted due to errors";
+    if (diagnostics.has_errors()) log += "ptxas fatal   : Ptx assembly aborted due to errors";
     return log;
 }
 
-/// Bytes of PTX from which on time and memory count more than errors at load: bound, bodies take some 15 times the text, each
-/// megabyte takes 15 ms of CPU time, and of large modules few kernels are launched.
+/// Bytes of PTX from which on time and memory count more than errors at load: bound, bodies take some 15 times the
+/// text, each megabyte takes 15 ms of CPU time, and of large modules few kernels are launched.
 constexpr std::size_t large_text = 1u << 20;
 /// Bytes of PTX that are worth a thread: 3 ms.
 constexpr std::size_t text_per_thread = 1u << 18;
 
 /// Binds all bodies, those of large texts on several threads without keeping them. Errors are then among the loader's.
-std::vector<BodyUsage> check_bodies(ptx::ModuleLoader &loader) {
-    const ptx::Module &module = loader.module();
+std::vector<BodyUsage> check_bodies(ptx::ModuleLoader& loader) {
+    const ptx::Module& module = loader.module();
     std::vector<BodyUsage> usage(module.functions.size());
     const std::size_t worth = loader.text().size() / text_per_thread;
     const auto threads = static_cast<unsigned>(std::min<std::size_t>(worth, Device::get().workers()));
-    loader.check_bodies(
-        [&](ptx::FunctionId id, const ptx::Body &body) { usage[id] = usage_of_body(module, body); },
-        [&](const std::function<void()> &work) { run_on_threads(threads, work); });
+    loader.check_bodies([&](ptx::FunctionId id, const ptx::Body& body) { usage[id] = usage_of_body(module, body); },
+                        [&](const std::function<void()>& work) { run_on_threads(threads, work); });
     return usage;
 }
 
-Status check_header(const ptx::Module &module, std::string_view text, std::string &log) {
+Status check_header(const ptx::Module& module, std::string_view text, std::string& log) {
     if (ptx::declares_32_bit_addresses(text)) {
         log = "ptxas fatal   :  32-Bit ABI (--machine 32 or 32-Bit addressing) is not supported on "
               "sm_90 or higher architectures.";
         return Status::invalid_ptx;
     }
-    if (env_flag(Env::accept_newer_ptx))
-        return Status::success;
+    if (env_flag(Env::accept_newer_ptx)) return Status::success;
     if (const std::string problem = unsupported_version(module.version); !problem.empty()) {
         log = "ptxas application ptx input, line 1; fatal   : " + problem;
         return Status::unsupported_ptx_version;
@@ -91,31 +85,27 @@ Status check_header(const ptx::Module &module, std::string_view text, std::strin
 
 /// The driver's lines for what is larger than it allows; kernels only if the `usage` of all bodies is known. A pool of
 /// constants is never bound late.
-std::string too_large(const ptx::Module &module, const std::vector<BodyUsage> &usage) {
-    const FindBodyUsage find = [&](ptx::FunctionId id) -> const BodyUsage & { return usage[id]; };
+std::string too_large(const ptx::Module& module, const std::vector<BodyUsage>& usage) {
+    const FindBodyUsage find = [&](ptx::FunctionId id) -> const BodyUsage& { return usage[id]; };
     std::string lines = excess_of_constants(module);
     for (ptx::FunctionId id = 0; id < usage.size(); ++id) {
-        const ptx::Function &function = module.functions[id];
-        if (!function.is_entry || function.is_declaration)
-            continue;
+        const ptx::Function& function = module.functions[id];
+        if (!function.is_entry || function.is_declaration) continue;
         const std::string line = excess_of(usage_of(module, id, find), function.name);
-        if (!line.empty())
-            lines += (lines.empty() ? "" : "\n") + line;
+        if (!line.empty()) lines += (lines.empty() ? "" : "\n") + line;
     }
     return lines;
 }
 
 /// Functions that a body calls or an initialiser holds.
-std::set<ptx::FunctionId> mentioned_functions(const ptx::Module &module, const std::vector<BodyUsage> &usage) {
+std::set<ptx::FunctionId> mentioned_functions(const ptx::Module& module, const std::vector<BodyUsage>& usage) {
     std::set<ptx::FunctionId> mentioned;
-    for (const ptx::Variable &variable : module.variables)
-        for (const ptx::Relocation &relocation : variable.relocations)
-            if (relocation.is_function)
-                mentioned.insert(relocation.symbol);
-    for (const BodyUsage &body : usage) {
-        for (const BodyUsage::Mention &mention : body.mentions)
-            if (mention.is_function)
-                mentioned.insert(mention.id);
+    for (const ptx::Variable& variable : module.variables)
+        for (const ptx::Relocation& relocation : variable.relocations)
+            if (relocation.is_function) mentioned.insert(relocation.symbol);
+    for (const BodyUsage& body : usage) {
+        for (const BodyUsage::Mention& mention : body.mentions)
+            if (mention.is_function) mentioned.insert(mention.id);
         mentioned.insert(body.call_targets.begin(), body.call_targets.end());
     }
     return mentioned;
@@ -123,14 +113,12 @@ std::set<ptx::FunctionId> mentioned_functions(const ptx::Module &module, const s
 
 /// ptxas's line for the first function that a text of a whole program lacks: one that is not even
 /// .extern, or is used, as far as `usage` of the bodies is known.
-std::string unresolved_function(const ptx::Module &module, const std::vector<BodyUsage> &usage) {
+std::string unresolved_function(const ptx::Module& module, const std::vector<BodyUsage>& usage) {
     std::optional<std::set<ptx::FunctionId>> mentioned;
     for (ptx::FunctionId id = 0; id < module.functions.size(); ++id) {
-        const ptx::Function &function = module.functions[id];
-        if (!is_unresolved(function))
-            continue;
-        if (!mentioned)
-            mentioned = mentioned_functions(module, usage);
+        const ptx::Function& function = module.functions[id];
+        if (!is_unresolved(function)) continue;
+        if (!mentioned) mentioned = mentioned_functions(module, usage);
         if (function.linkage != ptx::Linkage::external || mentioned->count(id) != 0)
             return unresolved_function_line(module, id);
     }
@@ -141,14 +129,13 @@ std::string unresolved_function(const ptx::Module &module, const std::vector<Bod
 
 std::string unsupported_version(ptx::Version version) {
     constexpr ptx::Version newest{9, 0}; // of CUDA 13.0, whose driver we stand for
-    if (version <= newest || env_flag(Env::accept_newer_ptx))
-        return {};
+    if (version <= newest || env_flag(Env::accept_newer_ptx)) return {};
     return "Unsupported .version " + std::to_string(version.major) + "." + std::to_string(version.minor) +
            "; current version is '" + std::to_string(newest.major) + "." + std::to_string(newest.minor) + "'";
 }
 
-Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<ModuleSource> &source,
-                          std::string &log, BodyCheck check, bool relocatable) {
+Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<ModuleSource>& source, std::string& log,
+                          BodyCheck check, bool relocatable) {
     log.clear();
     if (first_word(ptx).rfind(".version", 0) != 0) {
         log = unknown_format;
@@ -161,22 +148,20 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
     ptx::ModuleLoader::Options options;
     std::optional<std::string> known_log;
     const bool is_large = ptx.size() >= large_text;
-    if (check != BodyCheck::at_first_use)
-        known_log = recall_valid_text(result->hash_);
+    if (check != BodyCheck::at_first_use) known_log = recall_valid_text(result->hash_);
     result->checks_when_got_ = check == BodyCheck::at_load_or_got && is_large && !known_log;
     const bool checks_bodies = check != BodyCheck::at_first_use && !known_log && !result->checks_when_got_;
     options.bind_all_bodies = checks_bodies && !is_large; // and kept
     result->loader_ = ptx::ModuleLoader::load(std::move(ptx), std::move(name), options);
     // A newer version may use what this frontend takes for an error: the version is the better
     // answer then.
-    const ptx::Module &module = result->loader_->module();
+    const ptx::Module& module = result->loader_->module();
     if (const Status status = check_header(module, result->loader_->text(), log); status != Status::success) {
         set_error_detail(result->name_ + ": " + log);
         return status;
     }
     std::vector<BodyUsage> usage;
-    if (checks_bodies)
-        usage = check_bodies(*result->loader_);
+    if (checks_bodies) usage = check_bodies(*result->loader_);
     log = known_log ? *known_log : driver_log(result->loader_->diagnostics());
     if (!result->loader_->ok()) {
         set_error_detail(result->loader_->diagnostics().render_all());
@@ -189,8 +174,7 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
     }
     if (checks_bodies || result->checks_when_got_) {
         const std::string unresolved = unresolved_function(module, usage);
-        if (unresolved.empty() && checks_bodies)
-            remember_valid_text(result->hash_, log);
+        if (unresolved.empty() && checks_bodies) remember_valid_text(result->hash_, log);
         if (!unresolved.empty() && !relocatable) {
             log = unresolved;
             set_error_detail(result->name_ + ": " + log);
@@ -203,7 +187,7 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
     return Status::success;
 }
 
-const ptx::Module &ModuleSource::module() const {
+const ptx::Module& ModuleSource::module() const {
     return loader_->module();
 }
 
@@ -215,20 +199,19 @@ std::string ModuleSource::place_of(std::uint32_t line) const {
 }
 
 void ModuleSource::add_kernels() {
-    const std::vector<ptx::Function> &functions = module().functions;
-    const auto is_kernel = [](const ptx::Function &function) { return function.is_entry && !function.is_declaration; };
+    const std::vector<ptx::Function>& functions = module().functions;
+    const auto is_kernel = [](const ptx::Function& function) { return function.is_entry && !function.is_declaration; };
     const auto count = static_cast<std::size_t>(std::count_if(functions.begin(), functions.end(), is_kernel));
     kernels_.reserve(count);
     kernels_by_name_.reserve(count);
     for (ptx::FunctionId id = 0; id < functions.size(); ++id) {
-        if (!is_kernel(functions[id]))
-            continue;
+        if (!is_kernel(functions[id])) continue;
         kernels_.push_back(std::make_unique<Kernel>(*this, id, static_cast<std::uint32_t>(kernels_.size())));
         kernels_by_name_.emplace(functions[id].name, kernels_.back().get());
     }
 }
 
-Kernel *ModuleSource::find_kernel(std::string_view name) const {
+Kernel* ModuleSource::find_kernel(std::string_view name) const {
     const auto found = kernels_by_name_.find(name);
     return found == kernels_by_name_.end() ? nullptr : found->second;
 }

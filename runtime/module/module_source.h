@@ -22,8 +22,7 @@
 namespace ptarmigan::runtime {
 
 /// What the driver says of bytes that are neither PTX nor a binary.
-inline constexpr std::string_view unknown_format =
-    "error   : Binary format for key='0', ident='' is not recognized";
+inline constexpr std::string_view unknown_format = "error   : Binary format for key='0', ident='' is not recognized";
 
 /// The driver's words for a version of PTX that is newer than what it takes; empty if it isn't, or if
 /// PTARMIGAN_ACCEPT_NEWER_PTX is set.
@@ -33,9 +32,9 @@ class ModuleSource;
 
 /// When the bodies of a text are read, which is when errors in them are reported.
 enum class BodyCheck : std::uint8_t {
-    at_load,         ///< all of them by ModuleSource::load
-    at_load_or_got,  ///< as `at_load` for texts below a megabyte, else a kernel's, with what it calls, by Kernel::check
-    at_first_use,    ///< a kernel's, with what it calls, when it is launched or its facts are asked for
+    at_load,        ///< all of them by ModuleSource::load
+    at_load_or_got, ///< as `at_load` for texts below a megabyte, else a kernel's, with what it calls, by Kernel::check
+    at_first_use,   ///< a kernel's, with what it calls, when it is launched or its facts are asked for
 };
 
 /// What is known of a kernel before it is compiled. Made once, then constant.
@@ -50,61 +49,59 @@ struct KernelFacts {
 class Kernel {
 public:
     /// `index`: in ModuleSource::kernels().
-    Kernel(ModuleSource &source, ptx::FunctionId id, std::uint32_t index);
+    Kernel(ModuleSource& source, ptx::FunctionId id, std::uint32_t index);
     std::uint32_t index() const { return index_; }
-    const std::string &name() const;
-    ModuleSource &source() const { return source_; }
-    const ptx::Function &function() const;
-    const ptx::ParameterLayout &parameters() const { return parameters_; }
+    const std::string& name() const;
+    ModuleSource& source() const { return source_; }
+    const ptx::Function& function() const;
+    const ptx::ParameterLayout& parameters() const { return parameters_; }
     /// Bytes of parameter `index`; invalid_value past the end.
-    Status parameter(std::size_t index, std::size_t &offset, std::size_t &size) const;
-    /// Binds the body on first use, unless an earlier process left a note of them. success, or invalid_ptx with the diagnostics in error_detail().
-    Status facts(const KernelFacts *&facts);
+    Status parameter(std::size_t index, std::size_t& offset, std::size_t& size) const;
+    /// Binds the body on first use, unless an earlier process left a note of them. success, or invalid_ptx with the
+    /// diagnostics in error_detail().
+    Status facts(const KernelFacts*& facts);
 
     /// For who hands the kernel out: facts(), if the source left that for when a kernel is got.
     Status check();
 
     /// CUfunction_attribute `id` (0..15); invalid_value for others.
-    Status attribute(int id, int &value);
+    Status attribute(int id, int& value);
     /// Only 8 (max dynamic shared), 9 (carveout), 11-15 (cluster attributes) can be set.
     Status set_attribute(int id, int value);
     /// Code for a block shape: compiled, from disk, or kept from an earlier launch. not_supported
     /// or invalid_ptx with the reason in error_detail(). With `aligned_parameters` the launch must meet
     /// the code's alignment_demands.
-    Status code(const translator::BlockShape &shape, bool small_grid, bool need_fibers,
-                std::shared_ptr<const LoadedKernel> &code, bool aligned_parameters = true);
+    Status code(const translator::BlockShape& shape, bool small_grid, bool need_fibers,
+                std::shared_ptr<const LoadedKernel>& code, bool aligned_parameters = true);
     /// For tests and tools: uses `code` for every shape instead of compiling.
     void set_code(std::shared_ptr<const LoadedKernel> code);
 
-    std::uint32_t max_dynamic_shared(const KernelFacts &facts) const;
+    std::uint32_t max_dynamic_shared(const KernelFacts& facts) const;
     /// Where Grid::cta_cost keeps what a CTA of this kernel takes.
-    const std::shared_ptr<std::atomic<std::uint32_t>> &cta_cost() const { return cta_cost_; }
+    const std::shared_ptr<std::atomic<std::uint32_t>>& cta_cost() const { return cta_cost_; }
     bool non_portable_cluster() const { return attributes_[14] != 0; }
     /// Cluster dimensions that the kernel or its attributes ask for; zeros if none.
     std::array<std::uint32_t, 3> required_cluster() const {
         std::array<std::uint32_t, 3> cluster{};
-        for (unsigned i = 0; i < 3; ++i)
-            cluster[i] = static_cast<std::uint32_t>(attributes_[11 + i]);
+        for (unsigned i = 0; i < 3; ++i) cluster[i] = static_cast<std::uint32_t>(attributes_[11 + i]);
         return cluster;
     }
 
 private:
     Status find_facts();
 
-    ModuleSource &source_;
+    ModuleSource& source_;
     const ptx::FunctionId id_;
     const std::uint32_t index_;
     ptx::ParameterLayout parameters_;
     std::mutex mutex_; ///< guards what follows; taken before the source's loader mutex
-    const std::shared_ptr<std::atomic<std::uint32_t>> cta_cost_ =
-        std::make_shared<std::atomic<std::uint32_t>>(0);
+    const std::shared_ptr<std::atomic<std::uint32_t>> cta_cost_ = std::make_shared<std::atomic<std::uint32_t>>(0);
     bool facts_known_ = false;
     bool facts_noted_ = false; ///< an earlier process or this one left a note of them
     KernelFacts facts_;
     std::array<int, 16> attributes_{}; ///< as set; [8] and [9]: -1 = default
     std::shared_ptr<const LoadedKernel> fixed_code_;
-    using VariantKey =
-        std::tuple<std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>, bool, bool, bool>;
+    using VariantKey = std::tuple<std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>, bool, bool, bool>;
     std::map<VariantKey, std::shared_ptr<const LoadedKernel>> variants_;
 };
 
@@ -116,24 +113,24 @@ public:
     /// error log ("ptxas application ptx input, line 3; error   : ..."). On success `log` holds
     /// warnings, mostly nothing. `name` is for messages. Where bodies are checked at load, functions
     /// that nothing defines are load errors too, unless the text is `relocatable`, the input of a link.
-    static Status load(std::string ptx, std::string name, std::shared_ptr<ModuleSource> &source,
-                       std::string &log, BodyCheck check = BodyCheck::at_first_use, bool relocatable = false);
+    static Status load(std::string ptx, std::string name, std::shared_ptr<ModuleSource>& source, std::string& log,
+                       BodyCheck check = BodyCheck::at_first_use, bool relocatable = false);
 
-    const ptx::Module &module() const;
-    const std::string &name() const { return name_; }
+    const ptx::Module& module() const;
+    const std::string& name() const { return name_; }
     /// A line of the text, for messages: "NAME line 7"; of a linked text the unit's line too.
     std::string place_of(std::uint32_t line) const;
-    const std::vector<std::unique_ptr<Kernel>> &kernels() const { return kernels_; }
+    const std::vector<std::unique_ptr<Kernel>>& kernels() const { return kernels_; }
     /// Null if there is none of that name.
-    Kernel *find_kernel(std::string_view name) const;
+    Kernel* find_kernel(std::string_view name) const;
     std::uint32_t const_bytes() const { return const_bytes_; }
     TextHash text_hash() const { return hash_; }
     /// Kernels are checked when they are got.
     bool checks_when_got() const { return checks_when_got_; }
 
     /// The loader, to be used under loader_mutex() only.
-    ptx::ModuleLoader &loader() { return *loader_; }
-    std::mutex &loader_mutex() { return loader_mutex_; }
+    ptx::ModuleLoader& loader() { return *loader_; }
+    std::mutex& loader_mutex() { return loader_mutex_; }
 
 private:
     ModuleSource() = default;
@@ -143,7 +140,7 @@ private:
     std::mutex loader_mutex_;
     TextHash hash_;
     std::vector<std::unique_ptr<Kernel>> kernels_;
-    std::unordered_map<std::string_view, Kernel *> kernels_by_name_;
+    std::unordered_map<std::string_view, Kernel*> kernels_by_name_;
     std::uint32_t const_bytes_ = 0;
     bool checks_when_got_ = false;
 };

@@ -14,8 +14,7 @@
 namespace ptarmigan::runtime {
 namespace {
 
-void add_symbol(std::string& text, std::uintptr_t begin, std::uintptr_t end,
-                const std::string& name) {
+void add_symbol(std::string& text, std::uintptr_t begin, std::uintptr_t end, const std::string& name) {
     char range[64];
     std::snprintf(range, sizeof range, "%" PRIxPTR " %" PRIxPTR " ", begin, end - begin);
     text += range + name + '\n';
@@ -47,7 +46,8 @@ void add_to_perf_map(const LoadedImage& image) {
     if (fd < 0) return;
     const std::string text = symbols(image, mode == "lines");
     // One write per image: O_APPEND keeps those of other threads apart.
-    if (::write(fd, text.data(), text.size()) < 0) {}
+    if (::write(fd, text.data(), text.size()) < 0) {
+    }
     ::close(fd);
 }
 

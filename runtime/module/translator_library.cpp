@@ -27,8 +27,7 @@ constexpr const char* library_name = "libptarmigan-translator.so";
 std::string folder_of_this_code() {
     Dl_info info{};
     std::string file;
-    if (dladdr(reinterpret_cast<const void*>(&default_translator_path), &info) && info.dli_fname)
-        file = info.dli_fname;
+    if (dladdr(reinterpret_cast<const void*>(&default_translator_path), &info) && info.dli_fname) file = info.dli_fname;
     if (file.find('/') == std::string::npos) file = "/proc/self/exe"; // a program started by name
     char resolved[PATH_MAX];
     if (!realpath(file.c_str(), resolved)) return {};
@@ -46,8 +45,7 @@ std::string find_build_id(const std::vector<char>& notes) {
         const std::size_t descriptor = name + ((std::size_t{note.n_namesz} + 3) & ~std::size_t{3});
         const std::size_t end = descriptor + ((std::size_t{note.n_descsz} + 3) & ~std::size_t{3});
         if (end > notes.size()) break;
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-            std::memcmp(notes.data() + name, "GNU", 4) == 0) {
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(notes.data() + name, "GNU", 4) == 0) {
             std::string text;
             for (std::size_t i = 0; i < note.n_descsz; ++i) {
                 const auto byte = static_cast<unsigned char>(notes[descriptor + i]);
@@ -63,8 +61,7 @@ std::string find_build_id(const std::vector<char>& notes) {
 
 std::string read_build_id(int fd) {
     Elf64_Ehdr header;
-    if (::pread(fd, &header, sizeof header, 0) != sizeof header ||
-        std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+    if (::pread(fd, &header, sizeof header, 0) != sizeof header || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
         header.e_phentsize != sizeof(Elf64_Phdr))
         return {};
     for (unsigned i = 0; i < header.e_phnum; ++i) {
@@ -89,8 +86,7 @@ int find_own_build_id(dl_phdr_info* object, std::size_t, void* result) {
     for (unsigned i = 0; i < object->dlpi_phnum; ++i) {
         const Elf64_Phdr& segment = object->dlpi_phdr[i];
         const std::uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
-        if (segment.p_type == PT_LOAD && here >= begin && here - begin < segment.p_memsz)
-            is_own = true;
+        if (segment.p_type == PT_LOAD && here >= begin && here - begin < segment.p_memsz) is_own = true;
         if (segment.p_type != PT_NOTE || !id.empty()) continue;
         const auto* notes = reinterpret_cast<const char*>(begin);
         id = find_build_id({notes, notes + segment.p_memsz});
@@ -104,15 +100,13 @@ const translator::TranslatorApi* load_library(const std::string& path) {
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) {
         const char* reason = dlerror();
-        throw MissingTranslator(std::string("can't load the translator: ") +
-                                 (reason ? reason : path.c_str()));
+        throw MissingTranslator(std::string("can't load the translator: ") + (reason ? reason : path.c_str()));
     }
     const auto entry = reinterpret_cast<decltype(&translator::ptarmigan_translator_entry)>(
         dlsym(library, "ptarmigan_translator_entry"));
     const translator::TranslatorApi* api = entry ? entry() : nullptr;
     if (!api || api->abi_version != abi::kernel_abi_version)
-        throw MissingTranslator("the translator " + path +
-                                 " is not of this version of Ptarmigan");
+        throw MissingTranslator("the translator " + path + " is not of this version of Ptarmigan");
     return api;
 }
 
@@ -121,8 +115,7 @@ const translator::TranslatorApi* load_library(const std::string& path) {
 std::string default_translator_path() {
     const std::string folder = folder_of_this_code();
     // Libraries lie together; programs find them in the sibling lib/.
-    for (const std::string& path :
-         {folder + "/" + library_name, folder + "/../lib/" + library_name})
+    for (const std::string& path : {folder + "/" + library_name, folder + "/../lib/" + library_name})
         if (::access(path.c_str(), R_OK) == 0) return path;
     return {};
 }
@@ -150,7 +143,7 @@ const translator::TranslatorApi& translator_api(const std::string& library_path)
     static std::map<std::string, const translator::TranslatorApi*> loaded;
     if (library_path.empty())
         throw MissingTranslator(std::string("can't find ") + library_name +
-                                 " beside the runtime (PTARMIGAN_TRANSLATOR says where it is)");
+                                " beside the runtime (PTARMIGAN_TRANSLATOR says where it is)");
     const std::lock_guard lock(mutex);
     const translator::TranslatorApi*& api = loaded[library_path];
     if (!api) api = load_library(library_path);

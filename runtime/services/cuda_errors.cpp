@@ -19,17 +19,18 @@ constexpr ErrorRow rows[] = {
 };
 constexpr ErrorRow unknown = {0, "unrecognized error code", "unrecognized error code"};
 
-const ErrorRow &find(int error) {
-    const auto *row = std::find_if(std::begin(rows), std::end(rows), [=](const ErrorRow &r) { return r.number == error; });
+const ErrorRow& find(int error) {
+    const auto* row =
+        std::find_if(std::begin(rows), std::end(rows), [=](const ErrorRow& r) { return r.number == error; });
     return row == std::end(rows) ? unknown : *row;
 }
 
 } // namespace
 
-const char *runtime_error_name(int error) {
+const char* runtime_error_name(int error) {
     return find(error).name;
 }
-const char *runtime_error_text(int error) {
+const char* runtime_error_text(int error) {
     return find(error).text;
 }
 

@@ -6,7 +6,8 @@
 
 namespace ptarmigan::runtime {
 
-inline constexpr int cuda_error_invalid_memcpy_direction = 21, cuda_error_invalid_device_function = 98, cuda_error_invalid_device = 101;
+inline constexpr int cuda_error_invalid_memcpy_direction = 21, cuda_error_invalid_device_function = 98,
+                     cuda_error_invalid_device = 101;
 
 /// cudaError_t of a driver status.
 constexpr int runtime_error(Status status) {
@@ -18,7 +19,7 @@ constexpr int runtime_error(Status status) {
 }
 
 /// "cudaErrorInvalidValue" and "invalid argument"; "unrecognized error code" for numbers that are none.
-const char *runtime_error_name(int error);
-const char *runtime_error_text(int error);
+const char* runtime_error_name(int error);
+const char* runtime_error_text(int error);
 
 } // namespace ptarmigan::runtime

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One handler per function, in a table in the order of frontend/ptx/device_runtime.def. Handlers touch the program's memory
-// (dim3, results) outside of all locks: a bad pointer leaves by a jump.
+// One handler per function, in a table in the order of frontend/ptx/device_runtime.def. Handlers touch the program's
+// memory (dim3, results) outside of all locks: a bad pointer leaves by a jump.
 #include "runtime/services/device_runtime.h"
 
 #include "frontend/ptx/device_runtime.h"
@@ -25,36 +25,33 @@ namespace {
 
 /// A call by one thread.
 struct Call {
-    abi::CtaContext *cta;
+    abi::CtaContext* cta;
     std::uint32_t step, lane;
-    Grid &grid;
+    Grid& grid;
     std::uint64_t thread; ///< through the grid
-    const std::uint64_t *arguments;
+    const std::uint64_t* arguments;
 
-    template <typename T> T *pointer(unsigned index) const { return reinterpret_cast<T *>(arguments[index]); }
+    template <typename T> T* pointer(unsigned index) const { return reinterpret_cast<T*>(arguments[index]); }
     std::uint32_t number(unsigned index) const { return static_cast<std::uint32_t>(arguments[index]); }
-    ChildWork &children() const { return child_work_of(grid); }
+    ChildWork& children() const { return child_work_of(grid); }
     /// Returns the code, and keeps it as the thread's last error.
     std::uint64_t result(int error) const {
-        if (error != ChildWork::success)
-            children().set_error(thread, error);
+        if (error != ChildWork::success) children().set_error(thread, error);
         return static_cast<std::uint32_t>(error);
     }
     std::uint64_t result(Status status) const { return result(runtime_error(status)); }
 };
 
-using Handler = std::uint64_t (*)(const Call &);
+using Handler = std::uint64_t (*)(const Call&);
 
 // --- launches ----------------------------------------------------------------------------------------------------
 
 /// The kernel whose address a program holds; null if it is none of this module.
-Function *find_kernel(const Grid &grid, std::uint64_t address) {
-    if (!grid.module)
-        return nullptr;
-    const ptx::Module &module = grid.module->source().module();
+Function* find_kernel(const Grid& grid, std::uint64_t address) {
+    if (!grid.module) return nullptr;
+    const ptx::Module& module = grid.module->source().module();
     const std::uint64_t id = address / 16 - 1;
-    if (address % 16 != 0 || id >= module.functions.size())
-        return nullptr;
+    if (address % 16 != 0 || id >= module.functions.size()) return nullptr;
     return grid.module->find_function(module.functions[id].name).get();
 }
 
@@ -63,7 +60,7 @@ int launch_error(Status status) {
 }
 
 /// Does not return: the H200 ends a grid that launches what is no parameter buffer.
-[[noreturn]] void bad_buffer(const Call &call) {
+[[noreturn]] void bad_buffer(const Call& call) {
     FaultRecord record;
     record.fault = abi::Fault::illegal_address;
     record.cta = call.cta;
@@ -74,7 +71,7 @@ int launch_error(Status status) {
     raise_fault(record);
 }
 
-std::uint64_t GetParameterBufferV2(const Call &call) {
+std::uint64_t GetParameterBufferV2(const Call& call) {
     auto item = std::make_unique<ChildItem>();
     item->function = find_kernel(call.grid, call.arguments[0]);
     std::array<std::uint32_t, 3> extents{};
@@ -88,68 +85,77 @@ std::uint64_t GetParameterBufferV2(const Call &call) {
         call.children().set_error(call.thread, cuda_error_invalid_device_function);
         return 0;
     }
-    Kernel &kernel = item->function->kernel();
+    Kernel& kernel = item->function->kernel();
     item->error = launch_error(check_launch(kernel, item->config));
     item->parameter_bytes = kernel.parameters().size;
     item->parameters.resize(item->parameter_bytes / sizeof(ParameterLine) + 1);
     return reinterpret_cast<std::uintptr_t>(call.children().add_buffer(std::move(item)));
 }
 
-std::uint64_t LaunchDeviceV2(const Call &call) {
+std::uint64_t LaunchDeviceV2(const Call& call) {
     int error = 0;
-    if (!call.children().launch(call.pointer<void>(0), call.arguments[1], error))
-        bad_buffer(call);
+    if (!call.children().launch(call.pointer<void>(0), call.arguments[1], error)) bad_buffer(call);
     return call.result(error);
 }
 
 // --- errors ------------------------------------------------------------------------------------------------------
 
-std::uint64_t GetLastError(const Call &call) {
+std::uint64_t GetLastError(const Call& call) {
     return static_cast<std::uint32_t>(call.children().last_error(call.thread, true));
 }
-std::uint64_t PeekAtLastError(const Call &call) {
+std::uint64_t PeekAtLastError(const Call& call) {
     return static_cast<std::uint32_t>(call.children().last_error(call.thread, false));
 }
-std::uint64_t GetErrorName(const Call &call) {
+std::uint64_t GetErrorName(const Call& call) {
     return reinterpret_cast<std::uintptr_t>(runtime_error_name(static_cast<int>(call.number(0))));
 }
-std::uint64_t GetErrorString(const Call &call) {
+std::uint64_t GetErrorString(const Call& call) {
     return reinterpret_cast<std::uintptr_t>(runtime_error_text(static_cast<int>(call.number(0))));
 }
 
-// --- streams and events: work runs in the order in which it was asked for, so there is nothing to wait for ------------
+// --- streams and events: work runs in the order in which it was asked for, so there is nothing to wait for
+// ------------
 
-std::uint64_t new_handle(const Call &call, bool flags_fit) {
-    if (!flags_fit)
-        return call.result(ChildWork::invalid_value);
+std::uint64_t new_handle(const Call& call, bool flags_fit) {
+    if (!flags_fit) return call.result(ChildWork::invalid_value);
     const std::uint64_t handle = call.children().new_handle();
     std::memcpy(call.pointer<void>(0), &handle, sizeof handle);
     return 0;
 }
-std::uint64_t StreamCreateWithFlags(const Call &call) { return new_handle(call, call.number(1) <= 1); }
-std::uint64_t EventCreateWithFlags(const Call &call) { return new_handle(call, call.number(1) == 2); }
+std::uint64_t StreamCreateWithFlags(const Call& call) {
+    return new_handle(call, call.number(1) <= 1);
+}
+std::uint64_t EventCreateWithFlags(const Call& call) {
+    return new_handle(call, call.number(1) == 2);
+}
 
-std::uint64_t known_handle(const Call &call, std::uint64_t handle) {
+std::uint64_t known_handle(const Call& call, std::uint64_t handle) {
     return call.result(handle >= ChildWork::first_stream ? ChildWork::success : ChildWork::invalid_resource_handle);
 }
-std::uint64_t StreamDestroy(const Call &call) { return known_handle(call, call.arguments[0]); }
-std::uint64_t EventDestroy(const Call &call) { return known_handle(call, call.arguments[0]); }
-std::uint64_t EventRecord(const Call &call) { return known_handle(call, call.arguments[0]); }
-std::uint64_t StreamWaitEvent(const Call &call) { return known_handle(call, call.arguments[1]); }
+std::uint64_t StreamDestroy(const Call& call) {
+    return known_handle(call, call.arguments[0]);
+}
+std::uint64_t EventDestroy(const Call& call) {
+    return known_handle(call, call.arguments[0]);
+}
+std::uint64_t EventRecord(const Call& call) {
+    return known_handle(call, call.arguments[0]);
+}
+std::uint64_t StreamWaitEvent(const Call& call) {
+    return known_handle(call, call.arguments[1]);
+}
 
 // --- memory ------------------------------------------------------------------------------------------------------
 
-std::uint64_t Malloc(const Call &call) {
-    if (call.arguments[1] == 0)
-        return call.result(ChildWork::invalid_value);
-    void *block = call.grid.context->kernel_heap().allocate(call.arguments[1]);
-    if (!block)
-        return call.result(ChildWork::memory_allocation);
+std::uint64_t Malloc(const Call& call) {
+    if (call.arguments[1] == 0) return call.result(ChildWork::invalid_value);
+    void* block = call.grid.context->kernel_heap().allocate(call.arguments[1]);
+    if (!block) return call.result(ChildWork::memory_allocation);
     std::memcpy(call.pointer<void>(0), &block, sizeof block);
     return 0;
 }
 
-std::uint64_t Free(const Call &call) {
+std::uint64_t Free(const Call& call) {
     const KernelHeap::Freed freed = call.grid.context->kernel_heap().free(call.pointer<void>(0));
     return call.result(freed == KernelHeap::Freed::yes ? ChildWork::success : ChildWork::invalid_value);
 }
@@ -162,96 +168,91 @@ struct Rows {
         return !__builtin_mul_overflow(pitch, height - 1, &span) && !__builtin_add_overflow(span, width, &span) &&
                AddressSpace::get().is_known_range(address, span);
     }
-    std::uint8_t *row(std::uint64_t y) const { return reinterpret_cast<std::uint8_t *>(address) + y * pitch; }
+    std::uint8_t* row(std::uint64_t y) const { return reinterpret_cast<std::uint8_t*>(address) + y * pitch; }
 };
 
-std::uint64_t queue(const Call &call, std::uint64_t stream, std::function<bool()> work) {
-    if (!ChildWork::is_stream(stream))
-        return call.result(ChildWork::invalid_resource_handle);
+std::uint64_t queue(const Call& call, std::uint64_t stream, std::function<bool()> work) {
+    if (!ChildWork::is_stream(stream)) return call.result(ChildWork::invalid_resource_handle);
     auto item = std::make_unique<ChildItem>();
     item->host_work = std::move(work);
     call.children().add(std::move(item), stream);
     return 0;
 }
 
-std::uint64_t copy_rows(const Call &call, Rows to, Rows from, std::uint64_t width, std::uint64_t height,
+std::uint64_t copy_rows(const Call& call, Rows to, Rows from, std::uint64_t width, std::uint64_t height,
                         std::uint32_t kind, std::uint64_t stream) {
     constexpr std::uint32_t device_to_device = 3, by_address = 4;
-    if (kind != device_to_device && kind != by_address)
-        return call.result(cuda_error_invalid_memcpy_direction);
-    if (width == 0 || height == 0)
-        return 0;
-    if (height > 1 && (to.pitch < width || from.pitch < width))
-        return call.result(ChildWork::invalid_value);
+    if (kind != device_to_device && kind != by_address) return call.result(cuda_error_invalid_memcpy_direction);
+    if (width == 0 || height == 0) return 0;
+    if (height > 1 && (to.pitch < width || from.pitch < width)) return call.result(ChildWork::invalid_value);
     return queue(call, stream, [=] {
-        if (!to.is_known(width, height) || !from.is_known(width, height))
-            return false;
-        for (std::uint64_t y = 0; y < height; ++y)
-            std::memmove(to.row(y), from.row(y), width);
+        if (!to.is_known(width, height) || !from.is_known(width, height)) return false;
+        for (std::uint64_t y = 0; y < height; ++y) std::memmove(to.row(y), from.row(y), width);
         return true;
     });
 }
 
-std::uint64_t fill_rows(const Call &call, Rows to, std::uint32_t value, std::uint64_t width, std::uint64_t height,
+std::uint64_t fill_rows(const Call& call, Rows to, std::uint32_t value, std::uint64_t width, std::uint64_t height,
                         std::uint64_t stream) {
-    if (width == 0 || height == 0)
-        return 0;
-    if (height > 1 && to.pitch < width)
-        return call.result(ChildWork::invalid_value);
+    if (width == 0 || height == 0) return 0;
+    if (height > 1 && to.pitch < width) return call.result(ChildWork::invalid_value);
     return queue(call, stream, [=] {
-        if (!to.is_known(width, height))
-            return false;
-        for (std::uint64_t y = 0; y < height; ++y)
-            std::memset(to.row(y), static_cast<int>(value), width);
+        if (!to.is_known(width, height)) return false;
+        for (std::uint64_t y = 0; y < height; ++y) std::memset(to.row(y), static_cast<int>(value), width);
         return true;
     });
 }
 
-std::uint64_t MemcpyAsync(const Call &call) {
-    const std::uint64_t *a = call.arguments;
+std::uint64_t MemcpyAsync(const Call& call) {
+    const std::uint64_t* a = call.arguments;
     return copy_rows(call, {a[0], 0}, {a[1], 0}, a[2], 1, call.number(3), a[4]);
 }
-std::uint64_t Memcpy2DAsync(const Call &call) {
-    const std::uint64_t *a = call.arguments;
+std::uint64_t Memcpy2DAsync(const Call& call) {
+    const std::uint64_t* a = call.arguments;
     return copy_rows(call, {a[0], a[1]}, {a[2], a[3]}, a[4], a[5], call.number(6), a[7]);
 }
-std::uint64_t MemsetAsync(const Call &call) {
-    const std::uint64_t *a = call.arguments;
+std::uint64_t MemsetAsync(const Call& call) {
+    const std::uint64_t* a = call.arguments;
     return fill_rows(call, {a[0], 0}, call.number(1), a[2], 1, a[3]);
 }
-std::uint64_t Memset2DAsync(const Call &call) {
-    const std::uint64_t *a = call.arguments;
+std::uint64_t Memset2DAsync(const Call& call) {
+    const std::uint64_t* a = call.arguments;
     return fill_rows(call, {a[0], a[1]}, call.number(2), a[3], a[4], a[5]);
 }
 
 // --- questions ---------------------------------------------------------------------------------------------------
 
-std::uint64_t answer(const Call &call, unsigned index, std::optional<int> value) {
-    if (!value)
-        return call.result(ChildWork::invalid_value);
+std::uint64_t answer(const Call& call, unsigned index, std::optional<int> value) {
+    if (!value) return call.result(ChildWork::invalid_value);
     std::memcpy(call.pointer<void>(index), &*value, sizeof *value);
     return 0;
 }
-std::uint64_t GetDevice(const Call &call) { return answer(call, 0, 0); }
-std::uint64_t GetDeviceCount(const Call &call) { return answer(call, 0, 1); }
-std::uint64_t RuntimeGetVersion(const Call &call) { return answer(call, 0, 6000); } // what CUDA 13.0's says
-std::uint64_t DeviceGetAttribute(const Call &call) {
-    if (call.number(2) != 0)
-        return call.result(cuda_error_invalid_device);
+std::uint64_t GetDevice(const Call& call) {
+    return answer(call, 0, 0);
+}
+std::uint64_t GetDeviceCount(const Call& call) {
+    return answer(call, 0, 1);
+}
+std::uint64_t RuntimeGetVersion(const Call& call) {
+    return answer(call, 0, 6000);
+} // what CUDA 13.0's says
+std::uint64_t DeviceGetAttribute(const Call& call) {
+    if (call.number(2) != 0) return call.result(cuda_error_invalid_device);
     const int id = static_cast<int>(call.number(1));
     return answer(call, 0, id == 0 ? 0 : Device::get().attribute(id));
 }
 
-std::uint64_t DeviceGetLimit(const Call &call) {
+std::uint64_t DeviceGetLimit(const Call& call) {
     std::size_t value = 0;
     const Status status = call.grid.context->limit(static_cast<Limit>(call.number(1)), value);
-    if (status != Status::success)
-        value = SIZE_MAX;
+    if (status != Status::success) value = SIZE_MAX;
     std::memcpy(call.pointer<void>(0), &value, sizeof value);
     return static_cast<std::uint32_t>(runtime_error(status)); // it does not become the last error
 }
 
-std::uint64_t DeviceGetCacheConfig(const Call &call) { return answer(call, 0, call.grid.context->cache_config()); }
+std::uint64_t DeviceGetCacheConfig(const Call& call) {
+    return answer(call, 0, call.grid.context->cache_config());
+}
 
 /// What the device runtime writes of cudaFuncAttributes: its beginning, before CUDA 9.
 struct FunctionAttributes {
@@ -259,30 +260,34 @@ struct FunctionAttributes {
     int max_threads, registers, ptx_version, binary_version;
 };
 
-std::uint64_t FuncGetAttributes(const Call &call) {
-    Function *function = find_kernel(call.grid, call.arguments[1]);
-    if (!function)
-        return call.result(cuda_error_invalid_device_function);
+std::uint64_t FuncGetAttributes(const Call& call) {
+    Function* function = find_kernel(call.grid, call.arguments[1]);
+    if (!function) return call.result(cuda_error_invalid_device_function);
     std::array<int, 7> values{};
     for (int id = 0; id < 7; ++id)
         if (const Status status = function->kernel().attribute(id, values[static_cast<std::size_t>(id)]);
             status != Status::success)
             return call.result(status);
-    const FunctionAttributes attributes{static_cast<std::size_t>(values[1]), static_cast<std::size_t>(values[2]),
-                                        static_cast<std::size_t>(values[3]), values[0], values[4], values[5], values[6]};
+    const FunctionAttributes attributes{static_cast<std::size_t>(values[1]),
+                                        static_cast<std::size_t>(values[2]),
+                                        static_cast<std::size_t>(values[3]),
+                                        values[0],
+                                        values[4],
+                                        values[5],
+                                        values[6]};
     std::memcpy(call.pointer<void>(0), &attributes, sizeof attributes);
     return 0;
 }
 
-std::uint64_t OccupancyMaxActiveBlocksPerMultiprocessor(const Call &call) {
-    Function *function = find_kernel(call.grid, call.arguments[1]);
-    if (!function)
-        return call.result(cuda_error_invalid_device_function);
+std::uint64_t OccupancyMaxActiveBlocksPerMultiprocessor(const Call& call) {
+    Function* function = find_kernel(call.grid, call.arguments[1]);
+    if (!function) return call.result(cuda_error_invalid_device_function);
     int blocks = 0;
-    const Status status = occupancy_blocks(function->kernel(), static_cast<int>(call.number(2)), call.arguments[3], blocks);
+    const Status status =
+        occupancy_blocks(function->kernel(), static_cast<int>(call.number(2)), call.arguments[3], blocks);
     return status == Status::success ? answer(call, 0, blocks) : call.result(status);
 }
-std::uint64_t OccupancyMaxActiveBlocksPerMultiprocessorWithFlags(const Call &call) {
+std::uint64_t OccupancyMaxActiveBlocksPerMultiprocessorWithFlags(const Call& call) {
     return OccupancyMaxActiveBlocksPerMultiprocessor(call);
 }
 
@@ -294,12 +299,12 @@ constexpr Handler handlers[] = {
 
 } // namespace
 
-std::uint64_t device_runtime(abi::CtaContext *cta, std::uint32_t step, std::uint32_t lane,
-                             std::uint32_t function, const std::uint64_t *arguments) {
-    Grid &grid = static_cast<Worker *>(cta->worker)->grid();
+std::uint64_t device_runtime(abi::CtaContext* cta, std::uint32_t step, std::uint32_t lane, std::uint32_t function,
+                             const std::uint64_t* arguments) {
+    Grid& grid = static_cast<Worker*>(cta->worker)->grid();
     const std::uint64_t threads = std::uint64_t{cta->ntid[0]} * cta->ntid[1] * cta->ntid[2];
-    const std::uint64_t thread = cta->linear_ctaid * threads +
-                                 std::uint64_t{step} * grid.code->properties.lane_width + lane;
+    const std::uint64_t thread =
+        cta->linear_ctaid * threads + std::uint64_t{step} * grid.code->properties.lane_width + lane;
     return handlers[function](Call{cta, step, lane, grid, thread, arguments});
 }
 

@@ -7,7 +7,7 @@
 namespace ptarmigan::runtime {
 
 /// abi::Services::device_runtime.
-std::uint64_t device_runtime(abi::CtaContext *cta, std::uint32_t step, std::uint32_t lane,
-                             std::uint32_t function, const std::uint64_t *arguments);
+std::uint64_t device_runtime(abi::CtaContext* cta, std::uint32_t step, std::uint32_t lane, std::uint32_t function,
+                             const std::uint64_t* arguments);
 
 } // namespace ptarmigan::runtime

@@ -11,7 +11,7 @@ namespace {
 /// Reads vprintf's argument buffer: every value at a multiple of its size.
 class ArgumentReader {
 public:
-    explicit ArgumentReader(const void *buffer) : buffer_(static_cast<const char *>(buffer)) {}
+    explicit ArgumentReader(const void* buffer) : buffer_(static_cast<const char*>(buffer)) {}
     template <class T> T next() {
         offset_ = (offset_ + sizeof(T) - 1) / sizeof(T) * sizeof(T);
         T value;
@@ -23,7 +23,7 @@ public:
     int count() const { return count_; }
 
 private:
-    const char *buffer_;
+    const char* buffer_;
     std::size_t offset_ = 0;
     int count_ = 0;
 };
@@ -34,26 +34,24 @@ struct Conversion {
     unsigned length = 0; ///< bytes of an integer argument: 1, 2, 4 or 8
     char letter = 0;
     bool known = true;
-    const char *end = nullptr;
+    const char* end = nullptr;
 };
 
 /// Digits, or a star that takes an int argument.
-const char *parse_number(const char *at, ArgumentReader &arguments, std::string &text) {
+const char* parse_number(const char* at, ArgumentReader& arguments, std::string& text) {
     if (*at == '*') {
         text += std::to_string(arguments.next<std::int32_t>());
         return at + 1;
     }
-    while (*at >= '0' && *at <= '9')
-        text += *at++;
+    while (*at >= '0' && *at <= '9') text += *at++;
     return at;
 }
 
 /// `at` is behind the percent sign.
-Conversion parse_conversion(const char *at, ArgumentReader &arguments) {
+Conversion parse_conversion(const char* at, ArgumentReader& arguments) {
     Conversion result;
     result.text = "%";
-    while (*at && std::strchr("-+ #0", *at))
-        result.text += *at++;
+    while (*at && std::strchr("-+ #0", *at)) result.text += *at++;
     at = parse_number(at, arguments, result.text);
     if (*at == '.') {
         result.text += *at++;
@@ -74,11 +72,10 @@ Conversion parse_conversion(const char *at, ArgumentReader &arguments) {
     return result;
 }
 
-template <class T> void append_formatted(std::string &out, const std::string &format, T value) {
+template <class T> void append_formatted(std::string& out, const std::string& format, T value) {
     char buffer[256];
     const int length = std::snprintf(buffer, sizeof buffer, format.c_str(), value);
-    if (length < 0)
-        return;
+    if (length < 0) return;
     if (static_cast<std::size_t>(length) < sizeof buffer) {
         out.append(buffer, static_cast<std::size_t>(length));
         return;
@@ -89,33 +86,27 @@ template <class T> void append_formatted(std::string &out, const std::string &fo
     out.pop_back();
 }
 
-void append_integer(std::string &out, const Conversion &conversion, ArgumentReader &arguments) {
+void append_integer(std::string& out, const Conversion& conversion, ArgumentReader& arguments) {
     const bool is_signed = conversion.letter == 'd' || conversion.letter == 'i';
-    std::int64_t value =
-        conversion.length == 8 ? arguments.next<std::int64_t>() : arguments.next<std::int32_t>();
+    std::int64_t value = conversion.length == 8 ? arguments.next<std::int64_t>() : arguments.next<std::int32_t>();
     if (conversion.length < 8) {
         const unsigned shift = 64 - 8 * conversion.length;
         const std::uint64_t high = static_cast<std::uint64_t>(value) << shift;
-        value = is_signed ? static_cast<std::int64_t>(high) >> shift
-                          : static_cast<std::int64_t>(high >> shift);
+        value = is_signed ? static_cast<std::int64_t>(high) >> shift : static_cast<std::int64_t>(high >> shift);
     }
-    append_formatted(out, conversion.text + "ll" + conversion.letter,
-                     static_cast<long long>(value));
+    append_formatted(out, conversion.text + "ll" + conversion.letter, static_cast<long long>(value));
 }
 
 /// False if the letter is none of CUDA's.
-bool append_conversion(std::string &out, const Conversion &conversion, ArgumentReader &arguments) {
-    if (!conversion.known)
-        return false;
+bool append_conversion(std::string& out, const Conversion& conversion, ArgumentReader& arguments) {
+    if (!conversion.known) return false;
     switch (conversion.letter) {
     case 'd':
     case 'i':
     case 'u':
     case 'o':
     case 'x':
-    case 'X':
-        append_integer(out, conversion, arguments);
-        return true;
+    case 'X': append_integer(out, conversion, arguments); return true;
     case 'f':
     case 'F':
     case 'e':
@@ -123,36 +114,29 @@ bool append_conversion(std::string &out, const Conversion &conversion, ArgumentR
     case 'g':
     case 'G':
     case 'a':
-    case 'A':
-        append_formatted(out, conversion.text + conversion.letter, arguments.next<double>());
-        return true;
+    case 'A': append_formatted(out, conversion.text + conversion.letter, arguments.next<double>()); return true;
     case 'c':
-        append_formatted(out, conversion.text + 'c',
-                         static_cast<int>(arguments.next<std::int32_t>()));
+        append_formatted(out, conversion.text + 'c', static_cast<int>(arguments.next<std::int32_t>()));
         return true;
-    case 'p':
-        append_formatted(out, conversion.text + 'p', arguments.next<const void *>());
-        return true;
+    case 'p': append_formatted(out, conversion.text + 'p', arguments.next<const void*>()); return true;
     case 's': {
-        const char *string = arguments.next<const char *>();
+        const char* string = arguments.next<const char*>();
         append_formatted(out, conversion.text + 's', string ? string : "(null)");
         return true;
     }
-    default:
-        return false;
+    default: return false;
     }
 }
 
 } // namespace
 
-std::string format_device_printf(const char *format, const void *buffer, int &count) {
+std::string format_device_printf(const char* format, const void* buffer, int& count) {
     std::string out;
     ArgumentReader arguments(buffer);
-    for (const char *at = format; *at;) {
+    for (const char* at = format; *at;) {
         if (*at != '%') {
-            const char *end = std::strchr(at, '%');
-            if (!end)
-                end = at + std::strlen(at);
+            const char* end = std::strchr(at, '%');
+            if (!end) end = at + std::strlen(at);
             out.append(at, end);
             at = end;
             continue;
@@ -163,8 +147,7 @@ std::string format_device_printf(const char *format, const void *buffer, int &co
             continue;
         }
         const Conversion conversion = parse_conversion(at + 1, arguments);
-        if (!append_conversion(out, conversion, arguments))
-            out.append(at, conversion.end);
+        if (!append_conversion(out, conversion, arguments)) out.append(at, conversion.end);
         at = conversion.end;
     }
     count = arguments.count();
@@ -173,15 +156,13 @@ std::string format_device_printf(const char *format, const void *buffer, int &co
 
 void PrintfBuffer::append(std::string_view text) {
     std::lock_guard lock(mutex_);
-    if (text_.size() + text.size() <= capacity_)
-        text_ += text;
+    if (text_.size() + text.size() <= capacity_) text_ += text;
 }
 
 void PrintfBuffer::flush() {
     {
         std::lock_guard lock(mutex_);
-        if (text_.empty())
-            return;
+        if (text_.empty()) return;
     }
     std::lock_guard order(flush_mutex_);
     std::string text;

@@ -32,6 +32,6 @@ private:
 /// Formats like the device's vprintf: `arguments` holds the promoted values at their natural
 /// alignment. `count` gets the number of arguments consumed. Conversions that CUDA does not know
 /// are copied as they are.
-std::string format_device_printf(const char *format, const void *arguments, int &count);
+std::string format_device_printf(const char* format, const void* arguments, int& count);
 
 } // namespace ptarmigan::runtime

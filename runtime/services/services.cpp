@@ -25,22 +25,21 @@
 namespace ptarmigan::runtime {
 namespace {
 
-Worker &worker_of(abi::CtaContext *cta) {
-    return *static_cast<Worker *>(cta->worker);
+Worker& worker_of(abi::CtaContext* cta) {
+    return *static_cast<Worker*>(cta->worker);
 }
 
 /// Where the service that says so returns to, in generated code.
 #define PTM_RETURN_ADDRESS() reinterpret_cast<std::uintptr_t>(__builtin_return_address(0))
 
-std::uint32_t barrier(abi::CtaContext *cta, std::uint32_t step, std::uint32_t id,
-                      std::uint32_t threads, std::uint32_t kind, std::uint64_t arriving,
-                      std::uint64_t predicate) {
-    Worker &worker = worker_of(cta);
+std::uint32_t barrier(abi::CtaContext* cta, std::uint32_t step, std::uint32_t id, std::uint32_t threads,
+                      std::uint32_t kind, std::uint64_t arriving, std::uint64_t predicate) {
+    Worker& worker = worker_of(cta);
     worker.spins = 0;
     return worker.fiber_cta(cta).barrier(step, id, threads, kind, arriving, predicate, PTM_RETURN_ADDRESS());
 }
 
-void collective(abi::CtaContext *cta, std::uint32_t step, abi::CollectiveCall *call) {
+void collective(abi::CtaContext* cta, std::uint32_t step, abi::CollectiveCall* call) {
     worker_of(cta).fiber_cta(cta).collective(step, *call, PTM_RETURN_ADDRESS());
 }
 
@@ -53,11 +52,10 @@ void pause_cpu() {
 }
 
 /// Nothing else of this worker can go on: give the CPU away more and more.
-void back_off(Worker &worker, std::uint64_t nanoseconds) {
+void back_off(Worker& worker, std::uint64_t nanoseconds) {
     constexpr unsigned pauses = 16;
     if (nanoseconds >= 50'000) {
-        const timespec time{0,
-                            static_cast<long>(nanoseconds < 1'000'000 ? nanoseconds : 1'000'000)};
+        const timespec time{0, static_cast<long>(nanoseconds < 1'000'000 ? nanoseconds : 1'000'000)};
         nanosleep(&time, nullptr);
     } else if (worker.spins < pauses) {
         pause_cpu();
@@ -66,35 +64,28 @@ void back_off(Worker &worker, std::uint64_t nanoseconds) {
     }
 }
 
-void yield(abi::CtaContext *cta, std::uint32_t, std::uint64_t lanes, std::uint64_t nanoseconds) {
-    Worker &worker = worker_of(cta);
-    if (worker.grid().stopped())
-        leave_kernel();
+void yield(abi::CtaContext* cta, std::uint32_t, std::uint64_t lanes, std::uint64_t nanoseconds) {
+    Worker& worker = worker_of(cta);
+    if (worker.grid().stopped()) leave_kernel();
     const Wait wait{.kind = Wait::Kind::memory, .lanes = lanes, .pc = PTM_RETURN_ADDRESS()};
-    StepFiber *const self = worker.in_fibers() ? worker.scheduler().current() : nullptr;
-    if (self)
-        self->wait = wait; // for the report of a hang: this step waits too
+    StepFiber* const self = worker.in_fibers() ? worker.scheduler().current() : nullptr;
+    if (self) self->wait = wait; // for the report of a hang: this step waits too
     worker.check_for_hang();
-    if (self)
-        self->wait = Wait{};
+    if (self) self->wait = Wait{};
     ++worker.spins;
     constexpr unsigned turns_between_looks = 64;
-    if (worker.spins % turns_between_looks == 0)
-        worker.mbarriers().expire(false);
+    if (worker.spins % turns_between_looks == 0) worker.mbarriers().expire(false);
     // When every fiber only spins, what it waits for is on another thread: let that run now and
     // then.
     constexpr unsigned ring_turns = 256;
     const bool others = worker.in_fibers() && worker.scheduler().yield(wait);
-    if (!others || worker.spins % ring_turns == 0)
-        back_off(worker, nanoseconds);
+    if (!others || worker.spins % ring_turns == 0) back_off(worker, nanoseconds);
 }
 
-void trap(abi::CtaContext *cta, std::uint32_t step, std::uint64_t lanes, std::uint32_t fault,
-          std::uint32_t line) {
+void trap(abi::CtaContext* cta, std::uint32_t step, std::uint64_t lanes, std::uint32_t fault, std::uint32_t line) {
     FaultRecord record;
     record.fault = static_cast<abi::Fault>(fault);
-    if (record.fault == abi::Fault::none)
-        record.fault = abi::Fault::trap;
+    if (record.fault == abi::Fault::none) record.fault = abi::Fault::trap;
     record.cta = cta;
     record.step = step;
     record.lanes = lanes;
@@ -102,10 +93,9 @@ void trap(abi::CtaContext *cta, std::uint32_t step, std::uint64_t lanes, std::ui
     raise_fault(record);
 }
 
-std::int32_t device_vprintf(abi::CtaContext *cta, const char *format, const void *arguments) {
-    if (!format)
-        return -1;
-    Context &context = *worker_of(cta).grid().context;
+std::int32_t device_vprintf(abi::CtaContext* cta, const char* format, const void* arguments) {
+    if (!format) return -1;
+    Context& context = *worker_of(cta).grid().context;
     int count = 0;
     // Formatting may fault on the kernel's pointers: it is done before the buffer's lock is taken.
     const std::string text = format_device_printf(format, arguments, count);
@@ -114,24 +104,23 @@ std::int32_t device_vprintf(abi::CtaContext *cta, const char *format, const void
     return count;
 }
 
-void *device_malloc(abi::CtaContext *cta, std::uint64_t size) {
+void* device_malloc(abi::CtaContext* cta, std::uint64_t size) {
     return worker_of(cta).grid().context->kernel_heap().allocate(size);
 }
 
-void device_free(abi::CtaContext *cta, void *pointer, std::uint32_t step, std::uint32_t lane,
-                 std::uint32_t line) {
+void device_free(abi::CtaContext* cta, void* pointer, std::uint32_t step, std::uint32_t lane, std::uint32_t line) {
     switch (worker_of(cta).grid().context->kernel_heap().free(pointer)) {
-    case KernelHeap::Freed::yes:
-        return;
+    case KernelHeap::Freed::yes: return;
     case KernelHeap::Freed::not_ours:
         log_once("device free", "a kernel frees memory that malloc() did not give: ignored, as on a GPU");
         return;
-    case KernelHeap::Freed::dead:
-        log_once("device free twice", "a kernel frees memory that is freed already");
+    case KernelHeap::Freed::dead: log_once("device free twice", "a kernel frees memory that is freed already");
     }
     FaultRecord record;
-    // As on a GPU: the allocator looks at what lies before the pointer; of a block freed twice it ends in a launch failure (H100, 2026-11-22).
-    record.fault = reinterpret_cast<std::uintptr_t>(pointer) % 16 != 0 ? abi::Fault::misaligned_address : abi::Fault::trap;
+    // As on a GPU: the allocator looks at what lies before the pointer; of a block freed twice it ends in a launch
+    // failure (H100, 2026-11-22).
+    record.fault =
+        reinterpret_cast<std::uintptr_t>(pointer) % 16 != 0 ? abi::Fault::misaligned_address : abi::Fault::trap;
     record.cta = cta;
     record.step = step;
     record.lanes = std::uint64_t{1} << lane;
@@ -139,27 +128,25 @@ void device_free(abi::CtaContext *cta, void *pointer, std::uint32_t step, std::u
     raise_fault(record);
 }
 
-void assert_fail(abi::CtaContext *cta, std::uint32_t step, std::uint32_t lane, const char *message,
-                 const char *file, std::uint32_t line, const char *function, std::uint64_t) {
+void assert_fail(abi::CtaContext* cta, std::uint32_t step, std::uint32_t lane, const char* message, const char* file,
+                 std::uint32_t line, const char* function, std::uint64_t) {
     const std::uint32_t width = worker_of(cta).grid().code->properties.lane_width;
     const std::uint64_t thread = std::uint64_t{step} * width + lane;
     const std::uint64_t x = thread % cta->ntid[0], rest = thread / cta->ntid[0];
     char text[2048];
-    const int length = std::snprintf(
-        text, sizeof text,
-        "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
-        file ? file : "", line, function ? function : "", cta->ctaid[0], cta->ctaid[1],
-        cta->ctaid[2], static_cast<unsigned>(x), static_cast<unsigned>(rest % cta->ntid[1]),
-        static_cast<unsigned>(rest / cta->ntid[1]), message ? message : "");
+    const int length =
+        std::snprintf(text, sizeof text, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
+                      file ? file : "", line, function ? function : "", cta->ctaid[0], cta->ctaid[1], cta->ctaid[2],
+                      static_cast<unsigned>(x), static_cast<unsigned>(rest % cta->ntid[1]),
+                      static_cast<unsigned>(rest / cta->ntid[1]), message ? message : "");
     if (length > 0) {
         const auto size = static_cast<std::size_t>(length);
-        const ssize_t written =
-            write(STDERR_FILENO, text, size < sizeof text ? size : sizeof text - 1);
+        const ssize_t written = write(STDERR_FILENO, text, size < sizeof text ? size : sizeof text - 1);
         static_cast<void>(written); // nowhere to report it
     }
 }
 
-void misaligned(abi::CtaContext *cta, std::uint32_t step, std::uint64_t lanes, std::uint64_t address,
+void misaligned(abi::CtaContext* cta, std::uint32_t step, std::uint64_t lanes, std::uint64_t address,
                 std::uint32_t is_write, std::uint32_t line) {
     FaultRecord record;
     record.fault = abi::Fault::misaligned_address;
@@ -173,28 +160,28 @@ void misaligned(abi::CtaContext *cta, std::uint32_t step, std::uint64_t lanes, s
     raise_fault(record);
 }
 
-void mbarrier(abi::CtaContext *cta, std::uint32_t step, abi::MbarrierCall *call) {
-    Worker &worker = worker_of(cta);
+void mbarrier(abi::CtaContext* cta, std::uint32_t step, abi::MbarrierCall* call) {
+    Worker& worker = worker_of(cta);
     worker.mbarriers().run(*cta, step, worker.grid().code->properties.lane_width, *call);
 }
 
-void cluster_barrier(abi::CtaContext *cta, std::uint32_t step, std::uint32_t wait, std::uint64_t active,
+void cluster_barrier(abi::CtaContext* cta, std::uint32_t step, std::uint32_t wait, std::uint64_t active,
                      std::uint64_t live) {
-    Worker &worker = worker_of(cta);
+    Worker& worker = worker_of(cta);
     worker.spins = 0;
     worker.fiber_cta(cta).cluster_barrier(step, wait != 0, active, live);
 }
 
-[[noreturn]] void exit_thread(abi::CtaContext *cta, std::uint32_t step) {
+[[noreturn]] void exit_thread(abi::CtaContext* cta, std::uint32_t step) {
     worker_of(cta).fiber_cta(cta).exit_thread(step);
 }
 
-void async_copy(abi::CtaContext *cta, std::uint32_t step, abi::AsyncCall *call) {
-    Worker &worker = worker_of(cta);
+void async_copy(abi::CtaContext* cta, std::uint32_t step, abi::AsyncCall* call) {
+    Worker& worker = worker_of(cta);
     worker.copies().run(*cta, step, worker.grid().code->properties.lane_width, *call);
 }
 
-std::uint64_t clock_ticks(abi::CtaContext *) {
+std::uint64_t clock_ticks(abi::CtaContext*) {
 #if defined(__x86_64__)
     return __rdtsc();
 #elif defined(__aarch64__)
@@ -204,21 +191,19 @@ std::uint64_t clock_ticks(abi::CtaContext *) {
 #endif
 }
 
-std::uint64_t global_timer(abi::CtaContext *) {
+std::uint64_t global_timer(abi::CtaContext*) {
     timespec now{};
     clock_gettime(CLOCK_REALTIME, &now);
-    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
-           static_cast<std::uint64_t>(now.tv_nsec);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 } // namespace
 
-const abi::Services &kernel_services() {
-    static const abi::Services services = {barrier,        collective,    yield,       trap,
-                                           device_vprintf, device_malloc, device_free, assert_fail,
-                                           clock_ticks,    global_timer,  misaligned,  texture_service,
-                                           mbarrier,       cluster_barrier, device_runtime, async_copy,
-                                           cancel_launch,  exit_thread};
+const abi::Services& kernel_services() {
+    static const abi::Services services = {
+        barrier,     collective,      yield,          trap,         device_vprintf, device_malloc,
+        device_free, assert_fail,     clock_ticks,    global_timer, misaligned,     texture_service,
+        mbarrier,    cluster_barrier, device_runtime, async_copy,   cancel_launch,  exit_thread};
     return services;
 }
 

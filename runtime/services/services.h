@@ -7,6 +7,6 @@
 namespace ptarmigan::runtime {
 
 /// The table for LaunchContext::services. Constant.
-const abi::Services &kernel_services();
+const abi::Services& kernel_services();
 
 } // namespace ptarmigan::runtime

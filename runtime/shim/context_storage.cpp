@@ -31,8 +31,7 @@ ContextStorage& ContextStorage::get() {
 
 Status ContextStorage::put(CUcontext handle, void* key, void* value, Destructor destructor) {
     const void* context = context_of(handle);
-    if (!context)
-        return Status::invalid_context;
+    if (!context) return Status::invalid_context;
     std::lock_guard lock(mutex_);
     entries_[{context, key}] = {value, destructor};
     generation_.fetch_add(1, std::memory_order_release);
@@ -41,11 +40,9 @@ Status ContextStorage::put(CUcontext handle, void* key, void* value, Destructor 
 
 Status ContextStorage::remove(CUcontext handle, void* key) {
     const void* context = context_of(handle);
-    if (!context)
-        return Status::invalid_context;
+    if (!context) return Status::invalid_context;
     std::lock_guard lock(mutex_);
-    if (entries_.erase({context, key}) == 0)
-        return Status::invalid_handle;
+    if (entries_.erase({context, key}) == 0) return Status::invalid_handle;
     generation_.fetch_add(1, std::memory_order_release);
     return Status::success;
 }
@@ -53,19 +50,16 @@ Status ContextStorage::remove(CUcontext handle, void* key) {
 Status ContextStorage::find(void** value, CUcontext handle, void* key) {
     static thread_local LastAnswer last;
     const void* context = context_of(handle);
-    if (!context)
-        return Status::invalid_context;
+    if (!context) return Status::invalid_context;
     std::uint64_t generation = generation_.load(std::memory_order_acquire);
     if (last.generation != generation || last.context != context || last.key != key) {
         std::lock_guard lock(mutex_);
         auto entry = entries_.find({context, key});
-        if (entry == entries_.end())
-            return Status::invalid_handle;
+        if (entry == entries_.end()) return Status::invalid_handle;
         // The counter cannot change under the lock, but may have since it was read.
         last = {generation_.load(std::memory_order_relaxed), context, key, entry->second.value};
     }
-    if (value)
-        *value = last.value;
+    if (value) *value = last.value;
     return Status::success;
 }
 
@@ -84,8 +78,7 @@ void ContextStorage::clear(runtime::Context& context) {
         generation_.fetch_add(1, std::memory_order_release);
     }
     for (auto& [key, entry] : gone)
-        if (entry.destructor)
-            entry.destructor(reinterpret_cast<CUcontext>(&context), key, entry.value);
+        if (entry.destructor) entry.destructor(reinterpret_cast<CUcontext>(&context), key, entry.value);
 }
 
 } // namespace ptarmigan::shim

@@ -30,12 +30,10 @@ template <class Body> CUresult context_entry(Body&& body) noexcept {
 }
 
 /// context_entry() for calls on a stream: body(Stream&).
-template <class Body>
-CUresult stream_entry(CUstream handle, DefaultStream default_stream, Body&& body) noexcept {
+template <class Body> CUresult stream_entry(CUstream handle, DefaultStream default_stream, Body&& body) noexcept {
     return context_entry([&](runtime::Context& context) {
         std::shared_ptr<runtime::Stream> stream;
-        Status status = runtime::resolve_stream(
-            context, handle, default_stream == DefaultStream::per_thread, stream);
+        Status status = runtime::resolve_stream(context, handle, default_stream == DefaultStream::per_thread, stream);
         return status == Status::success ? body(*stream) : status;
     });
 }
@@ -45,10 +43,8 @@ CUresult stream_entry(CUstream handle, DefaultStream default_stream, Body&& body
 inline Status find_function(const void* handle, runtime::Context& context,
                             std::shared_ptr<runtime::Function>& function) {
     function = find_handle<runtime::Function>(handle);
-    if (function)
-        return Status::success;
-    if (auto kernel = find_handle<LibraryKernel>(handle))
-        return kernel->function(context, function);
+    if (function) return Status::success;
+    if (auto kernel = find_handle<LibraryKernel>(handle)) return kernel->function(context, function);
     return Status::invalid_handle;
 }
 

@@ -37,8 +37,7 @@ struct CUdevprop {
     int maxThreadsPerBlock;
     int maxThreadsDim[3];
     int maxGridSize[3];
-    int sharedMemPerBlock, totalConstantMemory, SIMDWidth, memPitch, regsPerBlock, clockRate,
-        textureAlign;
+    int sharedMemPerBlock, totalConstantMemory, SIMDWidth, memPitch, regsPerBlock, clockRate, textureAlign;
 };
 
 struct CUDA_MEMCPY2D {
@@ -171,12 +170,7 @@ enum LaunchAttributeId : unsigned {
     launch_nvlink_scheduling = 16,
 };
 
-enum MemoryType : unsigned {
-    memory_host = 1,
-    memory_device = 2,
-    memory_array = 3,
-    memory_unified = 4
-};
+enum MemoryType : unsigned { memory_host = 1, memory_device = 2, memory_array = 3, memory_unified = 4 };
 
 enum PointerAttribute : unsigned {
     pointer_context = 1,

@@ -14,6 +14,7 @@ namespace {
 using Block = std::array<std::uint8_t, 16>;
 
 // The permutation of RFC 1319, made of the digits of pi.
+// clang-format off
 constexpr std::uint8_t pi_substitution[256] = {
     0x29, 0x2E, 0x43, 0xC9, 0xA2, 0xD8, 0x7C, 0x01, 0x3D, 0x36, 0x54, 0xA1, 0xEC, 0xF0, 0x06, 0x13,
     0x62, 0xA7, 0x05, 0xF3, 0xC0, 0xC7, 0x73, 0x8C, 0x98, 0x93, 0x2B, 0xD9, 0xBC, 0x4C, 0x82, 0xCA,
@@ -32,6 +33,7 @@ constexpr std::uint8_t pi_substitution[256] = {
     0xF2, 0xEF, 0xB7, 0x0E, 0x66, 0x58, 0xD0, 0xE4, 0xA6, 0x77, 0x72, 0xF8, 0xEB, 0x75, 0x4B, 0x0A,
     0x31, 0x44, 0x50, 0xB4, 0x8F, 0xED, 0x1F, 0x1A, 0xDB, 0x99, 0x8D, 0x33, 0x9F, 0x11, 0x83, 0x14,
 };
+// clang-format on
 
 /// One 16-byte block into the 48-byte state (RFC 1319, 3.4).
 void mix_block(std::array<std::uint8_t, 48>& state, const std::uint8_t* block) {
@@ -41,8 +43,7 @@ void mix_block(std::array<std::uint8_t, 48>& state, const std::uint8_t* block) {
     }
     std::uint8_t t = 0;
     for (unsigned round = 0; round < 18; ++round) {
-        for (std::uint8_t& byte : state)
-            t = byte ^= pi_substitution[t];
+        for (std::uint8_t& byte : state) t = byte ^= pi_substitution[t];
         t = static_cast<std::uint8_t>(t + round);
     }
 }
@@ -66,8 +67,7 @@ Block md2(std::span<const std::uint8_t> message) {
     Block checksum{};
     std::uint8_t last = 0;
     for (std::size_t at = 0; at < padded.size(); at += 16) {
-        for (unsigned i = 0; i < 16; ++i)
-            last = checksum[i] ^= pi_substitution[padded[at + i] ^ last];
+        for (unsigned i = 0; i < 16; ++i) last = checksum[i] ^= pi_substitution[padded[at + i] ^ last];
         mix_block(state, &padded[at]);
     }
     mix_block(state, checksum.data());
@@ -101,12 +101,9 @@ bool answer_handshake(const HandshakeInput& input, std::span<const HandshakeDevi
                       std::array<std::uint64_t, 2>& answer) {
     // The runtime asks with its version + 0, 1 and 2. Known for CUDA 11.2 to 13; anything else is
     // not guessed.
-    if (input.runtime_version < 11020 || input.runtime_version >= 14000 ||
-        input.runtime_version % 10 > 2)
-        return false;
+    if (input.runtime_version < 11020 || input.runtime_version >= 14000 || input.runtime_version % 10 > 2) return false;
     if (input.runtime_version % 10 < 2) {
-        answer = {input.runtime_version % 10 == 0 ? 0x3341181C03CB675Cu : 0x1841181C03CB675Cu,
-                  0x8ED383AA1F4CD1E8u};
+        answer = {input.runtime_version % 10 == 0 ? 0x3341181C03CB675Cu : 0x1841181C03CB675Cu, 0x8ED383AA1F4CD1E8u};
         return true;
     }
     std::vector<std::uint8_t> record;

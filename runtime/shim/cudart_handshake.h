@@ -15,8 +15,7 @@ namespace ptarmigan::shim {
 std::array<std::uint8_t, 16> md2(std::span<const std::uint8_t> message);
 
 /// HMAC (RFC 2104) over MD2 with its 16-byte block; `key` of 16 bytes.
-std::array<std::uint8_t, 16> hmac_md2(const std::array<std::uint8_t, 16>& key,
-                                      std::span<const std::uint8_t> message);
+std::array<std::uint8_t, 16> hmac_md2(const std::array<std::uint8_t, 16>& key, std::span<const std::uint8_t> message);
 
 /// Per device: what the runtime was told by cuDeviceGetUuid and attributes 50, 33 and 34.
 struct HandshakeDevice {

@@ -14,9 +14,9 @@
 
 // Implemented entries are declared without their parameters: only their addresses are taken here.
 #define IMPLEMENTED(name, base, since, streams) extern "C" int name();
-#define UNSUPPORTED(name, base, since, streams)                                                    \
-    extern "C" __attribute__((visibility("default"))) int name() {                                 \
-        return ptarmigan::shim::report_unsupported(#name);                                         \
+#define UNSUPPORTED(name, base, since, streams)                                                                        \
+    extern "C" __attribute__((visibility("default"))) int name() {                                                     \
+        return ptarmigan::shim::report_unsupported(#name);                                                             \
     }
 #include "runtime/shim/driver_api.def"
 #undef IMPLEMENTED
@@ -31,9 +31,9 @@ bool name_less(const DriverEntry& a, const DriverEntry& b) {
 }
 
 std::vector<DriverEntry> make_entries() {
-#define IMPLEMENTED(name, base, since, streams)                                                    \
+#define IMPLEMENTED(name, base, since, streams)                                                                        \
     {#name, #base, since, EntryStreams::streams, true, reinterpret_cast<void*>(&::name)},
-#define UNSUPPORTED(name, base, since, streams)                                                    \
+#define UNSUPPORTED(name, base, since, streams)                                                                        \
     {#name, #base, since, EntryStreams::streams, false, reinterpret_cast<void*>(&::name)},
     std::vector<DriverEntry> entries = {
 #include "runtime/shim/driver_api.def"
@@ -51,24 +51,19 @@ std::span<const DriverEntry> driver_entries() {
     return entries;
 }
 
-const DriverEntry* find_entry(const char* symbol, int version, bool per_thread_stream,
-                              int& result) {
+const DriverEntry* find_entry(const char* symbol, int version, bool per_thread_stream, int& result) {
     auto entries = driver_entries();
     DriverEntry key{nullptr, symbol, 0, EntryStreams::plain, false, nullptr};
     const DriverEntry* best = nullptr;
     result = symbol_unknown;
     for (auto row = std::lower_bound(entries.begin(), entries.end(), key, name_less);
          row != entries.end() && std::strcmp(row->base_name, symbol) == 0; ++row) {
-        if (row->streams == EntryStreams::export_only)
-            continue;
+        if (row->streams == EntryStreams::export_only) continue;
         result = symbol_version_too_low;
-        EntryStreams other_form =
-            per_thread_stream ? EntryStreams::legacy : EntryStreams::per_thread;
-        if (row->streams != other_form && row->since <= version)
-            best = &*row;
+        EntryStreams other_form = per_thread_stream ? EntryStreams::legacy : EntryStreams::per_thread;
+        if (row->streams != other_form && row->since <= version) best = &*row;
     }
-    if (best)
-        result = symbol_found;
+    if (best) result = symbol_found;
     return best;
 }
 
@@ -76,8 +71,7 @@ int report_unsupported(const char* export_name) {
     static std::mutex mutex;
     static std::set<std::string> named;
     std::lock_guard lock(mutex);
-    if (named.insert(export_name).second)
-        std::fprintf(stderr, "ptarmigan: %s is not supported\n", export_name);
+    if (named.insert(export_name).second) std::fprintf(stderr, "ptarmigan: %s is not supported\n", export_name);
     return 801;
 }
 

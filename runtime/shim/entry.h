@@ -12,23 +12,20 @@
 #include <new>
 
 /// Declares one exported entry. `driver_api.def` must have an IMPLEMENTED row of this name.
-#define PTM_API(name, ...)                                                                         \
-    extern "C" __attribute__((visibility("default"))) CUresult name(__VA_ARGS__)
+#define PTM_API(name, ...) extern "C" __attribute__((visibility("default"))) CUresult name(__VA_ARGS__)
 
 #define PTM_UNWRAP(...) __VA_ARGS__
 /// Declares the legacy and the per-thread form of an entry with one body, which sees
 /// `default_stream`: which stream a null handle means. `params` and `args` are in parentheses.
-#define PTM_STREAM_API(name, per_thread_name, params, args)                                        \
-    static CUresult name##_body(::ptarmigan::shim::DefaultStream default_stream,                   \
-                                PTM_UNWRAP params);                                                \
-    PTM_API(name, PTM_UNWRAP params) {                                                             \
-        return name##_body(::ptarmigan::shim::DefaultStream::legacy, PTM_UNWRAP args);             \
-    }                                                                                              \
-    PTM_API(per_thread_name, PTM_UNWRAP params) {                                                  \
-        return name##_body(::ptarmigan::shim::DefaultStream::per_thread, PTM_UNWRAP args);         \
-    }                                                                                              \
-    static CUresult name##_body([[maybe_unused]] ::ptarmigan::shim::DefaultStream default_stream,  \
-                                PTM_UNWRAP params)
+#define PTM_STREAM_API(name, per_thread_name, params, args)                                                            \
+    static CUresult name##_body(::ptarmigan::shim::DefaultStream default_stream, PTM_UNWRAP params);                   \
+    PTM_API(name, PTM_UNWRAP params) {                                                                                 \
+        return name##_body(::ptarmigan::shim::DefaultStream::legacy, PTM_UNWRAP args);                                 \
+    }                                                                                                                  \
+    PTM_API(per_thread_name, PTM_UNWRAP params) {                                                                      \
+        return name##_body(::ptarmigan::shim::DefaultStream::per_thread, PTM_UNWRAP args);                             \
+    }                                                                                                                  \
+    static CUresult name##_body([[maybe_unused]] ::ptarmigan::shim::DefaultStream default_stream, PTM_UNWRAP params)
 
 namespace ptarmigan::shim {
 
@@ -53,15 +50,13 @@ template <class Body> CUresult fenced(Body&& body) noexcept {
 
 /// fenced(), after the check that cuInit has been called.
 template <class Body> CUresult entry(Body&& body) noexcept {
-    if (!runtime::Device::initialized())
-        return static_cast<CUresult>(Status::not_initialized);
+    if (!runtime::Device::initialized()) return static_cast<CUresult>(Status::not_initialized);
     return fenced(static_cast<Body&&>(body));
 }
 
 /// Stores `value` unless the caller gave no place for it.
 template <class T, class V> void store(T* place, const V& value) {
-    if (place)
-        *place = static_cast<T>(value);
+    if (place) *place = static_cast<T>(value);
 }
 
 } // namespace ptarmigan::shim

@@ -33,17 +33,17 @@ int unknown_slot() {
 template <class Function> Slot slot(Function* function) {
     return reinterpret_cast<const void*>(function);
 }
-Slot table_size(std::size_t slots) { return reinterpret_cast<const void*>(slots * sizeof(Slot)); }
+Slot table_size(std::size_t slots) {
+    return reinterpret_cast<const void*>(slots * sizeof(Slot));
+}
 
 // ---- 6bd5fb6c: the runtime's own interface ----
 
 /// [2]: the primary context's handle, neither retained nor activated.
 CUresult primary_context_handle(CUcontext* context, CUdevice device) {
     return entry([&] {
-        if (!context)
-            return Status::invalid_value;
-        if (device < 0 || device >= runtime::Device::count())
-            return Status::invalid_device;
+        if (!context) return Status::invalid_value;
+        if (device < 0 || device >= runtime::Device::count()) return Status::invalid_device;
         *context = to_handle<CUcontext>(runtime::Device::get().primary_context());
         return Status::success;
     });
@@ -69,8 +69,7 @@ CUresult tool_domain_enables(void** words, std::size_t* count) {
 
 // ---- c693336e: values that the runtime keeps per context ----
 
-CUresult storage_put(CUcontext context, void* key, void* value,
-                     ContextStorage::Destructor destructor) {
+CUresult storage_put(CUcontext context, void* key, void* value, ContextStorage::Destructor destructor) {
     return fenced([&] { return ContextStorage::get().put(context, key, value, destructor); });
 }
 CUresult storage_delete(CUcontext context, void* key) {
@@ -84,11 +83,12 @@ CUresult storage_get(void** value, CUcontext context, void* key) {
 
 CUresult context_check(CUcontext, std::uint32_t* state, const void** detail) {
     store(state, 0u);
-    if (detail)
-        *detail = nullptr;
+    if (detail) *detail = nullptr;
     return 0;
 }
-std::uint32_t context_check_at_init() { return 0; }
+std::uint32_t context_check_at_init() {
+    return 0;
+}
 
 // ---- f8cff951: the runtime's error log ----
 
@@ -99,25 +99,20 @@ void log_runtime_error() {} // the runtime reports the same error to its caller
 const Slot* cudart_table();
 const Slot* validity_table();
 
-CUresult validity_check(std::uint32_t runtime_version, std::uint64_t unix_seconds,
-                        std::uint64_t* answer) {
+CUresult validity_check(std::uint32_t runtime_version, std::uint64_t unix_seconds, std::uint64_t* answer) {
     return fenced([&] {
-        if (!answer)
-            return Status::invalid_value;
+        if (!answer) return Status::invalid_value;
         std::memset(answer, 0,
                     16); // a wrong answer makes the runtime report 103, its own code for this
         if (!handshake_enabled()) {
-            runtime::log_once("handshake",
-                              "the validity check of NVIDIA's runtime library is not answered "
-                              "(PTARMIGAN_CUDART_HANDSHAKE): it will report error 103");
+            runtime::log_once("handshake", "the validity check of NVIDIA's runtime library is not answered "
+                                           "(PTARMIGAN_CUDART_HANDSHAKE): it will report error 103");
             return Status::success;
         }
         std::vector<HandshakeDevice> devices;
         for (int i = 0; i < runtime::Device::count(); ++i) {
             runtime::Device& device = runtime::Device::get();
-            auto number = [&](int id) {
-                return static_cast<std::uint32_t>(device.attribute(id).value_or(0));
-            };
+            auto number = [&](int id) { return static_cast<std::uint32_t>(device.attribute(id).value_or(0)); };
             devices.push_back({device.uuid(), number(50), number(33), number(34)});
         }
         HandshakeInput input{};
@@ -131,10 +126,9 @@ CUresult validity_check(std::uint32_t runtime_version, std::uint64_t unix_second
         input.unix_seconds = unix_seconds;
         std::array<std::uint64_t, 2> words{};
         if (!answer_handshake(input, devices, words)) {
-            runtime::log_once(
-                "handshake version",
-                "CUDA runtime version " + std::to_string(runtime_version) +
-                    " asks for a validity check that is not known; it will report error 103");
+            runtime::log_once("handshake version",
+                              "CUDA runtime version " + std::to_string(runtime_version) +
+                                  " asks for a validity check that is not known; it will report error 103");
             return Status::success;
         }
         std::memcpy(answer, words.data(), sizeof words);
@@ -150,8 +144,7 @@ std::array<Slot, count> sized_table(std::initializer_list<std::pair<std::size_t,
     std::array<Slot, count> slots;
     slots.fill(slot(unknown_slot));
     slots[0] = table_size(count);
-    for (auto& [index, function] : known)
-        slots[index] = function;
+    for (auto& [index, function] : known) slots[index] = function;
     return slots;
 }
 
@@ -164,8 +157,12 @@ const std::array<Slot, 4> context_values = {slot(storage_put), slot(storage_dele
 const auto context_checks = sized_table<15>({{2, slot(context_check)}, {3, slot(context_check_at_init)}});
 const auto validity = sized_table<3>({{1, slot(validity_check)}});
 
-const Slot* cudart_table() { return cudart.data(); }
-const Slot* validity_table() { return validity.data(); }
+const Slot* cudart_table() {
+    return cudart.data();
+}
+const Slot* validity_table() {
+    return validity.data();
+}
 
 using TableId = std::array<unsigned char, 16>;
 
@@ -196,11 +193,12 @@ const TableRow table_rows[] = {
 
 const void* find_export_table(const CUuuid& id) {
     for (const TableRow& row : table_rows)
-        if (std::memcmp(row.id.data(), id.bytes, row.id.size()) == 0)
-            return row.table;
+        if (std::memcmp(row.id.data(), id.bytes, row.id.size()) == 0) return row.table;
     return nullptr;
 }
 
-void clear_context_storage(runtime::Context& context) { ContextStorage::get().clear(context); }
+void clear_context_storage(runtime::Context& context) {
+    ContextStorage::get().clear(context);
+}
 
 } // namespace ptarmigan::shim

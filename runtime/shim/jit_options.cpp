@@ -28,8 +28,7 @@ JitOptions::JitOptions(unsigned count, const unsigned* options, void** values)
         case jit_error_log_buffer_size: error_.size = number, error_.used = &values[i]; break;
         case jit_wall_time: wall_time_ = &values[i]; break;
         default:
-            if (options[i] >= option_count)
-                status_ = runtime::Status::invalid_value;
+            if (options[i] >= option_count) status_ = runtime::Status::invalid_value;
         }
     }
 }
@@ -42,16 +41,14 @@ void JitOptions::Buffer::write(std::string_view log) const {
         std::memcpy(text, log.data(), kept);
         text[kept] = 0;
     }
-    if (this->used)
-        *this->used = reinterpret_cast<void*>(static_cast<std::uintptr_t>(used));
+    if (this->used) *this->used = reinterpret_cast<void*>(static_cast<std::uintptr_t>(used));
 }
 
 void JitOptions::finish(std::string_view info_log, std::string_view error_log) {
     info_.write(info_log);
     error_.write(error_log);
     if (wall_time_) {
-        std::chrono::duration<float, std::milli> elapsed =
-            std::chrono::steady_clock::now() - start_;
+        std::chrono::duration<float, std::milli> elapsed = std::chrono::steady_clock::now() - start_;
         float milliseconds = elapsed.count();
         *wall_time_ = nullptr;
         std::memcpy(wall_time_, &milliseconds, sizeof milliseconds);

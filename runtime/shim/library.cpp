@@ -20,8 +20,7 @@ using runtime::HandleTable;
 /// memory.
 std::string image_owner(const void* image) {
     Dl_info info{};
-    if (dladdr(image, &info) && info.dli_fname)
-        return info.dli_fname;
+    if (dladdr(image, &info) && info.dli_fname) return info.dli_fname;
     return {};
 }
 
@@ -31,8 +30,8 @@ bool loads_eagerly() {
     return runtime::env_text(runtime::Env::module_loading) == "EAGER";
 }
 
-Status load_source(const void* image, std::size_t size, bool wants_log,
-                   std::shared_ptr<runtime::ModuleSource>& source, std::string& log) {
+Status load_source(const void* image, std::size_t size, bool wants_log, std::shared_ptr<runtime::ModuleSource>& source,
+                   std::string& log) {
     runtime::ImageOptions options;
     options.device_architecture = runtime::Device::get().compute_capability();
     options.accept_newer = runtime::env_flag(runtime::Env::accept_newer_ptx);
@@ -59,19 +58,16 @@ Status load_source(const void* image, std::size_t size, bool wants_log,
     return runtime::ModuleSource::load(std::move(ptx.text), std::move(name), source, log, check);
 }
 
-LibraryKernel::LibraryKernel(std::weak_ptr<Library> library,
-                             std::shared_ptr<runtime::ModuleSource> source, runtime::Kernel& kernel)
+LibraryKernel::LibraryKernel(std::weak_ptr<Library> library, std::shared_ptr<runtime::ModuleSource> source,
+                             runtime::Kernel& kernel)
     : library_(std::move(library)), source_(std::move(source)), kernel_(kernel) {}
 
-Status LibraryKernel::function(runtime::Context& context,
-                               std::shared_ptr<runtime::Function>& function) {
+Status LibraryKernel::function(runtime::Context& context, std::shared_ptr<runtime::Function>& function) {
     std::shared_ptr<Library> library = library_.lock();
-    if (!library)
-        return Status::invalid_handle;
+    if (!library) return Status::invalid_handle;
     std::shared_ptr<runtime::Module> module;
     Status status = library->module(context, module);
-    if (status != Status::success)
-        return status;
+    if (status != Status::success) return status;
     function = module->find_function(kernel_.name());
     return function ? Status::success : Status::not_found;
 }
@@ -90,11 +86,9 @@ std::shared_ptr<Library> Library::create(const void* image, bool preserved, bool
 
 Status Library::unload(const void* handle) {
     std::shared_ptr<Library> library = HandleTable<Library>::get().remove(handle);
-    if (!library)
-        return Status::invalid_handle;
+    if (!library) return Status::invalid_handle;
     std::lock_guard lock(library->mutex_);
-    for (auto& kernel : library->kernels_)
-        HandleTable<LibraryKernel>::get().remove(kernel.get());
+    for (auto& kernel : library->kernels_) HandleTable<LibraryKernel>::get().remove(kernel.get());
     for (auto& [context, module] : library->modules_)
         (void)runtime::Module::unload(module.get()); // gone already with its context: nothing to do
     library->modules_.clear();
@@ -102,8 +96,7 @@ Status Library::unload(const void* handle) {
 }
 
 Status Library::load_locked() {
-    if (loaded_)
-        return status_;
+    if (loaded_) return status_;
     loaded_ = true;
     status_ = load_source(image_, SIZE_MAX, wants_log_, source_, log_);
     if (status_ == Status::success) {
@@ -119,23 +112,19 @@ Status Library::source(std::shared_ptr<runtime::ModuleSource>& source, std::stri
     std::lock_guard lock(mutex_);
     Status status = load_locked();
     source = source_;
-    if (log)
-        *log = log_;
+    if (log) *log = log_;
     return status;
 }
 
 Status Library::module(runtime::Context& context, std::shared_ptr<runtime::Module>& module) {
     std::lock_guard lock(mutex_);
-    if (Status status = load_locked(); status != Status::success)
-        return status;
+    if (Status status = load_locked(); status != Status::success) return status;
     std::shared_ptr<runtime::Module>& entry = modules_[context.id()];
     // A reset or destroyed context takes its modules with it; holding the old one keeps its address
     // from being reused.
     if (!entry || !HandleTable<runtime::Module>::get().find(entry.get())) {
         std::shared_ptr<runtime::Module> fresh;
-        if (Status status = runtime::Module::create(context, source_, fresh);
-            status != Status::success)
-            return status;
+        if (Status status = runtime::Module::create(context, source_, fresh); status != Status::success) return status;
         entry = std::move(fresh);
     }
     module = entry;
@@ -144,11 +133,9 @@ Status Library::module(runtime::Context& context, std::shared_ptr<runtime::Modul
 
 Status Library::kernel(std::string_view name, std::shared_ptr<LibraryKernel>& kernel) {
     std::lock_guard lock(mutex_);
-    if (Status status = load_locked(); status != Status::success)
-        return status;
+    if (Status status = load_locked(); status != Status::success) return status;
     const runtime::Kernel* found = source_ ? source_->find_kernel(name) : nullptr;
-    if (!found)
-        return Status::not_found;
+    if (!found) return Status::not_found;
     kernel = kernels_[found->index()];
     return Status::success;
 }

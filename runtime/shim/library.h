@@ -19,10 +19,10 @@ using runtime::Status;
 class Library;
 
 /// Reads an image (PTX text, fat binary wrapper or container; SIZE_MAX: size unknown) and parses
-/// its PTX. On failure the reason is in `log` in the driver's words, and has been said on stderr. With `wants_log` all of
-/// a PTX text is checked, however long it is: who gave a buffer for errors expects them there.
-Status load_source(const void* image, std::size_t size, bool wants_log,
-                   std::shared_ptr<runtime::ModuleSource>& source, std::string& log);
+/// its PTX. On failure the reason is in `log` in the driver's words, and has been said on stderr. With `wants_log` all
+/// of a PTX text is checked, however long it is: who gave a buffer for errors expects them there.
+Status load_source(const void* image, std::size_t size, bool wants_log, std::shared_ptr<runtime::ModuleSource>& source,
+                   std::string& log);
 /// CUDA_MODULE_LOADING=EAGER.
 bool loads_eagerly();
 
@@ -70,7 +70,7 @@ private:
     Status status_ = Status::success;
     std::string log_;
     std::shared_ptr<runtime::ModuleSource> source_;
-    std::vector<std::shared_ptr<LibraryKernel>> kernels_; ///< by Kernel::index()
+    std::vector<std::shared_ptr<LibraryKernel>> kernels_;               ///< by Kernel::index()
     std::map<std::uint64_t, std::shared_ptr<runtime::Module>> modules_; ///< by Context::id()
 };
 

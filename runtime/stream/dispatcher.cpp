@@ -21,18 +21,18 @@ constexpr auto taken_by_waiter = std::chrono::steady_clock::time_point::max();
 
 } // namespace
 
-Dispatcher &Dispatcher::get() {
+Dispatcher& Dispatcher::get() {
     // Never destroyed: its threads run until the process ends.
-    static auto *dispatcher = [] {
+    static auto* dispatcher = [] {
         // No thread but the caller's lives on in a forked child.
-        pthread_atfork([] { get().mutex_.lock(); }, [] { get().mutex_.unlock(); },
-                       [] { get().forget_threads(); });
+        pthread_atfork([] { get().mutex_.lock(); }, [] { get().mutex_.unlock(); }, [] { get().forget_threads(); });
         return new Dispatcher;
     }();
     return *dispatcher;
 }
 
-/// In a forked child, with mutex_ locked. Condition variables remember the sleepers that are gone, and would wait for them.
+/// In a forked child, with mutex_ locked. Condition variables remember the sleepers that are gone, and would wait for
+/// them.
 void Dispatcher::forget_threads() {
     new (&work_available_) std::condition_variable;
     new (&operation_done_) std::condition_variable;
@@ -41,29 +41,25 @@ void Dispatcher::forget_threads() {
     mutex_.unlock();
 }
 
-void Dispatcher::add_stream(Stream *stream) {
+void Dispatcher::add_stream(Stream* stream) {
     std::lock_guard lock(mutex_);
     streams_.push_back(stream);
 }
 
-/// What is still queued is waited for by whoever waits for the context, and keeps the order of the default stream: it is
-/// handed to that stream unless it had nothing to do with it.
-void Dispatcher::remove_stream(Stream *stream) {
-    const auto is_done = [](const OperationPtr &operation) {
-        return operation->state == Operation::State::done;
-    };
+/// What is still queued is waited for by whoever waits for the context, and keeps the order of the default stream: it
+/// is handed to that stream unless it had nothing to do with it.
+void Dispatcher::remove_stream(Stream* stream) {
+    const auto is_done = [](const OperationPtr& operation) { return operation->state == Operation::State::done; };
     std::lock_guard lock(mutex_);
     std::erase(streams_, stream);
-    std::erase_if(left_behind_, [&](const LeftBehind &left) { return is_done(left.operation); });
-    if (!stream->last_ || is_done(stream->last_))
-        return;
+    std::erase_if(left_behind_, [&](const LeftBehind& left) { return is_done(left.operation); });
+    if (!stream->last_ || is_done(stream->last_)) return;
     if (stream->kind_ != StreamKind::blocking && stream->kind_ != StreamKind::per_thread) {
         left_behind_.push_back({&stream->context_, stream->last_});
         return;
     }
-    for (Stream *other : streams_) {
-        if (other->kind_ != StreamKind::legacy || &other->context_ != &stream->context_)
-            continue;
+    for (Stream* other : streams_) {
+        if (other->kind_ != StreamKind::legacy || &other->context_ != &stream->context_) continue;
         std::erase_if(other->waits_, is_done);
         other->waits_.push_back(stream->last_);
     }
@@ -72,42 +68,33 @@ void Dispatcher::remove_stream(Stream *stream) {
 /// Everything that the next operation of `stream` waits for: its own last one, what add_wait()
 /// said, and the rules of the legacy default stream, which runs alone among the blocking streams of
 /// its context.
-template <class Visit>
-void Dispatcher::for_each_predecessor(const Stream &stream, Visit visit) const {
-    if (stream.last_)
-        visit(stream.last_);
-    for (const OperationPtr &wait : stream.waits_)
-        visit(wait);
-    if (stream.kind_ == StreamKind::non_blocking)
-        return;
+template <class Visit> void Dispatcher::for_each_predecessor(const Stream& stream, Visit visit) const {
+    if (stream.last_) visit(stream.last_);
+    for (const OperationPtr& wait : stream.waits_) visit(wait);
+    if (stream.kind_ == StreamKind::non_blocking) return;
     const bool is_legacy = stream.kind_ == StreamKind::legacy;
-    for (const Stream *other : streams_) {
-        if (other == &stream || &other->context_ != &stream.context_ || !other->last_)
-            continue;
-        if (other->kind_ == StreamKind::non_blocking)
-            continue;
-        if (is_legacy || other->kind_ == StreamKind::legacy)
-            visit(other->last_);
+    for (const Stream* other : streams_) {
+        if (other == &stream || &other->context_ != &stream.context_ || !other->last_) continue;
+        if (other->kind_ == StreamKind::non_blocking) continue;
+        if (is_legacy || other->kind_ == StreamKind::legacy) visit(other->last_);
     }
 }
 
-std::shared_ptr<Operation> Dispatcher::submit(Stream &stream, Work work, Stream::Start start) {
+std::shared_ptr<Operation> Dispatcher::submit(Stream& stream, Work work, Stream::Start start) {
     auto operation = std::make_shared<Operation>();
     operation->work = std::move(work);
     operation->priority = stream.priority_;
     operation->stream_id = stream.id_;
     {
         std::lock_guard lock(mutex_);
-        for_each_predecessor(stream, [&](const OperationPtr &before) {
-            if (before->state == Operation::State::done)
-                return;
+        for_each_predecessor(stream, [&](const OperationPtr& before) {
+            if (before->state == Operation::State::done) return;
             before->dependents.push_back(operation);
             ++operation->blockers;
         });
         stream.waits_.clear();
         stream.last_ = operation;
-        if (operation->blockers > 0)
-            return operation;
+        if (operation->blockers > 0) return operation;
         if (start == Stream::Start::elsewhere) {
             last_submission = Clock::now();
             if (prompt_waits_ >= tuning::expect_prompt_wait)
@@ -122,26 +109,24 @@ std::shared_ptr<Operation> Dispatcher::submit(Stream &stream, Work work, Stream:
     return operation;
 }
 
-void Dispatcher::insert_ready(const OperationPtr &operation) {
+void Dispatcher::insert_ready(const OperationPtr& operation) {
     operation->state = Operation::State::ready;
     auto place = ready_.end();
-    while (place != ready_.begin() && (*std::prev(place))->priority > operation->priority)
-        --place;
+    while (place != ready_.begin() && (*std::prev(place))->priority > operation->priority) --place;
     ready_.insert(place, operation);
 }
 
-void Dispatcher::make_ready(const OperationPtr &operation) {
+void Dispatcher::make_ready(const OperationPtr& operation) {
     insert_ready(operation);
     wake_thread();
 }
 
-void Dispatcher::leave_to_waiter(const OperationPtr &operation, Clock::time_point now) {
+void Dispatcher::leave_to_waiter(const OperationPtr& operation, Clock::time_point now) {
     operation->due = now + tuning::prompt_wait;
     operation->expects_wait = true;
     watch_until_ = now + tuning::watch_time;
     insert_ready(operation);
-    if (!watched_)
-        wake_thread();
+    if (!watched_) wake_thread();
 }
 
 void Dispatcher::run_later(Work work, std::chrono::microseconds delay) {
@@ -150,15 +135,13 @@ void Dispatcher::run_later(Work work, std::chrono::microseconds delay) {
     operation->due = Clock::now() + delay;
     std::lock_guard lock(mutex_);
     insert_ready(operation);
-    if (!watched_)
-        wake_thread();
+    if (!watched_) wake_thread();
 }
 
 /// Under mutex_: nobody comes for what was left to waiting threads, or the one who does is stuck behind it.
 void Dispatcher::start_expected() {
-    for (const OperationPtr &operation : ready_) {
-        if (!operation->expects_wait || operation->due == Clock::time_point{})
-            continue;
+    for (const OperationPtr& operation : ready_) {
+        if (!operation->expects_wait || operation->due == Clock::time_point{}) continue;
         operation->due = {};
         wake_thread();
     }
@@ -171,8 +154,7 @@ void Dispatcher::hurry() {
 
 /// Under mutex_, when a thread begins to wait: did it do so soon after it submitted?
 void Dispatcher::learn_from_wait() {
-    if (last_submission == Clock::time_point{})
-        return;
+    if (last_submission == Clock::time_point{}) return;
     if (Clock::now() - last_submission < tuning::prompt_wait)
         prompt_waits_ = std::min(prompt_waits_ + 1, tuning::expect_prompt_wait);
     else
@@ -185,29 +167,26 @@ void Dispatcher::wake_thread() {
         work_available_.notify_one();
         return;
     }
-    if (threads_ >= tuning::max_dispatcher_threads)
-        return;
+    if (threads_ >= tuning::max_dispatcher_threads) return;
     ++threads_;
     // The program's signal handlers must not run on our threads: only the faults of kernels are
     // taken there.
     sigset_t all, before;
     sigfillset(&all);
-    for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP})
-        sigdelset(&all, number);
+    for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) sigdelset(&all, number);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     std::thread([this] { thread_main(); }).detach();
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void Dispatcher::take_ready(const OperationPtr &operation) {
+void Dispatcher::take_ready(const OperationPtr& operation) {
     ready_.erase(std::find(ready_.begin(), ready_.end(), operation));
     operation->state = Operation::State::running;
 }
 
 Dispatcher::OperationPtr Dispatcher::take_ready_of_stream(std::uint64_t stream_id) {
-    for (const OperationPtr &candidate : ready_) {
-        if (candidate->stream_id != stream_id)
-            continue;
+    for (const OperationPtr& candidate : ready_) {
+        if (candidate->stream_id != stream_id) continue;
         OperationPtr found = candidate;
         take_ready(found);
         return found;
@@ -217,30 +196,27 @@ Dispatcher::OperationPtr Dispatcher::take_ready_of_stream(std::uint64_t stream_i
 
 /// The first that need not be left to a waiting thread any longer.
 Dispatcher::OperationPtr Dispatcher::take_due(Clock::time_point now) {
-    for (const OperationPtr &candidate : ready_) {
-        if (candidate->due > now)
-            continue;
+    for (const OperationPtr& candidate : ready_) {
+        if (candidate->due > now) continue;
         OperationPtr found = candidate;
         take_ready(found);
-        if (found->expects_wait)
-            prompt_waits_ = -tuning::late_wait_penalty; // nobody came
+        if (found->expects_wait) prompt_waits_ = -tuning::late_wait_penalty; // nobody came
         return found;
     }
     return nullptr;
 }
 
-void Dispatcher::run(const OperationPtr &operation, Next next) {
+void Dispatcher::run(const OperationPtr& operation, Next next) {
     operation->work();
     operation->work = nullptr; // what it holds goes before anyone is told that it is done
     finish(operation, next);
 }
 
-void Dispatcher::finish(const OperationPtr &operation, Next next) {
+void Dispatcher::finish(const OperationPtr& operation, Next next) {
     std::lock_guard lock(mutex_);
     operation->state = Operation::State::done;
-    for (const OperationPtr &dependent : operation->dependents) {
-        if (--dependent->blockers > 0)
-            continue;
+    for (const OperationPtr& dependent : operation->dependents) {
+        if (--dependent->blockers > 0) continue;
         if (next == Next::one) {
             insert_ready(dependent);
             next = Next::nobody;
@@ -252,16 +228,13 @@ void Dispatcher::finish(const OperationPtr &operation, Next next) {
         }
     }
     operation->dependents.clear();
-    if (waiters_ > 0)
-        operation_done_.notify_all();
+    if (waiters_ > 0) operation_done_.notify_all();
 }
 
-void Dispatcher::wait(const OperationPtr &operation) {
-    if (!operation)
-        return;
+void Dispatcher::wait(const OperationPtr& operation) {
+    if (!operation) return;
     std::unique_lock lock(mutex_);
-    if (operation->state != Operation::State::done)
-        learn_from_wait();
+    if (operation->state != Operation::State::done) learn_from_wait();
     while (operation->state != Operation::State::done) {
         OperationPtr mine;
         if (operation->state == Operation::State::ready) {
@@ -284,68 +257,60 @@ void Dispatcher::wait(const OperationPtr &operation) {
     }
 }
 
-bool Dispatcher::is_done(const OperationPtr &operation) const {
+bool Dispatcher::is_done(const OperationPtr& operation) const {
     std::lock_guard lock(mutex_);
     return !operation || operation->state == Operation::State::done;
 }
 
-std::shared_ptr<Operation> Dispatcher::last(const Stream &stream) const {
+std::shared_ptr<Operation> Dispatcher::last(const Stream& stream) const {
     std::lock_guard lock(mutex_);
     return stream.last_;
 }
 
-void Dispatcher::add_wait(Stream &stream, OperationPtr operation) {
+void Dispatcher::add_wait(Stream& stream, OperationPtr operation) {
     std::lock_guard lock(mutex_);
-    if (!operation || operation->state == Operation::State::done)
-        return;
-    std::erase_if(stream.waits_,
-                  [](const OperationPtr &wait) { return wait->state == Operation::State::done; });
+    if (!operation || operation->state == Operation::State::done) return;
+    std::erase_if(stream.waits_, [](const OperationPtr& wait) { return wait->state == Operation::State::done; });
     stream.waits_.push_back(std::move(operation));
 }
 
-bool Dispatcher::idle(const Stream &stream) const {
+bool Dispatcher::idle(const Stream& stream) const {
     std::lock_guard lock(mutex_);
     bool idle = true;
-    for_each_predecessor(stream, [&](const OperationPtr &before) {
-        if (before->state != Operation::State::done)
-            idle = false;
+    for_each_predecessor(stream, [&](const OperationPtr& before) {
+        if (before->state != Operation::State::done) idle = false;
     });
     return idle;
 }
 
-std::vector<std::shared_ptr<Operation>> Dispatcher::pending_before(const Stream &stream) const {
+std::vector<std::shared_ptr<Operation>> Dispatcher::pending_before(const Stream& stream) const {
     std::vector<OperationPtr> operations;
     std::lock_guard lock(mutex_);
-    for_each_predecessor(stream, [&](const OperationPtr &before) {
-        if (before->state != Operation::State::done)
-            operations.push_back(before);
+    for_each_predecessor(stream, [&](const OperationPtr& before) {
+        if (before->state != Operation::State::done) operations.push_back(before);
     });
     return operations;
 }
 
-std::vector<std::shared_ptr<Operation>> Dispatcher::pending(const Context &context) const {
+std::vector<std::shared_ptr<Operation>> Dispatcher::pending(const Context& context) const {
     std::vector<OperationPtr> operations;
     std::lock_guard lock(mutex_);
-    for (const Stream *stream : streams_) {
-        if (&stream->context_ != &context)
-            continue;
-        if (stream->last_ && stream->last_->state != Operation::State::done)
-            operations.push_back(stream->last_);
-        for (const OperationPtr &wait : stream->waits_)
-            if (wait->state != Operation::State::done)
-                operations.push_back(wait);
+    for (const Stream* stream : streams_) {
+        if (&stream->context_ != &context) continue;
+        if (stream->last_ && stream->last_->state != Operation::State::done) operations.push_back(stream->last_);
+        for (const OperationPtr& wait : stream->waits_)
+            if (wait->state != Operation::State::done) operations.push_back(wait);
     }
-    for (const LeftBehind &left : left_behind_)
+    for (const LeftBehind& left : left_behind_)
         if (left.context == &context && left.operation->state != Operation::State::done)
             operations.push_back(left.operation);
     return operations;
 }
 
 /// An idle thread's sleep. One of them wakes by itself while there is something to look after.
-void Dispatcher::rest(std::unique_lock<std::mutex> &lock, Clock::time_point now) {
+void Dispatcher::rest(std::unique_lock<std::mutex>& lock, Clock::time_point now) {
     Clock::time_point wake_at = now < watch_until_ ? now + tuning::watch_interval : taken_by_waiter;
-    for (const OperationPtr &operation : ready_)
-        wake_at = std::min(wake_at, operation->due);
+    for (const OperationPtr& operation : ready_) wake_at = std::min(wake_at, operation->due);
     ++idle_threads_;
     if (watched_ || wake_at == taken_by_waiter) {
         work_available_.wait(lock);
@@ -367,8 +332,7 @@ void Dispatcher::thread_main() {
             rest(lock, now);
             continue;
         }
-        if (!ready_.empty() && !watched_)
-            wake_thread(); // to look after what is not due yet
+        if (!ready_.empty() && !watched_) wake_thread(); // to look after what is not due yet
         lock.unlock();
         run(operation, Next::one);
         lock.lock();

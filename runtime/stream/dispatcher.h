@@ -30,46 +30,45 @@ struct Operation {
 };
 
 /// One per process, never destroyed. A thread that waits runs what it waits for, so an operation that is expected to be
-/// waited for soon (the last ones were) is left alone for a moment instead of waking a thread for it; an idle thread looks
-/// after those that are forgotten. One mutex guards the queues of all streams: an operation costs
-/// two short critical sections, and no lock order between streams has to be kept. No lock but leaf
-/// locks is taken under it.
+/// waited for soon (the last ones were) is left alone for a moment instead of waking a thread for it; an idle thread
+/// looks after those that are forgotten. One mutex guards the queues of all streams: an operation costs two short
+/// critical sections, and no lock order between streams has to be kept. No lock but leaf locks is taken under it.
 class Dispatcher {
 public:
-    static Dispatcher &get();
+    static Dispatcher& get();
 
-    void add_stream(Stream *stream);
-    void remove_stream(Stream *stream);
+    void add_stream(Stream* stream);
+    void remove_stream(Stream* stream);
 
     /// Appends to `stream`. If the turn of the operation has come and `start` allows it, it runs
     /// before this returns.
-    std::shared_ptr<Operation> submit(Stream &stream, Work work, Stream::Start start);
+    std::shared_ptr<Operation> submit(Stream& stream, Work work, Stream::Start start);
     /// Waits until `operation` is done; runs it, and ready ones of its stream, on this thread.
     /// Null: returns at once.
-    void wait(const std::shared_ptr<Operation> &operation);
-    bool is_done(const std::shared_ptr<Operation> &operation) const;
+    void wait(const std::shared_ptr<Operation>& operation);
+    bool is_done(const std::shared_ptr<Operation>& operation) const;
     /// For host threads that ask instead of waiting, or wait for something else: starts what was left to threads that
     /// were expected to wait.
     void hurry();
     /// Runs `work` on a dispatcher thread, not much earlier than after `delay`.
     void run_later(Work work, std::chrono::microseconds delay);
 
-    std::shared_ptr<Operation> last(const Stream &stream) const;
-    void add_wait(Stream &stream, std::shared_ptr<Operation> operation);
+    std::shared_ptr<Operation> last(const Stream& stream) const;
+    void add_wait(Stream& stream, std::shared_ptr<Operation> operation);
     /// True if an operation submitted to `stream` now could start at once.
-    bool idle(const Stream &stream) const;
+    bool idle(const Stream& stream) const;
     /// The operations that are not done and that an operation submitted to `stream` now would wait
     /// for.
-    std::vector<std::shared_ptr<Operation>> pending_before(const Stream &stream) const;
+    std::vector<std::shared_ptr<Operation>> pending_before(const Stream& stream) const;
     /// The last operations of all streams of a context that are not done, those of destroyed streams among them.
-    std::vector<std::shared_ptr<Operation>> pending(const Context &context) const;
+    std::vector<std::shared_ptr<Operation>> pending(const Context& context) const;
 
 private:
     using Clock = std::chrono::steady_clock;
     using OperationPtr = std::shared_ptr<Operation>;
     /// The last operation of a stream that was destroyed before it was done.
     struct LeftBehind {
-        const Context *context;
+        const Context* context;
         OperationPtr operation;
     };
     /// Who takes what becomes ready by the end of an operation, without being woken: nobody in particular, the
@@ -78,31 +77,31 @@ private:
 
     Dispatcher() = default;
     void forget_threads();
-    template <class Visit> void for_each_predecessor(const Stream &stream, Visit visit) const;
-    void insert_ready(const OperationPtr &operation);
-    void make_ready(const OperationPtr &operation);
-    void leave_to_waiter(const OperationPtr &operation, Clock::time_point now);
+    template <class Visit> void for_each_predecessor(const Stream& stream, Visit visit) const;
+    void insert_ready(const OperationPtr& operation);
+    void make_ready(const OperationPtr& operation);
+    void leave_to_waiter(const OperationPtr& operation, Clock::time_point now);
     void wake_thread();
     void start_expected();
     void learn_from_wait();
-    void take_ready(const OperationPtr &operation);
+    void take_ready(const OperationPtr& operation);
     OperationPtr take_ready_of_stream(std::uint64_t stream_id);
     OperationPtr take_due(Clock::time_point now);
-    void run(const OperationPtr &operation, Next next);
-    void finish(const OperationPtr &operation, Next next);
-    void rest(std::unique_lock<std::mutex> &lock, Clock::time_point now);
+    void run(const OperationPtr& operation, Next next);
+    void finish(const OperationPtr& operation, Next next);
+    void rest(std::unique_lock<std::mutex>& lock, Clock::time_point now);
     void thread_main();
 
     mutable std::mutex mutex_;
     std::condition_variable work_available_, operation_done_;
     std::deque<OperationPtr> ready_; ///< by priority, then in order
-    std::vector<Stream *> streams_;
+    std::vector<Stream*> streams_;
     std::vector<LeftBehind> left_behind_; ///< by non-blocking streams
     unsigned idle_threads_ = 0, threads_ = 0;
-    unsigned waiters_ = 0;           ///< threads in wait() that sleep
-    bool watched_ = false;           ///< an idle thread wakes by itself to look for forgotten operations
+    unsigned waiters_ = 0;            ///< threads in wait() that sleep
+    bool watched_ = false;            ///< an idle thread wakes by itself to look for forgotten operations
     Clock::time_point watch_until_{}; ///< how long it does
-    int prompt_waits_ = 0;           ///< in a row; negative after a late one
+    int prompt_waits_ = 0;            ///< in a row; negative after a late one
 };
 
 } // namespace ptarmigan::runtime

@@ -13,17 +13,15 @@ constexpr unsigned blocking_sync = 1, disable_timing = 2, interprocess = 4;
 
 } // namespace
 
-Status Event::create(Context &context, unsigned flags, std::shared_ptr<Event> &event) {
-    if (flags & ~(blocking_sync | disable_timing | interprocess))
-        return Status::invalid_value;
-    if (flags & interprocess)
-        return flags & disable_timing ? Status::not_supported : Status::invalid_value;
+Status Event::create(Context& context, unsigned flags, std::shared_ptr<Event>& event) {
+    if (flags & ~(blocking_sync | disable_timing | interprocess)) return Status::invalid_value;
+    if (flags & interprocess) return flags & disable_timing ? Status::not_supported : Status::invalid_value;
     event = std::make_shared<Event>(context, flags);
     HandleTable<Event>::get().add(event);
     return Status::success;
 }
 
-Status Event::destroy(const void *handle) {
+Status Event::destroy(const void* handle) {
     return HandleTable<Event>::get().remove(handle) ? Status::success : Status::invalid_handle;
 }
 
@@ -32,7 +30,7 @@ Event::Mark Event::mark() const {
     return mark_;
 }
 
-Status Event::record(Stream &stream) {
+Status Event::record(Stream& stream) {
     auto time = std::make_shared<Clock::time_point>();
     Mark mark;
     mark.time = time;
@@ -44,11 +42,9 @@ Status Event::record(Stream &stream) {
 
 Status Event::query() {
     const Mark mark = this->mark();
-    if (const Status status = context_.status(); status != Status::success)
-        return status;
-    Dispatcher &dispatcher = Dispatcher::get();
-    if (dispatcher.is_done(mark.operation))
-        return Status::success;
+    if (const Status status = context_.status(); status != Status::success) return status;
+    Dispatcher& dispatcher = Dispatcher::get();
+    if (dispatcher.is_done(mark.operation)) return Status::success;
     dispatcher.hurry();
     return Status::not_ready;
 }
@@ -59,22 +55,18 @@ Status Event::synchronize() {
     return context_.status();
 }
 
-Status Event::make_wait(Stream &stream, unsigned flags) {
-    if (flags > 1)
-        return Status::invalid_value;
+Status Event::make_wait(Stream& stream, unsigned flags) {
+    if (flags > 1) return Status::invalid_value;
     stream.wait_for(mark().operation);
     return Status::success;
 }
 
-Status Event::elapsed(Event &start, Event &end, float &milliseconds) {
+Status Event::elapsed(Event& start, Event& end, float& milliseconds) {
     const Mark first = start.mark(), second = end.mark();
-    if ((start.flags_ | end.flags_) & disable_timing)
-        return Status::invalid_handle;
-    if (!first.operation || !second.operation)
-        return Status::invalid_handle;
-    Dispatcher &dispatcher = Dispatcher::get();
-    if (!dispatcher.is_done(first.operation) || !dispatcher.is_done(second.operation))
-        return Status::not_ready;
+    if ((start.flags_ | end.flags_) & disable_timing) return Status::invalid_handle;
+    if (!first.operation || !second.operation) return Status::invalid_handle;
+    Dispatcher& dispatcher = Dispatcher::get();
+    if (!dispatcher.is_done(first.operation) || !dispatcher.is_done(second.operation)) return Status::not_ready;
     milliseconds = std::chrono::duration<float, std::milli>(*second.time - *first.time).count();
     return Status::success;
 }

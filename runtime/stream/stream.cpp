@@ -17,7 +17,7 @@ std::atomic<std::uint64_t> next_stream_id{1};
 
 } // namespace
 
-Stream::Stream(Context &context, StreamKind kind, unsigned flags, int priority)
+Stream::Stream(Context& context, StreamKind kind, unsigned flags, int priority)
     : context_(context), kind_(kind), flags_(flags), priority_(priority), id_(next_stream_id++) {
     Dispatcher::get().add_stream(this);
 }
@@ -26,10 +26,8 @@ Stream::~Stream() {
     Dispatcher::get().remove_stream(this);
 }
 
-Status Stream::create(Context &context, unsigned flags, int priority,
-                      std::shared_ptr<Stream> &stream) {
-    if (flags > 1)
-        return Status::invalid_value;
+Status Stream::create(Context& context, unsigned flags, int priority, std::shared_ptr<Stream>& stream) {
+    if (flags > 1) return Status::invalid_value;
     int least = 0, greatest = 0;
     Context::stream_priority_range(least, greatest);
     const StreamKind kind = flags == 1 ? StreamKind::non_blocking : StreamKind::blocking;
@@ -38,7 +36,7 @@ Status Stream::create(Context &context, unsigned flags, int priority,
     return Status::success;
 }
 
-Status Stream::destroy(const void *handle) {
+Status Stream::destroy(const void* handle) {
     return HandleTable<Stream>::get().remove(handle) ? Status::success : Status::invalid_handle;
 }
 
@@ -47,7 +45,7 @@ std::shared_ptr<Operation> Stream::submit(Work work, Start start) {
 }
 
 Status Stream::submit_and_wait(Work work) {
-    Dispatcher &dispatcher = Dispatcher::get();
+    Dispatcher& dispatcher = Dispatcher::get();
     dispatcher.wait(dispatcher.submit(*this, std::move(work), Start::inline_if_idle));
     return context_.status();
 }
@@ -65,10 +63,9 @@ void Stream::wait_for(std::shared_ptr<Operation> operation) {
 }
 
 Status Stream::synchronize() {
-    Dispatcher &dispatcher = Dispatcher::get();
+    Dispatcher& dispatcher = Dispatcher::get();
     if (kind_ == StreamKind::legacy)
-        for (const auto &operation : dispatcher.pending_before(*this))
-            dispatcher.wait(operation);
+        for (const auto& operation : dispatcher.pending_before(*this)) dispatcher.wait(operation);
     else
         dispatcher.wait(dispatcher.last(*this));
     context_.printf_buffer().flush();
@@ -76,11 +73,9 @@ Status Stream::synchronize() {
 }
 
 Status Stream::query() {
-    Dispatcher &dispatcher = Dispatcher::get();
-    const bool done = kind_ == StreamKind::legacy ? dispatcher.idle(*this)
-                                                  : dispatcher.is_done(dispatcher.last(*this));
-    if (const Status status = context_.status(); status != Status::success)
-        return status;
+    Dispatcher& dispatcher = Dispatcher::get();
+    const bool done = kind_ == StreamKind::legacy ? dispatcher.idle(*this) : dispatcher.is_done(dispatcher.last(*this));
+    if (const Status status = context_.status(); status != Status::success) return status;
     if (!done) {
         dispatcher.hurry();
         return Status::not_ready;
@@ -90,13 +85,11 @@ Status Stream::query() {
 }
 
 Status Stream::add_callback(std::function<void(Status)> callback) {
-    submit([&context = context_, callback = std::move(callback)] { callback(context.status()); },
-           Start::elsewhere);
+    submit([&context = context_, callback = std::move(callback)] { callback(context.status()); }, Start::elsewhere);
     return Status::success;
 }
 
-Status resolve_stream(Context &context, const void *handle, bool per_thread,
-                      std::shared_ptr<Stream> &stream) {
+Status resolve_stream(Context& context, const void* handle, bool per_thread, std::shared_ptr<Stream>& stream) {
     const auto value = reinterpret_cast<std::uintptr_t>(handle);
     if (value == 1 || (value == 0 && !per_thread))
         stream = context.legacy_stream();

@@ -26,17 +26,16 @@ enum class StreamKind : std::uint8_t { legacy, per_thread, blocking, non_blockin
 /// Thread-safe. Destroying a stream lets its operations finish.
 class Stream : public std::enable_shared_from_this<Stream> {
 public:
-    Stream(Context &context, StreamKind kind, unsigned flags, int priority);
+    Stream(Context& context, StreamKind kind, unsigned flags, int priority);
     ~Stream();
 
     /// cuStreamCreateWithPriority; flags 0 or 1 (non-blocking), else invalid_value; priority is
     /// clamped to 0..-5.
-    static Status create(Context &context, unsigned flags, int priority,
-                         std::shared_ptr<Stream> &stream);
+    static Status create(Context& context, unsigned flags, int priority, std::shared_ptr<Stream>& stream);
     /// cuStreamDestroy: removes the handle; returns at once.
-    static Status destroy(const void *handle);
+    static Status destroy(const void* handle);
 
-    Context &context() const { return context_; }
+    Context& context() const { return context_; }
     StreamKind kind() const { return kind_; }
     unsigned flags() const { return flags_; }
     int priority() const { return priority_; }
@@ -68,7 +67,7 @@ public:
 
 private:
     friend class Dispatcher;
-    Context &context_;
+    Context& context_;
     const StreamKind kind_;
     const unsigned flags_;
     const int priority_;
@@ -80,30 +79,29 @@ private:
 /// The stream that a CUstream handle means: 0 and 1 legacy, 2 per thread (and 0 where
 /// `per_thread`), else a handle. invalid_handle if it is none, or belongs to another context (which
 /// the driver accepts; so do we: any context).
-Status resolve_stream(Context &context, const void *handle, bool per_thread,
-                      std::shared_ptr<Stream> &stream);
+Status resolve_stream(Context& context, const void* handle, bool per_thread, std::shared_ptr<Stream>& stream);
 
 /// Thread-safe.
 class Event {
 public:
-    Event(Context &context, unsigned flags) : context_(context), flags_(flags) {}
+    Event(Context& context, unsigned flags) : context_(context), flags_(flags) {}
 
     /// cuEventCreate: flags 1 blocking sync, 2 disable timing, 4 interprocess (not_supported);
     /// others invalid_value.
-    static Status create(Context &context, unsigned flags, std::shared_ptr<Event> &event);
-    static Status destroy(const void *handle);
+    static Status create(Context& context, unsigned flags, std::shared_ptr<Event>& event);
+    static Status destroy(const void* handle);
 
-    Context &context() const { return context_; }
+    Context& context() const { return context_; }
     unsigned flags() const { return flags_; }
-    Status record(Stream &stream);
+    Status record(Stream& stream);
     /// Unrecorded: success.
     Status query();
     Status synchronize();
     /// cuStreamWaitEvent; flags must be 0 or 1.
-    Status make_wait(Stream &stream, unsigned flags);
+    Status make_wait(Stream& stream, unsigned flags);
     /// Milliseconds from one event to the other. invalid_handle if one is unrecorded or has no
     /// timing, not_ready if one has not happened yet.
-    static Status elapsed(Event &start, Event &end, float &milliseconds);
+    static Status elapsed(Event& start, Event& end, float& milliseconds);
 
 private:
     using Clock = std::chrono::steady_clock;
@@ -113,7 +111,7 @@ private:
     };
     Mark mark() const;
 
-    Context &context_;
+    Context& context_;
     const unsigned flags_;
     mutable std::mutex mutex_;
     Mark mark_;

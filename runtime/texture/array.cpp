@@ -14,57 +14,51 @@ namespace {
 
 constexpr std::size_t row_alignment = 32;
 
-bool is_layered(const ArrayShape &shape) { return (shape.flags & (ArrayShape::layered | ArrayShape::cube)) != 0; }
+bool is_layered(const ArrayShape& shape) {
+    return (shape.flags & (ArrayShape::layered | ArrayShape::cube)) != 0;
+}
 
 /// The largest extents of a kind of array, as the device attributes have them; 0: the dimension must not be there.
 struct Limits {
     std::size_t width, height, depth;
 };
 
-Limits limits_of(const ArrayShape &shape) {
+Limits limits_of(const ArrayShape& shape) {
     const bool surface = (shape.flags & ArrayShape::surface) != 0;
     if (shape.flags & ArrayShape::cube)
         return {32768, 32768, shape.flags & ArrayShape::layered ? std::size_t{2046} : std::size_t{6}};
-    if (shape.flags & ArrayShape::layered)
-        return {32768, shape.height ? std::size_t{32768} : 0, 2048};
+    if (shape.flags & ArrayShape::layered) return {32768, shape.height ? std::size_t{32768} : 0, 2048};
     if (shape.depth) // deep ones may be narrow
         return shape.depth > 16384 ? Limits{8192, 8192, 32768} : Limits{16384, 16384, 16384};
-    if (shape.flags & ArrayShape::gather)
-        return {32768, 32768, 0};
-    if (shape.height)
-        return {131072, 65536, 0};
+    if (shape.flags & ArrayShape::gather) return {32768, 32768, 0};
+    if (shape.height) return {131072, 65536, 0};
     return {surface ? std::size_t{32768} : std::size_t{131072}, 0, 0};
 }
 
-Status check(const ArrayShape &shape) {
+Status check(const ArrayShape& shape) {
     constexpr unsigned known_flags = 15, mapped_later = 0xc0, video = 0x100; // sparse, deferred mapping
     if (shape.flags & mapped_later) {
         log_once("array mapping", "sparse arrays and arrays that are mapped later are not supported");
         return Status::not_supported;
     }
-    if (shape.flags & ~(known_flags | video))
-        return Status::invalid_value;
-    if (shape.width == 0 || (shape.depth && !shape.height && !is_layered(shape)))
-        return Status::invalid_value;
+    if (shape.flags & ~(known_flags | video)) return Status::invalid_value;
+    if (shape.width == 0 || (shape.depth && !shape.height && !is_layered(shape))) return Status::invalid_value;
     TexelFormat format;
     if (decode_format(shape.format, shape.channels, format) && format.block != TexelFormat::Block::none &&
         (!shape.height || (shape.flags & ArrayShape::surface)))
         return Status::invalid_value;
     const bool cube = (shape.flags & ArrayShape::cube) != 0;
-    if (is_layered(shape) && shape.depth == 0)
-        return Status::invalid_value;
-    if (cube && (shape.width != shape.height || shape.depth % 6 != 0))
-        return Status::invalid_value;
+    if (is_layered(shape) && shape.depth == 0) return Status::invalid_value;
+    if (cube && (shape.width != shape.height || shape.depth % 6 != 0)) return Status::invalid_value;
     const bool flat = shape.height != 0 && shape.depth == 0;
-    if ((shape.flags & ArrayShape::gather) && !flat)
-        return Status::invalid_value;
+    if ((shape.flags & ArrayShape::gather) && !flat) return Status::invalid_value;
     const Limits limits = limits_of(shape);
     if (shape.width > limits.width || shape.height > limits.height || shape.depth > limits.depth)
         return Status::invalid_value;
     return Status::success;
 }
 
-ImageLevel level_of(const ArrayShape &shape, const TexelFormat &format) {
+ImageLevel level_of(const ArrayShape& shape, const TexelFormat& format) {
     ImageLevel level;
     level.width = static_cast<std::uint32_t>(shape.width);
     level.height = static_cast<std::uint32_t>(std::max<std::size_t>(shape.height, 1));
@@ -74,42 +68,39 @@ ImageLevel level_of(const ArrayShape &shape, const TexelFormat &format) {
     return level;
 }
 
-std::size_t bytes_of(const ArrayShape &shape, const ImageLevel &level) {
+std::size_t bytes_of(const ArrayShape& shape, const ImageLevel& level) {
     return level.slice * std::max<std::size_t>(shape.depth, 1);
 }
 
 /// Device memory that programs can't free; given back with the last array that lies in it.
-Status allocate(Context &context, std::size_t size, std::shared_ptr<void> &memory) {
+Status allocate(Context& context, std::size_t size, std::shared_ptr<void>& memory) {
     Allocation allocation;
-    AddressSpace &space = AddressSpace::get();
+    AddressSpace& space = AddressSpace::get();
     const Status status = space.allocate(size, MemoryKind::device, &context, allocation);
-    if (status != Status::success)
-        return status;
+    if (status != Status::success) return status;
     const std::uint64_t id = allocation.id;
-    memory = std::shared_ptr<void>(reinterpret_cast<void *>(allocation.base), [id](void *base) {
+    memory = std::shared_ptr<void>(reinterpret_cast<void*>(allocation.base), [id](void* base) {
         // The context may have freed it already, and given the address to somebody else.
-        const auto mine = [id](const Allocation &record) { return record.id == id; };
+        const auto mine = [id](const Allocation& record) { return record.id == id; };
         static_cast<void>(AddressSpace::get().free(reinterpret_cast<std::uintptr_t>(base), mine));
     });
-    return space.annotate(allocation.base, [](Allocation &record) { record.owned_by_module = true; });
+    return space.annotate(allocation.base, [](Allocation& record) { record.owned_by_module = true; });
 }
 
 ArrayShape shape_of_level(ArrayShape shape, unsigned level) {
     const auto smaller = [&](std::size_t size) { return size ? std::max<std::size_t>(size >> level, 1) : 0; };
     shape.width = smaller(shape.width);
     shape.height = smaller(shape.height);
-    if (!is_layered(shape))
-        shape.depth = smaller(shape.depth);
+    if (!is_layered(shape)) shape.depth = smaller(shape.depth);
     return shape;
 }
 
-void wait_for_work(Context &context) {
-    Dispatcher &dispatcher = Dispatcher::get();
-    for (const auto &operation : dispatcher.pending(context))
-        dispatcher.wait(operation);
+void wait_for_work(Context& context) {
+    Dispatcher& dispatcher = Dispatcher::get();
+    for (const auto& operation : dispatcher.pending(context)) dispatcher.wait(operation);
 }
 
-Image bare_image(const ArrayShape &shape) {
+Image bare_image(const ArrayShape& shape) {
     Image image;
     static_cast<void>(decode_format(shape.format, shape.channels, image.format));
     image.format_code = shape.format;
@@ -137,24 +128,22 @@ std::size_t Array::rows() const {
     return decode_format(shape_.format, shape_.channels, format) ? format.rows(height) : height;
 }
 
-Status array_create(Context &context, const ArrayShape &shape, std::shared_ptr<Array> &array) {
+Status array_create(Context& context, const ArrayShape& shape, std::shared_ptr<Array>& array) {
     std::shared_ptr<MipmappedArray> mipmap;
     const Status status = mipmap_create(context, shape, 1, mipmap);
-    if (status == Status::success)
-        array = mipmap->levels().front();
+    if (status == Status::success) array = mipmap->levels().front();
     return status;
 }
 
-Status mipmap_create(Context &context, const ArrayShape &shape, unsigned count, std::shared_ptr<MipmappedArray> &mipmap) {
+Status mipmap_create(Context& context, const ArrayShape& shape, unsigned count,
+                     std::shared_ptr<MipmappedArray>& mipmap) {
     TexelFormat format;
     if (is_unsupported_format(shape.format, shape.channels)) {
         log_once("array format", "arrays of block-compressed and of multi-planar formats are not supported");
         return Status::not_supported;
     }
-    if (!decode_format(shape.format, shape.channels, format))
-        return Status::invalid_value;
-    if (const Status status = check(shape); status != Status::success)
-        return status;
+    if (!decode_format(shape.format, shape.channels, format)) return Status::invalid_value;
+    if (const Status status = check(shape); status != Status::success) return status;
     const std::size_t longest = std::max({shape.width, shape.height, is_layered(shape) ? 1 : shape.depth});
     const auto most = static_cast<unsigned>(std::bit_width(longest));
     count = std::clamp(count, 1u, std::min(most, Image::max_levels));
@@ -167,9 +156,8 @@ Status mipmap_create(Context &context, const ArrayShape &shape, unsigned count, 
         size += bytes_of(shapes.back(), levels.back());
     }
     std::shared_ptr<void> memory;
-    if (const Status status = allocate(context, size, memory); status != Status::success)
-        return status;
-    auto *data = static_cast<std::uint8_t *>(memory.get());
+    if (const Status status = allocate(context, size, memory); status != Status::success) return status;
+    auto* data = static_cast<std::uint8_t*>(memory.get());
     std::vector<std::shared_ptr<Array>> arrays;
     for (unsigned i = 0; i < count; ++i) {
         levels[i].data = data;
@@ -180,43 +168,39 @@ Status mipmap_create(Context &context, const ArrayShape &shape, unsigned count, 
     return Status::success;
 }
 
-Status array_destroy(Context &context, const void *handle) {
+Status array_destroy(Context& context, const void* handle) {
     const auto array = HandleTable<Array>::get().find(handle);
-    if (!array || array->is_level())
-        return Status::invalid_handle;
+    if (!array || array->is_level()) return Status::invalid_handle;
     wait_for_work(context);
     HandleTable<Array>::get().remove(handle);
     return Status::success;
 }
 
-Status mipmap_destroy(Context &context, const void *handle) {
+Status mipmap_destroy(Context& context, const void* handle) {
     const auto mipmap = HandleTable<MipmappedArray>::get().find(handle);
-    if (!mipmap)
-        return Status::invalid_handle;
+    if (!mipmap) return Status::invalid_handle;
     wait_for_work(context);
-    for (const auto &level : mipmap->levels())
-        HandleTable<Array>::get().remove(level.get());
+    for (const auto& level : mipmap->levels()) HandleTable<Array>::get().remove(level.get());
     HandleTable<MipmappedArray>::get().remove(handle);
     return Status::success;
 }
 
-Image image_of(const Array &array) {
+Image image_of(const Array& array) {
     Image image = bare_image(array.shape());
     image.level[0] = array.level();
     return image;
 }
 
-Image image_of(const MipmappedArray &mipmap) {
+Image image_of(const MipmappedArray& mipmap) {
     Image image = bare_image(mipmap.shape());
     image.mipmapped = true;
     image.levels = static_cast<std::uint32_t>(mipmap.levels().size());
-    for (unsigned i = 0; i < image.levels; ++i)
-        image.level[i] = mipmap.levels()[i]->level();
+    for (unsigned i = 0; i < image.levels; ++i) image.level[i] = mipmap.levels()[i]->level();
     return image;
 }
 
-Status array_end(const Array &array, std::size_t x_bytes, std::size_t y, std::size_t z, const CopyBox &box,
-                 CopyBox::End &end) {
+Status array_end(const Array& array, std::size_t x_bytes, std::size_t y, std::size_t z, const CopyBox& box,
+                 CopyBox::End& end) {
     const auto sticks_out = [](std::size_t first, std::size_t count, std::size_t size) {
         return first > size || count > size - first;
     };

@@ -23,12 +23,12 @@ struct ArrayShape {
 /// One level of texels: an array of its own, or a level of a mipmapped one, whose memory it then keeps.
 class Array {
 public:
-    Array(Context &context, const ArrayShape &shape, ImageLevel level, std::shared_ptr<void> memory)
+    Array(Context& context, const ArrayShape& shape, ImageLevel level, std::shared_ptr<void> memory)
         : context_(context), shape_(shape), level_(level), memory_(std::move(memory)) {}
 
-    Context &context() const { return context_; }
-    const ArrayShape &shape() const { return shape_; }
-    const ImageLevel &level() const { return level_; }
+    Context& context() const { return context_; }
+    const ArrayShape& shape() const { return shape_; }
+    const ImageLevel& level() const { return level_; }
     /// True for levels of mipmapped arrays, which cannot be destroyed by themselves.
     bool is_level() const { return is_level_; }
     void set_level() { is_level_ = true; }
@@ -37,7 +37,7 @@ public:
     std::size_t slices() const { return shape_.depth ? shape_.depth : 1; }
 
 private:
-    Context &context_;
+    Context& context_;
     ArrayShape shape_;
     ImageLevel level_;
     std::shared_ptr<void> memory_;
@@ -46,31 +46,33 @@ private:
 
 class MipmappedArray {
 public:
-    MipmappedArray(Context &context, const ArrayShape &shape, std::vector<std::shared_ptr<Array>> levels)
+    MipmappedArray(Context& context, const ArrayShape& shape, std::vector<std::shared_ptr<Array>> levels)
         : context_(context), shape_(shape), levels_(std::move(levels)) {}
-    Context &context() const { return context_; }
-    const ArrayShape &shape() const { return shape_; }
-    const std::vector<std::shared_ptr<Array>> &levels() const { return levels_; }
+    Context& context() const { return context_; }
+    const ArrayShape& shape() const { return shape_; }
+    const std::vector<std::shared_ptr<Array>>& levels() const { return levels_; }
 
 private:
-    Context &context_;
+    Context& context_;
     ArrayShape shape_;
     std::vector<std::shared_ptr<Array>> levels_;
 };
 
 /// cuArray3DCreate. invalid_value for shapes that the driver refuses, not_supported for formats that are not done.
-Status array_create(Context &context, const ArrayShape &shape, std::shared_ptr<Array> &array);
+Status array_create(Context& context, const ArrayShape& shape, std::shared_ptr<Array>& array);
 /// cuMipmappedArrayCreate; more levels than there can be are cut.
-Status mipmap_create(Context &context, const ArrayShape &shape, unsigned levels, std::shared_ptr<MipmappedArray> &mipmap);
+Status mipmap_create(Context& context, const ArrayShape& shape, unsigned levels,
+                     std::shared_ptr<MipmappedArray>& mipmap);
 /// cuArrayDestroy and cuMipmappedArrayDestroy: after the context's work. invalid_handle for what is none.
-Status array_destroy(Context &context, const void *handle);
-Status mipmap_destroy(Context &context, const void *handle);
+Status array_destroy(Context& context, const void* handle);
+Status mipmap_destroy(Context& context, const void* handle);
 
 /// The image that textures and surfaces see.
-Image image_of(const Array &array);
-Image image_of(const MipmappedArray &mipmap);
+Image image_of(const Array& array);
+Image image_of(const MipmappedArray& mipmap);
 
 /// One end of a copy that lies in an array; invalid_value if the box sticks out of it.
-Status array_end(const Array &array, std::size_t x_bytes, std::size_t y, std::size_t z, const CopyBox &box, CopyBox::End &end);
+Status array_end(const Array& array, std::size_t x_bytes, std::size_t y, std::size_t z, const CopyBox& box,
+                 CopyBox::End& end);
 
 } // namespace ptarmigan::runtime

@@ -6,8 +6,8 @@
 
 namespace ptarmigan::runtime {
 
-/// The texel in column `x` and row `y` (0 to 3) of a block. BC1 to BC3 give four channels of 8 bits, BC4 and BC5 one and two of 16 bits,
-/// signed ones extended: what the H200 makes of every texel of 4,096 random blocks of each format.
-StoredTexel load_block_texel(const std::uint8_t *block, const TexelFormat &format, unsigned x, unsigned y);
+/// The texel in column `x` and row `y` (0 to 3) of a block. BC1 to BC3 give four channels of 8 bits, BC4 and BC5 one
+/// and two of 16 bits, signed ones extended: what the H200 makes of every texel of 4,096 random blocks of each format.
+StoredTexel load_block_texel(const std::uint8_t* block, const TexelFormat& format, unsigned x, unsigned y);
 
 } // namespace ptarmigan::runtime

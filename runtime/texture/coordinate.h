@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a coordinate to texels along one dimension. Inline, and without calls of the maths library: it is most of a point fetch.
+// From a coordinate to texels along one dimension. Inline, and without calls of the maths library: it is most of a
+// point fetch.
 #pragma once
 
 #include "runtime/texture/texture.h"
@@ -14,7 +15,7 @@ namespace ptarmigan::runtime {
 struct Footprint {
     std::int64_t texel[2] = {}; ///< the first alone if not linear
     bool inside[2] = {true, true};
-    unsigned fraction = 0;      ///< of the second, in 256ths
+    unsigned fraction = 0; ///< of the second, in 256ths
 };
 
 /// One dimension of a fetch.
@@ -39,14 +40,13 @@ inline std::int64_t cut(double value, int bits) {
 }
 
 inline std::int64_t wrapped(std::int64_t texel, std::int64_t size) {
-    if (texel >= 0 && texel < size)
-        return texel;
+    if (texel >= 0 && texel < size) return texel;
     const std::int64_t rest = texel % size;
     return rest < 0 ? rest + size : rest;
 }
 
 /// Applies the addressing mode; false for the border's colour.
-inline bool place(std::int64_t &texel, const Dimension &dimension) {
+inline bool place(std::int64_t& texel, const Dimension& dimension) {
     const std::int64_t size = dimension.size;
     switch (dimension.address) {
     case Sampler::wrap: texel = wrapped(texel, size); return true;
@@ -56,8 +56,7 @@ inline bool place(std::int64_t &texel, const Dimension &dimension) {
         return true;
     }
     case Sampler::border:
-        if (texel >= 0 && texel < size)
-            return true;
+        if (texel >= 0 && texel < size) return true;
         texel = 0;
         return false;
     default: texel = std::clamp<std::int64_t>(texel, 0, size - 1); return true;
@@ -65,7 +64,7 @@ inline bool place(std::int64_t &texel, const Dimension &dimension) {
 }
 
 /// Where the coordinate is, in 256ths of a texel, rounded to nearest (up in the middle) or down.
-inline std::int64_t position(float coordinate, const Dimension &dimension) {
+inline std::int64_t position(float coordinate, const Dimension& dimension) {
     const int rounding = dimension.linear ? 1 : 0;
     if (!dimension.normalized) {
         const std::int64_t halves = cut(coordinate, fraction_bits + 1);
@@ -89,28 +88,25 @@ inline std::int64_t position(float coordinate, const Dimension &dimension) {
 } // namespace coordinate
 
 /// `offset` moves by whole texels.
-inline Footprint locate(float coordinate, const Dimension &dimension, std::int32_t offset) {
+inline Footprint locate(float coordinate, const Dimension& dimension, std::int32_t offset) {
     using namespace coordinate;
     const bool periodic = dimension.address == Sampler::wrap || dimension.address == Sampler::mirror;
     const float magnitude = std::fabs(coordinate);
     // Subnormal numbers, NaNs, and infinities that have no place in a period.
-    if (!(magnitude >= std::numeric_limits<float>::min()) || (periodic && magnitude > std::numeric_limits<float>::max()))
+    if (!(magnitude >= std::numeric_limits<float>::min()) ||
+        (periodic && magnitude > std::numeric_limits<float>::max()))
         coordinate = 0;
     std::int64_t at = position(coordinate, dimension);
-    if (dimension.linear)
-        at -= 1 << (fraction_bits - 1);
+    if (dimension.linear) at -= 1 << (fraction_bits - 1);
     at += std::int64_t{offset} << fraction_bits;
     Footprint footprint;
     const bool clamped = dimension.address == Sampler::clamp && !dimension.open, before = clamped && at < 0;
-    if (clamped)
-        at = std::clamp<std::int64_t>(at, 0, (std::int64_t{dimension.size} - 1) << fraction_bits);
+    if (clamped) at = std::clamp<std::int64_t>(at, 0, (std::int64_t{dimension.size} - 1) << fraction_bits);
     footprint.fraction = dimension.linear ? static_cast<unsigned>(at & 255) : 0;
     footprint.texel[0] = at >> fraction_bits;
     footprint.texel[1] = footprint.texel[0] + (before ? 0 : 1);
-    if (dimension.open)
-        return footprint;
-    for (unsigned i = 0; i < 2; ++i)
-        footprint.inside[i] = place(footprint.texel[i], dimension);
+    if (dimension.open) return footprint;
+    for (unsigned i = 0; i < 2; ++i) footprint.inside[i] = place(footprint.texel[i], dimension);
     return footprint;
 }
 

@@ -11,9 +11,8 @@ CubePlace project(float x, float y, float z) {
     // Coordinates are divided by the largest one before anything else; what is no number then is 0.
     const bool infinite = std::isinf(x) || std::isinf(y) || std::isinf(z);
     const bool no_z = std::isinf(z) || std::isnan(z);
-    for (float *value : {&x, &y, &z})
-        if (infinite || std::isnan(*value))
-            *value = 0;
+    for (float* value : {&x, &y, &z})
+        if (infinite || std::isnan(*value)) *value = 0;
     const float ax = std::fabs(x), ay = std::fabs(y), az = std::fabs(z);
     CubePlace place{4, 0.5f, 0.5f};
     float s = 0, t = 0, major = 0;
@@ -59,8 +58,7 @@ Meeting meet(const float (&direction)[3]) {
         result.at[axis] = result.face % 2 == 0 ? 1.0f : -1.0f;
         return result;
     }
-    for (unsigned i = 0; i < 3; ++i)
-        result.at[i] = std::isnan(direction[i]) ? 0 : direction[i] / far;
+    for (unsigned i = 0; i < 3; ++i) result.at[i] = std::isnan(direction[i]) ? 0 : direction[i] / far;
     return result;
 }
 
@@ -70,10 +68,8 @@ CubeStep step_between(const float (&from)[3], const float (&to)[3]) {
     const Meeting near = meet(from);
     Meeting far = meet(to);
     const unsigned axis = near.face / 2, far_axis = far.face / 2;
-    if (axis == far_axis && near.face != far.face)
-        return {std::numeric_limits<float>::infinity(), 0, true};
-    if (axis != far_axis)
-        far.at[far_axis] = std::copysign(2 - far.at[axis] * near.at[axis], far.at[far_axis]);
+    if (axis == far_axis && near.face != far.face) return {std::numeric_limits<float>::infinity(), 0, true};
+    if (axis != far_axis) far.at[far_axis] = std::copysign(2 - far.at[axis] * near.at[axis], far.at[far_axis]);
     const auto step = [&](unsigned along) { return (far.at[along] - near.at[along]) * 0.5f; };
     return {step(axis == 0 ? 2 : 0), step(axis == 1 ? 2 : 1), near.face != far.face};
 }
@@ -82,7 +78,8 @@ CubeTexel across_edge(unsigned face, std::int64_t x, std::int64_t y, std::int64_
     // The direction through the texel's middle, in units in which the face is `size` away from the cube's middle.
     const auto middle = [&](std::int64_t texel) { return static_cast<float>(2 * texel + 1 - size); };
     const float s = middle(x), t = middle(y), far = static_cast<float>(size);
-    const float directions[6][3] = {{far, -t, -s}, {-far, -t, s}, {s, far, t}, {s, -far, -t}, {s, -t, far}, {-s, -t, -far}};
+    const float directions[6][3] = {{far, -t, -s}, {-far, -t, s}, {s, far, t},
+                                    {s, -far, -t}, {s, -t, far},  {-s, -t, -far}};
     const float(&direction)[3] = directions[face];
     const CubePlace place = project(direction[0], direction[1], direction[2]);
     const auto texel = [&](float at) { return std::min(static_cast<std::int64_t>(at * far), size - 1); };

@@ -15,8 +15,8 @@ struct CubePlace {
 /// Where a direction meets the cube. Directions that are none meet the middle of face 4.
 CubePlace project(float x, float y, float z);
 
-/// The way from one direction to another, in faces, on the plane of the first one's face, around which the faces beside it
-/// are folded flat. Infinite to the opposite face.
+/// The way from one direction to another, in faces, on the plane of the first one's face, around which the faces beside
+/// it are folded flat. Infinite to the opposite face.
 struct CubeStep {
     float s = 0, t = 0;
     bool beside = false; ///< it ends on another face

@@ -21,8 +21,7 @@ constexpr int fraction_bits = 9;
 /// One unit of the last place of `value`, which is positive (and far from a double's limits).
 double last_place(double value) {
     constexpr std::uint64_t exponent = 0x7ffull << 52;
-    return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) & exponent) /
-           (1 << fraction_bits);
+    return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) & exponent) / (1 << fraction_bits);
 }
 
 /// Not negative.
@@ -81,9 +80,7 @@ double length_of(Sizes v) {
 double length_of_diagonal(Sizes v) {
     v = sorted(v);
     const double longest = eleven_sixteenths(v[0]);
-    return longest == 0
-               ? 0
-               : longest + aligned(middle_of_diagonal(v[1]) + eleven_sixteenths(v[2]) / 4, longest);
+    return longest == 0 ? 0 : longest + aligned(middle_of_diagonal(v[1]) + eleven_sixteenths(v[2]) / 4, longest);
 }
 
 /// log2 in 256ths as the H200 has it: of eight bits of the fraction.
@@ -91,16 +88,14 @@ int table_log2(double length) {
     int exponent = 0;
     const double fraction = std::frexp(length, &exponent) * 2 - 1;
     const double middle = std::floor(fraction * 256) + 0.5;
-    const int logarithm =
-        middle < 1 ? 0 : static_cast<int>(std::floor(std::log2(1 + middle / 256) * 256 + 0.47));
+    const int logarithm = middle < 1 ? 0 : static_cast<int>(std::floor(std::log2(1 + middle / 256) * 256 + 0.47));
     return (exponent - 1) * 256 + std::min(logarithm, 255);
 }
 
 /// Two gradients of the coordinates that are sampled.
 struct Gradients {
     float x[3] = {}, y[3] = {};
-    bool apart =
-        false; ///< on several faces of a cube, where their sum and difference are not looked at
+    bool apart = false; ///< on several faces of a cube, where their sum and difference are not looked at
 };
 
 Gradients gradients_of(const Image& image, const Fetch& fetch) {
@@ -117,10 +112,8 @@ Gradients gradients_of(const Image& image, const Fetch& fetch) {
     }
     for (unsigned i = 0; i < image.dimensions; ++i) {
         const bool by_neighbours = image.dimensions == 3;
-        result.x[i] =
-            by_neighbours ? difference_of_neighbours(at[i], fetch.dpdx[i]) : number(fetch.dpdx[i]);
-        result.y[i] =
-            by_neighbours ? difference_of_neighbours(at[i], fetch.dpdy[i]) : number(fetch.dpdy[i]);
+        result.x[i] = by_neighbours ? difference_of_neighbours(at[i], fetch.dpdx[i]) : number(fetch.dpdx[i]);
+        result.y[i] = by_neighbours ? difference_of_neighbours(at[i], fetch.dpdy[i]) : number(fetch.dpdy[i]);
     }
     return result;
 }
@@ -143,8 +136,8 @@ int from_gradients(const Image& image, const Fetch& fetch) {
         difference[i] = cut(larger - aligned(2 * smaller, larger) / 2); // one bit more
         if ((gradients.x[i] < 0) != (gradients.y[i] < 0)) std::swap(sum[i], difference[i]);
     }
-    const double longest = std::max(
-        {length_of(x), length_of(y), length_of_diagonal(sum), length_of_diagonal(difference)});
+    const double longest =
+        std::max({length_of(x), length_of(y), length_of_diagonal(sum), length_of_diagonal(difference)});
     if (longest == 0) return -far_level;
     return table_log2(longest);
 }
@@ -152,8 +145,7 @@ int from_gradients(const Image& image, const Fetch& fetch) {
 /// In 256ths, cut toward zero; NaN counts as 0.
 int fixed(float level) {
     if (std::isnan(level)) return 0;
-    return static_cast<int>(
-        std::clamp(level * 256, static_cast<float>(-far_level), static_cast<float>(far_level)));
+    return static_cast<int>(std::clamp(level * 256, static_cast<float>(-far_level), static_cast<float>(far_level)));
 }
 
 } // namespace
@@ -168,8 +160,7 @@ LevelChoice choose_levels(const TextureObject& texture, const Fetch& fetch) {
     if (fetch.detail == Fetch::Detail::gradients) level = from_gradients(image, fetch);
     if (fetch.detail != Fetch::Detail::base) // which ignores the bias
         level += fixed(sampler.bias);
-    level = std::clamp(level, fixed(sampler.lowest),
-                       std::max(fixed(sampler.lowest), fixed(sampler.highest)));
+    level = std::clamp(level, fixed(sampler.lowest), std::max(fixed(sampler.lowest), fixed(sampler.highest)));
     const int last = static_cast<int>(image.levels - 1) << 8;
     level = std::clamp(level, 0, last);
     if (!sampler.linear_levels) {

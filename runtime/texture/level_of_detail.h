@@ -13,6 +13,6 @@ struct LevelChoice {
 };
 
 /// `gradients` are those of the coordinates that are sampled (for cubes: on the face).
-LevelChoice choose_levels(const TextureObject &texture, const Fetch &fetch);
+LevelChoice choose_levels(const TextureObject& texture, const Fetch& fetch);
 
 } // namespace ptarmigan::runtime

@@ -9,6 +9,6 @@ namespace ptarmigan::runtime {
 
 /// Does the whole call, with the bits that the sampler gives. False if it is not of this kind: then nothing was done.
 /// `texture` is what the handle of every active lane stands for.
-bool fetch_plane(abi::TextureCall &call, const TextureObject &texture);
+bool fetch_plane(abi::TextureCall& call, const TextureObject& texture);
 
 } // namespace ptarmigan::runtime

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the lanes of a step fall on a plane, and their sums, as loops over all lanes without branches that compilers
-// make vectors of. What they give is what locate() and FilterSum give (tests/unit/runtime/plane_fetch_test.cpp compares them).
+// make vectors of. What they give is what locate() and FilterSum give (tests/unit/runtime/plane_fetch_test.cpp compares
+// them).
 #pragma once
 
 #include "runtime/texture/coordinate.h"
@@ -21,8 +22,12 @@ struct Axis {
 };
 
 /// By value, as minps and maxps do it.
-template <typename T> PLANE_INLINE T smaller(T a, T b) { return a < b ? a : b; }
-template <typename T> PLANE_INLINE T larger(T a, T b) { return a > b ? a : b; }
+template <typename T> PLANE_INLINE T smaller(T a, T b) {
+    return a < b ? a : b;
+}
+template <typename T> PLANE_INLINE T larger(T a, T b) {
+    return a > b ? a : b;
+}
 
 template <typename Real> PLANE_INLINE std::int32_t floor_to_int(Real value) {
     const auto cut = static_cast<std::int32_t>(value);
@@ -57,7 +62,7 @@ PLANE_INLINE std::int32_t position(float coordinate, double size, std::int32_t r
 }
 
 /// Applies the addressing mode to a texel at most one period outside.
-template <Sampler::Address Mode> PLANE_INLINE void place(std::int32_t &texel, std::int32_t &inside, std::int32_t size) {
+template <Sampler::Address Mode> PLANE_INLINE void place(std::int32_t& texel, std::int32_t& inside, std::int32_t size) {
     inside = -1;
     if constexpr (Mode == Sampler::wrap) {
         texel += texel < 0 ? size : 0;
@@ -75,9 +80,10 @@ template <Sampler::Address Mode> PLANE_INLINE void place(std::int32_t &texel, st
 }
 
 template <bool Normalized, Sampler::Address Mode>
-PLANE_INLINE void locate_mode(const float *__restrict coordinates, const Dimension &dimension, Axis &__restrict axis) {
+PLANE_INLINE void locate_mode(const float* __restrict coordinates, const Dimension& dimension, Axis& __restrict axis) {
     const auto size = static_cast<std::int32_t>(dimension.size);
-    const std::int32_t rounding = dimension.linear ? 1 : 0, back = dimension.linear ? 128 : 0, mask = dimension.linear ? 255 : 0;
+    const std::int32_t rounding = dimension.linear ? 1 : 0, back = dimension.linear ? 128 : 0,
+                       mask = dimension.linear ? 255 : 0;
     const std::int32_t highest = (size - 1) * 256;
     for (unsigned lane = 0; lane < lanes; ++lane) {
         std::int32_t at = position<Normalized, Mode>(coordinates[lane], size, rounding) - back;
@@ -89,15 +95,15 @@ PLANE_INLINE void locate_mode(const float *__restrict coordinates, const Dimensi
         axis.fraction[lane] = at & mask;
         axis.texel[0][lane] = at >> coordinate::fraction_bits;
         axis.texel[1][lane] = axis.texel[0][lane] + next;
-        for (unsigned i = 0; i < 2; ++i)
-            place<Mode>(axis.texel[i][lane], axis.inside[i][lane], size);
+        for (unsigned i = 0; i < 2; ++i) place<Mode>(axis.texel[i][lane], axis.inside[i][lane], size);
     }
 }
 
-PLANE_INLINE void locate(const float *coordinates, const Dimension &dimension, Axis &axis) {
+PLANE_INLINE void locate(const float* coordinates, const Dimension& dimension, Axis& axis) {
     const bool normalized = dimension.normalized;
     switch (dimension.address) {
-    case Sampler::wrap: return locate_mode<true, Sampler::wrap>(coordinates, dimension, axis); // never without normalization
+    case Sampler::wrap:
+        return locate_mode<true, Sampler::wrap>(coordinates, dimension, axis); // never without normalization
     case Sampler::mirror: return locate_mode<true, Sampler::mirror>(coordinates, dimension, axis);
     case Sampler::border:
         return normalized ? locate_mode<true, Sampler::border>(coordinates, dimension, axis)
@@ -109,7 +115,7 @@ PLANE_INLINE void locate(const float *coordinates, const Dimension &dimension, A
 }
 
 /// Weights of the four corners, in 256ths.
-PLANE_INLINE void weigh(const Axis &x, const Axis &y, std::int32_t (&__restrict weight)[4][lanes]) {
+PLANE_INLINE void weigh(const Axis& x, const Axis& y, std::int32_t (&__restrict weight)[4][lanes]) {
     for (unsigned lane = 0; lane < lanes; ++lane) {
         const std::int32_t right = x.fraction[lane], left = 256 - right, down = y.fraction[lane];
         weight[3][lane] = (right * down + 128) >> 8;
@@ -119,10 +125,10 @@ PLANE_INLINE void weigh(const Axis &x, const Axis &y, std::int32_t (&__restrict 
     }
 }
 
-/// Sums of floats, cut to multiples of 2^-27 of the largest one's leading bit and rounded to nearest, away from zero in the
-/// middle. `special`: not 0 where that does not hold (infinities, NaNs, zeros, very small and large sums).
+/// Sums of floats, cut to multiples of 2^-27 of the largest one's leading bit and rounded to nearest, away from zero in
+/// the middle. `special`: not 0 where that does not hold (infinities, NaNs, zeros, very small and large sums).
 PLANE_INLINE void sum_singles(const std::uint32_t (&texel)[4][lanes], const std::int32_t (&weight)[4][lanes],
-                              std::uint32_t *__restrict result, std::int32_t *__restrict special) {
+                              std::uint32_t* __restrict result, std::int32_t* __restrict special) {
     constexpr std::uint64_t half_of_last_bit = std::uint64_t{1} << 28, last_bits = (std::uint64_t{1} << 29) - 1;
     std::int32_t largest[lanes], not_finite[lanes];
     for (unsigned lane = 0; lane < lanes; ++lane) {
@@ -147,7 +153,8 @@ PLANE_INLINE void sum_singles(const std::uint32_t (&texel)[4][lanes], const std:
         }
         const auto unit = std::bit_cast<double>(static_cast<std::uint64_t>(1023 - 127 - 27 - 8 + largest[lane]) << 52);
         const double total = sum * unit;
-        const auto rounded = std::bit_cast<double>((std::bit_cast<std::uint64_t>(total) + half_of_last_bit) & ~last_bits);
+        const auto rounded =
+            std::bit_cast<double>((std::bit_cast<std::uint64_t>(total) + half_of_last_bit) & ~last_bits);
         result[lane] = std::bit_cast<std::uint32_t>(static_cast<float>(rounded));
         const double magnitude = std::fabs(total);
         special[lane] = not_finite[lane] | (magnitude >= 0x1p-125 ? 0 : -1) | (magnitude < 0x1p127 ? 0 : -1);
@@ -155,24 +162,23 @@ PLANE_INLINE void sum_singles(const std::uint32_t (&texel)[4][lanes], const std:
 }
 
 /// Channel `index` of texels of four bytes or fewer.
-PLANE_INLINE void take_bytes(const std::uint32_t *__restrict texel, unsigned index, std::uint32_t *__restrict channel) {
-    for (unsigned lane = 0; lane < lanes; ++lane)
-        channel[lane] = texel[lane] >> (8 * index) & 255;
+PLANE_INLINE void take_bytes(const std::uint32_t* __restrict texel, unsigned index, std::uint32_t* __restrict channel) {
+    for (unsigned lane = 0; lane < lanes; ++lane) channel[lane] = texel[lane] >> (8 * index) & 255;
 }
 
 /// Bytes as floats from 0 to 1, correctly rounded.
-PLANE_INLINE void normalize_bytes(std::uint32_t *channel) {
+PLANE_INLINE void normalize_bytes(std::uint32_t* channel) {
     for (unsigned lane = 0; lane < lanes; ++lane)
-        channel[lane] = std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(channel[lane])) / 255.0f);
+        channel[lane] =
+            std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(channel[lane])) / 255.0f);
 }
 
 /// Sums of unsigned integers of up to 16 bits, scaled to 16 bits, as floats from 0 to 1.
 PLANE_INLINE void sum_integers(const std::uint32_t (&texel)[4][lanes], const std::int32_t (&weight)[4][lanes],
-                               std::uint32_t scale, std::uint32_t *__restrict result) {
+                               std::uint32_t scale, std::uint32_t* __restrict result) {
     for (unsigned lane = 0; lane < lanes; ++lane) {
         std::uint32_t sum = 0;
-        for (unsigned i = 0; i < 4; ++i)
-            sum += texel[i][lane] * static_cast<std::uint32_t>(weight[i][lane]);
+        for (unsigned i = 0; i < 4; ++i) sum += texel[i][lane] * static_cast<std::uint32_t>(weight[i][lane]);
         const auto whole = static_cast<std::int32_t>((sum * scale + 128) >> 8);
         result[lane] = std::bit_cast<std::uint32_t>(static_cast<float>(whole) / 65535.0f);
     }

@@ -14,28 +14,36 @@ namespace {
 
 using Geometry = abi::TextureGeometry;
 
-float real(std::uint32_t bits) { return std::bit_cast<float>(bits); }
+float real(std::uint32_t bits) {
+    return std::bit_cast<float>(bits);
+}
 
 /// A fetch from one level: where it lands in each dimension.
 struct Place {
-    const ImageLevel *level;
+    const ImageLevel* level;
     std::uint32_t slice; ///< layer or face
     unsigned dimensions;
     Footprint at[3];
 };
 
-std::uint32_t clamped_layer(std::uint32_t layer, std::uint32_t count) { return std::min(layer, count - 1); }
+std::uint32_t clamped_layer(std::uint32_t layer, std::uint32_t count) {
+    return std::min(layer, count - 1);
+}
 
 /// Planes in linear memory may have no rows or columns, which a driver takes and which hold nothing to fetch.
-bool is_empty(const ImageLevel &level) { return level.width == 0 || level.height == 0 || level.depth == 0; }
+bool is_empty(const ImageLevel& level) {
+    return level.width == 0 || level.height == 0 || level.depth == 0;
+}
 
 /// Offsets have four bits.
-std::int32_t short_offset(std::int32_t offset) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(offset) << 28) >> 28; }
+std::int32_t short_offset(std::int32_t offset) {
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(offset) << 28) >> 28;
+}
 
-Place locate_all(const TextureObject &texture, const Fetch &fetch, std::uint32_t level_number) {
-    const Image &image = texture.image;
-    const Sampler &sampler = texture.sampler;
-    const ImageLevel &level = image.level[level_number];
+Place locate_all(const TextureObject& texture, const Fetch& fetch, std::uint32_t level_number) {
+    const Image& image = texture.image;
+    const Sampler& sampler = texture.sampler;
+    const ImageLevel& level = image.level[level_number];
     Place place{&level, 0, image.dimensions, {}};
     const std::uint32_t size[3] = {level.width, level.height, level.depth};
     // Levels differ in size, so that coordinates of mipmaps are normalized whatever the sampler says.
@@ -54,8 +62,7 @@ Place locate_all(const TextureObject &texture, const Fetch &fetch, std::uint32_t
         }
         return place;
     }
-    if (image.layered)
-        place.slice = clamped_layer(fetch.layer, image.layers);
+    if (image.layered) place.slice = clamped_layer(fetch.layer, image.layers);
     for (unsigned i = 0; i < image.dimensions; ++i) {
         dimension.size = size[i];
         dimension.address = sampler.address[i];
@@ -73,19 +80,20 @@ Place locate_all(const TextureObject &texture, const Fetch &fetch, std::uint32_t
     return place;
 }
 
-Reading reading_of(const TextureObject &texture) {
+Reading reading_of(const TextureObject& texture) {
     return {texture.image.format, texture.sampler.to_real, texture.sampler.srgb};
 }
 
-StoredTexel load_at(const ImageLevel &level, const TexelFormat &format, std::size_t slice, std::size_t x, std::size_t y) {
-    const std::uint8_t *begin = level.data + slice * level.slice;
+StoredTexel load_at(const ImageLevel& level, const TexelFormat& format, std::size_t slice, std::size_t x,
+                    std::size_t y) {
+    const std::uint8_t* begin = level.data + slice * level.slice;
     if (format.block != TexelFormat::Block::none)
         return load_block_texel(begin + y / 4 * level.row + x / 4 * format.block_bytes(), format, x % 4, y % 4);
     return load_texel(begin + y * level.row + x * format.bytes(), format);
 }
 
 /// Texel number `corner` of the footprint: bit i chooses the second one of dimension i.
-StoredTexel texel_at(const TextureObject &texture, const Reading &reading, const Place &place, unsigned corner) {
+StoredTexel texel_at(const TextureObject& texture, const Reading& reading, const Place& place, unsigned corner) {
     std::int64_t position[3] = {};
     bool inside = true;
     for (unsigned i = 0; i < std::max(place.dimensions, 2u); ++i) {
@@ -93,8 +101,7 @@ StoredTexel texel_at(const TextureObject &texture, const Reading &reading, const
         position[i] = place.at[i].texel[side];
         inside = inside && place.at[i].inside[side];
     }
-    if (!inside)
-        return store_color(texture.sampler.border_color, reading);
+    if (!inside) return store_color(texture.sampler.border_color, reading);
     auto slice = static_cast<std::size_t>(place.dimensions == 3 ? position[2] : place.slice);
     const std::int64_t size = place.level->width;
     if (texture.image.cube && (position[0] < 0 || position[0] >= size || position[1] < 0 || position[1] >= size)) {
@@ -103,12 +110,13 @@ StoredTexel texel_at(const TextureObject &texture, const Reading &reading, const
         position[0] = next.x;
         position[1] = next.y;
     }
-    return load_at(*place.level, reading.format, slice, static_cast<std::size_t>(position[0]), static_cast<std::size_t>(position[1]));
+    return load_at(*place.level, reading.format, slice, static_cast<std::size_t>(position[0]),
+                   static_cast<std::size_t>(position[1]));
 }
 
-/// The four corners of a slice that has `total` of the weight: split along x, then both halves along y. In the middle the
-/// right half rounds up and the left one down.
-void weigh_slice(unsigned total, unsigned x, unsigned y, unsigned *weights) {
+/// The four corners of a slice that has `total` of the weight: split along x, then both halves along y. In the middle
+/// the right half rounds up and the left one down.
+void weigh_slice(unsigned total, unsigned x, unsigned y, unsigned* weights) {
     const unsigned right = (total * x + 128) >> 8, left = total - right;
     weights[3] = (right * y + 128) >> 8;
     weights[2] = (left * y + 127) >> 8;
@@ -118,15 +126,14 @@ void weigh_slice(unsigned total, unsigned x, unsigned y, unsigned *weights) {
 
 /// Three faces meet at a cube's corner, where the fourth texel is missing: its weight goes to the others in thirds. The
 /// number of the missing corner, 8 if all are there.
-unsigned share_missing_corner(const Place &place, unsigned (&weights)[8]) {
+unsigned share_missing_corner(const Place& place, unsigned (&weights)[8]) {
     const std::int64_t size = place.level->width;
     const auto outside = [&](unsigned i, unsigned side) {
         const std::int64_t texel = place.at[i].texel[side];
         return texel < 0 || texel >= size;
     };
     for (unsigned corner = 0; corner < 4; ++corner) {
-        if (!outside(0, corner & 1) || !outside(1, corner >> 1))
-            continue;
+        if (!outside(0, corner & 1) || !outside(1, corner >> 1)) continue;
         const unsigned third = (2 * weights[corner] + 3) / 6;
         weights[corner ^ 1] += third;
         weights[corner ^ 2] += third;
@@ -137,7 +144,8 @@ unsigned share_missing_corner(const Place &place, unsigned (&weights)[8]) {
 }
 
 /// Adds the texels around a place, which have `total` of the weight together.
-void add_level(const TextureObject &texture, const Reading &reading, const Place &place, unsigned total, FilterSum &sum) {
+void add_level(const TextureObject& texture, const Reading& reading, const Place& place, unsigned total,
+               FilterSum& sum) {
     const unsigned x = place.at[0].fraction, y = place.at[1].fraction, z = place.at[2].fraction;
     const unsigned behind = (total * z + 127) >> 8;
     unsigned weights[8];
@@ -145,50 +153,43 @@ void add_level(const TextureObject &texture, const Reading &reading, const Place
     weigh_slice(behind, x, y, weights + 4);
     const unsigned missing = texture.image.cube ? share_missing_corner(place, weights) : 8;
     for (unsigned corner = 0; corner < 8; ++corner) {
-        if (corner % 4 == 0)
-            sum.next_slice();
+        if (corner % 4 == 0) sum.next_slice();
         // Second texels take part where there is a fraction, even if their weight has been rounded to nothing.
         const bool absent = (corner & 1 && x == 0) || (corner & 2 && y == 0) || (corner & 4 && z == 0);
-        if (!absent && corner != missing)
-            sum.add(texel_at(texture, reading, place, corner), weights[corner]);
+        if (!absent && corner != missing) sum.add(texel_at(texture, reading, place, corner), weights[corner]);
     }
 }
 
-/// Integer coordinates name texels. With a level they are clamped; without, there are none outside, whatever the addressing
-/// mode, and none in lines of arrays.
-Texel fetch_texel(const Image &image, const Reading &reading, const Fetch &fetch) {
+/// Integer coordinates name texels. With a level they are clamped; without, there are none outside, whatever the
+/// addressing mode, and none in lines of arrays.
+Texel fetch_texel(const Image& image, const Reading& reading, const Fetch& fetch) {
     const bool leveled = fetch.detail == Fetch::Detail::level;
-    if (leveled && fetch.level >= image.levels)
-        return {};
-    const ImageLevel &level = image.level[leveled ? fetch.level : 0];
+    if (leveled && fetch.level >= image.levels) return {};
+    const ImageLevel& level = image.level[leveled ? fetch.level : 0];
     const std::uint32_t size[3] = {level.width, level.height, level.depth};
     std::int64_t position[3] = {0, 0, image.layered ? fetch.layer : 0};
-    bool inside = position[2] < (image.layered ? image.layers : 1) && (image.dimensions > 1 || image.layered || image.linear);
+    bool inside =
+        position[2] < (image.layered ? image.layers : 1) && (image.dimensions > 1 || image.layered || image.linear);
     for (unsigned i = 0; i < image.dimensions; ++i) {
         position[i] = std::int64_t{static_cast<std::int32_t>(fetch.coordinate[i])} + short_offset(fetch.offset[i]);
-        if (leveled)
-            position[i] = std::clamp<std::int64_t>(position[i], 0, size[i] - 1);
+        if (leveled) position[i] = std::clamp<std::int64_t>(position[i], 0, size[i] - 1);
         inside = inside && position[i] >= 0 && position[i] < size[i];
     }
-    if (!inside)
-        return {};
-    return present(load_at(level, image.format, static_cast<std::size_t>(position[2]), static_cast<std::size_t>(position[0]),
-                           static_cast<std::size_t>(position[1])),
+    if (!inside) return {};
+    return present(load_at(level, image.format, static_cast<std::size_t>(position[2]),
+                           static_cast<std::size_t>(position[0]), static_cast<std::size_t>(position[1])),
                    reading);
 }
 
 } // namespace
 
-Texel fetch(const TextureObject &texture, const Fetch &fetch) {
+Texel fetch(const TextureObject& texture, const Fetch& fetch) {
     const Reading reading = reading_of(texture);
-    if (fetch.integer_coordinates)
-        return fetch_texel(texture.image, reading, fetch);
-    if (is_empty(texture.image.level[0]))
-        return {};
+    if (fetch.integer_coordinates) return fetch_texel(texture.image, reading, fetch);
+    if (is_empty(texture.image.level[0])) return {};
     const LevelChoice levels = choose_levels(texture, fetch);
     const Place first = locate_all(texture, fetch, levels.first);
-    if (!texture.sampler.linear && levels.fraction == 0)
-        return present(texel_at(texture, reading, first, 0), reading);
+    if (!texture.sampler.linear && levels.fraction == 0) return present(texel_at(texture, reading, first, 0), reading);
     FilterSum sum(reading);
     add_level(texture, reading, first, 256 - levels.fraction, sum);
     if (levels.fraction != 0)
@@ -196,9 +197,8 @@ Texel fetch(const TextureObject &texture, const Fetch &fetch) {
     return sum.result();
 }
 
-Texel gather(const TextureObject &texture, const Fetch &fetch, unsigned component) {
-    if (is_empty(texture.image.level[0]))
-        return {};
+Texel gather(const TextureObject& texture, const Fetch& fetch, unsigned component) {
+    if (is_empty(texture.image.level[0])) return {};
     TextureObject linear = texture;
     linear.sampler.linear = true;
     const Place place = locate_all(linear, fetch, 0);
@@ -210,10 +210,11 @@ Texel gather(const TextureObject &texture, const Fetch &fetch, unsigned componen
     return result;
 }
 
-std::uint32_t query(const TextureObject &object, abi::TextureQuery what, std::uint32_t number) {
-    const Image &image = object.image;
-    const ImageLevel &level = image.level[std::min(number, image.levels - 1)];
-    std::uint32_t size[3] = {level.width, image.dimensions > 1 ? level.height : 0, image.dimensions > 2 ? level.depth : 0};
+std::uint32_t query(const TextureObject& object, abi::TextureQuery what, std::uint32_t number) {
+    const Image& image = object.image;
+    const ImageLevel& level = image.level[std::min(number, image.levels - 1)];
+    std::uint32_t size[3] = {level.width, image.dimensions > 1 ? level.height : 0,
+                             image.dimensions > 2 ? level.depth : 0};
     if (image.layered) // the layers are one more dimension
         size[image.dimensions] = image.cube ? image.layers / 6 : image.layers;
     else if (image.dimensions == 1 && object.kind == TextureObject::Kind::texture)

@@ -23,8 +23,8 @@ template <class Unsigned, class Signed> Unsigned combine(Reduction operation, Un
     return old;
 }
 
-template <class Unsigned, class Signed> void reduce(std::uint8_t *place, Reduction operation, Unsigned value) {
-    auto *word = reinterpret_cast<Unsigned *>(place);
+template <class Unsigned, class Signed> void reduce(std::uint8_t* place, Reduction operation, Unsigned value) {
+    auto* word = reinterpret_cast<Unsigned*>(place);
     Unsigned old = __atomic_load_n(word, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(word, &old, combine<Unsigned, Signed>(operation, old, value), true,
                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
@@ -32,22 +32,21 @@ template <class Unsigned, class Signed> void reduce(std::uint8_t *place, Reducti
 }
 
 /// False if the coordinate is outside and stays there; clamped ones move to the nearest.
-bool bound(std::int64_t &coordinate, std::int64_t last, abi::SurfaceBounds bounds) {
-    if (coordinate >= 0 && coordinate <= last)
-        return true;
+bool bound(std::int64_t& coordinate, std::int64_t last, abi::SurfaceBounds bounds) {
+    if (coordinate >= 0 && coordinate <= last) return true;
     coordinate = std::clamp<std::int64_t>(coordinate, 0, last);
     return bounds == abi::SurfaceBounds::clamp;
 }
 
 } // namespace
 
-std::uint8_t *surface_place(const TextureObject &surface, const SurfaceAccess &access, bool by_texel, SurfaceFault &fault) {
-    const Image &image = surface.image;
-    const ImageLevel &level = image.level[0];
+std::uint8_t* surface_place(const TextureObject& surface, const SurfaceAccess& access, bool by_texel,
+                            SurfaceFault& fault) {
+    const Image& image = surface.image;
+    const ImageLevel& level = image.level[0];
     const std::int64_t texel = image.format.bytes(), row_bytes = level.width * texel;
     std::int64_t x = access.coordinate[0], y = 0, slice = 0;
-    if (by_texel)
-        x *= texel;
+    if (by_texel) x *= texel;
     // The nearest place for an access of this size.
     const std::int64_t last = std::max<std::int64_t>(row_bytes - access.bytes, 0) / access.bytes * access.bytes;
     const bool fits = row_bytes >= access.bytes; // else nothing is nearest
@@ -68,15 +67,14 @@ std::uint8_t *surface_place(const TextureObject &surface, const SurfaceAccess &a
         return nullptr;
     }
     if (!inside) {
-        if (access.bounds == abi::SurfaceBounds::trap)
-            fault = SurfaceFault::outside;
+        if (access.bounds == abi::SurfaceBounds::trap) fault = SurfaceFault::outside;
         return nullptr;
     }
     return level.data + static_cast<std::size_t>(slice) * level.slice + static_cast<std::size_t>(y) * level.row +
            static_cast<std::size_t>(x);
 }
 
-void surface_reduce(std::uint8_t *place, Reduction operation, bool wide, std::uint64_t value) {
+void surface_reduce(std::uint8_t* place, Reduction operation, bool wide, std::uint64_t value) {
     if (wide)
         reduce<std::uint64_t, std::int64_t>(place, operation, value);
     else

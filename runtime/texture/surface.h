@@ -19,9 +19,10 @@ struct SurfaceAccess {
 enum class SurfaceFault : std::uint8_t { none, outside, misaligned };
 
 /// The place of an access in memory; null if it is outside and reads zero or is dropped.
-std::uint8_t *surface_place(const TextureObject &surface, const SurfaceAccess &access, bool by_texel, SurfaceFault &fault);
+std::uint8_t* surface_place(const TextureObject& surface, const SurfaceAccess& access, bool by_texel,
+                            SurfaceFault& fault);
 
 /// One atomic reduction of 4 or 8 bytes.
-void surface_reduce(std::uint8_t *place, abi::SurfaceReduction operation, bool wide, std::uint64_t value);
+void surface_reduce(std::uint8_t* place, abi::SurfaceReduction operation, bool wide, std::uint64_t value);
 
 } // namespace ptarmigan::runtime

@@ -13,10 +13,12 @@
 namespace ptarmigan::runtime {
 namespace {
 
-std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
+std::uint32_t bits_of(float value) {
+    return std::bit_cast<std::uint32_t>(value);
+}
 
 /// The stored bits of channel `index`, sign-extended if the format is signed.
-std::uint32_t stored_channel(const std::uint8_t *place, const TexelFormat &format, unsigned index) {
+std::uint32_t stored_channel(const std::uint8_t* place, const TexelFormat& format, unsigned index) {
     const bool is_signed = format.kind == TexelFormat::Kind::signed_integer;
     if (format.bits == 8)
         return is_signed ? static_cast<std::uint32_t>(static_cast<std::int8_t>(place[index])) : place[index];
@@ -31,33 +33,32 @@ std::uint32_t stored_channel(const std::uint8_t *place, const TexelFormat &forma
 }
 
 /// The stored number that stands for 1.
-std::uint32_t full_scale(const TexelFormat &format) {
+std::uint32_t full_scale(const TexelFormat& format) {
     const bool is_signed = format.kind == TexelFormat::Kind::signed_integer;
     return (1u << (format.bits - (is_signed ? 1 : 0))) - 1;
 }
 
 /// Correctly rounded; the lowest signed value counts as the one above it.
-float normalized(std::uint32_t stored, const TexelFormat &format) {
+float normalized(std::uint32_t stored, const TexelFormat& format) {
     const auto most = static_cast<float>(full_scale(format));
-    if (format.kind == TexelFormat::Kind::unsigned_integer)
-        return static_cast<float>(stored) / most;
+    if (format.kind == TexelFormat::Kind::unsigned_integer) return static_cast<float>(stored) / most;
     return std::max(static_cast<float>(static_cast<std::int32_t>(stored)) / most, -1.0f);
 }
 
-bool is_gamma_coded(const Reading &reading, unsigned channel) {
+bool is_gamma_coded(const Reading& reading, unsigned channel) {
     const unsigned coded = reading.format.channels == 4 ? 3 : 1;
-    return reading.srgb && channel < coded && reading.format.kind == TexelFormat::Kind::unsigned_integer && reading.format.bits == 8;
+    return reading.srgb && channel < coded && reading.format.kind == TexelFormat::Kind::unsigned_integer &&
+           reading.format.bits == 8;
 }
 
-std::uint32_t real_channel(std::uint32_t stored, const Reading &reading, unsigned channel) {
-    const TexelFormat &format = reading.format;
+std::uint32_t real_channel(std::uint32_t stored, const Reading& reading, unsigned channel) {
+    const TexelFormat& format = reading.format;
     switch (format.kind) {
     case TexelFormat::Kind::single: return stored;
     case TexelFormat::Kind::half: return bits_of(half_to_float(static_cast<std::uint16_t>(stored)));
     default: break;
     }
-    if (format.bits == 32)
-        return stored;
+    if (format.bits == 32) return stored;
     return bits_of(is_gamma_coded(reading, channel) ? gamma_decoded(stored) : normalized(stored, format));
 }
 
@@ -72,12 +73,10 @@ std::uint32_t cut_to_half(float color) {
     return beyond ? nearest - 1u : nearest;
 }
 
-std::uint32_t color_channel(float color, const Reading &reading) {
-    const TexelFormat &format = reading.format;
-    if (format.kind == TexelFormat::Kind::half)
-        return cut_to_half(color);
-    if (format.kind == TexelFormat::Kind::single || format.bits == 32)
-        return bits_of(color);
+std::uint32_t color_channel(float color, const Reading& reading) {
+    const TexelFormat& format = reading.format;
+    if (format.kind == TexelFormat::Kind::half) return cut_to_half(color);
+    if (format.kind == TexelFormat::Kind::single || format.bits == 32) return bits_of(color);
     const bool is_signed = format.kind == TexelFormat::Kind::signed_integer;
     if (reading.real) {
         const float inside = std::isnan(color) ? 0.0f : std::clamp(color, is_signed ? -1.0f : 0.0f, 1.0f);
@@ -89,48 +88,46 @@ std::uint32_t color_channel(float color, const Reading &reading) {
 }
 
 /// sust.p of one channel: integers saturate, floats are cut to halves and scaled to normalized integers.
-std::uint32_t converted(std::uint32_t word, const TexelFormat &format) {
+std::uint32_t converted(std::uint32_t word, const TexelFormat& format) {
     const bool is_signed = format.kind == TexelFormat::Kind::signed_integer;
-    if (format.kind == TexelFormat::Kind::half)
-        return cut_to_half(std::bit_cast<float>(word));
-    if (format.kind == TexelFormat::Kind::single || format.bits == 32)
-        return word;
+    if (format.kind == TexelFormat::Kind::half) return cut_to_half(std::bit_cast<float>(word));
+    if (format.kind == TexelFormat::Kind::single || format.bits == 32) return word;
     const std::uint32_t most = full_scale(format);
     if (format.always_real) {
         const float real = std::bit_cast<float>(word);
         const double inside = std::isnan(real) ? 0.0 : std::clamp(real, is_signed ? -1.0f : 0.0f, 1.0f);
         return static_cast<std::uint32_t>(static_cast<std::int32_t>(std::lround(inside * most)));
     }
-    if (!is_signed)
-        return std::min(word, most);
+    if (!is_signed) return std::min(word, most);
     const auto limit = static_cast<std::int32_t>(most);
     return static_cast<std::uint32_t>(std::clamp(static_cast<std::int32_t>(word), -limit - 1, limit));
 }
 
 /// std::ilogb and std::ldexp of what floats hold, without calls.
-int binary_exponent(double value) { return static_cast<int>(std::bit_cast<std::uint64_t>(value) >> 52 & 0x7ff) - 1023; }
-double power_of_two(int exponent) { return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52); }
+int binary_exponent(double value) {
+    return static_cast<int>(std::bit_cast<std::uint64_t>(value) >> 52 & 0x7ff) - 1023;
+}
+double power_of_two(int exponent) {
+    return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
+}
 
 /// As round_single_sum(), to a half, as a float.
 float round_to_half(double sum) {
     constexpr double most = 65504, least_normal = 0x1p-14;
     const double magnitude = std::fabs(sum);
-    if (!(magnitude <= most))
-        return static_cast<float>(sum);
+    if (!(magnitude <= most)) return static_cast<float>(sum);
     int exponent = -14;
-    if (magnitude >= least_normal)
-        exponent = std::ilogb(magnitude);
+    if (magnitude >= least_normal) exponent = std::ilogb(magnitude);
     const double unit = std::ldexp(1.0, exponent - 10);
     return static_cast<float>(std::copysign(std::floor(magnitude / unit + 0.5) * unit, sum));
 }
 
 } // namespace
 
-bool decode_format(unsigned format, unsigned channels, TexelFormat &decoded) {
+bool decode_format(unsigned format, unsigned channels, TexelFormat& decoded) {
     using Kind = TexelFormat::Kind;
     using Block = TexelFormat::Block;
-    if (channels != 1 && channels != 2 && channels != 4)
-        return false;
+    if (channels != 1 && channels != 2 && channels != 4) return false;
     decoded = {};
     decoded.channels = static_cast<std::uint8_t>(channels);
     const auto set = [&](Kind kind, unsigned bits) {
@@ -165,16 +162,14 @@ bool decode_format(unsigned format, unsigned channels, TexelFormat &decoded) {
     default: break;
     }
     // UNORM_INT8X1 and on: the format says the channels too.
-    if (format < 0xc0 || format > 0xcb || channels != 1u << (format - 0xc0) % 3)
-        return false;
+    if (format < 0xc0 || format > 0xcb || channels != 1u << (format - 0xc0) % 3) return false;
     decoded.always_real = true;
     return set(format < 0xc6 ? Kind::unsigned_integer : Kind::signed_integer, (format - 0xc0) / 3 % 2 ? 16 : 8);
 }
 
 float half_to_float(std::uint16_t bits) {
     const std::uint32_t sign = (bits & 0x8000u) << 16, exponent = bits >> 10 & 31, fraction = bits & 0x3ff;
-    if (exponent == 31)
-        return std::bit_cast<float>(sign | 0x7f800000 | fraction << 13);
+    if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000 | fraction << 13);
     if (exponent == 0) {
         const float value = static_cast<float>(fraction) * 0x1p-24f;
         return sign ? -value : value;
@@ -185,8 +180,7 @@ float half_to_float(std::uint16_t bits) {
 std::uint16_t float_to_half(float value) {
     const std::uint32_t bits = bits_of(value), magnitude = bits & 0x7fffffff;
     const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000);
-    if (magnitude > 0x7f800000)
-        return 0x7fff;
+    if (magnitude > 0x7f800000) return 0x7fff;
     if (magnitude >= 0x47800000) // 65536 and more
         return sign | 0x7c00;
     if (magnitude < 0x38800000) { // below 2^-14: multiples of 2^-24
@@ -201,46 +195,42 @@ float round_single_sum(double sum) {
     constexpr std::uint64_t half_of_last_bit = std::uint64_t{1} << 28, last_bits = (std::uint64_t{1} << 29) - 1;
     // Where floats have all their bits: half of the last one is added to the magnitude, and the rest cut off.
     if (std::fabs(sum) >= 0x1p-125 && std::fabs(sum) < 0x1p127)
-        return static_cast<float>(std::bit_cast<double>((std::bit_cast<std::uint64_t>(sum) + half_of_last_bit) & ~last_bits));
+        return static_cast<float>(
+            std::bit_cast<double>((std::bit_cast<std::uint64_t>(sum) + half_of_last_bit) & ~last_bits));
     const auto nearest = static_cast<float>(sum);
-    if (std::fabs(nearest) < 0x1p-126f)
-        return std::copysign(0.0f, nearest);
+    if (std::fabs(nearest) < 0x1p-126f) return std::copysign(0.0f, nearest);
     const float next = std::nextafter(nearest, sum < 0 ? -INFINITY : INFINITY);
     return sum - nearest == next - sum ? next : nearest;
 }
 
-StoredTexel load_texel(const std::uint8_t *place, const TexelFormat &format) {
+StoredTexel load_texel(const std::uint8_t* place, const TexelFormat& format) {
     StoredTexel texel{};
-    for (unsigned i = 0; i < format.channels; ++i)
-        texel.channel[i] = stored_channel(place, format, i);
+    for (unsigned i = 0; i < format.channels; ++i) texel.channel[i] = stored_channel(place, format, i);
     return texel;
 }
 
-Texel present(const StoredTexel &texel, const Reading &reading) {
+Texel present(const StoredTexel& texel, const Reading& reading) {
     Texel result{};
     for (unsigned i = 0; i < reading.format.channels; ++i)
         result.channel[i] = reading.real ? real_channel(texel.channel[i], reading, i) : texel.channel[i];
     return result;
 }
 
-StoredTexel store_color(const float (&color)[4], const Reading &reading) {
+StoredTexel store_color(const float (&color)[4], const Reading& reading) {
     StoredTexel texel{};
-    for (unsigned i = 0; i < 4; ++i)
-        texel.channel[i] = color_channel(color[i], reading);
+    for (unsigned i = 0; i < 4; ++i) texel.channel[i] = color_channel(color[i], reading);
     return texel;
 }
 
 double FilterSum::value(std::uint32_t stored, unsigned channel) const {
-    const TexelFormat &format = reading_.format;
+    const TexelFormat& format = reading_.format;
     const auto integer = static_cast<std::int32_t>(stored);
     switch (format.kind) {
     case TexelFormat::Kind::unsigned_integer:
-        if (is_gamma_coded(reading_, channel))
-            return gamma_decoded(stored);
+        if (is_gamma_coded(reading_, channel)) return gamma_decoded(stored);
         return format.bits == 8 && reading_.real ? stored * 257.0 : stored;
     case TexelFormat::Kind::signed_integer:
-        if (!reading_.real)
-            return integer;
+        if (!reading_.real) return integer;
         return format.bits == 8 ? integer : std::max(integer, -32767);
     case TexelFormat::Kind::half: return half_to_float(static_cast<std::uint16_t>(stored));
     case TexelFormat::Kind::single: break;
@@ -249,8 +239,8 @@ double FilterSum::value(std::uint32_t stored, unsigned channel) const {
     return std::fpclassify(single) == FP_SUBNORMAL ? std::copysign(0.0, single) : single;
 }
 
-void FilterSum::add(const StoredTexel &texel, unsigned weight) {
-    Slice &slice = slice_[slices_ - 1];
+void FilterSum::add(const StoredTexel& texel, unsigned weight) {
+    Slice& slice = slice_[slices_ - 1];
     slice.weights[slice.count] = weight;
     slice.texels[slice.count++] = texel;
 }
@@ -269,7 +259,7 @@ int FilterSum::bits_below_largest(unsigned channel) const {
 }
 
 double FilterSum::sum(unsigned number, unsigned channel) const {
-    const Slice &slice = slice_[number];
+    const Slice& slice = slice_[number];
     double values[slice_texels];
     int largest = INT_MIN;
     for (unsigned i = 0; i < slice.count; ++i) {
@@ -300,11 +290,11 @@ static double widened(double sum) {
 }
 
 float FilterSum::finish(double sum) const {
-    if (reading_.format.kind == TexelFormat::Kind::signed_integer && reading_.format.bits == 8)
-        sum = widened(sum);
+    if (reading_.format.kind == TexelFormat::Kind::signed_integer && reading_.format.bits == 8) sum = widened(sum);
     switch (reading_.format.kind) {
     case TexelFormat::Kind::unsigned_integer: return static_cast<float>(std::floor(sum + 0.5)) / 65535.0f;
-    case TexelFormat::Kind::signed_integer: return static_cast<float>(std::max(std::floor(sum + 0.5), -32767.0)) / 32767.0f;
+    case TexelFormat::Kind::signed_integer:
+        return static_cast<float>(std::max(std::floor(sum + 0.5), -32767.0)) / 32767.0f;
     case TexelFormat::Kind::half: return round_to_half(sum);
     case TexelFormat::Kind::single: break;
     }
@@ -317,8 +307,7 @@ Texel FilterSum::result() const {
     Texel result{};
     for (unsigned i = 0; i < reading_.format.channels; ++i) {
         double total = -0.0;
-        for (unsigned slice = 0; slice < slices_; ++slice)
-            total += sum(slice, i);
+        for (unsigned slice = 0; slice < slices_; ++slice) total += sum(slice, i);
         if (!reading_.real) {
             const double half = reading_.format.bits < 32 ? 0.5 : 0; // the widest are cut
             result.channel[i] = static_cast<std::uint32_t>(static_cast<std::int64_t>(std::floor(total + half)));
@@ -330,7 +319,7 @@ Texel FilterSum::result() const {
     return result;
 }
 
-void store_texel(std::uint8_t *place, const TexelFormat &format, const std::uint32_t *words, unsigned count) {
+void store_texel(std::uint8_t* place, const TexelFormat& format, const std::uint32_t* words, unsigned count) {
     for (unsigned i = 0; i < format.channels; ++i) {
         const std::uint32_t word = i < count ? converted(words[i], format) : 0;
         std::memcpy(place + std::size_t{format.bits} / 8 * i, &word, format.bits / 8u);

@@ -28,22 +28,23 @@ float half_to_float(std::uint16_t bits);
 /// Rounds to nearest even.
 std::uint16_t float_to_half(float value);
 
-StoredTexel load_texel(const std::uint8_t *place, const TexelFormat &format);
-Texel present(const StoredTexel &texel, const Reading &reading);
+StoredTexel load_texel(const std::uint8_t* place, const TexelFormat& format);
+Texel present(const StoredTexel& texel, const Reading& reading);
 
 /// A border colour in the texture's format: numbers are cut to it, of integers that stay integers the low bits count.
-StoredTexel store_color(const float (&color)[4], const Reading &reading);
+StoredTexel store_color(const float (&color)[4], const Reading& reading);
 
 /// A weighted sum of texels as the H200 makes it: integer formats in 16 bits; floats, halves and gamma-coded
-/// bytes aligned to the largest of their slice with a few more bits than they have, what lies below cut off; rounded once.
+/// bytes aligned to the largest of their slice with a few more bits than they have, what lies below cut off; rounded
+/// once.
 class FilterSum {
 public:
     static constexpr unsigned most_slices = 4, slice_texels = 4; ///< two slices of two levels
-    explicit FilterSum(const Reading &reading) : reading_(reading) {}
+    explicit FilterSum(const Reading& reading) : reading_(reading) {}
     /// What is added from here on lies in another slice or level.
     void next_slice() { ++slices_; }
     /// `weight` in 256ths; it may be 0.
-    void add(const StoredTexel &texel, unsigned weight);
+    void add(const StoredTexel& texel, unsigned weight);
     Texel result() const;
 
 private:
@@ -54,7 +55,7 @@ private:
     double sum(unsigned slice, unsigned channel) const;
     float finish(double sum) const;
 
-    const Reading &reading_;
+    const Reading& reading_;
     struct Slice {
         unsigned count = 0;
         unsigned weights[slice_texels];
@@ -68,6 +69,6 @@ private:
 float round_single_sum(double sum);
 
 /// sust.p: converts the first `count` words to the format and stores all channels.
-void store_texel(std::uint8_t *place, const TexelFormat &format, const std::uint32_t *words, unsigned count);
+void store_texel(std::uint8_t* place, const TexelFormat& format, const std::uint32_t* words, unsigned count);
 
 } // namespace ptarmigan::runtime

@@ -15,27 +15,31 @@ struct TexelFormat {
     std::uint8_t channels = 1; ///< 1, 2, 4
     bool always_real = false;  ///< CU_AD_FORMAT_UNORM_* and SNORM_*, compressed ones: never read as integers
     enum class Block : std::uint8_t { none, bc1, bc2, bc3, bc4, bc5 };
-    Block block = Block::none; ///< compressed: memory holds blocks of 4x4 texels, which the rest describes as they are unpacked
+    Block block =
+        Block::none; ///< compressed: memory holds blocks of 4x4 texels, which the rest describes as they are unpacked
     unsigned bytes() const { return bits / 8u * channels; } ///< of an unpacked texel
     unsigned block_bytes() const { return block == Block::bc1 || block == Block::bc4 ? 8 : 16; }
     /// Bytes of a row of `width` texels (of blocks), and rows of memory for `height` rows of texels.
-    std::size_t row_bytes(std::size_t width) const { return block == Block::none ? width * bytes() : (width + 3) / 4 * block_bytes(); }
+    std::size_t row_bytes(std::size_t width) const {
+        return block == Block::none ? width * bytes() : (width + 3) / 4 * block_bytes();
+    }
     std::size_t rows(std::size_t height) const { return block == Block::none ? height : (height + 3) / 4; }
     bool is_real() const { return kind == Kind::half || kind == Kind::single; }
 };
 
 /// Of CUarray_format and a number of channels; false if there is no such format or it is not supported.
-bool decode_format(unsigned format, unsigned channels, TexelFormat &decoded);
+bool decode_format(unsigned format, unsigned channels, TexelFormat& decoded);
 /// True for formats of CUDA that arrays can't have here: packed ones, BC4 to BC7 and gamma-coded BC1 to BC3.
 constexpr bool is_unsupported_format(unsigned format, unsigned channels) {
     if (format >= 0x97 && format <= 0x9c) // BC4, BC5, BC6H
         return channels == (format - 0x97) / 2 + 1;
-    return (format == 0x50 || format == 0x92 || format == 0x94 || format == 0x96 || format == 0x9d || format == 0x9e) && channels == 4;
+    return (format == 0x50 || format == 0x92 || format == 0x94 || format == 0x96 || format == 0x9d || format == 0x9e) &&
+           channels == 4;
 }
 
 /// One level: rows of texels, slices (layers, faces) of rows.
 struct ImageLevel {
-    std::uint8_t *data = nullptr;
+    std::uint8_t* data = nullptr;
     std::uint32_t width = 1, height = 1, depth = 1; ///< depth: of 3-d images
     std::size_t row = 0, slice = 0;                 ///< bytes from one to the next
 };
@@ -46,10 +50,10 @@ struct Image {
     unsigned format_code = 0;    ///< CUarray_format
     std::uint8_t dimensions = 1; ///< without layers
     bool layered = false, cube = false;
-    bool linear = false;         ///< cuTexObjectCreate of linear memory: integer coordinates only
-    bool pitched = false;        ///< of pitched memory
-    std::uint32_t layers = 1;    ///< faces count: 6 per cube
-    std::uint32_t levels = 1;    ///< 1 for arrays without mipmaps
+    bool linear = false;      ///< cuTexObjectCreate of linear memory: integer coordinates only
+    bool pitched = false;     ///< of pitched memory
+    std::uint32_t layers = 1; ///< faces count: 6 per cube
+    std::uint32_t levels = 1; ///< 1 for arrays without mipmaps
     bool mipmapped = false;
     std::uint32_t array_width = 0, array_height = 0, array_depth = 0; ///< as the array was made
     ImageLevel level[max_levels];
@@ -62,7 +66,7 @@ struct Sampler {
     bool normalized = false;                    ///< coordinates
     bool to_real = false;                       ///< 8- and 16-bit integers become floats
     bool srgb = false, seamless = false;
-    float bias = 0, lowest = 0, highest = 0;    ///< of levels
+    float bias = 0, lowest = 0, highest = 0; ///< of levels
     unsigned anisotropy = 0;
     float border_color[4] = {};
 };

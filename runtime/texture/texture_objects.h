@@ -20,7 +20,8 @@ struct ResourceDescription {
 };
 
 struct SamplerDescription {
-    static constexpr unsigned read_as_integer = 1, normalized = 2, srgb = 0x10, no_trilinear_optimization = 0x20, seamless = 0x40;
+    static constexpr unsigned read_as_integer = 1, normalized = 2, srgb = 0x10, no_trilinear_optimization = 0x20,
+                              seamless = 0x40;
     unsigned address[3] = {}, filter = 0, flags = 0, anisotropy = 0, level_filter = 0;
     float bias = 0, lowest = 0, highest = 0, border_color[4] = {};
 };
@@ -33,10 +34,10 @@ struct ViewDescription {
 };
 /// Applies a view to a texture that make_texture() made. not_supported: BC6H, BC7, and views that begin behind the
 /// first level or layer.
-Status apply_view(const ViewDescription &view, const SamplerDescription &sampler, TextureObject &texture);
+Status apply_view(const ViewDescription& view, const SamplerDescription& sampler, TextureObject& texture);
 
 /// cuTexObjectCreate and cuSurfObjectCreate; the codes of the NVIDIA driver.
-Status make_texture(const ResourceDescription &resource, const SamplerDescription &sampler, TextureObject &texture);
-Status make_surface(const ResourceDescription &resource, TextureObject &surface);
+Status make_texture(const ResourceDescription& resource, const SamplerDescription& sampler, TextureObject& texture);
+Status make_surface(const ResourceDescription& resource, TextureObject& surface);
 
 } // namespace ptarmigan::runtime

@@ -8,7 +8,7 @@ namespace {
 
 using Source = ReferenceState::Source;
 
-SamplerDescription sampler_of(const ReferenceState &state) {
+SamplerDescription sampler_of(const ReferenceState& state) {
     SamplerDescription sampler;
     std::copy_n(state.address, 3, sampler.address);
     sampler.filter = state.filter == 1;
@@ -23,7 +23,7 @@ SamplerDescription sampler_of(const ReferenceState &state) {
 }
 
 /// False if nothing is bound, or no more.
-bool resource_of(const ReferenceState &state, ResourceDescription &resource) {
+bool resource_of(const ReferenceState& state, ResourceDescription& resource) {
     resource.memory = state.memory;
     resource.format = state.format;
     resource.channels = state.channels;
@@ -52,8 +52,8 @@ bool resource_of(const ReferenceState &state, ResourceDescription &resource) {
 }
 
 /// The reference's format is what texels are read as, whatever the array's.
-Status read_as(const ReferenceState &state, TextureObject &object) {
-    Image &image = object.image;
+Status read_as(const ReferenceState& state, TextureObject& object) {
+    Image& image = object.image;
     TexelFormat format;
     if (!decode_format(state.format, state.channels, format) || format.bytes() != image.format.bytes() ||
         format.block != image.format.block)
@@ -67,13 +67,11 @@ Status read_as(const ReferenceState &state, TextureObject &object) {
 
 } // namespace
 
-Status make_object(const TextureReference &reference, TextureObject &object) {
+Status make_object(const TextureReference& reference, TextureObject& object) {
     const ReferenceState state = reference.state();
     ResourceDescription resource;
-    if (!resource_of(state, resource))
-        return Status::success;
-    if (reference.kind() == TextureReference::Kind::surface)
-        return make_surface(resource, object);
+    if (!resource_of(state, resource)) return Status::success;
+    if (reference.kind() == TextureReference::Kind::surface) return make_surface(resource, object);
     const Status status = make_texture(resource, sampler_of(state), object);
     return status == Status::success ? read_as(state, object) : status;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// References to textures and surfaces: variables of a module that the program binds to arrays or memory before it launches. A kernel sees
-// the address of one as the handle of an object with a bit on top that says what it is of.
+// References to textures and surfaces: variables of a module that the program binds to arrays or memory before it
+// launches. A kernel sees the address of one as the handle of an object with a bit on top that says what it is of.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -12,13 +12,14 @@
 
 namespace ptarmigan::runtime {
 
-/// CUtexref and CUsurfref as the driver's calls set them; what does not fit together is found out when a kernel is launched.
+/// CUtexref and CUsurfref as the driver's calls set them; what does not fit together is found out when a kernel is
+/// launched.
 struct ReferenceState {
     enum class Source : std::uint8_t { none, array, mipmap, linear, pitched };
     Source source = Source::none;
     std::weak_ptr<Array> array; ///< a destroyed one is as good as none
     std::weak_ptr<MipmappedArray> mipmap;
-    DevicePointer memory = 0;   ///< linear and pitched: aligned, what is in front of the program's pointer included
+    DevicePointer memory = 0; ///< linear and pitched: aligned, what is in front of the program's pointer included
     std::size_t bytes = 0, width = 0, height = 0, pitch = 0;
     unsigned address[3] = {1, 1, 1}; ///< CUaddress_mode, clamp
     int filter = 0;                  ///< CUfilter_mode; the driver keeps any number
@@ -40,7 +41,7 @@ public:
         std::lock_guard lock(mutex_);
         return state_;
     }
-    template <class Change> void update(Change &&change) {
+    template <class Change> void update(Change&& change) {
         std::lock_guard lock(mutex_);
         change(state_);
         changed_ = true;
@@ -56,8 +57,9 @@ private:
     std::atomic<bool> changed_{false};
 };
 
-/// The object that a reference stands for; of kind `none` where nothing is bound. invalid_value where format, array and sampler don't fit.
-Status make_object(const TextureReference &reference, TextureObject &object);
+/// The object that a reference stands for; of kind `none` where nothing is bound. invalid_value where format, array and
+/// sampler don't fit.
+Status make_object(const TextureReference& reference, TextureObject& object);
 
 /// The bits of a reference's address that say what it is of, as on the H200 (istypep tests them).
 constexpr std::uint64_t reference_bit(TextureReference::Kind kind) {

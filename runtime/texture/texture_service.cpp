@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lane by lane: from the call's arrays to the sampler or the surface unit, and the results back. A fault leaves the kernel, so
-// nothing here may need a destructor.
+// Lane by lane: from the call's arrays to the sampler or the surface unit, and the results back. A fault leaves the
+// kernel, so nothing here may need a destructor.
 #include "runtime/texture/texture_service.h"
 
 #include "runtime/exec/fault.h"
@@ -20,9 +20,9 @@ using Geometry = abi::TextureGeometry;
 using Operation = abi::TextureOperation;
 
 struct LaneCall {
-    abi::CtaContext *cta;
+    abi::CtaContext* cta;
     std::uint32_t step;
-    Call &call;
+    Call& call;
     unsigned lane;
 
     bool has(std::uint32_t flag) const { return (call.flags & flag) != 0; }
@@ -37,18 +37,16 @@ struct LaneCall {
         raise_fault(record);
     }
     /// Null for a number without an object: the H200 reads zeros then, and stores nothing.
-    const TextureObject *object() const {
+    const TextureObject* object() const {
         const std::uint64_t number = call.handle[lane] & TextureTable::number_bits;
-        if (number >= TextureTable::capacity)
-            fail(abi::Fault::illegal_address);
+        if (number >= TextureTable::capacity) fail(abi::Fault::illegal_address);
         return TextureTable::get().last(number);
     }
 };
 
 /// Coordinates behind the layer that the operand has; the others of a texture with more dimensions are 0.
 unsigned coordinates_of(Geometry geometry) {
-    if (geometry == Geometry::d1 || geometry == Geometry::a1d)
-        return 1;
+    if (geometry == Geometry::d1 || geometry == Geometry::a1d) return 1;
     return geometry == Geometry::d2 || geometry == Geometry::a2d ? 2 : 3;
 }
 
@@ -56,141 +54,127 @@ bool has_layer(Geometry geometry) {
     return geometry == Geometry::a1d || geometry == Geometry::a2d || geometry == Geometry::acube;
 }
 
-Fetch fetch_of(const LaneCall &at) {
-    const Call &call = at.call;
+Fetch fetch_of(const LaneCall& at) {
+    const Call& call = at.call;
     Fetch fetch;
     fetch.geometry = at.geometry();
     fetch.integer_coordinates = at.has(Call::integer_coordinates);
     const unsigned first = has_layer(fetch.geometry) ? 1 : 0;
-    if (first)
-        fetch.layer = call.coordinates[0][at.lane];
+    if (first) fetch.layer = call.coordinates[0][at.lane];
     for (unsigned i = 0; i < coordinates_of(fetch.geometry); ++i) {
         fetch.coordinate[i] = call.coordinates[first + i][at.lane];
-        if (at.has(Call::with_offset))
-            fetch.offset[i] = static_cast<std::int32_t>(call.offset[i][at.lane]);
+        if (at.has(Call::with_offset)) fetch.offset[i] = static_cast<std::int32_t>(call.offset[i][at.lane]);
         if (at.has(Call::with_gradients)) {
             fetch.dpdx[i] = std::bit_cast<float>(call.gradients[i][at.lane]);
             fetch.dpdy[i] = std::bit_cast<float>(call.gradients[3 + i][at.lane]);
         }
     }
     using Detail = Fetch::Detail;
-    fetch.detail = at.has(Call::with_level) ? Detail::level : at.has(Call::with_gradients) ? Detail::gradients : Detail::base;
+    fetch.detail = at.has(Call::with_level)       ? Detail::level
+                   : at.has(Call::with_gradients) ? Detail::gradients
+                                                  : Detail::base;
     fetch.level = call.level[at.lane];
     fetch.compare = at.has(Call::with_comparison);
     fetch.reference = std::bit_cast<float>(call.comparison[at.lane]);
     return fetch;
 }
 
-void give(const LaneCall &at, const Texel &texel) {
+void give(const LaneCall& at, const Texel& texel) {
     std::uint32_t words[4];
     std::memcpy(words, texel.channel, sizeof words);
     if (at.has(Call::half_results | Call::packed_results))
-        for (std::uint32_t &word : words)
-            word = float_to_half(std::bit_cast<float>(word));
+        for (std::uint32_t& word : words) word = float_to_half(std::bit_cast<float>(word));
     if (at.has(Call::packed_results)) {
         words[0] |= words[1] << 16;
         words[1] = words[2] | words[3] << 16;
     }
-    for (unsigned i = 0; i < 4; ++i)
-        at.call.data[i][at.lane] = words[i];
+    for (unsigned i = 0; i < 4; ++i) at.call.data[i][at.lane] = words[i];
 }
 
-SurfaceAccess access_of(const LaneCall &at, unsigned bytes) {
+SurfaceAccess access_of(const LaneCall& at, unsigned bytes) {
     SurfaceAccess access;
     access.geometry = at.geometry();
     access.bounds = static_cast<abi::SurfaceBounds>(at.call.bounds);
     access.bytes = bytes;
     const unsigned first = has_layer(access.geometry) ? 1 : 0;
-    if (first)
-        access.layer = at.call.coordinates[0][at.lane];
+    if (first) access.layer = at.call.coordinates[0][at.lane];
     for (unsigned i = 0; i < coordinates_of(access.geometry); ++i)
         access.coordinate[i] = static_cast<std::int32_t>(at.call.coordinates[first + i][at.lane]);
     return access;
 }
 
-std::uint8_t *place_of(const LaneCall &at, const TextureObject &surface, unsigned bytes, bool by_texel) {
+std::uint8_t* place_of(const LaneCall& at, const TextureObject& surface, unsigned bytes, bool by_texel) {
     SurfaceFault fault = SurfaceFault::none;
-    std::uint8_t *place = surface_place(surface, access_of(at, bytes), by_texel, fault);
-    if (fault == SurfaceFault::misaligned)
-        at.fail(abi::Fault::misaligned_address);
-    if (fault == SurfaceFault::outside)
-        at.fail(abi::Fault::illegal_address);
+    std::uint8_t* place = surface_place(surface, access_of(at, bytes), by_texel, fault);
+    if (fault == SurfaceFault::misaligned) at.fail(abi::Fault::misaligned_address);
+    if (fault == SurfaceFault::outside) at.fail(abi::Fault::illegal_address);
     return place;
 }
 
 /// suld.b and sust.b: elements of `detail` bytes, each in words of its own.
-void move_elements(const LaneCall &at, const TextureObject &surface, bool store) {
-    const Call &call = at.call;
+void move_elements(const LaneCall& at, const TextureObject& surface, bool store) {
+    const Call& call = at.call;
     const unsigned element = call.detail, words = element == 8 ? 2 : 1;
-    std::uint8_t *place = place_of(at, surface, element * call.count, false);
+    std::uint8_t* place = place_of(at, surface, element * call.count, false);
     for (unsigned i = 0; i < call.count * words; ++i) {
         std::uint32_t word = at.call.data[i][at.lane];
         const unsigned bytes = element == 8 ? 4 : element;
         if (store) {
-            if (place)
-                std::memcpy(place + std::size_t{i} * bytes, &word, bytes);
+            if (place) std::memcpy(place + std::size_t{i} * bytes, &word, bytes);
         } else {
             word = 0;
-            if (place)
-                std::memcpy(&word, place + std::size_t{i} * bytes, bytes);
+            if (place) std::memcpy(&word, place + std::size_t{i} * bytes, bytes);
             at.call.data[i][at.lane] = word;
         }
     }
 }
 
-void store_whole_texel(const LaneCall &at, const TextureObject &surface) {
-    std::uint8_t *place = place_of(at, surface, surface.image.format.bytes(), true);
-    if (!place)
-        return;
+void store_whole_texel(const LaneCall& at, const TextureObject& surface) {
+    std::uint8_t* place = place_of(at, surface, surface.image.format.bytes(), true);
+    if (!place) return;
     std::uint32_t words[4] = {};
-    for (unsigned i = 0; i < at.call.count; ++i)
-        words[i] = at.call.data[i][at.lane];
+    for (unsigned i = 0; i < at.call.count; ++i) words[i] = at.call.data[i][at.lane];
     store_texel(place, surface.image.format, words, at.call.count);
 }
 
-void reduce(const LaneCall &at, const TextureObject &surface, bool by_texel) {
+void reduce(const LaneCall& at, const TextureObject& surface, bool by_texel) {
     using Reduction = abi::SurfaceReduction;
     const bool wide = at.has(Call::elements_64);
-    std::uint8_t *place = place_of(at, surface, wide ? 8 : 4, by_texel);
-    if (!place)
-        return;
+    std::uint8_t* place = place_of(at, surface, wide ? 8 : 4, by_texel);
+    if (!place) return;
     auto operation = static_cast<Reduction>(at.call.detail);
     // The texels' format says what sured.p compares.
     if (by_texel && surface.image.format.kind == TexelFormat::Kind::signed_integer) {
-        if (operation == Reduction::min_u)
-            operation = Reduction::min_s;
-        if (operation == Reduction::max_u)
-            operation = Reduction::max_s;
+        if (operation == Reduction::min_u) operation = Reduction::min_s;
+        if (operation == Reduction::max_u) operation = Reduction::max_s;
     }
     const std::uint64_t low = at.call.data[0][at.lane], high = wide ? at.call.data[1][at.lane] : 0;
     surface_reduce(place, operation, wide, low | high << 32);
 }
 
-void give_query(const LaneCall &at, const TextureObject &object) {
+void give_query(const LaneCall& at, const TextureObject& object) {
     const std::uint32_t level = at.has(Call::with_level) ? at.call.level[at.lane] : 0;
     at.call.data[0][at.lane] = query(object, static_cast<abi::TextureQuery>(at.call.detail), level);
 }
 
-/// A fetch or access of other dimensions than the object's gives zeros, as on the H200. Surfaces see a cube's faces as layers.
-bool fits(Geometry geometry, const TextureObject &object, bool is_fetch) {
+/// A fetch or access of other dimensions than the object's gives zeros, as on the H200. Surfaces see a cube's faces as
+/// layers.
+bool fits(Geometry geometry, const TextureObject& object, bool is_fetch) {
     const bool cube = geometry == Geometry::cube || geometry == Geometry::acube;
-    if (is_fetch && cube != object.image.cube)
-        return false;
+    if (is_fetch && cube != object.image.cube) return false;
     return cube || coordinates_of(geometry) == object.image.dimensions;
 }
 
-void give_zeros(const LaneCall &at) {
-    for (auto &lanes : at.call.data)
-        lanes[at.lane] = 0;
+void give_zeros(const LaneCall& at) {
+    for (auto& lanes : at.call.data) lanes[at.lane] = 0;
 }
 
-void run_lane(const LaneCall &at) {
+void run_lane(const LaneCall& at) {
     const auto operation = static_cast<Operation>(at.call.operation);
-    const TextureObject *object = at.object();
+    const TextureObject* object = at.object();
     const bool is_fetch = operation == Operation::fetch || operation == Operation::gather;
     const bool is_query = operation == Operation::query || operation == Operation::query_surface;
-    if (!object || (!is_query && !fits(at.geometry(), *object, is_fetch)))
-        return give_zeros(at);
+    if (!object || (!is_query && !fits(at.geometry(), *object, is_fetch))) return give_zeros(at);
     switch (operation) {
     case Operation::fetch: return give(at, fetch(*object, fetch_of(at)));
     case Operation::gather: return give(at, gather(*object, fetch_of(at), at.call.detail));
@@ -205,21 +189,18 @@ void run_lane(const LaneCall &at) {
 }
 
 /// What all active lanes' handles stand for, if it is the same and there is such an object.
-const TextureObject *common_object(const Call &call) {
-    if (call.active == 0)
-        return nullptr;
+const TextureObject* common_object(const Call& call) {
+    if (call.active == 0) return nullptr;
     const std::uint64_t handle = call.handle[std::countr_zero(call.active)];
     for (std::uint64_t lanes = call.active; lanes != 0; lanes &= lanes - 1)
-        if (call.handle[std::countr_zero(lanes)] != handle)
-            return nullptr;
+        if (call.handle[std::countr_zero(lanes)] != handle) return nullptr;
     return TextureTable::get().last(handle & TextureTable::number_bits);
 }
 
 } // namespace
 
-void texture_service(abi::CtaContext *cta, std::uint32_t step, abi::TextureCall *call) {
-    if (const TextureObject *texture = common_object(*call); texture && fetch_plane(*call, *texture))
-        return;
+void texture_service(abi::CtaContext* cta, std::uint32_t step, abi::TextureCall* call) {
+    if (const TextureObject* texture = common_object(*call); texture && fetch_plane(*call, *texture)) return;
     for (std::uint64_t lanes = call->active; lanes != 0; lanes &= lanes - 1)
         run_lane({cta, step, *call, static_cast<unsigned>(std::countr_zero(lanes))});
 }

@@ -7,6 +7,6 @@
 namespace ptarmigan::runtime {
 
 /// abi::Services::texture.
-void texture_service(abi::CtaContext *cta, std::uint32_t step, abi::TextureCall *call);
+void texture_service(abi::CtaContext* cta, std::uint32_t step, abi::TextureCall* call);
 
 } // namespace ptarmigan::runtime

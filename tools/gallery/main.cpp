@@ -24,8 +24,7 @@ struct View {
 };
 
 void check(CUresult result, const char* what) {
-    if (result == 0)
-        return;
+    if (result == 0) return;
     const char* text = nullptr;
     cuGetErrorString(result, &text);
     std::fprintf(stderr, "gallery: %s: %s\n", what, text ? text : "unknown error");
@@ -33,8 +32,7 @@ void check(CUresult result, const char* what) {
 }
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-        .count();
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
 int host_count(const View& view, int x, int y) {
@@ -63,8 +61,8 @@ void show_preview(const View& view, const std::vector<std::uint8_t>& rgba) {
     for (int row = 0; row < rows; row += 2) {
         for (int column = 0; column < columns; ++column) {
             const std::uint8_t *top = pixel(column, row), *bottom = pixel(column, row + 1);
-            std::printf("\x1b[38;2;%d;%d;%dm\x1b[48;2;%d;%d;%dm\u2580", top[0], top[1], top[2],
-                        bottom[0], bottom[1], bottom[2]);
+            std::printf("\x1b[38;2;%d;%d;%dm\x1b[48;2;%d;%d;%dm\u2580", top[0], top[1], top[2], bottom[0], bottom[1],
+                        bottom[2]);
         }
         std::printf("\x1b[0m\n");
     }
@@ -103,8 +101,7 @@ int main(int argc, char** argv) {
     double times[2]; // with and without compiling
     for (double& time : times) {
         auto start = std::chrono::steady_clock::now();
-        check(cuLaunchKernel(kernel, grid_x, grid_y, 1, 16, 16, 1, 0, nullptr, parameters, nullptr),
-              "the launch");
+        check(cuLaunchKernel(kernel, grid_x, grid_y, 1, 16, 16, 1, 0, nullptr, parameters, nullptr), "the launch");
         check(cuCtxSynchronize(), "the kernel");
         time = milliseconds_since(start);
     }
@@ -115,14 +112,12 @@ int main(int argc, char** argv) {
     check(cuMemcpyDtoH_v2(iterations.data(), counts, 4 * count), "copying the counts");
     std::size_t checked = 0, wrong = 0;
     for (std::size_t i = 0; i < count; i += 101, ++checked)
-        wrong += iterations[i] != host_count(view, static_cast<int>(i % view.width),
-                                             static_cast<int>(i / view.width));
+        wrong += iterations[i] != host_count(view, static_cast<int>(i % view.width), static_cast<int>(i / view.width));
     if (!write_png(argv[1], image, view.width, view.height)) {
         std::fprintf(stderr, "gallery: cannot write %s\n", argv[1]);
         return 1;
     }
-    if (isatty(STDOUT_FILENO))
-        show_preview(view, image);
+    if (isatty(STDOUT_FILENO)) show_preview(view, image);
     std::printf("%s: %dx%d, 4 samples a pixel, first launch %.0f ms (compiles), second %.0f ms; "
                 "%zu pixels checked against the host, %zu differ\n",
                 argv[1], view.width, view.height, times[0], times[1], checked, wrong);

@@ -10,33 +10,29 @@
 namespace {
 
 void put_big_endian(std::string& out, std::uint32_t value) {
-    for (int shift = 24; shift >= 0; shift -= 8)
-        out += static_cast<char>(value >> shift);
+    for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(value >> shift);
 }
 
 void put_chunk(std::string& out, const char* kind, const std::string& content) {
     put_big_endian(out, static_cast<std::uint32_t>(content.size()));
     std::string checked = kind + content;
     out += checked;
-    put_big_endian(
-        out, static_cast<std::uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(checked.data()),
-                                              static_cast<uInt>(checked.size()))));
+    put_big_endian(out, static_cast<std::uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(checked.data()),
+                                                         static_cast<uInt>(checked.size()))));
 }
 
 } // namespace
 
-bool write_png(const std::string& path, const std::vector<std::uint8_t>& rgba, unsigned width,
-               unsigned height) {
+bool write_png(const std::string& path, const std::vector<std::uint8_t>& rgba, unsigned width, unsigned height) {
     std::string rows;
     for (unsigned y = 0; y < height; ++y) {
         rows += '\0'; // no filter
-        rows.append(reinterpret_cast<const char*>(rgba.data()) + std::size_t{4} * width * y,
-                    std::size_t{4} * width);
+        rows.append(reinterpret_cast<const char*>(rgba.data()) + std::size_t{4} * width * y, std::size_t{4} * width);
     }
     uLongf packed_size = compressBound(rows.size());
     std::string packed(packed_size, '\0');
-    if (compress2(reinterpret_cast<Bytef*>(packed.data()), &packed_size,
-                  reinterpret_cast<const Bytef*>(rows.data()), rows.size(), 6) != Z_OK)
+    if (compress2(reinterpret_cast<Bytef*>(packed.data()), &packed_size, reinterpret_cast<const Bytef*>(rows.data()),
+                  rows.size(), 6) != Z_OK)
         return false;
     packed.resize(packed_size);
 

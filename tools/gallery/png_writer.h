@@ -6,5 +6,4 @@
 #include <vector>
 
 /// Writes RGBA pixels (4 bytes each, rows from the top) as a PNG file. False if that fails.
-bool write_png(const std::string& path, const std::vector<std::uint8_t>& rgba, unsigned width,
-               unsigned height);
+bool write_png(const std::string& path, const std::vector<std::uint8_t>& rgba, unsigned width, unsigned height);

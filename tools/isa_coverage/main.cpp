@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests know of each instruction form, found by binding their own data with the frontend; runs when the tool is
-// built: isa_coverage TESTS_FOLDER prints rows for `ptarmigan isa` (evidence.h there).
+// What the tests know of each instruction form, found by binding their own data with the frontend; runs when the tool
+// is built: isa_coverage TESTS_FOLDER prints rows for `ptarmigan isa` (evidence.h there).
 #include "frontend/isa/instruction_form.h"
 #include "frontend/module_loader.h"
 #include "tests/agreement/statements.h"
@@ -25,10 +25,10 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Evidence {
-    unsigned recorded = 0;  ///< lines of the recordings that agree with the H200
+    unsigned recorded = 0;   ///< lines of the recordings that agree with the H200
     unsigned exhaustive = 0; ///< likewise, with all inputs
-    unsigned differing = 0; ///< lines that are marked as known to differ
-    unsigned judged = 0;    ///< statements that ptxas accepts
+    unsigned differing = 0;  ///< lines that are marked as known to differ
+    unsigned judged = 0;     ///< statements that ptxas accepts
     std::set<std::string> programs, unit_tests;
 };
 using Table = std::map<ptx::FormId, Evidence>;
@@ -58,16 +58,18 @@ void for_each_instruction(const std::string& text, const std::string& name,
             for (const ptx::Instruction& instruction : loader->body(id).instructions) visit(instruction);
 }
 
-/// Every head of an instruction in a text that looks like one and is; opcodes without words are known by the semicolon: `exit;`.
+/// Every head of an instruction in a text that looks like one and is; opcodes without words are known by the semicolon:
+/// `exit;`.
 std::set<std::string> heads_in(const std::string& text) {
     static const std::regex head("[a-z][a-z0-9_]*((\\.[a-zA-Z0-9_:]+)+|(?=;))");
     std::set<std::string> heads;
-    for (std::sregex_iterator match(text.begin(), text.end(), head), end; match != end; ++match) heads.insert(match->str());
+    for (std::sregex_iterator match(text.begin(), text.end(), head), end; match != end; ++match)
+        heads.insert(match->str());
     return heads;
 }
 
-/// The lines of a recording (tests/recordings/forms.h): hash (with ~: known to differ), type of the result, types of the sources, and
-/// the head of a statement or several statements. `exhaustive`: they were given all inputs.
+/// The lines of a recording (tests/recordings/forms.h): hash (with ~: known to differ), type of the result, types of
+/// the sources, and the head of a statement or several statements. `exhaustive`: they were given all inputs.
 void add_recording(const fs::path& path, bool exhaustive, Table& table) {
     ptx::FormMatcher matcher;
     std::istringstream lines(contents(path));
@@ -79,7 +81,8 @@ void add_recording(const fs::path& path, bool exhaustive, Table& table) {
         std::getline(words, statement, '/');
         const bool several = statement.find("%d") != std::string::npos;
         std::set<ptx::FormId> forms;
-        for (const std::string& head : several ? heads_in(statement) : std::set{statement.substr(0, statement.find(' '))}) {
+        for (const std::string& head :
+             several ? heads_in(statement) : std::set{statement.substr(0, statement.find(' '))}) {
             const auto rows = test::rows_for(matcher, head);
             if (rows.empty() && !several) throw std::runtime_error(path.string() + ": no row for " + head);
             for (const ptx::HeadMatch& row : rows) forms.insert(row.form);
@@ -108,7 +111,8 @@ void add_cases(const fs::path& path, Table& table) {
     ptx::FormMatcher matcher;
     std::istringstream lines(contents(path));
     for (std::string line; std::getline(lines, line);)
-        for (const ptx::HeadMatch& row : test::rows_for(matcher, line.substr(0, line.find(": ")))) ++table[row.form].recorded;
+        for (const ptx::HeadMatch& row : test::rows_for(matcher, line.substr(0, line.find(": "))))
+            ++table[row.form].recorded;
 }
 
 /// The statements in a recorder's source, where its cases are kernels with a name of their own.
@@ -137,7 +141,8 @@ void add_unit_tests(const fs::path& folder, Table& table) {
             if (const auto found = rows.find((*match)[1].str()); found != rows.end())
                 table[found->second].unit_tests.insert(path.stem());
         for (const std::string& head : heads_in(text))
-            for (const ptx::HeadMatch& row : test::rows_for(matcher, head)) table[row.form].unit_tests.insert(path.stem());
+            for (const ptx::HeadMatch& row : test::rows_for(matcher, head))
+                table[row.form].unit_tests.insert(path.stem());
     }
 }
 
@@ -173,14 +178,16 @@ int main(int argc, char** argv) try {
     const fs::path tests = argv[1];
     Table table;
     for (const char* list : {"arithmetic_forms", "video_forms", "comparison_forms", "memory_forms", "exhaustive_forms"})
-        add_recording(tests / "recordings" / (list + std::string("_h200.txt")), list == std::string("exhaustive_forms"), table);
+        add_recording(tests / "recordings" / (list + std::string("_h200.txt")), list == std::string("exhaustive_forms"),
+                      table);
     for (const char* name : {"texture_forms", "surface_forms"})
         add_named_recording(tests / "recordings/textures" / (std::string(name) + "_h200.txt"), table);
     add_cases(tests / "recordings/synchronization/atomic_forms_h200.txt", table);
     for (const char* name : {"mbarrier_operations", "cluster_forms"})
         add_recorder(tests / "recordings/synchronization" / (name + std::string(".cpp")), table);
     add_programs(tests / "programs/ptx", table);
-    for (const char* folder : {"unit", "driver_api", "tools", "recordings/async_copies"}) add_unit_tests(tests / folder, table);
+    for (const char* folder : {"unit", "driver_api", "tools", "recordings/async_copies"})
+        add_unit_tests(tests / folder, table);
     add_verdicts(tests / "agreement/verdicts.txt", table);
     for (const ptx::FormInfo& form : ptx::all_forms()) {
         const Evidence& evidence = table[form.id];

@@ -8,13 +8,13 @@ const Approximation* approximation_of(ptx::FormId form) {
         ptx::FormId form;
         Approximation approximation;
     } table[] = {
-#define PTM_APPROXIMATION(form, bound, exact, fast, has_fast_form) {ptx::FormId::form, {bound, exact, fast, has_fast_form}},
+#define PTM_APPROXIMATION(form, bound, exact, fast, has_fast_form)                                                     \
+    {ptx::FormId::form, {bound, exact, fast, has_fast_form}},
 #include "tools/ptarmigan/approximations.def"
 #undef PTM_APPROXIMATION
     };
     for (const auto& row : table)
-        if (row.form == form)
-            return &row.approximation;
+        if (row.form == form) return &row.approximation;
     return nullptr;
 }
 

@@ -13,12 +13,9 @@ std::array<std::uint32_t, 3> parse_dimensions(const std::string& text, const std
     const char* end = at + text.size();
     for (unsigned i = 0; i < 3; ++i) {
         auto [next, error] = std::from_chars(at, end, result[i]);
-        if (error != std::errc{})
-            break;
-        if (next == end)
-            return result;
-        if (*next != ',')
-            break;
+        if (error != std::errc{}) break;
+        if (next == end) return result;
+        if (*next != ',') break;
         at = next + 1;
     }
     throw CLI::ValidationError(option, "expected X[,Y[,Z]], got " + text);
@@ -29,8 +26,8 @@ std::array<std::uint32_t, 3> parse_block(const std::string& text) {
     const auto [x, y, z] = block;
     const bool fits = x != 0 && y != 0 && z != 0 && x <= 1024 && y <= 1024 && z <= 64 && x * y * z <= 1024;
     if (!fits)
-        throw CLI::ValidationError("--block", "a CTA has 1 to 1024 threads (X and Y at most 1024, Z at most 64), got " +
-                                                  text);
+        throw CLI::ValidationError("--block",
+                                   "a CTA has 1 to 1024 threads (X and Y at most 1024, Z at most 64), got " + text);
     return block;
 }
 

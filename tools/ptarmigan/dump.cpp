@@ -36,9 +36,8 @@ int dump_tokens(const std::string& text, const std::string& path) {
     ptx::Diagnostics diagnostics(source, 20);
     ptx::Lexer lexer(source.text(), diagnostics);
     for (ptx::Token token = lexer.next(); token.kind != ptx::TokenKind::end; token = lexer.next())
-        std::printf("%u:%u %d %.*s\n", token.location.line, token.location.column,
-                    static_cast<int>(token.kind), static_cast<int>(token.text.size()),
-                    token.text.data());
+        std::printf("%u:%u %d %.*s\n", token.location.line, token.location.column, static_cast<int>(token.kind),
+                    static_cast<int>(token.text.size()), token.text.data());
     std::fputs(diagnostics.render_all().c_str(), stderr);
     return diagnostics.has_errors() ? exit_failure : exit_success;
 }
@@ -47,24 +46,20 @@ int dump_tokens(const std::string& text, const std::string& path) {
 const translator::TranslatorApi& load_translator() {
     std::string path = runtime::CacheSettings::from_environment().translator_library;
     void* library = path.empty() ? nullptr : dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        throw std::runtime_error(path.empty() ? "the translator library is missing" : dlerror());
+    if (!library) throw std::runtime_error(path.empty() ? "the translator library is missing" : dlerror());
     auto entry = reinterpret_cast<decltype(&translator::ptarmigan_translator_entry)>(
         dlsym(library, "ptarmigan_translator_entry"));
     const translator::TranslatorApi* api = entry ? entry() : nullptr;
-    if (!api || api->abi_version != abi::kernel_abi_version)
-        throw std::runtime_error(path + " is of another version");
+    if (!api || api->abi_version != abi::kernel_abi_version) throw std::runtime_error(path + " is of another version");
     return *api;
 }
 
 /// One of a few words to an enumerator in the same order.
 template <class Enum>
-Enum choose(const std::string& option, const std::string& text,
-            std::initializer_list<const char*> words) {
+Enum choose(const std::string& option, const std::string& text, std::initializer_list<const char*> words) {
     int index = 0;
     for (const char* word : words) {
-        if (text == word)
-            return static_cast<Enum>(index);
+        if (text == word) return static_cast<Enum>(index);
         ++index;
     }
     throw std::invalid_argument(option + ": unknown value " + text);
@@ -74,20 +69,18 @@ translator::CompileOptions compile_options(const DumpOptions& options) {
     translator::CompileOptions result;
     result.target = translator::named_target(options.target);
     result.lane_width = options.lanes;
-    result.divergence = choose<translator::DivergenceForm>("--divergence", options.divergence,
-                                                           {"auto", "masks", "pcs"});
-    result.barriers = choose<translator::BarrierForm>("--barriers", options.barriers,
-                                                      {"auto", "regions", "fibers", "turns"});
-    result.approximation =
-        choose<translator::Approximation>("--approx", options.approximation, {"exact", "fast"});
+    result.divergence =
+        choose<translator::DivergenceForm>("--divergence", options.divergence, {"auto", "masks", "pcs"});
+    result.barriers =
+        choose<translator::BarrierForm>("--barriers", options.barriers, {"auto", "regions", "fibers", "turns"});
+    result.approximation = choose<translator::Approximation>("--approx", options.approximation, {"exact", "fast"});
     result.small_grid = options.small_grid;
     return result;
 }
 
 void print_times(const translator::CompileTimes& times) {
-    std::fprintf(stderr,
-                 "graph %.0f us, shapes %.0f, emit %.0f, passes %.0f, codegen %.0f, link %.0f\n",
-                 times.graph, times.shapes, times.emit, times.passes, times.codegen, times.link);
+    std::fprintf(stderr, "graph %.0f us, shapes %.0f, emit %.0f, passes %.0f, codegen %.0f, link %.0f\n", times.graph,
+                 times.shapes, times.emit, times.passes, times.codegen, times.link);
 }
 
 /// True of the kernel of that name; of each kernel if there is no name.
@@ -105,14 +98,11 @@ int dump(DumpOptions& options) {
     shape.ntid = parse_block(options.block);
     (void)compile_options(options); // wrong values are errors at every stage
     std::string text;
-    if (int code = read_input(options.paths, text, options.path); code != exit_success)
-        return code;
-    if (options.stage == "tokens")
-        return dump_tokens(text, options.path);
+    if (int code = read_input(options.paths, text, options.path); code != exit_success) return code;
+    if (options.stage == "tokens") return dump_tokens(text, options.path);
     auto loader = ptx::ModuleLoader::load(std::move(text), options.path);
     std::fputs(loader->diagnostics().render_all().c_str(), stderr);
-    if (!loader->ok())
-        return exit_failure;
+    if (!loader->ok()) return exit_failure;
     // A module without kernels is one to show all the same.
     const bool any = options.stage == "module" && options.kernel.empty();
     if (!any && !has_kernel(loader->module(), options.kernel)) {
@@ -127,8 +117,7 @@ int dump(DumpOptions& options) {
     const auto& api = load_translator();
     auto compile = compile_options(options);
     for (const ptx::Function& function : loader->module().functions) {
-        if (!is_wanted(function, options.kernel))
-            continue;
+        if (!is_wanted(function, options.kernel)) continue;
         std::fputs(api.dump(*loader, function.name, shape, compile, options.stage).c_str(), stdout);
         if (options.times) {
             translator::CompileTimes times;
@@ -146,19 +135,16 @@ void add_dump_command(CLI::App& app, int& exit_code) {
     auto* command = app.add_subcommand("dump", "Show any stage of the translation of a PTX file");
     command->add_option("files", options->paths, "PTX file; several are linked")->required();
     command->add_option("--stage", options->stage, "stage to show")
-        ->check(CLI::IsMember(
-            {"tokens", "module", "cfg", "ssa", "shapes", "plan", "llvm", "llvm-opt", "asm"}))
+        ->check(CLI::IsMember({"tokens", "module", "cfg", "ssa", "shapes", "plan", "llvm", "llvm-opt", "asm"}))
         ->capture_default_str();
-    command->add_option("--kernel", options->kernel, "only this kernel (default: all); stages tokens and module show the rest too");
-    command->add_option("--block", options->block, "block shape X[,Y[,Z]] to compile for")
-        ->capture_default_str();
-    command->add_option("--target", options->target, "host, x86-64-v3, x86-64-v4 or aarch64")
-        ->capture_default_str();
+    command->add_option("--kernel", options->kernel,
+                        "only this kernel (default: all); stages tokens and module show the rest too");
+    command->add_option("--block", options->block, "block shape X[,Y[,Z]] to compile for")->capture_default_str();
+    command->add_option("--target", options->target, "host, x86-64-v3, x86-64-v4 or aarch64")->capture_default_str();
     command->add_option("--lanes", options->lanes, "lanes per SIMD step, 0: automatic")
         ->check(CLI::IsMember({0, 1, 4, 8, 16, 32}))
         ->capture_default_str();
-    command->add_option("--divergence", options->divergence, "auto, masks or pcs")
-        ->capture_default_str();
+    command->add_option("--divergence", options->divergence, "auto, masks or pcs")->capture_default_str();
     command->add_option("--barriers", options->barriers, "auto, regions, fibers, or turns in every loop")
         ->capture_default_str();
     command->add_option("--approx", options->approximation, "exact or fast")->capture_default_str();

@@ -8,7 +8,7 @@ namespace ptarmigan::tool {
 namespace {
 
 constexpr Evidence table[] = {
-#define PTM_EVIDENCE(form, recorded, exhaustive, differing, judged, programs, unit_tests) \
+#define PTM_EVIDENCE(form, recorded, exhaustive, differing, judged, programs, unit_tests)                              \
     {recorded, exhaustive, differing, judged, programs, unit_tests},
 #include "isa_evidence.inc"
 #undef PTM_EVIDENCE
@@ -22,8 +22,7 @@ constexpr ptx::FormId order[] = {
 };
 constexpr bool in_order() {
     for (std::size_t i = 0; i < std::size(order); ++i)
-        if (static_cast<std::size_t>(order[i]) != i)
-            return false;
+        if (static_cast<std::size_t>(order[i]) != i) return false;
     return true;
 }
 static_assert(in_order());
@@ -39,11 +38,9 @@ const Evidence& evidence_of(ptx::FormId form) {
 }
 
 std::string exactness_of(const ptx::FormInfo& form) {
-    if (!form.lowered)
-        return "-";
+    if (!form.lowered) return "-";
     const Evidence& evidence = evidence_of(form.id);
-    if (evidence.differing != 0)
-        return "recorded in part";
+    if (evidence.differing != 0) return "recorded in part";
     return evidence.recorded != 0 ? "recorded" : "manual";
 }
 
@@ -62,8 +59,7 @@ std::string tests_of(ptx::FormId form) {
     };
     if (evidence.recorded + evidence.differing != 0)
         add("recording", std::to_string(evidence.recorded + evidence.differing));
-    if (evidence.exhaustive != 0)
-        add("all-inputs", std::to_string(evidence.exhaustive));
+    if (evidence.exhaustive != 0) add("all-inputs", std::to_string(evidence.exhaustive));
     if (const std::size_t programs = count_words(evidence.programs); programs != 0)
         add("programs", std::to_string(programs));
     if (!evidence.unit_tests.empty()) {
@@ -71,8 +67,7 @@ std::string tests_of(ptx::FormId form) {
         std::replace(names.begin(), names.end(), ' ', ',');
         add("unit", names);
     }
-    if (evidence.judged != 0)
-        add("ptxas", std::to_string(evidence.judged));
+    if (evidence.judged != 0) add("ptxas", std::to_string(evidence.judged));
     return text;
 }
 

@@ -41,11 +41,10 @@ std::filesystem::path library_folder() {
 void check_values(const ExecOptions& options) {
     auto variables = runtime::env_variables();
     for (std::size_t i = 0; i < variables.size(); ++i) {
-        std::string problem =
-            runtime::env_problem(static_cast<runtime::Env>(i), options.values[i].value_or(""));
+        std::string problem = runtime::env_problem(static_cast<runtime::Env>(i), options.values[i].value_or(""));
         if (!problem.empty())
-            throw std::invalid_argument(std::string(variables[i].option) + " " +
-                                        *options.values[i] + ": it takes " + problem);
+            throw std::invalid_argument(std::string(variables[i].option) + " " + *options.values[i] + ": it takes " +
+                                        problem);
     }
 }
 
@@ -54,8 +53,7 @@ int exec(const ExecOptions& options) {
     auto folder = library_folder();
     std::error_code error;
     if (!std::filesystem::exists(folder / "libcuda.so.1", error)) {
-        std::fprintf(stderr, "ptarmigan: %s/libcuda.so.1 is missing; build the target `cuda`\n",
-                     folder.c_str());
+        std::fprintf(stderr, "ptarmigan: %s/libcuda.so.1 is missing; build the target `cuda`\n", folder.c_str());
         return exit_failure;
     }
     std::string path = folder;
@@ -64,12 +62,10 @@ int exec(const ExecOptions& options) {
     setenv("LD_LIBRARY_PATH", path.c_str(), 1);
     auto variables = runtime::env_variables();
     for (std::size_t i = 0; i < variables.size(); ++i)
-        if (options.values[i])
-            setenv(variables[i].name, options.values[i]->c_str(), 1);
+        if (options.values[i]) setenv(variables[i].name, options.values[i]->c_str(), 1);
 
     std::vector<char*> arguments;
-    for (const std::string& argument : options.program)
-        arguments.push_back(const_cast<char*>(argument.c_str()));
+    for (const std::string& argument : options.program) arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);
     execvp(arguments[0], arguments.data());
     int reason = errno;
@@ -81,27 +77,22 @@ int exec(const ExecOptions& options) {
 
 void add_exec_command(CLI::App& app, int& exit_code) {
     auto* command = app.add_subcommand(
-        "exec",
-        "Run an unmodified CUDA program on the CPU: ptarmigan exec [OPTIONS] -- PROGRAM ARGS...");
-    command->footer(
-        "The exit status is the program's; 126 or 127 if it can't be started.\n"
-        "Each option sets the environment variable of the same meaning: see `ptarmigan env`.");
+        "exec", "Run an unmodified CUDA program on the CPU: ptarmigan exec [OPTIONS] -- PROGRAM ARGS...");
+    command->footer("The exit status is the program's; 126 or 127 if it can't be started.\n"
+                    "Each option sets the environment variable of the same meaning: see `ptarmigan env`.");
     command->prefix_command(false)->positionals_at_end();
     auto options = std::make_shared<ExecOptions>();
     auto variables = runtime::env_variables();
     options->values.resize(variables.size());
     for (std::size_t i = 0; i < variables.size(); ++i)
         command->add_option(variables[i].option, options->values[i], variables[i].meaning)
-            ->type_name(*variables[i].fallback ? std::string("[") + variables[i].fallback + "]"
-                                               : "VALUE");
-    command->add_option("program", options->program, "program and its arguments, after --")
-        ->required();
+            ->type_name(*variables[i].fallback ? std::string("[") + variables[i].fallback + "]" : "VALUE");
+    command->add_option("program", options->program, "program and its arguments, after --")->required();
     command->callback([options, &exit_code] { exit_code = exec(*options); });
 }
 
 void add_env_command(CLI::App& app, int& exit_code) {
-    auto* command =
-        app.add_subcommand("env", "List the environment variables and their values now");
+    auto* command = app.add_subcommand("env", "List the environment variables and their values now");
     command->callback([&exit_code] {
         auto variables = runtime::env_variables();
         for (std::size_t i = 0; i < variables.size(); ++i) {
@@ -115,8 +106,8 @@ void add_env_command(CLI::App& app, int& exit_code) {
                                           : "  (set to something else: ignored)",
                         variables[i].option, variables[i].meaning);
             if (!problem.empty())
-                std::fprintf(stderr, "ptarmigan: %s=%s is ignored: it takes %s\n",
-                             variables[i].name, set, problem.c_str());
+                std::fprintf(stderr, "ptarmigan: %s=%s is ignored: it takes %s\n", variables[i].name, set,
+                             problem.c_str());
         }
         for (const std::string& line : runtime::unknown_settings())
             std::fprintf(stderr, "ptarmigan: %s\n", line.c_str());

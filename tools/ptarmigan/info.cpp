@@ -17,10 +17,8 @@ namespace {
 
 /// The folder of compiled kernels, or why there is none.
 std::string describe_cache(const runtime::CacheSettings& cache) {
-    if (!cache.enabled)
-        return "off";
-    if (cache.directory.empty())
-        return "none: HOME is not set";
+    if (!cache.enabled) return "off";
+    if (cache.directory.empty()) return "none: HOME is not set";
     const std::string problem = runtime::DiskCache(cache.directory, cache.size_limit).problem();
     return cache.directory + (problem.empty() ? "" : " (" + problem + ")");
 }
@@ -31,15 +29,13 @@ int info(bool attributes) {
     auto cache = runtime::CacheSettings::from_environment();
     unsigned cc = device.compute_capability();
     std::printf("device               %s\n", device.name().c_str());
-    std::printf("visible              %s\n",
-                runtime::Device::count() ? "yes" : "no (CUDA_VISIBLE_DEVICES)");
+    std::printf("visible              %s\n", runtime::Device::count() ? "yes" : "no (CUDA_VISIBLE_DEVICES)");
     std::printf("compute capability   %u.%u\n", cc / 10, cc % 10);
     std::printf("multiprocessors      %u (host threads that run CTAs)\n", device.workers());
     std::printf("memory               %zu MiB\n", device.total_memory() >> 20);
     std::printf("driver version       13.0\n");
     std::printf("PCI bus id           %s\n", device.pci_bus_id().c_str());
-    std::printf("compiles for         %s%s\n", target.cpu.c_str(),
-                target.avx512 ? " (AVX-512)" : "");
+    std::printf("compiles for         %s%s\n", target.cpu.c_str(), target.avx512 ? " (AVX-512)" : "");
     std::printf("kernel cache         %s\n", describe_cache(cache).c_str());
     std::printf("translator           %s\n",
                 cache.translator_library.empty() ? "not found" : cache.translator_library.c_str());

@@ -22,8 +22,7 @@ struct IsaOptions {
 std::string escaped(std::string_view text, const char* characters) {
     std::string result;
     for (char c : text) {
-        if (std::string_view(characters).find(c) != std::string_view::npos)
-            result += '\\';
+        if (std::string_view(characters).find(c) != std::string_view::npos) result += '\\';
         result += c;
     }
     return result;
@@ -38,9 +37,8 @@ struct Line {
     explicit Line(const ptx::FormInfo& form)
         : name(form.name), syntax(form.syntax),
           since(std::to_string(form.ptx_major) + "." + std::to_string(form.ptx_minor)), targets(form.targets),
-          section(form.section), chapter(form.chapter), reason(form.unsupported_reason),
-          exactness(exactness_of(form)), tests(tests_of(form.id)), executes(form.lowered),
-          approximation(approximation_of(form.id)) {}
+          section(form.section), chapter(form.chapter), reason(form.unsupported_reason), exactness(exactness_of(form)),
+          tests(tests_of(form.id)), executes(form.lowered), approximation(approximation_of(form.id)) {}
 
     std::string status() const { return executes ? "executes" : "parses; unsupported: " + reason; }
 };
@@ -73,17 +71,18 @@ void print_markdown(const Line& line) {
 
 void print_json(const Line& line, const Evidence& evidence, bool first) {
     const auto text = [](std::string_view value) { return "\"" + escaped(value, "\"\\") + "\""; };
-    std::printf("%s\n  {\"form\": %s, \"syntax\": %s, \"ptx\": %s, \"targets\": %s, \"section\": %s, \"chapter\": %s, "
-                "\"parses\": true, \"executes\": %s, \"reason\": %s, \"exactness\": %s, "
-                "\"tests\": {\"recorded\": %u, \"all_inputs\": %u, \"differing\": %u, \"ptxas\": %u, \"programs\": %s, \"unit\": %s}",
-                first ? "" : ",", text(line.name).c_str(), text(line.syntax).c_str(), text(line.since).c_str(),
-                text(line.targets).c_str(), text(line.section).c_str(), text(line.chapter).c_str(),
-                line.executes ? "true" : "false", text(line.reason).c_str(), text(line.exactness).c_str(),
-                evidence.recorded, evidence.exhaustive, evidence.differing, evidence.judged, text(evidence.programs).c_str(),
-                text(evidence.unit_tests).c_str());
+    std::printf(
+        "%s\n  {\"form\": %s, \"syntax\": %s, \"ptx\": %s, \"targets\": %s, \"section\": %s, \"chapter\": %s, "
+        "\"parses\": true, \"executes\": %s, \"reason\": %s, \"exactness\": %s, "
+        "\"tests\": {\"recorded\": %u, \"all_inputs\": %u, \"differing\": %u, \"ptxas\": %u, \"programs\": %s, \"unit\": %s}",
+        first ? "" : ",", text(line.name).c_str(), text(line.syntax).c_str(), text(line.since).c_str(),
+        text(line.targets).c_str(), text(line.section).c_str(), text(line.chapter).c_str(),
+        line.executes ? "true" : "false", text(line.reason).c_str(), text(line.exactness).c_str(), evidence.recorded,
+        evidence.exhaustive, evidence.differing, evidence.judged, text(evidence.programs).c_str(),
+        text(evidence.unit_tests).c_str());
     if (const Approximation* a = line.approximation)
-        std::printf(", \"approximation\": {\"bound\": %s, \"exact_ns\": %.1f, \"fast_ns\": %.1f}", text(a->bound).c_str(), a->exact,
-                    a->has_fast_form ? a->fast : a->exact);
+        std::printf(", \"approximation\": {\"bound\": %s, \"exact_ns\": %.1f, \"fast_ns\": %.1f}",
+                    text(a->bound).c_str(), a->exact, a->has_fast_form ? a->fast : a->exact);
     std::printf("}");
 }
 
@@ -99,8 +98,7 @@ void print_summary(const IsaOptions& options) {
     std::map<std::string, Count> chapters;
     Count total;
     for (const ptx::FormInfo& form : ptx::all_forms()) {
-        if (!is_wanted(options, form))
-            continue;
+        if (!is_wanted(options, form)) continue;
         const Evidence& evidence = evidence_of(form.id);
         for (Count* count : {&chapters[std::string(form.chapter)], &total}) {
             count->recorded += form.lowered && evidence.recorded + evidence.differing != 0;
@@ -112,8 +110,7 @@ void print_summary(const IsaOptions& options) {
         std::printf("%-22s %4u parse %4u execute %4u recorded\n", name.c_str(), count.all, count.executed,
                     count.recorded);
     };
-    for (auto& [chapter, count] : chapters)
-        print(chapter, count);
+    for (auto& [chapter, count] : chapters) print(chapter, count);
     const char* name = options.missing ? "forms not supported" : options.untested ? "forms untested" : "all forms";
     print(name, total);
 }
@@ -126,12 +123,10 @@ int isa(const IsaOptions& options) {
     if (options.markdown)
         std::printf("| form | syntax | PTX | target (sm) | manual | status | exactness | tests |\n"
                     "|---|---|---|---|---|---|---|---|\n");
-    if (options.json)
-        std::printf("[");
+    if (options.json) std::printf("[");
     bool first = true;
     for (const ptx::FormInfo& form : ptx::all_forms()) {
-        if (!is_wanted(options, form))
-            continue;
+        if (!is_wanted(options, form)) continue;
         const Line line(form);
         if (options.json)
             print_json(line, evidence_of(form.id), first);
@@ -141,8 +136,7 @@ int isa(const IsaOptions& options) {
             print_text(line);
         first = false;
     }
-    if (options.json)
-        std::printf("\n]\n");
+    if (options.json) std::printf("\n]\n");
     return exit_success;
 }
 
@@ -150,17 +144,20 @@ int isa(const IsaOptions& options) {
 
 void add_isa_command(CLI::App& app, int& exit_code) {
     auto options = std::make_shared<IsaOptions>();
-    auto* command =
-        app.add_subcommand("isa", "Print the coverage table: every instruction form of PTX");
-    auto* missing = command->add_flag("--missing", options->missing,
-                                      "only forms that are not supported, with the reason");
-    auto* untested = command->add_flag("--untested", options->untested, "only forms that are executed but that no test of ours runs");
-    command->footer("Exactness:\n" + std::string(exactness_legend()) +
-                    "Tests: combinations recorded on an H200, those of them recorded for all inputs, programs that contain the form, unit tests that name it,\n"
-                    "statements whose acceptance is compared with ptxas.");
+    auto* command = app.add_subcommand("isa", "Print the coverage table: every instruction form of PTX");
+    auto* missing =
+        command->add_flag("--missing", options->missing, "only forms that are not supported, with the reason");
+    auto* untested = command->add_flag("--untested", options->untested,
+                                       "only forms that are executed but that no test of ours runs");
+    command->footer(
+        "Exactness:\n" + std::string(exactness_legend()) +
+        "Tests: combinations recorded on an H200, those of them recorded for all inputs, programs that contain the form, unit tests that name it,\n"
+        "statements whose acceptance is compared with ptxas.");
     auto* markdown = command->add_flag("--markdown", options->markdown, "as a Markdown table");
     auto* json = command->add_flag("--json", options->json, "as JSON");
-    auto* summary = command->add_flag("--summary", options->summary, "counts per chapter: forms that parse, execute, and have results recorded on an H200");
+    auto* summary =
+        command->add_flag("--summary", options->summary,
+                          "counts per chapter: forms that parse, execute, and have results recorded on an H200");
     missing->excludes(untested);
     markdown->excludes(json)->excludes(summary);
     json->excludes(summary);

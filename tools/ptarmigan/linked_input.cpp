@@ -26,8 +26,7 @@ int link_input(const std::vector<std::string>& paths, std::string& text, std::st
     }
     if (!sound) return exit_failure;
     ptx::LinkResult result = linker.link();
-    for (const std::string& error : result.errors)
-        std::fprintf(stderr, "ptarmigan: error: %s\n", error.c_str());
+    for (const std::string& error : result.errors) std::fprintf(stderr, "ptarmigan: error: %s\n", error.c_str());
     text = std::move(result.text);
     name = "<linked>";
     return result.ok ? exit_success : exit_failure;

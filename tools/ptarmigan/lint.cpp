@@ -29,14 +29,11 @@ int lint(const std::vector<std::string>& paths, unsigned max_errors, bool link) 
         auto loader = ptx::ModuleLoader::load(std::move(text), path, options);
         std::fputs(loader->diagnostics().render_all().c_str(), stderr);
         const std::string version = runtime::unsupported_version(loader->module().version);
-        if (!version.empty())
-            std::fprintf(stderr, "%s: error: %s\n", path.c_str(), version.c_str());
-        if (exit_code == exit_success && (!loader->ok() || !version.empty()))
-            exit_code = exit_failure;
+        if (!version.empty()) std::fprintf(stderr, "%s: error: %s\n", path.c_str(), version.c_str());
+        if (exit_code == exit_success && (!loader->ok() || !version.empty())) exit_code = exit_failure;
     }
     std::string text, name;
-    if (link && exit_code == exit_success)
-        exit_code = link_input(paths, text, name);
+    if (link && exit_code == exit_success) exit_code = link_input(paths, text, name);
     return exit_code;
 }
 
@@ -49,18 +46,14 @@ void add_lint_command(CLI::App& app, int& exit_code) {
         bool link = false;
     };
     auto options = std::make_shared<Options>();
-    auto* command = app.add_subcommand(
-        "lint", "Parse and validate PTX files; errors as file:line:col on stderr");
+    auto* command = app.add_subcommand("lint", "Parse and validate PTX files; errors as file:line:col on stderr");
     command->footer("PTX of versions beyond 9.0 is taken with PTARMIGAN_ACCEPT_NEWER_PTX=1, by run and exec too.\n"
                     "Exit status: 0 no errors, 1 errors found, 2 usage or unreadable file.");
     command->add_option("files", options->paths, "PTX files")->required();
-    command->add_option("--max-errors", options->max_errors, "errors shown per file")
-        ->capture_default_str();
+    command->add_option("--max-errors", options->max_errors, "errors shown per file")->capture_default_str();
     command->add_flag("--link", options->link,
                       "link the files too: symbols that are missing, doubled or differ are errors");
-    command->callback([options, &exit_code] {
-        exit_code = lint(options->paths, options->max_errors, options->link);
-    });
+    command->callback([options, &exit_code] { exit_code = lint(options->paths, options->max_errors, options->link); });
 }
 
 } // namespace ptarmigan::tool

@@ -25,13 +25,10 @@ bool read_file(const std::string& path, std::string& contents) {
         reason = std::strerror(EISDIR);
     } else {
         std::ifstream file(path, std::ios::binary);
-        if (file)
-            contents.assign(std::istreambuf_iterator<char>(file), {});
-        if (!file)
-            reason = std::strerror(errno);
+        if (file) contents.assign(std::istreambuf_iterator<char>(file), {});
+        if (!file) reason = std::strerror(errno);
     }
-    if (reason)
-        std::fprintf(stderr, "ptarmigan: cannot read %s: %s\n", path.c_str(), reason);
+    if (reason) std::fprintf(stderr, "ptarmigan: cannot read %s: %s\n", path.c_str(), reason);
     return !reason;
 }
 
@@ -40,8 +37,8 @@ namespace {
 /// CLI11's text, and for a word that is no command which word that was: CLI11 only misses a command.
 std::string explain_misuse(const CLI::App* app, const CLI::Error& error) {
     auto unknown = app->remaining();
-    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError) &&
-        app->get_subcommands().empty() && !unknown.empty())
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError) && app->get_subcommands().empty() &&
+        !unknown.empty())
         return "ptarmigan: no command \"" + unknown.front() + "\"; see `ptarmigan --help`\n";
     return CLI::FailureMessage::simple(app, error);
 }
@@ -56,8 +53,7 @@ std::vector<std::string> arguments(int argc, char** argv) {
         ours = ours && argument != "--";
         const bool empty_value = ours && argument.starts_with("--") && argument.find('=') == argument.size() - 1;
         list.push_back(empty_value ? argument.substr(0, argument.size() - 1) : argument);
-        if (empty_value)
-            list.emplace_back();
+        if (empty_value) list.emplace_back();
     }
     return {list.rbegin(), list.rend()};
 }
@@ -67,8 +63,7 @@ std::vector<std::string> arguments(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     using namespace ptarmigan::tool;
-    CLI::App app{"Runs CUDA programs on the CPU, and shows what becomes of their PTX.",
-                 "ptarmigan"};
+    CLI::App app{"Runs CUDA programs on the CPU, and shows what becomes of their PTX.", "ptarmigan"};
     app.require_subcommand(1);
     app.set_version_flag("--version", "ptarmigan 0.1.0");
     app.failure_message(explain_misuse);

@@ -52,17 +52,15 @@ struct Session {
 /// "CUDA_ERROR_INVALID_VALUE (1): invalid argument"
 std::string describe(Status status) {
     const int code = static_cast<int>(status);
-#define ERROR(number, name, text)                                                                  \
-    if (code == number)                                                                            \
-        return #name " (" #number "): " text;
+#define ERROR(number, name, text)                                                                                      \
+    if (code == number) return #name " (" #number "): " text;
 #include "runtime/shim/error_names.def"
 #undef ERROR
     return "CUDA error " + std::to_string(code);
 }
 
 void check(Status status, const std::string& what) {
-    if (status == Status::success)
-        return;
+    if (status == Status::success) return;
     std::string text = what + " failed with " + describe(status);
     // Details of a failed load or compilation have been logged; a fault's report is said here if it
     // was not.
@@ -81,21 +79,17 @@ void load_kernel(Session& session, std::string text, const RunOptions& options) 
     if (status != Status::success && !log.empty() && !runtime::log_enabled(runtime::LogLevel::error))
         std::fprintf(stderr, "%s%s", log.c_str(), log.back() == '\n' ? "" : "\n");
     check(status, "loading " + options.path);
-    check(runtime::Module::create(*session.context, source, session.module),
-          "placing the module's variables");
+    check(runtime::Module::create(*session.context, source, session.module), "placing the module's variables");
     std::string name = options.kernel;
     if (name.empty() && session.module->functions().size() == 1)
         name = session.module->functions().front()->kernel().name();
     session.function = session.module->find_function(name);
-    if (session.function)
-        return;
+    if (session.function) return;
     std::string names;
-    for (auto& function : session.module->functions())
-        names += "\n  " + function->kernel().name();
+    for (auto& function : session.module->functions()) names += "\n  " + function->kernel().name();
     if (names.empty()) throw std::runtime_error("the module has no kernels (.entry)");
     throw std::invalid_argument(
-        (name.empty() ? "which kernel? --kernel is one of" : "no kernel " + name + "; there are") +
-        names);
+        (name.empty() ? "which kernel? --kernel is one of" : "no kernel " + name + "; there are") + names);
 }
 
 void place_arguments(Session& session, const RunOptions& options) {
@@ -103,26 +97,21 @@ void place_arguments(Session& session, const RunOptions& options) {
     std::size_t expected = kernel.parameters().offsets.size();
     if (options.arguments.size() != expected)
         throw std::invalid_argument(kernel.name() + " has " + std::to_string(expected) +
-                                 (expected == 1 ? " parameter, " : " parameters, ") +
-                                 std::to_string(options.arguments.size()) +
-                                 (options.arguments.size() == 1 ? " argument was given"
-                                                                : " arguments were given"));
+                                    (expected == 1 ? " parameter, " : " parameters, ") +
+                                    std::to_string(options.arguments.size()) +
+                                    (options.arguments.size() == 1 ? " argument was given" : " arguments were given"));
     for (std::size_t i = 0; i < expected; ++i) {
         Argument argument = parse_argument(options.arguments[i]);
         std::size_t offset = 0, size = 0;
         check(kernel.parameter(i, offset, size), "parameter query");
-        std::size_t given =
-            argument.is_buffer ? sizeof(runtime::DevicePointer) : argument.bytes.size();
+        std::size_t given = argument.is_buffer ? sizeof(runtime::DevicePointer) : argument.bytes.size();
         if (given != size)
-            throw std::invalid_argument("argument " + options.arguments[i] + " has " +
-                                     std::to_string(given) + " bytes, parameter " +
-                                     std::to_string(i) + " has " + std::to_string(size));
+            throw std::invalid_argument("argument " + options.arguments[i] + " has " + std::to_string(given) +
+                                        " bytes, parameter " + std::to_string(i) + " has " + std::to_string(size));
         runtime::DevicePointer address = 0;
         if (argument.is_buffer) {
-            check(runtime::memory_allocate(*session.context, argument.bytes.size(), address),
-                  "allocation");
-            std::memcpy(reinterpret_cast<void*>(address), argument.bytes.data(),
-                        argument.bytes.size());
+            check(runtime::memory_allocate(*session.context, argument.bytes.size(), address), "allocation");
+            std::memcpy(reinterpret_cast<void*>(address), argument.bytes.data(), argument.bytes.size());
         }
         session.buffers.push_back(address);
         session.arguments.push_back(std::move(argument));
@@ -141,31 +130,26 @@ void launch(Session& session, const RunOptions& options) {
     config.cooperative = options.cooperative;
     constexpr int max_dynamic_shared = 8; // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
     if (options.shared > 48 * 1024)
-        check(session.function->kernel().set_attribute(max_dynamic_shared,
-                                                       static_cast<int>(options.shared)),
+        check(session.function->kernel().set_attribute(max_dynamic_shared, static_cast<int>(options.shared)),
               "raising the limit of dynamic shared memory");
 
     std::vector<void*> parameters;
     for (std::size_t i = 0; i < session.arguments.size(); ++i)
-        parameters.push_back(session.arguments[i].is_buffer
-                                 ? static_cast<void*>(&session.buffers[i])
-                                 : session.arguments[i].bytes.data());
+        parameters.push_back(session.arguments[i].is_buffer ? static_cast<void*>(&session.buffers[i])
+                                                            : session.arguments[i].bytes.data());
     runtime::Stream& stream = *session.context->legacy_stream();
     for (unsigned i = 0; i < options.repeat; ++i) {
         auto start = std::chrono::steady_clock::now();
-        Status status =
-            runtime::launch(*session.function, config, stream, parameters.data(), nullptr);
+        Status status = runtime::launch(*session.function, config, stream, parameters.data(), nullptr);
         check(status, "the launch");
         check(stream.synchronize(), "the kernel");
         std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start;
-        if (options.times)
-            std::fprintf(stderr, "launch %u: %.1f us\n", i, time.count());
+        if (options.times) std::fprintf(stderr, "launch %u: %.1f us\n", i, time.count());
     }
 }
 
 /// "IDX[:FIRST[:COUNT]]" or "IDX:PATH": splits off the index and returns the rest.
-const Argument& buffer_of(const Session& session, const std::string& text, std::string& rest,
-                          std::size_t& index) {
+const Argument& buffer_of(const Session& session, const std::string& text, std::string& rest, std::size_t& index) {
     std::size_t used = 0;
     try {
         index = std::stoul(text, &used);
@@ -197,8 +181,7 @@ void show_results(const Session& session, const RunOptions& options) {
         }
         for (std::uint64_t i = first; i < first + count; ++i)
             std::printf("%s%s", i == first ? "" : " ",
-                        format_element(buffer.type, contents(session, index) + i * buffer.type.size)
-                            .c_str());
+                        format_element(buffer.type, contents(session, index) + i * buffer.type.size).c_str());
         std::printf("\n");
     }
     for (const std::string& save : options.saves) {
@@ -206,13 +189,12 @@ void show_results(const Session& session, const RunOptions& options) {
         std::ofstream file(rest, std::ios::binary);
         file.write(reinterpret_cast<const char*>(contents(session, index)),
                    static_cast<std::streamsize>(buffer.bytes.size()));
-        if (!file.flush())
-            throw std::runtime_error("cannot write " + rest);
+        if (!file.flush()) throw std::runtime_error("cannot write " + rest);
     }
     for (unsigned hashed : options.hashes) {
         const Argument& buffer = buffer_of(session, std::to_string(hashed), rest, index);
-        std::printf("%016llx\n", static_cast<unsigned long long>(
-                                     XXH3_64bits(contents(session, index), buffer.bytes.size())));
+        std::printf("%016llx\n",
+                    static_cast<unsigned long long>(XXH3_64bits(contents(session, index), buffer.bytes.size())));
     }
 }
 
@@ -231,10 +213,8 @@ int refuse_other_files(const std::string& text, const std::string& path) {
 int run(RunOptions& options) {
     parse_block(options.block); // before anything costs time
     std::string text;
-    if (int code = read_input(options.paths, text, options.path); code != exit_success)
-        return code;
-    if (int code = refuse_other_files(text, options.path); code != exit_success)
-        return code;
+    if (int code = read_input(options.paths, text, options.path); code != exit_success) return code;
+    if (int code = refuse_other_files(text, options.path); code != exit_success) return code;
     Session session;
     load_kernel(session, std::move(text), options);
     place_arguments(session, options);
@@ -257,18 +237,14 @@ void add_run_command(CLI::App& app, int& exit_code) {
     command->add_option("files", options->paths, "PTX file; several are linked")->required();
     command->add_option("--kernel", options->kernel, "kernel's name (default: the only one)");
     command->add_option("--grid", options->grid, "CTAs X[,Y[,Z]]")->capture_default_str();
-    command->add_option("--block", options->block, "threads per CTA X[,Y[,Z]]")
-        ->capture_default_str();
+    command->add_option("--block", options->block, "threads per CTA X[,Y[,Z]]")->capture_default_str();
     command->add_option("--cluster", options->cluster, "CTAs per cluster X[,Y[,Z]]");
-    command->add_option("--shared", options->shared, "bytes of dynamic shared memory")
-        ->capture_default_str();
+    command->add_option("--shared", options->shared, "bytes of dynamic shared memory")->capture_default_str();
     command->add_flag("--cooperative", options->cooperative, "cooperative launch");
-    command->add_option("--arg", options->arguments, "argument SPEC, see below")
-        ->allow_extra_args(false);
+    command->add_option("--arg", options->arguments, "argument SPEC, see below")->allow_extra_args(false);
     command->add_option("--print", options->prints, "print buffer IDX[:FIRST[:COUNT]] afterwards")
         ->allow_extra_args(false);
-    command->add_option("--save", options->saves, "write buffer IDX:PATH afterwards")
-        ->allow_extra_args(false);
+    command->add_option("--save", options->saves, "write buffer IDX:PATH afterwards")->allow_extra_args(false);
     command->add_option("--hash", options->hashes, "print the XXH3 hash of buffer IDX afterwards")
         ->allow_extra_args(false);
     command->add_option("--repeat", options->repeat, "number of launches")

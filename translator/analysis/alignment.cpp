@@ -18,8 +18,8 @@ using ptx::Role;
 using Root = Residue::Root;
 
 bool is_async_copy(const ptx::Instruction& inst) {
-    return inst.form == FormId::cp_async_ca || inst.form == FormId::cp_async_ca_hint || inst.form == FormId::cp_async_cg ||
-           inst.form == FormId::cp_async_cg_hint;
+    return inst.form == FormId::cp_async_ca || inst.form == FormId::cp_async_ca_hint ||
+           inst.form == FormId::cp_async_cg || inst.form == FormId::cp_async_cg_hint;
 }
 
 bool names_memory(const Operand& operand) {
@@ -30,7 +30,8 @@ class AlignmentPlanner {
 public:
     AlignmentPlanner(FunctionGraph& graph, bool parameters_aligned)
         : graph_(graph), parameters_aligned_(parameters_aligned), successors_(successor_edges(graph)),
-          predecessors_(reverse_edges(successors_)), tree_(successors_, predecessors_, 0), checked_(graph.blocks.size()) {}
+          predecessors_(reverse_edges(successors_)), tree_(successors_, predecessors_, 0),
+          checked_(graph.blocks.size()) {}
 
     std::vector<AlignmentDemand> run() {
         for (BlockId block : tree_.order()) {
@@ -106,7 +107,8 @@ private:
 
 unsigned access_bytes(const ptx::Instruction& inst) {
     const ptx::FormInfo& form = ptx::form_info(inst.form);
-    if (!form.lowered || !ptx::any(form.effects, ptx::Effects::load | ptx::Effects::store | ptx::Effects::atomic)) return 0;
+    if (!form.lowered || !ptx::any(form.effects, ptx::Effects::load | ptx::Effects::store | ptx::Effects::atomic))
+        return 0;
     if (is_async_copy(inst)) return unsigned(inst[Role::size].value);
     if (inst[Role::mbar].kind != Operand::Kind::none) return 0; // the service checks, each address by its own measure
     if (form.chapter == "texture" || form.chapter == "surface") return 0; // handles, not addresses

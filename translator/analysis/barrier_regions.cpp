@@ -99,7 +99,8 @@ void BarrierPlanner::check_control() {
         if (!graph_.blocks[block].ends_with_barrier) continue;
         for (std::uint32_t waiting : flow.pending[region.position[block]])
             if (barrier_ahead[region.order[waiting]])
-                refuse(graph_.blocks[block].instructions.back().inst, "not all threads of the CTA meet this barrier together");
+                refuse(graph_.blocks[block].instructions.back().inst,
+                       "not all threads of the CTA meet this barrier together");
     }
 }
 

@@ -13,8 +13,9 @@ BarrierPlan plan_barriers(const FunctionGraph& graph, const BlockShape& block);
 /// Lanes of a warp talk to each other somewhere (shfl, vote, match, redux, bar.warp.sync, ...).
 bool has_collectives(const FunctionGraph& graph);
 
-/// Some loop may wait for memory that another thread writes: it has no exit that a count of its own can reach, and reads
-/// the same place again and again. Not so: walks along pointers, and retries of compare-and-swap (someone succeeded).
+/// Some loop may wait for memory that another thread writes: it has no exit that a count of its own can reach, and
+/// reads the same place again and again. Not so: walks along pointers, and retries of compare-and-swap (someone
+/// succeeded).
 bool may_spin(const FunctionGraph& graph);
 
 /// The same without looking at waits for mbarrier objects (converged_waits.h).

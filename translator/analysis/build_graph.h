@@ -11,14 +11,15 @@
 namespace ptarmigan::translator {
 
 struct GraphOptions {
-    BlockShape shape;                   ///< %ntid and the cluster dimensions become constants
+    BlockShape shape; ///< %ntid and the cluster dimensions become constants
     /// The kernel that a function called for real belongs to: fixes where its .shared variables are. no_id: `function`.
     ptx::FunctionId kernel = ptx::no_id;
     std::uint32_t inline_limit = 60000; ///< instructions after which further calls stay real calls
 };
 
 /// Builds the graph of `function` (an entry, or a function that is called for real). Throws UnsupportedError for a
-/// construct that no later stage can take (named, with its position), ptx::DiagnosticError for a body that doesn't bind.
+/// construct that no later stage can take (named, with its position), ptx::DiagnosticError for a body that doesn't
+/// bind.
 FunctionGraph build_graph(ptx::ModuleLoader& loader, ptx::FunctionId function, const GraphOptions& options);
 
 /// Offsets of the .shared variables that a kernel and everything it can call use, inside the CTA's window.

@@ -58,7 +58,7 @@ private:
     DominatorTree tree_;
     std::vector<std::vector<BlockId>> writers_, readers_; ///< by register: blocks that write it, that read it first
     std::vector<ValueId> current_, undefined_;
-    std::vector<std::vector<RegisterId>> phi_register_;   ///< by block: registers of its phis
+    std::vector<std::vector<RegisterId>> phi_register_; ///< by block: registers of its phis
     std::vector<std::pair<RegisterId, ValueId>> undo_;
 };
 
@@ -124,8 +124,10 @@ void SsaBuilder::rename_instruction(BlockId block, GraphInstruction& instruction
     bool guarded = instruction.inst.guard != ptx::no_id;
     if (guarded) instruction.inst.guard = read(instruction.inst.guard);
     for_each_register(graph_, instruction, [&](ptx::Operand& operand, bool definition) {
-        if (!definition) operand.index = read(operand.index);
-        else if (guarded) instruction.previous.push_back(read(operand.index));
+        if (!definition)
+            operand.index = read(operand.index);
+        else if (guarded)
+            instruction.previous.push_back(read(operand.index));
     });
     for_each_register(graph_, instruction, [&](ptx::Operand& operand, bool definition) {
         if (!definition) return;
@@ -152,9 +154,17 @@ void SsaBuilder::rename_block(BlockId id) {
 void SsaBuilder::rename() {
     // Phis of a block must exist before a predecessor that comes later fills them in, so operands of joins are
     // collected here and written when all blocks are done.
-    struct Incoming { BlockId block; std::size_t phi, position; ValueId value; };
+    struct Incoming {
+        BlockId block;
+        std::size_t phi, position;
+        ValueId value;
+    };
     std::vector<Incoming> incoming;
-    struct Visit { BlockId block; std::size_t undo_size; std::size_t next_child; };
+    struct Visit {
+        BlockId block;
+        std::size_t undo_size;
+        std::size_t next_child;
+    };
     std::vector<Visit> stack;
     auto enter = [&](BlockId block) {
         stack.push_back({block, undo_.size(), 0});

@@ -13,8 +13,8 @@ void build_ssa(FlatFunction& flat);
 /// `shape` gives the values of %ntid and the like. Leaves the graph canonical, with dense value and block numbers.
 void simplify(FunctionGraph& graph, const BlockShape& shape);
 
-/// Makes fused multiply-adds of products and sums without a rounding modifier where ptxas does. Behind simplify(), for copies
-/// hide products; the products stay behind without uses.
+/// Makes fused multiply-adds of products and sums without a rounding modifier where ptxas does. Behind simplify(), for
+/// copies hide products; the products stay behind without uses.
 void contract_products(FunctionGraph& graph);
 
 /// The result (bits of the destination's type) of a pure instruction from the bits of its sources, in operand order and

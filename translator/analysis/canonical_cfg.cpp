@@ -78,8 +78,7 @@ void gather_loop_edges(FunctionGraph& graph) {
     DominatorTree tree(successors, predecessors, 0);
     for (BlockId header : tree.order()) {
         std::vector<BlockId> inside, outside;
-        for (BlockId p : predecessors[header])
-            (tree.dominates(header, p) ? inside : outside).push_back(p);
+        for (BlockId p : predecessors[header]) (tree.dominates(header, p) ? inside : outside).push_back(p);
         if (inside.empty()) continue;
         if (inside.size() > 1) gather(graph, inside, header);
         if (outside.size() > 1) gather(graph, outside, header);

@@ -19,7 +19,8 @@ bool is_canonical(const SsaValue& constant) {
 /// Rounded arithmetic, what sums and products are made of. abs, neg, min, max and copysign hand on bits in some cases.
 bool is_arithmetic(ptx::FormId form) {
     using enum ptx::FormId;
-    return form == add_f32 || form == sub_f32 || form == mul_f32 || form == fma_f32 || form == mad_f32 || form == mad_f32_legacy;
+    return form == add_f32 || form == sub_f32 || form == mul_f32 || form == fma_f32 || form == mad_f32 ||
+           form == mad_f32_legacy;
 }
 
 } // namespace

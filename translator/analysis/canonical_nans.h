@@ -8,8 +8,9 @@
 
 namespace ptarmigan::translator {
 
-/// By ValueId: true for values of 32 bits that, taken as f32, are never a NaN other than 0x7fffffff, because they are results
-/// of arithmetic, constants, or chosen among such. Where only arithmetic reads them, NaNs of other bits may stand in.
+/// By ValueId: true for values of 32 bits that, taken as f32, are never a NaN other than 0x7fffffff, because they are
+/// results of arithmetic, constants, or chosen among such. Where only arithmetic reads them, NaNs of other bits may
+/// stand in.
 std::vector<bool> canonical_nans(const FunctionGraph& graph);
 
 } // namespace ptarmigan::translator

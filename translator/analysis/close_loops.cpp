@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inner loops first, so that a value that leaves several loops gets one phi per loop. Each value is repaired on its own:
-// phis at the exits it reaches, further ones where those meet, and the nearest one up the dominator tree for each use.
+// Inner loops first, so that a value that leaves several loops gets one phi per loop. Each value is repaired on its
+// own: phis at the exits it reaches, further ones where those meet, and the nearest one up the dominator tree for each
+// use.
 #include "translator/analysis/close_loops.h"
 
 #include "translator/analysis/dominators.h"
@@ -37,7 +38,9 @@ private:
     void close_value(std::uint32_t loop, ValueId value, const std::vector<BlockId>& exits);
     ValueId add_phi(BlockId block, ValueId value);
     ValueId reaching(BlockId block);
-    bool inside(BlockId block, std::uint32_t loop) const { return graph_.forest.inside(graph_.forest.loop_of[block], loop); }
+    bool inside(BlockId block, std::uint32_t loop) const {
+        return graph_.forest.inside(graph_.forest.loop_of[block], loop);
+    }
 
     FunctionGraph& graph_;
     Edges successors_, predecessors_;
@@ -45,7 +48,7 @@ private:
     Edges frontiers_;
     std::vector<std::vector<Use>> uses_;
     std::vector<ValueId> live_;
-    std::vector<std::vector<ValueId>> by_block_; ///< values defined in each block
+    std::vector<std::vector<ValueId>> by_block_;  ///< values defined in each block
     std::unordered_map<BlockId, ValueId> phi_at_; ///< of the value at hand
 };
 

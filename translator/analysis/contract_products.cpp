@@ -125,11 +125,12 @@ private:
             for (const GraphInstruction& instruction : block.instructions) {
                 const Operand& d = instruction.inst.operands[0];
                 const auto found = d.kind == Operand::Kind::reg ? sites_.find(d.index) : sites_.end();
-                const bool known = found != sites_.end() && found->second.kind != Kind::product &&
-                                   &instruction == &at(found->second);
+                const bool known =
+                    found != sites_.end() && found->second.kind != Kind::product && &instruction == &at(found->second);
                 const std::vector<ValueId> read = uses(graph_, instruction);
                 for (ValueId value : read)
-                    uses_[value].push_back({known && std::count(read.begin(), read.end(), value) == 1 ? d.index : no_value});
+                    uses_[value].push_back(
+                        {known && std::count(read.begin(), read.end(), value) == 1 ? d.index : no_value});
             }
         }
     }
@@ -146,7 +147,8 @@ private:
             const bool keeps_bits = user.kind == Kind::negation && user.family == site.family && user.type == site.type;
             if (!user.fits(site) && !(keeps_bits && !user.ftz)) return false;
             if (line_[user.block] != line_[site.block]) return false;
-            return user.kind != Kind::negation || (site.kind == Kind::product && is_negation_eligible(use.result, site));
+            return user.kind != Kind::negation ||
+                   (site.kind == Kind::product && is_negation_eligible(use.result, site));
         });
     }
 
@@ -261,6 +263,8 @@ private:
 
 } // namespace
 
-void contract_products(FunctionGraph& graph) { Contraction(graph).run(); }
+void contract_products(FunctionGraph& graph) {
+    Contraction(graph).run();
+}
 
 } // namespace ptarmigan::translator

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured (2026-11-21, Zen 4, bench/kernels): transpose 13.0 -> 8.9 ms in pairs, 9.1 in fours. Where nothing continues in y,
-// pairs cost: stencil 5.1 -> 5.5 ms, 9.1 in fours.
+// Measured (2026-11-21, Zen 4, bench/kernels): transpose 13.0 -> 8.9 ms in pairs, 9.1 in fours. Where nothing continues
+// in y, pairs cost: stencil 5.1 -> 5.5 ms, 9.1 in fours.
 #include "translator/analysis/cta_order.h"
 
 #include "frontend/isa/special_registers.h"
@@ -26,8 +26,8 @@ public:
     bool continues(const ptx::Instruction& inst) const {
         const Operand& address = inst[ptx::Role::a];
         bool global = inst.space == ptx::StateSpace::global || inst.space == ptx::StateSpace::generic;
-        if (!global || !has_effect(inst, ptx::Effects::load | ptx::Effects::store) || address.kind != Operand::Kind::address ||
-            address.base != Operand::Base::reg)
+        if (!global || !has_effect(inst, ptx::Effects::load | ptx::Effects::store) ||
+            address.kind != Operand::Kind::address || address.base != Operand::Base::reg)
             return false;
         // One number per row is no piece of a line that matters.
         const Shape& shape = graph_.values[address.index].shape;
@@ -71,7 +71,8 @@ private:
             if (seen[next]) continue;
             seen[next] = true;
             const LinearSums::Definition& definition = sums_.definition(next);
-            if (definition.phi) work.insert(work.end(), definition.phi->incoming.begin(), definition.phi->incoming.end());
+            if (definition.phi)
+                work.insert(work.end(), definition.phi->incoming.begin(), definition.phi->incoming.end());
             if (!definition.instruction) continue;
             const ptx::Instruction& inst = definition.instruction->inst;
             for (unsigned i = 0; i < inst.operand_count; ++i)
@@ -85,8 +86,8 @@ private:
     const LinearSums sums_;
 };
 
-/// What other CTAs do may be seen by it, so it may wait for lower ones in ways that may_spin() doesn't know: in a function, for
-/// some time only, at places that change.
+/// What other CTAs do may be seen by it, so it may wait for lower ones in ways that may_spin() doesn't know: in a
+/// function, for some time only, at places that change.
 bool may_meet_others(const ptx::Instruction& inst) {
     using enum ptx::Effects;
     if (has_effect(inst, call | async | waits | fence)) return true;

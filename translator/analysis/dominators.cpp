@@ -125,8 +125,7 @@ std::vector<BlockId> loop_blocks(BlockId header, std::vector<BlockId> work, cons
         blocks.push_back(block);
         for (BlockId p : predecessors[block]) work.push_back(p);
     }
-    std::sort(blocks.begin(), blocks.end(),
-              [&](BlockId a, BlockId b) { return tree.position(a) < tree.position(b); });
+    std::sort(blocks.begin(), blocks.end(), [&](BlockId a, BlockId b) { return tree.position(a) < tree.position(b); });
     return blocks;
 }
 
@@ -141,9 +140,12 @@ LoopForest find_loops(const Edges& successors, const Edges& predecessors, const 
         for (BlockId p : predecessors[header]) {
             if (!tree.reachable(p)) continue;
             bool retreating = tree.position(p) >= tree.position(header);
-            if (tree.dominates(header, p)) latches.push_back(p);
-            else if (retreating) forest.reducible = false;
-            else outside.push_back(p);
+            if (tree.dominates(header, p))
+                latches.push_back(p);
+            else if (retreating)
+                forest.reducible = false;
+            else
+                outside.push_back(p);
         }
         if (latches.empty()) continue;
         LoopInfo loop;

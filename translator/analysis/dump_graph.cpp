@@ -10,8 +10,12 @@ namespace {
 
 using ptx::Operand;
 
-std::string number(std::uint64_t n) { return std::to_string(n); }
-std::string block_name(BlockId block) { return block == no_block ? "end" : "bb" + number(block); }
+std::string number(std::uint64_t n) {
+    return std::to_string(n);
+}
+std::string block_name(BlockId block) {
+    return block == no_block ? "end" : "bb" + number(block);
+}
 
 std::string hex(std::uint64_t n) {
     char text[24];
@@ -64,7 +68,8 @@ std::string operand_text(const FunctionGraph& graph, const Operand& operand) {
         if (operand.base == Operand::Base::reg)
             return "[" + value_name(graph, operand.index) + offset_text(operand.value) + "]";
         return "[" + variable_name(graph, operand) + offset_text(operand.value) + "]";
-    case Operand::Kind::vector: case Operand::Kind::list: {
+    case Operand::Kind::vector:
+    case Operand::Kind::list: {
         std::string text = "{";
         for (std::uint32_t e = 0; e < operand.count; ++e)
             text += (e ? ", " : "") + operand_text(graph, graph.pool[operand.first + e]);
@@ -146,7 +151,8 @@ std::string to_string(const FunctionGraph& graph, const Shape& shape) {
     }
     std::string text = "affine(" + lanes_text(*shape.offsets);
     if (shape.steps) text += " + stride*" + lanes_text(*shape.steps);
-    if (shape.guard != no_value) text += " if " + value_name(graph, shape.guard) + "*" + std::to_string(shape.guard_scale);
+    if (shape.guard != no_value)
+        text += " if " + value_name(graph, shape.guard) + "*" + std::to_string(shape.guard_scale);
     return text + ")";
 }
 
@@ -161,7 +167,8 @@ std::string dump_graph(const FunctionGraph& graph, bool with_shapes) {
         const Block& block = graph.blocks[id];
         text += block_name(id) + ":   ; from" + list(block.predecessors);
         std::uint32_t loop = graph.forest.loop_of.empty() ? no_loop : graph.forest.loop_of[id];
-        if (loop != no_loop) text += ", loop " + number(loop) + (graph.forest.loops[loop].header == id ? " header" : "");
+        if (loop != no_loop)
+            text += ", loop " + number(loop) + (graph.forest.loops[loop].header == id ? " header" : "");
         text += "\n";
         for (const Phi& phi : block.phis) {
             text += "  " + value_name(graph, phi.result) + " = phi";
@@ -173,7 +180,9 @@ std::string dump_graph(const FunctionGraph& graph, bool with_shapes) {
             text += "  " + instruction_text(graph, instruction, with_shapes) + "\n";
         text += "  " + terminator_text(graph, id);
         if (with_shapes && block.terminator.condition != no_value)
-            text += is_divergent_branch(graph, id) ? "   ; divergent" : is_cta_divergent_branch(graph, id) ? "   ; differs between steps" : "";
+            text += is_divergent_branch(graph, id)       ? "   ; divergent"
+                    : is_cta_divergent_branch(graph, id) ? "   ; differs between steps"
+                                                         : "";
         text += "\n";
     }
     return text;

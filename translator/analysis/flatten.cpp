@@ -71,7 +71,8 @@ private:
     std::uint32_t new_storage(const ptx::Variable& variable, bool is_parameter);
     void declare_variables(Instance& instance, FunctionId function);
     void run_body(Instance& instance, BlockId entry);
-    BlockId emit_terminator(Instance& instance, ptx::Instruction inst, BlockId current, BlockId next, bool after_noreturn);
+    BlockId emit_terminator(Instance& instance, ptx::Instruction inst, BlockId current, BlockId next,
+                            bool after_noreturn);
     BlockId emit_call(Instance& instance, ptx::Instruction inst, BlockId current, BlockId next);
     bool should_inline(const Instance& instance, FunctionId callee) const;
     void require_sized_formals(const Instance& instance, const ptx::Instruction& call) const;
@@ -92,7 +93,8 @@ private:
     }
 
     [[noreturn]] void unresolved(const SourceLocation& location, const std::string& function) const {
-        throw ptx::DiagnosticError(message_at(graph_, location, "unresolved extern function '" + function + "': nothing defines it"));
+        throw ptx::DiagnosticError(
+            message_at(graph_, location, "unresolved extern function '" + function + "': nothing defines it"));
     }
 
     ptx::ModuleLoader& loader_;
@@ -131,8 +133,10 @@ std::uint32_t Flattener::shared_variable(FunctionId function, VariableId id, con
 void Flattener::declare_variables(Instance& instance, FunctionId function) {
     const ptx::Function& declaration = loader_.module().functions[function];
     if (!declaration.is_entry && !(instance.body->thread_registers.empty() && instance.body->thread_locals.empty()))
-        unsupported(declaration.location, "function '" + declaration.name +
-                                              "' uses .reg or .local variables of module scope, which it would share with its callers: unsupported");
+        unsupported(
+            declaration.location,
+            "function '" + declaration.name +
+                "' uses .reg or .local variables of module scope, which it would share with its callers: unsupported");
     std::size_t formals = declaration.returns.size() + declaration.parameters.size();
     instance.storage.resize(instance.body->variables.size(), ptx::no_id);
     for (std::size_t i = 0; i < instance.body->variables.size(); ++i) {
@@ -150,8 +154,7 @@ FlatFunction Flattener::run(FunctionId function) {
     const ptx::Function& declaration = graph_.module->functions[function];
     graph_.is_entry = declaration.is_entry;
     graph_.static_shared = layout_.dynamic_offset; // with the padding in front of the dynamic part
-    if (declaration.is_declaration)
-        unresolved(declaration.location, declaration.name);
+    if (declaration.is_declaration) unresolved(declaration.location, declaration.name);
     if (!declaration.is_entry) {
         auto place = [&](const std::vector<ptx::Variable>& variables, std::vector<std::uint32_t>& offsets) {
             for (const ptx::Variable& variable : variables) {
@@ -210,8 +213,7 @@ Operand Flattener::rename(const Instance& instance, Operand operand, const ptx::
         }
     } else if (operand.kind == Operand::Kind::vector || operand.kind == Operand::Kind::list) {
         std::vector<Operand> renamed;
-        for (const Operand& element : elements(instance, operand))
-            renamed.push_back(rename(instance, element, inst));
+        for (const Operand& element : elements(instance, operand)) renamed.push_back(rename(instance, element, inst));
         operand.first = std::uint32_t(graph_.pool.size());
         graph_.pool.insert(graph_.pool.end(), renamed.begin(), renamed.end());
     }
@@ -219,8 +221,7 @@ Operand Flattener::rename(const Instance& instance, Operand operand, const ptx::
 }
 
 void Flattener::append(Instance& instance, BlockId block, ptx::Instruction inst) {
-    for (unsigned i = 0; i < inst.operand_count; ++i)
-        inst.operands[i] = rename(instance, inst.operands[i], inst);
+    for (unsigned i = 0; i < inst.operand_count; ++i) inst.operands[i] = rename(instance, inst.operands[i], inst);
     if (inst.guard != ptx::no_id) inst.guard += instance.first_register;
     GraphInstruction result;
     result.inst = inst;
@@ -334,8 +335,10 @@ BlockId Flattener::emit_terminator(Instance& instance, ptx::Instruction inst, Bl
             graph_.has_thread_exit = true;
         }
     }
-    if (inst.guard != ptx::no_id && target != next) branch(current, inst, instance, target, next);
-    else jump(current, target);
+    if (inst.guard != ptx::no_id && target != next)
+        branch(current, inst, instance, target, next);
+    else
+        jump(current, target);
     return current;
 }
 
@@ -370,14 +373,14 @@ BlockId Flattener::emit_call(Instance& instance, ptx::Instruction inst, BlockId 
     } else {
         callee.index = resolve_alias(*graph_.module, callee.index);
         const ptx::Function& function = graph_.module->functions[callee.index];
-        if (function.is_declaration && !ptx::is_provided_function(function.name)) unresolved(inst.location, function.name);
+        if (function.is_declaration && !ptx::is_provided_function(function.name))
+            unresolved(inst.location, function.name);
         if (should_inline(instance, callee.index)) {
             inline_call(instance, inst, callee.index, current, next);
             return next;
         }
         auto& calls = graph_.real_calls;
-        if (!function.is_declaration &&
-            std::find(calls.begin(), calls.end(), callee.index) == calls.end())
+        if (!function.is_declaration && std::find(calls.begin(), calls.end(), callee.index) == calls.end())
             calls.push_back(callee.index);
     }
     append(instance, current, inst);
@@ -472,7 +475,9 @@ void Flattener::inline_call(Instance& caller, const ptx::Instruction& inst, Func
     instance.return_block = after;
     BlockId entry = new_block();
     jump(current, entry);
-    auto takes = [](const ptx::Instruction& i) { return i.form == ptx::FormId::alloca || i.form == ptx::FormId::stackrestore; };
+    auto takes = [](const ptx::Instruction& i) {
+        return i.form == ptx::FormId::alloca || i.form == ptx::FormId::stackrestore;
+    };
     if (std::any_of(instance.body->instructions.begin(), instance.body->instructions.end(), takes))
         flat_.stack_scopes.emplace_back(entry, after);
     stack_.push_back(callee);

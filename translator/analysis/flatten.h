@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // First step of build_graph: blocks from labels and branches, callees inlined, registers of all instances in one list.
-// The result is a FunctionGraph whose operands still name registers, and whose .param and .local variables are storages.
+// The result is a FunctionGraph whose operands still name registers, and whose .param and .local variables are
+// storages.
 #pragma once
 
 #include "translator/analysis/build_graph.h"
@@ -19,7 +20,7 @@ struct Storage {
 };
 
 struct FlatFunction {
-    FunctionGraph graph;                  ///< operands: RegisterIds into `registers`; not in SSA form
+    FunctionGraph graph; ///< operands: RegisterIds into `registers`; not in SSA form
     std::vector<ptx::Register> registers;
     std::vector<Storage> storages;
     /// Inlined functions that use the stack: the block that they start in, and the one that they return to.

@@ -41,7 +41,8 @@ Result divide(const ptx::Instruction& inst, const Sources& s, bool remainder) {
     if (b == 0) return std::nullopt;
     if (!ptx::is_signed(inst.type())) return remainder ? a % b : a / b;
     if (std::int64_t(b) == -1) return remainder ? 0 : std::uint64_t(0) - a;
-    return remainder ? std::uint64_t(std::int64_t(a) % std::int64_t(b)) : std::uint64_t(std::int64_t(a) / std::int64_t(b));
+    return remainder ? std::uint64_t(std::int64_t(a) % std::int64_t(b))
+                     : std::uint64_t(std::int64_t(a) / std::int64_t(b));
 }
 
 Result compare(const ptx::Instruction& inst, const Sources& s) {
@@ -81,8 +82,12 @@ using Fold = Result (*)(const ptx::Instruction&, const Sources&);
 Result product(const ptx::Instruction& inst, const Sources& s) {
     return extend(s[0], inst.type()) * extend(s[1], inst.type());
 }
-Result product_sum(const ptx::Instruction& inst, const Sources& s) { return *product(inst, s) + s[2]; }
-Result converted(const ptx::Instruction& inst, const Sources& s) { return extend(s[0], inst.types[1]); }
+Result product_sum(const ptx::Instruction& inst, const Sources& s) {
+    return *product(inst, s) + s[2];
+}
+Result converted(const ptx::Instruction& inst, const Sources& s) {
+    return extend(s[0], inst.types[1]);
+}
 
 const std::map<FormId, Fold>& folds() {
     static const std::map<FormId, Fold> table = {
@@ -97,9 +102,13 @@ const std::map<FormId, Fold>& folds() {
         {FormId::div_int, [](const ptx::Instruction& i, const Sources& s) { return divide(i, s, false); }},
         {FormId::rem_int, [](const ptx::Instruction& i, const Sources& s) { return divide(i, s, true); }},
         {FormId::min_int,
-         [](const ptx::Instruction& i, const Sources& s) -> Result { return less(s[0], s[1], i.type()) ? s[0] : s[1]; }},
+         [](const ptx::Instruction& i, const Sources& s) -> Result {
+             return less(s[0], s[1], i.type()) ? s[0] : s[1];
+         }},
         {FormId::max_int,
-         [](const ptx::Instruction& i, const Sources& s) -> Result { return less(s[0], s[1], i.type()) ? s[1] : s[0]; }},
+         [](const ptx::Instruction& i, const Sources& s) -> Result {
+             return less(s[0], s[1], i.type()) ? s[1] : s[0];
+         }},
         {FormId::and_bits, [](const ptx::Instruction&, const Sources& s) -> Result { return s[0] & s[1]; }},
         {FormId::or_bits, [](const ptx::Instruction&, const Sources& s) -> Result { return s[0] | s[1]; }},
         {FormId::xor_bits, [](const ptx::Instruction&, const Sources& s) -> Result { return s[0] ^ s[1]; }},
@@ -143,17 +152,24 @@ std::optional<std::uint64_t> constant_special(const ptx::Operand& operand, const
     std::uint32_t ctas = shape.cluster[0] * shape.cluster[1] * shape.cluster[2];
     switch (ptx::SpecialRegister(operand.index)) {
     case ntid: return component(shape.ntid);
-    case tid: case cluster_ctaid: {
+    case tid:
+    case cluster_ctaid: {
         // The only index there is.
         const auto& extent = ptx::SpecialRegister(operand.index) == tid ? shape.ntid : shape.cluster;
         if (operand.component < 3 && extent[operand.component] == 1) return 0;
         return std::nullopt;
     }
-    case warpid: if (threads <= 32) return 0; return std::nullopt;
-    case laneid: if (threads == 1) return 0; return std::nullopt;
+    case warpid:
+        if (threads <= 32) return 0;
+        return std::nullopt;
+    case laneid:
+        if (threads == 1) return 0;
+        return std::nullopt;
     case cluster_nctaid: return component(shape.cluster);
     case cluster_nctarank: return ctas;
-    case cluster_ctarank: if (ctas == 1) return 0; return std::nullopt;
+    case cluster_ctarank:
+        if (ctas == 1) return 0;
+        return std::nullopt;
     default: return std::nullopt;
     }
 }

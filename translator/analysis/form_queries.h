@@ -9,7 +9,9 @@ namespace ptarmigan::translator {
 inline bool has_effect(const ptx::Instruction& inst, ptx::Effects effects) {
     return ptx::any(ptx::form_info(inst.form).effects, effects);
 }
-inline std::string_view opcode(const ptx::Instruction& inst) { return ptx::form_info(inst.form).opcode; }
+inline std::string_view opcode(const ptx::Instruction& inst) {
+    return ptx::form_info(inst.form).opcode;
+}
 
 inline bool is_cluster_barrier(const ptx::Instruction& inst) {
     return has_effect(inst, ptx::Effects::barrier) && has_effect(inst, ptx::Effects::waits);
@@ -19,13 +21,18 @@ inline bool is_cta_barrier(const ptx::Instruction& inst) {
     return has_effect(inst, ptx::Effects::barrier) && !has_effect(inst, ptx::Effects::waits) &&
            !inst.has(ptx::Modifier::arrive);
 }
-inline bool is_call(const ptx::Instruction& inst) { return has_effect(inst, ptx::Effects::call); }
-inline bool is_terminator(const ptx::Instruction& inst) { return has_effect(inst, ptx::Effects::terminator); }
+inline bool is_call(const ptx::Instruction& inst) {
+    return has_effect(inst, ptx::Effects::call);
+}
+inline bool is_terminator(const ptx::Instruction& inst) {
+    return has_effect(inst, ptx::Effects::terminator);
+}
 
 /// Removable when nothing reads its results.
 inline bool is_removable(const ptx::Instruction& inst) {
     using enum ptx::Effects;
-    return !has_effect(inst, store | atomic | convergent | barrier | fence | async | may_trap | call | waits | volatile_read | terminator);
+    return !has_effect(inst, store | atomic | convergent | barrier | fence | async | may_trap | call | waits |
+                                 volatile_read | terminator);
 }
 
 } // namespace ptarmigan::translator

@@ -19,14 +19,14 @@ inline constexpr BlockId no_block = 0xffffffffu;
 
 struct SsaValue {
     ptx::ScalarType type = ptx::ScalarType::none;
-    BlockId block = no_block;  ///< where it is defined; no_block for an undefined register's value
+    BlockId block = no_block; ///< where it is defined; no_block for an undefined register's value
     bool is_phi = false;
     bool is_undefined = false; ///< read before any write: any value will do
     bool is_constant = false;  ///< known immediate after folding of mov/cvt chains
     std::uint64_t constant = 0;
     Shape shape;
-    bool lane_zero = false;    ///< shape found by thread_bits.h: the base is the instruction's result for lane 0
-    std::string name;          ///< register name, for dumps
+    bool lane_zero = false; ///< shape found by thread_bits.h: the base is the instruction's result for lane 0
+    std::string name;       ///< register name, for dumps
 };
 
 struct Phi {
@@ -50,12 +50,14 @@ struct Prefetch {
 struct GraphInstruction {
     ptx::Instruction inst;
     std::vector<ValueId> previous;
-    const ptx::Body* body = nullptr; ///< the body it came from (prototypes, target lists); operands use FunctionGraph::pool
-    std::uint32_t function = 0;      ///< FunctionId it came from, for messages
-    std::uint16_t check_alignment = 0; ///< set of operands (bit i: operands[i]) to be checked at run time: plan_alignment()
+    const ptx::Body* body =
+        nullptr;                ///< the body it came from (prototypes, target lists); operands use FunctionGraph::pool
+    std::uint32_t function = 0; ///< FunctionId it came from, for messages
+    std::uint16_t check_alignment =
+        0;                         ///< set of operands (bit i: operands[i]) to be checked at run time: plan_alignment()
     std::uint8_t lane_granule = 0; ///< an ld or st of interleaved local memory, see interleave_locals.h; 0: it is none
     Prefetch prefetch, second_prefetch; ///< of a load: plan_prefetch()
-    bool streams = false; ///< a store that may go past the caches: plan_streaming()
+    bool streams = false;               ///< a store that may go past the caches: plan_streaming()
 };
 
 struct Terminator {
@@ -71,7 +73,8 @@ struct Block {
     std::vector<GraphInstruction> instructions; ///< terminators (bra, brx, ret, exit) not included
     Terminator terminator;
     std::vector<BlockId> successors, predecessors;
-    bool ends_with_barrier = false; ///< last instruction is a CTA barrier of the `.sync`/`.red` kind; terminator is jump
+    bool ends_with_barrier =
+        false; ///< last instruction is a CTA barrier of the `.sync`/`.red` kind; terminator is jump
 };
 
 /// A variable in the thread's local memory: .local arrays, and call parameters that could not become registers
@@ -89,14 +92,14 @@ struct FrameVariable {
 /// (loop-closed SSA): where lanes leave at different iterations, the edge fills it under its mask.
 struct LoopInfo {
     BlockId header = no_block;
-    BlockId latch = no_block;          ///< unique source of the back edge; always ends in a jump
-    BlockId preheader = no_block;      ///< unique predecessor outside the loop; no_block if outside the region
-    std::uint32_t parent = 0xffffffffu;///< index of the enclosing loop
+    BlockId latch = no_block;           ///< unique source of the back edge; always ends in a jump
+    BlockId preheader = no_block;       ///< unique predecessor outside the loop; no_block if outside the region
+    std::uint32_t parent = 0xffffffffu; ///< index of the enclosing loop
     std::uint32_t depth = 1;
-    std::vector<BlockId> blocks;       ///< nested loops included
-    bool divergent_exit = false;       ///< lanes of a step may leave at different iterations
-    bool cta_divergent_exit = false;   ///< threads of the CTA may (implied by divergent_exit)
-    bool takes_turns = false;          ///< steps may stop at its header while others run (plan_turns.h)
+    std::vector<BlockId> blocks;     ///< nested loops included
+    bool divergent_exit = false;     ///< lanes of a step may leave at different iterations
+    bool cta_divergent_exit = false; ///< threads of the CTA may (implied by divergent_exit)
+    bool takes_turns = false;        ///< steps may stop at its header while others run (plan_turns.h)
 };
 inline constexpr std::uint32_t no_loop = 0xffffffffu;
 
@@ -123,29 +126,31 @@ struct SharedVariable {
 
 /// Addresses in here: a .local variable (VariableScope::frame) used as a value is already the thread's generic (host)
 /// address, so it is affine over the lanes (stride = CtaContext::local_stride, steps 0, 1, 2, ...), never uniform at
-/// W > 1; cvta.local and cvta.to.local are then plain copies. A .shared variable's address is its constant offset in the
-/// shared window. A kernel parameter's address is its constant offset in the parameter block. In the graph of a function
-/// that is called for real, VariableScope::parameter indexes the returns, then the parameters (see return_offsets).
+/// W > 1; cvta.local and cvta.to.local are then plain copies. A .shared variable's address is its constant offset in
+/// the shared window. A kernel parameter's address is its constant offset in the parameter block. In the graph of a
+/// function that is called for real, VariableScope::parameter indexes the returns, then the parameters (see
+/// return_offsets).
 struct FunctionGraph {
     const ptx::Module* module = nullptr;
     ptx::FunctionId function = 0;
     std::vector<SsaValue> values;
-    std::vector<Block> blocks;            ///< block 0 is the entry and has no predecessors; exactly one block has Kind::exit
+    std::vector<Block> blocks; ///< block 0 is the entry and has no predecessors; exactly one block has Kind::exit
     BlockId exit_block = 0;
-    std::vector<ptx::Operand> pool;       ///< vector and list elements
-    std::vector<FrameVariable> locals;    ///< VariableScope::frame indexes these
-    std::vector<SharedVariable> shared;   ///< VariableScope::shared indexes these
-    std::uint32_t static_shared = 0;      ///< bytes of all sized ones, and the common offset of the unsized
-    std::uint32_t local_bytes = 0;        ///< per thread
-    std::uint32_t interleaved_bytes = 0;  ///< per thread, of local memory that is interleaved by lane; multiple of 16
+    std::vector<ptx::Operand> pool;      ///< vector and list elements
+    std::vector<FrameVariable> locals;   ///< VariableScope::frame indexes these
+    std::vector<SharedVariable> shared;  ///< VariableScope::shared indexes these
+    std::uint32_t static_shared = 0;     ///< bytes of all sized ones, and the common offset of the unsized
+    std::uint32_t local_bytes = 0;       ///< per thread
+    std::uint32_t interleaved_bytes = 0; ///< per thread, of local memory that is interleaved by lane; multiple of 16
     std::vector<ptx::FunctionId> real_calls; ///< functions called for real: recursion, calls through pointers
     bool has_indirect_call = false;
     /// Of a function called for real: threads may exit in it, by an `exit` among the instructions.
     bool has_thread_exit = false;
-    bool uses_stack = false;                 ///< alloca: local memory beyond the variables
-    /// It goes up from the end of the function's frame, and its pointer is the last argument of each real call (place_stack.cpp).
+    bool uses_stack = false; ///< alloca: local memory beyond the variables
+    /// It goes up from the end of the function's frame, and its pointer is the last argument of each real call
+    /// (place_stack.cpp).
     bool stack_goes_up = false;
-    bool narrow_stack_addresses = false;     ///< stacksave.u32 or alloca.u32: 32-bit addresses, perhaps widened
+    bool narrow_stack_addresses = false; ///< stacksave.u32 or alloca.u32: 32-bit addresses, perhaps widened
     /// Nobody's bytes behind a thread's stack, for what is stored through an allocation of no bytes.
     static constexpr std::uint32_t behind_stack_bytes = 64;
     std::vector<std::unique_ptr<LaneOffsets>> offset_storage;
@@ -153,7 +158,7 @@ struct FunctionGraph {
     std::vector<std::uint32_t> return_offsets, parameter_offsets;
     std::uint32_t argument_bytes = 0;
     bool is_entry = true;
-    LoopForest forest;                    ///< of the whole graph; exit flags are set by compute_shapes()
+    LoopForest forest; ///< of the whole graph; exit flags are set by compute_shapes()
 
     /// Shape of `value` as a use in `block` sees it (a phi's incoming value is used in the predecessor): a value that
     /// leaves a loop whose lanes exit at different iterations is varying, or step_uniform where only steps differ.

@@ -8,8 +8,8 @@
 
 namespace ptarmigan::translator {
 
-/// Calls fn(Operand&, is_definition) for each register operand, elements of vectors and lists and address bases included.
-/// A base of an address is a use even in a destination's place. Guard and `previous` are not operands.
+/// Calls fn(Operand&, is_definition) for each register operand, elements of vectors and lists and address bases
+/// included. A base of an address is a use even in a destination's place. Guard and `previous` are not operands.
 void for_each_register(FunctionGraph& graph, GraphInstruction& instruction,
                        const std::function<void(ptx::Operand&, bool)>& fn);
 void for_each_register(const FunctionGraph& graph, const GraphInstruction& instruction,

@@ -45,7 +45,8 @@ public:
     void run() {
         for (std::uint32_t local = 0; local < graph_.locals.size(); ++local)
             if (graph_.locals[local].size > largest_variable) stays_[local] = true;
-        while (spread()) {}
+        while (spread()) {
+        }
         // A variable that stays takes those with it whose addresses may be its own.
         do {
             changed_ = false;
@@ -104,7 +105,9 @@ private:
                     if (instruction.inst.operands[0].kind == Operand::Kind::reg)
                         mark(instruction.inst.operands[0].index, local_of_[previous]);
                 const Kind kind = kind_of(instruction.inst);
-                if (kind == Kind::other || kind == Kind::access || kind == Kind::compare || instruction.inst.operands[0].kind != Operand::Kind::reg) continue;
+                if (kind == Kind::other || kind == Kind::access || kind == Kind::compare ||
+                    instruction.inst.operands[0].kind != Operand::Kind::reg)
+                    continue;
                 for (unsigned i = 1; i < instruction.inst.operand_count; ++i)
                     mark(instruction.inst.operands[0].index, local_of(instruction.inst.operands[i]));
             }
@@ -165,13 +168,13 @@ private:
     /// The result is an address of the variable that the one operand is an address of.
     bool is_followed(const ptx::Instruction& inst, Kind kind, std::uint32_t result, unsigned addresses) const {
         const auto all = [&](std::initializer_list<unsigned> operands) {
-            return std::all_of(operands.begin(), operands.end(), [&](unsigned i) { return local_of(inst.operands[i]) == result; });
+            return std::all_of(operands.begin(), operands.end(),
+                               [&](unsigned i) { return local_of(inst.operands[i]) == result; });
         };
         if (result == no_local || stays_[result]) return false;
         switch (kind) {
         case Kind::copy: return all({1});
-        case Kind::add:
-            return addresses == 1 && (all({1}) || all({2}));
+        case Kind::add: return addresses == 1 && (all({1}) || all({2}));
         case Kind::add_product: return addresses == 1 && all({3});
         case Kind::subtract: return addresses == 1 && all({1});
         case Kind::choose: return addresses == 2 && all({1, 2});
@@ -194,7 +197,8 @@ private:
             }
             const std::uint32_t local = accessed(operand);
             if (local != no_local)
-                granule_[local] = std::max<std::uint8_t>(granule_[local], std::uint8_t(std::min(8u, ptx::byte_size(inst.type()))));
+                granule_[local] =
+                    std::max<std::uint8_t>(granule_[local], std::uint8_t(std::min(8u, ptx::byte_size(inst.type()))));
         }
         for_elements(inst, [&](const Operand& element) { keep(local_of(element)); });
     }
@@ -219,7 +223,8 @@ private:
             FrameVariable& variable = graph_.locals[local];
             variable.is_interleaved = !stays_[local];
             std::uint64_t& next = variable.is_interleaved ? interleaved : own;
-            const std::uint64_t alignment = std::max<std::uint64_t>(variable.alignment, variable.is_interleaved ? 16 : 1);
+            const std::uint64_t alignment =
+                std::max<std::uint64_t>(variable.alignment, variable.is_interleaved ? 16 : 1);
             next = (next + alignment - 1) / alignment * alignment;
             variable.local_offset = std::uint32_t(next);
             next += variable.size;
@@ -231,7 +236,8 @@ private:
     void rewrite(GraphInstruction& instruction) {
         ptx::Instruction& inst = instruction.inst;
         const bool is_cvta = opcode(inst) == "cvta" && inst.operands[0].kind == Operand::Kind::reg &&
-                             local_of_[inst.operands[0].index] != no_local && !stays_[local_of_[inst.operands[0].index]];
+                             local_of_[inst.operands[0].index] != no_local &&
+                             !stays_[local_of_[inst.operands[0].index]];
         for (unsigned i = 0; i < inst.operand_count; ++i) {
             Operand& operand = inst.operands[i];
             if (operand.kind == Operand::Kind::address && is_access(inst)) {

@@ -9,7 +9,8 @@
 
 namespace ptarmigan::translator {
 
-/// Keeps one copy of each vector of lane offsets, so that equal ones have equal addresses. The copies belong to the graph.
+/// Keeps one copy of each vector of lane offsets, so that equal ones have equal addresses. The copies belong to the
+/// graph.
 class LaneOffsetTable {
 public:
     LaneOffsetTable(FunctionGraph& graph, unsigned width) : graph_(graph), width_(width) {}
@@ -44,12 +45,18 @@ private:
     unsigned bits_;
 };
 
-inline Shape varying_shape() { return {Shape::Level::varying}; }
-inline Shape uniform_shape(Shape::Level level = Shape::Level::step_uniform) { return {level}; }
+inline Shape varying_shape() {
+    return {Shape::Level::varying};
+}
+inline Shape uniform_shape(Shape::Level level = Shape::Level::step_uniform) {
+    return {level};
+}
 bool all_zero(const LaneOffsets& offsets);
 /// Least upper bound: shapes that differ in more than their level are varying together.
 Shape join(const Shape& a, const Shape& b);
 /// The less precise of two uniform levels.
-inline Shape::Level worse(Shape::Level a, Shape::Level b) { return a < b ? b : a; }
+inline Shape::Level worse(Shape::Level a, Shape::Level b) {
+    return a < b ? b : a;
+}
 
 } // namespace ptarmigan::translator

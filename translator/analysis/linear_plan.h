@@ -11,9 +11,9 @@ namespace ptarmigan::translator {
 /// For a kernel without region splitting: all blocks, entry 0, no cuts (whole_graph()).
 struct RegionView {
     BlockId entry = 0;
-    std::vector<BlockId> blocks;       ///< all blocks reachable without crossing a cut
-    std::vector<bool> contains;        ///< by BlockId
-    std::vector<bool> cut_after;       ///< by BlockId: the block ends with a barrier at which the region ends
+    std::vector<BlockId> blocks; ///< all blocks reachable without crossing a cut
+    std::vector<bool> contains;  ///< by BlockId
+    std::vector<bool> cut_after; ///< by BlockId: the block ends with a barrier at which the region ends
 };
 
 /// Where a block's active mask comes from.
@@ -28,23 +28,24 @@ struct MaskSource {
 
 struct BlockPlan {
     MaskSource mask;
-    bool needs_skip_check = false;  ///< may be reached with no active lane: test the mask and go to skip_to
-    BlockId skip_to = no_block;     ///< next block in order when skipped (no_block: region ends)
-    bool divergent_branch = false;  ///< the terminator's lanes may part
+    bool needs_skip_check = false; ///< may be reached with no active lane: test the mask and go to skip_to
+    BlockId skip_to = no_block;    ///< next block in order when skipped (no_block: region ends)
+    bool divergent_branch = false; ///< the terminator's lanes may part
     /// For each successor edge: the block where control goes when the edge is taken as a uniform branch (the successor
     /// itself or an earlier block in order that may have lanes pending). For a divergent branch all are equal.
     std::vector<BlockId> jump_to;
-    std::vector<bool> blend;        ///< by phi of the block: incoming values must be merged under edge masks
-    std::uint32_t loop = no_loop;   ///< innermost loop
+    std::vector<bool> blend;      ///< by phi of the block: incoming values must be merged under edge masks
+    std::uint32_t loop = no_loop; ///< innermost loop
 };
 
 struct LinearPlan {
     RegionView region;
-    bool reducible = true;          ///< false: masks can't express it, use program counters
-    std::vector<BlockId> order;     ///< loops are contiguous, otherwise topological
-    std::vector<BlockPlan> blocks;  ///< by BlockId
+    bool reducible = true;         ///< false: masks can't express it, use program counters
+    std::vector<BlockId> order;    ///< loops are contiguous, otherwise topological
+    std::vector<BlockPlan> blocks; ///< by BlockId
     std::vector<LoopInfo> loops;
-    std::vector<std::vector<BlockId>> waiting_at_latch; ///< by loop: blocks behind it where lanes may wait while another round begins
+    std::vector<std::vector<BlockId>>
+        waiting_at_latch; ///< by loop: blocks behind it where lanes may wait while another round begins
     std::vector<BlockId> immediate_dominator; ///< by BlockId, no_block for the entry and blocks outside
 };
 

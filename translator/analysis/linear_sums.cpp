@@ -13,8 +13,8 @@ using Kind = LinearSum::Term::Kind;
 
 namespace {
 
-/// Addresses are sums of few things; what takes more steps is given up. A limit of depth alone would not do: `x = x * x + x`
-/// over and over is as many ways as there are leaves.
+/// Addresses are sums of few things; what takes more steps is given up. A limit of depth alone would not do: `x = x * x
+/// + x` over and over is as many ways as there are leaves.
 constexpr unsigned step_limit = 256;
 
 LinearSum constant(std::uint64_t bits, ptx::ScalarType type) {
@@ -22,7 +22,9 @@ LinearSum constant(std::uint64_t bits, ptx::ScalarType type) {
     return {size > 0 && size < 64 ? std::int64_t(bits << (64 - size)) >> (64 - size) : std::int64_t(bits), {}};
 }
 
-LinearSum single(LinearSum::Term term) { return {0, {{term, 1}}}; }
+LinearSum single(LinearSum::Term term) {
+    return {0, {{term, 1}}};
+}
 
 MaybeSum sum(const MaybeSum& a, const MaybeSum& b, std::int64_t factor = 1) {
     if (!a || !b) return std::nullopt;
@@ -86,15 +88,22 @@ MaybeSum LinearSums::operand_of(const Operand& operand, std::uint32_t loop, unsi
     }
 }
 
-MaybeSum LinearSums::result_of(const ptx::Instruction& inst, ValueId value, std::uint32_t loop, unsigned& steps_left) const {
+MaybeSum LinearSums::result_of(const ptx::Instruction& inst, ValueId value, std::uint32_t loop,
+                               unsigned& steps_left) const {
     auto source = [&](unsigned index) { return operand_of(inst.operands[index], loop, steps_left); };
     switch (inst.form) {
-    case FormId::mov: case FormId::cvta: case FormId::cvta_to: case FormId::cvt_same_32: case FormId::cvt_same_64:
+    case FormId::mov:
+    case FormId::cvta:
+    case FormId::cvta_to:
+    case FormId::cvt_same_32:
+    case FormId::cvt_same_64:
     case FormId::cvt_widen_64: return source(1);
     case FormId::add_int: return sum(source(1), source(2));
     case FormId::sub_int: return sum(source(1), source(2), -1);
-    case FormId::mul_lo: case FormId::mul_wide: return product(source(1), source(2));
-    case FormId::mad_lo: case FormId::mad_wide: {
+    case FormId::mul_lo:
+    case FormId::mul_wide: return product(source(1), source(2));
+    case FormId::mad_lo:
+    case FormId::mad_wide: {
         MaybeSum factors = product(source(1), source(2));
         if (!factors && loop == no_loop) factors = single({Kind::product, value, 0});
         return sum(factors, source(3));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values as sums of constants and multiples of other values. Integers are taken not to wrap, so what follows from these is
-// for hints and for speed, never for what a program computes.
+// Values as sums of constants and multiples of other values. Integers are taken not to wrap, so what follows from these
+// is for hints and for speed, never for what a program computes.
 #pragma once
 
 #include "translator/analysis/function_graph.h"
@@ -37,15 +37,16 @@ public:
     const Definition& definition(ValueId value) const { return definitions_[value]; }
     bool is_inside(ValueId value, std::uint32_t loop) const;
 
-    /// In `loop`: over values that it leaves alone and its header's phis; none if `value` is something else. With no_loop
-    /// never none: what is no sum is a term of its own.
+    /// In `loop`: over values that it leaves alone and its header's phis; none if `value` is something else. With
+    /// no_loop never none: what is no sum is a term of its own.
     std::optional<LinearSum> of(ValueId value, std::uint32_t loop) const;
     std::optional<LinearSum> of(const ptx::Operand& operand, std::uint32_t loop) const;
 
 private:
     std::optional<LinearSum> value_of(ValueId value, std::uint32_t loop, unsigned& steps_left) const;
     std::optional<LinearSum> operand_of(const ptx::Operand& operand, std::uint32_t loop, unsigned& steps_left) const;
-    std::optional<LinearSum> result_of(const ptx::Instruction& inst, ValueId value, std::uint32_t loop, unsigned& steps_left) const;
+    std::optional<LinearSum> result_of(const ptx::Instruction& inst, ValueId value, std::uint32_t loop,
+                                       unsigned& steps_left) const;
 
     const FunctionGraph& graph_;
     std::vector<Definition> definitions_;

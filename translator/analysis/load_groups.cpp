@@ -40,7 +40,9 @@ struct Key {
 
 using Loads = std::vector<const ptx::Instruction*>; ///< in program order
 
-std::int64_t offset_of(const ptx::Instruction& inst) { return std::int64_t(inst[ptx::Role::a].value); }
+std::int64_t offset_of(const ptx::Instruction& inst) {
+    return std::int64_t(inst[ptx::Role::a].value);
+}
 
 /// Cuts the loads from one register into runs of adjacent elements.
 void cut(const Loads& loads, unsigned bytes, std::vector<LoadGroup>& groups) {
@@ -79,7 +81,8 @@ std::vector<LoadGroup> find_load_groups(const FunctionGraph& graph, BlockId bloc
         if (instruction.lane_granule != 0) continue; // other memory than anything else here
         if (is_movable_load(inst))
             open[{inst[ptx::Role::a].index, inst.space, ptx::byte_size(inst.type()), inst.form}].push_back(&inst);
-        else if (is_barrier_to_loads(inst)) close();
+        else if (is_barrier_to_loads(inst))
+            close();
     }
     close();
     return groups;

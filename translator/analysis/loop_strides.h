@@ -10,8 +10,8 @@ class LoopStrides {
 public:
     explicit LoopStrides(const FunctionGraph& graph) : graph_(graph), sums_(graph) {}
 
-    /// What `value` gains by a round of `loop`; none if that is not a constant that is seen to be one. As linear_sums.h says,
-    /// for hints only.
+    /// What `value` gains by a round of `loop`; none if that is not a constant that is seen to be one. As linear_sums.h
+    /// says, for hints only.
     std::optional<std::int64_t> of(ValueId value, std::uint32_t loop) const;
     /// The same as a sum over values that `loop` leaves alone; none if it is no such sum.
     std::optional<LinearSum> gain_of(ValueId value, std::uint32_t loop) const;

@@ -65,12 +65,13 @@ private:
     }
     /// Lanes may pass `block` a different number of times.
     bool in_divergent_loop(BlockId block) const {
-        for (std::uint32_t loop = graph_.forest.loop_of[block]; loop != no_loop; loop = graph_.forest.loops[loop].parent)
+        for (std::uint32_t loop = graph_.forest.loop_of[block]; loop != no_loop;
+             loop = graph_.forest.loops[loop].parent)
             if (graph_.forest.loops[loop].divergent_exit) return true;
         return false;
     }
-    /// Lanes that wait at `from` while others are at `meeting` in `block` come to something that matches: before the ways join, or
-    /// behind the join where not all lanes pass it equally often.
+    /// Lanes that wait at `from` while others are at `meeting` in `block` come to something that matches: before the
+    /// ways join, or behind the join where not all lanes pass it equally often.
     bool comes_to_like(const ptx::Instruction& meeting, BlockId block, BlockId from, const Edges& successors,
                        const DominatorTree& post) const {
         const BlockId join = post.parent(block);
@@ -78,7 +79,8 @@ private:
         mark_reachable(join, no_block, successors, behind_join);
         mark_reachable(from, join, successors, seen);
         for (BlockId at = 0; at < graph_.blocks.size(); ++at) {
-            const bool same_for_all = behind_join[at] && !seen[at] && post.dominates(at, join) && !in_divergent_loop(at);
+            const bool same_for_all =
+                behind_join[at] && !seen[at] && post.dominates(at, join) && !in_divergent_loop(at);
             if ((!seen[at] && !behind_join[at]) || same_for_all) continue;
             for (const ptx::Instruction* other : meetings_[at])
                 if (may_match(meeting, *other)) return true;
@@ -103,6 +105,8 @@ private:
 
 } // namespace
 
-bool may_meet_elsewhere(const FunctionGraph& graph) { return MeetingSearch(graph).run(); }
+bool may_meet_elsewhere(const FunctionGraph& graph) {
+    return MeetingSearch(graph).run();
+}
 
 } // namespace ptarmigan::translator

@@ -6,11 +6,12 @@
 
 namespace ptarmigan::translator {
 
-/// True if lanes of a step may wait at one collective or CTA barrier for lanes of the same step that come to another one
-/// (`if (c) shfl.sync ...; else shfl.sync ...;` with the same member mask), or to the same one along another way. Neither masks nor
-/// program counters can bring them together: such a kernel runs lane by lane, each with a stack of its own. Needs
-/// compute_shapes(). Not so where the ways have joined before the other one and all lanes come to it equally often: then a
-/// program whose members match has none that waits.
+/// True if lanes of a step may wait at one collective or CTA barrier for lanes of the same step that come to another
+/// one
+/// (`if (c) shfl.sync ...; else shfl.sync ...;` with the same member mask), or to the same one along another way.
+/// Neither masks nor program counters can bring them together: such a kernel runs lane by lane, each with a stack of
+/// its own. Needs compute_shapes(). Not so where the ways have joined before the other one and all lanes come to it
+/// equally often: then a program whose members match has none that waits.
 bool may_meet_elsewhere(const FunctionGraph& graph);
 
 } // namespace ptarmigan::translator

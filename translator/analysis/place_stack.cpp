@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// stacksave, stackrestore and alloca (manual 9.7.17). The stack pointer becomes a register of the graph, an address in the
-// thread's local memory; so loops, branches and barriers need no rules for it. It starts at the end of the local memory and goes
-// down. Where functions are called for real their frames lie behind one another from the beginning on: there the stack starts
-// at the end of the function's own frame and goes up, and each call gets the pointer, behind which the callee's frame begins.
+// stacksave, stackrestore and alloca (manual 9.7.17). The stack pointer becomes a register of the graph, an address in
+// the thread's local memory; so loops, branches and barriers need no rules for it. It starts at the end of the local
+// memory and goes down. Where functions are called for real their frames lie behind one another from the beginning on:
+// there the stack starts at the end of the function's own frame and goes up, and each call gets the pointer, behind
+// which the callee's frame begins.
 #include "translator/analysis/flatten.h"
 
 #include <algorithm>
@@ -65,7 +66,8 @@ private:
     }
 
     /// An instruction at the place of `at`, with its operands in the order of the row and without a guard.
-    static GraphInstruction instruction(const GraphInstruction& at, FormId form, std::initializer_list<ScalarType> types,
+    static GraphInstruction instruction(const GraphInstruction& at, FormId form,
+                                        std::initializer_list<ScalarType> types,
                                         std::initializer_list<Operand> operands) {
         GraphInstruction result = at;
         result.inst = {};
@@ -89,16 +91,21 @@ private:
     void rewrite(Block& block) {
         std::vector<GraphInstruction> result;
         for (GraphInstruction& instruction : block.instructions) {
-            if (!is_stack_form(instruction.inst)) result.push_back(std::move(instruction));
-            else if (instruction.inst.form == FormId::stacksave) save(instruction, result);
-            else if (instruction.inst.form == FormId::stackrestore) restore(instruction, result);
-            else allocate(instruction, result);
+            if (!is_stack_form(instruction.inst))
+                result.push_back(std::move(instruction));
+            else if (instruction.inst.form == FormId::stacksave)
+                save(instruction, result);
+            else if (instruction.inst.form == FormId::stackrestore)
+                restore(instruction, result);
+            else
+                allocate(instruction, result);
         }
         block.instructions = std::move(result);
     }
 
     /// Appends what writes a register that others see: under the guard of the original.
-    static void append_guarded(const GraphInstruction& at, GraphInstruction instruction, std::vector<GraphInstruction>& out) {
+    static void append_guarded(const GraphInstruction& at, GraphInstruction instruction,
+                               std::vector<GraphInstruction>& out) {
         instruction.inst.guard = at.inst.guard;
         instruction.inst.guard_negated = at.inst.guard_negated;
         out.push_back(std::move(instruction));
@@ -109,9 +116,10 @@ private:
         const Operand& d = at.inst[Role::d];
         const bool wide = at.inst.types[0] == ScalarType::u64;
         graph_.narrow_stack_addresses |= !wide;
-        GraphInstruction move = wide ? instruction(at, FormId::mov, {ScalarType::u64}, {d, reg(pointer_, ScalarType::u64)})
-                                     : instruction(at, FormId::cvt_narrow_32, {ScalarType::u32, ScalarType::u64},
-                                                   {d, reg(pointer_, ScalarType::u64)});
+        GraphInstruction move =
+            wide ? instruction(at, FormId::mov, {ScalarType::u64}, {d, reg(pointer_, ScalarType::u64)})
+                 : instruction(at, FormId::cvt_narrow_32, {ScalarType::u32, ScalarType::u64},
+                               {d, reg(pointer_, ScalarType::u64)});
         append_guarded(at, std::move(move), out);
     }
 
@@ -133,30 +141,37 @@ private:
         append_guarded(at, instruction(at, FormId::add_int, {ScalarType::u64}, {sp, sp, unsigned_wide}), out);
     }
 
-    /// 32 bits of the size count, as on the H200. The handler of what stays an alloca aligns and checks a pointer that goes down; of
-    /// one that goes up it checks the new value.
+    /// 32 bits of the size count, as on the H200. The handler of what stays an alloca aligns and checks a pointer that
+    /// goes down; of one that goes up it checks the new value.
     void allocate(const GraphInstruction& at, std::vector<GraphInstruction>& out) {
         const Operand sp = reg(pointer_, ScalarType::u64);
         Operand size = at.inst[Role::size], size_bits = reg(new_register(ScalarType::b64), ScalarType::b64);
         size.type = at.inst.types[0] == ScalarType::u64 ? ScalarType::b64 : ScalarType::u32;
         if (at.inst.types[0] == ScalarType::u64)
-            out.push_back(instruction(at, FormId::and_bits, {ScalarType::b64}, {size_bits, size, immediate(0xffffffff)}));
+            out.push_back(
+                instruction(at, FormId::and_bits, {ScalarType::b64}, {size_bits, size, immediate(0xffffffff)}));
         else
-            out.push_back(instruction(at, FormId::cvt_widen_64, {ScalarType::u64, ScalarType::u32}, {as(size_bits, ScalarType::u64), size}));
+            out.push_back(instruction(at, FormId::cvt_widen_64, {ScalarType::u64, ScalarType::u32},
+                                      {as(size_bits, ScalarType::u64), size}));
         const Operand bytes = as(size_bits, ScalarType::u64);
         const Operand place = reg(new_register(ScalarType::b64), ScalarType::u64);
         if (graph_.stack_goes_up) {
             const Operand& alignment = at.inst[Role::alignment];
-            const std::uint64_t align = alignment.kind == Operand::Kind::imm ? std::max<std::uint64_t>(alignment.value, 8) : 8;
+            const std::uint64_t align =
+                alignment.kind == Operand::Kind::imm ? std::max<std::uint64_t>(alignment.value, 8) : 8;
             const Operand behind = reg(new_register(ScalarType::b64), ScalarType::u64);
-            out.push_back(instruction(at, FormId::add_int, {ScalarType::u64}, {place, sp, as(immediate(align - 1), ScalarType::u64)}));
-            out.push_back(instruction(at, FormId::and_bits, {ScalarType::b64}, {as(place, ScalarType::b64), as(place, ScalarType::b64), immediate(~(align - 1))}));
+            out.push_back(instruction(at, FormId::add_int, {ScalarType::u64},
+                                      {place, sp, as(immediate(align - 1), ScalarType::u64)}));
+            out.push_back(
+                instruction(at, FormId::and_bits, {ScalarType::b64},
+                            {as(place, ScalarType::b64), as(place, ScalarType::b64), immediate(~(align - 1))}));
             out.push_back(instruction(at, FormId::add_int, {ScalarType::u64}, {behind, place, bytes}));
             append_guarded(at, instruction(at, FormId::alloca, {ScalarType::u64}, {sp, behind, alignment}), out);
             return give(at, place, out);
         }
         out.push_back(instruction(at, FormId::sub_int, {ScalarType::u64}, {place, sp, bytes}));
-        append_guarded(at, instruction(at, FormId::alloca, {ScalarType::u64}, {sp, place, at.inst[Role::alignment]}), out);
+        append_guarded(at, instruction(at, FormId::alloca, {ScalarType::u64}, {sp, place, at.inst[Role::alignment]}),
+                       out);
         give(at, sp, out);
     }
 
@@ -164,8 +179,11 @@ private:
     void give(const GraphInstruction& at, const Operand& place, std::vector<GraphInstruction>& out) {
         const bool wide = at.inst.types[0] == ScalarType::u64;
         graph_.narrow_stack_addresses |= !wide;
-        append_guarded(at, wide ? instruction(at, FormId::mov, {ScalarType::u64}, {at.inst[Role::d], place})
-                                : instruction(at, FormId::cvt_narrow_32, {ScalarType::u32, ScalarType::u64}, {at.inst[Role::d], place}), out);
+        append_guarded(at,
+                       wide ? instruction(at, FormId::mov, {ScalarType::u64}, {at.inst[Role::d], place})
+                            : instruction(at, FormId::cvt_narrow_32, {ScalarType::u32, ScalarType::u64},
+                                          {at.inst[Role::d], place}),
+                       out);
     }
 
     static Operand as(Operand operand, ScalarType type) {
@@ -187,11 +205,13 @@ private:
             for (GraphInstruction& call : block.instructions) {
                 if (!ptx::any(ptx::form_info(call.inst.form).effects, ptx::Effects::call)) continue;
                 const Operand& callee = call.inst[Role::f];
-                if (callee.kind == Operand::Kind::function && graph_.module->functions[callee.index].is_declaration) continue;
+                if (callee.kind == Operand::Kind::function && graph_.module->functions[callee.index].is_declaration)
+                    continue;
                 Operand& arguments = call.inst[Role::a];
                 std::vector<Operand> all;
                 if (arguments.kind == Operand::Kind::list)
-                    all.assign(graph_.pool.begin() + arguments.first, graph_.pool.begin() + arguments.first + arguments.count);
+                    all.assign(graph_.pool.begin() + arguments.first,
+                               graph_.pool.begin() + arguments.first + arguments.count);
                 else if (arguments.kind != Operand::Kind::none)
                     all.push_back(arguments);
                 all.push_back(reg(pointer_, ScalarType::u64));
@@ -209,6 +229,8 @@ private:
 
 } // namespace
 
-void place_stack(FlatFunction& flat) { StackPlacement(flat).run(); }
+void place_stack(FlatFunction& flat) {
+    StackPlacement(flat).run();
+}
 
 } // namespace ptarmigan::translator

@@ -48,7 +48,8 @@ DominatorTree control_dominators(const RegionGraph& region, const PendingFlow& f
     Edges edges(region.successors.size() * 2);
     for (BlockId block : region.order) {
         edges[2 * block].push_back(2 * block + 1);
-        if (flow.may_be_empty[block] && flow.skip_to[block] != no_block) edges[2 * block].push_back(2 * flow.skip_to[block]);
+        if (flow.may_be_empty[block] && flow.skip_to[block] != no_block)
+            edges[2 * block].push_back(2 * flow.skip_to[block]);
         for (BlockId to : flow.jump_to[block]) edges[2 * block + 1].push_back(2 * to);
     }
     return DominatorTree(edges, reverse_edges(edges), 2 * region.order.front());
@@ -74,7 +75,8 @@ public:
         for (std::size_t l = 0; l < plan_.loops.size(); ++l) plan_.loops[l].divergent_exit = flow_.divergent_exit[l];
         for (const LoopInfo& loop : plan_.loops) {
             plan_.waiting_at_latch.emplace_back();
-            for (std::uint32_t waiting : flow_.pending[region_.position[loop.latch]]) plan_.waiting_at_latch.back().push_back(region_.order[waiting]);
+            for (std::uint32_t waiting : flow_.pending[region_.position[loop.latch]])
+                plan_.waiting_at_latch.back().push_back(region_.order[waiting]);
         }
         for (BlockId block : region_.order) plan_block(block, divergent[block]);
     }
@@ -109,7 +111,8 @@ MaskSource Planner::mask_of(BlockId block, bool& never_empty) const {
     std::uint32_t loop = forest.loop_of[block];
     bool header = loop != no_loop && forest.loops[loop].header == block;
     if (header) {
-        never_empty = runs_after(block, forest.loops[loop].preheader); // it jumps here with all its lanes, as the latch does
+        never_empty =
+            runs_after(block, forest.loops[loop].preheader); // it jumps here with all its lanes, as the latch does
         if (flow_.divergent_exit[loop] || !never_empty) return {MaskSource::Kind::accumulated, no_block};
         return {MaskSource::Kind::same_as, forest.loops[loop].preheader};
     }
@@ -150,7 +153,8 @@ void Planner::plan_block(BlockId block, bool divergent) {
             ValueId only = no_value;
             for (ValueId value : phi.incoming) {
                 if (value == phi.result || value == only) continue;
-                if (only != no_value) throw std::logic_error("a join of diverged lanes has a shape: " + graph_.values[phi.result].name);
+                if (only != no_value)
+                    throw std::logic_error("a join of diverged lanes has a shape: " + graph_.values[phi.result].name);
                 only = value;
             }
             blend = false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lays out a region of a shaped graph for masked execution: see linear_plan.h for the result and README.md for the rules.
+// Lays out a region of a shaped graph for masked execution: see linear_plan.h for the result and README.md for the
+// rules.
 #pragma once
 
 #include "translator/analysis/linear_plan.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured (2026-11-21, Zen 4, bench/kernels): sparse rows at W = 1 gain 1.25x to 1.3x, 256 to 2048 bytes ahead alike; reduce
-// 2.2x by the next warp's piece (by later rounds of its own it loses: their lines fall into few sets of the caches); transpose
-// 1.2x by the pieces of the CTA after the next, stencil between nothing and 1.08x from run to run.
-// Histogram (2026-11-22, two cores of an Emerald Rapids): no rounds of its own 84 to 92 ms, 1 round ahead 39 to 47, 2 34 to 40, 4 22 to 38,
-// 8 29 to 47, 16 46 to 55; without the next warp's piece some ms more.
+// Measured (2026-11-21, Zen 4, bench/kernels): sparse rows at W = 1 gain 1.25x to 1.3x, 256 to 2048 bytes ahead alike;
+// reduce 2.2x by the next warp's piece (by later rounds of its own it loses: their lines fall into few sets of the
+// caches); transpose 1.2x by the pieces of the CTA after the next, stencil between nothing and 1.08x from run to run.
+// Histogram (2026-11-22, two cores of an Emerald Rapids): no rounds of its own 84 to 92 ms, 1 round ahead 39 to 47, 2
+// 34 to 40, 4 22 to 38, 8 29 to 47, 16 46 to 55; without the next warp's piece some ms more.
 #include "translator/analysis/plan_prefetch.h"
 
 #include "translator/analysis/form_queries.h"
@@ -28,7 +28,9 @@ constexpr std::int64_t long_rounds_ahead = 4;
 constexpr std::int64_t short_row = 256;
 
 /// Whatever the program computes: the least integer has no absolute value.
-bool is_shorter(std::int64_t distance, std::int64_t limit) { return -limit < distance && distance < limit; }
+bool is_shorter(std::int64_t distance, std::int64_t limit) {
+    return -limit < distance && distance < limit;
+}
 
 bool loads_device_memory(const ptx::Instruction& inst) {
     const Operand& address = inst[ptx::Role::a];
@@ -126,10 +128,12 @@ private:
         const LoopInfo& info = graph_.forest.loops[loop];
         if (info.takes_turns) return; // the next warp asks for its piece soon
         instruction.prefetch.ahead = std::int32_t(piece);
-        if (goes_lane_by_lane(graph_, info)) instruction.second_prefetch = rounds_ahead(instruction, loop, long_rounds_ahead);
+        if (goes_lane_by_lane(graph_, info))
+            instruction.second_prefetch = rounds_ahead(instruction, loop, long_rounds_ahead);
     }
 
-    /// All warps come to the barrier before one goes on: what the next round loads has the time of a whole round to come.
+    /// All warps come to the barrier before one goes on: what the next round loads has the time of a whole round to
+    /// come.
     void plan_next_round(GraphInstruction& instruction, std::uint32_t loop) {
         const Prefetch prefetch = rounds_ahead(instruction, loop, 1);
         if (prefetch.factor != 0 || !is_shorter(prefetch.ahead, line_bytes)) instruction.prefetch = prefetch;
@@ -143,7 +147,9 @@ private:
         if (!fits(gain->constant)) return {};
         Prefetch prefetch{.ahead = std::int32_t(gain->constant)};
         for (auto [term, factor] : gain->terms) {
-            if (term.kind != LinearSum::Term::Kind::value || !graph_.values[term.id].shape.is_uniform() || !fits(factor)) return {};
+            if (term.kind != LinearSum::Term::Kind::value || !graph_.values[term.id].shape.is_uniform() ||
+                !fits(factor))
+                return {};
             prefetch.factor = std::int32_t(factor);
             prefetch.stride = term.id;
         }
@@ -154,7 +160,8 @@ private:
 
     bool meets_barrier(std::uint32_t loop) const {
         const auto& blocks = graph_.forest.loops[loop].blocks;
-        return std::any_of(blocks.begin(), blocks.end(), [&](BlockId block) { return graph_.blocks[block].ends_with_barrier; });
+        return std::any_of(blocks.begin(), blocks.end(),
+                           [&](BlockId block) { return graph_.blocks[block].ends_with_barrier; });
     }
 
     FunctionGraph& graph_;
@@ -165,8 +172,10 @@ private:
 } // namespace
 
 void plan_prefetch(FunctionGraph& graph, const BlockShape& shape, unsigned width) {
-    if (width > 1) Pieces(graph, shape).run();
-    else if (!graph.forest.loops.empty()) IndexStreams(graph).run();
+    if (width > 1)
+        Pieces(graph, shape).run();
+    else if (!graph.forest.loops.empty())
+        IndexStreams(graph).run();
 }
 
 } // namespace ptarmigan::translator

@@ -24,8 +24,9 @@ bool orders_memory(const ptx::Instruction& inst) {
     using enum ptx::Effects;
     if (has_effect(inst, call | async | waits | fence)) return true;
     if (is_own_memory(inst.space) || !has_effect(inst, load | store | atomic)) return false;
-    return has_effect(inst, atomic | volatile_read) || inst.has(ptx::Modifier::volatile_) || inst.has(ptx::Modifier::relaxed) ||
-           inst.has(ptx::Modifier::acquire) || inst.has(ptx::Modifier::release) || inst.has(ptx::Modifier::mmio);
+    return has_effect(inst, atomic | volatile_read) || inst.has(ptx::Modifier::volatile_) ||
+           inst.has(ptx::Modifier::relaxed) || inst.has(ptx::Modifier::acquire) || inst.has(ptx::Modifier::release) ||
+           inst.has(ptx::Modifier::mmio);
 }
 
 /// Accesses through pointers that are kernel parameters, by parameter.
@@ -39,7 +40,8 @@ public:
     std::optional<std::uint32_t> of(const ptx::Instruction& inst) {
         const Operand& address = inst[ptx::Role::a];
         const unsigned size = access_bytes(inst);
-        if (address.kind != Operand::Kind::address || address.base != Operand::Base::reg || size < 2) return std::nullopt;
+        if (address.kind != Operand::Kind::address || address.base != Operand::Base::reg || size < 2)
+            return std::nullopt;
         std::unique_ptr<ResidueAnalysis>& residues = analyses_[size];
         if (!residues) residues = std::make_unique<ResidueAnalysis>(graph_, tree_, size);
         const Residue residue = residues->of(address);
@@ -68,8 +70,10 @@ std::uint32_t plan_streaming(FunctionGraph& graph) {
             if (is_own_memory(inst.space) || !has_effect(inst, Effects::load | Effects::store)) continue;
             const std::optional<std::uint32_t> buffer = buffers.of(inst);
             if (!buffer) continue;
-            if (has_effect(inst, Effects::load)) read.insert(*buffer);
-            else stores.emplace_back(&instruction, *buffer);
+            if (has_effect(inst, Effects::load))
+                read.insert(*buffer);
+            else
+                stores.emplace_back(&instruction, *buffer);
         }
     std::uint32_t bytes = 0;
     for (auto& [instruction, buffer] : stores) {

@@ -35,12 +35,14 @@ private:
     bool is_piece_of_a_row(const ptx::Instruction& inst) const {
         const ptx::Operand& address = inst[ptx::Role::a];
         const bool is_device_memory = inst.space == ptx::StateSpace::global || inst.space == ptx::StateSpace::generic;
-        if (!is_device_memory || !has_effect(inst, ptx::Effects::load | ptx::Effects::store) || has_effect(inst, ptx::Effects::atomic) ||
-            address.kind != ptx::Operand::Kind::address || address.base != ptx::Operand::Base::reg)
+        if (!is_device_memory || !has_effect(inst, ptx::Effects::load | ptx::Effects::store) ||
+            has_effect(inst, ptx::Effects::atomic) || address.kind != ptx::Operand::Kind::address ||
+            address.base != ptx::Operand::Base::reg)
             return false;
         const Shape& lanes = graph_.values[address.index].shape;
         const std::int64_t element = std::int64_t(ptx::byte_size(inst.type())) * inst.vector_size;
-        return shape_.ntid[0] > 32 && lanes.is_affine() && !lanes.steps && std::is_sorted(lanes.offsets->begin(), lanes.offsets->end()) &&
+        return shape_.ntid[0] > 32 && lanes.is_affine() && !lanes.steps &&
+               std::is_sorted(lanes.offsets->begin(), lanes.offsets->end()) &&
                std::int64_t(lanes.offsets->back()) <= std::int64_t(lanes.offsets->size() - 1) * element;
     }
 
@@ -81,7 +83,8 @@ void choose_turn_loops(FunctionGraph& graph, const BlockShape& shape, bool every
     for (const LoopInfo& loop : loops)
         if (loop.parent != no_loop) has_inner[loop.parent] = true;
     for (std::uint32_t loop = 0; loop < loops.size(); ++loop)
-        loops[loop].takes_turns = everywhere || (!has_inner[loop] && walks.is_far(loop) && !goes_lane_by_lane(graph, loops[loop]));
+        loops[loop].takes_turns =
+            everywhere || (!has_inner[loop] && walks.is_far(loop) && !goes_lane_by_lane(graph, loops[loop]));
 }
 
 std::vector<TurnPoint> plan_turns(const FunctionGraph& graph, const LinearPlan& plan) {
@@ -107,7 +110,8 @@ std::vector<TurnPoint> plan_turns(const FunctionGraph& graph, const LinearPlan& 
             if (plan.blocks[block].mask.kind == MaskSource::Kind::accumulated) point.edge_masks.push_back(block);
         }
         for (std::uint32_t i = position[loop.header]; i < plan.order.size(); ++i)
-            if (BlockId source = counted_mask(plan, plan.order[i]); source != no_block && position[source] < position[loop.header])
+            if (BlockId source = counted_mask(plan, plan.order[i]);
+                source != no_block && position[source] < position[loop.header])
                 point.block_masks.push_back(source);
         sort_and_unify(point.live);
         sort_and_unify(point.block_masks);

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the steps of a CTA take turns without a barrier. A region runs step after step, so in a grid-stride loop the first warp
-// walks through all of memory before the second begins, and reads 128 bytes of each page that it comes to. On a GPU the warps
-// walk together. Here a step stops after some rounds of such a loop, the others go as far, and the CTA reads pieces that lie
-// together: the CPU's prefetchers see them, and lines a grid stride apart do not drive each other out of the caches.
+// Where the steps of a CTA take turns without a barrier. A region runs step after step, so in a grid-stride loop the
+// first warp walks through all of memory before the second begins, and reads 128 bytes of each page that it comes to.
+// On a GPU the warps walk together. Here a step stops after some rounds of such a loop, the others go as far, and the
+// CTA reads pieces that lie together: the CPU's prefetchers see them, and lines a grid stride apart do not drive each
+// other out of the caches.
 #pragma once
 
 #include "translator/analysis/linear_plan.h"
 
 namespace ptarmigan::translator {
 
-/// Sets LoopInfo::takes_turns in the forest of a graph in region form whose lanes are masked: for loops whose lanes, and warps, read or
-/// write neighbouring elements that are far from the last round's and none go one by one; with `everywhere` for all. Needs shapes.
+/// Sets LoopInfo::takes_turns in the forest of a graph in region form whose lanes are masked: for loops whose lanes,
+/// and warps, read or write neighbouring elements that are far from the last round's and none go one by one; with
+/// `everywhere` for all. Needs shapes.
 void choose_turn_loops(FunctionGraph& graph, const BlockShape& shape, bool everywhere);
 
 /// Some atomics of the loop go to a place of each lane's own, one lane after the other: a round takes long.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A .param variable of a call sequence, or a small .local one, becomes one register per piece when every access is an ld/st
-// at a constant offset and no two pieces overlap without being the same. Otherwise it gets a place in local memory.
+// A .param variable of a call sequence, or a small .local one, becomes one register per piece when every access is an
+// ld/st at a constant offset and no two pieces overlap without being the same. Otherwise it gets a place in local
+// memory.
 #include "translator/analysis/flatten.h"
 #include "translator/analysis/form_queries.h"
 
@@ -22,8 +23,8 @@ struct Piece {
 
 /// What is known of one storage.
 struct Usage {
-    bool in_memory = false;            ///< can't be registers
-    bool passed = false;               ///< appears in the list of a real call
+    bool in_memory = false;                ///< can't be registers
+    bool passed = false;                   ///< appears in the list of a real call
     std::map<std::uint64_t, Piece> pieces; ///< by offset
 };
 
@@ -39,8 +40,8 @@ bool is_piecewise(const ptx::Instruction& inst) {
     return (opcode(inst) == "ld" || opcode(inst) == "st") && inst.space == StateSpace::param;
 }
 
-/// Registers that one .local variable may become. More would be spilled to the host's stack lane by lane, and every join of
-/// control flow has a phi for each.
+/// Registers that one .local variable may become. More would be spilled to the host's stack lane by lane, and every
+/// join of control flow has a phi for each.
 constexpr std::size_t most_local_pieces = 64;
 
 ScalarType bits_type(std::uint64_t bytes) {
@@ -66,9 +67,7 @@ public:
     }
 
 private:
-    bool promoted(std::uint32_t storage) const {
-        return !usage_[storage].in_memory;
-    }
+    bool promoted(std::uint32_t storage) const { return !usage_[storage].in_memory; }
     void collect(const GraphInstruction& instruction);
     void add_piece(Usage& usage, std::uint64_t offset, std::uint64_t size, std::uint64_t limit);
     void decide();
@@ -142,7 +141,8 @@ void Promotion::decide() {
         place = (place + variable.alignment - 1) / variable.alignment * variable.alignment;
         variable.local_offset = std::uint32_t(place);
         place += variable.size;
-        if (place > (std::uint64_t(1) << 30)) throw UnsupportedError(graph_.module->name + ": error: more than 1 GiB of local memory per thread");
+        if (place > (std::uint64_t(1) << 30))
+            throw UnsupportedError(graph_.module->name + ": error: more than 1 GiB of local memory per thread");
         local_of_[s] = std::uint32_t(graph_.locals.size());
         graph_.locals.push_back(std::move(variable));
     }
@@ -222,6 +222,8 @@ void Promotion::rewrite_block(Block& block) {
 
 } // namespace
 
-void promote_parameters(FlatFunction& flat) { Promotion(flat).run(); }
+void promote_parameters(FlatFunction& flat) {
+    Promotion(flat).run();
+}
 
 } // namespace ptarmigan::translator

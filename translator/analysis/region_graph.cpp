@@ -2,8 +2,8 @@
 // Block order and the simulation of masked execution.
 //
 // Control visits blocks in order. An edge taken by some lanes adds them to the mask of its target; control then goes to
-// the first block in order that may have lanes, be it the target or one where other lanes wait. simulate() computes, for
-// each block, the set of later blocks that may have lanes waiting whenever control is there ("pending").
+// the first block in order that may have lanes, be it the target or one where other lanes wait. simulate() computes,
+// for each block, the set of later blocks that may have lanes waiting whenever control is there ("pending").
 #include "translator/analysis/region_graph.h"
 
 #include <algorithm>
@@ -18,7 +18,10 @@ public:
 
     void run(BlockId entry) {
         // Expanding an inner loop is work pushed on a stack, so that deep nests do not recurse.
-        struct Item { bool is_loop; std::uint32_t id; };
+        struct Item {
+            bool is_loop;
+            std::uint32_t id;
+        };
         std::vector<Item> work;
         auto push_level = [&](std::uint32_t level, BlockId first) {
             std::vector<std::uint32_t> nodes = level_order(level, first);
@@ -29,8 +32,10 @@ public:
         while (!work.empty()) {
             Item item = work.back();
             work.pop_back();
-            if (item.is_loop) push_level(item.id, region_.forest.loops[item.id].header);
-            else order_.push_back(item.id);
+            if (item.is_loop)
+                push_level(item.id, region_.forest.loops[item.id].header);
+            else
+                order_.push_back(item.id);
         }
     }
 
@@ -56,7 +61,8 @@ private:
                 if (target != no_block && target != node) result.push_back(target);
             }
         };
-        if (node < loop_base()) add(node);
+        if (node < loop_base())
+            add(node);
         else
             for (BlockId block : region_.forest.loops[node - loop_base()].blocks) add(block);
         return result;
@@ -64,7 +70,10 @@ private:
     std::vector<std::uint32_t> level_order(std::uint32_t level, BlockId first) const {
         std::vector<std::uint32_t> result;
         std::vector<bool> seen(loop_base() + region_.forest.loops.size(), false);
-        struct Visit { std::uint32_t node; std::vector<std::uint32_t> next; };
+        struct Visit {
+            std::uint32_t node;
+            std::vector<std::uint32_t> next;
+        };
         std::vector<Visit> stack;
         auto enter = [&](std::uint32_t node) {
             seen[node] = true;
@@ -152,7 +161,8 @@ void Simulation::go(std::uint32_t from, std::uint32_t to, const std::vector<std:
 /// An edge out of loops: their lanes part here if the branch does, or if others of them wait inside.
 void Simulation::note_exits(std::uint32_t p, BlockId successor) {
     BlockId block = region_.order[p];
-    for (std::uint32_t loop = region_.forest.loop_of[block]; loop != no_loop; loop = region_.forest.loops[loop].parent) {
+    for (std::uint32_t loop = region_.forest.loop_of[block]; loop != no_loop;
+         loop = region_.forest.loops[loop].parent) {
         if (region_.forest.inside(region_.forest.loop_of[successor], loop)) break;
         bool parts = divergent_[block];
         for (std::uint32_t q : flow_.pending[p])

@@ -31,8 +31,8 @@ bool ResidueAnalysis::update(ValueId value, Residue residue) {
     return true;
 }
 
-/// A value that a phi carries around a loop may be computed from an older one of its root than the one that is there now,
-/// unless the root is defined above the phi.
+/// A value that a phi carries around a loop may be computed from an older one of its root than the one that is there
+/// now, unless the root is defined above the phi.
 bool ResidueAnalysis::visit(const Phi& phi) {
     const Residue before = residues_[phi.result];
     if (before == opaque(phi.result)) return false;
@@ -121,8 +121,8 @@ Residue ResidueAnalysis::bitwise(FormId form, Residue a, Residue b, ValueId self
     return known(form == FormId::or_bits ? a.offset | b.offset : a.offset ^ b.offset);
 }
 
-/// The address of a variable: local, shared and parameter windows begin at multiples of 64, module variables at multiples
-/// of their alignment.
+/// The address of a variable: local, shared and parameter windows begin at multiples of 64, module variables at
+/// multiples of their alignment.
 Residue ResidueAnalysis::variable(const Operand& operand, ValueId self) const {
     switch (operand.scope) {
     case ptx::VariableScope::shared: return known(graph_.shared.at(operand.index).offset + operand.value);
@@ -174,17 +174,28 @@ Residue ResidueAnalysis::result(const ptx::Instruction& inst, ValueId value) con
         return foreign || o[index].negated ? opaque(value) : residue;
     };
     switch (inst.form) {
-    case FormId::mov: case FormId::cvta: case FormId::cvta_to:
-    case FormId::cvt_same_16: case FormId::cvt_same_32: case FormId::cvt_same_64:
-    case FormId::cvt_narrow_8: case FormId::cvt_narrow_16: case FormId::cvt_narrow_32:
-    case FormId::cvt_widen_16: case FormId::cvt_widen_32: case FormId::cvt_widen_64: return source(1);
+    case FormId::mov:
+    case FormId::cvta:
+    case FormId::cvta_to:
+    case FormId::cvt_same_16:
+    case FormId::cvt_same_32:
+    case FormId::cvt_same_64:
+    case FormId::cvt_narrow_8:
+    case FormId::cvt_narrow_16:
+    case FormId::cvt_narrow_32:
+    case FormId::cvt_widen_16:
+    case FormId::cvt_widen_32:
+    case FormId::cvt_widen_64: return source(1);
     case FormId::add_int: return add(source(1), source(2), value);
     case FormId::sub_int: return add(source(1), negate(source(2), value), value);
     case FormId::neg_int: return negate(source(1), value);
-    case FormId::mul_lo: case FormId::mul_wide: return multiply(source(1), source(2), value);
-    case FormId::mad_lo: case FormId::mad_wide: return add(multiply(source(1), source(2), value), source(3), value);
-    case FormId::and_bits: case FormId::or_bits: case FormId::xor_bits:
-        return bitwise(inst.form, source(1), source(2), value);
+    case FormId::mul_lo:
+    case FormId::mul_wide: return multiply(source(1), source(2), value);
+    case FormId::mad_lo:
+    case FormId::mad_wide: return add(multiply(source(1), source(2), value), source(3), value);
+    case FormId::and_bits:
+    case FormId::or_bits:
+    case FormId::xor_bits: return bitwise(inst.form, source(1), source(2), value);
     case FormId::shl: {
         // The amount modulo `size_` is not enough: it must be a constant.
         const Operand& amount = o[2];
@@ -195,7 +206,8 @@ Residue ResidueAnalysis::result(const ptx::Instruction& inst, ValueId value) con
         return multiply(source(1), known(by < 32 ? 1u << by : 0), value);
     }
     case FormId::selp: return join(source(1), source(2), value);
-    case FormId::min_int: case FormId::max_int: return join(source(1), source(2), value);
+    case FormId::min_int:
+    case FormId::max_int: return join(source(1), source(2), value);
     default: return opaque(value);
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// nvcc reaches its .local arrays through registers: one holds the array's address, others constant distances from it. Where such a
-// register is written once, every access through it names the variable instead, which lets promote_parameters() see what
-// is accessed. What computed the addresses goes when nothing else reads it.
+// nvcc reaches its .local arrays through registers: one holds the array's address, others constant distances from it.
+// Where such a register is written once, every access through it names the variable instead, which lets
+// promote_parameters() see what is accessed. What computed the addresses goes when nothing else reads it.
 #include "translator/analysis/flatten.h"
 #include "translator/analysis/form_queries.h"
 #include "translator/analysis/graph_queries.h"
@@ -39,13 +39,17 @@ public:
           reads_(flat.registers.size()) {}
 
     void run() {
-        if (std::none_of(flat_.storages.begin(), flat_.storages.end(), [](const Storage& s) { return !s.is_parameter; })) return;
+        if (std::none_of(flat_.storages.begin(), flat_.storages.end(),
+                         [](const Storage& s) { return !s.is_parameter; }))
+            return;
         count();
         // An address may be computed in a block that comes before the one that it starts from.
-        while (find_places()) {}
+        while (find_places()) {
+        }
         for (Block& block : graph_.blocks)
             for (GraphInstruction& instruction : block.instructions) rewrite(instruction.inst);
-        while (drop_unread()) {}
+        while (drop_unread()) {
+        }
     }
 
 private:
@@ -91,8 +95,8 @@ private:
             for (GraphInstruction& instruction : block.instructions) {
                 const ptx::Instruction& inst = instruction.inst;
                 const Operand& d = inst.operands[0];
-                if (inst.guard != ptx::no_id || inst.operand_count < 2 || d.kind != Operand::Kind::reg || !is_whole(d) ||
-                    places_[d.index].known || writes_[d.index] != 1 ||
+                if (inst.guard != ptx::no_id || inst.operand_count < 2 || d.kind != Operand::Kind::reg ||
+                    !is_whole(d) || places_[d.index].known || writes_[d.index] != 1 ||
                     ptx::bit_size(flat_.registers[d.index].type) != 64)
                     continue;
                 places_[d.index] = result_of(inst);
@@ -104,7 +108,9 @@ private:
     void rewrite(ptx::Instruction& inst) {
         if (!is_access(inst)) return;
         Operand& address = inst.operands[inst.form == FormId::ld ? 1 : 0];
-        if (address.kind != Operand::Kind::address || address.base != Operand::Base::reg || !places_[address.index].known) return;
+        if (address.kind != Operand::Kind::address || address.base != Operand::Base::reg ||
+            !places_[address.index].known)
+            return;
         const Place& place = places_[address.index];
         --reads_[address.index];
         address.base = Operand::Base::variable;
@@ -132,12 +138,14 @@ private:
 
     FlatFunction& flat_;
     FunctionGraph& graph_;
-    std::vector<Place> places_;                   ///< by register
-    std::vector<std::uint32_t> writes_, reads_;   ///< by register: how often it is named
+    std::vector<Place> places_;                 ///< by register
+    std::vector<std::uint32_t> writes_, reads_; ///< by register: how often it is named
 };
 
 } // namespace
 
-void resolve_locals(FlatFunction& flat) { LocalResolution(flat).run(); }
+void resolve_locals(FlatFunction& flat) {
+    LocalResolution(flat).run();
+}
 
 } // namespace ptarmigan::translator

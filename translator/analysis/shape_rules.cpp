@@ -61,17 +61,26 @@ Shape ShapeRules::of_special(const Operand& operand) const {
     switch (ptx::SpecialRegister(operand.index)) {
     case tid: return c < 3 ? coordinates_[c] : uniform_shape(Level::cta_uniform);
     case laneid: return lane_;
-    case lanemask_eq: case lanemask_le: case lanemask_lt: case lanemask_ge: case lanemask_gt: return varying_shape();
+    case lanemask_eq:
+    case lanemask_le:
+    case lanemask_lt:
+    case lanemask_ge:
+    case lanemask_gt: return varying_shape();
     case warpid: return uniform_shape(); // a step never spans two warps
-    case clock: case clock_hi: case clock64: case globaltimer: case globaltimer_lo: case globaltimer_hi: case smid:
-        return context_.invariant_only ? varying_shape() : uniform_shape();
+    case clock:
+    case clock_hi:
+    case clock64:
+    case globaltimer:
+    case globaltimer_lo:
+    case globaltimer_hi:
+    case smid: return context_.invariant_only ? varying_shape() : uniform_shape();
     default: return uniform_shape(Level::cta_uniform);
     }
 }
 
 Shape ShapeRules::of_variable(const Operand& operand) {
-    bool in_frame = operand.scope == VariableScope::frame ||
-                    (operand.scope == VariableScope::parameter && !graph_.is_entry);
+    bool in_frame =
+        operand.scope == VariableScope::frame || (operand.scope == VariableScope::parameter && !graph_.is_entry);
     if (!in_frame) return uniform_shape(Level::cta_uniform);
     Shape shape{Level::affine};
     shape.offsets = table_.zeros();
@@ -92,8 +101,8 @@ Shape ShapeRules::of(const Operand& operand) const {
         return shape.is_affine() ? varying_shape() : shape; // only mov keeps it, see copy()
     }
     case Operand::Kind::variable: {
-        bool in_frame = operand.scope == VariableScope::frame ||
-                        (operand.scope == VariableScope::parameter && !graph_.is_entry);
+        bool in_frame =
+            operand.scope == VariableScope::frame || (operand.scope == VariableScope::parameter && !graph_.is_entry);
         return in_frame ? varying_shape() : uniform_shape(Level::cta_uniform);
     }
     case Operand::Kind::address: {
@@ -103,12 +112,14 @@ Shape ShapeRules::of(const Operand& operand) const {
         variable.kind = Operand::Kind::variable;
         return of(variable);
     }
-    case Operand::Kind::vector: case Operand::Kind::list: {
+    case Operand::Kind::vector:
+    case Operand::Kind::list: {
         Shape all = uniform_shape(Level::cta_uniform);
         for (std::uint32_t e = operand.first; e < operand.first + operand.count; ++e) {
             Shape shape = of(graph_.pool[e]);
             if (shape.level == Level::unknown) return shape;
-            all = shape.is_uniform() && all.is_uniform() ? uniform_shape(worse(all.level, shape.level)) : varying_shape();
+            all =
+                shape.is_uniform() && all.is_uniform() ? uniform_shape(worse(all.level, shape.level)) : varying_shape();
         }
         return all;
     }
@@ -123,10 +134,12 @@ bool ShapeRules::whole_register(const Operand& operand) const {
 /// A known factor, with the sign of the operand's type.
 std::optional<std::int64_t> ShapeRules::constant(const Operand& operand) const {
     std::uint64_t bits;
-    if (operand.kind == Operand::Kind::imm) bits = operand.value;
+    if (operand.kind == Operand::Kind::imm)
+        bits = operand.value;
     else if (operand.kind == Operand::Kind::reg && graph_.values[operand.index].is_constant)
         bits = graph_.values[operand.index].constant;
-    else return std::nullopt;
+    else
+        return std::nullopt;
     unsigned size = ptx::bit_size(operand.type);
     if (size > 64) return std::nullopt;
     if (size == 64) return std::int64_t(bits);
@@ -143,9 +156,12 @@ Shape ShapeRules::elementwise(const ptx::Instruction& inst) const {
     for (unsigned i = 0; i < inst.operand_count; ++i) {
         if (infos[i].is_destination || inst.operands[i].kind == Operand::Kind::none) continue;
         Shape shape = of(inst.operands[i]);
-        if (shape.level == Level::unknown) unknown = true;
-        else if (!shape.is_uniform()) uniform = false;
-        else all.level = worse(all.level, shape.level);
+        if (shape.level == Level::unknown)
+            unknown = true;
+        else if (!shape.is_uniform())
+            uniform = false;
+        else
+            all.level = worse(all.level, shape.level);
     }
     if (!uniform) return varying_shape();
     return unknown ? Shape{} : all;
@@ -176,7 +192,8 @@ Shape ShapeRules::memory(const ptx::Instruction& inst) const {
     if (address.level == Level::unknown) return {};
     if (constant_space) return address;
     if (context_.invariant_only || has_effect(inst, ptx::Effects::volatile_read)) return varying_shape();
-    if (inst.space == StateSpace::local || (inst.space == StateSpace::param && !graph_.is_entry)) return varying_shape();
+    if (inst.space == StateSpace::local || (inst.space == StateSpace::param && !graph_.is_entry))
+        return varying_shape();
     return uniform_shape();
 }
 
@@ -338,7 +355,8 @@ Shape ShapeRules::by_algebra(const ptx::Instruction& inst) {
     };
     switch (form.shape) {
     case ShapeRule::none: return {};
-    case ShapeRule::copy: case ShapeRule::special: return copy(inst);
+    case ShapeRule::copy:
+    case ShapeRule::special: return copy(inst);
     case ShapeRule::add: return sum(of(inst.operands[1]), of(inst.operands[2]));
     case ShapeRule::subtract: return sum(of(inst.operands[1]), arithmetic(bits).negate(of(inst.operands[2])));
     case ShapeRule::multiply: return keep(product(inst, 1, 2, bits));

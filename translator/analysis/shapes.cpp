@@ -22,14 +22,17 @@ Shape FunctionGraph::shape_at(BlockId block, ValueId value) const {
     for (std::uint32_t loop = forest.loop_of[info.block]; loop != no_loop; loop = forest.loops[loop].parent) {
         if (forest.inside(use, loop)) break;
         if (forest.loops[loop].divergent_exit) return varying_shape();
-        if (forest.loops[loop].cta_divergent_exit && shape.level == Level::cta_uniform) shape.level = Level::step_uniform;
+        if (forest.loops[loop].cta_divergent_exit && shape.level == Level::cta_uniform)
+            shape.level = Level::step_uniform;
     }
     return shape;
 }
 
 namespace {
 
-bool has_choice(const Block& block) { return block.terminator.condition != no_value; }
+bool has_choice(const Block& block) {
+    return block.terminator.condition != no_value;
+}
 
 Level condition_level(const FunctionGraph& graph, BlockId block) {
     return graph.shape_at(block, graph.blocks[block].terminator.condition).level;
@@ -40,8 +43,8 @@ public:
     explicit ShapeAnalysis(ShapeContext& context)
         : context_(context), graph_(context.graph), rules_(context), region_(region_graph(graph_, whole_graph(graph_))),
           structured_(region_.reducible && !context.invariant_only), tree_(region_.tree),
-          step_conflict_(graph_.blocks.size(), false), cta_conflict_(step_conflict_),
-          step_divergent_(step_conflict_), cta_divergent_(step_conflict_) {}
+          step_conflict_(graph_.blocks.size(), false), cta_conflict_(step_conflict_), step_divergent_(step_conflict_),
+          cta_divergent_(step_conflict_) {}
 
     void run() {
         for (SsaValue& value : graph_.values) {
@@ -65,7 +68,8 @@ private:
         Shape& shape = graph_.values[value].shape;
         Shape next = rules_.limit(join(shape, to));
         // Copies are folded whatever the types of their registers: integers in a sequence may get into a float's phi.
-        if (next.is_affine() && ptx::type_class(graph_.values[value].type) == ptx::TypeClass::floating) next = varying_shape();
+        if (next.is_affine() && ptx::type_class(graph_.values[value].type) == ptx::TypeClass::floating)
+            next = varying_shape();
         if (next == shape) return false;
         shape = next;
         return true;
@@ -124,7 +128,8 @@ bool ShapeAnalysis::propagate() {
             unsigned index = 0;
             for_each_register(const_cast<const FunctionGraph&>(graph_), instruction,
                               [&](const ptx::Operand& operand, bool definition) {
-                                  if (definition) changed |= raise(operand.index, rules_.result(id, instruction, index++));
+                                  if (definition)
+                                      changed |= raise(operand.index, rules_.result(id, instruction, index++));
                               });
         }
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places .shared variables: module scope first, then those of bodies, in declaration order; unsized arrays last, together.
+// Places .shared variables: module scope first, then those of bodies, in declaration order; unsized arrays last,
+// together.
 #include "translator/analysis/flatten.h"
 #include "translator/analysis/form_queries.h"
 

@@ -3,12 +3,12 @@
 // in one walk in dominance order, branches on constants become jumps, then everything that nothing needs goes.
 #include "translator/analysis/build_ssa.h"
 
+#include "frontend/ptx/queries.h"
 #include "translator/analysis/canonical_cfg.h"
 #include "translator/analysis/dominators.h"
 #include "translator/analysis/form_queries.h"
 #include "translator/analysis/graph_queries.h"
 #include "translator/analysis/value_ranges.h"
-#include "frontend/ptx/queries.h"
 
 #include <algorithm>
 #include <map>
@@ -30,12 +30,14 @@ public:
     void run() {
         // Every round after the first removes an edge or a phi, so this ends.
         do {
-            while (propagate()) {}
+            while (propagate()) {
+            }
         } while (fold_branches());
         resolve_all();
         prune_previous();
         remove_dead();
-        while (merge_chains(graph_)) {}
+        while (merge_chains(graph_)) {
+        }
         renumber_blocks(graph_);
         compact_values();
     }
@@ -95,7 +97,10 @@ bool Simplifier::simplify_phi(Phi& phi) {
     for (ValueId& incoming : phi.incoming) {
         incoming = find(incoming);
         if (incoming == phi.result) continue;
-        if (graph_.values[incoming].is_undefined) { unknown = true; continue; }
+        if (graph_.values[incoming].is_undefined) {
+            unknown = true;
+            continue;
+        }
         if (only != no_value && only != incoming) return false;
         only = incoming;
     }

@@ -21,15 +21,16 @@ struct Definition {
 
 /// What a value inside a loop is computed from, within the loop.
 struct Sources {
-    bool header_phi = false;  ///< something carried from the iteration before
-    bool counter = false;     ///< a carried value that changes without reading memory
+    bool header_phi = false; ///< something carried from the iteration before
+    bool counter = false;    ///< a carried value that changes without reading memory
     bool memory = false;
     std::vector<const GraphInstruction*> reads;
 };
 
 class SpinSearch {
 public:
-    SpinSearch(const FunctionGraph& graph, bool mbarriers) : graph_(graph), mbarriers_(mbarriers), definition_(graph.values.size()), seen_(graph.values.size(), 0) {
+    SpinSearch(const FunctionGraph& graph, bool mbarriers)
+        : graph_(graph), mbarriers_(mbarriers), definition_(graph.values.size()), seen_(graph.values.size(), 0) {
         for (const Block& block : graph.blocks) {
             for (const Phi& phi : block.phis) definition_[phi.result].phi = &phi;
             for (const GraphInstruction& instruction : block.instructions)
@@ -79,7 +80,8 @@ Sources SpinSearch::sources(std::vector<ValueId> work, bool look_at_counters) {
         }
         const GraphInstruction* instruction = definition_[value].instruction;
         if (!instruction) continue;
-        if (has_effect(instruction->inst, Effects::load | Effects::atomic | Effects::waits | Effects::call | Effects::async)) {
+        if (has_effect(instruction->inst,
+                       Effects::load | Effects::atomic | Effects::waits | Effects::call | Effects::async)) {
             result.memory = true;
             result.reads.push_back(instruction);
             // What a read returns does not depend on how its address was made, but for walks: see may_wait_on().
@@ -144,7 +146,8 @@ bool SpinSearch::waits(const LoopInfo& loop) {
     }
     if (!has_exit) return false; // runs for ever whatever others do
     Sources from = sources(conditions, true);
-    // A counted loop may wait too, and give up after so many rounds; but nobody does that with plain loads, which loops over data are full of.
+    // A counted loop may wait too, and give up after so many rounds; but nobody does that with plain loads, which loops
+    // over data are full of.
     const Effects waiting = Effects::volatile_read | Effects::atomic | Effects::waits;
     for (const GraphInstruction* read : from.reads) {
         // Between barriers a plain load can't wait: the writer is the CTA itself.
@@ -161,8 +164,12 @@ bool SpinSearch::waits(const LoopInfo& loop) {
 
 } // namespace
 
-bool may_spin(const FunctionGraph& graph) { return SpinSearch(graph, true).run(); }
+bool may_spin(const FunctionGraph& graph) {
+    return SpinSearch(graph, true).run();
+}
 
-bool may_spin_on_memory(const FunctionGraph& graph) { return SpinSearch(graph, false).run(); }
+bool may_spin_on_memory(const FunctionGraph& graph) {
+    return SpinSearch(graph, false).run();
+}
 
 } // namespace ptarmigan::translator

@@ -21,7 +21,9 @@ constexpr std::size_t evaluation_budget = 1 << 17;
 /// More assumptions than this are not worth following.
 constexpr std::size_t assumption_limit = 8;
 
-std::uint64_t low_mask(unsigned bits) { return bits >= 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << bits) - 1; }
+std::uint64_t low_mask(unsigned bits) {
+    return bits >= 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << bits) - 1;
+}
 
 void assume(std::vector<ValueId>& all, const std::vector<ValueId>& more) {
     for (ValueId value : more)
@@ -150,7 +152,8 @@ ThreadBitsTable::Known ThreadBitsTable::evaluate(const ptx::Instruction& inst) {
     return known;
 }
 
-ThreadBitsTable::Known ThreadBitsTable::fold(const ptx::Instruction& inst, const std::vector<Term>& terms, unsigned bits) {
+ThreadBitsTable::Known ThreadBitsTable::fold(const ptx::Instruction& inst, const std::vector<Term>& terms,
+                                             unsigned bits) {
     ThreadBits result{bits, true, std::vector<std::uint64_t>(threads_), {}};
     std::vector<std::uint64_t> sources(terms.size());
     for (std::size_t t = 0; t < threads_; ++t) {
@@ -164,8 +167,10 @@ ThreadBitsTable::Known ThreadBitsTable::fold(const ptx::Instruction& inst, const
 
 /// a = A * 2^low + a', likewise b: the sum's low part is a' + b' if that does not carry.
 ThreadBitsTable::Known ThreadBitsTable::sum(const Term& a, const Term& b, unsigned bits, bool subtract) {
-    ThreadBits result{std::min({a.known.low, b.known.low, bits}), a.known.upper_uniform && b.known.upper_uniform,
-                      std::vector<std::uint64_t>(threads_), {}};
+    ThreadBits result{std::min({a.known.low, b.known.low, bits}),
+                      a.known.upper_uniform && b.known.upper_uniform,
+                      std::vector<std::uint64_t>(threads_),
+                      {}};
     // Above the shorter known part, the longer one's bits are not known to be uniform.
     const ThreadBits& longer = a.known.low > b.known.low ? a.known : b.known;
     for (std::size_t t = 0; t < threads_; ++t) {
@@ -195,7 +200,8 @@ ThreadBitsTable::Known ThreadBitsTable::product(const Term& a, const Term& b, un
 /// Bits of `a` where `mask` has ones; a mask within the known part makes the result known.
 ThreadBitsTable::Known ThreadBitsTable::masked(const Term& a, std::uint64_t mask, unsigned bits) {
     bool within = (mask & ~low_mask(a.known.low)) == 0;
-    ThreadBits result{within ? bits : a.known.low, within || a.known.upper_uniform, std::vector<std::uint64_t>(threads_), {}};
+    ThreadBits result{
+        within ? bits : a.known.low, within || a.known.upper_uniform, std::vector<std::uint64_t>(threads_), {}};
     for (std::size_t t = 0; t < threads_; ++t) result.bits[t] = a.known.of(t) & mask;
     return result;
 }
@@ -217,14 +223,18 @@ ThreadBitsTable::Known ThreadBitsTable::extended(const Term& a, unsigned bits) {
     return result;
 }
 
-ThreadBitsTable::Known ThreadBitsTable::partial(const ptx::Instruction& inst, const std::vector<Term>& terms, unsigned bits) {
+ThreadBitsTable::Known ThreadBitsTable::partial(const ptx::Instruction& inst, const std::vector<Term>& terms,
+                                                unsigned bits) {
     auto bitwise = [&](auto op) -> Known {
         const Term &a = terms[0].constant ? terms[1] : terms[0], &b = terms[0].constant ? terms[0] : terms[1];
         if (!b.constant) return std::nullopt;
         return op(a, *b.constant);
     };
     switch (inst.form) {
-    case FormId::mov: case FormId::cvt_same_32: case FormId::cvt_same_64: case FormId::cvt_widen_64:
+    case FormId::mov:
+    case FormId::cvt_same_32:
+    case FormId::cvt_same_64:
+    case FormId::cvt_widen_64:
     case FormId::cvt_narrow_32: return extended(terms[0], bits);
     case FormId::add_int: return sum(terms[0], terms[1], bits, false);
     case FormId::sub_int: return sum(terms[0], terms[1], bits, true);
@@ -239,9 +249,9 @@ ThreadBitsTable::Known ThreadBitsTable::partial(const ptx::Instruction& inst, co
         return product(terms[0], {{}, factor}, bits);
     }
     case FormId::shr: return shifted_right(inst, terms[0], terms[1]);
-    case FormId::and_bits:
-        return bitwise([&](const Term& a, std::uint64_t b) { return masked(a, b, bits); });
-    case FormId::or_bits: case FormId::xor_bits:
+    case FormId::and_bits: return bitwise([&](const Term& a, std::uint64_t b) { return masked(a, b, bits); });
+    case FormId::or_bits:
+    case FormId::xor_bits:
         return bitwise([&](const Term& a, std::uint64_t b) -> Known {
             ThreadBits result = a.known;
             if (result.bits.empty()) result.bits.resize(threads_);
@@ -251,10 +261,12 @@ ThreadBitsTable::Known ThreadBitsTable::partial(const ptx::Instruction& inst, co
         });
     case FormId::rem_int:
         // Of an unsigned number by a power of two.
-        if (!terms[1].constant || ptx::is_signed(inst.type()) || !std::has_single_bit(*terms[1].constant)) return std::nullopt;
+        if (!terms[1].constant || ptx::is_signed(inst.type()) || !std::has_single_bit(*terms[1].constant))
+            return std::nullopt;
         return masked(terms[0], *terms[1].constant - 1, bits);
     case FormId::div_int: {
-        if (!terms[1].constant || ptx::is_signed(inst.type()) || !std::has_single_bit(*terms[1].constant)) return std::nullopt;
+        if (!terms[1].constant || ptx::is_signed(inst.type()) || !std::has_single_bit(*terms[1].constant))
+            return std::nullopt;
         std::uint64_t amount = std::uint64_t(std::countr_zero(*terms[1].constant));
         return shifted_right(inst, terms[0], {{}, amount});
     }

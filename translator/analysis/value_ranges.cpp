@@ -20,7 +20,8 @@ using Wide = __int128;
 
 Interval type_range(ScalarType type) {
     unsigned bits = ptx::bit_size(type);
-    if (ptx::is_signed(type) && bits <= 32) return {-(std::int64_t(1) << (bits - 1)), (std::int64_t(1) << (bits - 1)) - 1};
+    if (ptx::is_signed(type) && bits <= 32)
+        return {-(std::int64_t(1) << (bits - 1)), (std::int64_t(1) << (bits - 1)) - 1};
     if (bits <= 32) return {0, (std::int64_t(1) << bits) - 1};
     return {};
 }
@@ -46,8 +47,8 @@ public:
             done_[v] = true;
             unsigned bits = ptx::bit_size(value.type);
             if (bits > 64 || ptx::is_float(value.type)) continue;
-            std::int64_t number = bits < 64 ? std::int64_t(value.constant << (64 - bits)) >> (64 - bits)
-                                            : std::int64_t(value.constant);
+            std::int64_t number =
+                bits < 64 ? std::int64_t(value.constant << (64 - bits)) >> (64 - bits) : std::int64_t(value.constant);
             ranges_[v] = make(number, number, bits);
         }
         for (const Block& block : graph_.blocks) {
@@ -127,7 +128,8 @@ Interval RangeAnalysis::source(const Operand& operand) const {
     switch (operand.kind) {
     case Operand::Kind::imm: {
         if (bits > 64 || ptx::is_float(operand.type)) return {};
-        std::int64_t number = bits < 64 ? std::int64_t(operand.value << (64 - bits)) >> (64 - bits) : std::int64_t(operand.value);
+        std::int64_t number =
+            bits < 64 ? std::int64_t(operand.value << (64 - bits)) >> (64 - bits) : std::int64_t(operand.value);
         return make(number, number, bits);
     }
     case Operand::Kind::special: return special(operand);
@@ -176,13 +178,18 @@ Interval RangeAnalysis::result(const ptx::Instruction& inst) const {
         return make(Wide(a.low) + b.low, Wide(a.high) + b.high, bits);
     };
     switch (inst.form) {
-    case FormId::mov: case FormId::cvt_same_16: case FormId::cvt_same_32: case FormId::cvt_same_64:
-    case FormId::cvt_narrow_16: case FormId::cvt_narrow_32: {
+    case FormId::mov:
+    case FormId::cvt_same_16:
+    case FormId::cvt_same_32:
+    case FormId::cvt_same_64:
+    case FormId::cvt_narrow_16:
+    case FormId::cvt_narrow_32: {
         Interval a = source(o[1]);
         return a.known() ? make(a.low, a.high, bits) : a;
     }
-    case FormId::cvt_widen_16: case FormId::cvt_widen_32: case FormId::cvt_widen_64:
-        return as_type(source(o[1]), o[1].type);
+    case FormId::cvt_widen_16:
+    case FormId::cvt_widen_32:
+    case FormId::cvt_widen_64: return as_type(source(o[1]), o[1].type);
     case FormId::add_int: return sum(source(o[1]), source(o[2]));
     case FormId::sub_int: {
         Interval b = source(o[2]);
@@ -191,7 +198,8 @@ Interval RangeAnalysis::result(const ptx::Instruction& inst) const {
     case FormId::mul_lo: return product(source(o[1]), source(o[2]), bits);
     case FormId::mad_lo: return sum(product(source(o[1]), source(o[2]), bits), source(o[3]));
     case FormId::mul_wide: return product(as_type(source(o[1]), type), as_type(source(o[2]), type), bits);
-    case FormId::mad_wide: return sum(product(as_type(source(o[1]), type), as_type(source(o[2]), type), bits), source(o[3]));
+    case FormId::mad_wide:
+        return sum(product(as_type(source(o[1]), type), as_type(source(o[2]), type), bits), source(o[3]));
     case FormId::shl: {
         Interval by = source(o[2]);
         if (!by.known() || by.low != by.high || by.low < 0 || by.low >= 62 || by.low >= bits) return {};
@@ -228,7 +236,7 @@ std::optional<bool> RangeAnalysis::decided(const ptx::Instruction& inst) const {
     ScalarType type = inst.type();
     if (ptx::bit_size(type) > 32 || !ptx::is_integer(type)) return std::nullopt;
     Interval a = as_type(source(inst.operands[2]), type), b = as_type(source(inst.operands[3]), type);
-    bool less = a.high < b.low, greater = a.low > b.high;
+    bool less = a.high<b.low, greater = a.low> b.high;
     bool less_equal = a.high <= b.low, greater_equal = a.low >= b.high;
     auto either = [](bool yes, bool no) -> std::optional<bool> {
         return yes ? std::optional<bool>(true) : no ? std::optional<bool>(false) : std::nullopt;

@@ -52,16 +52,21 @@ private:
 void GraphVerifier::check_ends() const {
     require(!graph_.blocks.empty() && graph_.blocks[0].predecessors.empty(), 0, "the entry has predecessors");
     for (BlockId id = 0; id < graph_.blocks.size(); ++id)
-        require((graph_.blocks[id].terminator.kind == Kind::exit) == (id == graph_.exit_block), id, "not the only exit");
+        require((graph_.blocks[id].terminator.kind == Kind::exit) == (id == graph_.exit_block), id,
+                "not the only exit");
     const Block& exit = graph_.blocks[graph_.exit_block];
-    require(exit.instructions.empty() && exit.phis.empty() && exit.successors.empty(), graph_.exit_block, "the exit block is not empty");
+    require(exit.instructions.empty() && exit.phis.empty() && exit.successors.empty(), graph_.exit_block,
+            "the exit block is not empty");
 }
 
 void GraphVerifier::check_edges() const {
     for (BlockId id = 0; id < graph_.blocks.size(); ++id) {
         const Block& block = graph_.blocks[id];
         for (BlockId s : block.successors) require(s < graph_.blocks.size(), id, "successor out of range");
-        auto sorted = [](std::vector<BlockId> list) { std::sort(list.begin(), list.end()); return list; };
+        auto sorted = [](std::vector<BlockId> list) {
+            std::sort(list.begin(), list.end());
+            return list;
+        };
         require(sorted(block.predecessors) == sorted(predecessors_[id]), id, "predecessors do not mirror successors");
         require(tree_.reachable(id) || id == graph_.exit_block, id, "unreachable");
         std::size_t count = block.successors.size();
@@ -70,21 +75,23 @@ void GraphVerifier::check_edges() const {
         case Kind::exit: require(count == 0 && !choice, id, "exit with successors"); break;
         case Kind::jump: require(count == 1 && !choice, id, "jump without one successor"); break;
         case Kind::branch:
-            require(count == 2 && block.successors[0] != block.successors[1] && choice, id, "branch without two successors");
-            require(graph_.values[block.terminator.condition].type == ptx::ScalarType::pred, id, "branch on no predicate");
+            require(count == 2 && block.successors[0] != block.successors[1] && choice, id,
+                    "branch without two successors");
+            require(graph_.values[block.terminator.condition].type == ptx::ScalarType::pred, id,
+                    "branch on no predicate");
             break;
         case Kind::indexed: require(count >= 2 && choice, id, "indexed branch without targets"); break;
         }
         if (count > 1)
-            for (BlockId s : block.successors)
-                require(graph_.blocks[s].predecessors.size() == 1, id, "critical edge");
+            for (BlockId s : block.successors) require(graph_.blocks[s].predecessors.size() == 1, id, "critical edge");
     }
 }
 
 void GraphVerifier::check_loops() const {
     for (const LoopInfo& loop : graph_.forest.loops) {
         if (!graph_.forest.reducible) break;
-        require(loop.preheader != no_block && loop.latch != no_block, loop.header, "loop without unique preheader or latch");
+        require(loop.preheader != no_block && loop.latch != no_block, loop.header,
+                "loop without unique preheader or latch");
         require(graph_.blocks[loop.preheader].terminator.kind == Kind::jump, loop.preheader, "preheader does not jump");
         require(graph_.blocks[loop.latch].terminator.kind == Kind::jump, loop.latch, "latch does not jump");
     }
@@ -115,7 +122,8 @@ void GraphVerifier::check_use(BlockId block, std::uint32_t position, ValueId val
     if (info.is_constant || info.is_undefined) return;
     require(place_[value] != no_value, block, "used value has no definition");
     const LoopForest& forest = graph_.forest;
-    require(!forest.reducible || forest.inside(forest.loop_of[block], forest.loop_of[info.block]), block, "value leaves its loop without a phi");
+    require(!forest.reducible || forest.inside(forest.loop_of[block], forest.loop_of[info.block]), block,
+            "value leaves its loop without a phi");
     bool before = info.block == block ? place_[value] < position : tree_.dominates(info.block, block);
     require(before, block, "use is not dominated by the definition");
 }
@@ -128,8 +136,10 @@ void GraphVerifier::check_operand(BlockId id, const ptx::Operand& operand) const
         require(std::size_t(operand.first) + operand.count <= graph_.pool.size(), id, "pool range");
     if (!variable) return;
     require(operand.scope != ptx::VariableScope::body, id, "variable of a body scope");
-    if (operand.scope == ptx::VariableScope::frame) require(operand.index < graph_.locals.size(), id, "local variable out of range");
-    if (operand.scope == ptx::VariableScope::shared) require(operand.index < graph_.shared.size(), id, "shared variable out of range");
+    if (operand.scope == ptx::VariableScope::frame)
+        require(operand.index < graph_.locals.size(), id, "local variable out of range");
+    if (operand.scope == ptx::VariableScope::shared)
+        require(operand.index < graph_.shared.size(), id, "shared variable out of range");
     if (operand.scope == ptx::VariableScope::module)
         require(operand.index < graph_.module->variables.size(), id, "module variable out of range");
 }
@@ -139,12 +149,14 @@ void GraphVerifier::check_instruction(BlockId id, const GraphInstruction& instru
     bool guarded = inst.guard != ptx::no_id;
     std::size_t written = definitions(graph_, instruction).size();
     require(instruction.previous.size() == (guarded ? written : 0), id, "list of previous values has the wrong length");
-    require(!is_terminator(inst) || (inst.form == ptx::FormId::exit && graph_.has_thread_exit), id, "terminator among the instructions");
+    require(!is_terminator(inst) || (inst.form == ptx::FormId::exit && graph_.has_thread_exit), id,
+            "terminator among the instructions");
     require(!guarded || !(is_call(inst) || is_cta_barrier(inst)), id, "guarded call or barrier");
     for (unsigned i = 0; i < inst.operand_count; ++i) {
         check_operand(id, inst.operands[i]);
         if (inst.operands[i].kind == ptx::Operand::Kind::list || inst.operands[i].kind == ptx::Operand::Kind::vector)
-            for (std::uint32_t e = 0; e < inst.operands[i].count; ++e) check_operand(id, graph_.pool[inst.operands[i].first + e]);
+            for (std::uint32_t e = 0; e < inst.operands[i].count; ++e)
+                check_operand(id, graph_.pool[inst.operands[i].first + e]);
     }
 }
 
@@ -152,7 +164,8 @@ void GraphVerifier::check_block(BlockId id) const {
     const Block& block = graph_.blocks[id];
     for (const Phi& phi : block.phis) {
         require(phi.incoming.size() == block.predecessors.size(), id, "phi and predecessors differ in length");
-        bool distinct = std::any_of(phi.incoming.begin(), phi.incoming.end(), [&](ValueId v) { return v != phi.incoming[0] && v != phi.result; }) ||
+        bool distinct = std::any_of(phi.incoming.begin(), phi.incoming.end(),
+                                    [&](ValueId v) { return v != phi.incoming[0] && v != phi.result; }) ||
                         phi.incoming[0] == phi.result;
         require(distinct || phi.incoming.size() == 1, id, "phi of one value");
         for (std::size_t i = 0; i < phi.incoming.size(); ++i)
@@ -177,13 +190,16 @@ void GraphVerifier::check_block(BlockId id) const {
 
 } // namespace
 
-void verify_graph(const FunctionGraph& graph) { GraphVerifier(graph).run(); }
+void verify_graph(const FunctionGraph& graph) {
+    GraphVerifier(graph).run();
+}
 
 void verify_plan(const FunctionGraph& graph, const LinearPlan& plan) {
     if (!plan.reducible) return;
     auto require = [&](bool condition, BlockId block, const char* what) {
         if (!condition)
-            throw std::logic_error("plan of " + graph.module->functions[graph.function].name + ", block " + std::to_string(block) + ": " + what);
+            throw std::logic_error("plan of " + graph.module->functions[graph.function].name + ", block " +
+                                   std::to_string(block) + ": " + what);
     };
     std::vector<std::uint32_t> position(graph.blocks.size(), no_block);
     for (std::uint32_t i = 0; i < plan.order.size(); ++i) position[plan.order[i]] = i;
@@ -199,12 +215,14 @@ void verify_plan(const FunctionGraph& graph, const LinearPlan& plan) {
             high = std::max(high, position[b]);
         }
         require(high - low + 1 == loop.blocks.size(), loop.header, "loop is not contiguous");
-        require(position[loop.header] == low && position[loop.latch] == high, loop.header, "header or latch out of place");
+        require(position[loop.header] == low && position[loop.latch] == high, loop.header,
+                "header or latch out of place");
     }
     for (BlockId id : plan.order) {
         const BlockPlan& block = plan.blocks[id];
         if (!plan.region.cut_after[id]) {
-            require(block.jump_to.size() == graph.blocks[id].successors.size(), id, "jumps and successors differ in number");
+            require(block.jump_to.size() == graph.blocks[id].successors.size(), id,
+                    "jumps and successors differ in number");
             for (std::size_t k = 0; k < block.jump_to.size(); ++k) {
                 bool back = position[graph.blocks[id].successors[k]] <= position[id];
                 bool right = back ? block.jump_to[k] == graph.blocks[id].successors[k]
@@ -215,7 +233,8 @@ void verify_plan(const FunctionGraph& graph, const LinearPlan& plan) {
         }
         require(block.skip_to == no_block || position[block.skip_to] > position[id], id, "skip leads back");
         if (block.mask.kind == MaskSource::Kind::same_as)
-            require(block.mask.block != id && dominates(block.mask.block, id), id, "mask of a block that does not dominate");
+            require(block.mask.block != id && dominates(block.mask.block, id), id,
+                    "mask of a block that does not dominate");
         require(block.blend.size() == graph.blocks[id].phis.size(), id, "blend flags and phis differ in number");
     }
 }

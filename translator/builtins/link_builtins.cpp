@@ -111,8 +111,7 @@ void link_builtins(llvm::Module& module, const TargetCpu& target) {
     }
     for (llvm::Function& function : module) {
         if (function.isDeclaration() && function.getName().starts_with(gather_prefix)) define_gather(function);
-        if (is_missing(function))
-            throw std::runtime_error("internal: no builtin named " + function.getName().str());
+        if (is_missing(function)) throw std::runtime_error("internal: no builtin named " + function.getName().str());
         if (!function.isDeclaration() && !own.contains(function.getName())) make_inline(function);
     }
 }

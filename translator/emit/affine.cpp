@@ -44,8 +44,10 @@ LaneValue GraphEmitter::affine_add(const LaneValue& a, const LaneValue& b, const
     LaneValue result;
     result.shape = planned;
     result.base = ir_.CreateAdd(a.base, b.base);
-    if (a.stride && b.stride) result.stride = ir_.CreateAdd(a.stride, b.stride);
-    else result.stride = a.stride ? a.stride : b.stride;
+    if (a.stride && b.stride)
+        result.stride = ir_.CreateAdd(a.stride, b.stride);
+    else
+        result.stride = a.stride ? a.stride : b.stride;
     return result;
 }
 
@@ -65,8 +67,10 @@ LaneValue GraphEmitter::affine_multiply(const LaneValue& x, const LaneValue& y, 
     LaneValue result;
     result.shape = planned;
     result.base = ir_.CreateMul(affine.base, factor);
-    if (affine.stride) result.stride = ir_.CreateMul(affine.stride, factor);
-    else if (!constant_factor) result.stride = factor;
+    if (affine.stride)
+        result.stride = ir_.CreateMul(affine.stride, factor);
+    else if (!constant_factor)
+        result.stride = factor;
     return result;
 }
 
@@ -112,8 +116,8 @@ void GraphEmitter::make_guard(ValueId result, const LaneValue& narrow, bool is_s
     }
     std::int64_t minimum = is_signed ? -(std::int64_t(1) << (bits - 1)) : 0;
     std::int64_t maximum = is_signed ? (std::int64_t(1) << (bits - 1)) - 1 : (std::int64_t(1) << bits) - 1;
-    llvm::Value* holds = ir_.CreateAnd(ir_.CreateICmpSGE(low, ir_.getInt64(minimum)),
-                                       ir_.CreateICmpSLE(high, ir_.getInt64(maximum)));
+    llvm::Value* holds =
+        ir_.CreateAnd(ir_.CreateICmpSGE(low, ir_.getInt64(minimum)), ir_.CreateICmpSLE(high, ir_.getInt64(maximum)));
     set_guard(result, holds, correction);
 }
 
@@ -136,9 +140,12 @@ void GraphEmitter::emit_affine(const GraphInstruction& instruction, ValueId resu
 /// cvta and cvta.to: shared and kernel-parameter addresses are offsets in a window, all others are generic already.
 LaneValue GraphEmitter::convert_address(const ptx::Instruction& inst, LaneValue value, ScalarType to) {
     unsigned window = 0;
-    if (inst.space == ptx::StateSpace::shared) window = offsetof(abi::CtaContext, shared);
-    else if (inst.space == ptx::StateSpace::param) window = offsetof(abi::CtaContext, params);
-    else return convert(value, to, false);
+    if (inst.space == ptx::StateSpace::shared)
+        window = offsetof(abi::CtaContext, shared);
+    else if (inst.space == ptx::StateSpace::param)
+        window = offsetof(abi::CtaContext, params);
+    else
+        return convert(value, to, false);
     value = widen_address(value);
     llvm::Value* base = context_field(ir_.getInt64Ty(), window, "window");
     if (inst.has(ptx::Modifier::to)) base = ir_.CreateNeg(base);
@@ -150,7 +157,8 @@ LaneValue GraphEmitter::affine_result(const ptx::Instruction& inst, const Shape&
     ScalarType to = graph_.values[result].type;
     auto operand = [&](Role role) {
         const ptx::Operand& source = inst[role];
-        LaneValue value = source.kind == ptx::Operand::Kind::special ? special_register(source, &planned) : read(source);
+        LaneValue value =
+            source.kind == ptx::Operand::Kind::special ? special_register(source, &planned) : read(source);
         if (value.shape.is_varying()) throw std::logic_error("varying operand of an affine result");
         return value;
     };
@@ -193,7 +201,8 @@ LaneValue GraphEmitter::affine_result(const ptx::Instruction& inst, const Shape&
         ScalarType from = inst[Role::a].type;
         LaneValue wide = affine_widen(narrow, from, to);
         bool sign = ptx::is_signed(from);
-        if (planned.guard == result) make_guard(result, narrow, sign, [&] { return ir_.CreateSub(exact(narrow, sign), broadcast(wide)); });
+        if (planned.guard == result)
+            make_guard(result, narrow, sign, [&] { return ir_.CreateSub(exact(narrow, sign), broadcast(wide)); });
         return wide;
     }
     case ShapeRule::multiply_wide:
@@ -203,8 +212,7 @@ LaneValue GraphEmitter::affine_result(const ptx::Instruction& inst, const Shape&
         LaneValue a = operand(Role::a), b = operand(Role::b);
         LaneValue product;
         if (a.is_uniform() && b.is_uniform()) {
-            product = LaneValue::uniform(
-                ir_.CreateMul(affine_widen(a, from, to).base, affine_widen(b, from, to).base));
+            product = LaneValue::uniform(ir_.CreateMul(affine_widen(a, from, to).base, affine_widen(b, from, to).base));
         } else {
             const LaneValue& narrow = a.is_affine() ? a : b;
             product = affine_multiply(affine_widen(a, from, to), affine_widen(b, from, to), planned, constant_factor);
@@ -229,8 +237,7 @@ LaneValue GraphEmitter::affine_result(const ptx::Instruction& inst, const Shape&
         }
         return value;
     }
-    default:
-        throw std::logic_error(fmt::format("form {} has no affine rule", form.name));
+    default: throw std::logic_error(fmt::format("form {} has no affine rule", form.name));
     }
 }
 

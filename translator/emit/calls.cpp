@@ -2,9 +2,9 @@
 // Real calls: recursion and calls through pointers. Arguments and results pass through the thread's local memory: the
 // callee's argument block starts where the caller's frame ends, at the same offset in all lanes. A call through a
 // pointer whose lanes hold different targets is made once per target, for the lanes that want it.
+#include "translator/lower/calls.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
-#include "translator/lower/calls.h"
 #include "translator/lower/lane_array.h"
 
 #include <fmt/format.h>
@@ -88,8 +88,7 @@ void GraphEmitter::copy_block(llvm::Value* destination, llvm::Value* source, std
         auto pointer = [&](llvm::Value* base) {
             return ir_.CreateIntToPtr(ir_.CreateAdd(base, ir_.getInt64(done)), ir_.getPtrTy());
         };
-        llvm::Value* loaded =
-            ir_.CreateAlignedLoad(ir_.getIntNTy(piece * 8), pointer(source), llvm::Align(1));
+        llvm::Value* loaded = ir_.CreateAlignedLoad(ir_.getIntNTy(piece * 8), pointer(source), llvm::Align(1));
         ir_.CreateAlignedStore(loaded, pointer(destination), llvm::Align(1));
         done += piece;
     }
@@ -98,8 +97,7 @@ void GraphEmitter::copy_block(llvm::Value* destination, llvm::Value* source, std
 /// The address that an affine or uniform `value` is for `lane` (an i32).
 llvm::Value* GraphEmitter::address_of_lane(const LaneValue& value, llvm::Value* lane) {
     if (!value.stride) return value.base; // one lane
-    return ir_.CreateAdd(value.base,
-                         ir_.CreateMul(value.stride, ir_.CreateZExt(lane, ir_.getInt64Ty())));
+    return ir_.CreateAdd(value.base, ir_.CreateMul(value.stride, ir_.CreateZExt(lane, ir_.getInt64Ty())));
 }
 
 void GraphEmitter::emit_call(const GraphInstruction& instruction) {
@@ -109,8 +107,10 @@ void GraphEmitter::emit_call(const GraphInstruction& instruction) {
         return;
     }
     const ptx::Function& function = graph_.module->functions[callee.index];
-    if (function.is_declaration) lower::runtime_call(*this, instruction.inst, function);
-    else call_function(callee.index, instruction, active_bits());
+    if (function.is_declaration)
+        lower::runtime_call(*this, instruction.inst, function);
+    else
+        call_function(callee.index, instruction, active_bits());
 }
 
 /// Takes the first lane's target, serves all lanes that share it, until none is left.
@@ -171,13 +171,14 @@ void GraphEmitter::store_call_result(const Operand& result, llvm::Value* loaded,
     ir_.CreateStore(ir_.CreateSelect(mask, loaded, ir_.CreateLoad(slot->getAllocatedType(), slot)), slot);
 }
 
-/// i64: bytes from this frame's begin to a callee's, the same for all lanes: behind the variables, or behind what the lane of the
-/// call with the fullest stack has taken.
+/// i64: bytes from this frame's begin to a callee's, the same for all lanes: behind the variables, or behind what the
+/// lane of the call with the fullest stack has taken.
 llvm::Value* GraphEmitter::callee_frame(const ptx::Instruction& call, llvm::Value* mask_bits) {
     if (!graph_.stack_goes_up) return ir_.getInt64(frame_bytes());
     const Operand& arguments = call[Role::a];
     llvm::Value* taken = ir_.CreateSub(lanes(element(arguments, arguments.count - 1)), frame_begin());
-    llvm::Value* most = ir_.CreateIntMaxReduce(ir_.CreateSelect(from_bits(mask_bits), taken, splat(ir_.getInt64(0))), false);
+    llvm::Value* most =
+        ir_.CreateIntMaxReduce(ir_.CreateSelect(from_bits(mask_bits), taken, splat(ir_.getInt64(0))), false);
     return ir_.CreateAnd(ir_.CreateAdd(most, ir_.getInt64(15)), ir_.getInt64(~std::uint64_t{15}));
 }
 
@@ -200,29 +201,23 @@ void GraphEmitter::call_function(ptx::FunctionId callee, const GraphInstruction&
     auto place = [&](std::uint32_t position, llvm::Value* lane) {
         return ir_.CreateAdd(address_of_lane(local_address(position), lane), start);
     };
-    auto pointer = [&](llvm::Value* address) {
-        return ir_.CreateIntToPtr(address, ir_.getPtrTy());
-    };
+    auto pointer = [&](llvm::Value* address) { return ir_.CreateIntToPtr(address, ir_.getPtrTy()); };
 
     // The argument block must fit before anything is written to it; the callee checks for its own variables.
     llvm::Value* stride = context_field(ir_.getInt64Ty(), offsetof(abi::CtaContext, local_stride), "local.stride");
     llvm::Value* end = ir_.CreateAdd(offset, ir_.getInt64(argument_bytes(function)));
-    if_then(ir_.CreateICmpUGT(end, stride),
-            [&] { trap(mask_bits, std::uint32_t(abi::Fault::stack_overflow)); }, false);
+    if_then(
+        ir_.CreateICmpUGT(end, stride), [&] { trap(mask_bits, std::uint32_t(abi::Fault::stack_overflow)); }, false);
 
     const Operand& arguments = inst[Role::a];
     std::vector<std::optional<lower::LaneArray>> values(list_size(arguments) - (graph_.stack_goes_up ? 1 : 0));
     for (unsigned i = 0; i < values.size(); ++i) {
         const Operand& argument = element(arguments, i);
-        const bool is_block =
-            argument.kind == Operand::Kind::variable && argument.scope == ptx::VariableScope::frame;
-        if (is_block || argument.kind == Operand::Kind::none ||
-            argument.kind == Operand::Kind::sink)
-            continue;
+        const bool is_block = argument.kind == Operand::Kind::variable && argument.scope == ptx::VariableScope::frame;
+        if (is_block || argument.kind == Operand::Kind::none || argument.kind == Operand::Kind::sink) continue;
         llvm::Value* value = lanes(argument);
         if (value->getType()->getScalarSizeInBits() > function.parameters[i].size * 8)
-            value = ir_.CreateTrunc(
-                value, lanes_type(ir_.getIntNTy(unsigned(function.parameters[i].size * 8))));
+            value = ir_.CreateTrunc(value, lanes_type(ir_.getIntNTy(unsigned(function.parameters[i].size * 8))));
         values[i].emplace(*this, value);
     }
     for_lanes([&](llvm::Value* lane) {
@@ -232,8 +227,7 @@ void GraphEmitter::call_function(ptx::FunctionId callee, const GraphInstruction&
             if (values[i]) {
                 ir_.CreateAlignedStore(values[i]->get(lane), pointer(destination), llvm::Align(1));
             } else if (argument.kind == Operand::Kind::variable) {
-                std::uint64_t bytes =
-                    std::min(graph_.locals.at(argument.index).size, function.parameters[i].size);
+                std::uint64_t bytes = std::min(graph_.locals.at(argument.index).size, function.parameters[i].size);
                 copy_block(destination, address_of_lane(variable_address(argument), lane), bytes);
             }
         }
@@ -254,12 +248,9 @@ void GraphEmitter::call_function(ptx::FunctionId callee, const GraphInstruction&
             llvm::Value* source = place(block.return_offsets.at(i), lane);
             if (returned[i]) {
                 llvm::Type* scalar = type(graph_.values[result.index].type);
-                returned[i]->set(lane,
-                                 ir_.CreateAlignedLoad(scalar, pointer(source), llvm::Align(1)));
-            } else if (result.kind == Operand::Kind::variable &&
-                       result.scope == ptx::VariableScope::frame) {
-                std::uint64_t bytes =
-                    std::min(graph_.locals.at(result.index).size, function.returns[i].size);
+                returned[i]->set(lane, ir_.CreateAlignedLoad(scalar, pointer(source), llvm::Align(1)));
+            } else if (result.kind == Operand::Kind::variable && result.scope == ptx::VariableScope::frame) {
+                std::uint64_t bytes = std::min(graph_.locals.at(result.index).size, function.returns[i].size);
                 copy_block(address_of_lane(variable_address(result), lane), source, bytes);
             }
         }

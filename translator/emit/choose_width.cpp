@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two reasons to leave the natural width, both measured in bench/kernels (2026-11-21, Zen 4, CPU time):
-//   * registers: register-tiled SGEMM keeps 16 varying accumulators over its loop: 45 ms at W = 32, 42 at 16. On AVX2 (2026-11-22, 2 Zen 3
+//   * registers: register-tiled SGEMM keeps 16 varying accumulators over its loop: 45 ms at W = 32, 42 at 16. On AVX2
+//   (2026-11-22, 2 Zen 3
 //     cores, W = 8, 16, 32): 35, 50 and 58 ms; tiled SGEMM, with one, 60, 39 and 32; n-body, with six, 16, 16 and 20;
 //   * loops in which each lane walks its own memory (sparse rows): gathers lose to scalar loads where the CPU's gathers
-//     are slow. 16.4 ms at W = 32, 9.6 at 16, 7.0 at 8 (rows, load_groups.h), 5.7 at 1 with prefetches (plan_prefetch.h);
-//     as a loop that is not unrolled, 20 at W = 4 to 16 and 6.9 at 1. (From W = 8 on down: twice the time of two threads.)
-//     Where gathers are fast, narrow steps still wait for fewer lanes: PoCL's time over ours on an Emerald Rapids (2026-11-22,
-//     2 cores) is 0.92 to 0.95 at W = 32, 0.96 at 16, 1.14 at 8, 0.86 at 1.
+//     are slow. 16.4 ms at W = 32, 9.6 at 16, 7.0 at 8 (rows, load_groups.h), 5.7 at 1 with prefetches
+//     (plan_prefetch.h); as a loop that is not unrolled, 20 at W = 4 to 16 and 6.9 at 1. (From W = 8 on down: twice the
+//     time of two threads.) Where gathers are fast, narrow steps still wait for fewer lanes: PoCL's time over ours on
+//     an Emerald Rapids (2026-11-22, 2 cores) is 0.92 to 0.95 at W = 32, 0.96 at 16, 1.14 at 8, 0.86 at 1.
 #include "translator/emit/choose_width.h"
 
 #include "frontend/isa/instruction_form.h"
@@ -27,8 +28,9 @@ constexpr unsigned loop_registers_avx512 = 24, loop_registers_avx2 = 12;
 /// Varying words that a thread computes from which a step is 8 lanes wide on AVX2: what is uniform
 /// is a small part then, and time to compile grows with the width.
 constexpr unsigned long_code = 160;
-/// Share of lane-by-lane loads among a loop's instructions from which narrow steps are better. Where gathers are slow a few are enough, since lanes also wait for
-/// each other and branches are masks (bench/divergence, 2 Zen 3 cores, 16 lanes and 1): search in a graph 26 and 6.5 ms, ray casting 200 and 68.
+/// Share of lane-by-lane loads among a loop's instructions from which narrow steps are better. Where gathers are slow a
+/// few are enough, since lanes also wait for each other and branches are masks (bench/divergence, 2 Zen 3 cores, 16
+/// lanes and 1): search in a graph 26 and 6.5 ms, ray casting 200 and 68.
 constexpr double gather_share_limit = 0.2, slow_gather_share_limit = 0.05;
 
 bool may_communicate(const FunctionGraph& graph) {
@@ -75,15 +77,17 @@ bool walks_memory_lane_by_lane(const FunctionGraph& graph, double limit) {
                 ++total;
                 const ptx::Operand& address = instruction.inst[ptx::Role::a];
                 bool load = ptx::any(ptx::form_info(instruction.inst.form).effects, Effects::load);
-                gathers += load && address.kind == ptx::Operand::Kind::address && address.base == ptx::Operand::Base::reg &&
-                           graph.values[address.index].shape.is_varying();
+                gathers += load && address.kind == ptx::Operand::Kind::address &&
+                           address.base == ptx::Operand::Base::reg && graph.values[address.index].shape.is_varying();
             }
         if (gathers > limit * total) return true;
     }
     return false;
 }
 
-bool uses_shared_memory(const FunctionGraph& graph) { return !graph.shared.empty(); }
+bool uses_shared_memory(const FunctionGraph& graph) {
+    return !graph.shared.empty();
+}
 
 /// What a step computes lane by lane, in 32-bit words of one lane: the length of the code that
 /// grows with the width.
@@ -98,8 +102,9 @@ unsigned varying_words(const FunctionGraph& graph) {
     return words;
 }
 
-/// The widest step whose loops keep their values in registers. Wide steps share what is uniform: addresses, tests, loads for
-/// all lanes. Without loops and barriers there is little of that, and half the code is half the time to compile.
+/// The widest step whose loops keep their values in registers. Wide steps share what is uniform: addresses, tests,
+/// loads for all lanes. Without loops and barriers there is little of that, and half the code is half the time to
+/// compile.
 unsigned width_by_registers(const FunctionGraph& graph, const TargetCpu& target, unsigned natural) {
     const unsigned words = varying_words_over_loops(graph);
     if (target.avx512) return words * 32 / 16 > loop_registers_avx512 ? 16 : natural;
@@ -122,7 +127,8 @@ unsigned natural_width(const TargetCpu& target, bool collectives) {
 unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target) {
     unsigned natural = natural_width(target, has_collectives(graph));
     if (may_communicate(graph)) return natural;
-    if (!uses_shared_memory(graph) && walks_memory_lane_by_lane(graph, target.has_slow_gathers() ? slow_gather_share_limit : gather_share_limit))
+    if (!uses_shared_memory(graph) &&
+        walks_memory_lane_by_lane(graph, target.has_slow_gathers() ? slow_gather_share_limit : gather_share_limit))
         return target.has_slow_gathers() ? 1 : std::min(natural, 8u);
     return width_by_registers(graph, target, natural);
 }

@@ -6,8 +6,8 @@
 
 namespace ptarmigan::translator {
 
-/// Lanes per step for this kernel and CPU. Needs shapes computed for natural_width(), and leaves it only where lanes do not
-/// communicate inside a warp.
+/// Lanes per step for this kernel and CPU. Needs shapes computed for natural_width(), and leaves it only where lanes do
+/// not communicate inside a warp.
 unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target);
 
 /// The CPU's own width: what fits its registers, or the whole warp for kernels with collectives.

@@ -74,7 +74,8 @@ void GraphEmitter::prepare(const RegionView& view, const RegionInterface& interf
         entry_mask_ = ir_.CreateBitCast(interface.entry_mask_bits, mask_type);
     else if (interface.entry_mask_place)
         entry_mask_ = from_bits(ir_.CreateLoad(ir_.getInt64Ty(), interface.entry_mask_place()));
-    else if (interface.entry_mask_full) entry_mask_ = llvm::Constant::getAllOnesValue(mask_type);
+    else if (interface.entry_mask_full)
+        entry_mask_ = llvm::Constant::getAllOnesValue(mask_type);
     else {
         llvm::Value* threads = ir_.CreateAdd(splat(first_thread()), lane_numbers(ir_.getInt32Ty()));
         entry_mask_ = ir_.CreateICmpULT(threads, splat(ir_.getInt32(unit_.thread_count())), "entry.mask");
@@ -114,7 +115,8 @@ void GraphEmitter::emit_block(BlockId id) {
         if (plan.needs_skip_check) {
             llvm::BasicBlock* body = new_block("body");
             llvm::BasicBlock* skip;
-            if (plan.skip_to != no_block) skip = blocks_[plan.skip_to];
+            if (plan.skip_to != no_block)
+                skip = blocks_[plan.skip_to];
             else {
                 skip = new_block("skip.end");
                 llvm::IRBuilderBase::InsertPointGuard guard(ir_);
@@ -131,11 +133,15 @@ void GraphEmitter::emit_block(BlockId id) {
         begin_block_code();
         emit_instructions(id);
     }
-    if (is_cut(id)) interface_->cut(id);
-    else emit_terminator(id);
+    if (is_cut(id))
+        interface_->cut(id);
+    else
+        emit_terminator(id);
 }
 
-bool GraphEmitter::is_cut(BlockId id) const { return id < plan_->region.cut_after.size() && plan_->region.cut_after[id]; }
+bool GraphEmitter::is_cut(BlockId id) const {
+    return id < plan_->region.cut_after.size() && plan_->region.cut_after[id];
+}
 
 /// All of a block but its end; where that is a barrier at which the region ends, the barrier is part of it.
 void GraphEmitter::emit_instructions(BlockId id) {
@@ -205,7 +211,8 @@ void GraphEmitter::emit_prefetch(const ptx::Instruction& inst, const Prefetch& w
     const LaneAddress place = address(inst[ptx::Role::a], inst.space);
     llvm::Value* ahead = ir_.getInt64(std::uint64_t(std::int64_t(wanted.ahead)));
     // A piece of a row that several lanes read is the next warp's; other places are this warp's own.
-    auto level = place.address.is_uniform() || wanted.factor != 0 ? lower::CacheLevel::first : lower::CacheLevel::second;
+    auto level =
+        place.address.is_uniform() || wanted.factor != 0 ? lower::CacheLevel::first : lower::CacheLevel::second;
     if (wanted.factor != 0) {
         const LaneValue stride = value_at(current_block_, wanted.stride);
         llvm::Value* bytes = ir_.CreateSExt(stride.base, ir_.getInt64Ty());
@@ -351,8 +358,10 @@ void GraphEmitter::emit_spin_yield(BlockId id) {
     }
     llvm::Value* count = ir_.CreateAdd(ir_.CreateLoad(ir_.getInt32Ty(), counter), ir_.getInt32(1));
     ir_.CreateStore(count, counter);
-    llvm::Value* due = ir_.CreateICmpEQ(ir_.CreateURem(count, ir_.getInt32(iterations_between_yields)), ir_.getInt32(0));
-    if_then(due, [&] { emit_yield(); }, false);
+    llvm::Value* due =
+        ir_.CreateICmpEQ(ir_.CreateURem(count, ir_.getInt32(iterations_between_yields)), ir_.getInt32(0));
+    if_then(
+        due, [&] { emit_yield(); }, false);
 }
 
 void GraphEmitter::emit_terminator(BlockId id) {
@@ -397,7 +406,8 @@ void GraphEmitter::emit_terminator(BlockId id) {
     }
     llvm::SwitchInst* branch = ir_.CreateSwitch(condition.base, landings.back(), unsigned(landings.size()));
     for (unsigned k = 0; k + 1 < landings.size(); ++k)
-        branch->addCase(llvm::cast<llvm::ConstantInt>(llvm::ConstantInt::get(condition.base->getType(), k)), landings[k]);
+        branch->addCase(llvm::cast<llvm::ConstantInt>(llvm::ConstantInt::get(condition.base->getType(), k)),
+                        landings[k]);
 }
 
 } // namespace ptarmigan::translator

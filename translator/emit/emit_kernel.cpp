@@ -62,7 +62,9 @@ struct Callees {
     bool spin = false;         ///< some wait for memory
     bool exit_threads = false; ///< threads exit in some
     /// Lanes wait in them, or leave them, each by itself.
-    bool need_single_lanes() const { return spin || exit_threads || ptx::any(effects, ptx::Effects::barrier | ptx::Effects::convergent); }
+    bool need_single_lanes() const {
+        return spin || exit_threads || ptx::any(effects, ptx::Effects::barrier | ptx::Effects::convergent);
+    }
 };
 
 void add_callees(ptx::ModuleLoader& loader, const FunctionGraph& graph, const GraphOptions& options,
@@ -88,8 +90,10 @@ public:
         choose_forms();
         unit_.shared = shared_layout(unit_.loader, unit_.kernel);
         if (!unit_.fiber_form) properties.streamed_bytes = plan_streaming(graph_);
-        if (unit_.fiber_form) emit_fiber_form();
-        else properties.frame_size = emit_region_form(unit_, graph_, barriers_);
+        if (unit_.fiber_form)
+            emit_fiber_form();
+        else
+            properties.frame_size = emit_region_form(unit_, graph_, barriers_);
         while (!unit_.callee_queue.empty()) {
             ptx::FunctionId callee = unit_.callee_queue.back();
             unit_.callee_queue.pop_back();
@@ -114,8 +118,8 @@ public:
 private:
     void choose_forms() {
         bool collectives = has_collectives(graph_);
-        unit_.width = unit_.options.lane_width ? unit_.options.lane_width
-                                               : natural_width(unit_.options.target, collectives);
+        unit_.width =
+            unit_.options.lane_width ? unit_.options.lane_width : natural_width(unit_.options.target, collectives);
         if (unit_.width != 1 && unit_.width != 4 && unit_.width != 8 && unit_.width != 16 && unit_.width != 32)
             throw std::invalid_argument(fmt::format("lane width {} is not 1, 4, 8, 16 or 32", unit_.width));
         std::set<ptx::FunctionId> seen;
@@ -130,12 +134,15 @@ private:
             unit_.divergence = DivergenceForm::program_counters; // so that lanes can overtake each other
         // Lanes of one warp that wait for each other need program counters of their own.
         if (unit_.divergence == DivergenceForm::automatic)
-            unit_.divergence = needs_counters || !graph_.forest.reducible ? DivergenceForm::program_counters : DivergenceForm::masks;
-        if (unit_.divergence == DivergenceForm::masks && (needs_counters || !graph_.forest.reducible) && unit_.width > 1)
+            unit_.divergence =
+                needs_counters || !graph_.forest.reducible ? DivergenceForm::program_counters : DivergenceForm::masks;
+        if (unit_.divergence == DivergenceForm::masks && (needs_counters || !graph_.forest.reducible) &&
+            unit_.width > 1)
             unit_.divergence = DivergenceForm::program_counters;
         if (unit_.width == 1) unit_.divergence = DivergenceForm::masks; // one lane: plain control flow
         shape_for(unit_.divergence);
-        if (!unit_.options.lane_width && unit_.divergence == DivergenceForm::masks) unit_.width = choose_width(graph_, unit_.options.target);
+        if (!unit_.options.lane_width && unit_.divergence == DivergenceForm::masks)
+            unit_.width = choose_width(graph_, unit_.options.target);
         // Asked of the width that it will be: lanes that part in a wide step are in different narrow ones.
         if (unit_.width > 1 && needs_single_lanes(callees)) unit_.width = 1;
         if (unit_.width == 1) unit_.divergence = DivergenceForm::masks;
@@ -147,23 +154,29 @@ private:
         verify_graph(graph_);
         alignment_demands_ = plan_alignment(graph_, unit_.options.aligned_parameters);
         barriers_ = plan_barriers(graph_, unit_.shape);
-        // The CTAs of a cluster take turns on one thread of the host; a callee that needs the whole warp or the CTA to meet can't run inside a region.
-        bool needs_fibers = !barriers_.splittable || unit_.cluster_size() > 1 || spins_ || ptx::any(effects_of(graph_), ptx::Effects::waits) ||
-                            callees.need_single_lanes() || ptx::any(callees.effects, ptx::Effects::waits) || (unit_.width < 32 && collectives);
+        // The CTAs of a cluster take turns on one thread of the host; a callee that needs the whole warp or the CTA to
+        // meet can't run inside a region.
+        bool needs_fibers = !barriers_.splittable || unit_.cluster_size() > 1 || spins_ ||
+                            ptx::any(effects_of(graph_), ptx::Effects::waits) || callees.need_single_lanes() ||
+                            ptx::any(callees.effects, ptx::Effects::waits) || (unit_.width < 32 && collectives);
         unit_.spins = spins_;
-        unit_.fiber_form = needs_fibers || unit_.options.random_schedule || unit_.options.barriers == BarrierForm::fibers;
+        unit_.fiber_form =
+            needs_fibers || unit_.options.random_schedule || unit_.options.barriers == BarrierForm::fibers;
         if (may_take_turns()) choose_turn_loops(graph_, unit_.shape, unit_.options.barriers == BarrierForm::turns);
         plan_prefetch(graph_, unit_.shape, unit_.width);
     }
 
-    /// A single step has nobody to wait for, and what a call leaves behind is not only in values. One lane per step is for what jumps about.
+    /// A single step has nobody to wait for, and what a call leaves behind is not only in values. One lane per step is
+    /// for what jumps about.
     bool may_take_turns() const {
-        return !unit_.fiber_form && unit_.options.barriers != BarrierForm::regions && unit_.width > 1 && unit_.step_count() > 1 &&
-               unit_.divergence == DivergenceForm::masks && graph_.real_calls.empty() && !graph_.has_indirect_call;
+        return !unit_.fiber_form && unit_.options.barriers != BarrierForm::regions && unit_.width > 1 &&
+               unit_.step_count() > 1 && unit_.divergence == DivergenceForm::masks && graph_.real_calls.empty() &&
+               !graph_.has_indirect_call;
     }
 
-    /// Lanes of a warp meet from different places: each needs a stack of its own. What a function meets at that is called for
-    /// real, lanes may come to from different calls; and where they wait in one, it may be for lanes that are not there.
+    /// Lanes of a warp meet from different places: each needs a stack of its own. What a function meets at that is
+    /// called for real, lanes may come to from different calls; and where they wait in one, it may be for lanes that
+    /// are not there.
     bool needs_single_lanes(const Callees& callees) {
         const ptx::Effects meetings = ptx::Effects::barrier | ptx::Effects::convergent;
         if (callees.need_single_lanes()) return true;
@@ -184,13 +197,15 @@ private:
         RegionView view = whole_graph(graph);
         if (unit_.width > 1 && unit_.divergence == DivergenceForm::program_counters)
             emitter.emit_program_counters(view, interface);
-        else emitter.emit_masks(plan_region(unit_, graph, view), interface);
+        else
+            emitter.emit_masks(plan_region(unit_, graph, view), interface);
     }
 
     /// void step_main(CtaContext*, i32 step)
     void emit_fiber_form() {
-        auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(unit_.context),
-                                             {llvm::PointerType::get(unit_.context, 0), llvm::Type::getInt32Ty(unit_.context)}, false);
+        auto* type = llvm::FunctionType::get(
+            llvm::Type::getVoidTy(unit_.context),
+            {llvm::PointerType::get(unit_.context, 0), llvm::Type::getInt32Ty(unit_.context)}, false);
         llvm::Function* function = unit_.create_function(type, entry_symbol, llvm::Function::ExternalLinkage);
         GraphEmitter emitter(unit_, graph_, function, function->getArg(0), function->getArg(1));
         RegionInterface interface;

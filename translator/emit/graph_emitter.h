@@ -10,8 +10,8 @@
 //   calls.cpp           real calls
 #pragma once
 
-#include "translator/analysis/load_groups.h"
 #include "translator/analysis/linear_plan.h"
+#include "translator/analysis/load_groups.h"
 #include "translator/analysis/plan_turns.h"
 #include "translator/emit/kernel_unit.h"
 #include "translator/emit/warp_emitter.h"
@@ -30,8 +30,9 @@ struct RegionInterface {
     std::function<void(BlockId barrier)> cut;
     /// Emitted at the exit block.
     std::function<void()> exit;
-    /// Loops at whose latch the step stops every so many rounds: `stop` saves what is live and `masks` and returns; a later call of
-    /// the function finds 1 + the turn's number in `turn_to_resume` (i32), and `resume` restores values and returns the masks.
+    /// Loops at whose latch the step stops every so many rounds: `stop` saves what is live and `masks` and returns; a
+    /// later call of the function finds 1 + the turn's number in `turn_to_resume` (i32), and `resume` restores values
+    /// and returns the masks.
     struct Turn {
         TurnPoint point;
         std::function<void(const std::vector<llvm::Value*>& masks)> stop;
@@ -63,10 +64,10 @@ public:
     void emit_program_counters(const RegionView& view, const RegionInterface& interface);
 
     // For RegionInterface callbacks.
-    LaneValue value_in(BlockId block, ValueId value);          ///< as seen at the end of `block`
+    LaneValue value_in(BlockId block, ValueId value); ///< as seen at the end of `block`
     void set_live_in(ValueId value, const LaneValue& contents);
-    llvm::Value* block_mask(BlockId block);                    ///< <W x i1>
-    bool block_mask_is_entry(BlockId block) const;             ///< statically the entry mask
+    llvm::Value* block_mask(BlockId block);        ///< <W x i1>
+    bool block_mask_is_entry(BlockId block) const; ///< statically the entry mask
     /// Keeps the correction of `guard` at an address in the step frame instead of on the stack.
     void place_guard(ValueId guard, llvm::Value* correction_address);
     void set_guard_flag(ValueId guard, llvm::Value* holds);
@@ -160,7 +161,8 @@ private:
     LaneValue affine_widen(const LaneValue& value, ptx::ScalarType from, ptx::ScalarType to);
     void set_guard(ValueId guard, llvm::Value* holds, const std::function<llvm::Value*()>& correction);
     GuardSlot& guard_slot(ValueId guard);
-    void make_guard(ValueId result, const LaneValue& narrow, bool is_signed, const std::function<llvm::Value*()>& correction);
+    void make_guard(ValueId result, const LaneValue& narrow, bool is_signed,
+                    const std::function<llvm::Value*()>& correction);
 
     // interleaved.cpp
     LaneValue local_place(const ptx::Operand& operand);
@@ -225,9 +227,9 @@ private:
     BlockId current_block_ = no_block;
     const GraphInstruction* current_instruction_ = nullptr;
     std::vector<LoadGroup> load_groups_; ///< of the block at hand
-    bool full_version_ = false; ///< the version of the block at hand for which all lanes are active
-    bool lane_zero_ = false; ///< operands are read as lane 0 sees them
-    bool guard_handled_ = false; ///< the guard became a branch: active() ignores it
+    bool full_version_ = false;          ///< the version of the block at hand for which all lanes are active
+    bool lane_zero_ = false;             ///< operands are read as lane 0 sees them
+    bool guard_handled_ = false;         ///< the guard became a branch: active() ignores it
     std::vector<std::pair<ValueId, LaneValue>>* captured_ = nullptr;
 
     llvm::Value* call_mask_ = nullptr; ///< lanes of the target being served by an indirect call
@@ -244,10 +246,10 @@ private:
 
     std::vector<bool> crosses_;
     std::unordered_map<ValueId, Slot> slots_;
-    std::unordered_map<ValueId, LaneValue> cache_;       ///< values known in the current block
+    std::unordered_map<ValueId, LaneValue> cache_; ///< values known in the current block
     std::unordered_map<ValueId, GuardSlot> guards_;
     std::vector<llvm::AllocaInst*> accumulated_mask_, current_mask_; ///< by block
-    llvm::AllocaInst* rounds_ = nullptr; ///< of turn loops, since the step was called
+    llvm::AllocaInst* rounds_ = nullptr;                             ///< of turn loops, since the step was called
     llvm::Value* entry_mask_ = nullptr;
     llvm::Value* counter_mask_ = nullptr; ///< program-counter form: mask of the current block
     LaneOffsets lane_iota_, lane_zeros_;

@@ -21,7 +21,8 @@ LaneAddress GraphEmitter::interleaved_address(const Operand& operand) {
     const bool is_whole = ptx::byte_size(current_instruction_->inst.type()) >= granule;
     llvm::Value* memory = context_field(ir_.getInt64Ty(), offsetof(abi::CtaContext, interleaved), "interleaved");
     llvm::Value* step = ir_.CreateZExt(step_, ir_.getInt64Ty());
-    llvm::Value* base = ir_.CreateAdd(memory, ir_.CreateMul(step, ir_.getInt64(std::uint64_t(width_) * graph_.interleaved_bytes)));
+    llvm::Value* base =
+        ir_.CreateAdd(memory, ir_.CreateMul(step, ir_.getInt64(std::uint64_t(width_) * graph_.interleaved_bytes)));
     const LaneValue place = local_place(operand);
     LaneAddress result;
     result.space = ptx::StateSpace::local;
@@ -39,7 +40,8 @@ LaneAddress GraphEmitter::interleaved_address(const Operand& operand) {
     // As base + index * size with 32-bit indices, which gathers take (lower/lane_pointers.cpp).
     llvm::Value* number = ir_.CreateTrunc(broadcast(place), lanes_type(ir_.getInt32Ty()));
     llvm::Value* lanes = lane_numbers(ir_.getInt32Ty());
-    llvm::Value* row = ir_.CreateMul(ir_.CreateLShr(number, splat(ir_.getInt32(granule_bits))), splat(ir_.getInt32(width_)));
+    llvm::Value* row =
+        ir_.CreateMul(ir_.CreateLShr(number, splat(ir_.getInt32(granule_bits))), splat(ir_.getInt32(width_)));
     llvm::Value* index = ir_.CreateAdd(row, lanes);
     unsigned size = granule;
     if (!is_whole) {

@@ -11,8 +11,7 @@ namespace ptarmigan::translator {
 KernelUnit::KernelUnit(llvm::LLVMContext& context_, ptx::ModuleLoader& loader_, ptx::FunctionId kernel_,
                        const BlockShape& shape_, const CompileOptions& options_)
     : context(context_), loader(loader_), kernel(kernel_), shape(shape_), options(options_),
-      module(std::make_unique<llvm::Module>(loader_.module().functions[kernel_].name, context_)),
-      debug_(*module) {
+      module(std::make_unique<llvm::Module>(loader_.module().functions[kernel_].name, context_)), debug_(*module) {
     module->addModuleFlag(llvm::Module::Warning, "Debug Info Version", llvm::DEBUG_METADATA_VERSION);
     module->addModuleFlag(llvm::Module::Warning, "Dwarf Version", 4);
     file_ = debug_.createFile(loader.module().name.empty() ? "module.ptx" : loader.module().name, ".");
@@ -32,8 +31,7 @@ llvm::Function* KernelUnit::create_function(llvm::FunctionType* type, const std:
     function->addFnAttr("no-builtins");
     auto* signature = debug_.createSubroutineType(debug_.getOrCreateTypeArray({}));
     auto* scope = debug_.createFunction(file_, name, name, file_, 1, signature, 1, llvm::DINode::FlagZero,
-                                        llvm::DISubprogram::SPFlagDefinition |
-                                            llvm::DISubprogram::SPFlagOptimized);
+                                        llvm::DISubprogram::SPFlagDefinition | llvm::DISubprogram::SPFlagOptimized);
     function->setSubprogram(scope);
     return function;
 }
@@ -63,8 +61,8 @@ llvm::Function* KernelUnit::callee(ptx::FunctionId id) {
     auto* type = llvm::FunctionType::get(
         llvm::Type::getVoidTy(context),
         {pointer, i32, llvm::Type::getIntNTy(context, width), llvm::Type::getInt64Ty(context)}, false);
-    llvm::Function* function = create_function(
-        type, "func." + loader.module().functions[id].name, llvm::Function::InternalLinkage);
+    llvm::Function* function =
+        create_function(type, "func." + loader.module().functions[id].name, llvm::Function::InternalLinkage);
     function->addFnAttr(llvm::Attribute::NoInline);
     callees.emplace(id, function);
     callee_queue.push_back(id);

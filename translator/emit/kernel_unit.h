@@ -18,19 +18,19 @@ namespace ptarmigan::translator {
 
 class KernelUnit {
 public:
-    KernelUnit(llvm::LLVMContext& context, ptx::ModuleLoader& loader, ptx::FunctionId kernel,
-               const BlockShape& shape, const CompileOptions& options);
+    KernelUnit(llvm::LLVMContext& context, ptx::ModuleLoader& loader, ptx::FunctionId kernel, const BlockShape& shape,
+               const CompileOptions& options);
 
     llvm::LLVMContext& context;
     ptx::ModuleLoader& loader;
     const ptx::FunctionId kernel;
     const BlockShape shape;
     const CompileOptions options;
-    unsigned width = 32;              ///< lanes per step, decided before emission
-    bool fiber_form = false;          ///< services may suspend the step
-    bool spins = false;               ///< some loop waits for memory: its back edges yield now and then
+    unsigned width = 32;     ///< lanes per step, decided before emission
+    bool fiber_form = false; ///< services may suspend the step
+    bool spins = false;      ///< some loop waits for memory: its back edges yield now and then
     DivergenceForm divergence = DivergenceForm::masks;
-    SharedLayout shared;              ///< of the kernel and all it calls
+    SharedLayout shared; ///< of the kernel and all it calls
     std::unique_ptr<llvm::Module> module;
     std::map<ptx::FunctionId, llvm::Function*> callees; ///< real calls: declared here, emitted by emit_kernel
     std::vector<ptx::FunctionId> callee_queue;          ///< declared but not emitted yet
@@ -44,8 +44,8 @@ public:
     llvm::Function* create_function(llvm::FunctionType* type, const std::string& name,
                                     llvm::Function::LinkageTypes linkage);
     llvm::DebugLoc location(llvm::Function* function, SourceLocation where);
-    /// The same for instructions that access memory as `form` says. DWARF's column carries the form's number: of all that
-    /// an instruction can say about itself only its location reaches the machine code.
+    /// The same for instructions that access memory as `form` says. DWARF's column carries the form's number: of all
+    /// that an instruction can say about itself only its location reaches the machine code.
     llvm::DebugLoc location(llvm::Function* function, SourceLocation where, const AccessForm& form);
     /// The forms that locations name, by number - 1.
     std::vector<AccessForm> access_forms() const;

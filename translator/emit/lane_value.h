@@ -9,7 +9,8 @@
 
 namespace ptarmigan::translator {
 
-/// `base` is a scalar for uniform and affine shapes (affine: the value of lane 0) and a <W x T> vector for varying ones.
+/// `base` is a scalar for uniform and affine shapes (affine: the value of lane 0) and a <W x T> vector for varying
+/// ones.
 struct LaneValue {
     Shape shape;
     llvm::Value* base = nullptr;

@@ -21,8 +21,7 @@ constexpr std::size_t versioned_instruction_limit = 150;
 bool GraphEmitter::wants_full_version(BlockId id) const {
     using ptx::Effects;
     const Block& block = graph_.blocks[id];
-    if (width_ == 1 || unit_.options.target.avx512 ||
-        block.instructions.size() > versioned_instruction_limit)
+    if (width_ == 1 || unit_.options.target.avx512 || block.instructions.size() > versioned_instruction_limit)
         return false;
     if (interface_->entry_mask_full && block_mask_is_entry(id)) return false;
     bool touches_memory = false;
@@ -31,13 +30,11 @@ bool GraphEmitter::wants_full_version(BlockId id) const {
         const Effects effects = ptx::form_info(inst.form).effects;
         const bool is_end = is_cut(id) && &instruction == &block.instructions.back();
         if (ptx::any(effects, Effects::barrier) && !is_end) return false;
-        if (!is_end && ptx::any(effects, Effects::call | Effects::convergent | Effects::async |
-                                             Effects::waits))
+        if (!is_end && ptx::any(effects, Effects::call | Effects::convergent | Effects::async | Effects::waits))
             return false;
         const ptx::Operand& address = inst[ptx::Role::a];
         touches_memory |= ptx::any(effects, Effects::load | Effects::store) &&
-                          address.kind == ptx::Operand::Kind::address &&
-                          address.base == ptx::Operand::Base::reg &&
+                          address.kind == ptx::Operand::Kind::address && address.base == ptx::Operand::Base::reg &&
                           !graph_.values[address.index].shape.is_uniform();
     }
     return touches_memory;
@@ -48,10 +45,8 @@ void GraphEmitter::emit_versions(BlockId id) {
     llvm::BasicBlock* full = new_block("all.lanes");
     llvm::BasicBlock* partial = new_block("some.lanes");
     llvm::BasicBlock* done = new_block("versions.done");
-    llvm::Value* condition =
-        ir_.CreateICmpEQ(to_bits(block_mask(id)), ir_.getInt64((1ull << width_) - 1));
-    ir_.CreateCondBr(condition, full, partial,
-                     llvm::MDBuilder(context()).createBranchWeights(2000, 1));
+    llvm::Value* condition = ir_.CreateICmpEQ(to_bits(block_mask(id)), ir_.getInt64((1ull << width_) - 1));
+    ir_.CreateCondBr(condition, full, partial, llvm::MDBuilder(context()).createBranchWeights(2000, 1));
     for (llvm::BasicBlock* version : {full, partial}) {
         ir_.SetInsertPoint(version);
         full_version_ = version == full;

@@ -14,7 +14,9 @@ using ptx::Operand;
 using ptx::ScalarType;
 using ptx::StateSpace;
 
-llvm::Value* GraphEmitter::first_thread() { return ir_.CreateMul(step_, ir_.getInt32(width_), "first.thread", true, true); }
+llvm::Value* GraphEmitter::first_thread() {
+    return ir_.CreateMul(step_, ir_.getInt32(width_), "first.thread", true, true);
+}
 
 llvm::Value* GraphEmitter::context_field(llvm::Type* type, unsigned byte_offset, std::string_view name) {
     llvm::Value* place = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), cta_context_, byte_offset);
@@ -24,9 +26,9 @@ llvm::Value* GraphEmitter::context_field(llvm::Type* type, unsigned byte_offset,
     // Its product with a lane's number is one multiplication then.
     if (byte_offset == offsetof(abi::CtaContext, local_stride)) {
         llvm::MDBuilder builder(context());
-        load->setMetadata(llvm::LLVMContext::MD_range,
-                          builder.createRange(ir_.getInt64(0)->getValue(),
-                                              ir_.getInt64(abi::local_stride_limit)->getValue()));
+        load->setMetadata(
+            llvm::LLVMContext::MD_range,
+            builder.createRange(ir_.getInt64(0)->getValue(), ir_.getInt64(abi::local_stride_limit)->getValue()));
     }
     return load;
 }
@@ -57,9 +59,9 @@ LaneValue GraphEmitter::read(const Operand& operand) {
     }
     case Operand::Kind::imm: {
         llvm::Type* scalar = type(operand.type);
-        LaneValue value = LaneValue::uniform(scalar->isIntegerTy(1)
-                                                 ? ir_.getInt1((operand.value != 0) != operand.negated)
-                                                 : constant_like(scalar, operand.value, ir_.getInt32(0)));
+        LaneValue value =
+            LaneValue::uniform(scalar->isIntegerTy(1) ? ir_.getInt1((operand.value != 0) != operand.negated)
+                                                      : constant_like(scalar, operand.value, ir_.getInt32(0)));
         value.shape.level = Shape::Level::cta_uniform;
         return value;
     }
@@ -80,8 +82,10 @@ LaneValue GraphEmitter::read(const Operand& operand) {
 
 LaneValue GraphEmitter::offset_by(LaneValue value, llvm::Value* uniform) {
     if (auto* constant = llvm::dyn_cast<llvm::ConstantInt>(uniform); constant && constant->isZero()) return value;
-    if (value.shape.is_varying()) value.base = ir_.CreateAdd(value.base, splat(uniform));
-    else value.base = ir_.CreateAdd(value.base, uniform);
+    if (value.shape.is_varying())
+        value.base = ir_.CreateAdd(value.base, splat(uniform));
+    else
+        value.base = ir_.CreateAdd(value.base, uniform);
     return value;
 }
 
@@ -97,9 +101,13 @@ std::uint64_t GraphEmitter::frame_bytes() const {
 void GraphEmitter::check_stack() {
     llvm::Value* stride = context_field(ir_.getInt64Ty(), offsetof(abi::CtaContext, local_stride), "local.stride");
     llvm::Value* end = ir_.CreateAdd(interface_->frame_offset, ir_.getInt64(frame_bytes()));
-    if_then(ir_.CreateICmpUGT(end, stride), [&] {
-        trap(ir_.CreateZExt(interface_->entry_mask_bits, ir_.getInt64Ty()), std::uint32_t(abi::Fault::stack_overflow));
-    }, false);
+    if_then(
+        ir_.CreateICmpUGT(end, stride),
+        [&] {
+            trap(ir_.CreateZExt(interface_->entry_mask_bits, ir_.getInt64Ty()),
+                 std::uint32_t(abi::Fault::stack_overflow));
+        },
+        false);
 }
 
 /// Address of byte `offset` of the thread's frame in local memory: lanes are local_stride apart.
@@ -134,15 +142,16 @@ LaneValue GraphEmitter::shared_of_cta() {
     return LaneValue::uniform(ir_.CreateShl(ir_.CreateZExt(rank, ir_.getInt64Ty()), abi::cluster_rank_bit));
 }
 
-/// The address of a variable as a value: generic for .global, .const and .local, an offset in the window for .shared, an
-/// offset in the parameter block for kernel parameters.
+/// The address of a variable as a value: generic for .global, .const and .local, an offset in the window for .shared,
+/// an offset in the parameter block for kernel parameters.
 LaneValue GraphEmitter::variable_address(const Operand& operand) {
     LaneValue value;
     switch (operand.scope) {
     case ptx::VariableScope::module: {
         llvm::Value* table = context_field(ir_.getPtrTy(), offsetof(abi::CtaContext, variables), "variables");
         llvm::Value* place = ir_.CreateConstInBoundsGEP1_64(ir_.getInt64Ty(), table, operand.index);
-        llvm::LoadInst* address = ir_.CreateLoad(ir_.getInt64Ty(), place, graph_.module->variables.at(operand.index).name);
+        llvm::LoadInst* address =
+            ir_.CreateLoad(ir_.getInt64Ty(), place, graph_.module->variables.at(operand.index).name);
         address->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context(), {}));
         value = LaneValue::uniform(address);
         break;
@@ -221,9 +230,11 @@ LaneAddress GraphEmitter::address(const Operand& operand, StateSpace space) {
         result.address = LaneValue::uniform(ir_.getInt64(operand.value));
     }
     if (relative == StateSpace::shared)
-        result.address = offset_by(result.address, context_field(ir_.getInt64Ty(), offsetof(abi::CtaContext, shared), "shared"));
+        result.address =
+            offset_by(result.address, context_field(ir_.getInt64Ty(), offsetof(abi::CtaContext, shared), "shared"));
     else if (relative == StateSpace::param && graph_.is_entry)
-        result.address = offset_by(result.address, context_field(ir_.getInt64Ty(), offsetof(abi::CtaContext, params), "params"));
+        result.address =
+            offset_by(result.address, context_field(ir_.getInt64Ty(), offsetof(abi::CtaContext, params), "params"));
     else if (relative == StateSpace::param && operand.scope != ptx::VariableScope::parameter)
         unsupported("a function parameter addressed through a register");
     if (result.address.is_affine() && result.address.shape.guard != no_value)
@@ -235,8 +246,7 @@ llvm::Value* GraphEmitter::call_builtin(std::string_view name, llvm::Type* resul
     llvm::SmallVector<llvm::Type*, 6> types;
     for (llvm::Value* argument : arguments) types.push_back(argument->getType());
     std::string key(name);
-    llvm::FunctionCallee callee =
-        unit_.module->getOrInsertFunction(key, llvm::FunctionType::get(result, types, false));
+    llvm::FunctionCallee callee = unit_.module->getOrInsertFunction(key, llvm::FunctionType::get(result, types, false));
     return ir_.CreateCall(callee, arguments);
 }
 

@@ -33,8 +33,8 @@ std::uint32_t rank_of(const Block& block) {
     return rank;
 }
 
-void number_blocks(const FunctionGraph& graph, const RegionView& view, BlockId block, std::vector<std::uint32_t>& number,
-                   std::vector<bool>& seen, std::uint32_t& next) {
+void number_blocks(const FunctionGraph& graph, const RegionView& view, BlockId block,
+                   std::vector<std::uint32_t>& number, std::vector<bool>& seen, std::uint32_t& next) {
     // Iterative post-order: PTX may have very deep graphs.
     std::vector<std::pair<BlockId, std::size_t>> stack{{block, 0}};
     seen[block] = true;
@@ -60,15 +60,16 @@ void number_blocks(const FunctionGraph& graph, const RegionView& view, BlockId b
 llvm::Value* GraphEmitter::initial_turn() {
     if (!unit_.options.random_schedule) return ir_.getInt32(0);
     llvm::Type* i64 = ir_.getInt64Ty();
-    llvm::Value* seed = context_field(ir_.getInt32Ty(), offsetof(abi::CtaContext, schedule_seed), "schedule.seed"); // differs from CTA to CTA
+    llvm::Value* seed = context_field(ir_.getInt32Ty(), offsetof(abi::CtaContext, schedule_seed),
+                                      "schedule.seed"); // differs from CTA to CTA
     llvm::Value* mixed = ir_.CreateOr(ir_.CreateShl(ir_.CreateZExt(seed, i64), 32), ir_.CreateZExt(step_, i64));
     mixed = ir_.CreateMul(ir_.CreateAdd(mixed, ir_.getInt64(1)), ir_.getInt64(0x9e3779b97f4a7c15));
     mixed = ir_.CreateMul(ir_.CreateXor(mixed, ir_.CreateLShr(mixed, 29)), ir_.getInt64(0xbf58476d1ce4e5b9));
     return ir_.CreateOr(ir_.CreateTrunc(ir_.CreateLShr(mixed, 32), ir_.getInt32Ty()), ir_.getInt32(1));
 }
 
-/// The number of the block that runs next: the lowest, but now and then that of the lane in turn, if it is neither finished
-/// nor gathering. With a random schedule that of any such lane.
+/// The number of the block that runs next: the lowest, but now and then that of the lane in turn, if it is neither
+/// finished nor gathering. With a random schedule that of any such lane.
 llvm::Value* GraphEmitter::pick_block(llvm::AllocaInst* turns, llvm::Value* counters) {
     llvm::Value* lowest = ir_.CreateUnaryIntrinsic(llvm::Intrinsic::vector_reduce_umin, counters);
     llvm::Value* turn = ir_.CreateLoad(ir_.getInt32Ty(), turns);
@@ -100,8 +101,8 @@ void GraphEmitter::emit_counter_edge(BlockId block, unsigned successor, llvm::Va
     ir_.CreateStore(mask ? ir_.CreateSelect(mask, next, old) : next, counters_);
 }
 
-/// With program counters: lanes that are neither here nor finished. The caller's lanes that are not in this function have
-/// to wait for it.
+/// With program counters: lanes that are neither here nor finished. The caller's lanes that are not in this function
+/// have to wait for it.
 llvm::Value* GraphEmitter::others_can_run() {
     if (plan_ || !counters_) return ir_.getFalse();
     llvm::Value* counters = ir_.CreateLoad(counters_->getAllocatedType(), counters_);
@@ -129,9 +130,9 @@ void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInt
     counters_ = entry_alloca(lanes_type(ir_.getInt32Ty()), "counters");
     llvm::AllocaInst* turns = entry_alloca(ir_.getInt32Ty(), "turns");
     ir_.CreateStore(initial_turn(), turns);
-    ir_.CreateStore(ir_.CreateSelect(entry_mask_, splat(ir_.getInt32(counter_of_[view.entry])),
-                                     splat(ir_.getInt32(finished))),
-                    counters_);
+    ir_.CreateStore(
+        ir_.CreateSelect(entry_mask_, splat(ir_.getInt32(counter_of_[view.entry])), splat(ir_.getInt32(finished))),
+        counters_);
     if (interface.enter) interface.enter();
     dispatch_block_ = new_block("dispatch");
     ir_.CreateBr(dispatch_block_);

@@ -2,10 +2,10 @@
 // Region functions have the signature
 //     i32 region(CtaContext*, i32 step, ptr step_frame, ptr cta_in, ptr cta_out)
 // and return the number of the region that follows the barrier they reached, or 0 when the step has exited. Barriers
-// are CTA-uniform, so all live steps return the same number. Or they return `stopped`: the step has had its turn in a long loop
-// (analysis/plan_turns.h) and is called again when the others have had theirs. Values that are the same in the whole CTA travel in
-// cta_in / cta_out (double-buffered: a step must not see what an earlier step of the same interval wrote); after
-// inlining these are scalars in registers.
+// are CTA-uniform, so all live steps return the same number. Or they return `stopped`: the step has had its turn in a
+// long loop (analysis/plan_turns.h) and is called again when the others have had theirs. Values that are the same in
+// the whole CTA travel in cta_in / cta_out (double-buffered: a step must not see what an earlier step of the same
+// interval wrote); after inlining these are scalars in registers.
 #include "translator/emit/region_driver.h"
 
 #include "translator/analysis/canonical_nans.h"
@@ -84,7 +84,8 @@ public:
         if (!counters_)
             for (const RegionView& view : barriers_.regions) plans_.push_back(plan_region(unit_, graph_, view));
         turns_.resize(barriers_.regions.size());
-        for (std::size_t region = 0; region < plans_.size(); ++region) turns_[region] = plan_turns(graph_, plans_[region]);
+        for (std::size_t region = 0; region < plans_.size(); ++region)
+            turns_[region] = plan_turns(graph_, plans_[region]);
         std::vector<TurnPoint> all_turns;
         for (const auto& turns : turns_) all_turns.insert(all_turns.end(), turns.begin(), turns.end());
         frames_ = layout_frames(graph_, barriers_, all_turns, unit_.width, steps_may_exit_early());
@@ -150,7 +151,8 @@ private:
         };
         auto load_guard_flags = [&] {
             for (auto& [guard, place] : frames_.guards)
-                emitter.set_guard_flag(guard, ir.CreateTrunc(ir.CreateLoad(ir.getInt8Ty(), at(frame, place.holds)), ir.getInt1Ty()));
+                emitter.set_guard_flag(
+                    guard, ir.CreateTrunc(ir.CreateLoad(ir.getInt8Ty(), at(frame, place.holds)), ir.getInt1Ty()));
         };
         auto save_guard_flags = [&] {
             for (auto& [guard, place] : frames_.guards)
@@ -159,8 +161,7 @@ private:
         RegionInterface interface;
         bool resumed = region > 0;
         interface.entry_mask_full = !unit_.partial_last_step() && !(resumed && frames_.saves_mask);
-        if (resumed && frames_.saves_mask)
-            interface.entry_mask_place = [&] { return at(frame, frames_.mask_offset); };
+        if (resumed && frames_.saves_mask) interface.entry_mask_place = [&] { return at(frame, frames_.mask_offset); };
         interface.enter = [&] {
             for (auto& [guard, place] : frames_.guards) emitter.place_guard(guard, at(frame, place.correction));
             if (!resumed) return;
@@ -184,7 +185,9 @@ private:
         interface.rounds_per_turn = unit_.options.barriers == BarrierForm::turns ? 1 : rounds_per_turn;
         for (const TurnPoint& point : turns_[region]) {
             const std::uint32_t number = std::uint32_t(interface.turns.size()) + 1;
-            auto mask_place = [this, at, frame](std::size_t i) { return at(frame, frames_.turn_masks_offset + std::uint32_t(i) * 8); };
+            auto mask_place = [this, at, frame](std::size_t i) {
+                return at(frame, frames_.turn_masks_offset + std::uint32_t(i) * 8);
+            };
             auto stop = [&, number, mask_place](const std::vector<llvm::Value*>& masks) {
                 for (ValueId value : point.live) save_live_out(emitter, value, point.latch, frame, cta_out);
                 save_guard_flags();
@@ -202,8 +205,10 @@ private:
             };
             interface.turns.push_back({point, stop, resume});
         }
-        if (counters_) emitter.emit_program_counters(view(region), interface);
-        else emitter.emit_masks(plans_[region], interface);
+        if (counters_)
+            emitter.emit_program_counters(view(region), interface);
+        else
+            emitter.emit_masks(plans_[region], interface);
     }
 
     /// The bits of NaNs are settled when the value is loaded again: sums that only grow are then never looked at.
@@ -228,7 +233,8 @@ private:
         };
         LaneValue value;
         value.shape = info.shape;
-        if (place.in_cta_frame) value.base = from_word(ir, ir.CreateLoad(ir.getInt64Ty(), at(cta_in, place.offset * 8)), scalar);
+        if (place.in_cta_frame)
+            value.base = from_word(ir, ir.CreateLoad(ir.getInt64Ty(), at(cta_in, place.offset * 8)), scalar);
         else if (info.shape.is_uniform() || info.shape.is_affine()) {
             value.base = load(at(frame, place.offset));
             if (info.shape.is_affine() && info.shape.steps) value.stride = load(at(frame, place.stride_offset));
@@ -258,14 +264,16 @@ private:
             if (scalar->getType()->isIntegerTy(1)) scalar = ir.CreateZExt(scalar, ir.getInt8Ty());
             ir.CreateStore(scalar, address);
         };
-        if (place.in_cta_frame) ir.CreateStore(to_word(ir, value.base), at(cta_out, place.offset * 8));
+        if (place.in_cta_frame)
+            ir.CreateStore(to_word(ir, value.base), at(cta_out, place.offset * 8));
         else if (planned.is_uniform() || planned.is_affine()) {
             store(value.base, at(frame, place.offset));
             if (planned.is_affine() && planned.steps) store(value.stride, at(frame, place.stride_offset));
         } else if (is_mask_vector(value)) {
             ir.CreateStore(emitter.to_bits(value.base), at(frame, place.offset));
         } else {
-            llvm::Instruction* save = ir.CreateAlignedStore(value.base, at(frame, place.offset), lanes_alignment(value.base->getType()));
+            llvm::Instruction* save =
+                ir.CreateAlignedStore(value.base, at(frame, place.offset), lanes_alignment(value.base->getType()));
             if (saved_with_any_nan(id)) save->setMetadata(any_nan_metadata, llvm::MDNode::get(unit_.context, {}));
         }
     }
@@ -284,11 +292,14 @@ private:
         std::uint32_t steps = unit_.step_count();
         llvm::Value* frames;
         if (steps == 1 && frames_.step_size <= stack_frame_limit) {
-            auto* local = ir.CreateAlloca(llvm::ArrayType::get(ir.getInt8Ty(), std::max(64u, frames_.step_size)), nullptr, "frame");
+            auto* local = ir.CreateAlloca(llvm::ArrayType::get(ir.getInt8Ty(), std::max(64u, frames_.step_size)),
+                                          nullptr, "frame");
             local->setAlignment(llvm::Align(64));
             frames = local;
         } else {
-            frames = ir.CreateLoad(pointer, ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), cta, offsetof(abi::CtaContext, frames)), "frames");
+            frames = ir.CreateLoad(
+                pointer, ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), cta, offsetof(abi::CtaContext, frames)),
+                "frames");
         }
         bool single = barriers_.regions.size() == 1;
         llvm::AllocaInst* next_region = ir.CreateAlloca(ir.getInt32Ty(), nullptr, "next.region");
@@ -308,26 +319,30 @@ private:
             }
             for (std::uint32_t slot = 0; slot < frames_.cta_slots; ++slot) {
                 llvm::Value* from = ir.CreateConstInBoundsGEP1_64(ir.getInt64Ty(), cta_out, slot);
-                ir.CreateStore(ir.CreateLoad(ir.getInt64Ty(), from), ir.CreateConstInBoundsGEP1_64(ir.getInt64Ty(), cta_in, slot));
+                ir.CreateStore(ir.CreateLoad(ir.getInt64Ty(), from),
+                               ir.CreateConstInBoundsGEP1_64(ir.getInt64Ty(), cta_in, slot));
             }
             ir.CreateBr(choose);
         }
         ir.SetInsertPoint(choose);
-        llvm::SwitchInst* dispatch = ir.CreateSwitch(ir.CreateLoad(ir.getInt32Ty(), next_region), done, unsigned(starts.size()));
+        llvm::SwitchInst* dispatch =
+            ir.CreateSwitch(ir.CreateLoad(ir.getInt32Ty(), next_region), done, unsigned(starts.size()));
         for (std::size_t region = 1; region < starts.size(); ++region)
             dispatch->addCase(ir.getInt32(std::uint32_t(region)), starts[region]);
         ir.SetInsertPoint(done);
         ir.CreateRetVoid();
     }
 
-    /// do for (step = 0; step < steps; ++step) next = max(next, region(step)), exited steps left out; while some have stopped
-    /// in a loop, and then only those.
+    /// do for (step = 0; step < steps; ++step) next = max(next, region(step)), exited steps left out; while some have
+    /// stopped in a loop, and then only those.
     void emit_step_loop(Ir& ir, llvm::Function* function, std::size_t region, llvm::Value* cta, llvm::Value* frames,
                         llvm::Value* cta_in, llvm::Value* cta_out, llvm::Value* next_region) {
         llvm::LLVMContext& context = unit_.context;
         std::uint32_t steps = unit_.step_count();
         const bool takes_turns = !turns_[region].empty();
-        auto at = [&](llvm::Value* base, std::uint64_t offset) { return ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), base, offset); };
+        auto at = [&](llvm::Value* base, std::uint64_t offset) {
+            return ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), base, offset);
+        };
         llvm::BasicBlock* before = ir.GetInsertBlock();
         llvm::BasicBlock* loop = llvm::BasicBlock::Create(context, "steps", function);
         llvm::BasicBlock* run = llvm::BasicBlock::Create(context, "step", function);
@@ -357,8 +372,10 @@ private:
             llvm::Value* has_turn = ir.CreateOr(is_first, ir.CreateICmpNE(turn, ir.getInt32(0)));
             runs = runs ? ir.CreateAnd(runs, has_turn) : has_turn;
         }
-        if (runs) ir.CreateCondBr(runs, run, latch);
-        else ir.CreateBr(run);
+        if (runs)
+            ir.CreateCondBr(runs, run, latch);
+        else
+            ir.CreateBr(run);
         ir.SetInsertPoint(run);
         ir.CreateStore(step, at(cta, offsetof(abi::CtaContext, step)));
         llvm::Value* next = ir.CreateCall(functions_[region], {cta, step, frame, cta_in, cta_out});
@@ -369,7 +386,8 @@ private:
             ir.CreateStore(ir.CreateSelect(has_stopped, ir.CreateLoad(ir.getInt32Ty(), place), ir.getInt32(0)), place);
             next = ir.CreateSelect(has_stopped, ir.getInt32(0), next);
         }
-        llvm::Value* highest = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umax, next, ir.CreateLoad(ir.getInt32Ty(), next_region));
+        llvm::Value* highest =
+            ir.CreateBinaryIntrinsic(llvm::Intrinsic::umax, next, ir.CreateLoad(ir.getInt32Ty(), next_region));
         ir.CreateStore(highest, next_region);
         llvm::Value* some_stopped = takes_turns ? ir.CreateOr(stopped_before, has_stopped) : nullptr;
         llvm::BasicBlock* ran = ir.GetInsertBlock();

@@ -15,7 +15,9 @@ struct Footprint {
     auto operator<=>(const Footprint&) const = default;
 };
 
-std::uint32_t lane_bytes(const SsaValue& value) { return std::max(1u, ptx::byte_size(value.type)); }
+std::uint32_t lane_bytes(const SsaValue& value) {
+    return std::max(1u, ptx::byte_size(value.type));
+}
 
 Footprint footprint(const SsaValue& info, unsigned width) {
     if (info.shape.is_uniform() || info.shape.is_affine())
@@ -24,13 +26,14 @@ Footprint footprint(const SsaValue& info, unsigned width) {
     return {info.type == ptx::ScalarType::pred ? 8 : lane_bytes(info) * width, false};
 }
 
-/// Values of the step frame in sets that share one place. A region reads its live-in values before it writes any, so two
-/// values can share unless some region needs both. Phis are put into one set with what comes in, for then a
-/// value that only passes a region needs no copy; what is left is packed first fit.
+/// Values of the step frame in sets that share one place. A region reads its live-in values before it writes any, so
+/// two values can share unless some region needs both. Phis are put into one set with what comes in, for then a value
+/// that only passes a region needs no copy; what is left is packed first fit.
 class SharedPlaces {
 public:
     /// `needed`: sets of values that are needed together.
-    SharedPlaces(const FunctionGraph& graph, const std::vector<std::vector<ValueId>>& needed, const std::set<ValueId>& values, unsigned width)
+    SharedPlaces(const FunctionGraph& graph, const std::vector<std::vector<ValueId>>& needed,
+                 const std::set<ValueId>& values, unsigned width)
         : values_(values.begin(), values.end()) {
         std::map<ValueId, std::size_t> number;
         for (std::size_t i = 0; i < values_.size(); ++i) {
@@ -59,7 +62,8 @@ public:
         for (std::size_t i = 0; i < values_.size(); ++i) sets[leader(i)].push_back(values_[i]);
         std::vector<std::size_t> order;
         for (const auto& [first, members] : sets) order.push_back(first);
-        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return footprints_[a] > footprints_[b]; });
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::size_t a, std::size_t b) { return footprints_[a] > footprints_[b]; });
         for (std::size_t first : order) visit(footprints_[first], sets[first]);
     }
 
@@ -99,8 +103,8 @@ private:
 
 } // namespace
 
-RegionFrames layout_frames(const FunctionGraph& graph, const BarrierPlan& barriers, const std::vector<TurnPoint>& turns, unsigned width,
-                           bool saves_mask) {
+RegionFrames layout_frames(const FunctionGraph& graph, const BarrierPlan& barriers, const std::vector<TurnPoint>& turns,
+                           unsigned width, bool saves_mask) {
     RegionFrames frames;
     frames.saves_mask = saves_mask;
     std::set<ValueId> in_steps, guards, in_turns;
@@ -115,7 +119,8 @@ RegionFrames layout_frames(const FunctionGraph& graph, const BarrierPlan& barrie
             if (info.is_constant || info.is_undefined) continue;
             if (info.shape.guard != no_value) guards.insert(info.shape.guard);
             // The CTA frame changes at barriers only.
-            if (info.shape.level != Shape::Level::cta_uniform || lane_bytes(info) > 8 || in_turns.contains(value)) in_steps.insert(value);
+            if (info.shape.level != Shape::Level::cta_uniform || lane_bytes(info) > 8 || in_turns.contains(value))
+                in_steps.insert(value);
             else if (auto [place, is_new] = frames.values.try_emplace(value); is_new) {
                 place->second.in_cta_frame = true;
                 place->second.offset = frames.cta_slots++;
@@ -130,16 +135,18 @@ RegionFrames layout_frames(const FunctionGraph& graph, const BarrierPlan& barrie
         return start;
     };
     for (ValueId guard : guards) frames.guards[guard].correction = place(8 * width);
-    SharedPlaces(graph, needed, in_steps, width).for_each_place([&](Footprint size, const std::vector<ValueId>& values) {
-        RegionFrames::Place where;
-        where.offset = place(size.bytes);
-        if (size.has_stride) where.stride_offset = place(size.bytes);
-        for (ValueId value : values) frames.values[value] = where;
-    });
+    SharedPlaces(graph, needed, in_steps, width)
+        .for_each_place([&](Footprint size, const std::vector<ValueId>& values) {
+            RegionFrames::Place where;
+            where.offset = place(size.bytes);
+            if (size.has_stride) where.stride_offset = place(size.bytes);
+            for (ValueId value : values) frames.values[value] = where;
+        });
     if (saves_mask) frames.mask_offset = place(8);
     if (!turns.empty()) {
         std::size_t masks = 0;
-        for (const TurnPoint& point : turns) masks = std::max(masks, point.edge_masks.size() + point.block_masks.size());
+        for (const TurnPoint& point : turns)
+            masks = std::max(masks, point.edge_masks.size() + point.block_masks.size());
         frames.turn_offset = place(4);
         for (std::size_t i = 0; i < masks; ++i) {
             const std::uint32_t offset = place(8);

@@ -23,7 +23,7 @@ struct RegionFrames {
     };
     std::map<ValueId, Place> values;
     std::map<ValueId, GuardPlace> guards;
-    bool saves_mask = false;             ///< some lanes may have exited at a barrier
+    bool saves_mask = false; ///< some lanes may have exited at a barrier
     std::uint32_t mask_offset = 0;
     std::uint32_t turn_offset = 0;       ///< i32: 0, or 1 + the turn point where the step has stopped
     std::uint32_t turn_masks_offset = 0; ///< i64 each: the masks of that point
@@ -32,7 +32,7 @@ struct RegionFrames {
 };
 
 /// Assigns places to every value that is live into some region after the first, or when a step stops in a loop.
-RegionFrames layout_frames(const FunctionGraph& graph, const BarrierPlan& barriers, const std::vector<TurnPoint>& turns, unsigned width,
-                           bool saves_mask);
+RegionFrames layout_frames(const FunctionGraph& graph, const BarrierPlan& barriers, const std::vector<TurnPoint>& turns,
+                           unsigned width, bool saves_mask);
 
 } // namespace ptarmigan::translator

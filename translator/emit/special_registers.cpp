@@ -35,7 +35,9 @@ LaneValue GraphEmitter::thread_coordinate(unsigned component, const Shape* plann
 LaneValue GraphEmitter::special_register(const ptx::Operand& operand, const Shape* planned) {
     llvm::Type* i32 = ir_.getInt32Ty();
     auto constant = [&](std::uint32_t value) { return LaneValue::uniform(ir_.getInt32(value)); };
-    auto field = [&](unsigned offset, const char* name) { return LaneValue::uniform(context_field(i32, offset, name)); };
+    auto field = [&](unsigned offset, const char* name) {
+        return LaneValue::uniform(context_field(i32, offset, name));
+    };
     auto component3 = [&](unsigned offset, const char* name, std::uint32_t fourth) {
         return operand.component > 2 ? constant(fourth) : field(offset + 4 * operand.component, name);
     };
@@ -79,18 +81,21 @@ LaneValue GraphEmitter::special_register(const ptx::Operand& operand, const Shap
     case SpecialRegister::smid: return field(offsetof(abi::CtaContext, smid), "smid");
     case SpecialRegister::nsmid: {
         llvm::Value* launch = context_field(ir_.getPtrTy(), offsetof(abi::CtaContext, launch), "launch");
-        llvm::Value* place = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), launch, offsetof(abi::LaunchContext, nsmid));
+        llvm::Value* place =
+            ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), launch, offsetof(abi::LaunchContext, nsmid));
         return LaneValue::uniform(ir_.CreateLoad(i32, place, "nsmid"));
     }
     case SpecialRegister::gridid: {
         llvm::Value* launch = context_field(ir_.getPtrTy(), offsetof(abi::CtaContext, launch), "launch");
-        llvm::Value* place = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), launch, offsetof(abi::LaunchContext, grid_id));
+        llvm::Value* place =
+            ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), launch, offsetof(abi::LaunchContext, grid_id));
         return LaneValue::uniform(ir_.CreateLoad(ir_.getInt64Ty(), place, "gridid"));
     }
     case SpecialRegister::envreg: { // written by the driver: 1 and 2 hold the address of a cooperative grid's workspace
         if (operand.component != 1 && operand.component != 2) return constant(0);
         llvm::Value* launch = context_field(ir_.getPtrTy(), offsetof(abi::CtaContext, launch), "launch");
-        llvm::Value* place = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), launch, offsetof(abi::LaunchContext, grid_workspace));
+        llvm::Value* place =
+            ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), launch, offsetof(abi::LaunchContext, grid_workspace));
         llvm::Value* address = ir_.CreateLoad(ir_.getInt64Ty(), place, "grid.workspace");
         if (operand.component == 1) address = ir_.CreateLShr(address, 32);
         return LaneValue::uniform(ir_.CreateTrunc(address, i32));
@@ -112,8 +117,8 @@ LaneValue GraphEmitter::special_register(const ptx::Operand& operand, const Shap
     case SpecialRegister::globaltimer_lo: return clock(offsetof(abi::Services, globaltimer), 0, true);
     case SpecialRegister::globaltimer_hi: return clock(offsetof(abi::Services, globaltimer), 32, true);
     case SpecialRegister::dynamic_smem_size: return field(offsetof(abi::CtaContext, dynamic_shared), "dynamic.smem");
-    case SpecialRegister::total_smem_size:   // in units of 128 bytes, without what the system reserves
-    case SpecialRegister::aggr_smem_size: {  // to the byte, with it (H100: 1000 bytes asked for give 1024 and 2024)
+    case SpecialRegister::total_smem_size:  // in units of 128 bytes, without what the system reserves
+    case SpecialRegister::aggr_smem_size: { // to the byte, with it (H100: 1000 bytes asked for give 1024 and 2024)
         LaneValue size = field(offsetof(abi::CtaContext, shared_size), "shared.size");
         if (SpecialRegister(operand.index) == SpecialRegister::aggr_smem_size)
             size.base = ir_.CreateAdd(size.base, ir_.getInt32(reserved_shared_bytes));
@@ -128,7 +133,8 @@ LaneValue GraphEmitter::special_register(const ptx::Operand& operand, const Shap
     case SpecialRegister::is_explicit_cluster: {
         if (cluster_size > 1) return LaneValue::uniform(ir_.getTrue());
         llvm::Value* launch = context_field(ir_.getPtrTy(), offsetof(abi::CtaContext, launch), "launch");
-        llvm::Value* place = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), launch, offsetof(abi::LaunchContext, explicit_cluster));
+        llvm::Value* place =
+            ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), launch, offsetof(abi::LaunchContext, explicit_cluster));
         return LaneValue::uniform(ir_.CreateICmpNE(ir_.CreateLoad(i32, place, "explicit"), ir_.getInt32(0)));
     }
     case SpecialRegister::cluster_nctaid: return constant(cluster(operand.component));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops in which steps take turns: a step saves what is live at the loop's header and returns, and finds its way back there when
-// it is called again. See analysis/plan_turns.h.
+// Loops in which steps take turns: a step saves what is live at the loop's header and returns, and finds its way back
+// there when it is called again. See analysis/plan_turns.h.
 #include "translator/emit/graph_emitter.h"
 
 #include <llvm/IR/MDBuilder.h>
@@ -22,7 +22,8 @@ void GraphEmitter::emit_resumption() {
     rounds_ = entry_alloca(ir_.getInt32Ty(), "rounds");
     ir_.CreateStore(ir_.getInt32(0), rounds_);
     llvm::BasicBlock* start = new_block("start");
-    llvm::SwitchInst* places = ir_.CreateSwitch(interface_->turn_to_resume(), start, unsigned(interface_->turns.size()));
+    llvm::SwitchInst* places =
+        ir_.CreateSwitch(interface_->turn_to_resume(), start, unsigned(interface_->turns.size()));
     for (std::size_t i = 0; i < interface_->turns.size(); ++i) {
         const RegionInterface::Turn& turn = interface_->turns[i];
         llvm::BasicBlock* resume = new_block("resume");

@@ -88,7 +88,9 @@ void GraphEmitter::use_memory_slots() {
 }
 
 void GraphEmitter::finish_memory_slots() {
-    if (memory_slots_) memory_slots_->setAllocatedType(llvm::ArrayType::get(ir_.getInt8Ty(), std::max<std::uint64_t>(64, memory_used_)));
+    if (memory_slots_)
+        memory_slots_->setAllocatedType(
+            llvm::ArrayType::get(ir_.getInt8Ty(), std::max<std::uint64_t>(64, memory_used_)));
 }
 
 GraphEmitter::Slot& GraphEmitter::slot_of(ValueId value) {
@@ -114,9 +116,9 @@ LaneValue GraphEmitter::load_slot(const Slot& slot, const Shape& shape, ScalarTy
 
 LaneValue GraphEmitter::constant_value(const SsaValue& value) {
     llvm::Type* scalar = type(value.type);
-    LaneValue result = LaneValue::uniform(scalar->isIntegerTy(1)
-                                              ? ir_.getInt1(value.constant != 0)
-                                              : constant_like(scalar, value.constant, ir_.getInt32(0)));
+    LaneValue result =
+        LaneValue::uniform(scalar->isIntegerTy(1) ? ir_.getInt1(value.constant != 0)
+                                                  : constant_like(scalar, value.constant, ir_.getInt32(0)));
     result.shape.level = Shape::Level::cta_uniform;
     return result;
 }
@@ -163,13 +165,12 @@ void GraphEmitter::set_live_in(ValueId value, const LaneValue& contents) {
     store_slot(slot_of(value), conform(contents, graph_.values[value].shape));
 }
 
-/// Brings a value to the planned shape: more general is reached by broadcasting. A varying value where a uniform one was
-/// planned means that all active lanes agree: take the first active lane's.
+/// Brings a value to the planned shape: more general is reached by broadcasting. A varying value where a uniform one
+/// was planned means that all active lanes agree: take the first active lane's.
 LaneValue GraphEmitter::conform(const LaneValue& value, const Shape& planned) {
     LaneValue result = value;
     if (planned.is_uniform()) {
-        if (!value.is_uniform())
-            result.base = ir_.CreateExtractElement(broadcast(value), first_lane(active_bits()));
+        if (!value.is_uniform()) result.base = ir_.CreateExtractElement(broadcast(value), first_lane(active_bits()));
         result.stride = nullptr;
     } else if (planned.is_affine()) {
         if (value.is_uniform()) {
@@ -268,7 +269,8 @@ void GraphEmitter::write(const ptx::Operand& destination, const LaneValue& raw) 
         if (!graph_.values[old].is_undefined) {
             LaneValue guard = value_at(current_block_, instruction->inst.guard);
             if (instruction->inst.guard_negated) guard.base = ir_.CreateNot(guard.base);
-            // Copies of values are folded whatever the types of their registers, so the old bits may be of another type.
+            // Copies of values are folded whatever the types of their registers, so the old bits may be of another
+            // type.
             LaneValue before = convert(value_at(current_block_, old), info.type, false);
             contents = blend(guard, contents, before, info.shape);
         }
@@ -277,7 +279,8 @@ void GraphEmitter::write(const ptx::Operand& destination, const LaneValue& raw) 
 }
 
 llvm::Value* GraphEmitter::active() {
-    llvm::Value* mask = full_version_ ? llvm::Constant::getAllOnesValue(lanes_type(ir_.getInt1Ty())) : block_mask(current_block_);
+    llvm::Value* mask =
+        full_version_ ? llvm::Constant::getAllOnesValue(lanes_type(ir_.getInt1Ty())) : block_mask(current_block_);
     const GraphInstruction* instruction = current_instruction_;
     if (!instruction || instruction->inst.guard == ptx::no_id || guard_handled_) return mask;
     llvm::Value* guard = broadcast(value_at(current_block_, instruction->inst.guard));
@@ -305,12 +308,15 @@ void GraphEmitter::place_guard(ValueId guard, llvm::Value* correction_address) {
     ir_.CreateStore(ir_.getTrue(), guard_slot(guard).holds);
 }
 
-void GraphEmitter::set_guard_flag(ValueId guard, llvm::Value* holds) { ir_.CreateStore(holds, guard_slot(guard).holds); }
+void GraphEmitter::set_guard_flag(ValueId guard, llvm::Value* holds) {
+    ir_.CreateStore(holds, guard_slot(guard).holds);
+}
 
 void GraphEmitter::set_guard(ValueId guard, llvm::Value* holds, const std::function<llvm::Value*()>& correction) {
     GuardSlot& slot = guard_slot(guard);
     ir_.CreateStore(holds, slot.holds);
-    if_then(ir_.CreateNot(holds), [&] { ir_.CreateAlignedStore(correction(), slot.correction, llvm::Align(16)); }, false);
+    if_then(
+        ir_.CreateNot(holds), [&] { ir_.CreateAlignedStore(correction(), slot.correction, llvm::Align(16)); }, false);
 }
 
 llvm::Value* GraphEmitter::guard_holds(ValueId guard) {
@@ -318,7 +324,8 @@ llvm::Value* GraphEmitter::guard_holds(ValueId guard) {
 }
 
 llvm::Value* GraphEmitter::guard_correction(ValueId guard) {
-    llvm::Value* written = ir_.CreateAlignedLoad(lanes_type(ir_.getInt64Ty()), guard_slot(guard).correction, llvm::Align(16));
+    llvm::Value* written =
+        ir_.CreateAlignedLoad(lanes_type(ir_.getInt64Ty()), guard_slot(guard).correction, llvm::Align(16));
     return ir_.CreateSelect(guard_holds(guard), llvm::Constant::getNullValue(written->getType()), written);
 }
 

@@ -40,8 +40,7 @@ llvm::Type* WarpEmitter::like(llvm::Type* scalar, llvm::Value* like_value) {
     return scalar;
 }
 
-llvm::Value* WarpEmitter::constant_like(llvm::Type* scalar, std::uint64_t bits,
-                                        llvm::Value* like_value) {
+llvm::Value* WarpEmitter::constant_like(llvm::Type* scalar, std::uint64_t bits, llvm::Value* like_value) {
     llvm::Constant* constant;
     if (scalar->isIntegerTy()) {
         unsigned width = scalar->getIntegerBitWidth();
@@ -62,7 +61,9 @@ llvm::Value* WarpEmitter::scalar(const ptx::Operand& operand) {
     unsupported("internal: a uniform operand was expected");
 }
 
-bool WarpEmitter::is_uniform(const ptx::Operand& operand) { return read(operand).is_uniform(); }
+bool WarpEmitter::is_uniform(const ptx::Operand& operand) {
+    return read(operand).is_uniform();
+}
 
 llvm::Value* WarpEmitter::splat(llvm::Value* scalar) {
     return ir_.CreateVectorSplat(width_, scalar);
@@ -84,16 +85,14 @@ llvm::Value* WarpEmitter::broadcast(const LaneValue& value) {
     llvm::Value* vector = splat(value.base);
     if (value.is_uniform()) return vector;
     llvm::Type* scalar = value.base->getType();
-    if (!all_zero(*value.shape.offsets))
-        vector = ir_.CreateAdd(vector, lane_constants(scalar, *value.shape.offsets));
+    if (!all_zero(*value.shape.offsets)) vector = ir_.CreateAdd(vector, lane_constants(scalar, *value.shape.offsets));
     if (value.shape.steps && value.stride)
-        vector = ir_.CreateAdd(
-            vector, ir_.CreateMul(splat(value.stride), lane_constants(scalar, *value.shape.steps)));
+        vector = ir_.CreateAdd(vector, ir_.CreateMul(splat(value.stride), lane_constants(scalar, *value.shape.steps)));
     if (value.shape.guard != no_value) {
         llvm::Value* correction = guard_correction(value.shape.guard);
         if (value.shape.guard_scale != 1)
-            correction = ir_.CreateMul(
-                correction, constant_like(scalar, std::uint64_t(value.shape.guard_scale), correction));
+            correction =
+                ir_.CreateMul(correction, constant_like(scalar, std::uint64_t(value.shape.guard_scale), correction));
         vector = ir_.CreateAdd(vector, correction);
     }
     return vector;
@@ -101,8 +100,8 @@ llvm::Value* WarpEmitter::broadcast(const LaneValue& value) {
 
 LaneValue WarpEmitter::apply(std::initializer_list<LaneValue> sources,
                              const std::function<llvm::Value*(Ir&, Values)>& op) {
-    bool uniform = std::all_of(sources.begin(), sources.end(),
-                               [](const LaneValue& source) { return source.is_uniform(); });
+    bool uniform =
+        std::all_of(sources.begin(), sources.end(), [](const LaneValue& source) { return source.is_uniform(); });
     llvm::SmallVector<llvm::Value*, 6> values;
     for (const LaneValue& source : sources) values.push_back(uniform ? source.base : broadcast(source));
     llvm::Value* result = op(ir_, values);
@@ -126,8 +125,7 @@ void WarpEmitter::map(const ptx::Instruction& inst, std::initializer_list<ptx::R
 // --- active lanes --------------------------------------------------------------------------------
 
 llvm::Value* WarpEmitter::active_bits() {
-    if (all_active())
-        return ir_.getInt64(width_ == 64 ? ~0ull : (1ull << width_) - 1);
+    if (all_active()) return ir_.getInt64(width_ == 64 ? ~0ull : (1ull << width_) - 1);
     return to_bits(active());
 }
 
@@ -251,9 +249,8 @@ llvm::AllocaInst* WarpEmitter::entry_alloca(llvm::Type* type, const char* name, 
 }
 
 llvm::AllocaInst* WarpEmitter::take_lane_slot(llvm::Type* type) {
-    const auto found =
-        std::find_if(free_lane_slots_.begin(), free_lane_slots_.end(),
-                     [&](llvm::AllocaInst* slot) { return slot->getAllocatedType() == type; });
+    const auto found = std::find_if(free_lane_slots_.begin(), free_lane_slots_.end(),
+                                    [&](llvm::AllocaInst* slot) { return slot->getAllocatedType() == type; });
     if (found == free_lane_slots_.end()) return entry_alloca(type, "lanes");
     llvm::AllocaInst* slot = *found;
     free_lane_slots_.erase(found);
@@ -274,7 +271,8 @@ void WarpEmitter::unsupported(std::string_view text) {
         const ptx::FormInfo& info = ptx::form_info(current_->form);
         form = fmt::format("{} (manual section {})", info.syntax, info.section);
     }
-    throw UnsupportedError(fmt::format("{}:{}:{}: error: {}: unsupported: {}", source().name, line, column, form, text));
+    throw UnsupportedError(
+        fmt::format("{}:{}:{}: error: {}: unsupported: {}", source().name, line, column, form, text));
 }
 
 } // namespace ptarmigan::translator

@@ -23,8 +23,8 @@ using Values = llvm::ArrayRef<llvm::Value*>;
 
 /// A memory operand: generic (host) addresses of the lanes, or one uniform address.
 struct LaneAddress {
-    LaneValue address;             ///< i64 host addresses; shape tells uniform / affine / varying
-    ptx::StateSpace space;         ///< as written; generic when none
+    LaneValue address;     ///< i64 host addresses; shape tells uniform / affine / varying
+    ptx::StateSpace space; ///< as written; generic when none
     /// Affine and guarded only: i1, true when the affine form holds for all lanes. Null = always holds.
     llvm::Value* guard = nullptr;
     /// Local memory interleaved by lane: the next element of a lane's access does not lie behind this one.
@@ -39,7 +39,7 @@ public:
     Ir& ir() { return ir_; }
     llvm::LLVMContext& context() { return ir_.getContext(); }
     llvm::Module& module() { return *ir_.GetInsertBlock()->getModule(); }
-    unsigned width() const { return width_; }                   ///< W: lanes per step
+    unsigned width() const { return width_; } ///< W: lanes per step
     const CompileOptions& options() const { return options_; }
     /// True when the fiber form is emitted: services that suspend may be called.
     virtual bool fiber_form() const = 0;
@@ -59,13 +59,15 @@ public:
     virtual llvm::Value* frame_begin() = 0;
     /// FunctionGraph::stack_goes_up.
     virtual bool stack_goes_up() const = 0;
-    /// Addresses in local memory (<W x i64>; i64 where W is 1), of which those below 4 GB are low halves (of alloca.u32) and are completed.
+    /// Addresses in local memory (<W x i64>; i64 where W is 1), of which those below 4 GB are low halves (of
+    /// alloca.u32) and are completed.
     virtual llvm::Value* whole_local_address(llvm::Value* address) = 0;
     /// Loads a field of CtaContext (a load LLVM may hoist: the context does not change during a step).
     virtual llvm::Value* context_field(llvm::Type* type, unsigned byte_offset, std::string_view name) = 0;
 
     // --- types ---------------------------------------------------------------------------------------------------
-    /// IR type of one lane: pred i1, integers/bits/packed iN, f16 half, bf16 bfloat, f32/tf32 float, f64 double, b128 i128.
+    /// IR type of one lane: pred i1, integers/bits/packed iN, f16 half, bf16 bfloat, f32/tf32 float, f64 double, b128
+    /// i128.
     llvm::Type* type(ptx::ScalarType scalar);
     /// <W x T>.
     llvm::Type* lanes_type(llvm::Type* scalar);
@@ -75,8 +77,8 @@ public:
     llvm::Value* constant_like(llvm::Type* scalar, std::uint64_t bits, llvm::Value* like_value);
 
     // --- operands ------------------------------------------------------------------------------------------------
-    /// The operand at its type (operand.type): registers that are wider are truncated, bit-cast between classes as needed.
-    /// Predicates honour `!`. Immediates, special registers and addresses of variables and functions too.
+    /// The operand at its type (operand.type): registers that are wider are truncated, bit-cast between classes as
+    /// needed. Predicates honour `!`. Immediates, special registers and addresses of variables and functions too.
     virtual LaneValue read(const ptx::Operand& operand) = 0;
     /// Element `index` of a vector/list/predicate_pair operand.
     virtual const ptx::Operand& element(const ptx::Operand& operand, unsigned index) = 0;
@@ -105,7 +107,8 @@ public:
     virtual llvm::Value* active() = 0;
     /// True if active() is known to be all ones at compile time.
     virtual bool all_active() = 0;
-    /// i1: lanes of the step that are not active now can run before these go on (they have program counters of their own).
+    /// i1: lanes of the step that are not active now can run before these go on (they have program counters of their
+    /// own).
     virtual llvm::Value* others_can_run() = 0;
     /// active() as an i64 bit mask.
     llvm::Value* active_bits();
@@ -115,7 +118,8 @@ public:
     llvm::Value* any(llvm::Value* mask);
     /// Index (i32) of the lowest set bit of an i64 mask known to be non-zero.
     llvm::Value* first_lane(llvm::Value* bits);
-    /// Emits a loop over the set bits of `bits`; `body` gets the lane number (i32). Its insertion point is inside the loop.
+    /// Emits a loop over the set bits of `bits`; `body` gets the lane number (i32). Its insertion point is inside the
+    /// loop.
     void for_each_lane(llvm::Value* bits, const std::function<void(llvm::Value* lane)>& body);
     /// As above with results: `body` returns a scalar for its lane; other lanes get `initial` (a vector).
     llvm::Value* for_each_lane(llvm::Value* bits, llvm::Value* initial,
@@ -127,8 +131,9 @@ public:
                          const std::function<llvm::Value*()>& otherwise);
 
     // --- memory ------------------------------------------------------------------------------------------------------
-    /// Host addresses of an address operand ([reg+imm], [variable+imm], [imm]) in `space`, offset included. Shared window
-    /// addresses (32 bit, sign-extended) get the window's base added; local, param and const are handled likewise.
+    /// Host addresses of an address operand ([reg+imm], [variable+imm], [imm]) in `space`, offset included. Shared
+    /// window addresses (32 bit, sign-extended) get the window's base added; local, param and const are handled
+    /// likewise.
     virtual LaneAddress address(const ptx::Operand& operand, ptx::StateSpace space) = 0;
     /// Address of lane l as a scalar i64.
     llvm::Value* lane_address(const LaneAddress& address, llvm::Value* lane);
@@ -145,10 +150,12 @@ public:
     }
     void set_early_load(const ptx::Instruction& inst, const LaneValue& value) { early_loads_[&inst] = value; }
 
-    /// Where the current instruction's accesses of this form are said to be made, see AccessMark in lower/access_mark.h.
+    /// Where the current instruction's accesses of this form are said to be made, see AccessMark in
+    /// lower/access_mark.h.
     virtual llvm::DebugLoc access_location(const AccessForm& form) = 0;
 
-    // --- calls out -----------------------------------------------------------------------------------------------------
+    // --- calls out
+    // -----------------------------------------------------------------------------------------------------
     /// Calls the service at `byte_offset` of abi::Services.
     llvm::Value* call_service(unsigned byte_offset, llvm::Type* result, Values arguments);
     /// Calls a function of the builtins library (translator/builtins, compiled to bitcode); linked and inlined.
@@ -167,7 +174,8 @@ public:
     virtual llvm::Value* guard_holds(ValueId guard) = 0;
     llvm::BasicBlock* new_block(const char* name);
 
-    // --- diagnostics -----------------------------------------------------------------------------------------------------
+    // --- diagnostics
+    // -----------------------------------------------------------------------------------------------------
     const ptx::Instruction& current() const { return *current_; }
     /// Throws UnsupportedError "file:line:col: error: FORM (manual section S): unsupported: text".
     [[noreturn]] void unsupported(std::string_view text);

@@ -25,14 +25,12 @@ namespace {
 template <typename Work> auto on_large_stack(Work&& work) {
     decltype(work()) result;
     std::function<void()> call = [&] { result = work(); };
-    run_with_large_stack([](void* argument) { (*static_cast<std::function<void()>*>(argument))(); },
-                         &call);
+    run_with_large_stack([](void* argument) { (*static_cast<std::function<void()>*>(argument))(); }, &call);
     return result;
 }
 
-std::string dump_analysis(ptx::ModuleLoader& loader, const std::string& kernel,
-                          const BlockShape& shape, const CompileOptions& options,
-                          const std::string& stage) {
+std::string dump_analysis(ptx::ModuleLoader& loader, const std::string& kernel, const BlockShape& shape,
+                          const CompileOptions& options, const std::string& stage) {
     const auto function = loader.module().find_function(kernel);
     if (!function) throw std::invalid_argument("no kernel '" + kernel + "'");
     FunctionGraph graph = build_graph(loader, *function, {shape, *function});
@@ -46,16 +44,14 @@ std::string dump_analysis(ptx::ModuleLoader& loader, const std::string& kernel,
         text += dump_plan(graph, plan_linearization(graph, whole_graph(graph)));
         return text;
     }
-    for (const RegionView& region : barriers.regions)
-        text += dump_plan(graph, plan_linearization(graph, region));
+    for (const RegionView& region : barriers.regions) text += dump_plan(graph, plan_linearization(graph, region));
     return text;
 }
 
 /// The kernel's module, whole: what it calls of the builtins included.
 std::unique_ptr<llvm::Module> emit_module(llvm::LLVMContext& context, ptx::ModuleLoader& loader,
                                           const std::string& kernel, const BlockShape& shape,
-                                          const CompileOptions& options,
-                                          KernelProperties& properties) {
+                                          const CompileOptions& options, KernelProperties& properties) {
     auto module = emit_kernel(context, loader, kernel, shape, options, properties);
     link_builtins(*module, options.target);
     return module;
@@ -71,9 +67,8 @@ bool is_module_stage(const std::string& stage) {
 
 } // namespace
 
-CompiledKernel compile(ptx::ModuleLoader& loader, const std::string& kernel,
-                       const BlockShape& shape, const CompileOptions& options,
-                       CompileTimes* times) {
+CompiledKernel compile(ptx::ModuleLoader& loader, const std::string& kernel, const BlockShape& shape,
+                       const CompileOptions& options, CompileTimes* times) {
     return on_large_stack([&] {
         CompiledKernel compiled;
         llvm::LLVMContext context;
@@ -89,14 +84,12 @@ CompiledKernel compile(ptx::ModuleLoader& loader, const std::string& kernel,
 std::string dump(ptx::ModuleLoader& loader, const std::string& kernel, const BlockShape& shape,
                  const CompileOptions& options, const std::string& stage) {
     if (!is_analysis_stage(stage) && !is_module_stage(stage))
-        throw std::invalid_argument("unknown stage '" + stage +
-                                    "' (cfg, ssa, shapes, plan, llvm, llvm-opt, asm)");
+        throw std::invalid_argument("unknown stage '" + stage + "' (cfg, ssa, shapes, plan, llvm, llvm-opt, asm)");
     return on_large_stack([&]() -> std::string {
         if (is_analysis_stage(stage)) return dump_analysis(loader, kernel, shape, options, stage);
         llvm::LLVMContext context;
         KernelProperties properties;
-        const std::unique_ptr<llvm::Module> module =
-            emit_module(context, loader, kernel, shape, options, properties);
+        const std::unique_ptr<llvm::Module> module = emit_module(context, loader, kernel, shape, options, properties);
         return dump_module(*module, options.target, stage);
     });
 }

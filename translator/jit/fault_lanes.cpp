@@ -24,8 +24,8 @@ public:
         ZydisDecoder decoder;
         ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
         Access access(place);
-        if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, place.code, place.code_size, &access.instruction_,
-                                                 access.operands_)))
+        if (!ZYAN_SUCCESS(
+                ZydisDecoderDecodeFull(&decoder, place.code, place.code_size, &access.instruction_, access.operands_)))
             return std::nullopt;
         unsigned found = 0;
         for (unsigned i = 0; i < access.instruction_.operand_count_visible; ++i) {
@@ -51,7 +51,8 @@ public:
     }
     unsigned gather_element_bytes() const { return memory().element_size / 8; }
     unsigned gather_elements() const {
-        const unsigned indices = ZydisRegisterGetWidth(instruction_.machine_mode, memory().mem.index) / 8 / index_bytes();
+        const unsigned indices =
+            ZydisRegisterGetWidth(instruction_.machine_mode, memory().mem.index) / 8 / index_bytes();
         const ZydisDecodedOperand* data = data_operand();
         return data ? std::min(indices, data->size / 8 / gather_element_bytes()) : 0;
     }
@@ -91,11 +92,14 @@ private:
     }
     unsigned index_bytes() const { return has_small_indices() ? 4 : 8; }
     std::uint64_t vector_index(unsigned i) const {
-        const std::uint8_t* at = place_.state->vectors[unsigned(ZydisRegisterGetId(memory().mem.index)) & 31] + i * index_bytes();
+        const std::uint8_t* at =
+            place_.state->vectors[unsigned(ZydisRegisterGetId(memory().mem.index)) & 31] + i * index_bytes();
         std::int32_t narrow = 0;
         std::uint64_t wide = 0;
-        if (index_bytes() == 4) std::memcpy(&narrow, at, sizeof narrow);
-        else std::memcpy(&wide, at, sizeof wide);
+        if (index_bytes() == 4)
+            std::memcpy(&narrow, at, sizeof narrow);
+        else
+            std::memcpy(&wide, at, sizeof wide);
         return index_bytes() == 4 ? std::uint64_t(std::int64_t(narrow)) : wide;
     }
     /// The register of a gather or scatter that the elements go to or come from.
@@ -127,18 +131,21 @@ bool is_canonical(std::uint64_t address) {
     return std::uint64_t(std::int64_t(address << 16) >> 16) == address;
 }
 
-/// True if `bytes` bytes at `address` cannot have been accessed, as far as the CPU said: they touch the page that it named.
+/// True if `bytes` bytes at `address` cannot have been accessed, as far as the CPU said: they touch the page that it
+/// named.
 bool is_refused(const FaultPlace& place, std::uint64_t address, unsigned bytes) {
     if (!place.has_address) return !is_canonical(address);
     return address / page == place.address / page || (address + bytes - 1) / page == place.address / page;
 }
 
-std::uint64_t lane_bit(std::uint32_t lane) { return lane < 64 ? std::uint64_t(1) << lane : 0; }
+std::uint64_t lane_bit(std::uint32_t lane) {
+    return lane < 64 ? std::uint64_t(1) << lane : 0;
+}
 
 /// The lowest lane with an element that is selected and was refused.
 template <typename AddressOf>
-std::uint64_t first_refused(const AccessForm& form, const FaultPlace& place, const Access& access, unsigned element_bytes,
-                            AddressOf&& address_of) {
+std::uint64_t first_refused(const AccessForm& form, const FaultPlace& place, const Access& access,
+                            unsigned element_bytes, AddressOf&& address_of) {
     std::uint32_t lowest = AccessForm::no_lane;
     for (unsigned i = 0; i < form.lanes.size(); ++i)
         if (access.selects(i, element_bytes) && is_refused(place, address_of(i), element_bytes))
@@ -168,7 +175,8 @@ std::uint64_t faulting_lanes(const AccessForm& form, const FaultPlace& place) {
                              [&](unsigned i) { return access->address(i); });
     }
     case AccessForm::Kind::lanes: {
-        if (access->is_gather() || (form.element_bytes && access->bytes() > form.element_bytes)) return 0; // merged with another lane's
+        if (access->is_gather() || (form.element_bytes && access->bytes() > form.element_bytes))
+            return 0; // merged with another lane's
         std::uint64_t lanes = 0;
         for (const std::uint8_t lane : form.lanes) lanes |= lane_bit(lane);
         return lanes;

@@ -23,36 +23,32 @@ using llvm::object::ELFSectionRef;
 using llvm::object::ELFSymbolRef;
 
 template <typename T> T take(llvm::Expected<T> value, const char* what) {
-    if (!value)
-        throw ImageError(std::string("image: ") + what + ": " + llvm::toString(value.takeError()));
+    if (!value) throw ImageError(std::string("image: ") + what + ": " + llvm::toString(value.takeError()));
     return std::move(*value);
 }
 
 std::uint32_t import_index(llvm::StringRef name) {
     for (std::uint32_t i = 0; i < std::size(abi::import_names); ++i)
         if (name == abi::import_names[i]) return i;
-    throw ImageError("image: generated code calls '" + name.str() +
-                     "', which the kernel ABI does not offer");
+    throw ImageError("image: generated code calls '" + name.str() + "', which the kernel ABI does not offer");
 }
 
 /// Where a relocation points.
 struct Target {
     bool defined = false;
-    std::uint64_t offset = 0;  ///< in the image, if defined
-    std::uint32_t import = 0;  ///< otherwise
+    std::uint64_t offset = 0; ///< in the image, if defined
+    std::uint32_t import = 0; ///< otherwise
 };
 
 class Linker {
 public:
     explicit Linker(const ELF64LEObjectFile& object)
         : object_(object),
-          arithmetic_(object.getArch() == llvm::Triple::aarch64 ? aarch64_relocations()
-                                                                : x86_64_relocations()) {}
+          arithmetic_(object.getArch() == llvm::Triple::aarch64 ? aarch64_relocations() : x86_64_relocations()) {}
 
     KernelImage link() {
         place_sections();
-        for (const llvm::object::SectionRef& section : object_.sections())
-            relocate(section);
+        for (const llvm::object::SectionRef& section : object_.sections()) relocate(section);
         image_.entry_offset = static_cast<std::uint32_t>(find_entry());
         image_.code_size = static_cast<std::uint32_t>(code_size_);
         std::sort(image_.relocations.begin(), image_.relocations.end(),
@@ -85,8 +81,7 @@ private:
         for (const auto& section : code) append(section);
         // Stubs and slots are made while relocating; reserve one of each per import.
         stubs_ = align(image_.bytes.size(), 16);
-        code_size_ = align(stubs_ + std::size(abi::import_names) * arithmetic_.stub_size,
-                           image_page_size);
+        code_size_ = align(stubs_ + std::size(abi::import_names) * arithmetic_.stub_size, image_page_size);
         image_.bytes.resize(code_size_, arithmetic_.padding);
         for (const auto& section : constants) append(section);
     }
@@ -114,12 +109,10 @@ private:
         const llvm::object::symbol_iterator symbol = relocation.getSymbol();
         if (symbol == object_.symbol_end()) throw ImageError("image: relocation without a symbol");
         const auto section = take(symbol->getSection(), "symbol section");
-        if (section == object_.section_end())
-            return {false, 0, import_index(take(symbol->getName(), "symbol name"))};
+        if (section == object_.section_end()) return {false, 0, import_index(take(symbol->getName(), "symbol name"))};
         const auto place = section_offsets_.find(section->getIndex());
         if (place == section_offsets_.end())
-            throw ImageError("image: reference into section " +
-                             take(section->getName(), "section name").str());
+            throw ImageError("image: reference into section " + take(section->getName(), "section name").str());
         return {true, place->second + take(symbol->getValue(), "symbol value"), 0};
     }
 
@@ -159,8 +152,8 @@ private:
         for (const llvm::object::RelocationRef& relocation : section.relocations()) {
             const std::uint64_t offset = place->second + relocation.getOffset();
             const auto type = static_cast<std::uint32_t>(relocation.getType());
-            const std::int64_t addend = take(
-                llvm::object::ELFRelocationRef(relocation).getAddend(), "relocation addend");
+            const std::int64_t addend =
+                take(llvm::object::ELFRelocationRef(relocation).getAddend(), "relocation addend");
             const RelocationKind kind = arithmetic_.kind(type);
             if (kind == RelocationKind::ignored) continue;
             if (offset + arithmetic_.field_size(type) > image_.bytes.size())
@@ -179,8 +172,7 @@ private:
                 value = import_stub(target);
             else
                 throw ImageError("image: data reference to an import");
-            arithmetic_.apply(image_.bytes.data() + offset, type, offset,
-                              value + static_cast<std::uint64_t>(addend));
+            arithmetic_.apply(image_.bytes.data() + offset, type, offset, value + static_cast<std::uint64_t>(addend));
         }
     }
 

@@ -14,11 +14,12 @@ namespace {
 using namespace llvm::ELF;
 
 [[noreturn]] void unknown(const char* architecture, std::uint32_t type) {
-    throw ImageError(std::string("image: unknown ") + architecture + " relocation type " +
-                     std::to_string(type));
+    throw ImageError(std::string("image: unknown ") + architecture + " relocation type " + std::to_string(type));
 }
 
-void store32(std::uint8_t* field, std::uint32_t value) { std::memcpy(field, &value, 4); }
+void store32(std::uint8_t* field, std::uint32_t value) {
+    std::memcpy(field, &value, 4);
+}
 
 std::uint32_t load32(const std::uint8_t* field) {
     std::uint32_t value;
@@ -108,8 +109,7 @@ void insert_branch(std::uint8_t* field, std::int64_t distance, unsigned width, u
 }
 
 void insert_adr(std::uint8_t* field, std::int64_t value) {
-    if (value < -(1 << 20) || value >= (1 << 20))
-        throw ImageError("image: address distance out of range");
+    if (value < -(1 << 20) || value >= (1 << 20)) throw ImageError("image: address distance out of range");
     insert(field, value & 3, 2, 29);
     insert(field, value >> 2, 19, 5);
 }
@@ -126,8 +126,7 @@ std::int64_t page_distance(std::uint64_t value, std::uint64_t place) {
 }
 
 // Page arithmetic on image offsets is right because images are loaded at page boundaries.
-void aarch64_apply(std::uint8_t* field, std::uint32_t type, std::uint64_t place,
-                   std::uint64_t value) {
+void aarch64_apply(std::uint8_t* field, std::uint32_t type, std::uint64_t place, std::uint64_t value) {
     const auto distance = static_cast<std::int64_t>(value - place);
     switch (type) {
     case R_AARCH64_PREL32: return store32_checked(field, distance);
@@ -162,14 +161,13 @@ void aarch64_stub(std::uint8_t* bytes, std::uint64_t stub, std::uint64_t slot) {
 } // namespace
 
 const RelocationArithmetic& x86_64_relocations() {
-    static const RelocationArithmetic arithmetic = {8, 0xcc, x86_kind, x86_field_size, x86_apply,
-                                                    x86_stub};
+    static const RelocationArithmetic arithmetic = {8, 0xcc, x86_kind, x86_field_size, x86_apply, x86_stub};
     return arithmetic;
 }
 
 const RelocationArithmetic& aarch64_relocations() {
-    static const RelocationArithmetic arithmetic = {
-        16, 0x00, aarch64_kind, aarch64_field_size, aarch64_apply, aarch64_stub};
+    static const RelocationArithmetic arithmetic = {16,          0x00, aarch64_kind, aarch64_field_size, aarch64_apply,
+                                                    aarch64_stub};
     return arithmetic;
 }
 

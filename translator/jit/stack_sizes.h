@@ -11,7 +11,7 @@ class ObjectFile;
 namespace ptarmigan::translator {
 
 struct StackSizes {
-    std::uint32_t all = 0;     ///< bytes of one frame of every function together: enough for any chain without recursion
+    std::uint32_t all = 0; ///< bytes of one frame of every function together: enough for any chain without recursion
     std::uint32_t largest = 0; ///< of one function
 };
 

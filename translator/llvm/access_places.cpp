@@ -69,6 +69,8 @@ void keep_place(llvm::Instruction& access) {
     access.setMetadata(llvm::LLVMContext::MD_alias_scope, llvm::MDNode::get(context, {scope}));
 }
 
-llvm::MachineFunctionPass* create_place_restorer() { return new PlaceRestorer; }
+llvm::MachineFunctionPass* create_place_restorer() {
+    return new PlaceRestorer;
+}
 
 } // namespace ptarmigan::translator

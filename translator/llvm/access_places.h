@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the place of a memory access (PTX line, and what KernelUnit::location() notes beside it) through code generation.
-// LLVM folds loads into the instructions that use them, which have places of their own; what stays with the access is its
-// alias scope, so the place is written there and put back once the machine code is final.
+// Keeps the place of a memory access (PTX line, and what KernelUnit::location() notes beside it) through code
+// generation. LLVM folds loads into the instructions that use them, which have places of their own; what stays with the
+// access is its alias scope, so the place is written there and put back once the machine code is final.
 #pragma once
 
 namespace llvm {

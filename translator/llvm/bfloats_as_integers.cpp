@@ -14,7 +14,9 @@ using namespace llvm;
 
 constexpr std::uint64_t sign = 0x8000;
 
-bool is_bfloat(const Type* type) { return type->getScalarType()->isBFloatTy(); }
+bool is_bfloat(const Type* type) {
+    return type->getScalarType()->isBFloatTy();
+}
 
 /// `element`, as many as `like` has.
 Type* typed(Type* element, const Type* like) {
@@ -30,7 +32,8 @@ bool is_fabs(const Instruction& instruction) {
 bool only_moves_bits(const Instruction& instruction) {
     if (auto* store = dyn_cast<StoreInst>(&instruction)) return is_bfloat(store->getValueOperand()->getType());
     if (!is_bfloat(instruction.getType())) return false;
-    return isa<PHINode, SelectInst, FreezeInst, LoadInst, InsertElementInst, ExtractElementInst, ShuffleVectorInst>(instruction) ||
+    return isa<PHINode, SelectInst, FreezeInst, LoadInst, InsertElementInst, ExtractElementInst, ShuffleVectorInst>(
+               instruction) ||
            instruction.getOpcode() == Instruction::FNeg || is_fabs(instruction);
 }
 
@@ -52,15 +55,19 @@ Value* on_integers(IRBuilder<>& ir, Instruction& instruction) {
     const auto bits = [&](unsigned operand) { return bits_of(ir, instruction.getOperand(operand)); };
     if (isa<LoadInst, StoreInst>(instruction)) {
         Instruction* access = instruction.clone();
-        if (isa<LoadInst>(access)) access->mutateType(type);
-        else access->setOperand(0, bits(0));
+        if (isa<LoadInst>(access))
+            access->mutateType(type);
+        else
+            access->setOperand(0, bits(0));
         return ir.Insert(access);
     }
     if (isa<InsertElementInst>(instruction)) return ir.CreateInsertElement(bits(0), bits(1), instruction.getOperand(2));
     if (isa<ExtractElementInst>(instruction)) return ir.CreateExtractElement(bits(0), instruction.getOperand(1));
-    if (auto* shuffle = dyn_cast<ShuffleVectorInst>(&instruction)) return ir.CreateShuffleVector(bits(0), bits(1), shuffle->getShuffleMask());
+    if (auto* shuffle = dyn_cast<ShuffleVectorInst>(&instruction))
+        return ir.CreateShuffleVector(bits(0), bits(1), shuffle->getShuffleMask());
     if (auto* phi = dyn_cast<PHINode>(&instruction)) return ir.CreatePHI(type, phi->getNumIncomingValues());
-    if (auto* select = dyn_cast<SelectInst>(&instruction)) return ir.CreateSelect(select->getCondition(), bits(1), bits(2));
+    if (auto* select = dyn_cast<SelectInst>(&instruction))
+        return ir.CreateSelect(select->getCondition(), bits(1), bits(2));
     if (isa<FreezeInst>(instruction)) return ir.CreateFreeze(bits(0));
     if (is_fabs(instruction)) return ir.CreateAnd(bits(0), ConstantInt::get(type, sign - 1));
     return ir.CreateXor(bits(0), ConstantInt::get(type, sign));
@@ -68,15 +75,16 @@ Value* on_integers(IRBuilder<>& ir, Instruction& instruction) {
 
 void compare_as_floats(FCmpInst& comparison) {
     IRBuilder<> ir(&comparison);
-    comparison.replaceAllUsesWith(
-        ir.CreateFCmp(comparison.getPredicate(), widened(ir, comparison.getOperand(0)), widened(ir, comparison.getOperand(1))));
+    comparison.replaceAllUsesWith(ir.CreateFCmp(comparison.getPredicate(), widened(ir, comparison.getOperand(0)),
+                                                widened(ir, comparison.getOperand(1))));
 }
 
 /// Casts of something to bfloats that are only cast on.
 void drop_detours(Function& function) {
     SmallVector<Instruction*> casts;
     for (Instruction& instruction : instructions(function))
-        if (auto* cast = dyn_cast<BitCastInst>(&instruction); cast && (is_bfloat(cast->getSrcTy()) || is_bfloat(cast->getDestTy())))
+        if (auto* cast = dyn_cast<BitCastInst>(&instruction);
+            cast && (is_bfloat(cast->getSrcTy()) || is_bfloat(cast->getDestTy())))
             casts.push_back(cast);
     for (Instruction* back : casts) {
         auto* first = dyn_cast<BitCastInst>(back->getOperand(0));
@@ -101,7 +109,8 @@ PreservedAnalyses BfloatsAsIntegers::run(Function& function, FunctionAnalysisMan
     SmallVector<Instruction*> moves, comparisons;
     for (Instruction& instruction : instructions(function)) {
         if (only_moves_bits(instruction)) moves.push_back(&instruction);
-        if (isa<FCmpInst>(instruction) && is_bfloat(instruction.getOperand(0)->getType())) comparisons.push_back(&instruction);
+        if (isa<FCmpInst>(instruction) && is_bfloat(instruction.getOperand(0)->getType()))
+            comparisons.push_back(&instruction);
     }
     if (moves.empty() && comparisons.empty()) return PreservedAnalyses::all();
     SmallVector<std::pair<PHINode*, PHINode*>> phis;

@@ -34,7 +34,8 @@ namespace {
     throw std::runtime_error(std::string("LLVM: ") + reason);
 }
 
-/// What TargetMachine::addPassesToEmitFile() does, with a pass of ours between the last of the target's and the printer.
+/// What TargetMachine::addPassesToEmitFile() does, with a pass of ours between the last of the target's and the
+/// printer.
 void generate(llvm::Module& module, llvm::TargetMachine& target_machine, llvm::CodeGenFileType type,
               llvm::raw_pwrite_stream& stream) {
     auto& machine = static_cast<llvm::LLVMTargetMachine&>(target_machine);
@@ -76,12 +77,16 @@ LlvmErrorScope::LlvmErrorScope(llvm::LLVMContext& context) : context_(context) {
         llvm::install_fatal_error_handler(throw_fatal, nullptr);
         // Tail duplication copies the dispatch block of a kernel with program counters per lane into every block that
         // jumps to it: quadratic in blocks and phis (minutes on cub::DeviceScan), and nothing gained.
-        // Sinking moves what a loop steps by into its latch, which then is a second jump per iteration (sparse matrix times
-        // vector: 8.9 to 8.2 ms of CPU at W = 1).
-        // The scheduler is quadratic in the memory accesses of a basic block, and ours are long: more than 200 pending
-        // ones are treated as one (1.3 s to 0.5 s of CPU for cub's single-tile radix sort).
-        const char* const arguments[] = {"ptarmigan", "-disable-early-taildup", "-disable-tail-duplicate", "-instcombine-code-sinking=false",
-                                         "-dag-maps-huge-region=200", "-dag-maps-reduction-size=100"};
+        // Sinking moves what a loop steps by into its latch, which then is a second jump per iteration (sparse matrix
+        // times vector: 8.9 to 8.2 ms of CPU at W = 1). The scheduler is quadratic in the memory accesses of a basic
+        // block, and ours are long: more than 200 pending ones are treated as one (1.3 s to 0.5 s of CPU for cub's
+        // single-tile radix sort).
+        const char* const arguments[] = {"ptarmigan",
+                                         "-disable-early-taildup",
+                                         "-disable-tail-duplicate",
+                                         "-instcombine-code-sinking=false",
+                                         "-dag-maps-huge-region=200",
+                                         "-dag-maps-reduction-size=100"};
         llvm::cl::ParseCommandLineOptions(static_cast<int>(std::size(arguments)), arguments);
     });
     context_.setDiagnosticHandler(std::make_unique<Collector>(first_error_));
@@ -95,8 +100,7 @@ void LlvmErrorScope::check() const {
     if (!first_error_.empty()) throw std::runtime_error("LLVM: " + first_error_);
 }
 
-std::unique_ptr<llvm::MemoryBuffer> generate_object(llvm::Module& module,
-                                                    llvm::TargetMachine& machine) {
+std::unique_ptr<llvm::MemoryBuffer> generate_object(llvm::Module& module, llvm::TargetMachine& machine) {
     llvm::SmallVector<char, 0> object;
     llvm::raw_svector_ostream stream(object);
     generate(module, machine, llvm::CodeGenFileType::ObjectFile, stream);

@@ -16,8 +16,7 @@ class TargetMachine;
 namespace ptarmigan::translator {
 
 /// The relocatable ELF object of `module`. Throws std::runtime_error with LLVM's message if it can't be made.
-std::unique_ptr<llvm::MemoryBuffer> generate_object(llvm::Module& module,
-                                                    llvm::TargetMachine& machine);
+std::unique_ptr<llvm::MemoryBuffer> generate_object(llvm::Module& module, llvm::TargetMachine& machine);
 
 /// The assembly text of `module`. Throws like generate_object().
 std::string generate_assembly(llvm::Module& module, llvm::TargetMachine& machine);

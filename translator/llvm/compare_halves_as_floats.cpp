@@ -35,7 +35,8 @@ PreservedAnalyses CompareHalvesAsFloats::run(Function& function, FunctionAnalysi
     for (FCmpInst* comparison : comparisons) {
         IRBuilder<> ir(comparison);
         Value* left = widened(ir, comparison->getOperand(0));
-        comparison->replaceAllUsesWith(ir.CreateFCmp(comparison->getPredicate(), left, widened(ir, comparison->getOperand(1))));
+        comparison->replaceAllUsesWith(
+            ir.CreateFCmp(comparison->getPredicate(), left, widened(ir, comparison->getOperand(1))));
         comparison->eraseFromParent();
     }
     PreservedAnalyses kept;

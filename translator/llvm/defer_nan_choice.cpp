@@ -98,8 +98,8 @@ private:
                (instruction.getOpcode() == Instruction::Add && isa<Constant>(instruction.getOperand(1)));
     }
 
-    /// Moves what only `rare` needs there, the tests of the operands above all. Operands are loaded once more where nothing has been written
-    /// since: kept for `rare`, they would take all registers of a long block.
+    /// Moves what only `rare` needs there, the tests of the operands above all. Operands are loaded once more where
+    /// nothing has been written since: kept for `rare`, they would take all registers of a long block.
     static void gather_operands(BasicBlock& rare) {
         const auto is_rare = [&](const User* user) { return cast<Instruction>(user)->getParent() == &rare; };
         bool written = false;

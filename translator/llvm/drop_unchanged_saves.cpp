@@ -18,7 +18,9 @@ namespace {
 const llvm::Argument* frame_of(const llvm::Value* address, const llvm::DataLayout& layout, llvm::APInt& offset) {
     offset = llvm::APInt(layout.getIndexTypeSizeInBits(address->getType()), 0);
     auto* argument = llvm::dyn_cast<llvm::Argument>(address->stripAndAccumulateConstantOffsets(layout, offset, false));
-    return argument && argument->getParent()->getAttributes().hasParamAttr(argument->getArgNo(), frame_attribute) ? argument : nullptr;
+    return argument && argument->getParent()->getAttributes().hasParamAttr(argument->getArgNo(), frame_attribute)
+               ? argument
+               : nullptr;
 }
 
 bool is_unchanged_save(const llvm::StoreInst& store, const llvm::DataLayout& layout) {

@@ -72,15 +72,14 @@ const Feature features[] = {
 
 // Newest first; the first whose bits are all there. AMD is told by its own instructions, not by vendor string.
 const char* tuning_model(const Cpu& cpu) {
-    const bool avx512 = cpu.has(Cpu::tAVX512F) && cpu.has(Cpu::tAVX512BW) &&
-                        cpu.has(Cpu::tAVX512DQ) && cpu.has(Cpu::tAVX512VL);
+    const bool avx512 =
+        cpu.has(Cpu::tAVX512F) && cpu.has(Cpu::tAVX512BW) && cpu.has(Cpu::tAVX512DQ) && cpu.has(Cpu::tAVX512VL);
     const bool amd = cpu.has(Cpu::tCLZERO);
     if (avx512 && amd) return cpu.has(Cpu::tAVX_VNNI) ? "znver5" : "znver4";
     if (avx512 && cpu.has(Cpu::tAVX512_FP16)) return "sapphirerapids";
     if (avx512 && cpu.has(Cpu::tAVX512_VBMI2)) return "icelake-server";
     if (avx512) return "x86-64-v4";
-    if (cpu.has(Cpu::tAVX2) && cpu.has(Cpu::tFMA) && cpu.has(Cpu::tBMI2))
-        return amd ? "znver3" : "x86-64-v3";
+    if (cpu.has(Cpu::tAVX2) && cpu.has(Cpu::tFMA) && cpu.has(Cpu::tBMI2)) return amd ? "znver3" : "x86-64-v3";
     return cpu.has(Cpu::tSSE42) ? "x86-64-v2" : "x86-64";
 }
 
@@ -94,10 +93,11 @@ TargetCpu detect() {
         target.features += feature.name;
     }
     target.features += ",-sse4a"; // implied by AMD models, worth nothing here, unknown to xbyak
-    // With it LLVM 19 widens single bfloats to choose between them and narrows with vcvtneps2bf16, which flushes subnormals.
+    // With it LLVM 19 widens single bfloats to choose between them and narrows with vcvtneps2bf16, which flushes
+    // subnormals.
     target.features += ",-avx512bf16";
-    target.avx512 = cpu.has(Cpu::tAVX512F) && cpu.has(Cpu::tAVX512BW) &&
-                    cpu.has(Cpu::tAVX512DQ) && cpu.has(Cpu::tAVX512VL);
+    target.avx512 =
+        cpu.has(Cpu::tAVX512F) && cpu.has(Cpu::tAVX512BW) && cpu.has(Cpu::tAVX512DQ) && cpu.has(Cpu::tAVX512VL);
     return target;
 }
 
@@ -105,8 +105,8 @@ TargetCpu detect() {
 
 TargetCpu detect() {
     // Bits of AT_HWCAP, fixed by the Linux ABI.
-    constexpr unsigned long fphp = 1ul << 9, asimdhp = 1ul << 10, atomics = 1ul << 8,
-                            asimddp = 1ul << 20, asimdrdm = 1ul << 12;
+    constexpr unsigned long fphp = 1ul << 9, asimdhp = 1ul << 10, atomics = 1ul << 8, asimddp = 1ul << 20,
+                            asimdrdm = 1ul << 12;
     const unsigned long bits = getauxval(AT_HWCAP);
     TargetCpu target;
     target.architecture = TargetCpu::Architecture::aarch64;
@@ -166,8 +166,7 @@ TargetCpu named_target(const std::string& name) {
         target.cpu = "neoverse-n1";
         return target;
     }
-    throw std::invalid_argument("unknown target '" + name +
-                                "' (host, x86-64-v3, x86-64-v4, aarch64)");
+    throw std::invalid_argument("unknown target '" + name + "' (host, x86-64-v3, x86-64-v4, aarch64)");
 }
 
 } // namespace ptarmigan::translator

@@ -20,8 +20,7 @@ constexpr unsigned least_lanes = 8;
 
 bool is_mask(const Type* type) {
     auto* vector = dyn_cast<FixedVectorType>(type);
-    return vector && vector->getElementType()->isIntegerTy(1) &&
-           vector->getNumElements() >= least_lanes;
+    return vector && vector->getElementType()->isIntegerTy(1) && vector->getNumElements() >= least_lanes;
 }
 
 /// What is done on integers instead.
@@ -61,8 +60,8 @@ private:
             wide = PHINode::Create(type, phi->getNumIncomingValues(), "mask", narrow.getIterator());
         } else {
             Value* none = PoisonValue::get(type);
-            wide = BinaryOperator::Create(cast<BinaryOperator>(narrow).getOpcode(), none, none,
-                                          "mask", narrow.getIterator());
+            wide = BinaryOperator::Create(cast<BinaryOperator>(narrow).getOpcode(), none, none, "mask",
+                                          narrow.getIterator());
         }
         wide->setDebugLoc(narrow.getDebugLoc());
         wide_[&narrow] = wide;
@@ -71,8 +70,7 @@ private:
     void fill(Instruction& narrow, Instruction& wide) {
         if (auto* phi = dyn_cast<PHINode>(&narrow)) {
             for (unsigned i = 0; i < phi->getNumIncomingValues(); ++i)
-                cast<PHINode>(wide).addIncoming(widened(phi->getIncomingValue(i)),
-                                                phi->getIncomingBlock(i));
+                cast<PHINode>(wide).addIncoming(widened(phi->getIncomingValue(i)), phi->getIncomingBlock(i));
             return;
         }
         for (unsigned i = 0; i < 2; ++i) wide.setOperand(i, widened(narrow.getOperand(i)));
@@ -118,9 +116,8 @@ private:
             Value*& test = tests[user->getParent()];
             if (!test) {
                 const bool here = user->getParent() == wide.getParent();
-                BasicBlock::iterator at = here && !isa<PHINode>(wide)
-                                              ? std::next(wide.getIterator())
-                                              : user->getParent()->getFirstInsertionPt();
+                BasicBlock::iterator at = here && !isa<PHINode>(wide) ? std::next(wide.getIterator())
+                                                                      : user->getParent()->getFirstInsertionPt();
                 IRBuilder<> ir(user->getParent(), at);
                 ir.SetCurrentDebugLocation(user->getDebugLoc());
                 test = ir.CreateICmpSLT(&wide, Constant::getNullValue(wide.getType()));
@@ -135,13 +132,11 @@ private:
         for (User* user : make_early_inc_range(bits.users())) {
             auto* compare = dyn_cast<ICmpInst>(user);
             auto* with = compare ? dyn_cast<ConstantInt>(compare->getOperand(1)) : nullptr;
-            if (!with || !compare->isEquality() || !(with->isZero() || with->isMinusOne()))
-                continue;
+            if (!with || !compare->isEquality() || !(with->isZero() || with->isMinusOne())) continue;
             IRBuilder<> ir(compare);
             Value* reduced = with->isZero() ? ir.CreateOrReduce(&wide) : ir.CreateAndReduce(&wide);
-            Value* same =
-                ir.CreateICmp(compare->getPredicate(), reduced,
-                              ConstantInt::getSigned(reduced->getType(), with->isZero() ? 0 : -1));
+            Value* same = ir.CreateICmp(compare->getPredicate(), reduced,
+                                        ConstantInt::getSigned(reduced->getType(), with->isZero() ? 0 : -1));
             compare->replaceAllUsesWith(same);
             compare->eraseFromParent();
         }

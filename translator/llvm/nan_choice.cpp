@@ -23,7 +23,8 @@ Value* unchosen(const Value* value) {
     const auto* select = dyn_cast<SelectInst>(value);
     if (!select || !select->getType()->getScalarType()->isDoubleTy()) return nullptr;
     const auto* test = dyn_cast<FCmpInst>(select->getCondition());
-    if (!test || test->getPredicate() != FCmpInst::FCMP_UNO || test->getOperand(0) != test->getOperand(1)) return nullptr;
+    if (!test || test->getPredicate() != FCmpInst::FCMP_UNO || test->getOperand(0) != test->getOperand(1))
+        return nullptr;
     const APInt* bits = nullptr;
     if (!match(select->getTrueValue(), m_BitCast(m_Or(m_BitCast(m_Specific(test->getOperand(0))), m_APInt(bits)))))
         return nullptr;

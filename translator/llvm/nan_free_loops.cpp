@@ -59,8 +59,7 @@ Use use_of(const Instruction& user) {
     if (isa<FCmpInst>(user)) return Use::hides;
     if (isa<BitCastInst>(user) && is_only_chosen(user)) return Use::hides;
     if (hands_on_nan(user)) return Use::hands_on;
-    if (isa<PHINode, SelectInst, ShuffleVectorInst, InsertElementInst, ExtractElementInst,
-            FreezeInst>(user) &&
+    if (isa<PHINode, SelectInst, ShuffleVectorInst, InsertElementInst, ExtractElementInst, FreezeInst>(user) &&
         user.getType()->isFPOrFPVectorTy())
         return Use::hands_on;
     return Use::shows;
@@ -70,8 +69,7 @@ Use use_of(const Instruction& user) {
 class NanFreeLoop {
 public:
     explicit NanFreeLoop(Loop& loop)
-        : header_(loop.getHeader()), preheader_(loop.getLoopPreheader()),
-          blocks_(loop.getBlocks()) {
+        : header_(loop.getHeader()), preheader_(loop.getLoopPreheader()), blocks_(loop.getBlocks()) {
         SmallVector<BasicBlock*> exits;
         loop.getUniqueExitBlocks(exits);
         exits_.assign(exits.begin(), exits.end());
@@ -86,16 +84,14 @@ public:
         SmallVector<Instruction*> work;
         for (BasicBlock* block : blocks_)
             for (Instruction& instruction : *block)
-                if (unchosen(&instruction) && chosen_.insert(&instruction))
-                    work.push_back(&instruction);
+                if (unchosen(&instruction) && chosen_.insert(&instruction)) work.push_back(&instruction);
         while (!work.empty())
             for (User* user : work.pop_back_val()->users()) {
                 auto* instruction = cast<Instruction>(user);
                 if (!contains(instruction->getParent())) continue; // a phi of an exit
                 const Use use = use_of(*instruction);
                 if (use == Use::shows) return false;
-                if (use == Use::hands_on && chosen_.insert(instruction))
-                    work.push_back(instruction);
+                if (use == Use::hands_on && chosen_.insert(instruction)) work.push_back(instruction);
             }
         return true;
     }
@@ -112,8 +108,7 @@ public:
         remapInstructionsInBlocks(fast, copies);
         auto* fast_header = cast<BasicBlock>(copies[header_]);
         // The loop as written begins once more with what it would have begun with.
-        BasicBlock* again =
-            BasicBlock::Create(header_->getContext(), "nan.again", header_->getParent(), header_);
+        BasicBlock* again = BasicBlock::Create(header_->getContext(), "nan.again", header_->getParent(), header_);
         BranchInst::Create(header_, again)->setDebugLoc(preheader_->getTerminator()->getDebugLoc());
         preheader_->getTerminator()->replaceSuccessorWith(header_, fast_header);
         for (PHINode& phi : header_->phis()) phi.replaceIncomingBlockWith(preheader_, again);
@@ -133,20 +128,17 @@ private:
     /// The way from the copied loop to `exit`: to the loop as written if there is a NaN among what
     /// may be another one.
     void leave(BasicBlock& exit, BasicBlock& again, ValueToValueMapTy& copies) {
-        BasicBlock* checked =
-            BasicBlock::Create(exit.getContext(), "nan.check", exit.getParent(), &exit);
+        BasicBlock* checked = BasicBlock::Create(exit.getContext(), "nan.check", exit.getParent(), &exit);
         IRBuilder<> ir(checked);
         std::map<Type*, SmallVector<Value*>> seen;
         for (PHINode& phi : exit.phis()) {
-            PHINode* copy =
-                PHINode::Create(phi.getType(), phi.getNumIncomingValues(), phi.getName(), checked);
+            PHINode* copy = PHINode::Create(phi.getType(), phi.getNumIncomingValues(), phi.getName(), checked);
             bool may_differ = false;
             for (unsigned i = 0; i < phi.getNumIncomingValues(); ++i) {
                 Value* value = phi.getIncomingValue(i);
                 may_differ |= isa<Instruction>(value) && chosen_.contains(cast<Instruction>(value));
                 const auto mapped = copies.find(value);
-                copy->addIncoming(mapped == copies.end() ? value
-                                                         : static_cast<Value*>(mapped->second),
+                copy->addIncoming(mapped == copies.end() ? value : static_cast<Value*>(mapped->second),
                                   cast<BasicBlock>(copies[phi.getIncomingBlock(i)]));
             }
             if (may_differ) seen[phi.getType()].push_back(copy);
@@ -162,8 +154,7 @@ private:
             nan = nan ? ir.CreateOr(nan, here) : here;
         }
         if (nan)
-            ir.CreateCondBr(nan, &again, &exit,
-                            MDBuilder(exit.getContext()).createUnlikelyBranchWeights());
+            ir.CreateCondBr(nan, &again, &exit, MDBuilder(exit.getContext()).createUnlikelyBranchWeights());
         else
             ir.CreateBr(&exit);
     }

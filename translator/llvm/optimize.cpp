@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/optimize.h"
 
-#include "translator/llvm/defer_nan_choice.h"
 #include "translator/llvm/bfloats_as_integers.h"
 #include "translator/llvm/compare_halves_as_floats.h"
+#include "translator/llvm/defer_nan_choice.h"
 #include "translator/llvm/drop_unchanged_saves.h"
 #include "translator/llvm/masks_as_integers.h"
 #include "translator/llvm/sink_nan_canonicalization.h"

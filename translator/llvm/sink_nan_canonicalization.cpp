@@ -37,12 +37,9 @@ Value* canonicalized(const Value* value) {
     const auto* splat = constant && constant->getType()->isVectorTy()
                             ? dyn_cast_or_null<ConstantFP>(constant->getSplatValue())
                             : dyn_cast_or_null<ConstantFP>(constant);
-    if (!splat || splat->getValueAPF().bitcastToAPInt().getZExtValue() != canonical_bits)
-        return nullptr;
+    if (!splat || splat->getValueAPF().bitcastToAPInt().getZExtValue() != canonical_bits) return nullptr;
     // Either compared with itself or with a constant that is no NaN.
-    const auto is_number = [](Value* operand) {
-        return PatternMatch::match(operand, PatternMatch::m_NonNaN());
-    };
+    const auto is_number = [](Value* operand) { return PatternMatch::match(operand, PatternMatch::m_NonNaN()); };
     if (test->getOperand(0) != number) return nullptr;
     if (test->getOperand(1) != number && !is_number(test->getOperand(1))) return nullptr;
     return number;
@@ -62,7 +59,9 @@ bool is_float_bitcast(const Instruction& instruction) {
            instruction.getType()->isVectorTy() == instruction.getOperand(0)->getType()->isVectorTy();
 }
 
-bool is_nan_bits(std::uint64_t bits) { return (bits & 0x7fffffff) > 0x7f800000; }
+bool is_nan_bits(std::uint64_t bits) {
+    return (bits & 0x7fffffff) > 0x7f800000;
+}
 
 /// True if no element is a NaN other than the canonical one.
 bool is_canonical_constant(const Constant& constant) {
@@ -86,8 +85,7 @@ bool is_canonical_constant(const Constant& constant) {
 bool is_transparent(const Instruction& instruction) {
     if (!is_float_like(instruction.getType())) return false;
     // Not freeze: a copy of one could choose other bits.
-    return isa<PHINode, SelectInst, ShuffleVectorInst, InsertElementInst, ExtractElementInst>(
-               instruction) ||
+    return isa<PHINode, SelectInst, ShuffleVectorInst, InsertElementInst, ExtractElementInst>(instruction) ||
            is_float_bitcast(instruction);
 }
 
@@ -128,8 +126,7 @@ bool is_blind(const Instruction& instruction) {
     if (isa<FCmpInst, FPToSIInst, FPToUIInst>(instruction)) return true;
     if (isa<StoreInst>(instruction)) return instruction.getMetadata(any_nan_metadata) != nullptr;
     const auto* call = dyn_cast<IntrinsicInst>(&instruction);
-    return call && (call->getIntrinsicID() == Intrinsic::fptosi_sat ||
-                    call->getIntrinsicID() == Intrinsic::fptoui_sat);
+    return call && (call->getIntrinsicID() == Intrinsic::fptosi_sat || call->getIntrinsicID() == Intrinsic::fptoui_sat);
 }
 
 class Rewriter {
@@ -149,8 +146,7 @@ public:
         for (Instruction* source : sources)
             if (isa<PHINode>(source)) phis.push_back(source);
         for (WeakTrackingVH& handle : phis)
-            if (auto* phi = dyn_cast_or_null<PHINode>(static_cast<Value*>(handle)))
-                RecursivelyDeleteDeadPHINode(phi);
+            if (auto* phi = dyn_cast_or_null<PHINode>(static_cast<Value*>(handle))) RecursivelyDeleteDeadPHINode(phi);
         return true;
     }
 
@@ -185,15 +181,13 @@ private:
             if (!touched_.insert(instruction).second) continue;
             for (const Use& use : instruction->uses()) {
                 auto* user = cast<Instruction>(use.getUser());
-                if (canonical_.contains(user) && is_transparent(*user) && carries_lanes(use))
-                    pending.push_back(user);
+                if (canonical_.contains(user) && is_transparent(*user) && carries_lanes(use)) pending.push_back(user);
             }
         }
     }
 
     bool inputs_canonical(const Instruction& instruction) const {
-        if (!is_transparent(instruction) || canonicalized(&instruction))
-            return true;
+        if (!is_transparent(instruction) || canonicalized(&instruction)) return true;
         for (const Use& use : instruction.operands())
             if (carries_lanes(use) && !is_canonical(use.get())) return false;
         return true;
@@ -221,8 +215,7 @@ private:
             if (instruction && demanded_.insert(instruction).second) pending.push_back(instruction);
         };
         for (const Instruction& instruction : instructions(function_)) {
-            if (is_transparent(instruction) || is_arithmetic(instruction) || is_blind(instruction))
-                continue;
+            if (is_transparent(instruction) || is_arithmetic(instruction) || is_blind(instruction)) continue;
             for (const Value* operand : instruction.operands()) demand(operand);
         }
         while (!pending.empty()) {
@@ -287,8 +280,7 @@ private:
             Type* real = type->getWithNewType(ir.getFloatTy());
             const bool is_integer = real != type;
             if (is_integer) number = ir.CreateBitCast(number, real);
-            Value* nan =
-                ConstantFP::get(real, APFloat(APFloat::IEEEsingle(), APInt(32, canonical_bits)));
+            Value* nan = ConstantFP::get(real, APFloat(APFloat::IEEEsingle(), APInt(32, canonical_bits)));
             canonical = ir.CreateSelect(ir.CreateFCmpUNO(number, number), nan, number);
             if (is_integer) canonical = ir.CreateBitCast(canonical, type);
         }
@@ -307,8 +299,7 @@ private:
 
 } // namespace
 
-PreservedAnalyses SinkNanCanonicalization::run(Function& function,
-                                               FunctionAnalysisManager& analyses) {
+PreservedAnalyses SinkNanCanonicalization::run(Function& function, FunctionAnalysisManager& analyses) {
     Rewriter rewriter(function, analyses.getResult<LoopAnalysis>(function));
     if (!rewriter.run()) return PreservedAnalyses::all();
     PreservedAnalyses preserved;

@@ -48,8 +48,7 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const TargetCpu& target
     return std::move(*machine);
 }
 
-void apply_target(llvm::Module& module, const llvm::TargetMachine& machine,
-                  const TargetCpu& target) {
+void apply_target(llvm::Module& module, const llvm::TargetMachine& machine, const TargetCpu& target) {
     module.setTargetTriple(machine.getTargetTriple().str());
     module.setDataLayout(machine.createDataLayout());
     for (llvm::Function& function : module) {

@@ -20,7 +20,6 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const TargetCpu& target
 
 /// Sets triple and data layout of `module`, and CPU, features and vector width of every function defined in it, so
 /// that all of them may be inlined into each other.
-void apply_target(llvm::Module& module, const llvm::TargetMachine& machine,
-                  const TargetCpu& target);
+void apply_target(llvm::Module& module, const llvm::TargetMachine& machine, const TargetCpu& target);
 
 } // namespace ptarmigan::translator

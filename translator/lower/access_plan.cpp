@@ -58,8 +58,8 @@ void add_chunks(AccessPlan& plan, const StepGroup& group, const AccessPattern& p
             return element >= first + start && element < first + start + size;
         });
         if (used)
-            plan.chunks.push_back({group.origin + (first + start) * std::int64_t(pattern.element_bytes), group.step,
-                                   unsigned(size)});
+            plan.chunks.push_back(
+                {group.origin + (first + start) * std::int64_t(pattern.element_bytes), group.step, unsigned(size)});
     };
     std::int64_t start = 0;
     for (; start + size <= length; start += size) add(start);
@@ -78,8 +78,7 @@ void add_group(AccessPlan& plan, const StepGroup& group, const AccessPattern& pa
 
 /// Fills places and owners from the chunks.
 void locate(AccessPlan& plan, const AccessPattern& pattern) {
-    for (const AccessPlan::Chunk& chunk : plan.chunks)
-        plan.owners.emplace_back(chunk.length, AccessPlan::no_lane);
+    for (const AccessPlan::Chunk& chunk : plan.chunks) plan.owners.emplace_back(chunk.length, AccessPlan::no_lane);
     for (unsigned lane = 0; lane < pattern.offsets->size(); ++lane) {
         for (unsigned component = 0; component < pattern.count; ++component) {
             std::int64_t address =
@@ -88,8 +87,7 @@ void locate(AccessPlan& plan, const AccessPattern& pattern) {
             for (unsigned c = 0; c < plan.chunks.size(); ++c) {
                 const AccessPlan::Chunk& chunk = plan.chunks[c];
                 std::int64_t element = (address - chunk.offset) / std::int64_t(pattern.element_bytes);
-                if (chunk.step != step_of(pattern, lane) || address < chunk.offset || element >= chunk.length)
-                    continue;
+                if (chunk.step != step_of(pattern, lane) || address < chunk.offset || element >= chunk.length) continue;
                 if (!placed) plan.places.push_back({c, unsigned(element)});
                 placed = true;
                 unsigned& owner = plan.owners[c][std::size_t(element)];
@@ -119,8 +117,12 @@ std::optional<AccessPlan> plan_access(const AccessPattern& pattern, std::int64_t
 
 } // namespace
 
-std::optional<AccessPlan> plan_load(const AccessPattern& pattern) { return plan_access(pattern, load_reach); }
+std::optional<AccessPlan> plan_load(const AccessPattern& pattern) {
+    return plan_access(pattern, load_reach);
+}
 
-std::optional<AccessPlan> plan_store(const AccessPattern& pattern) { return plan_access(pattern, 1); }
+std::optional<AccessPlan> plan_store(const AccessPattern& pattern) {
+    return plan_access(pattern, 1);
+}
 
 } // namespace ptarmigan::translator::lower

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The common path is one test of low bits, of all lanes whether active or not, and a branch that is never taken; the exact
-// question is asked behind it.
+// The common path is one test of low bits, of all lanes whether active or not, and a branch that is never taken; the
+// exact question is asked behind it.
 #include "translator/lower/alignment_check.h"
 
 #include "translator/kernel_abi.h"
@@ -15,8 +15,8 @@ using llvm::Value;
 
 namespace {
 
-/// i1: the addresses together have low bits. Folded to four lanes, because LLVM makes one `vptest` of that: tests into mask
-/// registers between gathers cost Zen 4 5 ns each.
+/// i1: the addresses together have low bits. Folded to four lanes, because LLVM makes one `vptest` of that: tests into
+/// mask registers between gathers cost Zen 4 5 ns each.
 Value* some_lane_has_low_bits(WarpEmitter& e, Value* addresses, unsigned bytes) {
     Ir& ir = e.ir();
     unsigned lanes = e.width();
@@ -66,15 +66,16 @@ void check_alignment(WarpEmitter& e, const LaneAddress& address, unsigned bytes,
     Value* addresses = e.broadcast(address.address);
     Value* low = ir.CreateAnd(addresses, e.splat(ir.getInt64(bytes - 1)));
     Value* misaligned = ir.CreateICmpNE(low, llvm::Constant::getNullValue(low->getType()));
-    if (!e.all_active()) misaligned = ir.CreateSelect(e.active(), misaligned, llvm::Constant::getNullValue(misaligned->getType()));
+    if (!e.all_active())
+        misaligned = ir.CreateSelect(e.active(), misaligned, llvm::Constant::getNullValue(misaligned->getType()));
     Value* lanes = ir.CreateFreeze(e.to_bits(misaligned));
     ir.CreateCondBr(ir.CreateICmpNE(lanes, ir.getInt64(0)), fault, aligned);
 
     ir.SetInsertPoint(fault);
     Value* first = ir.CreateExtractElement(addresses, e.first_lane(lanes));
-    e.call_service(offsetof(abi::Services, misaligned), ir.getVoidTy(),
-                   {e.cta_context(), e.step_index(), lanes, first, ir.getInt32(is_write),
-                    ir.getInt32(e.current().location.line)});
+    e.call_service(
+        offsetof(abi::Services, misaligned), ir.getVoidTy(),
+        {e.cta_context(), e.step_index(), lanes, first, ir.getInt32(is_write), ir.getInt32(e.current().location.line)});
     ir.CreateUnreachable();
     ir.SetInsertPoint(aligned);
 }

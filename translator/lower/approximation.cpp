@@ -13,14 +13,18 @@ namespace ptarmigan::translator::lower {
 
 namespace {
 
-bool is_fast(WarpEmitter& e) { return e.options().approximation == Approximation::fast; }
+bool is_fast(WarpEmitter& e) {
+    return e.options().approximation == Approximation::fast;
+}
 
 // The builtins come with and without flushing: "rcp_ftz" and "rcp".
 std::string variant(const char* function, bool ftz) {
     return std::string(function) + (ftz ? "_ftz_f32" : "_f32");
 }
 
-Value* root(Ir& ir, Value* value) { return ir.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, value); }
+Value* root(Ir& ir, Value* value) {
+    return ir.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, value);
+}
 
 /// vrsqrt14ps: within 2^-14 of 1 / sqrt(a), exact for zeros and infinities, right for subnormals too.
 Value* rsqrt_estimate(Ir& ir, Value* a) {
@@ -35,7 +39,8 @@ Value* rsqrt_estimate(Ir& ir, Value* a) {
     });
 }
 
-/// One Newton step, y + y (1/2 - a y y/2), leaves less than 1.6 * 2^-24: 1/2 ulp of rounding, 1/4 of a y/2's and 1.5 * 2^-28.
+/// One Newton step, y + y (1/2 - a y y/2), leaves less than 1.6 * 2^-24: 1/2 ulp of rounding, 1/4 of a y/2's and 1.5 *
+/// 2^-28.
 Value* fast_rsqrt(Ir& ir, Value* a) {
     Value* y = rsqrt_estimate(ir, a);
     Value* half = ir.CreateFMul(y, real(y, 0.5));
@@ -52,11 +57,16 @@ Value* fast_form(WarpEmitter& e, std::string_view function, Value* a, bool ftz) 
     Ir& ir = e.ir();
     if (ftz) a = flush_subnormal(ir, a);
     Value* result;
-    if (function == "rcp") result = canonicalize(ir, ir.CreateFDiv(real(a, 1), a));
-    else if (function == "sqrt") result = canonicalize(ir, root(ir, a));
-    else if (function == "rsqrt" && e.options().target.avx512) result = fast_rsqrt(ir, a);
-    else if (function == "rsqrt") result = canonicalize(ir, ir.CreateFDiv(real(a, 1), root(ir, a)));
-    else result = call_lanes(e, std::string(function) + "_fast_f32", a, ir.getFloatTy());
+    if (function == "rcp")
+        result = canonicalize(ir, ir.CreateFDiv(real(a, 1), a));
+    else if (function == "sqrt")
+        result = canonicalize(ir, root(ir, a));
+    else if (function == "rsqrt" && e.options().target.avx512)
+        result = fast_rsqrt(ir, a);
+    else if (function == "rsqrt")
+        result = canonicalize(ir, ir.CreateFDiv(real(a, 1), root(ir, a)));
+    else
+        result = call_lanes(e, std::string(function) + "_fast_f32", a, ir.getFloatTy());
     return ftz ? flush_subnormal(ir, result) : result;
 }
 
@@ -100,17 +110,37 @@ void half_unary(WarpEmitter& e, const Instruction& inst, const char* function) {
 
 } // namespace
 
-void rcp_approx(WarpEmitter& e, const Instruction& inst) { unary(e, inst, "rcp"); }
-void sqrt_approx(WarpEmitter& e, const Instruction& inst) { unary(e, inst, "sqrt"); }
-void rsqrt_approx(WarpEmitter& e, const Instruction& inst) { unary(e, inst, "rsqrt"); }
-void sin_approx(WarpEmitter& e, const Instruction& inst) { unary(e, inst, "sin"); }
-void cos_approx(WarpEmitter& e, const Instruction& inst) { unary(e, inst, "cos"); }
-void lg2_approx(WarpEmitter& e, const Instruction& inst) { unary(e, inst, "lg2"); }
-void ex2_approx(WarpEmitter& e, const Instruction& inst) { unary(e, inst, "ex2"); }
-void tanh_approx(WarpEmitter& e, const Instruction& inst) { unary(e, inst, "tanh"); }
+void rcp_approx(WarpEmitter& e, const Instruction& inst) {
+    unary(e, inst, "rcp");
+}
+void sqrt_approx(WarpEmitter& e, const Instruction& inst) {
+    unary(e, inst, "sqrt");
+}
+void rsqrt_approx(WarpEmitter& e, const Instruction& inst) {
+    unary(e, inst, "rsqrt");
+}
+void sin_approx(WarpEmitter& e, const Instruction& inst) {
+    unary(e, inst, "sin");
+}
+void cos_approx(WarpEmitter& e, const Instruction& inst) {
+    unary(e, inst, "cos");
+}
+void lg2_approx(WarpEmitter& e, const Instruction& inst) {
+    unary(e, inst, "lg2");
+}
+void ex2_approx(WarpEmitter& e, const Instruction& inst) {
+    unary(e, inst, "ex2");
+}
+void tanh_approx(WarpEmitter& e, const Instruction& inst) {
+    unary(e, inst, "tanh");
+}
 
-void div_approx(WarpEmitter& e, const Instruction& inst) { quotient(e, inst, "div_approx"); }
-void div_full(WarpEmitter& e, const Instruction& inst) { quotient(e, inst, "div_full"); }
+void div_approx(WarpEmitter& e, const Instruction& inst) {
+    quotient(e, inst, "div_approx");
+}
+void div_full(WarpEmitter& e, const Instruction& inst) {
+    quotient(e, inst, "div_full");
+}
 
 void rcp_approx_f64(WarpEmitter& e, const Instruction& inst) {
     e.map(inst, {Role::a}, [&](Ir& ir, Values v) { return call_lanes(e, "rcp_ftz_f64", v, ir.getDoubleTy()); });
@@ -121,7 +151,11 @@ void rsqrt_approx_f64(WarpEmitter& e, const Instruction& inst) {
     e.map(inst, {Role::a}, [&](Ir& ir, Values v) { return call_lanes(e, builtin, v, ir.getDoubleTy()); });
 }
 
-void tanh_f16(WarpEmitter& e, const Instruction& inst) { half_unary(e, inst, "tanh"); }
-void ex2_f16(WarpEmitter& e, const Instruction& inst) { half_unary(e, inst, "ex2"); }
+void tanh_f16(WarpEmitter& e, const Instruction& inst) {
+    half_unary(e, inst, "tanh");
+}
+void ex2_f16(WarpEmitter& e, const Instruction& inst) {
+    half_unary(e, inst, "ex2");
+}
 
 } // namespace ptarmigan::translator::lower

@@ -9,8 +9,8 @@ namespace ptarmigan::translator::lower {
 using abi::AsyncCall;
 using ptx::Operand;
 
-AsyncCallBuffer::AsyncCallBuffer(WarpEmitter& e, const ptx::Instruction& inst,
-                                 abi::AsyncOperation operation, std::uint32_t detail)
+AsyncCallBuffer::AsyncCallBuffer(WarpEmitter& e, const ptx::Instruction& inst, abi::AsyncOperation operation,
+                                 std::uint32_t detail)
     : e_(e) {
     Ir& ir = e.ir();
     buffer_ = e.entry_alloca(llvm::ArrayType::get(ir.getInt64Ty(), sizeof(AsyncCall) / 8), "async");
@@ -25,8 +25,7 @@ Value* AsyncCallBuffer::place(unsigned offset) {
 }
 
 void AsyncCallBuffer::set_lanes(unsigned offset, Value* lanes) {
-    e_.ir().CreateAlignedStore(lanes, place(offset),
-                               llvm::Align(lanes->getType()->getScalarSizeInBits() / 8));
+    e_.ir().CreateAlignedStore(lanes, place(offset), llvm::Align(lanes->getType()->getScalarSizeInBits() / 8));
 }
 
 void AsyncCallBuffer::set_address(unsigned offset, const Operand& operand, ptx::StateSpace space) {
@@ -36,16 +35,14 @@ void AsyncCallBuffer::set_address(unsigned offset, const Operand& operand, ptx::
 void AsyncCallBuffer::set_words(unsigned offset, const Operand& operand) {
     if (operand.kind == Operand::Kind::none) return;
     Ir& ir = e_.ir();
-    set_lanes(offset,
-              ir.CreateZExtOrTrunc(to_bits(ir, e_.lanes(operand)), e_.lanes_type(ir.getInt32Ty())));
+    set_lanes(offset, ir.CreateZExtOrTrunc(to_bits(ir, e_.lanes(operand)), e_.lanes_type(ir.getInt32Ty())));
 }
 
 void AsyncCallBuffer::set_list(unsigned offset, const Operand& list, unsigned most) {
     const bool many = list.kind == Operand::Kind::vector || list.kind == Operand::Kind::list;
     const unsigned count = many ? std::min(list.count, most) : 1;
     constexpr unsigned lanes_bytes = sizeof(AsyncCall::size);
-    for (unsigned i = 0; i < count; ++i)
-        set_words(offset + i * lanes_bytes, many ? e_.element(list, i) : list);
+    for (unsigned i = 0; i < count; ++i) set_words(offset + i * lanes_bytes, many ? e_.element(list, i) : list);
 }
 
 void AsyncCallBuffer::set_value(const Operand& operand) {
@@ -57,8 +54,8 @@ void AsyncCallBuffer::set_value(const Operand& operand) {
         Value* bits = to_bits(ir, e_.lanes(many ? e_.element(operand, i) : operand));
         const unsigned words = bits->getType()->getScalarSizeInBits() / 32;
         for (unsigned word = 0; word < words; ++word, offset += lanes_bytes)
-            set_lanes(offset, ir.CreateTrunc(ir.CreateLShr(bits, integer(bits, 32 * word)),
-                                             e_.lanes_type(ir.getInt32Ty())));
+            set_lanes(offset,
+                      ir.CreateTrunc(ir.CreateLShr(bits, integer(bits, 32 * word)), e_.lanes_type(ir.getInt32Ty())));
     }
 }
 
@@ -77,8 +74,7 @@ void AsyncCallBuffer::run() {
 
 abi::BulkReduction bulk_reduction(WarpEmitter& e, const ptx::Instruction& inst) {
     using Reduction = abi::BulkReduction;
-    switch (inst.one_of({Word::add, Word::min, Word::max, Word::inc, Word::dec, Word::and_,
-                         Word::or_, Word::xor_})) {
+    switch (inst.one_of({Word::add, Word::min, Word::max, Word::inc, Word::dec, Word::and_, Word::or_, Word::xor_})) {
     case Word::add: return Reduction::add;
     case Word::min: return Reduction::min;
     case Word::max: return Reduction::max;
@@ -111,9 +107,8 @@ abi::TensorType reduction_type(WarpEmitter& e, const Instruction& inst) {
 Value* copies_are_deferred(WarpEmitter& e) {
     Ir& ir = e.ir();
     Value* launch = e.context_field(ir.getInt64Ty(), offsetof(abi::CtaContext, launch), "launch");
-    Value* place =
-        ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), ir.CreateIntToPtr(launch, ir.getPtrTy()),
-                                      offsetof(abi::LaunchContext, async_mode));
+    Value* place = ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), ir.CreateIntToPtr(launch, ir.getPtrTy()),
+                                                 offsetof(abi::LaunchContext, async_mode));
     llvm::LoadInst* mode = ir.CreateLoad(ir.getInt32Ty(), place, "async_mode");
     mode->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(e.context(), {}));
     return ir.CreateICmpNE(mode, ir.getInt32(std::uint32_t(abi::AsyncMode::eager)));

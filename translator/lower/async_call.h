@@ -23,12 +23,8 @@ public:
     void set_barrier(const ptx::Operand& operand, ptx::StateSpace space) {
         set_address(offsetof(abi::AsyncCall, barrier), operand, space);
     }
-    void set_size(const ptx::Operand& operand) {
-        set_words(offsetof(abi::AsyncCall, size), operand);
-    }
-    void set_mask(const ptx::Operand& operand) {
-        set_words(offsetof(abi::AsyncCall, mask), operand);
-    }
+    void set_size(const ptx::Operand& operand) { set_words(offsetof(abi::AsyncCall, size), operand); }
+    void set_mask(const ptx::Operand& operand) { set_words(offsetof(abi::AsyncCall, mask), operand); }
     /// The words of a value of 32 or 64 bits, or of a vector of them, at `coordinates`.
     void set_value(const ptx::Operand& operand);
     /// The elements of a list at consecutive arrays; at most `most`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cp.async (manual 9.7.9.25.3): the copy is done when it is started, which is one of the moments the manual allows. Groups then have
-// nothing to wait for. Launches that want other moments (PTARMIGAN_ASYNC) call the service instead.
+// cp.async (manual 9.7.9.25.3): the copy is done when it is started, which is one of the moments the manual allows.
+// Groups then have nothing to wait for. Launches that want other moments (PTARMIGAN_ASYNC) call the service instead.
 #include "translator/lower/access_mark.h"
 #include "translator/lower/async_call.h"
 #include "translator/lower/lane_array.h"
@@ -29,7 +29,8 @@ Value* source_sizes(WarpEmitter& e, const ptx::Operand& operand, unsigned bytes)
     Ir& ir = e.ir();
     Value* full = e.splat(ir.getInt32(bytes));
     Value* value = e.lanes(operand);
-    if (operand.type == ScalarType::pred) return ir.CreateSelect(value, llvm::Constant::getNullValue(full->getType()), full);
+    if (operand.type == ScalarType::pred)
+        return ir.CreateSelect(value, llvm::Constant::getNullValue(full->getType()), full);
     return ir.CreateZExtOrTrunc(value, full->getType());
 }
 
@@ -48,17 +49,18 @@ void copy_padded(WarpEmitter& e, const MemoryAccess& to, const MemoryAccess& fro
         llvm::CallInst* data = ir.CreateMaskedLoad(type, pointer(e, sources.get(lane)), llvm::Align(1), wanted,
                                                    llvm::Constant::getNullValue(type));
         tag_space(e, data, from.address.space);
-        tag_space(e, ir.CreateAlignedStore(data, pointer(e, targets.get(lane)), llvm::Align(bytes)),
-                  to.address.space);
+        tag_space(e, ir.CreateAlignedStore(data, pointer(e, targets.get(lane)), llvm::Align(bytes)), to.address.space);
     });
 }
 
-/// Lanes whose source is larger than the copy: a misaligned address for the H200, unless the low bits make it none of these sizes.
+/// Lanes whose source is larger than the copy: a misaligned address for the H200, unless the low bits make it none of
+/// these sizes.
 void check_sizes(WarpEmitter& e, Value* sizes, unsigned bytes) {
     Ir& ir = e.ir();
     Value* low = ir.CreateAnd(sizes, e.splat(ir.getInt32(2 * bytes - 1)));
     Value* wrong = ir.CreateAnd(e.active(), ir.CreateICmpUGT(low, e.splat(ir.getInt32(bytes))));
-    e.if_then(e.any(wrong), [&] { e.trap(e.to_bits(wrong), std::uint32_t(abi::Fault::misaligned_address)); }, false);
+    e.if_then(
+        e.any(wrong), [&] { e.trap(e.to_bits(wrong), std::uint32_t(abi::Fault::misaligned_address)); }, false);
 }
 
 } // namespace
@@ -73,13 +75,16 @@ void cp_async(WarpEmitter& e, const Instruction& inst) {
     Value* sizes = padded ? source_sizes(e, source_size, bytes) : nullptr;
     if (padded) check_sizes(e, sizes, bytes);
     Value* deferred = copies_are_deferred(e);
-    e.if_then(deferred, [&] {
-        AsyncCallBuffer call(e, inst, abi::AsyncOperation::copy, bytes);
-        call.set_target(inst[Role::d], StateSpace::shared);
-        call.set_source(inst[Role::a], StateSpace::global);
-        call.set_lanes(offsetof(abi::AsyncCall, size), padded ? sizes : e.splat(e.ir().getInt32(bytes)));
-        call.run();
-    }, false);
+    e.if_then(
+        deferred,
+        [&] {
+            AsyncCallBuffer call(e, inst, abi::AsyncOperation::copy, bytes);
+            call.set_target(inst[Role::d], StateSpace::shared);
+            call.set_source(inst[Role::a], StateSpace::global);
+            call.set_lanes(offsetof(abi::AsyncCall, size), padded ? sizes : e.splat(e.ir().getInt32(bytes)));
+            call.run();
+        },
+        false);
     e.if_then(e.ir().CreateNot(deferred), [&] {
         const MemoryAccess to = side(e, inst[Role::d], StateSpace::shared, bytes);
         const MemoryAccess from = side(e, inst[Role::a], StateSpace::global, bytes);
@@ -91,15 +96,20 @@ void cp_async(WarpEmitter& e, const Instruction& inst) {
 }
 
 void cp_async_commit_group(WarpEmitter& e, const Instruction& inst) {
-    e.if_then(copies_are_deferred(e), [&] { AsyncCallBuffer(e, inst, abi::AsyncOperation::copy_commit).run(); }, false);
+    e.if_then(
+        copies_are_deferred(e), [&] { AsyncCallBuffer(e, inst, abi::AsyncOperation::copy_commit).run(); }, false);
 }
 
 void cp_async_wait_group(WarpEmitter& e, const Instruction& inst) {
     const bool all = inst.form == ptx::FormId::cp_async_wait_all;
-    e.if_then(copies_are_deferred(e), [&] {
-        AsyncCallBuffer(e, inst, all ? abi::AsyncOperation::copy_wait_all : abi::AsyncOperation::copy_wait,
-                        all ? 0 : std::uint32_t(inst[Role::n].value)).run();
-    }, false);
+    e.if_then(
+        copies_are_deferred(e),
+        [&] {
+            AsyncCallBuffer(e, inst, all ? abi::AsyncOperation::copy_wait_all : abi::AsyncOperation::copy_wait,
+                            all ? 0 : std::uint32_t(inst[Role::n].value))
+                .run();
+        },
+        false);
 }
 
 } // namespace ptarmigan::translator::lower

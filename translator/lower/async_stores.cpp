@@ -16,16 +16,14 @@ ptx::StateSpace space_of(const Instruction& inst) {
 }
 
 /// The runtime writes the value and tells the mbarrier object, now or later.
-void put(WarpEmitter& e, const Instruction& inst, abi::AsyncOperation operation,
-         std::uint32_t detail) {
+void put(WarpEmitter& e, const Instruction& inst, abi::AsyncOperation operation, std::uint32_t detail) {
     const Operand& b = inst[Role::b];
     const unsigned elements = b.kind == Operand::Kind::vector ? b.count : 1;
     AsyncCallBuffer call(e, inst, operation, detail);
     call.set_target(inst[Role::a], space_of(inst));
     call.set_barrier(inst[Role::mbar], space_of(inst));
     call.set_value(b);
-    call.set_lanes(offsetof(abi::AsyncCall, size),
-                   e.splat(e.ir().getInt32(ptx::bit_size(inst.type()) / 8 * elements)));
+    call.set_lanes(offsetof(abi::AsyncCall, size), e.splat(e.ir().getInt32(ptx::bit_size(inst.type()) / 8 * elements)));
     call.run();
 }
 
@@ -48,8 +46,7 @@ void clusterlaunchcontrol_try_cancel(WarpEmitter& e, const Instruction& inst) {
     e.for_each_lane(e.active_bits(), [&](Value* lane) {
         e.call_service(offsetof(abi::Services, cancel_launch), ir.getVoidTy(),
                        {e.cta_context(), e.step_index(), responses.get(lane), objects.get(lane),
-                        ir.getInt32(inst.has(Word::multicast_cluster_all)),
-                        ir.getInt32(inst.location.line)});
+                        ir.getInt32(inst.has(Word::multicast_cluster_all)), ir.getInt32(inst.location.line)});
     });
 }
 
@@ -75,9 +72,7 @@ void clusterlaunchcontrol_first_ctaid(WarpEmitter& e, const Instruction& inst) {
             if (e.element(d, i).kind != Operand::Kind::sink) e.write(e.element(d, i), word(i));
         return;
     }
-    e.write(d, word(inst.has(Word::get_first_ctaid_x)   ? 0
-                    : inst.has(Word::get_first_ctaid_y) ? 1
-                                                        : 2));
+    e.write(d, word(inst.has(Word::get_first_ctaid_x) ? 0 : inst.has(Word::get_first_ctaid_y) ? 1 : 2));
 }
 
 } // namespace ptarmigan::translator::lower

@@ -86,7 +86,8 @@ Value* combine_float(WarpEmitter& e, const AtomicOperation& operation, Value* ol
         llvm::Type* half = half_type_of(e, operation.type);
         auto [old_low, old_high] = unpack_halves(ir, old, half);
         auto [low, high] = unpack_halves(ir, b, half);
-        return pack_halves(ir, combine_half(ir, kind, old_low, low, half), combine_half(ir, kind, old_high, high, half));
+        return pack_halves(ir, combine_half(ir, kind, old_low, low, half),
+                           combine_half(ir, kind, old_high, high, half));
     }
     default: break;
     }

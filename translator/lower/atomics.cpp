@@ -101,9 +101,8 @@ Value* perform(WarpEmitter& e, const AtomicAccess& access, Value* address, Value
         return old;
     }
     if (access.operation.kind == Kind::cas) {
-        Value* pair = ir.CreateAtomicCmpXchg(
-            at, b, c, alignment, access.ordering,
-            llvm::AtomicCmpXchgInst::getStrongestFailureOrdering(access.ordering));
+        Value* pair = ir.CreateAtomicCmpXchg(at, b, c, alignment, access.ordering,
+                                             llvm::AtomicCmpXchgInst::getStrongestFailureOrdering(access.ordering));
         return ir.CreateExtractValue(pair, 0);
     }
     // No CPU increments with a bound (and LLVM's AArch64 back end does not expand it).
@@ -124,12 +123,12 @@ Value* at_one_address(WarpEmitter& e, const AtomicAccess& access) {
     auto access_memory = [&] {
         return perform(e, access, access.address.address.base, reduce_lanes(e, access.operation, values), nullptr);
     };
-    Value* old = e.all_active() ? access_memory()
-                                : e.if_else(e.any(e.active()), access_memory, [&]() -> Value* {
-                                      return ir.getIntN(access.operation.bits(), 0);
-                                  });
+    Value* old = e.all_active() ? access_memory() : e.if_else(e.any(e.active()), access_memory, [&]() -> Value* {
+        return ir.getIntN(access.operation.bits(), 0);
+    });
     // Dropped by LLVM when nobody reads it.
-    return combine(e, access.operation, e.splat(old), exclusive_prefixes(e, access.operation, values), nullptr, nullptr);
+    return combine(e, access.operation, e.splat(old), exclusive_prefixes(e, access.operation, values), nullptr,
+                   nullptr);
 }
 
 /// One address, floats: the additions of the active lanes in order, but one access to memory. Null without results.
@@ -258,8 +257,12 @@ void lower_atomic(WarpEmitter& e, const Instruction& inst) {
 
 } // namespace
 
-void atom(WarpEmitter& e, const Instruction& inst) { lower_atomic(e, inst); }
+void atom(WarpEmitter& e, const Instruction& inst) {
+    lower_atomic(e, inst);
+}
 
-void red(WarpEmitter& e, const Instruction& inst) { lower_atomic(e, inst); }
+void red(WarpEmitter& e, const Instruction& inst) {
+    lower_atomic(e, inst);
+}
 
 } // namespace ptarmigan::translator::lower

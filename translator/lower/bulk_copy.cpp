@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bulk forms of the chapter without tensor maps (manual 9.7.9.25.4 and 9.7.9.25.6): cp.async.bulk, cp.reduce.async.bulk, st.bulk, groups.
+// The bulk forms of the chapter without tensor maps (manual 9.7.9.25.4 and 9.7.9.25.6): cp.async.bulk,
+// cp.reduce.async.bulk, st.bulk, groups.
 #include "translator/lower/async_call.h"
 #include "translator/lower/lane_math.h"
 
@@ -46,7 +47,8 @@ void bulk_move(WarpEmitter& e, const Instruction& inst) {
 
 void bulk_reduce(WarpEmitter& e, const Instruction& inst) {
     const bool to_shared = inst[Role::mbar].kind != Operand::Kind::none;
-    AsyncCallBuffer call(e, inst, to_shared ? AsyncOperation::reduce_shared : AsyncOperation::reduce, abi::reduction_detail(bulk_reduction(e, inst), reduction_type(e, inst)));
+    AsyncCallBuffer call(e, inst, to_shared ? AsyncOperation::reduce_shared : AsyncOperation::reduce,
+                         abi::reduction_detail(bulk_reduction(e, inst), reduction_type(e, inst)));
     call.set_target(inst[Role::d], to_shared ? StateSpace::shared : StateSpace::global);
     call.set_source(inst[Role::a], StateSpace::shared);
     call.set_size(inst[Role::size]);
@@ -60,7 +62,9 @@ void bulk_prefetch(WarpEmitter& e, const Instruction& inst) {
     call.run();
 }
 
-void bulk_commit(WarpEmitter& e, const Instruction& inst) { AsyncCallBuffer(e, inst, AsyncOperation::commit).run(); }
+void bulk_commit(WarpEmitter& e, const Instruction& inst) {
+    AsyncCallBuffer(e, inst, AsyncOperation::commit).run();
+}
 
 void bulk_wait(WarpEmitter& e, const Instruction& inst) {
     const AsyncOperation operation = inst.has(Word::read) ? AsyncOperation::wait_read : AsyncOperation::wait;
@@ -69,9 +73,12 @@ void bulk_wait(WarpEmitter& e, const Instruction& inst) {
 
 void st_bulk(WarpEmitter& e, const Instruction& inst) {
     AsyncCallBuffer call(e, inst, AsyncOperation::clear);
-    call.set_target(inst[Role::a], inst.space == StateSpace::none || inst.space == StateSpace::generic ? StateSpace::generic : StateSpace::shared);
+    call.set_target(inst[Role::a], inst.space == StateSpace::none || inst.space == StateSpace::generic
+                                       ? StateSpace::generic
+                                       : StateSpace::shared);
     Ir& ir = e.ir();
-    call.set_lanes(offsetof(AsyncCall, source), ir.CreateZExtOrTrunc(e.lanes(inst[Role::size]), e.lanes_type(ir.getInt64Ty())));
+    call.set_lanes(offsetof(AsyncCall, source),
+                   ir.CreateZExtOrTrunc(e.lanes(inst[Role::size]), e.lanes_type(ir.getInt64Ty())));
     call.run();
 }
 

@@ -37,8 +37,7 @@ LaneArray call_argument(WarpEmitter& e, const ptx::Instruction& inst, const ptx:
     if (is_variable(operand) && parameter.size != ptx::byte_size(parameter.type))
         return {e, e.broadcast(e.address(operand, ptx::StateSpace::param).address)};
     operand.type = parameter.type;
-    if (is_variable(operand))
-        return {e, e.broadcast(load_lanes(e, parameter_place(e, operand, operand.type)).front())};
+    if (is_variable(operand)) return {e, e.broadcast(load_lanes(e, parameter_place(e, operand, operand.type)).front())};
     return {e, e.lanes(operand)};
 }
 
@@ -56,16 +55,18 @@ void write_call_result(WarpEmitter& e, const ptx::Instruction& inst, Value* lane
 
 namespace {
 
-Value* line_of(WarpEmitter& e, const ptx::Instruction& inst) { return e.ir().getInt32(inst.location.line); }
+Value* line_of(WarpEmitter& e, const ptx::Instruction& inst) {
+    return e.ir().getInt32(inst.location.line);
+}
 
 void call_vprintf(WarpEmitter& e, const ptx::Instruction& inst, const ptx::Function& function) {
     Ir& ir = e.ir();
     LaneArray format = call_argument(e, inst, function, 0), arguments = call_argument(e, inst, function, 1);
     LaneArray results(e, llvm::Constant::getNullValue(e.lanes_type(ir.getInt32Ty())));
     e.for_each_lane(e.active_bits(), [&](Value* lane) {
-        results.set(lane, e.call_service(offsetof(abi::Services, vprintf), ir.getInt32Ty(),
-                                         {e.cta_context(), pointer(e, format.get(lane)),
-                                          pointer(e, arguments.get(lane))}));
+        results.set(lane,
+                    e.call_service(offsetof(abi::Services, vprintf), ir.getInt32Ty(),
+                                   {e.cta_context(), pointer(e, format.get(lane)), pointer(e, arguments.get(lane))}));
     });
     write_call_result(e, inst, results.vector());
 }
@@ -75,8 +76,8 @@ void call_malloc(WarpEmitter& e, const ptx::Instruction& inst, const ptx::Functi
     LaneArray size = call_argument(e, inst, function, 0);
     LaneArray results(e, llvm::Constant::getNullValue(e.lanes_type(ir.getInt64Ty())));
     e.for_each_lane(e.active_bits(), [&](Value* lane) {
-        Value* block = e.call_service(offsetof(abi::Services, device_malloc), ir.getPtrTy(),
-                                      {e.cta_context(), size.get(lane)});
+        Value* block =
+            e.call_service(offsetof(abi::Services, device_malloc), ir.getPtrTy(), {e.cta_context(), size.get(lane)});
         results.set(lane, ir.CreatePtrToInt(block, ir.getInt64Ty()));
     });
     write_call_result(e, inst, results.vector());

@@ -30,7 +30,9 @@ Value* widen(Ir& ir, Value* vector, unsigned length) {
     return ir.CreateShuffleVector(vector, mask);
 }
 
-unsigned length_of(Value* vector) { return llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements(); }
+unsigned length_of(Value* vector) {
+    return llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
+}
 
 /// shufflevector takes two sources: take them in pairs and merge the partial results.
 Value* permute(Ir& ir, llvm::ArrayRef<Value*> sources, llvm::ArrayRef<Pick> picks) {
@@ -65,8 +67,7 @@ Value* chunk_pointer(WarpEmitter& e, const MemoryAccess& access, const AccessPla
     Ir& ir = e.ir();
     Value* base = access.address.address.base;
     if (chunk.step)
-        base = ir.CreateAdd(base, ir.CreateMul(access.address.address.stride,
-                                               ir.getInt64(std::uint64_t(chunk.step))));
+        base = ir.CreateAdd(base, ir.CreateMul(access.address.address.stride, ir.getInt64(std::uint64_t(chunk.step))));
     Value* at = pointer(e, base);
     return chunk.offset ? ir.CreateConstGEP1_64(ir.getInt8Ty(), at, std::uint64_t(chunk.offset)) : at;
 }
@@ -125,8 +126,7 @@ llvm::SmallVector<Value*, 8> load_chunks(WarpEmitter& e, const MemoryAccess& acc
         llvm::Instruction* load;
         const AccessMark mark(e, form_of(access, plan, c));
         if (masked)
-            load = ir.CreateMaskedLoad(type, at, alignment, chunk_mask(e, plan, c),
-                                       llvm::Constant::getNullValue(type));
+            load = ir.CreateMaskedLoad(type, at, alignment, chunk_mask(e, plan, c), llvm::Constant::getNullValue(type));
         else if (chunk.length == 1)
             load = ir.CreateAlignedLoad(access.element, at, alignment);
         else
@@ -172,18 +172,19 @@ Value* fills_lines(WarpEmitter& e, const MemoryAccess& access, const AccessPlan&
     return starts ? ir.CreateICmpEQ(ir.CreateAnd(starts, ir.getInt64(line_bytes - 1)), ir.getInt64(0)) : nullptr;
 }
 
-void store_chunks(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan,
-                  llvm::ArrayRef<Value*> values, bool past_caches) {
+void store_chunks(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan, llvm::ArrayRef<Value*> values,
+                  bool past_caches) {
     Ir& ir = e.ir();
     bool masked = !e.all_active() && takes_mask(e, access, plan);
     for (unsigned c = 0; c < plan.chunks.size(); ++c) {
         Value* at = chunk_pointer(e, access, plan.chunks[c]);
         llvm::SmallVector<Pick, 64> picks;
-        for (unsigned owner : plan.owners[c])
-            picks.push_back({int(owner % access.count), int(owner / access.count)});
+        for (unsigned owner : plan.owners[c]) picks.push_back({int(owner % access.count), int(owner / access.count)});
         Value* contents = permute(ir, values, picks);
         llvm::Align alignment = chunk_alignment(access, plan, c);
-        if (past_caches) alignment = llvm::Align(std::bit_floor(std::min<std::uint64_t>(line_bytes, plan.chunks[c].length * access.bytes)));
+        if (past_caches)
+            alignment =
+                llvm::Align(std::bit_floor(std::min<std::uint64_t>(line_bytes, plan.chunks[c].length * access.bytes)));
         llvm::Instruction* store;
         const AccessMark mark(e, form_of(access, plan, c));
         if (masked)

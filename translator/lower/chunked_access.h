@@ -9,8 +9,8 @@ namespace ptarmigan::translator::lower {
 /// One <W x T> per component. All lanes must be active unless takes_mask() and the plan is gapless.
 llvm::SmallVector<llvm::Value*, 8> load_chunks(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan);
 
-/// The target has masked accesses of the plan's elements, and a mask over lanes can be cut along with the chunks. Otherwise chunks
-/// are for steps whose lanes are all active.
+/// The target has masked accesses of the plan's elements, and a mask over lanes can be cut along with the chunks.
+/// Otherwise chunks are for steps whose lanes are all active.
 bool takes_mask(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan);
 
 /// i1: the stores of a plan would fill whole lines of the caches; null if they never do.

@@ -34,8 +34,8 @@ void CollectiveCallBuffer::store(unsigned offset, Value* vector) {
 
 Value* CollectiveCallBuffer::load(unsigned offset, llvm::Type* scalar) {
     Ir& ir = e_.ir();
-    return ir.CreateAlignedLoad(e_.lanes_type(scalar),
-                                ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), buffer_, offset), llvm::Align(4));
+    return ir.CreateAlignedLoad(e_.lanes_type(scalar), ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), buffer_, offset),
+                                llvm::Align(4));
 }
 
 void CollectiveCallBuffer::set_members(const ptx::Instruction& inst) {
@@ -44,13 +44,16 @@ void CollectiveCallBuffer::set_members(const ptx::Instruction& inst) {
 }
 
 void CollectiveCallBuffer::set_source(Value* lanes) {
-    store(offsetof(abi::CollectiveCall, source),
-          e_.ir().CreateZExt(lanes, e_.lanes_type(e_.ir().getInt64Ty())));
+    store(offsetof(abi::CollectiveCall, source), e_.ir().CreateZExt(lanes, e_.lanes_type(e_.ir().getInt64Ty())));
 }
 
-void CollectiveCallBuffer::set_b(Value* lanes) { store(offsetof(abi::CollectiveCall, b), lanes); }
+void CollectiveCallBuffer::set_b(Value* lanes) {
+    store(offsetof(abi::CollectiveCall, b), lanes);
+}
 
-void CollectiveCallBuffer::set_c(Value* lanes) { store(offsetof(abi::CollectiveCall, c), lanes); }
+void CollectiveCallBuffer::set_c(Value* lanes) {
+    store(offsetof(abi::CollectiveCall, c), lanes);
+}
 
 void CollectiveCallBuffer::run() {
     Ir& ir = e_.ir();

@@ -8,7 +8,9 @@
 namespace ptarmigan::translator::lower {
 
 /// True when one step holds all 32 lanes, so that collectives need no other step.
-inline bool whole_warp(WarpEmitter& e) { return e.width() == abi::warp_size; }
+inline bool whole_warp(WarpEmitter& e) {
+    return e.width() == abi::warp_size;
+}
 
 /// <W x i32> 0, 1, 2, ...
 llvm::Value* lane_numbers(WarpEmitter& e);

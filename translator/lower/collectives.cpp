@@ -10,9 +10,13 @@ namespace ptarmigan::translator::lower {
 namespace {
 
 /// Active lanes as an i32 mask over the warp; only for steps of a whole warp.
-Value* active_word(WarpEmitter& e) { return e.ir().CreateTrunc(e.active_bits(), e.ir().getInt32Ty()); }
+Value* active_word(WarpEmitter& e) {
+    return e.ir().CreateTrunc(e.active_bits(), e.ir().getInt32Ty());
+}
 
-Value* mask_word(WarpEmitter& e, Value* mask) { return e.ir().CreateTrunc(e.to_bits(mask), e.ir().getInt32Ty()); }
+Value* mask_word(WarpEmitter& e, Value* mask) {
+    return e.ir().CreateTrunc(e.to_bits(mask), e.ir().getInt32Ty());
+}
 
 /// The members operand, or the active lanes for the forms without one.
 LaneValue members_of(WarpEmitter& e, const Instruction& inst) {
@@ -50,8 +54,7 @@ void lower_vote(WarpEmitter& e, const Instruction& inst) {
             if (mode != Word::all) some = is_zero(e, ballot(e, inst, holds), false);
             if (mode != Word::any) every = is_zero(e, ballot(e, inst, refuses), true);
             if (mode == Word::uni)
-                result = e.apply({some, every},
-                                 [](Ir& b, Values v) { return b.CreateOr(b.CreateNot(v[0]), v[1]); });
+                result = e.apply({some, every}, [](Ir& b, Values v) { return b.CreateOr(b.CreateNot(v[0]), v[1]); });
             else
                 result = mode == Word::any ? some : every;
         }
@@ -121,7 +124,7 @@ void match_any(WarpEmitter& e, const Instruction& inst) {
     }
     Value* groups = for_each_group(e, key, ir.getInt32Ty(), [](Value* group, Value*) { return group; });
     e.write(inst[Role::d], e.apply({LaneValue::varying(groups), e.read(inst[Role::membermask])},
-                                                [](Ir& b, Values v) { return b.CreateAnd(v[0], v[1]); }));
+                                   [](Ir& b, Values v) { return b.CreateAnd(v[0], v[1]); }));
 }
 
 void match_all(WarpEmitter& e, const Instruction& inst) {
@@ -151,9 +154,8 @@ void match_all(WarpEmitter& e, const Instruction& inst) {
                 return b.CreateICmpEQ(b.CreateAnd(v[0], group), group);
             });
         }
-        mask = e.apply({agree, members, active}, [](Ir& b, Values v) {
-            return b.CreateSelect(v[0], b.CreateAnd(v[1], v[2]), integer(v[1], 0));
-        });
+        mask = e.apply({agree, members, active},
+                       [](Ir& b, Values v) { return b.CreateSelect(v[0], b.CreateAnd(v[1], v[2]), integer(v[1], 0)); });
     }
     e.write(inst[Role::d], mask);
     e.write(inst[Role::p], agree);
@@ -201,9 +203,8 @@ LaneValue per_members(WarpEmitter& e, const Instruction& inst, llvm::Type* type,
     Ir& ir = e.ir();
     LaneValue members = e.read(inst[Role::membermask]);
     if (members.is_uniform()) return LaneValue::uniform(body(ir.CreateAnd(members.base, active_word(e))));
-    return LaneValue::varying(for_each_group(e, e.broadcast(members), type, [&](Value* group, Value* own) {
-        return body(ir.CreateAnd(own, group));
-    }));
+    return LaneValue::varying(for_each_group(e, e.broadcast(members), type,
+                                             [&](Value* group, Value* own) { return body(ir.CreateAnd(own, group)); }));
 }
 
 /// Ordered as integers: -0 below +0, as the manual asks.
@@ -212,7 +213,8 @@ Value* order_key(Ir& ir, Value* bits) {
     return ir.CreateXor(bits, ir.CreateLShr(negative, integer(bits, 1)));
 }
 
-/// redux.sync.{min,max}{.abs}{.NaN}.f32 on a whole warp: an integer reduction over ordered bits; NaNs left out or winning.
+/// redux.sync.{min,max}{.abs}{.NaN}.f32 on a whole warp: an integer reduction over ordered bits; NaNs left out or
+/// winning.
 LaneValue redux_float(WarpEmitter& e, const Instruction& inst) {
     Ir& ir = e.ir();
     bool is_min = inst.has(Word::min);
@@ -224,17 +226,21 @@ LaneValue redux_float(WarpEmitter& e, const Instruction& inst) {
         Value* numbers = ir.CreateAnd(group, mask_word(e, ir.CreateNot(nan)));
         Value* best = reduce(e, is_min ? Reduction::min_s : Reduction::max_s, key, numbers);
         Value* result = ir.CreateBitCast(order_key(ir, best), ir.getFloatTy());
-        Value* is_bad = inst.has(Word::NaN) ? ir.CreateICmpNE(numbers, group)
-                                            : ir.CreateICmpEQ(numbers, ir.getInt32(0));
+        Value* is_bad =
+            inst.has(Word::NaN) ? ir.CreateICmpNE(numbers, group) : ir.CreateICmpEQ(numbers, ir.getInt32(0));
         return ir.CreateSelect(is_bad, canonical_nan(result), result);
     });
 }
 
 } // namespace
 
-void vote(WarpEmitter& e, const Instruction& inst) { lower_vote(e, inst); }
+void vote(WarpEmitter& e, const Instruction& inst) {
+    lower_vote(e, inst);
+}
 
-void vote_sync(WarpEmitter& e, const Instruction& inst) { lower_vote(e, inst); }
+void vote_sync(WarpEmitter& e, const Instruction& inst) {
+    lower_vote(e, inst);
+}
 
 void match_sync(WarpEmitter& e, const Instruction& inst) {
     if (inst.has(Word::all))
@@ -268,9 +274,8 @@ void redux_sync(WarpEmitter& e, const Instruction& inst) {
         return;
     }
     Value* input = e.lanes(inst[Role::a]);
-    e.write(inst[Role::d], per_members(e, inst, ir.getInt32Ty(), [&](Value* group) {
-        return reduce(e, reduction_of(inst), input, group);
-    }));
+    e.write(inst[Role::d], per_members(e, inst, ir.getInt32Ty(),
+                                       [&](Value* group) { return reduce(e, reduction_of(inst), input, group); }));
 }
 
 /// Any set of the lanes that are here together would do. Narrow steps ask the runtime which others are.

@@ -91,8 +91,7 @@ bool is_written(const ptx::Operand& operand) {
 void write_predicates(WarpEmitter& e, const Instruction& inst, const LaneValue& p, const LaneValue& q) {
     auto combined = [&](const LaneValue& truth) {
         if (inst[Role::c].kind == ptx::Operand::Kind::none) return truth;
-        return e.apply({truth, e.read(inst[Role::c])},
-                       [&](Ir& ir, Values v) { return combine(ir, inst, v[0], v[1]); });
+        return e.apply({truth, e.read(inst[Role::c])}, [&](Ir& ir, Values v) { return combine(ir, inst, v[0], v[1]); });
     };
     // Both are computed before either is written: p or q may be the register that c reads.
     LaneValue first = combined(p);
@@ -122,8 +121,10 @@ void set(WarpEmitter& e, const Instruction& inst) {
         if (v.size() > 2) truth = combine(ir, inst, truth, v[2]);
         return truth_value(ir, truth, result);
     };
-    if (inst[Role::c].kind == ptx::Operand::Kind::none) e.map(inst, {Role::a, Role::b}, build);
-    else e.map(inst, {Role::a, Role::b, Role::c}, build);
+    if (inst[Role::c].kind == ptx::Operand::Kind::none)
+        e.map(inst, {Role::a, Role::b}, build);
+    else
+        e.map(inst, {Role::a, Role::b, Role::c}, build);
 }
 
 void selp(WarpEmitter& e, const Instruction& inst) {

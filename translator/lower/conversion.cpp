@@ -11,7 +11,9 @@ namespace {
 
 namespace In = llvm::Intrinsic;
 
-bool is_half(ScalarType type) { return type == ScalarType::f16 || type == ScalarType::bf16; }
+bool is_half(ScalarType type) {
+    return type == ScalarType::f16 || type == ScalarType::bf16;
+}
 
 // Clamps an integer to the range of `to`, in its own width, and resizes it.
 Value* saturate_integer(Ir& ir, Value* value, ScalarType from, ScalarType to) {
@@ -75,8 +77,9 @@ Value* to_integral(Ir& ir, Value* value, const Instruction& inst) {
     }
 }
 
-// `value`, which is integral, NaN or infinite, as an integer of the type `to` (32 or 64 bits), clamped to its range; NaN
-// gives zero. Not llvm.fptosi.sat: LLVM takes it apart lane by lane. Conversions out of range are poison, and discarded.
+// `value`, which is integral, NaN or infinite, as an integer of the type `to` (32 or 64 bits), clamped to its range;
+// NaN gives zero. Not llvm.fptosi.sat: LLVM takes it apart lane by lane. Conversions out of range are poison, and
+// discarded.
 Value* saturating_conversion(Ir& ir, Value* value, unsigned bits, bool is_signed) {
     llvm::Type* type = typed(ir.getIntNTy(bits), value);
     Value* limit = real(value, __builtin_ldexp(1.0, int(bits) - is_signed));
@@ -159,8 +162,7 @@ void cvt_int(WarpEmitter& e, const Instruction& inst) {
     ScalarType to = inst.types[0], from = inst.types[1];
     bool sat = inst.has(Word::sat);
     e.map(inst, {Role::a}, [=](Ir& ir, Values v) {
-        return sat ? saturate_integer(ir, v[0], from, to)
-                   : resize(ir, v[0], ptx::bit_size(to), ptx::is_signed(from));
+        return sat ? saturate_integer(ir, v[0], from, to) : resize(ir, v[0], ptx::bit_size(to), ptx::is_signed(from));
     });
 }
 
@@ -180,8 +182,8 @@ void cvt_float(WarpEmitter& e, const Instruction& inst) {
             result = from == ScalarType::f64 ? flush_narrowed(ir, value, result, rounding_of(inst))
                                              : flush_subnormal(ir, result);
         if (inst.has(Word::sat)) return saturate_unit(ir, result);
-        // NaN doubles keep their sign and the top of their payload; bfloats are the upper half of a float; float to float
-        // without further words is a move.
+        // NaN doubles keep their sign and the top of their payload; bfloats are the upper half of a float; float to
+        // float without further words is a move.
         bool moved = from == ScalarType::bf16 && to == ScalarType::f32 && !ftz;
         moved |= from == to && !ftz && result == value;
         if (from != ScalarType::f64 && !moved) result = canonicalize(ir, result);
@@ -243,8 +245,10 @@ void cvt_pack(WarpEmitter& e, const Instruction& inst) {
     if (ptx::bit_size(inst.types[0]) == 8) bits = 8;
     if (inst.has(Word::u4) || inst.has(Word::s4)) bits = 4;
     if (inst.has(Word::u2) || inst.has(Word::s2)) bits = 2;
-    if (bits >= 8) sign = ptx::is_signed(inst.types[0]);
-    else sign = inst.has(Word::s4) || inst.has(Word::s2);
+    if (bits >= 8)
+        sign = ptx::is_signed(inst.types[0]);
+    else
+        sign = inst.has(Word::s4) || inst.has(Word::s2);
     auto build = [=](Ir& ir, Values v) {
         std::uint64_t low = sign ? ~0ull << (bits - 1) : 0;
         std::uint64_t high = sign ? (1ull << (bits - 1)) - 1 : (1ull << bits) - 1;
@@ -257,8 +261,10 @@ void cvt_pack(WarpEmitter& e, const Instruction& inst) {
         Value* result = ir.CreateOr(a, field(v[1]));
         return v.size() > 2 ? ir.CreateOr(result, ir.CreateShl(v[2], integer(v[2], 2 * bits))) : result;
     };
-    if (inst[Role::c].kind == ptx::Operand::Kind::none) e.map(inst, {Role::a, Role::b}, build);
-    else e.map(inst, {Role::a, Role::b, Role::c}, build);
+    if (inst[Role::c].kind == ptx::Operand::Kind::none)
+        e.map(inst, {Role::a, Role::b}, build);
+    else
+        e.map(inst, {Role::a, Role::b, Role::c}, build);
 }
 
 } // namespace ptarmigan::translator::lower

@@ -38,13 +38,14 @@ LaneValue shift_by(WarpEmitter& e, const LaneValue& a, const LaneValue& b, bool 
 }
 
 /// Spaces whose addresses are offsets in a window.
-bool has_window(StateSpace space) { return space == StateSpace::shared || space == StateSpace::param; }
+bool has_window(StateSpace space) {
+    return space == StateSpace::shared || space == StateSpace::param;
+}
 
 /// address - base < size, unsigned: true inside.
 LaneValue inside(WarpEmitter& e, const LaneValue& address, const LaneValue& base, Value* size) {
-    return e.apply({address, base, LaneValue::uniform(size)}, [](Ir& b, Values v) {
-        return b.CreateICmpULT(b.CreateSub(v[0], v[1]), v[2]);
-    });
+    return e.apply({address, base, LaneValue::uniform(size)},
+                   [](Ir& b, Values v) { return b.CreateICmpULT(b.CreateSub(v[0], v[1]), v[2]); });
 }
 
 LaneValue pointer_field(WarpEmitter& e, unsigned offset) {
@@ -81,7 +82,8 @@ LaneValue inside_local(WarpEmitter& e, const LaneValue& address) {
 /// Kernel parameters.
 LaneValue inside_params(WarpEmitter& e, const LaneValue& address) {
     Value* size = e.context_field(e.ir().getInt32Ty(), offsetof(abi::CtaContext, params_size), "params.size");
-    return inside(e, address, pointer_field(e, offsetof(abi::CtaContext, params)), e.ir().CreateZExt(size, e.ir().getInt64Ty()));
+    return inside(e, address, pointer_field(e, offsetof(abi::CtaContext, params)),
+                  e.ir().CreateZExt(size, e.ir().getInt64Ty()));
 }
 
 /// One of the module's .const variables; they don't lie side by side.
@@ -103,7 +105,9 @@ LaneValue inside_constants(WarpEmitter& e, const LaneValue& address) {
 
 } // namespace
 
-void mov(WarpEmitter& e, const Instruction& inst) { e.write(inst[Role::d], e.read(inst[Role::a])); }
+void mov(WarpEmitter& e, const Instruction& inst) {
+    e.write(inst[Role::d], e.read(inst[Role::a]));
+}
 
 /// All elements are read before the first is written: {a, b} may become {b, a}.
 void mov_vector(WarpEmitter& e, const Instruction& inst) {
@@ -151,15 +155,13 @@ void cvta(WarpEmitter& e, const Instruction& inst) {
     LaneValue address = e.read(inst[Role::a]);
     if (inst.space == StateSpace::local && (address.shape.is_varying() || e.width() == 1))
         address.base = e.whole_local_address(address.base);
-    if (has_window(inst.space))
-        address = shift_by(e, as_u64(e, address, true), window_base(e, inst.space), false);
+    if (has_window(inst.space)) address = shift_by(e, as_u64(e, address, true), window_base(e, inst.space), false);
     e.write(inst[Role::d], address);
 }
 
 void cvta_to(WarpEmitter& e, const Instruction& inst) {
     LaneValue address = e.read(inst[Role::a]);
-    if (has_window(inst.space))
-        address = shift_by(e, as_u64(e, address, false), window_base(e, inst.space), true);
+    if (has_window(inst.space)) address = shift_by(e, as_u64(e, address, false), window_base(e, inst.space), true);
     e.write(inst[Role::d], address);
 }
 
@@ -209,8 +211,8 @@ void getctarank(WarpEmitter& e, const Instruction& inst) {
     }));
 }
 
-/// Cache policies are hints that nothing here looks at, but programs can store them: fractions give the hardware's bits (its fields
-/// as ptxas 13.0 assembles them), ranges, which hold addresses, zero.
+/// Cache policies are hints that nothing here looks at, but programs can store them: fractions give the hardware's bits
+/// (its fields as ptxas 13.0 assembles them), ranges, which hold addresses, zero.
 void createpolicy(WarpEmitter& e, const Instruction& inst) {
     if (inst.has(Word::cvt)) return e.write(inst[Role::d], e.read(inst[Role::a]));
     if (inst.has(Word::range)) return e.write(inst[Role::d], LaneValue::uniform(e.ir().getInt64(0)));
@@ -219,17 +221,22 @@ void createpolicy(WarpEmitter& e, const Instruction& inst) {
     for (unsigned i = 0; i < inst.modifier_count; ++i) {
         const Word word = inst.modifiers[i];
         const bool primary = named == 0;
-        if (word == Word::L2_evict_first) kind += primary ? 0x20 : 0x10;
-        else if (word == Word::L2_evict_last) kind += 0x40;
-        else if (word == Word::L2_evict_normal) kind += 0x60;
-        else if (word != Word::L2_evict_unchanged) continue;
+        if (word == Word::L2_evict_first)
+            kind += primary ? 0x20 : 0x10;
+        else if (word == Word::L2_evict_last)
+            kind += 0x40;
+        else if (word == Word::L2_evict_normal)
+            kind += 0x60;
+        else if (word != Word::L2_evict_unchanged)
+            continue;
         ++named;
     }
     if (inst[Role::fraction].kind == ptx::Operand::Kind::none)
         return e.write(inst[Role::d], LaneValue::uniform(e.ir().getInt64((kind + 0xf) << 52)));
     e.write(inst[Role::d], e.apply({e.read(inst[Role::fraction])}, [&](Ir& ir, Values v) {
         Value* scaled = ir.CreateFMul(v[0], real(v[0], 0x1.ffae14p+3)); // 15.99
-        Value* sixteenths = ir.CreateIntrinsic(llvm::Intrinsic::fptoui_sat, {typed(ir.getInt32Ty(), v[0]), scaled->getType()}, {scaled});
+        Value* sixteenths = ir.CreateIntrinsic(llvm::Intrinsic::fptoui_sat,
+                                               {typed(ir.getInt32Ty(), v[0]), scaled->getType()}, {scaled});
         sixteenths = resize(ir, sixteenths, 64, false);
         sixteenths = ir.CreateAnd(sixteenths, integer(sixteenths, 0xf));
         return ir.CreateShl(ir.CreateOr(sixteenths, integer(sixteenths, kind)), integer(sixteenths, 52));

@@ -28,8 +28,9 @@ void device_runtime_call(WarpEmitter& e, const ptx::Instruction& inst, const ptx
             argument = ir.CreateBitCast(argument, ir.getIntNTy(argument->getType()->getScalarSizeInBits()));
             ir.CreateStore(ir.CreateZExtOrTrunc(argument, word), ir.CreateConstInBoundsGEP1_64(word, words, i));
         }
-        Value* answer = e.call_service(offsetof(abi::Services, device_runtime), word,
-                                       {e.cta_context(), e.step_index(), lane, ir.getInt32(std::uint32_t(which)), words});
+        Value* answer =
+            e.call_service(offsetof(abi::Services, device_runtime), word,
+                           {e.cta_context(), e.step_index(), lane, ir.getInt32(std::uint32_t(which)), words});
         results.set(lane, ir.CreateTrunc(answer, result));
     });
     write_call_result(e, inst, results.vector());

@@ -2,8 +2,8 @@
 // Float and double operations rounded toward zero, down or up. AVX-512 has them as instructions with embedded rounding.
 // Elsewhere float goes through double with a sticky last bit, which loses nothing, and double through the exact error
 // of the operation, computed by the builtins.
-#include "translator/lower/lane_math.h"
 #include "translator/lower/lane_calls.h"
+#include "translator/lower/lane_math.h"
 
 #include <llvm/IR/IntrinsicsX86.h>
 

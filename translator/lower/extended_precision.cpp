@@ -9,9 +9,7 @@ namespace {
 
 // d = a + b + carry (or a - b - borrow); writes the carry out where the row has one.
 void add_with_carry(WarpEmitter& e, const Instruction& inst, const LaneValue& a, const LaneValue& b, bool subtract) {
-    auto step = [subtract](Ir& ir, Value* x, Value* y) {
-        return subtract ? ir.CreateSub(x, y) : ir.CreateAdd(x, y);
-    };
+    auto step = [subtract](Ir& ir, Value* x, Value* y) { return subtract ? ir.CreateSub(x, y) : ir.CreateAdd(x, y); };
     // A sum wrapped if it is below an addend; a difference if the minuend is below the subtrahend.
     auto carried = [subtract](Ir& ir, Value* x, Value* y, Value* result) {
         return subtract ? ir.CreateICmpULT(x, y) : ir.CreateICmpULT(result, x);
@@ -20,13 +18,11 @@ void add_with_carry(WarpEmitter& e, const Instruction& inst, const LaneValue& a,
     LaneValue carry = e.apply({a, b, result}, [&](Ir& ir, Values v) { return carried(ir, v[0], v[1], v[2]); });
     const ptx::Operand& carry_in = inst[Role::cc_in];
     if (carry_in.kind != ptx::Operand::Kind::none) {
-        LaneValue in = e.apply({e.read(carry_in), result}, [](Ir& ir, Values v) {
-            return ir.CreateZExt(v[0], v[1]->getType());
-        });
+        LaneValue in =
+            e.apply({e.read(carry_in), result}, [](Ir& ir, Values v) { return ir.CreateZExt(v[0], v[1]->getType()); });
         LaneValue total = e.apply({result, in}, [&](Ir& ir, Values v) { return step(ir, v[0], v[1]); });
-        carry = e.apply({carry, result, in, total}, [&](Ir& ir, Values v) {
-            return ir.CreateOr(v[0], carried(ir, v[1], v[2], v[3]));
-        });
+        carry = e.apply({carry, result, in, total},
+                        [&](Ir& ir, Values v) { return ir.CreateOr(v[0], carried(ir, v[1], v[2], v[3])); });
         result = total;
     }
     e.write(inst[Role::d], result);
@@ -47,14 +43,22 @@ void multiply_add_with_carry(WarpEmitter& e, const Instruction& inst) {
 void add_cc(WarpEmitter& e, const Instruction& inst) {
     add_with_carry(e, inst, e.read(inst[Role::a]), e.read(inst[Role::b]), false);
 }
-void addc(WarpEmitter& e, const Instruction& inst) { add_cc(e, inst); }
+void addc(WarpEmitter& e, const Instruction& inst) {
+    add_cc(e, inst);
+}
 
 void sub_cc(WarpEmitter& e, const Instruction& inst) {
     add_with_carry(e, inst, e.read(inst[Role::a]), e.read(inst[Role::b]), true);
 }
-void subc(WarpEmitter& e, const Instruction& inst) { sub_cc(e, inst); }
+void subc(WarpEmitter& e, const Instruction& inst) {
+    sub_cc(e, inst);
+}
 
-void mad_cc(WarpEmitter& e, const Instruction& inst) { multiply_add_with_carry(e, inst); }
-void madc(WarpEmitter& e, const Instruction& inst) { multiply_add_with_carry(e, inst); }
+void mad_cc(WarpEmitter& e, const Instruction& inst) {
+    multiply_add_with_carry(e, inst);
+}
+void madc(WarpEmitter& e, const Instruction& inst) {
+    multiply_add_with_carry(e, inst);
+}
 
 } // namespace ptarmigan::translator::lower

@@ -46,11 +46,12 @@ Value* flush_result(WarpEmitter& e, Op operation, Values v, Value* result, Round
 }
 
 // Of several NaN operands of double sums and products the hardware keeps b, quieted, else c, else a. LLVM's pass list
-// takes this out of the path without NaNs (translator/llvm/defer_nan_choice.h). The manual leaves it open: PTARMIGAN_APPROX=fast
-// does without.
+// takes this out of the path without NaNs (translator/llvm/defer_nan_choice.h). The manual leaves it open:
+// PTARMIGAN_APPROX=fast does without.
 Value* last_nan(Ir& ir, Op operation, Values v, Value* result) {
     if (operation == Op::div || operation == Op::sqrt) return result;
-    for (Value* operand : llvm::reverse(v.drop_front())) result = ir.CreateSelect(is_nan(ir, operand), quieted(ir, operand), result);
+    for (Value* operand : llvm::reverse(v.drop_front()))
+        result = ir.CreateSelect(is_nan(ir, operand), quieted(ir, operand), result);
     return result;
 }
 
@@ -61,8 +62,8 @@ const llvm::APFloat* constant_number(Value* value) {
     return number ? &number->getValueAPF() : nullptr;
 }
 
-// What an invalid operation on doubles gives has its sign set. Of constants LLVM makes a NaN that has not, here or (fma) in
-// a pass.
+// What an invalid operation on doubles gives has its sign set. Of constants LLVM makes a NaN that has not, here or
+// (fma) in a pass.
 Value* invalid_constant(Op operation, Values v, Value* result) {
     for (Value* operand : v)
         if (const llvm::APFloat* number = constant_number(operand); !number || number->isNaN()) return result;
@@ -85,7 +86,8 @@ Value* float_arithmetic(WarpEmitter& e, Op operation, Values v, const FloatOptio
         for (Value*& operand : operands) operand = flush_subnormal(ir, operand);
     Value* result = rounded(e, operation, operands, options.rounding);
     if (options.ftz) result = flush_result(e, operation, operands, result, options.rounding);
-    bool chooses = result->getType()->getScalarType()->isDoubleTy() && e.options().approximation == Approximation::exact;
+    bool chooses =
+        result->getType()->getScalarType()->isDoubleTy() && e.options().approximation == Approximation::exact;
     if (chooses) result = last_nan(ir, operation, operands, invalid_constant(operation, operands, result));
     result = options.sat ? saturate_unit(ir, result) : canonicalize(ir, result);
     return options.ftz ? mark_flushed(result) : result;
@@ -146,7 +148,8 @@ Value* float_min_max(Ir& ir, Value* a, Value* b, const MinMaxOptions& options) {
     Value* nan_a = is_nan(ir, key_a);
     picked = choose(ir, nan_a, b, picked);
     if (options.xorsign) {
-        Value* magnitude = ir.CreateAnd(to_bits(ir, picked), integer(bits_a, ~(1ull << (bits_a->getType()->getScalarSizeInBits() - 1))));
+        Value* magnitude = ir.CreateAnd(to_bits(ir, picked),
+                                        integer(bits_a, ~(1ull << (bits_a->getType()->getScalarSizeInBits() - 1))));
         Value* sign = ir.CreateAnd(signs, integer(signs, 1ull << (bits_a->getType()->getScalarSizeInBits() - 1)));
         picked = from_bits(ir, ir.CreateOr(magnitude, sign), picked);
     }
@@ -165,8 +168,7 @@ namespace {
 
 void binary(WarpEmitter& e, const Instruction& inst, Op operation) {
     FloatOptions options = float_options(inst);
-    e.map(inst, {Role::a, Role::b},
-          [&](Ir&, Values v) { return float_arithmetic(e, operation, v, options); });
+    e.map(inst, {Role::a, Role::b}, [&](Ir&, Values v) { return float_arithmetic(e, operation, v, options); });
 }
 
 // Two floats packed in b64.
@@ -184,14 +186,15 @@ void packed(WarpEmitter& e, const Instruction& inst, Op operation) {
         }
         return ir.CreateOr(halves[0], ir.CreateShl(halves[1], integer(halves[1], 32)));
     };
-    if (operation == Op::fma) e.map(inst, {Role::a, Role::b, Role::c}, build);
-    else e.map(inst, {Role::a, Role::b}, build);
+    if (operation == Op::fma)
+        e.map(inst, {Role::a, Role::b, Role::c}, build);
+    else
+        e.map(inst, {Role::a, Role::b}, build);
 }
 
 void ternary(WarpEmitter& e, const Instruction& inst) {
     FloatOptions options = float_options(inst);
-    e.map(inst, {Role::a, Role::b, Role::c},
-          [&](Ir&, Values v) { return float_arithmetic(e, Op::fma, v, options); });
+    e.map(inst, {Role::a, Role::b, Role::c}, [&](Ir&, Values v) { return float_arithmetic(e, Op::fma, v, options); });
 }
 
 void square_root(WarpEmitter& e, const Instruction& inst) {
@@ -202,8 +205,7 @@ void square_root(WarpEmitter& e, const Instruction& inst) {
 void reciprocal(WarpEmitter& e, const Instruction& inst) {
     FloatOptions options = float_options(inst);
     options.ftz &= inst.types[0] == ScalarType::f32; // ptxas takes .ftz for doubles too, and overlooks it
-    e.map(inst, {Role::a},
-          [&](Ir&, Values v) { return float_arithmetic(e, Op::div, {real(v[0], 1), v[0]}, options); });
+    e.map(inst, {Role::a}, [&](Ir&, Values v) { return float_arithmetic(e, Op::div, {real(v[0], 1), v[0]}, options); });
 }
 
 void min_max(WarpEmitter& e, const Instruction& inst, bool is_max) {
@@ -213,36 +215,79 @@ void min_max(WarpEmitter& e, const Instruction& inst, bool is_max) {
 
 void min_max_3(WarpEmitter& e, const Instruction& inst, bool is_max) {
     MinMaxOptions options = min_max_options(inst, is_max);
-    e.map(inst, {Role::a, Role::b, Role::c}, [=](Ir& ir, Values v) {
-        return float_min_max(ir, float_min_max(ir, v[0], v[1], options), v[2], options);
-    });
+    e.map(inst, {Role::a, Role::b, Role::c},
+          [=](Ir& ir, Values v) { return float_min_max(ir, float_min_max(ir, v[0], v[1], options), v[2], options); });
 }
 
 } // namespace
 
-void add_f32(WarpEmitter& e, const Instruction& inst) { binary(e, inst, Op::add); }
-void add_f64(WarpEmitter& e, const Instruction& inst) { binary(e, inst, Op::add); }
-void add_f32x2(WarpEmitter& e, const Instruction& inst) { packed(e, inst, Op::add); }
-void sub_f32(WarpEmitter& e, const Instruction& inst) { binary(e, inst, Op::sub); }
-void sub_f64(WarpEmitter& e, const Instruction& inst) { binary(e, inst, Op::sub); }
-void sub_f32x2(WarpEmitter& e, const Instruction& inst) { packed(e, inst, Op::sub); }
-void mul_f32(WarpEmitter& e, const Instruction& inst) { binary(e, inst, Op::mul); }
-void mul_f64(WarpEmitter& e, const Instruction& inst) { binary(e, inst, Op::mul); }
-void mul_f32x2(WarpEmitter& e, const Instruction& inst) { packed(e, inst, Op::mul); }
-void fma_f32(WarpEmitter& e, const Instruction& inst) { ternary(e, inst); }
-void fma_f64(WarpEmitter& e, const Instruction& inst) { ternary(e, inst); }
-void fma_f32x2(WarpEmitter& e, const Instruction& inst) { packed(e, inst, Op::fma); }
-void div_f32(WarpEmitter& e, const Instruction& inst) { binary(e, inst, Op::div); }
-void div_f64(WarpEmitter& e, const Instruction& inst) { binary(e, inst, Op::div); }
-void rcp_f32(WarpEmitter& e, const Instruction& inst) { reciprocal(e, inst); }
-void rcp_f64(WarpEmitter& e, const Instruction& inst) { reciprocal(e, inst); }
-void sqrt_f32(WarpEmitter& e, const Instruction& inst) { square_root(e, inst); }
-void sqrt_f64(WarpEmitter& e, const Instruction& inst) { square_root(e, inst); }
+void add_f32(WarpEmitter& e, const Instruction& inst) {
+    binary(e, inst, Op::add);
+}
+void add_f64(WarpEmitter& e, const Instruction& inst) {
+    binary(e, inst, Op::add);
+}
+void add_f32x2(WarpEmitter& e, const Instruction& inst) {
+    packed(e, inst, Op::add);
+}
+void sub_f32(WarpEmitter& e, const Instruction& inst) {
+    binary(e, inst, Op::sub);
+}
+void sub_f64(WarpEmitter& e, const Instruction& inst) {
+    binary(e, inst, Op::sub);
+}
+void sub_f32x2(WarpEmitter& e, const Instruction& inst) {
+    packed(e, inst, Op::sub);
+}
+void mul_f32(WarpEmitter& e, const Instruction& inst) {
+    binary(e, inst, Op::mul);
+}
+void mul_f64(WarpEmitter& e, const Instruction& inst) {
+    binary(e, inst, Op::mul);
+}
+void mul_f32x2(WarpEmitter& e, const Instruction& inst) {
+    packed(e, inst, Op::mul);
+}
+void fma_f32(WarpEmitter& e, const Instruction& inst) {
+    ternary(e, inst);
+}
+void fma_f64(WarpEmitter& e, const Instruction& inst) {
+    ternary(e, inst);
+}
+void fma_f32x2(WarpEmitter& e, const Instruction& inst) {
+    packed(e, inst, Op::fma);
+}
+void div_f32(WarpEmitter& e, const Instruction& inst) {
+    binary(e, inst, Op::div);
+}
+void div_f64(WarpEmitter& e, const Instruction& inst) {
+    binary(e, inst, Op::div);
+}
+void rcp_f32(WarpEmitter& e, const Instruction& inst) {
+    reciprocal(e, inst);
+}
+void rcp_f64(WarpEmitter& e, const Instruction& inst) {
+    reciprocal(e, inst);
+}
+void sqrt_f32(WarpEmitter& e, const Instruction& inst) {
+    square_root(e, inst);
+}
+void sqrt_f64(WarpEmitter& e, const Instruction& inst) {
+    square_root(e, inst);
+}
 
-void min_float(WarpEmitter& e, const Instruction& inst) { min_max(e, inst, false); }
-void max_float(WarpEmitter& e, const Instruction& inst) { min_max(e, inst, true); }
-void min_float_3(WarpEmitter& e, const Instruction& inst) { min_max_3(e, inst, false); }
-void max_float_3(WarpEmitter& e, const Instruction& inst) { min_max_3(e, inst, true); }
+void min_float(WarpEmitter& e, const Instruction& inst) {
+    min_max(e, inst, false);
+}
+void max_float(WarpEmitter& e, const Instruction& inst) {
+    min_max(e, inst, true);
+}
+void min_float_3(WarpEmitter& e, const Instruction& inst) {
+    min_max_3(e, inst, false);
+}
+void max_float_3(WarpEmitter& e, const Instruction& inst) {
+    min_max_3(e, inst, true);
+}
 
 // The sign operations are arithmetic to the hardware: a NaN float becomes the canonical one, a NaN double is quieted
 // and keeps its sign.
@@ -253,26 +298,24 @@ static Value* keep_nan(Ir& ir, Value* source, Value* result) {
 
 void abs_float(WarpEmitter& e, const Instruction& inst) {
     bool ftz = inst.has(Word::ftz);
-    e.map(inst, {Role::a}, [=](Ir& ir, Values v) {
-        return keep_nan(ir, v[0], absolute(ir, ftz ? flush_subnormal(ir, v[0]) : v[0]));
-    });
+    e.map(inst, {Role::a},
+          [=](Ir& ir, Values v) { return keep_nan(ir, v[0], absolute(ir, ftz ? flush_subnormal(ir, v[0]) : v[0])); });
 }
 
 void neg_float(WarpEmitter& e, const Instruction& inst) {
     bool ftz = inst.has(Word::ftz);
-    e.map(inst, {Role::a}, [=](Ir& ir, Values v) {
-        return keep_nan(ir, v[0], negate(ir, ftz ? flush_subnormal(ir, v[0]) : v[0]));
-    });
+    e.map(inst, {Role::a},
+          [=](Ir& ir, Values v) { return keep_nan(ir, v[0], negate(ir, ftz ? flush_subnormal(ir, v[0]) : v[0])); });
 }
 
 void copysign(WarpEmitter& e, const Instruction& inst) {
-    e.map(inst, {Role::a, Role::b}, [](Ir& ir, Values v) {
-        return ir.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, v[1], v[0]);
-    });
+    e.map(inst, {Role::a, Role::b},
+          [](Ir& ir, Values v) { return ir.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, v[1], v[0]); });
 }
 
 void testp(WarpEmitter& e, const Instruction& inst) {
-    Word test = inst.one_of({Word::finite, Word::infinite, Word::number, Word::notanumber, Word::normal, Word::subnormal});
+    Word test =
+        inst.one_of({Word::finite, Word::infinite, Word::number, Word::notanumber, Word::normal, Word::subnormal});
     LaneValue result = e.apply({e.read(inst[Role::a])}, [=](Ir& ir, Values v) {
         Value* magnitude = absolute(ir, v[0]);
         bool is_double = v[0]->getType()->getScalarType()->isDoubleTy();

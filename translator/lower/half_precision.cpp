@@ -19,7 +19,9 @@ HalfOptions half_options(const Instruction& inst) {
     return {inst.has(Word::ftz), inst.has(Word::sat), inst.has(Word::relu)};
 }
 
-bool is_packed(ScalarType type) { return ptx::type_class(type) == ptx::TypeClass::packed; }
+bool is_packed(ScalarType type) {
+    return ptx::type_class(type) == ptx::TypeClass::packed;
+}
 
 Value* native(Ir& ir, Op operation, Values v) {
     switch (operation) {
@@ -31,8 +33,8 @@ Value* native(Ir& ir, Op operation, Values v) {
 }
 
 // Sums of halves round twice harmlessly (24 >= 2 * 11 + 2 bits) and half products are exact in float. Bfloat products
-// may leave float's range: they and their fused sums go through double. Fused sums have more bits than the carrier: its last
-// one is sticky. The result in float or double, exact or such that rounding it to a half is right.
+// may leave float's range: they and their fused sums go through double. Fused sums have more bits than the carrier: its
+// last one is sticky. The result in float or double, exact or such that rounding it to a half is right.
 Value* carrier(Ir& ir, Op operation, Values v) {
     llvm::Type* type = v[0]->getType()->getScalarType();
     llvm::SmallVector<Value*, 3> wide;
@@ -90,8 +92,7 @@ Value* on_halves(WarpEmitter& e, ScalarType type, Values v, const std::function<
 void binary(WarpEmitter& e, const Instruction& inst, Op operation) {
     HalfOptions options = half_options(inst);
     e.map(inst, {Role::a, Role::b}, [&](Ir&, Values v) {
-        return on_halves(e, inst.type(), v,
-                         [&](Ir&, Values h) { return half_arithmetic(e, operation, h, options); });
+        return on_halves(e, inst.type(), v, [&](Ir&, Values h) { return half_arithmetic(e, operation, h, options); });
     });
 }
 
@@ -106,27 +107,31 @@ void unary(WarpEmitter& e, const Instruction& inst, const std::function<Value*(I
 void min_max(WarpEmitter& e, const Instruction& inst, bool is_max) {
     MinMaxOptions options = min_max_options(inst, is_max);
     e.map(inst, {Role::a, Role::b}, [&](Ir&, Values v) {
-        return on_halves(e, inst.type(), v,
-                         [&](Ir& ir, Values h) { return float_min_max(ir, h[0], h[1], options); });
+        return on_halves(e, inst.type(), v, [&](Ir& ir, Values h) { return float_min_max(ir, h[0], h[1], options); });
     });
 }
 
 } // namespace
 
-void add_f16(WarpEmitter& e, const Instruction& inst) { binary(e, inst, Op::add); }
-void sub_f16(WarpEmitter& e, const Instruction& inst) { binary(e, inst, Op::sub); }
-void mul_f16(WarpEmitter& e, const Instruction& inst) { binary(e, inst, Op::mul); }
+void add_f16(WarpEmitter& e, const Instruction& inst) {
+    binary(e, inst, Op::add);
+}
+void sub_f16(WarpEmitter& e, const Instruction& inst) {
+    binary(e, inst, Op::sub);
+}
+void mul_f16(WarpEmitter& e, const Instruction& inst) {
+    binary(e, inst, Op::mul);
+}
 
 void fma_f16(WarpEmitter& e, const Instruction& inst) {
     HalfOptions options = half_options(inst);
     e.map(inst, {Role::a, Role::b, Role::c}, [&](Ir&, Values v) {
-        return on_halves(e, inst.type(), v,
-                         [&](Ir&, Values h) { return half_arithmetic(e, Op::fma, h, options); });
+        return on_halves(e, inst.type(), v, [&](Ir&, Values h) { return half_arithmetic(e, Op::fma, h, options); });
     });
 }
 
-// A factor that is the NaN of elements outside of a tensor (0x7ff7, of either sign) gives +0. The manual leaves that NaN
-// open; the H200 was asked for all 65536 values of each operand.
+// A factor that is the NaN of elements outside of a tensor (0x7ff7, of either sign) gives +0. The manual leaves that
+// NaN open; the H200 was asked for all 65536 values of each operand.
 void fma_oob_f16(WarpEmitter& e, const Instruction& inst) {
     HalfOptions options = half_options(inst);
     e.map(inst, {Role::a, Role::b, Role::c}, [&](Ir&, Values v) {
@@ -162,8 +167,12 @@ void abs_f16(WarpEmitter& e, const Instruction& inst) {
     });
 }
 
-void min_f16(WarpEmitter& e, const Instruction& inst) { min_max(e, inst, false); }
-void max_f16(WarpEmitter& e, const Instruction& inst) { min_max(e, inst, true); }
+void min_f16(WarpEmitter& e, const Instruction& inst) {
+    min_max(e, inst, false);
+}
+void max_f16(WarpEmitter& e, const Instruction& inst) {
+    min_max(e, inst, true);
+}
 
 // --- comparisons ---------------------------------------------------------------------------------
 
@@ -197,8 +206,10 @@ void set_f16(WarpEmitter& e, const Instruction& inst) {
         Value* low = one(a.first, b.first);
         return pack_halves(ir, low, one(a.second, b.second));
     };
-    if (inst[Role::c].kind == ptx::Operand::Kind::none) e.map(inst, {Role::a, Role::b}, build);
-    else e.map(inst, {Role::a, Role::b, Role::c}, build);
+    if (inst[Role::c].kind == ptx::Operand::Kind::none)
+        e.map(inst, {Role::a, Role::b}, build);
+    else
+        e.map(inst, {Role::a, Role::b, Role::c}, build);
 }
 
 } // namespace ptarmigan::translator::lower

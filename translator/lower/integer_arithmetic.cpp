@@ -6,8 +6,12 @@ namespace ptarmigan::translator::lower {
 
 namespace {
 
-bool is_signed(const Instruction& inst) { return ptx::is_signed(inst.type()); }
-unsigned bits_of(Value* value) { return value->getType()->getScalarSizeInBits(); }
+bool is_signed(const Instruction& inst) {
+    return ptx::is_signed(inst.type());
+}
+unsigned bits_of(Value* value) {
+    return value->getType()->getScalarSizeInBits();
+}
 
 /// Bits of an element of a packed type; 0 for others.
 unsigned element_bits(ScalarType type) {
@@ -59,9 +63,7 @@ Value* product_24(Ir& ir, Value* a, Value* b, bool high, bool is_signed) {
 Value* vector_quotient(Ir& ir, Value* a, Value* b, bool is_signed) {
     llvm::Type* real_type = typed(bits_of(a) <= 16 ? ir.getFloatTy() : ir.getDoubleTy(), a);
     llvm::Type* integer_type = typed(ir.getInt32Ty(), a);
-    auto as_real = [&](Value* v) {
-        return is_signed ? ir.CreateSIToFP(v, real_type) : ir.CreateUIToFP(v, real_type);
-    };
+    auto as_real = [&](Value* v) { return is_signed ? ir.CreateSIToFP(v, real_type) : ir.CreateUIToFP(v, real_type); };
     Value* quotient = ir.CreateFDiv(as_real(a), as_real(b));
     quotient = is_signed ? ir.CreateFPToSI(quotient, integer_type) : ir.CreateFPToUI(quotient, integer_type);
     return ir.CreateTrunc(quotient, a->getType());
@@ -145,15 +147,13 @@ void sub_int(WarpEmitter& e, const Instruction& inst) {
 }
 
 void sub_sat_int(WarpEmitter& e, const Instruction& inst) {
-    e.map(inst, {Role::a, Role::b}, [](Ir& ir, Values v) {
-        return ir.CreateBinaryIntrinsic(llvm::Intrinsic::ssub_sat, v[0], v[1]);
-    });
+    e.map(inst, {Role::a, Role::b},
+          [](Ir& ir, Values v) { return ir.CreateBinaryIntrinsic(llvm::Intrinsic::ssub_sat, v[0], v[1]); });
 }
 
 void mul_int(WarpEmitter& e, const Instruction& inst) {
     bool high = inst.has(Word::hi), sign = is_signed(inst);
-    e.map(inst, {Role::a, Role::b},
-          [=](Ir& ir, Values v) { return product_half(ir, v[0], v[1], high, sign); });
+    e.map(inst, {Role::a, Role::b}, [=](Ir& ir, Values v) { return product_half(ir, v[0], v[1], high, sign); });
 }
 
 void mul_wide(WarpEmitter& e, const Instruction& inst) {
@@ -168,8 +168,7 @@ void mad_int(WarpEmitter& e, const Instruction& inst) {
     bool high = inst.has(Word::hi), sat = inst.has(Word::sat), sign = is_signed(inst);
     e.map(inst, {Role::a, Role::b, Role::c}, [=](Ir& ir, Values v) -> Value* {
         Value* product = product_half(ir, v[0], v[1], high, sign);
-        return sat ? ir.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_sat, product, v[2])
-                   : ir.CreateAdd(product, v[2]);
+        return sat ? ir.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_sat, product, v[2]) : ir.CreateAdd(product, v[2]);
     });
 }
 
@@ -183,16 +182,14 @@ void mad_wide(WarpEmitter& e, const Instruction& inst) {
 
 void mul24(WarpEmitter& e, const Instruction& inst) {
     bool high = inst.has(Word::hi), sign = is_signed(inst);
-    e.map(inst, {Role::a, Role::b},
-          [=](Ir& ir, Values v) { return product_24(ir, v[0], v[1], high, sign); });
+    e.map(inst, {Role::a, Role::b}, [=](Ir& ir, Values v) { return product_24(ir, v[0], v[1], high, sign); });
 }
 
 void mad24(WarpEmitter& e, const Instruction& inst) {
     bool high = inst.has(Word::hi), sat = inst.has(Word::sat), sign = is_signed(inst);
     e.map(inst, {Role::a, Role::b, Role::c}, [=](Ir& ir, Values v) -> Value* {
         Value* product = product_24(ir, v[0], v[1], high, sign);
-        return sat ? ir.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_sat, product, v[2])
-                   : ir.CreateAdd(product, v[2]);
+        return sat ? ir.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_sat, product, v[2]) : ir.CreateAdd(product, v[2]);
     });
 }
 
@@ -222,9 +219,8 @@ void rem_int(WarpEmitter& e, const Instruction& inst) {
 }
 
 void abs_int(WarpEmitter& e, const Instruction& inst) {
-    e.map(inst, {Role::a}, [](Ir& ir, Values v) {
-        return ir.CreateBinaryIntrinsic(llvm::Intrinsic::abs, v[0], ir.getFalse());
-    });
+    e.map(inst, {Role::a},
+          [](Ir& ir, Values v) { return ir.CreateBinaryIntrinsic(llvm::Intrinsic::abs, v[0], ir.getFalse()); });
 }
 
 void neg_int(WarpEmitter& e, const Instruction& inst) {
@@ -233,8 +229,12 @@ void neg_int(WarpEmitter& e, const Instruction& inst) {
     });
 }
 
-void min_int(WarpEmitter& e, const Instruction& inst) { min_or_max(e, inst, false); }
-void max_int(WarpEmitter& e, const Instruction& inst) { min_or_max(e, inst, true); }
+void min_int(WarpEmitter& e, const Instruction& inst) {
+    min_or_max(e, inst, false);
+}
+void max_int(WarpEmitter& e, const Instruction& inst) {
+    min_or_max(e, inst, true);
+}
 
 void popc(WarpEmitter& e, const Instruction& inst) {
     e.map(inst, {Role::a}, [](Ir& ir, Values v) {
@@ -288,8 +288,7 @@ void fns(WarpEmitter& e, const Instruction& inst) {
 }
 
 void brev(WarpEmitter& e, const Instruction& inst) {
-    e.map(inst, {Role::a},
-          [](Ir& ir, Values v) { return ir.CreateUnaryIntrinsic(llvm::Intrinsic::bitreverse, v[0]); });
+    e.map(inst, {Role::a}, [](Ir& ir, Values v) { return ir.CreateUnaryIntrinsic(llvm::Intrinsic::bitreverse, v[0]); });
 }
 
 // Position or length of a bit field: eight bits count, but for 64-bit fields all do, whatever the manual says
@@ -323,8 +322,7 @@ void bfi(WarpEmitter& e, const Instruction& inst) {
         Value* length = field_operand(ir, v[3], bits);
         Value* field = ir.CreateNot(shift_left(ir, integer(a, ~0ull), length));
         Value* mask = shift_left(ir, field, position);
-        return ir.CreateOr(ir.CreateAnd(shift_left(ir, a, position), mask),
-                           ir.CreateAnd(v[1], ir.CreateNot(mask)));
+        return ir.CreateOr(ir.CreateAnd(shift_left(ir, a, position), mask), ir.CreateAnd(v[1], ir.CreateNot(mask)));
     });
 }
 
@@ -368,8 +366,8 @@ void dp2a(WarpEmitter& e, const Instruction& inst) {
     e.map(inst, {Role::a, Role::b, Role::c}, [=](Ir& ir, Values v) {
         Value* sum = v[2];
         for (unsigned i = 0; i < 2; ++i)
-            sum = ir.CreateAdd(sum, ir.CreateMul(byte_of(ir, v[0], i, 16, a_signed),
-                                                 byte_of(ir, v[1], first + i, 8, b_signed)));
+            sum = ir.CreateAdd(
+                sum, ir.CreateMul(byte_of(ir, v[0], i, 16, a_signed), byte_of(ir, v[1], first + i, 8, b_signed)));
         return sum;
     });
 }

@@ -22,11 +22,13 @@ bool at_constant_distances(WarpEmitter& e, const MemoryAccess& access) {
            !address.stride && !access.address.guard;
 }
 
-/// Where `lane` accesses memory, `offset` bytes behind its address. `addresses`: of all lanes, null if at_constant_distances().
+/// Where `lane` accesses memory, `offset` bytes behind its address. `addresses`: of all lanes, null if
+/// at_constant_distances().
 Value* lane_pointer(WarpEmitter& e, const MemoryAccess& access, Value* addresses, unsigned lane, unsigned offset) {
     Ir& ir = e.ir();
     const LaneValue& address = access.address.address;
-    Value* at = addresses ? pointer(e, ir.CreateExtractElement(addresses, std::uint64_t(lane))) : pointer(e, address.base);
+    Value* at =
+        addresses ? pointer(e, ir.CreateExtractElement(addresses, std::uint64_t(lane))) : pointer(e, address.base);
     const std::int64_t distance = offset + (addresses ? 0 : (*address.shape.offsets)[lane]);
     return distance ? ir.CreateConstGEP1_64(ir.getInt8Ty(), at, std::uint64_t(distance)) : at;
 }
@@ -64,7 +66,8 @@ Value* gather_small(WarpEmitter& e, Value* addresses, unsigned bytes) {
 
 /// Without gather instructions: a load per lane. Lanes that are not active read the CTA's context: it is always there,
 /// nobody looks at what they get, and a branch per lane costs more.
-Value* load_each(WarpEmitter& e, const MemoryAccess& access, Value* addresses, unsigned offset, unsigned word, llvm::Align alignment) {
+Value* load_each(WarpEmitter& e, const MemoryAccess& access, Value* addresses, unsigned offset, unsigned word,
+                 llvm::Align alignment) {
     Ir& ir = e.ir();
     if (!e.all_active()) {
         Value* safe = ir.CreatePtrToInt(e.cta_context(), ir.getInt64Ty());
@@ -89,7 +92,8 @@ Value* load_each(WarpEmitter& e, const MemoryAccess& access, Value* addresses, u
 }
 
 /// Without scatter instructions: spelled out by LLVM, a masked scatter would be a branch per lane.
-void store_in_loop(WarpEmitter& e, const MemoryAccess& access, Value* addresses, const ValueList& words, unsigned word) {
+void store_in_loop(WarpEmitter& e, const MemoryAccess& access, Value* addresses, const ValueList& words,
+                   unsigned word) {
     Ir& ir = e.ir();
     LaneArray address_array(e, addresses);
     llvm::SmallVector<LaneArray, 4> word_arrays;
@@ -115,15 +119,15 @@ void store_each(WarpEmitter& e, const MemoryAccess& access, Value* addresses, co
         }
 }
 
-void scatter_words(WarpEmitter& e, const MemoryAccess& access, Value* addresses, Value* words, unsigned offset, unsigned word) {
+void scatter_words(WarpEmitter& e, const MemoryAccess& access, Value* addresses, Value* words, unsigned offset,
+                   unsigned word) {
     Ir& ir = e.ir();
     const LanePointers pointers(e, addresses, offset);
     const unsigned count = pointers.lanes_at_a_time(word);
     for (unsigned first = 0; first < e.width(); first += count) {
         const AccessMark mark(e, of_gather(first, count));
-        llvm::CallInst* stored =
-            ir.CreateMaskedScatter(cut_lanes(ir, words, first, count), pointers.part(first, count), llvm::Align(word),
-                                   cut_lanes(ir, e.active(), first, count));
+        llvm::CallInst* stored = ir.CreateMaskedScatter(cut_lanes(ir, words, first, count), pointers.part(first, count),
+                                                        llvm::Align(word), cut_lanes(ir, e.active(), first, count));
         tag_space(e, stored, access.address.space);
     }
 }
@@ -135,16 +139,14 @@ ValueList load_in_loop(WarpEmitter& e, const MemoryAccess& access, unsigned word
     llvm::Type* type = ir.getIntNTy(word * 8);
     const LaneArray addresses(e, e.broadcast(access.address.address));
     llvm::SmallVector<LaneArray, 4> results;
-    for (unsigned i = 0; i < count; ++i)
-        results.emplace_back(e, llvm::PoisonValue::get(e.lanes_type(type)));
+    for (unsigned i = 0; i < count; ++i) results.emplace_back(e, llvm::PoisonValue::get(e.lanes_type(type)));
     e.for_each_lane(e.active_bits(), [&](Value* lane) {
         const AccessMark mark(e, note_lane(e, lane));
         Value* address = addresses.get(lane);
         for (unsigned i = 0; i < count; ++i) {
-            Value* at =
-                ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), pointer(e, address), i * word);
-            llvm::LoadInst* load = ir.CreateAlignedLoad(
-                type, at, llvm::Align(access.element_aligned ? access.bytes : word));
+            Value* at = ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), pointer(e, address), i * word);
+            llvm::LoadInst* load =
+                ir.CreateAlignedLoad(type, at, llvm::Align(access.element_aligned ? access.bytes : word));
             tag_space(e, load, access.address.space);
             results[i].set(lane, load);
         }
@@ -219,8 +221,7 @@ llvm::SmallVector<Value*, 8> gather_in_loop(WarpEmitter& e, const MemoryAccess& 
 }
 
 void scatter_in_loop(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> values) {
-    store_in_loop(e, access, e.broadcast(access.address.address), to_words(e, access, values),
-                  word_bytes(access));
+    store_in_loop(e, access, e.broadcast(access.address.address), to_words(e, access, values), word_bytes(access));
 }
 
 void scatter(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> values) {

@@ -14,14 +14,15 @@ void scatter(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<llvm::Va
 
 /// The same for arms that hardly ever run: a loop over the active lanes, a fraction of the code.
 llvm::SmallVector<llvm::Value*, 8> gather_in_loop(WarpEmitter& e, const MemoryAccess& access);
-void scatter_in_loop(WarpEmitter& e, const MemoryAccess& access,
-                     llvm::ArrayRef<llvm::Value*> values);
+void scatter_in_loop(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<llvm::Value*> values);
 
 /// Bytes of the words that a lane's elements are moved as: one element, or as many as fit 8 bytes.
 unsigned word_bytes(const MemoryAccess& access);
 /// values[k] (<W x T>, element k of each lane) as words of word_bytes(), and back.
-llvm::SmallVector<llvm::Value*, 8> to_words(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<llvm::Value*> values);
-llvm::SmallVector<llvm::Value*, 8> from_words(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<llvm::Value*> words);
+llvm::SmallVector<llvm::Value*, 8> to_words(WarpEmitter& e, const MemoryAccess& access,
+                                            llvm::ArrayRef<llvm::Value*> values);
+llvm::SmallVector<llvm::Value*, 8> from_words(WarpEmitter& e, const MemoryAccess& access,
+                                              llvm::ArrayRef<llvm::Value*> words);
 
 /// Bits of a value as an element, and of an element as an integer.
 llvm::Value* to_element(WarpEmitter& e, llvm::Value* bits, llvm::Type* element);

@@ -24,9 +24,7 @@ public:
         if (e_) e_->return_lane_slot(slot_);
     }
 
-    llvm::Value* get(llvm::Value* lane) const {
-        return e_->ir().CreateLoad(type_->getScalarType(), element(lane));
-    }
+    llvm::Value* get(llvm::Value* lane) const { return e_->ir().CreateLoad(type_->getScalarType(), element(lane)); }
     void set(llvm::Value* lane, llvm::Value* scalar) const { e_->ir().CreateStore(scalar, element(lane)); }
     /// The whole vector as it is now.
     llvm::Value* vector() const { return e_->ir().CreateLoad(type_, slot_); }

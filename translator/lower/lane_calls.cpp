@@ -76,9 +76,8 @@ Value* call_lanes(WarpEmitter& e, std::string_view name, Values operands, llvm::
     unsigned widest = target.avx512 ? 16 : arm ? 4 : 8;
     if (operands[0]->getType()->getScalarSizeInBits() == 64) widest = 8;
     unsigned lanes = std::clamp(total, 4u, widest);
-    return in_chunks(e.ir(), frozen, lanes, [&](Ir&, Values chunk) {
-        return call(chunk, llvm::FixedVectorType::get(result, lanes), lanes);
-    });
+    return in_chunks(e.ir(), frozen, lanes,
+                     [&](Ir&, Values chunk) { return call(chunk, llvm::FixedVectorType::get(result, lanes), lanes); });
 }
 
 } // namespace ptarmigan::translator::lower

@@ -11,15 +11,21 @@ namespace ptarmigan::translator::lower {
 
 namespace {
 
-unsigned bits_of(Value* value) { return value->getType()->getScalarSizeInBits(); }
-bool is_double(Value* value) { return value->getType()->getScalarType()->isDoubleTy(); }
+unsigned bits_of(Value* value) {
+    return value->getType()->getScalarSizeInBits();
+}
+bool is_double(Value* value) {
+    return value->getType()->getScalarType()->isDoubleTy();
+}
 
 /// Bits of the mantissa field of the lanes' floating type.
 unsigned mantissa_bits(Value* value) {
     return llvm::APFloat::semanticsPrecision(value->getType()->getScalarType()->getFltSemantics()) - 1;
 }
 
-std::uint64_t sign_mask(Value* value) { return 1ull << (bits_of(value) - 1); }
+std::uint64_t sign_mask(Value* value) {
+    return 1ull << (bits_of(value) - 1);
+}
 
 /// The bits of plus infinity, which are also the mask of the exponent field.
 std::uint64_t exponent_mask(Value* value) {
@@ -51,7 +57,9 @@ Value* integer(Value* like, std::uint64_t bits) {
     return llvm::ConstantInt::get(like->getType(), number.trunc(width));
 }
 
-Value* real(Value* like, double value) { return llvm::ConstantFP::get(like->getType(), value); }
+Value* real(Value* like, double value) {
+    return llvm::ConstantFP::get(like->getType(), value);
+}
 
 Value* real_bits(Value* like, std::uint64_t bits) {
     llvm::Type* scalar = like->getType()->getScalarType();
@@ -60,9 +68,13 @@ Value* real_bits(Value* like, std::uint64_t bits) {
                                  llvm::APFloat(scalar->getFltSemantics(), number.trunc(bits_of(like))));
 }
 
-Value* to_bits(Ir& ir, Value* value) { return ir.CreateBitCast(value, integer_type(value)); }
+Value* to_bits(Ir& ir, Value* value) {
+    return ir.CreateBitCast(value, integer_type(value));
+}
 
-Value* from_bits(Ir& ir, Value* bits, Value* like) { return ir.CreateBitCast(bits, like->getType()); }
+Value* from_bits(Ir& ir, Value* bits, Value* like) {
+    return ir.CreateBitCast(bits, like->getType());
+}
 
 Value* resize(Ir& ir, Value* value, unsigned bits, bool is_signed) {
     llvm::Type* type = typed(ir.getIntNTy(bits), value);
@@ -111,7 +123,9 @@ Value* shift_right(Ir& ir, Value* value, Value* amount, bool is_signed) {
     return ir.CreateSelect(too_far, integer(value, 0), ir.CreateLShr(value, amount));
 }
 
-Value* is_nan(Ir& ir, Value* value) { return ir.CreateFCmpUNO(value, value); }
+Value* is_nan(Ir& ir, Value* value) {
+    return ir.CreateFCmpUNO(value, value);
+}
 
 Value* canonical_nan(Value* like) {
     if (is_double(like)) return real_bits(like, 0xfff8000000000000ull);
@@ -128,8 +142,9 @@ Value* canonicalize(Ir& ir, Value* value) {
     return choose(ir, is_nan(ir, value), canonical_nan(value), value);
 }
 
-// Of halves by their bits: what LLVM makes of bfloat abs, neg and select goes through float and loses subnormals. It also makes
-// abs and neg of integer operations wherever it sees a bfloat, so none may be left where halves are made (choose()).
+// Of halves by their bits: what LLVM makes of bfloat abs, neg and select goes through float and loses subnormals. It
+// also makes abs and neg of integer operations wherever it sees a bfloat, so none may be left where halves are made
+// (choose()).
 Value* absolute(Ir& ir, Value* value) {
     if (bits_of(value) > 16) return ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value);
     Value* bits = to_bits(ir, value);
@@ -268,8 +283,7 @@ Value* step_by_error(Ir& ir, Value* nearest, Value* error, Rounding mode) {
     Value* inexact = ir.CreateFCmpONE(error, real(error, 0));
     Value* signs = ir.CreateXor(to_bits(ir, nearest), to_bits(ir, error));
     Value* opposite = ir.CreateICmpSLT(signs, integer(signs, 0));
-    return redirect(ir, nearest, ir.CreateAnd(inexact, opposite),
-                    ir.CreateAnd(inexact, ir.CreateNot(opposite)), mode);
+    return redirect(ir, nearest, ir.CreateAnd(inexact, opposite), ir.CreateAnd(inexact, ir.CreateNot(opposite)), mode);
 }
 
 Value* sum_error(Ir& ir, Value* a, Value* b, Value* sum) {
@@ -281,9 +295,7 @@ Value* sum_error(Ir& ir, Value* a, Value* b, Value* sum) {
 }
 
 std::pair<Value*, Value*> unpack_halves(Ir& ir, Value* packed, llvm::Type* half_type) {
-    auto half = [&](Value* word) {
-        return ir.CreateBitCast(resize(ir, word, 16, false), typed(half_type, packed));
-    };
+    auto half = [&](Value* word) { return ir.CreateBitCast(resize(ir, word, 16, false), typed(half_type, packed)); };
     return {half(packed), half(ir.CreateLShr(packed, integer(packed, 16)))};
 }
 

@@ -32,7 +32,8 @@ std::optional<std::uint64_t> splat_constant(Value* value) {
 bool match_index(Value* value, Indexed& result) {
     using namespace llvm::PatternMatch;
     Value *narrow = nullptr, *factor = nullptr;
-    if (match(value, m_SExt(m_Value(narrow)))) result.shift = 0;
+    if (match(value, m_SExt(m_Value(narrow))))
+        result.shift = 0;
     else if (match(value, m_Mul(m_SExt(m_Value(narrow)), m_Value(factor))) ||
              match(value, m_Mul(m_Value(factor), m_SExt(m_Value(narrow))))) {
         std::optional<std::uint64_t> number = splat_constant(factor);
@@ -42,7 +43,8 @@ bool match_index(Value* value, Indexed& result) {
         std::optional<std::uint64_t> number = splat_constant(factor);
         if (!number || *number > 3) return false;
         result.shift = unsigned(*number);
-    } else return false;
+    } else
+        return false;
     if (!narrow->getType()->getScalarType()->isIntegerTy(32)) return false;
     result.index = narrow;
     return true;

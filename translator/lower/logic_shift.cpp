@@ -73,7 +73,8 @@ Value* selectors_of_mode(Ir& ir, Value* c, Word mode) {
 
 Value* permute_bytes(Ir& ir, Value* a, Value* b, Value* selectors) {
     llvm::Type* wide = typed(ir.getInt64Ty(), a);
-    Value* source = ir.CreateOr(ir.CreateZExt(a, wide), ir.CreateShl(ir.CreateZExt(b, wide), integer(ir.CreateZExt(b, wide), 32)));
+    Value* source =
+        ir.CreateOr(ir.CreateZExt(a, wide), ir.CreateShl(ir.CreateZExt(b, wide), integer(ir.CreateZExt(b, wide), 32)));
     Value* result = integer(a, 0);
     for (unsigned i = 0; i < 4; ++i) {
         Value* selector = ir.CreateAnd(ir.CreateLShr(selectors, integer(selectors, 4 * i)), integer(selectors, 15));
@@ -106,9 +107,8 @@ void logic_not(WarpEmitter& e, const Instruction& inst) {
 }
 
 void cnot(WarpEmitter& e, const Instruction& inst) {
-    e.map(inst, {Role::a}, [](Ir& ir, Values v) {
-        return ir.CreateZExt(ir.CreateICmpEQ(v[0], integer(v[0], 0)), v[0]->getType());
-    });
+    e.map(inst, {Role::a},
+          [](Ir& ir, Values v) { return ir.CreateZExt(ir.CreateICmpEQ(v[0], integer(v[0], 0)), v[0]->getType()); });
 }
 
 void lop3(WarpEmitter& e, const Instruction& inst) {

@@ -17,17 +17,13 @@ LaneValue counts_of(WarpEmitter& e, const Operand& operand) {
 
 } // namespace
 
-MbarrierCallBuffer::MbarrierCallBuffer(WarpEmitter& e, const Instruction& inst,
-                                       abi::MbarrierOperation operation, std::uint32_t flags,
-                                       const Operand& counts)
+MbarrierCallBuffer::MbarrierCallBuffer(WarpEmitter& e, const Instruction& inst, abi::MbarrierOperation operation,
+                                       std::uint32_t flags, const Operand& counts)
     : e_(e), flags_(flags) {
     Ir& ir = e.ir();
-    buffer_ = e.entry_alloca(llvm::ArrayType::get(ir.getInt64Ty(), sizeof(abi::MbarrierCall) / 8),
-                             "mbarrier");
+    buffer_ = e.entry_alloca(llvm::ArrayType::get(ir.getInt64Ty(), sizeof(abi::MbarrierCall) / 8), "mbarrier");
     const LaneValue object =
-        e.address(inst[Role::a],
-                  inst.space == ptx::StateSpace::none ? ptx::StateSpace::generic : inst.space)
-            .address;
+        e.address(inst[Role::a], inst.space == ptx::StateSpace::none ? ptx::StateSpace::generic : inst.space).address;
     const LaneValue count = counts_of(e, counts);
     uniform_ = object.is_uniform() && count.is_uniform();
     if (uniform_) {
@@ -86,18 +82,16 @@ void MbarrierCallBuffer::run(bool one_answer) {
 LaneValue MbarrierCallBuffer::state() {
     Ir& ir = e_.ir();
     if (uniform_ && (flags_ & abi::MbarrierCall::in_turn) == 0)
-        return LaneValue::uniform(ir.CreateFreeze(
-            ir.CreateLoad(ir.getInt64Ty(), place(offsetof(abi::MbarrierCall, state)))));
-    return LaneValue::varying(
-        ir.CreateFreeze(load(offsetof(abi::MbarrierCall, state), ir.getInt64Ty())));
+        return LaneValue::uniform(
+            ir.CreateFreeze(ir.CreateLoad(ir.getInt64Ty(), place(offsetof(abi::MbarrierCall, state)))));
+    return LaneValue::varying(ir.CreateFreeze(load(offsetof(abi::MbarrierCall, state), ir.getInt64Ty())));
 }
 
 LaneValue MbarrierCallBuffer::complete() {
     Ir& ir = e_.ir();
     const bool one = (flags_ & abi::MbarrierCall::one_answer) != 0;
-    Value* words =
-        one ? ir.CreateLoad(ir.getInt32Ty(), place(offsetof(abi::MbarrierCall, complete)))
-            : load(offsetof(abi::MbarrierCall, complete), ir.getInt32Ty());
+    Value* words = one ? ir.CreateLoad(ir.getInt32Ty(), place(offsetof(abi::MbarrierCall, complete)))
+                       : load(offsetof(abi::MbarrierCall, complete), ir.getInt32Ty());
     words = ir.CreateFreeze(words);
     Value* complete = ir.CreateICmpNE(words, integer(words, 0));
     return one ? LaneValue::uniform(complete) : LaneValue::varying(complete);

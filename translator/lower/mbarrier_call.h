@@ -14,9 +14,8 @@ class MbarrierCallBuffer {
 public:
     /// The object is at the instruction's operand `a`. `counts`: the operand for
     /// abi::MbarrierCall::count; none: 1 for all lanes.
-    MbarrierCallBuffer(WarpEmitter& e, const ptx::Instruction& inst,
-                       abi::MbarrierOperation operation, std::uint32_t flags,
-                       const ptx::Operand& counts);
+    MbarrierCallBuffer(WarpEmitter& e, const ptx::Instruction& inst, abi::MbarrierOperation operation,
+                       std::uint32_t flags, const ptx::Operand& counts);
 
     void set_state(const LaneValue& value);
     void set_limit(const LaneValue& value);

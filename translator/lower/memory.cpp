@@ -43,7 +43,9 @@ MemoryAccess access_of(WarpEmitter& e, const Instruction& inst, unsigned count) 
     return access;
 }
 
-bool is_vector(const ptx::Operand& operand) { return operand.kind == ptx::Operand::Kind::vector; }
+bool is_vector(const ptx::Operand& operand) {
+    return operand.kind == ptx::Operand::Kind::vector;
+}
 
 /// 128-bit elements are moved as pairs of 64-bit ones: low half first in memory.
 void split_halves(WarpEmitter& e, MemoryAccess& access) {
@@ -73,8 +75,9 @@ llvm::AtomicOrdering ordering_of(Strength strength) {
                                            : llvm::AtomicOrdering::Monotonic;
 }
 
-/// A strong access of more than one element is one atomic access per lane, as on the hardware: programs keep a status word
-/// and its data in one vector (the tile states of CUB's look-back) and would see one without the other. `bits` in all.
+/// A strong access of more than one element is one atomic access per lane, as on the hardware: programs keep a status
+/// word and its data in one vector (the tile states of CUB's look-back) and would see one without the other. `bits` in
+/// all.
 LaneValue load_wide_atomic(WarpEmitter& e, const MemoryAccess& access, unsigned bits) {
     Ir& ir = e.ir();
     llvm::Type* whole = ir.getIntNTy(bits);
@@ -82,8 +85,8 @@ LaneValue load_wide_atomic(WarpEmitter& e, const MemoryAccess& access, unsigned 
     LaneArray results(e, llvm::Constant::getNullValue(e.lanes_type(whole)));
     e.for_each_lane(e.active_bits(), [&](Value* lane) {
         const AccessMark mark(e, note_lane(e, lane));
-        llvm::LoadInst* load = ir.CreateAlignedLoad(whole, pointer(e, addresses.get(lane)),
-                                                    llvm::Align(bits / 8), /*isVolatile=*/true);
+        llvm::LoadInst* load =
+            ir.CreateAlignedLoad(whole, pointer(e, addresses.get(lane)), llvm::Align(bits / 8), /*isVolatile=*/true);
         load->setAtomic(ordering_of(access.strength));
         results.set(lane, load);
     });
@@ -105,7 +108,8 @@ void store_wide_atomic(WarpEmitter& e, const MemoryAccess& access, const LaneVal
 
 /// Strong vectors of up to 128 bits are single accesses.
 bool is_single_access(const MemoryAccess& access, unsigned count) {
-    return !access.address.interleaved && access.strength != Strength::weak && (count > 1 || access.bytes == 16) && access.bytes * count <= 16;
+    return !access.address.interleaved && access.strength != Strength::weak && (count > 1 || access.bytes == 16) &&
+           access.bytes * count <= 16;
 }
 
 /// Element `index` of `bits` bits of a wide integer, and the wide integer of several elements.
@@ -134,7 +138,9 @@ bool load_group(WarpEmitter& e, const Instruction& inst) {
     llvm::SmallVector<LaneValue, 8> values = load_lanes(e, access);
     for (unsigned k = 0; k < group.size(); ++k) {
         llvm::Type* element = e.type(group[k]->type());
-        e.set_early_load(*group[k], e.apply({values[k]}, [&](Ir& ir, Values v) { return ir.CreateBitCast(v[0], e.like(element, v[0])); }));
+        e.set_early_load(*group[k], e.apply({values[k]}, [&](Ir& ir, Values v) {
+            return ir.CreateBitCast(v[0], e.like(element, v[0]));
+        }));
     }
     return true;
 }
@@ -158,7 +164,8 @@ llvm::SmallVector<LaneValue, 8> load_elements(WarpEmitter& e, const Instruction&
     return values;
 }
 
-void store_elements(WarpEmitter& e, const Instruction& inst, const MemoryAccess& access, llvm::ArrayRef<LaneValue> values) {
+void store_elements(WarpEmitter& e, const Instruction& inst, const MemoryAccess& access,
+                    llvm::ArrayRef<LaneValue> values) {
     if (!access.address.interleaved || access.count == 1) return store_lanes(e, access, values);
     MemoryAccess element = access;
     element.count = 1;
@@ -203,7 +210,8 @@ void st(WarpEmitter& e, const Instruction& inst) {
         unsigned total_bits = access.bytes * count * 8;
         LaneValue whole = LaneValue::uniform(llvm::ConstantInt::get(e.ir().getIntNTy(total_bits), 0));
         for (unsigned k = 0; k < count; ++k)
-            whole = join_elements(e, whole, e.read(is_vector(b) ? e.element(b, k) : b), k, access.bytes * 8, total_bits);
+            whole =
+                join_elements(e, whole, e.read(is_vector(b) ? e.element(b, k) : b), k, access.bytes * 8, total_bits);
         store_wide_atomic(e, access, whole);
         return;
     }

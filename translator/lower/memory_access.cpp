@@ -41,8 +41,8 @@ ValueList load_uniform(WarpEmitter& e, const MemoryAccess& access) {
     unsigned alignment = always_there ? access.bytes * access.count : std::min(8u, access.bytes * access.count);
     ValueList result;
     if (access.strength == Strength::weak) {
-        llvm::Type* type = access.count == 1 ? access.element
-                                             : llvm::FixedVectorType::get(access.element, access.count);
+        llvm::Type* type =
+            access.count == 1 ? access.element : llvm::FixedVectorType::get(access.element, access.count);
         llvm::LoadInst* load = ir.CreateAlignedLoad(type, at, llvm::Align(alignment));
         tag_space(e, load, access.address.space);
         if (access.invariant)
@@ -53,8 +53,8 @@ ValueList load_uniform(WarpEmitter& e, const MemoryAccess& access) {
     }
     for (unsigned k = 0; k < access.count; ++k) {
         Value* element = ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), at, k * access.bytes);
-        llvm::LoadInst* load = ir.CreateAlignedLoad(ir.getIntNTy(access.bytes * 8), element,
-                                                    llvm::Align(access.bytes), /*isVolatile=*/true);
+        llvm::LoadInst* load = ir.CreateAlignedLoad(ir.getIntNTy(access.bytes * 8), element, llvm::Align(access.bytes),
+                                                    /*isVolatile=*/true);
         load->setAtomic(ordering(access.strength));
         result.push_back(to_element(e, load, access.element));
     }
@@ -150,8 +150,8 @@ ValueList load_by_lane(WarpEmitter& e, const MemoryAccess& access) {
     return wants_rows(e, access) ? load_rows(e, access) : gather(e, access);
 }
 
-/// A lane's vector of bytes or halfwords as one element. LLVM 19 and older join shuffles of such small elements wrongly for
-/// AVX-512 (a step of 32 lanes that loads the v4.u8 it has just stored), and shifts are cheaper anyway.
+/// A lane's vector of bytes or halfwords as one element. LLVM 19 and older join shuffles of such small elements wrongly
+/// for AVX-512 (a step of 32 lanes that loads the v4.u8 it has just stored), and shifts are cheaper anyway.
 bool moves_as_word(const MemoryAccess& access) {
     return access.count > 1 && access.bytes < 4 && access.bytes * access.count <= 8 && !access.element_aligned;
 }
@@ -174,8 +174,7 @@ ValueList load_varying(WarpEmitter& e, const MemoryAccess& access) {
             if (!condition) return fast();
             // Where only the guard decides, lanes wrap: that hardly ever happens.
             const bool rare = condition == access.address.guard && e.width() > 1;
-            return choose(e, condition, fast,
-                          [&] { return rare ? gather_in_loop(e, access) : gather(e, access); });
+            return choose(e, condition, fast, [&] { return rare ? gather_in_loop(e, access) : gather(e, access); });
         }
     }
     return load_by_lane(e, access);
@@ -202,8 +201,11 @@ void store_varying(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Va
                     store_chunks(e, access, *plan, values, past_caches);
                     return nullptr;
                 };
-                if (streams) e.if_else(streams, [&] { return store(true); }, [&] { return store(false); });
-                else store(false);
+                if (streams)
+                    e.if_else(
+                        streams, [&] { return store(true); }, [&] { return store(false); });
+                else
+                    store(false);
                 return {};
             };
             Value* condition = chunk_condition(e, access, maskable);
@@ -280,7 +282,9 @@ void tag_space(WarpEmitter& e, llvm::Instruction* access, StateSpace space) {
     keep_place(*access);
 }
 
-Value* pointer(WarpEmitter& e, Value* address) { return e.ir().CreateIntToPtr(address, e.ir().getPtrTy()); }
+Value* pointer(WarpEmitter& e, Value* address) {
+    return e.ir().CreateIntToPtr(address, e.ir().getPtrTy());
+}
 
 void compiler_fence(WarpEmitter& e) {
     e.ir().CreateFence(llvm::AtomicOrdering::SequentiallyConsistent, llvm::SyncScope::SingleThread);

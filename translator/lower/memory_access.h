@@ -17,8 +17,8 @@ struct MemoryAccess {
     unsigned bytes = 4;            ///< of one element
     unsigned count = 1;            ///< elements per lane, adjacent in memory
     Strength strength = Strength::weak;
-    bool element_aligned = false;  ///< only elements are known to be aligned, not the whole access of a lane
-    bool invariant = false;        ///< nobody writes the memory while the kernel runs
+    bool element_aligned = false; ///< only elements are known to be aligned, not the whole access of a lane
+    bool invariant = false;       ///< nobody writes the memory while the kernel runs
 };
 
 /// Loads `count` elements per active lane. A uniform address gives uniform values. Inactive lanes get any value that

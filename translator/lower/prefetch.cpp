@@ -32,7 +32,8 @@ std::vector<Line> lines_of(const LaneValue& place, unsigned bytes) {
     }
     std::vector<Line> lines;
     for (const auto& [row, ends] : rows)
-        for (std::int64_t offset = ends.first; offset < ends.second + bytes && lines.size() <= line_limit; offset += line_bytes)
+        for (std::int64_t offset = ends.first; offset < ends.second + bytes && lines.size() <= line_limit;
+             offset += line_bytes)
             lines.push_back({row, offset});
     return lines;
 }

@@ -6,8 +6,8 @@
 
 namespace ptarmigan::translator::lower {
 
-/// Asks for the lines of an access of `bytes` per lane to addresses `ahead` (an i64) bytes behind `address`; nothing if they
-/// are too many or lie anywhere. There need not be memory: prefetches do not fault.
+/// Asks for the lines of an access of `bytes` per lane to addresses `ahead` (an i64) bytes behind `address`; nothing if
+/// they are too many or lie anywhere. There need not be memory: prefetches do not fault.
 enum class CacheLevel : std::uint8_t {
     first,  ///< for what this warp reads soon
     second, ///< for others

@@ -20,7 +20,9 @@ Value* side_by_side(Ir& ir, Value* a, Value* b) {
     return ir.CreateShuffleVector(a, b, mask);
 }
 
-unsigned length_of(Value* vector) { return llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements(); }
+unsigned length_of(Value* vector) {
+    return llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
+}
 
 /// Element by element from two vectors within each 16 bytes, runs of `run` elements at a time: what unpcklps and
 /// unpckhps do for runs of one, unpcklpd and unpckhpd for runs of two.
@@ -53,13 +55,15 @@ llvm::SmallVector<Value*, 8> transpose(Ir& ir, llvm::ArrayRef<Value*> rows, unsi
     if (count == 2) return {mix(packed[0], packed[1], 1, false), mix(packed[0], packed[1], 1, true)};
     Value *low01 = mix(packed[0], packed[1], 1, false), *high01 = mix(packed[0], packed[1], 1, true);
     Value *low23 = mix(packed[2], packed[3], 1, false), *high23 = mix(packed[2], packed[3], 1, true);
-    return {mix(low01, low23, 2, false), mix(low01, low23, 2, true), mix(high01, high23, 2, false), mix(high01, high23, 2, true)};
+    return {mix(low01, low23, 2, false), mix(low01, low23, 2, true), mix(high01, high23, 2, false),
+            mix(high01, high23, 2, true)};
 }
 
 } // namespace
 
 bool wants_rows(WarpEmitter& e, const MemoryAccess& access) {
-    return e.width() >= access.count && (access.count == 2 || access.count == 4) && access.bytes * access.count == row_bytes;
+    return e.width() >= access.count && (access.count == 2 || access.count == 4) &&
+           access.bytes * access.count == row_bytes;
 }
 
 llvm::SmallVector<Value*, 8> load_rows(WarpEmitter& e, const MemoryAccess& access) {

@@ -105,8 +105,12 @@ void lower_shuffle(WarpEmitter& e, const Instruction& inst) {
 
 } // namespace
 
-void shfl(WarpEmitter& e, const Instruction& inst) { lower_shuffle(e, inst); }
+void shfl(WarpEmitter& e, const Instruction& inst) {
+    lower_shuffle(e, inst);
+}
 
-void shfl_sync(WarpEmitter& e, const Instruction& inst) { lower_shuffle(e, inst); }
+void shfl_sync(WarpEmitter& e, const Instruction& inst) {
+    lower_shuffle(e, inst);
+}
 
 } // namespace ptarmigan::translator::lower

@@ -151,11 +151,12 @@ Pair widen_halves(WarpEmitter& e, const Instruction& inst, Value* packed) {
 void to_small(WarpEmitter& e, const Instruction& inst) {
     SmallFloat format = small_float(inst.types[0]);
     bool relu = inst.has(Word::relu);
-    e.write(inst[Role::d], convert(e, inst, true, [&](Ir&, Value* a) { return widen_halves(e, inst, a); },
-                                   [&](Ir& ir, Pair numbers) {
-                                       return join(ir, encode(ir, numbers.low, format, relu),
-                                                   encode(ir, numbers.high, format, relu), format.stride);
-                                   }));
+    e.write(inst[Role::d], convert(
+                               e, inst, true, [&](Ir&, Value* a) { return widen_halves(e, inst, a); },
+                               [&](Ir& ir, Pair numbers) {
+                                   return join(ir, encode(ir, numbers.low, format, relu),
+                                               encode(ir, numbers.high, format, relu), format.stride);
+                               }));
 }
 
 void from_small(WarpEmitter& e, const Instruction& inst, const std::function<Value*(Ir&, Value*)>& element,
@@ -190,11 +191,12 @@ Value* decode_fixed(Ir& ir, Value* code) {
 
 void to_fixed(WarpEmitter& e, const Instruction& inst) {
     bool relu = inst.has(Word::relu);
-    e.write(inst[Role::d], convert(e, inst, true, [&](Ir&, Value* a) { return widen_halves(e, inst, a); },
-                                   [&](Ir& ir, Pair numbers) {
-                                       return join(ir, encode_fixed(ir, numbers.low, relu),
-                                                   encode_fixed(ir, numbers.high, relu), 8);
-                                   }));
+    e.write(inst[Role::d], convert(
+                               e, inst, true, [&](Ir&, Value* a) { return widen_halves(e, inst, a); },
+                               [&](Ir& ir, Pair numbers) {
+                                   return join(ir, encode_fixed(ir, numbers.low, relu),
+                                               encode_fixed(ir, numbers.high, relu), 8);
+                               }));
 }
 
 // --- ue8m0: powers of two ----------------------------------------------------------------------------------------
@@ -217,11 +219,12 @@ Value* encode_scale(Ir& ir, Value* value, const Instruction& inst) {
 }
 
 void to_scale(WarpEmitter& e, const Instruction& inst) {
-    e.write(inst[Role::d], convert(e, inst, true, [&](Ir&, Value* a) { return widen_halves(e, inst, a); },
-                                   [&](Ir& ir, Pair numbers) {
-                                       return join(ir, encode_scale(ir, numbers.low, inst),
-                                                   encode_scale(ir, numbers.high, inst), 8);
-                                   }));
+    e.write(inst[Role::d], convert(
+                               e, inst, true, [&](Ir&, Value* a) { return widen_halves(e, inst, a); },
+                               [&](Ir& ir, Pair numbers) {
+                                   return join(ir, encode_scale(ir, numbers.low, inst),
+                                               encode_scale(ir, numbers.high, inst), 8);
+                               }));
 }
 
 } // namespace
@@ -235,10 +238,12 @@ void cvt_narrow_float(WarpEmitter& e, const Instruction& inst) {
     default: return to_small(e, inst);
     }
     if (inst.types[1] == ScalarType::ue8m0x2)
-        return from_small(e, inst, [](Ir& ir, Value* code) { return scale_factor(ir, code, false); }, 8);
+        return from_small(
+            e, inst, [](Ir& ir, Value* code) { return scale_factor(ir, code, false); }, 8);
     if (inst.types[1] == ScalarType::s2f6x2) return from_small(e, inst, decode_fixed, 8);
     SmallFloat format = small_float(inst.types[1]);
-    from_small(e, inst, [=](Ir& ir, Value* code) { return decode(ir, code, format); }, format.stride);
+    from_small(
+        e, inst, [=](Ir& ir, Value* code) { return decode(ir, code, format); }, format.stride);
 }
 
 } // namespace ptarmigan::translator::lower

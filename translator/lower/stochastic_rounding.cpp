@@ -46,7 +46,8 @@ Value* round(Ir& ir, Value* value, Value* random, const Target& target, bool rel
     Value* code = ir.CreateAdd(base, units);
     code = ir.CreateSelect(ir.CreateICmpUGT(code, integer(bits, format.largest)), integer(bits, target.overflow), code);
     Value* negative = ir.CreateICmpSLT(bits, integer(bits, 0));
-    code = ir.CreateSelect(negative, relu ? integer(bits, 0) : ir.CreateOr(code, integer(bits, format.sign_bit())), code);
+    code =
+        ir.CreateSelect(negative, relu ? integer(bits, 0) : ir.CreateOr(code, integer(bits, format.sign_bit())), code);
     return ir.CreateSelect(is_nan(ir, value), integer(bits, format.nan), code);
 }
 

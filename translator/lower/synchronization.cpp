@@ -41,7 +41,8 @@ Value* barrier(WarpEmitter& e, const Instruction& inst, BarrierKind kind, Value*
         Value* result = e.call_service(offsetof(abi::Services, barrier), ir.getInt32Ty(),
                                        {e.cta_context(), e.step_index(), id, threads, ir.getInt32(std::uint32_t(kind)),
                                         arriving, predicate ? predicate : ir.getInt64(0)});
-        llvm::cast<llvm::CallInst>(result)->addFnAttr(llvm::Attribute::NoMerge); // each has its line, for reports of hangs
+        llvm::cast<llvm::CallInst>(result)->addFnAttr(
+            llvm::Attribute::NoMerge); // each has its line, for reports of hangs
         return result;
     };
     if (e.all_active()) return call();
@@ -55,9 +56,13 @@ void warp_fence(WarpEmitter& e) {
 
 } // namespace
 
-void bar_sync(WarpEmitter& e, const Instruction& inst) { barrier(e, inst, BarrierKind::sync, nullptr); }
+void bar_sync(WarpEmitter& e, const Instruction& inst) {
+    barrier(e, inst, BarrierKind::sync, nullptr);
+}
 
-void bar_arrive(WarpEmitter& e, const Instruction& inst) { barrier(e, inst, BarrierKind::arrive, nullptr); }
+void bar_arrive(WarpEmitter& e, const Instruction& inst) {
+    barrier(e, inst, BarrierKind::arrive, nullptr);
+}
 
 void bar_red(WarpEmitter& e, const Instruction& inst) {
     Ir& ir = e.ir();
@@ -73,8 +78,8 @@ void bar_red(WarpEmitter& e, const Instruction& inst) {
 
 namespace {
 
-/// barrier.cluster: who has arrived is counted by the runtime. Its orderings need no code: the cluster's CTAs run on one
-/// thread of the host, and a call orders what is around it.
+/// barrier.cluster: who has arrived is counted by the runtime. Its orderings need no code: the cluster's CTAs run on
+/// one thread of the host, and a call orders what is around it.
 void cluster_barrier(WarpEmitter& e, bool wait) {
     Ir& ir = e.ir();
     if (!e.fiber_form()) e.unsupported("internal: a cluster's barrier needs the fiber form");
@@ -86,9 +91,13 @@ void cluster_barrier(WarpEmitter& e, bool wait) {
 
 } // namespace
 
-void barrier_cluster_arrive(WarpEmitter& e, const Instruction&) { cluster_barrier(e, false); }
+void barrier_cluster_arrive(WarpEmitter& e, const Instruction&) {
+    cluster_barrier(e, false);
+}
 
-void barrier_cluster_wait(WarpEmitter& e, const Instruction&) { cluster_barrier(e, true); }
+void barrier_cluster_wait(WarpEmitter& e, const Instruction&) {
+    cluster_barrier(e, true);
+}
 
 /// The lanes of a step run in lockstep: only other steps of the warp have to be waited for.
 void bar_warp_sync(WarpEmitter& e, const Instruction& inst) {
@@ -104,8 +113,10 @@ void bar_warp_sync(WarpEmitter& e, const Instruction& inst) {
 /// membar and fence. Scopes are ignored: a wider fence is right. Proxies are other ways to the same memory here.
 void fence(WarpEmitter& e, const Instruction& inst) {
     // Copies that are put off see shared memory as it was at a proxy fence.
-    if (inst.has(Word::proxy) && inst.one_of({Word::async, Word::async_generic}) != Word::none && inst.space != ptx::StateSpace::global)
-        e.if_then(copies_are_deferred(e), [&] { AsyncCallBuffer(e, inst, abi::AsyncOperation::proxy_fence).run(); }, false);
+    if (inst.has(Word::proxy) && inst.one_of({Word::async, Word::async_generic}) != Word::none &&
+        inst.space != ptx::StateSpace::global)
+        e.if_then(
+            copies_are_deferred(e), [&] { AsyncCallBuffer(e, inst, abi::AsyncOperation::proxy_fence).run(); }, false);
     bool is_membar = ptx::form_info(inst.form).opcode == "membar";
     llvm::AtomicOrdering order = llvm::AtomicOrdering::AcquireRelease;
     if (is_membar || inst.has(Word::sc)) order = llvm::AtomicOrdering::SequentiallyConsistent;
@@ -117,7 +128,9 @@ void fence(WarpEmitter& e, const Instruction& inst) {
 }
 
 /// Grids of one stream run one after the other, so dependencies are always met.
-void griddepcontrol(WarpEmitter& e, const Instruction&) { warp_fence(e); }
+void griddepcontrol(WarpEmitter& e, const Instruction&) {
+    warp_fence(e);
+}
 
 /// Lets others run for at least the longest time asked.
 void nanosleep(WarpEmitter& e, const Instruction& inst) {
@@ -139,6 +152,8 @@ void trap(WarpEmitter& e, const Instruction&) {
 }
 
 /// Without a debugger a breakpoint ends the grid, as a trap does.
-void brkpt(WarpEmitter& e, const Instruction& inst) { trap(e, inst); }
+void brkpt(WarpEmitter& e, const Instruction& inst) {
+    trap(e, inst);
+}
 
 } // namespace ptarmigan::translator::lower

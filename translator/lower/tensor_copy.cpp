@@ -38,7 +38,8 @@ std::uint32_t detail_of(WarpEmitter& e, const Instruction& inst, abi::BulkReduct
 
 void set_place(AsyncCallBuffer& call, const Instruction& inst) {
     call.set_list(offsetof(AsyncCall, coordinates), inst[Role::c], 5);
-    if (inst[Role::offsets].kind != Operand::Kind::none) call.set_list(offsetof(AsyncCall, offsets), inst[Role::offsets], 3);
+    if (inst[Role::offsets].kind != Operand::Kind::none)
+        call.set_list(offsetof(AsyncCall, offsets), inst[Role::offsets], 3);
 }
 
 } // namespace
@@ -89,8 +90,9 @@ void prefetch_tensormap(WarpEmitter& e, const Instruction& inst) {
 void tensormap_replace(WarpEmitter& e, const Instruction& inst) {
     using Field = TensorMapField;
     Field field = Field::global_address;
-    switch (inst.one_of({Word::global_address, Word::rank, Word::box_dim, Word::global_dim, Word::global_stride, Word::element_stride,
-                         Word::elemtype, Word::interleave_layout, Word::swizzle_mode, Word::swizzle_atomicity, Word::fill_mode})) {
+    switch (inst.one_of({Word::global_address, Word::rank, Word::box_dim, Word::global_dim, Word::global_stride,
+                         Word::element_stride, Word::elemtype, Word::interleave_layout, Word::swizzle_mode,
+                         Word::swizzle_atomicity, Word::fill_mode})) {
     case Word::global_address: field = Field::global_address; break;
     case Word::rank: field = Field::rank; break;
     case Word::box_dim: field = Field::box_dim; break;
@@ -107,7 +109,8 @@ void tensormap_replace(WarpEmitter& e, const Instruction& inst) {
     AsyncCallBuffer call(e, inst, AsyncOperation::replace, std::uint32_t(field));
     call.set_target(inst[Role::d], inst.space == StateSpace::none ? StateSpace::generic : inst.space);
     Ir& ir = e.ir();
-    call.set_lanes(offsetof(AsyncCall, source), ir.CreateZExtOrTrunc(e.lanes(inst[Role::a]), e.lanes_type(ir.getInt64Ty())));
+    call.set_lanes(offsetof(AsyncCall, source),
+                   ir.CreateZExtOrTrunc(e.lanes(inst[Role::a]), e.lanes_type(ir.getInt64Ty())));
     if (inst[Role::n].kind != Operand::Kind::none) call.set_size(inst[Role::n]);
     call.run();
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// tex, tld4, txq (manual 9.7.10): the runtime's sampler does the work, lane by lane. A sampler of its own ([a, b, c]) changes nothing: the
-// driver's code takes the one in the texture's handle, whatever the other says (recorded), and does not load modules with .samplerref variables.
-// But whole coordinates beside a sampler are those of a sample: ptxas converts them to floats.
+// tex, tld4, txq (manual 9.7.10): the runtime's sampler does the work, lane by lane. A sampler of its own ([a, b, c])
+// changes nothing: the driver's code takes the one in the texture's handle, whatever the other says (recorded), and
+// does not load modules with .samplerref variables. But whole coordinates beside a sampler are those of a sample: ptxas
+// converts them to floats.
 #include "translator/lower/lane_math.h"
 #include "translator/lower/texture_call.h"
 
@@ -14,10 +15,13 @@ using ptx::Operand;
 
 namespace {
 
-bool written(const Operand& operand) { return operand.kind != Operand::Kind::none; }
+bool written(const Operand& operand) {
+    return operand.kind != Operand::Kind::none;
+}
 
 /// Writes words of 32 bits (or their low 16) to the elements of a destination, zeros in lanes that are not in `where`.
-void write_elements(WarpEmitter& e, const Operand& destination, TextureCallBuffer& call, unsigned count, Value* where = nullptr) {
+void write_elements(WarpEmitter& e, const Operand& destination, TextureCallBuffer& call, unsigned count,
+                    Value* where = nullptr) {
     Ir& ir = e.ir();
     for (unsigned i = 0; i < count; ++i) {
         const Operand& element = e.element(destination, i);
@@ -29,7 +33,9 @@ void write_elements(WarpEmitter& e, const Operand& destination, TextureCallBuffe
     }
 }
 
-bool multi_sample(const Instruction& inst) { return inst.has(Word::dim_2dms) || inst.has(Word::a2dms); }
+bool multi_sample(const Instruction& inst) {
+    return inst.has(Word::dim_2dms) || inst.has(Word::a2dms);
+}
 
 /// <W x i1>: lanes that ask for the first sample; the textures that CUDA can make have no others, which read as zeros.
 Value* first_sample(WarpEmitter& e, const Instruction& inst) {
@@ -42,11 +48,13 @@ Value* first_sample(WarpEmitter& e, const Instruction& inst) {
 void convert_coordinates(WarpEmitter& e, TextureCallBuffer& call, const Instruction& inst) {
     const Operand& list = inst[Role::c];
     const unsigned first = inst.has(Word::a1d) || inst.has(Word::a2d) || inst.has(Word::acube) ? 1 : 0;
-    const unsigned count = list.kind == Operand::Kind::vector || list.kind == Operand::Kind::list ? std::min(list.count, 4u) : 1;
+    const unsigned count =
+        list.kind == Operand::Kind::vector || list.kind == Operand::Kind::list ? std::min(list.count, 4u) : 1;
     for (unsigned i = first; i < count; ++i) {
         const Operand& element = count == 1 && list.kind == Operand::Kind::reg ? list : e.element(list, i);
         if (element.kind != Operand::Kind::sink)
-            call.store(offsetof(TextureCall, coordinates), i, e.ir().CreateSIToFP(e.lanes(element), e.lanes_type(e.ir().getFloatTy())));
+            call.store(offsetof(TextureCall, coordinates), i,
+                       e.ir().CreateSIToFP(e.lanes(element), e.lanes_type(e.ir().getFloatTy())));
     }
 }
 
@@ -67,7 +75,8 @@ std::uint32_t set_coordinates(TextureCallBuffer& call, const Instruction& inst) 
 
 void write_residency(WarpEmitter& e, const Instruction& inst) {
     if (written(inst[Role::p]))
-        e.write(inst[Role::p], LaneValue::varying(llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(e.width()), e.ir().getTrue())));
+        e.write(inst[Role::p], LaneValue::varying(llvm::ConstantVector::getSplat(
+                                   llvm::ElementCount::getFixed(e.width()), e.ir().getTrue())));
 }
 
 TextureQuery query_of(WarpEmitter& e, const Instruction& inst) {
@@ -96,12 +105,15 @@ void tex(WarpEmitter& e, const Instruction& inst) {
     call.set_handle(inst[Role::a]);
     std::uint32_t flags = set_coordinates(call, inst);
     const bool whole = inst.types[1] == ScalarType::s32, beside_sampler = written(inst[Role::b]);
-    if (whole && beside_sampler) convert_coordinates(e, call, inst);
-    else if (whole) flags |= TextureCall::integer_coordinates;
+    if (whole && beside_sampler)
+        convert_coordinates(e, call, inst);
+    else if (whole)
+        flags |= TextureCall::integer_coordinates;
     if (inst.types[0] == ScalarType::f16) flags |= TextureCall::half_results;
     if (whole && beside_sampler && (multi_sample(inst) || written(inst[Role::lod])))
         e.unsupported("whole coordinates beside a sampler with a level or of multi-sample textures");
-    if (multi_sample(inst) && (inst.types[1] != ScalarType::s32 || written(inst[Role::lod]) || written(inst[Role::dpdx])))
+    if (multi_sample(inst) &&
+        (inst.types[1] != ScalarType::s32 || written(inst[Role::lod]) || written(inst[Role::dpdx])))
         e.unsupported("multi-sample textures by coordinates that are no integers, levels or gradients");
     const bool packed = inst.types[0] == ScalarType::f16x2;
     if (packed) flags |= TextureCall::packed_results;
@@ -125,14 +137,18 @@ void tld4(WarpEmitter& e, const Instruction& inst) {
     call.set(offsetof(TextureCall, geometry), std::uint32_t(geometry_of(e, inst)));
     call.set_handle(inst[Role::a]);
     const Word component = inst.one_of({Word::r, Word::g, Word::b, Word::a});
-    call.set(offsetof(TextureCall, detail), component == Word::r ? 0 : component == Word::g ? 1 : component == Word::b ? 2 : 3);
+    call.set(offsetof(TextureCall, detail), component == Word::r   ? 0
+                                            : component == Word::g ? 1
+                                            : component == Word::b ? 2
+                                                                   : 3);
     call.set(offsetof(TextureCall, flags), set_coordinates(call, inst));
     call.run();
     write_elements(e, inst[Role::d], call, 4);
     write_residency(e, inst);
 }
 
-/// The address of a reference has a bit for what it is of; handles of objects have none (recorded, and so in ptxas' code).
+/// The address of a reference has a bit for what it is of; handles of objects have none (recorded, and so in ptxas'
+/// code).
 void istypep(WarpEmitter& e, const Instruction& inst) {
     const unsigned bit = inst.type() == ScalarType::texref ? 61 : inst.type() == ScalarType::samplerref ? 62 : 63;
     e.write(inst[Role::p], e.apply({e.read(inst[Role::a])}, [bit](Ir& ir, Values v) {
@@ -140,8 +156,12 @@ void istypep(WarpEmitter& e, const Instruction& inst) {
     }));
 }
 
-void txq(WarpEmitter& e, const Instruction& inst) { query(e, inst, TextureOperation::query); }
+void txq(WarpEmitter& e, const Instruction& inst) {
+    query(e, inst, TextureOperation::query);
+}
 
-void suq(WarpEmitter& e, const Instruction& inst) { query(e, inst, TextureOperation::query_surface); }
+void suq(WarpEmitter& e, const Instruction& inst) {
+    query(e, inst, TextureOperation::query_surface);
+}
 
 } // namespace ptarmigan::translator::lower

@@ -21,7 +21,8 @@ Value* as_words(WarpEmitter& e, Value* lanes) {
 
 } // namespace
 
-TextureCallBuffer::TextureCallBuffer(WarpEmitter& e, const ptx::Instruction& inst, abi::TextureOperation operation) : e_(e) {
+TextureCallBuffer::TextureCallBuffer(WarpEmitter& e, const ptx::Instruction& inst, abi::TextureOperation operation)
+    : e_(e) {
     Ir& ir = e.ir();
     buffer_ = e.entry_alloca(llvm::ArrayType::get(ir.getInt64Ty(), sizeof(abi::TextureCall) / 8), "texture");
     set(offsetof(abi::TextureCall, operation), std::uint32_t(operation));
@@ -54,7 +55,8 @@ void TextureCallBuffer::set_handle(const Operand& operand) {
     Ir& ir = e_.ir();
     const bool variable = operand.kind == Operand::Kind::variable ||
                           (operand.kind == Operand::Kind::address && operand.base == Operand::Base::variable);
-    if (variable && operand.scope != ptx::VariableScope::module) e_.unsupported("references to textures and surfaces as parameters");
+    if (variable && operand.scope != ptx::VariableScope::module)
+        e_.unsupported("references to textures and surfaces as parameters");
     if (variable && (operand.value != 0 || !e_.source().variables.at(operand.index).dimensions.empty()))
         e_.unsupported("arrays of references to textures and surfaces");
     Value* handle = operand.kind == Operand::Kind::reg
@@ -83,7 +85,8 @@ Value* TextureCallBuffer::data(unsigned index) {
 abi::TextureGeometry geometry_of(WarpEmitter& e, const ptx::Instruction& inst) {
     using Geometry = abi::TextureGeometry;
     using Word = ptx::Modifier;
-    switch (inst.one_of({Word::dim_1d, Word::dim_2d, Word::dim_3d, Word::a1d, Word::a2d, Word::cube, Word::acube, Word::dim_2dms, Word::a2dms})) {
+    switch (inst.one_of({Word::dim_1d, Word::dim_2d, Word::dim_3d, Word::a1d, Word::a2d, Word::cube, Word::acube,
+                         Word::dim_2dms, Word::a2dms})) {
     case Word::dim_1d: return Geometry::d1;
     case Word::dim_2d: return Geometry::d2;
     case Word::dim_3d: return Geometry::d3;

@@ -16,7 +16,8 @@ public:
     void set(unsigned offset, std::uint32_t value);
     /// 32-bit lanes (floats as their bits) at word array `offset`, element `index` of it.
     void store(unsigned offset, unsigned index, llvm::Value* lanes);
-    /// The elements of a list operand, or the operand itself, at consecutive arrays; at most `most`, those before `first` left out.
+    /// The elements of a list operand, or the operand itself, at consecutive arrays; at most `most`, those before
+    /// `first` left out.
     void store_list(unsigned offset, const ptx::Operand& list, unsigned most, unsigned first = 0);
     /// The texture or surface object.
     void set_handle(const ptx::Operand& operand);

@@ -73,11 +73,21 @@ Signs signs_of(const Instruction& inst, bool comparison) {
 
 // --- primary operations ------------------------------------------------------------------------------------------
 
-Value* add(Ir& ir, Value* a, Value* b) { return ir.CreateAdd(a, b); }
-Value* subtract(Ir& ir, Value* a, Value* b) { return ir.CreateSub(a, b); }
-Value* least(Ir& ir, Value* a, Value* b) { return minimum(ir, a, b, true); }
-Value* greatest(Ir& ir, Value* a, Value* b) { return maximum(ir, a, b, true); }
-Value* difference(Ir& ir, Value* a, Value* b) { return ir.CreateSub(greatest(ir, a, b), least(ir, a, b)); }
+Value* add(Ir& ir, Value* a, Value* b) {
+    return ir.CreateAdd(a, b);
+}
+Value* subtract(Ir& ir, Value* a, Value* b) {
+    return ir.CreateSub(a, b);
+}
+Value* least(Ir& ir, Value* a, Value* b) {
+    return minimum(ir, a, b, true);
+}
+Value* greatest(Ir& ir, Value* a, Value* b) {
+    return maximum(ir, a, b, true);
+}
+Value* difference(Ir& ir, Value* a, Value* b) {
+    return ir.CreateSub(greatest(ir, a, b), least(ir, a, b));
+}
 
 /// Half the sum, ties away from zero.
 Value* average(Ir& ir, Value* a, Value* b) {
@@ -115,16 +125,16 @@ Primary shifting(const Instruction& inst, bool left) {
 enum class Family : std::uint8_t { sum, order, shift };
 
 /// Recorded: sums, differences, minima and maxima have no upper limit where the result is an unsigned word (its low 32
-/// bits stay), and are compared as unsigned numbers where it is a part, so that negative ones become the largest; shifts
-/// are limited to words even where a part is written.
+/// bits stay), and are compared as unsigned numbers where it is a part, so that negative ones become the largest;
+/// shifts are limited to words even where a part is written.
 Value* saturate_scalar(Ir& ir, Value* value, Family family, const Parts& d, bool is_signed) {
     if (family == Family::shift) return saturate(ir, value, 32, is_signed);
     if (d.count != 0) return minimum(ir, value, integer(value, (1ull << (d.bits - is_signed)) - 1), false);
     return is_signed ? saturate(ir, value, 32, true) : maximum(ir, value, integer(value, 0), true);
 }
 
-/// Recorded: sums and saturated shifts are compared with c by their low 32 bits as a signed number; that number and c are
-/// then signed or unsigned, all 64 bits, by the type of d.
+/// Recorded: sums and saturated shifts are compared with c by their low 32 bits as a signed number; that number and c
+/// are then signed or unsigned, all 64 bits, by the type of d.
 Value* secondary(Ir& ir, Word operation, Value* value, Value* c, bool low_half, bool is_signed) {
     if (low_half) value = resize(ir, resize(ir, value, 32, false), 64, true);
     switch (operation) {
@@ -153,8 +163,8 @@ void scalar(WarpEmitter& e, const Instruction& inst, Family family, const Primar
     };
     LaneValue first = read_whole(e, inst[Role::a]), other = read_whole(e, inst[Role::b]);
     bool has_c = second != Word::none || merges;
-    e.write(inst[Role::d], has_c ? e.apply({first, other, read_whole(e, inst[Role::c])}, build)
-                                 : e.apply({first, other}, build));
+    e.write(inst[Role::d],
+            has_c ? e.apply({first, other, read_whole(e, inst[Role::c])}, build) : e.apply({first, other}, build));
 }
 
 // --- packed forms ------------------------------------------------------------------------------------------------
@@ -183,23 +193,39 @@ void packed(WarpEmitter& e, const Instruction& inst, unsigned count, const Prima
         }
         return result;
     };
-    e.write(inst[Role::d], e.apply({read_whole(e, inst[Role::a]), read_whole(e, inst[Role::b]),
-                                    read_whole(e, inst[Role::c])}, build));
+    e.write(inst[Role::d],
+            e.apply({read_whole(e, inst[Role::a]), read_whole(e, inst[Role::b]), read_whole(e, inst[Role::c])}, build));
 }
 
 } // namespace
 
-void vadd(WarpEmitter& e, const Instruction& inst) { scalar(e, inst, Family::sum, add); }
-void vsub(WarpEmitter& e, const Instruction& inst) { scalar(e, inst, Family::sum, subtract); }
-void vabsdiff(WarpEmitter& e, const Instruction& inst) { scalar(e, inst, Family::order, difference); }
-void vmin(WarpEmitter& e, const Instruction& inst) { scalar(e, inst, Family::order, least); }
-void vmax(WarpEmitter& e, const Instruction& inst) { scalar(e, inst, Family::order, greatest); }
-void vshl(WarpEmitter& e, const Instruction& inst) { scalar(e, inst, Family::shift, shifting(inst, true)); }
-void vshr(WarpEmitter& e, const Instruction& inst) { scalar(e, inst, Family::shift, shifting(inst, false)); }
-void vset(WarpEmitter& e, const Instruction& inst) { scalar(e, inst, Family::order, comparing(inst), true); }
+void vadd(WarpEmitter& e, const Instruction& inst) {
+    scalar(e, inst, Family::sum, add);
+}
+void vsub(WarpEmitter& e, const Instruction& inst) {
+    scalar(e, inst, Family::sum, subtract);
+}
+void vabsdiff(WarpEmitter& e, const Instruction& inst) {
+    scalar(e, inst, Family::order, difference);
+}
+void vmin(WarpEmitter& e, const Instruction& inst) {
+    scalar(e, inst, Family::order, least);
+}
+void vmax(WarpEmitter& e, const Instruction& inst) {
+    scalar(e, inst, Family::order, greatest);
+}
+void vshl(WarpEmitter& e, const Instruction& inst) {
+    scalar(e, inst, Family::shift, shifting(inst, true));
+}
+void vshr(WarpEmitter& e, const Instruction& inst) {
+    scalar(e, inst, Family::shift, shifting(inst, false));
+}
+void vset(WarpEmitter& e, const Instruction& inst) {
+    scalar(e, inst, Family::order, comparing(inst), true);
+}
 
-// The 64-bit sum wraps; it is signed if a factor is or if anything is negated. Recorded: words are multiplied and added as
-// signed ones whatever their types, which count where the sum is shifted and saturated.
+// The 64-bit sum wraps; it is signed if a factor is or if anything is negated. Recorded: words are multiplied and added
+// as signed ones whatever their types, which count where the sum is shifted and saturated.
 void vmad(WarpEmitter& e, const Instruction& inst) {
     Parts a = parts_of(inst[Role::a]), b = parts_of(inst[Role::b]);
     bool sign_a = ptx::is_signed(inst.types[1]), sign_b = ptx::is_signed(inst.types[2]);
@@ -219,23 +245,51 @@ void vmad(WarpEmitter& e, const Instruction& inst) {
         if (sat) sum = saturate(ir, sum, 32, sign);
         return resize(ir, sum, 32, false);
     };
-    e.write(inst[Role::d], e.apply({read_whole(e, inst[Role::a]), read_whole(e, inst[Role::b]),
-                                    read_whole(e, inst[Role::c])}, build));
+    e.write(inst[Role::d],
+            e.apply({read_whole(e, inst[Role::a]), read_whole(e, inst[Role::b]), read_whole(e, inst[Role::c])}, build));
 }
 
-void vadd2(WarpEmitter& e, const Instruction& inst) { packed(e, inst, 2, add); }
-void vsub2(WarpEmitter& e, const Instruction& inst) { packed(e, inst, 2, subtract); }
-void vavrg2(WarpEmitter& e, const Instruction& inst) { packed(e, inst, 2, average); }
-void vabsdiff2(WarpEmitter& e, const Instruction& inst) { packed(e, inst, 2, difference); }
-void vmin2(WarpEmitter& e, const Instruction& inst) { packed(e, inst, 2, least); }
-void vmax2(WarpEmitter& e, const Instruction& inst) { packed(e, inst, 2, greatest); }
-void vset2(WarpEmitter& e, const Instruction& inst) { packed(e, inst, 2, comparing(inst), true); }
-void vadd4(WarpEmitter& e, const Instruction& inst) { packed(e, inst, 4, add); }
-void vsub4(WarpEmitter& e, const Instruction& inst) { packed(e, inst, 4, subtract); }
-void vavrg4(WarpEmitter& e, const Instruction& inst) { packed(e, inst, 4, average); }
-void vabsdiff4(WarpEmitter& e, const Instruction& inst) { packed(e, inst, 4, difference); }
-void vmin4(WarpEmitter& e, const Instruction& inst) { packed(e, inst, 4, least); }
-void vmax4(WarpEmitter& e, const Instruction& inst) { packed(e, inst, 4, greatest); }
-void vset4(WarpEmitter& e, const Instruction& inst) { packed(e, inst, 4, comparing(inst), true); }
+void vadd2(WarpEmitter& e, const Instruction& inst) {
+    packed(e, inst, 2, add);
+}
+void vsub2(WarpEmitter& e, const Instruction& inst) {
+    packed(e, inst, 2, subtract);
+}
+void vavrg2(WarpEmitter& e, const Instruction& inst) {
+    packed(e, inst, 2, average);
+}
+void vabsdiff2(WarpEmitter& e, const Instruction& inst) {
+    packed(e, inst, 2, difference);
+}
+void vmin2(WarpEmitter& e, const Instruction& inst) {
+    packed(e, inst, 2, least);
+}
+void vmax2(WarpEmitter& e, const Instruction& inst) {
+    packed(e, inst, 2, greatest);
+}
+void vset2(WarpEmitter& e, const Instruction& inst) {
+    packed(e, inst, 2, comparing(inst), true);
+}
+void vadd4(WarpEmitter& e, const Instruction& inst) {
+    packed(e, inst, 4, add);
+}
+void vsub4(WarpEmitter& e, const Instruction& inst) {
+    packed(e, inst, 4, subtract);
+}
+void vavrg4(WarpEmitter& e, const Instruction& inst) {
+    packed(e, inst, 4, average);
+}
+void vabsdiff4(WarpEmitter& e, const Instruction& inst) {
+    packed(e, inst, 4, difference);
+}
+void vmin4(WarpEmitter& e, const Instruction& inst) {
+    packed(e, inst, 4, least);
+}
+void vmax4(WarpEmitter& e, const Instruction& inst) {
+    packed(e, inst, 4, greatest);
+}
+void vset4(WarpEmitter& e, const Instruction& inst) {
+    packed(e, inst, 4, comparing(inst), true);
+}
 
 } // namespace ptarmigan::translator::lower

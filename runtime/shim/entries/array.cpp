@@ -13,16 +13,16 @@ using runtime::MipmappedArray;
 
 namespace {
 
-ArrayShape shape_of(const CUDA_ARRAY3D_DESCRIPTOR& d) { return {d.Width, d.Height, d.Depth, d.Format, d.NumChannels, d.Flags}; }
+ArrayShape shape_of(const CUDA_ARRAY3D_DESCRIPTOR& d) {
+    return {d.Width, d.Height, d.Depth, d.Format, d.NumChannels, d.Flags};
+}
 
 CUresult create(CUarray* handle, const ArrayShape* shape) {
     return context_entry([&](Context& context) {
-        if (!handle || !shape)
-            return Status::invalid_value;
+        if (!handle || !shape) return Status::invalid_value;
         std::shared_ptr<Array> array;
         const Status status = runtime::array_create(context, *shape, array);
-        if (status != Status::success)
-            return status;
+        if (status != Status::success) return status;
         runtime::HandleTable<Array>::get().add(array);
         *handle = to_handle<CUarray>(array);
         return Status::success;
@@ -41,14 +41,12 @@ template <class Body> CUresult array_entry(CUarray handle, Body&& body) {
 
 PTM_API(cuArrayCreate_v2, CUarray* handle, const CUDA_ARRAY_DESCRIPTOR* d) {
     ArrayShape shape;
-    if (d)
-        shape = {d->Width, d->Height, 0, d->Format, d->NumChannels, 0};
+    if (d) shape = {d->Width, d->Height, 0, d->Format, d->NumChannels, 0};
     return create(handle, d ? &shape : nullptr);
 }
 PTM_API(cuArray3DCreate_v2, CUarray* handle, const CUDA_ARRAY3D_DESCRIPTOR* d) {
     ArrayShape shape;
-    if (d)
-        shape = shape_of(*d);
+    if (d) shape = shape_of(*d);
     return create(handle, d ? &shape : nullptr);
 }
 PTM_API(cuArrayDestroy, CUarray handle) {
@@ -56,8 +54,7 @@ PTM_API(cuArrayDestroy, CUarray handle) {
 }
 PTM_API(cuArrayGetDescriptor_v2, CUDA_ARRAY_DESCRIPTOR* d, CUarray handle) {
     return array_entry(handle, [&](Array& array) {
-        if (!d)
-            return Status::invalid_value;
+        if (!d) return Status::invalid_value;
         const ArrayShape& shape = array.shape();
         *d = {shape.width, shape.height, shape.format, shape.channels};
         return Status::success;
@@ -65,8 +62,7 @@ PTM_API(cuArrayGetDescriptor_v2, CUDA_ARRAY_DESCRIPTOR* d, CUarray handle) {
 }
 PTM_API(cuArray3DGetDescriptor_v2, CUDA_ARRAY3D_DESCRIPTOR* d, CUarray handle) {
     return array_entry(handle, [&](Array& array) {
-        if (!d)
-            return Status::invalid_value;
+        if (!d) return Status::invalid_value;
         const ArrayShape& shape = array.shape();
         *d = {shape.width, shape.height, shape.depth, shape.format, shape.channels, shape.flags};
         return Status::success;
@@ -75,12 +71,10 @@ PTM_API(cuArray3DGetDescriptor_v2, CUDA_ARRAY3D_DESCRIPTOR* d, CUarray handle) {
 
 PTM_API(cuMipmappedArrayCreate, CUmipmappedArray* handle, const CUDA_ARRAY3D_DESCRIPTOR* d, unsigned levels) {
     return context_entry([&](Context& context) {
-        if (!handle || !d)
-            return Status::invalid_value;
+        if (!handle || !d) return Status::invalid_value;
         std::shared_ptr<MipmappedArray> mipmap;
         const Status status = runtime::mipmap_create(context, shape_of(*d), levels, mipmap);
-        if (status != Status::success)
-            return status;
+        if (status != Status::success) return status;
         for (const auto& level : mipmap->levels()) {
             level->set_level();
             runtime::HandleTable<Array>::get().add(level);
@@ -93,10 +87,8 @@ PTM_API(cuMipmappedArrayCreate, CUmipmappedArray* handle, const CUDA_ARRAY3D_DES
 PTM_API(cuMipmappedArrayGetLevel, CUarray* level, CUmipmappedArray handle, unsigned number) {
     return context_entry([&](Context&) {
         auto mipmap = find_handle<MipmappedArray>(handle);
-        if (!mipmap)
-            return Status::invalid_handle;
-        if (!level || number >= mipmap->levels().size())
-            return Status::invalid_value;
+        if (!mipmap) return Status::invalid_handle;
+        if (!level || number >= mipmap->levels().size()) return Status::invalid_value;
         *level = to_handle<CUarray>(mipmap->levels()[number]);
         return Status::success;
     });

@@ -13,8 +13,7 @@ namespace {
 /// entry() for calls about the primary context: body(Context&).
 template <class Body> CUresult primary_entry(CUdevice device, Body&& body) {
     return entry([&] {
-        if (device < 0 || device >= Device::count())
-            return Status::invalid_device;
+        if (device < 0 || device >= Device::count()) return Status::invalid_device;
         return body(*Device::get().primary_context());
     });
 }
@@ -27,27 +26,21 @@ Status context_or_current(CUcontext handle, std::shared_ptr<Context>& context) {
 
 CUresult create_context(CUcontext* handle, unsigned flags, CUdevice device) {
     return entry([&] {
-        if (!handle)
-            return Status::invalid_value;
-        if (device < 0 || device >= Device::count())
-            return Status::invalid_device;
+        if (!handle) return Status::invalid_value;
+        if (device < 0 || device >= Device::count()) return Status::invalid_device;
         std::shared_ptr<Context> context;
         Status status = Context::create(flags, context);
-        if (status == Status::success)
-            *handle = to_handle<CUcontext>(context);
+        if (status == Status::success) *handle = to_handle<CUcontext>(context);
         return status;
     });
 }
 
 CUresult destroy_context(CUcontext handle) {
     return entry([&] {
-        if (!handle)
-            return Status::invalid_value;
+        if (!handle) return Status::invalid_value;
         auto context = find_handle<Context>(handle);
-        if (!context)
-            return Status::invalid_context;
-        if (!context->is_primary())
-            clear_context_storage(*context);
+        if (!context) return Status::invalid_context;
+        if (!context->is_primary()) clear_context_storage(*context);
         return context->destroy();
     });
 }
@@ -56,8 +49,7 @@ CUresult destroy_context(CUcontext handle) {
 CUresult release_primary(CUdevice device) {
     return primary_entry(device, [&](Context& context) {
         Status status = context.release();
-        if (!context.active())
-            clear_context_storage(context);
+        if (!context.active()) clear_context_storage(context);
         return status;
     });
 }
@@ -70,15 +62,13 @@ CUresult reset_primary(CUdevice device) {
 }
 
 CUresult set_primary_flags(CUdevice device, unsigned flags) {
-    return primary_entry(device,
-                         [&](Context& context) { return context.set_primary_flags(flags); });
+    return primary_entry(device, [&](Context& context) { return context.set_primary_flags(flags); });
 }
 
 CUresult push_context(CUcontext handle) {
     return entry([&] {
         auto context = find_handle<Context>(handle);
-        if (!context)
-            return handle ? Status::invalid_context : Status::invalid_value;
+        if (!context) return handle ? Status::invalid_context : Status::invalid_value;
         runtime::push_current_context(context);
         return Status::success;
     });
@@ -87,8 +77,7 @@ CUresult push_context(CUcontext handle) {
 CUresult pop_context(CUcontext* handle) {
     return entry([&] {
         auto context = runtime::pop_current_context();
-        if (!context)
-            return Status::invalid_context;
+        if (!context) return Status::invalid_context;
         store(handle, to_handle<CUcontext>(context));
         return Status::success;
     });
@@ -97,22 +86,18 @@ CUresult pop_context(CUcontext* handle) {
 CUresult synchronize_context(CUcontext handle) {
     return entry([&] {
         std::shared_ptr<Context> context;
-        if (Status status = context_or_current(handle, context); status != Status::success)
-            return status;
-        if (Status status = context->status(); status != Status::success)
-            return status;
+        if (Status status = context_or_current(handle, context); status != Status::success) return status;
+        if (Status status = context->status(); status != Status::success) return status;
         return context->synchronize();
     });
 }
 
 CUresult context_device(CUdevice* device, CUcontext handle) {
     return entry([&] {
-        if (!device)
-            return Status::invalid_value;
+        if (!device) return Status::invalid_value;
         std::shared_ptr<Context> context;
         Status status = context_or_current(handle, context);
-        if (status == Status::success)
-            *device = 0;
+        if (status == Status::success) *device = 0;
         return status;
     });
 }
@@ -121,18 +106,24 @@ CUresult context_device(CUdevice* device, CUcontext handle) {
 
 PTM_API(cuDevicePrimaryCtxRetain, CUcontext* handle, CUdevice device) {
     return primary_entry(device, [&](Context& context) {
-        if (!handle)
-            return Status::invalid_value;
+        if (!handle) return Status::invalid_value;
         Status status = context.retain();
-        if (status == Status::success)
-            *handle = reinterpret_cast<CUcontext>(&context);
+        if (status == Status::success) *handle = reinterpret_cast<CUcontext>(&context);
         return status;
     });
 }
-PTM_API(cuDevicePrimaryCtxRelease, CUdevice device) { return release_primary(device); }
-PTM_API(cuDevicePrimaryCtxRelease_v2, CUdevice device) { return release_primary(device); }
-PTM_API(cuDevicePrimaryCtxReset, CUdevice device) { return reset_primary(device); }
-PTM_API(cuDevicePrimaryCtxReset_v2, CUdevice device) { return reset_primary(device); }
+PTM_API(cuDevicePrimaryCtxRelease, CUdevice device) {
+    return release_primary(device);
+}
+PTM_API(cuDevicePrimaryCtxRelease_v2, CUdevice device) {
+    return release_primary(device);
+}
+PTM_API(cuDevicePrimaryCtxReset, CUdevice device) {
+    return reset_primary(device);
+}
+PTM_API(cuDevicePrimaryCtxReset_v2, CUdevice device) {
+    return reset_primary(device);
+}
 PTM_API(cuDevicePrimaryCtxSetFlags, CUdevice device, unsigned flags) {
     return set_primary_flags(device, flags);
 }
@@ -141,8 +132,7 @@ PTM_API(cuDevicePrimaryCtxSetFlags_v2, CUdevice device, unsigned flags) {
 }
 PTM_API(cuDevicePrimaryCtxGetState, CUdevice device, unsigned* flags, int* active) {
     return primary_entry(device, [&](Context& context) {
-        if (!flags || !active)
-            return Status::invalid_value;
+        if (!flags || !active) return Status::invalid_value;
         bool is_active = false;
         context.primary_state(*flags, is_active);
         *active = is_active;
@@ -156,32 +146,42 @@ PTM_API(cuCtxCreate, CUcontext* context, unsigned flags, CUdevice device) {
 PTM_API(cuCtxCreate_v2, CUcontext* context, unsigned flags, CUdevice device) {
     return create_context(context, flags, device);
 }
-PTM_API(cuCtxCreate_v3, CUcontext* context, void*, int affinities, unsigned flags,
-        CUdevice device) {
-    if (affinities)
-        return static_cast<CUresult>(Status::not_supported); // execution affinity needs MPS
+PTM_API(cuCtxCreate_v3, CUcontext* context, void*, int affinities, unsigned flags, CUdevice device) {
+    if (affinities) return static_cast<CUresult>(Status::not_supported); // execution affinity needs MPS
     return create_context(context, flags, device);
 }
 PTM_API(cuCtxCreate_v4, CUcontext* context, void* parameters, unsigned flags, CUdevice device) {
-    if (parameters)
-        return static_cast<CUresult>(Status::not_supported); // affinity and CIG parameters
+    if (parameters) return static_cast<CUresult>(Status::not_supported); // affinity and CIG parameters
     return create_context(context, flags, device);
 }
-PTM_API(cuCtxDestroy, CUcontext context) { return destroy_context(context); }
-PTM_API(cuCtxDestroy_v2, CUcontext context) { return destroy_context(context); }
-PTM_API(cuCtxDetach, CUcontext context) { return destroy_context(context); }
-PTM_API(cuCtxPushCurrent, CUcontext context) { return push_context(context); }
-PTM_API(cuCtxPushCurrent_v2, CUcontext context) { return push_context(context); }
-PTM_API(cuCtxPopCurrent, CUcontext* context) { return pop_context(context); }
-PTM_API(cuCtxPopCurrent_v2, CUcontext* context) { return pop_context(context); }
+PTM_API(cuCtxDestroy, CUcontext context) {
+    return destroy_context(context);
+}
+PTM_API(cuCtxDestroy_v2, CUcontext context) {
+    return destroy_context(context);
+}
+PTM_API(cuCtxDetach, CUcontext context) {
+    return destroy_context(context);
+}
+PTM_API(cuCtxPushCurrent, CUcontext context) {
+    return push_context(context);
+}
+PTM_API(cuCtxPushCurrent_v2, CUcontext context) {
+    return push_context(context);
+}
+PTM_API(cuCtxPopCurrent, CUcontext* context) {
+    return pop_context(context);
+}
+PTM_API(cuCtxPopCurrent_v2, CUcontext* context) {
+    return pop_context(context);
+}
 
 PTM_API(cuCtxSetCurrent, CUcontext handle) {
     return entry([&] {
         // An inactive primary context is fine: the runtime library makes it current before it
         // retains it.
         auto context = find_handle<Context>(handle);
-        if (handle && !context)
-            return Status::invalid_context;
+        if (handle && !context) return Status::invalid_context;
         runtime::set_current_context(context);
         return Status::success;
     });
@@ -189,24 +189,28 @@ PTM_API(cuCtxSetCurrent, CUcontext handle) {
 
 PTM_API(cuCtxGetCurrent, CUcontext* context) {
     return entry([&] {
-        if (!context)
-            return Status::invalid_value;
+        if (!context) return Status::invalid_value;
         *context = reinterpret_cast<CUcontext>(runtime::current_context());
         return Status::success;
     });
 }
 
-PTM_API(cuCtxGetDevice, CUdevice* device) { return context_device(device, nullptr); }
+PTM_API(cuCtxGetDevice, CUdevice* device) {
+    return context_device(device, nullptr);
+}
 PTM_API(cuCtxGetDevice_v2, CUdevice* device, CUcontext context) {
     return context_device(device, context);
 }
-PTM_API(cuCtxSynchronize) { return synchronize_context(nullptr); }
-PTM_API(cuCtxSynchronize_v2, CUcontext context) { return synchronize_context(context); }
+PTM_API(cuCtxSynchronize) {
+    return synchronize_context(nullptr);
+}
+PTM_API(cuCtxSynchronize_v2, CUcontext context) {
+    return synchronize_context(context);
+}
 
 PTM_API(cuCtxGetFlags, unsigned* flags) {
     return context_entry([&](Context& context) {
-        if (!flags)
-            return Status::invalid_value;
+        if (!flags) return Status::invalid_value;
         *flags = context.flags();
         return Status::success;
     });
@@ -217,47 +221,40 @@ PTM_API(cuCtxSetFlags, unsigned flags) {
 
 PTM_API(cuCtxGetApiVersion, CUcontext handle, unsigned* version) {
     return entry([&] {
-        if (!version)
-            return Status::invalid_value;
+        if (!version) return Status::invalid_value;
         std::shared_ptr<Context> context;
         Status status = context_or_current(handle, context);
-        if (status == Status::success)
-            *version = context->api_version();
+        if (status == Status::success) *version = context->api_version();
         return status;
     });
 }
 
 PTM_API(cuCtxGetId, CUcontext handle, unsigned long long* id) {
     return entry([&] {
-        if (!id)
-            return Status::invalid_value;
+        if (!id) return Status::invalid_value;
         std::shared_ptr<Context> context;
         Status status = context_or_current(handle, context);
-        if (status == Status::success)
-            *id = context->id();
+        if (status == Status::success) *id = context->id();
         return status;
     });
 }
 
 PTM_API(cuCtxGetLimit, std::size_t* value, int limit) {
     return context_entry([&](Context& context) {
-        if (!value || limit < 0 || limit > 9)
-            return Status::invalid_value;
+        if (!value || limit < 0 || limit > 9) return Status::invalid_value;
         return context.limit(runtime::Limit{limit}, *value);
     });
 }
 PTM_API(cuCtxSetLimit, int limit, std::size_t value) {
     return context_entry([&](Context& context) {
-        if (limit < 0 || limit > 9)
-            return Status::invalid_value;
+        if (limit < 0 || limit > 9) return Status::invalid_value;
         return context.set_limit(runtime::Limit{limit}, value);
     });
 }
 
 PTM_API(cuCtxGetCacheConfig, int* config) {
     return context_entry([&](Context& context) {
-        if (!config)
-            return Status::invalid_value;
+        if (!config) return Status::invalid_value;
         *config = context.cache_config();
         return Status::success;
     });
@@ -267,8 +264,7 @@ PTM_API(cuCtxSetCacheConfig, int config) {
 }
 PTM_API(cuCtxGetSharedMemConfig, int* config) {
     return context_entry([&](Context& context) {
-        if (!config)
-            return Status::invalid_value;
+        if (!config) return Status::invalid_value;
         *config = context.shared_config();
         return Status::success;
     });
@@ -277,8 +273,7 @@ PTM_API(cuCtxSetSharedMemConfig, int config) {
     return context_entry([&](Context& context) { return context.set_shared_config(config); });
 }
 PTM_API(cuCtxResetPersistingL2Cache) {
-    return context_entry(
-        [](Context&) { return Status::success; }); // the CPU's caches manage themselves
+    return context_entry([](Context&) { return Status::success; }); // the CPU's caches manage themselves
 }
 
 PTM_API(cuCtxGetStreamPriorityRange, int* least, int* greatest) {
@@ -294,16 +289,13 @@ PTM_API(cuCtxGetStreamPriorityRange, int* least, int* greatest) {
 // There is one device: a peer can only be the device itself, which the driver refuses.
 PTM_API(cuCtxEnablePeerAccess, CUcontext peer, unsigned flags) {
     return context_entry([&](Context&) {
-        if (flags)
-            return Status::invalid_value;
-        return find_handle<Context>(peer) ? Status::peer_access_unsupported
-                                          : Status::invalid_context;
+        if (flags) return Status::invalid_value;
+        return find_handle<Context>(peer) ? Status::peer_access_unsupported : Status::invalid_context;
     });
 }
 PTM_API(cuCtxDisablePeerAccess, CUcontext peer) {
     return context_entry([&](Context&) {
-        return find_handle<Context>(peer) ? Status::peer_access_not_enabled
-                                          : Status::invalid_context;
+        return find_handle<Context>(peer) ? Status::peer_access_not_enabled : Status::invalid_context;
     });
 }
 

@@ -12,7 +12,9 @@ using runtime::Stream;
 
 namespace {
 
-void* host(CUdeviceptr pointer) { return reinterpret_cast<void*>(pointer); }
+void* host(CUdeviceptr pointer) {
+    return reinterpret_cast<void*>(pointer);
+}
 
 /// What copies of two and three dimensions say of one end.
 struct EndWords {
@@ -31,8 +33,7 @@ Status make_end(const EndWords& words, const CopyBox& box, CopyBox::End& end) {
     case memory_unified: end.side = Side::unified, end.base = host(words.device_pointer); break;
     case memory_array: {
         auto array = find_handle<runtime::Array>(words.array);
-        if (!array)
-            return words.array ? Status::invalid_handle : Status::invalid_value;
+        if (!array) return words.array ? Status::invalid_handle : Status::invalid_value;
         return runtime::array_end(*array, words.x, words.y, words.z, box, end);
     }
     default: return Status::invalid_value;
@@ -46,51 +47,53 @@ Status make_end(const EndWords& words, const CopyBox& box, CopyBox::End& end) {
 }
 
 Status run_copy(Stream& queue, const EndWords& source, const EndWords& destination, CopyBox& box, bool blocking) {
-    if (const Status status = make_end(source, box, box.source); status != Status::success)
-        return status;
-    if (const Status status = make_end(destination, box, box.destination); status != Status::success)
-        return status;
+    if (const Status status = make_end(source, box, box.source); status != Status::success) return status;
+    if (const Status status = make_end(destination, box, box.destination); status != Status::success) return status;
     return runtime::memory_copy(queue, box, blocking);
 }
 
 Status copy_box(Stream& queue, const CUDA_MEMCPY2D* c, bool blocking) {
-    if (!c)
-        return Status::invalid_value;
+    if (!c) return Status::invalid_value;
     CopyBox box;
     box.width_bytes = c->WidthInBytes;
     box.height = c->Height;
-    return run_copy(queue,
-                    {c->srcMemoryType, const_cast<void*>(c->srcHost), c->srcDevice, c->srcArray, c->srcPitch, 0, c->srcXInBytes,
-                     c->srcY, 0},
-                    {c->dstMemoryType, c->dstHost, c->dstDevice, c->dstArray, c->dstPitch, 0, c->dstXInBytes, c->dstY, 0}, box,
-                    blocking);
+    return run_copy(
+        queue,
+        {c->srcMemoryType, const_cast<void*>(c->srcHost), c->srcDevice, c->srcArray, c->srcPitch, 0, c->srcXInBytes,
+         c->srcY, 0},
+        {c->dstMemoryType, c->dstHost, c->dstDevice, c->dstArray, c->dstPitch, 0, c->dstXInBytes, c->dstY, 0}, box,
+        blocking);
 }
 
 Status copy_box(Stream& queue, const CUDA_MEMCPY3D* c, bool blocking) {
-    if (!c || c->srcLOD || c->dstLOD)
-        return Status::invalid_value;
+    if (!c || c->srcLOD || c->dstLOD) return Status::invalid_value;
     CopyBox box;
     box.width_bytes = c->WidthInBytes;
     box.height = c->Height;
     box.depth = c->Depth;
     return run_copy(queue,
-                    {c->srcMemoryType, const_cast<void*>(c->srcHost), c->srcDevice, c->srcArray, c->srcPitch, c->srcHeight,
-                     c->srcXInBytes, c->srcY, c->srcZ},
-                    {c->dstMemoryType, c->dstHost, c->dstDevice, c->dstArray, c->dstPitch, c->dstHeight, c->dstXInBytes, c->dstY,
-                     c->dstZ},
+                    {c->srcMemoryType, const_cast<void*>(c->srcHost), c->srcDevice, c->srcArray, c->srcPitch,
+                     c->srcHeight, c->srcXInBytes, c->srcY, c->srcZ},
+                    {c->dstMemoryType, c->dstHost, c->dstDevice, c->dstArray, c->dstPitch, c->dstHeight, c->dstXInBytes,
+                     c->dstY, c->dstZ},
                     box, blocking);
 }
 
 /// A line of bytes of an array that has one row.
-EndWords line(CUarray array, std::size_t offset) { return {memory_array, nullptr, 0, array, 0, 0, offset, 0, 0}; }
-EndWords line(CUdeviceptr pointer) { return {memory_device, nullptr, pointer, nullptr, 0, 0, 0, 0, 0}; }
-EndWords line(const void* pointer) { return {memory_host, const_cast<void*>(pointer), 0, nullptr, 0, 0, 0, 0, 0}; }
+EndWords line(CUarray array, std::size_t offset) {
+    return {memory_array, nullptr, 0, array, 0, 0, offset, 0, 0};
+}
+EndWords line(CUdeviceptr pointer) {
+    return {memory_device, nullptr, pointer, nullptr, 0, 0, 0, 0, 0};
+}
+EndWords line(const void* pointer) {
+    return {memory_host, const_cast<void*>(pointer), 0, nullptr, 0, 0, 0, 0, 0};
+}
 
 Status copy_line(Stream& queue, const EndWords& to, const EndWords& from, std::size_t size, bool blocking) {
     if (size == 0) { // wherever it is in the array
         for (const EndWords* end : {&to, &from})
-            if (end->type == memory_array && !end->array)
-                return Status::invalid_value;
+            if (end->type == memory_array && !end->array) return Status::invalid_value;
         return Status::success;
     }
     CopyBox box;
@@ -109,19 +112,18 @@ Status copy_between(Stream& queue, CUdeviceptr to, CUcontext to_context, CUdevic
 
 /// An entry that blocks and its asynchronous twin, which takes a stream behind the same parameters. Both do what stands
 /// last: a Status, from `queue` and `blocking`.
-#define PTM_BLOCKING_AND_ASYNC(name, async_name, params, args, ...)                                \
-    PTM_STREAM_API(name, name##_ptds, params, args) {                                              \
-        return stream_entry(nullptr, default_stream, [&](Stream& queue) {                          \
-            constexpr bool blocking = true;                                                        \
-            return __VA_ARGS__;                                                                    \
-        });                                                                                        \
-    }                                                                                              \
-    PTM_STREAM_API(async_name, async_name##_ptsz, (PTM_UNWRAP params, CUstream stream),            \
-                   (PTM_UNWRAP args, stream)) {                                                    \
-        return stream_entry(stream, default_stream, [&](Stream& queue) {                           \
-            constexpr bool blocking = false;                                                       \
-            return __VA_ARGS__;                                                                    \
-        });                                                                                        \
+#define PTM_BLOCKING_AND_ASYNC(name, async_name, params, args, ...)                                                    \
+    PTM_STREAM_API(name, name##_ptds, params, args) {                                                                  \
+        return stream_entry(nullptr, default_stream, [&](Stream& queue) {                                              \
+            constexpr bool blocking = true;                                                                            \
+            return __VA_ARGS__;                                                                                        \
+        });                                                                                                            \
+    }                                                                                                                  \
+    PTM_STREAM_API(async_name, async_name##_ptsz, (PTM_UNWRAP params, CUstream stream), (PTM_UNWRAP args, stream)) {   \
+        return stream_entry(stream, default_stream, [&](Stream& queue) {                                               \
+            constexpr bool blocking = false;                                                                           \
+            return __VA_ARGS__;                                                                                        \
+        });                                                                                                            \
     }
 
 // ---- copies ----
@@ -160,15 +162,13 @@ PTM_BLOCKING_AND_ASYNC(cuMemcpyAtoH_v2, cuMemcpyAtoHAsync_v2,
                        copy_line(queue, line(to), line(from, offset), size, blocking))
 PTM_STREAM_API(cuMemcpyDtoA_v2, cuMemcpyDtoA_v2_ptds,
                (CUarray to, std::size_t offset, CUdeviceptr from, std::size_t size), (to, offset, from, size)) {
-    return stream_entry(nullptr, default_stream, [&](Stream& queue) {
-        return copy_line(queue, line(to, offset), line(from), size, true);
-    });
+    return stream_entry(nullptr, default_stream,
+                        [&](Stream& queue) { return copy_line(queue, line(to, offset), line(from), size, true); });
 }
 PTM_STREAM_API(cuMemcpyAtoD_v2, cuMemcpyAtoD_v2_ptds,
                (CUdeviceptr to, CUarray from, std::size_t offset, std::size_t size), (to, from, offset, size)) {
-    return stream_entry(nullptr, default_stream, [&](Stream& queue) {
-        return copy_line(queue, line(to), line(from, offset), size, true);
-    });
+    return stream_entry(nullptr, default_stream,
+                        [&](Stream& queue) { return copy_line(queue, line(to), line(from, offset), size, true); });
 }
 PTM_STREAM_API(cuMemcpyAtoA_v2, cuMemcpyAtoA_v2_ptds,
                (CUarray to, std::size_t to_offset, CUarray from, std::size_t from_offset, std::size_t size),
@@ -185,11 +185,10 @@ PTM_STREAM_API(cuMemcpyAtoA_v2, cuMemcpyAtoA_v2_ptds,
     PTM_BLOCKING_AND_ASYNC(cuMemsetD##bits##_v2, cuMemsetD##bits##Async,                                               \
                            (CUdeviceptr to, type value, std::size_t count), (to, value, count),                        \
                            runtime::memory_fill(queue, to, 0, sizeof(type), value, count, 1, blocking))                \
-    PTM_BLOCKING_AND_ASYNC(                                                                                            \
-        cuMemsetD2D##bits##_v2, cuMemsetD2D##bits##Async,                                                              \
-        (CUdeviceptr to, std::size_t pitch, type value, std::size_t width, std::size_t height),                        \
-        (to, pitch, value, width, height),                                                                             \
-        runtime::memory_fill(queue, to, pitch, sizeof(type), value, width, height, blocking))
+    PTM_BLOCKING_AND_ASYNC(cuMemsetD2D##bits##_v2, cuMemsetD2D##bits##Async,                                           \
+                           (CUdeviceptr to, std::size_t pitch, type value, std::size_t width, std::size_t height),     \
+                           (to, pitch, value, width, height),                                                          \
+                           runtime::memory_fill(queue, to, pitch, sizeof(type), value, width, height, blocking))
 
 PTM_FILLS(8, unsigned char)
 PTM_FILLS(16, unsigned short)

@@ -12,27 +12,28 @@ using runtime::Device;
 namespace {
 
 /// CUDA's only device here is number 0.
-bool valid_device(CUdevice device) { return device >= 0 && device < Device::count(); }
+bool valid_device(CUdevice device) {
+    return device >= 0 && device < Device::count();
+}
 
 /// Body of a query about `device` with one output.
 template <class T, class Body> CUresult device_query(T* result, CUdevice device, Body&& body) {
     return entry([&] {
-        if (!result)
-            return Status::invalid_value;
-        if (!valid_device(device))
-            return Status::invalid_device;
+        if (!result) return Status::invalid_value;
+        if (!valid_device(device)) return Status::invalid_device;
         return body(Device::get());
     });
 }
 
-int attribute_or_zero(int id) { return Device::get().attribute(id).value_or(0); }
+int attribute_or_zero(int id) {
+    return Device::get().attribute(id).value_or(0);
+}
 
 /// "0000:00:06.0" or "00:06.0" or with an upper-case address: the same device?
 bool names_device(const char* text, const std::string& bus_id) {
     auto equal = [](const char* a, const char* b) {
         for (; *a && *b; ++a, ++b)
-            if (std::tolower(static_cast<unsigned char>(*a)) !=
-                std::tolower(static_cast<unsigned char>(*b)))
+            if (std::tolower(static_cast<unsigned char>(*a)) != std::tolower(static_cast<unsigned char>(*b)))
                 return false;
         return *a == *b;
     };
@@ -46,16 +47,14 @@ PTM_API(cuInit, unsigned flags) {
 }
 
 PTM_API(cuDriverGetVersion, int* version) {
-    if (!version)
-        return static_cast<CUresult>(Status::invalid_value);
+    if (!version) return static_cast<CUresult>(Status::invalid_value);
     *version = driver_version;
     return 0;
 }
 
 PTM_API(cuDeviceGetCount, int* count) {
     return entry([&] {
-        if (!count)
-            return Status::invalid_value;
+        if (!count) return Status::invalid_value;
         *count = Device::count();
         return Status::success;
     });
@@ -70,8 +69,7 @@ PTM_API(cuDeviceGet, CUdevice* device, int ordinal) {
 
 PTM_API(cuDeviceGetName, char* name, int length, CUdevice device) {
     return device_query(name, device, [&](Device& found) {
-        if (length <= 0)
-            return Status::invalid_value;
+        if (length <= 0) return Status::invalid_value;
         std::strncpy(name, found.name().c_str(), static_cast<std::size_t>(length) - 1);
         name[length - 1] = 0;
         return Status::success;
@@ -95,8 +93,7 @@ PTM_API(cuDeviceTotalMem, unsigned* bytes, CUdevice device) {
 PTM_API(cuDeviceGetAttribute, int* value, int attribute, CUdevice device) {
     return device_query(value, device, [&](Device& found) {
         auto answer = found.attribute(attribute);
-        if (!answer)
-            return Status::invalid_value;
+        if (!answer) return Status::invalid_value;
         *value = *answer;
         return Status::success;
     });
@@ -108,18 +105,20 @@ static CUresult get_uuid(CUuuid* uuid, CUdevice device) {
         return Status::success;
     });
 }
-PTM_API(cuDeviceGetUuid, CUuuid* uuid, CUdevice device) { return get_uuid(uuid, device); }
-PTM_API(cuDeviceGetUuid_v2, CUuuid* uuid, CUdevice device) { return get_uuid(uuid, device); }
+PTM_API(cuDeviceGetUuid, CUuuid* uuid, CUdevice device) {
+    return get_uuid(uuid, device);
+}
+PTM_API(cuDeviceGetUuid_v2, CUuuid* uuid, CUdevice device) {
+    return get_uuid(uuid, device);
+}
 
 PTM_API(cuDeviceGetLuid, char*, unsigned*, CUdevice) {
-    return static_cast<CUresult>(
-        Status::not_supported); // Windows only, as the driver answers on Linux
+    return static_cast<CUresult>(Status::not_supported); // Windows only, as the driver answers on Linux
 }
 
 PTM_API(cuDeviceComputeCapability, int* major, int* minor, CUdevice device) {
     return device_query(major, device, [&](Device& found) {
-        if (!minor)
-            return Status::invalid_value;
+        if (!minor) return Status::invalid_value;
         *major = static_cast<int>(found.compute_capability() / 10);
         *minor = static_cast<int>(found.compute_capability() % 10);
         return Status::success;
@@ -149,8 +148,7 @@ PTM_API(cuDeviceGetProperties, CUdevprop* properties, CUdevice device) {
 PTM_API(cuDeviceGetPCIBusId, char* bus_id, int length, CUdevice device) {
     return device_query(bus_id, device, [&](Device& found) {
         const std::string& text = found.pci_bus_id();
-        if (length <= 0 || static_cast<std::size_t>(length) <= text.size())
-            return Status::invalid_value;
+        if (length <= 0 || static_cast<std::size_t>(length) <= text.size()) return Status::invalid_value;
         std::memcpy(bus_id, text.c_str(), text.size() + 1);
         return Status::success;
     });
@@ -158,10 +156,8 @@ PTM_API(cuDeviceGetPCIBusId, char* bus_id, int length, CUdevice device) {
 
 PTM_API(cuDeviceGetByPCIBusId, CUdevice* device, const char* bus_id) {
     return entry([&] {
-        if (!device || !bus_id)
-            return Status::invalid_value;
-        if (!Device::count() || !names_device(bus_id, Device::get().pci_bus_id()))
-            return Status::invalid_device;
+        if (!device || !bus_id) return Status::invalid_value;
+        if (!Device::count() || !names_device(bus_id, Device::get().pci_bus_id())) return Status::invalid_device;
         *device = 0;
         return Status::success;
     });
@@ -176,8 +172,7 @@ PTM_API(cuDeviceGetExecAffinitySupport, int* supported, int, CUdevice device) {
 
 PTM_API(cuDeviceCanAccessPeer, int* can, CUdevice device, CUdevice peer) {
     return device_query(can, device, [&](Device&) {
-        if (!valid_device(peer))
-            return Status::invalid_device;
+        if (!valid_device(peer)) return Status::invalid_device;
         *can = 0;
         return Status::success;
     });
@@ -193,6 +188,5 @@ PTM_API(cuDeviceGetTexture1DLinearMaxWidth, std::size_t* elements, int, unsigned
 }
 
 PTM_API(cuFlushGPUDirectRDMAWrites, int, int) {
-    return entry(
-        [&] { return Status::success; }); // writes of the CPU to its own memory need no flush
+    return entry([&] { return Status::success; }); // writes of the CPU to its own memory need no flush
 }

@@ -11,60 +11,49 @@ using runtime::Kernel;
 namespace {
 
 CUresult get_attribute(int* value, int attribute, const void* handle) {
-    return kernel_entry(handle, [&](Kernel& kernel) {
-        return value ? kernel.attribute(attribute, *value) : Status::invalid_value;
-    });
+    return kernel_entry(
+        handle, [&](Kernel& kernel) { return value ? kernel.attribute(attribute, *value) : Status::invalid_value; });
 }
 
 CUresult set_attribute(const void* handle, int attribute, int value) {
-    return kernel_entry(handle,
-                        [&](Kernel& kernel) { return kernel.set_attribute(attribute, value); });
+    return kernel_entry(handle, [&](Kernel& kernel) { return kernel.set_attribute(attribute, value); });
 }
 
 /// Cache preferences are hints; only their range is checked.
 CUresult set_hint(const void* handle, int config, int last) {
-    return kernel_entry(handle, [&](Kernel&) {
-        return config >= 0 && config <= last ? Status::success : Status::invalid_value;
-    });
+    return kernel_entry(
+        handle, [&](Kernel&) { return config >= 0 && config <= last ? Status::success : Status::invalid_value; });
 }
 
-CUresult parameter_place(const void* handle, std::size_t index, std::size_t* offset,
-                         std::size_t* size) {
+CUresult parameter_place(const void* handle, std::size_t index, std::size_t* offset, std::size_t* size) {
     return kernel_entry(handle, [&](Kernel& kernel) {
-        if (!offset)
-            return Status::invalid_value;
+        if (!offset) return Status::invalid_value;
         std::size_t bytes = 0;
         Status status = kernel.parameter(index, *offset, bytes);
-        if (status == Status::success)
-            store(size, bytes);
+        if (status == Status::success) store(size, bytes);
         return status;
     });
 }
 
 CUresult get_name(const char** name, const void* handle) {
     return kernel_entry(handle, [&](Kernel& kernel) {
-        if (!name)
-            return Status::invalid_value;
+        if (!name) return Status::invalid_value;
         *name = kernel.name().c_str();
         return Status::success;
     });
 }
 
-CUresult blocks_per_multiprocessor(int* blocks, const void* handle, int block_size,
-                                   std::size_t dynamic_shared) {
+CUresult blocks_per_multiprocessor(int* blocks, const void* handle, int block_size, std::size_t dynamic_shared) {
     return kernel_entry(handle, [&](Kernel& kernel) {
-        return blocks ? runtime::occupancy_blocks(kernel, block_size, dynamic_shared, *blocks)
-                      : Status::invalid_value;
+        return blocks ? runtime::occupancy_blocks(kernel, block_size, dynamic_shared, *blocks) : Status::invalid_value;
     });
 }
 
-CUresult potential_block_size(int* min_grid, int* block_size, const void* handle,
-                              CUoccupancyB2DSize shared_of, std::size_t dynamic_shared, int limit) {
+CUresult potential_block_size(int* min_grid, int* block_size, const void* handle, CUoccupancyB2DSize shared_of,
+                              std::size_t dynamic_shared, int limit) {
     return kernel_entry(handle, [&](Kernel& kernel) {
-        if (!min_grid || !block_size)
-            return Status::invalid_value;
-        return runtime::occupancy_block_size(kernel, shared_of, dynamic_shared, limit, *min_grid,
-                                             *block_size);
+        if (!min_grid || !block_size) return Status::invalid_value;
+        return runtime::occupancy_block_size(kernel, shared_of, dynamic_shared, limit, *min_grid, *block_size);
     });
 }
 
@@ -91,26 +80,24 @@ PTM_API(cuFuncSetCacheConfig, CUfunction function, int config) {
 PTM_API(cuFuncSetSharedMemConfig, CUfunction function, int config) {
     return set_hint(function, config, 2);
 }
-PTM_API(cuFuncGetName, const char** name, CUfunction function) { return get_name(name, function); }
-PTM_API(cuFuncGetParamInfo, CUfunction function, std::size_t index, std::size_t* offset,
-        std::size_t* size) {
+PTM_API(cuFuncGetName, const char** name, CUfunction function) {
+    return get_name(name, function);
+}
+PTM_API(cuFuncGetParamInfo, CUfunction function, std::size_t index, std::size_t* offset, std::size_t* size) {
     return parameter_place(function, index, offset, size);
 }
 PTM_API(cuFuncGetModule, CUmodule* module, CUfunction handle) {
     return context_entry([&](Context& context) {
-        if (!module)
-            return Status::invalid_value;
+        if (!module) return Status::invalid_value;
         std::shared_ptr<runtime::Function> function;
         Status status = find_function(handle, context, function);
-        if (status == Status::success)
-            *module = reinterpret_cast<CUmodule>(&function->module());
+        if (status == Status::success) *module = reinterpret_cast<CUmodule>(&function->module());
         return status;
     });
 }
 PTM_API(cuFuncIsLoaded, int* state, CUfunction function) {
     return kernel_entry(function, [&](Kernel&) {
-        if (!state)
-            return Status::invalid_value;
+        if (!state) return Status::invalid_value;
         *state = 1;
         return Status::success;
     });
@@ -126,14 +113,11 @@ PTM_API(cuFuncLoad, CUfunction function) {
 PTM_API(cuKernelGetFunction, CUfunction* function, CUkernel handle) {
     return context_entry([&](Context& context) {
         auto kernel = find_handle<LibraryKernel>(handle);
-        if (!kernel)
-            return Status::invalid_handle;
-        if (!function)
-            return Status::invalid_value;
+        if (!kernel) return Status::invalid_handle;
+        if (!function) return Status::invalid_value;
         std::shared_ptr<runtime::Function> found;
         Status status = kernel->function(context, found);
-        if (status == Status::success)
-            *function = to_handle<CUfunction>(found);
+        if (status == Status::success) *function = to_handle<CUfunction>(found);
         return status;
     });
 }
@@ -141,10 +125,8 @@ PTM_API(cuKernelGetLibrary, CUlibrary* library, CUkernel handle) {
     return entry([&] {
         auto kernel = find_handle<LibraryKernel>(handle);
         auto owner = kernel ? kernel->library() : nullptr;
-        if (!owner)
-            return Status::invalid_handle;
-        if (!library)
-            return Status::invalid_value;
+        if (!owner) return Status::invalid_handle;
+        if (!library) return Status::invalid_value;
         *library = to_handle<CUlibrary>(owner);
         return Status::success;
     });
@@ -158,56 +140,46 @@ PTM_API(cuKernelSetAttribute, int attribute, int value, CUkernel kernel, CUdevic
 PTM_API(cuKernelSetCacheConfig, CUkernel kernel, int config, CUdevice) {
     return set_hint(kernel, config, 3);
 }
-PTM_API(cuKernelGetName, const char** name, CUkernel kernel) { return get_name(name, kernel); }
-PTM_API(cuKernelGetParamInfo, CUkernel kernel, std::size_t index, std::size_t* offset,
-        std::size_t* size) {
+PTM_API(cuKernelGetName, const char** name, CUkernel kernel) {
+    return get_name(name, kernel);
+}
+PTM_API(cuKernelGetParamInfo, CUkernel kernel, std::size_t index, std::size_t* offset, std::size_t* size) {
     return parameter_place(kernel, index, offset, size);
 }
 
-PTM_API(cuOccupancyMaxActiveBlocksPerMultiprocessor, int* blocks, CUfunction function,
-        int block_size, std::size_t dynamic_shared) {
+PTM_API(cuOccupancyMaxActiveBlocksPerMultiprocessor, int* blocks, CUfunction function, int block_size,
+        std::size_t dynamic_shared) {
     return blocks_per_multiprocessor(blocks, function, block_size, dynamic_shared);
 }
-PTM_API(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int* blocks, CUfunction function,
-        int block_size, std::size_t dynamic_shared, unsigned flags) {
-    if (flags > 1)
-        return static_cast<CUresult>(Status::invalid_value);
+PTM_API(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int* blocks, CUfunction function, int block_size,
+        std::size_t dynamic_shared, unsigned flags) {
+    if (flags > 1) return static_cast<CUresult>(Status::invalid_value);
     return blocks_per_multiprocessor(blocks, function, block_size, dynamic_shared);
 }
 PTM_API(cuOccupancyMaxPotentialBlockSize, int* min_grid, int* block_size, CUfunction function,
         CUoccupancyB2DSize shared_of, std::size_t dynamic_shared, int limit) {
     return potential_block_size(min_grid, block_size, function, shared_of, dynamic_shared, limit);
 }
-PTM_API(cuOccupancyMaxPotentialBlockSizeWithFlags, int* min_grid, int* block_size,
-        CUfunction function, CUoccupancyB2DSize shared_of, std::size_t dynamic_shared, int limit,
-        unsigned flags) {
-    if (flags > 1)
-        return static_cast<CUresult>(Status::invalid_value);
+PTM_API(cuOccupancyMaxPotentialBlockSizeWithFlags, int* min_grid, int* block_size, CUfunction function,
+        CUoccupancyB2DSize shared_of, std::size_t dynamic_shared, int limit, unsigned flags) {
+    if (flags > 1) return static_cast<CUresult>(Status::invalid_value);
     return potential_block_size(min_grid, block_size, function, shared_of, dynamic_shared, limit);
 }
-PTM_API(cuOccupancyAvailableDynamicSMemPerBlock, std::size_t* bytes, CUfunction function,
-        int blocks, int block_size) {
+PTM_API(cuOccupancyAvailableDynamicSMemPerBlock, std::size_t* bytes, CUfunction function, int blocks, int block_size) {
     return kernel_entry(function, [&](Kernel& kernel) {
-        return bytes ? runtime::occupancy_dynamic_shared(kernel, blocks, block_size, *bytes)
-                     : Status::invalid_value;
+        return bytes ? runtime::occupancy_dynamic_shared(kernel, blocks, block_size, *bytes) : Status::invalid_value;
     });
 }
-PTM_API(cuOccupancyMaxActiveClusters, int* clusters, CUfunction function,
-        const CUlaunchConfig* config) {
+PTM_API(cuOccupancyMaxActiveClusters, int* clusters, CUfunction function, const CUlaunchConfig* config) {
     return kernel_entry(function, [&](Kernel& kernel) {
-        if (!clusters || !config)
-            return Status::invalid_value;
-        int block_size =
-            static_cast<int>(config->blockDimX * config->blockDimY * config->blockDimZ);
-        return runtime::occupancy_clusters(kernel, cluster_of(*config), block_size,
-                                           config->sharedMemBytes, *clusters);
+        if (!clusters || !config) return Status::invalid_value;
+        int block_size = static_cast<int>(config->blockDimX * config->blockDimY * config->blockDimZ);
+        return runtime::occupancy_clusters(kernel, cluster_of(*config), block_size, config->sharedMemBytes, *clusters);
     });
 }
-PTM_API(cuOccupancyMaxPotentialClusterSize, int* size, CUfunction function,
-        const CUlaunchConfig* config) {
+PTM_API(cuOccupancyMaxPotentialClusterSize, int* size, CUfunction function, const CUlaunchConfig* config) {
     return kernel_entry(function, [&](Kernel& kernel) {
-        if (!size || !config)
-            return Status::invalid_value;
+        if (!size || !config) return Status::invalid_value;
         *size = kernel.non_portable_cluster() ? 16 : 8;
         return Status::success;
     });

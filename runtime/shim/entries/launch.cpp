@@ -14,13 +14,12 @@ namespace {
 
 using Dimensions = std::array<std::uint32_t, 3>;
 
-CUresult launch(CUfunction handle, const LaunchConfig& config, CUstream stream,
-                DefaultStream default_stream, void** parameters, void** extra) {
+CUresult launch(CUfunction handle, const LaunchConfig& config, CUstream stream, DefaultStream default_stream,
+                void** parameters, void** extra) {
     return stream_entry(stream, default_stream, [&](runtime::Stream& queue) {
         std::shared_ptr<runtime::Function> function;
         Status status = find_function(handle, queue.context(), function);
-        if (status == Status::success)
-            status = runtime::launch(*function, config, queue, parameters, extra);
+        if (status == Status::success) status = runtime::launch(*function, config, queue, parameters, extra);
         return status;
     });
 }
@@ -28,10 +27,8 @@ CUresult launch(CUfunction handle, const LaunchConfig& config, CUstream stream,
 /// Launch attributes into `config`; events that the launch is to record are put into `events`.
 /// Attributes that only steer caches, priorities or overlap are taken and have no effect: a grid
 /// here starts when its stream's earlier work is done, which satisfies all of them.
-Status apply_attributes(const CUlaunchConfig& given, LaunchConfig& config,
-                        std::vector<CUevent>& events) {
-    if (given.numAttrs && !given.attrs)
-        return Status::invalid_value;
+Status apply_attributes(const CUlaunchConfig& given, LaunchConfig& config, std::vector<CUevent>& events) {
+    if (given.numAttrs && !given.attrs) return Status::invalid_value;
     for (unsigned i = 0; i < given.numAttrs; ++i) {
         const CUlaunchAttributeValue& value = given.attrs[i].value;
         switch (given.attrs[i].id) {
@@ -63,11 +60,9 @@ Status apply_attributes(const CUlaunchConfig& given, LaunchConfig& config,
 } // namespace
 
 PTM_STREAM_API(cuLaunchKernel, cuLaunchKernel_ptsz,
-               (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
-                CUstream stream, void** parameters, void** extra),
-               (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream,
-                parameters, extra)) {
+               (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void** parameters, void** extra),
+               (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, parameters, extra)) {
     LaunchConfig config;
     config.grid = Dimensions{grid_x, grid_y, grid_z};
     config.block = Dimensions{block_x, block_y, block_z};
@@ -76,11 +71,9 @@ PTM_STREAM_API(cuLaunchKernel, cuLaunchKernel_ptsz,
 }
 
 PTM_STREAM_API(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz,
-               (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
-                CUstream stream, void** parameters),
-               (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream,
-                parameters)) {
+               (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void** parameters),
+               (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, parameters)) {
     LaunchConfig config;
     config.grid = Dimensions{grid_x, grid_y, grid_z};
     config.block = Dimensions{block_x, block_y, block_z};
@@ -92,8 +85,7 @@ PTM_STREAM_API(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz,
 PTM_STREAM_API(cuLaunchKernelEx, cuLaunchKernelEx_ptsz,
                (const CUlaunchConfig* given, CUfunction handle, void** parameters, void** extra),
                (given, handle, parameters, extra)) {
-    if (!given)
-        return static_cast<CUresult>(Status::invalid_value);
+    if (!given) return static_cast<CUresult>(Status::invalid_value);
     return stream_entry(given->hStream, default_stream, [&](runtime::Stream& queue) {
         LaunchConfig config;
         config.grid = Dimensions{given->gridDimX, given->gridDimY, given->gridDimZ};
@@ -102,14 +94,11 @@ PTM_STREAM_API(cuLaunchKernelEx, cuLaunchKernelEx_ptsz,
         std::vector<CUevent> events;
         std::shared_ptr<runtime::Function> function;
         Status status = find_function(handle, queue.context(), function);
-        if (status == Status::success)
-            status = apply_attributes(*given, config, events);
-        if (status == Status::success)
-            status = runtime::launch(*function, config, queue, parameters, extra);
+        if (status == Status::success) status = apply_attributes(*given, config, events);
+        if (status == Status::success) status = runtime::launch(*function, config, queue, parameters, extra);
         for (CUevent recorded : events) {
             auto event = find_handle<runtime::Event>(recorded);
-            if (status == Status::success)
-                status = event ? event->record(queue) : Status::invalid_handle;
+            if (status == Status::success) status = event ? event->record(queue) : Status::invalid_handle;
         }
         return status;
     });

@@ -25,11 +25,9 @@ struct Link {
 
 CUresult create(unsigned count, const unsigned* options, void** values, CUlinkState* handle) {
     return context_entry([&](Context&) {
-        if (!handle)
-            return Status::invalid_value;
+        if (!handle) return Status::invalid_value;
         auto link = std::make_shared<Link>(count, options, values);
-        if (link->jit.status() != Status::success)
-            return link->jit.status();
+        if (link->jit.status() != Status::success) return link->jit.status();
         runtime::HandleTable<Link>::get().add(link);
         *handle = to_handle<CUlinkState>(link);
         return Status::success;
@@ -40,8 +38,7 @@ CUresult create(unsigned count, const unsigned* options, void** values, CUlinkSt
 template <class Body> CUresult link_entry(CUlinkState handle, Body&& body) {
     return entry([&] {
         auto link = find_handle<Link>(handle);
-        if (!link)
-            return Status::invalid_handle;
+        if (!link) return Status::invalid_handle;
         const Status status = body(*link);
         link->write_logs();
         return status;
@@ -53,22 +50,19 @@ Status check_options(unsigned count, const unsigned* options, void** values) {
     return JitOptions(count, options, values).status();
 }
 
-CUresult add_data(CUlinkState handle, int kind, const void* data, std::size_t size,
-                  const char* name, unsigned count, const unsigned* options, void** values) {
+CUresult add_data(CUlinkState handle, int kind, const void* data, std::size_t size, const char* name, unsigned count,
+                  const unsigned* options, void** values) {
     return link_entry(handle, [&](Link& link) {
-        if (Status status = check_options(count, options, values); status != Status::success)
-            return status;
+        if (Status status = check_options(count, options, values); status != Status::success) return status;
         return link.state.add(LinkInput{kind}, data, size, name ? name : "");
     });
 }
 
-CUresult add_file(CUlinkState handle, int kind, const char* path, unsigned count,
-                  const unsigned* options, void** values) {
+CUresult add_file(CUlinkState handle, int kind, const char* path, unsigned count, const unsigned* options,
+                  void** values) {
     return link_entry(handle, [&](Link& link) {
-        if (!path)
-            return Status::invalid_value;
-        if (Status status = check_options(count, options, values); status != Status::success)
-            return status;
+        if (!path) return Status::invalid_value;
+        if (Status status = check_options(count, options, values); status != Status::success) return status;
         return link.state.add_file(LinkInput{kind}, path);
     });
 }
@@ -81,26 +75,25 @@ PTM_API(cuLinkCreate, unsigned count, unsigned* options, void** values, CUlinkSt
 PTM_API(cuLinkCreate_v2, unsigned count, unsigned* options, void** values, CUlinkState* state) {
     return create(count, options, values, state);
 }
-PTM_API(cuLinkAddData, CUlinkState state, int kind, void* data, std::size_t size, const char* name,
-        unsigned count, unsigned* options, void** values) {
-    return add_data(state, kind, data, size, name, count, options, values);
-}
-PTM_API(cuLinkAddData_v2, CUlinkState state, int kind, void* data, std::size_t size,
-        const char* name, unsigned count, unsigned* options, void** values) {
-    return add_data(state, kind, data, size, name, count, options, values);
-}
-PTM_API(cuLinkAddFile, CUlinkState state, int kind, const char* path, unsigned count,
+PTM_API(cuLinkAddData, CUlinkState state, int kind, void* data, std::size_t size, const char* name, unsigned count,
         unsigned* options, void** values) {
+    return add_data(state, kind, data, size, name, count, options, values);
+}
+PTM_API(cuLinkAddData_v2, CUlinkState state, int kind, void* data, std::size_t size, const char* name, unsigned count,
+        unsigned* options, void** values) {
+    return add_data(state, kind, data, size, name, count, options, values);
+}
+PTM_API(cuLinkAddFile, CUlinkState state, int kind, const char* path, unsigned count, unsigned* options,
+        void** values) {
     return add_file(state, kind, path, count, options, values);
 }
-PTM_API(cuLinkAddFile_v2, CUlinkState state, int kind, const char* path, unsigned count,
-        unsigned* options, void** values) {
+PTM_API(cuLinkAddFile_v2, CUlinkState state, int kind, const char* path, unsigned count, unsigned* options,
+        void** values) {
     return add_file(state, kind, path, count, options, values);
 }
 PTM_API(cuLinkComplete, CUlinkState state, void** image, std::size_t* size) {
     return link_entry(state, [&](Link& link) {
-        if (!image)
-            return Status::invalid_value;
+        if (!image) return Status::invalid_value;
         const void* bytes = nullptr;
         std::size_t count = 0;
         Status status = link.state.complete(bytes, count);
@@ -112,8 +105,6 @@ PTM_API(cuLinkComplete, CUlinkState state, void** image, std::size_t* size) {
     });
 }
 PTM_API(cuLinkDestroy, CUlinkState state) {
-    return entry([&] {
-        return runtime::HandleTable<Link>::get().remove(state) ? Status::success
-                                                               : Status::invalid_handle;
-    });
+    return entry(
+        [&] { return runtime::HandleTable<Link>::get().remove(state) ? Status::success : Status::invalid_handle; });
 }

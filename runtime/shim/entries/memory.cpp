@@ -13,14 +13,15 @@ using runtime::MemoryPool;
 
 namespace {
 
-bool valid_device(CUdevice device) { return device >= 0 && device < runtime::Device::count(); }
+bool valid_device(CUdevice device) {
+    return device >= 0 && device < runtime::Device::count();
+}
 
 /// A pool of a handle. The default pool of the device has no table entry: it belongs to the primary
 /// context.
 std::shared_ptr<MemoryPool> find_pool(CUmemoryPool handle) {
     auto fallback = runtime::Device::get().primary_context()->default_pool();
-    if (handle && fallback.get() == reinterpret_cast<MemoryPool*>(handle))
-        return fallback;
+    if (handle && fallback.get() == reinterpret_cast<MemoryPool*>(handle)) return fallback;
     return find_handle<MemoryPool>(handle);
 }
 
@@ -35,10 +36,8 @@ template <class Body> CUresult pool_entry(CUmemoryPool handle, Body&& body) {
 /// entry() for a pool of a device: `of` names it for the device's context.
 template <class Of> CUresult device_pool(CUmemoryPool* pool, CUdevice device, Of&& of) {
     return entry([&] {
-        if (!pool)
-            return Status::invalid_value;
-        if (!valid_device(device))
-            return Status::invalid_device;
+        if (!pool) return Status::invalid_value;
+        if (!valid_device(device)) return Status::invalid_device;
         *pool = to_handle<CUmemoryPool>(of(*runtime::Device::get().primary_context()));
         return Status::success;
     });
@@ -46,32 +45,27 @@ template <class Of> CUresult device_pool(CUmemoryPool* pool, CUdevice device, Of
 
 /// Stores the address that `allocate(DevicePointer&)` gives, if it succeeds.
 template <class Allocate> Status give_address(CUdeviceptr* pointer, Allocate&& allocate) {
-    if (!pointer)
-        return Status::invalid_value;
+    if (!pointer) return Status::invalid_value;
     runtime::DevicePointer address = 0;
     const Status status = allocate(address);
-    if (status == Status::success)
-        *pointer = address;
+    if (status == Status::success) *pointer = address;
     return status;
 }
 
 CUresult allocate_host(void** pointer, std::size_t size, unsigned flags) {
     return context_entry([&](Context& context) {
-        if (!pointer)
-            return Status::invalid_value;
+        if (!pointer) return Status::invalid_value;
         return runtime::host_allocate(context, size, flags, *pointer);
     });
 }
 
 CUresult register_host(void* pointer, std::size_t size, unsigned flags) {
-    return context_entry(
-        [&](Context& context) { return runtime::host_register(context, pointer, size, flags); });
+    return context_entry([&](Context& context) { return runtime::host_register(context, pointer, size, flags); });
 }
 
 Status allocate_from(runtime::Stream& stream, MemoryPool& pool, CUdeviceptr* pointer, std::size_t size) {
-    return give_address(pointer, [&](runtime::DevicePointer& address) {
-        return runtime::pool_allocate(stream, pool, size, address);
-    });
+    return give_address(
+        pointer, [&](runtime::DevicePointer& address) { return runtime::pool_allocate(stream, pool, size, address); });
 }
 
 /// Advice and prefetch place pages on a GPU; here memory is where it is, so only the range is
@@ -85,13 +79,12 @@ Status check_managed_range(CUdeviceptr pointer, std::size_t size) {
 
 PTM_API(cuMemAlloc_v2, CUdeviceptr* pointer, std::size_t size) {
     return context_entry([&](Context& context) {
-        return give_address(pointer, [&](runtime::DevicePointer& address) {
-            return runtime::memory_allocate(context, size, address);
-        });
+        return give_address(
+            pointer, [&](runtime::DevicePointer& address) { return runtime::memory_allocate(context, size, address); });
     });
 }
-PTM_API(cuMemAllocPitch_v2, CUdeviceptr* pointer, std::size_t* pitch, std::size_t width,
-        std::size_t height, unsigned element_size) {
+PTM_API(cuMemAllocPitch_v2, CUdeviceptr* pointer, std::size_t* pitch, std::size_t width, std::size_t height,
+        unsigned element_size) {
     return context_entry([&](Context& context) {
         return give_address(pitch ? pointer : nullptr, [&](runtime::DevicePointer& address) {
             return runtime::memory_allocate_pitch(context, width, height, element_size, address, *pitch);
@@ -100,8 +93,7 @@ PTM_API(cuMemAllocPitch_v2, CUdeviceptr* pointer, std::size_t* pitch, std::size_
 }
 PTM_API(cuMemFree_v2, CUdeviceptr pointer) {
     return entry([&] {
-        if (pointer == 0)
-            return Status::success; // also without a context
+        if (pointer == 0) return Status::success; // also without a context
         Context* context = nullptr;
         Status status = runtime::usable_context(context);
         return status == Status::success ? runtime::memory_free(*context, pointer) : status;
@@ -134,14 +126,15 @@ PTM_API(cuMemGetAddressRange_v2, CUdeviceptr* base, std::size_t* size, CUdevicep
 PTM_API(cuMemHostAlloc, void** pointer, std::size_t size, unsigned flags) {
     return allocate_host(pointer, size, flags);
 }
-PTM_API(cuMemAllocHost, void** pointer, unsigned size) { return allocate_host(pointer, size, 0); }
+PTM_API(cuMemAllocHost, void** pointer, unsigned size) {
+    return allocate_host(pointer, size, 0);
+}
 PTM_API(cuMemAllocHost_v2, void** pointer, std::size_t size) {
     return allocate_host(pointer, size, 0);
 }
 PTM_API(cuMemFreeHost, void* pointer) {
-    return context_entry([&](Context& context) {
-        return pointer ? runtime::host_free(context, pointer) : Status::success;
-    });
+    return context_entry(
+        [&](Context& context) { return pointer ? runtime::host_free(context, pointer) : Status::success; });
 }
 PTM_API(cuMemHostRegister, void* pointer, std::size_t size, unsigned flags) {
     return register_host(pointer, size, flags);
@@ -150,8 +143,7 @@ PTM_API(cuMemHostRegister_v2, void* pointer, std::size_t size, unsigned flags) {
     return register_host(pointer, size, flags);
 }
 PTM_API(cuMemHostUnregister, void* pointer) {
-    return context_entry(
-        [&](Context& context) { return runtime::host_unregister(context, pointer); });
+    return context_entry([&](Context& context) { return runtime::host_unregister(context, pointer); });
 }
 PTM_API(cuMemHostGetDevicePointer_v2, CUdeviceptr* pointer, void* host, unsigned flags) {
     return context_entry([&](Context&) {
@@ -161,9 +153,7 @@ PTM_API(cuMemHostGetDevicePointer_v2, CUdeviceptr* pointer, void* host, unsigned
     });
 }
 PTM_API(cuMemHostGetFlags, unsigned* flags, void* host) {
-    return context_entry([&](Context&) {
-        return flags ? runtime::host_flags(host, *flags) : Status::invalid_value;
-    });
+    return context_entry([&](Context&) { return flags ? runtime::host_flags(host, *flags) : Status::invalid_value; });
 }
 
 PTM_API(cuMemAllocManaged, CUdeviceptr* pointer, std::size_t size, unsigned flags) {
@@ -184,12 +174,10 @@ PTM_STREAM_API(cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz,
     });
 }
 PTM_STREAM_API(cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz,
-               (CUdeviceptr pointer, std::size_t size, CUmemLocation location, unsigned flags,
-                CUstream stream),
+               (CUdeviceptr pointer, std::size_t size, CUmemLocation location, unsigned flags, CUstream stream),
                (pointer, size, location, flags, stream)) {
     return stream_entry(stream, default_stream, [&](runtime::Stream&) {
-        if (flags || location.type < 1 || location.type > 4)
-            return Status::invalid_value;
+        if (flags || location.type < 1 || location.type > 4) return Status::invalid_value;
         return check_managed_range(pointer, size);
     });
 }
@@ -200,40 +188,32 @@ PTM_API(cuMemAdvise_v2, CUdeviceptr pointer, std::size_t size, unsigned, CUmemLo
     return context_entry([&](Context&) { return check_managed_range(pointer, size); });
 }
 
-PTM_API(cuMemRangeGetAttribute, void* data, std::size_t data_size, unsigned attribute,
-        CUdeviceptr pointer, std::size_t size) {
+PTM_API(cuMemRangeGetAttribute, void* data, std::size_t data_size, unsigned attribute, CUdeviceptr pointer,
+        std::size_t size) {
     return context_entry([&](Context&) {
-        if (!data || data_size < 4 || attribute < 1 || attribute > 8)
-            return Status::invalid_value;
-        if (Status status = check_managed_range(pointer, size); status != Status::success)
-            return status;
+        if (!data || data_size < 4 || attribute < 1 || attribute > 8) return Status::invalid_value;
+        if (Status status = check_managed_range(pointer, size); status != Status::success) return status;
         // Advice is accepted and has no effect: not read-mostly, no preferred location, nobody's,
         // never prefetched.
         constexpr int invalid_device = -2;
         int answer = attribute == 1 || attribute == 5 || attribute == 7 ? 0 : invalid_device;
-        for (std::size_t i = 0; i + 4 <= data_size; i += 4)
-            std::memcpy(static_cast<char*>(data) + i, &answer, 4);
+        for (std::size_t i = 0; i + 4 <= data_size; i += 4) std::memcpy(static_cast<char*>(data) + i, &answer, 4);
         return Status::success;
     });
 }
 
 PTM_API(cuPointerGetAttribute, void* value, unsigned attribute, CUdeviceptr pointer) {
     return entry([&] {
-        if (!value)
-            return Status::invalid_value;
+        if (!value) return Status::invalid_value;
         return runtime::pointer_attribute(static_cast<int>(attribute), pointer, value);
     });
 }
-PTM_API(cuPointerGetAttributes, unsigned count, unsigned* attributes, void** values,
-        CUdeviceptr pointer) {
+PTM_API(cuPointerGetAttributes, unsigned count, unsigned* attributes, void** values, CUdeviceptr pointer) {
     return entry([&] {
-        if (!attributes || !values || !count)
-            return Status::invalid_value;
+        if (!attributes || !values || !count) return Status::invalid_value;
         for (unsigned i = 0; i < count; ++i) {
-            Status status = runtime::pointer_attribute(static_cast<int>(attributes[i]), pointer,
-                                                       values[i], true);
-            if (status != Status::success)
-                return status;
+            Status status = runtime::pointer_attribute(static_cast<int>(attributes[i]), pointer, values[i], true);
+            if (status != Status::success) return status;
         }
         return Status::success;
     });
@@ -241,8 +221,7 @@ PTM_API(cuPointerGetAttributes, unsigned count, unsigned* attributes, void** val
 PTM_API(cuPointerSetAttribute, const void* value, unsigned attribute, CUdeviceptr pointer) {
     return context_entry([&](Context&) {
         // Only SYNC_MEMOPS can be set, and every copy here orders itself as that asks.
-        bool known =
-            value && attribute == pointer_sync_memops && runtime::AddressSpace::get().find(pointer);
+        bool known = value && attribute == pointer_sync_memops && runtime::AddressSpace::get().find(pointer);
         return known ? Status::success : Status::invalid_value;
     });
 }
@@ -258,20 +237,16 @@ PTM_API(cuDeviceGetMemPool, CUmemoryPool* pool, CUdevice device) {
 PTM_API(cuDeviceSetMemPool, CUdevice device, CUmemoryPool handle) {
     return entry([&] {
         auto pool = find_pool(handle);
-        if (!pool)
-            return Status::invalid_value;
-        if (!valid_device(device))
-            return Status::invalid_device;
+        if (!pool) return Status::invalid_value;
+        if (!valid_device(device)) return Status::invalid_device;
         runtime::Device::get().primary_context()->set_pool(pool);
         return Status::success;
     });
 }
 PTM_API(cuMemPoolCreate, CUmemoryPool* handle, const CUmemPoolProps* properties) {
     return entry([&] {
-        if (!handle || !properties || properties->allocType != 1)
-            return Status::invalid_value;
-        if (properties->handleTypes)
-            return Status::not_supported; // sharing between processes
+        if (!handle || !properties || properties->allocType != 1) return Status::invalid_value;
+        if (properties->handleTypes) return Status::not_supported; // sharing between processes
         auto pool = std::make_shared<MemoryPool>();
         pool->max_size = properties->maxSize;
         runtime::HandleTable<MemoryPool>::get().add(pool);
@@ -282,11 +257,9 @@ PTM_API(cuMemPoolCreate, CUmemoryPool* handle, const CUmemPoolProps* properties)
 PTM_API(cuMemPoolDestroy, CUmemoryPool handle) {
     return entry([&] {
         auto pool = runtime::HandleTable<MemoryPool>::get().remove(handle);
-        if (!pool)
-            return Status::invalid_value; // the default pool included
+        if (!pool) return Status::invalid_value; // the default pool included
         auto primary = runtime::Device::get().primary_context();
-        if (primary->pool() == pool)
-            primary->set_pool(primary->default_pool());
+        if (primary->pool() == pool) primary->set_pool(primary->default_pool());
         return Status::success;
     });
 }
@@ -301,24 +274,20 @@ PTM_API(cuMemPoolSetAttribute, CUmemoryPool handle, int attribute, void* value) 
     });
 }
 PTM_API(cuMemPoolTrimTo, CUmemoryPool handle, std::size_t) {
-    return pool_entry(handle,
-                      [](MemoryPool&) { return Status::success; }); // pools keep nothing back
+    return pool_entry(handle, [](MemoryPool&) { return Status::success; }); // pools keep nothing back
 }
 PTM_API(cuMemPoolSetAccess, CUmemoryPool handle, const void*, std::size_t) {
-    return pool_entry(
-        handle, [](MemoryPool&) { return Status::success; }); // the one device has access anyway
+    return pool_entry(handle, [](MemoryPool&) { return Status::success; }); // the one device has access anyway
 }
 PTM_API(cuMemPoolGetAccess, unsigned* flags, CUmemoryPool handle, CUmemLocation*) {
     return pool_entry(handle, [&](MemoryPool&) {
-        if (!flags)
-            return Status::invalid_value;
+        if (!flags) return Status::invalid_value;
         *flags = 3; // read and write
         return Status::success;
     });
 }
 
-PTM_STREAM_API(cuMemAllocAsync, cuMemAllocAsync_ptsz,
-               (CUdeviceptr * pointer, std::size_t size, CUstream stream),
+PTM_STREAM_API(cuMemAllocAsync, cuMemAllocAsync_ptsz, (CUdeviceptr * pointer, std::size_t size, CUstream stream),
                (pointer, size, stream)) {
     return stream_entry(stream, default_stream, [&](runtime::Stream& queue) {
         return allocate_from(queue, *queue.context().pool(), pointer, size);
@@ -332,8 +301,7 @@ PTM_STREAM_API(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz,
         return pool ? allocate_from(queue, *pool, pointer, size) : Status::invalid_value;
     });
 }
-PTM_STREAM_API(cuMemFreeAsync, cuMemFreeAsync_ptsz, (CUdeviceptr pointer, CUstream stream),
-               (pointer, stream)) {
+PTM_STREAM_API(cuMemFreeAsync, cuMemFreeAsync_ptsz, (CUdeviceptr pointer, CUstream stream), (pointer, stream)) {
     return stream_entry(stream, default_stream, [&](runtime::Stream& queue) {
         return pointer ? runtime::pool_free(queue, pointer) : Status::success;
     });

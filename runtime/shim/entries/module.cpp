@@ -17,52 +17,42 @@ namespace {
 
 constexpr unsigned library_option_preserved = 1; ///< CU_LIBRARY_BINARY_IS_PRESERVED
 
-CUresult load_module(CUmodule* handle, const void* image, std::size_t size, unsigned count,
-                     const unsigned* options, void** values) {
+CUresult load_module(CUmodule* handle, const void* image, std::size_t size, unsigned count, const unsigned* options,
+                     void** values) {
     return context_entry([&](Context& context) {
-        if (!handle || !image)
-            return Status::invalid_value;
+        if (!handle || !image) return Status::invalid_value;
         JitOptions jit(count, options, values);
-        if (jit.status() != Status::success)
-            return jit.status();
+        if (jit.status() != Status::success) return jit.status();
         std::shared_ptr<runtime::ModuleSource> source;
         std::shared_ptr<Module> module;
         std::string log;
         Status status = load_source(image, size, jit.wants_logs(), source, log);
-        if (status == Status::success)
-            status = Module::create(context, source, module);
+        if (status == Status::success) status = Module::create(context, source, module);
         bool failed = status != Status::success;
         jit.finish(failed ? std::string_view() : log, failed ? log : std::string_view());
-        if (!failed)
-            *handle = to_handle<CUmodule>(module);
+        if (!failed) *handle = to_handle<CUmodule>(module);
         return status;
     });
 }
 
 /// A whole file with a NUL behind it, so that PTX text ends.
 Status read_file(const char* path, std::string& contents) {
-    if (!path)
-        return Status::invalid_value;
+    if (!path) return Status::invalid_value;
     std::ifstream file(path, std::ios::binary);
-    if (!file)
-        return Status::file_not_found;
+    if (!file) return Status::file_not_found;
     contents.assign(std::istreambuf_iterator<char>(file), {});
     return Status::success;
 }
 
-CUresult load_library(CUlibrary* handle, const void* image, unsigned jit_count,
-                      const unsigned* jit_options, void** jit_values, unsigned count,
-                      const unsigned* options, void** values) {
+CUresult load_library(CUlibrary* handle, const void* image, unsigned jit_count, const unsigned* jit_options,
+                      void** jit_values, unsigned count, const unsigned* options, void** values) {
     return entry([&] {
-        if (!handle || !image || (count && (!options || !values)))
-            return Status::invalid_value;
+        if (!handle || !image || (count && (!options || !values))) return Status::invalid_value;
         JitOptions jit(jit_count, jit_options, jit_values);
-        if (jit.status() != Status::success)
-            return jit.status();
+        if (jit.status() != Status::success) return jit.status();
         bool preserved = false;
         for (unsigned i = 0; i < count; ++i)
-            if (options[i] == library_option_preserved)
-                preserved = values[i] != nullptr;
+            if (options[i] == library_option_preserved) preserved = values[i] != nullptr;
         auto library = Library::create(image, preserved && !jit.wants_logs(), jit.wants_logs());
         if (jit.wants_logs()) {
             std::shared_ptr<runtime::ModuleSource> source;
@@ -86,10 +76,8 @@ template <class Body> CUresult library_entry(CUlibrary handle, Body&& body) {
 CUresult module_global(CUdeviceptr* pointer, std::size_t* size, CUmodule handle, const char* name) {
     return context_entry([&](Context&) {
         auto module = find_handle<Module>(handle);
-        if (!module)
-            return Status::invalid_handle;
-        if (!name || !*name || (!pointer && !size))
-            return Status::invalid_value;
+        if (!module) return Status::invalid_handle;
+        if (!name || !*name || (!pointer && !size)) return Status::invalid_value;
         runtime::DevicePointer address = 0;
         std::size_t bytes = 0;
         Status status = module->find_global(name, address, bytes);
@@ -102,13 +90,11 @@ CUresult module_global(CUdeviceptr* pointer, std::size_t* size, CUmodule handle,
 }
 
 /// A variable of a library in `context`.
-Status library_variable(CUdeviceptr* pointer, std::size_t* size, Library& library, Context& context,
-                        const char* name, bool only_managed) {
-    if (!name || (!pointer && !size))
-        return Status::invalid_value;
+Status library_variable(CUdeviceptr* pointer, std::size_t* size, Library& library, Context& context, const char* name,
+                        bool only_managed) {
+    if (!name || (!pointer && !size)) return Status::invalid_value;
     std::shared_ptr<Module> module;
-    if (Status status = library.module(context, module); status != Status::success)
-        return status;
+    if (Status status = library.module(context, module); status != Status::success) return status;
     runtime::DevicePointer address = 0;
     std::size_t bytes = 0;
     Status status = module->find_global(name, address, bytes, only_managed);
@@ -124,8 +110,7 @@ Status library_variable(CUdeviceptr* pointer, std::size_t* size, Library& librar
 PTM_API(cuModuleLoadData, CUmodule* module, const void* image) {
     return load_module(module, image, SIZE_MAX, 0, nullptr, nullptr);
 }
-PTM_API(cuModuleLoadDataEx, CUmodule* module, const void* image, unsigned count, unsigned* options,
-        void** values) {
+PTM_API(cuModuleLoadDataEx, CUmodule* module, const void* image, unsigned count, unsigned* options, void** values) {
     return load_module(module, image, SIZE_MAX, count, options, values);
 }
 PTM_API(cuModuleLoadFatBinary, CUmodule* module, const void* image) {
@@ -134,8 +119,7 @@ PTM_API(cuModuleLoadFatBinary, CUmodule* module, const void* image) {
 PTM_API(cuModuleLoad, CUmodule* module, const char* path) {
     std::string contents;
     Status status = read_file(path, contents);
-    if (status != Status::success)
-        return static_cast<CUresult>(status);
+    if (status != Status::success) return static_cast<CUresult>(status);
     return load_module(module, contents.c_str(), contents.size() + 1, 0, nullptr, nullptr);
 }
 PTM_API(cuModuleUnload, CUmodule module) {
@@ -144,8 +128,7 @@ PTM_API(cuModuleUnload, CUmodule module) {
 
 PTM_API(cuModuleGetLoadingMode, int* mode) {
     return entry([&] {
-        if (!mode)
-            return Status::invalid_value;
+        if (!mode) return Status::invalid_value;
         *mode = loads_eagerly() ? 1 : 2;
         return Status::success;
     });
@@ -153,16 +136,12 @@ PTM_API(cuModuleGetLoadingMode, int* mode) {
 
 PTM_API(cuModuleGetFunction, CUfunction* function, CUmodule handle, const char* name) {
     return context_entry([&](Context&) {
-        if (!function || !name || !*name)
-            return Status::invalid_value;
+        if (!function || !name || !*name) return Status::invalid_value;
         auto module = find_handle<Module>(handle);
-        if (!module)
-            return Status::invalid_handle;
+        if (!module) return Status::invalid_handle;
         auto found = module->find_function(name);
-        if (!found)
-            return Status::not_found;
-        if (const Status status = found->kernel().check(); status != Status::success)
-            return status;
+        if (!found) return Status::not_found;
+        if (const Status status = found->kernel().check(); status != Status::success) return status;
         *function = to_handle<CUfunction>(found);
         return Status::success;
     });
@@ -171,10 +150,8 @@ PTM_API(cuModuleGetFunction, CUfunction* function, CUmodule handle, const char* 
 PTM_API(cuModuleGetFunctionCount, unsigned* count, CUmodule handle) {
     return context_entry([&](Context&) {
         auto module = find_handle<Module>(handle);
-        if (!module)
-            return Status::invalid_handle;
-        if (!count)
-            return Status::invalid_value;
+        if (!module) return Status::invalid_handle;
+        if (!count) return Status::invalid_value;
         *count = static_cast<unsigned>(module->functions().size());
         return Status::success;
     });
@@ -183,10 +160,8 @@ PTM_API(cuModuleGetFunctionCount, unsigned* count, CUmodule handle) {
 PTM_API(cuModuleEnumerateFunctions, CUfunction* functions, unsigned count, CUmodule handle) {
     return context_entry([&](Context&) {
         auto module = find_handle<Module>(handle);
-        if (!module)
-            return Status::invalid_handle;
-        if (!functions && count)
-            return Status::invalid_value;
+        if (!module) return Status::invalid_handle;
+        if (!functions && count) return Status::invalid_value;
         for (unsigned i = 0; i < std::min<std::size_t>(count, module->functions().size()); ++i)
             functions[i] = to_handle<CUfunction>(module->functions()[i]);
         return Status::success;
@@ -198,32 +173,28 @@ PTM_API(cuModuleGetGlobal, unsigned* pointer, unsigned* size, CUmodule module, c
     std::size_t bytes = 0;
     CUresult result = module_global(&address, &bytes, module, name);
     if (result == 0 && address > 0xffffffffu)
-        return static_cast<CUresult>(
-            Status::invalid_value); // 32-bit addresses of CUDA 2: nothing lies there
+        return static_cast<CUresult>(Status::invalid_value); // 32-bit addresses of CUDA 2: nothing lies there
     if (result == 0) {
         store(pointer, address);
         store(size, bytes);
     }
     return result;
 }
-PTM_API(cuModuleGetGlobal_v2, CUdeviceptr* pointer, std::size_t* size, CUmodule module,
-        const char* name) {
+PTM_API(cuModuleGetGlobal_v2, CUdeviceptr* pointer, std::size_t* size, CUmodule module, const char* name) {
     return module_global(pointer, size, module, name);
 }
 
-PTM_API(cuLibraryLoadData, CUlibrary* library, const void* image, unsigned* jit_options,
-        void** jit_values, unsigned jit_count, unsigned* options, void** values, unsigned count) {
+PTM_API(cuLibraryLoadData, CUlibrary* library, const void* image, unsigned* jit_options, void** jit_values,
+        unsigned jit_count, unsigned* options, void** values, unsigned count) {
     return load_library(library, image, jit_count, jit_options, jit_values, count, options, values);
 }
 
-PTM_API(cuLibraryLoadFromFile, CUlibrary* library, const char* path, unsigned* jit_options,
-        void** jit_values, unsigned jit_count, unsigned*, void**, unsigned) {
+PTM_API(cuLibraryLoadFromFile, CUlibrary* library, const char* path, unsigned* jit_options, void** jit_values,
+        unsigned jit_count, unsigned*, void**, unsigned) {
     std::string contents;
     Status status = read_file(path, contents);
-    if (status != Status::success)
-        return static_cast<CUresult>(status);
-    return load_library(library, contents.c_str(), jit_count, jit_options, jit_values, 0, nullptr,
-                        nullptr);
+    if (status != Status::success) return static_cast<CUresult>(status);
+    return load_library(library, contents.c_str(), jit_count, jit_options, jit_values, 0, nullptr, nullptr);
 }
 
 PTM_API(cuLibraryUnload, CUlibrary library) {
@@ -232,22 +203,18 @@ PTM_API(cuLibraryUnload, CUlibrary library) {
 
 PTM_API(cuLibraryGetKernel, CUkernel* kernel, CUlibrary handle, const char* name) {
     return library_entry(handle, [&](Library& library) {
-        if (!kernel || !name)
-            return Status::invalid_value;
+        if (!kernel || !name) return Status::invalid_value;
         std::shared_ptr<LibraryKernel> found;
         Status status = library.kernel(name, found);
-        if (status == Status::success)
-            status = found->kernel().check();
-        if (status == Status::success)
-            *kernel = to_handle<CUkernel>(found);
+        if (status == Status::success) status = found->kernel().check();
+        if (status == Status::success) *kernel = to_handle<CUkernel>(found);
         return status;
     });
 }
 
 PTM_API(cuLibraryGetKernelCount, unsigned* count, CUlibrary handle) {
     return library_entry(handle, [&](Library& library) {
-        if (!count)
-            return Status::invalid_value;
+        if (!count) return Status::invalid_value;
         std::vector<std::shared_ptr<LibraryKernel>> kernels;
         (void)library.kernels(kernels); // an unusable image has no kernels, says the driver
         *count = static_cast<unsigned>(kernels.size());
@@ -257,8 +224,7 @@ PTM_API(cuLibraryGetKernelCount, unsigned* count, CUlibrary handle) {
 
 PTM_API(cuLibraryEnumerateKernels, CUkernel* kernels, unsigned count, CUlibrary handle) {
     return library_entry(handle, [&](Library& library) {
-        if (!kernels && count)
-            return Status::invalid_value;
+        if (!kernels && count) return Status::invalid_value;
         std::vector<std::shared_ptr<LibraryKernel>> all;
         Status status = library.kernels(all);
         for (unsigned i = 0; i < std::min<std::size_t>(count, all.size()); ++i)
@@ -270,41 +236,33 @@ PTM_API(cuLibraryEnumerateKernels, CUkernel* kernels, unsigned count, CUlibrary 
 PTM_API(cuLibraryGetModule, CUmodule* module, CUlibrary handle) {
     return context_entry([&](Context& context) {
         auto library = find_handle<Library>(handle);
-        if (!library)
-            return Status::invalid_handle;
-        if (!module)
-            return Status::invalid_value;
+        if (!library) return Status::invalid_handle;
+        if (!module) return Status::invalid_value;
         std::shared_ptr<Module> found;
         Status status = library->module(context, found);
-        if (status == Status::success)
-            *module = to_handle<CUmodule>(found);
+        if (status == Status::success) *module = to_handle<CUmodule>(found);
         return status;
     });
 }
 
-PTM_API(cuLibraryGetGlobal, CUdeviceptr* pointer, std::size_t* size, CUlibrary handle,
-        const char* name) {
+PTM_API(cuLibraryGetGlobal, CUdeviceptr* pointer, std::size_t* size, CUlibrary handle, const char* name) {
     return context_entry([&](Context& context) {
         auto library = find_handle<Library>(handle);
-        if (!library)
-            return Status::invalid_handle;
+        if (!library) return Status::invalid_handle;
         return library_variable(pointer, size, *library, context, name, false);
     });
 }
 
-PTM_API(cuLibraryGetManaged, CUdeviceptr* pointer, std::size_t* size, CUlibrary handle,
-        const char* name) {
+PTM_API(cuLibraryGetManaged, CUdeviceptr* pointer, std::size_t* size, CUlibrary handle, const char* name) {
     return library_entry(handle, [&](Library& library) {
         // The runtime library asks before any context exists: managed variables live in the primary
         // one.
         auto current = runtime::current_context_shared();
-        Context& context =
-            current && current->active() ? *current : *runtime::Device::get().primary_context();
+        Context& context = current && current->active() ? *current : *runtime::Device::get().primary_context();
         return library_variable(pointer, size, library, context, name, true);
     });
 }
 
 PTM_API(cuLibraryGetUnifiedFunction, void** function, CUlibrary handle, const char*) {
-    return library_entry(
-        handle, [&](Library&) { return function ? Status::not_found : Status::invalid_value; });
+    return library_entry(handle, [&](Library&) { return function ? Status::not_found : Status::invalid_value; });
 }

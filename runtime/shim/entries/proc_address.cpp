@@ -21,8 +21,7 @@ constexpr ErrorName error_names[] = {
 };
 
 CUresult lookup_error(int code, const char** text, const char* ErrorName::*member) {
-    if (!text)
-        return static_cast<CUresult>(Status::invalid_value);
+    if (!text) return static_cast<CUresult>(Status::invalid_value);
     *text = nullptr;
     for (const ErrorName& row : error_names)
         if (row.code == code) {
@@ -32,14 +31,12 @@ CUresult lookup_error(int code, const char** text, const char* ErrorName::*membe
     return static_cast<CUresult>(Status::invalid_value);
 }
 
-CUresult proc_address(const char* symbol, void** function, int version, std::uint64_t flags,
-                      int* result) {
+CUresult proc_address(const char* symbol, void** function, int version, std::uint64_t flags, int* result) {
     if (!symbol || !function || version > driver_version ||
         (flags & ~(proc_address_legacy_stream | proc_address_per_thread_stream)))
         return static_cast<CUresult>(Status::invalid_value);
     int outcome = symbol_unknown;
-    const DriverEntry* found =
-        find_entry(symbol, version, flags & proc_address_per_thread_stream, outcome);
+    const DriverEntry* found = find_entry(symbol, version, flags & proc_address_per_thread_stream, outcome);
     *function = found ? found->function : nullptr;
     store(result, outcome);
     return 0; // also for unknown names: the null pointer is the answer
@@ -47,8 +44,7 @@ CUresult proc_address(const char* symbol, void** function, int version, std::uin
 
 } // namespace
 
-PTM_API(cuGetProcAddress_v2, const char* symbol, void** function, int version, std::uint64_t flags,
-        int* result) {
+PTM_API(cuGetProcAddress_v2, const char* symbol, void** function, int version, std::uint64_t flags, int* result) {
     return fenced([&] { return Status{proc_address(symbol, function, version, flags, result)}; });
 }
 
@@ -58,8 +54,7 @@ PTM_API(cuGetProcAddress, const char* symbol, void** function, int version, std:
 
 PTM_API(cuGetExportTable, const void** table, const CUuuid* id) {
     return fenced([&] {
-        if (!table || !id)
-            return Status::invalid_value;
+        if (!table || !id) return Status::invalid_value;
         *table = find_export_table(*id);
         return *table ? Status::success : Status::invalid_value;
     });

@@ -20,12 +20,10 @@ template <class Body> CUresult event_entry(CUevent handle, Body&& body) {
 
 CUresult create_stream(CUstream* handle, unsigned flags, int priority) {
     return context_entry([&](Context& context) {
-        if (!handle)
-            return Status::invalid_value;
+        if (!handle) return Status::invalid_value;
         std::shared_ptr<Stream> stream;
         Status status = Stream::create(context, flags, priority, stream);
-        if (status == Status::success)
-            *handle = to_handle<CUstream>(stream);
+        if (status == Status::success) *handle = to_handle<CUstream>(stream);
         return status;
     });
 }
@@ -41,14 +39,11 @@ CUresult destroy_event(CUevent handle) {
 CUresult elapsed_time(float* milliseconds, CUevent start, CUevent end) {
     return context_entry([&](Context&) {
         auto first = find_handle<Event>(start), second = find_handle<Event>(end);
-        if (!first || !second)
-            return Status::invalid_handle;
+        if (!first || !second) return Status::invalid_handle;
         float time = 0;
         Status status = Event::elapsed(*first, *second, time);
-        if (status == Status::success && !milliseconds)
-            return Status::invalid_value;
-        if (status == Status::success)
-            *milliseconds = time;
+        if (status == Status::success && !milliseconds) return Status::invalid_value;
+        if (status == Status::success) *milliseconds = time;
         return status;
     });
 }
@@ -56,8 +51,7 @@ CUresult elapsed_time(float* milliseconds, CUevent start, CUevent end) {
 /// Capture into graphs is not there, so no stream is ever capturing.
 CUresult not_capturing(CUstream stream, DefaultStream default_stream, int* capture_status) {
     return stream_entry(stream, default_stream, [&](Stream&) {
-        if (!capture_status)
-            return Status::invalid_value;
+        if (!capture_status) return Status::invalid_value;
         *capture_status = 0;
         return Status::success;
     });
@@ -78,8 +72,12 @@ PTM_API(cuStreamCreate, CUstream* stream, unsigned flags) {
 PTM_API(cuStreamCreateWithPriority, CUstream* stream, unsigned flags, int priority) {
     return create_stream(stream, flags, priority);
 }
-PTM_API(cuStreamDestroy, CUstream stream) { return destroy_stream(stream); }
-PTM_API(cuStreamDestroy_v2, CUstream stream) { return destroy_stream(stream); }
+PTM_API(cuStreamDestroy, CUstream stream) {
+    return destroy_stream(stream);
+}
+PTM_API(cuStreamDestroy_v2, CUstream stream) {
+    return destroy_stream(stream);
+}
 
 PTM_STREAM_API(cuStreamSynchronize, cuStreamSynchronize_ptsz, (CUstream stream), (stream)) {
     return stream_entry(stream, default_stream, [](Stream& queue) { return queue.synchronize(); });
@@ -87,64 +85,53 @@ PTM_STREAM_API(cuStreamSynchronize, cuStreamSynchronize_ptsz, (CUstream stream),
 PTM_STREAM_API(cuStreamQuery, cuStreamQuery_ptsz, (CUstream stream), (stream)) {
     return stream_entry(stream, default_stream, [](Stream& queue) { return queue.query(); });
 }
-PTM_STREAM_API(cuStreamGetPriority, cuStreamGetPriority_ptsz, (CUstream stream, int* priority),
-               (stream, priority)) {
+PTM_STREAM_API(cuStreamGetPriority, cuStreamGetPriority_ptsz, (CUstream stream, int* priority), (stream, priority)) {
     return stream_entry(stream, default_stream, [&](Stream& queue) {
-        if (!priority)
-            return Status::invalid_value;
+        if (!priority) return Status::invalid_value;
         *priority = queue.priority();
         return Status::success;
     });
 }
-PTM_STREAM_API(cuStreamGetFlags, cuStreamGetFlags_ptsz, (CUstream stream, unsigned* flags),
-               (stream, flags)) {
+PTM_STREAM_API(cuStreamGetFlags, cuStreamGetFlags_ptsz, (CUstream stream, unsigned* flags), (stream, flags)) {
     return stream_entry(stream, default_stream, [&](Stream& queue) {
-        if (!flags)
-            return Status::invalid_value;
+        if (!flags) return Status::invalid_value;
         *flags = queue.flags();
         return Status::success;
     });
 }
-PTM_STREAM_API(cuStreamGetId, cuStreamGetId_ptsz, (CUstream stream, unsigned long long* id),
-               (stream, id)) {
+PTM_STREAM_API(cuStreamGetId, cuStreamGetId_ptsz, (CUstream stream, unsigned long long* id), (stream, id)) {
     return stream_entry(stream, default_stream, [&](Stream& queue) {
-        if (!id)
-            return Status::invalid_value;
+        if (!id) return Status::invalid_value;
         *id = queue.id();
         return Status::success;
     });
 }
-PTM_STREAM_API(cuStreamGetCtx, cuStreamGetCtx_ptsz, (CUstream stream, CUcontext* context),
-               (stream, context)) {
+PTM_STREAM_API(cuStreamGetCtx, cuStreamGetCtx_ptsz, (CUstream stream, CUcontext* context), (stream, context)) {
     return stream_entry(stream, default_stream, [&](Stream& queue) {
-        if (!context)
-            return Status::invalid_value;
+        if (!context) return Status::invalid_value;
         *context = reinterpret_cast<CUcontext>(&queue.context());
         return Status::success;
     });
 }
-PTM_STREAM_API(cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz,
-               (CUstream stream, CUcontext* context, void** green), (stream, context, green)) {
+PTM_STREAM_API(cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz, (CUstream stream, CUcontext* context, void** green),
+               (stream, context, green)) {
     return stream_entry(stream, default_stream, [&](Stream& queue) {
-        if (!context || !green)
-            return Status::invalid_value;
+        if (!context || !green) return Status::invalid_value;
         *context = reinterpret_cast<CUcontext>(&queue.context());
         *green = nullptr;
         return Status::success;
     });
 }
-PTM_STREAM_API(cuStreamGetDevice, cuStreamGetDevice_ptsz, (CUstream stream, CUdevice* device),
-               (stream, device)) {
+PTM_STREAM_API(cuStreamGetDevice, cuStreamGetDevice_ptsz, (CUstream stream, CUdevice* device), (stream, device)) {
     return stream_entry(stream, default_stream, [&](Stream&) {
-        if (!device)
-            return Status::invalid_value;
+        if (!device) return Status::invalid_value;
         *device = 0;
         return Status::success;
     });
 }
 
-PTM_STREAM_API(cuStreamWaitEvent, cuStreamWaitEvent_ptsz,
-               (CUstream stream, CUevent handle, unsigned flags), (stream, handle, flags)) {
+PTM_STREAM_API(cuStreamWaitEvent, cuStreamWaitEvent_ptsz, (CUstream stream, CUevent handle, unsigned flags),
+               (stream, handle, flags)) {
     return stream_entry(stream, default_stream, [&](Stream& queue) {
         auto event = find_handle<Event>(handle);
         return event ? event->make_wait(queue, flags) : Status::invalid_handle;
@@ -154,17 +141,14 @@ PTM_STREAM_API(cuStreamAddCallback, cuStreamAddCallback_ptsz,
                (CUstream stream, CUstreamCallback callback, void* data, unsigned flags),
                (stream, callback, data, flags)) {
     return stream_entry(stream, default_stream, [&](Stream& queue) {
-        if (!callback || flags)
-            return Status::invalid_value;
-        return queue.add_callback(
-            [=](Status status) { callback(stream, static_cast<CUresult>(status), data); });
+        if (!callback || flags) return Status::invalid_value;
+        return queue.add_callback([=](Status status) { callback(stream, static_cast<CUresult>(status), data); });
     });
 }
-PTM_STREAM_API(cuLaunchHostFunc, cuLaunchHostFunc_ptsz,
-               (CUstream stream, CUhostFn function, void* data), (stream, function, data)) {
+PTM_STREAM_API(cuLaunchHostFunc, cuLaunchHostFunc_ptsz, (CUstream stream, CUhostFn function, void* data),
+               (stream, function, data)) {
     return stream_entry(stream, default_stream, [&](Stream& queue) {
-        if (!function)
-            return Status::invalid_value;
+        if (!function) return Status::invalid_value;
         return queue.add_callback([=](Status status) {
             if (status == Status::success) // after a fault the driver calls no host functions
                 function(data);
@@ -177,18 +161,16 @@ PTM_STREAM_API(cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz,
     return stream_entry(stream, default_stream, [&](Stream&) {
         // Visibility to one stream only is a hint to a driver that moves pages; here every stream
         // sees all memory.
-        bool fine =
-            runtime::AddressSpace::get().find(pointer) && (flags == 1 || flags == 2 || flags == 4);
+        bool fine = runtime::AddressSpace::get().find(pointer) && (flags == 1 || flags == 2 || flags == 4);
         return fine ? Status::success : Status::invalid_value;
     });
 }
 
-PTM_STREAM_API(cuStreamIsCapturing, cuStreamIsCapturing_ptsz, (CUstream stream, int* status),
-               (stream, status)) {
+PTM_STREAM_API(cuStreamIsCapturing, cuStreamIsCapturing_ptsz, (CUstream stream, int* status), (stream, status)) {
     return not_capturing(stream, default_stream, status);
 }
-PTM_STREAM_API(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_ptsz,
-               (CUstream stream, int* status, void*), (stream, status, nullptr)) {
+PTM_STREAM_API(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_ptsz, (CUstream stream, int* status, void*),
+               (stream, status, nullptr)) {
     return not_capturing(stream, default_stream, status);
 }
 PTM_STREAM_API(cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v2_ptsz,
@@ -204,8 +186,7 @@ PTM_STREAM_API(cuStreamGetCaptureInfo_v3, cuStreamGetCaptureInfo_v3_ptsz,
 PTM_API(cuThreadExchangeStreamCaptureMode, int* mode) {
     return entry([&] {
         static thread_local int current = 0;
-        if (!mode || *mode < 0 || *mode > 2)
-            return Status::invalid_value;
+        if (!mode || *mode < 0 || *mode > 2) return Status::invalid_value;
         std::swap(*mode, current);
         return Status::success;
     });
@@ -213,23 +194,24 @@ PTM_API(cuThreadExchangeStreamCaptureMode, int* mode) {
 
 PTM_API(cuEventCreate, CUevent* handle, unsigned flags) {
     return context_entry([&](Context& context) {
-        if (!handle)
-            return Status::invalid_value;
+        if (!handle) return Status::invalid_value;
         std::shared_ptr<Event> event;
         Status status = Event::create(context, flags, event);
-        if (status == Status::success)
-            *handle = to_handle<CUevent>(event);
+        if (status == Status::success) *handle = to_handle<CUevent>(event);
         return status;
     });
 }
-PTM_API(cuEventDestroy, CUevent event) { return destroy_event(event); }
-PTM_API(cuEventDestroy_v2, CUevent event) { return destroy_event(event); }
-PTM_STREAM_API(cuEventRecord, cuEventRecord_ptsz, (CUevent event, CUstream stream),
-               (event, stream)) {
+PTM_API(cuEventDestroy, CUevent event) {
+    return destroy_event(event);
+}
+PTM_API(cuEventDestroy_v2, CUevent event) {
+    return destroy_event(event);
+}
+PTM_STREAM_API(cuEventRecord, cuEventRecord_ptsz, (CUevent event, CUstream stream), (event, stream)) {
     return record(event, stream, default_stream);
 }
-PTM_STREAM_API(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz,
-               (CUevent event, CUstream stream, unsigned flags), (event, stream, flags)) {
+PTM_STREAM_API(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz, (CUevent event, CUstream stream, unsigned flags),
+               (event, stream, flags)) {
     if (flags > 1) // 1: external, a distinction for captured graphs only
         return static_cast<CUresult>(Status::invalid_value);
     return record(event, stream, default_stream);

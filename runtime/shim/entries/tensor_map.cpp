@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor maps: cuTensorMapEncode* and cuTensorMapReplaceAddress. A map belongs to nobody: it is 128 bytes of the program's.
+// Tensor maps: cuTensorMapEncode* and cuTensorMapReplaceAddress. A map belongs to nobody: it is 128 bytes of the
+// program's.
 #include "runtime/copy_engine/tensor_map.h"
 #include "runtime/shim/convert.h"
 
@@ -10,25 +11,25 @@ using runtime::TensorMapRequest;
 
 namespace {
 
-std::uint64_t bits(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
+std::uint64_t bits(const void* address) {
+    return reinterpret_cast<std::uintptr_t>(address);
+}
 
 CUresult make(void* map, const TensorMapRequest& request) {
     return context_entry([&](runtime::Context&) {
-        if (!map)
-            return Status::invalid_value;
+        if (!map) return Status::invalid_value;
         const unsigned major = runtime::Device::get().compute_capability() / 10;
         TensorMap made;
         const Status status = make_tensor_map(request, major, made);
-        if (status == Status::success)
-            std::memcpy(map, &made, sizeof made);
+        if (status == Status::success) std::memcpy(map, &made, sizeof made);
         return status;
     });
 }
 
 /// What all three kinds of maps have.
-TensorMapRequest request_of(TensorMapRequest::Kind kind, unsigned type, unsigned rank, void* address, const std::uint64_t* dim,
-                            const std::uint64_t* stride, const std::uint32_t* step, unsigned interleave, unsigned swizzle,
-                            unsigned promotion, unsigned fill) {
+TensorMapRequest request_of(TensorMapRequest::Kind kind, unsigned type, unsigned rank, void* address,
+                            const std::uint64_t* dim, const std::uint64_t* stride, const std::uint32_t* step,
+                            unsigned interleave, unsigned swizzle, unsigned promotion, unsigned fill) {
     TensorMapRequest request;
     request.kind = kind;
     request.type = type;
@@ -47,10 +48,10 @@ TensorMapRequest request_of(TensorMapRequest::Kind kind, unsigned type, unsigned
 } // namespace
 
 PTM_API(cuTensorMapEncodeTiled, void* map, unsigned type, unsigned rank, void* address, const std::uint64_t* dim,
-        const std::uint64_t* stride, const std::uint32_t* box, const std::uint32_t* step, unsigned interleave, unsigned swizzle,
-        unsigned promotion, unsigned fill) {
-    TensorMapRequest request = request_of(TensorMapRequest::Kind::tiled, type, rank, address, dim, stride, step, interleave, swizzle,
-                                          promotion, fill);
+        const std::uint64_t* stride, const std::uint32_t* box, const std::uint32_t* step, unsigned interleave,
+        unsigned swizzle, unsigned promotion, unsigned fill) {
+    TensorMapRequest request = request_of(TensorMapRequest::Kind::tiled, type, rank, address, dim, stride, step,
+                                          interleave, swizzle, promotion, fill);
     request.box = box;
     return make(map, request);
 }
@@ -58,8 +59,8 @@ PTM_API(cuTensorMapEncodeTiled, void* map, unsigned type, unsigned rank, void* a
 PTM_API(cuTensorMapEncodeIm2col, void* map, unsigned type, unsigned rank, void* address, const std::uint64_t* dim,
         const std::uint64_t* stride, const int* lower, const int* upper, unsigned channels, unsigned pixels,
         const std::uint32_t* step, unsigned interleave, unsigned swizzle, unsigned promotion, unsigned fill) {
-    TensorMapRequest request = request_of(TensorMapRequest::Kind::im2col, type, rank, address, dim, stride, step, interleave, swizzle,
-                                          promotion, fill);
+    TensorMapRequest request = request_of(TensorMapRequest::Kind::im2col, type, rank, address, dim, stride, step,
+                                          interleave, swizzle, promotion, fill);
     request.lower = lower;
     request.upper = upper;
     request.channels = channels;
@@ -68,10 +69,11 @@ PTM_API(cuTensorMapEncodeIm2col, void* map, unsigned type, unsigned rank, void* 
 }
 
 PTM_API(cuTensorMapEncodeIm2colWide, void* map, unsigned type, unsigned rank, void* address, const std::uint64_t* dim,
-        const std::uint64_t* stride, int lower, int upper, unsigned channels, unsigned pixels, const std::uint32_t* step,
-        unsigned interleave, unsigned mode, unsigned swizzle, unsigned promotion, unsigned fill) {
-    TensorMapRequest request = request_of(TensorMapRequest::Kind::im2col_wide, type, rank, address, dim, stride, step, interleave, swizzle,
-                                          promotion, fill);
+        const std::uint64_t* stride, int lower, int upper, unsigned channels, unsigned pixels,
+        const std::uint32_t* step, unsigned interleave, unsigned mode, unsigned swizzle, unsigned promotion,
+        unsigned fill) {
+    TensorMapRequest request = request_of(TensorMapRequest::Kind::im2col_wide, type, rank, address, dim, stride, step,
+                                          interleave, swizzle, promotion, fill);
     request.lower = &lower;
     request.upper = &upper;
     request.channels = channels;
@@ -82,8 +84,7 @@ PTM_API(cuTensorMapEncodeIm2colWide, void* map, unsigned type, unsigned rank, vo
 
 PTM_API(cuTensorMapReplaceAddress, void* map, void* address) {
     return context_entry([&](runtime::Context&) {
-        if (!map || bits(address) % 16 != 0)
-            return Status::invalid_value;
+        if (!map || bits(address) % 16 != 0) return Status::invalid_value;
         std::memcpy(map, &address, sizeof address);
         return Status::success;
     });

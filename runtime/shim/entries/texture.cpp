@@ -41,8 +41,7 @@ public:
     bool find(std::uint64_t handle, Descriptions& descriptions) const {
         std::lock_guard lock(mutex_);
         auto found = entries_.find(handle);
-        if (found == entries_.end())
-            return false;
+        if (found == entries_.end()) return false;
         descriptions = found->second;
         return true;
     }
@@ -56,7 +55,9 @@ runtime::ResourceDescription describe(const CUDA_RESOURCE_DESC& d) {
     runtime::ResourceDescription resource;
     resource.type = d.resType;
     switch (d.resType) {
-    case runtime::ResourceDescription::array: resource.from_array = find_handle<runtime::Array>(d.res.array.hArray); break;
+    case runtime::ResourceDescription::array:
+        resource.from_array = find_handle<runtime::Array>(d.res.array.hArray);
+        break;
     case runtime::ResourceDescription::mipmapped_array:
         resource.from_mipmap = find_handle<runtime::MipmappedArray>(d.res.mipmap.hMipmappedArray);
         break;
@@ -95,8 +96,7 @@ runtime::SamplerDescription describe(const CUDA_TEXTURE_DESC& d) {
 
 Status add(const TextureObject& object, const Descriptions& descriptions, unsigned long long* handle) {
     std::uint64_t number = 0;
-    if (const Status status = TextureTable::get().add(object, number); status != Status::success)
-        return status;
+    if (const Status status = TextureTable::get().add(object, number); status != Status::success) return status;
     DescriptionTable::get().add(number, descriptions);
     *handle = number;
     return Status::success;
@@ -105,14 +105,14 @@ Status add(const TextureObject& object, const Descriptions& descriptions, unsign
 /// A number that is no object is no error for the NVIDIA driver.
 CUresult destroy(std::uint64_t handle, TextureObject::Kind kind) {
     return context_entry([&](Context&) {
-        if (TextureTable::get().remove(handle, kind))
-            DescriptionTable::get().remove(handle);
+        if (TextureTable::get().remove(handle, kind)) DescriptionTable::get().remove(handle);
         return Status::success;
     });
 }
 
 /// context_entry() for queries of an object: body(Descriptions&).
-template <class Body> CUresult object_entry(std::uint64_t handle, TextureObject::Kind kind, const void* result, Body&& body) {
+template <class Body>
+CUresult object_entry(std::uint64_t handle, TextureObject::Kind kind, const void* result, Body&& body) {
     return context_entry([&](Context&) {
         Descriptions descriptions;
         if (!result || !TextureTable::get().find(handle, kind) || !DescriptionTable::get().find(handle, descriptions))
@@ -126,8 +126,7 @@ template <class Body> CUresult object_entry(std::uint64_t handle, TextureObject:
 PTM_API(cuTexObjectCreate, CUtexObject* handle, const CUDA_RESOURCE_DESC* resource, const CUDA_TEXTURE_DESC* sampler,
         const CUDA_RESOURCE_VIEW_DESC* view) {
     return context_entry([&](Context&) {
-        if (!handle || !resource || !sampler || resource->flags)
-            return Status::invalid_value;
+        if (!handle || !resource || !sampler || resource->flags) return Status::invalid_value;
         TextureObject object;
         const runtime::SamplerDescription description = describe(*sampler);
         Status status = runtime::make_texture(describe(*resource), description, object);
@@ -135,10 +134,14 @@ PTM_API(cuTexObjectCreate, CUtexObject* handle, const CUDA_RESOURCE_DESC* resour
             status = runtime::apply_view({view->format, view->width, view->height, view->depth, view->firstMipmapLevel,
                                           view->lastMipmapLevel, view->firstLayer, view->lastLayer},
                                          description, object);
-        return status == Status::success ? add(object, {*resource, *sampler, view ? *view : CUDA_RESOURCE_VIEW_DESC{}}, handle) : status;
+        return status == Status::success
+                   ? add(object, {*resource, *sampler, view ? *view : CUDA_RESOURCE_VIEW_DESC{}}, handle)
+                   : status;
     });
 }
-PTM_API(cuTexObjectDestroy, CUtexObject handle) { return destroy(handle, TextureObject::Kind::texture); }
+PTM_API(cuTexObjectDestroy, CUtexObject handle) {
+    return destroy(handle, TextureObject::Kind::texture);
+}
 PTM_API(cuTexObjectGetResourceDesc, CUDA_RESOURCE_DESC* resource, CUtexObject handle) {
     return object_entry(handle, TextureObject::Kind::texture, resource, [&](Descriptions& d) {
         *resource = d.resource;
@@ -160,14 +163,15 @@ PTM_API(cuTexObjectGetResourceViewDesc, CUDA_RESOURCE_VIEW_DESC* view, CUtexObje
 
 PTM_API(cuSurfObjectCreate, CUsurfObject* handle, const CUDA_RESOURCE_DESC* resource) {
     return context_entry([&](Context&) {
-        if (!handle || !resource || resource->flags)
-            return Status::invalid_value;
+        if (!handle || !resource || resource->flags) return Status::invalid_value;
         TextureObject object;
         Status status = runtime::make_surface(describe(*resource), object);
         return status == Status::success ? add(object, {*resource, {}, {}}, handle) : status;
     });
 }
-PTM_API(cuSurfObjectDestroy, CUsurfObject handle) { return destroy(handle, TextureObject::Kind::surface); }
+PTM_API(cuSurfObjectDestroy, CUsurfObject handle) {
+    return destroy(handle, TextureObject::Kind::surface);
+}
 PTM_API(cuSurfObjectGetResourceDesc, CUDA_RESOURCE_DESC* resource, CUsurfObject handle) {
     return object_entry(handle, TextureObject::Kind::surface, resource, [&](Descriptions& d) {
         *resource = d.resource;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texture and surface references, the older way to bind textures: what the program says of one is kept, and takes effect at launches.
-// Codes as recorded from an H200's driver (tests/recordings/textures/texture_references).
+// Texture and surface references, the older way to bind textures: what the program says of one is kept, and takes
+// effect at launches. Codes as recorded from an H200's driver (tests/recordings/textures/texture_references).
+#include "runtime/texture/texture_reference.h"
 #include "runtime/shim/convert.h"
 #include "runtime/shim/texture_types.h"
-#include "runtime/texture/texture_reference.h"
 
 #include <algorithm>
 
@@ -56,9 +56,11 @@ template <class Handle> CUresult get_of_module(Handle* handle, CUmodule module, 
     });
 }
 
-CUresult set_pitched(CUtexref handle, const CUDA_ARRAY_DESCRIPTOR* shape, CUdeviceptr pointer, std::size_t pitch, bool checks_pitch) noexcept {
+CUresult set_pitched(CUtexref handle, const CUDA_ARRAY_DESCRIPTOR* shape, CUdeviceptr pointer, std::size_t pitch,
+                     bool checks_pitch) noexcept {
     return reference_entry(handle, Kind::texture, [&](TextureReference& reference) {
-        if (!shape || pointer % linear_alignment != 0 || (checks_pitch && pitch % pitch_alignment != 0) || shape->Width > 131072 || shape->Height > 65000)
+        if (!shape || pointer % linear_alignment != 0 || (checks_pitch && pitch % pitch_alignment != 0) ||
+            shape->Width > 131072 || shape->Height > 65000)
             return Status::invalid_value;
         reference.update([&](ReferenceState& state) {
             state.source = pointer ? Source::pitched : Source::none;
@@ -73,12 +75,18 @@ CUresult set_pitched(CUtexref handle, const CUDA_ARRAY_DESCRIPTOR* shape, CUdevi
     });
 }
 
-bool is_channel_count(int channels) { return channels == 0 || channels == 1 || channels == 2 || channels == 4; }
+bool is_channel_count(int channels) {
+    return channels == 0 || channels == 1 || channels == 2 || channels == 4;
+}
 
 } // namespace
 
-PTM_API(cuModuleGetTexRef, CUtexref* handle, CUmodule module, const char* name) { return get_of_module(handle, module, name, Kind::texture); }
-PTM_API(cuModuleGetSurfRef, CUsurfref* handle, CUmodule module, const char* name) { return get_of_module(handle, module, name, Kind::surface); }
+PTM_API(cuModuleGetTexRef, CUtexref* handle, CUmodule module, const char* name) {
+    return get_of_module(handle, module, name, Kind::texture);
+}
+PTM_API(cuModuleGetSurfRef, CUsurfref* handle, CUmodule module, const char* name) {
+    return get_of_module(handle, module, name, Kind::surface);
+}
 
 PTM_API(cuTexRefCreate, CUtexref* handle) {
     return context_entry([&](Context&) {
@@ -143,10 +151,12 @@ PTM_API(cuTexRefSetAddress_v2, std::size_t* offset, CUtexref handle, CUdeviceptr
         return Status::success;
     });
 }
-PTM_API(cuTexRefSetAddress2D_v2, CUtexref handle, const CUDA_ARRAY_DESCRIPTOR* shape, CUdeviceptr pointer, std::size_t pitch) {
+PTM_API(cuTexRefSetAddress2D_v2, CUtexref handle, const CUDA_ARRAY_DESCRIPTOR* shape, CUdeviceptr pointer,
+        std::size_t pitch) {
     return set_pitched(handle, shape, pointer, pitch, false);
 }
-PTM_API(cuTexRefSetAddress2D_v3, CUtexref handle, const CUDA_ARRAY_DESCRIPTOR* shape, CUdeviceptr pointer, std::size_t pitch) {
+PTM_API(cuTexRefSetAddress2D_v3, CUtexref handle, const CUDA_ARRAY_DESCRIPTOR* shape, CUdeviceptr pointer,
+        std::size_t pitch) {
     return set_pitched(handle, shape, pointer, pitch, true);
 }
 

@@ -12,9 +12,15 @@ enum Mode : int { toward_zero = 1, down = 2, up = 3 };
 inline constexpr long infinity_bits = 0x7ff0000000000000l;
 inline constexpr unsigned long sign_mask = 1ul << 63;
 
-PTM_INLINE bool is_nan(unsigned long b) { return (b & ~sign_mask) > (unsigned long)infinity_bits; }
-PTM_INLINE bool is_infinite(unsigned long b) { return (b & ~sign_mask) == (unsigned long)infinity_bits; }
-PTM_INLINE bool is_zero(unsigned long b) { return (b & ~sign_mask) == 0; }
+PTM_INLINE bool is_nan(unsigned long b) {
+    return (b & ~sign_mask) > (unsigned long)infinity_bits;
+}
+PTM_INLINE bool is_infinite(unsigned long b) {
+    return (b & ~sign_mask) == (unsigned long)infinity_bits;
+}
+PTM_INLINE bool is_zero(unsigned long b) {
+    return (b & ~sign_mask) == 0;
+}
 
 /// (-1)^negative * magnitude * 2^exponent
 struct Number {
@@ -60,13 +66,15 @@ PTM_INLINE unsigned long pack(Number n, int mode) {
     }
     bool away = mode == up ? !n.negative : mode == down ? n.negative : false;
     if (inexact && away) ++result; // may carry into the next power of two: the encoding below absorbs it
-    long field = exponent + 1074; // subnormal: 0
+    long field = exponent + 1074;  // subnormal: 0
     unsigned long encoded = (field << 52) + result; // the hidden bit adds one to the exponent field
     if (encoded >= (unsigned long)infinity_bits) encoded = away ? infinity_bits : infinity_bits - 1;
     return encoded | sign;
 }
 
-PTM_INLINE unsigned long quiet(unsigned long b) { return b | 1ul << 51; }
+PTM_INLINE unsigned long quiet(unsigned long b) {
+    return b | 1ul << 51;
+}
 inline constexpr unsigned long invalid = 0xfff8000000000000ul;
 
 PTM_INLINE unsigned long add_numbers(Number a, Number b, int mode) {
@@ -83,9 +91,12 @@ PTM_INLINE unsigned long add_numbers(Number a, Number b, int mode) {
     a.exponent -= lift;
     int shift = a.exponent - b.exponent;
     b.magnitude = shift >= 0 ? shift_right_sticky(b.magnitude, shift) : b.magnitude << -shift;
-    if (a.negative == b.negative) a.magnitude += b.magnitude;
-    else if (a.magnitude >= b.magnitude) a.magnitude -= b.magnitude;
-    else a = {b.negative, a.exponent, b.magnitude - a.magnitude};
+    if (a.negative == b.negative)
+        a.magnitude += b.magnitude;
+    else if (a.magnitude >= b.magnitude)
+        a.magnitude -= b.magnitude;
+    else
+        a = {b.negative, a.exponent, b.magnitude - a.magnitude};
     return pack(a, mode);
 }
 
@@ -176,36 +187,39 @@ PTM_INLINE unsigned long sub_rounded(unsigned long a, unsigned long b, int mode)
     return add_rounded(a, is_nan(b) ? b : b ^ sign_mask, mode);
 }
 
-PTM_INLINE unsigned long to_bits(double v) { return __builtin_bit_cast(unsigned long, v); }
-PTM_INLINE double to_double(unsigned long v) { return __builtin_bit_cast(double, v); }
+PTM_INLINE unsigned long to_bits(double v) {
+    return __builtin_bit_cast(unsigned long, v);
+}
+PTM_INLINE double to_double(unsigned long v) {
+    return __builtin_bit_cast(double, v);
+}
 
 } // namespace
 
 // One lane as plain scalars, and vectors lane by lane.
-#define PTM_BINARY_LANES(n, name, function)                                                        \
-    F64<n> ptm_##name##_round_f64_##n(F64<n> a, F64<n> b, int mode) {                              \
-        F64<n> r;                                                                                  \
-        for (int i = 0; i < n; ++i) r[i] = to_double(function(to_bits(a[i]), to_bits(b[i]), mode));\
-        return r;                                                                                  \
+#define PTM_BINARY_LANES(n, name, function)                                                                            \
+    F64<n> ptm_##name##_round_f64_##n(F64<n> a, F64<n> b, int mode) {                                                  \
+        F64<n> r;                                                                                                      \
+        for (int i = 0; i < n; ++i) r[i] = to_double(function(to_bits(a[i]), to_bits(b[i]), mode));                    \
+        return r;                                                                                                      \
     }
-#define PTM_BINARY(name, function)                                                                 \
-    double ptm_##name##_round_f64_1(double a, double b, int mode) {                                \
-        return to_double(function(to_bits(a), to_bits(b), mode));                                  \
-    }                                                                                              \
-    PTM_BINARY_LANES(4, name, function)                                                            \
+#define PTM_BINARY(name, function)                                                                                     \
+    double ptm_##name##_round_f64_1(double a, double b, int mode) {                                                    \
+        return to_double(function(to_bits(a), to_bits(b), mode));                                                      \
+    }                                                                                                                  \
+    PTM_BINARY_LANES(4, name, function)                                                                                \
     PTM_BINARY_LANES(8, name, function)
-#define PTM_FMA_LANES(n)                                                                           \
-    F64<n> ptm_fma_round_f64_##n(F64<n> a, F64<n> b, F64<n> c, int mode) {                         \
-        F64<n> r;                                                                                  \
-        for (int i = 0; i < n; ++i)                                                                \
-            r[i] = to_double(fma_rounded(to_bits(a[i]), to_bits(b[i]), to_bits(c[i]), mode));      \
-        return r;                                                                                  \
+#define PTM_FMA_LANES(n)                                                                                               \
+    F64<n> ptm_fma_round_f64_##n(F64<n> a, F64<n> b, F64<n> c, int mode) {                                             \
+        F64<n> r;                                                                                                      \
+        for (int i = 0; i < n; ++i) r[i] = to_double(fma_rounded(to_bits(a[i]), to_bits(b[i]), to_bits(c[i]), mode));  \
+        return r;                                                                                                      \
     }
-#define PTM_SQRT_LANES(n)                                                                          \
-    F64<n> ptm_sqrt_round_f64_##n(F64<n> a, int mode) {                                            \
-        F64<n> r;                                                                                  \
-        for (int i = 0; i < n; ++i) r[i] = to_double(sqrt_rounded(to_bits(a[i]), mode));           \
-        return r;                                                                                  \
+#define PTM_SQRT_LANES(n)                                                                                              \
+    F64<n> ptm_sqrt_round_f64_##n(F64<n> a, int mode) {                                                                \
+        F64<n> r;                                                                                                      \
+        for (int i = 0; i < n; ++i) r[i] = to_double(sqrt_rounded(to_bits(a[i]), mode));                               \
+        return r;                                                                                                      \
     }
 
 extern "C" {
@@ -219,7 +233,9 @@ double ptm_fma_round_f64_1(double a, double b, double c, int mode) {
 }
 PTM_FMA_LANES(4)
 PTM_FMA_LANES(8)
-double ptm_sqrt_round_f64_1(double a, int mode) { return to_double(sqrt_rounded(to_bits(a), mode)); }
+double ptm_sqrt_round_f64_1(double a, int mode) {
+    return to_double(sqrt_rounded(to_bits(a), mode));
+}
 PTM_SQRT_LANES(4)
 PTM_SQRT_LANES(8)
 

@@ -7,14 +7,18 @@ namespace {
 
 inline constexpr int infinity_bits = 0x7f800000;
 
-template <int N> PTM_INLINE F32<N> fma(F32<N> a, F32<N> b, F32<N> c) { return __builtin_elementwise_fma(a, b, c); }
+template <int N> PTM_INLINE F32<N> fma(F32<N> a, F32<N> b, F32<N> c) {
+    return __builtin_elementwise_fma(a, b, c);
+}
 
 template <int N> PTM_INLINE F32<N> finish(F32<N> input, F32<N> result) {
     return input != input ? F32<N>(__builtin_bit_cast(float, 0x7fffffff)) : result;
 }
 
 /// 2^n for -126 <= n <= 127.
-template <int N> PTM_INLINE F32<N> power_of_two(I32<N> n) { return real<N>((n + 127) << 23); }
+template <int N> PTM_INLINE F32<N> power_of_two(I32<N> n) {
+    return real<N>((n + 127) << 23);
+}
 
 template <int N> PTM_INLINE F32<N> ex2_fast(F32<N> x) {
     F32<N> clamped = x > 130.0f ? F32<N>(130.0f) : x < -152.0f ? F32<N>(-152.0f) : x != x ? F32<N>(0.0f) : x;
@@ -83,8 +87,12 @@ template <int N> PTM_INLINE F32<N> sin_cos_fast(F32<N> x, int quadrant_offset) {
     return special ? F32<N>(__builtin_bit_cast(float, 0x7fffffff)) : result;
 }
 
-template <int N> PTM_INLINE F32<N> sin_fast(F32<N> x) { return sin_cos_fast<N>(x, 0); }
-template <int N> PTM_INLINE F32<N> cos_fast(F32<N> x) { return sin_cos_fast<N>(x, 1); }
+template <int N> PTM_INLINE F32<N> sin_fast(F32<N> x) {
+    return sin_cos_fast<N>(x, 0);
+}
+template <int N> PTM_INLINE F32<N> cos_fast(F32<N> x) {
+    return sin_cos_fast<N>(x, 1);
+}
 
 // (e^2x - 1) / (e^2x + 1); near zero, where that cancels, the series.
 template <int N> PTM_INLINE F32<N> tanh_fast(F32<N> x) {
@@ -100,12 +108,16 @@ template <int N> PTM_INLINE F32<N> tanh_fast(F32<N> x) {
 
 } // namespace
 
-#define PTM_FAST_LANES(n, name)                                                                    \
-    F32<n> ptm_##name##_fast_f32_##n(F32<n> x) { return name##_fast<n>(x); }
-#define PTM_FAST(name)                                                                             \
-    float ptm_##name##_fast_f32_1(float x) { return name##_fast<1>(F32<1>(x))[0]; }                \
-    PTM_FAST_LANES(4, name)                                                                        \
-    PTM_FAST_LANES(8, name)                                                                        \
+#define PTM_FAST_LANES(n, name)                                                                                        \
+    F32<n> ptm_##name##_fast_f32_##n(F32<n> x) {                                                                       \
+        return name##_fast<n>(x);                                                                                      \
+    }
+#define PTM_FAST(name)                                                                                                 \
+    float ptm_##name##_fast_f32_1(float x) {                                                                           \
+        return name##_fast<1>(F32<1>(x))[0];                                                                           \
+    }                                                                                                                  \
+    PTM_FAST_LANES(4, name)                                                                                            \
+    PTM_FAST_LANES(8, name)                                                                                            \
     PTM_FAST_LANES(16, name)
 
 extern "C" {

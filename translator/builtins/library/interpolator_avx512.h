@@ -11,10 +11,18 @@ namespace sfu {
 
 using V = __m512i;
 
-PTM_INLINE V splat(int value) { return _mm512_set1_epi32(value); }
-PTM_INLINE V vec(I32<16> v) { return (V)v; }
-PTM_INLINE __m512 as_real(V v) { return (__m512)v; }
-PTM_INLINE V as_bits(__m512 v) { return (V)v; }
+PTM_INLINE V splat(int value) {
+    return _mm512_set1_epi32(value);
+}
+PTM_INLINE V vec(I32<16> v) {
+    return (V)v;
+}
+PTM_INLINE __m512 as_real(V v) {
+    return (__m512)v;
+}
+PTM_INLINE V as_bits(__m512 v) {
+    return (V)v;
+}
 
 // --- coefficients -------------------------------------------------------------------------------------
 
@@ -41,8 +49,8 @@ template <int Byte> PTM_INLINE V look_up(const Planes& table, V rest) {
     return _mm512_mask2_permutex2var_epi8(_mm512_load_si512(plane), rest, byte_of_word[Byte],
                                           _mm512_load_si512(plane + 64));
 }
-/// Words of a table of 64 rows, two bytes of a row in one permutation: the lower byte of a pair at its row, the upper one
-/// 64 bytes on.
+/// Words of a table of 64 rows, two bytes of a row in one permutation: the lower byte of a pair at its row, the upper
+/// one 64 bytes on.
 struct alignas(64) Pairs {
     std::array<std::array<unsigned char, 128>, 2> pair;
 };
@@ -92,8 +100,8 @@ template <int O0, int O1, int O2, int O3> PTM_INLINE V fields_where(__mmask64 wh
 
 // --- arithmetic ---------------------------------------------------------------------------------------
 
-/// truncated_square<16>() of the low 17 bits, plus `start`. With g the top seven bits, h the bit below them and l the bits
-/// 2 to 8, the sum of the truncated rows is 2 g (g + h) + sum over i of l[i] (g >> (6 - i)).
+/// truncated_square<16>() of the low 17 bits, plus `start`. With g the top seven bits, h the bit below them and l the
+/// bits 2 to 8, the sum of the truncated rows is 2 g (g + h) + sum over i of l[i] (g >> (6 - i)).
 PTM_INLINE V truncated_square(V word, int start = 0) {
     V x = _mm512_and_si512(word, splat(0x1fdff)); // without h: the field from bit 9 on is 2 g
     V rows = _mm512_add_epi8(fields_where<9, 10, 11, 12>(bits_at<9, 8, 7, 6>(word), x),
@@ -103,9 +111,15 @@ PTM_INLINE V truncated_square(V word, int start = 0) {
     return _mm512_dpbusd_epi32(square, rows, splat(0x01010101));
 }
 
-PTM_INLINE V offset_of(V word) { return _mm512_and_si512(word, splat(0x1ffff)); }
-PTM_INLINE V multiply(V a, V b) { return (V)((I32<16>)a * (I32<16>)b); }
-PTM_INLINE V add(V a, V b) { return _mm512_add_epi32(a, b); }
+PTM_INLINE V offset_of(V word) {
+    return _mm512_and_si512(word, splat(0x1ffff));
+}
+PTM_INLINE V multiply(V a, V b) {
+    return (V)((I32<16>)a * (I32<16>)b);
+}
+PTM_INLINE V add(V a, V b) {
+    return _mm512_add_epi32(a, b);
+}
 
 /// Corrects an approximation by the low 16 bits of the true result.
 PTM_INLINE V with_low_bits(V approximation, V low) {
@@ -116,12 +130,18 @@ PTM_INLINE V with_low_bits(V approximation, V low) {
 // What a class of inputs is called by vfpclassps.
 inline constexpr int class_nan = 0x81, class_zero = 0x06, class_infinity = 0x18, class_subnormal = 0x20,
                      class_negative = 0x40 | 0x10;
-template <int Classes> PTM_INLINE __mmask16 is(V b) { return _mm512_fpclass_ps_mask(as_real(b), Classes); }
+template <int Classes> PTM_INLINE __mmask16 is(V b) {
+    return _mm512_fpclass_ps_mask(as_real(b), Classes);
+}
 
-PTM_INLINE V nan_where(__mmask16 where, V r) { return _mm512_mask_mov_epi32(r, where, splat(nan_bits)); }
+PTM_INLINE V nan_where(__mmask16 where, V r) {
+    return _mm512_mask_mov_epi32(r, where, splat(nan_bits));
+}
 PTM_INLINE V scaled_where(__mmask16 where, V b, float factor) {
     return as_bits(_mm512_mask_mul_ps(as_real(b), where, as_real(b), _mm512_set1_ps(factor)));
 }
-PTM_INLINE V flushed(V b) { return _mm512_mask_and_epi32(b, is<class_subnormal>(b), b, splat(sign_bit)); }
+PTM_INLINE V flushed(V b) {
+    return _mm512_mask_and_epi32(b, is<class_subnormal>(b), b, splat(sign_bit));
+}
 
 } // namespace sfu

@@ -20,7 +20,9 @@ template <int N> PTM_INLINE I32<N> has_tiny_reciprocal(I32<N> b) {
     return (e == 253) | (e == 254);
 }
 
-template <int N> PTM_INLINE I32<N> scaled(I32<N> b, float factor) { return bits<N>(real<N>(b) * factor); }
+template <int N> PTM_INLINE I32<N> scaled(I32<N> b, float factor) {
+    return bits<N>(real<N>(b) * factor);
+}
 
 template <int N> PTM_INLINE I32<N> canonical(F32<N> v) {
     return v != v ? I32<N>(nan_bits) : bits<N>(v);
@@ -72,11 +74,21 @@ template <int N> PTM_INLINE I32<N> ex2_full(I32<N> b) {
 }
 
 #ifdef PTARMIGAN_SFU_AVX512
-template <> PTM_INLINE I32<16> rcp_full<16>(I32<16> b) { return (I32<16>)rcp_avx512((V)b); }
-template <> PTM_INLINE I32<16> rsqrt_full<16>(I32<16> b) { return (I32<16>)rsqrt_avx512((V)b); }
-template <> PTM_INLINE I32<16> sqrt_full<16>(I32<16> b) { return (I32<16>)sqrt_avx512((V)b); }
-template <> PTM_INLINE I32<16> lg2_full<16>(I32<16> b) { return (I32<16>)lg2_avx512((V)b); }
-template <> PTM_INLINE I32<16> ex2_full<16>(I32<16> b) { return (I32<16>)ex2_avx512((V)b); }
+template <> PTM_INLINE I32<16> rcp_full<16>(I32<16> b) {
+    return (I32<16>)rcp_avx512((V)b);
+}
+template <> PTM_INLINE I32<16> rsqrt_full<16>(I32<16> b) {
+    return (I32<16>)rsqrt_avx512((V)b);
+}
+template <> PTM_INLINE I32<16> sqrt_full<16>(I32<16> b) {
+    return (I32<16>)sqrt_avx512((V)b);
+}
+template <> PTM_INLINE I32<16> lg2_full<16>(I32<16> b) {
+    return (I32<16>)lg2_avx512((V)b);
+}
+template <> PTM_INLINE I32<16> ex2_full<16>(I32<16> b) {
+    return (I32<16>)ex2_avx512((V)b);
+}
 #endif
 
 template <int N> PTM_INLINE I32<N> div_approx(I32<N> a, I32<N> b) {
@@ -111,7 +123,9 @@ template <int N> PTM_INLINE I32<N> div_full_ftz(I32<N> a, I32<N> b) {
 
 // --- double: the unit sees the high word only ---------------------------------------------------------
 
-template <int N> PTM_INLINE I64<N> high_word(I32<N> b) { return widen<N>(b) << 32l; }
+template <int N> PTM_INLINE I64<N> high_word(I32<N> b) {
+    return widen<N>(b) << 32l;
+}
 
 inline constexpr int high_infinity = 0x7ff00000;
 
@@ -162,8 +176,12 @@ using namespace sfu;
 
 namespace {
 
-template <int N> PTM_INLINE I32<N> sine(I32<N> b) { return sin_cos<N>(b, false); }
-template <int N> PTM_INLINE I32<N> cosine(I32<N> b) { return sin_cos<N>(b, true); }
+template <int N> PTM_INLINE I32<N> sine(I32<N> b) {
+    return sin_cos<N>(b, false);
+}
+template <int N> PTM_INLINE I32<N> cosine(I32<N> b) {
+    return sin_cos<N>(b, true);
+}
 template <int N> PTM_INLINE I32<N> div_approx_ftz(I32<N> a, I32<N> b) {
     return multiply_ftz<N>(a, rcp_unit<N>(b));
 }
@@ -171,12 +189,16 @@ template <int N> PTM_INLINE I32<N> div_approx_ftz(I32<N> a, I32<N> b) {
 // Function<N> for N lanes. With AVX-512 fewer lanes than 16 take the low ones of the unit's 16.
 #ifdef PTARMIGAN_SFU_AVX512
 template <int N> PTM_INLINE I32<16> padded(I32<N> v) {
-    if constexpr (N == 8) return __builtin_shufflevector(v, I32<N>{}, 0, 1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 8, 8, 8, 8, 8);
-    else return __builtin_shufflevector(v, I32<N>{}, 0, 1, 2, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4);
+    if constexpr (N == 8)
+        return __builtin_shufflevector(v, I32<N>{}, 0, 1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 8, 8, 8, 8, 8);
+    else
+        return __builtin_shufflevector(v, I32<N>{}, 0, 1, 2, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4);
 }
 template <int N> PTM_INLINE I32<N> first_lanes(I32<16> v) {
-    if constexpr (N == 8) return __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7);
-    else return __builtin_shufflevector(v, v, 0, 1, 2, 3);
+    if constexpr (N == 8)
+        return __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7);
+    else
+        return __builtin_shufflevector(v, v, 0, 1, 2, 3);
 }
 #define PTM_NARROW(n, function, ...) first_lanes<n>(function<16>(__VA_ARGS__))
 #define PTM_PAD(n, v) padded<n>(v)
@@ -188,50 +210,50 @@ template <int N> PTM_INLINE I32<N> first_lanes(I32<16> v) {
 } // namespace
 
 // Exports for each lane count. One lane is plain scalars.
-#define PTM_LANES(n, type, bits_type, name, function)                                              \
-    type<n> ptm_##name##_##n(type<n> x) {                                                          \
-        return __builtin_bit_cast(type<n>, function<n>(__builtin_bit_cast(bits_type<n>, x)));      \
+#define PTM_LANES(n, type, bits_type, name, function)                                                                  \
+    type<n> ptm_##name##_##n(type<n> x) {                                                                              \
+        return __builtin_bit_cast(type<n>, function<n>(__builtin_bit_cast(bits_type<n>, x)));                          \
     }
-#define PTM_SCALAR(type, bits_type, bits_scalar, name, function)                                   \
-    type ptm_##name##_1(type x) {                                                                  \
-        bits_type<1> r = function<1>(__builtin_bit_cast(bits_scalar, x));                          \
-        return __builtin_bit_cast(type, bits_scalar(r[0]));                                        \
+#define PTM_SCALAR(type, bits_type, bits_scalar, name, function)                                                       \
+    type ptm_##name##_1(type x) {                                                                                      \
+        bits_type<1> r = function<1>(__builtin_bit_cast(bits_scalar, x));                                              \
+        return __builtin_bit_cast(type, bits_scalar(r[0]));                                                            \
     }
-#define PTM_NARROW_LANES(n, type, name, function)                                                  \
-    type<n> ptm_##name##_##n(type<n> x) {                                                          \
-        I32<n> b = __builtin_bit_cast(I32<n>, x);                                                  \
-        return __builtin_bit_cast(type<n>, PTM_NARROW(n, function, PTM_PAD(n, b)));                \
+#define PTM_NARROW_LANES(n, type, name, function)                                                                      \
+    type<n> ptm_##name##_##n(type<n> x) {                                                                              \
+        I32<n> b = __builtin_bit_cast(I32<n>, x);                                                                      \
+        return __builtin_bit_cast(type<n>, PTM_NARROW(n, function, PTM_PAD(n, b)));                                    \
     }
-#define PTM_FLOAT(name, function)                                                                  \
-    PTM_SCALAR(float, I32, int, name##_f32, function)                                              \
-    PTM_NARROW_LANES(4, F32, name##_f32, function)                                                 \
-    PTM_NARROW_LANES(8, F32, name##_f32, function)                                                 \
+#define PTM_FLOAT(name, function)                                                                                      \
+    PTM_SCALAR(float, I32, int, name##_f32, function)                                                                  \
+    PTM_NARROW_LANES(4, F32, name##_f32, function)                                                                     \
+    PTM_NARROW_LANES(8, F32, name##_f32, function)                                                                     \
     PTM_LANES(16, F32, I32, name##_f32, function)
-#define PTM_DOUBLE(name, function)                                                                 \
-    PTM_SCALAR(double, I64, long, name##_f64, function)                                            \
-    PTM_LANES(4, F64, I64, name##_f64, function)                                                   \
+#define PTM_DOUBLE(name, function)                                                                                     \
+    PTM_SCALAR(double, I64, long, name##_f64, function)                                                                \
+    PTM_LANES(4, F64, I64, name##_f64, function)                                                                       \
     PTM_LANES(8, F64, I64, name##_f64, function)
 // 16-bit formats travel in the low half of 32-bit lanes.
-#define PTM_HALF(name, function)                                                                   \
-    PTM_SCALAR(int, I32, int, name, function)                                                      \
-    PTM_LANES(4, I32, I32, name, function)                                                         \
-    PTM_LANES(8, I32, I32, name, function)                                                         \
+#define PTM_HALF(name, function)                                                                                       \
+    PTM_SCALAR(int, I32, int, name, function)                                                                          \
+    PTM_LANES(4, I32, I32, name, function)                                                                             \
+    PTM_LANES(8, I32, I32, name, function)                                                                             \
     PTM_LANES(16, I32, I32, name, function)
-#define PTM_QUOTIENT_LANES(n, name, function)                                                      \
-    F32<n> ptm_##name##_f32_##n(F32<n> a, F32<n> b) {                                              \
-        return real<n>(function<n>(bits<n>(a), bits<n>(b)));                                       \
+#define PTM_QUOTIENT_LANES(n, name, function)                                                                          \
+    F32<n> ptm_##name##_f32_##n(F32<n> a, F32<n> b) {                                                                  \
+        return real<n>(function<n>(bits<n>(a), bits<n>(b)));                                                           \
     }
-#define PTM_NARROW_QUOTIENT(n, name, function)                                                     \
-    F32<n> ptm_##name##_f32_##n(F32<n> a, F32<n> b) {                                              \
-        return real<n>(PTM_NARROW(n, function, PTM_PAD(n, bits<n>(a)), PTM_PAD(n, bits<n>(b))));   \
+#define PTM_NARROW_QUOTIENT(n, name, function)                                                                         \
+    F32<n> ptm_##name##_f32_##n(F32<n> a, F32<n> b) {                                                                  \
+        return real<n>(PTM_NARROW(n, function, PTM_PAD(n, bits<n>(a)), PTM_PAD(n, bits<n>(b))));                       \
     }
-#define PTM_QUOTIENT(name, function)                                                               \
-    float ptm_##name##_f32_1(float a, float b) {                                                   \
-        I32<1> r = function<1>(__builtin_bit_cast(int, a), __builtin_bit_cast(int, b));            \
-        return __builtin_bit_cast(float, int(r[0]));                                               \
-    }                                                                                              \
-    PTM_NARROW_QUOTIENT(4, name, function)                                                         \
-    PTM_NARROW_QUOTIENT(8, name, function)                                                         \
+#define PTM_QUOTIENT(name, function)                                                                                   \
+    float ptm_##name##_f32_1(float a, float b) {                                                                       \
+        I32<1> r = function<1>(__builtin_bit_cast(int, a), __builtin_bit_cast(int, b));                                \
+        return __builtin_bit_cast(float, int(r[0]));                                                                   \
+    }                                                                                                                  \
+    PTM_NARROW_QUOTIENT(4, name, function)                                                                             \
+    PTM_NARROW_QUOTIENT(8, name, function)                                                                             \
     PTM_QUOTIENT_LANES(16, name, function)
 
 extern "C" {

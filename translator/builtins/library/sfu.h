@@ -15,7 +15,9 @@ inline constexpr int one_bits = 0x3f800000;
 inline constexpr int unit = 1 << 23; ///< the hidden bit of a float
 inline constexpr int sign_bit = int(0x80000000u);
 
-template <int N> PTM_INLINE I32<N> is_nan(I32<N> magnitude) { return magnitude > infinity_bits; }
+template <int N> PTM_INLINE I32<N> is_nan(I32<N> magnitude) {
+    return magnitude > infinity_bits;
+}
 
 // x * x >> 19 of a 17-bit x with every row of the partial products truncated, as the multiplier array does it.
 template <int N> PTM_INLINE I32<N> truncated_square(I32<N> x) {
@@ -28,8 +30,8 @@ template <int N> PTM_INLINE I32<N> truncated_square(I32<N> x) {
 
 // (C0 << shift) + C1 * x + (C2 * square << square_shift) + bias, for the rows of `table`.
 template <int N>
-PTM_INLINE I64<N> interpolate(const int (*table)[3], I32<N> row, I32<N> x, I32<N> square, int shift,
-                              int square_shift, int bias) {
+PTM_INLINE I64<N> interpolate(const int (*table)[3], I32<N> row, I32<N> x, I32<N> square, int shift, int square_shift,
+                              int bias) {
     I32<N> at = row * 3;
     I64<N> constant = widen<N>(gather<N>(&table[0][0], at)) << long(shift);
     I64<N> linear = widen<N>(gather<N>(&table[0][1], at)) * widen<N>(x);
@@ -37,8 +39,8 @@ PTM_INLINE I64<N> interpolate(const int (*table)[3], I32<N> row, I32<N> x, I32<N
     return constant + linear + quadratic + long(bias);
 }
 
-// (high * 2^shift + low) * 2^scale truncated to a float's 24 bits, for 0 <= high and 0 <= low < 2^shift. Results are normal
-// or zero.
+// (high * 2^shift + low) * 2^scale truncated to a float's 24 bits, for 0 <= high and 0 <= low < 2^shift. Results are
+// normal or zero.
 template <int N> PTM_INLINE I32<N> truncate_to_float(I32<N> high, I32<N> low, int shift, int scale) {
     auto power = [](int exponent) { return __builtin_bit_cast(double, long(1023 + exponent) << 52); };
     F64<N> exact = __builtin_convertvector(high, F64<N>) * power(shift + scale) +
@@ -47,9 +49,7 @@ template <int N> PTM_INLINE I32<N> truncate_to_float(I32<N> high, I32<N> low, in
 }
 
 // A row in two words: a constant, and two coefficients of 16 bits.
-template <int Rows> struct PackedTable {
-    int row[Rows][2];
-};
+template <int Rows> struct PackedTable { int row[Rows][2]; };
 template <int Rows, typename Constant, typename Low, typename High>
 constexpr PackedTable<Rows> packed(const int (&table)[Rows][3], Constant constant, Low low, High high) {
     PackedTable<Rows> result{};
@@ -207,7 +207,7 @@ template <int N> PTM_INLINE I32<N> sin_cos(I32<N> b, bool cosine) {
 template <int N> PTM_INLINE I32<N> tanh_unit(I32<N> b) {
     I32<N> magnitude = b & 0x7fffffff, sign = b & sign_bit;
     I32<N> e = magnitude >> 23, m = b & 0x7fffff;
-    I32<N> outside = e < 119 | e > 129;
+    I32<N> outside = e<119 | e> 129;
     I32<N> range = (outside ? 0 : e - 119) * 3;
     I32<N> dropped = gather<N>(&tanh_ranges[0][0], range);
     I32<N> row = gather<N>(&tanh_ranges[0][1], range) + (m >> (dropped + 17));
@@ -218,8 +218,8 @@ template <int N> PTM_INLINE I32<N> tanh_unit(I32<N> b) {
     I32<N> at = row * 3;
     I32<N> linear = gather<N>(&tanh_table[0][1], at), quadratic = gather<N>(&tanh_table[0][2], at);
     I32<N> square = truncated_square<N>(x);
-    // P = (C0 << 16) + C1 * x + 2 * C2 * S has 40 bits. Its low 32 are exact; what is above bit 16 is first estimated from
-    // truncated coefficients, by less than 2^9 too little, and then corrected to the exact low bits.
+    // P = (C0 << 16) + C1 * x + 2 * C2 * S has 40 bits. Its low 32 are exact; what is above bit 16 is first estimated
+    // from truncated coefficients, by less than 2^9 too little, and then corrected to the exact low bits.
     I32<N> low = linear * x + 2 * quadratic * square;
     I32<N> estimate = shift_down<N>((linear >> 7) * x, I32<N>(9)) + (((quadratic >> 2) * square) >> 13);
     I32<N> high = gather<N>(&tanh_table[0][0], at) + estimate + (((low >> 16) - estimate) & 0xffff);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The special function unit of sfu.h, 16 lanes at a time on CPUs with AVX-512 VBMI, VBMI2, VNNI and BITALG:
-// coefficients come from byte planes in registers, and all arithmetic stays in 32-bit lanes. The bits are those of sfu.h;
-// README.md says why it works.
+// coefficients come from byte planes in registers, and all arithmetic stays in 32-bit lanes. The bits are those of
+// sfu.h; README.md says why it works.
 #pragma once
 
 #include "interpolator_avx512.h"
@@ -14,8 +14,8 @@ namespace sfu {
 struct RootTables {
     Planes constant, linear, quadratic;
 };
-/// constant + linear * x + quadratic * S(x) modulo 2^32, with the row in bits 17 to 23 of `word` and x below. All constants
-/// end in `LowByte`; the linear coefficients are 16 bits plus `LinearTop`.
+/// constant + linear * x + quadratic * S(x) modulo 2^32, with the row in bits 17 to 23 of `word` and x below. All
+/// constants end in `LowByte`; the linear coefficients are 16 bits plus `LinearTop`.
 template <int LowByte, int LinearTop> PTM_INLINE V interpolated(const RootTables& tables, V word) {
     V row = fields<17, 17, 17, 17>(word);
     // The lowest byte is the same in all rows.
@@ -29,10 +29,9 @@ template <int LowByte, int LinearTop> PTM_INLINE V interpolated(const RootTables
     return add(sum, multiply(linear, offset_of(word)));
 }
 
-inline constexpr RootTables rcp_planes{
-    planes_of([](int row) { return ((long)rcp_table[row][0] << 14) + 2 * 0x47e7; }),
-    planes_of([](int row) { return rcp_table[row][1] + 65536; }),
-    planes_of([](int row) { return 2 * rcp_table[row][2]; })};
+inline constexpr RootTables rcp_planes{planes_of([](int row) { return ((long)rcp_table[row][0] << 14) + 2 * 0x47e7; }),
+                                       planes_of([](int row) { return rcp_table[row][1] + 65536; }),
+                                       planes_of([](int row) { return 2 * rcp_table[row][2]; })};
 
 // Twice the polynomial of the reciprocal, so that x and its square are those of the root functions.
 PTM_INLINE V rcp_of(V b, V approximation) {
@@ -69,14 +68,15 @@ template <bool Full> PTM_INLINE V quotient_avx512(V a, V b) {
         b = scaled_where(large, b, 0.25f);
     }
     V approximation = as_bits(_mm512_rcp14_ps(as_real(b)));
-    V r = _mm512_mask_mov_epi32(rcp_of(b, approximation), is<class_zero | class_infinity | class_nan>(b), approximation);
+    V r =
+        _mm512_mask_mov_epi32(rcp_of(b, approximation), is<class_zero | class_infinity | class_nan>(b), approximation);
     if (!Full) r = _mm512_mask_and_epi32(r, large & ~is<class_nan>(b), b, splat(sign_bit));
     V product = as_bits(as_real(a) * as_real(r));
     return nan_where(is<class_nan>(product), product);
 }
 
-// The parity bit of the biased exponent is the opposite of the true exponent's, by which the tables are ordered. One unit of
-// the result too much: powers of four are exact, one above the table's result, and all others are diminished.
+// The parity bit of the biased exponent is the opposite of the true exponent's, by which the tables are ordered. One
+// unit of the result too much: powers of four are exact, one above the table's result, and all others are diminished.
 inline constexpr RootTables rsqrt_planes{
     planes_of([](int row) { return ((long)rsqrt_table[row ^ 64][0] << 14) + 0x17fff; }),
     planes_of([](int row) { return rsqrt_table[row ^ 64][1] + 65536; }),
@@ -145,7 +145,8 @@ template <int Bias> PTM_INLINE V polynomial(const SegmentTables& tables, V word,
 
 inline constexpr SegmentTables ex2_pairs{
     pairs_of([](long row) { return ((long)ex2_table[row][0] << 8) - ((unit + (row << 17)) << 10); }),
-    pairs_of([](int row) { return ex2_table[row][1] - linear_base; }), pairs_of([](int row) { return ex2_table[row][2]; })};
+    pairs_of([](int row) { return ex2_table[row][1] - linear_base; }),
+    pairs_of([](int row) { return ex2_table[row][2]; })};
 
 /// For -126 <= x: infinity from 128 on; rubbish elsewhere.
 PTM_INLINE V ex2_of(V b) {
@@ -218,9 +219,9 @@ PTM_INLINE V lg2_avx512(V input) {
     return lg2_specials(input, r);
 }
 
-inline constexpr SegmentTables sin_pairs{
-    pairs_of([](int row) { return sin_table[row][0]; }), pairs_of([](int row) { return sin_table[row][1]; }),
-    pairs_of([](int row) { return sin_table[row][2]; })};
+inline constexpr SegmentTables sin_pairs{pairs_of([](int row) { return sin_table[row][0]; }),
+                                         pairs_of([](int row) { return sin_table[row][1]; }),
+                                         pairs_of([](int row) { return sin_table[row][2]; })};
 
 template <> PTM_INLINE I32<16> sin_cos<16>(I32<16> input, bool cosine) {
     V b = vec(input), magnitude = _mm512_and_si512(b, splat(0x7fffffff));
@@ -245,9 +246,10 @@ template <> PTM_INLINE I32<16> sin_cos<16>(I32<16> input, bool cosine) {
 // --- tanh: rows and resolution depend on the exponent ---------------------------------------------------
 
 inline constexpr int tanh_rows = sizeof(tanh_table) / sizeof(tanh_table[0]);
-template <int Column> constexpr int tanh_word(int row) { return row < tanh_rows ? tanh_table[row][Column] : 0; }
-inline constexpr SegmentTables tanh_pairs{pairs_of(tanh_word<0>), pairs_of(tanh_word<1>),
-                                           pairs_of(tanh_word<2>)};
+template <int Column> constexpr int tanh_word(int row) {
+    return row < tanh_rows ? tanh_table[row][Column] : 0;
+}
+inline constexpr SegmentTables tanh_pairs{pairs_of(tanh_word<0>), pairs_of(tanh_word<1>), pairs_of(tanh_word<2>)};
 
 // By the low nibble of the biased exponent (119 to 129): dropped bits of the mantissa, and in the places of a Segment's
 // word the first row and the exponent of the result less 119.
@@ -272,8 +274,8 @@ template <> PTM_INLINE I32<16> tanh_unit<16>(I32<16> input) {
     V range = _mm512_permutexvar_epi32(e, _mm512_load_si512(tanh_by_nibble.word.data()));
     V word = add(range, _mm512_srlv_epi32(_mm512_and_si512(b, splat(0x7fffff)), dropped));
     Segment in(word);
-    // P = (C0 << 16) + C1 * x + 2 * C2 * S has 40 bits. Its low 32 are exact; what is above bit 16 is first estimated from
-    // truncated coefficients, by less than 2^9 too little, and then corrected to the exact low bits.
+    // P = (C0 << 16) + C1 * x + 2 * C2 * S has 40 bits. Its low 32 are exact; what is above bit 16 is first estimated
+    // from truncated coefficients, by less than 2^9 too little, and then corrected to the exact low bits.
     V constant = look_up_word(tanh_pairs.constant, in.row), linear = look_up_word(tanh_pairs.linear, in.row);
     V quadratic = look_up_word(tanh_pairs.quadratic, in.row);
     V square = truncated_square(word);

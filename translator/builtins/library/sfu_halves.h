@@ -81,25 +81,21 @@ template <int Bits> struct TanhOctave { int word[1 << (Bits - 1)]; };
 template <int Bits> constexpr TanhOctave<Bits> tanh_octave(int octave, int shift, int bias) {
     TanhOctave<Bits> result{};
     for (int m = 0; m < 1 << Bits; ++m)
-        result.word[m >> 1] |=
-            int(unsigned((tanh_of(octave, m << (23 - Bits)) >> shift) - bias) << (16 * (m & 1)));
+        result.word[m >> 1] |= int(unsigned((tanh_of(octave, m << (23 - Bits)) >> shift) - bias) << (16 * (m & 1)));
     return result;
 }
 /// By octaves, each a constant of its own to the compiler: it counts the steps of one evaluation.
 template <int Bits> struct TanhTable { TanhOctave<Bits> octave[tanh_octaves]; };
 template <int Bits, int Octave>
-inline constexpr TanhOctave<Bits> tanh_octave_of = tanh_octave<Bits>(Octave, 23 - Bits,
-                                                                     Bits == 10 ? 112 << 10 : 0);
+inline constexpr TanhOctave<Bits> tanh_octave_of = tanh_octave<Bits>(Octave, 23 - Bits, Bits == 10 ? 112 << 10 : 0);
 template <int Bits>
 inline constexpr TanhTable<Bits> tanh_results = {
-    {tanh_octave_of<Bits, 0>, tanh_octave_of<Bits, 1>, tanh_octave_of<Bits, 2>,
-     tanh_octave_of<Bits, 3>, tanh_octave_of<Bits, 4>, tanh_octave_of<Bits, 5>,
-     tanh_octave_of<Bits, 6>, tanh_octave_of<Bits, 7>, tanh_octave_of<Bits, 8>,
-     tanh_octave_of<Bits, 9>, tanh_octave_of<Bits, 10>}};
+    {tanh_octave_of<Bits, 0>, tanh_octave_of<Bits, 1>, tanh_octave_of<Bits, 2>, tanh_octave_of<Bits, 3>,
+     tanh_octave_of<Bits, 4>, tanh_octave_of<Bits, 5>, tanh_octave_of<Bits, 6>, tanh_octave_of<Bits, 7>,
+     tanh_octave_of<Bits, 8>, tanh_octave_of<Bits, 9>, tanh_octave_of<Bits, 10>}};
 
 /// `first`: the least magnitude in the table, `one` and `infinity`: bits of the format.
-template <int N, int Bits>
-PTM_INLINE I32<N> tanh_by_table(I32<N> h, int first, int one, int infinity) {
+template <int N, int Bits> PTM_INLINE I32<N> tanh_by_table(I32<N> h, int first, int one, int infinity) {
     const int entries = tanh_octaves << Bits;
     I32<N> magnitude = h & 0x7fff, index = magnitude - first;
     I32<N> inside = (index >= 0) & (index < entries);
