@@ -5,6 +5,8 @@
 #include "runtime/base/env.h"
 #include "runtime/base/repeated_error.h"
 
+#include <fmt/format.h>
+
 #include <mutex>
 #include <set>
 #include <unistd.h>
@@ -75,6 +77,11 @@ void set_error_detail(std::string text) {
 void set_repeated_error_detail(std::string text) {
     log_once(text, text);
     detail() = std::move(text);
+}
+
+std::string elapsed(std::chrono::steady_clock::time_point start) {
+    const std::chrono::duration<double, std::milli> passed = std::chrono::steady_clock::now() - start;
+    return fmt::format("{:.3f} ms", passed.count());
 }
 
 } // namespace ptarmigan::runtime

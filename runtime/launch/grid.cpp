@@ -2,12 +2,16 @@
 // A grid's threads: the one that asked for it, and helpers.
 #include "runtime/launch/grid.h"
 
+#include "runtime/base/log.h"
 #include "runtime/context/context.h"
 #include "runtime/launch/child_work.h"
 #include "runtime/launch/helpers.h"
 #include "runtime/launch/worker.h"
 #include "runtime/module/module.h"
 #include "runtime/tuning.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 
@@ -63,6 +67,15 @@ void remember_cost(Grid& grid, std::uint64_t elapsed) {
     grid.cta_cost->store(static_cast<std::uint32_t>(cost < most ? cost : most), std::memory_order_relaxed);
 }
 
+void log_ended(Grid& grid) {
+    const abi::LaunchContext& launch = grid.launch;
+    log(LogLevel::trace,
+        fmt::format("grid {}: {}, {} CTAs of {} threads, {} shared bytes each, {} workers; {} {}", launch.grid_id,
+                    grid.code->name, fmt::join(launch.nctaid, "x"), fmt::join(launch.ntid, "x"), launch.shared_size,
+                    grid.next_worker.load(std::memory_order_relaxed), grid.stopped() ? "fault after" : "ran for",
+                    elapsed(grid.start)));
+}
+
 } // namespace
 
 void call_late_helpers(Grid& grid) {
@@ -92,6 +105,7 @@ void run_ctas(const std::shared_ptr<Grid>& grid) {
     const Clock::time_point end = Clock::now();
     last_end.store(end, std::memory_order_relaxed);
     remember_cost(*grid, static_cast<std::uint64_t>((end - grid->start) / std::chrono::nanoseconds(1)));
+    if (log_enabled(LogLevel::trace)) log_ended(*grid);
     if (grid->stopped()) report(*grid);
 }
 

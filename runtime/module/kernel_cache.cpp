@@ -8,8 +8,11 @@
 #include "runtime/module/translator_library.h"
 #include "translator/kernel_abi.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <xxhash.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <optional>
 #include <span>
@@ -99,6 +102,14 @@ std::shared_ptr<const LoadedKernel> load(const translator::CompiledKernel& compi
     return kernel;
 }
 
+void log_loaded(const LoadedKernel& kernel, const KernelRequest& request, std::string_view how,
+                std::chrono::steady_clock::time_point start) {
+    const translator::KernelProperties& properties = kernel.properties;
+    log(LogLevel::info, fmt::format("kernel {}: {} in {}, for blocks of {} threads, {} lanes a step, {}", kernel.name,
+                                    how, elapsed(start), fmt::join(request.shape.ntid, "x"), properties.lane_width,
+                                    properties.uses_fibers ? "a fiber for each step" : "barriers between regions"));
+}
+
 struct KeyHash {
     std::size_t operator()(const std::string& key) const { return XXH3_64bits(key.data(), key.size()); }
 };
@@ -154,12 +165,14 @@ struct KernelCache::Impl {
         ++(statistics.*counter);
     }
 
-    std::shared_ptr<const LoadedKernel> from_disk(const std::string& key, const std::string& name) {
+    std::shared_ptr<const LoadedKernel> from_disk(const std::string& key, const KernelRequest& request) {
         if (!disk) return nullptr;
+        const auto start = std::chrono::steady_clock::now();
         const auto bytes = disk->load(file_name(key));
         if (!bytes) return nullptr;
         if (const auto compiled = read_kernel_file(*bytes, key)) {
-            auto kernel = load(*compiled, name);
+            auto kernel = load(*compiled, request.kernel);
+            if (log_enabled(LogLevel::info)) log_loaded(*kernel, request, "read from the cache", start);
             count(&CacheStatistics::disk_hits);
             return kernel;
         }
@@ -169,6 +182,7 @@ struct KernelCache::Impl {
     }
 
     std::shared_ptr<const LoadedKernel> compile(const KernelRequest& request, const std::string& key) {
+        const auto start = std::chrono::steady_clock::now();
         const translator::TranslatorApi& api = translator_api(settings.translator_library);
         translator::CompiledKernel compiled;
         {
@@ -177,6 +191,7 @@ struct KernelCache::Impl {
         }
         count(&CacheStatistics::compilations);
         auto kernel = load(compiled, request.kernel);
+        if (log_enabled(LogLevel::info)) log_loaded(*kernel, request, "compiled", start);
         if (disk) disk->store(file_name(key), write_kernel_file(key, compiled));
         return kernel;
     }
@@ -202,7 +217,7 @@ std::shared_ptr<const LoadedKernel> KernelCache::get(const KernelRequest& reques
         impl_->count(&CacheStatistics::memory_hits);
         return kernel;
     }
-    auto kernel = impl_->from_disk(key, request.kernel);
+    auto kernel = impl_->from_disk(key, request);
     if (!kernel) kernel = impl_->compile(request, key);
     entry->kernel = kernel;
     return kernel;

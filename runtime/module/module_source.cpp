@@ -11,7 +11,10 @@
 #include "runtime/module/kernel_usage.h"
 #include "runtime/module/module_notes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <set>
@@ -125,6 +128,13 @@ std::string unresolved_function(const ptx::Module& module, const std::vector<Bod
     return {};
 }
 
+void log_loaded(const ModuleSource& source, std::size_t bytes, std::chrono::steady_clock::time_point start) {
+    const ptx::Module& module = source.module();
+    log(LogLevel::info, fmt::format("module {}: PTX {}.{} for sm_{}, {} bytes, {} kernels; loaded in {}", source.name(),
+                                    module.version.major, module.version.minor, module.target.sm, bytes,
+                                    source.kernels().size(), elapsed(start)));
+}
+
 } // namespace
 
 std::string unsupported_version(ptx::Version version) {
@@ -137,6 +147,7 @@ std::string unsupported_version(ptx::Version version) {
 Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<ModuleSource>& source, std::string& log,
                           BodyCheck check, bool relocatable) {
     log.clear();
+    const auto start = std::chrono::steady_clock::now();
     if (first_word(ptx).rfind(".version", 0) != 0) {
         log = unknown_format;
         set_error_detail(name + ": neither PTX nor a binary that is known");
@@ -183,6 +194,7 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
     }
     result->add_kernels();
     result->const_bytes_ = static_cast<std::uint32_t>(constant_bytes(module));
+    if (log_enabled(LogLevel::info)) log_loaded(*result, result->loader_->text().size(), start);
     source = std::move(result);
     return Status::success;
 }

@@ -6,6 +6,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/status.h"
 #include "runtime/device/device.h"
+#include "runtime/shim/call_log.h"
 #include "runtime/shim/cuda_types.h"
 
 #include <exception>
@@ -36,8 +37,11 @@ enum class DefaultStream : bool { legacy, per_thread };
 
 /// Runs `body` (returning Status) behind the fence: no exception leaves the library.
 template <class Body> CUresult fenced(Body&& body) noexcept {
+    constexpr std::string_view name = called_entry(__PRETTY_FUNCTION__);
     try {
-        return static_cast<CUresult>(body());
+        const auto result = static_cast<CUresult>(body());
+        log_call(name, result);
+        return result;
     } catch (const std::bad_alloc&) {
         return static_cast<CUresult>(Status::out_of_memory);
     } catch (const std::exception& error) {
@@ -50,8 +54,7 @@ template <class Body> CUresult fenced(Body&& body) noexcept {
 
 /// fenced(), after the check that cuInit has been called.
 template <class Body> CUresult entry(Body&& body) noexcept {
-    if (!runtime::Device::initialized()) return static_cast<CUresult>(Status::not_initialized);
-    return fenced(static_cast<Body&&>(body));
+    return fenced([&]() -> Status { return runtime::Device::initialized() ? body() : Status::not_initialized; });
 }
 
 /// Stores `value` unless the caller gave no place for it.
