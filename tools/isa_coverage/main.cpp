@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Evidence {
-    unsigned recorded = 0;   ///< lines of the recordings that agree with the H200
+    unsigned recorded = 0;   ///< lines of the recordings that agree with the H200, and recorded programs
     unsigned exhaustive = 0; ///< likewise, with all inputs
     unsigned differing = 0;  ///< lines that are marked as known to differ
     unsigned judged = 0;     ///< statements that ptxas accepts
@@ -115,11 +115,21 @@ void add_cases(const fs::path& path, Table& table) {
             ++table[row.form].recorded;
 }
 
-/// The statements in a recorder's source, where its cases are kernels with a name of their own.
-void add_recorder(const fs::path& path, Table& table) {
-    ptx::FormMatcher matcher;
-    for (const std::string& head : heads_in(contents(path)))
-        for (const ptx::HeadMatch& row : test::rows_for(matcher, head)) ++table[row.form].recorded;
+/// Lines "FORM RECORDING:PROGRAMS ..." of tests/recordings/recorded_forms.
+void add_recorded_programs(const fs::path& path, Table& table) {
+    std::map<std::string_view, ptx::FormId> forms;
+    for (const ptx::FormInfo& form : ptx::all_forms()) forms[form.name] = form.id;
+    std::istringstream lines(contents(path));
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with('#')) continue;
+        std::istringstream words(line);
+        std::string form, recording;
+        words >> form;
+        const auto found = forms.find(form);
+        if (found == forms.end()) throw std::runtime_error(path.string() + ": no form " + form);
+        while (words >> recording)
+            table[found->second].recorded += std::stoul(recording.substr(recording.find(':') + 1));
+    }
 }
 
 void add_programs(const fs::path& folder, Table& table) {
@@ -183,8 +193,7 @@ int main(int argc, char** argv) try {
     for (const char* name : {"texture_forms", "surface_forms"})
         add_named_recording(tests / "recordings/textures" / (std::string(name) + "_h200.txt"), table);
     add_cases(tests / "recordings/synchronization/atomic_forms_h200.txt", table);
-    for (const char* name : {"mbarrier_operations", "cluster_forms"})
-        add_recorder(tests / "recordings/synchronization" / (name + std::string(".cpp")), table);
+    add_recorded_programs(tests / "recordings/recorded_forms/recorded_forms.txt", table);
     add_programs(tests / "programs/ptx", table);
     for (const char* folder : {"unit", "driver_api", "tools", "recordings/async_copies"})
         add_unit_tests(tests / folder, table);

@@ -10,7 +10,7 @@
 namespace ptarmigan::tool {
 
 struct Evidence {
-    unsigned recorded;           ///< combinations of words and types with 16384 results each that equal the H200's
+    unsigned recorded;           ///< combinations of words and types, and programs, whose results equal the H200's
     unsigned exhaustive;         ///< combinations for which all inputs were compared
     unsigned differing;          ///< combinations that are known to differ
     unsigned judged;             ///< statements whose acceptance by ptxas is compared

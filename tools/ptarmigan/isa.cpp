@@ -151,7 +151,7 @@ void add_isa_command(CLI::App& app, int& exit_code) {
                                        "only forms that are executed but that no test of ours runs");
     command->footer(
         "Exactness:\n" + std::string(exactness_legend()) +
-        "Tests: combinations recorded on an H200, those of them recorded for all inputs, programs that contain the form, unit tests that name it,\n"
+        "Tests: combinations and programs recorded on an H200, combinations recorded for all inputs, programs that contain the form, unit tests that name it,\n"
         "statements whose acceptance is compared with ptxas.");
     auto* markdown = command->add_flag("--markdown", options->markdown, "as a Markdown table");
     auto* json = command->add_flag("--json", options->json, "as JSON");
