@@ -35,19 +35,21 @@ public:
     MentionList(const ptx::Module& module, std::vector<BodyUsage::Mention>& mentions)
         : module_(module), mentions_(mentions) {}
 
-    void add(const ptx::Operand& operand) {
+    /// `is_call`: a function among the operands is called.
+    void add(const ptx::Operand& operand, bool is_call) {
         using Kind = ptx::Operand::Kind;
-        if (operand.kind == Kind::function) add(true, operand.index);
+        if (operand.kind == Kind::function) add({true, !is_call, operand.index});
         const bool is_variable = operand.kind == Kind::variable ||
                                  (operand.kind == Kind::address && operand.base == ptx::Operand::Base::variable);
         if (is_variable && operand.scope == ptx::VariableScope::module &&
             module_.variables[operand.index].space == ptx::StateSpace::shared)
-            add(false, operand.index);
+            add({false, false, operand.index});
     }
 
 private:
-    void add(bool is_function, std::uint32_t id) {
-        if (seen_.insert(std::uint64_t{id} << 1 | (is_function ? 1 : 0)).second) mentions_.push_back({is_function, id});
+    void add(const BodyUsage::Mention& mention) {
+        const std::uint64_t key = std::uint64_t{mention.id} << 1 | (mention.is_function ? 1 : 0);
+        if (seen_.insert(key).second) mentions_.push_back(mention);
     }
 
     const ptx::Module& module_;
@@ -62,7 +64,7 @@ public:
     UsageWalk(const ptx::Module& module, const FindBodyUsage& find) : module_(module), find_(find) {}
 
     void walk(ptx::FunctionId kernel) {
-        for (enter(kernel); !places_.empty();) {
+        for (enter({true, false, kernel}); !places_.empty();) {
             Place& place = places_.back();
             if (place.next == place.body->mentions.size()) {
                 places_.pop_back();
@@ -70,7 +72,7 @@ public:
             }
             const BodyUsage::Mention mention = place.body->mentions[place.next++];
             if (mention.is_function)
-                enter(mention.id);
+                enter(mention);
             else if (seen_variables_.insert(mention.id).second)
                 shared.add(block_of(module_.variables[mention.id]));
         }
@@ -78,7 +80,7 @@ public:
 
     SpaceLayout shared, local;
     std::uint32_t registers = 0;
-    std::optional<ptx::FunctionId> unresolved;
+    std::optional<UnresolvedFunction> unresolved;
 
 private:
     struct Place {
@@ -86,15 +88,14 @@ private:
         std::size_t next;
     };
 
-    void enter(ptx::FunctionId id) {
-        if (!unresolved && is_unresolved(module_.functions[id])) unresolved = id;
+    void enter(const BodyUsage::Mention& mention) {
+        const ptx::FunctionId id = mention.id;
+        if (!unresolved && is_unresolved(module_.functions[id])) unresolved = {id, mention.by_address};
         if (module_.functions[id].is_declaration || !seen_functions_.insert(id).second) return;
         const BodyUsage& body = find_(id);
         registers = std::max(registers, body.registers);
         for (const BodyUsage::Block& block : body.shared) shared.add(block);
         for (const BodyUsage::Block& block : body.local) local.add(block);
-        for (const ptx::FunctionId target : body.call_targets)
-            if (!unresolved && is_unresolved(module_.functions[target])) unresolved = target;
         places_.push_back({&body, 0});
     }
 
@@ -127,11 +128,11 @@ BodyUsage usage_of_body(const ptx::Module& module, const ptx::Body& body) {
         if (variable.space == ptx::StateSpace::local) usage.local.push_back(block_of(variable));
     }
     MentionList mentions(module, usage.mentions);
-    for (const ptx::Instruction& instruction : body.instructions)
-        for (unsigned i = 0; i < instruction.operand_count; ++i) mentions.add(instruction.operands[i]);
-    for (const ptx::Operand& operand : body.operand_pool) mentions.add(operand);
-    for (const auto& list : body.call_targets)
-        usage.call_targets.insert(usage.call_targets.end(), list.begin(), list.end());
+    for (const ptx::Instruction& instruction : body.instructions) {
+        const bool is_call = ptx::any(ptx::form_info(instruction.form).effects, ptx::Effects::call);
+        for (unsigned i = 0; i < instruction.operand_count; ++i) mentions.add(instruction.operands[i], is_call);
+    }
+    for (const ptx::Operand& operand : body.operand_pool) mentions.add(operand, false);
     return usage;
 }
 
@@ -152,8 +153,10 @@ bool is_unresolved(const ptx::Function& function) {
     return function.is_declaration && function.alias_of.empty() && !ptx::is_provided_function(function.name);
 }
 
-std::string unresolved_function_line(const ptx::Module& module, ptx::FunctionId function) {
-    return "ptxas fatal   : Unresolved extern function '" + module.functions[function].name + "'";
+std::string unresolved_function_line(const ptx::Module& module, const UnresolvedFunction& function) {
+    const std::string& name = module.functions[function.id].name;
+    return function.by_address ? "ptxas fatal   : Cannot take address of function '" + name + "' " // with the blank
+                               : "ptxas fatal   : Unresolved extern function '" + name + "'";
 }
 
 std::uint64_t constant_bytes(const ptx::Module& module) {

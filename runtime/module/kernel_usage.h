@@ -16,10 +16,16 @@ namespace ptarmigan::runtime {
 constexpr int max_static_shared = 232448;
 constexpr int max_constants = 65536;
 
+/// A function that is used and that nothing defines.
+struct UnresolvedFunction {
+    ptx::FunctionId id = 0;
+    bool by_address = false; ///< else called
+};
+
 struct KernelUsage {
-    std::uint64_t shared = 0, local = 0;       ///< bytes, each variable at its alignment, in the order of declaration
-    std::uint32_t registers = 0;               ///< of the body that declares most
-    std::optional<ptx::FunctionId> unresolved; ///< the first function that is used and that nothing defines
+    std::uint64_t shared = 0, local = 0; ///< bytes, each variable at its alignment, in the order of declaration
+    std::uint32_t registers = 0;         ///< of the body that declares most
+    std::optional<UnresolvedFunction> unresolved; ///< the first one that is used
 };
 
 /// What one body says of memory and of other functions: enough to add up kernels without their bodies.
@@ -30,13 +36,13 @@ struct BodyUsage {
     };
     struct Mention {
         bool is_function = false; ///< else a .shared variable of the module
+        bool by_address = false;  ///< of a function: not called
         std::uint32_t id = 0;
         bool operator==(const Mention&) const = default;
     };
     std::uint32_t registers = 0;
     std::vector<Block> shared, local;
-    std::vector<Mention> mentions;             ///< each once, in the order of the body
-    std::vector<ptx::FunctionId> call_targets; ///< of lists of possible callees
+    std::vector<Mention> mentions; ///< each once, in the order of the body; not of lists of call targets
 };
 BodyUsage usage_of_body(const ptx::Module& module, const ptx::Body& body);
 
@@ -49,7 +55,7 @@ KernelUsage usage_of(ptx::ModuleLoader& loader, ptx::FunctionId kernel);
 /// Whether `function` has no body in this module, nor an alias' or the runtime's.
 bool is_unresolved(const ptx::Function& function);
 /// ptxas' line for it.
-std::string unresolved_function_line(const ptx::Module& module, ptx::FunctionId function);
+std::string unresolved_function_line(const ptx::Module& module, const UnresolvedFunction& function);
 
 /// Bytes of the module's .const variables.
 std::uint64_t constant_bytes(const ptx::Module& module);

@@ -7,6 +7,7 @@
 #include "runtime/module/module_source.h"
 #include "runtime/texture/texture_reference.h"
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -24,9 +25,15 @@ public:
     Module& module() const { return module_; }
     Kernel& kernel() const { return kernel_; }
 
+    /// What cuFuncIsLoaded tells of a module that is loaded lazily: whether the program has got, loaded or launched the
+    /// function, or asked for its occupancy. Thread-safe.
+    bool is_used() const { return used_.load(std::memory_order_relaxed); }
+    void mark_used() { used_.store(true, std::memory_order_relaxed); }
+
 private:
     Module& module_;
     Kernel& kernel_;
+    std::atomic<bool> used_{false};
 };
 
 /// Thread-safe; constant after create() but for what references are bound to. Found in HandleTable<Module>, its

@@ -100,32 +100,25 @@ std::string too_large(const ptx::Module& module, const std::vector<BodyUsage>& u
     return lines;
 }
 
-/// Functions that a body calls or an initialiser holds.
-std::set<ptx::FunctionId> mentioned_functions(const ptx::Module& module, const std::vector<BodyUsage>& usage) {
-    std::set<ptx::FunctionId> mentioned;
+/// The first function of a module that a body, else an initialiser uses though nothing defines it, as far as `usage` of
+/// the bodies is known; else one that is not even .extern.
+std::optional<UnresolvedFunction> find_unresolved(const ptx::Module& module, const std::vector<BodyUsage>& usage) {
+    const auto lacks = [&](ptx::FunctionId id) { return is_unresolved(module.functions[id]); };
+    for (const BodyUsage& body : usage)
+        for (const BodyUsage::Mention& mention : body.mentions)
+            if (mention.is_function && lacks(mention.id)) return UnresolvedFunction{mention.id, mention.by_address};
     for (const ptx::Variable& variable : module.variables)
         for (const ptx::Relocation& relocation : variable.relocations)
-            if (relocation.is_function) mentioned.insert(relocation.symbol);
-    for (const BodyUsage& body : usage) {
-        for (const BodyUsage::Mention& mention : body.mentions)
-            if (mention.is_function) mentioned.insert(mention.id);
-        mentioned.insert(body.call_targets.begin(), body.call_targets.end());
-    }
-    return mentioned;
+            if (relocation.is_function && lacks(relocation.symbol)) return UnresolvedFunction{relocation.symbol, true};
+    for (ptx::FunctionId id = 0; id < module.functions.size(); ++id)
+        if (lacks(id) && module.functions[id].linkage != ptx::Linkage::external) return UnresolvedFunction{id, false};
+    return {};
 }
 
-/// ptxas's line for the first function that a text of a whole program lacks: one that is not even
-/// .extern, or is used, as far as `usage` of the bodies is known.
+/// ptxas' line for a text of a whole program that lacks a function; empty if it lacks none.
 std::string unresolved_function(const ptx::Module& module, const std::vector<BodyUsage>& usage) {
-    std::optional<std::set<ptx::FunctionId>> mentioned;
-    for (ptx::FunctionId id = 0; id < module.functions.size(); ++id) {
-        const ptx::Function& function = module.functions[id];
-        if (!is_unresolved(function)) continue;
-        if (!mentioned) mentioned = mentioned_functions(module, usage);
-        if (function.linkage != ptx::Linkage::external || mentioned->count(id) != 0)
-            return unresolved_function_line(module, id);
-    }
-    return {};
+    const auto function = find_unresolved(module, usage);
+    return function ? unresolved_function_line(module, *function) : std::string();
 }
 
 void log_loaded(const ModuleSource& source, std::size_t bytes, std::chrono::steady_clock::time_point start) {

@@ -69,7 +69,9 @@ Status LibraryKernel::function(runtime::Context& context, std::shared_ptr<runtim
     Status status = library->module(context, module);
     if (status != Status::success) return status;
     function = module->find_function(kernel_.name());
-    return function ? Status::success : Status::not_found;
+    if (!function) return Status::not_found;
+    function->mark_used();
+    return Status::success;
 }
 
 std::shared_ptr<Library> Library::create(const void* image, bool preserved, bool wants_log) {

@@ -10,23 +10,35 @@ using runtime::Kernel;
 
 namespace {
 
+/// kernel_entry() for calls that count as a use of the function: the driver loads it for them.
+template <class Body> CUresult using_entry(const void* handle, Body&& body) noexcept {
+    return kernel_entry(handle, [&](Kernel& kernel) {
+        const Status status = body(kernel);
+        if (status != Status::success) return status;
+        const std::shared_ptr<Context> context = runtime::current_context_shared();
+        std::shared_ptr<runtime::Function> function;
+        if (context && find_function(handle, *context, function) == Status::success) function->mark_used();
+        return status;
+    });
+}
+
 CUresult get_attribute(int* value, int attribute, const void* handle) {
     return kernel_entry(
         handle, [&](Kernel& kernel) { return value ? kernel.attribute(attribute, *value) : Status::invalid_value; });
 }
 
 CUresult set_attribute(const void* handle, int attribute, int value) {
-    return kernel_entry(handle, [&](Kernel& kernel) { return kernel.set_attribute(attribute, value); });
+    return using_entry(handle, [&](Kernel& kernel) { return kernel.set_attribute(attribute, value); });
 }
 
 /// Cache preferences are hints; only their range is checked.
 CUresult set_hint(const void* handle, int config, int last) {
-    return kernel_entry(
+    return using_entry(
         handle, [&](Kernel&) { return config >= 0 && config <= last ? Status::success : Status::invalid_value; });
 }
 
 CUresult parameter_place(const void* handle, std::size_t index, std::size_t* offset, std::size_t* size) {
-    return kernel_entry(handle, [&](Kernel& kernel) {
+    return using_entry(handle, [&](Kernel& kernel) {
         if (!offset) return Status::invalid_value;
         std::size_t bytes = 0;
         Status status = kernel.parameter(index, *offset, bytes);
@@ -44,14 +56,14 @@ CUresult get_name(const char** name, const void* handle) {
 }
 
 CUresult blocks_per_multiprocessor(int* blocks, const void* handle, int block_size, std::size_t dynamic_shared) {
-    return kernel_entry(handle, [&](Kernel& kernel) {
+    return using_entry(handle, [&](Kernel& kernel) {
         return blocks ? runtime::occupancy_blocks(kernel, block_size, dynamic_shared, *blocks) : Status::invalid_value;
     });
 }
 
 CUresult potential_block_size(int* min_grid, int* block_size, const void* handle, CUoccupancyB2DSize shared_of,
                               std::size_t dynamic_shared, int limit) {
-    return kernel_entry(handle, [&](Kernel& kernel) {
+    return using_entry(handle, [&](Kernel& kernel) {
         if (!min_grid || !block_size) return Status::invalid_value;
         return runtime::occupancy_block_size(kernel, shared_of, dynamic_shared, limit, *min_grid, *block_size);
     });
@@ -87,26 +99,32 @@ PTM_API(cuFuncGetParamInfo, CUfunction function, std::size_t index, std::size_t*
     return parameter_place(function, index, offset, size);
 }
 PTM_API(cuFuncGetModule, CUmodule* module, CUfunction handle) {
-    return context_entry([&](Context& context) {
+    return context_entry([&](Context&) {
         if (!module) return Status::invalid_value;
-        std::shared_ptr<runtime::Function> function;
-        Status status = find_function(handle, context, function);
-        if (status == Status::success) *module = reinterpret_cast<CUmodule>(&function->module());
-        return status;
+        const auto function = find_handle<runtime::Function>(handle); // not of a CUkernel
+        if (!function) return Status::invalid_handle;
+        *module = reinterpret_cast<CUmodule>(&function->module());
+        return Status::success;
     });
 }
 PTM_API(cuFuncIsLoaded, int* state, CUfunction function) {
-    return kernel_entry(function, [&](Kernel&) {
+    return entry([&] {
+        const auto found = find_handle<runtime::Function>(function); // not of a CUkernel
+        if (!found) return Status::invalid_handle;
         if (!state) return Status::invalid_value;
-        *state = 1;
+        *state = loads_eagerly() || found->is_used();
         return Status::success;
     });
 }
 PTM_API(cuFuncLoad, CUfunction function) {
-    // Errors that were left for the first use are this call's.
-    return kernel_entry(function, [](Kernel& kernel) {
+    return entry([&] {
+        const auto found = find_handle<runtime::Function>(function); // not of a CUkernel
+        if (!found) return Status::invalid_handle;
+        // Errors that were left for the first use are this call's.
         const runtime::KernelFacts* facts = nullptr;
-        return kernel.facts(facts);
+        const Status status = found->kernel().facts(facts);
+        if (status == Status::success) found->mark_used();
+        return status;
     });
 }
 
@@ -166,19 +184,19 @@ PTM_API(cuOccupancyMaxPotentialBlockSizeWithFlags, int* min_grid, int* block_siz
     return potential_block_size(min_grid, block_size, function, shared_of, dynamic_shared, limit);
 }
 PTM_API(cuOccupancyAvailableDynamicSMemPerBlock, std::size_t* bytes, CUfunction function, int blocks, int block_size) {
-    return kernel_entry(function, [&](Kernel& kernel) {
+    return using_entry(function, [&](Kernel& kernel) {
         return bytes ? runtime::occupancy_dynamic_shared(kernel, blocks, block_size, *bytes) : Status::invalid_value;
     });
 }
 PTM_API(cuOccupancyMaxActiveClusters, int* clusters, CUfunction function, const CUlaunchConfig* config) {
-    return kernel_entry(function, [&](Kernel& kernel) {
+    return using_entry(function, [&](Kernel& kernel) {
         if (!clusters || !config) return Status::invalid_value;
         int block_size = static_cast<int>(config->blockDimX * config->blockDimY * config->blockDimZ);
         return runtime::occupancy_clusters(kernel, cluster_of(*config), block_size, config->sharedMemBytes, *clusters);
     });
 }
 PTM_API(cuOccupancyMaxPotentialClusterSize, int* size, CUfunction function, const CUlaunchConfig* config) {
-    return kernel_entry(function, [&](Kernel& kernel) {
+    return using_entry(function, [&](Kernel& kernel) {
         if (!size || !config) return Status::invalid_value;
         *size = kernel.non_portable_cluster() ? 16 : 8;
         return Status::success;

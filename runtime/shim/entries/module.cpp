@@ -142,6 +142,7 @@ PTM_API(cuModuleGetFunction, CUfunction* function, CUmodule handle, const char* 
         auto found = module->find_function(name);
         if (!found) return Status::not_found;
         if (const Status status = found->kernel().check(); status != Status::success) return status;
+        found->mark_used();
         *function = to_handle<CUfunction>(found);
         return Status::success;
     });
