@@ -4,6 +4,8 @@
 //     tensor_copies LIBCUDA --record                 prints a line per case: hash, completed bytes as expected or not, name
 //     tensor_copies LIBCUDA --raw FILE [MOST]        also writes what was left (case number, count, bytes), up to MOST bytes each
 //     tensor_copies LIBCUDA RECORDING [FIRST COUNT]  compares
+//     tensor_copies LIBCUDA RECORDING own-cta        likewise; loads are to .shared::cta (PTX 8.6), and behind a prefetch of the
+//                                                    same tile: what they leave must be the same (so it is on an H100, 2026-11-23)
 #include "tests/recordings/async_copies/tensor_case.h"
 #include "tests/recordings/driver.h"
 
@@ -22,6 +24,8 @@ using recordings::Address;
 using recordings::Driver;
 
 namespace {
+
+bool to_own_cta = false;
 
 constexpr std::uint32_t result_words = 4; // in front of the tile: raw word of the mbarrier (2), completed
 
@@ -50,18 +54,23 @@ std::string instruction(const CopyCase& c) {
     std::string text = head_of(c);
     text[text.find(".3d.") + 1] = char('0' + c.map.rank);
     if (c.direction != "load") return text + " [%map, " + at + "], [%tile];";
-    text += " [%tile], [%map, " + at + "], [bar]";
+    std::string offsets;
     if (c.map.kind == MapCase::Kind::im2col) {
-        text += ", {";
-        for (unsigned i = 0; i + 2 < c.map.rank; ++i) text += (i ? ", %o" : "%o") + std::to_string(i);
-        text += "}";
+        for (unsigned i = 0; i + 2 < c.map.rank; ++i) offsets += (i ? ", %o" : ", {%o") + std::to_string(i);
+        offsets += "}";
     }
-    return text + ";";
+    if (to_own_cta) {
+        const std::string from = "::cluster.global.", to = "::cta.global.";
+        text.replace(text.find(from), from.size(), to);
+        const std::string dim = std::to_string(c.map.rank) + "d", mode = offsets.empty() ? "tile" : "im2col";
+        text = "cp.async.bulk.prefetch.tensor." + dim + ".L2.global." + mode + " [%map, " + at + "]" + offsets + ";\n" + text;
+    }
+    return text + " [%tile], [%map, " + at + "], [bar]" + offsets + ";";
 }
 
 /// 128 threads: shared memory is filled from `data`, the first thread copies, and for loads shared memory goes to `data` again.
 std::string kernel_text(const CopyCase& c) {
-    std::string text = ".version 8.0\n.target sm_90\n.address_size 64\n"
+    std::string text = std::string(to_own_cta ? ".version 8.6" : ".version 8.0") + "\n.target sm_90\n.address_size 64\n"
         ".visible .entry copy(.param .align 64 .b8 map[128], .param .u64 data, .param .u32 at, .param .u32 expected";
     for (unsigned i = 0; i < 5; ++i) text += ", .param .s32 c" + std::to_string(i);
     for (unsigned i = 0; i < 3; ++i) text += ", .param .u16 o" + std::to_string(i);
@@ -242,6 +251,7 @@ int main(int argc, char** argv) {
     Job job{argv[1], recording ? nullptr : argv[2], nullptr, 4096, 0, ~0u};
     if (option == "--raw" && argc > 3) std::remove(job.raw_path = argv[3]);
     if (option == "--raw" && argc > 4) job.most = std::strtoul(argv[4], nullptr, 10);
+    to_own_cta = argc == 4 && argv[3] == std::string("own-cta");
     if (!recording && argc > 4) job.first = unsigned(std::atoi(argv[3])), job.count = unsigned(std::atoi(argv[4]));
     auto& progress = *static_cast<Progress*>(mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     progress = {job.first, 0, 0};
