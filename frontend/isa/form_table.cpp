@@ -133,8 +133,8 @@ void FormTable::index_opcodes() {
 }
 
 const FormTable& FormTable::get() {
-    static const FormTable table;
-    return table;
+    static const auto* table = new FormTable; // never destroyed: texts may be read while the process exits
+    return *table;
 }
 
 std::span<const FormId> FormTable::rows_of(std::string_view opcode) const {

@@ -59,13 +59,13 @@ constexpr TargetRow targets[] = {
 
 /// The compute capabilities of PTX's targets, as words: "3.0|3.2|...". 2.x knew other addresses than the device has.
 const std::string& capability_words() {
-    static const std::string words = [] {
+    static const auto& words = *new std::string([] {
         std::string text;
         for (const TargetRow& row : targets)
             if (row.suffix.empty() && row.sm >= 30)
                 text += (text.empty() ? "" : "|") + std::to_string(row.sm / 10) + "." + std::to_string(row.sm % 10);
         return text;
-    }();
+    }());
     return words;
 }
 

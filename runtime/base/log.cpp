@@ -3,6 +3,7 @@
 #include "runtime/base/log.h"
 
 #include "runtime/base/env.h"
+#include "runtime/base/per_thread.h"
 #include "runtime/base/repeated_error.h"
 
 #include <fmt/format.h>
@@ -24,8 +25,8 @@ LogLevel wanted_level() {
 }
 
 std::string& detail() {
-    static thread_local std::string text;
-    return text;
+    static thread_local std::string* mine = nullptr;
+    return per_thread(mine);
 }
 
 void write_all(const std::string& line) {

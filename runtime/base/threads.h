@@ -10,4 +10,8 @@ namespace ptarmigan::runtime {
 /// have come back. `work` must not throw. The program's signals stay away from the others.
 void run_on_threads(unsigned count, const std::function<void()>& work);
 
+/// How many threads, up to `wanted`, the process can have besides those it has: made, and ended again. For libraries
+/// that end the process where they get none.
+unsigned startable_threads(unsigned wanted);
+
 } // namespace ptarmigan::runtime

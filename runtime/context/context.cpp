@@ -3,6 +3,7 @@
 #include "runtime/context/context.h"
 
 #include "runtime/base/handle_table.h"
+#include "runtime/base/per_thread.h"
 #include "runtime/context/current_context.h"
 #include "runtime/memory/memory.h"
 #include "runtime/module/module.h"
@@ -30,7 +31,10 @@ std::atomic<std::uint64_t> next_context_id{1};
 std::atomic<int> fault_of_process{0};
 
 /// The calling thread's own default streams, one per context.
-thread_local std::vector<std::shared_ptr<Stream>> thread_streams;
+std::vector<std::shared_ptr<Stream>>& thread_streams() {
+    static thread_local std::vector<std::shared_ptr<Stream>>* mine = nullptr;
+    return per_thread(mine);
+}
 
 constexpr std::array<std::size_t, 10> default_limits = {1024, 8650752, 8388608, 0, 2048, 64, 11796480, 232448, 0, 0};
 
@@ -236,10 +240,11 @@ Status Context::set_shared_config(int config) {
 }
 
 std::shared_ptr<Stream> Context::per_thread_stream() {
-    for (const auto& stream : thread_streams)
+    std::vector<std::shared_ptr<Stream>>& mine = thread_streams();
+    for (const auto& stream : mine)
         if (&stream->context() == this) return stream;
-    thread_streams.push_back(std::make_shared<Stream>(*this, StreamKind::per_thread, 0, 0));
-    return thread_streams.back();
+    mine.push_back(std::make_shared<Stream>(*this, StreamKind::per_thread, 0, 0));
+    return mine.back();
 }
 
 std::shared_ptr<MemoryPool> Context::pool() const {

@@ -2,6 +2,7 @@
 // The calling thread's stack of contexts.
 #include "runtime/context/current_context.h"
 
+#include "runtime/base/per_thread.h"
 #include "runtime/context/context.h"
 
 #include <vector>
@@ -9,16 +10,19 @@
 namespace ptarmigan::runtime {
 namespace {
 
-thread_local std::vector<std::shared_ptr<Context>> stack;
+std::vector<std::shared_ptr<Context>>& stack() {
+    static thread_local std::vector<std::shared_ptr<Context>>* mine = nullptr;
+    return per_thread(mine);
+}
 
 } // namespace
 
 Context* current_context() {
-    return stack.empty() ? nullptr : stack.back().get();
+    return stack().empty() ? nullptr : stack().back().get();
 }
 
 std::shared_ptr<Context> current_context_shared() {
-    return stack.empty() ? nullptr : stack.back();
+    return stack().empty() ? nullptr : stack().back();
 }
 
 Status usable_context(Context*& context) {
@@ -27,18 +31,18 @@ Status usable_context(Context*& context) {
 }
 
 void set_current_context(std::shared_ptr<Context> context) {
-    if (!stack.empty()) stack.pop_back();
-    if (context) stack.push_back(std::move(context));
+    if (!stack().empty()) stack().pop_back();
+    if (context) stack().push_back(std::move(context));
 }
 
 void push_current_context(std::shared_ptr<Context> context) {
-    stack.push_back(std::move(context));
+    stack().push_back(std::move(context));
 }
 
 std::shared_ptr<Context> pop_current_context() {
-    if (stack.empty()) return nullptr;
-    std::shared_ptr<Context> top = std::move(stack.back());
-    stack.pop_back();
+    if (stack().empty()) return nullptr;
+    std::shared_ptr<Context> top = std::move(stack().back());
+    stack().pop_back();
     return top;
 }
 

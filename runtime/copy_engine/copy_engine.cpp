@@ -3,8 +3,9 @@
 // swizzled interleaved tensors, and other CPUs.
 #include "runtime/copy_engine/copy_engine.h"
 
+#include "runtime/base/per_thread.h"
+
 #include <bit>
-#include <memory>
 
 namespace ptarmigan::runtime {
 
@@ -170,15 +171,10 @@ void find_codes(TensorTile& tile, RowVectors vectors) {
 
 BrokenRule tile_of_map(const TensorMap& map, TensorMode mode, unsigned rank, const TensorPosition& position,
                        const TensorTile*& tile) {
-    // On the heap: too large for the static thread memory of a library. The plain pointer spares a
-    // look at the owner's guard.
-    thread_local RecentTiles* tiles = nullptr;
-    if (!tiles) {
-        thread_local std::unique_ptr<RecentTiles> owner;
-        owner = std::make_unique<RecentTiles>();
-        tiles = owner.get();
-    }
-    RecentTiles::Entry& recent = tiles->of(map, mode);
+    // On the heap: too large for the static thread memory of a library.
+    static thread_local RecentTiles* mine = nullptr;
+    RecentTiles& tiles = per_thread(mine);
+    RecentTiles::Entry& recent = tiles.of(map, mode);
     if (recent.rank != rank || recent.mode != mode || !same(recent.map, map)) {
         TensorMapFields fields;
         if (!decode(map, fields)) return "these 128 bytes are no tensor map";
@@ -192,9 +188,9 @@ BrokenRule tile_of_map(const TensorMap& map, TensorMode mode, unsigned rank, con
     }
     tile = &recent.tile;
     if (mode < TensorMode::im2col_w) return nullptr;
-    tiles->with_halo = recent.tile;
-    add_halo(tiles->with_halo, position);
-    tile = &tiles->with_halo;
+    tiles.with_halo = recent.tile;
+    add_halo(tiles.with_halo, position);
+    tile = &tiles.with_halo;
     return nullptr;
 }
 

@@ -3,6 +3,7 @@
 #include "runtime/exec/fault.h"
 
 #include "runtime/base/log.h"
+#include "runtime/base/per_thread.h"
 #include "runtime/exec/fiber.h"
 #include "runtime/exec/machine_state.h"
 #include "runtime/launch/launch.h"
@@ -197,7 +198,8 @@ void install_fault_handlers() {
 }
 
 void ensure_signal_stack() {
-    static thread_local SignalStack stack;
+    static thread_local SignalStack* mine = nullptr;
+    per_thread(mine);
 }
 
 void raise_fault(const FaultRecord& record) {

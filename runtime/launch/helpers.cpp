@@ -2,13 +2,18 @@
 // The helpers' arena: started when a grid takes long enough to deserve it, left alone when the process exits.
 #include "runtime/launch/helpers.h"
 
+#include "runtime/base/log.h"
+#include "runtime/base/threads.h"
 #include "runtime/device/device.h"
 #include "runtime/launch/grid.h"
 #include "runtime/stream/dispatcher.h"
 #include "runtime/tuning.h"
 
 #include <algorithm>
+#include <exception>
+#include <new>
 #include <pthread.h>
+#include <string>
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 
@@ -46,8 +51,11 @@ public:
     static HelperPool& get() {
         // Never destroyed: grids may outlive static destructors.
         static auto* pool = [] {
-            // oneTBB's threads are gone in a forked child, and its locks may have been held.
-            pthread_atfork(nullptr, nullptr, [] { get().refuse_.store(true); });
+            // oneTBB's threads are gone in a forked child, and its locks may have been held, as may ours.
+            pthread_atfork(nullptr, nullptr, [] {
+                get().refuse_.store(true);
+                new (&get().mutex_) std::mutex;
+            });
             return new HelperPool;
         }();
         return *pool;
@@ -59,9 +67,13 @@ public:
         if (refuse_.load()) return;
         std::lock_guard lock(mutex_);
         if (refuse_.load()) return;
-        if (!arena_) make_arena();
-        hand_over(*grid);
-        for (std::uint64_t i = 0; i < count; ++i) arena_->enqueue([grid] { help(grid); });
+        try {
+            if (!arena_ && !make_arena()) return refuse("no thread to be had");
+            hand_over(*grid);
+            for (std::uint64_t i = 0; i < count; ++i) arena_->enqueue([grid] { help(grid); });
+        } catch (const std::exception& error) {
+            return refuse(error.what());
+        }
         started_.store(true, std::memory_order_release);
     }
 
@@ -72,13 +84,22 @@ public:
     }
 
 private:
-    void make_arena() {
+    void refuse(const char* reason) {
+        refuse_.store(true);
+        log_once("helpers", std::string("kernels run on one thread: ") + reason);
+    }
+
+    /// False if the process can have no more threads. oneTBB's own threads make further ones, and end the process if
+    /// that fails, so it is told how many there can be.
+    bool make_arena() {
         // One less than workers: a grid's own thread is one of them, and oneTBB's threads spin before they sleep. Its
         // limit counts one application thread.
-        const unsigned workers = std::max(Device::get().workers(), 2u);
-        static auto* limit = new tbb::global_control(tbb::global_control::max_allowed_parallelism, workers);
+        const unsigned helpers = startable_threads(std::max(Device::get().workers(), 2u) - 1);
+        if (helpers == 0) return false;
+        static auto* limit = new tbb::global_control(tbb::global_control::max_allowed_parallelism, helpers + 1);
         static_cast<void>(limit);
-        arena_ = new tbb::task_arena(static_cast<int>(workers) - 1, 0);
+        arena_ = new tbb::task_arena(static_cast<int>(helpers), 0);
+        return true;
     }
 
     std::mutex mutex_; ///< held during calls into oneTBB; guards arena_

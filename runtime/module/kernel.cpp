@@ -214,7 +214,8 @@ void Kernel::set_code(std::shared_ptr<const LoadedKernel> code) {
 
 Status Kernel::code(const translator::BlockShape& shape, bool small_grid, bool need_fibers,
                     std::shared_ptr<const LoadedKernel>& code, bool aligned_parameters) {
-    static const translator::CompileOptions process_options = options_from_environment();
+    static const auto& process_options =
+        *new translator::CompileOptions(options_from_environment()); // for exit handlers too
     std::lock_guard lock(mutex_);
     if (fixed_code_) {
         code = fixed_code_;

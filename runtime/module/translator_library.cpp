@@ -140,7 +140,8 @@ std::string runtime_build_id() {
 
 const translator::TranslatorApi& translator_api(const std::string& library_path) {
     static std::mutex mutex;
-    static std::map<std::string, const translator::TranslatorApi*> loaded;
+    static auto& loaded =
+        *new std::map<std::string, const translator::TranslatorApi*>; // kernels may be compiled at exit
     if (library_path.empty())
         throw MissingTranslator(std::string("can't find ") + library_name +
                                 " beside the runtime (PTARMIGAN_TRANSLATOR says where it is)");

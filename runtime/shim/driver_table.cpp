@@ -47,7 +47,8 @@ std::vector<DriverEntry> make_entries() {
 } // namespace
 
 std::span<const DriverEntry> driver_entries() {
-    static const std::vector<DriverEntry> entries = make_entries();
+    static const auto& entries =
+        *new std::vector<DriverEntry>(make_entries()); // never destroyed: used from exit handlers
     return entries;
 }
 
@@ -69,7 +70,7 @@ const DriverEntry* find_entry(const char* symbol, int version, bool per_thread_s
 
 int report_unsupported(const char* export_name) {
     static std::mutex mutex;
-    static std::set<std::string> named;
+    static auto& named = *new std::set<std::string>;
     std::lock_guard lock(mutex);
     if (named.insert(export_name).second) std::fprintf(stderr, "ptarmigan: %s is not supported\n", export_name);
     return 801;

@@ -8,6 +8,7 @@
 #include "runtime/device/device.h"
 #include "runtime/shim/call_log.h"
 #include "runtime/shim/cuda_types.h"
+#include "runtime/stream/host_function.h"
 
 #include <exception>
 #include <new>
@@ -52,9 +53,13 @@ template <class Body> CUresult fenced(Body&& body) noexcept {
     return static_cast<CUresult>(Status::unknown);
 }
 
-/// fenced(), after the check that cuInit has been called.
+/// fenced(), after the checks that cuInit has been called and that no host function of a stream calls: the driver
+/// refuses those all that needs a current context or a device.
 template <class Body> CUresult entry(Body&& body) noexcept {
-    return fenced([&]() -> Status { return runtime::Device::initialized() ? body() : Status::not_initialized; });
+    return fenced([&]() -> Status {
+        if (runtime::in_host_function()) return Status::not_permitted;
+        return runtime::Device::initialized() ? body() : Status::not_initialized;
+    });
 }
 
 /// Stores `value` unless the caller gave no place for it.

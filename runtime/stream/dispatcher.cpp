@@ -2,12 +2,15 @@
 // The queues of all streams and the threads that serve them.
 #include "runtime/stream/dispatcher.h"
 
+#include "runtime/base/log.h"
 #include "runtime/tuning.h"
 
 #include <algorithm>
 #include <new>
 #include <pthread.h>
 #include <signal.h>
+#include <string>
+#include <system_error>
 #include <thread>
 
 namespace ptarmigan::runtime {
@@ -148,8 +151,11 @@ void Dispatcher::start_expected() {
 }
 
 void Dispatcher::hurry() {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     start_expected();
+    const OperationPtr operation = take_if_alone();
+    lock.unlock();
+    if (operation) run(operation, Next::nobody);
 }
 
 /// Under mutex_, when a thread begins to wait: did it do so soon after it submitted?
@@ -163,20 +169,29 @@ void Dispatcher::learn_from_wait() {
 }
 
 void Dispatcher::wake_thread() {
-    if (idle_threads_ >= ready_.size()) {
-        work_available_.notify_one();
-        return;
-    }
-    if (threads_ >= tuning::max_dispatcher_threads) return;
-    ++threads_;
+    if (idle_threads_ >= ready_.size() || !make_thread()) work_available_.notify_one();
+}
+
+/// False if there are enough, or the system gives no more: those that there are do it, or the threads that wait.
+bool Dispatcher::make_thread() {
+    if (threads_ >= tuning::max_dispatcher_threads) return false;
     // The program's signal handlers must not run on our threads: only the faults of kernels are
     // taken there.
+    bool made = false;
     sigset_t all, before;
     sigfillset(&all);
     for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) sigdelset(&all, number);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    std::thread([this] { thread_main(); }).detach();
+    try {
+        std::thread([this] { thread_main(); }).detach();
+        ++threads_;
+        made = true;
+    } catch (const std::system_error& error) {
+        log_once("dispatcher thread",
+                 std::string("can't start a thread, so kernels run while the program waits: ") + error.what());
+    }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return made;
 }
 
 void Dispatcher::take_ready(const OperationPtr& operation) {
@@ -192,6 +207,14 @@ Dispatcher::OperationPtr Dispatcher::take_ready_of_stream(std::uint64_t stream_i
         return found;
     }
     return nullptr;
+}
+
+/// The first that is ready, where no dispatcher thread could be made: nobody else would run it.
+Dispatcher::OperationPtr Dispatcher::take_if_alone() {
+    if (threads_ > 0 || ready_.empty()) return nullptr;
+    OperationPtr first = ready_.front();
+    take_ready(first);
+    return first;
 }
 
 /// The first that need not be left to a waiting thread any longer.
@@ -242,11 +265,12 @@ void Dispatcher::wait(const OperationPtr& operation) {
             mine = operation;
         } else if (operation->state == Operation::State::waiting) {
             mine = take_ready_of_stream(operation->stream_id);
+            if (!mine) mine = take_if_alone();
         }
         if (mine) {
             lock.unlock();
             // What follows `mine` in the stream stands before `operation`, and is taken in the next turn.
-            run(mine, mine == operation ? Next::nobody : Next::same_stream);
+            run(mine, mine->stream_id != operation->stream_id || mine == operation ? Next::nobody : Next::same_stream);
             lock.lock();
             continue;
         }

@@ -82,10 +82,12 @@ private:
     void make_ready(const OperationPtr& operation);
     void leave_to_waiter(const OperationPtr& operation, Clock::time_point now);
     void wake_thread();
+    bool make_thread();
     void start_expected();
     void learn_from_wait();
     void take_ready(const OperationPtr& operation);
     OperationPtr take_ready_of_stream(std::uint64_t stream_id);
+    OperationPtr take_if_alone();
     OperationPtr take_due(Clock::time_point now);
     void run(const OperationPtr& operation, Next next);
     void finish(const OperationPtr& operation, Next next);

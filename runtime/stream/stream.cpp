@@ -6,16 +6,29 @@
 #include "runtime/context/context.h"
 #include "runtime/services/printf.h"
 #include "runtime/stream/dispatcher.h"
+#include "runtime/stream/host_function.h"
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 namespace ptarmigan::runtime {
 namespace {
 
 std::atomic<std::uint64_t> next_stream_id{1};
+thread_local const Stream* host_function_of = nullptr;
 
 } // namespace
+
+const Stream* stream_of_host_function() {
+    return host_function_of;
+}
+
+HostFunctionScope::HostFunctionScope(const Stream& stream) : outer_(std::exchange(host_function_of, &stream)) {}
+
+HostFunctionScope::~HostFunctionScope() {
+    host_function_of = outer_;
+}
 
 Stream::Stream(Context& context, StreamKind kind, unsigned flags, int priority)
     : context_(context), kind_(kind), flags_(flags), priority_(priority), id_(next_stream_id++) {
@@ -63,6 +76,7 @@ void Stream::wait_for(std::shared_ptr<Operation> operation) {
 }
 
 Status Stream::synchronize() {
+    if (stream_of_host_function() == this) return Status::not_permitted; // it would wait for itself
     Dispatcher& dispatcher = Dispatcher::get();
     if (kind_ == StreamKind::legacy)
         for (const auto& operation : dispatcher.pending_before(*this)) dispatcher.wait(operation);
@@ -85,7 +99,11 @@ Status Stream::query() {
 }
 
 Status Stream::add_callback(std::function<void(Status)> callback) {
-    submit([&context = context_, callback = std::move(callback)] { callback(context.status()); }, Start::elsewhere);
+    const auto call = [self = this, &context = context_, callback = std::move(callback)] {
+        const HostFunctionScope scope(*self); // compared only: the stream may be gone
+        callback(context.status());
+    };
+    submit(call, Start::elsewhere);
     return Status::success;
 }
 

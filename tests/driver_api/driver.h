@@ -66,6 +66,7 @@ CUresult cuStreamCreateWithPriority(CUstream*, unsigned, int);
 CUresult cuStreamGetPriority(CUstream, int*);
 CUresult cuStreamSynchronize(CUstream);
 CUresult cuStreamQuery(CUstream);
+CUresult cuLaunchHostFunc(CUstream, CUhostFn, void*);
 CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned);
 CUresult cuStreamDestroy_v2(CUstream);
 CUresult cuEventCreate(CUevent*, unsigned);

@@ -109,3 +109,23 @@ TEST_CASE("stream: two kernels talk to each other through memory") {
     CHECK(cuMemFree_v2(words) == 0);
     CHECK(cuModuleUnload(module) == 0);
 }
+
+TEST_CASE("stream: a host function that waits for its own stream is refused, where the driver would hang") {
+    driver_test::context();
+    struct State {
+        CUstream stream = nullptr;
+        CUresult result = -1;
+    } state;
+    REQUIRE(cuStreamCreate(&state.stream, 1) == 0);
+    const auto wait = [](void* of) {
+        auto& mine = *static_cast<State*>(of);
+        mine.result = cuStreamSynchronize(mine.stream);
+    };
+    for (int i = 0; i < 4; ++i) { // by a thread of the library's, and soon by the one that waits
+        state.result = -1;
+        REQUIRE(cuLaunchHostFunc(state.stream, wait, &state) == 0);
+        CHECK(cuStreamSynchronize(state.stream) == 0);
+        CHECK(state.result == 800);
+    }
+    CHECK(cuStreamDestroy_v2(state.stream) == 0);
+}

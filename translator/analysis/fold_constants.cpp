@@ -90,7 +90,8 @@ Result converted(const ptx::Instruction& inst, const Sources& s) {
 }
 
 const std::map<FormId, Fold>& folds() {
-    static const std::map<FormId, Fold> table = {
+    static const auto& table = *new std::map<FormId, Fold>{
+        // never destroyed: kernels may be compiled at exit
         {FormId::mov, [](const ptx::Instruction&, const Sources& s) -> Result { return s[0]; }},
         {FormId::add_int, [](const ptx::Instruction&, const Sources& s) -> Result { return s[0] + s[1]; }},
         {FormId::sub_int, [](const ptx::Instruction&, const Sources& s) -> Result { return s[0] - s[1]; }},

@@ -12,3 +12,10 @@ extern "C" __attribute__((visibility("default"))) const TranslatorApi* ptarmigan
 }
 
 } // namespace ptarmigan::translator
+
+/// Found by the code of this library before the C library's: nothing in it, LLVM's pass registry and options included,
+/// is destroyed when the process exits, because programs launch kernels from static destructors, which run after those
+/// of a library that was loaded meanwhile. The library is never unloaded.
+extern "C" __attribute__((visibility("hidden"))) int __cxa_atexit(void (*)(void*), void*, void*) {
+    return 0;
+}

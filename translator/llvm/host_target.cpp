@@ -145,7 +145,7 @@ bool can_run(const TargetCpu& host, const TargetCpu& target) {
 }
 
 TargetCpu host_target() {
-    static const TargetCpu target = detect();
+    static const auto& target = *new TargetCpu(detect()); // never destroyed: kernels may be compiled at exit
     return target;
 }
 

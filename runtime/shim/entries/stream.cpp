@@ -10,8 +10,26 @@ using runtime::Stream;
 
 namespace {
 
-/// context_entry() for calls on an event: body(Event&). 400 for a bad handle.
+/// body(T&) from a host function, which has no context: that of the handle is used. So does the driver
+/// (tests/driver_api/host_function_calls_h100.txt).
+template <class T, class Body> CUresult host_function_entry(const void* handle, Body&& body) {
+    return fenced([&] {
+        const std::shared_ptr<T> object = find_handle<T>(handle);
+        if (!object) return Status::not_permitted;
+        const Status status = object->context().status();
+        return status == Status::success ? body(*object) : status;
+    });
+}
+
+/// stream_entry(), also for host functions that name the stream.
+template <class Body> CUresult named_stream_entry(CUstream handle, DefaultStream default_stream, Body&& body) {
+    if (runtime::in_host_function()) return host_function_entry<Stream>(handle, body);
+    return stream_entry(handle, default_stream, body);
+}
+
+/// context_entry() for calls on an event, also for host functions: body(Event&). 400 for a bad handle.
 template <class Body> CUresult event_entry(CUevent handle, Body&& body) {
+    if (runtime::in_host_function()) return host_function_entry<Event>(handle, body);
     return context_entry([&](Context&) {
         auto event = find_handle<Event>(handle);
         return event ? body(*event) : Status::invalid_handle;
@@ -29,10 +47,14 @@ CUresult create_stream(CUstream* handle, unsigned flags, int priority) {
 }
 
 CUresult destroy_stream(CUstream handle) {
+    if (runtime::in_host_function())
+        return host_function_entry<Stream>(handle, [&](Stream&) { return Stream::destroy(handle); });
     return context_entry([&](Context&) { return Stream::destroy(handle); });
 }
 
 CUresult destroy_event(CUevent handle) {
+    if (runtime::in_host_function())
+        return host_function_entry<Event>(handle, [&](Event&) { return Event::destroy(handle); });
     return context_entry([&](Context&) { return Event::destroy(handle); });
 }
 
@@ -50,7 +72,7 @@ CUresult elapsed_time(float* milliseconds, CUevent start, CUevent end) {
 
 /// Capture into graphs is not there, so no stream is ever capturing.
 CUresult not_capturing(CUstream stream, DefaultStream default_stream, int* capture_status) {
-    return stream_entry(stream, default_stream, [&](Stream&) {
+    return named_stream_entry(stream, default_stream, [&](Stream&) {
         if (!capture_status) return Status::invalid_value;
         *capture_status = 0;
         return Status::success;
@@ -58,7 +80,7 @@ CUresult not_capturing(CUstream stream, DefaultStream default_stream, int* captu
 }
 
 CUresult record(CUevent handle, CUstream stream, DefaultStream default_stream) {
-    return stream_entry(stream, default_stream, [&](Stream& queue) {
+    return named_stream_entry(stream, default_stream, [&](Stream& queue) {
         auto event = find_handle<Event>(handle);
         return event ? event->record(queue) : Status::invalid_handle;
     });
@@ -80,34 +102,34 @@ PTM_API(cuStreamDestroy_v2, CUstream stream) {
 }
 
 PTM_STREAM_API(cuStreamSynchronize, cuStreamSynchronize_ptsz, (CUstream stream), (stream)) {
-    return stream_entry(stream, default_stream, [](Stream& queue) { return queue.synchronize(); });
+    return named_stream_entry(stream, default_stream, [](Stream& queue) { return queue.synchronize(); });
 }
 PTM_STREAM_API(cuStreamQuery, cuStreamQuery_ptsz, (CUstream stream), (stream)) {
-    return stream_entry(stream, default_stream, [](Stream& queue) { return queue.query(); });
+    return named_stream_entry(stream, default_stream, [](Stream& queue) { return queue.query(); });
 }
 PTM_STREAM_API(cuStreamGetPriority, cuStreamGetPriority_ptsz, (CUstream stream, int* priority), (stream, priority)) {
-    return stream_entry(stream, default_stream, [&](Stream& queue) {
+    return named_stream_entry(stream, default_stream, [&](Stream& queue) {
         if (!priority) return Status::invalid_value;
         *priority = queue.priority();
         return Status::success;
     });
 }
 PTM_STREAM_API(cuStreamGetFlags, cuStreamGetFlags_ptsz, (CUstream stream, unsigned* flags), (stream, flags)) {
-    return stream_entry(stream, default_stream, [&](Stream& queue) {
+    return named_stream_entry(stream, default_stream, [&](Stream& queue) {
         if (!flags) return Status::invalid_value;
         *flags = queue.flags();
         return Status::success;
     });
 }
 PTM_STREAM_API(cuStreamGetId, cuStreamGetId_ptsz, (CUstream stream, unsigned long long* id), (stream, id)) {
-    return stream_entry(stream, default_stream, [&](Stream& queue) {
+    return named_stream_entry(stream, default_stream, [&](Stream& queue) {
         if (!id) return Status::invalid_value;
         *id = queue.id();
         return Status::success;
     });
 }
 PTM_STREAM_API(cuStreamGetCtx, cuStreamGetCtx_ptsz, (CUstream stream, CUcontext* context), (stream, context)) {
-    return stream_entry(stream, default_stream, [&](Stream& queue) {
+    return named_stream_entry(stream, default_stream, [&](Stream& queue) {
         if (!context) return Status::invalid_value;
         *context = reinterpret_cast<CUcontext>(&queue.context());
         return Status::success;
@@ -115,7 +137,7 @@ PTM_STREAM_API(cuStreamGetCtx, cuStreamGetCtx_ptsz, (CUstream stream, CUcontext*
 }
 PTM_STREAM_API(cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz, (CUstream stream, CUcontext* context, void** green),
                (stream, context, green)) {
-    return stream_entry(stream, default_stream, [&](Stream& queue) {
+    return named_stream_entry(stream, default_stream, [&](Stream& queue) {
         if (!context || !green) return Status::invalid_value;
         *context = reinterpret_cast<CUcontext>(&queue.context());
         *green = nullptr;
@@ -123,7 +145,7 @@ PTM_STREAM_API(cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz, (CUstream stream, CUco
     });
 }
 PTM_STREAM_API(cuStreamGetDevice, cuStreamGetDevice_ptsz, (CUstream stream, CUdevice* device), (stream, device)) {
-    return stream_entry(stream, default_stream, [&](Stream&) {
+    return named_stream_entry(stream, default_stream, [&](Stream&) {
         if (!device) return Status::invalid_value;
         *device = 0;
         return Status::success;
@@ -132,7 +154,7 @@ PTM_STREAM_API(cuStreamGetDevice, cuStreamGetDevice_ptsz, (CUstream stream, CUde
 
 PTM_STREAM_API(cuStreamWaitEvent, cuStreamWaitEvent_ptsz, (CUstream stream, CUevent handle, unsigned flags),
                (stream, handle, flags)) {
-    return stream_entry(stream, default_stream, [&](Stream& queue) {
+    return named_stream_entry(stream, default_stream, [&](Stream& queue) {
         auto event = find_handle<Event>(handle);
         return event ? event->make_wait(queue, flags) : Status::invalid_handle;
     });
@@ -140,14 +162,14 @@ PTM_STREAM_API(cuStreamWaitEvent, cuStreamWaitEvent_ptsz, (CUstream stream, CUev
 PTM_STREAM_API(cuStreamAddCallback, cuStreamAddCallback_ptsz,
                (CUstream stream, CUstreamCallback callback, void* data, unsigned flags),
                (stream, callback, data, flags)) {
-    return stream_entry(stream, default_stream, [&](Stream& queue) {
+    return named_stream_entry(stream, default_stream, [&](Stream& queue) {
         if (!callback || flags) return Status::invalid_value;
         return queue.add_callback([=](Status status) { callback(stream, static_cast<CUresult>(status), data); });
     });
 }
 PTM_STREAM_API(cuLaunchHostFunc, cuLaunchHostFunc_ptsz, (CUstream stream, CUhostFn function, void* data),
                (stream, function, data)) {
-    return stream_entry(stream, default_stream, [&](Stream& queue) {
+    return named_stream_entry(stream, default_stream, [&](Stream& queue) {
         if (!function) return Status::invalid_value;
         return queue.add_callback([=](Status status) {
             if (status == Status::success) // after a fault the driver calls no host functions
@@ -158,7 +180,7 @@ PTM_STREAM_API(cuLaunchHostFunc, cuLaunchHostFunc_ptsz, (CUstream stream, CUhost
 PTM_STREAM_API(cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz,
                (CUstream stream, CUdeviceptr pointer, std::size_t size, unsigned flags),
                (stream, pointer, size, flags)) {
-    return stream_entry(stream, default_stream, [&](Stream&) {
+    return named_stream_entry(stream, default_stream, [&](Stream&) {
         // Visibility to one stream only is a hint to a driver that moves pages; here every stream
         // sees all memory.
         bool fine = runtime::AddressSpace::get().find(pointer) && (flags == 1 || flags == 2 || flags == 4);
