@@ -137,9 +137,10 @@ void DeclarationChecks::limits(const FunctionSyntax& syntax) {
         if (limit.name.starts_with("abi_preserve") && syntax.is_entry)
             error(limit.location, "'." + std::string(limit.name) + "' is for .func");
     }
-    if (has("maxntid") && has("reqntid")) error(find("reqntid")->location, ".maxntid and .reqntid exclude each other");
-    if (has("maxclusterrank") && has("reqnctapercluster"))
-        error(find("reqnctapercluster")->location, ".maxclusterrank and .reqnctapercluster exclude each other");
+    for (const auto& [one, other] : {std::pair{"maxntid", "reqntid"}, std::pair{"maxclusterrank", "reqnctapercluster"}})
+        if (has(one) && has(other))
+            error(std::max(find(one), find(other))->location, // where both are known
+                  "." + std::string(one) + " and ." + other + " exclude each other");
     if (has("blocksareclusters") && !(has("reqntid") && has("reqnctapercluster")))
         error(find("blocksareclusters")->location, ".blocksareclusters needs .reqntid and .reqnctapercluster");
 }

@@ -71,14 +71,24 @@ void BodyBinder::check_address_size(const HeadMatch& head) {
         fail(parser_->instruction.location, "generic addresses have 64 bits in this module");
 }
 
-/// The message points to the word that it is about, where the words stand behind the opcode without a blank.
+namespace {
+
+/// Where `word` of an instruction stands: its dot. The words are parts of the text, as the opcode is.
+SourceLocation word_location(const InstructionSyntax& syntax, std::string_view word) {
+    SourceLocation at = syntax.location;
+    const char* first = syntax.head.empty() ? syntax.opcode.data() : syntax.head.data();
+    for (const char* c = first; c < word.data() - 1; ++c)
+        at = *c == '\n' ? SourceLocation{at.line + 1, 1} : SourceLocation{at.line, at.column + 1};
+    return at;
+}
+
+} // namespace
+
+/// The message points to the word that it is about.
 void BodyBinder::fail_words(const InstructionSyntax& syntax) {
     if (diagnostics_.is_full()) fail(syntax.location, {});
     const Explanation why = explain_words(syntax);
-    SourceLocation at = syntax.location;
-    if (!why.word.empty() && !syntax.head.empty())
-        at.column += static_cast<std::uint32_t>(why.word.data() - syntax.head.data() - 1); // its dot
-    fail(at, why.text);
+    fail(why.word.empty() ? syntax.location : word_location(syntax, why.word), why.text);
 }
 
 const HeadMatch& BodyBinder::choose_form(const std::vector<HeadMatch>& heads, OperandNodes& nodes) {

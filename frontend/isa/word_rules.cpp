@@ -64,6 +64,10 @@ bool has(std::string_view wanted, std::span<const std::string_view> words) {
         const auto last = std::find_if(words.rbegin(), words.rend(), is_type);
         return last != words.rend() && *last == wanted.substr(0, wanted.size() - 1);
     }
+    if (const std::size_t order = wanted.find('<'); order != std::string_view::npos) {
+        const auto first = std::find(words.begin(), words.end(), wanted.substr(0, order));
+        return std::find(first, words.end(), wanted.substr(order + 1)) != words.end();
+    }
     return std::find(words.begin(), words.end(), wanted) != words.end();
 }
 
@@ -102,6 +106,8 @@ std::string spelled(std::string_view alternatives) {
             text += " with .";
         else if (c == '|')
             text += " or .";
+        else if (c == '<')
+            text += " before .";
         else
             text += c;
     return text;

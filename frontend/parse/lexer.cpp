@@ -146,7 +146,9 @@ void Lexer::next(Token& token) {
             return;
         }
         if (c == '"') return lex_string(token);
-        diagnostics_.error(location(at_), "unexpected " + describe(c));
+        const bool is_mark = std::string_view(at_, end_).starts_with("\xef\xbb\xbf");
+        diagnostics_.error(location(at_), is_mark ? "a byte order mark (UTF-8): PTX is ASCII, save the text without one"
+                                                  : "unexpected " + describe(c));
         // One message for a whole run of such bytes: binary input would otherwise use up the error
         // limit at once.
         while (at_ < end_ && (static_cast<unsigned char>(*at_) >= 127 ||

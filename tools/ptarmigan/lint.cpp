@@ -1,18 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 // `ptarmigan lint`: parses and validates PTX files, all bodies included.
 #include "frontend/module_loader.h"
+#include "frontend/source/diagnostic.h"
+#include "frontend/source/source_buffer.h"
 #include "runtime/module/module_source.h"
 #include "tools/ptarmigan/commands.h"
 #include "tools/ptarmigan/linked_input.h"
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace ptarmigan::tool {
 namespace {
+
+/// Says that the version is beyond what is taken, at its directive.
+void report_version(const ptx::ModuleLoader& loader, const std::string& path, const std::string& problem) {
+    const std::string_view text = loader.text();
+    const ptx::SourceBuffer source(std::string(text), path);
+    SourceLocation at{1, 1};
+    for (std::size_t begin = 0; begin < text.size(); ++at.line) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        const std::size_t word = text.find_first_not_of(" \t", begin);
+        if (word < end && text.substr(word).starts_with(".version")) {
+            at.column = static_cast<std::uint32_t>(word - begin) + 1;
+            break;
+        }
+        begin = end + 1;
+    }
+    ptx::Diagnostics diagnostics(source, 1);
+    diagnostics.error(at, problem + " (PTARMIGAN_ACCEPT_NEWER_PTX=1 takes newer ones)");
+    std::fputs(diagnostics.render_all().c_str(), stderr);
+}
 
 int lint(const std::vector<std::string>& paths, unsigned max_errors, bool link) {
     int exit_code = exit_success;
@@ -29,7 +53,7 @@ int lint(const std::vector<std::string>& paths, unsigned max_errors, bool link) 
         auto loader = ptx::ModuleLoader::load(std::move(text), path, options);
         std::fputs(loader->diagnostics().render_all().c_str(), stderr);
         const std::string version = runtime::unsupported_version(loader->module().version);
-        if (!version.empty()) std::fprintf(stderr, "%s: error: %s\n", path.c_str(), version.c_str());
+        if (!version.empty()) report_version(*loader, path, version);
         if (exit_code == exit_success && (!loader->ok() || !version.empty())) exit_code = exit_failure;
     }
     std::string text, name;

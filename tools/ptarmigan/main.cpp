@@ -2,6 +2,8 @@
 // ptarmigan: run, check and look into CUDA programs and PTX on the CPU.
 #include "tools/ptarmigan/commands.h"
 
+#include "frontend/isa/words.h"
+
 #include <CLI/CLI.hpp>
 
 #include <cerrno>
@@ -34,13 +36,43 @@ bool read_file(const std::string& path, std::string& contents) {
 
 namespace {
 
-/// CLI11's text, and for a word that is no command which word that was: CLI11 only misses a command.
+/// " (did you mean 'lint'?)" or nothing.
+std::string similar(const std::string& word, const std::vector<std::string>& known) {
+    ptx::NearestSpelling nearest(word);
+    for (const std::string& name : known) nearest.offer(name);
+    return nearest.question();
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+        names.push_back(command->get_name());
+    return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& command) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : command.get_options())
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    return names;
+}
+
+/// CLI11's text; for a word that is no command which word that was (CLI11 only misses a command); and what may have
+/// been meant.
 std::string explain_misuse(const CLI::App* app, const CLI::Error& error) {
-    auto unknown = app->remaining();
-    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError) && app->get_subcommands().empty() &&
-        !unknown.empty())
-        return "ptarmigan: no command \"" + unknown.front() + "\"; see `ptarmigan --help`\n";
-    return CLI::FailureMessage::simple(app, error);
+    const auto unknown = app->remaining();
+    const auto chosen = app->get_subcommands();
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError) && chosen.empty() && !unknown.empty())
+        return "ptarmigan: no command \"" + unknown.front() + "\"" + similar(unknown.front(), command_names(*app)) +
+               "; see `ptarmigan --help`\n";
+    std::string text = CLI::FailureMessage::simple(app, error);
+    if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError) || chosen.empty()) return text;
+    for (const std::string& argument : chosen.front()->remaining()) {
+        const std::string word = argument.substr(0, argument.find('='));
+        const std::string meant = similar(word, option_names(*chosen.front()));
+        if (word.starts_with("--") && !meant.empty()) text = "ptarmigan: no option " + word + meant + "\n" + text;
+    }
+    return text;
 }
 
 /// The arguments in CLI11's order, last first. `--option=` becomes `--option ''`: CLI11 takes the next argument for its

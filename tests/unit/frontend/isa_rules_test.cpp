@@ -54,6 +54,18 @@ TEST_CASE("word rules: words that exclude or need others") {
     CHECK(rule("shfl.up.b32", {6, 3}) == "");
 }
 
+TEST_CASE("word rules: the order of words") {
+    CHECK(rule("mma.sync.aligned.m16n8k8.col.row.f32.f16.f16.f32").find("'.col before .row'") == 0);
+    CHECK(rule("mma.sync.aligned.row.m16n8k8.col.f32.f16.f16.f32") == "");
+    CHECK(rule("mma.sync.aligned.m8n8k4.col.row.f32.f16.f16.f32") == "");
+    CHECK(rule("mma.sync.aligned.m8n8k4.col.row.f64.f64.f64.f64") != "");
+    CHECK(rule("wmma.mma.sync.aligned.col.row.m8n8k32.s32.s4.s4.s32") != "");
+    CHECK(rule("wmma.mma.sync.aligned.col.row.m16n16k16.f32.f32") == "");
+    CHECK(rule("st.async.cluster.shared::cta.mbarrier::complete_tx::bytes.b32") != "");
+    CHECK(rule("st.async.cluster.shared::cluster.mbarrier::complete_tx::bytes.b32") == "");
+    CHECK(rule("st.async.shared::cta.mbarrier::complete_tx::bytes.b32") == "");
+}
+
 TEST_CASE("word rules: the first and the last type, and words that are missing") {
     CHECK(rule("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16") == "");
     CHECK(rule("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32") == "");
