@@ -38,7 +38,7 @@ void JitOptions::Buffer::write(std::string_view log) const {
     if (text && size) {
         used = std::min<std::size_t>(log.size(), size);
         const std::size_t kept = std::min<std::size_t>(log.size(), size - 1);
-        std::memcpy(text, log.data(), kept);
+        std::copy_n(log.data(), kept, text); // not memcpy: an empty log has no address
         text[kept] = 0;
     }
     if (this->used) *this->used = reinterpret_cast<void*>(static_cast<std::uintptr_t>(used));
