@@ -29,7 +29,13 @@ void BodyBinder::require_available(FormId form) {
     text = quoted(text) + " needs " + missing;
     const std::string words = broken_word_rule(syntax.opcode, syntax.words, module.version, module.target);
     const bool says_more = !words.empty() && words.find(missing) == std::string::npos;
-    fail(syntax.location, says_more ? text + "; " + words : text);
+    if (says_more) text += "; " + words;
+    if (diagnostics_.is_full()) fail(syntax.location, text);
+    std::vector<FormId> here;
+    for (const FormId row : FormTable::get().rows_of(syntax.opcode))
+        if (available(row)) here.push_back(row);
+    const std::string other = explain_other_sign(syntax, here);
+    fail(syntax.location, other.empty() ? text : text + "; " + other);
 }
 
 /// Once per spelling: the answer is the same for the whole module.
@@ -84,11 +90,14 @@ SourceLocation word_location(const InstructionSyntax& syntax, std::string_view w
 
 } // namespace
 
-/// The message points to the word that it is about.
+/// The message points to the word that it is about; what is no word at all is reported in its own line, as ptxas does.
 void BodyBinder::fail_words(const InstructionSyntax& syntax) {
     if (diagnostics_.is_full()) fail(syntax.location, {});
     const Explanation why = explain_words(syntax);
-    fail(why.word.empty() ? syntax.location : word_location(syntax, why.word), why.text);
+    if (why.word.empty()) fail(syntax.location, why.text);
+    const SourceLocation at = word_location(syntax, why.word);
+    if (why.unknown) fail_there(at, why.text);
+    fail(at, why.text);
 }
 
 const HeadMatch& BodyBinder::choose_form(const std::vector<HeadMatch>& heads, OperandNodes& nodes) {

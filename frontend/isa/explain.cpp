@@ -25,6 +25,16 @@ struct Difference {
         return size;
     }
     bool types_written = false; ///< some type was placed
+    /// Of rows that differ as much, the one for which the rounding is wrong is meant rather than the type.
+    bool rounding_extra() const {
+        return std::any_of(extra.begin(), extra.end(), [](std::string_view word) {
+            return word == "rn" || word == "rz" || word == "rm" || word == "rp";
+        });
+    }
+    bool types_extra() const {
+        return std::any_of(extra.begin(), extra.end(),
+                           [](std::string_view word) { return find_word(word).kind == Word::Kind::type; });
+    }
 };
 
 /// Each word goes to the first free slot that takes it; what is left over on either side differs.
@@ -130,7 +140,7 @@ Explanation wrong_word(const InstructionSyntax& instruction, std::span<const For
                 for (Word choice : slot.choices) nearest.offer(spelling(choice));
         const std::string text = "unknown modifier '." + std::string(word.substr(0, 60)) + "'";
         const std::string question = nearest.question(".");
-        return {text + (question.empty() ? replacements_text(instruction, rows, word) : question), word};
+        return {text + (question.empty() ? replacements_text(instruction, rows, word) : question), word, true};
     }
     for (std::string_view spelt : instruction.words) {
         const bool used = std::any_of(rows.begin(), rows.end(), [&](FormId form) {
@@ -146,6 +156,21 @@ Explanation wrong_word(const InstructionSyntax& instruction, std::span<const For
     return {};
 }
 
+/// "'.wrong' cannot be combined with '.V': syntax", where a row takes `wrong` once another word is left out or
+/// replaced. Empty if none does.
+std::string conflict(std::span<const Difference> nearest, std::string_view wrong) {
+    for (const Difference& row : nearest) {
+        if (row.extra.size() != 1 || row.extra.front() == wrong || row.missing.size() > 1 || row.types_extra())
+            continue;
+        const std::string other = "'." + std::string(row.extra.front()) + "'";
+        std::string text = "'." + std::string(wrong.substr(0, 60)) + "' cannot be combined with " + other;
+        if (!row.missing.empty())
+            text += "; " + either(row.missing.front()->choices) + " can stand in place of " + other;
+        return text + ": " + std::string(row.pattern->info->syntax);
+    }
+    return {};
+}
+
 } // namespace
 
 Explanation explain_words(const InstructionSyntax& instruction) {
@@ -156,8 +181,9 @@ Explanation explain_words(const InstructionSyntax& instruction) {
 
     std::vector<Difference> differences;
     for (FormId form : rows) differences.push_back(compare(table.pattern(form), instruction));
-    std::stable_sort(differences.begin(), differences.end(),
-                     [](const Difference& a, const Difference& b) { return a.size() < b.size(); });
+    std::stable_sort(differences.begin(), differences.end(), [](const Difference& a, const Difference& b) {
+        return a.size() != b.size() ? a.size() < b.size() : a.rounding_extra() > b.rounding_extra();
+    });
     constexpr std::size_t near = 3, shown = 3;
     std::string text = "no form of '" + std::string(instruction.opcode) + "' takes these modifiers";
     const Difference& best = differences.front();
@@ -172,12 +198,28 @@ Explanation explain_words(const InstructionSyntax& instruction) {
                     replacements_text(instruction, rows, wrong) + ": " + std::string(best.pattern->info->syntax),
                 wrong};
     }
+    if (best.missing.empty() && best.extra.size() == 1) {
+        const std::string_view wrong = best.extra.front();
+        if (const std::string pair = conflict(differences, wrong); !pair.empty()) return {text + "; " + pair, wrong};
+    }
     if (best.size() <= near)
         return {text + "; " + describe(best), best.extra.empty() ? std::string_view() : best.extra.front()};
     text += " together; the nearest are:";
     for (std::size_t i = 0; i < std::min(shown, differences.size()); ++i)
         text += "\n      " + std::string(differences[i].pattern->info->syntax);
     return {text, {}};
+}
+
+std::string explain_other_sign(const InstructionSyntax& instruction, std::span<const FormId> rows) {
+    for (std::string_view word : instruction.words) {
+        if (find_word(word).kind != Word::Kind::type || (word[0] != 'u' && word[0] != 's')) continue;
+        const std::string twin = (word[0] == 'u' ? "s" : "u") + std::string(word.substr(1));
+        const std::vector<Word> others = replacements(instruction, rows, word);
+        const bool fits =
+            std::any_of(others.begin(), others.end(), [&](Word other) { return spelling(other) == twin; });
+        if (fits) return "." + twin + " can stand in place of '." + std::string(word) + "'";
+    }
+    return {};
 }
 
 } // namespace ptarmigan::ptx

@@ -13,11 +13,16 @@ namespace ptarmigan::ptx {
 struct Explanation {
     std::string text;
     std::string_view word;
+    bool unknown = false; ///< no instruction has such a word
 };
 
 /// Why no row took the words of the instruction: unknown opcode, unknown word, word that does not
 /// go there, word that is missing.
 Explanation explain_words(const InstructionSyntax& instruction);
+
+/// ".s32 can stand in place of '.u32'": where the signed or unsigned type of the same size makes one of `rows` take the
+/// words; empty elsewhere.
+std::string explain_other_sign(const InstructionSyntax& instruction, std::span<const FormId> rows);
 
 /// Why the operands look like those of none of the rows that take the words, of which there is one
 /// at least: how many there must be, or what the first one that is wrong should be.

@@ -150,9 +150,9 @@ std::string check(const Rule& rule, std::string_view opcode, std::span<const std
     }
     case Rule::Kind::must:
         if (!found.empty() || version < rule.version || target.sm < rule.sm) return {};
-        return "'" + std::string(opcode) + "' without '" + spelled(rule.words) + "' is not there any more on sm_" +
-               std::to_string(rule.sm) + " and later from PTX " + std::to_string(rule.version.major) + "." +
-               std::to_string(rule.version.minor) + " on";
+        return "'" + std::string(opcode) + "' needs " + spelled(rule.words) + " on sm_" + std::to_string(rule.sm) +
+               " and later from PTX " + std::to_string(rule.version.major) + "." + std::to_string(rule.version.minor) +
+               " on";
     case Rule::Kind::sinks:
     case Rule::Kind::overlooks: return {};
     case Rule::Kind::leads: return misplaced(rule.words, opcode, words);

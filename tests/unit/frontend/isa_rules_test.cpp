@@ -50,7 +50,7 @@ TEST_CASE("word rules: words that exclude or need others") {
     CHECK(rule("ld.L2::128B.u32") == "");
     CHECK(rule("mbarrier.arrive.release.b64").find("needs .cta or .cluster") != std::string::npos);
     CHECK(rule("mbarrier.arrive.release.cta.b64") == "");
-    CHECK(rule("shfl.up.b32").find("is not there any more on sm_70") != std::string::npos);
+    CHECK(rule("shfl.up.b32").find("needs .sync on sm_70") != std::string::npos);
     CHECK(rule("shfl.up.b32", {6, 3}) == "");
 }
 
