@@ -296,9 +296,9 @@ Status launch(Function& function, const LaunchConfig& config, Stream& stream, vo
               void* const* extra) {
     std::shared_ptr<Grid> grid;
     Status status = make_grid(function, config, stream.context(), parameters, extra, grid);
-    function.mark_used();
     if (status == Status::success) status = function.module().bind_references();
     if (status != Status::success) return status;
+    function.mark_used();
     stream.submit([grid] { run_grid(grid); }, Stream::Start::elsewhere);
     static const bool blocking = env_flag(Env::launch_blocking);
     return blocking ? stream.synchronize() : Status::success;

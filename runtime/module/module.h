@@ -26,7 +26,8 @@ public:
     Kernel& kernel() const { return kernel_; }
 
     /// What cuFuncIsLoaded tells of a module that is loaded lazily: whether the program has got, loaded or launched the
-    /// function, or asked for its occupancy. Thread-safe.
+    /// function, asked for its occupancy or parameters, or set an attribute or a preference of it; as recorded in
+    /// tests/recordings/module_functions_h100.txt. Thread-safe.
     bool is_used() const { return used_.load(std::memory_order_relaxed); }
     void mark_used() { used_.store(true, std::memory_order_relaxed); }
 
