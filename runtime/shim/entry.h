@@ -39,18 +39,18 @@ enum class DefaultStream : bool { legacy, per_thread };
 /// Runs `body` (returning Status) behind the fence: no exception leaves the library.
 template <class Body> CUresult fenced(Body&& body) noexcept {
     constexpr std::string_view name = called_entry(__PRETTY_FUNCTION__);
+    Status status = Status::unknown;
     try {
-        const auto result = static_cast<CUresult>(body());
-        log_call(name, result);
-        return result;
+        status = body();
     } catch (const std::bad_alloc&) {
-        return static_cast<CUresult>(Status::out_of_memory);
+        status = Status::out_of_memory;
     } catch (const std::exception& error) {
         runtime::log(runtime::LogLevel::error, error.what());
     } catch (...) {
         runtime::log(runtime::LogLevel::error, "unknown exception in a driver entry");
     }
-    return static_cast<CUresult>(Status::unknown);
+    log_call(name, static_cast<CUresult>(status));
+    return static_cast<CUresult>(status);
 }
 
 /// fenced(), after the checks that cuInit has been called and that no host function of a stream calls: the driver
