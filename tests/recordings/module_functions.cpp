@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of modules: when cuFuncIsLoaded says that one is loaded, and what is said of functions that nothing defines.
-//   module_functions LIBCUDA --record > module_functions_h200.txt; module_functions LIBCUDA RECORDING
+//   module_functions LIBCUDA --record > module_functions_h100.txt; module_functions LIBCUDA RECORDING
 // Each part runs in a process of its own, because the driver reads CUDA_MODULE_LOADING once.
 #include "tests/recordings/driver.h"
 

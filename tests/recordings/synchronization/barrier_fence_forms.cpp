@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Barriers, fences and the forms around them that no other recording holds: one small kernel a form, whose result the
-// hardware makes deterministic. barrier_fence_forms LIBCUDA --record > barrier_fence_forms_h200.txt
+// hardware makes deterministic. barrier_fence_forms LIBCUDA --record > barrier_fence_forms_h100.txt
 #include "tests/recordings/synchronization/cases.h"
 
 #include <array>
