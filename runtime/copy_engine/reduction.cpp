@@ -48,14 +48,13 @@ struct AddFlushedFloat {
     }
 };
 
-/// Of NaNs the source's survives, else the target's; quieted.
+/// Of NaNs the source's survives, else the target's, signalling ones too: as atom does in global memory.
 struct AddDouble {
     using Bits = std::uint64_t;
     static Bits apply(Bits old, Bits by) {
-        constexpr Bits quiet = Bits{1} << 51;
         const double a = std::bit_cast<double>(old), b = std::bit_cast<double>(by);
-        if (std::isnan(b)) return by | quiet;
-        return std::isnan(a) ? old | quiet : std::isnan(a + b) ? 0xfff8000000000000 : std::bit_cast<Bits>(a + b);
+        if (std::isnan(b)) return by;
+        return std::isnan(a) ? old : std::isnan(a + b) ? 0xfff8000000000000 : std::bit_cast<Bits>(a + b);
     }
 };
 

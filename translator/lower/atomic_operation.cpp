@@ -40,11 +40,11 @@ AtomicOperation atomic_operation(const Instruction& inst, ptx::StateSpace space)
     case Word::cas: operation.kind = Kind::cas; break;
     default: operation.kind = Kind::add; break;
     }
-    if (operation.type == ScalarType::f32 && operation.kind == Kind::add) {
-        using Flush = AtomicOperation::Flush;
-        operation.flush = space == ptx::StateSpace::shared   ? Flush::never
-                          : space == ptx::StateSpace::global ? Flush::always
-                                                             : Flush::unless_shared;
+    if ((operation.type == ScalarType::f32 || operation.type == ScalarType::f64) && operation.kind == Kind::add) {
+        using Adder = AtomicOperation::Adder;
+        operation.adder = space == ptx::StateSpace::shared   ? Adder::multiprocessor
+                          : space == ptx::StateSpace::global ? Adder::cache
+                                                             : Adder::by_address;
     }
     return operation;
 }
@@ -69,6 +69,14 @@ Value* combine_half(Ir& ir, Kind kind, Value* a, Value* b, llvm::Type* half_type
     }
     Value* sum = ir.CreateFAdd(widen_to_float(ir, a), widen_to_float(ir, b));
     return canonicalize(ir, narrow_to_half(ir, sum, half_type, Rounding::nearest_even));
+}
+
+/// In global memory, where the L2 cache adds, a signalling NaN stays one; the one behind comes first.
+Value* keep_signalling(Ir& ir, Value* sum, Value* a, Value* b) {
+    const auto if_nan = [&](Value* operand, Value* otherwise) {
+        return ir.CreateSelect(ir.CreateFCmpUNO(operand, operand), to_bits(ir, operand), otherwise);
+    };
+    return if_nan(b, if_nan(a, to_bits(ir, sum)));
 }
 
 Value* combine_float(WarpEmitter& e, const AtomicOperation& operation, Value* old, Value* b, Value* is_shared) {
@@ -99,9 +107,15 @@ Value* combine_float(WarpEmitter& e, const AtomicOperation& operation, Value* ol
         options.is_max = kind == Kind::max;
         return to_bits(ir, float_min_max(ir, x, y, options));
     }
-    if (operation.flush != AtomicOperation::Flush::unless_shared)
-        return to_bits(ir, add_float(ir, x, y, operation.flush == AtomicOperation::Flush::always));
-    return to_bits(ir, ir.CreateSelect(is_shared, add_float(ir, x, y, false), add_float(ir, x, y, true)));
+    const auto add_by = [&](AtomicOperation::Adder adder) {
+        const bool is_cache = adder == AtomicOperation::Adder::cache;
+        if (operation.type == ScalarType::f32) return to_bits(ir, add_float(ir, x, y, is_cache));
+        Value* sum = add_float(ir, x, y, false);
+        return is_cache ? keep_signalling(ir, sum, x, y) : to_bits(ir, sum);
+    };
+    if (operation.adder != AtomicOperation::Adder::by_address) return add_by(operation.adder);
+    return ir.CreateSelect(is_shared, add_by(AtomicOperation::Adder::multiprocessor),
+                           add_by(AtomicOperation::Adder::cache));
 }
 
 } // namespace

@@ -68,7 +68,7 @@ Value* swap_loop(WarpEmitter& e, const AtomicAccess& access, Value* at, llvm::fu
 
 /// combine()'s is_shared for a generic address, null where it does not ask.
 Value* shared_condition(WarpEmitter& e, const AtomicAccess& access, Value* address) {
-    return access.operation.flush == AtomicOperation::Flush::unless_shared ? is_shared(e, address) : nullptr;
+    return access.operation.adder == AtomicOperation::Adder::by_address ? is_shared(e, address) : nullptr;
 }
 
 Value* native_atomic(WarpEmitter& e, const AtomicAccess& access, Value* at, Value* b) {
