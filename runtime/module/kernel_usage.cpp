@@ -80,7 +80,7 @@ public:
 
     SpaceLayout shared, local;
     std::uint32_t registers = 0;
-    std::optional<UnresolvedFunction> unresolved;
+    bool has_unresolved = false;
 
 private:
     struct Place {
@@ -90,7 +90,7 @@ private:
 
     void enter(const BodyUsage::Mention& mention) {
         const ptx::FunctionId id = mention.id;
-        if (!unresolved && is_unresolved(module_.functions[id])) unresolved = {id, mention.by_address};
+        has_unresolved |= is_unresolved(module_.functions[id]);
         if (module_.functions[id].is_declaration || !seen_functions_.insert(id).second) return;
         const BodyUsage& body = find_(id);
         registers = std::max(registers, body.registers);
@@ -105,6 +105,24 @@ private:
     std::set<ptx::FunctionId> seen_functions_;
     std::set<ptx::VariableId> seen_variables_;
 };
+
+/// The one of the functions that nothing defines which ptxas names: it looks through a body, then level by level
+/// through the functions that this mentions, the last one first.
+std::optional<UnresolvedFunction> first_unresolved(const ptx::Module& module, ptx::FunctionId kernel,
+                                                   const FindBodyUsage& find) {
+    std::unordered_set<ptx::FunctionId> seen = {kernel};
+    std::vector<ptx::FunctionId> open = {kernel};
+    for (std::size_t next = 0; next < open.size(); ++next) {
+        if (module.functions[open[next]].is_declaration) continue;
+        const std::vector<BodyUsage::Mention>& mentions = find(open[next]).mentions;
+        for (const BodyUsage::Mention& mention : mentions)
+            if (mention.is_function && is_unresolved(module.functions[mention.id]))
+                return UnresolvedFunction{mention.id, mention.by_address};
+        for (auto mention = mentions.rbegin(); mention != mentions.rend(); ++mention)
+            if (mention->is_function && seen.insert(mention->id).second) open.push_back(mention->id);
+    }
+    return {};
+}
 
 std::string hexadecimal(std::uint64_t number) {
     char text[24];
@@ -139,13 +157,16 @@ BodyUsage usage_of_body(const ptx::Module& module, const ptx::Body& body) {
 KernelUsage usage_of(const ptx::Module& module, ptx::FunctionId kernel, const FindBodyUsage& find) {
     UsageWalk walk(module, find);
     walk.walk(kernel);
-    return {walk.shared.size(), walk.local.size(), walk.registers, walk.unresolved};
+    return {walk.shared.size(), walk.local.size(), walk.registers,
+            walk.has_unresolved ? first_unresolved(module, kernel, find) : std::nullopt};
 }
 
 KernelUsage usage_of(ptx::ModuleLoader& loader, ptx::FunctionId kernel) {
     std::unordered_map<ptx::FunctionId, BodyUsage> bodies; // its elements stay where they are
     return usage_of(loader.module(), kernel, [&](ptx::FunctionId id) -> const BodyUsage& {
-        return bodies[id] = usage_of_body(loader.module(), loader.body(id));
+        const auto [place, is_new] = bodies.try_emplace(id);
+        if (is_new) place->second = usage_of_body(loader.module(), loader.body(id));
+        return place->second;
     });
 }
 

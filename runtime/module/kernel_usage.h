@@ -25,7 +25,7 @@ struct UnresolvedFunction {
 struct KernelUsage {
     std::uint64_t shared = 0, local = 0; ///< bytes, each variable at its alignment, in the order of declaration
     std::uint32_t registers = 0;         ///< of the body that declares most
-    std::optional<UnresolvedFunction> unresolved; ///< the first one that is used
+    std::optional<UnresolvedFunction> unresolved; ///< of several the one that ptxas names
 };
 
 /// What one body says of memory and of other functions: enough to add up kernels without their bodies.
