@@ -71,7 +71,7 @@ std::unique_ptr<ModuleLoader> ModuleLoader::load(std::string text, std::string n
                                     "the body of this function does not end");
     }
     if (options.bind_all_bodies && options.keep_bodies)
-        for (FunctionId f = 0; f < functions; ++f)
+        for (FunctionId f = 0; f < functions && !impl->diagnostics.is_hopeless(); ++f)
             if (!impl->context.module.functions[f].is_declaration) impl->bind_body(f);
     impl->diagnostics.sort();
     std::unique_ptr<ModuleLoader> loader(new ModuleLoader(std::move(impl)));
@@ -101,6 +101,7 @@ void ModuleLoader::check_bodies(const BodyVisitor& visit, const RunOnThreads& ru
     std::atomic<std::size_t> next{0};
     std::mutex mutex; // guards what follows
     std::map<FunctionId, Diagnostics> found;
+    std::uint64_t errors = 0;
     unsigned unkept = 0; // errors of bodies that are too far down to be shown
     std::exception_ptr failure;
     const auto check = [&](FunctionId f, BindingMemory& memory) {
@@ -113,6 +114,8 @@ void ModuleLoader::check_bodies(const BodyVisitor& visit, const RunOnThreads& ru
         if (visit && !own.has_errors()) visit(f, body);
         if (own.list().empty() && own.error_count() == 0) return;
         const std::lock_guard lock(mutex);
+        errors += own.error_count();
+        if (errors >= Diagnostics::max_counted_errors) next = count;
         found.emplace(f, std::move(own));
         if (found.size() <= impl_->max_errors) return;
         unkept += std::prev(found.end())->second.error_count();

@@ -122,6 +122,7 @@ void BodyBinder::statements() {
         try {
             statement(kind);
         } catch (const Recover&) { // the statement is used up
+            if (diagnostics_.is_hopeless()) return;
         }
     }
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "frontend/bind/bound_shape.h"
+#include "frontend/bind/constant_bits.h"
 #include "frontend/bind/module_binder.h"
 #include "frontend/isa/form_matcher.h"
 #include "frontend/isa/special_registers.h"
@@ -164,6 +165,8 @@ private:
         bool or_predicate = false; ///< a predicate will do as well
         bool any_class = false;    ///< .bf16 and .bf16x2 are in any register of their size
         bool in_vector = false;    ///< an element of a vector
+        bool is_element = false;   ///< among registers in braces, or an argument: real constants go with integers
+        ElementRule element_rule = ElementRule::converted;
         /// Type of a list's first element where it differs: the index into an array of textures.
         ScalarType first_element = ScalarType::none;
         bool may_sink = false;   ///< `_` may stand for a result that is not wanted
@@ -189,6 +192,10 @@ private:
     void gate_handle(const OperandSyntax& node, std::string_view what);
     /// `subject` begins the message: what it is that has 32 bits only.
     void require_wide_address(SourceLocation at, StateSpace space, const std::string& subject);
+    struct ElementKinds {
+        bool names = false, integers = false, singles = false, reals = false; ///< singles: 0f and its digits
+    };
+    ElementKinds element_kinds(std::size_t node) const;
     void bind_elements(std::size_t node, const Want& want, unsigned count, Operand& out);
     void require_alike(const std::vector<Operand>& elements, SourceLocation at);
     void bind_list(std::size_t node, const Want& want, unsigned size, Operand& out);

@@ -129,6 +129,7 @@ void BodyBinder::bind_argument(const OperandSyntax& syntax, const Variable& form
     want.is_destination = is_destination;
     want.may_sink = true;
     want.type = formal.type;
+    want.is_element = true;
     bind_value(syntax, want, out);
 }
 

@@ -50,6 +50,22 @@ void BodyBinder::require_alike(const std::vector<Operand>& elements, SourceLocat
     }
 }
 
+/// What a braced list has among its elements.
+BodyBinder::ElementKinds BodyBinder::element_kinds(std::size_t index) const {
+    ElementKinds kinds;
+    const std::size_t end = index + node(index).extent;
+    for (std::size_t child = index + 1; child < end; child += node(child).extent) {
+        const OperandSyntax& element = node(child);
+        if (element.kind != OperandSyntax::Kind::constant)
+            kinds.names = true;
+        else if (element.constant.is_integer())
+            kinds.integers = true;
+        else
+            (element.constant.kind == Constant::Kind::bits32 ? kinds.singles : kinds.reals) = true;
+    }
+    return kinds;
+}
+
 /// A braced list, or the name of a vector register, with exactly `count` elements (0: any number).
 void BodyBinder::bind_elements(std::size_t index, const Want& want, unsigned count, Operand& out) {
     const OperandSyntax& syntax = node(index);
@@ -63,10 +79,23 @@ void BodyBinder::bind_elements(std::size_t index, const Want& want, unsigned cou
     } else {
         std::vector<Operand> elements;
         const std::size_t end = index + syntax.extent;
+        const ElementKinds kinds = element_kinds(index);
+        if (kinds.integers && (kinds.reals || kinds.singles) && want.first_element == ScalarType::none)
+            fail(syntax.location, "integers and floating-point constants do not go into one vector");
         for (std::size_t child = index + 1; child < end; child += node(child).extent) {
             Want element = want;
             element.kind = want.kind == Constraint::Kind::vec ? Constraint::Kind::wider : want.kind;
             element.may_sink = true;
+            const bool are_words = kinds.singles && !kinds.reals && element.type == ScalarType::b32;
+            if (!kinds.names && want.element_rule == ElementRule::fragment && element.type != ScalarType::f64 &&
+                element.type != ScalarType::s32 && !are_words)
+                fail(syntax.location, "a vector of constants alone is none of ." + std::string(spelling(element.type)) +
+                                          " here: one must be a register");
+            if (kinds.names && element.type == ScalarType::f64) element.element_rule = ElementRule::converted;
+            // Without registers the constants say what type the vector has, and then it must fit.
+            element.is_element = kinds.names ||
+                                 (want.element_rule == ElementRule::fragment && !kinds.reals && !kinds.singles) ||
+                                 (want.element_rule == ElementRule::bits && is_float(want.type));
             element.in_vector = want.in_vector || want.kind == Constraint::Kind::vec;
             if (elements.empty() && want.first_element != ScalarType::none) element.type = want.first_element;
             elements.emplace_back();

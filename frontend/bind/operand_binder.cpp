@@ -2,7 +2,6 @@
 // Operands: names to registers, variables and labels, constants to bits, all at the type that the
 // row asks for.
 #include "frontend/bind/body_binder.h"
-#include "frontend/bind/constant_bits.h"
 #include "frontend/bind/register_types.h"
 #include "frontend/isa/list_sizes.h"
 
@@ -36,6 +35,11 @@ bool among(std::string_view values, const Constant& constant) {
             return true;
     }
     return false;
+}
+
+std::string hexadecimal(std::uint64_t bits) {
+    char text[17];
+    return {text, std::to_chars(text, text + sizeof text, bits, 16).ptr};
 }
 
 } // namespace
@@ -94,6 +98,10 @@ BodyBinder::Want BodyBinder::want_of(const OperandPattern& pattern, const HeadMa
                     (any(effects, Effects::atomic | Effects::store | Effects::async | Effects::call) &&
                      !any(effects, Effects::volatile_read));
     want.must_sink = match.result_is_sink;
+    if (form.info->chapter == "matrix" || form.info->chapter == "warpgroup_matrix")
+        want.element_rule = ElementRule::fragment;
+    else if (any(effects, Effects::atomic | Effects::async) || match.vector_size == 8)
+        want.element_rule = ElementRule::bits;
     return want;
 }
 
@@ -162,7 +170,8 @@ void BodyBinder::bind_constant(const OperandSyntax& syntax, const Want& want, Op
     if (want.kind == Constraint::Kind::imm && type == ScalarType::none) type = ScalarType::s64;
     if (type == ScalarType::none) type = ScalarType::b64;
     std::string why;
-    const auto bits = constant_bits(syntax.constant, type, why);
+    const auto bits = want.is_element ? element_bits(syntax.constant, type, want.element_rule, why)
+                                      : constant_bits(syntax.constant, type, why);
     if (!bits) fail(syntax.location, why);
     if (!want.values.empty() && !among(want.values, syntax.constant))
         fail(syntax.location, want.values == "none" || want.values == "real" ? std::string("a register is needed here")
@@ -170,8 +179,11 @@ void BodyBinder::bind_constant(const OperandSyntax& syntax, const Want& want, Op
                               : want.values == "single"
                                   ? std::string("a constant must be written as 0f and eight digits here")
                                   : "this constant must be " + std::string(want.values));
-    if (type_class(type) == TypeClass::packed)
+    if (type_class(type) == TypeClass::packed && !(want.is_element && want.element_rule == ElementRule::fragment))
         fail(syntax.location, "a ." + std::string(spelling(type)) + " can't be a constant");
+    if (loses_value(syntax.constant, type, *bits))
+        warn(syntax.location, "a ." + std::string(spelling(type)) + " is needed: this constant becomes the bits 0x" +
+                                  hexadecimal(*bits) + ", as with ptxas");
     out.kind = Operand::Kind::imm;
     out.type = type;
     out.value = *bits;

@@ -49,8 +49,10 @@ std::string_view take_until(std::string_view& rest, char separator) {
     return part;
 }
 
+/// Those narrower than a byte are no types of registers, but of matrices.
 bool is_type(std::string_view word) {
-    return find_word(word).kind == Word::Kind::type;
+    return find_word(word).kind == Word::Kind::type || word == "b1" || word == "s2" || word == "u2" || word == "s4" ||
+           word == "u4";
 }
 
 /// One word of a rule: `^f16` is the first type, `f16$` the last one, `!a` anything but a.
@@ -60,9 +62,11 @@ bool has(std::string_view wanted, std::span<const std::string_view> words) {
         const auto first = std::find_if(words.begin(), words.end(), is_type);
         return first != words.end() && *first == wanted.substr(1);
     }
-    if (wanted.ends_with('$')) {
-        const auto last = std::find_if(words.rbegin(), words.rend(), is_type);
-        return last != words.rend() && *last == wanted.substr(0, wanted.size() - 1);
+    if (const std::size_t place = wanted.find('$'); place != std::string_view::npos) {
+        auto last = std::find_if(words.rbegin(), words.rend(), is_type);
+        if (wanted.ends_with("$1") && words.size() > 1 && last != words.rend())
+            last = std::find_if(std::next(last), words.rend(), is_type);
+        return last != words.rend() && *last == wanted.substr(0, place);
     }
     if (const std::size_t order = wanted.find('<'); order != std::string_view::npos) {
         const auto first = std::find(words.begin(), words.end(), wanted.substr(0, order));
@@ -184,7 +188,10 @@ std::uint32_t overlooked_words(std::string_view opcode, std::span<const std::str
             const std::string_view found = standing(rule.words, words.subspan(i, 1));
             if (found.empty()) continue;
             const auto behind = words.subspan(i + 1);
-            if (found.ends_with('$') && std::any_of(behind.begin(), behind.end(), is_type)) continue;
+            if (const std::size_t place = found.find('$'); place != std::string_view::npos) {
+                const auto wanted = found.ends_with("$1") ? 1 : 0;
+                if (std::count_if(behind.begin(), behind.end(), is_type) != wanted) continue;
+            }
             overlooked |= 1u << i;
         }
     }

@@ -35,8 +35,8 @@ constexpr std::array<std::uint8_t, 256> make_character_classes() {
         if (c == '{' || c == '}' || c == '/' || c == '"' || c == '\n') bits |= brace_scan;
         classes[static_cast<std::size_t>(c)] = bits;
     }
-    for (const char c : {'{', '}', '(', ')', '[', ']', '<', '>', ',', ';', ':', '=',
-                         '+', '-', '*', '/', '%', '!', '~', '&', '|', '^', '?', '@'})
+    for (const char c : {'{', '}', '(', ')', '[', ']', '<', '>', ',', ';', ':', '=', '+',
+                         '-', '*', '/', '%', '!', '~', '&', '|', '^', '?', '@', '\\'})
         classes[static_cast<std::size_t>(c)] |= operator_or_bracket;
     return classes;
 }

@@ -26,7 +26,6 @@ double real_of(const Constant& c) {
     switch (c.kind) {
     case Constant::Kind::integer:
         return c.is_unsigned ? static_cast<double>(c.bits) : static_cast<double>(c.as_signed());
-    case Constant::Kind::bits32: return std::bit_cast<float>(static_cast<std::uint32_t>(c.bits));
     default: return std::bit_cast<double>(c.bits);
     }
 }
@@ -39,7 +38,10 @@ public:
     /// Likewise when the first operand is taken already.
     Constant conditional_after(const Constant& left) { return conditional_of(binary(1, left)); }
     /// Likewise when the first token was an operator of one operand that is taken already.
-    Constant conditional_after(const Token& sign) { return conditional_of(binary(1, negate(sign, unary()))); }
+    Constant conditional_after(const Token& sign) {
+        refuse_single(sign);
+        return conditional_of(binary(1, negate(sign, unary())));
+    }
 
 private:
     Constant conditional_of(Constant condition) {
@@ -50,6 +52,8 @@ private:
         cursor_.expect(':', "in this conditional expression");
         Constant no = conditional();
         need_integer(condition, at);
+        need_integer(yes, at);
+        need_integer(no, at);
         return condition.bits != 0 ? yes : no;
     }
 
@@ -92,13 +96,27 @@ private:
         }
     }
 
-    Constant binary(int minimum) { return binary(minimum, unary()); }
+    /// 0f and its digits are no part of an expression (manual 4.5.2), but `(0f...)` may be: with ptxas a double of
+    /// these bits.
+    void refuse_single(const Token& op) {
+        if (cursor_.peek().kind == TokenKind::bits32)
+            cursor_.fail(op.location, "a 0f literal takes no sign and no operator");
+    }
+
+    Constant binary(int minimum) {
+        const bool is_single = cursor_.peek().kind == TokenKind::bits32;
+        const Constant left = unary();
+        if (is_single && precedence(cursor_.peek()) != 0)
+            cursor_.fail(cursor_.location(), "a 0f literal takes no sign and no operator");
+        return binary(minimum, left);
+    }
     Constant binary(int minimum, Constant left) {
         for (;;) {
             const int level = precedence(cursor_.peek());
             // `a|b` between registers never comes here: the left side of `|` is a number.
             if (level < minimum || level == 0) return left;
             const Token op = cursor_.take();
+            refuse_single(op);
             left = apply(op, left, binary(level + 1));
         }
     }
@@ -108,6 +126,7 @@ private:
         const Token token = cursor_.peek();
         if (token.is('-') || token.is('+') || token.is('!') || token.is('~')) {
             cursor_.take();
+            refuse_single(token);
             return negate(token, unary());
         }
         if (token.is('(')) return parenthesised();
@@ -123,9 +142,7 @@ private:
     Constant negate(const Token& op, const Constant& c) {
         if (op.is('+')) return c;
         if (op.is('-')) {
-            // -0f3F800000 is not in the grammar: the literal is a bit pattern.
-            if (c.kind == Constant::Kind::bits32 || c.kind == Constant::Kind::bits64)
-                cursor_.fail(op.location, "a 0f or 0d literal takes no sign");
+            if (c.kind == Constant::Kind::bits64) return {c.kind, false, c.bits ^ (std::uint64_t{1} << 63)};
             return c.is_integer() ? integer(0 - c.bits, c.is_unsigned) : real(-real_of(c));
         }
         need_integer(c, op.location);

@@ -169,11 +169,9 @@ private:
             cursor_.expect(']', "behind the array size");
         }
         d.first_initializer = static_cast<std::uint32_t>(out.initializers.size());
-        if (may_initialise && cursor_.accept('=')) {
-            d.has_initializer = true;
-            parse_initializer_of(out);
-        }
-        out.declarators.push_back(d);
+        d.has_initializer = may_initialise && cursor_.accept('=');
+        out.declarators.push_back(d); // an error in what follows is none about the name
+        if (d.has_initializer) parse_initializer_of(out);
     }
 
     void parse_initializer_of(VariableSyntax& out) {

@@ -222,14 +222,14 @@ void Lexer::lex_number(Token& token) {
     make(token, kind, begin, at_);
 }
 
+/// Lines may end in a string, and a backslash is a character of it, as with ptxas.
 void Lexer::lex_string(Token& token) {
     const char* begin = at_++;
-    while (at_ < end_ && *at_ != '"' && *at_ != '\n') {
-        if (*at_ == '\\' && at_ + 1 < end_ && at_[1] != '\n') ++at_;
-        ++at_;
-    }
+    const SourceLocation start = location(begin);
+    for (; at_ < end_ && *at_ != '"'; ++at_)
+        if (*at_ == '\n') new_line(at_);
     make(token, TokenKind::string, begin + 1, at_);
-    token.location = location(begin);
+    token.location = start;
     if (at_ < end_ && *at_ == '"')
         ++at_;
     else
@@ -272,10 +272,9 @@ bool Lexer::skip_braces() {
             ++at_;
             if (--depth == 0) return true;
         } else if (c == '"') {
-            ++at_;
-            while (at_ < end_ && *at_ != '"' && *at_ != '\n') at_ += *at_ == '\\' ? 2 : 1;
-            if (at_ > end_) at_ = end_;
-            if (at_ < end_ && *at_ == '"') ++at_;
+            for (++at_; at_ < end_ && *at_ != '"'; ++at_)
+                if (*at_ == '\n') new_line(at_);
+            if (at_ < end_) ++at_;
         } else if (at_ + 1 < end_ && at_[1] == '/') {
             skip_line();
         } else if (at_ + 1 < end_ && at_[1] == '*') {

@@ -59,10 +59,8 @@ void ModuleParser::parse_target(Target& target) {
             const char* last = name.data() + name.size();
             target.suffix = 0;
             const auto [end, status] = std::from_chars(name.data() + name.find('_') + 1, last, target.sm);
-            if (status == std::errc() && last - end == 1 && (*end == 'a' || *end == 'f'))
-                target.suffix = *end;
-            else if (status != std::errc() || end != last)
-                cursor_.fail(token.location, unknown_target(name));
+            if (status != std::errc()) cursor_.fail(token.location, unknown_target(name));
+            if (end != last) parse_suffix({end, last}, token, target);
         } else if (name == "map_f64_to_f32") {
             maps_doubles = token.location;
         } else if (name != "texmode_unified") {
@@ -74,6 +72,17 @@ void ModuleParser::parse_target(Target& target) {
         cursor_.fail(maps_doubles, "map_f64_to_f32 is for targets without doubles, before sm_13");
 }
 
+/// `a` or `f`. Behind the number ptxas takes anything for nothing, and only looks whether the last letter is one of
+/// them.
+void ModuleParser::parse_suffix(std::string_view suffix, const Token& name, Target& target) {
+    if (const char last = suffix.back(); last == 'a' || last == 'f') target.suffix = last;
+    if (suffix.size() == 1 && target.suffix != 0) return;
+    std::string known(name.text.substr(0, name.text.size() - suffix.size()));
+    if (target.suffix != 0) known += target.suffix;
+    cursor_.diagnostics().warning(name.location, "unknown target '" + std::string(name.text.substr(0, 60)) +
+                                                     "' is taken for '" + known + "', as by ptxas");
+}
+
 ModuleParser::Kind ModuleParser::next() {
     for (;;) {
         try {
@@ -81,6 +90,7 @@ ModuleParser::Kind ModuleParser::next() {
             const Kind kind = declaration();
             if (!skip_) return kind;
         } catch (const Recover&) {
+            if (cursor_.diagnostics().is_hopeless()) return Kind::end;
             skip_declaration();
             // What follows a malformed head is its body or its initialiser.
             try {
@@ -88,7 +98,9 @@ ModuleParser::Kind ModuleParser::next() {
                     cursor_.skip_body();
                     cursor_.accept(';');
                 } else {
-                    cursor_.accept('}');
+                    while (cursor_.accept('}')) {
+                    }
+                    cursor_.accept(';');
                 }
             } catch (const Recover&) {
             }

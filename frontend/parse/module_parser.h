@@ -41,6 +41,7 @@ private:
     Kind directive(const Token& word);
     void parse_version(Version& version);
     void parse_target(Target& target);
+    void parse_suffix(std::string_view suffix, const Token& name, Target& target);
     void parse_file();
     void section();
 

@@ -35,7 +35,7 @@ private:
         if (depth > max_nesting) cursor_.fail(cursor_.location(), "operands nested too deeply");
         if (cursor_.at('[')) return group(OperandSyntax::Kind::bracket, ']', depth);
         if (cursor_.at('{')) return group(OperandSyntax::Kind::braces, '}', depth);
-        if (lists_ && cursor_.at('(')) return group(OperandSyntax::Kind::parens, ')', depth);
+        if (lists_ && depth == 0 && cursor_.at('(')) return group(OperandSyntax::Kind::parens, ')', depth);
         if (cursor_.at('!')) {
             const Token sign = cursor_.take();
             const SourceLocation at = sign.location;

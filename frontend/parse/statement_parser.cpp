@@ -21,6 +21,7 @@ StatementParser::Kind StatementParser::next() {
             const Kind kind = statement();
             if (!skip_) return kind;
         } catch (const Recover&) {
+            if (cursor_.diagnostics().is_hopeless()) return Kind::end;
             cursor_.skip_statement();
             // A brace inside a malformed operand list is not a scope.
             while (cursor_.at('{')) {
@@ -88,6 +89,8 @@ StatementParser::Kind StatementParser::statement() {
         parse_instruction();
         return Kind::instruction;
     }
+    if (cursor_.accept('\\') && cursor_.peek().kind != TokenKind::identifier) // means nothing, also to ptxas
+        cursor_.fail_here("an instruction behind '\\'");
     if (cursor_.peek().kind != TokenKind::identifier) cursor_.fail_here("an instruction");
     const Token name = cursor_.peek();
     if (cursor_.take_head(instruction, max_words)) return plain_instruction(name);

@@ -67,7 +67,8 @@ std::string Diagnostics::render_all(std::size_t first) const {
     if (error_count_ <= max_errors_) return out;
     const unsigned hidden = error_count_ - max_errors_;
     out += source_->name() + ": " + std::to_string(hidden) + (max_errors_ != 0 ? " more" : "") +
-           (hidden == 1 ? " error" : " errors") + " not shown\n";
+           (hidden == 1 ? " error" : " errors") + " not shown" +
+           (is_hopeless() ? ", and the rest of the text is not read\n" : "\n");
     return out;
 }
 

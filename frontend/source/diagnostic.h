@@ -34,6 +34,10 @@ public:
     unsigned error_count() const { return error_count_; }
     /// Further errors are only counted: no need to find good words for them.
     bool is_full() const { return error_count_ >= max_errors_; }
+    /// So many errors that this is no PTX: nothing more is read (an error costs some microseconds, and a text of 50 MB
+    /// may have millions).
+    bool is_hopeless() const { return error_count_ >= max_counted_errors; }
+    static constexpr unsigned max_counted_errors = 100'000;
     bool has_errors() const { return error_count_ != 0; }
     const std::vector<Diagnostic>& list() const { return list_; }
     /// Adds what was found elsewhere about the same text (a body bound later), and restores source

@@ -12,11 +12,14 @@ namespace ptarmigan::test {
 
 namespace {
 
-/// ptxas 13 makes code for sm_75 and later only; older targets are read all the same.
+/// ptxas 13 makes code for sm_75 and later only; older targets are read all the same, and odd suffixes like the last letter alone.
 std::string architecture_for(const std::string& target) {
     const std::string name = target.substr(0, target.find(','));
-    const int sm = name.starts_with("sm_") ? std::atoi(name.c_str() + 3) : 0;
-    return sm < 75 ? "sm_75" : name;
+    const std::size_t number = name.find('_');
+    const int sm = number == name.npos ? 0 : std::atoi(name.c_str() + number + 1);
+    if (sm < 75) return "sm_75";
+    const bool has_suffix = name.ends_with('a') || name.ends_with('f');
+    return "sm_" + std::to_string(sm) + (has_suffix ? name.substr(name.size() - 1) : "");
 }
 
 struct Complaint {

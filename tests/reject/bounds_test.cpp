@@ -85,6 +85,20 @@ TEST_CASE("bounds: unknown names among thousands of known ones") {
     CHECK(loader->diagnostics().list().size() == 20);
 }
 
+TEST_CASE("bounds: millions of errors") {
+    const auto within_a_body = [] { return in_body(repeated("wrong;\n", 3000000)); };
+    const auto at_module_scope = [] { return head + repeated("wrong;\n", 3000000); };
+    const auto in_many_bodies = [] { return functions("wrong; bad; no;", 100000); };
+    for (const auto& text : {std::string(within_a_body()), at_module_scope(), in_many_bodies()}) {
+        CHECK(read_within_bounds([&] { return text; }) == refused);
+        const auto loader = ptx::ModuleLoader::load(text, "hostile");
+        loader->check_bodies();
+        CHECK(loader->diagnostics().error_count() >= ptx::Diagnostics::max_counted_errors);
+        CHECK(loader->diagnostics().error_count() < ptx::Diagnostics::max_counted_errors + 10);
+        CHECK_THAT(loader->diagnostics().render_all(), Catch::Matchers::Contains("the rest of the text is not read"));
+    }
+}
+
 TEST_CASE("bounds: the limits bite") {
     CHECK(read_within_bounds([] { return head; }) == accepted);
     CHECK(read_within_bounds(

@@ -172,6 +172,26 @@ TEST_CASE("loader: bodies are checked on several threads as on one") {
     CHECK_THROWS_AS(loader->check_bodies([](FunctionId, const Body&) { throw std::bad_alloc(); }, several), std::bad_alloc);
 }
 
+TEST_CASE("loader: lines end in strings, which know no escapes, as with ptxas") {
+    const auto loader = ModuleLoader::load(test::header + ".file 1 \"a\nb\\\"\n.func f() { .pragma \"c\n}\"; wrong; ret; }\n", "test.ptx",
+                                           {.bind_all_bodies = true, .max_errors = 20});
+    REQUIRE(loader->diagnostics().list().size() == 1);
+    const std::string text = loader->diagnostics().render_all();
+    CHECK(text.find("'wrong'") != std::string::npos);
+    const auto lines = static_cast<std::uint32_t>(std::count(test::header.begin(), test::header.end(), '\n'));
+    CHECK(loader->diagnostics().list()[0].location.line == lines + 4);
+}
+
+TEST_CASE("loader: a malformed initial value is one error") {
+    for (const char* value : {"{-0f3f800000, 1.0}", "{{1.0}, -0f3f800000}", "{1.0 + }", "-0f3f800000"}) {
+        const auto loader = ModuleLoader::load(test::header + ".global .f32 g[2] = " + value +
+                                                   ";\n.func f() { .reg .f32 %f; ld.global.f32 %f, [g]; ret; }\n",
+                                               "test.ptx", {.bind_all_bodies = true, .max_errors = 20});
+        INFO(loader->diagnostics().render_all());
+        CHECK(loader->diagnostics().error_count() == 1);
+    }
+}
+
 TEST_CASE("loader: bodies that are not kept are validated, and bound again when asked for") {
     const std::string text = test::header + ".func f() { .reg .b32 %r<3>; .local .b8 l<1000>; mov.b32 %r1, 1; ret; }\n"
                                             ".func g() { mov.b32 %r1, 1; }\n";
