@@ -7,6 +7,8 @@ namespace ptarmigan::ptx {
 
 void BodyBinder::bind_vector_register(const OperandSyntax& syntax, const Symbol& symbol, const Want& want,
                                       Operand& out) {
+    if (symbol.kind == Symbol::Kind::none) fail_unknown(syntax.location, syntax.name);
+    if (symbol.kind != Symbol::Kind::reg) fail(syntax.location, quoted(syntax.name) + " is not a register");
     out.kind = Operand::Kind::vector;
     out.first = static_cast<std::uint32_t>(body_.operand_pool.size());
     out.count = symbol.vector_size;
