@@ -18,7 +18,7 @@
 namespace {
 
 struct EmbeddedBitcode {
-    const char* features; ///< what the target must have, comma-separated
+    const char* features; ///< what the target must have, comma-separated; x86-64-v4 is implied by any
     const char* data;
     std::uint64_t size;
 };
@@ -86,12 +86,12 @@ void make_inline(llvm::Function& function) {
 
 bool can_run(const TargetCpu& target, llvm::StringRef features) {
     if (features.empty()) return true;
-    if (target.architecture != TargetCpu::Architecture::x86_64) return false;
+    if (target.architecture != TargetCpu::Architecture::x86_64 || !target.avx512) return false;
     llvm::SmallVector<llvm::StringRef, 64> present;
     llvm::StringRef(target.features).split(present, ',');
     for (llvm::StringRef feature : llvm::split(features, ','))
-        if (!llvm::is_contained(present, ("+" + feature).str())) return false;
-    return target.avx512;
+        if (feature != "x86-64-v4" && !llvm::is_contained(present, ("+" + feature).str())) return false;
+    return true;
 }
 
 } // namespace

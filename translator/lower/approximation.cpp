@@ -108,6 +108,15 @@ void half_unary(WarpEmitter& e, const Instruction& inst, const char* function) {
     });
 }
 
+// A builtin that takes and gives the high words of doubles, whose low words become zero.
+Value* on_high_words(WarpEmitter& e, std::string_view builtin, Value* real) {
+    Ir& ir = e.ir();
+    Value* bits = to_bits(ir, real);
+    Value* high = resize(ir, ir.CreateLShr(bits, integer(bits, 32)), 32, false);
+    Value* result = resize(ir, call_lanes(e, builtin, high, ir.getInt32Ty()), 64, false);
+    return from_bits(ir, ir.CreateShl(result, integer(result, 32)), real);
+}
+
 } // namespace
 
 void rcp_approx(WarpEmitter& e, const Instruction& inst) {
@@ -143,12 +152,15 @@ void div_full(WarpEmitter& e, const Instruction& inst) {
 }
 
 void rcp_approx_f64(WarpEmitter& e, const Instruction& inst) {
-    e.map(inst, {Role::a}, [&](Ir& ir, Values v) { return call_lanes(e, "rcp_ftz_f64", v, ir.getDoubleTy()); });
+    e.map(inst, {Role::a}, [&](Ir&, Values v) { return on_high_words(e, "rcp_high", v[0]); });
 }
 
 void rsqrt_approx_f64(WarpEmitter& e, const Instruction& inst) {
-    const char* builtin = inst.has(Word::ftz) ? "rsqrt_ftz_f64" : "rsqrt_f64";
-    e.map(inst, {Role::a}, [&](Ir& ir, Values v) { return call_lanes(e, builtin, v, ir.getDoubleTy()); });
+    e.map(inst, {Role::a}, [&](Ir& ir, Values v) {
+        if (inst.has(Word::ftz)) return on_high_words(e, "rsqrt_high", v[0]);
+        Value* estimate = on_high_words(e, "rsqrt_high", call_lanes(e, "rsqrt_operand_f64", v, ir.getDoubleTy()));
+        return call_lanes(e, "rsqrt_refined_f64", {v[0], estimate}, ir.getDoubleTy());
+    });
 }
 
 void tanh_f16(WarpEmitter& e, const Instruction& inst) {

@@ -40,14 +40,19 @@ template <F32<lanes> function(F32<lanes>)> I32<lanes> single(I32<lanes> inputs) 
 }
 
 // High words in, and the hash of both words of the result out.
-template <F64<8> function(F64<8>)> I32<lanes> high_words(I32<lanes> inputs) {
+I32<lanes> rsqrt_f64(I32<lanes> inputs) {
     I32<lanes> hashes;
     for (int half = 0; half < lanes; half += 8) {
-        I64<8> operands;
-        for (int i = 0; i < 8; ++i) operands[i] = long(u64(u32(inputs[half + i])) << 32);
-        I64<8> results = bits<8>(function(real<8>(operands)));
+        F64<8> operands, estimates;
+        for (int i = 0; i < 8; ++i) operands[i] = to_double(u64(u32(inputs[half + i])) << 32);
+        F64<8> scaled = ptm_rsqrt_operand_f64_8(operands);
+        I32<8> high;
+        for (int i = 0; i < 8; ++i) high[i] = int(to_bits(scaled[i]) >> 32);
+        high = ptm_rsqrt_high_8(high);
+        for (int i = 0; i < 8; ++i) estimates[i] = to_double(u64(u32(high[i])) << 32);
+        F64<8> results = ptm_rsqrt_refined_f64_8(operands, estimates);
         for (int i = 0; i < 8; ++i)
-            hashes[half + i] = int(u32(u64(results[i]) >> 32) + u32(results[i]) * 0x9e3779b1u);
+            hashes[half + i] = int(u32(to_bits(results[i]) >> 32) + u32(to_bits(results[i])) * 0x9e3779b1u);
     }
     return hashes;
 }
@@ -64,8 +69,8 @@ const Recorded recorded[] = { // in the order of the recording
     {"rcp", single<ptm_rcp_f32_16>},              {"rsqrt", single<ptm_rsqrt_f32_16>},
     {"sqrt", single<ptm_sqrt_f32_16>},            {"ex2", single<ptm_ex2_f32_16>},
     {"lg2", single<ptm_lg2_f32_16>},              {"sin", single<ptm_sin_f32_16>},
-    {"cos", single<ptm_cos_f32_16>},              {"rcp.ftz.f64", high_words<ptm_rcp_ftz_f64_8>},
-    {"rsqrt.ftz.f64", high_words<ptm_rsqrt_ftz_f64_8>}, {"rsqrt.f64", high_words<ptm_rsqrt_f64_8>},
+    {"cos", single<ptm_cos_f32_16>},              {"rcp.ftz.f64", ptm_rcp_high_16},
+    {"rsqrt.ftz.f64", ptm_rsqrt_high_16},         {"rsqrt.f64", rsqrt_f64},
 };
 
 bool block_matches(Function function, u32 block, const u64* sums) {
@@ -271,9 +276,13 @@ void check_directed() {
 
 int main(int argc, char** argv) {
 #ifdef PTARMIGAN_SFU_AVX512
-    if (!__builtin_cpu_supports("avx512vbmi") || !__builtin_cpu_supports("avx512vbmi2") ||
-        !__builtin_cpu_supports("avx512vnni") || !__builtin_cpu_supports("avx512bitalg")) {
-        std::printf("skipped: this CPU lacks AVX-512 VBMI, VBMI2, VNNI or BITALG\n");
+    bool can_run = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+#ifdef __AVX512VBMI__
+    can_run = can_run && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
+              __builtin_cpu_supports("avx512vnni");
+#endif
+    if (!can_run) {
+        std::printf("skipped: this CPU lacks what it is compiled for\n");
         return 77;
     }
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The builtins ptm_<function>_<lanes> behind the .approx and .full instructions: the special function unit of sfu.h and
 // the sequences that the hardware builds on it. See README.md for the naming and calling conventions.
+#include "sfu_doubles.h"
 #include "sfu_halves.h"
 #ifdef PTARMIGAN_SFU_AVX512
 #include "sfu_avx512.h"
@@ -9,9 +10,9 @@
 namespace sfu {
 namespace {
 
-template <int N> PTM_INLINE I32<N> is_subnormal(I32<N> b) {
-    I32<N> magnitude = b & 0x7fffffff;
-    return (magnitude < unit) & (magnitude != 0);
+/// Zero or subnormal.
+template <int N> PTM_INLINE I32<N> is_small(I32<N> b) {
+    return (b & 0x7fffffff) < unit;
 }
 
 /// e in {253, 254}: the reciprocal would be subnormal.
@@ -32,9 +33,9 @@ template <int N> PTM_INLINE I32<N> flush(I32<N> b) {
     return (b & infinity_bits) == 0 ? (b & sign_bit) : b;
 }
 
-// a * b for flushed a and b; results below 2^-126 before the subnormal rounding are flushed.
+// a * b, where b is not subnormal; results below 2^-126 before the subnormal rounding are flushed.
 template <int N> PTM_INLINE I32<N> multiply_ftz(I32<N> a, I32<N> b) {
-    F32<N> x = real<N>(flush<N>(a)), y = real<N>(flush<N>(b));
+    F32<N> x = real<N>(flush<N>(a)), y = real<N>(b);
     I32<N> product = canonical<N>(x * y);
     I32<N> large = bits<N>((x * 0x1p24f) * y) & 0x7fffffff;
     I32<N> tiny = large < (24 + 1) * unit; // 2^-102; NaN and infinity are above
@@ -42,28 +43,25 @@ template <int N> PTM_INLINE I32<N> multiply_ftz(I32<N> a, I32<N> b) {
 }
 
 template <int N> PTM_INLINE I32<N> rcp_full(I32<N> b) {
-    I32<N> small = is_subnormal<N>(b), large = has_tiny_reciprocal<N>(b);
-    F32<N> factor = small ? F32<N>(0x1p24f) : large ? F32<N>(0.25f) : F32<N>(1.0f);
-    I32<N> r = rcp_unit<N>(small | large ? bits<N>(real<N>(b) * factor) : b);
-    return small | large ? bits<N>(real<N>(r) * factor) : r;
+    // Zeros, infinities and NaN may be scaled too.
+    I32<N> magnitude = b & 0x7fffffff;
+    F32<N> factor = magnitude < unit ? F32<N>(0x1p24f) : magnitude > 253 * unit ? F32<N>(0.25f) : F32<N>(1.0f);
+    return bits<N>(real<N>(rcp_unit<N>(bits<N>(real<N>(b) * factor))) * factor);
 }
 
+template <int N> PTM_INLINE I32<N> normalized(I32<N> b) {
+    return is_small<N>(b) ? scaled<N>(b, 0x1p24f) : b;
+}
 template <int N> PTM_INLINE I32<N> rsqrt_full(I32<N> b) {
-    I32<N> small = is_subnormal<N>(b);
-    I32<N> r = rsqrt_unit<N>(small ? scaled<N>(b, 0x1p24f) : b);
-    return small ? canonical<N>(real<N>(r) * 0x1p12f) : r;
+    return rsqrt_with_specials<N, 1>(b, normalized<N>(b));
 }
-
 template <int N> PTM_INLINE I32<N> sqrt_full(I32<N> b) {
-    I32<N> small = is_subnormal<N>(b);
-    I32<N> r = sqrt_unit<N>(small ? scaled<N>(b, 0x1p24f) : b);
-    return small ? canonical<N>(real<N>(r) * 0x1p-12f) : r;
+    return sqrt_with_specials<N, 1>(b, normalized<N>(b));
 }
 
 template <int N> PTM_INLINE I32<N> lg2_full(I32<N> b) {
-    I32<N> small = is_subnormal<N>(b);
-    I32<N> r = lg2_unit<N>(small ? scaled<N>(b, 0x1p24f) : b);
-    return small ? canonical<N>(real<N>(r) - 24.0f) : r;
+    I32<N> r = lg2_unit<N>(normalized<N>(b));
+    return is_small<N>(b) ? bits<N>(real<N>(r) - 24.0f) : r;
 }
 
 // Below -126 the result is subnormal: the square of ex2(x / 2).
@@ -105,6 +103,16 @@ template <int N> PTM_INLINE I32<N> div_full(I32<N> a, I32<N> b) {
     return div_approx<N>(a, b);
 }
 
+template <int N> PTM_INLINE I32<N> div_full_ftz(I32<N> a, I32<N> b) {
+    I32<N> large = has_tiny_reciprocal<N>(b);
+    a = large ? multiply_ftz<N>(a, I32<N>(0x3e800000)) : a;
+    b = large ? scaled<N>(b, 0.25f) : b;
+    return multiply_ftz<N>(a, rcp_unit<N>(b));
+}
+template <int N> PTM_INLINE I32<N> div_approx_ftz(I32<N> a, I32<N> b) {
+    return multiply_ftz<N>(a, rcp_unit<N>(b));
+}
+
 #ifdef PTARMIGAN_SFU_AVX512
 template <> PTM_INLINE I32<16> div_approx<16>(I32<16> a, I32<16> b) {
     return (I32<16>)quotient_avx512<false>((V)a, (V)b);
@@ -112,62 +120,13 @@ template <> PTM_INLINE I32<16> div_approx<16>(I32<16> a, I32<16> b) {
 template <> PTM_INLINE I32<16> div_full<16>(I32<16> a, I32<16> b) {
     return (I32<16>)quotient_avx512<true>((V)a, (V)b);
 }
+template <> PTM_INLINE I32<16> div_approx_ftz<16>(I32<16> a, I32<16> b) {
+    return (I32<16>)quotient_ftz_avx512<false>((V)a, (V)b);
+}
+template <> PTM_INLINE I32<16> div_full_ftz<16>(I32<16> a, I32<16> b) {
+    return (I32<16>)quotient_ftz_avx512<true>((V)a, (V)b);
+}
 #endif
-
-template <int N> PTM_INLINE I32<N> div_full_ftz(I32<N> a, I32<N> b) {
-    I32<N> large = has_tiny_reciprocal<N>(b);
-    a = large ? multiply_ftz<N>(a, I32<N>(0x3e800000)) : a;
-    b = large ? scaled<N>(b, 0.25f) : b;
-    return multiply_ftz<N>(a, rcp_unit<N>(b));
-}
-
-// --- double: the unit sees the high word only ---------------------------------------------------------
-
-template <int N> PTM_INLINE I64<N> high_word(I32<N> b) {
-    return widen<N>(b) << 32l;
-}
-
-inline constexpr int high_infinity = 0x7ff00000;
-
-template <int N> PTM_INLINE I64<N> rcp_f64_unit(I64<N> v) {
-    I32<N> b = narrow<N>(v >> 32l);
-    I32<N> magnitude = b & 0x7fffffff, sign = b & sign_bit;
-    I32<N> m = (b & 0xfffff) << 3, x = m & 0xffff;
-    I64<N> p = interpolate<N>(rcp_table, m >> 16, x, truncated_square<N>(x << 1), 13, 0, 0x47e7);
-    I32<N> r = (2045 - (magnitude >> 20)) * (1 << 20) + narrow<N>(p >> 18l) - (1 << 20);
-    r = r < (1 << 20) ? 0 : r;
-    r = magnitude < (1 << 20) ? high_infinity : r;
-    return high_word<N>(magnitude > high_infinity ? I32<N>(nan_bits) : (r | sign));
-}
-
-template <int N> PTM_INLINE I64<N> rsqrt_f64_unit(I64<N> v) {
-    I32<N> b = narrow<N>(v >> 32l);
-    I32<N> magnitude = b & 0x7fffffff, sign = b & sign_bit;
-    I32<N> e = (magnitude >> 20) - 1023, m = (b & 0xfffff) << 3;
-    I32<N> odd = e & 1, half = e >> 1, x = m & 0x1ffff;
-    I64<N> p = interpolate<N>(rsqrt_table, (m >> 17) + odd * 64, x, truncated_square<N>(x), 14, 2, 0x7fff);
-    I32<N> r = narrow<N>(p >> 19l) - (1 << 20) + (1022 - half) * (1 << 20);
-    r = (m | odd) == 0 ? (1023 - half) * (1 << 20) : r;
-    r = magnitude == high_infinity ? 0 : r;
-    r = b < 0 ? nan_bits : r;
-    r = magnitude < (1 << 20) ? (sign | high_infinity) : r;
-    return high_word<N>(magnitude > high_infinity ? I32<N>(nan_bits) : r);
-}
-
-template <int N> PTM_INLINE I64<N> rsqrt_f64(I64<N> v) {
-    I64<N> magnitude = v & 0x7fffffffffffffffl;
-    I64<N> small = (magnitude < 0x10000000000000l) & (magnitude != 0);
-    F64<N> a = small ? real<N>(v) * 0x1p54 : real<N>(v);
-    F64<N> y = real<N>(rsqrt_f64_unit<N>(bits<N>(a)));
-    F64<N> e = __builtin_elementwise_fma(y * y, -a, F64<N>(1.0));
-    F64<N> t = __builtin_elementwise_fma(e, F64<N>(0.375), F64<N>(0.5));
-    F64<N> refined = __builtin_elementwise_fma(t, e * y, y);
-    I64<N> r = bits<N>(small ? refined * 0x1p27 : refined);
-    r = magnitude == 0x7ff0000000000000l ? 0l : r;
-    r = v < 0 ? I64<N>(long(0xfff8000000000000ul)) : r;
-    r = magnitude == 0 ? (v | 0x7ff0000000000000l) : r;
-    return magnitude > 0x7ff0000000000000l ? (v | 0x8000000000000l) : r;
-}
 
 } // namespace
 } // namespace sfu
@@ -181,9 +140,6 @@ template <int N> PTM_INLINE I32<N> sine(I32<N> b) {
 }
 template <int N> PTM_INLINE I32<N> cosine(I32<N> b) {
     return sin_cos<N>(b, true);
-}
-template <int N> PTM_INLINE I32<N> div_approx_ftz(I32<N> a, I32<N> b) {
-    return multiply_ftz<N>(a, rcp_unit<N>(b));
 }
 
 // Function<N> for N lanes. With AVX-512 fewer lanes than 16 take the low ones of the unit's 16.
@@ -229,16 +185,24 @@ template <int N> PTM_INLINE I32<N> first_lanes(I32<16> v) {
     PTM_NARROW_LANES(4, F32, name##_f32, function)                                                                     \
     PTM_NARROW_LANES(8, F32, name##_f32, function)                                                                     \
     PTM_LANES(16, F32, I32, name##_f32, function)
-#define PTM_DOUBLE(name, function)                                                                                     \
-    PTM_SCALAR(double, I64, long, name##_f64, function)                                                                \
-    PTM_LANES(4, F64, I64, name##_f64, function)                                                                       \
-    PTM_LANES(8, F64, I64, name##_f64, function)
-// 16-bit formats travel in the low half of 32-bit lanes.
-#define PTM_HALF(name, function)                                                                                       \
+// 16-bit formats travel in the low half of 32-bit lanes, doubles' high words in all of them.
+#define PTM_WORD(name, function)                                                                                       \
     PTM_SCALAR(int, I32, int, name, function)                                                                          \
     PTM_LANES(4, I32, I32, name, function)                                                                             \
     PTM_LANES(8, I32, I32, name, function)                                                                             \
     PTM_LANES(16, I32, I32, name, function)
+#define PTM_HIGH(name, function)                                                                                       \
+    PTM_SCALAR(int, I32, int, name, function)                                                                          \
+    PTM_NARROW_LANES(4, I32, name, function)                                                                           \
+    PTM_NARROW_LANES(8, I32, name, function)                                                                           \
+    PTM_LANES(16, I32, I32, name, function)
+#define PTM_RSQRT_STEPS(n)                                                                                             \
+    F64<n> ptm_rsqrt_operand_f64_##n(F64<n> a) {                                                                       \
+        return rsqrt_operand<n>(a);                                                                                    \
+    }                                                                                                                  \
+    F64<n> ptm_rsqrt_refined_f64_##n(F64<n> a, F64<n> y) {                                                             \
+        return rsqrt_refined<n>(a, y);                                                                                 \
+    }
 #define PTM_QUOTIENT_LANES(n, name, function)                                                                          \
     F32<n> ptm_##name##_f32_##n(F32<n> a, F32<n> b) {                                                                  \
         return real<n>(function<n>(bits<n>(a), bits<n>(b)));                                                           \
@@ -277,12 +241,19 @@ PTM_QUOTIENT(div_approx, div_approx)
 PTM_QUOTIENT(div_approx_ftz, div_approx_ftz)
 PTM_QUOTIENT(div_full, div_full)
 PTM_QUOTIENT(div_full_ftz, div_full_ftz)
-PTM_DOUBLE(rcp_ftz, rcp_f64_unit)
-PTM_DOUBLE(rsqrt_ftz, rsqrt_f64_unit)
-PTM_DOUBLE(rsqrt, rsqrt_f64)
-PTM_HALF(ex2_f16, ex2_half)
-PTM_HALF(tanh_f16, tanh_half)
-PTM_HALF(ex2_bf16, ex2_bfloat)
-PTM_HALF(tanh_bf16, tanh_bfloat)
+PTM_HIGH(rcp_high, rcp_high)
+PTM_HIGH(rsqrt_high, rsqrt_high)
+PTM_RSQRT_STEPS(4)
+PTM_RSQRT_STEPS(8)
+double ptm_rsqrt_operand_f64_1(double a) {
+    return rsqrt_operand<1>(F64<1>(a))[0];
+}
+double ptm_rsqrt_refined_f64_1(double a, double y) {
+    return rsqrt_refined<1>(F64<1>(a), F64<1>(y))[0];
+}
+PTM_WORD(ex2_f16, ex2_half)
+PTM_WORD(tanh_f16, tanh_half)
+PTM_WORD(ex2_bf16, ex2_bfloat)
+PTM_WORD(tanh_bf16, tanh_bfloat)
 
 } // extern "C"

@@ -28,17 +28,6 @@ template <int N> PTM_INLINE I32<N> truncated_square(I32<N> x) {
     return ((h * h) >> 1) + (u >> 4) * (h >> 4) + corner(u >> 4, h & 15) + corner(u & 15, h >> 4);
 }
 
-// (C0 << shift) + C1 * x + (C2 * square << square_shift) + bias, for the rows of `table`.
-template <int N>
-PTM_INLINE I64<N> interpolate(const int (*table)[3], I32<N> row, I32<N> x, I32<N> square, int shift, int square_shift,
-                              int bias) {
-    I32<N> at = row * 3;
-    I64<N> constant = widen<N>(gather<N>(&table[0][0], at)) << long(shift);
-    I64<N> linear = widen<N>(gather<N>(&table[0][1], at)) * widen<N>(x);
-    I64<N> quadratic = (widen<N>(gather<N>(&table[0][2], at)) * widen<N>(square)) << long(square_shift);
-    return constant + linear + quadratic + long(bias);
-}
-
 // (high * 2^shift + low) * 2^scale truncated to a float's 24 bits, for 0 <= high and 0 <= low < 2^shift. Results are
 // normal or zero.
 template <int N> PTM_INLINE I32<N> truncate_to_float(I32<N> high, I32<N> low, int shift, int scale) {
@@ -70,69 +59,118 @@ template <int N> struct PackedRow {
     }
 };
 
-// Corrects a float by the low 16 bits of the true result: for rcp, rsqrt and sqrt the CPU's own result is within a few
-// units, so that the polynomial is needed modulo 2^32 only.
-template <int N> PTM_INLINE I32<N> with_low_bits(I32<N> estimate, I32<N> low) {
-    return estimate + (((low - estimate) << 16) >> 16);
+// rcp, rsqrt, sqrt: the CPU's own result is within a few units of the last place, so that of the interpolator's only
+// the last four bits are needed. For these a row is one word: the linear coefficient from bit 16 on, the quadratic one
+// (ten bits) from bit 6 on, six bits of the constant. A layout says what the polynomial is:
+//   P = constant << constant_shift, plus constant_low below, plus quadratic * S << quadratic_shift, and the linear
+//   coefficient * x taken from it (minus_linear) or all that taken from the linear term; the result is
+//   P >> (constant_shift + 2) modulo 16. S is the square of x << square_of.
+constexpr unsigned packed_row(int linear, int quadratic, long constant) {
+    if (linear < 0 || linear > 0xffff || quadratic < 0 || quadratic > 0x3ff)
+        __builtin_trap(); // does not fit: no constant then
+    return unsigned(linear) << 16 | unsigned(quadratic) << 6 | (unsigned(constant) & 63);
+}
+struct RcpRow { // (C0 << 13) + C1 * x + C2 * S(2 x) + 0x47e7, of 16-bit x
+    static constexpr int constant_shift = 13, constant_low = 0x47e7 & 0x1fff, quadratic_shift = 0, linear_base = 0;
+    static constexpr bool minus_linear = true;
+    static constexpr int square_of = 1;
+    static constexpr unsigned word(int row) {
+        const int* from = rcp_table[row];
+        return packed_row(-from[1], from[2], from[0] + (0x47e7 >> 13));
+    }
+};
+struct RsqrtRow { // (C0 << 14) + C1 * x + 4 * C2 * S + 0x7fff
+    static constexpr int constant_shift = 14, constant_low = 0x3fff, quadratic_shift = 2, linear_base = 0;
+    static constexpr bool minus_linear = true;
+    static constexpr int square_of = 0;
+    static constexpr unsigned word(int row) {
+        const int* from = rsqrt_table[row];
+        return packed_row(-from[1], from[2], from[0] + 1);
+    }
+};
+struct SqrtRow { // (C0 << 15) + C1 * x + 2 * C2 * S + 0x7fff; C1 is doubled for odd exponents, which count 2^-17ths too
+    static constexpr int constant_shift = 15, constant_low = 1, quadratic_shift = 1, linear_base = 32768;
+    static constexpr bool minus_linear = false;
+    static constexpr int square_of = 0;
+    static constexpr unsigned word(int row) {
+        const int* from = sqrt_table[row];
+        return packed_row((row < 64 ? from[1] : 2 * from[1]) - linear_base, -from[2], -(long)from[0] - 1);
+    }
+};
+
+template <typename Layout> struct PackedRows { int word[128]; };
+template <typename Layout> constexpr PackedRows<Layout> packed_rows() {
+    PackedRows<Layout> result{};
+    for (int row = 0; row < 128; ++row) result.word[row] = int(Layout::word(row));
+    return result;
+}
+template <typename Layout> inline constexpr PackedRows<Layout> packed_rows_of = packed_rows<Layout>();
+
+// `estimate` corrected to the last bits of the result, from which it differs by less than eight.
+template <typename Layout, int N> PTM_INLINE I32<N> interpolated(I32<N> estimate, I32<N> row, I32<N> x) {
+    I32<N> word = gather<N>(packed_rows_of<Layout>.word, row);
+    I32<N> quadratic = (word >> (6 - Layout::quadratic_shift)) & (0x3ff << Layout::quadratic_shift);
+    I32<N> sum = (word << Layout::constant_shift | Layout::constant_low) +
+                 quadratic * truncated_square<N>(x << Layout::square_of);
+    I32<N> product = (shift_down<N>(word, I32<N>(16)) + Layout::linear_base) * x;
+    I32<N> p = Layout::minus_linear ? sum - product : product - sum;
+    return estimate + (((p >> (Layout::constant_shift + 2)) - estimate) << 28 >> 28);
 }
 
-// Twice the polynomial, so that the shift is 16. Linear coefficients are less by 2^16.
-inline constexpr PackedTable<128> rcp_packed = packed(
-    rcp_table, [](int, long c) { return (c << 14) + 2 * 0x47e7; }, [](int, int c) { return c; },
-    [](int, int c) { return 2 * c; });
-
+/// The unit's reciprocal of a number from 1 to 2. Right for others too, as long as neither they nor the results are
+/// subnormal.
+template <int N> PTM_INLINE I32<N> rcp_of_mantissa(I32<N> b) {
+    return interpolated<RcpRow, N>(bits<N>(1.0f / real<N>(b)), (b >> 16) & 127, b & 0xffff);
+}
 template <int N> PTM_INLINE I32<N> rcp_unit(I32<N> b) {
     I32<N> magnitude = b & 0x7fffffff, sign = b & sign_bit;
-    I32<N> x = (b & 0xffff) << 1;
-    PackedRow<N> row(rcp_packed, (b >> 16) & 127);
-    I32<N> p = row.constant + (row.low - 65536) * x + row.high * truncated_square<N>(x);
-    I32<N> r = with_low_bits<N>(bits<N>(1.0f / real<N>(b)), p >> 16);
+    I32<N> r = rcp_of_mantissa<N>(b);
     r = magnitude > 253 * unit ? sign : r;
     r = magnitude < unit ? (sign | infinity_bits) : r;
     return is_nan<N>(magnitude) ? I32<N>(nan_bits) : r;
 }
 
-// What the root functions share: row (by parity of the exponent), offset in the segment.
+// What the root functions take for the table, which may be their operand times an even power of two: row (by parity of
+// the exponent), offset in the segment.
 template <int N> struct RootInput {
     I32<N> row, x;
     explicit PTM_INLINE RootInput(I32<N> b) : row(((b >> 17) & 127) ^ 64), x(b & 0x1ffff) {}
 };
 
-inline constexpr PackedTable<128> rsqrt_packed = packed(
-    rsqrt_table, [](int, long c) { return (c << 14) + 0x7fff; }, [](int, int c) { return c; },
-    [](int, int c) { return 4 * c; });
-
-template <int N> PTM_INLINE I32<N> rsqrt_unit(I32<N> b) {
-    I32<N> magnitude = b & 0x7fffffff, sign = b & sign_bit;
-    RootInput<N> in(b);
-    PackedRow<N> row(rsqrt_packed, in.row);
-    I32<N> p = row.constant + (row.low - 65536) * in.x + row.high * truncated_square<N>(in.x);
+/// The unit's reciprocal root of a number from 0.5 to 2, or of any positive one, whose normalized form is `normal`.
+template <int N> PTM_INLINE I32<N> rsqrt_of_mantissa(I32<N> b, I32<N> normal) {
+    RootInput<N> in(normal);
     I32<N> estimate = bits<N>(1.0f / __builtin_elementwise_sqrt(real<N>(b)));
-    I32<N> power_of_four = (b & 0xffffff) == unit; // exact, one above the table's result
-    I32<N> r = power_of_four ? estimate : with_low_bits<N>(estimate, p >> 16);
+    I32<N> power_of_four = (normal & 0xffffff) == unit; // exact, one above the table's result
+    return power_of_four ? estimate : interpolated<RsqrtRow, N>(estimate, in.row, in.x);
+}
+template <int N> PTM_INLINE I32<N> rsqrt_of_mantissa(I32<N> b) {
+    return rsqrt_of_mantissa<N>(b, b);
+}
+/// Operands below `Smallest` count as zero.
+template <int N, int Smallest> PTM_INLINE I32<N> rsqrt_with_specials(I32<N> b, I32<N> normal) {
+    I32<N> magnitude = b & 0x7fffffff, sign = b & sign_bit;
+    I32<N> r = rsqrt_of_mantissa<N>(b, normal);
     r = magnitude == infinity_bits ? 0 : r;
     r = b < 0 ? nan_bits : r;
-    r = magnitude < unit ? (sign | infinity_bits) : r;
+    r = magnitude < Smallest ? (sign | infinity_bits) : r;
     return is_nan<N>(magnitude) ? I32<N>(nan_bits) : r;
 }
+template <int N> PTM_INLINE I32<N> rsqrt_unit(I32<N> b) {
+    return rsqrt_with_specials<N, unit>(b, b);
+}
 
-// In 2^17ths of the last place: even exponents (the first rows) have twice the resolution, so odd ones are doubled.
-// Linear coefficients are less by 2^15.
-inline constexpr PackedTable<128> sqrt_packed = packed(
-    sqrt_table, [](int, long c) { return (c << 15) + 0x7fff; },
-    [](int row, int c) { return (row < 64 ? c : 2 * c) - 32768; }, [](int, int c) { return 2 * c; });
-
-template <int N> PTM_INLINE I32<N> sqrt_unit(I32<N> b) {
+template <int N, int Smallest> PTM_INLINE I32<N> sqrt_with_specials(I32<N> b, I32<N> normal) {
     I32<N> magnitude = b & 0x7fffffff, sign = b & sign_bit;
-    RootInput<N> in(b);
-    PackedRow<N> row(sqrt_packed, in.row);
-    I32<N> p = row.constant + (row.low + 32768) * in.x + row.high * truncated_square<N>(in.x);
-    I32<N> estimate = bits<N>(__builtin_elementwise_sqrt(real<N>(b)));
-    I32<N> r = estimate + ((p - (estimate << 17)) >> 17);
+    RootInput<N> in(normal);
+    I32<N> r = interpolated<SqrtRow, N>(bits<N>(__builtin_elementwise_sqrt(real<N>(b))), in.row, in.x);
     r = magnitude == infinity_bits ? magnitude : r;
     r = b < 0 ? nan_bits : r;
-    r = magnitude < unit ? sign : r;
+    r = magnitude < Smallest ? sign : r;
     return is_nan<N>(magnitude) ? I32<N>(nan_bits) : r;
+}
+template <int N> PTM_INLINE I32<N> sqrt_unit(I32<N> b) {
+    return sqrt_with_specials<N, unit>(b, b);
 }
 
 // What is left of 2^f without 1 + f fits 32 bits. Linear coefficients are less by 2^15.

@@ -1,184 +1,209 @@
 // SPDX-License-Identifier: Apache-2.0
-// The special function unit of sfu.h, 16 lanes at a time on CPUs with AVX-512 VBMI, VBMI2, VNNI and BITALG:
-// coefficients come from byte planes in registers, and all arithmetic stays in 32-bit lanes. The bits are those of
-// sfu.h; README.md says why it works.
+// The special function unit of sfu.h, 16 lanes at a time on CPUs with AVX-512: rows of coefficients come from
+// registers, and all arithmetic stays in 32-bit lanes. The bits are those of sfu.h; README.md says why it works.
 #pragma once
 
 #include "interpolator_avx512.h"
 
 namespace sfu {
 
-// --- rcp, rsqrt, sqrt: the CPU's approximation to 14 bits says which number the low bits of the interpolator's result
-// belong to, so that the polynomial is needed modulo 2^32 only, and signs, exponents, zeros and infinities come along.
+// --- rcp, rsqrt, sqrt: a Newton step from the CPU's approximation says which number the last four bits of the
+// interpolator's result belong to, so that the polynomial is needed modulo 2^20 or so and a row fits one word (sfu.h).
 
-struct RootTables {
-    Planes constant, linear, quadratic;
-};
-/// constant + linear * x + quadratic * S(x) modulo 2^32, with the row in bits 17 to 23 of `word` and x below. All
-/// constants end in `LowByte`; the linear coefficients are 16 bits plus `LinearTop`.
-template <int LowByte, int LinearTop> PTM_INLINE V interpolated(const RootTables& tables, V word) {
-    V row = fields<17, 17, 17, 17>(word);
-    // The lowest byte is the same in all rows.
-    V constant = _mm512_or_si512(_mm512_and_si512(row, splat(int(0xffffff00u))), splat(LowByte));
-    constant = look_up<3>(tables.constant, look_up<2>(tables.constant, look_up<1>(tables.constant, constant)));
-    V linear = _mm512_or_si512(_mm512_and_si512(row, splat(0xffff)), splat(int(0xffff0000u & unsigned(LinearTop))));
-    linear = look_up<1>(tables.linear, look_up<0>(tables.linear, linear));
-    if (LinearTop > 0) linear = add(linear, splat(LinearTop));
-    V quadratic = look_up<1>(tables.quadratic, look_up<0>(tables.quadratic, row)); // rubbish above, times zero
-    V sum = _mm512_dpwssd_epi32(constant, quadratic, truncated_square(word));
-    return add(sum, multiply(linear, offset_of(word)));
+/// The last bits of rcp, rsqrt or sqrt (rubbish above), for a row as Layout packs it and an offset x of the segment.
+template <typename Layout> PTM_INLINE V last_bits(V row, V x) {
+    V square = truncated_square<Layout::square_of>(x);
+    V quadratic = Layout::quadratic_shift == 0 ? _mm512_srli_epi16(row, 6) // rubbish in the high half, times zero
+                                               : _mm512_and_si512(_mm512_srli_epi32(row, 6 - Layout::quadratic_shift),
+                                                                  splat(0x3ff << Layout::quadratic_shift));
+    V sum = add_products(shifted_in<Layout::constant_shift>(row, Layout::constant_low), quadratic, square);
+    V linear = _mm512_srli_epi32(row, 16);
+    if (Layout::linear_base) linear = add(linear, splat(Layout::linear_base));
+    V product = multiply(linear, x);
+    V p = Layout::minus_linear ? _mm512_sub_epi32(sum, product) : _mm512_sub_epi32(product, sum);
+    return _mm512_srli_epi32(p, Layout::constant_shift + 2);
+}
+/// `estimate` is at most the result, by less than 16 units of the last place; `where` not, `other`.
+PTM_INLINE V with_last_bits(V estimate, V low, __mmask16 where, V other) {
+    V missing = _mm512_and_si512(_mm512_sub_epi32(low, estimate), splat(15));
+    return _mm512_mask_add_epi32(other, where, estimate, missing);
+}
+PTM_INLINE V with_last_bits(V estimate, V low) {
+    return add(estimate, _mm512_and_si512(_mm512_sub_epi32(low, estimate), splat(15)));
 }
 
-inline constexpr RootTables rcp_planes{planes_of([](int row) { return ((long)rcp_table[row][0] << 14) + 2 * 0x47e7; }),
-                                       planes_of([](int row) { return rcp_table[row][1] + 65536; }),
-                                       planes_of([](int row) { return 2 * rcp_table[row][2]; })};
+inline constexpr Rows<128> rcp_words = rows_of<128>([](int row) { return RcpRow::word(row); });
+inline constexpr Rows<128> rsqrt_words = rows_of<128>([](int row) { return RsqrtRow::word(row ^ 64); });
+inline constexpr Rows<128> sqrt_words = rows_of<128>([](int row) { return SqrtRow::word(row ^ 64); });
 
-// Twice the polynomial of the reciprocal, so that x and its square are those of the root functions.
-PTM_INLINE V rcp_of(V b, V approximation) {
-    return with_low_bits(approximation, _mm512_srli_epi32(interpolated<0xce, -65536>(rcp_planes, add(b, b)), 16));
+// The estimates are made too small on purpose, by 2^-21 of themselves: 4 to 8 units, where they and the unit err by
+// few.
+
+PTM_INLINE V rcp_estimate(V b) {
+    __m512 y = _mm512_rcp14_ps(as_real(b));
+    return as_bits(_mm512_fmadd_ps(_mm512_fnmadd_ps(as_real(b), y, _mm512_set1_ps(1 - 0x1p-21f)), y, y));
 }
-/// |b| > 2^126: subnormal results; infinity and NaN too.
-PTM_INLINE __mmask16 has_tiny_reciprocal(V b) {
-    return _mm512_cmpgt_epu32_mask(add(b, b), splat(int(253u << 24)));
+PTM_INLINE V rcp_last_bits(V b) {
+    return last_bits<RcpRow>(look_up(rcp_words, row_in<16>(b)), _mm512_and_si512(b, splat(0xffff)));
+}
+template <> PTM_INLINE I32<16> rcp_of_mantissa<16>(I32<16> b) {
+    return (I32<16>)with_last_bits(rcp_estimate(vec(b)), rcp_last_bits(vec(b)));
 }
 template <> PTM_INLINE I32<16> rcp_unit<16>(I32<16> input) {
-    V b = flushed(vec(input));
-    V approximation = as_bits(_mm512_rcp14_ps(as_real(b)));
-    V r = rcp_of(b, approximation);
-    r = _mm512_mask_and_epi32(r, has_tiny_reciprocal(b), b, splat(sign_bit));
-    r = _mm512_mask_mov_epi32(r, is<class_zero>(b), approximation);
-    return (I32<16>)nan_where(is<class_nan>(b), r);
+    V b = flushed(vec(input)), magnitude = magnitude_of(b);
+    V r = with_last_bits(rcp_estimate(b), rcp_last_bits(b), is_number(b), splat(nan_bits));
+    r = _mm512_mask_and_epi32(r, compare<_CMP_GT_OQ>(magnitude, 0x1p126f), b, splat(sign_bit));
+    return (I32<16>)fixed_up(r, b, responses(keep, infinity_with_sign, keep, keep, keep, keep, keep));
 }
+// Zeros and infinities come right through their exponents: vgetexpps gives infinite ones.
 PTM_INLINE V rcp_avx512(V input) {
-    __mmask16 small = is<class_subnormal>(input), large = has_tiny_reciprocal(input);
-    V b = scaled_where(large, scaled_where(small, input, 0x1p24f), 0.25f);
-    V approximation = as_bits(_mm512_rcp14_ps(as_real(b)));
-    V r = _mm512_mask_mov_epi32(rcp_of(b, approximation), is<class_zero | class_infinity>(b), approximation);
-    return nan_where(is<class_nan>(b), scaled_where(large, scaled_where(small, r, 0x1p24f), 0.25f));
+    __m512 b = as_real(input);
+    V mantissa = as_bits(_mm512_getmant_ps(b, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_src));
+    V r = vec(rcp_of_mantissa<16>((I32<16>)mantissa));
+    V exponent = _mm512_xor_si512(as_bits(_mm512_getexp_ps(b)), splat(sign_bit));
+    return as_bits(_mm512_mask_scalef_ps(as_real(splat(nan_bits)), is_number(input), as_real(r), as_real(exponent)));
 }
 
+/// rcp(b), where `large` divisors have a subnormal one: with `Full` these have been scaled, else it is zero.
+template <bool Full> PTM_INLINE V divisor_reciprocal(V b, __mmask16 large) {
+    V r = vec(rcp_of_mantissa<16>((I32<16>)b));
+    if (!Full) r = _mm512_mask_and_epi32(r, large, b, splat(sign_bit));
+    return fixed_up(r, b, responses(quiet_nan, infinity_with_sign, keep, negative_zero, positive_zero, keep, keep));
+}
 /// a * rcp(b) without flushing. Divisors that are zero or subnormal are scaled, and with `Full` large ones too, whose
 /// reciprocals the unit flushes.
 template <bool Full> PTM_INLINE V quotient_avx512(V a, V b) {
-    __mmask16 small = is<class_zero | class_subnormal>(b), large = has_tiny_reciprocal(b);
+    __mmask16 small = is<class_zero | class_subnormal>(b);
+    __mmask16 large = compare<_CMP_GT_OQ>(magnitude_of(b), 0x1p126f);
     a = scaled_where(small, a, 0x1p24f);
     b = scaled_where(small, b, 0x1p24f);
-    if (Full) { // harmless for infinity and NaN; 2^126 needs no scaling
+    if (Full) { // harmless for infinity; 2^126 needs no scaling
         a = scaled_where(large, a, 0.25f);
         b = scaled_where(large, b, 0.25f);
     }
-    V approximation = as_bits(_mm512_rcp14_ps(as_real(b)));
-    V r =
-        _mm512_mask_mov_epi32(rcp_of(b, approximation), is<class_zero | class_infinity | class_nan>(b), approximation);
-    if (!Full) r = _mm512_mask_and_epi32(r, large & ~is<class_nan>(b), b, splat(sign_bit));
+    V r = divisor_reciprocal<Full>(b, large);
     V product = as_bits(as_real(a) * as_real(r));
     return nan_where(is<class_nan>(product), product);
 }
-
-// The parity bit of the biased exponent is the opposite of the true exponent's, by which the tables are ordered. One
-// unit of the result too much: powers of four are exact, one above the table's result, and all others are diminished.
-inline constexpr RootTables rsqrt_planes{
-    planes_of([](int row) { return ((long)rsqrt_table[row ^ 64][0] << 14) + 0x17fff; }),
-    planes_of([](int row) { return rsqrt_table[row ^ 64][1] + 65536; }),
-    planes_of([](int row) { return 4 * rsqrt_table[row ^ 64][2]; })};
-
-/// `b`: the operand, or a subnormal operand times 2^24; `input`: the operand.
-PTM_INLINE V rsqrt_of(V b, V input) {
-    V approximation = as_bits(_mm512_rsqrt14_ps(as_real(input)));
-    V r = with_low_bits(approximation, _mm512_srli_epi32(interpolated<0xff, -65536>(rsqrt_planes, b), 16));
-    V from_power = _mm512_and_si512(_mm512_xor_si512(b, splat(unit)), splat(0xffffff));
-    r = _mm512_sub_epi32(r, _mm512_min_epu32(from_power, splat(1)));
-    r = _mm512_mask_mov_epi32(r, is<class_zero | class_infinity>(input), approximation);
-    return nan_where(is<class_nan | class_negative>(input), r);
+/// The same with flushing, of products that are below 2^-126 when rounded to 24 bits.
+template <bool Full> PTM_INLINE V quotient_ftz_avx512(V a, V b) {
+    a = flushed(a);
+    b = flushed(b);
+    __mmask16 large = compare<_CMP_GT_OQ>(magnitude_of(b), 0x1p126f);
+    if (Full) {
+        __mmask16 tiny =
+            _mm512_mask_cmp_ps_mask(large, as_real(magnitude_of(a)), _mm512_set1_ps(0x1p-124f), _CMP_LT_OQ);
+        a = _mm512_mask_and_epi32(scaled_where(large, a, 0.25f), tiny, a, splat(sign_bit));
+        b = scaled_where(large, b, 0.25f);
+    }
+    __m512 x = as_real(a), r = as_real(divisor_reciprocal<Full>(b, large));
+    V product = as_bits(x * r), scaled = as_bits(x * _mm512_set1_ps(0x1p24f) * r);
+    product =
+        _mm512_mask_and_epi32(product, compare<_CMP_LT_OQ>(magnitude_of(scaled), 0x1p-102f), product, splat(sign_bit));
+    return nan_where(is<class_nan>(product), product);
 }
-template <> PTM_INLINE I32<16> rsqrt_unit<16>(I32<16> input) {
-    V b = flushed(vec(input));
-    return (I32<16>)rsqrt_of(b, b);
+
+// Of the roots' operands the exponent is made -1 or 0, so that its lowest bit and the mantissa choose the row. Powers
+// of four are 1.0 then, whose root is 1 exactly (rsqrt's table is one less); -0 is -1.0; negative numbers are NaN.
+PTM_INLINE V root_operand(V input) {
+    return as_bits(_mm512_getmant_ps(as_real(input), _MM_MANT_NORM_p5_2, _MM_MANT_SIGN_nan));
+}
+PTM_INLINE V exact_powers(V root, V operand) {
+    return fixed_up(root, operand, responses(keep, keep, plus_one, keep, keep, minus_one, keep));
+}
+PTM_INLINE V scaled_root(V root, V operand, __m512 exponent) {
+    root = exact_powers(root, operand);
+    return as_bits(_mm512_mask_scalef_ps(as_real(splat(nan_bits)), is_number(operand), as_real(root), exponent));
+}
+template <typename Layout> PTM_INLINE V root_last_bits(const Rows<128>& rows, V operand) {
+    return last_bits<Layout>(look_up(rows, row_in<17>(operand)), _mm512_and_si512(operand, splat(0x1ffff)));
+}
+
+/// One too little for powers of four.
+PTM_INLINE V rsqrt_of(V operand) {
+    __m512 b = as_real(operand), y = _mm512_rsqrt14_ps(b), half = y * _mm512_set1_ps(0.5f);
+    __m512 estimate = _mm512_fmadd_ps(_mm512_fnmadd_ps(b * y, y, _mm512_set1_ps(1 - 0x1p-20f)), half, y);
+    return with_last_bits(as_bits(estimate), root_last_bits<RsqrtRow>(rsqrt_words, operand));
+}
+template <> PTM_INLINE I32<16> rsqrt_of_mantissa<16>(I32<16> b) {
+    return (I32<16>)exact_powers(rsqrt_of(vec(b)), vec(b));
 }
 PTM_INLINE V rsqrt_avx512(V input) {
-    return rsqrt_of(scaled_where(is<class_subnormal>(input), input, 0x1p24f), input);
-}
-
-// In 2^17ths of the last place: even exponents have twice the resolution, so odd rows are doubled.
-inline constexpr RootTables sqrt_planes{
-    planes_of([](int row) { return ((long)sqrt_table[row ^ 64][0] << 15) + 0x7fff; }),
-    planes_of([](int row) { return sqrt_table[row ^ 64][1] * (row & 64 ? 1 : 2) - 32768; }),
-    planes_of([](int row) { return 2 * sqrt_table[row ^ 64][2]; })};
-
-/// Arguments as for rsqrt_of().
-PTM_INLINE V sqrt_of(V b, V input) {
-    V approximation = as_bits(as_real(input) * _mm512_rsqrt14_ps(as_real(input)));
-    V low = interpolated<0xff, 32768>(sqrt_planes, b);
-    V difference = _mm512_sub_epi32(low, _mm512_slli_epi32(approximation, 17));
-    V r = add(approximation, _mm512_srai_epi32(difference, 17));
-    r = _mm512_mask_mov_epi32(r, is<class_zero | class_infinity>(input), input);
-    return nan_where(is<class_nan | class_negative>(input), r);
-}
-template <> PTM_INLINE I32<16> sqrt_unit<16>(I32<16> input) {
-    V b = flushed(vec(input));
-    return (I32<16>)sqrt_of(b, b);
+    V operand = root_operand(input), r = rsqrt_of(operand);
+    return scaled_root(r, operand, _mm512_getexp_ps(as_real(input)) * _mm512_set1_ps(-0.5f));
 }
 PTM_INLINE V sqrt_avx512(V input) {
-    return sqrt_of(scaled_where(is<class_subnormal>(input), input, 0x1p24f), input);
+    V operand = root_operand(input);
+    __m512 b = as_real(operand), y = _mm512_rsqrt14_ps(b), root = b * y, half = root * _mm512_set1_ps(0.5f);
+    __m512 estimate = _mm512_fmadd_ps(_mm512_fnmadd_ps(root, y, _mm512_set1_ps(1 - 0x1p-20f)), half, root);
+    V r = with_last_bits(as_bits(estimate), root_last_bits<SqrtRow>(sqrt_words, operand));
+    __m512 exponent = _mm512_getexp_ps(as_real(input)), one_half = _mm512_set1_ps(0.5f);
+    return scaled_root(r, operand,
+                       _mm512_fmadd_ps(exponent, one_half, one_half)); // an odd one counts as the even above
+}
+template <> PTM_INLINE I32<16> rsqrt_unit<16>(I32<16> input) {
+    return (I32<16>)rsqrt_avx512(flushed(vec(input)));
+}
+template <> PTM_INLINE I32<16> sqrt_unit<16>(I32<16> input) {
+    return (I32<16>)sqrt_avx512(flushed(vec(input)));
 }
 
-// --- ex2, lg2, sin: 64 rows ---------------------------------------------------------------------------
+// --- ex2, lg2, sin: 64 rows of two words: the constant; the linear coefficient above the quadratic one ---------------
+
+struct Segments {
+    Rows<64> constant, slopes;
+};
+template <typename Constant, typename Linear, typename Quadratic>
+constexpr Segments segments_of(Constant constant, Linear linear, Quadratic quadratic) {
+    return {rows_of<64>(constant),
+            rows_of<64>([=](int row) { return unsigned(linear(row)) << 16 | (unsigned(quadratic(row)) & 0xffff); })};
+}
+struct Segment {
+    Row row;
+    V x; ///< offset in the segment
+    explicit PTM_INLINE Segment(V word) : row(row_in<17>(word)), x(_mm512_and_si512(word, splat(0x1ffff))) {}
+};
+/// linear * x + quadratic * S + Bias.
+template <int Bias> PTM_INLINE V polynomial(const Segments& table, const Segment& in) {
+    V slopes = look_up(table.slopes, in.row);
+    V linear = multiply(_mm512_srai_epi32(slopes, 16), in.x), square = truncated_square(in.x); // less than 2^15
+    return Bias ? add(add_products(splat(Bias), slopes, square), linear) : add_products(linear, slopes, square);
+}
 
 // The identity is taken out of ex2 and lg2 (2^f is about 1 + f), so that what remains fits 32 bits: C1 is less by 2^15.
 inline constexpr int linear_base = 32768;
 
-struct SegmentTables {
-    Pairs constant, linear, quadratic;
-};
-struct Segment {
-    V row, x; ///< row as pair_index() makes it, offset in the segment
-    explicit PTM_INLINE Segment(V word) : row(pair_index(fields<17, 17, 17, 17>(word))), x(offset_of(word)) {}
-};
-/// linear * x + quadratic * S + Bias.
-template <int Bias> PTM_INLINE V polynomial(const SegmentTables& tables, V word, const Segment& in) {
-    V linear = look_up_signed(tables.linear, in.row), quadratic = look_up_half<0>(tables.quadratic, in.row);
-    // The product of the high words adds the bias; without one it is zero, as the square's high word is.
-    if (Bias) quadratic = _mm512_or_si512(_mm512_and_si512(quadratic, splat(0xffff)), splat(Bias << 16));
-    V square = truncated_square(word, Bias ? 1 << 16 : 0);
-    return _mm512_dpwssd_epi32(multiply(linear, in.x), quadratic, square);
-}
-
-inline constexpr SegmentTables ex2_pairs{
-    pairs_of([](long row) { return ((long)ex2_table[row][0] << 8) - ((unit + (row << 17)) << 10); }),
-    pairs_of([](int row) { return ex2_table[row][1] - linear_base; }),
-    pairs_of([](int row) { return ex2_table[row][2]; })};
+inline constexpr Segments ex2_segments =
+    segments_of([](long row) { return ((long)ex2_table[row][0] << 8) - ((unit + (row << 17)) << 10); },
+                [](int row) { return ex2_table[row][1] - linear_base; }, [](int row) { return ex2_table[row][2]; });
 
 /// For -126 <= x: infinity from 128 on; rubbish elsewhere.
-PTM_INLINE V ex2_of(V b) {
+PTM_INLINE V ex2_of(V b, __mmask16 where) {
     __m512 clamped = _mm512_min_ps(_mm512_set1_ps(128.0f), as_real(b));
     V fx = _mm512_cvttps_epi32(clamped * _mm512_set1_ps(8388608.0f));
     // Negative numbers are folded by ones' complement, except where the fraction is zero.
     __mmask16 folded = _mm512_mask_test_epi32_mask(_mm512_movepi32_mask(b), fx, splat(0x7fffff));
     fx = _mm512_mask_sub_epi32(fx, folded, fx, splat(1));
     Segment in(fx);
-    V fraction = _mm512_srai_epi32(polynomial<0x77e2>(ex2_pairs, fx, in), 5);
-    fraction = _mm512_srai_epi32(add(fraction, look_up_word(ex2_pairs.constant, in.row)), 10);
-    return add(add(fx, splat(one_bits)), fraction);
-}
-template <int Predicate> PTM_INLINE __mmask16 compare(V b, float value) {
-    return _mm512_cmp_ps_mask(as_real(b), _mm512_set1_ps(value), Predicate);
+    V fraction = _mm512_srai_epi32(polynomial<0x77e2>(ex2_segments, in), 5);
+    fraction = _mm512_srai_epi32(add(fraction, look_up(ex2_segments.constant, in.row)), 10);
+    return _mm512_maskz_add_epi32(where, add(fx, splat(one_bits)), fraction);
 }
 template <> PTM_INLINE I32<16> ex2_unit<16>(I32<16> input) {
     V b = vec(input);
-    return (I32<16>)nan_where(is<class_nan>(b), _mm512_maskz_mov_epi32(compare<_CMP_GE_OQ>(b, -126.0f), ex2_of(b)));
+    return (I32<16>)nan_where(is<class_nan>(b), ex2_of(b, compare<_CMP_GE_OQ>(b, -126.0f)));
 }
 // Below -126 the result is subnormal: the square of ex2(x / 2).
 PTM_INLINE V ex2_avx512(V input) {
     __mmask16 low = compare<_CMP_LT_OQ>(input, -126.0f);
     V b = scaled_where(low, input, 0.5f);
-    V r = _mm512_maskz_mov_epi32(compare<_CMP_GE_OQ>(b, -126.0f), ex2_of(b));
+    V r = ex2_of(b, compare<_CMP_GE_OQ>(b, -126.0f));
     return nan_where(is<class_nan>(input), as_bits(_mm512_mask_mul_ps(as_real(r), low, as_real(r), as_real(r))));
 }
 
-inline constexpr SegmentTables lg2_pairs{
-    pairs_of([](long row) { return ((long)lg2_table[row][0] << 8) - (row << 28); }),
-    pairs_of([](int row) { return lg2_table[row][1] - linear_base; }),
-    pairs_of([](int row) { return 2 * lg2_table[row][2]; })};
+inline constexpr Segments lg2_segments =
+    segments_of([](long row) { return ((long)lg2_table[row][0] << 8) - (row << 28); },
+                [](int row) { return lg2_table[row][1] - linear_base; }, [](int row) { return 2 * lg2_table[row][2]; });
 
 /// high * 2^Shift + low rounded toward zero, for 0 <= low < 2^Shift and high >= 0.
 template <int Shift> PTM_INLINE __m512 truncated_to_float(V high, V low) {
@@ -190,22 +215,20 @@ template <int Shift> PTM_INLINE __m512 truncated_to_float(V high, V low) {
 /// For normal positive numbers.
 PTM_INLINE V lg2_of(V b) {
     Segment in(b);
-    V p = polynomial<0x3345>(lg2_pairs, b, in);
-    // In units of 2^-36: ((b - 1.0) << 13) + (m << 2) + bits 2 and 3 of p.
-    V m = add(_mm512_srai_epi32(p, 4), look_up_word(lg2_pairs.constant, in.row));
+    V p = polynomial<0x3345>(lg2_segments, in);
+    // In units of 2^-36: ((b - 1.0) << 13) + (m << 2) + bits 2 and 3 of p. Negative numbers are ones' complements.
+    V m = add(_mm512_srai_epi32(p, 4), look_up(lg2_segments.constant, in.row));
     V high = add(add(b, splat(-one_bits)), _mm512_srai_epi32(m, 11));
-    V low = _mm512_shldi_epi32(m, _mm512_slli_epi32(p, 28), 2);
-    V sign = _mm512_srai_epi32(high, 31); // negative numbers are ones' complements
+    V low = _mm512_or_si512(_mm512_slli_epi32(m, 2), _mm512_and_si512(_mm512_srli_epi32(p, 2), splat(3)));
+    V sign = _mm512_srai_epi32(high, 31);
     V magnitude = as_bits(truncated_to_float<13>(_mm512_xor_si512(high, sign),
                                                  _mm512_and_si512(_mm512_xor_si512(low, sign), splat(0x1fff))));
     V r = _mm512_sub_epi32(magnitude, splat(36 * unit));
     r = _mm512_or_si512(r, _mm512_and_si512(sign, splat(sign_bit)));
-    return _mm512_maskz_mov_epi32(_mm512_cmpneq_epi32_mask(b, splat(one_bits)), r);
+    return r;
 }
 PTM_INLINE V lg2_specials(V b, V r) {
-    // Operand classes from the lowest nibble: QNaN, SNaN, zero, one, -infinity, +infinity, negative, positive. The
-    // response is 0 to keep the result, 4 for -infinity, 5 for +infinity.
-    r = as_bits(_mm512_fixupimm_ps(as_real(r), as_real(b), splat(0x00500400), 0));
+    r = fixed_up(r, b, responses(keep, negative_infinity, positive_zero, keep, positive_infinity, keep, keep));
     return nan_where(is<class_nan | class_negative>(b), r);
 }
 template <> PTM_INLINE I32<16> lg2_unit<16>(I32<16> input) {
@@ -219,12 +242,12 @@ PTM_INLINE V lg2_avx512(V input) {
     return lg2_specials(input, r);
 }
 
-inline constexpr SegmentTables sin_pairs{pairs_of([](int row) { return sin_table[row][0]; }),
-                                         pairs_of([](int row) { return sin_table[row][1]; }),
-                                         pairs_of([](int row) { return sin_table[row][2]; })};
+inline constexpr Segments sin_segments =
+    segments_of([](int row) { return sin_table[row][0]; }, [](int row) { return sin_table[row][1]; },
+                [](int row) { return sin_table[row][2]; });
 
 template <> PTM_INLINE I32<16> sin_cos<16>(I32<16> input, bool cosine) {
-    V b = vec(input), magnitude = _mm512_and_si512(b, splat(0x7fffffff));
+    V b = vec(input), magnitude = magnitude_of(b);
     // |x| / 2 pi as a float rounded toward zero; its fraction in 25 bits: two of quadrant, 23 of phase.
     const int toward_zero = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
     __m512 turns = _mm512_mul_round_ps(as_real(magnitude), as_real(splat(0x3e22f983)), toward_zero);
@@ -234,8 +257,8 @@ template <> PTM_INLINE I32<16> sin_cos<16>(I32<16> input, bool cosine) {
     if (!cosine) sign = _mm512_xor_si512(sign, b);
     V phase = _mm512_mask_xor_epi32(fx, _mm512_test_epi32_mask(fx, splat(unit)), fx, splat(-1));
     Segment in(phase);
-    V p = polynomial<0>(sin_pairs, phase, in); // unsigned
-    V constant = look_up_word(sin_pairs.constant, in.row);
+    V p = polynomial<0>(sin_segments, in); // unsigned
+    V constant = look_up(sin_segments.constant, in.row);
     __m512 value = truncated_to_float<11>(add(constant, _mm512_srli_epi32(p, 11)), _mm512_and_si512(p, splat(0x7ff)));
     V r = as_bits(value * _mm512_set1_ps(0x1p-37f));
     r = _mm512_or_si512(r, _mm512_and_si512(sign, splat(sign_bit)));
@@ -249,7 +272,8 @@ inline constexpr int tanh_rows = sizeof(tanh_table) / sizeof(tanh_table[0]);
 template <int Column> constexpr int tanh_word(int row) {
     return row < tanh_rows ? tanh_table[row][Column] : 0;
 }
-inline constexpr SegmentTables tanh_pairs{pairs_of(tanh_word<0>), pairs_of(tanh_word<1>), pairs_of(tanh_word<2>)};
+inline constexpr Rows<64> tanh_constant = rows_of<64>(tanh_word<0>), tanh_linear = rows_of<64>(tanh_word<1>),
+                          tanh_quadratic = rows_of<64>(tanh_word<2>);
 
 // By the low nibble of the biased exponent (119 to 129): dropped bits of the mantissa, and in the places of a Segment's
 // word the first row and the exponent of the result less 119.
@@ -268,7 +292,7 @@ constexpr TanhRanges tanh_ranges_by_nibble() {
 inline constexpr TanhRanges tanh_by_nibble = tanh_ranges_by_nibble();
 
 template <> PTM_INLINE I32<16> tanh_unit<16>(I32<16> input) {
-    V b = vec(input), magnitude = _mm512_and_si512(b, splat(0x7fffffff));
+    V b = vec(input), magnitude = magnitude_of(b);
     V e = _mm512_srli_epi32(magnitude, 23);
     V dropped = _mm512_permutexvar_epi32(e, _mm512_load_si512(tanh_by_nibble.dropped.data()));
     V range = _mm512_permutexvar_epi32(e, _mm512_load_si512(tanh_by_nibble.word.data()));
@@ -276,9 +300,9 @@ template <> PTM_INLINE I32<16> tanh_unit<16>(I32<16> input) {
     Segment in(word);
     // P = (C0 << 16) + C1 * x + 2 * C2 * S has 40 bits. Its low 32 are exact; what is above bit 16 is first estimated
     // from truncated coefficients, by less than 2^9 too little, and then corrected to the exact low bits.
-    V constant = look_up_word(tanh_pairs.constant, in.row), linear = look_up_word(tanh_pairs.linear, in.row);
-    V quadratic = look_up_word(tanh_pairs.quadratic, in.row);
-    V square = truncated_square(word);
+    V constant = look_up(tanh_constant, in.row), linear = look_up(tanh_linear, in.row);
+    V quadratic = look_up(tanh_quadratic, in.row);
+    V square = truncated_square(in.x);
     V low = add(multiply(linear, in.x), multiply(add(quadratic, quadratic), square));
     V estimate = add(_mm512_srli_epi32(multiply(_mm512_srli_epi32(linear, 7), in.x), 9),
                      _mm512_srai_epi32(multiply(_mm512_srai_epi32(quadratic, 2), square), 13));
