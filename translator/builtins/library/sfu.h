@@ -28,13 +28,20 @@ template <int N> PTM_INLINE I32<N> truncated_square(I32<N> x) {
     return ((h * h) >> 1) + (u >> 4) * (h >> 4) + corner(u >> 4, h & 15) + corner(u & 15, h >> 4);
 }
 
-// (high * 2^shift + low) * 2^scale truncated to a float's 24 bits, for 0 <= high and 0 <= low < 2^shift. Results are
-// normal or zero.
+// Rounds a positive sum or product toward zero: where it was rounded up, `error` (the exact value less it) is negative.
+template <int N> PTM_INLINE F32<N> truncated(F32<N> rounded, F32<N> error) {
+    return real<N>(bits<N>(rounded) + (bits<N>(error) >> 31));
+}
+
+// (high * 2^shift + low) * 2^scale truncated to a float's 24 bits, for 0 <= high and 0 <= low < 2^shift, shift <= 16.
+// Results are normal or zero.
 template <int N> PTM_INLINE I32<N> truncate_to_float(I32<N> high, I32<N> low, int shift, int scale) {
-    auto power = [](int exponent) { return __builtin_bit_cast(double, long(1023 + exponent) << 52); };
-    F64<N> exact = __builtin_convertvector(high, F64<N>) * power(shift + scale) +
-                   __builtin_convertvector(low, F64<N>) * power(scale);
-    return bits<N>(__builtin_convertvector(real<N>(bits<N>(exact) & ~0x1fffffffl), F32<N>));
+    auto power = [](int exponent) { return __builtin_bit_cast(float, (127 + exponent) << 23); };
+    // Two floats without rounding, whose sum's error is a float, too.
+    F32<N> a = __builtin_convertvector(high & ~255, F32<N>) * power(shift);
+    F32<N> b = __builtin_convertvector((high & 255) << shift | low, F32<N>);
+    F32<N> sum = a + b;
+    return bits<N>(truncated<N>(sum, b - (sum - a)) * power(scale));
 }
 
 // A row in two words: a constant, and two coefficients of 16 bits.
@@ -223,10 +230,10 @@ template <int N> PTM_INLINE I32<N> sin_cos(I32<N> b, bool cosine) {
     I32<N> magnitude = b & 0x7fffffff, sign = b & sign_bit;
     I32<N> special = magnitude >= infinity_bits;
     // |x| / 2 pi as a float rounded toward zero; its fraction in 25 bits: two of quadrant, 23 of phase.
-    F64<N> turns = __builtin_convertvector(real<N>(special ? 0 : magnitude), F64<N>) * double(0x1.45f306p-3f);
-    turns = real<N>(bits<N>(turns) & ~0x1fffffffl);
+    F32<N> x_real = real<N>(special ? 0 : magnitude), turns = x_real * 0x1.45f306p-3f;
+    turns = truncated<N>(turns, __builtin_elementwise_fma(x_real, F32<N>(0x1.45f306p-3f), -turns));
     turns = turns - __builtin_elementwise_floor(turns);
-    I32<N> fx = __builtin_convertvector(turns * 33554432.0, I32<N>);
+    I32<N> fx = __builtin_convertvector(turns * 33554432.0f, I32<N>);
     if (cosine) {
         fx += unit;
         sign = 0;
