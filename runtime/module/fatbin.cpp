@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace ptarmigan::runtime {
 namespace {
@@ -108,15 +109,25 @@ bool eligible(const PtxEntry& entry, unsigned device) {
     return entry.architecture <= device;
 }
 
-/// The entry to compile, or null. With accept_newer the lowest of the newer ones is the last
-/// resort.
-const PtxEntry* choose(const std::vector<PtxEntry>& entries, const ImageOptions& options) {
+/// Whether a GPU would run one of these cubins: they serve later devices of the same major number.
+bool runs_as_sass(const std::vector<unsigned>& sass, unsigned device) {
+    return std::any_of(sass.begin(), sass.end(), [&](unsigned architecture) {
+        return architecture / 10 == device / 10 && architecture <= device;
+    });
+}
+
+/// The entry to compile, or null. The last resort is the lowest of the newer ones, plain ones first: code for exactly
+/// one architecture is likely to use what only that has.
+const PtxEntry* choose(const std::vector<PtxEntry>& entries, const std::vector<unsigned>& sass,
+                       const ImageOptions& options) {
     const PtxEntry* best = nullptr;
     for (const PtxEntry& entry : entries)
         if (eligible(entry, options.device_architecture) && (!best || better(entry, *best))) best = &entry;
-    if (best || !options.accept_newer) return best;
+    const bool replaces_sass = options.replaces_sass && runs_as_sass(sass, options.device_architecture);
+    if (best || !(options.accept_newer || replaces_sass)) return best;
+    const auto order = [](const PtxEntry& entry) { return std::pair(entry.variant != 0, entry.architecture); };
     for (const PtxEntry& entry : entries)
-        if (!best || entry.architecture < best->architecture) best = &entry;
+        if (entry.architecture >= options.device_architecture && (!best || order(entry) < order(*best))) best = &entry;
     return best;
 }
 
@@ -152,26 +163,27 @@ ImagePtx invalid(std::string message) {
     return image;
 }
 
-ImagePtx unpack_chosen(const PtxEntry& entry) {
+ImagePtx unpack_chosen(const PtxEntry& entry, unsigned device) {
     ImagePtx image;
     image.text = unpack_ptx(entry);
     if (image.text.empty())
         return invalid("the fat binary's PTX entry for sm_" + std::to_string(entry.architecture) + " is damaged");
     image.result = ImageResult::ok;
     image.architecture = entry.architecture;
+    image.is_newer = !eligible(entry, device);
     return image;
 }
 
 ImagePtx read_container(const void* container, std::size_t size, const ImageOptions& options) {
     ContainerContents contents = list_container(container, size);
     if (!contents.sound) return invalid("the fat binary's headers are damaged");
-    const PtxEntry* entry = choose(contents.ptx, options);
-    return entry ? unpack_chosen(*entry) : no_ptx(contents, options.device_architecture);
+    const PtxEntry* entry = choose(contents.ptx, contents.sass, options);
+    return entry ? unpack_chosen(*entry, options.device_architecture) : no_ptx(contents, options.device_architecture);
 }
 
 /// Relocatable device code (nvcc -rdc=true): the linked container has SASS only, PTX is in the
-/// inputs, one per translation unit. Inputs without suitable PTX drop out, as libcudadevrt does,
-/// whose PTX is for sm_121.
+/// inputs, one per translation unit. Inputs without suitable PTX drop out, whatever machine code they have: so does
+/// libcudadevrt, whose PTX is for sm_121 and whose functions are the runtime's here.
 ImagePtx read_relocatable(const Wrapper& wrapper, const ImageOptions& options) {
     ContainerContents all;
     ImagePtx image;
@@ -182,14 +194,15 @@ ImagePtx read_relocatable(const Wrapper& wrapper, const ImageOptions& options) {
         all.ptx.insert(all.ptx.end(), input.ptx.begin(), input.ptx.end());
         all.sass.insert(all.sass.end(), input.sass.begin(), input.sass.end());
         all.lto_entries += input.lto_entries;
-        const PtxEntry* entry = choose(input.ptx, options);
+        const PtxEntry* entry = choose(input.ptx, {}, options);
         if (!entry) {
             ++image.units_without_ptx;
             continue;
         }
-        ImagePtx unit = unpack_chosen(*entry);
+        ImagePtx unit = unpack_chosen(*entry, options.device_architecture);
         if (unit.result != ImageResult::ok) return unit;
         image.architecture = std::max(image.architecture, unit.architecture);
+        image.is_newer |= unit.is_newer;
         std::string name = entry->source_name;
         if (name.empty()) name = "input " + std::to_string(i + 1);
         image.units.push_back({std::move(unit.text), std::move(name)});
@@ -221,7 +234,7 @@ ImageKind image_kind(const void* image, std::size_t size) {
 }
 
 bool has_suitable_ptx(const ContainerContents& contents, const ImageOptions& options) {
-    return choose(contents.ptx, options) != nullptr;
+    return choose(contents.ptx, contents.sass, options) != nullptr;
 }
 
 std::uint64_t container_extent(const void* container, std::size_t size) {

@@ -57,11 +57,13 @@ struct ImagePtx {
     unsigned units_without_ptx = 0; ///< further translation units, of which nothing can be used
     std::string message;            ///< one line for stderr when result != ok
     unsigned architecture = 0;
+    bool is_newer = false; ///< for a newer architecture than the device's: taken as the last resort
 };
 
 struct ImageOptions {
     unsigned device_architecture = 90; ///< major * 10 + minor
     bool accept_newer = false;         ///< take PTX for newer architectures when nothing else is there
+    bool replaces_sass = true;         ///< likewise in whole programs with machine code that the device would run
 };
 
 /// `size` bounds every read (SIZE_MAX: unknown; then sizes stated by the headers are trusted within
@@ -81,8 +83,9 @@ std::uint64_t container_extent(const void* container, std::size_t size);
 std::string unpack_ptx(const PtxEntry& entry);
 
 /// The PTX that the driver would compile for the device: the highest architecture that it has, `a`
-/// variants only when the architecture is equal. A wrapper's inner pointers are followed without
-/// bounds: the program's own data.
+/// variants only when the architecture is equal. Where there is none but machine code for the device, as in what
+/// `nvcc -arch=all-major` makes, the PTX for the nearest newer architecture stands in for that. A wrapper's inner
+/// pointers are followed without bounds: the program's own data.
 ImagePtx read_image(const void* image, std::size_t size, const ImageOptions& options);
 
 /// CUresult number of a result: 0, 209, 200.

@@ -29,6 +29,7 @@ ImageOptions image_options() {
     ImageOptions options;
     options.device_architecture = Device::get().compute_capability();
     options.accept_newer = env_flag(Env::accept_newer_ptx);
+    options.replaces_sass = false; // of libcudadevrt it would be code for what the runtime does here
     return options;
 }
 
@@ -120,7 +121,7 @@ Status LinkState::add_ptx(std::string text, std::string name, bool check_bodies,
     std::shared_ptr<ModuleSource> checked;
     std::string log;
     const BodyCheck check = check_bodies ? BodyCheck::at_load : BodyCheck::at_first_use;
-    const Status status = ModuleSource::load(text, name, checked, log, check, true);
+    const Status status = ModuleSource::load(text, name, checked, log, check, TextUse::link_input);
     if (status != Status::success) {
         add_lines(error_log_, log); // the detail has been set
         return status;

@@ -64,13 +64,13 @@ std::vector<BodyUsage> check_bodies(ptx::ModuleLoader& loader) {
     return usage;
 }
 
-Status check_header(const ptx::Module& module, std::string_view text, std::string& log) {
+Status check_header(const ptx::Module& module, std::string_view text, TextUse use, std::string& log) {
     if (ptx::declares_32_bit_addresses(text)) {
         log = "ptxas fatal   :  32-Bit ABI (--machine 32 or 32-Bit addressing) is not supported on "
               "sm_90 or higher architectures.";
         return Status::invalid_ptx;
     }
-    if (env_flag(Env::accept_newer_ptx)) return Status::success;
+    if (use == TextUse::substitute || env_flag(Env::accept_newer_ptx)) return Status::success;
     if (const std::string problem = unsupported_version(module.version); !problem.empty()) {
         log = "ptxas application ptx input, line 1; fatal   : " + problem;
         return Status::unsupported_ptx_version;
@@ -138,7 +138,7 @@ std::string unsupported_version(ptx::Version version) {
 }
 
 Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<ModuleSource>& source, std::string& log,
-                          BodyCheck check, bool relocatable) {
+                          BodyCheck check, TextUse use) {
     log.clear();
     const auto start = std::chrono::steady_clock::now();
     if (first_word(ptx).rfind(".version", 0) != 0) {
@@ -160,7 +160,7 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
     // A newer version may use what this frontend takes for an error: the version is the better
     // answer then.
     const ptx::Module& module = result->loader_->module();
-    if (const Status status = check_header(module, result->loader_->text(), log); status != Status::success) {
+    if (const Status status = check_header(module, result->loader_->text(), use, log); status != Status::success) {
         set_error_detail(result->name_ + ": " + log);
         return status;
     }
@@ -179,7 +179,7 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
     if (checks_bodies || result->checks_when_got_) {
         const std::string unresolved = unresolved_function(module, usage);
         if (unresolved.empty() && checks_bodies) remember_valid_text(result->hash_, log);
-        if (!unresolved.empty() && !relocatable) {
+        if (!unresolved.empty() && use != TextUse::link_input) {
             log = unresolved;
             set_error_detail(result->name_ + ": " + log);
             return Status::invalid_ptx;

@@ -37,6 +37,13 @@ enum class BodyCheck : std::uint8_t {
     at_first_use,   ///< a kernel's, with what it calls, when it is launched or its facts are asked for
 };
 
+/// What a text is to be used for.
+enum class TextUse : std::uint8_t {
+    program,    ///< for this device, all there
+    link_input, ///< functions may be defined elsewhere
+    substitute, ///< for machine code that there is no PTX of: version and target may be newer than the device's
+};
+
 /// What is known of a kernel before it is compiled. Made once, then constant.
 struct KernelFacts {
     std::uint32_t static_shared = 0; ///< bytes, of the kernel and what it calls
@@ -112,9 +119,9 @@ public:
     /// invalid_image (text that does not begin like PTX), and `log` holds the driver's kind of
     /// error log ("ptxas application ptx input, line 3; error   : ..."). On success `log` holds
     /// warnings, mostly nothing. `name` is for messages. Where bodies are checked at load, functions
-    /// that nothing defines are load errors too, unless the text is `relocatable`, the input of a link.
+    /// that nothing defines are load errors too, unless it is the input of a link.
     static Status load(std::string ptx, std::string name, std::shared_ptr<ModuleSource>& source, std::string& log,
-                       BodyCheck check = BodyCheck::at_first_use, bool relocatable = false);
+                       BodyCheck check = BodyCheck::at_first_use, TextUse use = TextUse::program);
 
     const ptx::Module& module() const;
     const std::string& name() const { return name_; }

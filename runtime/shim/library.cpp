@@ -55,7 +55,11 @@ Status load_source(const void* image, std::size_t size, bool wants_log, std::sha
     if (runtime::image_kind(image, size) == runtime::ImageKind::ptx_text)
         check = wants_log || loads_eagerly() ? BodyCheck::at_load : BodyCheck::at_load_or_got;
     std::string name = owner.empty() ? "<ptx>" : owner;
-    return runtime::ModuleSource::load(std::move(ptx.text), std::move(name), source, log, check);
+    if (ptx.is_newer)
+        runtime::log(runtime::LogLevel::info, name + ": has machine code for this device but no PTX: that for sm_" +
+                                                  std::to_string(ptx.architecture) + " is taken");
+    return runtime::ModuleSource::load(std::move(ptx.text), std::move(name), source, log, check,
+                                       ptx.is_newer ? runtime::TextUse::substitute : runtime::TextUse::program);
 }
 
 LibraryKernel::LibraryKernel(std::weak_ptr<Library> library, std::shared_ptr<runtime::ModuleSource> source,

@@ -143,6 +143,26 @@ TEST_CASE("fatbin: newer PTX only is 209 unless accepted, and then the lowest is
     CHECK(read(container, {90, true}).text == "text 120");
 }
 
+TEST_CASE("fatbin: newer PTX stands in for machine code that the device would run") {
+    const auto taken = [](std::initializer_list<Bytes> entries, unsigned device = 90) {
+        return read(make_container(entries), {device, false}).text;
+    };
+    const Bytes newest = make_entry(1, 120, "text 120"), specific = make_entry(1, 100, "text 100a", Packing::plain, 0x100011);
+    CHECK(taken({make_entry(2, 80, "ELF"), make_entry(2, 90, "ELF"), newest}) == "text 120");
+    CHECK(taken({make_entry(2, 80, "ELF"), newest}).empty()); // of another major number: no GPU of sm_90 runs it
+    CHECK(taken({make_entry(2, 80, "ELF"), newest}, 89) == "text 120");
+    CHECK(taken({make_entry(2, 89, "ELF"), newest}, 80).empty());
+    CHECK(taken({make_entry(2, 90, "ELF"), specific, make_entry(1, 121, "text 121"), newest}) == "text 120");
+    CHECK(taken({make_entry(2, 90, "ELF"), specific}) == "text 100a");
+    CHECK(taken({make_entry(2, 90, "ELF"), make_entry(1, 75, "text 75"), newest}) == "text 75");
+    CHECK(taken({make_entry(2, 90, "ELF"), make_entry(1, 80, "text 80a", Packing::plain, 0x100011)}).empty());
+    CHECK(read(make_container({make_entry(2, 90, "ELF"), newest}), {90, false, false}).text.empty());
+    const ImagePtx image = read(make_container({make_entry(2, 90, "ELF"), newest}));
+    CHECK(image.is_newer);
+    CHECK(image.architecture == 120);
+    CHECK(!read(make_container({make_entry(2, 90, "ELF"), make_entry(1, 90, "text 90")})).is_newer);
+}
+
 TEST_CASE("fatbin: SASS only names what there is and the flag to add") {
     ImagePtx image = read(make_container({make_entry(2, 90, "ELF"), make_entry(2, 75, "ELF")}));
     CHECK(image.result == ImageResult::no_binary_for_device);
