@@ -5,6 +5,7 @@
 #include "translator/llvm/compare_halves_as_floats.h"
 #include "translator/llvm/defer_nan_choice.h"
 #include "translator/llvm/drop_unchanged_saves.h"
+#include "translator/llvm/hide_truncations.h"
 #include "translator/llvm/masks_as_integers.h"
 #include "translator/llvm/sink_nan_canonicalization.h"
 
@@ -61,6 +62,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
     if (lacks_mask_registers(machine)) late.addPass(MasksAsIntegers());
     late.addPass(BfloatsAsIntegers());
     late.addPass(CompareHalvesAsFloats());
+    if (lacks_mask_registers(machine)) late.addPass(HideTruncations());
 
     llvm::ModulePassManager passes;
     passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(early)));

@@ -99,3 +99,16 @@ TEST_CASE("a local array over barriers", "[kernels][local]") {
                                            "ld.local.u32 %r9, [%l7+4];");
     for (unsigned i = 0; i < threads; ++i) CHECK(results[i] == 1000 * (i & 3) + i);
 }
+
+TEST_CASE("bytes that are stored as words and loaded as bytes", "[kernels]") {
+    Array<std::uint32_t> out(threads);
+    run(".local .align 8 .b8 own[16]; mul.lo.u32 %r0, %r60, 7; cvt.u16.u32 %h0, %r0; add.u16 %h0, %h0, 3; cvt.u32.u8 %r1, %h0;\n"
+        "st.local.u32 [own], %r1; ld.local.u8 %r2, [own]; st.local.u32 [own+4], %r2; ld.local.u8 %r3, [own+4];\n"
+        "cvt.s64.s8 %l0, %h0; st.local.u64 [own+8], %l0; ld.local.s16 %r4, [own+8]; mad.lo.u32 %r3, %r4, 1000, %r3;\n"
+        "mul.wide.u32 %l1, %r60, 4; add.u64 %l1, %l1, %l60; st.global.u32 [%l1], %r3;\n",
+        {1}, {threads}, {out.address()});
+    for (std::uint32_t t = 0; t < threads; ++t) {
+        const std::uint32_t byte = (t * 7 + 3) & 255;
+        CHECK(out.values()[t] == std::uint32_t(std::int32_t(std::int8_t(byte))) * 1000 + byte);
+    }
+}
