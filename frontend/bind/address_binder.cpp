@@ -67,6 +67,8 @@ void BodyBinder::check_space(const OperandSyntax& syntax, const Symbol& symbol, 
     const Effects effects = form_info(match.form).effects;
     if (in_body && is_own_parameter(symbol.index) && any(effects, Effects::store | Effects::atomic))
         fail(syntax.location, quoted(syntax.name) + " is an input parameter and can't be written");
+    if (in_body && is_own_result(symbol.index) && any(effects, Effects::load))
+        fail(syntax.location, quoted(syntax.name) + " is this function's result and can't be read");
 }
 
 /// `[a].unified` promises a unified address (manual 9.7.9.8).

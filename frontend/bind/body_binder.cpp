@@ -7,6 +7,7 @@
 #include "frontend/isa/special_registers.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 
 namespace ptarmigan::ptx {
@@ -53,8 +54,12 @@ void BodyBinder::warn(SourceLocation at, std::string text) {
 
 void BodyBinder::fail_unknown(SourceLocation at, std::string_view name) {
     gave_up_on_name_ = true;
-    if (context_.misread.contains(name) || !unknown_names_.insert(name).second) throw Recover{};
+    if (parser_->lost_declaration || context_.misread.contains(name) || !unknown_names_.insert(name).second)
+        throw Recover{};
     const std::string quoted = "'" + std::string(name.substr(0, 80)) + "'";
+    if (context_.names.contains(name)) fail_there(at, quoted + " is declared further down: move that above its use");
+    if (find_special_register(name).found)
+        fail_there(at, "special registers are read by mov and cvt only: put " + quoted + " into a register first");
     fail_there(at, "unknown symbol " + quoted + (may_search() ? meant_by(name) : std::string()));
 }
 
@@ -83,6 +88,7 @@ Body BodyBinder::bind(FunctionId function) {
     body_.instructions = std::move(memory_.instructions);
     body_.registers = std::move(memory_.registers);
     function_ = &context_.module.functions[function];
+    body_start_ = context_.bodies[function].offset;
     open_scope();
     try {
         declare_parameters(*function_);
@@ -109,6 +115,7 @@ void BodyBinder::declare_parameters(const Function& function) {
                 symbol = {Symbol::Kind::reg, variable.vector_size,
                           add_registers(variable.name, variable.type, variable.vector_size), 0};
             }
+            if (function.parameters_in_body) continue; // their declarations name them
             if (variable.name != "_" && !scopes_.back().declare(variable.name, symbol))
                 diagnostics_.error(variable.location, "'" + variable.name + "' is already declared");
         }
@@ -123,6 +130,7 @@ void BodyBinder::statements() {
             statement(kind);
         } catch (const Recover&) { // the statement is used up
             if (diagnostics_.is_hopeless()) return;
+            parser_->lost_declaration |= kind == StatementParser::Kind::variables;
         }
     }
 }
@@ -170,13 +178,22 @@ void BodyBinder::resolve_labels(Scope& scope, Scope* outer) {
                 body_.instructions[use.where].operands[use.element].index = symbol.index;
         } else if (symbol.kind == Symbol::Kind::none && outer != nullptr) {
             outer->label_uses.push_back(use);
-        } else {
+        } else if (!parser_->misread) {
             NearestSpelling nearest(use.name);
             if (may_search()) scope.offer_names(nearest, Symbol::Kind::label);
             diagnostics_.error(use.location, "label '" + std::string(use.name.substr(0, 80)) + "' is not defined here" +
                                                  nearest.question());
         }
     }
+}
+
+/// Whether a key of ModuleContext::names, a view into the text unless it is a number of a range, stands above this
+/// body.
+bool BodyBinder::is_declared_above(std::string_view key) const {
+    const std::string_view text = context_.text;
+    const bool in_text =
+        std::less_equal<>()(text.data(), key.data()) && std::less<>()(key.data(), text.data() + text.size());
+    return !in_text || static_cast<std::size_t>(key.data() - text.data()) < body_start_;
 }
 
 Symbol BodyBinder::find(std::string_view name) {
@@ -192,7 +209,7 @@ Symbol BodyBinder::find(std::string_view name) {
         return symbol;
     }
     const auto found = context_.names.find(name);
-    if (found != context_.names.end()) return found->second;
+    if (found != context_.names.end() && is_declared_above(found->first)) return found->second;
     const PerThreadVariable* per_thread = context_.find_per_thread(name);
     return per_thread == nullptr ? Symbol{} : declare_per_thread(*per_thread, name);
 }
@@ -259,7 +276,7 @@ void BodyBinder::declare_registers() {
         has_vector_registers_ = has_vector_registers_ || syntax.vector_size > 1;
         const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(d.range, 0xffffffffu));
         const Symbol range{Symbol::Kind::reg, syntax.vector_size, no_id, count, syntax.type};
-        if (!scopes_.back().declare_range(d.name, range))
+        if (scopes_.back().declares_number_of(d.name, count) || !scopes_.back().declare_range(d.name, range))
             fail(d.location, "'" + std::string(d.name) + "<>' is already declared in this scope");
         // Behind the declaration, so that uses are no errors of their own.
         if (d.range > max_range) fail(d.location, "too many registers");
@@ -271,6 +288,9 @@ void BodyBinder::declare_variables() {
     if (syntax.space == StateSpace::reg) return declare_registers();
     if (syntax.space == StateSpace::sreg || syntax.space == StateSpace::tex)
         fail(syntax.location, "variables of this state space can't be declared in a body");
+    if (type_class(syntax.type) == TypeClass::opaque)
+        fail(syntax.location, "textures, surfaces and samplers are declared at module scope");
+    if (syntax.space == StateSpace::param && context_.module.version < Version{2, 0}) return declare_old_parameters();
     for (const DeclaratorSyntax& d : syntax.declarators) {
         Variable variable = make_variable(syntax, d, diagnostics_);
         if (variable.unsized && !d.has_initializer) fail(d.location, "an array needs a size here");
@@ -293,8 +313,27 @@ void BodyBinder::declare_variables() {
         const Symbol symbol{Symbol::Kind::body_variable, 1, first, static_cast<std::uint32_t>(count)};
         if (!d.is_range)
             declare(d.name, symbol, d.location);
-        else if (!scopes_.back().declare_range(d.name, symbol))
+        else if (scopes_.back().declares_number_of(d.name, static_cast<std::uint32_t>(count)) ||
+                 !scopes_.back().declare_range(d.name, symbol))
             fail(d.location, "'" + std::string(d.name) + "<>' is already declared in this scope");
+    }
+}
+
+/// The parameters of an entry before PTX 1.4, which the module binder has found in the same order.
+void BodyBinder::declare_old_parameters() {
+    const VariableSyntax& syntax = parser_->variables;
+    if (context_.module.version >= Version{1, 4})
+        fail(syntax.location, ".param variables in a body need .version 2.0 or later");
+    if (!function_->is_entry) fail(syntax.location, "before .version 2.0 only entries have .param variables");
+    if (syntax.vector_size > 1 || syntax.type == ScalarType::f16x2)
+        fail(syntax.location, "a .param variable can't have this type");
+    for (const DeclaratorSyntax& d : syntax.declarators) {
+        if (d.is_range) fail(d.location, "parameters form no ranges");
+        if (d.has_initializer) fail(d.location, "only .global and .const variables have initial values");
+        const Variable variable = make_variable(syntax, d, diagnostics_);
+        if (variable.unsized) fail(d.location, "an array needs a size here");
+        if (old_parameters_ == function_->parameters.size()) throw Recover{}; // an error further up, already reported
+        declare(d.name, {Symbol::Kind::body_variable, 1, old_parameters_++, 0}, d.location);
     }
 }
 

@@ -63,6 +63,7 @@ private:
     void declare_variables();
     void check_register_type(const VariableSyntax& syntax);
     void declare_registers();
+    void declare_old_parameters();
     Symbol declare_per_thread(const PerThreadVariable& variable, std::string_view name);
     std::uint32_t add_registers(std::string_view name, ScalarType type, unsigned vector_size);
     void declare_label();
@@ -71,6 +72,7 @@ private:
     void prototype();
     void resolve_labels(Scope& scope, Scope* outer);
     Symbol find(std::string_view name);
+    bool is_declared_above(std::string_view key) const;
     bool is_vector_register(std::string_view name);
 
     // --- instructions (instruction_binder.cpp)
@@ -96,6 +98,7 @@ private:
     Shape shape_of_instruction();
     bool add_node(const OperandSyntax& node, bool in_bracket, Shape& shape);
     bool is_own_parameter(VariableId id) const;
+    bool is_own_result(VariableId id) const;
     void bind_alike(const BoundShape& known, const Shape& shape);
 
     // --- parameters in registers (register_parameters.cpp)
@@ -179,6 +182,7 @@ private:
     void bind_value(const OperandSyntax& node, const Want& want, Operand& out);
     void bind_comparison(const OperandSyntax& node, const Want& want, const HeadMatch& match, Operand& out);
     void bind_name(const OperandSyntax& node, const Want& want, Operand& out);
+    void check_address(const OperandSyntax& node, const Symbol& symbol);
     bool is_parameter(const Symbol& symbol) const;
     void bind_register(const OperandSyntax& node, const Symbol& symbol, const Want& want, Operand& out);
     void check_special(const OperandSyntax& node, const SpecialRegisterInfo& info, const Want& want);
@@ -217,6 +221,8 @@ private:
     ShapeMemory& shapes_;
     Diagnostics& diagnostics_;
     const Function* function_ = nullptr;
+    std::size_t body_start_ = 0;       ///< in the text
+    std::uint32_t old_parameters_ = 0; ///< that were declared in the body so far
     Body body_;
     std::vector<Scope> scopes_;
     StatementParser* parser_ = nullptr;

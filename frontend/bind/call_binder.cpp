@@ -104,6 +104,9 @@ void BodyBinder::bind_argument(const OperandSyntax& syntax, const Variable& form
     const Symbol symbol = syntax.kind == OperandSyntax::Kind::name ? find(syntax.name) : Symbol{};
     if (symbol.kind == Symbol::Kind::body_variable && body_.variables[symbol.index].space == StateSpace::param) {
         const Variable& actual = body_.variables[symbol.index];
+        if (is_own_parameter(symbol.index) || is_own_result(symbol.index))
+            fail(syntax.location, quoted(syntax.name) + " is a parameter of this function and can't be an argument: "
+                                                        "copy it to a .param variable");
         const bool alike = actual.dimensions.empty() == formal.dimensions.empty() &&
                            (actual.size == formal.size || formal.unsized) &&
                            register_fits(actual.type, formal.type, false);
@@ -122,6 +125,9 @@ void BodyBinder::bind_argument(const OperandSyntax& syntax, const Variable& form
         formal.space == StateSpace::reg && formal.vector_size == symbol.vector_size &&
         register_fits(body_.registers[symbol.index].type, formal.type, false))
         throw Preparation{Preparation::Kind::argument, node_of(syntax), false, &formal, is_destination};
+    if (symbol.kind == Symbol::Kind::module_variable || symbol.kind == Symbol::Kind::body_variable ||
+        symbol.kind == Symbol::Kind::function)
+        fail(syntax.location, quoted(syntax.name) + " can't be an argument: mov puts its address into a register");
     if (!formal.dimensions.empty())
         fail(syntax.location, "parameter " + quoted(formal.name) + " needs a .param variable");
     Want want;

@@ -41,6 +41,17 @@ void DeclarationChecks::type_of(const VariableSyntax& syntax) {
         error(syntax.location, ".samplerref variables need '.target ..., texmode_independent'");
 }
 
+void DeclarationChecks::opaque_from_1_5(SourceLocation at) {
+    if (module_.version < Version{1, 5}) error(at, "textures, surfaces and samplers need .version 1.5 or later");
+}
+
+void DeclarationChecks::old_texture(const VariableSyntax& syntax) {
+    const bool is_number = syntax.type == ScalarType::u32 || syntax.type == ScalarType::u64;
+    const bool is_array = std::any_of(syntax.declarators.begin(), syntax.declarators.end(),
+                                      [](const DeclaratorSyntax& d) { return d.dimension_count != 0; });
+    if (!is_number || syntax.vector_size > 1 || is_array) error(syntax.location, "a .tex variable is one .u32 or .u64");
+}
+
 void DeclarationChecks::variables(const VariableSyntax& syntax, Linkage linkage) {
     const SourceLocation at = syntax.location;
     linkage_of(at, linkage);
@@ -78,7 +89,17 @@ void DeclarationChecks::function(const FunctionSyntax& syntax, const Function& f
 
 void DeclarationChecks::parameters(const FunctionSyntax& syntax, const Function& function) {
     std::uint64_t bytes = 0;
-    for (const VariableSyntax& parameter : syntax.parameters) type_of(parameter);
+    for (const VariableSyntax& parameter : syntax.parameters) {
+        type_of(parameter);
+        if (is_opaque(parameter.type)) opaque_from_1_5(parameter.location);
+    }
+    const auto in_memory = [](const Variable& v) { return v.space == StateSpace::param; };
+    const bool passes_memory = std::any_of(function.returns.begin(), function.returns.end(), in_memory) ||
+                               std::any_of(function.parameters.begin(), function.parameters.end(), in_memory);
+    if (!function.is_entry && passes_memory && module_.target.sm < 20)
+        error(syntax.location, ".param parameters of functions need .target sm_20 or higher");
+    for (const Variable& result : function.returns)
+        if (result.unsized) error(result.location, "a result needs a size");
     for (const Variable& parameter : function.parameters) {
         bytes += parameter.size;
         if (parameter.space != StateSpace::param && parameter.space != StateSpace::reg)
@@ -95,7 +116,6 @@ void DeclarationChecks::parameters(const FunctionSyntax& syntax, const Function&
     if (function.is_entry && bytes > max_parameter_bytes)
         error(syntax.location, "'" + function.name + "' has " + std::to_string(bytes) + " bytes of parameters, " +
                                    std::to_string(max_parameter_bytes) + " is the most");
-    const auto in_memory = [](const Variable& v) { return v.space == StateSpace::param; };
     if (function.returns.size() > 1 && std::any_of(function.returns.begin(), function.returns.end(), in_memory))
         error(syntax.location, "several results are returned in registers only");
 }

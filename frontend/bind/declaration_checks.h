@@ -25,6 +25,10 @@ public:
     /// Calls of the alias go to the aliasee, so their heads must be the same but for names and
     /// linkage.
     void alias(SourceLocation at, const Function& alias, const Function& aliasee);
+    /// Textures, surfaces and samplers as types.
+    void opaque_from_1_5(SourceLocation at);
+    /// `.tex .u32 name`, as before PTX 1.5.
+    void old_texture(const VariableSyntax& syntax);
 
 private:
     void type_of(const VariableSyntax& syntax);

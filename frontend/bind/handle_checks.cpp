@@ -64,8 +64,8 @@ void BodyBinder::check_handle(const OperandSyntax& syntax, const Symbol& symbol,
         fail(syntax.location, "in .texmode_independent a sampler stands behind the texture");
     if (samples && !independent && has_sampler(match.form)) gate_handle(syntax, "a handle behind the texture");
     const ScalarType wanted = handle_type(pattern, match);
-    // The parameters of entries may be handles too.
-    if (variable != nullptr && variable->space != StateSpace::param && variable->type != wanted)
+    // The parameters of entries may be handles too; a number among them must be loaded first.
+    if (variable != nullptr && variable->type != wanted)
         fail(syntax.location, quoted(syntax.name) + " is no ." + std::string(spelling(wanted)));
     if (variable != nullptr) return;
     gate_handle(syntax, samples && independent ? "a sampler in a register" : "a handle in a register");

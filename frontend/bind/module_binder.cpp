@@ -3,8 +3,10 @@
 
 #include "frontend/bind/declaration_checks.h"
 #include "frontend/isa/directives.h"
+#include "frontend/isa/special_registers.h"
 
 #include "frontend/parse/module_parser.h"
+#include "frontend/parse/statement_parser.h"
 
 #include <algorithm>
 #include <charconv>
@@ -50,8 +52,11 @@ private:
     void variables() {
         VariableSyntax& syntax = parser_.variables;
         if (syntax.space == StateSpace::tex && module_.version < Version{1, 5}) {
+            checks_.old_texture(syntax);
             syntax.space = StateSpace::global; // the old way to write `.global .texref`
             syntax.type = ScalarType::texref;
+        } else if (type_class(syntax.type) == TypeClass::opaque) {
+            checks_.opaque_from_1_5(syntax.location);
         }
         if ((syntax.space == StateSpace::reg || syntax.space == StateSpace::local) && module_.version < Version{3, 0})
             return per_thread(syntax);
@@ -117,7 +122,14 @@ private:
                (a.unsized || b.unsized || a.dimensions == b.dimensions);
     }
 
+    /// Registers, labels and variables of a body may have the name of a special register.
+    void refuse_special_register(std::string_view name, SourceLocation at) {
+        if (name.starts_with('%') && find_special_register(name).found)
+            error(at, "'" + std::string(name) + "' is a special register");
+    }
+
     void declare(std::string_view name, Variable variable) {
+        refuse_special_register(name, variable.location);
         const auto id = static_cast<std::uint32_t>(module_.variables.size());
         const auto [place, is_new] = context_.names.emplace(name, Symbol{Symbol::Kind::module_variable, 1, id, 0});
         if (is_new) {
@@ -152,6 +164,8 @@ private:
         for (const VariableSyntax& v : syntax.parameters) function.parameters.push_back(parameter(v));
         for (const LimitSyntax& limit : syntax.limits) apply_limit(limit, function);
         if (syntax.is_entry) check_entry(function);
+        if (syntax.is_entry && module_.version < Version{1, 4}) old_parameters(syntax, function);
+        refuse_special_register(syntax.name, syntax.location);
         checks_.function(syntax, function);
 
         const auto id = static_cast<std::uint32_t>(module_.functions.size());
@@ -173,6 +187,25 @@ private:
         context_.bodies[place->second.index] = syntax.body;
     }
 
+    /// Before PTX 1.4 an entry has no list: the .param variables of its body, inner scopes included, are its
+    /// parameters.
+    void old_parameters(const FunctionSyntax& syntax, Function& function) {
+        if (!syntax.parameters.empty())
+            error(syntax.location, "parameter lists of entries need .version 1.4 or later: before, parameters are "
+                                   ".param variables of the body");
+        function.parameters_in_body = true;
+        function.parameters.clear();
+        if (!syntax.has_body) return;
+        Diagnostics unheard(diagnostics_.source(), 0); // what is wrong is said when the body is bound
+        StatementParser parser(context_.text, unheard, syntax.body);
+        for (auto kind = parser.next(); kind != StatementParser::Kind::end && !unheard.is_hopeless();
+             kind = parser.next()) {
+            if (kind != StatementParser::Kind::variables || parser.variables.space != StateSpace::param) continue;
+            for (const DeclaratorSyntax& declarator : parser.variables.declarators)
+                function.parameters.push_back(make_variable(parser.variables, declarator, unheard));
+        }
+    }
+
     void check_entry(const Function& entry) {
         if (!entry.returns.empty()) error(entry.location, "an entry returns nothing");
         if (entry.noreturn) error(entry.location, ".noreturn is for .func");
@@ -188,7 +221,9 @@ private:
         });
     }
     static bool same_signature(const Function& a, const Function& b) {
-        return a.is_entry == b.is_entry && same_shape(a.returns, b.returns) && same_shape(a.parameters, b.parameters);
+        return a.is_entry == b.is_entry && a.noreturn == b.noreturn && same_shape(a.returns, b.returns) &&
+               ((a.parameters_in_body && (a.is_declaration || b.is_declaration)) ||
+                same_shape(a.parameters, b.parameters));
     }
 
     Variable parameter(const VariableSyntax& syntax) {

@@ -212,6 +212,10 @@ void BodyBinder::bind_name(const OperandSyntax& syntax, const Want& want, Operan
              "the address of " + quoted(syntax.name) + " can't be an operand here: " +
                  (is_parameter(symbol) ? "ld.param reads the parameter" : "mov puts it into a register"));
     if (is_float(want.type) && is_variable) fail(syntax.location, "an address is no floating-point value");
+    if (!syntax.component.empty())
+        fail(syntax.location,
+             quoted(syntax.name) + " has no component ." + std::string(syntax.component.substr(0, 20)));
+    check_address(syntax, symbol);
     if (!is_variable && syntax.has_offset) fail(syntax.location, "the address of a function takes no offset");
     if (is_variable && bit_size(want.type) == 32) {
         const StateSpace space = symbol.kind == Symbol::Kind::module_variable
@@ -223,6 +227,21 @@ void BodyBinder::bind_name(const OperandSyntax& syntax, const Want& want, Operan
     out.scope = symbol.kind == Symbol::Kind::body_variable ? VariableScope::body : VariableScope::module;
     out.index = symbol.index;
     out.value = syntax.has_offset ? syntax.constant.bits : 0;
+}
+
+/// What stands between a name and its address as a value.
+void BodyBinder::check_address(const OperandSyntax& syntax, const Symbol& symbol) {
+    if (is_parameter(symbol) && !is_own_parameter(symbol.index) && !is_own_result(symbol.index))
+        fail(syntax.location, quoted(syntax.name) + " is for the arguments of calls: its address can't be taken");
+    const Instruction& instruction = body_.instructions.back();
+    if (form_info(instruction.form).opcode != "cvta" || instruction.space == StateSpace::generic) return;
+    const StateSpace space = symbol.kind == Symbol::Kind::function ? StateSpace::none
+                             : symbol.kind == Symbol::Kind::module_variable
+                                 ? context_.module.variables[symbol.index].space
+                                 : body_.variables[symbol.index].space;
+    const bool back = form_info(instruction.form).syntax.find(".to") != std::string_view::npos;
+    if (!back && space != instruction.space)
+        fail(syntax.location, quoted(syntax.name) + " is not in ." + std::string(spelling(instruction.space)));
 }
 
 bool BodyBinder::is_parameter(const Symbol& symbol) const {

@@ -13,6 +13,7 @@ enum NodeCode : unsigned {
     module_variable_node = 3 << 6, ///< and its space
     body_variable_node = 4 << 6,   ///< likewise
     parameter_node = 5 << 6,       ///< of the function itself, and its space
+    result_node = 8 << 6,          ///< likewise
     constant_node = 6 << 6,        ///< and its kind
     bracket_node = 7 << 6,         ///< and the number of its children
     braces_node = 8 << 6,          ///< likewise
@@ -37,6 +38,11 @@ bool BodyBinder::is_own_parameter(VariableId id) const {
     return id >= first && id < first + function_->parameters.size();
 }
 
+/// Whether it is a result of the function itself, which can only be written.
+bool BodyBinder::is_own_result(VariableId id) const {
+    return id < function_->returns.size();
+}
+
 /// False if the node, and so the instruction, has no shape.
 bool BodyBinder::add_node(const OperandSyntax& node, bool in_bracket, Shape& shape) {
     if (!node.component.empty() || node.has_index) return false;
@@ -59,7 +65,10 @@ bool BodyBinder::add_node(const OperandSyntax& node, bool in_bracket, Shape& sha
         if (!in_module && symbol.kind != Symbol::Kind::body_variable) return false;
         const Variable& variable = in_module ? context_.module.variables[index] : body_.variables[index];
         if (type_class(variable.type) == TypeClass::opaque) return false;
-        code |= in_module ? module_variable_node : is_own_parameter(index) ? parameter_node : body_variable_node;
+        code |= in_module                 ? module_variable_node
+                : is_own_parameter(index) ? parameter_node
+                : is_own_result(index)    ? result_node
+                                          : body_variable_node;
         code |= static_cast<unsigned>(variable.space);
         break;
     }

@@ -8,6 +8,7 @@ namespace ptarmigan::ptx {
 
 namespace {
 constexpr std::size_t few_ranges = 16;           ///< are compared one by one, quicker than hashing
+constexpr std::size_t few_names = 1000;          ///< are searched for numbers of a range
 constexpr std::ptrdiff_t max_digits = 10;        ///< of a register's number
 constexpr std::uint32_t near_numbers = 1u << 14; ///< numbers that may have a place in a vector, of 64 KB at most
 
@@ -51,6 +52,16 @@ NumberedName::NumberedName(std::string_view text) : name(text) {
     prefix_key = key;
     number = value;
     has_number = digits != end;
+}
+
+bool Scope::declares_number_of(std::string_view prefix, std::uint32_t count) const {
+    if (names_.size() > few_names) return false;
+    for (const auto& [name, symbol] : names_) {
+        std::uint32_t number = 0;
+        const bool is_number = name.starts_with(prefix) && parse_number(name.substr(prefix.size()), number);
+        if (is_number && number < count && symbol.kind != Symbol::Kind::label) return true;
+    }
+    return false;
 }
 
 bool Scope::declare_range(std::string_view prefix, const Symbol& symbol) {

@@ -51,6 +51,9 @@ class Scope {
 public:
     /// False if the name is taken in this scope.
     bool declare(std::string_view name, const Symbol& symbol) { return names_.emplace(name, symbol).second; }
+    /// Whether one of the registers or variables here has a name that `prefix<count>` would declare too. Not looked for
+    /// among thousands.
+    bool declares_number_of(std::string_view prefix, std::uint32_t count) const;
     /// `prefix<count>`.
     bool declare_range(std::string_view prefix, const Symbol& symbol);
     /// Kind::none if the name is not declared here. A range gives the symbol of the one variable;

@@ -55,8 +55,13 @@ bool is_type(std::string_view word) {
            word == "u4";
 }
 
+bool is_space(std::string_view word) {
+    return find_word(word).kind == Word::Kind::space;
+}
+
 /// One word of a rule: `^f16` is the first type, `f16$` the last one, `!a` anything but a.
 bool has(std::string_view wanted, std::span<const std::string_view> words) {
+    if (wanted == "space") return std::any_of(words.begin(), words.end(), is_space);
     if (wanted.starts_with('!')) return !has(wanted.substr(1), words);
     if (wanted.starts_with('^')) {
         const auto first = std::find_if(words.begin(), words.end(), is_type);
@@ -100,6 +105,7 @@ bool concerns(std::string_view opcodes, std::string_view opcode) {
 
 /// "a&b|c" as ".a with .b or .c".
 std::string spelled(std::string_view alternatives) {
+    if (alternatives == "!space") return "a generic address";
     std::string text = ".";
     for (char c : alternatives)
         if (c == '^' || c == '$')
@@ -138,7 +144,9 @@ std::string misplaced(std::string_view name, std::string_view opcode, std::span<
 std::string check(const Rule& rule, std::string_view opcode, std::span<const std::string_view> words, Version version,
                   const Target& target) {
     const std::string_view found = standing(rule.words, words);
-    const std::string subject = found.empty() ? "" : "'" + spelled(found) + "' ";
+    const std::string subject = found.empty()       ? ""
+                                : found == "!space" ? spelled(found) + " "
+                                                    : "'" + spelled(found) + "' ";
     switch (rule.kind) {
     case Rule::Kind::since: {
         if (found.empty()) return {};

@@ -60,6 +60,7 @@ private:
         }
         if (!units_.empty()) head.target.texmode_independent = units_.front()->module().target.texmode_independent;
         head.address_size = 64;
+        version_ = head.version;
         text_ += module_header(head);
     }
 
@@ -94,7 +95,7 @@ private:
                 if (v.linkage == Linkage::internal || v.linkage == Linkage::external || named.count(v.name) == 0)
                     continue;
                 v.linkage = Linkage::external;
-                line(variable_declaration(v, v.name) + ";");
+                line(module_variable_declaration(version_, v) + ";");
             }
     }
 
@@ -108,7 +109,7 @@ private:
         const Module& module = unit.module();
         for (const std::uint32_t id : sorted(unit.kept_variables)) {
             const Variable& v = module.variables[id];
-            line(variable_declaration(v, v.name) + variable_initializer(module, v) + ";");
+            line(module_variable_declaration(version_, v) + variable_initializer(module, v) + ";");
         }
     }
 
@@ -132,6 +133,7 @@ private:
 
     const LinkUnits& units_;
     std::string text_;
+    Version version_; ///< of the linked text
 };
 
 /// Names that a unit defines for others, or needs from others.
@@ -177,6 +179,9 @@ void check_units(const LinkUnits& units, std::vector<std::string>& errors) {
     constexpr std::uint32_t first_with_denormals = 20; // before, f32 arithmetic implies .ftz
     if (units.empty()) return;
     const Target& first = units.front()->module().target;
+    constexpr Version first_with_lists{1, 4}; // of parameters of entries
+    Version newest;
+    for (const auto& unit : units) newest = std::max(newest, unit->module().version);
     std::size_t size = 0;
     for (const auto& unit : units) {
         size += unit->source.text().size();
@@ -185,6 +190,9 @@ void check_units(const LinkUnits& units, std::vector<std::string>& errors) {
             errors.push_back("'" + unit->name() + "' for sm_" + std::to_string(target.sm) + " and '" +
                              units.front()->name() + "' for sm_" + std::to_string(first.sm) +
                              " can't be linked: targets before sm_20 flush denormals");
+        if (unit->module().version < first_with_lists && newest >= first_with_lists)
+            errors.push_back("'" + unit->name() +
+                             "' is of a PTX version before 1.4 and can't be linked with later ones");
         if (target.texmode_independent != first.texmode_independent)
             errors.push_back("The texture mode of '" + unit->name() + "' differs from that of '" +
                              units.front()->name() + "'");

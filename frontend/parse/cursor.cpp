@@ -32,6 +32,11 @@ std::string_view TokenCursor::expect_identifier(std::string_view what) {
     return take().text;
 }
 
+std::string_view TokenCursor::expect_name(std::string_view what) {
+    if (token_.is_identifier("_") || token_.is_identifier("$") || token_.is_identifier("WARP_SZ")) fail_here(what);
+    return expect_identifier(what);
+}
+
 std::uint64_t TokenCursor::expect_count(std::string_view what) {
     const SourceLocation start = token_.location;
     if (token_.kind != TokenKind::integer && !at('(') && !token_.is_identifier("WARP_SZ")) fail_here(what);

@@ -50,6 +50,8 @@ public:
     /// `where` completes "expected 'c' ...".
     void expect(char c, std::string_view where);
     std::string_view expect_identifier(std::string_view what);
+    /// An identifier that may be declared: `_`, `$` and WARP_SZ mean something else.
+    std::string_view expect_name(std::string_view what);
     /// A constant expression of integers that is not negative.
     std::uint64_t expect_count(std::string_view what);
 

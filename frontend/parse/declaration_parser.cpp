@@ -21,6 +21,16 @@ std::string nearest_type(std::string_view written) {
     return nearest.question(".");
 }
 
+/// What may follow a .func without a body.
+bool begins_declaration(const Token& token) {
+    if (token.kind == TokenKind::end) return true;
+    if (token.kind != TokenKind::word) return false;
+    for (const std::string_view word :
+         {"func", "entry", "visible", "extern", "weak", "common", "align", "file", "section"})
+        if (token.text == word) return true;
+    return find_word(token.text).kind == Word::Kind::space;
+}
+
 class DeclarationParser {
 public:
     explicit DeclarationParser(TokenCursor& cursor) : cursor_(cursor) {}
@@ -45,13 +55,14 @@ public:
         }
         out.location = cursor_.location();
         out.name =
-            cursor_.expect_identifier(is_entry ? "the name of a kernel (it has no results)" : "the name of a function");
+            cursor_.expect_name(is_entry ? "the name of a kernel (it has no results)" : "the name of a function");
         if (cursor_.at('(')) parameters(out.parameters);
+        if (!is_entry) named_parameters(out);
         limits(out);
         if (cursor_.at('{')) {
             out.has_body = true;
             out.body = cursor_.skip_body(&out.is_closed);
-        } else {
+        } else if (is_entry || !begins_declaration(cursor_.peek())) { // else ptxas misses no `;`
             cursor_.expect(';', "or '{' after this function's head");
         }
     }
@@ -152,7 +163,7 @@ private:
     void declarator(VariableSyntax& out, bool may_initialise) {
         DeclaratorSyntax d;
         d.location = cursor_.location();
-        d.name = cursor_.expect_identifier("a name");
+        d.name = cursor_.peek().is_identifier("_") ? cursor_.take().text : cursor_.expect_name("a name");
         if (d.name == "_" && may_initialise) cursor_.fail(d.location, "'_' is no name");
         if (cursor_.accept('<')) {
             d.is_range = true;
@@ -208,8 +219,24 @@ private:
         cursor_.expect(')', "behind the parameters");
     }
 
+    /// `_` stands for a parameter in prototypes, and in those of entries.
+    void named_parameters(const FunctionSyntax& function) {
+        for (const std::vector<VariableSyntax>* list : {&function.returns, &function.parameters})
+            for (const VariableSyntax& parameter : *list)
+                if (const DeclaratorSyntax& d = parameter.declarators.front(); d.name == "_")
+                    cursor_.diagnostics().error(d.location, "'_' is no name for a parameter of a function");
+    }
+
+    /// A literal or WARP_SZ, as no constant expression stands behind these directives.
+    std::uint64_t limit_value() {
+        const SourceLocation at = cursor_.location();
+        const std::uint64_t value = cursor_.expect_integer("a number");
+        if (value > 0xffffffffu) cursor_.fail(at, "this number has more than 32 bits");
+        return value;
+    }
+
     void limits(FunctionSyntax& out) {
-        while (cursor_.peek().kind == TokenKind::word) {
+        while (cursor_.peek().kind == TokenKind::word && (out.is_entry || !begins_declaration(cursor_.peek()))) {
             const Token word = cursor_.take();
             if (word.text == "noreturn") {
                 out.noreturn = true;
@@ -227,8 +254,8 @@ private:
             if (word.text == "attribute")
                 cursor_.fail(word.location, "'.attribute' stands in front of a function's name");
             LimitSyntax limit{word.text, {}, word.location};
-            if (cursor_.peek().kind == TokenKind::integer) {
-                do limit.values.push_back(cursor_.expect_count("a number"));
+            if (cursor_.peek().kind == TokenKind::integer || cursor_.peek().is_identifier("WARP_SZ")) {
+                do limit.values.push_back(limit_value());
                 while (cursor_.accept(','));
             }
             out.limits.push_back(std::move(limit));

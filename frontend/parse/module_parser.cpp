@@ -87,7 +87,9 @@ ModuleParser::Kind ModuleParser::next() {
     for (;;) {
         try {
             skip_ = false;
+            if (is_astray_) skip_strays();
             const Kind kind = declaration();
+            is_astray_ = false;
             if (!skip_) return kind;
         } catch (const Recover&) {
             if (cursor_.diagnostics().is_hopeless()) return Kind::end;
@@ -121,6 +123,25 @@ void ModuleParser::skip_declaration() {
     }
 }
 
+/// Behind a body that ended too early, each of its statements would be an error: the first stands for all.
+void ModuleParser::stray(const Token& token) {
+    is_astray_ = true;
+    if (token.is('}')) cursor_.fail(token.location, "this '}' closes nothing");
+    if (token.kind == TokenKind::identifier && !FormTable::get().rows_of(token.text).empty())
+        cursor_.fail_here("a directive (instructions stand in the body of a function)");
+    cursor_.fail_here("a directive");
+}
+
+void ModuleParser::skip_strays() {
+    while (!cursor_.at_end() && cursor_.peek().kind != TokenKind::word && !cursor_.peek().is('@', '@')) {
+        skip_declaration();
+        if (cursor_.at('{'))
+            cursor_.skip_body();
+        else
+            cursor_.accept('}');
+    }
+}
+
 ModuleParser::Kind ModuleParser::declaration() {
     linkage = Linkage::internal;
     function.name = {};
@@ -134,10 +155,7 @@ ModuleParser::Kind ModuleParser::declaration() {
             skip_ = true;
             return Kind::end;
         }
-        if (token.is('}')) cursor_.fail(token.location, "this '}' closes nothing");
-        if (token.kind == TokenKind::identifier && !FormTable::get().rows_of(token.text).empty())
-            cursor_.fail_here("a directive (instructions stand in the body of a function)");
-        if (token.kind != TokenKind::word) cursor_.fail_here("a directive");
+        if (token.kind != TokenKind::word) stray(token);
         const bool declares = token.text == "entry" || token.text == "func" || token.text == "align" ||
                               token.text == "attribute" || find_word(token.text).kind == Word::Kind::space;
         const bool links =

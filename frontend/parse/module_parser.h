@@ -38,6 +38,8 @@ private:
     static constexpr std::size_t max_misread = 10000;
     void skip_declaration();
     Kind declaration();
+    [[noreturn]] void stray(const Token& token);
+    void skip_strays();
     Kind directive(const Token& word);
     void parse_version(Version& version);
     void parse_target(Target& target);
@@ -47,6 +49,7 @@ private:
 
     TokenCursor cursor_;
     bool skip_ = false;
+    bool is_astray_ = false; ///< between what was no directive and the next declaration
 };
 
 } // namespace ptarmigan::ptx

@@ -22,6 +22,8 @@ StatementParser::Kind StatementParser::next() {
             if (!skip_) return kind;
         } catch (const Recover&) {
             if (cursor_.diagnostics().is_hopeless()) return Kind::end;
+            misread = true;
+            lost_declaration |= is_declaration_;
             cursor_.skip_statement();
             // A brace inside a malformed operand list is not a scope.
             while (cursor_.at('{')) {
@@ -38,6 +40,7 @@ StatementParser::Kind StatementParser::next() {
 StatementParser::Kind StatementParser::statement() {
     const Token& token = cursor_.peek();
     location = token.location;
+    is_declaration_ = token.kind != TokenKind::identifier && !token.is('@');
     if (token.kind == TokenKind::end) {
         // What is wrong further up may well be why.
         if (!cursor_.diagnostics().has_errors())
@@ -75,6 +78,8 @@ StatementParser::Kind StatementParser::statement() {
         const Token name = token;
         if (cursor_.take_head(instruction, max_words)) return plain_instruction(name);
         if (instruction.words.empty() && cursor_.accept(':')) {
+            if (name.text == "_" || name.text == "$" || name.text == "WARP_SZ")
+                cursor_.fail(name.location, describe(name) + " is no name for a label");
             label = name.text;
             return labelled_directive();
         }
@@ -213,16 +218,16 @@ StatementParser::Kind StatementParser::directive() {
 
 /// .loc file line column {, function_name label {+ n}, inlined_at file line column}
 void StatementParser::source_line() {
-    file = static_cast<std::uint32_t>(cursor_.expect_count("a file number"));
-    line = static_cast<std::uint32_t>(cursor_.expect_count("a line number"));
-    column = static_cast<std::uint32_t>(cursor_.expect_count("a column number"));
+    file = static_cast<std::uint32_t>(cursor_.expect_integer("a file number"));
+    line = static_cast<std::uint32_t>(cursor_.expect_integer("a line number"));
+    column = static_cast<std::uint32_t>(cursor_.expect_integer("a column number"));
     while (cursor_.accept(',')) {
         const std::string_view what = cursor_.expect_identifier("function_name or inlined_at");
         if (what == "function_name") {
             cursor_.expect_identifier("a label");
             if (cursor_.accept('+')) cursor_.expect_count("an offset");
         } else if (what == "inlined_at") {
-            for (int i = 0; i < 3; ++i) cursor_.expect_count("a number");
+            for (int i = 0; i < 3; ++i) cursor_.expect_integer("a number");
         } else {
             cursor_.fail_here("function_name or inlined_at");
         }

@@ -38,6 +38,8 @@ public:
     std::vector<std::string_view> names;
     SourceLocation location;
     std::uint32_t file = 0, line = 0, column = 0;
+    bool misread = false;          ///< a statement was malformed: a label may have been in it
+    bool lost_declaration = false; ///< it was, or may have been, a declaration: names may be missing
 
 private:
     Kind statement();
@@ -52,7 +54,8 @@ private:
 
     TokenCursor cursor_;
     unsigned depth_ = 0;
-    bool skip_ = false; ///< statement() consumed something that is no statement of its own
+    bool is_declaration_ = false; ///< the statement at hand is no instruction
+    bool skip_ = false;           ///< statement() consumed something that is no statement of its own
 };
 
 } // namespace ptarmigan::ptx

@@ -147,6 +147,13 @@ std::string variable_declaration(const Variable& v, const std::string& name) {
     return text;
 }
 
+std::string module_variable_declaration(Version version, const Variable& v) {
+    // In PTX 1.0 to 1.4 textures are no type yet, but a state space.
+    if (v.type == ScalarType::texref && version < Version{1, 5})
+        return linkage_words(v.linkage) + ".tex .u32 " + v.name;
+    return variable_declaration(v, v.name);
+}
+
 std::string variable_initializer(const Module& module, const Variable& variable) {
     if (variable.init.empty()) return "";
     return " = " + InitializerPrinter(module, variable).level(0);
@@ -161,7 +168,8 @@ std::string parameter_list(const std::vector<Variable>& parameters) {
 std::string function_head(const Function& f, bool with_limits) {
     std::string text = linkage_words(f.linkage) + (f.is_entry ? ".entry " : ".func ");
     if (!f.returns.empty()) text += parameter_list(f.returns) + " ";
-    text += f.name + parameter_list(f.parameters);
+    text += f.name;
+    if (!f.parameters_in_body) text += parameter_list(f.parameters);
     if (f.noreturn) text += " .noreturn";
     return with_limits ? text + limits_text(f.limits) : text;
 }

@@ -12,6 +12,8 @@ namespace ptarmigan::ptx {
 std::string module_header(const Module& module);
 /// `.visible .global .align 8 .f32 name[4]`, without initialiser and `;`.
 std::string variable_declaration(const Variable& variable, const std::string& name);
+/// The same of a variable of module scope, by its own name, for a text of that PTX version.
+std::string module_variable_declaration(Version version, const Variable& variable);
 /// ` = {...}`, or nothing if the variable starts as zeros. Symbols are named as in `module`.
 std::string variable_initializer(const Module& module, const Variable& variable);
 /// `(.param .b32 a, ...)`

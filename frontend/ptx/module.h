@@ -193,6 +193,7 @@ struct Function {
     bool is_entry = false;
     bool is_declaration = false; ///< no body here
     bool noreturn = false;
+    bool parameters_in_body = false; ///< an entry before PTX 1.4: no list, but .param variables of its body
     Linkage linkage = Linkage::internal;
     std::vector<Variable> returns;    ///< for bodies these are also Body::variables[0..)
     std::vector<Variable> parameters; ///< and these follow. For an entry: `offset` is computed by parameter_offsets()

@@ -202,7 +202,7 @@ public:
         for (const Function& f : module_.functions) line(function_head(f, false) + ";");
         for (const Variable& v : module_.thread_variables) line(variable_declaration(v, v.name) + ";");
         for (const Variable& v : module_.variables)
-            line(variable_declaration(v, v.name) + variable_initializer(module_, v) + ";");
+            line(module_variable_declaration(module_.version, v) + variable_initializer(module_, v) + ";");
         for (const Function& f : module_.functions)
             if (!f.alias_of.empty()) line(".alias " + f.name + ", " + f.alias_of + ";");
         for (FunctionId f = 0; f < module_.functions.size(); ++f)
@@ -277,7 +277,9 @@ private:
                 ++i;
             }
         }
-        for (std::size_t i = function.returns.size() + function.parameters.size(); i < body.variables.size(); ++i)
+        const std::size_t listed =
+            function.parameters_in_body ? 0 : function.returns.size() + function.parameters.size();
+        for (std::size_t i = listed; i < body.variables.size(); ++i)
             if (!contains(body.thread_locals, i))
                 line("\t" + variable_declaration(body.variables[i], names.variables[i]) +
                      variable_initializer(module_, body.variables[i]) + ";");

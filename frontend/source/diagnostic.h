@@ -31,6 +31,7 @@ public:
     void error(SourceLocation location, std::string text) { add(Severity::error, location, std::move(text)); }
     void warning(SourceLocation location, std::string text) { add(Severity::warning, location, std::move(text)); }
 
+    const SourceBuffer& source() const { return *source_; }
     unsigned error_count() const { return error_count_; }
     /// Further errors are only counted: no need to find good words for them.
     bool is_full() const { return error_count_ >= max_errors_; }

@@ -27,7 +27,7 @@ std::set<std::string, std::less<>> reasons_of_rows() {
 /// Why the translator refuses the statement; empty if it makes code of it, nothing if the front end refuses it, of which
 /// agreement_test.cpp judges.
 std::optional<std::string> refusal(const std::string& version, const std::string& target, const std::string& statement) {
-    auto loader = ptx::ModuleLoader::load(module_header(version, target) + wrap(statement, 0), "statement",
+    auto loader = ptx::ModuleLoader::load(module_header(version, target) + wrap(statement, 0, version), "statement",
                                           {.bind_all_bodies = true});
     if (!loader->ok()) return std::nullopt;
     translator::BlockShape shape;

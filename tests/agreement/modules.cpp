@@ -47,7 +47,7 @@ std::string module_text(std::string_view text, std::size_t number) {
 }
 } // namespace
 
-std::string wrap(std::string_view shorthand, std::size_t number) {
+std::string wrap(std::string_view shorthand, std::size_t number, std::string_view version) {
     constexpr std::string_view outside = "module ";
     if (shorthand.starts_with(outside)) return module_text(shorthand.substr(outside.size()), number);
     const std::string statement = expand_lists(shorthand);
@@ -67,7 +67,9 @@ std::string wrap(std::string_view shorthand, std::size_t number) {
         unsigned& count = registers[std::string(name.substr(0, line))];
         count = std::max(count, static_cast<unsigned>(std::atoi(name.data() + line + 1)) + 1u);
     }
-    std::string text = ".entry k" + std::to_string(number) + "(.param .align 16 .b8 pvar[32]) { ";
+    const std::string parameter = ".param .align 16 .b8 pvar[32]";
+    std::string text = ".entry k" + std::to_string(number);
+    text += version < "1.4" && version.size() == 3 ? " { " + parameter + "; " : "(" + parameter + ") { ";
     for (const auto& [type, count] : registers)
         text += ".reg ." + type + " %" + type + "_<" + std::to_string(count) + ">; ";
     if (statement.find("lvar") != std::string::npos) text += ".local .align 16 .b8 lvar[64]; ";
@@ -77,23 +79,24 @@ std::string wrap(std::string_view shorthand, std::size_t number) {
 }
 
 std::string module_header(std::string_view version, std::string_view target) {
-    // Older modules have neither .address_size nor what follows.
-    if (version < "2.3" && version.size() == 3)
-        return ".version " + std::string(version) + "\n.target " + std::string(target) + "\n";
-    return ".version " + std::string(version) + "\n.target " + std::string(target) +
-           "\n.address_size 64\n.global .align 16 .b8 gvar[256];\n"
-           ".shared .align 16 .b8 svar[256];\n.const .align 16 .b8 cvar[256];\n" +
-           std::string(target.find("independent") == target.npos ? "" : ".global .samplerref mvar;\n") +
-           ".global .texref tvar;\n.global .surfref uvar;\n.func f0 { ret; }\n"
-           ".func (.reg .b32 r) f1(.reg .b32 a) { mov.b32 r, a; ret; }\n"
-           ".func (.param .b32 r) f2(.param .b32 a, .param .b64 b) { ret; }\n";
+    const auto before = [&](std::string_view other) { return version.size() == 3 && version < other; };
+    std::string text = ".version " + std::string(version) + "\n.target " + std::string(target) + "\n";
+    if (!before("2.3")) text += ".address_size 64\n";
+    text += ".global .align 16 .b8 gvar[256];\n.shared .align 16 .b8 svar[256];\n"
+            ".const .align 16 .b8 cvar[256];\n";
+    if (target.find("independent") != target.npos) text += ".global .samplerref mvar;\n";
+    text += before("1.5") ? ".tex .u32 tvar;\n" : ".global .texref tvar;\n.global .surfref uvar;\n";
+    text += ".func f0 { ret; }\n"
+            ".func (.reg .b32 r) f1(.reg .b32 a) { mov.b32 r, a; ret; }\n";
+    if (!before("2.3")) text += ".func (.param .b32 r) f2(.param .b32 a, .param .b64 b) { ret; }\n";
+    return text;
 }
 
-std::string spread(std::string_view statement) {
+std::string spread(std::string_view statement, std::string_view version) {
     constexpr std::string_view marks = ",;()[]{}";
     std::string text;
     bool quoted = false, broken = false; // a mark was the last but for blanks
-    for (char c : wrap(statement, 0)) {
+    for (char c : wrap(statement, 0, version)) {
         if (c == '"') quoted = !quoted;
         if (broken && c == ' ') continue;
         broken = !quoted && marks.find(c) != std::string_view::npos;
@@ -104,7 +107,7 @@ std::string spread(std::string_view statement) {
 }
 
 bool accepted_here(std::string_view version, std::string_view target, std::string_view statement) {
-    return ModuleLoader::load(module_header(version, target) + wrap(statement, 0), "statement",
+    return ModuleLoader::load(module_header(version, target) + wrap(statement, 0, version), "statement",
                               {.bind_all_bodies = true, .max_errors = 1})
         ->ok();
 }

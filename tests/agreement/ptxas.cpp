@@ -32,7 +32,7 @@ public:
     Session(const std::string& ptxas, const std::string& folder, const std::string& version,
             const std::string& target)
         : ptxas_(ptxas), file_(folder + "/agreement.ptx"), log_(folder + "/agreement.log"),
-          header_(module_header(version, target)), architecture_(architecture_for(target)) {
+          version_(version), header_(module_header(version, target)), architecture_(architecture_for(target)) {
         header_lines_ = std::count(header_.begin(), header_.end(), '\n');
     }
 
@@ -86,7 +86,7 @@ private:
              std::vector<Complaint>& complaints) {
         std::ofstream out(file_);
         out << header_;
-        for (std::size_t i = 0; i < rest.size(); ++i) out << wrap(statements[rest[i]], i);
+        for (std::size_t i = 0; i < rest.size(); ++i) out << wrap(statements[rest[i]], i, version_);
         out.close();
         const std::string command = "'" + ptxas_ + "' -O0 -w -arch=" + architecture_ + " '" + file_ +
                                     "' -o '" + file_ + ".cubin' > '" + log_ + "' 2>&1";
@@ -112,7 +112,7 @@ private:
         return false;
     }
 
-    std::string ptxas_, file_, log_, header_, architecture_;
+    std::string ptxas_, file_, log_, version_, header_, architecture_;
     long header_lines_ = 0;
 };
 

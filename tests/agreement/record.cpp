@@ -71,10 +71,10 @@ private:
         return "sm_" + std::string(first) + (takes_sampler(info) ? independent : "");
     }
 
-    /// A version's predecessor among those that ptxas 13.0 knows, from 2.3 on; empty for 2.3 and before.
+    /// A version's predecessor among those that ptxas 13.0 knows.
     static std::string version_before(unsigned major, unsigned minor) {
-        constexpr unsigned last[] = {0, 0, 3, 2, 3, 0, 5, 8, 8};
-        if (major < 3) return {};
+        constexpr unsigned last[] = {0, 5, 3, 2, 3, 0, 5, 8, 8};
+        if (major == 1 && minor == 0) return {};
         if (minor == 0) {
             --major;
             minor = last[major];
@@ -190,10 +190,13 @@ private:
         const int number = info.ptx_major * 10 + info.ptx_minor;
         const std::string oldest = oldest_target(info);
         const bool family = oldest.back() == 'f';
-        if (number < 23) // 64-bit addresses came with PTX 2.3
+        if (number < 23) {
             add("2.3", takes_sampler(info) ? std::string("sm_20") + independent : "sm_20", statement);
-        else
+            if (info.min_sm < 20 || number >= 20) add(version, oldest, statement); // sm_20 came with PTX 2.0
+            if (number > 10 && (info.min_sm < 20 || number > 20)) add(version_before(info.ptx_major, info.ptx_minor), oldest, statement);
+        } else {
             add(family ? "8.8" : version, oldest, statement);
+        }
         if (family) add("8.8", oldest.substr(0, oldest.size() - 1), statement);
     }
 
@@ -277,7 +280,9 @@ int main(int argc, char** argv) {
                       });
         std::cout << "@ " << group.first << ' ' << group.second << '\n';
         for (std::size_t i = 0; i < statements.size(); ++i) {
-            if (verdicts[i].message.find("Segmentation fault") != std::string::npos) continue;
+            const std::string& message = verdicts[i].message;
+            if (message.find("Segmentation fault") != message.npos || message.find("32-Bit compilation") != message.npos)
+                continue; // no verdict
             std::cout << (verdicts[i].accepted ? "+ " : "- ") << statements[i] << '\n';
             if (!verdicts[i].accepted && std::getenv("AGREEMENT_MESSAGES"))
                 std::cout << "# " << verdicts[i].message << '\n';

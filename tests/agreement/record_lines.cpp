@@ -18,7 +18,7 @@ namespace {
 std::string lines_of_errors(const std::string& ptxas, const std::string& version, const std::string& target,
                             const std::string& statement) {
     const std::string base = "/tmp/refusal_lines." + std::to_string(getpid());
-    std::ofstream(base + ".ptx") << module_header(version, target) << spread(statement);
+    std::ofstream(base + ".ptx") << module_header(version, target) << spread(statement, version);
     const int sm = target.starts_with("sm_") ? std::atoi(target.c_str() + 3) : 0;
     const std::string arch = sm < 75 ? "sm_75" : target.substr(0, target.find(','));
     const std::string command =

@@ -26,12 +26,12 @@ std::vector<std::string> with_operands(std::string_view head, const ptx::HeadMat
 
 /// An entry function, on one line, that declares what the statement names and has it as its body. `module TEXT`
 /// stands outside of functions; `#` in it is `number`.
-std::string wrap(std::string_view statement, std::size_t number);
+std::string wrap(std::string_view statement, std::size_t number, std::string_view version = "9.0");
 /// What the entry functions share. Ends with a newline.
 std::string module_header(std::string_view version, std::string_view target);
 
 /// wrap() with a new line behind each comma, semicolon and bracket, so that what an error is reported at tells its place.
-std::string spread(std::string_view statement);
+std::string spread(std::string_view statement, std::string_view version);
 
 /// Whether the front end takes the statement.
 bool accepted_here(std::string_view version, std::string_view target, std::string_view statement);

@@ -85,9 +85,15 @@ TEST_CASE("bounds: unknown names among thousands of known ones") {
     CHECK(loader->diagnostics().list().size() == 20);
 }
 
+TEST_CASE("bounds: millions of statements outside of a body are one error") {
+    const auto text = [] { return head + repeated("wrong;\n", 3000000); };
+    CHECK(read_within_bounds(text) == refused);
+    CHECK(ptx::ModuleLoader::load(text(), "hostile")->diagnostics().error_count() == 1);
+}
+
 TEST_CASE("bounds: millions of errors") {
     const auto within_a_body = [] { return in_body(repeated("wrong;\n", 3000000)); };
-    const auto at_module_scope = [] { return head + repeated("wrong;\n", 3000000); };
+    const auto at_module_scope = [] { return head + repeated(".wrong;\n", 3000000); };
     const auto in_many_bodies = [] { return functions("wrong; bad; no;", 100000); };
     for (const auto& text : {std::string(within_a_body()), at_module_scope(), in_many_bodies()}) {
         CHECK(read_within_bounds([&] { return text; }) == refused);

@@ -215,3 +215,26 @@ TEST_CASE("link: targets whose arithmetic differs are not mixed") {
     CHECK(link_error({".visible .entry k() {ret;}", head + ".visible .entry k2() {ret;}"})
               .find("texture mode") != std::string::npos);
 }
+
+TEST_CASE("link: textures of PTX 1.4 beside a text of the same and of a later version") {
+    const std::string old =
+        ".version 1.4\n.target sm_13\n.tex .u32 picture;\n.entry k() { .reg .f32 %f<4>; .reg .s32 %r;\n"
+        "mov.s32 %r, 0; tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [picture, {%r, %r, %r, %r}]; exit; }";
+    const auto alone = link({old});
+    CHECK(alone->module().version == ptx::Version{1, 4});
+    const auto later = link({old, ".version 1.5\n.target sm_13\n.entry later() { exit; }"});
+    CHECK(later->module().version == ptx::Version{1, 5});
+    for (const auto* loader : {&alone, &later}) {
+        const auto id = (*loader)->module().find_variable("picture");
+        REQUIRE(id);
+        CHECK((*loader)->module().variables[*id].type == ptx::ScalarType::texref);
+    }
+}
+
+TEST_CASE("link: entries before PTX 1.4 keep their parameters in the body") {
+    const std::string old = ".version 1.3\n.target sm_13\n.entry k { .param .u32 x; { .param .u16 y; } exit; }";
+    const auto alone = link({old});
+    CHECK(alone->module().functions[0].parameters.size() == 2);
+    CHECK(link_error({old, ".version 1.4\n.target sm_13\n.entry later() { exit; }"}) ==
+          "'a.ptx' is of a PTX version before 1.4 and can't be linked with later ones");
+}
