@@ -248,13 +248,14 @@ FiberCta::Group& FiberCta::join_group(const Group& key, const Participant& parti
     return group;
 }
 
-void FiberCta::release_and_forget(Group& group) {
+bool FiberCta::release_and_forget(Group& group) {
     Group done = std::move(group);
     std::swap(group, groups_.back());
     groups_.pop_back();
-    release(done);
+    const bool current_queued = release(done);
     done.participants.clear();
     spare_.push_back(std::move(done.participants));
+    return current_queued;
 }
 
 FiberCta::Group& FiberCta::group_for(const Group& key) {
@@ -279,8 +280,9 @@ void FiberCta::release_complete_groups() {
     }
 }
 
-void FiberCta::release(Group& group) {
+bool FiberCta::release(Group& group) {
     WarpValues warp;
+    bool current_queued = false;
     for (const Participant& participant : group.participants) {
         const std::uint32_t base = first_lane(participant.step->step);
         warp.present |= participant.lanes;
@@ -291,6 +293,10 @@ void FiberCta::release(Group& group) {
             warp.c[lane] = participant.call->c[lane - base];
         }
     }
+    // All go on in the order of their lanes, the one that came last too. Programs count on that where one lane (mostly
+    // the first) does something for the others behind a collective; a GPU runs such a short branch for all at once.
+    std::sort(group.participants.begin(), group.participants.end(),
+              [](const Participant& a, const Participant& b) { return a.step->step < b.step->step; });
     const abi::CollectiveCall& first = *group.participants.front().call;
     evaluate_collective(static_cast<abi::Collective>(first.kind), first.operation, warp);
     for (const Participant& participant : group.participants) {
@@ -301,9 +307,12 @@ void FiberCta::release(Group& group) {
             participant.call->predicate[lane - base] = warp.predicate[lane];
         }
         StepFiber& step = *participant.step;
-        if (--step.pending_groups == 0 && &step != scheduler_->current() && group.pc == 0) // else it is runnable anyway
-            scheduler_->make_runnable(step);
+        const bool alone = &step == scheduler_->current() && group.participants.size() == 1;
+        if (--step.pending_groups != 0 || alone || group.pc != 0) continue; // who asks with a pc is runnable anyway
+        scheduler_->make_runnable(step);
+        current_queued = current_queued || &step == scheduler_->current();
     }
+    return current_queued;
 }
 
 void FiberCta::collective(std::uint32_t step_index, abi::CollectiveCall& call, std::uintptr_t pc) {
@@ -325,11 +334,13 @@ void FiberCta::collective(std::uint32_t step_index, abi::CollectiveCall& call, s
         left &= ~same;
     }
     step.pending_groups = count;
+    bool queued = false;
     for (std::uint32_t i = 0; i < count; ++i) {
         Group& group =
             join_group({warp, masks[i], call.kind, call.operation, 0, 0, {}}, {&step, &call, lanes_of_mask[i]});
-        if (complete(group)) release_and_forget(group);
+        if (complete(group)) queued = release_and_forget(group);
     }
+    if (queued) scheduler_->block({.kind = Wait::Kind::turn});
     while (step.pending_groups != 0)
         scheduler_->block({.kind = Wait::Kind::collective, .number = masks[0], .lanes = call.active, .pc = pc});
     scheduler_->reorder();

@@ -91,9 +91,10 @@ private:
     std::uint32_t warp_of(std::uint32_t step) const { return step * lane_width_ / abi::warp_size; }
     bool complete(const Group& group) const;
     std::uint32_t lanes_of(std::uint32_t step) const;
-    void release(Group& group);
+    /// True if the current step is among those that go on: it is runnable then and has to give way.
+    bool release(Group& group);
     Group& join_group(const Group& key, const Participant& participant);
-    void release_and_forget(Group& group);
+    bool release_and_forget(Group& group);
     Group& group_for(const Group& key);
     void release_complete_groups();
     void ask_who_is_here(StepFiber& step, abi::CollectiveCall& call, std::uintptr_t pc);

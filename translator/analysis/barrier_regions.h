@@ -21,4 +21,7 @@ bool may_spin(const FunctionGraph& graph);
 /// The same without looking at waits for mbarrier objects (converged_waits.h).
 bool may_spin_on_memory(const FunctionGraph& graph);
 
+/// By index in the loop forest: which loops may wait as above, for mbarriers or other memory.
+std::vector<bool> loops_that_wait(const FunctionGraph& graph);
+
 } // namespace ptarmigan::translator

@@ -43,6 +43,11 @@ public:
             if (waits(loop)) return true;
         return false;
     }
+    std::vector<bool> each() {
+        std::vector<bool> result;
+        for (const LoopInfo& loop : graph_.forest.loops) result.push_back(waits(loop));
+        return result;
+    }
 
 private:
     bool inside(BlockId block) const {
@@ -170,6 +175,10 @@ bool may_spin(const FunctionGraph& graph) {
 
 bool may_spin_on_memory(const FunctionGraph& graph) {
     return SpinSearch(graph, false).run();
+}
+
+std::vector<bool> loops_that_wait(const FunctionGraph& graph) {
+    return SpinSearch(graph, true).each();
 }
 
 } // namespace ptarmigan::translator

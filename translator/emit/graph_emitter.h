@@ -197,8 +197,10 @@ private:
     void emit_versions(BlockId block);
 
     // program_counters.cpp
-    llvm::Value* initial_turn();
-    llvm::Value* pick_block(llvm::AllocaInst* turns, llvm::Value* counters);
+    llvm::Value* initial_chance();
+    llvm::Value* pick_block(llvm::Value* counters);
+    void weigh_rounds();
+    void count_round(BlockId block);
     void emit_counter_edge(BlockId block, unsigned successor, llvm::Value* mask);
 
     // calls.cpp
@@ -222,7 +224,11 @@ private:
     llvm::BasicBlock* dispatch_block_ = nullptr;
     llvm::AllocaInst* counters_ = nullptr;
     std::vector<llvm::BasicBlock*> blocks_;
-    std::vector<std::uint32_t> counter_of_; ///< program-counter form: number of each block
+    std::vector<std::uint32_t> counter_of_;     ///< program-counter form: number of each block
+    std::vector<std::uint32_t> order_of_;       ///< likewise, without what is added to it
+    std::vector<std::uint32_t> round_weight_;   ///< likewise: what an edge back to the block counts
+    llvm::AllocaInst* waited_rounds_ = nullptr; ///< made since a lane last overtook others
+    llvm::AllocaInst* turn_lane_ = nullptr;     ///< which may be the next to; the state of a random schedule
 
     BlockId current_block_ = no_block;
     const GraphInstruction* current_instruction_ = nullptr;

@@ -2,13 +2,17 @@
 // Per-lane program counters: every lane has the number of the block it is to run next; a dispatch loop picks a block
 // that some lane waits for and runs it for all lanes that wait there. Takes any control flow graph, reducible or not.
 // Blocks are numbered in topological order as far as there is one and the lowest is picked, so that lanes meet again at
-// joins; blocks with collectives or barriers come last, so that their members gather; and now and then the block of
-// another lane is picked, so that a lane that spins cannot starve the one it waits for.
+// joins; blocks with collectives or barriers come last, so that their members gather. Lanes that wait at a join are
+// overtaken by nobody and overtake nobody (as with a GPU's convergence barriers, which programs count on), but where
+// others go round in a loop: then the block of another lane is picked now and then, so that a lane that spins cannot
+// starve the one it waits for.
 #include "frontend/isa/instruction_form.h"
+#include "translator/analysis/barrier_regions.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
 
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/MDBuilder.h>
 
 namespace ptarmigan::translator {
 
@@ -16,8 +20,10 @@ namespace {
 constexpr std::uint32_t finished = 0x7fffffff;
 constexpr std::uint32_t gathering = 0x40000000; ///< added to the number of a block where lanes gather
 constexpr std::uint32_t waiting = 0x20000000;   ///< likewise of a block where lanes wait for others
-/// Every so many dispatches a block is picked by lane in turn instead of by number.
-constexpr std::uint32_t fairness_period = 64;
+/// Lanes that are behind have gone round this often, weighted, before one that waits for them at a join goes on.
+constexpr std::uint32_t fairness_period = 4096;
+/// What a round counts: in a loop that may wait for memory (or that is none, with several entries), and in any other.
+constexpr std::uint32_t waiting_round = 64, other_round = 1;
 /// Values that cross blocks times blocks from which on slots stay in memory.
 constexpr std::size_t memory_slot_threshold = 512;
 
@@ -34,8 +40,10 @@ std::uint32_t rank_of(const Block& block) {
 }
 
 void number_blocks(const FunctionGraph& graph, const RegionView& view, BlockId block,
-                   std::vector<std::uint32_t>& number, std::vector<bool>& seen, std::uint32_t& next) {
+                   std::vector<std::uint32_t>& number, std::vector<std::uint32_t>& order) {
     // Iterative post-order: PTX may have very deep graphs.
+    std::vector<bool> seen(graph.blocks.size(), false);
+    auto next = std::uint32_t(view.blocks.size());
     std::vector<std::pair<BlockId, std::size_t>> stack{{block, 0}};
     seen[block] = true;
     while (!stack.empty()) {
@@ -50,15 +58,15 @@ void number_blocks(const FunctionGraph& graph, const RegionView& view, BlockId b
             }
             continue;
         }
-        number[id] = next-- | rank_of(info);
+        order[id] = next--;
+        number[id] = order[id] | rank_of(info);
         stack.pop_back();
     }
 }
 } // namespace
 
-/// What the turns start from: with a random schedule a state of xorshift32 that differs between steps and CTAs.
-llvm::Value* GraphEmitter::initial_turn() {
-    if (!unit_.options.random_schedule) return ir_.getInt32(0);
+/// What a random schedule starts from: a state of xorshift32 that differs between steps and CTAs.
+llvm::Value* GraphEmitter::initial_chance() {
     llvm::Type* i64 = ir_.getInt64Ty();
     llvm::Value* seed = context_field(ir_.getInt32Ty(), offsetof(abi::CtaContext, schedule_seed),
                                       "schedule.seed"); // differs from CTA to CTA
@@ -68,27 +76,54 @@ llvm::Value* GraphEmitter::initial_turn() {
     return ir_.CreateOr(ir_.CreateTrunc(ir_.CreateLShr(mixed, 32), ir_.getInt32Ty()), ir_.getInt32(1));
 }
 
-/// The number of the block that runs next: the lowest, but now and then that of the lane in turn, if it is neither
-/// finished nor gathering. With a random schedule that of any such lane.
-llvm::Value* GraphEmitter::pick_block(llvm::AllocaInst* turns, llvm::Value* counters) {
+/// The number of the block that runs next: the lowest, but that of a lane further on where it has waited for long. With
+/// a random schedule that of any lane that is neither finished nor gathering.
+llvm::Value* GraphEmitter::pick_block(llvm::Value* counters) {
     llvm::Value* lowest = ir_.CreateUnaryIntrinsic(llvm::Intrinsic::vector_reduce_umin, counters);
-    llvm::Value* turn = ir_.CreateLoad(ir_.getInt32Ty(), turns);
-    llvm::Value *lane, *is_special;
+    llvm::Value* turn = ir_.CreateLoad(ir_.getInt32Ty(), turn_lane_);
     if (unit_.options.random_schedule) {
         turn = ir_.CreateXor(turn, ir_.CreateShl(turn, 13));
         turn = ir_.CreateXor(turn, ir_.CreateLShr(turn, 17));
         turn = ir_.CreateXor(turn, ir_.CreateShl(turn, 5));
-        lane = ir_.CreateURem(ir_.CreateLShr(turn, 8), ir_.getInt32(width_));
-        is_special = ir_.getTrue();
-    } else {
-        turn = ir_.CreateAdd(turn, ir_.getInt32(1));
-        lane = ir_.CreateURem(ir_.CreateUDiv(turn, ir_.getInt32(fairness_period)), ir_.getInt32(width_));
-        is_special = ir_.CreateICmpEQ(ir_.CreateURem(turn, ir_.getInt32(fairness_period)), ir_.getInt32(0));
+        ir_.CreateStore(turn, turn_lane_);
+        llvm::Value* lane = ir_.CreateURem(ir_.CreateLShr(turn, 8), ir_.getInt32(width_));
+        llvm::Value* chosen = ir_.CreateExtractElement(counters, lane);
+        return ir_.CreateSelect(ir_.CreateICmpULT(chosen, ir_.getInt32(gathering)), chosen, lowest, "picked");
     }
-    ir_.CreateStore(turn, turns);
-    llvm::Value* chosen = ir_.CreateExtractElement(counters, lane);
-    is_special = ir_.CreateAnd(is_special, ir_.CreateICmpULT(chosen, ir_.getInt32(gathering)));
-    return ir_.CreateSelect(is_special, chosen, lowest, "picked");
+    llvm::Value* rounds = ir_.CreateLoad(ir_.getInt32Ty(), waited_rounds_);
+    llvm::Value* due = ir_.CreateICmpUGE(rounds, ir_.getInt32(fairness_period));
+    llvm::BasicBlock *from = ir_.GetInsertBlock(), *overtake = new_block("overtake"), *go = new_block("go");
+    ir_.CreateCondBr(due, overtake, go, llvm::MDBuilder(ir_.getContext()).createUnlikelyBranchWeights());
+
+    // The next lane, in turn, that is neither where the lowest are, nor gathers, nor has finished.
+    ir_.SetInsertPoint(overtake);
+    llvm::Value* waits = ir_.CreateAnd(ir_.CreateICmpNE(counters, splat(lowest)),
+                                       ir_.CreateICmpULT(counters, splat(ir_.getInt32(gathering))));
+    llvm::Value* lanes = to_bits(waits);
+    llvm::Value* rotated = ir_.CreateLShr(ir_.CreateOr(lanes, ir_.CreateShl(lanes, std::uint64_t{width_})),
+                                          ir_.CreateZExt(turn, ir_.getInt64Ty()));
+    llvm::Value* distance = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, rotated, ir_.getFalse());
+    llvm::Value* lane =
+        ir_.CreateURem(ir_.CreateAdd(turn, ir_.CreateTrunc(distance, ir_.getInt32Ty())), ir_.getInt32(width_));
+    ir_.CreateStore(ir_.getInt32(0), waited_rounds_);
+    ir_.CreateStore(ir_.CreateURem(ir_.CreateAdd(lane, ir_.getInt32(1)), ir_.getInt32(width_)), turn_lane_);
+    llvm::Value* chosen =
+        ir_.CreateSelect(ir_.CreateICmpEQ(lanes, ir_.getInt64(0)), lowest, ir_.CreateExtractElement(counters, lane));
+    ir_.CreateBr(go);
+
+    ir_.SetInsertPoint(go);
+    llvm::PHINode* picked = ir_.CreatePHI(ir_.getInt32Ty(), 2, "picked");
+    picked->addIncoming(lowest, from);
+    picked->addIncoming(chosen, overtake);
+    return picked;
+}
+
+/// Which loops' rounds count for how much; by header. Retreating edges to other blocks are of irreducible cycles.
+void GraphEmitter::weigh_rounds() {
+    const std::vector<bool> waits = loops_that_wait(graph_);
+    round_weight_.assign(graph_.blocks.size(), waiting_round);
+    for (std::size_t i = 0; i < graph_.forest.loops.size(); ++i)
+        if (!waits[i]) round_weight_[graph_.forest.loops[i].header] = other_round;
 }
 
 void GraphEmitter::emit_counter_edge(BlockId block, unsigned successor, llvm::Value* mask) {
@@ -99,6 +134,17 @@ void GraphEmitter::emit_counter_edge(BlockId block, unsigned successor, llvm::Va
     llvm::Value* old = ir_.CreateLoad(counters_->getAllocatedType(), counters_);
     llvm::Value* next = splat(ir_.getInt32(counter_of_[to]));
     ir_.CreateStore(mask ? ir_.CreateSelect(mask, next, old) : next, counters_);
+}
+
+/// Before the edges out of `block`: where one goes back, a round may have been made.
+void GraphEmitter::count_round(BlockId block) {
+    if (unit_.options.random_schedule) return;
+    std::uint32_t weight = 0;
+    for (BlockId to : graph_.blocks[block].successors)
+        if (order_of_[to] <= order_of_[block]) weight = std::max(weight, round_weight_[to]);
+    if (weight == 0) return;
+    llvm::Value* rounds = ir_.CreateLoad(ir_.getInt32Ty(), waited_rounds_);
+    ir_.CreateStore(ir_.CreateAdd(rounds, ir_.getInt32(weight)), waited_rounds_);
 }
 
 /// With program counters: lanes that are neither here nor finished. The caller's lanes that are not in this function
@@ -123,13 +169,15 @@ void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInt
     std::size_t crossing = std::size_t(std::count(crosses_.begin(), crosses_.end(), true));
     if (crossing * view.blocks.size() > memory_slot_threshold) use_memory_slots();
     counter_of_.assign(graph_.blocks.size(), finished);
-    std::vector<bool> seen(graph_.blocks.size(), false);
-    std::uint32_t next = std::uint32_t(view.blocks.size());
-    number_blocks(graph_, view, view.entry, counter_of_, seen, next);
+    order_of_.assign(graph_.blocks.size(), finished);
+    number_blocks(graph_, view, view.entry, counter_of_, order_of_);
+    weigh_rounds();
 
     counters_ = entry_alloca(lanes_type(ir_.getInt32Ty()), "counters");
-    llvm::AllocaInst* turns = entry_alloca(ir_.getInt32Ty(), "turns");
-    ir_.CreateStore(initial_turn(), turns);
+    turn_lane_ = entry_alloca(ir_.getInt32Ty(), "turn.lane");
+    ir_.CreateStore(unit_.options.random_schedule ? initial_chance() : ir_.getInt32(0), turn_lane_);
+    waited_rounds_ = entry_alloca(ir_.getInt32Ty(), "rounds");
+    ir_.CreateStore(ir_.getInt32(0), waited_rounds_);
     ir_.CreateStore(
         ir_.CreateSelect(entry_mask_, splat(ir_.getInt32(counter_of_[view.entry])), splat(ir_.getInt32(finished))),
         counters_);
@@ -139,7 +187,7 @@ void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInt
 
     ir_.SetInsertPoint(dispatch_block_);
     llvm::Value* counters = ir_.CreateLoad(counters_->getAllocatedType(), counters_);
-    llvm::Value* picked = pick_block(turns, counters);
+    llvm::Value* picked = pick_block(counters);
     llvm::BasicBlock* done = new_block("all.finished");
     llvm::SwitchInst* dispatch = ir_.CreateSwitch(picked, done, unsigned(view.blocks.size()));
     ir_.SetInsertPoint(done);
@@ -168,6 +216,7 @@ void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInt
         }
         if (block.terminator.location.line)
             ir_.SetCurrentDebugLocation(unit_.location(function_, block.terminator.location));
+        count_round(id);
         if (block.terminator.kind == Terminator::Kind::exit) {
             llvm::Value* old = ir_.CreateLoad(counters_->getAllocatedType(), counters_);
             ir_.CreateStore(ir_.CreateSelect(counter_mask_, splat(ir_.getInt32(finished)), old), counters_);
