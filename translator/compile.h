@@ -112,6 +112,7 @@ struct KernelProperties {
     std::uint32_t frame_size = 0;     ///< bytes per step in CtaContext::frames
     std::uint32_t cta_frame_size = 0; ///< bytes in front of the step frames (64-byte multiple), shared by the CTA
     std::uint32_t static_shared = 0;
+    std::uint32_t reserved_shared = 0;   ///< bytes of the system's, behind all others at a multiple of 128
     std::uint32_t local_bytes = 0;       ///< per thread, without recursion
     std::uint32_t interleaved_bytes = 0; ///< per thread, of local memory that is interleaved by lane
     bool unbounded_stack = false;        ///< recursion, indirect calls or alloca: use the context's stack limit

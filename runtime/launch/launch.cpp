@@ -182,6 +182,7 @@ void size_arena(Grid& grid) {
     if (properties.unbounded_stack) static_cast<void>(grid.context->limit(Limit::stack_size, stack_limit));
     CtaNeeds& needs = grid.needs;
     needs.shared = grid.launch.shared_size;
+    if (properties.reserved_shared) needs.shared = (needs.shared + 127) / 128 * 128 + properties.reserved_shared;
     needs.local_stride = (properties.local_bytes + stack_limit + 63) / 64 * 64;
     needs.interleaved = properties.interleaved_bytes;
     needs.threads = std::size_t{properties.step_count} * properties.lane_width;

@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little, "fields are stored as 
 using Magic = std::uint8_t[8];
 constexpr Magic kernel_magic = {'P', 'T', 'M', 'K', 'E', 'R', 'N', '\n'};
 constexpr Magic note_magic = {'P', 'T', 'M', 'N', 'O', 'T', 'E', '\n'};
-constexpr std::uint32_t file_version = 5;
+constexpr std::uint32_t file_version = 6;
 constexpr std::uint32_t image_base_import = 0xffffffffu;
 
 struct Header {
@@ -106,6 +106,7 @@ void visit_properties(Properties& properties, Flag&& flag, Number&& number) {
     number(properties.frame_size);
     number(properties.cta_frame_size);
     number(properties.static_shared);
+    number(properties.reserved_shared);
     number(properties.local_bytes);
     number(properties.interleaved_bytes);
     number(properties.streamed_bytes);

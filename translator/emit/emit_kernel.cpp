@@ -105,6 +105,7 @@ public:
         properties.lane_width = unit_.width;
         properties.step_count = unit_.step_count();
         properties.static_shared = std::max(unit_.shared.static_size, unit_.shared.dynamic_offset); // with padding
+        if (unit_.reserved_shared) properties.reserved_shared = reserved_shared_bytes;
         properties.local_bytes = graph_.local_bytes + (graph_.uses_stack ? FunctionGraph::behind_stack_bytes : 0);
         properties.interleaved_bytes = graph_.interleaved_bytes;
         properties.unbounded_stack = !graph_.real_calls.empty() || graph_.has_indirect_call || graph_.uses_stack;

@@ -16,6 +16,9 @@
 
 namespace ptarmigan::translator {
 
+/// Shared memory of each CTA that the system keeps for itself, on compute capability 8.0 and later.
+inline constexpr std::uint32_t reserved_shared_bytes = 1024;
+
 class KernelUnit {
 public:
     KernelUnit(llvm::LLVMContext& context, ptx::ModuleLoader& loader, ptx::FunctionId kernel, const BlockShape& shape,
@@ -26,9 +29,10 @@ public:
     const ptx::FunctionId kernel;
     const BlockShape shape;
     const CompileOptions options;
-    unsigned width = 32;     ///< lanes per step, decided before emission
-    bool fiber_form = false; ///< services may suspend the step
-    bool spins = false;      ///< some loop waits for memory: its back edges yield now and then
+    unsigned width = 32;          ///< lanes per step, decided before emission
+    bool fiber_form = false;      ///< services may suspend the step
+    bool reserved_shared = false; ///< uses %reserved_smem_offset_*
+    bool spins = false;           ///< some loop waits for memory: its back edges yield now and then
     DivergenceForm divergence = DivergenceForm::masks;
     SharedLayout shared; ///< of the kernel and all it calls
     std::unique_ptr<llvm::Module> module;

@@ -9,9 +9,6 @@
 
 namespace ptarmigan::translator {
 
-/// Shared memory of each CTA that the system keeps for itself, on compute capability 8.0 and later.
-static constexpr std::uint32_t reserved_shared_bytes = 1024;
-
 using ptx::SpecialRegister;
 
 /// %tid.x/.y/.z of the lanes; in the planned affine or uniform form if `planned` is given, else as lanes or uniform.
@@ -126,9 +123,18 @@ LaneValue GraphEmitter::special_register(const ptx::Operand& operand, const Shap
             size.base = ir_.CreateAnd(ir_.CreateAdd(size.base, ir_.getInt32(127)), ir_.getInt32(~127u));
         return size;
     }
-    case SpecialRegister::reserved_smem_offset_begin: return constant(0);
-    case SpecialRegister::reserved_smem_offset_end: return constant(288); // as driver 580 leaves it
     case SpecialRegister::reserved_smem_offset_cap: return constant(reserved_shared_bytes);
+    case SpecialRegister::reserved_smem_offset_begin:
+    case SpecialRegister::reserved_smem_offset_end:
+    case SpecialRegister::reserved_smem_offset: { // cooperative_groups keeps what its larger tiles share at offset 1
+        constexpr std::uint32_t used = 288;       // as driver 580 leaves it
+        unit_.reserved_shared = true;
+        LaneValue place = field(offsetof(abi::CtaContext, shared_size), "shared.size");
+        const bool end = SpecialRegister(operand.index) == SpecialRegister::reserved_smem_offset_end;
+        llvm::Value* behind = ir_.CreateAnd(ir_.CreateAdd(place.base, ir_.getInt32(127)), ir_.getInt32(~127u));
+        place.base = end ? ir_.CreateAdd(behind, ir_.getInt32(used)) : behind;
+        return place;
+    }
     case SpecialRegister::current_graph_exec: return LaneValue::uniform(ir_.getInt64(0)); // launches are not of graphs
     case SpecialRegister::is_explicit_cluster: {
         if (cluster_size > 1) return LaneValue::uniform(ir_.getTrue());

@@ -30,6 +30,7 @@ translator::CompiledKernel sample() {
     kernel.properties.frame_size = 192;
     kernel.properties.cta_frame_size = 128;
     kernel.properties.static_shared = 2048;
+    kernel.properties.reserved_shared = 1024;
     kernel.properties.local_bytes = 96;
     kernel.properties.streamed_bytes = 12;
     kernel.properties.spins = true;
@@ -68,6 +69,7 @@ TEST_CASE("kernel file: everything comes back") {
     CHECK(read->properties.frame_size == 192);
     CHECK(read->properties.cta_frame_size == 128);
     CHECK(read->properties.static_shared == 2048);
+    CHECK(read->properties.reserved_shared == 1024);
     CHECK(read->properties.local_bytes == 96);
     CHECK_FALSE(read->properties.unbounded_stack);
     CHECK(read->properties.spins);

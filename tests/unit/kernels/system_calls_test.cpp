@@ -49,5 +49,22 @@ TEST_CASE("sizes of shared memory: asked for, in units, with the system's", "[ke
         "mov.u32 %r4, %reserved_smem_offset_end; mov.u32 %r5, %reserved_smem_offset_cap; mov.u64 %l0, %current_graph_exec; cvt.u32.u64 %r6, %l0;\n"
         "st.global.v2.u32 [%l60], {%r0, %r1}; st.global.v2.u32 [%l60+8], {%r2, %r3}; st.global.v2.u32 [%l60+16], {%r4, %r5}; st.global.u32 [%l60+24], %r6;\n",
         {1}, {1}, {out.address()}, "", 1000);
-    CHECK(out.values() == std::vector<std::uint32_t>{1000, 1024, 2024, 0, 288, 1024, 0});
+    CHECK(out.values() == std::vector<std::uint32_t>{1000, 1024, 2024, 1024, 1312, 1024, 0});
+}
+
+// cooperative_groups synchronises its tiles of several warps through memory at %reserved_smem_offset_1.
+TEST_CASE("reserved shared memory is behind the kernel's own, to its last byte", "[kernels]") {
+    constexpr std::uint32_t threads = 64, own = 4096; // a whole page: what lies behind it is not accessible otherwise
+    Array<std::uint32_t> out(threads * 2);
+    run("mov.u32 %r0, %tid.x; mov.u32 %r1, %reserved_smem_offset_1; mov.u32 %r2, dynamic;\n"
+        "add.u32 %r3, %r2, 4092; st.shared.u32 [%r3], 77;\n"
+        "shl.b32 %r4, %r0, 2; add.u32 %r4, %r4, %r1; xor.b32 %r5, %r0, 5; st.shared.u32 [%r4], %r5;\n"
+        "cvt.u64.u32 %l0, %r1; cvta.shared.u64 %l0, %l0; bar.sync 0;\n"
+        "xor.b32 %r6, %r0, 63; mul.wide.u32 %l1, %r6, 4; add.u64 %l0, %l0, %l1; ld.u32 %r7, [%l0]; ld.shared.u32 %r8, [%r3];\n"
+        "mul.wide.u32 %l1, %r0, 8; add.u64 %l1, %l1, %l60; st.global.v2.u32 [%l1], {%r7, %r8};\n",
+        {1}, {threads}, {out.address()}, ".extern .shared .align 16 .b8 dynamic[];\n", own);
+    for (std::uint32_t t = 0; t < threads; ++t) {
+        CHECK(out.values()[t * 2] == ((t ^ 63) ^ 5));
+        CHECK(out.values()[t * 2 + 1] == 77);
+    }
 }
