@@ -161,4 +161,16 @@ bool has_collectives(const FunctionGraph& graph) {
     return false;
 }
 
+bool talks_through_volatile(const FunctionGraph& graph, bool generic) {
+    const auto may_be_shared = [&](const ptx::Instruction& inst) {
+        return inst.space == ptx::StateSpace::shared || (inst.space == ptx::StateSpace::generic && generic);
+    };
+    for (const Block& block : graph.blocks)
+        for (const GraphInstruction& instruction : block.instructions)
+            if (has_effect(instruction.inst, ptx::Effects::load) && instruction.inst.has(ptx::Modifier::volatile_) &&
+                may_be_shared(instruction.inst))
+                return true;
+    return false;
+}
+
 } // namespace ptarmigan::translator

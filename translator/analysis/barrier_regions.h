@@ -13,6 +13,10 @@ BarrierPlan plan_barriers(const FunctionGraph& graph, const BlockShape& block);
 /// Lanes of a warp talk to each other somewhere (shfl, vote, match, redux, bar.warp.sync, ...).
 bool has_collectives(const FunctionGraph& graph);
 
+/// Lanes of a warp may talk through volatile shared memory without a barrier, as programs of the time before Volta do:
+/// every GPU runs straight code for the warp as a whole. With `generic`, generic addresses may be of shared memory.
+bool talks_through_volatile(const FunctionGraph& graph, bool generic);
+
 /// Some loop may wait for memory that another thread writes: it has no exit that a count of its own can reach, and
 /// reads the same place again and again. Not so: walks along pointers, and retries of compare-and-swap (someone
 /// succeeded).

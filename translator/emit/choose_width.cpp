@@ -34,7 +34,8 @@ constexpr unsigned long_code = 160;
 constexpr double gather_share_limit = 0.2, slow_gather_share_limit = 0.05;
 
 bool may_communicate(const FunctionGraph& graph) {
-    // Old programs let the lanes of a warp talk through volatile memory without a barrier: keep them in step.
+    // Old programs let the lanes of a warp talk through volatile memory without a barrier: keep them in step. Where it
+    // is shared memory the whole warp is (talks_through_volatile()).
     for (const Block& block : graph.blocks)
         for (const GraphInstruction& instruction : block.instructions) {
             Effects effects = ptx::form_info(instruction.inst.form).effects;
@@ -119,14 +120,14 @@ unsigned width_by_registers(const FunctionGraph& graph, const TargetCpu& target,
 
 } // namespace
 
-unsigned natural_width(const TargetCpu& target, bool collectives) {
-    if (collectives || target.avx512) return 32; // collectives see the whole warp at once
+unsigned natural_width(const TargetCpu& target, bool whole_warp) {
+    if (whole_warp || target.avx512) return 32; // collectives see the whole warp at once
     return target.architecture == TargetCpu::Architecture::aarch64 ? 8 : 16;
 }
 
-unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target) {
-    unsigned natural = natural_width(target, has_collectives(graph));
-    if (may_communicate(graph)) return natural;
+unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target, bool whole_warp) {
+    unsigned natural = natural_width(target, whole_warp);
+    if (whole_warp || may_communicate(graph)) return natural;
     if (!uses_shared_memory(graph) &&
         walks_memory_lane_by_lane(graph, target.has_slow_gathers() ? slow_gather_share_limit : gather_share_limit))
         return target.has_slow_gathers() ? 1 : std::min(natural, 8u);

@@ -8,9 +8,9 @@ namespace ptarmigan::translator {
 
 /// Lanes per step for this kernel and CPU. Needs shapes computed for natural_width(), and leaves it only where lanes do
 /// not communicate inside a warp.
-unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target);
+unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target, bool whole_warp);
 
-/// The CPU's own width: what fits its registers, or the whole warp for kernels with collectives.
-unsigned natural_width(const TargetCpu& target, bool collectives);
+/// The CPU's own width: what fits its registers, or the whole warp for kernels whose lanes talk to each other.
+unsigned natural_width(const TargetCpu& target, bool whole_warp);
 
 } // namespace ptarmigan::translator

@@ -61,6 +61,7 @@ struct Callees {
     ptx::Effects effects = ptx::Effects::pure;
     bool spin = false;         ///< some wait for memory
     bool exit_threads = false; ///< threads exit in some
+    bool talk = false;         ///< lanes of a warp talk through volatile shared memory
     /// Lanes wait in them, or leave them, each by itself.
     bool need_single_lanes() const {
         return spin || exit_threads || ptx::any(effects, ptx::Effects::barrier | ptx::Effects::convergent);
@@ -75,6 +76,7 @@ void add_callees(ptx::ModuleLoader& loader, const FunctionGraph& graph, const Gr
         callees.effects = callees.effects | effects_of(body);
         callees.spin = callees.spin || may_spin(body);
         callees.exit_threads = callees.exit_threads || body.has_thread_exit;
+        callees.talk = callees.talk || talks_through_volatile(body, true);
         add_callees(loader, body, options, seen, callees);
     }
 }
@@ -118,14 +120,16 @@ public:
 
 private:
     void choose_forms() {
-        bool collectives = has_collectives(graph_);
-        unit_.width =
-            unit_.options.lane_width ? unit_.options.lane_width : natural_width(unit_.options.target, collectives);
-        if (unit_.width != 1 && unit_.width != 4 && unit_.width != 8 && unit_.width != 16 && unit_.width != 32)
-            throw std::invalid_argument(fmt::format("lane width {} is not 1, 4, 8, 16 or 32", unit_.width));
         std::set<ptx::FunctionId> seen;
         Callees callees;
         add_callees(unit_.loader, graph_, graph_options_, seen, callees);
+        const bool uses_shared = !graph_.shared.empty(), collectives = has_collectives(graph_);
+        const bool talks = talks_through_volatile(graph_, uses_shared) || (callees.talk && uses_shared);
+        const bool whole_warp = collectives || talks;
+        unit_.width =
+            unit_.options.lane_width ? unit_.options.lane_width : natural_width(unit_.options.target, whole_warp);
+        if (unit_.width != 1 && unit_.width != 4 && unit_.width != 8 && unit_.width != 16 && unit_.width != 32)
+            throw std::invalid_argument(fmt::format("lane width {} is not 1, 4, 8, 16 or 32", unit_.width));
         const bool own_spins = may_spin(graph_);
         spins_ = own_spins || callees.spin;
         // Waits for mbarriers that the step makes as a whole suspend it, whatever the form.
@@ -143,7 +147,7 @@ private:
         if (unit_.width == 1) unit_.divergence = DivergenceForm::masks; // one lane: plain control flow
         shape_for(unit_.divergence);
         if (!unit_.options.lane_width && unit_.divergence == DivergenceForm::masks)
-            unit_.width = choose_width(graph_, unit_.options.target);
+            unit_.width = choose_width(graph_, unit_.options.target, whole_warp);
         // Asked of the width that it will be: lanes that part in a wide step are in different narrow ones.
         if (unit_.width > 1 && needs_single_lanes(callees)) unit_.width = 1;
         if (unit_.width == 1) unit_.divergence = DivergenceForm::masks;

@@ -155,3 +155,42 @@ TEST_CASE("what the first lane does behind a collective is done before the other
     )", {1}, {64}, {out.address(), flag.address()}, ".shared .align 4 .b8 words[800];\n");
     CHECK(out.values() == std::vector<std::uint32_t>(64));
 }
+
+TEST_CASE("lanes of a warp talk through volatile shared memory without a barrier", "[.][talk]") {
+    Array<std::uint32_t> out(64);
+    run(R"(
+        shl.b32 %r0, %r60, 2;
+        mov.u32 %r1, words;
+        add.u32 %r1, %r1, %r0;
+        mul.lo.u32 %r2, %r60, 3;
+        st.volatile.shared.u32 [%r1], %r2;
+        bar.sync 0;
+        setp.ge.u32 %p0, %r60, 32;
+        @%p0 bra done;
+        ld.volatile.shared.u32 %r2, [%r1];
+        ld.volatile.shared.u32 %r3, [%r1 + 128];
+        add.u32 %r2, %r2, %r3;
+        st.volatile.shared.u32 [%r1], %r2;
+        ld.volatile.shared.u32 %r3, [%r1 + 64];
+        add.u32 %r2, %r2, %r3;
+        st.volatile.shared.u32 [%r1], %r2;
+        ld.volatile.shared.u32 %r3, [%r1 + 32];
+        add.u32 %r2, %r2, %r3;
+        st.volatile.shared.u32 [%r1], %r2;
+        ld.volatile.shared.u32 %r3, [%r1 + 16];
+        add.u32 %r2, %r2, %r3;
+        st.volatile.shared.u32 [%r1], %r2;
+        ld.volatile.shared.u32 %r3, [%r1 + 8];
+        add.u32 %r2, %r2, %r3;
+        st.volatile.shared.u32 [%r1], %r2;
+        ld.volatile.shared.u32 %r3, [%r1 + 4];
+        add.u32 %r2, %r2, %r3;
+        st.volatile.shared.u32 [%r1], %r2;
+    done:
+        bar.sync 0;
+        ld.shared.u32 %r4, [words];
+        mad.wide.u32 %l0, %r60, 4, %l60;
+        st.global.u32 [%l0], %r4;
+    )", {1}, {64}, {out.address()}, ".shared .align 4 .b8 words[512];\n");
+    CHECK(out.values() == std::vector<std::uint32_t>(64, 3 * 63 * 64 / 2));
+}
