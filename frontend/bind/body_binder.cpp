@@ -144,7 +144,7 @@ void BodyBinder::statement(StatementParser::Kind kind) {
         if (parser_->instruction.guard.starts_with("%is_")) resolve_special_guard();
         if (parser_->instruction.opcode == "ret") before_return();
         instruction_with_preparations();
-        if (context_.module.target.sm < 20) imply_flush_to_zero(body_.instructions.back());
+        if (context_.module.target.sm < 20) imply_flush_to_zero(body_.instructions.back(), context_.module.version);
         statement_ = {};
         return;
     case Kind::label: return declare_label();

@@ -76,6 +76,8 @@ private:
     bool is_vector_register(std::string_view name);
 
     // --- instructions (instruction_binder.cpp)
+    static constexpr Version first_without_implied_words{1, 4};
+    void add_implied_word();
     // ----------------------------------------------------------------------
     void instruction();
     void instruction_with_preparations();
@@ -221,6 +223,7 @@ private:
     ShapeMemory& shapes_;
     Diagnostics& diagnostics_;
     const Function* function_ = nullptr;
+    bool is_implied_ = false;          ///< a word of the instruction: rows of PTX 1.4 stand for older ones
     std::size_t body_start_ = 0;       ///< in the text
     std::uint32_t old_parameters_ = 0; ///< that were declared in the body so far
     Body body_;

@@ -13,7 +13,8 @@ bool BodyBinder::available(FormId form) const {
     const FormPattern& pattern = FormTable::get().pattern(form);
     const FormInfo& info = *pattern.info;
     const Target& target = context_.module.target;
-    if (context_.module.version < Version{info.ptx_major, info.ptx_minor}) return false;
+    const Version version = is_implied_ ? first_without_implied_words : context_.module.version;
+    if (version < Version{info.ptx_major, info.ptx_minor}) return false;
     if (!pattern.arch_specific) return target.sm >= info.min_sm;
     return has_target(info.targets, target.sm, target.suffix);
 }
@@ -120,7 +121,21 @@ const HeadMatch& BodyBinder::choose_form(const std::vector<HeadMatch>& heads, Op
     fail(syntax.location, diagnostics_.is_full() ? std::string() : explain_operands(heads, syntax));
 }
 
+/// `div.f32` is div.approx.f32 before PTX 1.4.
+void BodyBinder::add_implied_word() {
+    is_implied_ = false;
+    InstructionSyntax& syntax = parser_->instruction;
+    const std::string_view implied = implied_word(syntax.opcode, syntax.words, context_.module.version);
+    if (implied.empty() || !matcher_.find(syntax).matches.empty()) return;
+    const InstructionSyntax written = syntax;
+    syntax.words.insert(syntax.words.begin(), implied);
+    syntax.head = {};
+    is_implied_ = !matcher_.find(syntax).matches.empty();
+    if (!is_implied_) syntax = written; // for the message
+}
+
 void BodyBinder::instruction() {
+    if (context_.module.version < first_without_implied_words) add_implied_word();
     const FormMatcher::Head& head = matcher_.find(parser_->instruction);
     const Shape shape = shape_of_instruction();
     const BoundShape* known = shape.nodes == 0 ? nullptr : shapes_.find(head.number, shape.key);

@@ -7,8 +7,8 @@
 namespace ptarmigan::ptx {
 
 /// Before sm_20 single precision had no subnormal numbers: forms of f32 that take .ftz get it,
-/// except those that have an f64 too (manual sections 9.7.3 and 9.7.9.21; ptxas 13.0 makes the same
-/// machine code of them as of .ftz).
-void imply_flush_to_zero(Instruction& instruction);
+/// except those that have an f64 too, of which slct always gets it and cvt from PTX 1.5 on (manual sections 9.7.3 and
+/// 9.7.9.21; ptxas 13.0 makes the same machine code of them as of .ftz).
+void imply_flush_to_zero(Instruction& instruction, Version version);
 
 } // namespace ptarmigan::ptx

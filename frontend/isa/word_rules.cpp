@@ -11,8 +11,8 @@ namespace ptarmigan::ptx {
 namespace {
 
 struct Rule {
-    enum class Kind : std::uint8_t { since, needs, excludes, must, sinks, leads, overlooks } kind;
-    std::string_view opcodes, words, others; ///< others: targets, for `since`
+    enum class Kind : std::uint8_t { since, needs, excludes, must, sinks, leads, overlooks, implies } kind;
+    std::string_view opcodes, words, others; ///< others: targets, for `since`; the word, for `implies`
     Version version{};
     std::uint32_t sm = 0;
 };
@@ -30,7 +30,9 @@ constexpr Rule rules[] = {
 #define SINKS(opcodes, words) {Rule::Kind::sinks, opcodes, words, {}, {}, 0},
 #define LEADS(opcodes, words) {Rule::Kind::leads, opcodes, words, {}, {}, 0},
 #define OVERLOOKS(opcodes, words, with) {Rule::Kind::overlooks, opcodes, words, with, {}, 0},
+#define IMPLIES(opcodes, words, word, version) {Rule::Kind::implies, opcodes, words, word, version, 0},
 #include "frontend/isa/word_rules.def"
+#undef IMPLIES
 #undef OVERLOOKS
 #undef LEADS
 #undef SINKS
@@ -166,6 +168,7 @@ std::string check(const Rule& rule, std::string_view opcode, std::span<const std
                " and later from PTX " + std::to_string(rule.version.major) + "." + std::to_string(rule.version.minor) +
                " on";
     case Rule::Kind::sinks:
+    case Rule::Kind::implies:
     case Rule::Kind::overlooks: return {};
     case Rule::Kind::leads: return misplaced(rule.words, opcode, words);
     }
@@ -185,6 +188,14 @@ bool result_must_sink(std::string_view opcode, std::span<const std::string_view>
     return std::any_of(std::begin(rules), std::end(rules), [&](const Rule& rule) {
         return rule.kind == Rule::Kind::sinks && concerns(rule.opcodes, opcode) && !standing(rule.words, words).empty();
     });
+}
+
+std::string_view implied_word(std::string_view opcode, std::span<const std::string_view> words, Version version) {
+    for (const Rule& rule : rules)
+        if (rule.kind == Rule::Kind::implies && version < rule.version && concerns(rule.opcodes, opcode) &&
+            !standing(rule.words, words).empty())
+            return rule.others;
+    return {};
 }
 
 std::uint32_t overlooked_words(std::string_view opcode, std::span<const std::string_view> words) {

@@ -19,6 +19,9 @@ std::string broken_word_rule(std::string_view opcode, std::span<const std::strin
 /// Why a word of the instruction's name (`mul.lo`) does not stand where the name's words do; empty if all do.
 std::string misplaced_word(std::string_view opcode, std::span<const std::string_view> words);
 
+/// The word that is understood where no row takes the words as they are written, before some version; or empty.
+std::string_view implied_word(std::string_view opcode, std::span<const std::string_view> words, Version version);
+
 /// Those of the words that ptxas overlooks where an instruction has no use for them, bit i for words[i] (the first 32).
 std::uint32_t overlooked_words(std::string_view opcode, std::span<const std::string_view> words);
 

@@ -4,6 +4,7 @@
 #include "frontend/isa/form_pattern.h"
 #include "frontend/isa/special_registers.h"
 #include "frontend/isa/video_selectors.h"
+#include "frontend/isa/word_rules.h"
 #include "frontend/module_loader.h"
 #include "frontend/ptx/declaration_printer.h"
 
@@ -87,7 +88,7 @@ public:
     }
 
 private:
-    static std::string words(const FormPattern& pattern, const Instruction& inst) {
+    std::string words(const FormPattern& pattern, const Instruction& inst) const {
         std::string text;
         unsigned modifier = 0;
         bool space_done = false;
@@ -113,9 +114,20 @@ private:
             } else if (inst.vector_size > 1 && has({Word::Kind::vector, inst.vector_size})) {
                 word = {Word::Kind::vector, inst.vector_size};
             }
-            if (word.kind != Word::Kind::unknown) text += "." + std::string(spelling(word));
+            if (word.kind != Word::Kind::unknown && !is_only_meant(pattern, inst, word))
+                text += "." + std::string(spelling(word));
         }
         return text;
+    }
+
+    /// What the binder adds in texts whose version has no such word: .ftz, and what word_rules.def has as IMPLIES.
+    bool is_only_meant(const FormPattern& pattern, const Instruction& inst, Word word) const {
+        if (module_.version >= Version{1, 4}) return false;
+        constexpr Word ftz{Word::Kind::modifier, static_cast<std::uint16_t>(Modifier::ftz)};
+        if (word == ftz) return true;
+        if (module_.version >= Version{pattern.info->ptx_major, pattern.info->ptx_minor}) return false;
+        const std::string_view type = spelling(inst.types[0]);
+        return spelling(word) == implied_word(pattern.info->opcode, {&type, 1}, module_.version);
     }
 
     std::string operands(const FormPattern& pattern, const Instruction& inst) const {
