@@ -27,7 +27,8 @@ public:
         text_.reserve(size);
         header();
         files();
-        for (const auto& unit : units_) heads(*unit);
+        const std::unordered_set<std::string> prototyped = prototyped_entries();
+        for (const auto& unit : units_) heads(*unit, prototyped);
         forward_variables();
         for (const auto& unit : units_) variables(*unit);
         for (const auto& unit : units_) aliases(*unit);
@@ -75,11 +76,36 @@ private:
         }
     }
 
-    void heads(const LinkUnit& unit) {
+    /// Entries that the texts name behind `.entry` more than once (declared in front of a use of their address, here or
+    /// in another unit) or that variables point to; by their names in the linked text.
+    std::unordered_set<std::string> prototyped_entries() const {
+        constexpr std::string_view directive = ".entry", blanks = " \t\r\n";
+        std::unordered_set<std::string_view> seen;
+        std::unordered_set<std::string> result;
+        for (const auto& unit : units_) {
+            const std::string_view text = unit->source.text();
+            for (std::size_t at = text.find(directive); at != std::string_view::npos; at = text.find(directive, at)) {
+                at = std::min(text.find_first_not_of(blanks, at + directive.size()), text.size());
+                const std::string_view name = text.substr(at, text.find_first_of(" \t\r\n(;{", at) - at);
+                if (seen.insert(name).second) continue;
+                result.emplace(name);
+                if (const auto renamed = unit->renamed.find(name); renamed != unit->renamed.end())
+                    result.insert(renamed->second);
+            }
+            for (const Variable& variable : unit->module().variables) // variables come before all bodies
+                for (const Relocation& r : variable.relocations)
+                    if (r.is_function) result.insert(unit->module().functions[r.symbol].name);
+        }
+        return result;
+    }
+
+    void heads(const LinkUnit& unit, const std::unordered_set<std::string>& prototyped) {
         const std::vector<Function>& functions = unit.module().functions;
-        for (std::size_t id = 0; id < functions.size(); ++id)
-            if (!functions[id].is_entry && is_kept(unit.kept_functions, id))
-                line(function_head(functions[id], false) + ";");
+        for (std::size_t id = 0; id < functions.size(); ++id) {
+            if (!is_kept(unit.kept_functions, id)) continue;
+            if (functions[id].is_entry && prototyped.count(functions[id].name) == 0) continue;
+            line(function_head(functions[id], false) + ";");
+        }
     }
 
     /// Initialisers may name variables of later units; only what others can see needs this.

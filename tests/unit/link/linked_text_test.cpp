@@ -238,3 +238,17 @@ TEST_CASE("link: entries before PTX 1.4 keep their parameters in the body") {
     CHECK(link_error({old, ".version 1.4\n.target sm_13\n.entry later() { exit; }"}) ==
           "'a.ptx' is of a PTX version before 1.4 and can't be linked with later ones");
 }
+
+TEST_CASE("link: addresses of entries of other texts and further down, which the units declare first") {
+    const std::string taker = ".extern .entry launched(.param .u64 x);\n.visible .entry own(.param .u32 y);\n"
+                              ".visible .entry k() { .reg .b64 a; mov.u64 a, launched; mov.u64 a, own; ret; }\n"
+                              ".visible .entry own(.param .u32 y) { ret; }";
+    const std::string launched = ".visible .entry launched(.param .u64 x) { ret; }\n.visible .global .u64 table[1] = {launched};";
+    for (const auto& units : {std::vector{taker, launched}, std::vector{launched, taker}}) {
+        auto loader = link(units);
+        const auto& body = loader->body(function(*loader, "k"));
+        REQUIRE(body.instructions.size() == 3);
+        CHECK(body.instructions[0].operands[1].index == function(*loader, "launched"));
+        CHECK(body.instructions[1].operands[1].index == function(*loader, "own"));
+    }
+}
