@@ -41,27 +41,32 @@ constexpr Case cases[] = {
     {"64x64 f16, 128B swizzle", TensorType::f16, 64, 64, Swizzle::span_128, 0},
     {"64x64 f16, 128B swizzle, half outside", TensorType::f16, 64, 64, Swizzle::span_128, 32},
     {"64x32 f32, 128B swizzle", TensorType::f32, 32, 64, Swizzle::span_128, 0},
+    {"64x32 tf32, 128B swizzle", TensorType::tf32, 32, 64, Swizzle::span_128, 0},
+    {"64x48 f16, 96B swizzle", TensorType::f16, 48, 64, Swizzle::span_96, 0},
+    {"64x128 b6x16, 128B swizzle", TensorType::b6x16_p32, 128, 64, Swizzle::span_128, 0},
     {"64x32 f16, 64B swizzle", TensorType::f16, 32, 64, Swizzle::span_64, 0},
     {"64x16 f16, 32B swizzle", TensorType::f16, 16, 64, Swizzle::span_32, 0},
     {"64x64 f16, no swizzle", TensorType::f16, 64, 64, Swizzle::none, 0},
 };
 
-/// 8 KiB of elements added to memory: what one copy with a reduction does.
+/// 8 KiB of elements reduced into memory: what one copy with a reduction does.
 void time_reductions(std::uint8_t* target, const std::uint8_t* source) {
     constexpr std::size_t bytes = 8192;
+    using enum BulkReduction;
     constexpr struct {
         const char* name;
+        BulkReduction operation;
         TensorType type;
-    } types[] = {{"f32", TensorType::f32},
-                 {"f16", TensorType::f16},
-                 {"bf16", TensorType::bf16},
-                 {"u32", TensorType::u32},
-                 {"f64 (portable)", TensorType::f64}};
-    std::printf("\n| add, 8 KiB | ns | portable ns | times |\n| --- | --- | --- | --- |\n");
-    for (const auto& [name, type] : types) {
+    } cases[] = {{"add f32", add, TensorType::f32}, {"add f32.ftz", add, TensorType::f32_ftz},
+                 {"add f16", add, TensorType::f16}, {"add bf16", add, TensorType::bf16},
+                 {"add u32", add, TensorType::u32}, {"add f64", add, TensorType::f64},
+                 {"inc u32", inc, TensorType::u32}, {"dec u32", dec, TensorType::u32},
+                 {"min f16", min, TensorType::f16}, {"max bf16", max, TensorType::bf16},
+                 {"min s64", min, TensorType::s64}, {"max u64", max, TensorType::u64}};
+    std::printf("\n| reduction, 8 KiB | ns | portable ns | times |\n| --- | --- | --- | --- |\n");
+    for (const auto& [name, operation, type] : cases) {
         const std::size_t count = bytes / tensor_element_bytes(type);
-        const ReduceRun run = reduce_run(BulkReduction::add, type),
-                        plain = reduce_run_portably(BulkReduction::add, type);
+        const ReduceRun run = reduce_run(operation, type), plain = reduce_run_portably(operation, type);
         const double ns = time_of([&] { run(target, source, count); }, repetitions / 10),
                      portable = time_of([&] { plain(target, source, count); }, repetitions / 10);
         std::printf("| %s | %.0f | %.0f | %.1f |\n", name, ns, portable, portable / ns);
@@ -85,7 +90,7 @@ int main() {
         map.type = c.type;
         map.swizzle = c.swizzle;
         map.dim = {c.columns, c.rows};
-        map.stride = {std::uint64_t{c.columns} * tensor_element_bytes(c.type)};
+        map.stride = {std::uint64_t{c.columns} * tensor_element_bits(c.type) / 8};
         map.box = {c.columns, c.rows};
         map.step.fill(1);
         TensorMap bytes_of_map{};

@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which copies generated code does: all but conversions, long rows that the tensor's end cuts,
-// swizzled interleaved tensors, and other CPUs.
+// Which copies generated code does: all but long rows that the tensor's end cuts, which are no
+// more than a memcpy, and those of other CPUs.
 #include "runtime/copy_engine/copy_engine.h"
 
 #include "runtime/base/per_thread.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace ptarmigan::runtime {
 
 namespace {
 
-constexpr bool converts(TensorType type) {
-    return type == TensorType::tf32 || type == TensorType::tf32_ftz;
+RowChange change_of(TensorType type, bool store) {
+    switch (type) {
+    case TensorType::tf32:
+    case TensorType::tf32_ftz: return store ? RowChange::none : RowChange::round_tf32;
+    case TensorType::b4x16_p64: return RowChange::expand_8; // not stored
+    case TensorType::b6x16_p32: return store ? RowChange::pack_12 : RowChange::expand_12;
+    default: return RowChange::none;
+    }
 }
 
 /// Rows of this source are filled.
@@ -30,7 +37,15 @@ std::uint8_t* fill_row(const TensorMapFields& map) {
 
 /// Rows of a tile that are all inside.
 RowShape whole_rows(const TensorTile& tile, bool store) {
-    return {store, false, tile.row_bytes, tile.row_pitch, 0, tile.row_bytes, tile.map.swizzle, tile.map.atom};
+    return {store,
+            false,
+            tile.row_bytes,
+            tile.row_pitch,
+            0,
+            tile.row_bytes,
+            tile.map.swizzle,
+            tile.map.atom,
+            change_of(tile.map.type, store)};
 }
 
 /// `kept`: bytes of the partial piece that are the tensor's. Vectors, because the generated code
@@ -64,13 +79,18 @@ struct Codes {
         const RowShape whole = whole_rows(tile, store);
         const RowCode* known = store ? tile.store_rows : tile.load_rows;
         inside = outside = known ? known : row_code(whole, vectors);
+        if (!store && whole.change != RowChange::none) { // what fills is not changed
+            RowShape filled = whole;
+            filled.change = RowChange::none;
+            outside = row_code(filled, vectors);
+        }
         if (first == 0 && last == tile.row_bytes) return;
         RowShape shape = whole;
         shape.first = first;
         shape.last = store ? store_end(tile, first, last) : (last + 15) / 16 * 16;
         shape.partial = !store && last % 16 != 0;
         // An empty part fills everything.
-        if (first >= last) shape.first = shape.last = 0, shape.partial = false;
+        if (first >= last) shape.first = shape.last = 0, shape.partial = false, shape.change = RowChange::none;
         inside = row_code(shape, vectors);
         if (!store) set_fill(fill, fill_element(tile.map), last % 16);
     }
@@ -81,16 +101,16 @@ template <class Byte>
 std::pair<std::uint8_t*, unsigned> period_of(const TensorTile& tile, Byte* shared, std::uint32_t row) {
     auto* place = const_cast<std::uint8_t*>(shared) + std::size_t{row} * tile.row_pitch;
     if (tile.map.swizzle == Swizzle::none) return {place, 0};
-    const int pitch_bits = std::countr_zero(tile.row_pitch); // spans are powers of two
-    const auto number = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(place) >> pitch_bits) % row_period;
+    const auto address = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(place));
+    unsigned number;
+    if (tile.map.swizzle == Swizzle::span_96) {
+        number = (address >> 5) * 3 % 8; // rows begin at multiples of 96, of which 8 are 3 times 256
+    } else {
+        const unsigned period =
+            tile.interleaved() ? row_period(tile.row_pitch, SwizzlePattern::of(tile.map.swizzle, tile.map.atom)) : 8;
+        number = address >> std::countr_zero(tile.row_pitch) & (period - 1); // pitches are powers of two
+    }
     return {place - std::size_t{number} * tile.row_pitch, number};
-}
-
-/// Elements change on their way, or eight rows are no period of the swizzle: those of interleaved
-/// tensors are smaller than its span, and a span of 96 bytes crosses lines.
-bool is_portable_only(const TensorTile& tile) {
-    return !tile.plain() || tile.map.swizzle == Swizzle::span_96 ||
-           (tile.interleaved() && tile.map.swizzle != Swizzle::none);
 }
 
 bool same(const TensorMap& one, const TensorMap& other) {
@@ -164,8 +184,8 @@ std::uint8_t* tensor_row(const TensorTile& tile, const RowRun& run, std::int64_t
 
 void find_codes(TensorTile& tile, RowVectors vectors) {
     tile.load_rows = tile.store_rows = nullptr;
-    if (tile.mode != TensorMode::tile || is_portable_only(tile)) return;
-    if (!converts(tile.map.type)) tile.load_rows = row_code(whole_rows(tile, false), vectors);
+    if (tile.mode != TensorMode::tile) return;
+    tile.load_rows = row_code(whole_rows(tile, false), vectors);
     tile.store_rows = row_code(whole_rows(tile, true), vectors);
 }
 
@@ -213,11 +233,21 @@ BrokenRule position_rule(const TensorTile& tile, const TensorPosition& position,
     if (tile.mode == TensorMode::im2col_w_128 && position.offset[0] >= 32)
         return "a halo of im2col::w::128 is below 32";
     if (tile.mode >= TensorMode::im2col_w && position.offset[1] >= 32) return "an offset of im2col::w is below 32";
+    if (tile.mode == TensorMode::im2col)
+        for (unsigned i = 1; i <= tile.spatial; ++i) {
+            const std::int64_t at = position.at[i - (tile.interleaved() ? 1 : 0)];
+            if (at < tile.map.lower[i - 1] || at >= tile.size[i] + tile.map.upper[i - 1])
+                return "im2col begins outside of the bounding box";
+        }
     if (!stores) return nullptr;
     if (tile.map.type == TensorType::b4x16_p64) return ".b4x16_p64 is not stored";
     const unsigned count = tile.mode == TensorMode::four_rows ? 5 : tile.map.rank;
     for (unsigned i = 0; i < count; ++i)
         if (position.at[i] < 0) return "a store to a negative coordinate";
+    const auto& lower = tile.map.lower;
+    if (tile.mode == TensorMode::im2col && std::min({lower[0], lower[1], lower[2]}) < 0 &&
+        comes_below_zero(tile, position))
+        return "a store to a negative coordinate";
     return nullptr;
 }
 
@@ -230,7 +260,7 @@ bool load_tile(const TensorTile& tile, const TensorPosition& position, std::uint
     if (tile.load_rows && copy_inside(tile, position, shared, *tile.load_rows)) return true;
     const Codes codes(tile, position, false, vectors);
     bool any = false;
-    if (!codes.inside || !codes.outside || converts(tile.map.type) || is_portable_only(tile)) {
+    if (!codes.inside || !codes.outside) {
         load_tile_portably(tile, position, shared);
         for_each_run(tile, position, [&](const RowRun& run) { any |= run.inside; });
         return any && codes.any;
@@ -252,7 +282,7 @@ void store_tile(const TensorTile& tile, const TensorPosition& position, const st
                 RowVectors vectors) {
     if (tile.store_rows && copy_inside(tile, position, shared, *tile.store_rows)) return;
     const Codes codes(tile, position, true, vectors);
-    if (!codes.inside || is_portable_only(tile)) return store_tile_portably(tile, position, shared);
+    if (!codes.inside) return store_tile_portably(tile, position, shared);
     if (tile.mode == TensorMode::tile && copy_box(tile, position, shared, *codes.inside, codes.start, &codes.fill))
         return;
     for_each_run(tile, position, [&](const RowRun& run) {

@@ -25,7 +25,8 @@ BrokenRule tile_of_map(const TensorMap& map, TensorMode mode, unsigned rank, con
 /// Finds the code that copies this tile where all of it lies inside, so that copies need not look
 /// for it: done by tile_of_map(), which keeps the tiles of recent maps.
 void find_codes(TensorTile& tile, RowVectors vectors = row_vectors());
-/// What tensors are copied from and to at all: where rows begin, halos, what is stored.
+/// What tensors are copied from and to, or prefetched from, at all: where rows begin, halos, bounding boxes,
+/// what is stored.
 BrokenRule position_rule(const TensorTile& tile, const TensorPosition& position, bool stores);
 /// Type of the map's elements, or u8 if it has none.
 TensorType map_type(const TensorMap& map);

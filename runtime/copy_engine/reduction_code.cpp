@@ -29,7 +29,19 @@ enum class Kind : std::uint8_t {
     max_s32,
     bit_and,
     bit_or,
-    bit_xor
+    bit_xor,
+    inc,
+    dec,
+    add_f64,
+    add_f32_ftz,
+    min_u64,
+    max_u64,
+    min_s64,
+    max_s64,
+    min_f16,
+    max_f16,
+    min_bf16,
+    max_bf16
 };
 
 constexpr bool is_small(Kind kind) {
@@ -46,10 +58,22 @@ public:
         push(rbx); // with rcx what cmpxchg16b writes, rdx and rax what it expects
         mov(r8, rdx);
         // The NaN of sums: 0x7fffffff, or 0x7fff twice.
-        constant(nan, is_small(kind) ? 0x7fff7fff : 0x7fffffff);
+        constant(nan, is_small(kind) || kind >= Kind::min_f16 ? 0x7fff7fff : 0x7fffffff);
         if (kind == Kind::add_bf16) {
             constant(one, 1);
             constant(below_half, 0x7fff);
+        }
+        if (kind == Kind::inc || kind == Kind::dec) vpcmpeqd(Xbyak::Xmm(one), Xbyak::Xmm(one), Xbyak::Xmm(one)); // -1
+        if (kind == Kind::add_f32_ftz) {
+            constant(infinity, 0x00800000); // the least normal number
+            constant(sign, 0x80000000);
+        }
+        if (kind == Kind::min_f16 || kind == Kind::max_f16) constant(infinity, 0x7c007c00);
+        if (kind == Kind::min_bf16 || kind == Kind::max_bf16) constant(infinity, 0x7f807f80);
+        if (kind == Kind::min_u64 || kind == Kind::max_u64) {
+            mov(rax, 0x8000000000000000);
+            vmovq(Xbyak::Xmm(sign), rax);
+            vpunpcklqdq(Xbyak::Xmm(sign), Xbyak::Xmm(sign), Xbyak::Xmm(sign));
         }
         Xbyak::Label next, again;
         L(next);
@@ -82,7 +106,8 @@ public:
     ReducePieces code;
 
 private:
-    static constexpr int value = 0, by = 1, mask = 2, other = 3, nan = 4, one = 5, below_half = 6;
+    static constexpr int value = 0, by = 1, mask = 2, other = 3, nan = 4, one = 5, below_half = 6, infinity = 7,
+                         sign = 8, third = 9;
 
     void constant(int vector, std::uint32_t bits) {
         mov(eax, bits);
@@ -116,8 +141,96 @@ private:
             vaddps(to, to, from);
             vcmpunordps(Xbyak::Xmm(mask), to, to);
             return vblendvps(to, to, Xbyak::Xmm(nan), Xbyak::Xmm(mask));
+        case Kind::add_f64: // NaNs as they are
+            vcmpunordpd(Xbyak::Xmm(mask), to, to);
+            vcmpunordpd(Xbyak::Xmm(third), from, from);
+            vaddpd(Xbyak::Xmm(other), to, from);
+            vblendvpd(to, Xbyak::Xmm(other), to, Xbyak::Xmm(mask));
+            return vblendvpd(to, to, from, Xbyak::Xmm(third));
+        case Kind::add_f32_ftz:
+            flush(value);
+            flush(by);
+            vaddps(to, to, from);
+            vcmpunordps(Xbyak::Xmm(third), to, to);
+            flush(value);
+            return vblendvps(to, to, Xbyak::Xmm(nan), Xbyak::Xmm(third));
+        case Kind::inc: // 0 where max(old, by) is old, else old + 1
+            vpmaxud(Xbyak::Xmm(mask), to, from);
+            vpcmpeqd(Xbyak::Xmm(mask), Xbyak::Xmm(mask), to);
+            vpsubd(to, to, Xbyak::Xmm(one));
+            return vpandn(to, Xbyak::Xmm(mask), to);
+        case Kind::dec: { // old - 1 where min(old, by) is old and old is not 0, else by
+            const Xbyak::Xmm less(mask), zero(other);
+            vpminud(less, to, from);
+            vpcmpeqd(less, less, to);
+            vpxor(zero, zero, zero);
+            vpcmpeqd(zero, zero, to);
+            vpandn(less, zero, less);
+            vpaddd(to, to, Xbyak::Xmm(one));
+            return vblendvps(to, from, to, less);
+        }
+        case Kind::min_u64:
+        case Kind::max_u64:
+        case Kind::min_s64:
+        case Kind::max_s64: return choose_64();
+        case Kind::min_f16:
+        case Kind::max_f16:
+        case Kind::min_bf16:
+        case Kind::max_bf16: return choose_small();
         default: return add_small();
         }
+    }
+
+    /// Subnormal f32 become zeros of their sign.
+    void flush(int vector) {
+        const Xbyak::Xmm data(vector), small(mask), zero(other);
+        vpslld(small, data, 1);
+        vpsrld(small, small, 1);
+        vpcmpgtd(small, Xbyak::Xmm(infinity), small);
+        vpand(zero, data, Xbyak::Xmm(sign));
+        vblendvps(data, data, zero, small);
+    }
+
+    void choose_64() {
+        const Xbyak::Xmm to(value), from(by), more(mask), place(other);
+        if (kind_ == Kind::min_u64 || kind_ == Kind::max_u64) {
+            vpxor(more, from, Xbyak::Xmm(sign));
+            vpxor(place, to, Xbyak::Xmm(sign));
+            vpcmpgtq(more, more, place);
+        } else {
+            vpcmpgtq(more, from, to);
+        }
+        if (kind_ == Kind::max_u64 || kind_ == Kind::max_s64)
+            vblendvpd(to, to, from, more);
+        else
+            vblendvpd(to, from, to, more);
+    }
+
+    /// Small floats are ordered as integers are whose lower bits are inverted where they are
+    /// negative: -0 below +0. A number wins over a NaN.
+    void choose_small() {
+        const Xbyak::Xmm to(value), from(by), less(mask), key(other), key_from(third), top(infinity), no_sign(nan);
+        vpsraw(key, to, 15);
+        vpand(key, key, no_sign);
+        vpxor(key, key, to);
+        vpsraw(key_from, from, 15);
+        vpand(key_from, key_from, no_sign);
+        vpxor(key_from, key_from, from);
+        vpcmpgtw(less, key_from, key); // the target is less
+        const Xbyak::Xmm nan_to(key), nan_from(key_from);
+        vpand(nan_to, to, no_sign);
+        vpcmpgtw(nan_to, nan_to, top);
+        vpand(nan_from, from, no_sign);
+        vpcmpgtw(nan_from, nan_from, top);
+        const Xbyak::Xmm chosen(below_half);
+        if (kind_ == Kind::max_f16 || kind_ == Kind::max_bf16)
+            vpblendvb(chosen, to, from, less);
+        else
+            vpblendvb(chosen, from, to, less);
+        vpblendvb(chosen, chosen, to, nan_from);
+        vpblendvb(to, chosen, from, nan_to);
+        vpand(nan_to, nan_to, nan_from);
+        vpblendvb(to, to, no_sign, nan_to);
     }
 
     void add_small() {
@@ -183,10 +296,28 @@ template <Kind kind, BulkReduction operation> ReduceRun bit_run(TensorType type)
     }
 }
 
-template <Kind of_unsigned, Kind of_signed, BulkReduction operation> ReduceRun choose_run(TensorType type) {
+ReduceRun min_run(TensorType type) {
+    constexpr auto min = BulkReduction::min;
     switch (type) {
-    case TensorType::u32: return made<of_unsigned, operation, TensorType::u32, 4>();
-    case TensorType::s32: return made<of_signed, operation, TensorType::s32, 4>();
+    case TensorType::u32: return made<Kind::min_u32, min, TensorType::u32, 4>();
+    case TensorType::s32: return made<Kind::min_s32, min, TensorType::s32, 4>();
+    case TensorType::u64: return made<Kind::min_u64, min, TensorType::u64, 8>();
+    case TensorType::s64: return made<Kind::min_s64, min, TensorType::s64, 8>();
+    case TensorType::f16: return made<Kind::min_f16, min, TensorType::f16, 2>();
+    case TensorType::bf16: return made<Kind::min_bf16, min, TensorType::bf16, 2>();
+    default: return nullptr;
+    }
+}
+
+ReduceRun max_run(TensorType type) {
+    constexpr auto max = BulkReduction::max;
+    switch (type) {
+    case TensorType::u32: return made<Kind::max_u32, max, TensorType::u32, 4>();
+    case TensorType::s32: return made<Kind::max_s32, max, TensorType::s32, 4>();
+    case TensorType::u64: return made<Kind::max_u64, max, TensorType::u64, 8>();
+    case TensorType::s64: return made<Kind::max_s64, max, TensorType::s64, 8>();
+    case TensorType::f16: return made<Kind::max_f16, max, TensorType::f16, 2>();
+    case TensorType::bf16: return made<Kind::max_bf16, max, TensorType::bf16, 2>();
     default: return nullptr;
     }
 }
@@ -201,6 +332,9 @@ ReduceRun add_run(TensorType type) {
     case TensorType::tf32: return made<Kind::add_f32, add, TensorType::f32, 4>();
     case TensorType::f16: return made<Kind::add_f16, add, TensorType::f16, 2>();
     case TensorType::bf16: return made<Kind::add_bf16, add, TensorType::bf16, 2>();
+    case TensorType::f64: return made<Kind::add_f64, add, TensorType::f64, 8>();
+    case TensorType::f32_ftz:
+    case TensorType::tf32_ftz: return made<Kind::add_f32_ftz, add, TensorType::f32_ftz, 4>();
     default: return nullptr;
     }
 }
@@ -213,8 +347,10 @@ ReduceRun reduce_run_generated(BulkReduction operation, TensorType type) {
     using enum BulkReduction;
     switch (operation) {
     case add: return add_run(type);
-    case min: return choose_run<Kind::min_u32, Kind::min_s32, min>(type);
-    case max: return choose_run<Kind::max_u32, Kind::max_s32, max>(type);
+    case min: return min_run(type);
+    case max: return max_run(type);
+    case inc: return type == TensorType::u32 ? made<Kind::inc, inc, TensorType::u32, 4>() : nullptr;
+    case dec: return type == TensorType::u32 ? made<Kind::dec, dec, TensorType::u32, 4>() : nullptr;
     case bit_and: return bit_run<Kind::bit_and, bit_and>(type);
     case bit_or: return bit_run<Kind::bit_or, bit_or>(type);
     case bit_xor: return bit_run<Kind::bit_xor, bit_xor>(type);

@@ -30,7 +30,7 @@ struct SwizzlePattern {
         return {};
     }
 
-    bool identity() const { return line_mask == 0; }
+    constexpr bool identity() const { return line_mask == 0; }
     /// What the address of a byte in line `line` is exclusive-ored with.
     unsigned exchange(unsigned line) const {
         return (line & line_mask) << shift | (flip_halves && (line & 1) != 0 ? 8u : 0u);
@@ -41,7 +41,7 @@ struct SwizzlePattern {
         return address ^ exchange(static_cast<unsigned>(address >> 7));
     }
     /// Lines after which the pattern repeats.
-    unsigned period() const { return (line_mask | (flip_halves ? 1u : 0u)) + 1; }
+    constexpr unsigned period() const { return (line_mask | (flip_halves ? 1u : 0u)) + 1; }
     /// Bytes that stay together.
     unsigned atom_bytes() const { return flip_halves ? 8 : identity() ? 16 : 1u << shift; }
 };

@@ -237,6 +237,16 @@ RowClip clip_row(const TensorTile& tile, const TensorPosition& position) {
     return {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(high)};
 }
 
+bool comes_below_zero(const TensorTile& tile, const TensorPosition& position) {
+    PixelWalk walk(tile, position);
+    for (std::uint32_t row = 0; row < tile.rows; ++row, walk.next()) {
+        const Point at = walk.place();
+        for (unsigned i = 1; i <= tile.spatial; ++i)
+            if (at[i] < 0) return true;
+    }
+    return false;
+}
+
 void visit_rows(const TensorTile& tile, const TensorPosition& position, VisitRows visit, void* data) {
     switch (tile.mode) {
     case TensorMode::tile: return visit_box(tile, position, visit, data);

@@ -68,6 +68,9 @@ struct RowClip {
 };
 RowClip clip_row(const TensorTile& tile, const TensorPosition& position);
 
+/// im2col: a pixel's coordinate, which corners may be, is negative. Stores don't go there.
+bool comes_below_zero(const TensorTile& tile, const TensorPosition& position);
+
 /// Calls `visit(const RowRun&)` for all rows in ascending order. Plain function pointers: nothing
 /// here may need a destructor, because copies end in faults.
 using VisitRows = void (*)(void* data, const RowRun& run);

@@ -84,7 +84,7 @@ void AsyncCopies::check(const Copy& copy) const {
     const TensorTile* tile = nullptr;
     const TensorPosition position{copy.coordinates, copy.offsets};
     const char* rule = tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), position, tile);
-    if (!rule && copy.operation != Operation::tensor_prefetch) rule = position_rule(*tile, position, stores);
+    if (!rule) rule = position_rule(*tile, position, stores);
     if (rule) fail(copy, Fault::illegal_instruction, address, rule);
     if (copy.operation == Operation::tensor_reduce &&
         !reduce_run(static_cast<BulkReduction>(copy.detail >> 16), tile->map.type))

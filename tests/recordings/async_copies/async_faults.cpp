@@ -32,6 +32,7 @@ struct Case {
 #define TENSOR(d) "cp.async.bulk.tensor." d ".shared::cluster.global.tile.mbarrier::complete_tx::bytes "
 #define IM2COL(d) "cp.async.bulk.tensor." d ".shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
 #define TSTORE(d) "cp.async.bulk.tensor." d ".global.shared::cta.bulk_group "
+#define ISTORE "cp.async.bulk.tensor.3d.global.shared::cta.im2col_no_offs.bulk_group "
 #define TREDUCE(d, op) "cp.reduce.async.bulk.tensor." d ".global.shared::cta." op ".bulk_group "
 
 constexpr Case cases[] = {
@@ -152,6 +153,89 @@ constexpr Case cases[] = {
     {"replace_at_8", "tensormap.replace.tile.rank.global.b1024.b32 [%data+8], 1;", "tile_at_0", "sm_90a"},
     {"replace_at_4", "tensormap.replace.tile.rank.global.b1024.b32 [%data+4], 1;", "tile_at_0", "sm_90a"},
     {"replace_null", "mov.b64 %data, 0; tensormap.replace.tile.rank.global.b1024.b32 [%data], 1;", "tile", "sm_90a"},
+    // Coordinate 0 off 16 bytes, and coordinates below 0.
+    {"tensor_column_1", "mov.u32 %r1, 1; " TENSOR("2d") "[%tile], [%map, {%r1, %r0}], [%bar];"},
+    {"tensor_column_2", "mov.u32 %r1, 2; " TENSOR("2d") "[%tile], [%map, {%r1, %r0}], [%bar];"},
+    {"tensor_column_4", "mov.u32 %r1, 4; " TENSOR("2d") "[%tile], [%map, {%r1, %r0}], [%bar];"},
+    {"tensor_column_below_1", "mov.u32 %r1, -1; " TENSOR("2d") "[%tile], [%map, {%r1, %r0}], [%bar];"},
+    {"tensor_column_below_4", "mov.u32 %r1, -4; " TENSOR("2d") "[%tile], [%map, {%r1, %r0}], [%bar];"},
+    {"tensor_row_below_1", "mov.u32 %r1, -1; " TENSOR("2d") "[%tile], [%map, {%r0, %r1}], [%bar];"},
+    {"tensor_column_33", "mov.u32 %r1, 33; " TENSOR("2d") "[%tile], [%map, {%r1, %r0}], [%bar];"},
+    {"tensor_column_1_row_16", "mov.u32 %r1, 1; mov.u32 %r2, 16; " TENSOR("2d") "[%tile], [%map, {%r1, %r2}], [%bar];"},
+    {"tensor_column_8_u8", "mov.u32 %r1, 8; " TENSOR("2d") "[%tile], [%map, {%r1, %r0}], [%bar];", "type 0"},
+    {"tensor_column_16_u8", "mov.u32 %r1, 16; " TENSOR("2d") "[%tile], [%map, {%r1, %r0}], [%bar];", "type 0"},
+    {"tensor_column_4_f16", "mov.u32 %r1, 4; " TENSOR("2d") "[%tile], [%map, {%r1, %r0}], [%bar];", "type 6"},
+    {"tensor_column_1_f64", "mov.u32 %r1, 1; " TENSOR("2d") "[%tile], [%map, {%r1, %r0}], [%bar];", "type 8"},
+    {"tensor_column_2_f64", "mov.u32 %r1, 2; " TENSOR("2d") "[%tile], [%map, {%r1, %r0}], [%bar];", "type 8"},
+    {"tensor_column_1_swizzled", "mov.u32 %r1, 1; " TENSOR("2d") "[%tile], [%map, {%r1, %r0}], [%bar];", "swizzled"},
+    {"tensor_column_1_interleaved", "mov.u32 %r1, 1; " TENSOR("3d") "[%tile], [%map, {%r1, %r0, %r0}], [%bar];", "interleaved"},
+    {"tensor_column_1_im2col", "mov.u32 %r1, 1; " IM2COL("3d") "[%tile], [%map, {%r1, %r0, %r0}], [%bar], {%h0};", "im2col"},
+    {"tensor_column_4_im2col", "mov.u32 %r1, 4; " IM2COL("3d") "[%tile], [%map, {%r1, %r0, %r0}], [%bar], {%h0};", "im2col"},
+    {"tensor_image_below_1", "mov.u32 %r1, -1; " IM2COL("3d") "[%tile], [%map, {%r0, %r0, %r1}], [%bar], {%h0};", "im2col"},
+    {"tensor_prefetch_column_1", "mov.u32 %r1, 1; cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%map, {%r1, %r0}];"},
+    {"tensor_prefetch_row_below_1", "mov.u32 %r1, -1; cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%map, {%r0, %r1}];"},
+    {"tensor_store_column_1", "mov.u32 %r1, 1; " TSTORE("2d") "[%map, {%r1, %r0}], [%tile];" DONE},
+    {"tensor_store_column_2", "mov.u32 %r1, 2; " TSTORE("2d") "[%map, {%r1, %r0}], [%tile];" DONE},
+    {"tensor_store_column_4", "mov.u32 %r1, 4; " TSTORE("2d") "[%map, {%r1, %r0}], [%tile];" DONE},
+    {"tensor_store_column_below_1", "mov.u32 %r1, -1; " TSTORE("2d") "[%map, {%r1, %r0}], [%tile];" DONE},
+    {"tensor_store_column_below_4", "mov.u32 %r1, -4; " TSTORE("2d") "[%map, {%r1, %r0}], [%tile];" DONE},
+    {"tensor_store_row_below_1", "mov.u32 %r1, -1; " TSTORE("2d") "[%map, {%r0, %r1}], [%tile];" DONE},
+    {"tensor_store_row_below_4", "mov.u32 %r1, -4; " TSTORE("2d") "[%map, {%r0, %r1}], [%tile];" DONE},
+    {"tensor_store_outside", "mov.u32 %r1, 32; mov.u32 %r2, 16; " TSTORE("2d") "[%map, {%r1, %r2}], [%tile];" DONE},
+    {"tensor_store_column_33", "mov.u32 %r1, 33; " TSTORE("2d") "[%map, {%r1, %r0}], [%tile];" DONE},
+    {"tensor_store_slice_below_1", "mov.u32 %r1, -1; " TSTORE("3d") "[%map, {%r0, %r0, %r1}], [%tile];" DONE, "tile3"},
+    {"tensor_store_below_1_interleaved", "mov.u32 %r1, -1; " TSTORE("3d") "[%map, {%r1, %r0, %r0}], [%tile];" DONE, "interleaved"},
+    {"tensor_store_column_1_im2col", "mov.u32 %r1, 1; " ISTORE "[%map, {%r1, %r0, %r0}], [%tile];" DONE, "im2col"},
+    {"tensor_store_im2col", ISTORE "[%map, {%r0, %r0, %r0}], [%tile];" DONE, "im2col"},
+    {"tensor_store_pixel_below_1", "mov.u32 %r1, -1; " ISTORE "[%map, {%r0, %r1, %r0}], [%tile];" DONE, "im2col"},
+    {"tensor_store_image_below_1", "mov.u32 %r1, -1; " ISTORE "[%map, {%r0, %r0, %r1}], [%tile];" DONE, "im2col"},
+    {"tensor_reduce_column_1", "mov.u32 %r1, 1; " TREDUCE("2d", "add") "[%map, {%r1, %r0}], [%tile];" DONE},
+    {"tensor_reduce_column_4", "mov.u32 %r1, 4; " TREDUCE("2d", "add") "[%map, {%r1, %r0}], [%tile];" DONE},
+    {"tensor_reduce_row_below_1", "mov.u32 %r1, -1; " TREDUCE("2d", "add") "[%map, {%r0, %r1}], [%tile];" DONE},
+    // Where im2col begins: inside of the bounding box.
+    {"im2col_pixel_below_1", "mov.u32 %r2, -1; " IM2COL("3d") "[%tile], [%map, {%r0, %r2, %r0}], [%bar], {%h0};", "im2col"},
+    {"im2col_pixel_15", "mov.u32 %r2, 15; " IM2COL("3d") "[%tile], [%map, {%r0, %r2, %r0}], [%bar], {%h0};", "im2col"},
+    {"im2col_pixel_16", "mov.u32 %r2, 16; " IM2COL("3d") "[%tile], [%map, {%r0, %r2, %r0}], [%bar], {%h0};", "im2col"},
+    {"im2col_corner_pixel_below_3", "mov.u32 %r2, -3; " IM2COL("3d") "[%tile], [%map, {%r0, %r2, %r0}], [%bar], {%h0};", "im2col_corner"},
+    {"im2col_corner_pixel_below_2", "mov.u32 %r2, -2; " IM2COL("3d") "[%tile], [%map, {%r0, %r2, %r0}], [%bar], {%h0};", "im2col_corner"},
+    {"im2col_corner_pixel_13", "mov.u32 %r2, 13; " IM2COL("3d") "[%tile], [%map, {%r0, %r2, %r0}], [%bar], {%h0};", "im2col_corner"},
+    {"im2col_corner_pixel_14", "mov.u32 %r2, 14; " IM2COL("3d") "[%tile], [%map, {%r0, %r2, %r0}], [%bar], {%h0};", "im2col_corner"},
+    {"im2col_prefetch_pixel_below_1", "mov.u32 %r2, -1; cp.async.bulk.prefetch.tensor.3d.L2.global.im2col [%map, {%r0, %r2, %r0}], {%h0};", "im2col"},
+    {"im2col_prefetch_pixel_15", "mov.u32 %r2, 15; cp.async.bulk.prefetch.tensor.3d.L2.global.im2col [%map, {%r0, %r2, %r0}], {%h0};", "im2col"},
+    {"im2col_prefetch_pixel_16", "mov.u32 %r2, 16; cp.async.bulk.prefetch.tensor.3d.L2.global.im2col [%map, {%r0, %r2, %r0}], {%h0};", "im2col"},
+    {"im2col_store_pixel_below_1", "mov.u32 %r2, -1; cp.async.bulk.tensor.3d.global.shared::cta.im2col_no_offs.bulk_group [%map, {%r0, %r2, %r0}], [%tile];" DONE, "im2col"},
+    {"im2col_store_pixel_15", "mov.u32 %r2, 15; cp.async.bulk.tensor.3d.global.shared::cta.im2col_no_offs.bulk_group [%map, {%r0, %r2, %r0}], [%tile];" DONE, "im2col"},
+    {"im2col_store_pixel_16", "mov.u32 %r2, 16; cp.async.bulk.tensor.3d.global.shared::cta.im2col_no_offs.bulk_group [%map, {%r0, %r2, %r0}], [%tile];" DONE, "im2col"},
+    {"im2col_corner_store_pixel_below_2", "mov.u32 %r2, -2; cp.async.bulk.tensor.3d.global.shared::cta.im2col_no_offs.bulk_group [%map, {%r0, %r2, %r0}], [%tile];" DONE, "im2col_corner"},
+    {"im2col_corner_store_pixel_13", "mov.u32 %r2, 13; cp.async.bulk.tensor.3d.global.shared::cta.im2col_no_offs.bulk_group [%map, {%r0, %r2, %r0}], [%tile];" DONE, "im2col_corner"},
+    {"im2col_image_below_1", "mov.u32 %r3, -1; " IM2COL("3d") "[%tile], [%map, {%r0, %r0, %r3}], [%bar], {%h0};", "im2col"},
+    {"im2col_image_4", "mov.u32 %r3, 4; " IM2COL("3d") "[%tile], [%map, {%r0, %r0, %r3}], [%bar], {%h0};", "im2col"},
+    {"im2col_5d_h_below_2", "mov.u32 %r3, -2; " IM2COL("5d") "[%tile], [%map, {%r0, %r0, %r3, %r0, %r0}], [%bar], {%h0, %h0, %h0};", "im2col5"},
+    {"im2col_5d_h_below_1", "mov.u32 %r3, -1; " IM2COL("5d") "[%tile], [%map, {%r0, %r0, %r3, %r0, %r0}], [%bar], {%h0, %h0, %h0};", "im2col5"},
+    {"im2col_5d_h_2", "mov.u32 %r3, 2; " IM2COL("5d") "[%tile], [%map, {%r0, %r0, %r3, %r0, %r0}], [%bar], {%h0, %h0, %h0};", "im2col5"},
+    {"im2col_5d_h_3", "mov.u32 %r3, 3; " IM2COL("5d") "[%tile], [%map, {%r0, %r0, %r3, %r0, %r0}], [%bar], {%h0, %h0, %h0};", "im2col5"},
+    {"im2col_5d_d_below_2", "mov.u32 %r4, -2; " IM2COL("5d") "[%tile], [%map, {%r0, %r0, %r0, %r4, %r0}], [%bar], {%h0, %h0, %h0};", "im2col5"},
+    {"im2col_5d_d_below_1", "mov.u32 %r4, -1; " IM2COL("5d") "[%tile], [%map, {%r0, %r0, %r0, %r4, %r0}], [%bar], {%h0, %h0, %h0};", "im2col5"},
+    {"im2col_5d_d_0", "" IM2COL("5d") "[%tile], [%map, {%r0, %r0, %r0, %r0, %r0}], [%bar], {%h0, %h0, %h0};", "im2col5"},
+    {"im2col_5d_d_1", "mov.u32 %r4, 1; " IM2COL("5d") "[%tile], [%map, {%r0, %r0, %r0, %r4, %r0}], [%bar], {%h0, %h0, %h0};", "im2col5"},
+    {"im2col_5d_n_below_1", "mov.u32 %r5, -1; " IM2COL("5d") "[%tile], [%map, {%r0, %r0, %r0, %r0, %r5}], [%bar], {%h0, %h0, %h0};", "im2col5"},
+    {"im2col_5d_n_2", "mov.u32 %r5, 2; " IM2COL("5d") "[%tile], [%map, {%r0, %r0, %r0, %r0, %r5}], [%bar], {%h0, %h0, %h0};", "im2col5"},
+    {"im2col_5d_w_below_2", "mov.u32 %r2, -2; " IM2COL("5d") "[%tile], [%map, {%r0, %r2, %r0, %r0, %r0}], [%bar], {%h0, %h0, %h0};", "im2col5"},
+    {"im2col_5d_w_14", "mov.u32 %r2, 14; " IM2COL("5d") "[%tile], [%map, {%r0, %r2, %r0, %r0, %r0}], [%bar], {%h0, %h0, %h0};", "im2col5"},
+    {"im2col_5d_w_15", "mov.u32 %r2, 15; " IM2COL("5d") "[%tile], [%map, {%r0, %r2, %r0, %r0, %r0}], [%bar], {%h0, %h0, %h0};", "im2col5"},
+    {"im2col_interleaved_w_below_2", "mov.u32 %r1, -2; " IM2COL("4d") "[%tile], [%map, {%r1, %r0, %r0, %r0}], [%bar], {%h0, %h0};", "im2col_interleaved"},
+    {"im2col_interleaved_w_below_1", "mov.u32 %r1, -1; " IM2COL("4d") "[%tile], [%map, {%r1, %r0, %r0, %r0}], [%bar], {%h0, %h0};", "im2col_interleaved"},
+    {"im2col_interleaved_w_14", "mov.u32 %r1, 14; " IM2COL("4d") "[%tile], [%map, {%r1, %r0, %r0, %r0}], [%bar], {%h0, %h0};", "im2col_interleaved"},
+    {"im2col_interleaved_w_15", "mov.u32 %r1, 15; " IM2COL("4d") "[%tile], [%map, {%r1, %r0, %r0, %r0}], [%bar], {%h0, %h0};", "im2col_interleaved"},
+    {"im2col_interleaved_h_below_2", "mov.u32 %r2, -2; " IM2COL("4d") "[%tile], [%map, {%r0, %r2, %r0, %r0}], [%bar], {%h0, %h0};", "im2col_interleaved"},
+    {"im2col_interleaved_h_below_1", "mov.u32 %r2, -1; " IM2COL("4d") "[%tile], [%map, {%r0, %r2, %r0, %r0}], [%bar], {%h0, %h0};", "im2col_interleaved"},
+    {"im2col_interleaved_h_2", "mov.u32 %r2, 2; " IM2COL("4d") "[%tile], [%map, {%r0, %r2, %r0, %r0}], [%bar], {%h0, %h0};", "im2col_interleaved"},
+    {"im2col_interleaved_h_3", "mov.u32 %r2, 3; " IM2COL("4d") "[%tile], [%map, {%r0, %r2, %r0, %r0}], [%bar], {%h0, %h0};", "im2col_interleaved"},
+    {"im2col_interleaved_slice_below_1", "mov.u32 %r3, -1; " IM2COL("4d") "[%tile], [%map, {%r0, %r0, %r3, %r0}], [%bar], {%h0, %h0};", "im2col_interleaved"},
+    {"im2col_interleaved_slice_1", "mov.u32 %r3, 1; " IM2COL("4d") "[%tile], [%map, {%r0, %r0, %r3, %r0}], [%bar], {%h0, %h0};", "im2col_interleaved"},
+    {"im2col_interleaved_slice_2", "mov.u32 %r3, 2; " IM2COL("4d") "[%tile], [%map, {%r0, %r0, %r3, %r0}], [%bar], {%h0, %h0};", "im2col_interleaved"},
+    {"im2col_interleaved_n_below_1", "mov.u32 %r4, -1; " IM2COL("4d") "[%tile], [%map, {%r0, %r0, %r0, %r4}], [%bar], {%h0, %h0};", "im2col_interleaved"},
+    {"im2col_interleaved_n_2", "mov.u32 %r4, 2; " IM2COL("4d") "[%tile], [%map, {%r0, %r0, %r0, %r4}], [%bar], {%h0, %h0};", "im2col_interleaved"},
 };
 
 constexpr unsigned shared_bytes = 16384, memory_bytes = 1u << 20;
@@ -170,13 +254,15 @@ void encode(Driver& driver, TensorMap& map, const std::string& kind, Address mem
     };
     if (kind == "zeros") return;
     if (kind == "ones") return void(std::memset(&map, 0xff, sizeof map));
-    if (kind == "im2col") {
-        const std::uint64_t dim[3] = {32, 16, 4}, stride[2] = {256, 4096};
-        const std::uint32_t step[3] = {1, 1, 1};
-        const int corner[3] = {};
+    if (kind.starts_with("im2col")) {
+        const bool five = kind == "im2col5", interleaved = kind == "im2col_interleaved";
+        const std::uint64_t dim[5] = {32, 16, 4, 2, 2}, stride[4] = {256, 4096, 16384, 32768}, slices[4] = {16, 4, 2, 2};
+        const std::uint32_t step[5] = {1, 1, 1, 1, 1};
+        const int corner = kind == "im2col_corner" ? -2 : five || interleaved ? -1 : 0, corners[3] = {corner, corner, corner};
         driver.call<TensorMap*, unsigned, unsigned, void*, const std::uint64_t*, const std::uint64_t*, const int*, const int*, unsigned,
                     unsigned, const std::uint32_t*, unsigned, unsigned, unsigned, unsigned>(
-            "cuTensorMapEncodeIm2col", &map, 2, 3, reinterpret_cast<void*>(memory), dim, stride, corner, corner, 8, 4, step, 0, 0, 0, 0);
+            "cuTensorMapEncodeIm2col", &map, 2, five ? 5 : interleaved ? 4 : 3, reinterpret_cast<void*>(memory), interleaved ? slices : dim,
+            stride, corners, corners, interleaved ? 4 : 8, 4, step, interleaved ? 1 : 0, 0, 0, 0);
         return;
     }
     if (kind.starts_with("type ")) return tiled(unsigned(std::atoi(kind.c_str() + 5)), 2, memory, 16, 0, 0);

@@ -45,6 +45,33 @@ struct Sample {
     std::uint32_t shared_offset = 0;
 };
 
+/// Tiles of the packed types, whose tensors, boxes and columns are multiples of 128 elements.
+bool make_packed(Random& random, std::uint64_t address, bool store, Sample& sample) {
+    TensorMapFields map;
+    map.type = static_cast<TensorType>(between(random, unsigned(TensorType::b4x16),
+                                               unsigned(TensorType::b6x16_p32)));
+    if (store && map.type == TensorType::b4x16_p64) return false;
+    map.address = address;
+    map.rank = between(random, 1, 3);
+    map.swizzle = random.below(2) ? Swizzle::span_128 : Swizzle::none;
+    constexpr SwizzleAtom atoms[] = {SwizzleAtom::bytes_16, SwizzleAtom::bytes_32,
+                                     SwizzleAtom::bytes_64};
+    if (map.swizzle == Swizzle::span_128) map.atom = atoms[random.below(3)];
+    map.dim = {128 * between(random, 1, 4), between(random, 1, 20), between(random, 1, 5)};
+    map.stride = {512 + 32 * random.below(3), 20 * 600};
+    map.stride[1] -= map.stride[1] % 32;
+    map.box = {128, between(random, 1, 20), between(random, 1, 5)};
+    map.step.fill(1);
+    if (describe_tile(map, TensorMode::tile, map.rank, sample.tile)) return false;
+    for (unsigned i = 0; i < map.rank; ++i) {
+        const int least = store ? 0 : -3, at = least + static_cast<int>(random.below(unsigned(
+                                                           map.dim[i] / (i ? 1 : 128) + 4)));
+        sample.position.at[i] = i ? at : 128 * at;
+    }
+    sample.shared_offset = 1024 * random.below(2) + 128 * random.below(8);
+    return std::size_t{sample.tile.rows} * sample.tile.row_pitch + 4096 < tile_room;
+}
+
 /// False if the sample does not fit into the test's memory.
 bool make_sample(Random& random, std::uint64_t address, bool store, Sample& sample) {
     TensorMapFields map;
@@ -56,12 +83,13 @@ bool make_sample(Random& random, std::uint64_t address, bool store, Sample& samp
     map.rank = mode == TensorMode::four_rows ? 2
                : map.im2col                  ? between(random, 3, 5)
                                              : between(random, 1, 5);
-    map.type = static_cast<TensorType>(random.below(13));
+    map.type = static_cast<TensorType>(random.below(tensor_type_count));
+    if (is_packed(map.type)) return make_packed(random, address, store, sample);
     map.address = address;
     const unsigned size = tensor_element_bytes(map.type), unit = std::max(1u, 16 / size);
     if (map.rank >= 3 && random.below(6) == 0)
         map.interleave = static_cast<Interleave>(1 + random.below(2));
-    map.swizzle = static_cast<Swizzle>(random.below(4));
+    map.swizzle = static_cast<Swizzle>(random.below(map.interleave == Interleave::none ? 5 : 4));
     if (map.swizzle == Swizzle::span_128) map.atom = static_cast<SwizzleAtom>(random.below(4));
     map.fill_nan = is_floating(map.type) && random.below(2);
     std::uint64_t bytes = 0;
