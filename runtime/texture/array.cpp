@@ -139,7 +139,7 @@ Status mipmap_create(Context& context, const ArrayShape& shape, unsigned count,
                      std::shared_ptr<MipmappedArray>& mipmap) {
     TexelFormat format;
     if (is_unsupported_format(shape.format, shape.channels)) {
-        log_once("array format", "arrays of block-compressed and of multi-planar formats are not supported");
+        log_once("array format", "arrays of gamma-coded compressed and of multi-planar formats are not supported");
         return Status::not_supported;
     }
     if (!decode_format(shape.format, shape.channels, format)) return Status::invalid_value;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/texture/block_texel.h"
 
+#include "runtime/texture/bptc_texel.h"
+
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -113,6 +115,9 @@ StoredTexel load_block_texel(const std::uint8_t* block, const TexelFormat& forma
         result.channel[1] = static_cast<std::uint32_t>(load_channel(block + half, texel, is_signed));
         [[fallthrough]];
     case Block::bc4: result.channel[0] = static_cast<std::uint32_t>(load_channel(block, texel, is_signed)); break;
+    case Block::bc6h_unsigned: return load_bc6h_texel(block, texel, false);
+    case Block::bc6h_signed: return load_bc6h_texel(block, texel, true);
+    case Block::bc7: return load_bc7_texel(block, texel);
     }
     return result;
 }

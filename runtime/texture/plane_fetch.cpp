@@ -46,6 +46,8 @@ bool is_simple(const Call& call, const TextureObject& texture) {
     if (static_cast<abi::TextureOperation>(call.operation) != abi::TextureOperation::fetch || image.cube ||
         image.format.block != TexelFormat::Block::none || image.dimensions != dimensions_of(call))
         return false;
+    if ((call.flags & Call::with_gradients) && texture.sampler.anisotropy > 1)
+        return false; // the sampler says what it doesn't do
     if (call.flags == Call::integer_coordinates) return !image.layered && !has_layer(call);
     return (call.flags & ~no_matter) == 0 && !image.mipmapped && level.width != 0 && level.height != 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/texture/sampler.h"
 
+#include "runtime/base/log.h"
 #include "runtime/texture/block_texel.h"
 #include "runtime/texture/coordinate.h"
 #include "runtime/texture/cube.h"
@@ -181,12 +182,23 @@ Texel fetch_texel(const Image& image, const Reading& reading, const Fetch& fetch
                    reading);
 }
 
+/// Said where it matters: without gradients, an anisotropic sampler filters as any other.
+void tell_of_anisotropy() {
+    static const bool told [[maybe_unused]] = [] {
+        log_once("anisotropy",
+                 "anisotropic filtering is not done: tex.grad takes the level of the longest diameter and "
+                 "filters around one place; results differ from a GPU's");
+        return true;
+    }();
+}
+
 } // namespace
 
 Texel fetch(const TextureObject& texture, const Fetch& fetch) {
     const Reading reading = reading_of(texture);
     if (fetch.integer_coordinates) return fetch_texel(texture.image, reading, fetch);
     if (is_empty(texture.image.level[0])) return {};
+    if (fetch.detail == Fetch::Detail::gradients && texture.sampler.anisotropy > 1) tell_of_anisotropy();
     const LevelChoice levels = choose_levels(texture, fetch);
     const Place first = locate_all(texture, fetch, levels.first);
     if (!texture.sampler.linear && levels.fraction == 0) return present(texel_at(texture, reading, first, 0), reading);

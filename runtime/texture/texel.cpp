@@ -127,7 +127,8 @@ float round_to_half(double sum) {
 bool decode_format(unsigned format, unsigned channels, TexelFormat& decoded) {
     using Kind = TexelFormat::Kind;
     using Block = TexelFormat::Block;
-    if (channels != 1 && channels != 2 && channels != 4) return false;
+    const bool bc6h = format == 0x9b || format == 0x9c;
+    if (bc6h ? channels != 3 : channels != 1 && channels != 2 && channels != 4) return false;
     decoded = {};
     decoded.channels = static_cast<std::uint8_t>(channels);
     const auto set = [&](Kind kind, unsigned bits) {
@@ -149,6 +150,7 @@ bool decode_format(unsigned format, unsigned channels, TexelFormat& decoded) {
     const auto set_block = [&](Block block, unsigned channels_of_it, Kind kind, unsigned bits) {
         decoded.block = block;
         decoded.always_real = true;
+        decoded.opaque = channels_of_it < 4;
         return set(kind, bits) && channels == channels_of_it;
     };
     switch (format) {
@@ -159,6 +161,9 @@ bool decode_format(unsigned format, unsigned channels, TexelFormat& decoded) {
     case 0x98: return set_block(Block::bc4, 1, Kind::signed_integer, 16);
     case 0x99: return set_block(Block::bc5, 2, Kind::unsigned_integer, 16);
     case 0x9a: return set_block(Block::bc5, 2, Kind::signed_integer, 16);
+    case 0x9b: return set_block(Block::bc6h_unsigned, 3, Kind::half, 16);
+    case 0x9c: return set_block(Block::bc6h_signed, 3, Kind::half, 16);
+    case 0x9d: return set_block(Block::bc7, 4, Kind::unsigned_integer, 8);
     default: break;
     }
     // UNORM_INT8X1 and on: the format says the channels too.
@@ -213,6 +218,7 @@ Texel present(const StoredTexel& texel, const Reading& reading) {
     Texel result{};
     for (unsigned i = 0; i < reading.format.channels; ++i)
         result.channel[i] = reading.real ? real_channel(texel.channel[i], reading, i) : texel.channel[i];
+    if (reading.format.opaque) result.channel[3] = bits_of(1.0f);
     return result;
 }
 
@@ -316,6 +322,7 @@ Texel FilterSum::result() const {
         const float value = is_gamma_coded(reading_, i) ? round_to_half(total) : finish(total);
         result.channel[i] = std::isnan(value) ? nan : bits_of(value);
     }
+    if (reading_.format.opaque) result.channel[3] = bits_of(1.0f);
     return result;
 }
 

@@ -12,9 +12,10 @@ struct TexelFormat {
     enum class Kind : std::uint8_t { unsigned_integer, signed_integer, half, single };
     Kind kind = Kind::unsigned_integer;
     std::uint8_t bits = 8;     ///< of a channel: 8, 16, 32
-    std::uint8_t channels = 1; ///< 1, 2, 4
+    std::uint8_t channels = 1; ///< 1, 2, 4; 3 of BC6H
     bool always_real = false;  ///< CU_AD_FORMAT_UNORM_* and SNORM_*, compressed ones: never read as integers
-    enum class Block : std::uint8_t { none, bc1, bc2, bc3, bc4, bc5 };
+    bool opaque = false; ///< the fourth channel, not in memory, reads as one: arrays of BC4, BC5 and BC6H, no views
+    enum class Block : std::uint8_t { none, bc1, bc2, bc3, bc4, bc5, bc6h_unsigned, bc6h_signed, bc7 };
     Block block =
         Block::none; ///< compressed: memory holds blocks of 4x4 texels, which the rest describes as they are unpacked
     unsigned bytes() const { return bits / 8u * channels; } ///< of an unpacked texel
@@ -29,12 +30,9 @@ struct TexelFormat {
 
 /// Of CUarray_format and a number of channels; false if there is no such format or it is not supported.
 bool decode_format(unsigned format, unsigned channels, TexelFormat& decoded);
-/// True for formats of CUDA that arrays can't have here: packed ones, BC4 to BC7 and gamma-coded BC1 to BC3.
+/// True for formats of CUDA that arrays can't have here: packed ones and gamma-coded BC1 to BC3 and BC7.
 constexpr bool is_unsupported_format(unsigned format, unsigned channels) {
-    if (format >= 0x97 && format <= 0x9c) // BC4, BC5, BC6H
-        return channels == (format - 0x97) / 2 + 1;
-    return (format == 0x50 || format == 0x92 || format == 0x94 || format == 0x96 || format == 0x9d || format == 0x9e) &&
-           channels == 4;
+    return (format == 0x50 || format == 0x92 || format == 0x94 || format == 0x96 || format == 0x9e) && channels == 4;
 }
 
 /// One level: rows of texels, slices (layers, faces) of rows.

@@ -62,15 +62,13 @@ constexpr unsigned first_compressed = 0x19; ///< of CUresourceViewFormat
 
 /// Blocks that lie in an array as texels of two or four words.
 Status apply_compressed_view(const ViewDescription& view, TextureObject& texture) {
-    static constexpr unsigned formats[][2] = {{0x91, 4}, {0x93, 4}, {0x95, 4}, {0x97, 1},
-                                              {0x98, 1}, {0x99, 2}, {0x9a, 2}}; // array formats, channels
-    constexpr unsigned words = 3, side = 4;                                     // CU_AD_FORMAT_UNSIGNED_INT32; texels
+    // Array formats, channels.
+    static constexpr unsigned formats[][2] = {{0x91, 4}, {0x93, 4}, {0x95, 4}, {0x97, 1}, {0x98, 1},
+                                              {0x99, 2}, {0x9a, 2}, {0x9b, 3}, {0x9c, 3}, {0x9d, 4}};
+    constexpr unsigned words = 3, side = 4; // CU_AD_FORMAT_UNSIGNED_INT32; texels
     Image& image = texture.image;
     const unsigned index = view.format - first_compressed;
-    if (index >= std::size(formats)) {
-        log_once("resource view", "resource views of BC6H and BC7 are not supported");
-        return Status::not_supported;
-    }
+    if (index >= std::size(formats)) return Status::invalid_value;
     TexelFormat format;
     if (!decode_format(formats[index][0], formats[index][1], format) || image.format_code != words ||
         image.format.bytes() != format.block_bytes())
@@ -84,6 +82,7 @@ Status apply_compressed_view(const ViewDescription& view, TextureObject& texture
         level.width = std::min(std::max(static_cast<std::uint32_t>(view.width) >> i, 1u), level.width * side);
         level.height = std::min(std::max(static_cast<std::uint32_t>(view.height) >> i, 1u), level.height * side);
     }
+    format.opaque = false; // views read channels that aren't there as zeros, the fourth too
     image.format = format;
     image.format_code = formats[index][0];
     image.levels = view.last_level + 1;
@@ -106,8 +105,6 @@ Status make_texture(const ResourceDescription& resource, const SamplerDescriptio
     if (const Status status = image_of(resource, texture.image); status != Status::success) return status;
     if ((description.flags & Description::seamless) && !texture.image.cube) return Status::invalid_value;
     const TexelFormat& format = texture.image.format;
-    if (description.anisotropy > 1 && texture.image.mipmapped)
-        log_once("anisotropy", "anisotropic filtering is not done: tex.grad takes the level of the longest diameter");
     Sampler& sampler = texture.sampler;
     for (unsigned i = 0; i < 3; ++i) sampler.address[i] = static_cast<Sampler::Address>(description.address[i]);
     sampler.normalized = (description.flags & Description::normalized) != 0;

@@ -32,8 +32,8 @@ struct ViewDescription {
     std::size_t width = 0, height = 0, depth = 0;
     unsigned first_level = 0, last_level = 0, first_layer = 0, last_layer = 0;
 };
-/// Applies a view to a texture that make_texture() made. not_supported: BC6H, BC7, and views that begin behind the
-/// first level or layer.
+/// Applies a view to a texture that make_texture() made. not_supported: views that begin behind the first level or
+/// layer.
 Status apply_view(const ViewDescription& view, const SamplerDescription& sampler, TextureObject& texture);
 
 /// cuTexObjectCreate and cuSurfObjectCreate; the codes of the NVIDIA driver.
