@@ -87,7 +87,12 @@ std::uint32_t color_channel(float color, const Reading& reading) {
     return is_signed ? static_cast<std::uint32_t>(static_cast<std::int32_t>(top) >> rest) : top >> rest;
 }
 
-/// sust.p of one channel: integers saturate, floats are cut to halves and scaled to normalized integers.
+/// std::ldexp(1, exponent) of what floats hold, without a call.
+double power_of_two(int exponent) {
+    return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
+}
+
+/// sust.p of one channel: integers saturate, floats are cut and scaled to normalized integers.
 std::uint32_t converted(std::uint32_t word, const TexelFormat& format) {
     const bool is_signed = format.kind == TexelFormat::Kind::signed_integer;
     if (format.kind == TexelFormat::Kind::half) return cut_to_half(std::bit_cast<float>(word));
@@ -96,19 +101,19 @@ std::uint32_t converted(std::uint32_t word, const TexelFormat& format) {
     if (format.always_real) {
         const float real = std::bit_cast<float>(word);
         const double inside = std::isnan(real) ? 0.0 : std::clamp(real, is_signed ? -1.0f : 0.0f, 1.0f);
-        return static_cast<std::uint32_t>(static_cast<std::int32_t>(std::lround(inside * most)));
+        // Cut to four bits more than the magnitude has, then scaled and rounded: fitted to the recorded stores.
+        const double unit = power_of_two(-std::bit_width(most) - 4);
+        const double kept = std::trunc(inside / unit) * unit;
+        return static_cast<std::uint32_t>(static_cast<std::int32_t>(std::lround(kept * most)));
     }
     if (!is_signed) return std::min(word, most);
     const auto limit = static_cast<std::int32_t>(most);
     return static_cast<std::uint32_t>(std::clamp(static_cast<std::int32_t>(word), -limit - 1, limit));
 }
 
-/// std::ilogb and std::ldexp of what floats hold, without calls.
+/// std::ilogb of what floats hold, without a call.
 int binary_exponent(double value) {
     return static_cast<int>(std::bit_cast<std::uint64_t>(value) >> 52 & 0x7ff) - 1023;
-}
-double power_of_two(int exponent) {
-    return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
 }
 
 /// As round_single_sum(), to a half, as a float.
