@@ -195,6 +195,7 @@ private:
     ScalarType handle_type(const OperandPattern& pattern, const HeadMatch& match) const;
     void check_handle(const OperandSyntax& node, const Symbol& symbol, const OperandPattern& pattern,
                       const HeadMatch& match);
+    void check_handle_register(const OperandSyntax& node, const Symbol& symbol);
     void gate_handle(const OperandSyntax& node, std::string_view what);
     /// `subject` begins the message: what it is that has 32 bits only.
     void require_wide_address(SourceLocation at, StateSpace space, const std::string& subject);

@@ -47,7 +47,9 @@ ScalarType BodyBinder::handle_type(const OperandPattern& pattern, const HeadMatc
 void BodyBinder::check_handle(const OperandSyntax& syntax, const Symbol& symbol, const OperandPattern& pattern,
                               const HeadMatch& match) {
     const FormInfo& info = form_info(match.form);
-    const bool takes_handles = (info.chapter == "texture" || info.chapter == "surface") && info.opcode != "istypep";
+    const bool speaks_of_handles = info.chapter == "texture" || info.chapter == "surface";
+    if (speaks_of_handles && symbol.kind == Symbol::Kind::reg) check_handle_register(syntax, symbol);
+    const bool takes_handles = speaks_of_handles && info.opcode != "istypep";
     const Variable* variable = nullptr;
     if (symbol.kind == Symbol::Kind::module_variable) variable = &context_.module.variables[symbol.index];
     if (symbol.kind == Symbol::Kind::body_variable) variable = &body_.variables[symbol.index];
@@ -69,6 +71,14 @@ void BodyBinder::check_handle(const OperandSyntax& syntax, const Symbol& symbol,
         fail(syntax.location, quoted(syntax.name) + " is no ." + std::string(spelling(wanted)));
     if (variable != nullptr) return;
     gate_handle(syntax, samples && independent ? "a sampler in a register" : "a handle in a register");
+}
+
+/// Modules with addresses of 32 bits too have handles of 64.
+void BodyBinder::check_handle_register(const OperandSyntax& syntax, const Symbol& symbol) {
+    const ScalarType type = symbol.type != ScalarType::none ? symbol.type : body_.registers[symbol.index].type;
+    if (bit_size(type) != 64 || is_float(type))
+        fail(syntax.location, "register " + quoted(syntax.name) + " is a ." + std::string(spelling(type)) +
+                                  " and can't hold a handle: integers of 64 bits can");
 }
 
 void BodyBinder::gate_handle(const OperandSyntax& syntax, std::string_view what) {

@@ -29,7 +29,9 @@ public:
           checks_(context.module, diagnostics) {}
 
     void bind() {
-        if (!parser_.header(module_.version, module_.target, module_.address_size)) return;
+        const bool has_header = parser_.header(module_.version, module_.target, module_.address_size);
+        module_.version_location = parser_.version_location;
+        if (!has_header) return;
         checks_.header(parser_.version_location, parser_.location);
         const std::size_t likely_functions = context_.text.size() / text_per_function;
         module_.functions.reserve(likely_functions);

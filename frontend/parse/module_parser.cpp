@@ -235,7 +235,6 @@ void ModuleParser::parse_file() {
         cursor_.expect_count("a time stamp");
         if (cursor_.accept(',')) cursor_.expect_count("a size");
     }
-    cursor_.accept(';');
 }
 
 /// .section .debug_info { ... }: DWARF data, not used.

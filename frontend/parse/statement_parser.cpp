@@ -232,7 +232,6 @@ void StatementParser::source_line() {
             cursor_.fail_here("function_name or inlined_at");
         }
     }
-    cursor_.accept(';');
 }
 
 } // namespace ptarmigan::ptx

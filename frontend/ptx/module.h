@@ -226,6 +226,7 @@ struct Version {
 struct Module {
     std::string name; ///< for diagnostics
     Version version;
+    SourceLocation version_location; ///< of the number behind .version
     Target target;
     unsigned address_size = 64;
     std::vector<Variable> variables; ///< module scope: .global .const .shared (extern too) .tex ...

@@ -168,13 +168,13 @@ int main(int argc, char** argv) {
         "--sample", options.sample_bytes,
         "about so many bytes of PTX of each library, evenly spread, of texts that are no "
         "longer; 0: all, as with "
-        "PTARMIGAN_CORPUS=all in the environment");
+        "PTARMIGAN_TEST_CORPUS=all in the environment");
     app.add_flag("!--no-round-trip", options.round_trip, "load only");
     app.add_flag("!--repeats", options.distinct, "texts that came before are loaded again");
     app.add_option("--shown", options.shown, "errors shown");
     app.add_option("--extract", options.extract, "folder to write the texts to");
     CLI11_PARSE(app, argc, argv);
-    if (const char* all = std::getenv("PTARMIGAN_CORPUS"); all && std::string_view(all) == "all")
+    if (const char* all = std::getenv("PTARMIGAN_TEST_CORPUS"); all && std::string_view(all) == "all")
         options.sample_bytes = 0;
     return CorpusCheck(options).run() ? 0 : 1;
 }

@@ -21,20 +21,9 @@ namespace {
 
 /// Says that the version is beyond what is taken, at its directive.
 void report_version(const ptx::ModuleLoader& loader, const std::string& path, const std::string& problem) {
-    const std::string_view text = loader.text();
-    const ptx::SourceBuffer source(std::string(text), path);
-    SourceLocation at{1, 1};
-    for (std::size_t begin = 0; begin < text.size(); ++at.line) {
-        const std::size_t end = std::min(text.find('\n', begin), text.size());
-        const std::size_t word = text.find_first_not_of(" \t", begin);
-        if (word < end && text.substr(word).starts_with(".version")) {
-            at.column = static_cast<std::uint32_t>(word - begin) + 1;
-            break;
-        }
-        begin = end + 1;
-    }
+    const ptx::SourceBuffer source(std::string(loader.text()), path);
     ptx::Diagnostics diagnostics(source, 1);
-    diagnostics.error(at, problem + " (PTARMIGAN_ACCEPT_NEWER_PTX=1 takes newer ones)");
+    diagnostics.error(loader.module().version_location, problem + " (PTARMIGAN_ACCEPT_NEWER_PTX=1 takes newer ones)");
     std::fputs(diagnostics.render_all().c_str(), stderr);
 }
 
