@@ -24,7 +24,7 @@ public:
             (context_.initialized_bytes += variable_.size) > max_initialized_size)
             return fail(root, "the initialised variables are too large");
         variable_.init.assign(variable_.size, 0);
-        level(first_, 0, 0, variable_.size);
+        level(first_, 0);
     }
 
 private:
@@ -46,22 +46,24 @@ private:
         variable_.unsized = false;
     }
 
-    /// The list at `index` fills `size` bytes from `offset`; `depth` counts dimensions entered.
-    void level(std::size_t index, std::size_t depth, std::uint64_t offset, std::uint64_t size) {
+    /// The list at `index`; `depth` counts dimensions entered. Values follow each other without a gap whatever the
+    /// braces, as in ptxas' binaries: {{1}, {2}} in [2][2] is 1 2 0 0. C, which the manual (5.4.4) refers to, has 1 0 2
+    /// 0.
+    void level(std::size_t index, std::size_t depth) {
         const InitializerSyntax& node = nodes_[index];
         const std::size_t levels = variable_.dimensions.size() + (variable_.vector_size > 1 ? 1 : 0);
         if (node.kind != InitializerSyntax::Kind::braces) {
             if (depth < levels) fail(node, "a list of initial values is needed here");
-            return value(node, offset);
+            value(node, next_);
+            next_ += element_;
+            return;
         }
         if (depth >= levels) fail(node, "too many braces in this initialiser");
         const std::uint64_t count =
             depth < variable_.dimensions.size() ? variable_.dimensions[depth] : variable_.vector_size;
-        const std::uint64_t stride = count == 0 ? 0 : size / count;
         if (node.children > count) fail(node, "too many initial values");
         std::size_t child = index + 1;
-        for (std::uint32_t i = 0; i < node.children; ++i, child += nodes_[child].extent)
-            level(child, depth + 1, offset + i * stride, stride);
+        for (std::uint32_t i = 0; i < node.children; ++i, child += nodes_[child].extent) level(child, depth + 1);
     }
 
     void store(std::uint64_t offset, std::uint64_t bits) {
@@ -125,6 +127,7 @@ private:
     Diagnostics& diagnostics_;
     Variable& variable_;
     unsigned element_;
+    std::uint64_t next_ = 0; ///< where the next value goes, in bytes
 };
 
 } // namespace

@@ -146,7 +146,7 @@ private:
             return c.is_integer() ? integer(0 - c.bits, c.is_unsigned) : real(-real_of(c));
         }
         need_integer(c, op.location);
-        return op.is('!') ? integer(c.bits == 0) : integer(~c.bits, c.is_unsigned);
+        return op.is('!') ? integer(c.bits == 0) : integer(~c.bits, true);
     }
 
     /// `( expression )`, or a cast: (.s64) and (.u64) of what follows.
@@ -178,13 +178,15 @@ private:
         case '+': return integer(x + y, is_unsigned);
         case '-': return integer(x - y, is_unsigned);
         case '*': return integer(x * y, is_unsigned);
-        case '/':
-        case '%': return divide(op, x, y, is_unsigned);
+        case '/': return divide(op, x, y, is_unsigned);
+        case '%': return remainder(op, x, y);
         case '&': return integer(x & y, is_unsigned);
         case '|': return integer(x | y, is_unsigned);
         case '^': return integer(x ^ y, is_unsigned);
-        case two_characters('<', '<'): return integer(y > 63 ? 0 : x << y, a.is_unsigned);
-        case two_characters('>', '>'): return shift_right(a, y);
+        case two_characters('<', '<'): return integer(x << shift_amount(y), a.is_unsigned);
+        case two_characters('>', '>'):
+            return a.is_unsigned ? integer(x >> shift_amount(y), true)
+                                 : integer(static_cast<std::uint64_t>(sx >> shift_amount(y)));
         case '<': return truth(is_unsigned ? x < y : sx < sy);
         case '>': return truth(is_unsigned ? x > y : sx > sy);
         case two_characters('<', '='): return truth(is_unsigned ? x <= y : sx <= sy);
@@ -196,18 +198,22 @@ private:
         }
     }
 
-    static Constant shift_right(const Constant& a, std::uint64_t amount) {
-        if (a.is_unsigned) return integer(amount > 63 ? 0 : a.bits >> amount, true);
-        return integer(static_cast<std::uint64_t>(a.as_signed() >> (amount > 63 ? 63 : amount)));
-    }
+    /// Of amounts beyond 63 ptxas takes the low six bits; the manual is silent.
+    static unsigned shift_amount(std::uint64_t amount) { return amount & 63; }
 
     Constant divide(const Token& op, std::uint64_t x, std::uint64_t y, bool is_unsigned) {
         if (y == 0) cursor_.fail(op.location, "division by zero in a constant expression");
-        const bool quotient = op.is('/');
-        if (is_unsigned) return integer(quotient ? x / y : x % y, true);
+        if (is_unsigned) return integer(x / y, true);
         const auto sx = static_cast<std::int64_t>(x), sy = static_cast<std::int64_t>(y);
-        if (sy == -1) return integer(quotient ? 0 - x : 0); // the most negative number has no quotient
-        return integer(static_cast<std::uint64_t>(quotient ? sx / sy : sx % sy));
+        // The most negative number has no quotient by -1.
+        return integer(sy == -1 ? 0 - x : static_cast<std::uint64_t>(sx / sy));
+    }
+
+    /// Of unsigned numbers, whatever the operands are. The manual's table (4.5.6) calls the result signed; with ptxas
+    /// it is not.
+    Constant remainder(const Token& op, std::uint64_t x, std::uint64_t y) {
+        if (y == 0) cursor_.fail(op.location, "division by zero in a constant expression");
+        return integer(x % y, true);
     }
 
     Constant apply_real(const Token& op, double a, double b) {

@@ -107,7 +107,7 @@ TEST_CASE("link: initialisers find variables of other texts, in circles too") {
 TEST_CASE("link: initialisers of the text are as short as they were") {
     const ptx::LinkResult linked =
         test::try_link({".visible .global .u32 a[1000000] = {1, 0, 2};\n.global .u32 b;",
-                        ".visible .global .u32 c[2][3] = {{1}, {0, 5}};\n"
+                        ".visible .global .u32 c[2][3] = {{1, 0, 0}, {0, 5}};\n"
                         ".visible .global .v2 .u32 d[3] = {{0, 1}};\n.global .u32 b;\n"
                         ".visible .global .v4 .u32 v = {1, 0, 0, 0};\n"
                         ".visible .global .u64 e[4] = {0, c};\n"
