@@ -117,7 +117,10 @@ private:
         }
         if (!node.masked && variable_.type != ScalarType::u32 && variable_.type != ScalarType::u64)
             return fail(node, "the address of a symbol is for .u32 and .u64 variables");
-        if (node.masked && element_ != 1) return fail(node, "mask() is for .b8 and .u8 variables");
+        if (node.masked && variable_.type != ScalarType::u8)
+            return fail(node, "parts of an address, as in 0xFF(symbol), are for .u8 variables");
+        if (relocation.is_function && (node.generic || relocation.addend != 0))
+            return fail(node, "the address of a function takes no generic() and no offset");
         variable_.relocations.push_back(relocation);
     }
 
