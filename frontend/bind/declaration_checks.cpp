@@ -56,7 +56,6 @@ void DeclarationChecks::variables(const VariableSyntax& syntax, Linkage linkage)
     const SourceLocation at = syntax.location;
     linkage_of(at, linkage);
     type_of(syntax);
-    if (syntax.vector_size * bit_size(syntax.type) > 128) error(at, "a vector variable holds up to 128 bits");
     const bool is_global = syntax.space == StateSpace::global;
     if (linkage == Linkage::common && !is_global) error(at, ".common is for .global variables");
     if (is_opaque(syntax.type) && !is_global && syntax.space != StateSpace::tex)
@@ -98,14 +97,18 @@ void DeclarationChecks::parameters(const FunctionSyntax& syntax, const Function&
                                std::any_of(function.parameters.begin(), function.parameters.end(), in_memory);
     if (!function.is_entry && passes_memory && module_.target.sm < 20)
         error(syntax.location, ".param parameters of functions need .target sm_20 or higher");
-    for (const Variable& result : function.returns)
+    for (const Variable& result : function.returns) {
         if (result.unsized) error(result.location, "a result needs a size");
+        if (result.dimensions.size() > 1) error(result.location, "a result has one dimension at most");
+    }
     for (const Variable& parameter : function.parameters) {
         bytes += parameter.size;
         if (parameter.space != StateSpace::param && parameter.space != StateSpace::reg)
             error(parameter.location, "a parameter is a .param variable or a register");
-        if (parameter.space == StateSpace::param && (parameter.vector_size > 1 || parameter.type == ScalarType::f16x2))
-            error(parameter.location, "a .param variable can't have this type");
+        const bool is_wide = parameter.vector_size > 1 || parameter.type == ScalarType::f16x2;
+        if (parameter.space == StateSpace::param && is_wide && parameter.dimensions.empty())
+            error(parameter.location, "a .param variable of this type must be an array");
+        if (parameter.dimensions.size() > 1) error(parameter.location, "a parameter has one dimension at most");
         if (parameter.is_pointer && parameter.pointee_space == StateSpace::param)
             error(parameter.location, "a .ptr points to .const, .global, .local or .shared");
         if (!parameter.unsized) continue;

@@ -342,10 +342,12 @@ Variable make_variable(const VariableSyntax& syntax, const DeclaratorSyntax& dec
     variable.location = declarator.location;
 
     std::uint64_t size = byte_size(syntax.type) * std::uint64_t{syntax.vector_size};
-    variable.alignment = syntax.alignment;
-    if (variable.alignment == 0) variable.alignment = std::max(static_cast<std::uint32_t>(size), 1u);
+    // An .align below that of the type is overlooked, as by ptxas.
+    variable.alignment = std::max({syntax.alignment, static_cast<std::uint32_t>(size), 1u});
     if (!is_declarable(syntax.type) || (size == 0 && syntax.space != StateSpace::reg))
         diagnostics.error(declarator.location, "a variable can't have type ." + std::string(spelling(syntax.type)));
+    if (syntax.space != StateSpace::reg && syntax.vector_size * bit_size(syntax.type) > 128)
+        diagnostics.error(declarator.location, "a vector variable holds up to 128 bits");
     for (std::uint32_t i = 0; i < declarator.dimension_count; ++i) {
         const std::uint64_t count = syntax.dimensions[declarator.first_dimension + i];
         variable.dimensions.push_back(static_cast<std::uint32_t>(count));

@@ -25,6 +25,7 @@ ParameterLayout parameter_layout(const Function& entry) {
     layout.offsets.reserve(entry.parameters.size());
     for (const Variable& parameter : entry.parameters) {
         const std::uint32_t alignment = std::max(parameter.alignment, 1u);
+        layout.alignment = std::max(layout.alignment, alignment);
         layout.size = (layout.size + alignment - 1) / alignment * alignment;
         layout.offsets.push_back(layout.size);
         layout.size += static_cast<std::uint32_t>(parameter.size);

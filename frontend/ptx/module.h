@@ -206,6 +206,7 @@ struct Function {
 struct ParameterLayout {
     std::vector<std::uint32_t> offsets;
     std::uint32_t size = 0;
+    std::uint32_t alignment = 1; ///< of the whole, bytes: the largest of a parameter
 };
 ParameterLayout parameter_layout(const Function& entry);
 

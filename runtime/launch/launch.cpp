@@ -199,11 +199,13 @@ std::chrono::nanoseconds hang_limit() {
 
 std::atomic<std::uint64_t> next_grid_id{1};
 
-/// Tensor maps are parameters that lie at multiples of 64; a vector's memory may not.
-const std::uint8_t* aligned_parameters(std::vector<std::uint8_t>& params) {
-    constexpr std::size_t alignment = 64, map_bytes = 128;
+/// Where parameters lie at multiples of more than a vector's memory does; so do tensor maps, whatever their declaration
+/// says.
+const std::uint8_t* aligned_parameters(std::vector<std::uint8_t>& params, std::size_t alignment) {
+    constexpr std::size_t map_alignment = 64, map_bytes = 128;
     const std::size_t size = params.size();
-    if (size < map_bytes || reinterpret_cast<std::uintptr_t>(params.data()) % alignment == 0) return params.data();
+    if (size >= map_bytes) alignment = std::max(alignment, map_alignment);
+    if (reinterpret_cast<std::uintptr_t>(params.data()) % alignment == 0) return params.data();
     params.resize(size + alignment);
     const std::size_t offset = alignment - reinterpret_cast<std::uintptr_t>(params.data()) % alignment;
     std::memmove(params.data() + offset, params.data(), size);
@@ -222,10 +224,10 @@ void set_async_mode(Grid& grid) {
 }
 
 void fill_launch_context(Grid& grid, const LaunchConfig& config, const std::array<std::uint32_t, 3>& cluster,
-                         bool is_explicit) {
+                         bool is_explicit, std::size_t parameter_alignment) {
     abi::LaunchContext& launch = grid.launch;
     launch.params_size = static_cast<std::uint32_t>(grid.params.size());
-    launch.params = aligned_parameters(grid.params);
+    launch.params = aligned_parameters(grid.params, parameter_alignment);
     launch.variables = grid.module->variables();
     launch.services = &kernel_services();
     launch.nsmid = Device::get().workers();
@@ -285,7 +287,8 @@ Status make_grid(Function& function, const LaunchConfig& config, Context& contex
     grid->cluster_size = static_cast<std::uint32_t>(volume(cluster));
     grid->cta_count = volume(config.grid) / grid->cluster_size;
     grid->hang_limit = hang_limit();
-    fill_launch_context(*grid, config, cluster, config.has_cluster || kernel.required_cluster()[0] != 0);
+    fill_launch_context(*grid, config, cluster, config.has_cluster || kernel.required_cluster()[0] != 0,
+                        kernel.parameters().alignment);
     grid->streams = writes_past_caches(*grid, grid->cta_count * volume(config.block));
     size_arena(*grid);
     choose_workers(*grid, volume(config.block) * grid->cluster_size, grid->code->properties.spins);

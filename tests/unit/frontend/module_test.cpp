@@ -82,6 +82,16 @@ TEST_CASE("module: entries with limits and parameter layout") {
     CHECK(layout.size == 28);
 }
 
+TEST_CASE("module: an .align below that of the type is overlooked") {
+    const auto loader = test::load(".visible .entry k(.param .u8 a, .param .align 1 .f64 b[3], .param .align 4 .v2 .u64 c[1]) { ret; }\n"
+                                   ".global .align 2 .v4 .u32 v;\n");
+    const ParameterLayout layout = parameter_layout(loader->module().functions[0]);
+    CHECK(layout.offsets == std::vector<std::uint32_t>{0, 8, 32});
+    CHECK(layout.size == 48);
+    CHECK(layout.alignment == 16);
+    CHECK(loader->module().variables[0].alignment == 16);
+}
+
 TEST_CASE("module: a declaration and its definition are one function") {
     const auto loader =
         test::load(".func (.param .b32 r) f(.param .b32 a);\n.entry k() { ret; }\n"
