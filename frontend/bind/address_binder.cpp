@@ -32,6 +32,12 @@ bool takes_any_window(FormId form) {
     return form_info(form).syntax.find("tensormap") != std::string_view::npos;
 }
 
+/// 32 bits of an address without a space are a place in shared memory, as the machine code of ptxas 13.0 is that of
+/// `.shared`; the toolkit's cuda::ptx::cp_async_mbarrier_arrive is written so.
+bool takes_shared_offset(FormId form) {
+    return form == FormId::cp_async_mbarrier_arrive;
+}
+
 /// `[a, c]`: an address that stands with coordinates.
 bool has_coordinates(const OperandPattern& pattern, FormId form) {
     const auto patterns = FormTable::get().pattern(form).operands;
@@ -118,7 +124,7 @@ void BodyBinder::bind_address(const OperandSyntax& syntax, const OperandPattern&
         if ((bits != 32 && bits != 64) || is_float(base.type))
             fail(syntax.location, "register " + quoted(syntax.name) + " is a ." + std::string(spelling(base.type)) +
                                       " and can't hold an address: integers of 32 or 64 bits can");
-        if (bits == 32 && has_one_address(match.form))
+        if (bits == 32 && has_one_address(match.form) && !takes_shared_offset(match.form))
             require_wide_address(syntax.location, match.space,
                                  "register " + quoted(syntax.name) + " has 32 bits (." +
                                      std::string(spelling(base.type)) + ")");

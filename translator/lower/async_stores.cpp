@@ -4,6 +4,7 @@
 #include "translator/lower/async_call.h"
 #include "translator/lower/lane_array.h"
 #include "translator/lower/lane_math.h"
+#include "translator/lower/mbarrier_call.h"
 
 namespace ptarmigan::translator::lower {
 
@@ -11,17 +12,13 @@ using ptx::Operand;
 
 namespace {
 
-ptx::StateSpace space_of(const Instruction& inst) {
-    return inst.space == ptx::StateSpace::none ? ptx::StateSpace::generic : inst.space;
-}
-
 /// The runtime writes the value and tells the mbarrier object, now or later.
 void put(WarpEmitter& e, const Instruction& inst, abi::AsyncOperation operation, std::uint32_t detail) {
     const Operand& b = inst[Role::b];
     const unsigned elements = b.kind == Operand::Kind::vector ? b.count : 1;
     AsyncCallBuffer call(e, inst, operation, detail);
-    call.set_target(inst[Role::a], space_of(inst));
-    call.set_barrier(inst[Role::mbar], space_of(inst));
+    call.set_target(inst[Role::a], space_in_shared_memory(inst, inst[Role::a]));
+    call.set_barrier(inst[Role::mbar], space_in_shared_memory(inst, inst[Role::mbar]));
     call.set_value(b);
     call.set_lanes(offsetof(abi::AsyncCall, size), e.splat(e.ir().getInt32(ptx::bit_size(inst.type()) / 8 * elements)));
     call.run();
@@ -41,8 +38,11 @@ void red_async(WarpEmitter& e, const Instruction& inst) {
 /// A cluster that has not started is one that nobody has drawn: the runtime draws it.
 void clusterlaunchcontrol_try_cancel(WarpEmitter& e, const Instruction& inst) {
     Ir& ir = e.ir();
-    LaneArray responses(e, e.broadcast(e.address(inst[Role::d], space_of(inst)).address));
-    LaneArray objects(e, e.broadcast(e.address(inst[Role::mbar], space_of(inst)).address));
+    auto address = [&](const Operand& operand) {
+        return e.address(operand, space_in_shared_memory(inst, operand)).address;
+    };
+    LaneArray responses(e, e.broadcast(address(inst[Role::d])));
+    LaneArray objects(e, e.broadcast(address(inst[Role::mbar])));
     e.for_each_lane(e.active_bits(), [&](Value* lane) {
         e.call_service(offsetof(abi::Services, cancel_launch), ir.getVoidTy(),
                        {e.cta_context(), e.step_index(), responses.get(lane), objects.get(lane),

@@ -17,13 +17,18 @@ LaneValue counts_of(WarpEmitter& e, const Operand& operand) {
 
 } // namespace
 
+ptx::StateSpace space_in_shared_memory(const Instruction& inst, const Operand& address) {
+    if (inst.space != ptx::StateSpace::none && inst.space != ptx::StateSpace::generic) return inst.space;
+    const bool narrow = address.base == Operand::Base::reg && ptx::bit_size(address.type) == 32;
+    return narrow ? ptx::StateSpace::shared : ptx::StateSpace::generic;
+}
+
 MbarrierCallBuffer::MbarrierCallBuffer(WarpEmitter& e, const Instruction& inst, abi::MbarrierOperation operation,
                                        std::uint32_t flags, const Operand& counts)
     : e_(e), flags_(flags) {
     Ir& ir = e.ir();
     buffer_ = e.entry_alloca(llvm::ArrayType::get(ir.getInt64Ty(), sizeof(abi::MbarrierCall) / 8), "mbarrier");
-    const LaneValue object =
-        e.address(inst[Role::a], inst.space == ptx::StateSpace::none ? ptx::StateSpace::generic : inst.space).address;
+    const LaneValue object = e.address(inst[Role::a], space_in_shared_memory(inst, inst[Role::a])).address;
     const LaneValue count = counts_of(e, counts);
     uniform_ = object.is_uniform() && count.is_uniform();
     if (uniform_) {

@@ -344,3 +344,40 @@ TEST_CASE("votes without member masks", "[kernels][async]") {
     )", {1}, {64}, {0, out.address()}, "", 0, {"sm_60", "6.0"});
     CHECK(out.values() == Words(words, 0x77777777 ^ 6));
 }
+
+// What the toolkit's cuda::ptx writes; ptxas 13.0 makes the machine code of the same instruction with its space of it.
+TEST_CASE("asynchronous operations: 32 bits without a space are a place in shared memory", "[kernels][async]") {
+    const Words input = numbers(11);
+    Array<std::uint32_t> in(input), out(3 * words);
+    run(R"(
+        mov.u32 %r1, tile; mov.u32 %r2, bar; setp.eq.u32 %p0, %r60, 0;
+        shl.b32 %r4, %r60, 2; add.u32 %r5, %r1, %r4; cvt.u64.u32 %l1, %r4; add.u64 %l2, %l1, %l60;
+        st.shared.u32 [%r5+512], 5;
+        @%p0 mbarrier.init.shared.b64 [%r2], 193; // 64 threads: .noinc, then one arrival each; one that expects
+        @%p0 fence.mbarrier_init.release.cluster;
+        barrier.cluster.arrive; barrier.cluster.wait;
+        @%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 512;
+        cp.async.ca.shared.global [%r5], [%l2], 4;
+        cp.async.mbarrier.arrive.noinc.b64 [%r2];
+        cp.async.mbarrier.arrive.b64 [%r2]; // counts itself
+        mbarrier.arrive.shared.b64 _, [%r2];
+        mov.u32 %r6, %cluster_ctarank; xor.b32 %r6, %r6, 1;
+        mapa.shared::cluster.u32 %r7, %r5, %r6; mapa.shared::cluster.u32 %r8, %r2, %r6;
+        add.u32 %r9, %r7, 256;
+        st.async.weak.mbarrier::complete_tx::bytes.b32 [%r9], %r60, [%r8];
+        add.u32 %r9, %r7, 512;
+        red.async.relaxed.cluster.mbarrier::complete_tx::bytes.add.u32 [%r9], %r60, [%r8];
+        mbarrier.arrive.shared.b64 _, [%r2];
+WAIT:
+        mbarrier.try_wait.parity.shared.b64 %p1, [%r2], 0;
+        @!%p1 bra WAIT;
+        ld.shared.u32 %r10, [%r5]; ld.shared.u32 %r11, [%r5+256]; ld.shared.u32 %r12, [%r5+512];
+        add.u64 %l3, %l61, %l1; mov.u32 %r6, %cluster_ctarank; setp.eq.u32 %p2, %r6, 1;
+        @%p2 st.global.u32 [%l3], %r10; @%p2 st.global.u32 [%l3+256], %r11; @%p2 st.global.u32 [%l3+512], %r12;
+        barrier.cluster.arrive; barrier.cluster.wait;
+    )", {2}, {64}, {in.address(), out.address()}, room, 0, pair);
+    Words expected = input;
+    for (unsigned i = 0; i < words; ++i) expected.push_back(i);
+    for (unsigned i = 0; i < words; ++i) expected.push_back(i + 5);
+    CHECK(out.values() == expected);
+}
