@@ -27,12 +27,14 @@ void for_each_piece(const SwizzlePattern& swizzle, Byte* row, std::uint32_t firs
     }
 }
 
-void fill(std::uint8_t* place, std::uint64_t element, unsigned element_bytes, std::uint32_t bytes) {
+/// `at`: where in its row the place is. The NaN is two bytes long whatever the type (H200), and so are bytes filled if
+/// tensormap.replace says so.
+void fill(std::uint8_t* place, std::uint32_t at, std::uint64_t element, std::uint32_t bytes) {
     if (element == 0) {
         std::memset(place, 0, bytes);
         return;
     }
-    for (std::uint32_t i = 0; i < bytes; i += element_bytes) std::memcpy(place + i, &element, element_bytes);
+    for (std::uint32_t i = 0; i < bytes; ++i) place[i] = static_cast<std::uint8_t>(element >> 8 * ((at + i) % 2));
 }
 
 /// tf32 is rounded on its way to shared memory, with or without .ftz; f32.ftz is not changed
@@ -120,8 +122,8 @@ void load_tile_portably(const TensorTile& tile, const TensorPosition& position, 
     const std::uint64_t element = fill_element(tile.map);
     const bool convert = converts(tile.map.type);
     const auto fill_row = [&](std::uint8_t* row, std::uint32_t first, std::uint32_t last) {
-        for_each_piece(walk.swizzle, row, first, last, [&](std::uint8_t* place, std::uint32_t, std::uint32_t bytes) {
-            fill(place, element, tile.shared_bytes, bytes);
+        for_each_piece(walk.swizzle, row, first, last, [&](std::uint8_t* place, std::uint32_t at, std::uint32_t bytes) {
+            fill(place, at, element, bytes);
         });
     };
     for_each_run(tile, position, [&](const RowRun& run) {

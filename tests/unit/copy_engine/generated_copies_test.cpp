@@ -179,6 +179,69 @@ TEST_CASE("copy engine: generated code copies what the portable code copies") {
     }
 }
 
+// The instruction checks nothing, so that boxes may be wider than a swizzle's span, rows no multiples of 16 bytes, strides shorter than
+// rows: whatever the portable code makes of such a map, generated code makes too, and neither crashes.
+TEST_CASE("copy engine: maps of which tensormap.replace has replaced fields") {
+    const Memory tensor = allocate(tensor_room), expected_tensor = allocate(tensor_room),
+                 tile = allocate(2 * tile_room), expected_tile = allocate(2 * tile_room);
+    Random random(20261124);
+    unsigned samples = 0, odd = 0;
+    for (unsigned i = 0; samples < 3000; ++i) {
+        REQUIRE(i < 200000);
+        const bool store = random.below(2);
+        Sample sample;
+        if (!make_sample(random, reinterpret_cast<std::uint64_t>(tensor.get()) + 32768, store, sample)) continue;
+        TensorMap map{};
+        encode(sample.tile.map, map);
+        const TensorMode mode = sample.tile.mode;
+        const unsigned rank = sample.tile.map.rank;
+        for (unsigned fields = 1 + random.below(4); fields > 0; --fields) {
+            const unsigned at = random.below(rank);
+            switch (random.below(8)) {
+            case 0: replace_field(map, TensorMapField::box_dim, at, 1 + random.below(at ? 8 : 256)); break;
+            case 1: replace_field(map, TensorMapField::global_dim, at, 1 + random.below(at ? 8 : 300)); break;
+            case 2: replace_field(map, TensorMapField::element_stride, at, 1 + random.below(8)); break;
+            case 3: replace_field(map, TensorMapField::elemtype, 0, random.below(13)); break;
+            case 4: replace_field(map, TensorMapField::interleave_layout, 0, random.below(3)); break;
+            case 5: replace_field(map, TensorMapField::swizzle_mode, 0, random.below(4)); break;
+            case 6: replace_field(map, TensorMapField::fill_mode, 0, random.below(2)); break;
+            case 7:
+                if (rank > 1) replace_field(map, TensorMapField::global_stride, random.below(rank - 1), 16 * random.below(64));
+                break;
+            }
+        }
+        TensorMapFields fields;
+        sample.tile = {};
+        if (!decode(map, fields) || describe_tile(fields, mode, rank, sample.tile)) continue;
+        if (position_rule(sample.tile, sample.position, store)) continue;
+        std::uint64_t span = 0;
+        for (unsigned d = 0; d + 1 < rank; ++d) span += fields.stride[d] * fields.dim[d + 1];
+        if (span + 32768 + 65536 > tensor_room || sample.tile.rows == 0) continue;
+        if (std::size_t{sample.tile.rows} * sample.tile.row_pitch + sample.tile.row_bytes + 8192 > 2 * tile_room) continue;
+        ++samples;
+        odd += sample.tile.row_bytes % 16 != 0 || sample.tile.row_bytes > sample.tile.row_pitch;
+        if (random.below(4) != 0) find_codes(sample.tile);
+        randomize(tile.get(), 2 * tile_room, i);
+        std::memcpy(expected_tile.get(), tile.get(), 2 * tile_room);
+        randomize(tensor.get(), tensor_room, ~i);
+        INFO("sample " << i << " store " << store << " mode " << int(mode) << " rank " << rank << " type " << int(fields.type) << " row "
+                       << sample.tile.row_bytes << " of " << sample.tile.row_pitch << " swizzle " << int(fields.swizzle) << " interleave "
+                       << int(fields.interleave) << " rows " << sample.tile.rows);
+        if (store) {
+            store_tile_portably(sample.tile, sample.position, tile.get() + sample.shared_offset);
+            std::memcpy(expected_tensor.get(), tensor.get(), tensor_room);
+            randomize(tensor.get(), tensor_room, ~i);
+            store_tile(sample.tile, sample.position, tile.get() + sample.shared_offset);
+            CHECK(std::memcmp(expected_tensor.get(), tensor.get(), tensor_room) == 0);
+        } else {
+            load_tile(sample.tile, sample.position, tile.get() + sample.shared_offset);
+            load_tile_portably(sample.tile, sample.position, expected_tile.get() + sample.shared_offset);
+            CHECK(std::memcmp(expected_tile.get(), tile.get(), 2 * tile_room) == 0);
+        }
+    }
+    CHECK(odd > 100);
+}
+
 TEST_CASE("copy engine: bulk copies of all sizes and alignments, and no byte more") {
     constexpr std::size_t room = 1 << 15;
     const Memory source = allocate(room), target = allocate(room), expected = allocate(room);
