@@ -11,6 +11,8 @@ namespace {
 
 /// Bytes of parameters that an entry may have from sm_70 on; it was 4352 before.
 constexpr std::uint64_t max_parameter_bytes = 32764;
+constexpr std::uint64_t max_small_parameter_bytes = 4352;
+constexpr std::uint32_t max_parameter_alignment = 128; ///< of a .func
 
 bool is_opaque(ScalarType type) {
     return type == ScalarType::texref || type == ScalarType::surfref || type == ScalarType::samplerref;
@@ -92,6 +94,14 @@ void DeclarationChecks::parameters(const FunctionSyntax& syntax, const Function&
         type_of(parameter);
         if (is_opaque(parameter.type)) opaque_from_1_5(parameter.location);
     }
+    for (const std::vector<Variable>* list : {&function.returns, &function.parameters})
+        for (const Variable& v : *list) {
+            if (v.dimensions.size() > 1) error(v.location, "a parameter is an array of one dimension at most");
+            if (function.is_entry) continue;
+            if (v.is_pointer) error(v.location, ".ptr is for the parameters of an entry");
+            if (v.alignment > max_parameter_alignment)
+                error(v.location, "a parameter of a .func is aligned to 128 bytes at most");
+        }
     const auto in_memory = [](const Variable& v) { return v.space == StateSpace::param; };
     const bool passes_memory = std::any_of(function.returns.begin(), function.returns.end(), in_memory) ||
                                std::any_of(function.parameters.begin(), function.parameters.end(), in_memory);
@@ -102,7 +112,7 @@ void DeclarationChecks::parameters(const FunctionSyntax& syntax, const Function&
         if (result.dimensions.size() > 1) error(result.location, "a result has one dimension at most");
     }
     for (const Variable& parameter : function.parameters) {
-        bytes += parameter.size;
+        bytes = (bytes + parameter.alignment - 1) / parameter.alignment * parameter.alignment + parameter.size;
         if (parameter.space != StateSpace::param && parameter.space != StateSpace::reg)
             error(parameter.location, "a parameter is a .param variable or a register");
         const bool is_wide = parameter.vector_size > 1 || parameter.type == ScalarType::f16x2;
@@ -111,6 +121,7 @@ void DeclarationChecks::parameters(const FunctionSyntax& syntax, const Function&
         if (parameter.dimensions.size() > 1) error(parameter.location, "a parameter has one dimension at most");
         if (parameter.is_pointer && parameter.pointee_space == StateSpace::param)
             error(parameter.location, "a .ptr points to .const, .global, .local or .shared");
+        if (parameter.is_pointer) gate(parameter.location, "a parameter with .ptr");
         if (!parameter.unsized) continue;
         gate(parameter.location, "a parameter without a size");
         if (&parameter != &function.parameters.back())
@@ -119,6 +130,8 @@ void DeclarationChecks::parameters(const FunctionSyntax& syntax, const Function&
     if (function.is_entry && bytes > max_parameter_bytes)
         error(syntax.location, "'" + function.name + "' has " + std::to_string(bytes) + " bytes of parameters, " +
                                    std::to_string(max_parameter_bytes) + " is the most");
+    else if (function.is_entry && bytes > max_small_parameter_bytes)
+        gate(syntax.location, "a parameter list of more than 4352 bytes");
     if (function.returns.size() > 1 && std::any_of(function.returns.begin(), function.returns.end(), in_memory))
         error(syntax.location, "several results are returned in registers only");
 }
@@ -137,6 +150,8 @@ void DeclarationChecks::alias(SourceLocation at, const Function& alias, const Fu
             if (a[i].alignment != b[i].alignment) differ("parameter alignment");
         }
     };
+    if (aliasee.is_entry) return error(at, "'" + aliasee.name + "' is an entry and can't have an alias");
+    if (aliasee.linkage == Linkage::weak) error(at, "'" + aliasee.name + "' is .weak and can't have an alias");
     compare(alias.returns, aliasee.returns);
     compare(alias.parameters, aliasee.parameters);
     if (alias.noreturn != aliasee.noreturn) differ(".noreturn directive");

@@ -183,6 +183,10 @@ private:
         Function& earlier = module_.functions[place->second.index];
         if (!same_signature(earlier, function))
             return error(syntax.location, "'" + function.name + "' was declared with other parameters");
+        if (function.linkage == Linkage::internal && earlier.linkage != Linkage::external)
+            function.linkage = earlier.linkage; // as ptxas: the first declaration says who sees the function
+        if (function.linkage != earlier.linkage)
+            return error(syntax.location, "'" + function.name + "' was declared " + described(earlier.linkage));
         if (function.is_declaration && earlier.is_declaration) return;
         if (!earlier.is_declaration) return error(syntax.location, "'" + function.name + "' is already defined");
         earlier = std::move(function);
@@ -219,8 +223,19 @@ private:
 
     static bool same_shape(const std::vector<Variable>& a, const std::vector<Variable>& b) {
         return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Variable& x, const Variable& y) {
-            return x.size == y.size && x.alignment == y.alignment;
+            return x.size == y.size && x.alignment == y.alignment && x.space == y.space && x.type == y.type &&
+                   x.vector_size == y.vector_size && x.unsized == y.unsized &&
+                   x.dimensions.empty() == y.dimensions.empty();
         });
+    }
+    static std::string described(Linkage linkage) {
+        switch (linkage) {
+        case Linkage::external: return "as .extern";
+        case Linkage::visible: return "as .visible";
+        case Linkage::weak: return "as .weak";
+        case Linkage::common: return "as .common";
+        default: return "without linkage";
+        }
     }
     static bool same_signature(const Function& a, const Function& b) {
         return a.is_entry == b.is_entry && a.noreturn == b.noreturn && same_shape(a.returns, b.returns) &&

@@ -119,7 +119,7 @@ private:
 
     std::uint32_t alignment() {
         const SourceLocation at = cursor_.location();
-        const std::uint64_t value = cursor_.expect_count("an alignment");
+        const std::uint64_t value = cursor_.expect_integer("an alignment");
         if (value == 0 || value > max_alignment || (value & (value - 1)) != 0)
             cursor_.fail(at, "an alignment must be a power of two up to 1048576");
         return static_cast<std::uint32_t>(value);

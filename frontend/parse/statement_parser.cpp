@@ -167,7 +167,7 @@ StatementParser::Kind StatementParser::labelled_directive() {
     if (branch || call) {
         cursor_.take();
         names.clear();
-        do names.push_back(cursor_.expect_identifier(branch ? "a label" : "a function"));
+        do target(branch ? "a label" : "a function");
         while (cursor_.accept(','));
         cursor_.expect(';', "at the end of this list");
         return branch ? Kind::branch_targets : Kind::call_targets;
@@ -179,6 +179,19 @@ StatementParser::Kind StatementParser::labelled_directive() {
         return Kind::prototype;
     }
     return Kind::label;
+}
+
+/// `name`, or `name<n>` for name0 to name(n-1).
+void StatementParser::target(std::string_view what) {
+    const std::string_view name = cursor_.expect_identifier(what);
+    if (!cursor_.accept('<')) return names.push_back(name);
+    const SourceLocation at = cursor_.location();
+    const std::uint64_t count = cursor_.expect_integer("a count"); // `>` would be taken for an operator
+    cursor_.expect('>', "behind the count");
+    if (count == 0 || count > max_range_of_targets)
+        cursor_.fail(at, "a range of targets holds 1 to " + std::to_string(max_range_of_targets));
+    for (std::uint64_t i = 0; i < count; ++i)
+        names.push_back(made_names_.emplace_back(std::string(name) + std::to_string(i)));
 }
 
 StatementParser::Kind StatementParser::directive() {

@@ -4,6 +4,9 @@
 
 #include "frontend/parse/cursor.h"
 
+#include <deque>
+#include <string>
+
 namespace ptarmigan::ptx {
 
 class StatementParser {
@@ -45,6 +48,7 @@ private:
     Kind statement();
     Kind directive();
     Kind labelled_directive();
+    void target(std::string_view what);
     void source_line();
     void parse_instruction();
     bool label_lacks_colon(const Token& name) const;
@@ -52,7 +56,10 @@ private:
     void opcode(const Token& name);
     Kind plain_instruction(const Token& name);
 
+    static constexpr std::uint64_t max_range_of_targets = 65536;
+
     TokenCursor cursor_;
+    std::deque<std::string> made_names_; ///< of ranges; uses of labels hold views of them until the body ends
     unsigned depth_ = 0;
     bool is_declaration_ = false; ///< the statement at hand is no instruction
     bool skip_ = false;           ///< statement() consumed something that is no statement of its own

@@ -153,6 +153,28 @@ TEST_CASE("body: jump tables and source lines") {
     CHECK((body.source_lines[1].line == 11 && body.source_lines[1].instruction == 2));
 }
 
+TEST_CASE("body: ranges of targets name their members in order") {
+    const auto loader = test::load_kernel("ts: .branchtargets B, A<3>;\nbrx.idx %r1, ts;\nA2: ret;\nA1: ret;\nA0: ret;\nB: ret;");
+    CHECK(body_of(*loader).branch_targets[0] == std::vector<LabelId>{3, 2, 1, 0});
+    const auto calls = test::load(".func f0() { ret; }\n.func f1() { ret; }\n.func other() { ret; }\n" +
+                                  test::kernel_around("fs: .calltargets f<2>;\nmov.u64 %d1, f1;\ncall %d1, fs;\nret;"));
+    const auto id = [&](const char* name) { return calls->module().find_function(name).value(); };
+    CHECK(body_of(*calls).call_targets[0] == std::vector<FunctionId>{id("f0"), id("f1")});
+    CHECK_FALSE(test::is_accepted(test::kernel_around("ts: .branchtargets A<3>;\nbrx.idx %r1, ts;\nA0: A1: ret;")));
+}
+
+TEST_CASE("module: the first declaration of a function says who sees it") {
+    const auto loader = test::load(".visible .func f();\n.func f() { ret; }\n.weak .func g();\n.func g() { ret; }\n"
+                                   ".visible .func h();\n.visible .func h() { ret; }\n");
+    const auto linkage = [&](const char* name) {
+        return loader->module().functions[loader->module().find_function(name).value()].linkage;
+    };
+    CHECK(linkage("f") == Linkage::visible); // as in the symbol tables of ptxas' binaries
+    CHECK(linkage("g") == Linkage::weak);
+    CHECK(linkage("h") == Linkage::visible);
+    CHECK_FALSE(test::is_accepted(".visible .func f();\n.weak .func f() { ret; }\n"));
+}
+
 TEST_CASE("loader: bodies are checked on several threads as on one") {
     std::string text = test::header;
     for (unsigned i = 0; i < 300; ++i)
