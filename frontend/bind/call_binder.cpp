@@ -130,6 +130,11 @@ void BodyBinder::bind_argument(const OperandSyntax& syntax, const Variable& form
         fail(syntax.location, quoted(syntax.name) + " can't be an argument: mov puts its address into a register");
     if (!formal.dimensions.empty())
         fail(syntax.location, "parameter " + quoted(formal.name) + " needs a .param variable");
+    const TypeClass formal_class = type_class(formal.type);
+    if (syntax.kind == OperandSyntax::Kind::constant && !syntax.constant.is_integer() &&
+        (formal_class == TypeClass::unsigned_int || formal_class == TypeClass::signed_int))
+        fail(syntax.location,
+             "parameter " + quoted(formal.name) + " is " + type_text(formal) + " and takes no floating-point constant");
     Want want;
     want.kind = Constraint::Kind::any;
     want.is_destination = is_destination;
