@@ -107,10 +107,8 @@ void DeclarationChecks::parameters(const FunctionSyntax& syntax, const Function&
                                std::any_of(function.parameters.begin(), function.parameters.end(), in_memory);
     if (!function.is_entry && passes_memory && module_.target.sm < 20)
         error(syntax.location, ".param parameters of functions need .target sm_20 or higher");
-    for (const Variable& result : function.returns) {
+    for (const Variable& result : function.returns)
         if (result.unsized) error(result.location, "a result needs a size");
-        if (result.dimensions.size() > 1) error(result.location, "a result has one dimension at most");
-    }
     for (const Variable& parameter : function.parameters) {
         bytes = (bytes + parameter.alignment - 1) / parameter.alignment * parameter.alignment + parameter.size;
         if (parameter.space != StateSpace::param && parameter.space != StateSpace::reg)
@@ -118,7 +116,6 @@ void DeclarationChecks::parameters(const FunctionSyntax& syntax, const Function&
         const bool is_wide = parameter.vector_size > 1 || parameter.type == ScalarType::f16x2;
         if (parameter.space == StateSpace::param && is_wide && parameter.dimensions.empty())
             error(parameter.location, "a .param variable of this type must be an array");
-        if (parameter.dimensions.size() > 1) error(parameter.location, "a parameter has one dimension at most");
         if (parameter.is_pointer && parameter.pointee_space == StateSpace::param)
             error(parameter.location, "a .ptr points to .const, .global, .local or .shared");
         if (parameter.is_pointer) gate(parameter.location, "a parameter with .ptr");
