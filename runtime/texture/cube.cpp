@@ -1,44 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/texture/cube.h"
 
+#include "runtime/texture/reciprocal.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 namespace ptarmigan::runtime {
 
-CubePlace project(float x, float y, float z) {
-    // Coordinates are divided by the largest one before anything else; what is no number then is 0.
+namespace {
+
+/// A face's coordinates before they are scaled to it, and how far away its middle is; 0 where a direction is none.
+struct Projection {
+    unsigned face;
+    float s, t, major;
+};
+
+Projection face_of(float x, float y, float z) {
+    // What is no number is 0; next to infinities everything is.
     const bool infinite = std::isinf(x) || std::isinf(y) || std::isinf(z);
     const bool no_z = std::isinf(z) || std::isnan(z);
     for (float* value : {&x, &y, &z})
         if (infinite || std::isnan(*value)) *value = 0;
     const float ax = std::fabs(x), ay = std::fabs(y), az = std::fabs(z);
-    CubePlace place{4, 0.5f, 0.5f};
-    float s = 0, t = 0, major = 0;
-    if (ax > ay && ax > az) {
-        place.face = std::signbit(x) ? 1 : 0;
-        s = place.face == 1 ? z : -z;
-        t = -y;
-        major = ax;
-    } else if (ay > az) {
-        place.face = std::signbit(y) ? 3 : 2;
-        s = x;
-        t = place.face == 3 ? -z : z;
-        major = ay;
-    } else if (az > 0) {
-        place.face = std::signbit(z) ? 5 : 4;
-        s = place.face == 5 ? -x : x;
-        t = -y;
-        major = az;
-    }
-    if (major == 0) {
-        place.face = no_z ? 2 : 4;
-        return place;
-    }
-    place.s = (s / major + 1) * 0.5f;
-    place.t = (t / major + 1) * 0.5f;
-    return place;
+    if (ax > ay && ax > az) return std::signbit(x) ? Projection{1, z, -y, ax} : Projection{0, -z, -y, ax};
+    if (ay > az) return std::signbit(y) ? Projection{3, x, -z, ay} : Projection{2, x, z, ay};
+    if (az > 0) return std::signbit(z) ? Projection{5, -x, -y, az} : Projection{4, x, -y, az};
+    return {no_z ? 2u : 4u, 0, 0, 0};
+}
+
+} // namespace
+
+CubePlace project(float x, float y, float z) {
+    const Projection at = face_of(x, y, z);
+    if (at.major == 0) return {at.face, 0.5f, 0.5f};
+    // Not recorded where numbers or their reciprocals are subnormal.
+    const bool recorded = at.major >= 0x1p-126f && at.major <= 0x1p126f;
+    const float scale = unit_reciprocal(at.major);
+    const auto on_face = [&](float value) { return ((recorded ? value * scale : value / at.major) + 1) * 0.5f; };
+    return {at.face, on_face(at.s), on_face(at.t)};
 }
 
 namespace {
@@ -50,7 +51,7 @@ struct Meeting {
 };
 
 Meeting meet(const float (&direction)[3]) {
-    Meeting result{project(direction[0], direction[1], direction[2]).face, {}};
+    Meeting result{face_of(direction[0], direction[1], direction[2]).face, {}};
     const unsigned axis = result.face / 2;
     const float far = std::fabs(direction[axis]);
     const bool infinite = std::isinf(direction[0]) || std::isinf(direction[1]) || std::isinf(direction[2]);
@@ -81,8 +82,10 @@ CubeTexel across_edge(unsigned face, std::int64_t x, std::int64_t y, std::int64_
     const float directions[6][3] = {{far, -t, -s}, {-far, -t, s}, {s, far, t},
                                     {s, -far, -t}, {s, -t, far},  {-s, -t, -far}};
     const float(&direction)[3] = directions[face];
-    const CubePlace place = project(direction[0], direction[1], direction[2]);
-    const auto texel = [&](float at) { return std::min(static_cast<std::int64_t>(at * far), size - 1); };
+    const Projection place = face_of(direction[0], direction[1], direction[2]);
+    const auto texel = [&](float at) {
+        return std::min(static_cast<std::int64_t>((at / place.major + 1) * 0.5f * far), size - 1);
+    };
     return {place.face, texel(place.s), texel(place.t)};
 }
 

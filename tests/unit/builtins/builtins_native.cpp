@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The builtins as plain C++: the special function unit against checksums recorded on an H200, double arithmetic in
 // directed modes against the host's unit. Arguments: check every n-th block of 2^23 inputs; of functions of this name.
+#include "runtime/texture/reciprocal.h"
 #include "translator/builtins/library/double_rounding.cpp"
 #include "translator/builtins/library/sfu.cpp"
 
+#include <bit>
 #include <cfenv>
 #include <cmath>
 #include <cstdio>
@@ -91,6 +93,23 @@ bool block_matches(Function function, u32 block, const u64* sums) {
         weighted_total += weighted[i];
     }
     return total == sums[0] && weighted_total == sums[1];
+}
+
+/// The texture unit's reciprocal, number by number.
+I32<lanes> texture_reciprocal(I32<lanes> inputs) {
+    I32<lanes> results;
+    for (int i = 0; i < lanes; ++i)
+        results[i] = std::bit_cast<int>(ptarmigan::runtime::unit_reciprocal(std::bit_cast<float>(int(inputs[i]))));
+    return results;
+}
+
+void check_texture_reciprocal(u32 step) {
+    std::vector<u64> sums = read_file<u64>(TEST_DATA "/h200_sums.bin", 18 * 512 * 2);
+    u32 wrong = 0;
+    for (u32 block = step > 1 ? 127 % step : 0; block < 512; block += step)
+        wrong += !block_matches(texture_reciprocal, block, &sums[block * 2]);
+    std::printf("texture's rcp  %u blocks differ\n", wrong);
+    failures += wrong;
 }
 
 double cpu_seconds() {
@@ -293,6 +312,7 @@ int main(int argc, char** argv) {
     check_halves();
     check_lane_counts(step > 1 ? 30000 : 1000000);
     check_recorded(step ? step : 1, argc > 2 ? argv[2] : nullptr);
+    if (argc <= 2) check_texture_reciprocal(step ? step : 1);
     std::printf(failures ? "FAILED\n" : "all results match\n");
     return failures != 0;
 }
