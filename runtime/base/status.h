@@ -20,6 +20,7 @@ enum class [[nodiscard]] Status : int{
     invalid_ptx = 218,
     jit_compiler_not_found = 221,
     unsupported_ptx_version = 222,
+    unsupported_exec_affinity = 224,
     invalid_source = 300,
     file_not_found = 301,
     operating_system = 304,

@@ -74,8 +74,31 @@ struct CUDA_MEMCPY3D {
     std::size_t WidthInBytes, Height, Depth;
 };
 
+struct CUexecAffinityParam;
+struct CUctxCigParam;
+struct CUctxCreateParams {
+    CUexecAffinityParam* execAffinityParams;
+    int numExecAffinityParams;
+    CUctxCigParam* cigParams;
+};
+
+struct CUaccessPolicyWindow {
+    void* base_ptr;
+    std::size_t num_bytes;
+    float hitRatio;
+    int hitProp, missProp;
+};
+
+struct CUlaunchMemSyncDomainMap {
+    unsigned char default_, remote;
+};
+
 union CUlaunchAttributeValue {
     char pad[64];
+    CUaccessPolicyWindow accessPolicyWindow;
+    int syncPolicy;
+    CUlaunchMemSyncDomainMap memSyncDomainMap;
+    int memSyncDomain;
     struct {
         unsigned x, y, z;
     } clusterDim;

@@ -86,7 +86,7 @@ template <class Visit> void Dispatcher::for_each_predecessor(const Stream& strea
 std::shared_ptr<Operation> Dispatcher::submit(Stream& stream, Work work, Stream::Start start) {
     auto operation = std::make_shared<Operation>();
     operation->work = std::move(work);
-    operation->priority = stream.priority_;
+    operation->priority = stream.priority();
     operation->stream_id = stream.id_;
     {
         std::lock_guard lock(mutex_);

@@ -31,7 +31,8 @@ HostFunctionScope::~HostFunctionScope() {
 }
 
 Stream::Stream(Context& context, StreamKind kind, unsigned flags, int priority)
-    : context_(context), kind_(kind), flags_(flags), priority_(priority), id_(next_stream_id++) {
+    : context_(context), kind_(kind), flags_(flags), id_(next_stream_id++) {
+    attributes_.priority = priority;
     Dispatcher::get().add_stream(this);
 }
 
@@ -51,6 +52,16 @@ Status Stream::create(Context& context, unsigned flags, int priority, std::share
 
 Status Stream::destroy(const void* handle) {
     return HandleTable<Stream>::get().remove(handle) ? Status::success : Status::invalid_handle;
+}
+
+StreamAttributes Stream::attributes() const {
+    std::lock_guard lock(attributes_mutex_);
+    return attributes_;
+}
+
+Status Stream::set_attributes(const std::function<Status(StreamAttributes&)>& change) {
+    std::lock_guard lock(attributes_mutex_);
+    return change(attributes_);
 }
 
 std::shared_ptr<Operation> Stream::submit(Work work, Start start) {

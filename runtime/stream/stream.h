@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/base/status.h"
+#include "runtime/stream/stream_attributes.h"
 
 #include <chrono>
 #include <cstdint>
@@ -38,7 +39,10 @@ public:
     Context& context() const { return context_; }
     StreamKind kind() const { return kind_; }
     unsigned flags() const { return flags_; }
-    int priority() const { return priority_; }
+    /// A copy; thread-safe like set_attributes(), which calls change(StreamAttributes&) and returns its Status.
+    StreamAttributes attributes() const;
+    Status set_attributes(const std::function<Status(StreamAttributes&)>& change);
+    int priority() const { return attributes().priority; }
     std::uint64_t id() const { return id_; }
 
     /// How submit() may run an operation whose turn has come already.
@@ -70,8 +74,9 @@ private:
     Context& context_;
     const StreamKind kind_;
     const unsigned flags_;
-    const int priority_;
     const std::uint64_t id_;
+    mutable std::mutex attributes_mutex_;
+    StreamAttributes attributes_;
     std::shared_ptr<Operation> last_;               ///< guarded by the dispatcher's mutex
     std::vector<std::shared_ptr<Operation>> waits_; ///< of the next operation; likewise
 };

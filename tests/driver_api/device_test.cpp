@@ -137,6 +137,34 @@ TEST_CASE("driver: user contexts form a stack") {
     driver_test::context();
 }
 
+// CUDA 13's cuCtxCreate is this entry, and programs give it parameters that ask for nothing. The codes are an H100's.
+TEST_CASE("driver: contexts are made with parameters that ask for nothing") {
+    driver_test::context();
+    long affinity[2] = {}, graphics[2] = {};
+    const auto affinities = reinterpret_cast<CUexecAffinityParam*>(affinity);
+    const auto cig = reinterpret_cast<CUctxCigParam*>(graphics);
+    const auto create = [](CUctxCreateParams parameters) {
+        CUcontext made = nullptr;
+        const CUresult code = cuCtxCreate_v4(&made, &parameters, 0, 0);
+        if (code == 0) CHECK(cuCtxDestroy_v2(made) == 0);
+        return code;
+    };
+    CHECK(create({nullptr, 0, nullptr}) == 0);
+    CHECK(create({affinities, 0, nullptr}) == 0);
+    CHECK(create({nullptr, 1, nullptr}) == 1);
+    CHECK(create({affinities, 1, nullptr}) == 224);
+    CHECK(create({nullptr, 0, cig}) == 801);
+    CHECK(create({affinities, 1, cig}) == 801);
+    CUcontext made = nullptr;
+    CHECK(cuCtxCreate_v4(&made, nullptr, 0, 0) == 0);
+    CHECK(cuCtxDestroy_v2(made) == 0);
+    CHECK(cuCtxCreate_v3(&made, affinities, 0, 0, 0) == 0);
+    CHECK(cuCtxDestroy_v2(made) == 0);
+    CHECK(cuCtxCreate_v3(&made, nullptr, 1, 0, 0) == 1);
+    CHECK(cuCtxCreate_v3(&made, affinities, 1, 0, 0) == 224);
+    driver_test::context();
+}
+
 TEST_CASE("driver: limits are those of the hardware") {
     driver_test::context();
     std::size_t value = 0;

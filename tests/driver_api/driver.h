@@ -28,6 +28,8 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice);
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice);
 CUresult cuDevicePrimaryCtxGetState(CUdevice, unsigned*, int*);
 CUresult cuCtxCreate_v2(CUcontext*, unsigned, CUdevice);
+CUresult cuCtxCreate_v3(CUcontext*, CUexecAffinityParam*, int, unsigned, CUdevice);
+CUresult cuCtxCreate_v4(CUcontext*, const CUctxCreateParams*, unsigned, CUdevice);
 CUresult cuCtxDestroy_v2(CUcontext);
 CUresult cuCtxSetCurrent(CUcontext);
 CUresult cuCtxGetCurrent(CUcontext*);
@@ -63,6 +65,9 @@ CUresult cuMemsetD2D8_v2(CUdeviceptr, std::size_t, unsigned char, std::size_t, s
 CUresult cuPointerGetAttribute(void*, unsigned, CUdeviceptr);
 CUresult cuStreamCreate(CUstream*, unsigned);
 CUresult cuStreamCreateWithPriority(CUstream*, unsigned, int);
+CUresult cuStreamGetAttribute(CUstream, unsigned, CUlaunchAttributeValue*);
+CUresult cuStreamSetAttribute(CUstream, unsigned, const CUlaunchAttributeValue*);
+CUresult cuStreamCopyAttributes(CUstream, CUstream);
 CUresult cuStreamGetPriority(CUstream, int*);
 CUresult cuStreamSynchronize(CUstream);
 CUresult cuStreamQuery(CUstream);

@@ -3,6 +3,8 @@
 // (invalid handles), ours says 400.
 #include "driver.h"
 
+#include <array>
+#include <cstring>
 #include <vector>
 
 TEST_CASE("stream: creation, priority, special handles") {
@@ -22,6 +24,78 @@ TEST_CASE("stream: creation, priority, special handles") {
     CHECK(cuStreamSynchronize(reinterpret_cast<CUstream>(0x999)) == 400);
     for (std::uintptr_t special : {0, 1, 2})
         CHECK(cuStreamDestroy_v2(reinterpret_cast<CUstream>(special)) == 400);
+}
+
+// What an H100 (driver 580.159) said to each of these calls.
+TEST_CASE("stream: attributes are kept, checked and copied") {
+    using namespace ptarmigan::shim;
+    driver_test::context();
+    CUstream stream = nullptr, other = nullptr;
+    REQUIRE(cuStreamCreateWithPriority(&stream, 1, -2) == 0);
+    REQUIRE(cuStreamCreate(&other, 0) == 0);
+    CUlaunchAttributeValue value{};
+    for (unsigned number : {0u, 2u, 4u, 5u, 6u, 7u, 11u, 12u, 13u, 14u, 15u, 16u, 17u, ~0u}) { // not of streams
+        CHECK(cuStreamGetAttribute(stream, number, &value) == 1);
+        CHECK(cuStreamSetAttribute(stream, number, &value) == 1);
+    }
+    const auto read = [&](CUstream from, unsigned which) {
+        std::memset(&value, 0xcd, sizeof value);
+        CHECK(cuStreamGetAttribute(from, which, &value) == 0);
+        return value;
+    };
+    CHECK(read(stream, launch_synchronization_policy).syncPolicy == -1);
+    CHECK(read(stream, launch_priority).priority == -2);
+    CHECK(read(stream, launch_mem_sync_domain).memSyncDomain == 0);
+    CHECK(read(nullptr, launch_mem_sync_domain_map).memSyncDomainMap.remote == 1);
+    CHECK(read(nullptr, launch_access_policy_window).accessPolicyWindow.num_bytes == 0);
+    CHECK(value.pad[32] == static_cast<char>(0xcd)); // only the attribute's own bytes are written
+
+    const auto number = [&](unsigned which, int given, int code, int kept) {
+        CUlaunchAttributeValue argument{};
+        argument.priority = given;
+        CHECK(cuStreamSetAttribute(other, which, &argument) == code);
+        CHECK(read(other, which).priority == kept);
+    };
+    for (auto [given, code, kept] : {std::array{1, 0, 1}, {4, 0, 4}, {0, 1, 4}, {5, 1, 4}, {-1, 1, 4}})
+        number(launch_synchronization_policy, given, code, kept);
+    for (auto [given, code, kept] : {std::array{-3, 0, -3}, {7, 0, 0}, {-9, 0, -5}})
+        number(launch_priority, given, code, kept);
+    for (auto [given, code, kept] : {std::array{1, 0, 1}, {2, 1, 1}, {-1, 1, 1}})
+        number(launch_mem_sync_domain, given, code, kept);
+    int priority = 1;
+    CHECK(cuStreamGetPriority(other, &priority) == 0);
+    CHECK(priority == -5);
+
+    CUlaunchAttributeValue map{};
+    map.memSyncDomainMap = {1, 2};
+    CHECK(cuStreamSetAttribute(other, launch_mem_sync_domain_map, &map) == 0);
+    map.memSyncDomainMap = {4, 0};
+    CHECK(cuStreamSetAttribute(other, launch_mem_sync_domain_map, &map) == 1);
+
+    const auto window = [&](std::size_t size, float ratio, int hit, int miss) {
+        CUlaunchAttributeValue argument{};
+        argument.accessPolicyWindow = {reinterpret_cast<void*>(0x1234), size, ratio, hit, miss};
+        return cuStreamSetAttribute(other, launch_access_policy_window, &argument);
+    };
+    CHECK(window(std::size_t{1} << 30, 1.f, 2, 1) == 1);
+    CHECK(window(4096, 1.5f, 2, 1) == 1);
+    CHECK(window(4096, -.5f, 2, 1) == 1);
+    CHECK(window(4096, 1.f, 1, 2) == 1);
+    CHECK(window(4096, 1.f, 3, 0) == 0);
+    CHECK(window(77, .25f, 2, 1) == 0);
+
+    CHECK(cuStreamCopyAttributes(stream, other) == 0);
+    CHECK(read(stream, launch_synchronization_policy).syncPolicy == 4);
+    CHECK(read(stream, launch_priority).priority == -5);
+    CHECK(read(stream, launch_mem_sync_domain).memSyncDomain == 1);
+    CHECK(read(stream, launch_mem_sync_domain_map).memSyncDomainMap.remote == 2);
+    CHECK(read(stream, launch_access_policy_window).accessPolicyWindow.hitRatio == .25f);
+    CHECK(value.accessPolicyWindow.num_bytes == 77);
+    CHECK(cuStreamCopyAttributes(stream, reinterpret_cast<CUstream>(0x999)) == 400); // ours: a GPU's driver crashes
+    CHECK(cuStreamGetAttribute(stream, launch_priority, nullptr) == 1); // likewise
+    CHECK(cuStreamSetAttribute(stream, launch_priority, nullptr) == 1);
+    CHECK(cuStreamDestroy_v2(stream) == 0);
+    CHECK(cuStreamDestroy_v2(other) == 0);
 }
 
 TEST_CASE("event: states and codes") {

@@ -35,6 +35,16 @@ CUresult create_context(CUcontext* handle, unsigned flags, CUdevice device) {
     });
 }
 
+/// With parameters for what is not there: affinity needs MPS, CIG a device that draws. The codes are an H100's.
+CUresult create_context_with(const CUctxCreateParams& parameters, CUcontext* context, unsigned flags, CUdevice device) {
+    if (parameters.cigParams) return static_cast<CUresult>(Status::not_supported);
+    if (parameters.numExecAffinityParams) {
+        const bool given = parameters.execAffinityParams;
+        return static_cast<CUresult>(given ? Status::unsupported_exec_affinity : Status::invalid_value);
+    }
+    return create_context(context, flags, device);
+}
+
 CUresult destroy_context(CUcontext handle) {
     return entry([&] {
         if (!handle) return Status::invalid_value;
@@ -146,13 +156,12 @@ PTM_API(cuCtxCreate, CUcontext* context, unsigned flags, CUdevice device) {
 PTM_API(cuCtxCreate_v2, CUcontext* context, unsigned flags, CUdevice device) {
     return create_context(context, flags, device);
 }
-PTM_API(cuCtxCreate_v3, CUcontext* context, void*, int affinities, unsigned flags, CUdevice device) {
-    if (affinities) return static_cast<CUresult>(Status::not_supported); // execution affinity needs MPS
-    return create_context(context, flags, device);
+PTM_API(cuCtxCreate_v3, CUcontext* context, CUexecAffinityParam* affinities, int count, unsigned flags,
+        CUdevice device) {
+    return create_context_with({affinities, count, nullptr}, context, flags, device);
 }
-PTM_API(cuCtxCreate_v4, CUcontext* context, void* parameters, unsigned flags, CUdevice device) {
-    if (parameters) return static_cast<CUresult>(Status::not_supported); // affinity and CIG parameters
-    return create_context(context, flags, device);
+PTM_API(cuCtxCreate_v4, CUcontext* context, const CUctxCreateParams* parameters, unsigned flags, CUdevice device) {
+    return create_context_with(parameters ? *parameters : CUctxCreateParams{}, context, flags, device);
 }
 PTM_API(cuCtxDestroy, CUcontext context) {
     return destroy_context(context);

@@ -86,6 +86,40 @@ CUresult record(CUevent handle, CUstream stream, DefaultStream default_stream) {
     });
 }
 
+Status read_attribute(const runtime::StreamAttributes& attributes, unsigned id, CUlaunchAttributeValue& value) {
+    switch (id) {
+    case launch_access_policy_window: {
+        const runtime::AccessPolicyWindow& window = attributes.window;
+        value.accessPolicyWindow = {reinterpret_cast<void*>(window.base), window.size, window.hit_ratio,
+                                    window.hit_property, window.miss_property};
+        return Status::success;
+    }
+    case launch_synchronization_policy: value.syncPolicy = attributes.synchronization_policy; return Status::success;
+    case launch_priority: value.priority = attributes.priority; return Status::success;
+    case launch_mem_sync_domain_map:
+        value.memSyncDomainMap = {attributes.domain_map[0], attributes.domain_map[1]};
+        return Status::success;
+    case launch_mem_sync_domain: value.memSyncDomain = attributes.domain; return Status::success;
+    default: return Status::invalid_value; // of launches and graph nodes, or none
+    }
+}
+
+Status write_attribute(runtime::StreamAttributes& attributes, unsigned id, const CUlaunchAttributeValue& value) {
+    switch (id) {
+    case launch_access_policy_window: {
+        const CUaccessPolicyWindow& window = value.accessPolicyWindow;
+        return attributes.set_window({reinterpret_cast<std::uintptr_t>(window.base_ptr), window.num_bytes,
+                                      window.hitRatio, window.hitProp, window.missProp});
+    }
+    case launch_synchronization_policy: return attributes.set_synchronization_policy(value.syncPolicy);
+    case launch_priority: return attributes.set_priority(value.priority);
+    case launch_mem_sync_domain_map:
+        return attributes.set_domain_map({value.memSyncDomainMap.default_, value.memSyncDomainMap.remote});
+    case launch_mem_sync_domain: return attributes.set_domain(value.memSyncDomain);
+    default: return Status::invalid_value;
+    }
+}
+
 } // namespace
 
 PTM_API(cuStreamCreate, CUstream* stream, unsigned flags) {
@@ -112,6 +146,33 @@ PTM_STREAM_API(cuStreamGetPriority, cuStreamGetPriority_ptsz, (CUstream stream, 
         if (!priority) return Status::invalid_value;
         *priority = queue.priority();
         return Status::success;
+    });
+}
+PTM_STREAM_API(cuStreamGetAttribute, cuStreamGetAttribute_ptsz,
+               (CUstream stream, unsigned id, CUlaunchAttributeValue* value), (stream, id, value)) {
+    return named_stream_entry(stream, default_stream, [&](Stream& queue) {
+        return value ? read_attribute(queue.attributes(), id, *value) : Status::invalid_value;
+    });
+}
+PTM_STREAM_API(cuStreamSetAttribute, cuStreamSetAttribute_ptsz,
+               (CUstream stream, unsigned id, const CUlaunchAttributeValue* value), (stream, id, value)) {
+    return named_stream_entry(stream, default_stream, [&](Stream& queue) {
+        if (!value) return Status::invalid_value;
+        return queue.set_attributes(
+            [&](runtime::StreamAttributes& attributes) { return write_attribute(attributes, id, *value); });
+    });
+}
+PTM_STREAM_API(cuStreamCopyAttributes, cuStreamCopyAttributes_ptsz, (CUstream stream, CUstream source),
+               (stream, source)) {
+    return named_stream_entry(stream, default_stream, [&](Stream& queue) {
+        std::shared_ptr<Stream> from;
+        const bool per_thread = default_stream == DefaultStream::per_thread;
+        const Status status = runtime::resolve_stream(queue.context(), source, per_thread, from);
+        if (status != Status::success) return status;
+        return queue.set_attributes([copy = from->attributes()](runtime::StreamAttributes& attributes) {
+            attributes = copy;
+            return Status::success;
+        });
     });
 }
 PTM_STREAM_API(cuStreamGetFlags, cuStreamGetFlags_ptsz, (CUstream stream, unsigned* flags), (stream, flags)) {

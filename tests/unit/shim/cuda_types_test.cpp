@@ -56,6 +56,17 @@ SAME_PLACE(CUmemPoolProps, location);
 SAME_PLACE(CUmemPoolProps, maxSize);
 SAME_PLACE(CUmemPoolProps, usage);
 SAME_PLACE(CUlaunchAttributeValue, clusterDim);
+SAME_PLACE(CUlaunchAttributeValue, accessPolicyWindow);
+SAME_PLACE(CUlaunchAttributeValue, syncPolicy);
+SAME_PLACE(CUlaunchAttributeValue, memSyncDomainMap);
+SAME_PLACE(CUlaunchAttributeValue, memSyncDomain);
+SAME_SIZE(CUlaunchMemSyncDomainMap);
+SAME_SIZE(CUaccessPolicyWindow);
+SAME_PLACE(CUaccessPolicyWindow, hitRatio);
+SAME_PLACE(CUaccessPolicyWindow, missProp);
+SAME_SIZE(CUctxCreateParams);
+SAME_PLACE(CUctxCreateParams, numExecAffinityParams);
+SAME_PLACE(CUctxCreateParams, cigParams);
 SAME_PLACE(CUlaunchAttributeValue, programmaticEvent);
 SAME_PLACE(CUlaunchAttributeValue, launchCompletionEvent);
 
