@@ -2,14 +2,21 @@
 // mul and add without a rounding modifier, fused as ptxas 13.0 does for sm_90 (found by experiments, see README.md):
 //   * both round to nearest without saying so and agree in .ftz; the product has no .sat and no guard,
 //   * every use of the product, through neg as well, is one operand of such an add or sub in the same straight line of
-//     blocks (barriers don't end one, branches and labels that are branched to do),
-//   * of two products in one sum the one with fewer uses is fused, of equals the first one; the other one then stays.
+//     code: branches and labels that are branched to end one, and so do calls and what ptxas makes branches of
+//     (straight_lines.h); or anywhere in the function, if one multiplicand is known to the kernel's launch: a constant,
+//     or what stands in its parameters or in .const at a constant address,
+//   * products of one use come first, then those of several, each in the order of the sums in the text. Of two products
+//   in
+//     one sum that of fewer uses is fused, of equals the first one. The other one is there then, and goes into no sum
+//     that comes later.
 #include "translator/analysis/build_ssa.h"
 #include "translator/analysis/graph_queries.h"
+#include "translator/analysis/straight_lines.h"
 
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace ptarmigan::translator {
 
@@ -40,6 +47,8 @@ struct Site {
     ptx::ScalarType type = ptx::ScalarType::none;
     BlockId block = 0;
     std::size_t index = 0;
+    unsigned line = 0;     ///< of straight code
+    bool anywhere = false; ///< a product that fuses in other lines too
 
     bool fits(const Site& o) const { return family == o.family && ftz == o.ftz && type == o.type; }
 };
@@ -52,10 +61,12 @@ public:
         find_lines();
         find_sites();
         if (products_.empty()) return;
+        find_launch_constants();
         find_uses();
         for (ValueId product : products_) eligible_[product] = is_eligible(product);
-        for (ValueId sum : sums_) settle(sum);
-        for (ValueId sum : sums_) fuse(sum);
+        order_sums();
+        for (const bool of_one_use : {true, false})
+            for (ValueId sum : sums_) fuse(sum, of_one_use);
         insert_negations();
     }
 
@@ -79,7 +90,7 @@ private:
             if (kind == Kind::other || !rounds_unasked(inst)) continue;
             if ((kind == Kind::product || kind == Kind::negation) && (guarded || inst.has(Modifier::sat))) continue;
             if (kind == Kind::negation && inst.type() == ptx::ScalarType::bf16x2) continue; // a fused one to ptxas
-            site = {kind, &family, inst.has(Modifier::ftz), inst.type(), 0, 0};
+            site = {kind, &family, inst.has(Modifier::ftz), inst.type()};
         }
         return site;
     }
@@ -90,6 +101,7 @@ private:
         for (const Block& block : graph_.blocks)
             for (BlockId successor : block.successors) ++predecessors[successor];
         line_.resize(graph_.blocks.size(), no_block);
+        next_.resize(graph_.blocks.size(), no_block);
         std::vector<bool> follows(graph_.blocks.size(), false);
         const auto next = [&](BlockId block) {
             const Block& b = graph_.blocks[block];
@@ -99,22 +111,79 @@ private:
         for (BlockId block = 0; block < graph_.blocks.size(); ++block)
             if (BlockId after = next(block); after != no_block) follows[after] = true;
         for (BlockId block = 0; block < graph_.blocks.size(); ++block)
-            for (BlockId at = follows[block] ? no_block : block; at != no_block; at = next(at)) line_[at] = block;
+            for (BlockId at = follows[block] ? no_block : block; at != no_block; at = next_[at] = next(at))
+                line_[at] = block;
     }
 
+    /// From the first block of each line on, which is cut where an instruction ends it and where another function
+    /// begins.
     void find_sites() {
-        for (BlockId block = 0; block < graph_.blocks.size(); ++block)
-            for (std::size_t i = 0; i < graph_.blocks[block].instructions.size(); ++i) {
-                const GraphInstruction& instruction = graph_.blocks[block].instructions[i];
-                Site site = classify(instruction.inst, instruction.inst.guard != ptx::no_id);
-                const Operand& d = instruction.inst.operands[0];
-                if (site.kind == Kind::other || d.kind != Operand::Kind::reg || line_[block] == no_block) continue;
-                site.block = block;
-                site.index = i;
-                sites_[d.index] = site;
-                if (site.kind == Kind::product) products_.push_back(d.index);
-                if (site.kind == Kind::sum || site.kind == Kind::difference) sums_.push_back(d.index);
-            }
+        unsigned line = 0;
+        for (BlockId first = 0; first < graph_.blocks.size(); ++first) {
+            if (line_[first] != first) continue;
+            ++line;
+            const GraphInstruction* before = nullptr;
+            for (BlockId block = first; block != no_block; block = next_[block])
+                for (std::size_t i = 0; i < graph_.blocks[block].instructions.size(); ++i) {
+                    const GraphInstruction& instruction = graph_.blocks[block].instructions[i];
+                    const bool is_cut = before && (before->function != instruction.function || ends_line(*before));
+                    line += is_cut;
+                    before = &instruction;
+                    add_site(instruction, {block, i, line});
+                }
+        }
+    }
+
+    bool ends_line(const GraphInstruction& instruction) const {
+        return ends_straight_line(instruction.inst) && !reads_constant_bank(instruction.inst, graph_.is_entry);
+    }
+
+    struct Place {
+        BlockId block;
+        std::size_t index;
+        unsigned line;
+    };
+    void add_site(const GraphInstruction& instruction, const Place& place) {
+        Site site = classify(instruction.inst, instruction.inst.guard != ptx::no_id);
+        const Operand& d = instruction.inst.operands[0];
+        if (site.kind == Kind::other || d.kind != Operand::Kind::reg) return;
+        site.block = place.block;
+        site.index = place.index;
+        site.line = place.line;
+        sites_[d.index] = site;
+        if (site.kind == Kind::product) products_.push_back(d.index);
+        if (site.kind == Kind::sum || site.kind == Kind::difference) sums_.push_back(d.index);
+    }
+
+    /// Values that are the same in the whole grid because they stand in the constant bank, their signs and parts. ptxas
+    /// takes a product with one of these to where it is used.
+    void find_launch_constants() {
+        for (bool found = true; found;) {
+            found = false;
+            for (const Block& block : graph_.blocks)
+                for (const GraphInstruction& instruction : block.instructions)
+                    if (is_launch_constant(instruction.inst))
+                        for (ValueId value : definitions(graph_, instruction))
+                            found = launch_constants_.insert(value).second || found;
+        }
+        for (ValueId product : products_) {
+            const ptx::Instruction& inst = at(sites_.at(product)).inst;
+            sites_.at(product).anywhere = is_known(inst[Role::a]) || is_known(inst[Role::b]);
+        }
+    }
+
+    bool is_launch_constant(const ptx::Instruction& inst) const {
+        if (inst.guard != ptx::no_id) return false;
+        if (reads_constant_bank(inst, graph_.is_entry)) return true;
+        const bool keeps_place = inst.form == FormId::mov_unpack || inst.form == FormId::neg_f32 ||
+                                 inst.form == FormId::neg_f64 || inst.form == FormId::abs_f32 ||
+                                 inst.form == FormId::abs_f64;
+        return keeps_place && is_known(inst[Role::a]);
+    }
+
+    bool is_known(const Operand& operand) const {
+        if (operand.kind != Operand::Kind::reg) return operand.kind == Operand::Kind::imm;
+        return graph_.values[operand.index].is_constant || launch_constants_.contains(operand.index);
     }
 
     void find_uses() {
@@ -146,7 +215,7 @@ private:
             const Site& user = sites_.at(use.result);
             const bool keeps_bits = user.kind == Kind::negation && user.family == site.family && user.type == site.type;
             if (!user.fits(site) && !(keeps_bits && !user.ftz)) return false;
-            if (line_[user.block] != line_[site.block]) return false;
+            if (!site.anywhere && user.line != site.line) return false;
             return user.kind != Kind::negation ||
                    (site.kind == Kind::product && is_negation_eligible(use.result, site));
         });
@@ -157,7 +226,8 @@ private:
         return !all.empty() && std::all_of(all.begin(), all.end(), [&](const Use& use) {
             if (use.result == no_value) return false;
             const Site& user = sites_.at(use.result);
-            return user.fits(product) && user.kind != Kind::negation && line_[user.block] == line_[product.block];
+            const bool meet = product.anywhere || user.line == product.line;
+            return user.fits(product) && user.kind != Kind::negation && meet;
         });
     }
 
@@ -177,28 +247,34 @@ private:
         auto product = a.kind == Operand::Kind::reg ? sites_.find(a.index) : sites_.end();
         return product != sites_.end() && product->second.kind == Kind::product ? Source{a.index, true} : Source{};
     }
-    bool goes_in(const Source& source) const {
-        auto found = eligible_.find(source.product);
-        return found != eligible_.end() && found->second;
+    /// The sums in the order of the text, which blocks need not have. Those of inlined functions have none.
+    void order_sums() {
+        const auto function = [&](ValueId sum) { return at(sites_.at(sum)).function; };
+        const auto place = [&](ValueId sum) {
+            const SourceLocation location = at(sites_.at(sum)).inst.location;
+            return std::pair(location.line, location.column);
+        };
+        const bool is_one = std::all_of(sums_.begin(), sums_.end(),
+                                        [&](ValueId sum) { return function(sum) == function(sums_.front()); });
+        if (is_one)
+            std::stable_sort(sums_.begin(), sums_.end(), [&](ValueId x, ValueId y) { return place(x) < place(y); });
     }
 
-    /// Of two products the loser stays a product, for all its uses.
-    void settle(ValueId sum) {
-        const ptx::Instruction& inst = at(sites_.at(sum)).inst;
-        Source a = source(inst[Role::a]), b = source(inst[Role::b]);
-        if (!goes_in(a) || !goes_in(b)) return;
-        const bool second = a.product != b.product && uses_[b.product].size() < uses_[a.product].size();
-        eligible_[second ? a.product : b.product] = false;
-    }
-
-    void fuse(ValueId sum) {
+    void fuse(ValueId sum, bool of_one_use) {
         const Site& site = sites_.at(sum);
         GraphInstruction& instruction = at(site);
         const ptx::Instruction old = instruction.inst;
-        Source a = source(old[Role::a]), b = source(old[Role::b]);
-        const bool first = goes_in(a);
-        if (!first && !goes_in(b)) return;
-        const Source& chosen = first ? a : b;
+        if (old.form == site.family->fma) return;
+        const Source a = source(old[Role::a]), b = source(old[Role::b]);
+        const auto goes_in = [&](const Source& source) {
+            auto found = eligible_.find(source.product);
+            return found != eligible_.end() && found->second && (uses_[source.product].size() == 1) == of_one_use;
+        };
+        const bool fits_a = goes_in(a), fits_b = goes_in(b);
+        if ((!fits_a && !fits_b) || a.product == b.product) return;
+        const bool first = fits_a && (!fits_b || uses_[a.product].size() <= uses_[b.product].size());
+        const Source &chosen = first ? a : b, &other = first ? b : a;
+        if (other.product != no_value) eligible_[other.product] = false;
         const ptx::Instruction& product = at(sites_.at(chosen.product)).inst;
         const bool minus = site.kind == Kind::difference;
         const bool negate_product = chosen.negated != (minus && !first), negate_addend = minus && first;
@@ -253,7 +329,9 @@ private:
     }
 
     FunctionGraph& graph_;
-    std::vector<BlockId> line_; ///< by block: the first of its line
+    std::vector<BlockId> line_; ///< by block: the first of its line of blocks
+    std::vector<BlockId> next_; ///< by block: the one behind it in its line
+    std::unordered_set<ValueId> launch_constants_;
     std::unordered_map<ValueId, Site> sites_;
     std::vector<ValueId> products_, sums_;
     std::unordered_map<ValueId, std::vector<Use>> uses_;
