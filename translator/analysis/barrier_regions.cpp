@@ -11,8 +11,12 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 namespace ptarmigan::translator {
+
+using ptx::Operand;
+
 namespace {
 
 class BarrierPlanner {
@@ -171,6 +175,66 @@ bool talks_through_volatile(const FunctionGraph& graph, bool generic) {
                 may_be_shared(instruction.inst))
                 return true;
     return false;
+}
+
+namespace {
+
+/// The word of shared memory that an access names, as far as it says.
+struct SharedPlace {
+    Operand::Base base;
+    std::uint32_t index;
+    std::uint64_t offset;
+    auto operator<=>(const SharedPlace&) const = default;
+};
+
+/// Stores to shared memory that no barrier of the CTA has followed yet, forward over the blocks.
+class OpenStores {
+public:
+    explicit OpenStores(const FunctionGraph& graph) : graph_(graph), at_entry_(graph.blocks.size()) {}
+
+    bool reach_others_loads() {
+        std::vector<BlockId> work;
+        for (BlockId block = 0; block < graph_.blocks.size(); ++block) work.push_back(block);
+        while (!work.empty()) {
+            const BlockId block = work.back();
+            work.pop_back();
+            std::set<SharedPlace> open = at_entry_[block];
+            if (walk(graph_.blocks[block], open)) return true;
+            for (BlockId successor : graph_.blocks[block].successors) {
+                const std::size_t before = at_entry_[successor].size();
+                at_entry_[successor].insert(open.begin(), open.end());
+                if (at_entry_[successor].size() != before) work.push_back(successor);
+            }
+        }
+        return false;
+    }
+
+private:
+    /// True at a load of another place than some open store's, or of one that all lanes name alike.
+    static bool walk(const Block& block, std::set<SharedPlace>& open) {
+        for (const GraphInstruction& instruction : block.instructions) {
+            const ptx::Instruction& inst = instruction.inst;
+            if (has_effect(inst, ptx::Effects::barrier)) open.clear();
+            if (inst.space != ptx::StateSpace::shared || has_effect(inst, ptx::Effects::atomic)) continue;
+            const Operand& address = inst[ptx::Role::a];
+            if (address.kind != Operand::Kind::address) continue;
+            const SharedPlace place{address.base, address.index, static_cast<std::uint64_t>(address.value)};
+            if (has_effect(inst, ptx::Effects::load))
+                for (const SharedPlace& store : open)
+                    if (store != place || place.base != Operand::Base::reg) return true;
+            if (has_effect(inst, ptx::Effects::store)) open.insert(place);
+        }
+        return false;
+    }
+
+    const FunctionGraph& graph_;
+    std::vector<std::set<SharedPlace>> at_entry_;
+};
+
+} // namespace
+
+bool talks_without_barrier(const FunctionGraph& graph) {
+    return OpenStores(graph).reach_others_loads();
 }
 
 } // namespace ptarmigan::translator

@@ -17,6 +17,9 @@ bool has_collectives(const FunctionGraph& graph);
 /// every GPU runs straight code for the warp as a whole. With `generic`, generic addresses may be of shared memory.
 bool talks_through_volatile(const FunctionGraph& graph, bool generic);
 
+/// The same through plain shared memory: a load may meet another lane's store with no barrier of the CTA between them.
+bool talks_without_barrier(const FunctionGraph& graph);
+
 /// Some loop may wait for memory that another thread writes: it has no exit that a count of its own can reach, and
 /// reads the same place again and again. Not so: walks along pointers, and retries of compare-and-swap (someone
 /// succeeded).

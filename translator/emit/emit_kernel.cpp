@@ -124,7 +124,8 @@ private:
         Callees callees;
         add_callees(unit_.loader, graph_, graph_options_, seen, callees);
         const bool uses_shared = !graph_.shared.empty(), collectives = has_collectives(graph_);
-        const bool talks = talks_through_volatile(graph_, uses_shared) || (callees.talk && uses_shared);
+        const bool talks = talks_through_volatile(graph_, uses_shared) || (callees.talk && uses_shared) ||
+                           talks_without_barrier(graph_);
         const bool whole_warp = collectives || talks;
         unit_.width =
             unit_.options.lane_width ? unit_.options.lane_width : natural_width(unit_.options.target, whole_warp);

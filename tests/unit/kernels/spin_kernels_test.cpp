@@ -194,3 +194,32 @@ TEST_CASE("lanes of a warp talk through volatile shared memory without a barrier
     )", {1}, {64}, {out.address()}, ".shared .align 4 .b8 words[512];\n");
     CHECK(out.values() == std::vector<std::uint32_t>(64, 3 * 63 * 64 / 2));
 }
+
+TEST_CASE("one lane reads what the warp stored to plain shared memory without a barrier", "[.][talk]") {
+    Array<std::uint32_t> out(64);
+    run(R"(
+        and.b32 %r1, %r60, 31;
+        sub.u32 %r2, %r60, %r1;
+        shl.b32 %r3, %r60, 2;
+        mov.u32 %r4, words;
+        add.u32 %r3, %r3, %r4;
+        mul.lo.u32 %r5, %r60, 7;
+        st.shared.u32 [%r3], %r5;
+        setp.ne.u32 %p0, %r1, 0;
+        @%p0 bra done;
+        mov.u32 %r6, 0;
+        mov.u32 %r7, 0;
+    more:
+        ld.shared.u32 %r8, [%r3];
+        add.u32 %r7, %r7, %r8;
+        add.u32 %r3, %r3, 4;
+        add.u32 %r6, %r6, 1;
+        setp.lt.u32 %p1, %r6, 32;
+        @%p1 bra more;
+        mad.wide.u32 %l0, %r2, 4, %l60;
+        st.global.u32 [%l0], %r7;
+    done:
+    )", {1}, {64}, {out.address()}, ".shared .align 4 .b8 words[256];\n");
+    CHECK(out.values()[0] == 7 * 31 * 32 / 2);
+    CHECK(out.values()[32] == 7 * (31 * 32 / 2 + 32 * 32));
+}
