@@ -157,6 +157,17 @@ BrokenRule padded_rule(const TensorMapFields& map, std::uint32_t row) {
     return nullptr;
 }
 
+/// What no encode entry lets into a map of tiles, but tensormap.replace does: an H100 ends in 715
+/// (recordings/async_copies).
+BrokenRule replaced_rule(const TensorMapFields& map) {
+    const std::uint64_t row_bytes = map.box[0] * std::uint64_t{tensor_element_bytes(map.type)};
+    if (row_bytes % 16 != 0) return "rows of a tile are multiples of 16 bytes";
+    if (map.swizzle != Swizzle::none && row_bytes > span_bytes(map.swizzle))
+        return "rows are no longer than the swizzle's span";
+    if (map.fill_nan && !is_floating(map.type)) return "tensors of integers are not filled with NaN";
+    return nullptr;
+}
+
 BrokenRule tile_rule(const TensorMapFields& map, TensorMode mode, unsigned rank) {
     const bool columns = mode >= TensorMode::im2col, interleaved = map.interleave != Interleave::none;
     if (map.im2col != columns)
@@ -182,6 +193,7 @@ BrokenRule tile_rule(const TensorMapFields& map, TensorMode mode, unsigned rank)
     if (map.type == TensorType::b4x16 && row % 32 != 0) return "rows of .b4x16 are multiples of 32 elements";
     if (map.type > TensorType::b4x16)
         return interleaved ? "an interleaved tensor of a padded type" : padded_rule(map, row);
+    if (mode == TensorMode::tile && !interleaved && !is_packed(map.type)) return replaced_rule(map);
     return nullptr;
 }
 

@@ -11,6 +11,8 @@ namespace ptarmigan::runtime {
 
 namespace {
 
+constexpr float smallest_normal = std::numeric_limits<float>::min();
+
 /// A face's coordinates before they are scaled to it, and how far away its middle is; 0 where a direction is none.
 struct Projection {
     unsigned face;
@@ -34,11 +36,10 @@ Projection face_of(float x, float y, float z) {
 
 CubePlace project(float x, float y, float z) {
     const Projection at = face_of(x, y, z);
-    if (at.major == 0) return {at.face, 0.5f, 0.5f};
-    // Not recorded where numbers or their reciprocals are subnormal.
-    const bool recorded = at.major >= 0x1p-126f && at.major <= 0x1p126f;
+    // Where the largest one or its reciprocal is subnormal the unit meets the middle of the face.
+    if (at.major < smallest_normal || at.major > 1 / smallest_normal) return {at.face, 0.5f, 0.5f};
     const float scale = unit_reciprocal(at.major);
-    const auto on_face = [&](float value) { return ((recorded ? value * scale : value / at.major) + 1) * 0.5f; };
+    const auto on_face = [&](float value) { return (value * scale + 1) * 0.5f; };
     return {at.face, on_face(at.s), on_face(at.t)};
 }
 

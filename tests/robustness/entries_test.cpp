@@ -57,7 +57,7 @@ const std::set<std::string> fine_with_zeros{
     "cuCtxSetCacheConfig", "cuCtxSetCurrent", "cuCtxSetFlags", "cuCtxSetLimit",
     "cuCtxSetSharedMemConfig", "cuCtxSynchronize", "cuDevicePrimaryCtxRelease",
     "cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxSetFlags", "cuFlushGPUDirectRDMAWrites", "cuInit",
-    "cuProfilerStart", "cuProfilerStop",
+    "cuProfilerStart", "cuProfilerStop", "cuStreamCopyAttributes",
     // memory: freeing, copying or filling nothing
     "cuMemFree", "cuMemFreeAsync", "cuMemFreeHost", "cuMemGetInfo", "cuMemcpy", "cuMemcpyAsync",
     "cuMemcpyDtoD", "cuMemcpyDtoDAsync", "cuMemcpyDtoH", "cuMemcpyDtoHAsync", "cuMemcpyHtoD",
