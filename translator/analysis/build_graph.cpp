@@ -22,6 +22,8 @@ FunctionGraph build_graph(ptx::ModuleLoader& loader, ptx::FunctionId function, c
     build_ssa(flat);
     interleave_locals(flat.graph);
     simplify(flat.graph, options.shape);
+    fold_approximations(flat.graph);
+    split_divisions(flat.graph);
     contract_products(flat.graph);
     FunctionGraph graph = std::move(flat.graph);
     Edges successors = successor_edges(graph), predecessors = reverse_edges(successors);

@@ -13,6 +13,13 @@ void build_ssa(FlatFunction& flat);
 /// `shape` gives the values of %ntid and the like. Leaves the graph canonical, with dense value and block numbers.
 void simplify(FunctionGraph& graph, const BlockShape& shape);
 
+/// Makes constants and products of approximations of constants, as ptxas does. Behind simplify(), which finds the
+/// constants.
+void fold_approximations(FunctionGraph& graph);
+
+/// Makes a reciprocal and a product of approximate divisions whose quotient is added to something.
+void split_divisions(FunctionGraph& graph);
+
 /// Makes fused multiply-adds of products and sums without a rounding modifier where ptxas does. Behind simplify(), for
 /// copies hide products; the products stay behind without uses.
 void contract_products(FunctionGraph& graph);

@@ -175,9 +175,9 @@ private:
     bool is_launch_constant(const ptx::Instruction& inst) const {
         if (inst.guard != ptx::no_id) return false;
         if (reads_constant_bank(inst, graph_.is_entry)) return true;
-        const bool keeps_place = inst.form == FormId::mov_unpack || inst.form == FormId::neg_f32 ||
-                                 inst.form == FormId::neg_f64 || inst.form == FormId::abs_f32 ||
-                                 inst.form == FormId::abs_f64;
+        const bool keeps_place = inst.form == FormId::mov || inst.form == FormId::mov_unpack ||
+                                 inst.form == FormId::neg_f32 || inst.form == FormId::neg_f64 ||
+                                 inst.form == FormId::abs_f32 || inst.form == FormId::abs_f64;
         return keeps_place && is_known(inst[Role::a]);
     }
 
