@@ -6,9 +6,8 @@
 //     (straight_lines.h); or anywhere in the function, if one multiplicand is known to the kernel's launch: a constant,
 //     or what stands in its parameters or in .const at a constant address,
 //   * products of one use come first, then those of several, each in the order of the sums in the text. Of two products
-//   in
-//     one sum that of fewer uses is fused, of equals the first one. The other one is there then, and goes into no sum
-//     that comes later.
+//     in one sum that of fewer uses is fused, of equals the first one; the other one is there then, and goes into no
+//     sum that comes later.
 #include "translator/analysis/build_ssa.h"
 #include "translator/analysis/graph_queries.h"
 #include "translator/analysis/straight_lines.h"

@@ -63,18 +63,6 @@ void become(ptx::Instruction& inst, FormId form, unsigned operands, bool ftz) {
 }
 
 void fold(const FunctionGraph& graph, ptx::Instruction& inst) {
-    switch (inst.form) {
-    case FormId::div_approx:
-    case FormId::div_full:
-    case FormId::rcp_approx:
-    case FormId::sqrt_approx:
-    case FormId::rsqrt_approx:
-    case FormId::sin_approx:
-    case FormId::cos_approx:
-    case FormId::lg2_approx:
-    case FormId::ex2_approx: break;
-    default: return;
-    }
     const std::optional<float> a = constant(graph, inst[Role::a]);
     if (inst.form == FormId::div_approx || inst.form == FormId::div_full) {
         const std::optional<float> b = constant(graph, inst[Role::b]);
