@@ -3,6 +3,7 @@
 #include "runtime/stream/dispatcher.h"
 
 #include "runtime/base/log.h"
+#include "runtime/context/context.h"
 #include "runtime/tuning.h"
 
 #include <algorithm>
@@ -21,6 +22,13 @@ thread_local std::chrono::steady_clock::time_point last_submission{};
 
 /// `due` of an operation that the thread that made it ready takes itself.
 constexpr auto taken_by_waiter = std::chrono::steady_clock::time_point::max();
+
+/// Work that could not be done (no memory, an exception of a host function) is a fault of its context: those who wait
+/// for it go on and are told, and the process lives.
+void report_failed_work(const Operation& operation, Status code, const char* reason) {
+    log(LogLevel::error, std::string("work of a stream failed: ") + reason);
+    if (operation.context) operation.context->set_fault(code);
+}
 
 } // namespace
 
@@ -88,6 +96,7 @@ std::shared_ptr<Operation> Dispatcher::submit(Stream& stream, Work work, Stream:
     operation->work = std::move(work);
     operation->priority = stream.priority();
     operation->stream_id = stream.id_;
+    operation->context = &stream.context_;
     {
         std::lock_guard lock(mutex_);
         for_each_predecessor(stream, [&](const OperationPtr& before) {
@@ -230,7 +239,13 @@ Dispatcher::OperationPtr Dispatcher::take_due(Clock::time_point now) {
 }
 
 void Dispatcher::run(const OperationPtr& operation, Next next) {
-    operation->work();
+    try {
+        operation->work();
+    } catch (const std::bad_alloc&) {
+        report_failed_work(*operation, Status::out_of_memory, "no memory is left");
+    } catch (const std::exception& error) {
+        report_failed_work(*operation, Status::unknown, error.what());
+    }
     operation->work = nullptr; // what it holds goes before anyone is told that it is done
     finish(operation, next);
 }

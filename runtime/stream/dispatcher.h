@@ -22,7 +22,8 @@ struct Operation {
     State state = State::waiting;
     int priority = 0;
     std::uint64_t stream_id = 0;
-    unsigned blockers = 0; ///< operations that are not done and that this one waits for
+    Context* context = nullptr; ///< of the stream; outlives the operation
+    unsigned blockers = 0;      ///< operations that are not done and that this one waits for
     /// Until then dispatcher threads leave a ready operation to a host thread that waits for it.
     std::chrono::steady_clock::time_point due{};
     bool expects_wait = false; ///< `due` is a guess that somebody will wait

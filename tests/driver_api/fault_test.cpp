@@ -3,6 +3,8 @@
 // process of its own.
 #include "driver.h"
 
+#include <stdexcept>
+
 namespace {
 
 /// Launches, and checks that `code` appears at the synchronisation and at calls after it.
@@ -32,6 +34,19 @@ TEST_CASE("fault: illegal_address", "[.]") {
 }
 
 TEST_CASE("fault: trap", "[.]") { check_fault(driver_test::function("trap"), nullptr, 719); }
+
+// An exception that leaves a host function ends neither the thread it ran on nor the process.
+TEST_CASE("fault: host_function", "[.]") {
+    driver_test::context();
+    CUstream stream = nullptr;
+    REQUIRE(cuStreamCreate(&stream, 1) == 0);
+    const auto throws = [](void*) { throw std::runtime_error("from a host function"); };
+    REQUIRE(cuLaunchHostFunc(stream, throws, nullptr) == 0);
+    CHECK(cuStreamSynchronize(stream) == 999);
+    CHECK(cuCtxSynchronize() == 999);
+    CUdeviceptr pointer = 0;
+    CHECK(cuMemAlloc_v2(&pointer, 16) == 999);
+}
 
 // The optimiser may not take a path that stores to a null pointer for one that is never taken.
 TEST_CASE("fault: null_pointer", "[.]") {
