@@ -14,6 +14,7 @@
 #include "translator/analysis/plan_prefetch.h"
 #include "translator/analysis/plan_streaming.h"
 #include "translator/analysis/plan_turns.h"
+#include "translator/analysis/settle_broadcasts.h"
 #include "translator/analysis/shapes.h"
 #include "translator/analysis/verify_graph.h"
 #include "translator/builtins/builtins.h"
@@ -157,6 +158,7 @@ private:
             unit_.divergence = DivergenceForm::program_counters;
             shape_for(unit_.divergence);
         }
+        settle_races();
         verify_graph(graph_);
         alignment_demands_ = plan_alignment(graph_, unit_.options.aligned_parameters);
         barriers_ = plan_barriers(graph_, unit_.shape);
@@ -170,6 +172,15 @@ private:
             needs_fibers || unit_.options.random_schedule || unit_.options.barriers == BarrierForm::fibers;
         if (may_take_turns()) choose_turn_loops(graph_, unit_.shape, unit_.options.barriers == BarrierForm::turns);
         plan_prefetch(graph_, unit_.shape, unit_.width);
+    }
+
+    /// Whether all threads meet at the barriers is asked of masked execution, where a word that all read is one value.
+    void settle_races() {
+        if (unit_.step_count() == 1 || !graph_.forest.reducible) return;
+        shape_for(DivergenceForm::masks);
+        const BarrierPlan plan = plan_barriers(graph_, unit_.shape);
+        if (plan.splittable && settle_broadcasts(graph_, unit_.shape)) shaped_width_ = 0;
+        shape_for(unit_.divergence);
     }
 
     /// A single step has nobody to wait for, and what a call leaves behind is not only in values. One lane per step is

@@ -7,6 +7,7 @@
 #include "translator/analysis/build_graph.h"
 #include "translator/analysis/dump_graph.h"
 #include "translator/analysis/plan_linearization.h"
+#include "translator/analysis/settle_broadcasts.h"
 #include "translator/analysis/shapes.h"
 #include "translator/builtins/builtins.h"
 #include "translator/emit/emit_kernel.h"
@@ -38,7 +39,11 @@ std::string dump_analysis(ptx::ModuleLoader& loader, const std::string& kernel, 
     const unsigned width = options.lane_width ? options.lane_width : 32;
     compute_shapes(graph, shape, width, options);
     if (stage == "shapes") return dump_graph(graph, true);
-    const BarrierPlan barriers = plan_barriers(graph, shape);
+    BarrierPlan barriers = plan_barriers(graph, shape);
+    if (barriers.splittable && settle_broadcasts(graph, shape)) {
+        compute_shapes(graph, shape, width, options);
+        barriers = plan_barriers(graph, shape);
+    }
     std::string text = dump_barriers(graph, barriers);
     if (!barriers.splittable) {
         text += dump_plan(graph, plan_linearization(graph, whole_graph(graph)));
