@@ -20,15 +20,4 @@ bool talks_through_volatile(const FunctionGraph& graph, bool generic);
 /// The same through plain shared memory: a load may meet another lane's store with no barrier of the CTA between them.
 bool talks_without_barrier(const FunctionGraph& graph);
 
-/// Some loop may wait for memory that another thread writes: it has no exit that a count of its own can reach, and
-/// reads the same place again and again. Not so: walks along pointers, and retries of compare-and-swap (someone
-/// succeeded).
-bool may_spin(const FunctionGraph& graph);
-
-/// The same without looking at waits for mbarrier objects (converged_waits.h).
-bool may_spin_on_memory(const FunctionGraph& graph);
-
-/// By index in the loop forest: which loops may wait as above, for mbarriers or other memory.
-std::vector<bool> loops_that_wait(const FunctionGraph& graph);
-
 } // namespace ptarmigan::translator

@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops that wait. Such kernels need lanes and warps that can be suspended, which costs; so this looks closely.
-#include "translator/analysis/barrier_regions.h"
+// Loops that wait. Taking one that waits for one that does not is a hang or a wrong answer; the other way costs speed,
+// because such kernels need lanes and warps that can be suspended. So what is no wait must be known to be none:
+// * plain loads in loops that count, that meet a CTA barrier, or that read another place each time (walks, searches);
+// * retries of compare-and-swap with the value just seen: someone has succeeded;
+// * additions that the loop does not undo: each one makes progress (work queues);
+// * strong reads and atomics of another place each time, where nothing in the kernel undoes what they wait for (hash
+//   tables, union-find, marks of visited nodes).
+#include "translator/analysis/spin_loops.h"
+
 #include "translator/analysis/converged_waits.h"
+#include "translator/analysis/cycle_dependences.h"
 #include "translator/analysis/form_queries.h"
 #include "translator/analysis/graph_queries.h"
 
+#include <algorithm>
+#include <limits>
 #include <optional>
 
 namespace ptarmigan::translator {
@@ -12,159 +22,235 @@ namespace {
 
 using ptx::Effects;
 using ptx::Modifier;
+using ptx::Operand;
 using ptx::Role;
+using ptx::StateSpace;
 
-struct Definition {
-    const GraphInstruction* instruction = nullptr;
-    const Phi* phi = nullptr;
-};
-
-/// What a value inside a loop is computed from, within the loop.
-struct Sources {
-    bool header_phi = false; ///< something carried from the iteration before
-    bool counter = false;    ///< a carried value that changes without reading memory
-    bool memory = false;
-    std::vector<const GraphInstruction*> reads;
-};
+constexpr Effects strong = Effects::volatile_read | Effects::atomic;
+constexpr Effects writes = Effects::store | Effects::atomic | Effects::async | Effects::call;
+constexpr std::initializer_list<Modifier> operations = {Modifier::cas, Modifier::exch, Modifier::add, Modifier::inc,
+                                                        Modifier::dec, Modifier::min,  Modifier::max, Modifier::and_,
+                                                        Modifier::or_, Modifier::xor_};
 
 class SpinSearch {
 public:
     SpinSearch(const FunctionGraph& graph, bool mbarriers)
-        : graph_(graph), mbarriers_(mbarriers), definition_(graph.values.size()), seen_(graph.values.size(), 0) {
-        for (const Block& block : graph.blocks) {
-            for (const Phi& phi : block.phis) definition_[phi.result].phi = &phi;
-            for (const GraphInstruction& instruction : block.instructions)
-                for (ValueId value : definitions(graph, instruction)) definition_[value].instruction = &instruction;
-        }
-    }
+        : graph_(graph), mbarriers_(mbarriers), calls_functions_(!graph.real_calls.empty() || graph.has_indirect_call),
+          places_(graph), cycles_(cycles_of(graph)) {}
 
     bool run() {
-        for (const LoopInfo& loop : graph_.forest.loops)
-            if (waits(loop)) return true;
-        return false;
+        return std::any_of(cycles_.begin(), cycles_.end(), [&](const Cycle& cycle) { return waits(cycle); });
     }
     std::vector<bool> each() {
         std::vector<bool> result;
-        for (const LoopInfo& loop : graph_.forest.loops) result.push_back(waits(loop));
+        for (std::size_t i = 0; i < graph_.forest.loops.size(); ++i) result.push_back(waits(cycles_[i]));
+        return result;
+    }
+    std::vector<bool> blocks() {
+        std::vector<bool> result(graph_.blocks.size(), false);
+        for (const Cycle& cycle : cycles_)
+            if (waits(cycle))
+                for (BlockId block : cycle.blocks) result[block] = true;
         return result;
     }
 
 private:
-    bool inside(BlockId block) const {
-        return block != no_block && graph_.forest.inside(graph_.forest.loop_of[block], loop_);
+    bool waits(const Cycle& cycle);
+    bool may_wait_on(const ptx::Instruction& inst, const CycleDependences& dependences, const Cycle& cycle) const;
+    bool leaves_memory(const ptx::Instruction& inst) const;
+    bool goes_on_like(const ptx::Instruction& inst, const ptx::Instruction& other) const;
+    bool is_undone(const ptx::Instruction& inst, const Cycle& cycle) const;
+    bool is_released(const ptx::Instruction& inst, const Cycle& cycle) const;
+    bool may_release(const ptx::Instruction& write, const ptx::Instruction& wait, const MemoryPlace& place) const;
+    std::vector<bool> reachable(std::vector<BlockId> work, bool backward, bool past_barriers) const;
+    bool is_barrier_of_all(const Block& block) const;
+    std::optional<std::uint64_t> constant(const Operand& operand) const {
+        if (operand.kind == Operand::Kind::imm) return operand.value;
+        if (operand.kind == Operand::Kind::reg && graph_.values[operand.index].is_constant)
+            return graph_.values[operand.index].constant;
+        return std::nullopt;
     }
-    Sources sources(std::vector<ValueId> work, bool look_at_counters);
-    bool waits(const LoopInfo& loop);
-    bool may_wait_on(const ptx::Instruction& inst);
-    bool is_zero(const ptx::Operand& operand) const;
 
     const FunctionGraph& graph_;
-    const bool mbarriers_; ///< waits for mbarrier objects count
-    std::vector<Definition> definition_;
-    std::vector<std::uint32_t> seen_;
-    std::uint32_t round_ = 0;
-    std::uint32_t loop_ = no_loop;
+    const bool mbarriers_;       ///< waits for mbarrier objects count
+    const bool calls_functions_; ///< of the program, for real: they may write anywhere
+    const MemoryPlaces places_;
+    const std::vector<Cycle> cycles_;
 };
 
-/// Backward from some values, not leaving the loop.
-Sources SpinSearch::sources(std::vector<ValueId> work, bool look_at_counters) {
-    Sources result;
-    std::uint32_t round = ++round_;
-    std::vector<const Phi*> carried;
-    while (!work.empty()) {
-        ValueId value = work.back();
-        work.pop_back();
-        if (seen_[value] == round || !inside(graph_.values[value].block)) continue;
-        seen_[value] = round;
-        if (const Phi* phi = definition_[value].phi) {
-            if (graph_.values[value].block == graph_.forest.loops[loop_].header) {
-                result.header_phi = true;
-                carried.push_back(phi);
-            }
-            work.insert(work.end(), phi->incoming.begin(), phi->incoming.end());
-        }
-        const GraphInstruction* instruction = definition_[value].instruction;
-        if (!instruction) continue;
-        if (has_effect(instruction->inst,
-                       Effects::load | Effects::atomic | Effects::waits | Effects::call | Effects::async)) {
-            result.memory = true;
-            result.reads.push_back(instruction);
-            // What a read returns does not depend on how its address was made, but for walks: see may_wait_on().
-            if (look_at_counters) continue;
-        }
-        for (ValueId used : uses(graph_, *instruction)) work.push_back(used);
+/// An atomic that changes nothing, whatever is there: a read.
+bool SpinSearch::leaves_memory(const ptx::Instruction& inst) const {
+    const auto operand = constant(inst[Role::b]);
+    const unsigned bits = ptx::bit_size(inst.type());
+    if (!operand || bits == 0 || bits > 64) return false;
+    const std::uint64_t mask = ~std::uint64_t{0} >> (64 - bits), value = *operand & mask, top = (mask >> 1) + 1;
+    const bool is_signed = inst.type() == ptx::ScalarType::s32 || inst.type() == ptx::ScalarType::s64;
+    switch (inst.one_of(operations)) {
+    case Modifier::add:
+    case Modifier::or_:
+    case Modifier::xor_: return value == 0;
+    case Modifier::and_: return value == mask;
+    case Modifier::max: return value == (is_signed ? top : 0);
+    case Modifier::min: return value == (is_signed ? top - 1 : mask);
+    default: return false;
     }
-    if (look_at_counters)
-        for (const Phi* phi : carried) {
-            Sources own = sources({phi->result}, false);
-            result.counter = result.counter || !own.memory;
-        }
-    return result;
 }
 
-bool SpinSearch::is_zero(const ptx::Operand& operand) const {
-    if (operand.kind == ptx::Operand::Kind::imm) return operand.value == 0;
-    return operand.kind == ptx::Operand::Kind::reg && graph_.values[operand.index].is_constant &&
-           graph_.values[operand.index].constant == 0;
+/// Both add numbers of one sign.
+bool SpinSearch::goes_on_like(const ptx::Instruction& inst, const ptx::Instruction& other) const {
+    if (!has_effect(other, Effects::atomic) || other.one_of(operations) != inst.one_of(operations)) return false;
+    const auto a = constant(inst[Role::b]), b = constant(other[Role::b]);
+    const unsigned bits = ptx::bit_size(inst.type());
+    return a && b && bits > 0 && bits <= 64 && ((*a ^ *b) >> (bits - 1) & 1) == 0;
+}
+
+/// The loop takes back what an addition has done: another write of it goes there.
+bool SpinSearch::is_undone(const ptx::Instruction& inst, const Cycle& cycle) const {
+    const MemoryPlace& place = places_.of(inst);
+    for (BlockId block : cycle.blocks)
+        for (const GraphInstruction& instruction : graph_.blocks[block].instructions) {
+            const ptx::Instruction& other = instruction.inst;
+            if (&other == &inst || !has_effect(other, writes)) continue;
+            if (calls_functions_ && has_effect(other, Effects::call)) return true;
+            if (places_.overlap(place, places_.of(other)) != Overlap::same_place) continue;
+            if (!goes_on_like(inst, other)) return true;
+        }
+    return false;
+}
+
+bool SpinSearch::is_barrier_of_all(const Block& block) const {
+    if (!block.ends_with_barrier) return false;
+    const ptx::Instruction& barrier = block.instructions.back().inst;
+    return constant(barrier[Role::a]) == std::uint64_t{0} && barrier[Role::b].kind == Operand::Kind::none;
+}
+
+std::vector<bool> SpinSearch::reachable(std::vector<BlockId> work, bool backward, bool past_barriers) const {
+    std::vector<bool> seen(graph_.blocks.size(), false);
+    for (BlockId block : work) seen[block] = true;
+    while (!work.empty()) {
+        const BlockId block = work.back();
+        work.pop_back();
+        if (!backward && !past_barriers && is_barrier_of_all(graph_.blocks[block])) continue;
+        for (BlockId next : backward ? graph_.blocks[block].predecessors : graph_.blocks[block].successors) {
+            if (seen[next] || (backward && !past_barriers && is_barrier_of_all(graph_.blocks[next]))) continue;
+            seen[next] = true;
+            work.push_back(next);
+        }
+    }
+    return seen;
+}
+
+/// Whether `write` may make the value that `wait`, at `place`, waits for.
+bool SpinSearch::may_release(const ptx::Instruction& write, const ptx::Instruction& wait,
+                             const MemoryPlace& place) const {
+    if (&write == &wait || !has_effect(write, writes)) return false;
+    if (has_effect(write, Effects::call)) return calls_functions_;
+    if (has_effect(write, Effects::async)) return true;
+    if (places_.overlap(place, places_.of(write)) == Overlap::never) return false;
+    if (!has_effect(wait, Effects::atomic)) return true;
+    const Modifier operation = wait.one_of(operations), other = write.one_of(operations);
+    if (operation == Modifier::cas) { // for what it expects
+        const auto expected = constant(wait[Role::b]);
+        const auto made = constant(other == Modifier::cas ? write[Role::c] : write[Role::b]);
+        const bool sets = !has_effect(write, Effects::atomic) || other == Modifier::cas || other == Modifier::exch;
+        return !(sets && expected && made && *expected != *made);
+    }
+    const auto own = constant(wait[Role::b]);
+    return !(has_effect(write, Effects::atomic) && operation == other && own && own == constant(write[Role::b]));
+}
+
+/// The kernel has a write that may end a wait for `inst`, and that other threads may come to while one waits: not only
+/// before the loop, nor, for shared memory, on the other side of a barrier.
+bool SpinSearch::is_released(const ptx::Instruction& inst, const Cycle& cycle) const {
+    const MemoryPlace& place = places_.of(inst);
+    const bool is_shared = place.space == StateSpace::shared;
+    const std::vector<bool> before = reachable(cycle.blocks, true, !is_shared);
+    std::vector<bool> meanwhile;
+    if (is_shared) {
+        std::vector<BlockId> from;
+        for (BlockId block = 0; block < graph_.blocks.size(); ++block)
+            if (before[block]) from.push_back(block);
+        meanwhile = reachable(std::move(from), false, false);
+    } else {
+        meanwhile = reachable(cycle.blocks, false, true);
+        for (BlockId block = 0; block < graph_.blocks.size(); ++block)
+            meanwhile[block] = meanwhile[block] || !before[block];
+    }
+    for (BlockId block = 0; block < graph_.blocks.size(); ++block)
+        for (const GraphInstruction& instruction : graph_.blocks[block].instructions)
+            if (meanwhile[block] && may_release(instruction.inst, inst, place)) return true;
+    return false;
 }
 
 /// True if executing it again and again can mean waiting for someone else.
-bool SpinSearch::may_wait_on(const ptx::Instruction& inst) {
+bool SpinSearch::may_wait_on(const ptx::Instruction& inst, const CycleDependences& dependences,
+                             const Cycle& cycle) const {
     if (!mbarriers_ && is_mbarrier_wait(inst)) return false;
     if (has_effect(inst, Effects::waits | Effects::call | Effects::async)) return true;
-    if (inst.space == ptx::StateSpace::local || inst.space == ptx::StateSpace::param ||
-        inst.space == ptx::StateSpace::constant || inst.form == ptx::FormId::ld_global_nc)
+    if (inst.space == StateSpace::local || inst.space == StateSpace::param || inst.space == StateSpace::constant ||
+        inst.form == ptx::FormId::ld_global_nc)
         return false;
-    const ptx::Operand& place = inst[Role::a];
-    if (place.kind == ptx::Operand::Kind::address && place.base == ptx::Operand::Base::reg) {
-        Sources address = sources({place.index}, false);
-        if (address.header_phi || address.memory) return false; // another place each time
+    CycleDependences::Sources address;
+    const Operand& place = inst[Role::a];
+    if (place.kind == Operand::Kind::address && place.base == Operand::Base::reg)
+        address = dependences.of_value(place.index);
+    if (!has_effect(inst, strong)) return !address.carried && !address.memory;
+    const bool same_place = !address.carried && !address.atomic;
+    if (!has_effect(inst, Effects::atomic) || leaves_memory(inst)) return same_place || is_released(inst, cycle);
+    switch (inst.one_of(operations)) {
+    case Modifier::cas: return !dependences.is_retry(inst) && (same_place || is_released(inst, cycle));
+    case Modifier::inc:
+    case Modifier::dec:
+        if (constant(inst[Role::b]) != std::uint64_t{std::numeric_limits<std::uint32_t>::max()})
+            return same_place || is_released(inst, cycle);
+        [[fallthrough]];
+    case Modifier::add: return is_undone(inst, cycle);
+    default: break;
     }
-    if (!has_effect(inst, Effects::atomic)) return true;
-    if (inst.has(Modifier::cas)) {
-        const ptx::Operand& expected = inst[Role::b];
-        if (expected.kind != ptx::Operand::Kind::reg) return true;
-        Sources from = sources({expected.index}, false);
-        return !from.header_phi && !from.memory; // a lock; otherwise a retry with the value just seen
+    if (same_place) return true;
+    const Operand& operand = inst[Role::b];
+    if (operand.kind == Operand::Kind::reg) {
+        const CycleDependences::Sources from = dependences.of_value(operand.index);
+        if (from.carried || from.memory) return false; // it writes what it goes on with
     }
-    if (inst.has(Modifier::exch)) return true;
-    return is_zero(inst[Role::b]); // an atomic that changes nothing is a read; others make progress themselves
+    return is_released(inst, cycle);
 }
 
-bool SpinSearch::waits(const LoopInfo& loop) {
-    loop_ = graph_.forest.loop_of[loop.header];
-    bool has_barrier = false, has_exit = false;
-    std::vector<ValueId> conditions;
-    std::vector<const GraphInstruction*> strong;
-    for (BlockId id : loop.blocks) {
+bool SpinSearch::waits(const Cycle& cycle) {
+    bool has_barrier = false, has_reads = false, has_strong = false, sleeps = false;
+    for (BlockId id : cycle.blocks) {
         const Block& block = graph_.blocks[id];
         has_barrier = has_barrier || block.ends_with_barrier;
-        for (const GraphInstruction& instruction : block.instructions)
-            if (has_effect(instruction.inst, Effects::load | Effects::atomic) &&
-                has_effect(instruction.inst, Effects::volatile_read | Effects::atomic))
-                strong.push_back(&instruction);
-        for (BlockId s : block.successors) {
-            if (inside(s)) continue;
-            has_exit = true;
-            if (block.terminator.condition != no_value) conditions.push_back(block.terminator.condition);
+        for (const GraphInstruction& instruction : block.instructions) {
+            const ptx::Instruction& inst = instruction.inst;
+            has_strong = has_strong || has_effect(inst, strong | Effects::waits);
+            has_reads = has_reads || has_effect(inst, Effects::load | Effects::call | Effects::async);
+            sleeps = sleeps || inst.form == ptx::FormId::nanosleep;
         }
     }
-    if (!has_exit) return false; // runs for ever whatever others do
-    Sources from = sources(conditions, true);
-    // A counted loop may wait too, and give up after so many rounds; but nobody does that with plain loads, which loops
-    // over data are full of.
-    const Effects waiting = Effects::volatile_read | Effects::atomic | Effects::waits;
-    for (const GraphInstruction* read : from.reads) {
-        // Between barriers a plain load can't wait: the writer is the CTA itself.
-        const bool weak = !has_effect(read->inst, from.counter ? waiting : waiting | Effects::call | Effects::async);
-        if ((!weak || !(has_barrier || from.counter)) && may_wait_on(read->inst)) return true;
-    }
-    if (from.counter) return false;
-    // One thread polls, and tells the others through shared memory and a barrier.
-    if (has_barrier)
-        for (const GraphInstruction* read : strong)
-            if (may_wait_on(read->inst)) return true;
-    return false;
+    if (!has_reads && !has_strong) return false;
+    const CycleDependences dependences(graph_, places_, cycle);
+    if (!dependences.has_exit()) return false; // runs for ever whatever others do
+    const auto may_wait = [&](const GraphInstruction* read) { return may_wait_on(read->inst, dependences, cycle); };
+    // Strong reads make a loop wait by whatever way its exits depend on them, and though it counts its rounds, to give
+    // up after so many.
+    const auto is_strong = [&](const GraphInstruction* read) {
+        return has_effect(read->inst, strong | Effects::waits);
+    };
+    std::vector<const GraphInstruction*> all;
+    if (has_strong) all = dependences.of_exits().reads;
+    if (std::any_of(all.begin(), all.end(), [&](const GraphInstruction* read) {
+            return is_strong(read) && (may_wait(read) || (sleeps && !is_mbarrier_wait(read->inst)));
+        }))
+        return true;
+    // Nobody counts rounds with plain loads, which loops over data are full of. And between barriers they can't wait:
+    // the writer is the CTA itself.
+    const CycleDependences::Sources near = dependences.of_conditions();
+    if (dependences.has_counter(near)) return false;
+    return std::any_of(near.reads.begin(), near.reads.end(), [&](const GraphInstruction* read) {
+        const bool is_load = !has_effect(read->inst, Effects::call | Effects::async);
+        return !is_strong(read) && !(has_barrier && is_load) && may_wait(read);
+    });
 }
 
 } // namespace
@@ -179,6 +265,10 @@ bool may_spin_on_memory(const FunctionGraph& graph) {
 
 std::vector<bool> loops_that_wait(const FunctionGraph& graph) {
     return SpinSearch(graph, true).each();
+}
+
+std::vector<bool> blocks_that_wait(const FunctionGraph& graph) {
+    return SpinSearch(graph, true).blocks();
 }
 
 } // namespace ptarmigan::translator

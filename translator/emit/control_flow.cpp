@@ -5,7 +5,9 @@
 // lanes come from several edges. Uniform branches stay branches. analysis/README.md explains the plan.
 #include "frontend/isa/instruction_form.h"
 #include "translator/analysis/alignment.h"
+#include "translator/analysis/dominators.h"
 #include "translator/analysis/graph_queries.h"
+#include "translator/analysis/spin_loops.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
 #include "translator/lower/alignment_check.h"
@@ -20,7 +22,7 @@ namespace ptarmigan::translator {
 GraphEmitter::GraphEmitter(KernelUnit& unit, const FunctionGraph& graph, llvm::Function* function,
                            llvm::Value* cta_context, llvm::Value* step)
     : WarpEmitter(unit.context, unit.width, unit.options), unit_(unit), graph_(graph), function_(function),
-      cta_context_(cta_context), step_(step) {
+      cta_context_(cta_context), step_(step), ends_round_(find_round_ends()) {
     for (unsigned lane = 0; lane < width_; ++lane) {
         lane_iota_.push_back(lane);
         lane_zeros_.push_back(0);
@@ -161,6 +163,8 @@ void GraphEmitter::emit_instruction(const GraphInstruction& instruction) {
     if (unit_.options.random_schedule && unit_.fiber_form &&
         ptx::any(form.effects, ptx::Effects::atomic | ptx::Effects::volatile_read | ptx::Effects::fence))
         emit_yield();
+    else if (ptx::any(form.effects, ptx::Effects::atomic))
+        emit_atomic_yield();
     if (is_real_call(instruction)) {
         emit_call(instruction);
         return;
@@ -342,15 +346,43 @@ void GraphEmitter::emit_yield() {
     call_service(offsetof(abi::Services, yield), ir_.getVoidTy(), {cta_context_, step_, lanes, ir_.getInt64(0)});
 }
 
+/// Every cycle goes through one of these: latches, and in an irreducible graph the sources of retreating edges.
+std::vector<bool> GraphEmitter::find_round_ends() const {
+    std::vector<bool> ends(graph_.blocks.size(), false);
+    for (const LoopInfo& loop : graph_.forest.loops)
+        if (loop.latch != no_block) ends[loop.latch] = true;
+    if (graph_.forest.reducible) return ends;
+    std::vector<std::uint32_t> position(graph_.blocks.size(), 0);
+    std::uint32_t count = 0;
+    for (BlockId block : reverse_post_order(successor_edges(graph_), 0)) position[block] = count++;
+    for (BlockId block = 0; block < graph_.blocks.size(); ++block)
+        for (BlockId to : graph_.blocks[block].successors)
+            if (position[to] <= position[block]) ends[block] = true;
+    return ends;
+}
+
 /// On the back edges of kernels that wait for memory: every so many iterations other steps get their turn.
 void GraphEmitter::emit_spin_yield(BlockId id) {
-    constexpr std::uint32_t iterations_between_yields = 64;
+    constexpr std::uint32_t rounds_between_yields = 64;
     if (!unit_.fiber_form || !(unit_.spins || unit_.options.random_schedule)) return;
-    bool latch = std::any_of(graph_.forest.loops.begin(), graph_.forest.loops.end(),
-                             [&](const LoopInfo& loop) { return loop.latch == id; });
-    if (!latch) return;
+    if (!ends_round_[id]) return;
     if (unit_.options.random_schedule) return emit_yield();
-    llvm::AllocaInst* counter = entry_alloca(ir_.getInt32Ty(), "iterations");
+    emit_yield_each(rounds_between_yields);
+}
+
+/// Where threads take back what they did, as in `while (atomicAdd(l, 1) != 0) atomicSub(l, 1)`, steps that only gave
+/// way at the end of a round would see each other's additions for ever. So they also do before their atomics, but with
+/// another period.
+void GraphEmitter::emit_atomic_yield() {
+    constexpr std::uint32_t atomics_between_yields = 61;
+    if (!unit_.fiber_form || !unit_.spins) return;
+    if (waiting_blocks_.empty()) waiting_blocks_ = blocks_that_wait(graph_);
+    if (waiting_blocks_[current_block_]) emit_yield_each(atomics_between_yields);
+}
+
+/// When this place has been passed `period` times.
+void GraphEmitter::emit_yield_each(std::uint32_t period) {
+    llvm::AllocaInst* counter = entry_alloca(ir_.getInt32Ty(), "passes");
     {
         llvm::IRBuilderBase::InsertPointGuard keep(ir_);
         ir_.SetInsertPoint(counter->getNextNode());
@@ -358,8 +390,7 @@ void GraphEmitter::emit_spin_yield(BlockId id) {
     }
     llvm::Value* count = ir_.CreateAdd(ir_.CreateLoad(ir_.getInt32Ty(), counter), ir_.getInt32(1));
     ir_.CreateStore(count, counter);
-    llvm::Value* due =
-        ir_.CreateICmpEQ(ir_.CreateURem(count, ir_.getInt32(iterations_between_yields)), ir_.getInt32(0));
+    llvm::Value* due = ir_.CreateICmpEQ(ir_.CreateURem(count, ir_.getInt32(period)), ir_.getInt32(0));
     if_then(
         due, [&] { emit_yield(); }, false);
 }
@@ -374,8 +405,8 @@ void GraphEmitter::emit_terminator(BlockId id) {
         return;
     }
     llvm::Value* mask = width_ > 1 ? block_mask(id) : nullptr;
+    emit_spin_yield(id);
     if (block.terminator.kind == Terminator::Kind::jump) {
-        emit_spin_yield(id);
         emit_edge(id, 0, mask);
         emit_turn(id);
         ir_.CreateBr(blocks_[plan.jump_to[0]]);

@@ -16,6 +16,7 @@
 #include "translator/analysis/plan_turns.h"
 #include "translator/analysis/settle_broadcasts.h"
 #include "translator/analysis/shapes.h"
+#include "translator/analysis/spin_loops.h"
 #include "translator/analysis/verify_graph.h"
 #include "translator/builtins/builtins.h"
 #include "translator/emit/choose_width.h"

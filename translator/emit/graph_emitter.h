@@ -189,7 +189,10 @@ private:
     BlockId mask_block(BlockId block) const;
     void prepare(const RegionView& view, const RegionInterface& interface);
     void emit_yield();
+    std::vector<bool> find_round_ends() const;
     void emit_spin_yield(BlockId block);
+    void emit_atomic_yield();
+    void emit_yield_each(std::uint32_t period);
     llvm::Value* edge_condition(BlockId block, unsigned successor, const LaneValue& condition);
 
     // lane_versions.cpp
@@ -218,6 +221,8 @@ private:
     llvm::Function* function_;
     llvm::Value* cta_context_;
     llvm::Value* step_;
+    std::vector<bool> ends_round_;     ///< by block: a yield may be due behind it
+    std::vector<bool> waiting_blocks_; ///< by block: inside a loop that waits; empty until somebody asks
     const RegionInterface* interface_ = nullptr;
     const LinearPlan* plan_ = nullptr; ///< null in the program-counter form
     llvm::BasicBlock* entry_block_ = nullptr;

@@ -7,7 +7,7 @@
 // others go round in a loop: then the block of another lane is picked now and then, so that a lane that spins cannot
 // starve the one it waits for.
 #include "frontend/isa/instruction_form.h"
-#include "translator/analysis/barrier_regions.h"
+#include "translator/analysis/spin_loops.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
 
@@ -224,6 +224,7 @@ void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInt
             emit_spin_yield(id);
             emit_counter_edge(id, 0, counter_mask_);
         } else {
+            emit_spin_yield(id);
             LaneValue condition = value_at(id, block.terminator.condition);
             condition = LaneValue::varying(broadcast(condition));
             std::vector<llvm::Value*> masks;

@@ -149,18 +149,5 @@ TEST_CASE("which barriers split a kernel") {
     CHECK(splits("bar.sync 0, 64; ret;"));
 }
 
-bool spins(const std::string& body) { return may_spin(AnalysedKernel(body).graph); }
-
-TEST_CASE("which loops wait") {
-    const std::string address = "ld.param.u64 %rd1, [p]; ";
-    CHECK(spins(address + "L: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L; ret;"));
-    CHECK(spins(address + "L: atom.global.cas.b32 %r1, [%rd1], 0, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra L; ret;"));
-    CHECK(spins(address + "mov.u32 %r1, 0; bra T; L: ld.volatile.global.u32 %r1, [%rd1]; T: setp.eq.u32 %p1, %r1, 0; @%p1 bra L; ret;"));
-    CHECK_FALSE(spins(address + "L: ld.global.u64 %rd1, [%rd1]; setp.ne.u64 %p1, %rd1, 0; @%p1 bra L; ret;")); // a list
-    CHECK_FALSE(spins(address + "ld.global.u32 %r1, [%rd1]; L: add.u32 %r2, %r1, 1; atom.global.cas.b32 %r3, [%rd1], %r1, %r2;"
-                                " setp.ne.u32 %p1, %r3, %r1; mov.u32 %r1, %r3; @%p1 bra L; ret;")); // a retry
-    CHECK_FALSE(spins(address + "mov.u32 %r2, 0; L: ld.volatile.global.u32 %r1, [%rd1]; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 9; @%p1 bra L; ret;"));
-}
-
 } // namespace
 } // namespace ptarmigan::test

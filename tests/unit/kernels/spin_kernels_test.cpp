@@ -24,6 +24,45 @@ TEST_CASE("lanes of a warp take turns at a spin lock", "[kernels][spin]") {
     CHECK(lock.values()[0] == 0);
 }
 
+TEST_CASE("a cycle of two entries waits for another warp, another block, another lane", "[kernels][spin]") {
+    // Thread 0 of the grid posts last, and waits before for the two that go into the cycle at its two places.
+    for (const auto& [grid, block] : {std::pair{1u, 32u}, std::pair{1u, 96u}, std::pair{3u, 1u}}) {
+        Array<std::uint32_t> flag(1), ready(1), out(grid * block);
+        run(R"(
+            setp.eq.u32 %p0, %r62, 0;
+            @%p0 bra post;
+            mov.u32 %r3, 0;
+            red.global.add.u32 [%l61], 1;
+            and.b32 %r2, %r62, 1;
+            setp.eq.u32 %p1, %r2, 0;
+            @%p1 bra second;
+        first:
+            add.u32 %r3, %r3, 1;
+            ld.volatile.global.u32 %r0, [%l60];
+            setp.ne.u32 %p2, %r0, 0;
+            @%p2 bra seen;
+        second:
+            add.u32 %r3, %r3, 2;
+            ld.volatile.global.u32 %r0, [%l60];
+            setp.eq.u32 %p2, %r0, 0;
+            @%p2 bra first;
+        seen:
+            mad.wide.u32 %l0, %r62, 4, %l62;
+            st.global.u32 [%l0], %r0;
+            bra done;
+        post:
+            ld.volatile.global.u32 %r0, [%l61];
+            setp.lt.u32 %p3, %r0, 2;
+            @%p3 bra post;
+            st.volatile.global.u32 [%l60], 7;
+        done:
+        )", {grid}, {block}, {flag.address(), ready.address(), out.address()});
+        std::vector<std::uint32_t> expected(grid * block, 7);
+        expected[0] = 0;
+        CHECK(out.values() == expected);
+    }
+}
+
 // Hidden: ctest runs these two by themselves, with the default order and with random ones, and with a limit of time: whoever holds
 // what the others wait for must get its turn among thousands that only look.
 TEST_CASE("three blocks of 1,024 threads take turns at one spin lock", "[.][crowd]") {

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which loops may wait for what another thread does.
+#pragma once
+
+#include "translator/analysis/function_graph.h"
+
+namespace ptarmigan::translator {
+
+/// Some loop may wait for memory that another thread writes: whether it goes round again depends on a read that this
+/// thread does not move on by itself. Lanes, steps and CTAs must be able to overtake each other then.
+bool may_spin(const FunctionGraph& graph);
+
+/// The same without looking at waits for mbarrier objects (converged_waits.h).
+bool may_spin_on_memory(const FunctionGraph& graph);
+
+/// By index in the loop forest: which loops may wait as above, for mbarriers or other memory.
+std::vector<bool> loops_that_wait(const FunctionGraph& graph);
+
+/// By block: which are in such a loop, or in an irreducible part of the graph that may wait.
+std::vector<bool> blocks_that_wait(const FunctionGraph& graph);
+
+} // namespace ptarmigan::translator
