@@ -2,6 +2,8 @@
 // Scopes, declarations and labels of a body.
 #include "frontend/bind/body_binder.h"
 
+#include "frontend/bind/static_variables.h"
+
 #include "frontend/bind/legacy_target.h"
 #include "frontend/isa/directives.h"
 #include "frontend/isa/special_registers.h"
@@ -89,6 +91,8 @@ Body BodyBinder::bind(FunctionId function) {
     body_.registers = std::move(memory_.registers);
     function_ = &context_.module.functions[function];
     body_start_ = context_.bodies[function].offset;
+    if (const auto found = context_.static_variables.find(function); found != context_.static_variables.end())
+        static_variables_ = found->second;
     open_scope();
     try {
         declare_parameters(*function_);
@@ -291,32 +295,46 @@ void BodyBinder::declare_variables() {
     if (type_class(syntax.type) == TypeClass::opaque)
         fail(syntax.location, "textures, surfaces and samplers are declared at module scope");
     if (syntax.space == StateSpace::param && context_.module.version < Version{2, 0}) return declare_old_parameters();
+    const bool is_static = is_static_variable(syntax);
+    if (is_static && syntax.bank != 0) fail(syntax.location, "constant banks are not supported");
     for (const DeclaratorSyntax& d : syntax.declarators) {
         Variable variable = make_variable(syntax, d, diagnostics_);
         if (variable.unsized && !d.has_initializer) fail(d.location, "an array needs a size here");
         if (d.has_initializer) {
-            if (syntax.space != StateSpace::global && syntax.space != StateSpace::constant)
-                fail(d.location, "only .global and .const variables have initial values");
-            bind_initializer(syntax, d, context_, diagnostics_, variable);
+            if (!is_static) fail(d.location, "only .global and .const variables have initial values");
+            bind_initializer(
+                syntax, d, context_, [this](std::string_view name) { return find(name); }, diagnostics_, variable);
         }
         const std::uint64_t count = d.is_range ? d.range : 1;
-        if (d.is_range) {
-            context_.range_variables += count;
-            if (count > max_range_variables || context_.range_variables > max_range_variables)
-                fail(d.location, "too many variables declared as ranges");
-        }
-        for (std::uint64_t i = 0; i < count; ++i) {
-            body_.variables.push_back(variable);
-            if (d.is_range) body_.variables.back().name = range_name(d.name, i);
-        }
-        const auto first = static_cast<std::uint32_t>(body_.variables.size() - count);
-        const Symbol symbol{Symbol::Kind::body_variable, 1, first, static_cast<std::uint32_t>(count)};
+        const Symbol symbol = is_static ? static_symbol(count, d) : add_variables(variable, count, d);
         if (!d.is_range)
             declare(d.name, symbol, d.location);
         else if (scopes_.back().declares_number_of(d.name, static_cast<std::uint32_t>(count)) ||
                  !scopes_.back().declare_range(d.name, symbol))
             fail(d.location, "'" + std::string(d.name) + "<>' is already declared in this scope");
     }
+}
+
+Symbol BodyBinder::add_variables(const Variable& variable, std::uint64_t count, const DeclaratorSyntax& d) {
+    if (d.is_range) {
+        context_.range_variables += count;
+        if (count > max_range_variables || context_.range_variables > max_range_variables)
+            fail(d.location, "too many variables declared as ranges");
+    }
+    const auto first = static_cast<std::uint32_t>(body_.variables.size());
+    for (std::uint64_t i = 0; i < count; ++i) {
+        body_.variables.push_back(variable);
+        if (d.is_range) body_.variables.back().name = range_name(d.name, i);
+    }
+    return {Symbol::Kind::body_variable, 1, first, static_cast<std::uint32_t>(count)};
+}
+
+/// The module binder has found them in the same order.
+Symbol BodyBinder::static_symbol(std::uint64_t count, const DeclaratorSyntax& d) {
+    const VariableId first = static_variables_.first;
+    if (count > static_variables_.end - first) fail(d.location, "too many variables declared as ranges");
+    static_variables_.first += static_cast<VariableId>(count);
+    return {Symbol::Kind::module_variable, 1, first, static_cast<std::uint32_t>(count)};
 }
 
 /// The parameters of an entry before PTX 1.4, which the module binder has found in the same order.

@@ -61,6 +61,8 @@ private:
     void close_scope();
     void declare(std::string_view name, const Symbol& symbol, SourceLocation at);
     void declare_variables();
+    Symbol add_variables(const Variable& variable, std::uint64_t count, const DeclaratorSyntax& d);
+    Symbol static_symbol(std::uint64_t count, const DeclaratorSyntax& d);
     void check_register_type(const VariableSyntax& syntax);
     void declare_registers();
     void declare_old_parameters();
@@ -227,6 +229,7 @@ private:
     bool is_implied_ = false;          ///< a word of the instruction: rows of PTX 1.4 stand for older ones
     std::size_t body_start_ = 0;       ///< in the text
     std::uint32_t old_parameters_ = 0; ///< that were declared in the body so far
+    VariableRange static_variables_;   ///< that were not
     Body body_;
     std::vector<Scope> scopes_;
     StatementParser* parser_ = nullptr;

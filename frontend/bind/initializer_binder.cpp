@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Initialisers of module-scope variables: numbers to bytes, symbols to relocations.
+// Initialisers of .global and .const variables: numbers to bytes, symbols to relocations.
 #include "frontend/bind/constant_bits.h"
 #include "frontend/bind/module_binder.h"
 #include "frontend/isa/directives.h"
@@ -12,8 +12,8 @@ namespace {
 class InitializerBinder {
 public:
     InitializerBinder(const VariableSyntax& syntax, const DeclaratorSyntax& declarator, const ModuleContext& context,
-                      Diagnostics& diagnostics, Variable& variable)
-        : nodes_(syntax.initializers), first_(declarator.first_initializer), context_(context),
+                      const NameLookup& find, Diagnostics& diagnostics, Variable& variable)
+        : nodes_(syntax.initializers), first_(declarator.first_initializer), context_(context), find_(find),
           diagnostics_(diagnostics), variable_(variable), element_(byte_size(variable.type)) {}
 
     void bind() {
@@ -94,15 +94,15 @@ private:
     }
 
     void symbol(const InitializerSyntax& node, std::uint64_t offset) {
-        const auto found = context_.names.find(node.name);
-        if (found == context_.names.end()) return fail(node, "unknown symbol '" + std::string(node.name) + "'");
+        const Symbol found = find_(node.name);
+        if (found.kind == Symbol::Kind::none) return fail(node, "unknown symbol '" + std::string(node.name) + "'");
         Relocation relocation;
         relocation.offset = offset;
         relocation.size = static_cast<std::uint8_t>(node.masked ? 1 : element_);
         relocation.byte = node.mask_byte;
         relocation.generic = node.generic;
-        relocation.is_function = found->second.kind == Symbol::Kind::function;
-        relocation.symbol = found->second.index;
+        relocation.is_function = found.kind == Symbol::Kind::function;
+        relocation.symbol = found.index;
         relocation.addend = node.constant.as_signed();
         const auto gate = [&](std::string_view what) {
             const std::string broken = broken_directive(what, context_.module.version, context_.module.target);
@@ -111,7 +111,8 @@ private:
         if (node.generic) gate("generic()");
         if (node.masked) gate("mask()");
         if (!relocation.is_function) {
-            const StateSpace space = context_.module.variables[found->second.index].space;
+            const bool in_module = found.kind == Symbol::Kind::module_variable;
+            const StateSpace space = in_module ? context_.module.variables[found.index].space : StateSpace::none;
             if (space != StateSpace::global && space != StateSpace::constant)
                 fail(node, "only addresses in .global and .const are known before a launch");
         }
@@ -127,6 +128,7 @@ private:
     const std::vector<InitializerSyntax>& nodes_;
     std::size_t first_;
     const ModuleContext& context_;
+    const NameLookup& find_;
     Diagnostics& diagnostics_;
     Variable& variable_;
     unsigned element_;
@@ -136,9 +138,9 @@ private:
 } // namespace
 
 void bind_initializer(const VariableSyntax& syntax, const DeclaratorSyntax& declarator, const ModuleContext& context,
-                      Diagnostics& diagnostics, Variable& variable) {
+                      const NameLookup& find, Diagnostics& diagnostics, Variable& variable) {
     try {
-        InitializerBinder(syntax, declarator, context, diagnostics, variable).bind();
+        InitializerBinder(syntax, declarator, context, find, diagnostics, variable).bind();
     } catch (const Recover&) {
         variable.init.clear(); // reported; the module won't be used
     }

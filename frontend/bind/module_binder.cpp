@@ -2,6 +2,7 @@
 #include "frontend/bind/module_binder.h"
 
 #include "frontend/bind/declaration_checks.h"
+#include "frontend/bind/static_variables.h"
 #include "frontend/isa/directives.h"
 #include "frontend/isa/special_registers.h"
 
@@ -43,13 +44,20 @@ public:
             case ModuleParser::Kind::function: function(); break;
             case ModuleParser::Kind::alias: alias(); break;
             case ModuleParser::Kind::file: file(); break;
-            case ModuleParser::Kind::end: context_.misread = std::move(parser_.misread); return;
+            case ModuleParser::Kind::end:
+                context_.misread = std::move(parser_.misread);
+                return name_static_variables(context_);
             }
         }
     }
 
 private:
     void error(SourceLocation at, std::string text) { diagnostics_.error(at, std::move(text)); }
+
+    Symbol find(std::string_view name) const {
+        const auto found = context_.names.find(name);
+        return found == context_.names.end() ? Symbol{} : found->second;
+    }
 
     void variables() {
         VariableSyntax& syntax = parser_.variables;
@@ -73,7 +81,10 @@ private:
             Variable variable = make_variable(syntax, declarator, diagnostics_);
             variable.linkage = parser_.linkage;
             if (!declarator.is_range) {
-                if (declarator.has_initializer) bind_initializer(syntax, declarator, context_, diagnostics_, variable);
+                if (declarator.has_initializer)
+                    bind_initializer(
+                        syntax, declarator, context_, [this](std::string_view name) { return find(name); },
+                        diagnostics_, variable);
                 if (variable.unsized && variable.linkage != Linkage::external)
                     error(declarator.location, "'" + variable.name + "' needs a size: it is not .extern");
                 declare(declarator.name, std::move(variable));
@@ -176,7 +187,7 @@ private:
         if (is_new) {
             module_.functions.push_back(std::move(function));
             context_.bodies.push_back(syntax.body);
-            return;
+            return static_variables(syntax, id);
         }
         if (place->second.kind != Symbol::Kind::function)
             return error(syntax.location, "'" + function.name + "' is already declared");
@@ -191,6 +202,11 @@ private:
         if (!earlier.is_declaration) return error(syntax.location, "'" + function.name + "' is already defined");
         earlier = std::move(function);
         context_.bodies[place->second.index] = syntax.body;
+        static_variables(syntax, place->second.index);
+    }
+
+    void static_variables(const FunctionSyntax& syntax, FunctionId id) {
+        if (syntax.has_body) bind_static_variables(context_, id, syntax.body_end, diagnostics_.source());
     }
 
     /// Before PTX 1.4 an entry has no list: the .param variables of its body, inner scopes included, are its

@@ -7,8 +7,10 @@
 #include "frontend/parse/syntax.h"
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -18,6 +20,11 @@ namespace ptarmigan::ptx {
 struct PerThreadVariable {
     VariableSyntax syntax;
     DeclaratorSyntax declarator;
+};
+
+/// Variables that lie side by side in Module::variables.
+struct VariableRange {
+    VariableId first = 0, end = 0;
 };
 
 /// Everything that binding a body needs to know of the rest of the text.
@@ -37,6 +44,8 @@ struct ModuleContext {
     std::unordered_set<std::string_view> misread; ///< ModuleParser::misread
     FunctionId unclosed = no_id;      ///< the function in whose body the text ends: for the caller to report
     std::vector<TextPosition> bodies; ///< per function, behind the `{`; meaningful if it is defined
+    std::unordered_map<FunctionId, VariableRange> static_variables; ///< that bodies declare, in order
+    bool is_static(VariableId id) const;
     std::vector<std::unique_ptr<std::string>> range_names; ///< of `.global .u32 x<4>`: keys that the text lacks
 };
 
@@ -54,8 +63,11 @@ bool is_declarable(ScalarType type);
 /// Name number `number` of a declarator `name<count>`.
 std::string range_name(std::string_view prefix, std::uint64_t number);
 
+/// What a name in an initialiser stands for; Kind::none if it is unknown.
+using NameLookup = std::function<Symbol(std::string_view)>;
+
 /// Turns the initialiser of a declarator into bytes and relocations of `variable`.
 void bind_initializer(const VariableSyntax& syntax, const DeclaratorSyntax& declarator, const ModuleContext& context,
-                      Diagnostics& diagnostics, Variable& variable);
+                      const NameLookup& find, Diagnostics& diagnostics, Variable& variable);
 
 } // namespace ptarmigan::ptx

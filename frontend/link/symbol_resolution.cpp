@@ -116,7 +116,7 @@ private:
             LinkUnit& unit = *units_[number];
             Module& module = unit.module();
             for (VariableId id = 0; id < module.variables.size(); ++id) {
-                if (module.variables[id].linkage != Linkage::internal) continue;
+                if (module.variables[id].linkage != Linkage::internal || unit.context.is_static(id)) continue;
                 unit.kept_variables.insert(id);
                 own_name(unit, number, std::string(module.variables[id].name));
             }

@@ -100,11 +100,12 @@ void TokenCursor::skip_statement() {
         if (take().is(';')) return;
 }
 
-TextPosition TokenCursor::skip_body(bool* is_closed) {
+TextPosition TokenCursor::skip_body(bool* is_closed, std::size_t* end) {
     const Token open = token_; // the lexer stands right behind it: one token of look-ahead only
     const TextPosition body = lexer_.position();
     const bool closed = lexer_.skip_braces();
     if (is_closed != nullptr) *is_closed = closed;
+    if (end != nullptr) *end = lexer_.position().offset;
     if (!closed && is_closed == nullptr) {
         token_ = lexer_.next();
         fail(open.location, "this '{' is never closed");

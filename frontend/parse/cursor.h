@@ -66,8 +66,8 @@ public:
     /// Goes behind the next `;`, or to a brace or the end, whichever comes first.
     void skip_statement();
     /// For the token `{`, not taken yet: notes the place behind it and goes behind the closing
-    /// brace. With `is_closed`, it says whether there is one; else that there is none is an error.
-    TextPosition skip_body(bool* is_closed = nullptr);
+    /// brace, which `end` gets. With `is_closed`, it says whether there is one; else that there is none is an error.
+    TextPosition skip_body(bool* is_closed = nullptr, std::size_t* end = nullptr);
     /// Drops the rest of the current token's line.
     void skip_line() {
         lexer_.skip_line();

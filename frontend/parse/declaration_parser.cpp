@@ -61,7 +61,7 @@ public:
         limits(out);
         if (cursor_.at('{')) {
             out.has_body = true;
-            out.body = cursor_.skip_body(&out.is_closed);
+            out.body = cursor_.skip_body(&out.is_closed, &out.body_end);
         } else if (is_entry || !begins_declaration(cursor_.peek())) { // else ptxas misses no `;`
             cursor_.expect(';', "or '{' after this function's head");
         }

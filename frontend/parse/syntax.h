@@ -122,8 +122,9 @@ struct FunctionSyntax {
     std::string_view name;
     std::vector<VariableSyntax> returns, parameters;
     std::vector<LimitSyntax> limits;
-    bool is_closed = true; ///< else the text ends inside the body
-    TextPosition body;     ///< behind the `{`
+    bool is_closed = true;    ///< else the text ends inside the body
+    TextPosition body;        ///< behind the `{`
+    std::size_t body_end = 0; ///< behind the `}`
     SourceLocation location;
 
     void clear() { *this = {}; }

@@ -274,3 +274,57 @@ TEST_CASE("loader: what a malformed declaration declared is not unknown as well"
     CHECK(messages.find("unknown symbol 'counter'") == std::string::npos);
     CHECK(messages.find("unknown symbol 'other'") != std::string::npos);
 }
+
+TEST_CASE("module: variables that bodies declare are the module's, seen in their scope only") {
+    const auto loader = test::load(
+        ".global .u32 x = 1;\n"
+        ".func f() { .global .u32 x = 2; { .const .u64 y[] = {x, 5}; ret; } }\n"
+        ".global .u32 z;\n"
+        ".entry k() {\n.reg .b32 r; .reg .b64 a;\n.shared .u32 s; ld.global.u32 r, [x];\n"
+        "{ .global .align 16 .b8 x<2>; mov.u64 a, x1; .attribute(.managed) .global .u32 m; st.global.u32 [m], r; }\n"
+        "{ .global .u32 x = 3; .global .u64 at = x; st.global.u32 [x], r; ld.global.u64 a, [at]; }\nst.global.u32 [x], r; ret; }\n"
+        ".entry l() { .reg .b32 r; ld.global.u32 r, [x]; /* .global */ ret; }");
+    const auto& v = loader->module().variables;
+    REQUIRE(v.size() == 9);
+    std::vector<std::string> names;
+    for (const Variable& variable : v) names.push_back(variable.name);
+    CHECK(names == std::vector<std::string>{"x", "$__x__1", "$__y__2", "z", "$__x0__4", "$__x1__5", "$__m__6", "$__x__7", "$__at__8"});
+    CHECK((v[1].init == Bytes{2, 0, 0, 0} && v[1].space == StateSpace::global));
+    CHECK((v[2].size == 16 && v[2].space == StateSpace::constant && v[2].init[8] == 5));
+    REQUIRE(v[2].relocations.size() == 1);
+    CHECK(v[2].relocations[0].symbol == 1); // the x of that body
+    CHECK((v[4].alignment == 16 && v[5].alignment == 16 && v[6].managed));
+    REQUIRE(v[8].relocations.size() == 1);
+    CHECK(v[8].relocations[0].symbol == 7);
+    const Body& body = body_of(*loader);
+    std::vector<std::uint32_t> used;
+    for (const Instruction& inst : body.instructions)
+        for (unsigned i = 0; i < inst.operand_count; ++i)
+            if (inst.operands[i].kind == Operand::Kind::variable || inst.operands[i].base == Operand::Base::variable) {
+                CHECK(inst.operands[i].scope == VariableScope::module);
+                used.push_back(inst.operands[i].index);
+            }
+    CHECK(used == std::vector<std::uint32_t>{0, 5, 6, 7, 8, 0});
+    CHECK(body.variables.size() == 1); // s
+    CHECK(loader->module().find_variable("x") == 0u);
+    // A name that is taken.
+    CHECK(test::load(".global .u32 $__x__1;\n.entry k() { .global .u32 x; ret; }")->module().variables[1].name == "$__x__1$");
+}
+
+TEST_CASE("module: what can't be declared in bodies") {
+    const auto refused = [](const std::string& statement) {
+        return !test::is_accepted(".global .u32 g;\n.entry k() { .reg .b32 r; .shared .u32 s; " + statement + " ret; }\n.global .u32 later;");
+    };
+    CHECK(refused(".global .u32 x[];"));
+    CHECK(refused(".global .texref t;"));
+    CHECK(refused(".const[2] .u32 x;"));
+    CHECK(refused(".global .u64 p = x; .global .u32 x;"));
+    CHECK(refused(".global .u64 p = later;"));
+    CHECK(refused(".global .u64 p = s;"));
+    CHECK(refused(".global .u64 p = r;"));
+    CHECK(refused(".global .u32 x; .global .u32 x;"));
+    CHECK(refused("{ .global .u32 x; } ld.global.u32 r, [x];"));
+    CHECK(refused(".global .u32 x<600000>;"));
+    CHECK(!refused(".global .u64 p = g; .global .u64 q = k; .global .u32 x<4>; ld.global.u32 r, [x3];"));
+    CHECK(refused(".global .u32 x<4>; ld.global.u32 r, [x4];"));
+}

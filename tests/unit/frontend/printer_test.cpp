@@ -36,6 +36,12 @@ TEST_CASE("printer: modules that differ are told apart") {
     CHECK(differ(".local .b8 a[4];", ".local .b8 a[8];") != "");
 }
 
+TEST_CASE("printer: variables that bodies declare stand at module scope") {
+    const auto loader = test::load(".global .u32 x = 1;\n.func f() { .global .u32 x = 2; { .const .u64 y[] = {x, generic(x)+4}; ret; } }\n"
+                                   ".entry k() { .reg .b32 r; .const .u32 x<2>; ld.const.u32 r, [x1]; { .global .u32 %x; st.global.u32 [%x+0], r; } ret; }");
+    check_round_trip(*loader);
+}
+
 TEST_CASE("printer: a module with everything parses back") {
     const auto loader = test::load(
         ".file 1 \"a.cu\"\n.global .align 8 .b8 buffer[8] = {1, 2, 3};\n.func f(.reg .u32 a) { "

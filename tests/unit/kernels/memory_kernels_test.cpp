@@ -584,3 +584,60 @@ TEST_CASE("integers in sequence may get into a float's register", "[kernels]") {
         CHECK(results[2 * i + 1] == ((i + 7) | 0x80000000));
     }
 }
+
+// Symbols of ptxas' binaries say so: one variable per declaration, whatever calls or inlines the function.
+TEST_CASE("variables declared in bodies live as long as the module", "[kernels][memory]") {
+    Module module(R"(
+        .version 9.0
+        .target sm_90
+        .address_size 64
+        .global .u32 x = 1000;
+        .func (.reg .u32 r) count() {
+            .global .u32 x;
+            atom.global.add.u32 r, [x], 1;
+            ret;
+        }
+        .visible .entry k(.param .u64 out) {
+            .reg .b64 %l<4>;
+            .reg .b32 %r<8>;
+            .global .u32 x[2] = {7, 8};
+            .global .u64 at = x+4;
+            .const .u32 c = 55;
+            ld.param.u64 %l0, [out];
+            call (%r0), count;
+            call (%r0), count;
+            ld.global.u64 %l1, [at];
+            ld.global.u32 %r1, [%l1];
+            add.u32 %r2, %r1, 1;
+            st.global.u32 [x+4], %r2;
+            ld.const.u32 %r2, [c];
+            {
+                .const .align 8 .b8 c[8] = {1, 2, 3, 4, 5};
+                .global .u32 x = 99;
+                ld.const.u32 %r3, [c+4];
+                ld.u32 %r4, [x];
+            }
+            st.global.v4.u32 [%l0], {%r0, %r1, %r2, %r3};
+            st.global.u32 [%l0+16], %r4;
+            ret;
+        }
+        .visible .entry l(.param .u64 out) {
+            .reg .b64 %l<4>;
+            .reg .b32 %r<8>;
+            ld.param.u64 %l0, [out];
+            call (%r0), count;
+            ld.global.u32 %r1, [x];
+            st.global.v2.u32 [%l0], {%r0, %r1};
+            ret;
+        })", "statics.ptx");
+    using Words = std::vector<std::uint32_t>;
+    Array<std::uint32_t> out(5);
+    for (std::uint32_t launch = 0; launch < 3; ++launch) {
+        module.launch("k", {1}, {1}, {out.address()});
+        synchronize();
+        CHECK(out.values() == Words{2 * launch + 1, 8 + launch, 55, 5, 99});
+    }
+    module.launch("l", {1}, {1}, {out.address()});
+    synchronize();
+    CHECK((out.values()[0] == 6 && out.values()[1] == 1000));
+}

@@ -252,3 +252,16 @@ TEST_CASE("link: addresses of entries of other texts and further down, which the
         CHECK(body.instructions[1].operands[1].index == function(*loader, "own"));
     }
 }
+
+TEST_CASE("link: variables that bodies declare stay in them") {
+    const std::string kernel = "() { .global .u32 own = 4; .reg .b32 x; ld.global.u32 x, [own]; st.global.u32 [own], x; ret; }";
+    auto loader = link({".global .u32 own; .visible .entry a" + kernel, ".global .u32 own; .visible .entry b" + kernel});
+    const auto& variables = loader->module().variables;
+    CHECK(variables.size() == 4);
+    const std::string a = accessed(*loader, "a"), b = accessed(*loader, "b");
+    CHECK(a != b);
+    for (const std::string& name : {a, b}) {
+        const ptx::Variable& variable = variables.at(loader->module().find_variable(name).value());
+        CHECK(variable.init == std::vector<std::uint8_t>{4, 0, 0, 0});
+    }
+}
