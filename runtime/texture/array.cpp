@@ -44,9 +44,10 @@ Status check(const ArrayShape& shape) {
     if (shape.flags & ~(known_flags | video)) return Status::invalid_value;
     if (shape.width == 0 || (shape.depth && !shape.height && !is_layered(shape))) return Status::invalid_value;
     TexelFormat format;
-    if (decode_format(shape.format, shape.channels, format) && format.block != TexelFormat::Block::none &&
-        (!shape.height || (shape.flags & ArrayShape::surface)))
-        return Status::invalid_value;
+    if (decode_format(shape.format, shape.channels, format) && format.block != TexelFormat::Block::none) {
+        if (!shape.height) return Status::invalid_value;
+        if (shape.flags & ArrayShape::surface) return Status::not_supported; // the NVIDIA driver's answer
+    }
     const bool cube = (shape.flags & ArrayShape::cube) != 0;
     if (is_layered(shape) && shape.depth == 0) return Status::invalid_value;
     if (cube && (shape.width != shape.height || shape.depth % 6 != 0)) return Status::invalid_value;
@@ -139,7 +140,7 @@ Status mipmap_create(Context& context, const ArrayShape& shape, unsigned count,
                      std::shared_ptr<MipmappedArray>& mipmap) {
     TexelFormat format;
     if (is_unsupported_format(shape.format, shape.channels)) {
-        log_once("array format", "arrays of gamma-coded compressed and of multi-planar formats are not supported");
+        log_once("array format", "arrays of multi-planar formats are not supported");
         return Status::not_supported;
     }
     if (!decode_format(shape.format, shape.channels, format)) return Status::invalid_value;

@@ -158,17 +158,22 @@ bool decode_format(unsigned format, unsigned channels, TexelFormat& decoded) {
         decoded.opaque = channels_of_it < 4;
         return set(kind, bits) && channels == channels_of_it;
     };
+    decoded.gamma = format == 0x92 || format == 0x94 || format == 0x96 || format == 0x9e;
     switch (format) {
-    case 0x91: return set_block(Block::bc1, 4, Kind::unsigned_integer, 8);
-    case 0x93: return set_block(Block::bc2, 4, Kind::unsigned_integer, 8);
-    case 0x95: return set_block(Block::bc3, 4, Kind::unsigned_integer, 8);
+    case 0x91:
+    case 0x92: return set_block(Block::bc1, 4, Kind::unsigned_integer, 8);
+    case 0x93:
+    case 0x94: return set_block(Block::bc2, 4, Kind::unsigned_integer, 8);
+    case 0x95:
+    case 0x96: return set_block(Block::bc3, 4, Kind::unsigned_integer, 8);
     case 0x97: return set_block(Block::bc4, 1, Kind::unsigned_integer, 16);
     case 0x98: return set_block(Block::bc4, 1, Kind::signed_integer, 16);
     case 0x99: return set_block(Block::bc5, 2, Kind::unsigned_integer, 16);
     case 0x9a: return set_block(Block::bc5, 2, Kind::signed_integer, 16);
     case 0x9b: return set_block(Block::bc6h_unsigned, 3, Kind::half, 16);
     case 0x9c: return set_block(Block::bc6h_signed, 3, Kind::half, 16);
-    case 0x9d: return set_block(Block::bc7, 4, Kind::unsigned_integer, 8);
+    case 0x9d:
+    case 0x9e: return set_block(Block::bc7, 4, Kind::unsigned_integer, 8);
     default: break;
     }
     // UNORM_INT8X1 and on: the format says the channels too.

@@ -14,6 +14,7 @@ struct TexelFormat {
     std::uint8_t bits = 8;     ///< of a channel: 8, 16, 32
     std::uint8_t channels = 1; ///< 1, 2, 4; 3 of BC6H
     bool always_real = false;  ///< CU_AD_FORMAT_UNORM_* and SNORM_*, compressed ones: never read as integers
+    bool gamma = false;        ///< CU_AD_FORMAT_BC*_SRGB: textures of it must decode gamma
     bool opaque = false; ///< the fourth channel, not in memory, reads as one: arrays of BC4, BC5 and BC6H, no views
     enum class Block : std::uint8_t { none, bc1, bc2, bc3, bc4, bc5, bc6h_unsigned, bc6h_signed, bc7 };
     Block block =
@@ -30,9 +31,9 @@ struct TexelFormat {
 
 /// Of CUarray_format and a number of channels; false if there is no such format or it is not supported.
 bool decode_format(unsigned format, unsigned channels, TexelFormat& decoded);
-/// True for formats of CUDA that arrays can't have here: packed ones and gamma-coded BC1 to BC3 and BC7.
+/// True for formats of CUDA that arrays can't have here: packed ones.
 constexpr bool is_unsupported_format(unsigned format, unsigned channels) {
-    return (format == 0x50 || format == 0x92 || format == 0x94 || format == 0x96 || format == 0x9e) && channels == 4;
+    return format == 0x50 && channels == 4;
 }
 
 /// One level: rows of texels, slices (layers, faces) of rows.

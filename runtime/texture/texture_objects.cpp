@@ -105,6 +105,7 @@ Status make_texture(const ResourceDescription& resource, const SamplerDescriptio
     if (const Status status = image_of(resource, texture.image); status != Status::success) return status;
     if ((description.flags & Description::seamless) && !texture.image.cube) return Status::invalid_value;
     const TexelFormat& format = texture.image.format;
+    if (format.gamma && !(description.flags & Description::srgb)) return Status::invalid_value;
     Sampler& sampler = texture.sampler;
     for (unsigned i = 0; i < 3; ++i) sampler.address[i] = static_cast<Sampler::Address>(description.address[i]);
     sampler.normalized = (description.flags & Description::normalized) != 0;

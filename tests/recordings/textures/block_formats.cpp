@@ -46,6 +46,10 @@ public:
         for (unsigned format = 0x91; format <= 0x9e; ++format)
             for (unsigned channels : {1u, 2u, 3u, 4u})
                 for (const Extent& extent : {Extent{side, side}, {255, 253}, {3, 3}, {side, 0}}) array(format, channels, extent);
+        for (unsigned format = 0x91; format <= 0x9e; ++format) {
+            sampled(format);
+            shapes(format);
+        }
         return out_.str();
     }
 
@@ -55,6 +59,7 @@ private:
 
     static bool is_small(unsigned kind) { return kind == first_view || kind == 0x26 || kind == 0x27; }
     static unsigned bytes_of(unsigned kind) { return is_small(kind) ? 8 : 16; }
+    static unsigned kind_of(unsigned format) { return format <= 0x96 ? first_view + (format - 0x91) / 2 : format <= 0x9c ? 0x26 + (format - 0x97) : bc7; }
 
     /// Random blocks, some of them with equal ends, the modes of BC7 spread evenly where `even`.
     static std::vector<std::uint8_t> make_blocks(unsigned kind, bool even) {
@@ -154,7 +159,7 @@ private:
     }
 
     void fill(CUarray array, unsigned format) {
-        const unsigned kind = format <= 0x96 ? first_view + (format - 0x91) / 2 : format <= 0x9c ? 0x26 + (format - 0x97) : bc7;
+        const unsigned kind = kind_of(format);
         const unsigned bytes = bytes_of(kind);
         std::vector<std::uint8_t> data = make_blocks(kind, false);
         data.resize(data.size() + std::size_t{4096} * 256);
@@ -164,6 +169,73 @@ private:
             const int code = make_texture(object, array, 0, 0, 0, 0, 0);
             if (code) out_ << " create " << code;
             else out_ << ' ' << hash(texels_, object, side * side);
+        }
+    }
+
+    static unsigned channels_of(unsigned format) { return format <= 0x96 || format >= 0x9d ? 4 : format <= 0x98 ? 1 : format <= 0x9a ? 2 : 3; }
+
+    /// All texels and the filtered samples of a plane, by the sampler's flags: whole numbers, normalized coordinates, gamma.
+    void sampled(unsigned format) {
+        out_ << "sampled " << std::hex << format << std::dec << ':';
+        CUarray array = nullptr;
+        CUDA_ARRAY3D_DESCRIPTOR shape{side, side, 0, format, channels_of(format), 0};
+        const int code = driver_.result("cuArray3DCreate_v2", &array, static_cast<const CUDA_ARRAY3D_DESCRIPTOR*>(&shape));
+        if (code) {
+            out_ << ' ' << code << '\n';
+            return;
+        }
+        const unsigned kind = kind_of(format);
+        copy_in(array, make_blocks(kind, false).data(), std::size_t{blocks} * bytes_of(kind), blocks);
+        for (unsigned flags : {0u, 1u, 2u, 0x10u, 0x11u, 0x12u})
+            for (unsigned filter : {0u, 1u}) {
+                CUtexObject object = 0;
+                const int made = make_texture(object, array, filter, flags, 0, 0, 0);
+                out_ << " [" << std::hex << flags << std::dec << ' ' << filter << ": " << made;
+                if (made == 0) out_ << ' ' << (filter ? hash(filtered_, object, samples) : hash(texels_, object, side * side));
+                out_ << ']';
+            }
+        out_ << '\n';
+        driver_.call<CUarray>("cuArrayDestroy", array);
+    }
+
+    /// Codes of arrays of other shapes, of textures of them without and with gamma, and of a surface.
+    void shapes(unsigned format) {
+        struct Shape {
+            const char* name;
+            std::size_t height, depth;
+            unsigned flags;
+        };
+        constexpr unsigned layered = 1, surface = 2, cube = 4, gather = 8;
+        out_ << "shapes " << std::hex << format << std::dec << ':';
+        for (const Shape& s : {Shape{"layers", 64, 3, layered}, {"lines", 0, 3, layered}, {"cube", 64, 6, cube}, {"cubes", 64, 12, cube | layered},
+                               {"deep", 64, 3, 0}, {"gather", 64, 0, gather}, {"surface", 64, 0, surface}}) {
+            CUDA_ARRAY3D_DESCRIPTOR shape{64, s.height, s.depth, format, channels_of(format), s.flags};
+            CUarray array = nullptr;
+            const int code = driver_.result("cuArray3DCreate_v2", &array, static_cast<const CUDA_ARRAY3D_DESCRIPTOR*>(&shape));
+            out_ << ' ' << s.name << ' ' << code;
+            if (code == 0) objects_of(array, nullptr);
+        }
+        CUDA_ARRAY3D_DESCRIPTOR shape{64, 64, 0, format, channels_of(format), 0};
+        CUmipmappedArray mipmap = nullptr;
+        const int code = driver_.result("cuMipmappedArrayCreate", &mipmap, static_cast<const CUDA_ARRAY3D_DESCRIPTOR*>(&shape), 7u);
+        out_ << " mipmap " << code;
+        if (code == 0) objects_of(nullptr, mipmap);
+        out_ << '\n';
+    }
+
+    void objects_of(CUarray array, CUmipmappedArray mipmap) {
+        CUDA_RESOURCE_DESC resource{};
+        resource.resType = mipmap ? 1 : 0;
+        if (mipmap) resource.res.mipmap.hMipmappedArray = mipmap;
+        else resource.res.array.hArray = array;
+        for (unsigned flags : {0u, 0x10u}) {
+            CUDA_TEXTURE_DESC sampler{{1, 1, 1}, 0, flags | 2u, 0, 0, 0, 0, 0, {}, {}};
+            CUtexObject object = 0;
+            out_ << '/' << driver_.result<CUtexObject*, CUDA_RESOURCE_DESC*, CUDA_TEXTURE_DESC*, CUDA_RESOURCE_VIEW_DESC*>("cuTexObjectCreate", &object, &resource, &sampler, nullptr);
+        }
+        if (array) {
+            CUsurfObject object = 0;
+            out_ << '/' << driver_.result("cuSurfObjectCreate", &object, static_cast<const CUDA_RESOURCE_DESC*>(&resource));
         }
     }
 
