@@ -113,6 +113,8 @@ LaneValue GraphEmitter::special_register(const ptx::Operand& operand, const Shap
     case SpecialRegister::globaltimer: return clock(offsetof(abi::Services, globaltimer), 0, false);
     case SpecialRegister::globaltimer_lo: return clock(offsetof(abi::Services, globaltimer), 0, true);
     case SpecialRegister::globaltimer_hi: return clock(offsetof(abi::Services, globaltimer), 32, true);
+    case SpecialRegister::pm: return constant(0); // undefined by the manual; no profiler counts here
+    case SpecialRegister::pm_64: return LaneValue::uniform(ir_.getInt64(0));
     case SpecialRegister::dynamic_smem_size: return field(offsetof(abi::CtaContext, dynamic_shared), "dynamic.smem");
     case SpecialRegister::total_smem_size:  // in units of 128 bytes, without what the system reserves
     case SpecialRegister::aggr_smem_size: { // to the byte, with it (H100: 1000 bytes asked for give 1024 and 2024)

@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+
 using namespace ptarmigan;
 using namespace ptarmigan::test;
 
@@ -67,4 +69,42 @@ TEST_CASE("reserved shared memory is behind the kernel's own, to its last byte",
         CHECK(out.values()[t * 2] == ((t ^ 63) ^ 5));
         CHECK(out.values()[t * 2 + 1] == 77);
     }
+}
+
+TEST_CASE("system registers: each of the table can be read", "[kernels]") {
+    struct Entry {
+        std::string spelling;
+        const char* type;
+        bool is_vector;
+        unsigned count; ///< 0: no number in its name
+    };
+    constexpr int scalar = 0, vector = -1;
+    const auto numbered = [](int count) { return count; };
+    const std::vector<Entry> table = {
+#define X(name, spelling, type, layout, major, minor, sm) {spelling, #type, (layout) == vector, unsigned(std::max(layout, 0))},
+#include "frontend/isa/special_registers.def"
+#undef X
+    };
+    std::string body;
+    unsigned registers = 0;
+    for (const Entry& entry : table) {
+        std::vector<std::string> names;
+        const std::size_t number = entry.spelling.find('#');
+        for (unsigned i = 0; i < entry.count; ++i) names.push_back(std::string(entry.spelling).replace(number, 1, std::to_string(i)));
+        if (entry.is_vector) names = {entry.spelling + ".x", entry.spelling + ".y", entry.spelling + ".z", entry.spelling + ".w"};
+        if (names.empty()) names = {entry.spelling};
+        for (const std::string& name : names) {
+            if (entry.type == std::string("pred")) body += "mov.pred %p0, " + name + "; selp.u64 %l0, 1, 0, %p0;\n";
+            else if (entry.type == std::string("u64")) body += "mov.u64 %l0, " + name + ";\n";
+            else body += "mov.u32 %r0, " + name + "; cvt.u64.u32 %l0, %r0;\n";
+            body += "st.global.u64 [%l60+" + std::to_string(8 * registers++) + "], %l0;\n";
+        }
+    }
+    CHECK(registers > 80);
+    Array<std::uint64_t> out(std::vector<std::uint64_t>(registers, 0x7777777777777777));
+    run(body, {1}, {1}, {out.address()});
+    for (std::uint64_t value : out.values()) CHECK(value != 0x7777777777777777);
+    Array<std::uint64_t> counters({1, 1});
+    run("mov.u32 %r0, %pm3; cvt.u64.u32 %l0, %r0; mov.u64 %l1, %pm7_64; st.global.v2.u64 [%l60], {%l0, %l1};", {1}, {1}, {counters.address()});
+    CHECK(counters.values() == std::vector<std::uint64_t>{0, 0}); // undefined by the manual; nobody counts
 }
