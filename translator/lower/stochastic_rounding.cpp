@@ -2,6 +2,8 @@
 // cvt.rs (manual 9.7.9.21): a number is rounded away from zero if random bits, added to those that it loses, carry.
 #include "translator/lower/conversion.h"
 
+#include <llvm/IR/Intrinsics.h>
+
 namespace ptarmigan::translator::lower {
 
 namespace {
@@ -51,29 +53,54 @@ Value* round(Ir& ir, Value* value, Value* random, const Target& target, bool rel
     return ir.CreateSelect(is_nan(ir, value), integer(bits, format.nan), code);
 }
 
+/// The lowest 16 bits, the first last.
+Value* reversed(Ir& ir, Value* bits) {
+    Value* all = ir.CreateUnaryIntrinsic(llvm::Intrinsic::bitreverse, bits);
+    return ir.CreateLShr(all, integer(all, 16));
+}
+
+/// The 16 random bits that a and b share, or e and f: a half of rbits; for e2m1 the upper or the lower bytes of both.
+Value* random_of_pair(Ir& ir, Value* rbits, bool first, bool bytes) {
+    auto field = [&](unsigned from, unsigned mask) {
+        return ir.CreateAnd(ir.CreateLShr(rbits, integer(rbits, from)), integer(rbits, mask));
+    };
+    if (!bytes) return field(first ? 16 : 0, 0xffff);
+    return ir.CreateOr(field(first ? 16 : 8, 0xff00), field(first ? 8 : 0, 0xff));
+}
+
+/// cvt.rs to f16x2 and bf16x2: a, the upper half, takes the upper half of rbits, b the lower one.
+Value* two_halves(Ir& ir, Values v, const Target& target, bool relu) {
+    Value* rbits = v[2];
+    Value* mask = integer(rbits, (1u << target.random_bits) - 1);
+    Value* high = round(ir, v[0], ir.CreateAnd(ir.CreateLShr(rbits, integer(rbits, 16)), mask), target, relu);
+    Value* low = round(ir, v[1], ir.CreateAnd(rbits, mask), target, relu);
+    return ir.CreateOr(ir.CreateShl(high, integer(high, 16)), low);
+}
+
+/// cvt.rs to four small numbers, the first one uppermost. Both numbers of a pair take the same 16 bits: the first one,
+/// a or e, in reverse. The manual says which bits a pair has; the rest is what two public emulations found on B200s.
+Value* four_numbers(Ir& ir, Values v, const Target& target, bool relu) {
+    Value* result = integer(v[4], 0);
+    for (unsigned i = 0; i < 4; ++i) {
+        Value* random = random_of_pair(ir, v[4], i < 2, target.format.stride == 4);
+        Value* code = round(ir, v[i], i % 2 == 0 ? reversed(ir, random) : random, target, relu);
+        result = ir.CreateOr(ir.CreateShl(result, integer(result, target.format.stride)), code);
+    }
+    return resize(ir, result, 4 * target.format.stride, false);
+}
+
 } // namespace
 
-// a (of four: a and b) takes the upper half of rbits, b (e and f) the lower one.
 void cvt_stochastic(WarpEmitter& e, const Instruction& inst) {
     Target target = target_of(inst);
     bool relu = inst.has(Word::relu);
-    auto build = [&](Ir& ir, Values v) {
-        Value* rbits = v.back();
-        std::uint64_t mask = (1u << target.random_bits) - 1;
-        std::size_t count = v.size() - 1;
-        Value* result = integer(rbits, 0);
-        for (std::size_t i = 0; i < count; ++i) {
-            Value* half = i < count / 2 ? ir.CreateLShr(rbits, integer(rbits, 16)) : rbits;
-            Value* code = round(ir, v[i], ir.CreateAnd(half, integer(rbits, mask)), target, relu);
-            result = ir.CreateOr(ir.CreateShl(result, integer(result, target.format.stride)), code);
-        }
-        return result;
-    };
     LaneValue rbits = e.read(inst[Role::rbits]);
     if (inst[Role::b].kind != ptx::Operand::Kind::none)
-        return e.write(inst[Role::d], e.apply({e.read(inst[Role::a]), e.read(inst[Role::b]), rbits}, build));
+        return e.write(inst[Role::d], e.apply({e.read(inst[Role::a]), e.read(inst[Role::b]), rbits},
+                                              [&](Ir& ir, Values v) { return two_halves(ir, v, target, relu); }));
     auto source = [&](unsigned index) { return e.read(e.element(inst[Role::a], index)); };
-    e.write(inst[Role::d], e.apply({source(0), source(1), source(2), source(3), rbits}, build));
+    e.write(inst[Role::d], e.apply({source(0), source(1), source(2), source(3), rbits},
+                                   [&](Ir& ir, Values v) { return four_numbers(ir, v, target, relu); }));
 }
 
 } // namespace ptarmigan::translator::lower

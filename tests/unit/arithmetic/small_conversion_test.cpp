@@ -264,17 +264,52 @@ TEST_CASE("small conversions: stochastic rounding", "[conversion]") {
     const Four fours[] = {{e4m3, "cvt.rs.satfinite.e4m3x4.f32"},
                           {e5m2, "cvt.rs.satfinite.e5m2x4.f32"},
                           {e2m3, "cvt.rs.satfinite.relu.e2m3x4.f32"},
-                          {e3m2, "cvt.rs.satfinite.relu.e3m2x4.f32"}};
+                          {e3m2, "cvt.rs.satfinite.relu.e3m2x4.f32"},
+                          {e2m1, "cvt.rs.satfinite.e2m1x4.f32"},
+                          {e2m1, "cvt.rs.relu.satfinite.e2m1x4.f32"}};
+    auto reversed = [](u64 bits) {
+        u64 result = 0;
+        for (unsigned i = 0; i < 16; ++i) result |= (bits >> i & 1) << (15 - i);
+        return result;
+    };
     for (const Four& four : fours) {
-        bool relu = four.format.bits == 6;
+        const bool relu = four.head.find("relu") != std::string::npos, nibbles = four.format.bits == 4;
         std::string text = four.head + " %d, {%a, %b, %b, %a}, %c;";
-        check_statement({text, 32, 32, 32, 32, sm_100a}, floats(), [&](const Operands& o) {
+        check_statement({text, nibbles ? 16u : 32u, 32, 32, 32, sm_100a}, floats(), [&](const Operands& o) {
             auto one = [&](u64 value, u64 random) {
                 return stochastic(four.format, from_f32(value), unsigned(random & 0xffff), 16, true, relu);
             };
-            return one(o[0], o[2] >> 16) << 24 | one(o[1], o[2] >> 16) << 16 | one(o[1], o[2]) << 8 | one(o[0], o[2]);
+            auto byte = [&](unsigned index) { return o[2] >> 8 * index & 0xff; };
+            const u64 ab = nibbles ? byte(3) << 8 | byte(1) : o[2] >> 16, ef = nibbles ? byte(2) << 8 | byte(0) : o[2];
+            const unsigned size = nibbles ? 4 : 8;
+            return one(o[0], reversed(ab)) << 3 * size | one(o[1], ab) << 2 * size | one(o[1], reversed(ef)) << size | one(o[0], ef);
         });
     }
+}
+
+// Of rbits 0x12345678 the four numbers of e4m3x4 take 0x2c48, 0x1234, 0x1e6a and 0x5678, those of e2m1x4 0x6a48, 0x1256, 0x1e2c and
+// 0x3478, as read from a B200. A number that lacks just these bits to the next one is rounded up, one that lacks more is not.
+TEST_CASE("small conversions: which random bits a number takes", "[conversion]") {
+    struct Case {
+        const Format& format;
+        std::string head;
+        unsigned random[4];
+    };
+    const Case cases[] = {{e4m3, "cvt.rs.satfinite.e4m3x4.f32", {0x2c48, 0x1234, 0x1e6a, 0x5678}},
+                          {e5m2, "cvt.rs.satfinite.e5m2x4.f32", {0x2c48, 0x1234, 0x1e6a, 0x5678}},
+                          {e2m1, "cvt.rs.satfinite.e2m1x4.f32", {0x6a48, 0x1256, 0x1e2c, 0x3478}}};
+    for (const Case& c : cases)
+        for (unsigned place = 0; place < 4; ++place) {
+            const unsigned lost = 23 - unsigned(c.format.mantissa);
+            const std::uint32_t up = 0x3f800000 | (0x10000 - c.random[place]) << (lost - 16), stays = up - 1;
+            std::string list;
+            for (unsigned i = 0; i < 4; ++i) list += (i ? ", " : "") + std::string(i == place ? "%a" : "%b");
+            const unsigned size = c.format.bits == 4 ? 4 : 8, one = unsigned(c.format.bias) << c.format.mantissa;
+            const u64 ones = u64(one) << 3 * size | u64(one) << 2 * size | u64(one) << size | one;
+            check_statement({c.head + " %d, {" + list + "}, %c;", 4 * size, 32, 32, 32, sm_100a},
+                            {{up, 0x3f800000, 0x12345678}, {stays, 0x3f800000, 0x12345678}},
+                            [&](const Operands& o) { return ones + (u64(o[0] == up) << (3 - place) * size); });
+        }
 }
 
 TEST_CASE("small conversions: without a rounding modifier halves round to nearest", "[conversion]") {
