@@ -243,6 +243,21 @@ TEST_CASE("surfaces: loads, stores and reductions") {
     CHECK(run("suld.b.2d.v2.b16.trap {%h0, %h1}, [%d0, {%r0, %r1}]; cvt.u32.u16 %r0, %h0;", surface, at(12, 3, 0))[0] == 9);
     run("mov.b64 %w0, {%r2, %r2}; sured.p.max.2d.b64.zero [%d0, {%r3, %r1}], %w0;", surface, at(0, 0, 6));
     CHECK(run("suld.b.2d.b64.zero %w0, [%d0, {%r0, %r1}]; mov.b64 {%r0, %r1}, %w0;", surface, at(0, 0, 0)) == Words{6, 6, 0, 0});
+    // More registers than the words say: one element, which all of them get and the first one gives.
+    run("sust.b.2d.b32.trap [%d0, {%r0, %r1}], {%r2, %r3};", surface, {4, 1, 21, 22});
+    run("sust.p.2d.b32.trap [%d0, {%r0, %r1}], {%r2, %r3, %r1, %r0};", surface, {2, 1, 23, 24});
+    CHECK(run("suld.b.2d.v2.b32.trap {%r0, %r1}, [%d0, {%r0, %r1}];", surface, at(0, 1, 9)) == Words{0, 21, 9, 0});
+    CHECK(run("suld.b.2d.v2.b32.trap {%r0, %r1}, [%d0, {%r0, %r1}];", surface, at(8, 1, 9)) == Words{23, 0, 9, 0});
+    CHECK(run("suld.b.2d.b32.trap {%r0, %r1, %r2, _}, [%d0, {%r0, %r1}];", surface, {4, 1, 9, 8}) == Words{21, 21, 21, 8});
+    CHECK(run("suld.b.2d.b64.trap {%w0, %w1}, [%d0, {%r0, %r1}]; mov.b64 {%r0, %r1}, %w0; mov.b64 {%r2, %r3}, %w1;", surface, at(0, 1, 0)) == Words{0, 21, 0, 21});
+    CHECK(run("suld.b.2d.b8.trap {%h0, %h1}, [%d0, {%r0, %r1}]; cvt.u32.u16 %r0, %h0; cvt.u32.u16 %r1, %h1;", surface, at(8, 1, 0)) == Words{23, 23, 0, 0});
+    // One register for a vector: its first element.
+    run("sust.b.2d.v2.b32.trap [%d0, {%r0, %r1}], %r2;", surface, at(8, 2, 31));
+    CHECK(run(load, surface, at(8, 2, 0))[0] == 31);
+    run("cvt.u16.u32 %h0, %r2; sust.b.2d.v4.b8.trap [%d0, {%r0, %r1}], %h0;", surface, at(8, 2, 0x55));
+    CHECK(run(load, surface, at(8, 2, 0))[0] == 0x55);
+    run("sust.p.2d.v4.b32.trap [%d0, {%r0, %r1}], %r2;", surface, at(3, 2, 33));
+    CHECK(run(load, surface, at(12, 2, 0))[0] == 33);
     CHECK(cuSurfObjectDestroy(surface) == 0);
     CHECK(cuArrayDestroy(array) == 0);
 }

@@ -45,13 +45,14 @@ void AsyncCallBuffer::set_list(unsigned offset, const Operand& list, unsigned mo
     for (unsigned i = 0; i < count; ++i) set_words(offset + i * lanes_bytes, many ? e_.element(list, i) : list);
 }
 
-void AsyncCallBuffer::set_value(const Operand& operand) {
+void AsyncCallBuffer::set_value(const Operand& operand, unsigned elements) {
     Ir& ir = e_.ir();
     const bool many = operand.kind == Operand::Kind::vector;
     constexpr unsigned lanes_bytes = sizeof(AsyncCall::coordinates[0]);
     unsigned offset = offsetof(AsyncCall, coordinates);
-    for (unsigned i = 0; i < (many ? operand.count : 1); ++i) {
+    for (unsigned i = 0; i < elements; ++i) {
         Value* bits = to_bits(ir, e_.lanes(many ? e_.element(operand, i) : operand));
+        if (i > 0 && !many) bits = llvm::Constant::getNullValue(bits->getType()); // undefined
         const unsigned words = bits->getType()->getScalarSizeInBits() / 32;
         for (unsigned word = 0; word < words; ++word, offset += lanes_bytes)
             set_lanes(offset,

@@ -25,8 +25,9 @@ public:
     }
     void set_size(const ptx::Operand& operand) { set_words(offsetof(abi::AsyncCall, size), operand); }
     void set_mask(const ptx::Operand& operand) { set_words(offsetof(abi::AsyncCall, mask), operand); }
-    /// The words of a value of 32 or 64 bits, or of a vector of them, at `coordinates`.
-    void set_value(const ptx::Operand& operand);
+    /// The words of a value of 32 or 64 bits, or of a vector of them, at `coordinates`. Elements that the operand lacks
+    /// are zeros.
+    void set_value(const ptx::Operand& operand, unsigned elements);
     /// The elements of a list at consecutive arrays; at most `most`.
     void set_list(unsigned offset, const ptx::Operand& list, unsigned most);
     /// Lanes of 32 or 64 bits at an array.

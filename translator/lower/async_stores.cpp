@@ -15,11 +15,11 @@ namespace {
 /// The runtime writes the value and tells the mbarrier object, now or later.
 void put(WarpEmitter& e, const Instruction& inst, abi::AsyncOperation operation, std::uint32_t detail) {
     const Operand& b = inst[Role::b];
-    const unsigned elements = b.kind == Operand::Kind::vector ? b.count : 1;
+    const unsigned elements = inst.vector_size;
     AsyncCallBuffer call(e, inst, operation, detail);
     call.set_target(inst[Role::a], space_in_shared_memory(inst, inst[Role::a]));
     call.set_barrier(inst[Role::mbar], space_in_shared_memory(inst, inst[Role::mbar]));
-    call.set_value(b);
+    call.set_value(b, elements);
     call.set_lanes(offsetof(abi::AsyncCall, size), e.splat(e.ir().getInt32(ptx::bit_size(inst.type()) / 8 * elements)));
     call.run();
 }

@@ -3,6 +3,8 @@
 #include "translator/lower/lane_math.h"
 #include "translator/lower/texture_call.h"
 
+#include <algorithm>
+
 namespace ptarmigan::translator::lower {
 
 using abi::SurfaceBounds;
@@ -27,12 +29,20 @@ void set_place(WarpEmitter& e, TextureCallBuffer& call, const Instruction& inst)
     call.set(offsetof(TextureCall, detail), ptx::byte_size(inst.type()));
 }
 
-/// Stores the elements of operand c; 64-bit ones as two words.
+bool is_list(const Operand& operand) {
+    return operand.kind == Operand::Kind::vector || operand.kind == Operand::Kind::list;
+}
+
+/// Stores the elements of operand c, as many as the words say; 64-bit ones as two words. Where a vector is asked for
+/// and one register is there, the other elements are undefined: ptxas packs zeros for .b8 and registers that nothing
+/// wrote for the others; here they are zeros.
 void set_data(WarpEmitter& e, TextureCallBuffer& call, const Instruction& inst) {
     Ir& ir = e.ir();
     const bool wide = ptx::bit_size(inst.type()) == 64;
+    const Operand& c = inst[Role::c];
     for (unsigned i = 0; i < inst.vector_size; ++i) {
-        Value* bits = to_bits(ir, e.lanes(e.element(inst[Role::c], i)));
+        Value* bits = to_bits(ir, e.lanes(e.element(c, i)));
+        if (i > 0 && !is_list(c)) bits = llvm::Constant::getNullValue(bits->getType());
         if (!wide) {
             call.store(offsetof(TextureCall, data), i, bits);
             continue;
@@ -58,10 +68,14 @@ void suld(WarpEmitter& e, const Instruction& inst) {
     TextureCallBuffer call(e, inst, TextureOperation::load);
     set_place(e, call, inst);
     call.run();
-    for (unsigned i = 0; i < inst.vector_size; ++i) {
-        const Operand& element = e.element(inst[Role::d], i);
-        if (element.kind != Operand::Kind::sink)
-            e.write(element, LaneValue::varying(loaded(e, call, i, ptx::bit_size(inst.type()))));
+    const Operand& d = inst[Role::d];
+    const unsigned registers = is_list(d) ? d.count : 1;
+    for (unsigned i = 0; i < registers; ++i) {
+        const Operand& element = e.element(d, i);
+        if (element.kind == Operand::Kind::sink) continue;
+        // More registers than elements all get the one element.
+        const unsigned index = std::min<unsigned>(i, inst.vector_size - 1);
+        e.write(element, LaneValue::varying(loaded(e, call, index, ptx::bit_size(inst.type()))));
     }
 }
 

@@ -18,9 +18,11 @@ struct SurfaceCase {
     std::string operation; ///< PTX words
     std::array<unsigned, 3> size{};
     unsigned flags = surface, format = u32, channels = 1;
+    unsigned registers = 0; ///< that stand there, 0: as many as the words say
     std::string name() const {
         return operation + "/" + std::to_string(size[0]) + "x" + std::to_string(size[1]) + "x" + std::to_string(size[2]) +
-               "/format" + std::to_string(format) + "x" + std::to_string(channels);
+               "/format" + std::to_string(format) + "x" + std::to_string(channels) +
+               (registers ? "/registers" + std::to_string(registers) : "");
     }
     bool has(std::string_view word) const {
         return ("." + operation + ".").find("." + std::string(word) + ".") != std::string::npos;
@@ -45,8 +47,9 @@ std::string kernel_text(const SurfaceCase& c) {
     const unsigned wide = c.bits() == 8 ? 16 : c.bits();
     const std::string reg = "%v" + std::to_string(wide) + "_";
     std::string value = reg + "0";
-    for (unsigned i = 1; i < c.vector(); ++i) value += ", " + reg + std::to_string(i);
-    if (c.vector() > 1) value = "{" + value + "}";
+    const unsigned registers = c.registers ? c.registers : c.vector();
+    for (unsigned i = 1; i < registers; ++i) value += ", " + reg + std::to_string(i);
+    if (registers > 1) value = "{" + value + "}";
     std::string text = ".version 8.1\n.target sm_90\n.address_size 64\n"
         ".visible .entry act(.param .u64 s, .param .u64 in, .param .u64 out, .param .u32 n)\n{\n"
         ".reg .b32 %r<4>; .reg .b16 %v16_<4>; .reg .b32 %v32_<4>; .reg .b64 %v64_<4>; .reg .b64 %d<4>; .reg .pred %p; .reg .b32 %n;\n"
@@ -54,7 +57,7 @@ std::string kernel_text(const SurfaceCase& c) {
     for (unsigned i = 0; i < 4; ++i) text += "ld.global.b32 %r" + std::to_string(i) + ", [%d1+" + std::to_string(4 * i) + "];\n";
     const bool load = c.operation.starts_with("suld");
     const auto each = [&](const char* move, const char* order) {
-        for (unsigned i = 0; i < c.vector(); ++i) {
+        for (unsigned i = 0; i < registers; ++i) {
             const std::string place = std::string("[%d") + (load ? "2" : "1") + "+" + std::to_string((load ? 0 : 16) + 8 * i) + "]";
             const std::string name = reg + std::to_string(i);
             text += std::string(move) + ".global.b" + std::to_string(wide) + " " + (*order == 'l' ? name + ", " + place : place + ", " + name) + ";\n";
@@ -102,8 +105,8 @@ std::vector<SurfaceCase> surface_cases() {
     std::vector<SurfaceCase> list;
     const std::array<unsigned, 3> sizes[] = {{37, 0, 0}, {13, 7, 0}, {5, 7, 3}, {37, 0, 5}, {13, 7, 5}};
     const char* geometries[] = {"1d", "2d", "3d", "a1d", "a2d"};
-    const auto add = [&](std::string operation, unsigned g, unsigned format, unsigned channels) {
-        SurfaceCase c{std::move(operation), sizes[g], surface | (g >= 3 ? layered : 0), format, channels};
+    const auto add = [&](std::string operation, unsigned g, unsigned format, unsigned channels, unsigned registers = 0) {
+        SurfaceCase c{std::move(operation), sizes[g], surface | (g >= 3 ? layered : 0), format, channels, registers};
         if (std::none_of(list.begin(), list.end(), [&](const SurfaceCase& other) { return other.name() == c.name(); }))
             list.push_back(c);
     };
@@ -136,6 +139,12 @@ std::vector<SurfaceCase> surface_cases() {
             for (unsigned format : {u32, s32}) add(std::string("sured.") + form + tail, form[6] == '1' ? 0 : form[6] == '3' ? 2 : 1, format, 1);
         for (const char* form : {"b.add.2d.u64", "b.min.2d.u64", "b.min.2d.s64", "b.max.2d.u64", "b.max.2d.s64", "p.min.2d.b64", "p.max.2d.b64"})
             for (unsigned format : {u32, s32}) add(std::string("sured.") + form + tail, 1, format, 2);
+    }
+    // More registers than the words say; beyond the manual, taken by ptxas.
+    for (unsigned registers : {2u, 4u}) {
+        for (const char* type : {"b8", "b16", "b32", "b64"})
+            for (const char* operation : {"suld.b.2d.", "sust.b.2d."}) add(operation + std::string(type) + ".zero", 1, u32, 1, registers);
+        for (unsigned format : {u8, f16, u32}) add("sust.p.2d.b32.zero", 1, format, 4, registers);
     }
     return list;
 }

@@ -381,3 +381,24 @@ WAIT:
     for (unsigned i = 0; i < words; ++i) expected.push_back(i + 5);
     CHECK(out.values() == expected);
 }
+
+// Beyond the manual; ptxas makes a store of the whole vector, whose other elements nothing wrote.
+TEST_CASE("st.async: one register for a vector is its first element", "[kernels][async]") {
+    Array<std::uint32_t> out(4);
+    run(R"(
+        mov.u32 %r1, tile; mov.u32 %r2, bar; mov.u32 %r3, 4711; mov.u64 %l1, 0x123456789abcdef0; mov.u32 %r6, %cluster_ctarank;
+        mapa.shared::cluster.u32 %r7, %r1, %r6; mapa.shared::cluster.u32 %r8, %r2, %r6;
+        mbarrier.init.shared.b64 [%r2], 1;
+        fence.mbarrier_init.release.cluster;
+        mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 40;
+        st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%r7], %r3, [%r8];
+        st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%r7+16], %r3, [%r8];
+        st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%r7+32], %l1, [%r8];
+WAIT:
+        mbarrier.try_wait.parity.shared.b64 %p1, [%r2], 0;
+        @!%p1 bra WAIT;
+        ld.shared.u32 %r10, [%r1]; ld.shared.u32 %r11, [%r1+16]; ld.shared.v2.u32 {%r12, %r13}, [%r1+32];
+        st.global.v4.u32 [%l60], {%r10, %r11, %r12, %r13};
+    )", {1}, {1}, {out.address()}, ".shared .align 16 .b8 tile[64]; .shared .align 8 .b64 bar;");
+    CHECK(out.values() == std::vector<std::uint32_t>{4711, 4711, 0x9abcdef0, 0x12345678});
+}
