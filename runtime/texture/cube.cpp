@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/texture/cube.h"
 
+#include "runtime/texture/coordinate.h"
+#include "runtime/texture/footprint_number.h"
 #include "runtime/texture/reciprocal.h"
 
 #include <algorithm>
@@ -11,69 +13,68 @@ namespace ptarmigan::runtime {
 
 namespace {
 
-constexpr float smallest_normal = std::numeric_limits<float>::min();
-
-/// A face's coordinates before they are scaled to it, and how far away its middle is; 0 where a direction is none.
+/// A face's coordinates before they are scaled to it, and how far away its middle is.
 struct Projection {
     unsigned face;
     float s, t, major;
 };
 
+/// The face that a direction goes through: z's before y's before x's where several are as large; NaNs are smaller than
+/// all numbers.
 Projection face_of(float x, float y, float z) {
-    // What is no number is 0; next to infinities everything is.
-    const bool infinite = std::isinf(x) || std::isinf(y) || std::isinf(z);
-    const bool no_z = std::isinf(z) || std::isnan(z);
-    for (float* value : {&x, &y, &z})
-        if (infinite || std::isnan(*value)) *value = 0;
-    const float ax = std::fabs(x), ay = std::fabs(y), az = std::fabs(z);
-    if (ax > ay && ax > az) return std::signbit(x) ? Projection{1, z, -y, ax} : Projection{0, -z, -y, ax};
-    if (ay > az) return std::signbit(y) ? Projection{3, x, -z, ay} : Projection{2, x, z, ay};
-    if (az > 0) return std::signbit(z) ? Projection{5, -x, -y, az} : Projection{4, x, -y, az};
-    return {no_z ? 2u : 4u, 0, 0, 0};
+    const auto size = [](float value) { return std::isnan(value) ? -1.0f : std::fabs(value); };
+    const float ax = size(x), ay = size(y), az = size(z);
+    if (ax > ay && ax > az) return x < 0 ? Projection{1, z, -y, ax} : Projection{0, -z, -y, ax};
+    if (ay > az) return y < 0 ? Projection{3, x, -z, ay} : Projection{2, x, z, ay};
+    return z < 0 ? Projection{5, -x, -y, az} : Projection{4, x, -y, az};
+}
+
+/// What fetches from: kernels scale directions before, by the special function unit's reciprocal of the largest
+/// coordinate (so does the driver's compiler). The unit doesn't divide again.
+struct Scaled {
+    float at[3];
+};
+
+Scaled scaled(const float (&direction)[3]) {
+    float largest = std::fabs(direction[0]); // NaN only if all are
+    for (unsigned i = 1; i < 3; ++i) largest = std::fmax(largest, std::fabs(direction[i]));
+    const float scale = unit_reciprocal(largest);
+    return {{direction[0] * scale, direction[1] * scale, direction[2] * scale}};
+}
+
+float number(float value) {
+    return std::isnan(value) ? 0.0f : value;
 }
 
 } // namespace
 
 CubePlace project(float x, float y, float z) {
-    const Projection at = face_of(x, y, z);
-    // Where the largest one or its reciprocal is subnormal the unit meets the middle of the face.
-    if (at.major < smallest_normal || at.major > 1 / smallest_normal) return {at.face, 0.5f, 0.5f};
-    const float scale = unit_reciprocal(at.major);
-    const auto on_face = [&](float value) { return (value * scale + 1) * 0.5f; };
+    const Scaled direction = scaled({x, y, z});
+    const Projection at = face_of(direction.at[0], direction.at[1], direction.at[2]);
+    // From -1..1 to 0..1 without rounding: all bits that the unit looks at are cut to.
+    const auto on_face = [](float value) {
+        constexpr double parts = 1 << coordinate::normalized_bits;
+        return static_cast<float>(std::floor((double{number(value)} + 1) * (parts / 2)) / parts);
+    };
     return {at.face, on_face(at.s), on_face(at.t)};
 }
 
-namespace {
-
-/// A direction's face, and where it meets the cube whose faces are 1 from its middle.
-struct Meeting {
-    unsigned face;
-    float at[3];
-};
-
-Meeting meet(const float (&direction)[3]) {
-    Meeting result{face_of(direction[0], direction[1], direction[2]).face, {}};
-    const unsigned axis = result.face / 2;
-    const float far = std::fabs(direction[axis]);
-    const bool infinite = std::isinf(direction[0]) || std::isinf(direction[1]) || std::isinf(direction[2]);
-    if (infinite || !(far > 0)) { // the middle of the face that project() takes then
-        result.at[axis] = result.face % 2 == 0 ? 1.0f : -1.0f;
-        return result;
-    }
-    for (unsigned i = 0; i < 3; ++i) result.at[i] = std::isnan(direction[i]) ? 0 : direction[i] / far;
-    return result;
-}
-
-} // namespace
-
 CubeStep step_between(const float (&from)[3], const float (&to)[3]) {
-    const Meeting near = meet(from);
-    Meeting far = meet(to);
-    const unsigned axis = near.face / 2, far_axis = far.face / 2;
-    if (axis == far_axis && near.face != far.face) return {std::numeric_limits<float>::infinity(), 0, true};
-    if (axis != far_axis) far.at[far_axis] = std::copysign(2 - far.at[axis] * near.at[axis], far.at[far_axis]);
-    const auto step = [&](unsigned along) { return (far.at[along] - near.at[along]) * 0.5f; };
-    return {step(axis == 0 ? 2 : 0), step(axis == 1 ? 2 : 1), near.face != far.face};
+    const Scaled near = scaled(from), far = scaled(to);
+    const unsigned near_face = face_of(near.at[0], near.at[1], near.at[2]).face;
+    const unsigned far_face = face_of(far.at[0], far.at[1], far.at[2]).face;
+    const unsigned axis = near_face / 2, far_axis = far_face / 2;
+    if (axis == far_axis && near_face != far_face) return {std::numeric_limits<double>::infinity(), 0, true};
+    const auto step = [&](unsigned along) {
+        const float to_here = number(near.at[along]), to_there = number(far.at[along]);
+        if (axis == far_axis || along != far_axis) return unit_difference(to_there, to_here) / 2;
+        // From here to the edge, and from the edge down the face beside. On the edge scaling may have gone beyond it.
+        const float edge = far_face % 2 == 0 ? 1.0f : -1.0f, side = near_face % 2 == 0 ? 1.0f : -1.0f;
+        const double before = cut_to_unit(std::max(unit_difference(1, to_here * edge), 0.0));
+        const double behind = cut_to_unit(std::max(unit_difference(1, number(far.at[axis]) * side), 0.0));
+        return edge * (before + behind) / 2;
+    };
+    return {step(axis == 0 ? 2 : 0), step(axis == 1 ? 2 : 1), near_face != far_face};
 }
 
 CubeTexel across_edge(unsigned face, std::int64_t x, std::int64_t y, std::int64_t size) {

@@ -12,13 +12,13 @@ struct CubePlace {
     float s, t;
 };
 
-/// Where a direction meets the cube. Directions that are none meet the middle of face 4.
+/// Where a direction meets the cube. Coordinates that are no numbers are 0.
 CubePlace project(float x, float y, float z);
 
 /// The way from one direction to another, in faces, on the plane of the first one's face, around which the faces beside
 /// it are folded flat. Infinite to the opposite face.
 struct CubeStep {
-    float s = 0, t = 0;
+    double s = 0, t = 0;
     bool beside = false; ///< it ends on another face
 };
 CubeStep step_between(const float (&from)[3], const float (&to)[3]);

@@ -2,6 +2,7 @@
 #include "runtime/texture/level_of_detail.h"
 
 #include "runtime/texture/cube.h"
+#include "runtime/texture/footprint_number.h"
 
 #include <algorithm>
 #include <array>
@@ -15,40 +16,20 @@ namespace {
 
 constexpr int far_level = 1000 * 256; ///< behind all levels
 
-/// The H200 measures footprints in floats of 9 bits of fraction, whatever is behind them cut off.
-constexpr int fraction_bits = 9;
-
-/// One unit of the last place of `value`, which is positive (and far from a double's limits).
-double last_place(double value) {
-    constexpr std::uint64_t exponent = 0x7ffull << 52;
-    return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) & exponent) / (1 << fraction_bits);
-}
-
-/// Not negative.
-double cut(double value) {
-    constexpr std::uint64_t kept = ~0ull << (52 - fraction_bits);
-    return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) & kept);
-}
-
-/// What a sum keeps of its smaller part.
-double aligned(double value, double larger) {
-    return std::floor(value / last_place(larger)) * last_place(larger);
-}
-
 /// 11/16 of a cut number, and a quarter of its last place.
 double eleven_sixteenths(double value) {
-    return value == 0 ? 0 : cut((11 * value + 4 * last_place(value)) / 16);
+    return value == 0 ? 0 : cut_to_unit((11 * value + 4 * last_place(value)) / 16);
 }
 
 /// 121/512, likewise an eighth.
 double middle_of_diagonal(double value) {
-    return value == 0 ? 0 : cut((121 * value + 32 * last_place(value)) / 512);
+    return value == 0 ? 0 : cut_to_unit((121 * value + 32 * last_place(value)) / 512);
 }
 
 /// A gradient in texels, cut: what is cut off of a product is made up for by 7/8 of a unit of it.
 double in_texels(double gradient, std::uint32_t size) {
     const double scale = last_place(gradient) * std::bit_floor(size);
-    return cut(cut(gradient) * size + scale * 7 / 8);
+    return cut_to_unit(cut_to_unit(gradient) * size + scale * 7 / 8);
 }
 
 /// NaN counts as 0.
@@ -57,9 +38,9 @@ float number(float value) {
 }
 
 /// Three dimensions are sampled at neighbouring places: the gradient is what is left of it there.
-float difference_of_neighbours(float at, float gradient) {
+double difference_of_neighbours(float at, float gradient) {
     if (std::isinf(at)) return at;
-    return number(at + gradient) - number(at);
+    return unit_difference(number(at + gradient), number(at));
 }
 
 /// A vector by sizes, largest first.
@@ -94,7 +75,7 @@ int table_log2(double length) {
 
 /// Two gradients of the coordinates that are sampled.
 struct Gradients {
-    float x[3] = {}, y[3] = {};
+    double x[3] = {}, y[3] = {};
     bool apart = false; ///< on several faces of a cube, where their sum and difference are not looked at
 };
 
@@ -108,7 +89,7 @@ Gradients gradients_of(const Image& image, const Fetch& fetch) {
     }
     if (image.cube) {
         const CubeStep x = step_between(at, to_x), y = step_between(at, to_y);
-        return {{x.s, x.t}, {y.s, y.t}, x.beside || y.beside};
+        return {{x.s, x.t, 0}, {y.s, y.t, 0}, x.beside || y.beside};
     }
     for (unsigned i = 0; i < image.dimensions; ++i) {
         const bool by_neighbours = image.dimensions == 3;
@@ -132,8 +113,8 @@ int from_gradients(const Image& image, const Fetch& fetch) {
         if (gradients.y[i] != 0) y[i] = in_texels(std::fabs(gradients.y[i]), size[i]);
         const auto [smaller, larger] = std::minmax(x[i], y[i]);
         if (larger == 0 || gradients.apart) continue;
-        sum[i] = cut(larger + aligned(smaller, larger));
-        difference[i] = cut(larger - aligned(2 * smaller, larger) / 2); // one bit more
+        sum[i] = cut_to_unit(larger + aligned(smaller, larger));
+        difference[i] = cut_to_unit(larger - aligned(2 * smaller, larger) / 2); // one bit more
         if ((gradients.x[i] < 0) != (gradients.y[i] < 0)) std::swap(sum[i], difference[i]);
     }
     const double longest =

@@ -153,6 +153,7 @@ void add_level(const TextureObject& texture, const Reading& reading, const Place
     weigh_slice(total - behind, x, y, weights);
     weigh_slice(behind, x, y, weights + 4);
     const unsigned missing = texture.image.cube ? share_missing_corner(place, weights) : 8;
+    sum.next_level();
     for (unsigned corner = 0; corner < 8; ++corner) {
         if (corner % 4 == 0) sum.next_slice();
         // Second texels take part where there is a fraction, even if their weight has been rounded to nothing.

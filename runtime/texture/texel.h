@@ -4,6 +4,9 @@
 
 #include "runtime/texture/texture.h"
 
+#include <climits>
+#include <initializer_list>
+
 namespace ptarmigan::runtime {
 
 /// Four channels: bits of float or of integers, as the registers get them.
@@ -35,34 +38,47 @@ Texel present(const StoredTexel& texel, const Reading& reading);
 StoredTexel store_color(const float (&color)[4], const Reading& reading);
 
 /// A weighted sum of texels as the H200 makes it: integer formats in 16 bits; floats, halves and gamma-coded
-/// bytes aligned to the largest of their slice with a few more bits than they have, what lies below cut off; rounded
-/// once.
+/// bytes aligned to the largest of their slice with a few more bits than they have, what lies below cut off; slices
+/// aligned to each other more coarsely; rounded once.
 class FilterSum {
 public:
-    static constexpr unsigned most_slices = 4, slice_texels = 4; ///< two slices of two levels
+    static constexpr unsigned step_slices = 2, slice_texels = 4;
     explicit FilterSum(const Reading& reading) : reading_(reading) {}
-    /// What is added from here on lies in another slice or level.
-    void next_slice() { ++slices_; }
+    /// What is added from here on lies in another level. The unit adds a level's two slices and what it had in one
+    /// step.
+    void next_level() {
+        if (slices_ != 0) add_slices();
+    }
+    void next_slice() { slice_[slices_++].count = 0; }
     /// `weight` in 256ths; it may be 0.
     void add(const StoredTexel& texel, unsigned weight);
-    Texel result() const;
+    Texel result();
 
 private:
     double value(std::uint32_t stored, unsigned channel) const;
     int exponent(std::uint32_t stored, double value, unsigned channel) const;
     /// How many bits below the highest one of a slice's largest texel its sum has; 0 if all count.
     int bits_below_largest(unsigned channel) const;
-    double sum(unsigned slice, unsigned channel) const;
+    /// A number of the unit's: what lies below its last place (an exponent of two) is lost when it is added to others.
+    struct Sum {
+        static constexpr int exact = INT_MIN; ///< sums of integers, zeros and what is no number
+        double value = -0.0;
+        int last_place = exact;
+    };
+    Sum sum(unsigned slice, unsigned channel) const;
+    static Sum add(std::initializer_list<Sum> sums);
+    void add_slices();
     float finish(double sum) const;
 
     const Reading& reading_;
     struct Slice {
-        unsigned count = 0;
+        unsigned count;
         unsigned weights[slice_texels];
         StoredTexel texels[slice_texels];
     };
-    unsigned slices_ = 0; ///< begun
-    Slice slice_[most_slices];
+    unsigned slices_ = 0; ///< begun since sum_ was made
+    Slice slice_[step_slices];
+    Sum sum_[4]; ///< by channel
 };
 
 /// What a sum of floats is rounded to: nearest, away from zero in the middle; what would be subnormal is zero.
