@@ -30,7 +30,7 @@ enum class AsyncOperation : std::uint32_t {
     commit,          ///< cp.async.bulk.commit_group
     wait,            ///< cp.async.bulk.wait_group: `detail` groups may be pending
     wait_read,       ///< cp.async.bulk.wait_group.read: likewise, as far as they read
-    proxy_fence,     ///< fence.proxy.async
+    proxy_fence,     ///< fence.proxy.async; `detail`: 1 for shared memory of all the cluster, 0 for the CTA's own
     replace,         ///< tensormap.replace of the map at `target`: field `detail`, dimension `size`, value `source`
     copy_map,        ///< tensormap.cp_fenceproxy: 128 bytes from `source` (shared) to `target`
     clear,           ///< st.bulk: `source` zero bytes at `target` (shared)

@@ -11,7 +11,7 @@
 
 namespace ptarmigan::abi {
 
-inline constexpr std::uint32_t kernel_abi_version = 11;
+inline constexpr std::uint32_t kernel_abi_version = 12;
 inline constexpr unsigned warp_size = 32;
 
 /// Shared addresses: rank of the CTA in its cluster << cluster_rank_bit | offset in its memory, as on Hopper.
@@ -206,6 +206,11 @@ struct LaunchContext {
     /// cooperative launch.
     std::uint64_t grid_workspace;
 };
+
+/// CTAs of a cluster.
+constexpr std::uint32_t cluster_size(const LaunchContext& launch) {
+    return launch.ncluster[0] * launch.ncluster[1] * launch.ncluster[2];
+}
 
 /// CtaContext::local_stride is less: generated code counts on it.
 inline constexpr std::uint64_t local_stride_limit = std::uint64_t(1) << 32;

@@ -26,8 +26,7 @@ void AsyncCopies::check(const Copy& copy) const {
     const auto aligned = [&](std::uint64_t address, std::uint64_t bytes) {
         if (address % bytes != 0) fail(copy, Fault::misaligned_address, address);
     };
-    const std::uint32_t* extent = copy.cta->launch->ncluster;
-    const std::uint32_t ranks = extent[0] * extent[1] * extent[2];
+    const std::uint32_t ranks = abi::cluster_size(*copy.cta->launch);
     // Shared memory of a CTA that the cluster doesn't have.
     const auto in_cluster = [&](std::uint64_t address) {
         const std::uint64_t offset = address - reinterpret_cast<std::uint64_t>(copy.cta->shared);

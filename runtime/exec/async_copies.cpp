@@ -48,10 +48,29 @@ std::uint64_t AsyncCopies::in_cta(const Copy& copy, std::uint64_t address, unsig
     return base + (std::uint64_t{rank} << abi::cluster_rank_bit) + ((address - base) & inside);
 }
 
+/// Whose mbarrier counts what a multicast copies to the CTA of `rank`: of .cta_group::2 in each pair that of the
+/// mbarrier's parity.
+unsigned AsyncCopies::told_rank(const Copy& copy, unsigned rank) const {
+    if ((copy.flags & AsyncCall::pair_barrier) == 0) return rank;
+    const std::uint64_t offset = copy.barrier - reinterpret_cast<std::uint64_t>(copy.cta->shared);
+    return (rank & ~1u) | (offset >> abi::cluster_rank_bit & 1);
+}
+
+/// Somebody waits for a phase that the copy counts in.
+bool AsyncCopies::is_waited_for(const Copy& copy) const {
+    const auto waits_at = [&](std::uint64_t object) {
+        return mbarriers_.is_waited_for(reinterpret_cast<const std::uint64_t*>(object));
+    };
+    if (copy.barrier == 0) return false;
+    if ((copy.flags & AsyncCall::multicast) == 0) return waits_at(copy.barrier);
+    for (unsigned rank = 0; rank < 16; ++rank)
+        if ((copy.mask >> rank & 1) != 0 && waits_at(in_cta(copy, copy.barrier, told_rank(copy, rank)))) return true;
+    return false;
+}
+
 void AsyncCopies::complete(const Copy& copy, std::uint64_t object, std::uint64_t bytes) {
-    const std::uint32_t* extent = copy.cta->launch->ncluster;
     const std::uint64_t offset = object - reinterpret_cast<std::uint64_t>(copy.cta->shared);
-    if (offset >> abi::cluster_rank_bit >= std::uint64_t{extent[0]} * extent[1] * extent[2])
+    if (offset >> abi::cluster_rank_bit >= abi::cluster_size(*copy.cta->launch))
         return; // of a CTA that the cluster doesn't have: as on the H200, nobody is told
     // Counts leave their range where the object is none: that too passes in silence there.
     static_cast<void>(
@@ -79,8 +98,6 @@ void AsyncCopies::load_tensor(const Copy& copy) {
     if (const char* rule = tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), position, tile))
         fail(copy, abi::Fault::illegal_instruction, copy.source, rule);
     const std::uint64_t bytes = tile_bytes(*tile);
-    const auto barrier_rank = static_cast<unsigned>(
-        (copy.barrier - reinterpret_cast<std::uint64_t>(copy.cta->shared)) >> abi::cluster_rank_bit);
     const auto deliver = [&](std::uint64_t target, std::uint64_t barrier) {
         // The tensor's address must be one even where nothing is read (H200).
         if (!load_tile(*tile, position, reinterpret_cast<std::uint8_t*>(target)))
@@ -89,12 +106,9 @@ void AsyncCopies::load_tensor(const Copy& copy) {
         complete(copy, barrier, bytes);
     };
     if ((copy.flags & AsyncCall::multicast) == 0) return deliver(copy.target, copy.barrier);
-    for (unsigned rank = 0; rank < 16; ++rank) {
-        if ((copy.mask >> rank & 1) == 0) continue;
-        // .cta_group::2: of each pair the CTA of the mbarrier's parity is told.
-        const unsigned told = (copy.flags & AsyncCall::pair_barrier) != 0 ? (rank & ~1u) | (barrier_rank & 1) : rank;
-        deliver(in_cta(copy, copy.target, rank), in_cta(copy, copy.barrier, told));
-    }
+    for (unsigned rank = 0; rank < 16; ++rank)
+        if ((copy.mask >> rank & 1) != 0)
+            deliver(in_cta(copy, copy.target, rank), in_cta(copy, copy.barrier, told_rank(copy, rank)));
 }
 
 void AsyncCopies::reduce(const Copy& copy) {
@@ -211,8 +225,7 @@ void AsyncCopies::start(const Copy& copy, std::uint32_t thread) {
     pending.thread = thread;
     pending.bulk = is_bulk(copy.operation);
     // Somebody waits for it already, who won't look again for long.
-    if (copy.barrier != 0 && mbarriers_.is_waited_for(reinterpret_cast<std::uint64_t*>(copy.barrier)))
-        take(copies_.size() - 1);
+    if (is_waited_for(copy)) take(copies_.size() - 1);
 }
 
 void AsyncCopies::store_words(abi::CtaContext& cta, std::uint32_t step, std::uint32_t line, std::uint64_t target,
@@ -233,7 +246,7 @@ void AsyncCopies::run(abi::CtaContext& cta, std::uint32_t step, std::uint32_t la
     const auto operation = static_cast<Operation>(call.operation);
     const auto mode = static_cast<AsyncMode>(cta.launch->async_mode);
     if (mode == AsyncMode::random) do_some();
-    if (operation == Operation::proxy_fence) return fence(cta);
+    if (operation == Operation::proxy_fence) return fence(cta, call.detail != 0);
     for (std::uint64_t lanes = call.active; lanes != 0; lanes &= lanes - 1) {
         const auto lane = static_cast<unsigned>(__builtin_ctzll(lanes));
         const std::uint32_t number = step * lane_width + lane;

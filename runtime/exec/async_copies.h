@@ -22,7 +22,8 @@ class Mbarriers;
 /// Not thread-safe: belongs to a worker. Eager copies are done when they are started. Late ones
 /// when the program waits for them: for their group, or for a phase of their mbarrier that would
 /// not be complete otherwise. Random ones at moments between. Late copies read shared memory as the
-/// last proxy fence left it.
+/// last proxy fence left it. Who wrote what is not known: a fence stands for all writes to the memory
+/// that it is for, of its CTA or of its cluster.
 class AsyncCopies {
 public:
     explicit AsyncCopies(Mbarriers& mbarriers) : mbarriers_(mbarriers) {}
@@ -42,8 +43,8 @@ public:
     /// cp.async.mbarrier.arrive of a thread: true if the arrival is put off until its copies are
     /// done.
     bool defer_arrival(abi::CtaContext& cta, std::uint32_t thread, std::uint64_t* object);
-    /// A CTA, or all that were started here, have exited: late copies that nobody waited for are
-    /// lost.
+    /// A CTA whose cluster has exited, or all that were started here: late copies that nobody waited
+    /// for are lost.
     void finish(const abi::CtaContext* cta = nullptr);
     /// The grid is over.
     void reset();
@@ -88,6 +89,8 @@ private:
     void store_tensor(const Copy& copy);
     void complete(const Copy& copy, std::uint64_t object, std::uint64_t bytes);
     std::uint64_t in_cta(const Copy& copy, std::uint64_t address, unsigned rank) const;
+    unsigned told_rank(const Copy& copy, unsigned rank) const;
+    bool is_waited_for(const Copy& copy) const;
     /// `rule`: what the program did wrong, of static lifetime.
     [[noreturn]] void fail(const Copy& copy, abi::Fault fault, std::uint64_t address, const char* rule = nullptr) const;
 
@@ -96,16 +99,16 @@ private:
     void take(std::size_t index);
     void read_source(Pending& pending);
     void do_some();
-    std::uint8_t* shadow_of(const abi::CtaContext& cta);
-    void fence(const abi::CtaContext& cta);
+    std::uint8_t* shadow_of(const abi::CtaContext& cta, unsigned rank);
+    void fence(const abi::CtaContext& cta, bool of_cluster);
     const std::uint8_t* source_of(const Copy& copy, std::uint64_t bytes);
     void written(const Copy& copy, std::uint64_t address, std::uint64_t bytes);
     std::uint32_t random(std::uint32_t below);
 
     Mbarriers& mbarriers_;
     std::vector<Pending> copies_;
-    std::map<Thread, std::array<std::uint32_t, 2>> committed_; ///< groups so far: cp.async, bulk
-    std::map<const abi::CtaContext*, std::unique_ptr<std::uint8_t[]>> shadows_;
+    std::map<Thread, std::array<std::uint32_t, 2>> committed_;         ///< groups so far: cp.async, bulk
+    std::map<std::uint64_t, std::unique_ptr<std::uint8_t[]>> shadows_; ///< by the address of a CTA's shared memory
     std::unique_ptr<std::uint8_t[]> held_;   ///< snapshot of the copy that is being done, or was last
     const std::uint8_t* snapshot_ = nullptr; ///< into it; null if the copy that is being done has none
     std::uint64_t random_ = 0;

@@ -21,8 +21,13 @@ std::uint8_t* aligned(std::uint8_t* memory) {
                                            alignment);
 }
 
+/// Where the shared memory of the CTA of `rank` in the cluster of `cta` begins.
+std::uint64_t base_of(const abi::CtaContext& cta, unsigned rank) {
+    return reinterpret_cast<std::uint64_t>(cta.shared) + (std::uint64_t{rank} << abi::cluster_rank_bit);
+}
+
 std::uint64_t own_base(const abi::CtaContext& cta) {
-    return reinterpret_cast<std::uint64_t>(cta.shared) + (std::uint64_t{cta.cluster_ctarank} << abi::cluster_rank_bit);
+    return base_of(cta, cta.cluster_ctarank);
 }
 
 } // namespace
@@ -34,8 +39,8 @@ std::uint32_t AsyncCopies::random(std::uint32_t below) {
     return static_cast<std::uint32_t>((z >> 33) % below);
 }
 
-std::uint8_t* AsyncCopies::shadow_of(const abi::CtaContext& cta) {
-    std::unique_ptr<std::uint8_t[]>& memory = shadows_[&cta];
+std::uint8_t* AsyncCopies::shadow_of(const abi::CtaContext& cta, unsigned rank) {
+    std::unique_ptr<std::uint8_t[]>& memory = shadows_[base_of(cta, rank)];
     if (!memory) {
         memory = std::make_unique<std::uint8_t[]>(cta.shared_size + 2 * alignment);
         std::memset(memory.get(), poison, cta.shared_size + 2 * alignment);
@@ -44,18 +49,22 @@ std::uint8_t* AsyncCopies::shadow_of(const abi::CtaContext& cta) {
 }
 
 /// fence.proxy.async: what threads have written to shared memory is there for copies from now on.
-void AsyncCopies::fence(const abi::CtaContext& cta) {
-    if (static_cast<abi::AsyncMode>(cta.launch->async_mode) != abi::AsyncMode::eager)
-        std::memcpy(shadow_of(cta), reinterpret_cast<const void*>(own_base(cta)), cta.shared_size);
+void AsyncCopies::fence(const abi::CtaContext& cta, bool of_cluster) {
+    if (static_cast<abi::AsyncMode>(cta.launch->async_mode) == abi::AsyncMode::eager) return;
+    const unsigned first = of_cluster ? 0 : cta.cluster_ctarank;
+    const unsigned end = of_cluster ? abi::cluster_size(*cta.launch) : first + 1;
+    for (unsigned rank = first; rank < end; ++rank)
+        std::memcpy(shadow_of(cta, rank), reinterpret_cast<const void*>(base_of(cta, rank)), cta.shared_size);
 }
 
 /// A copy has written to shared memory: other copies see it without a fence.
 void AsyncCopies::written(const Copy& copy, std::uint64_t address, std::uint64_t bytes) {
     const abi::CtaContext& cta = *copy.cta;
     if (static_cast<abi::AsyncMode>(cta.launch->async_mode) == abi::AsyncMode::eager) return;
-    const std::uint64_t offset = address - own_base(cta);
-    if (offset >= cta.shared_size) return; // of another CTA
-    std::memcpy(shadow_of(cta) + offset, reinterpret_cast<const void*>(address),
+    const auto rank = static_cast<unsigned>((address - base_of(cta, 0)) >> abi::cluster_rank_bit);
+    const std::uint64_t offset = address - base_of(cta, rank);
+    if (rank >= abi::cluster_size(*cta.launch) || offset >= cta.shared_size) return;
+    std::memcpy(shadow_of(cta, rank) + offset, reinterpret_cast<const void*>(address),
                 std::min<std::uint64_t>(bytes, cta.shared_size - offset));
 }
 
@@ -66,7 +75,7 @@ const std::uint8_t* AsyncCopies::source_of(const Copy& copy, std::uint64_t) {
     const std::uint64_t offset = copy.source - own_base(cta);
     if (static_cast<abi::AsyncMode>(cta.launch->async_mode) == abi::AsyncMode::eager || offset >= cta.shared_size)
         return reinterpret_cast<const std::uint8_t*>(copy.source);
-    return shadow_of(cta) + offset;
+    return shadow_of(cta, cta.cluster_ctarank) + offset;
 }
 
 /// Does a copy and forgets it. It is taken out first: it may end in a fault.
@@ -207,7 +216,7 @@ void AsyncCopies::finish(const abi::CtaContext* cta) {
     }
     std::erase_if(copies_, [&](const Pending& pending) { return !cta || pending.copy.cta == cta; });
     std::erase_if(committed_, [&](const auto& entry) { return !cta || entry.first.first == cta; });
-    std::erase_if(shadows_, [&](const auto& entry) { return !cta || entry.first == cta; });
+    std::erase_if(shadows_, [&](const auto& entry) { return !cta || entry.first == own_base(*cta); });
 }
 
 void AsyncCopies::reset() {

@@ -229,8 +229,7 @@ bool names_no_cta(const FaultRecord& record) {
 
 /// What the H200 gives then: another code where there is no cluster at all.
 Status rank_fault(const abi::CtaContext& cta) {
-    const std::uint32_t* extent = cta.launch->ncluster;
-    return extent[0] * extent[1] * extent[2] > 1 ? Status::launch_failed : Status::illegal_instruction;
+    return abi::cluster_size(*cta.launch) > 1 ? Status::launch_failed : Status::illegal_instruction;
 }
 
 } // namespace

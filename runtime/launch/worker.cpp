@@ -246,13 +246,15 @@ std::uint64_t Worker::resident_units() const {
 std::uint64_t Worker::release_finished() {
     std::uint64_t live = 0;
     for (std::size_t unit = 0; unit < slots_.size(); unit += grid_->cluster_size) {
-        bool busy = false;
-        for (std::size_t i = unit; i < slots_.size() && i < unit + grid_->cluster_size; ++i) {
-            const bool ended = slots_[i].busy && slots_[i].fibers.finished();
-            if (ended && copies_.pending() && grid_->cluster_size == 1) copies_.finish(&slots_[i].arena.context);
-            slots_[i].busy = slots_[i].busy && !ended;
+        const std::size_t end = std::min<std::size_t>(unit + grid_->cluster_size, slots_.size());
+        bool was_busy = false, busy = false;
+        for (std::size_t i = unit; i < end; ++i) {
+            was_busy = was_busy || slots_[i].busy;
+            slots_[i].busy = slots_[i].busy && !slots_[i].fibers.finished();
             busy = busy || slots_[i].busy;
         }
+        for (std::size_t i = unit; was_busy && !busy && copies_.pending() && i < end; ++i)
+            copies_.finish(&slots_[i].arena.context);
         live += busy;
     }
     return live;

@@ -112,11 +112,15 @@ void bar_warp_sync(WarpEmitter& e, const Instruction& inst) {
 
 /// membar and fence. Scopes are ignored: a wider fence is right. Proxies are other ways to the same memory here.
 void fence(WarpEmitter& e, const Instruction& inst) {
-    // Copies that are put off see shared memory as it was at a proxy fence.
+    // Copies that are put off see shared memory as it was at a proxy fence, which orders accesses to the state space
+    // that it names.
     if (inst.has(Word::proxy) && inst.one_of({Word::async, Word::async_generic}) != Word::none &&
-        inst.space != ptx::StateSpace::global)
+        inst.space != ptx::StateSpace::global) {
+        const bool own = inst.has(Word::shared_cta) || inst.has(Word::sync_restrict_shared_cta);
         e.if_then(
-            copies_are_deferred(e), [&] { AsyncCallBuffer(e, inst, abi::AsyncOperation::proxy_fence).run(); }, false);
+            copies_are_deferred(e),
+            [&] { AsyncCallBuffer(e, inst, abi::AsyncOperation::proxy_fence, own ? 0 : 1).run(); }, false);
+    }
     bool is_membar = ptx::form_info(inst.form).opcode == "membar";
     llvm::AtomicOrdering order = llvm::AtomicOrdering::AcquireRelease;
     if (is_membar || inst.has(Word::sc)) order = llvm::AtomicOrdering::SequentiallyConsistent;

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs of right programs and of programs that forget something: under PTARMIGAN_ASYNC=late the wrong ones give wrong results, the
-// right ones never do, whenever copies are done.
+// Pairs of right programs and of programs that forget something, of one CTA.
+#include "copy_pairs.h"
 #include "kernel.h"
-
-#include <catch2/catch.hpp>
-
-#include <cstdlib>
 
 using namespace ptarmigan;
 using namespace ptarmigan::test;
@@ -14,13 +10,6 @@ namespace {
 
 constexpr unsigned threads = 128, words = 1024;
 using Words = std::vector<std::uint32_t>;
-
-/// PTARMIGAN_ASYNC for a while.
-class Schedule {
-public:
-    explicit Schedule(const std::string& value) { setenv("PTARMIGAN_ASYNC", value.c_str(), 1); }
-    ~Schedule() { unsetenv("PTARMIGAN_ASYNC"); }
-};
 
 /// %l60: 1024 words of input; %l61: as many of output. Registers %r1: address of the tile (4 KB), %r2: this thread's 16 bytes of it,
 /// %l1 and %l2: 16 bytes of input and output per thread; %p0: thread 0; %r3, %r4: the tile's second half and this thread's bytes of it.
@@ -50,11 +39,6 @@ Words run_program(const std::string& body, const std::string& schedule) {
         ".shared .align 1024 .b8 tile[4096]; .shared .align 8 .b64 bar; .shared .align 8 .b64 all;");
     return out.values();
 }
-
-struct Pair {
-    std::string name, right, wrong;
-    bool lucky = true; ///< the wrong one gives the right result when copies are eager; otherwise it may hang
-};
 
 /// Writes both halves of the tile out; the second half 2048 bytes further.
 const std::string save = R"(
@@ -125,13 +109,5 @@ const Pair pairs[] = {
 } // namespace
 
 TEST_CASE("async: right programs are right whenever copies are done, wrong ones fail when they are late", "[kernels][async]") {
-    for (const Pair& pair : pairs) {
-        INFO(pair.name);
-        const Words expected = run_program(pair.right, "eager");
-        REQUIRE(expected != Words(words));
-        CHECK((run_program(pair.right, "late") == expected));
-        for (unsigned seed = 0; seed < 10; ++seed) CHECK((run_program(pair.right, "random:" + std::to_string(seed)) == expected));
-        if (pair.lucky) CHECK((run_program(pair.wrong, "eager") == expected));
-        CHECK((run_program(pair.wrong, "late") != expected));
-    }
+    for (const Pair& pair : pairs) check_pair(pair, run_program);
 }
