@@ -14,6 +14,11 @@ Value* lane_numbers(WarpEmitter& e) {
     return llvm::ConstantVector::get(lanes);
 }
 
+void meet_in_warp(WarpEmitter& e) {
+    constexpr std::uint32_t aligned = 1; // bar.warp.sync is 0
+    if (!whole_warp(e)) CollectiveCallBuffer(e, abi::Collective::bar_warp, aligned).run();
+}
+
 CollectiveCallBuffer::CollectiveCallBuffer(WarpEmitter& e, abi::Collective kind, std::uint32_t operation) : e_(e) {
     Ir& ir = e.ir();
     if (!e.fiber_form()) e.unsupported("internal: a collective of a narrow step needs the fiber form");

@@ -15,6 +15,9 @@ inline bool whole_warp(WarpEmitter& e) {
 /// <W x i32> 0, 1, 2, ...
 llvm::Value* lane_numbers(WarpEmitter& e);
 
+/// All lanes of the warp come before any goes on, for .aligned instructions: those that wait elsewhere are not meant.
+void meet_in_warp(WarpEmitter& e);
+
 /// An abi::CollectiveCall on the stack. Setters store one value per lane of the step.
 class CollectiveCallBuffer {
 public:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bulk forms of the chapter that go through tensor maps (manual 9.7.9.25.5, 9.7.9.28 and 9.7.13.16).
 #include "translator/lower/async_call.h"
+#include "translator/lower/collective_call.h"
 #include "translator/lower/lane_math.h"
 
 namespace ptarmigan::translator::lower {
@@ -115,13 +116,16 @@ void tensormap_replace(WarpEmitter& e, const Instruction& inst) {
     call.run();
 }
 
-/// The copy, then a fence: whoever acquires afterwards sees the map. One of the warp's lanes copies for all.
+/// The copy, then a fence: whoever acquires afterwards sees the map. One of the step's lanes copies for all, and all
+/// steps of the warp have copied before any goes on.
 void tensormap_cp_fenceproxy(WarpEmitter& e, const Instruction& inst) {
+    meet_in_warp(e);
     AsyncCallBuffer call(e, inst, AsyncOperation::copy_map);
     call.set_target(inst[Role::d], StateSpace::global);
     call.set_source(inst[Role::a], StateSpace::shared);
     call.run();
     e.ir().CreateFence(llvm::AtomicOrdering::Release);
+    meet_in_warp(e);
 }
 
 } // namespace ptarmigan::translator::lower

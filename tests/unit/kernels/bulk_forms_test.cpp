@@ -292,6 +292,23 @@ TEST_CASE("tensor maps: a kernel changes a map in shared memory, publishes it an
     CHECK(out.values() == expected);
 }
 
+TEST_CASE("tensor maps: all lanes have published a map before one patches it again", "[kernels][async]") {
+    constexpr unsigned rounds = 8;
+    Array<std::uint32_t> out(rounds * 32);
+    run(R"(
+        mov.u32 %r20, map; mov.u32 %r1, 0; shl.b32 %r2, %r60, 2; add.u32 %r2, %r2, %r20; st.shared.u32 [%r2], 0; setp.eq.u32 %p0, %r60, 0; bar.warp.sync -1;
+    NEXT:
+        mad.lo.u32 %r3, %r1, 3, 7;
+        @%p0 st.shared.u32 [%r20+64], %r3;
+        bar.warp.sync -1;
+        tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%l61], [%r20], 128;
+        add.u64 %l61, %l61, 128; add.u32 %r1, %r1, 1;
+        setp.lt.u32 %p1, %r1, 8;
+        @%p1 bra NEXT;
+    )", {1}, {32}, {0, out.address()}, ".shared .align 128 .b8 map[128];\n");
+    for (unsigned round = 0; round < rounds; ++round) CHECK(out.values()[32 * round + 16] == 3 * round + 7);
+}
+
 TEST_CASE("fences: each form leaves values alone", "[kernels][async]") {
     for (const char* form : {"fence.acquire.sync_restrict::shared::cluster.cluster;", "fence.release.sync_restrict::shared::cta.cluster;",
                              "fence.proxy.alias;", "membar.proxy.alias;", "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;",
