@@ -62,6 +62,12 @@ inline constexpr std::uint64_t lone_grid_ns = 40000, grid_succession_ns = 50000;
 /// Turns in which every step of a worker only waited, after which it draws another CTA of a grid that waits on memory:
 /// perhaps they wait for that one. Each turn is 64 iterations of a waiting loop or more.
 inline constexpr unsigned idle_turns_before_draw = 64;
+/// Turns in which no CTA of a worker exited, after which it draws more of such a grid although barriers complete: they
+/// may be those of a loop that waits.
+inline constexpr unsigned turns_before_draw = 1024;
+/// Stacks of suspended steps, and CTAs' memory, that a worker keeps between grids; what a crowd needed beyond is given
+/// back.
+inline constexpr std::size_t kept_stacks = 4096, kept_slots = 128;
 /// CTAs of one grid that a worker keeps alive: each costs its steps' stacks and its memory.
 inline constexpr std::uint64_t most_resident_ctas = 2048;
 

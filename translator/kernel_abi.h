@@ -245,6 +245,9 @@ struct CtaContext {
                                       ///< KernelProperties::interleaved_bytes; 64-byte aligned
     std::uint32_t streams;            ///< not 0: the grid writes more than caches hold, so stores may go past them
     std::uint32_t params_size;        ///< bytes behind `params`, for isspacep
+    /// Fiber form: all bits are set by generated code where it does more than go round in a loop that waits (a barrier
+    /// outside of such loops, a write of global memory inside of one), and taken back by the runtime one by one.
+    std::uint32_t worked;
 };
 
 /// Region and barrier-free form: runs one whole CTA.
@@ -280,6 +283,7 @@ PTM_ABI_OFFSET(CtaContext, local_window_size, 144);
 PTM_ABI_OFFSET(CtaContext, noted_lane, 152);
 PTM_ABI_OFFSET(CtaContext, interleaved, 160);
 PTM_ABI_OFFSET(CtaContext, streams, 168);
+PTM_ABI_OFFSET(CtaContext, worked, 176);
 #undef PTM_ABI_OFFSET
 
 } // namespace ptarmigan::abi

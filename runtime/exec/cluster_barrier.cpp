@@ -2,7 +2,7 @@
 // Arrivals at a cluster's barrier.
 #include "runtime/exec/cluster_barrier.h"
 
-#include "runtime/exec/fiber_scheduler.h"
+#include "runtime/exec/fiber_cta.h"
 
 namespace ptarmigan::runtime {
 
@@ -23,12 +23,12 @@ void ClusterBarrier::count(StepFiber& step) {
 void ClusterBarrier::complete_if_all_came() {
     if (arrived_ < live_ || arrived_ == 0) return;
     for (StepFiber* step : touched_) {
+        scheduler_->note_barrier(step->cta->context());
         step->cluster_arrived = 0;
         step->cluster_counted = false;
     }
     touched_.clear();
     arrived_ = 0;
-    scheduler_->note_progress();
     for (StepFiber* step : waiting_) scheduler_->make_runnable(*step);
     waiting_.clear();
 }

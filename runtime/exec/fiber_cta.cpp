@@ -12,6 +12,7 @@ namespace ptarmigan::runtime {
 bool FiberCta::start(abi::CtaContext& cta, abi::RunStep entry, std::uint32_t step_count, std::uint32_t lane_width,
                      FiberScheduler& scheduler) {
     cta_ = &cta;
+    cta.worked = 0;
     entry_ = entry;
     scheduler_ = &scheduler;
     lane_width_ = lane_width;
@@ -141,10 +142,14 @@ std::uint32_t barrier_value(std::uint32_t kind, std::uint32_t population, bool a
 void FiberCta::release(Barrier& barrier) {
     for (const Waiting& waiting : barrier.waiting) {
         waiting.step->barrier_result = barrier_value(waiting.kind, barrier.population, barrier.all);
-        if (waiting.step != scheduler_->current()) scheduler_->make_runnable(*waiting.step);
         waiting.step->at_barrier = false;
+        if (waiting.step == scheduler_->current()) continue;
+        Wait passed = waiting.step->wait;
+        passed.kind = Wait::Kind::passed;
+        scheduler_->make_runnable(*waiting.step);
+        waiting.step->wait = passed;
     }
-    scheduler_->note_progress();
+    scheduler_->note_barrier(*cta_);
     barrier.waiting.clear();
     barrier.expected_lanes = barrier.arrived_warps = 0;
     barrier.population = 0;

@@ -2,8 +2,13 @@
 // The ring of runnable steps and the stacks that they run on.
 #include "runtime/exec/fiber_scheduler.h"
 
+#include "runtime/tuning.h"
+
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <atomic>
+#include <fstream>
 #include <utility>
 
 namespace ptarmigan::runtime {
@@ -12,6 +17,25 @@ namespace {
 constexpr std::size_t guard = 4096 * 16;
 
 thread_local StepFiber* switch_target = nullptr;
+
+/// Linux 6.13 and later: pages that fault inside of a mapping, so that stacks side by side are one.
+bool guard_within_mapping(void* memory) {
+    constexpr int madv_guard_install = 102;
+    return madvise(memory, guard, madv_guard_install) == 0;
+}
+
+/// Stacks of the process whose guard is a mapping of its own. Relaxed: a count.
+std::atomic<std::size_t> stack_count{0};
+
+/// Such a stack takes two mappings, of which a process may have a limited number, others than these too.
+std::size_t most_stacks() {
+    static const std::size_t most = [] {
+        std::size_t mappings = 65530;
+        std::ifstream("/proc/sys/vm/max_map_count") >> mappings;
+        return std::max(tuning::kept_stacks, mappings / 8 * 3);
+    }();
+    return most;
+}
 
 } // namespace
 
@@ -25,6 +49,8 @@ StackPool::~StackPool() {
 
 void StackPool::clear() {
     for (void* stack : all_) munmap(static_cast<char*>(stack) - guard, size_ + guard);
+    stack_count.fetch_sub(counted_, std::memory_order_relaxed);
+    counted_ = 0;
     all_.clear();
     free_.clear();
 }
@@ -37,10 +63,16 @@ void StackPool::set_stack_size(std::size_t bytes) {
 
 void* StackPool::take() {
     if (free_.empty()) {
+        const std::size_t count = stack_count.load(std::memory_order_relaxed);
+        if (count >= tuning::kept_stacks && count >= most_stacks()) return nullptr;
         void* memory = mmap(nullptr, size_ + guard, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
         if (memory == MAP_FAILED) return nullptr;
-        mprotect(memory, guard, PROT_NONE);
+        if (!guard_within_mapping(memory)) {
+            mprotect(memory, guard, PROT_NONE);
+            stack_count.fetch_add(1, std::memory_order_relaxed);
+            ++counted_;
+        }
         all_.push_back(static_cast<char*>(memory) + guard);
         return all_.back();
     }
@@ -90,6 +122,16 @@ bool FiberScheduler::yield(const Wait& wait) {
     push(current_);
     block(wait);
     return true;
+}
+
+void FiberScheduler::withdraw(const FiberCta& cta) {
+    const std::size_t mask = ring_.size() - 1;
+    std::size_t kept = head_;
+    for (std::size_t i = head_; i < tail_; ++i) {
+        StepFiber* step = ring_[i & mask];
+        if (step->cta != &cta) ring_[kept++ & mask] = step;
+    }
+    tail_ = kept;
 }
 
 void FiberScheduler::reorder() {

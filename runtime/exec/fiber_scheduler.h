@@ -36,14 +36,19 @@ public:
     /// Sets the size of later stacks; gives all of another size back. No fiber may be suspended on
     /// one.
     void set_stack_size(std::size_t bytes);
-    /// A stack, or null if the address space is full.
+    /// A stack, or null if the process can have no more.
     void* take();
     void give(void* stack) { free_.push_back(stack); }
+    /// Gives all back if there are more than `most`. No fiber may be suspended on one.
+    void trim(std::size_t most) {
+        if (all_.size() > most) clear();
+    }
     std::size_t stack_size() const { return size_; }
 
 private:
     void clear();
     std::size_t size_ = 0;
+    std::size_t counted_ = 0; ///< of all_, for the limit of mappings
     std::vector<void*> free_, all_;
 };
 
@@ -77,18 +82,35 @@ public:
     /// detection of hangs and for drawing further CTAs.
     void note_progress() { ++progress_; }
     std::uint64_t progress() const { return progress_; }
+    /// A CTA's barrier completed. In a loop that waits that alone is no progress, see CtaContext::worked.
+    void note_barrier(abi::CtaContext& cta) {
+        if (take_mark(cta, barrier_mark)) note_progress();
+    }
+    /// A step gives its turn away in a loop. If the CTA works there, that counts for the detection of hangs.
+    void note_turn(abi::CtaContext& cta) {
+        if (take_mark(cta, turn_mark)) ++work_;
+    }
+    std::uint64_t progress_and_work() const { return progress_ + work_; }
     /// Ends the current step's fiber.
     [[noreturn]] void finish();
     /// Called on the worker's own stack: runs fibers until none can go on. With `once`, each that
     /// can go on now gets one turn at most.
     void run(bool once);
     bool has_runnable() const { return head_ != tail_; }
+    /// Steps of the CTA that have not begun are not to run. Called on the worker's own stack.
+    void withdraw(const FiberCta& cta);
     /// Forgets everything; suspended fibers are abandoned.
     void reset();
 
     StackPool stacks;
 
 private:
+    static constexpr std::uint32_t barrier_mark = 1, turn_mark = 2; ///< each reader of CtaContext::worked has a bit
+    static bool take_mark(abi::CtaContext& cta, std::uint32_t bit) {
+        const bool marked = (cta.worked & bit) != 0;
+        cta.worked &= ~bit;
+        return marked;
+    }
     void push(StepFiber* step);
     StepFiber* pop();
     void leave();
@@ -99,7 +121,7 @@ private:
     Fiber root_;
     bool random_ = false;
     Choices choices_;
-    std::uint64_t progress_ = 0;
+    std::uint64_t progress_ = 0, work_ = 0;
 };
 
 } // namespace ptarmigan::runtime

@@ -3,6 +3,7 @@
 // at once.
 #include "runtime/launch/worker.h"
 
+#include "runtime/base/log.h"
 #include "runtime/exec/hang_report.h"
 #include "runtime/launch/cta_order.h"
 #include "runtime/module/module.h"
@@ -214,6 +215,16 @@ bool Worker::start_drawn(std::size_t index, std::uint64_t number) {
     return grid_->cluster_size == 1 ? start(index, number) : start_cluster(index, number);
 }
 
+/// What start_drawn() began and had no memory to end.
+void Worker::take_back(std::size_t unit) {
+    for (std::size_t i = unit; i < slots_.size() && i < unit + grid_->cluster_size; ++i) {
+        if (!slots_[i].busy) continue;
+        scheduler_.withdraw(slots_[i].fibers);
+        slots_[i].fibers.abandon();
+        slots_[i].busy = false;
+    }
+}
+
 /// Steps that can't go on any more are deadlocked.
 void Worker::check_finished(std::size_t slots) {
     for (std::size_t i = 0; i < slots; ++i) {
@@ -272,32 +283,65 @@ std::size_t Worker::free_unit() const {
     return unit;
 }
 
-/// Grids whose CTAs wait for each other. All CTAs of a cooperative one must live at once: each worker draws one more at
-/// every turn of its ring, so that they spread over the workers that come, and this one takes them all if nobody else
-/// does. Of other grids a worker runs one after the other and draws one more when those it has do nothing but wait, as
-/// a GPU would have it resident.
-void Worker::run_resident_ctas() {
-    std::uint64_t next = 0, end = 0, live = 0, seen = scheduler_.progress();
-    unsigned idle_turns = 0;
-    for (bool drawing = true;;) {
-        const bool stuck = !scheduler_.has_runnable() || idle_turns >= tuning::idle_turns_before_draw;
-        if (drawing && (live < resident_units() || stuck) && live < tuning::most_resident_ctas) {
-            drawing = next != end || draw(next, end);
-            if (drawing && !start_drawn(free_unit(), next++)) return out_of_memory();
-            live += drawing;
+/// How many more CTAs (clusters) than the `live` ones are worth having now, of a grid whose CTAs wait for each other.
+/// All CTAs of a cooperative one must live at once: each worker draws one more at every turn of its ring, so that they
+/// spread over the workers that come, and this one takes them all if nobody else does. Of other grids a worker runs one
+/// after the other, and has more, as a GPU would have them resident, when those it has do nothing but wait; also when
+/// none has exited for long whatever they do, because no loop can be told from one that waits. More at a time the more
+/// there are: a chain in which each waits for the next one takes turns in proportion to its length, not to its square.
+std::uint64_t Worker::further_units(std::uint64_t live) const {
+    if (live < resident_units()) return 1;
+    const bool stuck = !scheduler_.has_runnable() || idle_turns_ >= tuning::idle_turns_before_draw;
+    return stuck || turns_without_exit_ >= tuning::turns_before_draw ? 1 + live / 2 : 0;
+}
+
+/// Starts what further_units() asks for, as far as there are any and the process has memory for them. False if it has
+/// none for those that there must be.
+bool Worker::start_further_units(Supply& supply) {
+    for (std::uint64_t wanted = further_units(supply.live); wanted != 0 && supply.may_start(); --wanted) {
+        supply.drawing = supply.next != supply.end || draw(supply.next, supply.end);
+        if (!supply.drawing) return true;
+        const std::size_t unit = free_unit();
+        if (!start_drawn(unit, supply.next)) {
+            if (supply.live < resident_units()) return false;
+            take_back(unit);
+            supply.room = false; // until one exits
+            log_once("resident", "kernel " + grid_->code->name + ": memory or mappings (vm.max_map_count) for " +
+                                     std::to_string(supply.live) +
+                                     " of its blocks at once and no more: if these wait for later ones, it hangs");
+            return true;
         }
-        if (live == 0 && !drawing) return;
+        ++supply.next;
+        ++supply.live;
+        idle_turns_ = turns_without_exit_ = 0;
+    }
+    return true;
+}
+
+/// Runs several CTAs (clusters) by turns.
+void Worker::run_resident_ctas() {
+    Supply supply;
+    std::uint64_t seen = scheduler_.progress();
+    idle_turns_ = turns_without_exit_ = 0;
+    for (;;) {
+        if (!start_further_units(supply)) return out_of_memory();
+        if (supply.live == 0 && !supply.drawing) return;
         if (grid_->stopped()) leave_kernel();
         check_for_hang();
-        if (!scheduler_.has_runnable() && !mbarriers_.expire(true) && (!drawing || live == tuning::most_resident_ctas))
+        if (!scheduler_.has_runnable() && !mbarriers_.expire(true) && !supply.may_start()) {
+            if (!supply.room) return out_of_memory();
             raise_deadlock();
+        }
         scheduler_.run(true);
         mbarriers_.expire(false);
-        live = release_finished();
+        const std::uint64_t live = release_finished();
         if (live == 0) finish_copies();
-        idle_turns = scheduler_.progress() == seen ? idle_turns + 1 : 0;
+        turns_without_exit_ = live == supply.live ? turns_without_exit_ + 1 : 0;
+        supply.room = supply.room || live < supply.live;
+        supply.live = live;
+        idle_turns_ = scheduler_.progress() == seen ? idle_turns_ + 1 : 0;
         seen = scheduler_.progress();
-        if (idle_turns > tuning::idle_turns_before_draw && idle_turns % 16 == 0)
+        if (idle_turns_ > tuning::idle_turns_before_draw && idle_turns_ % 16 == 0)
             sched_yield(); // what they wait for is on another thread
     }
 }
@@ -319,7 +363,7 @@ void Worker::check_for_hang() {
     Grid& grid = *grid_;
     if (grid.hang_limit == std::chrono::nanoseconds{0}) return;
     const auto now = std::chrono::steady_clock::now();
-    const std::uint64_t own = scheduler_.progress();
+    const std::uint64_t own = scheduler_.progress_and_work();
     if (own != seen_progress_) grid.progress.fetch_add(1, std::memory_order_relaxed);
     const std::uint64_t all = grid.progress.load(std::memory_order_relaxed);
     if (own != seen_progress_ || all != seen_grid_progress_) {
@@ -409,6 +453,8 @@ void Worker::clean_up() {
         if (slot.busy) slot.fibers.abandon();
         slot.busy = false;
     }
+    scheduler_.stacks.trim(tuning::kept_stacks);
+    while (slots_.size() > tuning::kept_slots) slots_.pop_back();
 }
 
 void Worker::run(Grid& grid, std::uint32_t number) {

@@ -8,6 +8,7 @@
 #include "runtime/exec/mbarriers.h"
 #include "runtime/launch/cta_arena.h"
 #include "runtime/launch/grid.h"
+#include "runtime/tuning.h"
 
 #include <chrono>
 #include <deque>
@@ -41,6 +42,14 @@ private:
         ClusterBarrier cluster; ///< of the CTA of rank 0: the cluster's
         bool busy = false;
     };
+    /// CTAs (clusters) of a worker that runs several by turns.
+    struct Supply {
+        std::uint64_t next = 0, end = 0; ///< drawn, not started
+        std::uint64_t live = 0;
+        bool drawing = true; ///< there may be more to draw
+        bool room = true;    ///< the process has memory for another one, as far as is known
+        bool may_start() const { return drawing && room && live < tuning::most_resident_ctas; }
+    };
     void finish_copies() {
         if (copies_.pending()) copies_.finish();
     }
@@ -54,6 +63,8 @@ private:
     void run_fiber_ctas();
     void run_clusters();
     void run_resident_ctas();
+    std::uint64_t further_units(std::uint64_t live) const;
+    bool start_further_units(Supply& supply);
     void run_steps();
     std::uint64_t resident_units() const;
     std::uint64_t release_finished();
@@ -63,6 +74,7 @@ private:
     bool start(std::size_t index, std::uint64_t cta);
     bool start_cluster(std::size_t index, std::uint64_t cluster);
     bool start_drawn(std::size_t index, std::uint64_t number);
+    void take_back(std::size_t unit);
     void check_finished(std::size_t slots);
     void out_of_memory();
     std::uint64_t lanes_of_fault(const FaultRecord& record) const;
@@ -79,6 +91,7 @@ private:
     AsyncCopies copies_{mbarriers_};
     Mbarriers mbarriers_{scheduler_, copies_};
     std::deque<Slot> slots_; ///< [0] but where several CTAs are alive at once; addresses are stable
+    unsigned idle_turns_ = 0, turns_without_exit_ = 0;         ///< of the ring, in run_resident_ctas()
     std::uint64_t seen_progress_ = 0, seen_grid_progress_ = 0; ///< for check_for_hang()
     std::chrono::steady_clock::time_point progress_time_;
 };

@@ -67,6 +67,7 @@ void back_off(Worker& worker, std::uint64_t nanoseconds) {
 void yield(abi::CtaContext* cta, std::uint32_t, std::uint64_t lanes, std::uint64_t nanoseconds) {
     Worker& worker = worker_of(cta);
     if (worker.grid().stopped()) leave_kernel();
+    worker.scheduler().note_turn(*cta);
     const Wait wait{.kind = Wait::Kind::memory, .lanes = lanes, .pc = PTM_RETURN_ADDRESS()};
     StepFiber* const self = worker.in_fibers() ? worker.scheduler().current() : nullptr;
     if (self) self->wait = wait; // for the report of a hang: this step waits too

@@ -8,6 +8,7 @@
 //   lane_versions.cpp   blocks in two versions: for all lanes, and for some
 //   program_counters.cpp  per-lane program counters
 //   calls.cpp           real calls
+//   work_marks.cpp      what is work and what is waiting
 #pragma once
 
 #include "translator/analysis/linear_plan.h"
@@ -195,6 +196,12 @@ private:
     void emit_yield_each(std::uint32_t period);
     llvm::Value* edge_condition(BlockId block, unsigned successor, const LaneValue& condition);
 
+    // work_marks.cpp
+    const std::vector<bool>& waiting_loops();
+    bool in_waiting_loop();
+    bool writes_for_others(const ptx::Instruction& inst) const;
+    void mark_work(const ptx::Instruction& inst);
+
     // lane_versions.cpp
     bool wants_full_version(BlockId block) const;
     void emit_versions(BlockId block);
@@ -229,11 +236,12 @@ private:
     llvm::BasicBlock* dispatch_block_ = nullptr;
     llvm::AllocaInst* counters_ = nullptr;
     std::vector<llvm::BasicBlock*> blocks_;
-    std::vector<std::uint32_t> counter_of_;     ///< program-counter form: number of each block
-    std::vector<std::uint32_t> order_of_;       ///< likewise, without what is added to it
-    std::vector<std::uint32_t> round_weight_;   ///< likewise: what an edge back to the block counts
-    llvm::AllocaInst* waited_rounds_ = nullptr; ///< made since a lane last overtook others
-    llvm::AllocaInst* turn_lane_ = nullptr;     ///< which may be the next to; the state of a random schedule
+    std::vector<std::uint32_t> counter_of_;          ///< program-counter form: number of each block
+    std::vector<std::uint32_t> order_of_;            ///< likewise, without what is added to it
+    std::optional<std::vector<bool>> waiting_loops_; ///< by index in the loop forest; once asked for
+    std::vector<std::uint32_t> round_weight_;        ///< likewise: what an edge back to the block counts
+    llvm::AllocaInst* waited_rounds_ = nullptr;      ///< made since a lane last overtook others
+    llvm::AllocaInst* turn_lane_ = nullptr;          ///< which may be the next to; the state of a random schedule
 
     BlockId current_block_ = no_block;
     const GraphInstruction* current_instruction_ = nullptr;

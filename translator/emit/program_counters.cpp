@@ -120,7 +120,7 @@ llvm::Value* GraphEmitter::pick_block(llvm::Value* counters) {
 
 /// Which loops' rounds count for how much; by header. Retreating edges to other blocks are of irreducible cycles.
 void GraphEmitter::weigh_rounds() {
-    const std::vector<bool> waits = loops_that_wait(graph_);
+    const std::vector<bool>& waits = waiting_loops();
     round_weight_.assign(graph_.blocks.size(), waiting_round);
     for (std::size_t i = 0; i < graph_.forest.loops.size(); ++i)
         if (!waits[i]) round_weight_[graph_.forest.loops[i].header] = other_round;

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tells the runtime what is work and what is waiting. A barrier that completes is a sign that a CTA gets on, but not in
+// a loop that waits: a CTA whose first thread looks at a flag, and tells the others through a reduction or shared
+// memory, completes barriers for ever. Such loops may be those of persistent kernels as well, which write what they
+// have computed. So marks are set by barriers outside of loops that wait, and by writes of global memory inside of
+// them.
+#include "frontend/isa/instruction_form.h"
+#include "translator/analysis/barrier_regions.h"
+#include "translator/analysis/form_queries.h"
+#include "translator/emit/graph_emitter.h"
+#include "translator/kernel_abi.h"
+
+namespace ptarmigan::translator {
+
+const std::vector<bool>& GraphEmitter::waiting_loops() {
+    if (!waiting_loops_) waiting_loops_ = loops_that_wait(graph_);
+    return *waiting_loops_;
+}
+
+/// The block at hand is in a loop that waits, or in one inside of such a loop.
+bool GraphEmitter::in_waiting_loop() {
+    for (std::uint32_t loop = graph_.forest.loop_of[current_block_]; loop != no_loop;
+         loop = graph_.forest.loops[loop].parent)
+        if (waiting_loops()[loop]) return true;
+    return false;
+}
+
+/// Global memory, or memory that may be, is another one behind it. Neither locks that are tried nor atomics that only
+/// read.
+bool GraphEmitter::writes_for_others(const ptx::Instruction& inst) const {
+    using enum ptx::StateSpace;
+    using ptx::Effects;
+    if (inst.space == shared || inst.space == local || inst.space == param) return false;
+    if (has_effect(inst, Effects::waits)) return false;
+    if (has_effect(inst, Effects::store | Effects::async) && !has_effect(inst, Effects::atomic)) return true;
+    if (!has_effect(inst, Effects::atomic)) return false;
+    if (inst.has(ptx::Modifier::cas) || inst.has(ptx::Modifier::exch)) return false;
+    const ptx::Operand& added = inst[ptx::Role::b];
+    if (added.kind == ptx::Operand::Kind::imm) return added.value != 0;
+    const bool is_value = added.kind == ptx::Operand::Kind::reg;
+    return !is_value || !graph_.values[added.index].is_constant || graph_.values[added.index].constant != 0;
+}
+
+/// In front of an instruction of the fiber form.
+void GraphEmitter::mark_work(const ptx::Instruction& inst) {
+    if (!unit_.fiber_form) return;
+    const bool is_barrier = has_effect(inst, ptx::Effects::barrier);
+    if (is_barrier ? in_waiting_loop() : !(unit_.spins && writes_for_others(inst) && in_waiting_loop())) return;
+    llvm::Value* mark =
+        ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), cta_context_, offsetof(abi::CtaContext, worked));
+    llvm::Value* bits = ir_.getInt32(~0u);
+    if (!all_active()) {
+        llvm::Value* old = ir_.CreateLoad(ir_.getInt32Ty(), mark);
+        bits = ir_.CreateOr(old, ir_.CreateSExt(any(active()), ir_.getInt32Ty()));
+    }
+    ir_.CreateStore(bits, mark);
+}
+
+} // namespace ptarmigan::translator
