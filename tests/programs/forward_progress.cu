@@ -10,6 +10,7 @@ KERNEL void lane_chain(unsigned* out);
 KERNEL void warp_roles(unsigned* out, int rounds);
 KERNEL void block_chain(unsigned* flags, unsigned* out);
 KERNEL void block_chain_downward(unsigned* flags, unsigned* out);
+KERNEL void semaphore_downward(unsigned* flags, unsigned* out);
 KERNEL void barrier_by_hand(unsigned* counters, unsigned* cells, unsigned* out, int rounds);
 KERNEL void work_queue(unsigned* queue, unsigned* out, unsigned last);
 KERNEL void look_back(unsigned long long* status, const unsigned* in, unsigned* out);
@@ -131,6 +132,19 @@ __global__ void block_chain_downward(unsigned* flags, unsigned* out) {
     if (threadIdx.x == 0) store(&flags[block], 1);
 }
 
+/// The same with the block's barrier in the loop that waits, as in CUTLASS's Semaphore.
+__global__ void semaphore_downward(unsigned* flags, unsigned* out) {
+    const unsigned block = blockIdx.x, last = gridDim.x - 1;
+    unsigned state = block == last;
+    while (__syncthreads_and(state != 1)) {
+        if (threadIdx.x == 0) asm volatile("ld.global.acquire.gpu.b32 %0, [%1];" : "=r"(state) : "l"(flags + block + 1) : "memory");
+    }
+    __syncthreads();
+    if (threadIdx.x < 8) out[block * 8 + threadIdx.x] = block < last ? out[(block + 1) * 8 + threadIdx.x] * 5 + threadIdx.x : threadIdx.x;
+    __syncthreads();
+    if (threadIdx.x == 0) asm volatile("st.global.release.gpu.b32 [%0], %1;" ::"l"(flags + block), "r"(1) : "memory");
+}
+
 /// A barrier of all blocks in a launch that is not cooperative.
 __global__ void barrier_by_hand(unsigned* counters, unsigned* cells, unsigned* out, int rounds) {
     unsigned sum = 0;
@@ -247,12 +261,15 @@ void blocks() {
     const test::Buffer<unsigned> up_flags(count), up(count * 8), down_flags(count), down(count * 8);
     LAUNCH(block_chain, count, 64, 0, up_flags, up);
     LAUNCH(block_chain_downward, count, 64, 0, down_flags, down);
-    const std::vector<unsigned> upward = up.download(), downward = down.download();
+    const test::Buffer<unsigned> semaphores(count), signalled(count * 8);
+    LAUNCH(semaphore_downward, count, 64, 0, semaphores, signalled);
+    const std::vector<unsigned> upward = up.download(), downward = down.download(), with_semaphores = signalled.download();
     for (unsigned lane = 0; lane < 8; ++lane) {
         unsigned value = lane;
         for (int block = 0; block < count; ++block, value = value * 5 + lane) {
             expect(upward[block * 8 + lane] == value, "block_chain");
             expect(downward[(count - 1 - block) * 8 + lane] == value, "block_chain_downward");
+            expect(with_semaphores[(count - 1 - block) * 8 + lane] == value, "semaphore_downward");
         }
     }
     const test::Buffer<unsigned> counters(rounds), cells(rounds * count), sums(count * 32);
