@@ -46,13 +46,6 @@ public:
         for (std::size_t i = 0; i < graph_.forest.loops.size(); ++i) result.push_back(waits(cycles_[i]));
         return result;
     }
-    std::vector<bool> blocks() {
-        std::vector<bool> result(graph_.blocks.size(), false);
-        for (const Cycle& cycle : cycles_)
-            if (waits(cycle))
-                for (BlockId block : cycle.blocks) result[block] = true;
-        return result;
-    }
 
 private:
     bool waits(const Cycle& cycle);
@@ -265,10 +258,6 @@ bool may_spin_on_memory(const FunctionGraph& graph) {
 
 std::vector<bool> loops_that_wait(const FunctionGraph& graph) {
     return SpinSearch(graph, true).each();
-}
-
-std::vector<bool> blocks_that_wait(const FunctionGraph& graph) {
-    return SpinSearch(graph, true).blocks();
 }
 
 } // namespace ptarmigan::translator

@@ -16,7 +16,4 @@ bool may_spin_on_memory(const FunctionGraph& graph);
 /// By index in the loop forest: which loops may wait as above, for mbarriers or other memory.
 std::vector<bool> loops_that_wait(const FunctionGraph& graph);
 
-/// By block: which are in such a loop, or in an irreducible part of the graph that may wait.
-std::vector<bool> blocks_that_wait(const FunctionGraph& graph);
-
 } // namespace ptarmigan::translator

@@ -7,7 +7,6 @@
 #include "translator/analysis/alignment.h"
 #include "translator/analysis/dominators.h"
 #include "translator/analysis/graph_queries.h"
-#include "translator/analysis/spin_loops.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
 #include "translator/lower/alignment_check.h"
@@ -377,8 +376,7 @@ void GraphEmitter::emit_spin_yield(BlockId id) {
 void GraphEmitter::emit_atomic_yield() {
     constexpr std::uint32_t atomics_between_yields = 61;
     if (!unit_.fiber_form || !unit_.spins) return;
-    if (waiting_blocks_.empty()) waiting_blocks_ = blocks_that_wait(graph_);
-    if (waiting_blocks_[current_block_]) emit_yield_each(atomics_between_yields);
+    if (in_waiting_loop()) emit_yield_each(atomics_between_yields);
 }
 
 /// When this place has been passed `period` times.

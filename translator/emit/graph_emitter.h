@@ -228,8 +228,7 @@ private:
     llvm::Function* function_;
     llvm::Value* cta_context_;
     llvm::Value* step_;
-    std::vector<bool> ends_round_;     ///< by block: a yield may be due behind it
-    std::vector<bool> waiting_blocks_; ///< by block: inside a loop that waits; empty until somebody asks
+    std::vector<bool> ends_round_; ///< by block: a yield may be due behind it
     const RegionInterface* interface_ = nullptr;
     const LinearPlan* plan_ = nullptr; ///< null in the program-counter form
     llvm::BasicBlock* entry_block_ = nullptr;

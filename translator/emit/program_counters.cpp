@@ -7,7 +7,6 @@
 // others go round in a loop: then the block of another lane is picked now and then, so that a lane that spins cannot
 // starve the one it waits for.
 #include "frontend/isa/instruction_form.h"
-#include "translator/analysis/spin_loops.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
 
