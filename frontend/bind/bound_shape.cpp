@@ -39,7 +39,7 @@ BoundShape::BoundShape(const Shape& shape, const std::vector<OperandSyntax>& syn
     for (std::size_t i = 0; i < patterns.size(); ++i) {
         if (mould_.operands[i].kind == Operand::Kind::vector)
             mould_.operands[i].first -= static_cast<std::uint32_t>(first);
-        if (patterns[i].form == OperandPattern::Form::hidden) carry_operand_ = static_cast<std::int8_t>(i);
+        if (patterns[i].form == OperandPattern::Form::hidden) carry_operands_ |= 1u << i;
         if (nodes[i] < 0) continue;
         // Which constants a row allows is looked up anew for each.
         if (!patterns[i].constraint.values.empty() || !add_parts(i, static_cast<std::size_t>(nodes[i]), syntax)) return;
@@ -82,9 +82,8 @@ bool BoundShape::makes(const Shape& shape, const std::vector<OperandSyntax>& syn
                        std::size_t first) const {
     Body body;
     Instruction& made = append(shape, syntax, body);
-    if (carry_operand_ >= 0)
-        made.operands[static_cast<std::size_t>(carry_operand_)] =
-            instruction.operands[static_cast<std::size_t>(carry_operand_)];
+    for (std::size_t i = 0; i < Instruction::max_operands; ++i)
+        if (carry_operands_ >> i & 1) made.operands[i] = instruction.operands[i];
     for (Operand& operand : made.operands)
         if (operand.kind == Operand::Kind::vector) operand.first += static_cast<std::uint32_t>(first);
     return std::equal(made.operands.begin(), made.operands.end(), instruction.operands.begin(), same) &&

@@ -37,8 +37,8 @@ public:
 
     bool usable() const { return usable_; }
     const Shape::Key& key() const { return key_; }
-    /// The operand that is the carry flag, -1 if there is none.
-    int carry_operand() const { return carry_operand_; }
+    /// The operands that are the carry flag (it may come in and go out): bit i for operand i.
+    std::uint32_t carry_operands() const { return carry_operands_; }
     /// Appends the instruction that has `shape` with the names and constants of `syntax`. Its
     /// place, guard and carry flag are the caller's.
     Instruction& append(const Shape& shape, const std::vector<OperandSyntax>& syntax, Body& body) const;
@@ -56,7 +56,7 @@ private:
                std::size_t first) const;
 
     bool usable_ = false;
-    std::int8_t carry_operand_ = -1;
+    std::uint32_t carry_operands_ = 0;
     Shape::Key key_;
     Instruction mould_;
     std::vector<Operand> elements_; ///< of vectors, whose `first` counts from 0 in mould_

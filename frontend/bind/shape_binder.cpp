@@ -117,7 +117,8 @@ void BodyBinder::bind_alike(const BoundShape& known, const Shape& shape) {
     out.location = syntax.location;
     out.guard = shape.guard;
     out.guard_negated = shape.guard != no_id && syntax.guard_negated;
-    if (known.carry_operand() >= 0) out.operands[static_cast<std::size_t>(known.carry_operand())].index = carry_flag();
+    for (std::size_t i = 0; i < Instruction::max_operands; ++i)
+        if (known.carry_operands() >> i & 1) out.operands[i].index = carry_flag();
 }
 
 } // namespace ptarmigan::ptx

@@ -1,28 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extended-precision integer arithmetic (manual 9.7.2). The carry flag is the hidden predicate operand cc_in/cc_out:
-// carry for sums, borrow for differences.
+// Extended-precision integer arithmetic (manual 9.7.2). The carry flag is the hidden predicate operand cc_in/cc_out.
+// The manual speaks of a borrow for differences; the hardware has one adder, whose carry out of a + ~b + 1 is the
+// borrow negated. Programs see that where differences and sums share a chain, as in the compiler's own 128-bit division
+// (`subc.cc` ... `addc d, 0, 0`).
 #include "translator/lower/lane_math.h"
 
 namespace ptarmigan::translator::lower {
 
 namespace {
 
-// d = a + b + carry (or a - b - borrow); writes the carry out where the row has one.
+// d = a + b + carry, or a + ~b + carry; without a carry in that is 0 or 1. Writes the carry out where the row has one.
 void add_with_carry(WarpEmitter& e, const Instruction& inst, const LaneValue& a, const LaneValue& b, bool subtract) {
     auto step = [subtract](Ir& ir, Value* x, Value* y) { return subtract ? ir.CreateSub(x, y) : ir.CreateAdd(x, y); };
-    // A sum wrapped if it is below an addend; a difference if the minuend is below the subtrahend.
+    // A sum wrapped if it is below an addend; a difference did not if the minuend is not below the subtrahend.
     auto carried = [subtract](Ir& ir, Value* x, Value* y, Value* result) {
-        return subtract ? ir.CreateICmpULT(x, y) : ir.CreateICmpULT(result, x);
+        return subtract ? ir.CreateICmpUGE(x, y) : ir.CreateICmpULT(result, x);
     };
     LaneValue result = e.apply({a, b}, [&](Ir& ir, Values v) { return step(ir, v[0], v[1]); });
     LaneValue carry = e.apply({a, b, result}, [&](Ir& ir, Values v) { return carried(ir, v[0], v[1], v[2]); });
     const ptx::Operand& carry_in = inst[Role::cc_in];
     if (carry_in.kind != ptx::Operand::Kind::none) {
-        LaneValue in =
-            e.apply({e.read(carry_in), result}, [](Ir& ir, Values v) { return ir.CreateZExt(v[0], v[1]->getType()); });
+        LaneValue in = e.apply({e.read(carry_in), result}, [subtract](Ir& ir, Values v) {
+            return ir.CreateZExt(subtract ? ir.CreateNot(v[0]) : v[0], v[1]->getType());
+        });
         LaneValue total = e.apply({result, in}, [&](Ir& ir, Values v) { return step(ir, v[0], v[1]); });
-        carry = e.apply({carry, result, in, total},
-                        [&](Ir& ir, Values v) { return ir.CreateOr(v[0], carried(ir, v[1], v[2], v[3])); });
+        carry = e.apply({carry, result, in, total}, [&](Ir& ir, Values v) {
+            Value* second = carried(ir, v[1], v[2], v[3]);
+            return subtract ? ir.CreateAnd(v[0], second) : ir.CreateOr(v[0], second);
+        });
         result = total;
     }
     e.write(inst[Role::d], result);

@@ -126,6 +126,29 @@ TEST_CASE("operand: the carry flag is a hidden register of the body") {
     CHECK(body.registers[out.index].type == ScalarType::pred);
 }
 
+TEST_CASE("operand: each body has its own carry flag, also where instructions are like those of a body before") {
+    const std::string chain = "add.cc.u32 %r1, %r2, %r3; addc.cc.u32 %r1, %r2, %r3; subc.cc.u32 %r1, %r2, %r3;"
+                              " madc.lo.cc.u32 %r1, %r2, %r3, %r1; addc.u32 %r1, %r2, %r3; ret;";
+    const auto kernel = [&](const char* name, const char* registers) {
+        return std::string(".visible .entry ") + name + "()\n{\n.reg .b32 %r<" + registers + ">;\n" + chain + "\n}\n";
+    };
+    const auto loader = ModuleLoader::load(".version 8.0\n.target sm_90\n.address_size 64\n" + kernel("first", "5") +
+                                               kernel("second", "40") + kernel("third", "9"),
+                                           "test");
+    REQUIRE(loader->ok());
+    for (const char* name : {"first", "second", "third"}) {
+        INFO(name);
+        const Body& body = loader->body(*loader->module().find_function(name));
+        const std::uint32_t flag = body.instructions[0][Role::cc_out].index;
+        CHECK(body.registers[flag].type == ScalarType::pred);
+        for (std::size_t i = 1; i < 4; ++i) {
+            CHECK(body.instructions[i][Role::cc_in].index == flag);
+            CHECK(body.instructions[i][Role::cc_out].index == flag);
+        }
+        CHECK(body.instructions[4][Role::cc_in].index == flag);
+    }
+}
+
 TEST_CASE("queries: registers are visited with sources first") {
     const auto loader = test::load_kernel("ld.global.v2.u32 {%r1, %r2}, [%d3]; mad.lo.s32 %r1, "
                                           "%r1, %r4, 5; st.global.u32 [%d3], %r1;");
