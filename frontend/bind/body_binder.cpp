@@ -2,6 +2,7 @@
 // Scopes, declarations and labels of a body.
 #include "frontend/bind/body_binder.h"
 
+#include "frontend/bind/declaration_checks.h"
 #include "frontend/bind/static_variables.h"
 
 #include "frontend/bind/legacy_target.h"
@@ -289,6 +290,7 @@ void BodyBinder::declare_registers() {
 
 void BodyBinder::declare_variables() {
     const VariableSyntax& syntax = parser_->variables;
+    DeclarationChecks(context_.module, diagnostics_).in_body(syntax);
     if (syntax.space == StateSpace::reg) return declare_registers();
     if (syntax.space == StateSpace::sreg || syntax.space == StateSpace::tex)
         fail(syntax.location, "variables of this state space can't be declared in a body");

@@ -54,6 +54,18 @@ void DeclarationChecks::old_texture(const VariableSyntax& syntax) {
     if (!is_number || syntax.vector_size > 1 || is_array) error(syntax.location, "a .tex variable is one .u32 or .u64");
 }
 
+void DeclarationChecks::attributes_of(const VariableSyntax& syntax) {
+    if (syntax.managed) gate(syntax.location, "managed");
+    if (syntax.unified) gate(syntax.location, "unified");
+    if ((syntax.managed || syntax.unified) && syntax.space != StateSpace::global)
+        error(syntax.location, ".attribute is for .global variables");
+}
+
+void DeclarationChecks::in_body(const VariableSyntax& syntax) {
+    type_of(syntax);
+    attributes_of(syntax);
+}
+
 void DeclarationChecks::variables(const VariableSyntax& syntax, Linkage linkage) {
     const SourceLocation at = syntax.location;
     linkage_of(at, linkage);
@@ -62,9 +74,7 @@ void DeclarationChecks::variables(const VariableSyntax& syntax, Linkage linkage)
     if (linkage == Linkage::common && !is_global) error(at, ".common is for .global variables");
     if (is_opaque(syntax.type) && !is_global && syntax.space != StateSpace::tex)
         error(at, "textures, surfaces and samplers are .global variables");
-    if (syntax.managed) gate(at, "managed");
-    if (syntax.unified) gate(at, "unified");
-    if ((syntax.managed || syntax.unified) && !is_global) error(at, ".attribute is for .global variables");
+    attributes_of(syntax);
     for (const DeclaratorSyntax& d : syntax.declarators) {
         if (!d.has_initializer) continue;
         if (!is_global && syntax.space != StateSpace::constant)

@@ -19,6 +19,8 @@ public:
     void header(SourceLocation version, SourceLocation target);
     /// Of a variable at module scope, with all its names.
     void variables(const VariableSyntax& syntax, Linkage linkage);
+    /// Of registers and variables that a body declares.
+    void in_body(const VariableSyntax& syntax);
     /// Of a function's head, whose parts are bound.
     void function(const FunctionSyntax& syntax, const Function& function);
 
@@ -32,6 +34,7 @@ public:
 
 private:
     void type_of(const VariableSyntax& syntax);
+    void attributes_of(const VariableSyntax& syntax);
     void linkage_of(SourceLocation at, Linkage linkage);
     void parameters(const FunctionSyntax& syntax, const Function& function);
     void limits(const FunctionSyntax& syntax);

@@ -39,7 +39,7 @@ private:
     void infer_size(const InitializerSyntax& root) {
         std::uint64_t inner = element_ * std::uint64_t{variable_.vector_size};
         for (std::size_t i = 1; i < variable_.dimensions.size(); ++i) inner *= variable_.dimensions[i];
-        if (root.kind != InitializerSyntax::Kind::braces || inner == 0)
+        if (root.kind != InitializerSyntax::Kind::braces || root.children == 0 || inner == 0)
             fail(root, "an array needs a list of initial values");
         variable_.dimensions[0] = root.children;
         variable_.size = inner * root.children;

@@ -85,7 +85,7 @@ private:
                     bind_initializer(
                         syntax, declarator, context_, [this](std::string_view name) { return find(name); },
                         diagnostics_, variable);
-                if (variable.unsized && variable.linkage != Linkage::external)
+                if (variable.unsized && !declarator.has_initializer && variable.linkage != Linkage::external)
                     error(declarator.location, "'" + variable.name + "' needs a size: it is not .extern");
                 declare(declarator.name, std::move(variable));
                 continue;

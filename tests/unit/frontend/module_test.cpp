@@ -325,6 +325,14 @@ TEST_CASE("module: what can't be declared in bodies") {
     CHECK(refused(".global .u32 x; .global .u32 x;"));
     CHECK(refused("{ .global .u32 x; } ld.global.u32 r, [x];"));
     CHECK(refused(".global .u32 x<600000>;"));
+    CHECK(refused(".global .u32 x[] = {};"));
+    for (const char* space : {"const", "shared", "local", "param", "reg"})
+        CHECK(refused("." + std::string(space) + " .attribute(.managed) .u32 x;"));
+    for (const char* space : {"global", "const", "shared", "local", "param", "reg"}) {
+        const std::string text = "\n.target sm_90\n.address_size 64\n.entry k() { ." + std::string(space) + " .b128 x; ret; }";
+        CHECK_FALSE(ModuleLoader::load(".version 8.2" + text, "t", {.bind_all_bodies = true})->ok());
+        CHECK(ModuleLoader::load(".version 8.3" + text, "t", {.bind_all_bodies = true})->ok());
+    }
     CHECK(!refused(".global .u64 p = g; .global .u64 q = k; .global .u32 x<4>; ld.global.u32 r, [x3];"));
     CHECK(refused(".global .u32 x<4>; ld.global.u32 r, [x4];"));
 }

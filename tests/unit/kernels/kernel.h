@@ -17,7 +17,7 @@ struct Frame {
 };
 
 /// A module with one kernel `k` (parameters p0, p1, ...: .u64) whose body is `body`; `globals` come before it.
-/// Registers: %p<8> pred, %c<2> b8, %h<32> b16, %r<64> b32, %l<64> b64, %f<32> f32, %d<16> f64, %q<8> b128. %r60 is %tid.x,
+/// Registers: %p<8> pred, %c<2> b8, %h<32> b16, %r<64> b32, %l<64> b64, %f<32> f32, %d<16> f64, %q<8> b128 (from version 8.3 on). %r60 is %tid.x,
 /// %r61 %ctaid.x, %r62 the thread's number in the grid, %l60 to %l63 the parameters p0 to p3.
 std::string kernel_text(const std::string& body, const std::string& globals = "", const Frame& frame = {});
 
