@@ -69,6 +69,8 @@ void BodyBinder::check_handle(const OperandSyntax& syntax, const Symbol& symbol,
     // The parameters of entries may be handles too; a number among them must be loaded first.
     if (variable != nullptr && variable->type != wanted)
         fail(syntax.location, quoted(syntax.name) + " is no ." + std::string(spelling(wanted)));
+    if (variable != nullptr && !variable->dimensions.empty())
+        fail(syntax.location, quoted(syntax.name) + " is an array, and not one ." + std::string(spelling(wanted)));
     if (variable != nullptr) return;
     gate_handle(syntax, samples && independent ? "a sampler in a register" : "a handle in a register");
 }

@@ -200,7 +200,7 @@ TEST_CASE("textures, samplers and surfaces: which variable stands where") {
     const auto error = [](const std::string& target, const std::string& statement) {
         const auto loader = ModuleLoader::load(
             ".version 9.0\n.target sm_90" + target + "\n.address_size 64\n"
-            ".global .texref t; .global .surfref s; .global .b32 g;\n" +
+            ".global .texref t; .global .surfref s; .global .surfref many[2]; .global .b32 g;\n" +
                 (target.empty() ? "" : ".global .samplerref m;\n") +
                 ".entry k { .reg .f32 %f<8>; .reg .b32 %r; .reg .b64 %d;\n" + statement + " }\n",
             "handles.ptx", {.bind_all_bodies = true, .max_errors = 5});
@@ -212,6 +212,7 @@ TEST_CASE("textures, samplers and surfaces: which variable stands where") {
     CHECK(error("", results + "[s, {%f4}];") == "'s' is no .texref");
     CHECK(error("", results + "[g, {%f4}];") == "'g' is no .texref");
     CHECK(error("", "suld.b.1d.b32.trap %r, [t, {%r}];") == "'t' is no .surfref");
+    CHECK(error("", "suld.b.1d.b32.trap %r, [many, {%r}];") == "'many' is an array, and not one .surfref");
     CHECK(error("", "txq.width.b32 %r, [s];") == "'s' is no .texref");
     CHECK(error("", "ld.global.b32 %r, [t];") == "'t' is a .texref, no memory to access");
     CHECK(error(independent, results + "[t, m, {%f4}];") == "");
