@@ -87,8 +87,8 @@ inline std::int64_t position(float coordinate, const Dimension& dimension) {
 
 } // namespace coordinate
 
-/// `offset` moves by whole texels.
-inline Footprint locate(float coordinate, const Dimension& dimension, std::int32_t offset) {
+/// `offset` moves by whole texels, `shift` by 256ths.
+inline Footprint locate(float coordinate, const Dimension& dimension, std::int32_t offset, std::int32_t shift = 0) {
     using namespace coordinate;
     const bool periodic = dimension.address == Sampler::wrap || dimension.address == Sampler::mirror;
     const float magnitude = std::fabs(coordinate);
@@ -98,7 +98,7 @@ inline Footprint locate(float coordinate, const Dimension& dimension, std::int32
         coordinate = 0;
     std::int64_t at = position(coordinate, dimension);
     if (dimension.linear) at -= 1 << (fraction_bits - 1);
-    at += std::int64_t{offset} << fraction_bits;
+    at += (std::int64_t{offset} << fraction_bits) + shift;
     Footprint footprint;
     const bool clamped = dimension.address == Sampler::clamp && !dimension.open, before = clamped && at < 0;
     if (clamped) at = std::clamp<std::int64_t>(at, 0, (std::int64_t{dimension.size} - 1) << fraction_bits);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/texture/sampler.h"
 
-#include "runtime/base/log.h"
 #include "runtime/texture/block_texel.h"
 #include "runtime/texture/coordinate.h"
 #include "runtime/texture/cube.h"
 #include "runtime/texture/level_of_detail.h"
+#include "runtime/texture/probes.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace ptarmigan::runtime {
@@ -41,7 +42,9 @@ std::int32_t short_offset(std::int32_t offset) {
     return static_cast<std::int32_t>(static_cast<std::uint32_t>(offset) << 28) >> 28;
 }
 
-Place locate_all(const TextureObject& texture, const Fetch& fetch, std::uint32_t level_number) {
+/// `shift`: 256ths of a texel along the first two dimensions.
+Place locate_all(const TextureObject& texture, const Fetch& fetch, std::uint32_t level_number,
+                 std::array<int, 2> shift = {}) {
     const Image& image = texture.image;
     const Sampler& sampler = texture.sampler;
     const ImageLevel& level = image.level[level_number];
@@ -59,7 +62,7 @@ Place locate_all(const TextureObject& texture, const Fetch& fetch, std::uint32_t
         for (unsigned i = 0; i < 2; ++i) {
             dimension.size = size[i];
             dimension.address = sampler.address[i];
-            place.at[i] = locate(coordinate[i], dimension, 0);
+            place.at[i] = locate(coordinate[i], dimension, 0, shift[i]);
         }
         return place;
     }
@@ -69,7 +72,7 @@ Place locate_all(const TextureObject& texture, const Fetch& fetch, std::uint32_t
         dimension.address = sampler.address[i];
         if (periodic_as_clamp && dimension.address != Sampler::border)
             dimension.address = Sampler::clamp; // needs a period of one
-        place.at[i] = locate(real(fetch.coordinate[i]), dimension, short_offset(fetch.offset[i]));
+        place.at[i] = locate(real(fetch.coordinate[i]), dimension, short_offset(fetch.offset[i]), i < 2 ? shift[i] : 0);
     }
     if (image.dimensions == 1) {
         // A line is the only row of a plane, and is sampled at its upper edge.
@@ -145,7 +148,7 @@ unsigned share_missing_corner(const Place& place, unsigned (&weights)[8]) {
 }
 
 /// Adds the texels around a place, which have `total` of the weight together.
-void add_level(const TextureObject& texture, const Reading& reading, const Place& place, unsigned total,
+void add_place(const TextureObject& texture, const Reading& reading, const Place& place, unsigned total,
                FilterSum& sum) {
     const unsigned x = place.at[0].fraction, y = place.at[1].fraction, z = place.at[2].fraction;
     const unsigned behind = (total * z + 127) >> 8;
@@ -153,12 +156,36 @@ void add_level(const TextureObject& texture, const Reading& reading, const Place
     weigh_slice(total - behind, x, y, weights);
     weigh_slice(behind, x, y, weights + 4);
     const unsigned missing = texture.image.cube ? share_missing_corner(place, weights) : 8;
-    sum.next_level();
-    for (unsigned corner = 0; corner < 8; ++corner) {
+    for (unsigned corner = 0; corner < (z == 0 ? 4 : 8); ++corner) {
         if (corner % 4 == 0) sum.next_slice();
         // Second texels take part where there is a fraction, even if their weight has been rounded to nothing.
-        const bool absent = (corner & 1 && x == 0) || (corner & 2 && y == 0) || (corner & 4 && z == 0);
+        const bool absent = (corner & 1 && x == 0) || (corner & 2 && y == 0);
         if (!absent && corner != missing) sum.add(texel_at(texture, reading, place, corner), weights[corner]);
+    }
+}
+
+/// Adds a level, which has `weight` 256ths of the whole: one place, or pairs of them along the footprint's axis.
+void add_level(const TextureObject& texture, const Reading& reading, const Fetch& fetch, const LevelChoice& levels,
+               bool second, FilterSum& sum) {
+    const std::uint32_t level = second ? levels.second : levels.first;
+    const unsigned weight = second ? levels.fraction : 256 - levels.fraction;
+    const Probes probes(levels, second);
+    if (probes.alone()) {
+        sum.next_step(256);
+        return add_place(texture, reading, locate_all(texture, fetch, level), weight, sum);
+    }
+    // From one end of the axis to the other, a few places in one step.
+    const unsigned places = 2 * probes.pairs();
+    for (unsigned i = 0; i < places; ++i) {
+        if (i % sum.places_in_step() == 0) sum.next_step(2 * probes.whole());
+        const bool ahead = i >= probes.pairs();
+        const unsigned pair = ahead ? i - probes.pairs() : probes.pairs() - 1 - i;
+        // What is rounded off of one pair is given to the next. In the middle the place ahead rounds up.
+        const auto rounded = [&](unsigned parts) { return (parts * weight + (ahead ? 128 : 127)) >> 8; };
+        const unsigned total = rounded(probes.weight_before(pair + 1)) - rounded(probes.weight_before(pair));
+        const int x = probes.shift(pair, 0), y = probes.shift(pair, 1);
+        const std::array<int, 2> shift = {ahead ? x : -x, ahead ? y : -y};
+        add_place(texture, reading, locate_all(texture, fetch, level, shift), total, sum);
     }
 }
 
@@ -183,30 +210,18 @@ Texel fetch_texel(const Image& image, const Reading& reading, const Fetch& fetch
                    reading);
 }
 
-/// Said where it matters: without gradients, an anisotropic sampler filters as any other.
-void tell_of_anisotropy() {
-    static const bool told [[maybe_unused]] = [] {
-        log_once("anisotropy",
-                 "anisotropic filtering is not done: tex.grad takes the level of the longest diameter and "
-                 "filters around one place; results differ from a GPU's");
-        return true;
-    }();
-}
-
 } // namespace
 
 Texel fetch(const TextureObject& texture, const Fetch& fetch) {
     const Reading reading = reading_of(texture);
     if (fetch.integer_coordinates) return fetch_texel(texture.image, reading, fetch);
     if (is_empty(texture.image.level[0])) return {};
-    if (fetch.detail == Fetch::Detail::gradients && texture.sampler.anisotropy > 1) tell_of_anisotropy();
     const LevelChoice levels = choose_levels(texture, fetch);
-    const Place first = locate_all(texture, fetch, levels.first);
-    if (!texture.sampler.linear && levels.fraction == 0) return present(texel_at(texture, reading, first, 0), reading);
+    if (!texture.sampler.linear && levels.fraction == 0 && levels.ratio == 0)
+        return present(texel_at(texture, reading, locate_all(texture, fetch, levels.first), 0), reading);
     FilterSum sum(reading);
-    add_level(texture, reading, first, 256 - levels.fraction, sum);
-    if (levels.fraction != 0)
-        add_level(texture, reading, locate_all(texture, fetch, levels.second), levels.fraction, sum);
+    add_level(texture, reading, fetch, levels, false, sum);
+    if (levels.fraction != 0) add_level(texture, reading, fetch, levels, true, sum);
     return sum.result();
 }
 

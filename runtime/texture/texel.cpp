@@ -293,31 +293,35 @@ FilterSum::Sum FilterSum::sum(unsigned number, unsigned channel) const {
             continue;
         }
         const double kept = aligned ? static_cast<double>(static_cast<std::int64_t>(values[i] * up)) * down : values[i];
-        total += kept * (slice.weights[i] / 256.0);
+        total += kept * slice.weights[i] / whole_;
     }
     if (!aligned) return {total, Sum::exact};
-    // Slices are aligned to each other by exponents that are multiples of four.
-    const int top = (largest + 3) & ~3;
+    // Slices are aligned to each other by exponents that are multiples of four, of gamma-coded bytes not below -4.
+    const int top = std::max((largest + 3) & ~3, is_gamma_coded(reading_, channel) ? -4 : INT_MIN);
     return {total, top - below - 8 - 3};
 }
 
-FilterSum::Sum FilterSum::add(std::initializer_list<Sum> sums) {
+FilterSum::Sum FilterSum::add(const Sum* sums, unsigned count) {
     Sum total;
-    for (const Sum& sum : sums) total.last_place = std::max(total.last_place, sum.last_place);
-    for (const Sum& sum : sums) {
-        if (sum.last_place == Sum::exact || sum.last_place == total.last_place) {
-            total.value += sum.value;
+    for (unsigned i = 0; i < count; ++i) total.last_place = std::max(total.last_place, sums[i].last_place);
+    for (unsigned i = 0; i < count; ++i) {
+        if (sums[i].last_place == Sum::exact) {
+            total.value += sums[i].value;
             continue;
         }
         const double unit = power_of_two(total.last_place);
-        total.value += std::floor(sum.value / unit) * unit;
+        total.value += std::floor(sums[i].value / unit) * unit;
     }
     return total;
 }
 
 void FilterSum::add_slices() {
-    for (unsigned i = 0; i < reading_.format.channels; ++i)
-        sum_[i] = slices_ == 1 ? add({sum_[i], sum(0, i)}) : add({sum_[i], sum(0, i), sum(1, i)});
+    for (unsigned channel = 0; channel < reading_.format.channels; ++channel) {
+        Sum sums[1 + most_slices];
+        sums[0] = sum_[channel];
+        for (unsigned i = 0; i < slices_; ++i) sums[1 + i] = sum(i, channel);
+        sum_[channel] = add(sums, 1 + slices_);
+    }
     slices_ = 0;
 }
 
@@ -340,7 +344,7 @@ float FilterSum::finish(double sum) const {
 }
 
 Texel FilterSum::result() {
-    next_level();
+    next_step(256);
     // Halves with all bits of the fraction set, and floats.
     const std::uint32_t nan = reading_.format.kind == TexelFormat::Kind::half ? 0x7fffe000 : 0x7fffffff;
     Texel result{};

@@ -5,7 +5,6 @@
 #include "runtime/texture/texture.h"
 
 #include <climits>
-#include <initializer_list>
 
 namespace ptarmigan::runtime {
 
@@ -42,15 +41,18 @@ StoredTexel store_color(const float (&color)[4], const Reading& reading);
 /// aligned to each other more coarsely; rounded once.
 class FilterSum {
 public:
-    static constexpr unsigned step_slices = 2, slice_texels = 4;
+    static constexpr unsigned most_slices = 4, slice_texels = 4;
     explicit FilterSum(const Reading& reading) : reading_(reading) {}
-    /// What is added from here on lies in another level. The unit adds a level's two slices and what it had in one
-    /// step.
-    void next_level() {
+    /// What is added from here on lies in another level, or in another pair of places. The unit adds its
+    /// slices and what it had in one step. Weights are parts of `whole`.
+    void next_step(unsigned whole) {
         if (slices_ != 0) add_slices();
+        whole_ = whole;
     }
+    /// How many places of an anisotropic filter are one step: four of bytes, two of wider numbers.
+    unsigned places_in_step() const { return reading_.format.bits == 8 ? 4 : 2; }
     void next_slice() { slice_[slices_++].count = 0; }
-    /// `weight` in 256ths; it may be 0.
+    /// `weight` may be 0.
     void add(const StoredTexel& texel, unsigned weight);
     Texel result();
 
@@ -66,7 +68,7 @@ private:
         int last_place = exact;
     };
     Sum sum(unsigned slice, unsigned channel) const;
-    static Sum add(std::initializer_list<Sum> sums);
+    static Sum add(const Sum* sums, unsigned count);
     void add_slices();
     float finish(double sum) const;
 
@@ -76,8 +78,9 @@ private:
         unsigned weights[slice_texels];
         StoredTexel texels[slice_texels];
     };
+    unsigned whole_ = 256;
     unsigned slices_ = 0; ///< begun since sum_ was made
-    Slice slice_[step_slices];
+    Slice slice_[most_slices];
     Sum sum_[4]; ///< by channel
 };
 

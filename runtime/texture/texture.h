@@ -65,6 +65,7 @@ struct Sampler {
     bool normalized = false;                    ///< coordinates
     bool to_real = false;                       ///< 8- and 16-bit integers become floats
     bool srgb = false, seamless = false;
+    bool optimized = true;                   ///< between levels, if anisotropic
     float bias = 0, lowest = 0, highest = 0; ///< of levels
     unsigned anisotropy = 0;
     float border_color[4] = {};

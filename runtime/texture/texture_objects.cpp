@@ -118,6 +118,7 @@ Status make_texture(const ResourceDescription& resource, const SamplerDescriptio
     sampler.bias = description.bias;
     sampler.lowest = description.lowest;
     sampler.highest = description.highest;
+    sampler.optimized = (description.flags & Description::no_trilinear_optimization) == 0;
     sampler.anisotropy = description.anisotropy;
     std::copy_n(description.border_color, 4, sampler.border_color);
     return Status::success;
