@@ -32,10 +32,15 @@ bool takes_any_window(FormId form) {
     return form_info(form).syntax.find("tensormap") != std::string_view::npos;
 }
 
-/// 32 bits of an address without a space are a place in shared memory, as the machine code of ptxas 13.0 is that of
-/// `.shared`; the toolkit's cuda::ptx::cp_async_mbarrier_arrive is written so.
-bool takes_shared_offset(FormId form) {
-    return form == FormId::cp_async_mbarrier_arrive;
+/// Forms of the copy engine's chapters, and createpolicy, whose addresses ptxas 13.0 takes in 32 bits whatever their
+/// space. Its machine code extends them with zeros. Where only shared memory is meant (cp.async.mbarrier.arrive, as the
+/// toolkit's cuda::ptx writes it, and st.bulk) and no space is written they are a place in shared memory.
+bool takes_narrow_address(FormId form) {
+    const std::string_view syntax = form_info(form).syntax;
+    for (const std::string_view beginning : {"cp.async.", "cp.reduce.async.", "st.async", "st.bulk", "red.async",
+                                             "tensormap.", "createpolicy.", "prefetch{.ss}.tensormap"})
+        if (syntax.substr(0, beginning.size()) == beginning) return true;
+    return false;
 }
 
 /// `[a, c]`: an address that stands with coordinates.
@@ -124,7 +129,7 @@ void BodyBinder::bind_address(const OperandSyntax& syntax, const OperandPattern&
         if ((bits != 32 && bits != 64) || is_float(base.type))
             fail(syntax.location, "register " + quoted(syntax.name) + " is a ." + std::string(spelling(base.type)) +
                                       " and can't hold an address: integers of 32 or 64 bits can");
-        if (bits == 32 && has_one_address(match.form) && !takes_shared_offset(match.form))
+        if (bits == 32 && has_one_address(match.form) && !takes_narrow_address(match.form))
             require_wide_address(syntax.location, match.space,
                                  "register " + quoted(syntax.name) + " has 32 bits (." +
                                      std::string(spelling(base.type)) + ")");

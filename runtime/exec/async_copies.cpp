@@ -77,11 +77,21 @@ void AsyncCopies::complete(const Copy& copy, std::uint64_t object, std::uint64_t
         mbarriers_.complete_transactions(reinterpret_cast<std::uint64_t*>(object), static_cast<std::uint32_t>(bytes)));
 }
 
+/// .ignore_oob: bytes beside an allocation are in the same 16 as bytes of it, so they can be read; what becomes of them
+/// is not defined. Copies that are late make a program that uses them fail.
+void AsyncCopies::spoil_ignored(const Copy& copy, std::uint8_t* target, std::uint32_t size) const {
+    if (static_cast<AsyncMode>(copy.cta->launch->async_mode) == AsyncMode::eager) return;
+    const std::uint32_t left = std::min(copy.offsets[0], size), right = std::min(copy.offsets[1], size);
+    std::memset(target, poison, left);
+    std::memset(target + size - right, poison, right);
+}
+
 void AsyncCopies::load(const Copy& copy) {
     const std::uint32_t size = bulk_size(copy.size);
     const auto* source = reinterpret_cast<const std::uint8_t*>(copy.source);
     const auto deliver = [&](std::uint64_t target, std::uint64_t barrier) {
         copy_bulk(reinterpret_cast<void*>(target), source, size);
+        if ((copy.flags & AsyncCall::ignores) != 0) spoil_ignored(copy, reinterpret_cast<std::uint8_t*>(target), size);
         written(copy, target, size);
         complete(copy, barrier, size);
     };

@@ -54,6 +54,9 @@ public:
     void seed(std::uint64_t seed) { random_ = seed; }
 
 private:
+    /// What late copies put where nothing is defined: shared memory that they read before any proxy fence.
+    static constexpr std::uint8_t poison = 0xa5;
+
     /// One lane's operation, with what the call said of it.
     struct Copy {
         abi::CtaContext* cta;
@@ -82,6 +85,7 @@ private:
     void check(const Copy& copy) const;
     void perform(const Copy& copy);
     void perform_operation(const Copy& copy);
+    void spoil_ignored(const Copy& copy, std::uint8_t* target, std::uint32_t size) const;
     void load(const Copy& copy);
     void load_tensor(const Copy& copy);
     void reduce(const Copy& copy);

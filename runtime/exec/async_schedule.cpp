@@ -11,8 +11,6 @@
 namespace ptarmigan::runtime {
 namespace {
 
-/// Shared memory as copies see it before any proxy fence.
-constexpr std::uint8_t poison = 0xa5;
 /// Swizzles look at the last 10 bits of addresses: copies of shared memory keep them.
 constexpr std::size_t alignment = 1024;
 

@@ -31,8 +31,9 @@ void st_async(WarpEmitter& e, const Instruction& inst) {
 }
 
 void red_async(WarpEmitter& e, const Instruction& inst) {
-    put(e, inst, abi::AsyncOperation::reduce_value,
-        abi::reduction_detail(bulk_reduction(e, inst), reduction_type(e, inst)));
+    const bool signed_sum = inst.has(Word::add) && inst.type() == ScalarType::s64; // the copy engine adds u64 only
+    const abi::TensorType type = signed_sum ? abi::TensorType::u64 : reduction_type(e, inst);
+    put(e, inst, abi::AsyncOperation::reduce_value, abi::reduction_detail(bulk_reduction(e, inst), type));
 }
 
 /// A cluster that has not started is one that nobody has drawn: the runtime draws it.

@@ -3,6 +3,7 @@
 // cp.reduce.async.bulk, st.bulk, groups.
 #include "translator/lower/async_call.h"
 #include "translator/lower/lane_math.h"
+#include "translator/lower/mbarrier_call.h"
 
 namespace ptarmigan::translator::lower {
 
@@ -20,6 +21,11 @@ void bulk_load(WarpEmitter& e, const Instruction& inst) {
     if (inst.has(Word::multicast_cluster)) {
         call.add_flags(AsyncCall::multicast);
         call.set_mask(inst[Role::cta_mask]);
+    }
+    if (inst.has(Word::ignore_oob)) {
+        call.add_flags(AsyncCall::ignores);
+        call.set_list(offsetof(AsyncCall, offsets), inst[Role::ignore_left], 1);
+        call.set_list(offsetof(AsyncCall, offsets) + sizeof(AsyncCall::offsets[0]), inst[Role::ignore_right], 1);
     }
     call.run();
 }
@@ -73,9 +79,7 @@ void bulk_wait(WarpEmitter& e, const Instruction& inst) {
 
 void st_bulk(WarpEmitter& e, const Instruction& inst) {
     AsyncCallBuffer call(e, inst, AsyncOperation::clear);
-    call.set_target(inst[Role::a], inst.space == StateSpace::none || inst.space == StateSpace::generic
-                                       ? StateSpace::generic
-                                       : StateSpace::shared);
+    call.set_target(inst[Role::a], space_in_shared_memory(inst, inst[Role::a]));
     Ir& ir = e.ir();
     call.set_lanes(offsetof(AsyncCall, source),
                    ir.CreateZExtOrTrunc(e.lanes(inst[Role::size]), e.lanes_type(ir.getInt64Ty())));

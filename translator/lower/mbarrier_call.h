@@ -10,7 +10,7 @@ namespace ptarmigan::translator::lower {
 
 /// The space of an address of an instruction that knows shared memory only. One without a space is generic; but 32 bits
 /// of it are a place in shared memory, as in the machine code that ptxas 13.0 makes of st.async, red.async,
-/// cp.async.mbarrier.arrive and clusterlaunchcontrol.try_cancel (of 64 bits it takes the low ones).
+/// cp.async.mbarrier.arrive, st.bulk and clusterlaunchcontrol.try_cancel (of 64 bits it takes the low ones).
 ptx::StateSpace space_in_shared_memory(const ptx::Instruction& inst, const ptx::Operand& address);
 
 /// An abi::MbarrierCall on the stack. Where the object's address and the count are uniform, only

@@ -77,6 +77,28 @@ TEST_CASE("operand: addresses") {
     CHECK(body.instructions[3][Role::a].value == 16);
 }
 
+// What ptxas 13.0 accepts and refuses.
+TEST_CASE("operand: 32 bits of an address where copies and policies take them") {
+    for (const char* statement : {"cp.async.mbarrier.arrive.b64 [%r1];", "prefetch.tensormap [%r1];", "cp.async.bulk.prefetch.L2.global [%r1], 16;",
+                                  "cp.async.bulk.prefetch.tensor.1d.L2.global [%r1, {%r2}];",
+                                  "createpolicy.range.L2::evict_last.b64 %d1, [%r1], %r2, %r3;",
+                                  "createpolicy.range.global.L2::evict_last.b64 %d1, [%r1], %r2, %r3;"}) {
+        INFO(statement);
+        CHECK(test::is_accepted(test::kernel_around(statement)));
+    }
+    for (const char* statement : {"st.bulk [%r1], %d1, 0;", "tensormap.replace.tile.rank.b1024.b32 [%r1], 1;", "red.async.release.gpu.add.u32 [%r1], %r2;",
+                                  "red.async.release.global.gpu.add.u32 [%r1], %r2;", "st.async.release.global.sys.u32 [%r1], %r2;"}) {
+        INFO(statement);
+        const std::string text = ".version 9.0\n.target sm_100a\n.address_size 64\n" + test::kernel_around(statement);
+        CHECK(ModuleLoader::load(text, "test.ptx", {.bind_all_bodies = true, .max_errors = 1})->ok());
+    }
+    for (const char* statement : {"ld.u32 %r2, [%r1];", "red.add.u32 [%r1], %r2;", "prefetch.L1 [%r1];", "mbarrier.init.b64 [%r1], 1;",
+                                  "discard.L2 [%r1], 128;", "applypriority.L2::evict_normal [%r1], 128;", "ldu.global.u32 %r2, [%r1];"}) {
+        INFO(statement);
+        CHECK(!test::is_accepted(test::kernel_around(statement)));
+    }
+}
+
 TEST_CASE("operand: pairs are operands of their own, absent where not written") {
     const auto loader = test::load_kernel(
         "setp.eq.u32 %p1|%p2, %r1, 3; setp.eq.u32 %p1, %r1, 3; setp.lt.and.s32 %p1, %r1, 3, !%p4;"

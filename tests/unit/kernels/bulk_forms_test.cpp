@@ -362,6 +362,27 @@ TEST_CASE("votes without member masks", "[kernels][async]") {
     CHECK(out.values() == Words(words, 0x77777777 ^ 6));
 }
 
+// Beyond the manual; ptxas 13.0 makes REDAS.ADD.64 of it.
+TEST_CASE("red.async: sums of .s64", "[kernels][async]") {
+    Array<std::uint64_t> out(2);
+    run(R"(
+        mov.u32 %r1, tile; mov.u32 %r2, bar; mov.u32 %r3, %cluster_ctarank; xor.b32 %r4, %r3, 1; setp.eq.u32 %p0, %r60, 0;
+        mapa.shared::cluster.u32 %r5, %r1, %r4; mapa.shared::cluster.u32 %r6, %r2, %r4;
+        @%p0 st.shared.u64 [%r1], 100;
+        @%p0 mbarrier.init.shared.b64 [%r2], 1;
+        @%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 256;
+        barrier.cluster.arrive; barrier.cluster.wait;
+        cvt.s64.s32 %l1, %r60; neg.s64 %l1, %l1;
+        red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.s64 [%r5], %l1, [%r6];
+    WAIT:
+        mbarrier.try_wait.parity.shared.b64 %p1, [%r2], 0;
+        @!%p1 bra WAIT;
+        mul.wide.u32 %l2, %r3, 8; add.u64 %l2, %l2, %l61; ld.shared.u64 %l3, [%r1]; st.global.u64 [%l2], %l3;
+        barrier.cluster.arrive; barrier.cluster.wait;
+    )", {2}, {32}, {0, out.address()}, room, 0, pair);
+    CHECK(out.values() == std::vector<std::uint64_t>(2, std::uint64_t(100 - 31 * 16)));
+}
+
 // What the toolkit's cuda::ptx writes; ptxas 13.0 makes the machine code of the same instruction with its space of it.
 TEST_CASE("asynchronous operations: 32 bits without a space are a place in shared memory", "[kernels][async]") {
     const Words input = numbers(11);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forms of the synchronisation and copy chapters that want compute capability 10.0 or PTX beyond 9.0, against what the host computes from the
 // manual: hidden, ctest runs them with PTARMIGAN_CC. How elements move is tests/unit/copy_engine's business.
+#include "copy_pairs.h"
 #include "kernel.h"
 
 #include "runtime/copy_engine/tensor_map.h"
@@ -198,7 +199,7 @@ TEST_CASE("bulk stores with byte masks, and zeros in bulk", "[.][sm_100]") {
             shl.b32 %r4, %r60, 2; add.u32 %r4, %r4, %r1; mad.lo.u32 %r5, %r60, 0x04040404, 0x03020100; st.shared.u32 [%r4], %r5;
             bar.sync 0;
             mov.b64 %l2, 64; @%p0 st.bulk.weak.shared::cta [%r1+128], %l2, 0;
-            cvt.u64.u32 %l3, %r1; cvta.shared.u64 %l3, %l3; @%p0 st.bulk [%l3], 8, 0;
+            cvt.u64.u32 %l3, %r1; cvta.shared.u64 %l3, %l3; @%p0 st.bulk [%l3], 8, 0; @%p0 st.bulk [%r1+16], 16, 0;
             fence.proxy.async.shared::cta; bar.sync 0;
             mov.b16 %h1, 0x8421; createpolicy.fractional.L2::evict_first.b64 %l10, 1.0;
             @%p0 )" + std::string(hint ? "cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.cp_mask [%l61], [%r1], 256, %l10, %h1;"
@@ -206,10 +207,38 @@ TEST_CASE("bulk stores with byte masks, and zeros in bulk", "[.][sm_100]") {
             cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
         )", {1}, {64}, {0, out.address()}, room, 0, {"sm_100"});
         for (unsigned i = 0; i < 256; ++i) {
-            const bool zero = i < 8 || (i >= 128 && i < 192);
+            const bool zero = i < 8 || (i >= 16 && i < 32) || (i >= 128 && i < 192);
             CHECK(out.values()[i] == ((0x8421 >> (i & 15) & 1) == 0 ? 0xee : zero ? 0 : i));
         }
     }
+}
+
+TEST_CASE("bulk loads: bytes beside an allocation", "[.][sm_100]") {
+    const Words tensor = numbers(64);
+    for (const char* schedule : {"eager", "late"})
+        for (const char* hint : {"", ".L2::cache_hint"}) {
+            const Schedule scope(schedule);
+            Array<std::uint32_t> in(tensor), out(64);
+            const std::string policy = *hint ? ", %l10" : "";
+            run(R"(
+                mov.u32 %r1, tile; mov.u32 %r2, bar; setp.eq.u32 %p0, %r60, 0; mov.u32 %r6, 12; createpolicy.fractional.L2::evict_first.b64 %l10, 1.0;
+                @%p0 mbarrier.init.shared.b64 [%r2], 1; bar.sync 0;
+                @%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 160;
+                add.u64 %l2, %l60, 32;
+                @%p0 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob)" + std::string(hint) + " [%r1], [%l2], 96, %r6, 7, [%r2]" + policy + R"(;
+                @%p0 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob [%r1+128], [%l2], 64, 0, 0, [%r2];
+            WAIT:
+                mbarrier.try_wait.parity.shared.b64 %p1, [%r2], 0;
+                @!%p1 bra WAIT;
+                shl.b32 %r4, %r60, 2; add.u32 %r4, %r4, %r1; ld.shared.u32 %r5, [%r4];
+                mul.wide.u32 %l1, %r60, 4; add.u64 %l1, %l1, %l61; st.global.u32 [%l1], %r5;
+            )", {1}, {64}, {in.address(), out.address()}, room, 0, {"sm_90", "9.2"});
+            const Words result = out.values();
+            for (unsigned i = 3; i < 22; ++i) CHECK(result[i] == tensor[8 + i]);
+            CHECK((result[22] & 0xff) == (tensor[30] & 0xff));
+            for (unsigned i = 0; i < 16; ++i) CHECK(result[32 + i] == tensor[8 + i]);
+            if (std::string(schedule) == "late") CHECK(result[0] == 0xa5a5a5a5);
+        }
 }
 
 TEST_CASE("tensor maps: swizzle atoms are replaced", "[.][sm_100]") {
