@@ -146,8 +146,7 @@ void AsyncCopies::put_value(const Copy& copy) {
 }
 
 void AsyncCopies::store_tensor(const Copy& copy) {
-    TensorMap map;
-    std::memcpy(&map, reinterpret_cast<const void*>(copy.target), sizeof map);
+    const TensorMap map = map_of(copy);
     const TensorTile* tile = nullptr;
     const TensorPosition position{copy.coordinates, {}};
     if (const char* rule = tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), position, tile))

@@ -74,7 +74,8 @@ private:
         std::uint32_t thread;
         bool bulk;
         std::uint32_t group = 0; ///< 0: not committed
-        bool read = false;       ///< the source is in `snapshot`
+        bool read = false;       ///< the source is in `snapshot`, and the map, if there is one, in `map`
+        TensorMap map;
         std::size_t snapshot_offset = 0;
         std::unique_ptr<std::uint8_t[]> snapshot;
     };
@@ -105,6 +106,7 @@ private:
     void do_some();
     std::uint8_t* shadow_of(const abi::CtaContext& cta, unsigned rank);
     void fence(const abi::CtaContext& cta, bool of_cluster);
+    TensorMap map_of(const Copy& copy) const;
     const std::uint8_t* source_of(const Copy& copy, std::uint64_t bytes);
     void written(const Copy& copy, std::uint64_t address, std::uint64_t bytes);
     std::uint32_t random(std::uint32_t below);
@@ -115,6 +117,7 @@ private:
     std::map<std::uint64_t, std::unique_ptr<std::uint8_t[]>> shadows_; ///< by the address of a CTA's shared memory
     std::unique_ptr<std::uint8_t[]> held_;   ///< snapshot of the copy that is being done, or was last
     const std::uint8_t* snapshot_ = nullptr; ///< into it; null if the copy that is being done has none
+    TensorMap held_map_;                     ///< that of a copy with a snapshot
     std::uint64_t random_ = 0;
     const abi::CtaContext* faulty_cta_ = nullptr; ///< while a copy is being done: whose, for fault reports
     std::uint32_t faulty_step_ = 0, faulty_lane_ = 0, faulty_line_ = 0;

@@ -76,27 +76,35 @@ const std::uint8_t* AsyncCopies::source_of(const Copy& copy, std::uint64_t) {
     return shadow_of(cta, cta.cluster_ctarank) + offset;
 }
 
+/// The map of a tensor store or reduction, as it was when the source was read.
+TensorMap AsyncCopies::map_of(const Copy& copy) const {
+    TensorMap map = held_map_;
+    if (!snapshot_) std::memcpy(&map, reinterpret_cast<const void*>(copy.target), sizeof map);
+    return map;
+}
+
 /// Does a copy and forgets it. It is taken out first: it may end in a fault.
 void AsyncCopies::take(std::size_t index) {
     const Copy copy = copies_[index].copy;
     if (copies_[index].read) {
         std::swap(held_, copies_[index].snapshot);
         snapshot_ = held_.get() + copies_[index].snapshot_offset;
+        held_map_ = copies_[index].map;
     }
     copies_.erase(copies_.begin() + static_cast<std::ptrdiff_t>(index));
     perform(copy);
     snapshot_ = nullptr;
 }
 
-/// .read: the source may be overwritten from now on, the target is written later.
+/// .read: the source and the map may be overwritten from now on, the target is written later.
 void AsyncCopies::read_source(Pending& pending) {
     const Copy& copy = pending.copy;
     std::uint64_t bytes = copy.size;
     if (copy.operation == Operation::tensor_store || copy.operation == Operation::tensor_reduce) {
-        TensorMap map;
-        std::memcpy(&map, reinterpret_cast<const void*>(copy.target), sizeof map);
+        pending.map = map_of(copy);
         const TensorTile* tile = nullptr;
-        if (tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), {copy.coordinates, {}}, tile)) return;
+        if (tile_of_map(pending.map, tensor_mode(copy.detail), tensor_rank(copy.detail), {copy.coordinates, {}}, tile))
+            return;
         bytes = std::uint64_t{tile->rows} * tile->row_pitch;
     }
     const std::uint64_t low = copy.source % alignment, offset = copy.source - own_base(*copy.cta);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forms of bulk copies and of their fences (manual 9.7.9.25, 9.7.9.28, 9.7.13.4, 9.7.13.16), each against what the host computes.
+#include "copy_pairs.h"
 #include "kernel.h"
 
 #include "runtime/copy_engine/tensor_map.h"
@@ -290,6 +291,38 @@ TEST_CASE("tensor maps: a kernel changes a map in shared memory, publishes it an
             expected.push_back(row < 2 ? tensor[128 * (5 + row) + 8 + piece] : 0x7ff77ff7);
         }
     CHECK(out.values() == expected);
+}
+
+TEST_CASE("tensor maps: one is changed when stores have read it and their source", "[kernels][async]") {
+    const Words tile = numbers(17, words);
+    for (const char* schedule : {"eager", "late", "random:1", "random:2", "random:3"}) {
+        INFO(schedule);
+        const Schedule scope(schedule);
+        Array<std::uint32_t> first(1024), second(1024), data(tile);
+        Array<std::uint8_t> map(map_of(first.address()));
+        run(R"(
+            mov.u32 %r1, tile; shl.b32 %r2, %r60, 2; add.u32 %r2, %r2, %r1; setp.eq.u32 %p0, %r60, 0; mov.u32 %r10, 8; mov.u32 %r11, 5; mov.u32 %r12, 0;
+            mul.wide.u32 %l1, %r60, 4; add.u64 %l1, %l1, %l60; ld.global.u32 %r3, [%l1]; st.shared.u32 [%r2], %r3;
+            fence.proxy.async.shared::cta; bar.sync 0;
+            @!%p0 bra DONE;
+            cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%l62, {%r12, %r12}], [%r1];
+            cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;
+            tensormap.replace.tile.global_address.global.b1024.b64 [%l62], %l61;
+            st.shared.u32 [%r1], 99; fence.proxy.async.shared::cta;
+            fence.proxy.tensormap::generic.release.gpu; fence.proxy.tensormap::generic.acquire.gpu [%l62], 128;
+            cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%l62, {%r10, %r11}], [%r1];
+            cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;
+            tensormap.replace.tile.rank.global.b1024.b32 [%l62], 0;
+        DONE:
+        )", {1}, {64}, {data.address(), second.address(), map.address()}, room, 0, {"sm_90a"});
+        Words one(1024), other(1024);
+        for (unsigned i = 0; i < words; ++i) {
+            one[i / 16 * 64 + i % 16] = tile[i];
+            other[(5 + i / 16) * 64 + 8 + i % 16] = i == 0 ? 99 : tile[i];
+        }
+        CHECK((first.values() == one));
+        CHECK((second.values() == other));
+    }
 }
 
 TEST_CASE("tensor maps: all lanes have published a map before one patches it again", "[kernels][async]") {
