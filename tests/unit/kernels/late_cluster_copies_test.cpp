@@ -82,3 +82,42 @@ const Pair pairs[] = {
 TEST_CASE("async: clusters are right whenever copies are done, and fail if they forget something", "[kernels][async]") {
     for (const Pair& pair : pairs) check_pair(pair, run_program);
 }
+
+TEST_CASE("async: what a CTA sends before it exits arrives", "[kernels][async]") {
+    // CTA 0 sends 128 words, loads 512 bytes and adds to what CTA 1 has, and exits.
+    Words values(threads);
+    for (unsigned i = 0; i < threads; ++i) values[i] = 77 * i + 5;
+    for (const char* schedule : {"eager", "late", "random:1", "random:2", "random:3"}) {
+        INFO(schedule);
+        const Schedule scope(schedule);
+        Array<std::uint32_t> in(values), out(3 * threads);
+        run(R"(
+            mov.u32 %r1, tile; mov.u32 %r2, bar; setp.eq.u32 %p0, %r60, 0; mov.u32 %r10, %cluster_ctarank; setp.eq.u32 %p2, %r10, 0;
+            shl.b32 %r3, %r60, 2; add.u32 %r3, %r3, %r1; mul.wide.u32 %l4, %r60, 4;
+            st.shared.u32 [%r3+1024], %r60;
+            @%p0 mbarrier.init.shared.b64 [%r2], 1; @%p0 fence.mbarrier_init.release.cluster;
+            @%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 1536;
+            barrier.cluster.arrive; barrier.cluster.wait;
+            @!%p2 bra WAIT;
+            mapa.shared::cluster.u32 %r4, %r3, 1; mapa.shared::cluster.u32 %r5, %r2, 1; mov.b16 %h1, 2;
+            mad.lo.u32 %r6, %r60, 3, 1;
+            st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r4], %r6, [%r5];
+            red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r4+1024], %r6, [%r5];
+            @%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1+512], [%l60], 512, [%r2], %h1;
+            exit;
+        WAIT:
+            mbarrier.try_wait.parity.shared.b64 %p1, [%r2], 0;
+            @!%p1 bra WAIT;
+            add.u64 %l4, %l4, %l61;
+            ld.shared.u32 %r7, [%r3]; ld.shared.u32 %r8, [%r3+512]; ld.shared.u32 %r9, [%r3+1024];
+            st.global.u32 [%l4], %r7; st.global.u32 [%l4+512], %r8; st.global.u32 [%l4+1024], %r9;
+        )", {2}, {threads}, {in.address(), out.address()}, ".shared .align 128 .b8 tile[2048]; .shared .align 8 .b64 bar;", 0,
+            {"sm_90", "9.0", " .reqnctapercluster 2,1,1"});
+        const Words result = out.values();
+        for (unsigned i = 0; i < threads; ++i) {
+            REQUIRE(result[i] == 3 * i + 1);
+            REQUIRE(result[threads + i] == values[i]);
+            REQUIRE(result[2 * threads + i] == 4 * i + 1);
+        }
+    }
+}
