@@ -12,6 +12,7 @@
 #include "runtime/stream/dispatcher.h"
 #include "runtime/stream/stream.h"
 #include "runtime/texture/array.h"
+#include "translator/kernel_abi.h"
 
 #include <algorithm>
 #include <utility>
@@ -75,6 +76,7 @@ Status Context::create(unsigned flags, std::shared_ptr<Context>& context) {
 Status Context::destroy() {
     if (is_primary()) return Status::invalid_context;
     HandleTable<Context>::get().remove(this);
+    wait_for_work();
     std::unique_lock lock(mutex_);
     if (!active()) return Status::context_is_destroyed;
     active_.store(false);
@@ -91,12 +93,17 @@ void Context::activate() {
     active_.store(true, std::memory_order_release);
 }
 
-/// Waits for the context's work and frees what it owns. The context is inactive already. No lock is
-/// held: callbacks may call in.
-void Context::clear() {
+/// Grids of an inactive context do not start any more: what was launched before its end is waited for before it is
+/// inactive. No lock is held: callbacks may call in.
+void Context::wait_for_work() {
     Dispatcher& dispatcher = Dispatcher::get();
     for (const auto& operation : dispatcher.pending(*this)) dispatcher.wait(operation);
     printf_->flush();
+}
+
+/// Frees what the context owns when all its work has ended. It is inactive already.
+void Context::clear() {
+    wait_for_work(); // of other threads, meanwhile
     const auto mine = [this](const auto& object) { return &object.context() == this; };
     HandleTable<Stream>::get().remove_if(mine);
     HandleTable<Event>::get().remove_if(mine);
@@ -125,6 +132,11 @@ Status Context::retain() {
 
 Status Context::release() {
     std::unique_lock lock(mutex_);
+    if (references_ == 1) {
+        lock.unlock();
+        wait_for_work();
+        lock.lock();
+    }
     if (references_ == 0) return Status::invalid_context;
     if (--references_ > 0) return Status::success;
     active_.store(false);
@@ -135,6 +147,7 @@ Status Context::release() {
 }
 
 Status Context::reset() {
+    if (active()) wait_for_work();
     std::unique_lock lock(mutex_);
     if (references_ == 0) return Status::success;
     references_ = 0;
@@ -171,12 +184,28 @@ void Context::set_fault(Status code) {
     fault_.compare_exchange_strong(none, static_cast<int>(code));
     none = 0;
     fault_of_process.compare_exchange_strong(none, static_cast<int>(code));
+    std::lock_guard lock(running_mutex_);
+    for (std::uint32_t* fault : running_) {
+        std::uint32_t running = 0;
+        __atomic_compare_exchange_n(fault, &running, static_cast<std::uint32_t>(abi::Fault::trap), false,
+                                    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+    }
+}
+
+bool Context::add_running(std::uint32_t& fault) {
+    std::lock_guard lock(running_mutex_);
+    if (fault_.load() != 0) return false;
+    running_.push_back(&fault);
+    return true;
+}
+
+void Context::remove_running(std::uint32_t& fault) {
+    std::lock_guard lock(running_mutex_);
+    std::erase(running_, &fault);
 }
 
 Status Context::synchronize() {
-    Dispatcher& dispatcher = Dispatcher::get();
-    for (const auto& operation : dispatcher.pending(*this)) dispatcher.wait(operation);
-    printf_->flush();
+    wait_for_work();
     return status();
 }
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 namespace ptarmigan::runtime {
 
@@ -62,8 +63,12 @@ public:
     /// What every entry that needs a context returns first: success, the sticky code of an earlier
     /// kernel fault, or context_is_destroyed. Lock-free.
     Status status() const;
-    /// Makes `code` sticky in this context and in the process (the first one wins).
+    /// Makes `code` sticky in this context and in the process (the first one wins), and stops the grids that run.
     void set_fault(Status code);
+    /// A grid that may wait for others runs: at a fault of another one Fault::trap is written to its word `fault`,
+    /// which it looks at. False if there was one already.
+    bool add_running(std::uint32_t& fault);
+    void remove_running(std::uint32_t& fault);
 
     /// Waits until all streams are idle and flushes device printf; a fault's sticky code.
     Status synchronize();
@@ -99,6 +104,7 @@ public:
 
 private:
     void activate();
+    void wait_for_work();
     void clear();
 
     const Kind kind_;
@@ -109,6 +115,8 @@ private:
     std::atomic<bool> active_{false};
     std::atomic<bool> destroyed_{false};
     std::atomic<int> fault_{0};
+    std::mutex running_mutex_; ///< a leaf; guards running_
+    std::vector<std::uint32_t*> running_;
     std::array<std::size_t, 10> limits_{};
     std::atomic<bool> printf_limit_fixed_{false}, heap_limit_fixed_{false};
     std::atomic<int> cache_config_{0}, shared_config_{1};

@@ -20,6 +20,7 @@ namespace {
 
 /// The text first: who sees the code may end the process at once.
 void report(Grid& grid) {
+    if (grid.fault.fault == abi::Fault::none) return; // another grid's fault ended this one
     const std::string place = grid.module ? grid.module->source().place_of(grid.fault.line) : std::string();
     publish_fault_report(describe_fault(grid.fault, grid.code->name, place, grid.code->properties.lane_width) +
                          grid.waits);
@@ -89,7 +90,27 @@ void run_grid(const std::shared_ptr<Grid>& grid) {
     run_child_work(*grid);
 }
 
-void run_ctas(const std::shared_ptr<Grid>& grid) {
+namespace {
+
+/// Grids whose steps can be suspended may wait for what will not come any more when another one of their context ends
+/// with a fault.
+class StoppedByFaults {
+public:
+    explicit StoppedByFaults(Grid& grid) : grid_(grid.code->properties.uses_fibers ? &grid : nullptr) {
+        if (grid_ && !grid_->context->add_running(grid_->launch.fault)) grid_ = nullptr;
+    }
+    ~StoppedByFaults() {
+        if (grid_) grid_->context->remove_running(grid_->launch.fault);
+    }
+    StoppedByFaults(const StoppedByFaults&) = delete;
+    StoppedByFaults& operator=(const StoppedByFaults&) = delete;
+
+private:
+    Grid* grid_;
+};
+
+void run_on_threads(const std::shared_ptr<Grid>& grid) {
+    const StoppedByFaults stopped(*grid);
     if (grid->context->status() != Status::success) return; // an earlier fault: nothing runs any more
     const std::uint64_t draws = (grid->cta_count + grid->chunk - 1) / grid->chunk;
     std::uint64_t helpers = grid->max_workers - 1;
@@ -106,6 +127,12 @@ void run_ctas(const std::shared_ptr<Grid>& grid) {
     last_end.store(end, std::memory_order_relaxed);
     remember_cost(*grid, static_cast<std::uint64_t>((end - grid->start) / std::chrono::nanoseconds(1)));
     if (log_enabled(LogLevel::trace)) log_ended(*grid);
+}
+
+} // namespace
+
+void run_ctas(const std::shared_ptr<Grid>& grid) {
+    run_on_threads(grid);
     if (grid->stopped()) report(*grid);
 }
 

@@ -55,6 +55,7 @@ CUresult cuMemFreeAsync(CUdeviceptr, CUstream);
 CUresult cuMemcpy(CUdeviceptr, CUdeviceptr, std::size_t);
 CUresult cuMemcpyHtoD_v2(CUdeviceptr, const void*, std::size_t);
 CUresult cuMemcpyDtoH_v2(void*, CUdeviceptr, std::size_t);
+CUresult cuMemcpyDtoHAsync_v2(void*, CUdeviceptr, std::size_t, CUstream);
 CUresult cuMemcpyDtoD_v2(CUdeviceptr, CUdeviceptr, std::size_t);
 CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D*);
 CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D*);

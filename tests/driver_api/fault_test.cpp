@@ -35,6 +35,48 @@ TEST_CASE("fault: illegal_address", "[.]") {
 
 TEST_CASE("fault: trap", "[.]") { check_fault(driver_test::function("trap"), nullptr, 719); }
 
+// Those that wait for memory, and at a barrier of the block, would never end: the context does.
+TEST_CASE("fault: other_grids", "[.]") {
+    const CUfunction trap = driver_test::function("trap");
+    CUmodule module = nullptr;
+    CUfunction wait = nullptr;
+    REQUIRE(cuModuleLoadData(&module, R"(
+.version 8.0
+.target sm_75
+.address_size 64
+.entry wait(.param .u64 word)
+{
+    .reg .b32 %seen, %t; .reg .b64 %a; .reg .pred %p;
+    ld.param.u64 %a, [word]; mov.u32 %t, %tid.x;
+    st.volatile.global.u32 [%a + 4], 1;
+    setp.gt.u32 %p, %t, 31; @%p bra MEET;
+LISTEN:
+    ld.volatile.global.u32 %seen, [%a];
+    setp.eq.u32 %p, %seen, 0; @%p bra LISTEN;
+MEET:
+    bar.sync 0;
+    ret;
+}
+)") == 0);
+    REQUIRE(cuModuleGetFunction(&wait, module, "wait") == 0);
+    CUdeviceptr word = driver_test::allocate(8);
+    REQUIRE(cuMemsetD8_v2(word, 0, 8) == 0);
+    CUstream waiting = nullptr, trapping = nullptr;
+    REQUIRE(cuStreamCreate(&waiting, 1) == 0);
+    REQUIRE(cuStreamCreate(&trapping, 1) == 0);
+    void* parameters[] = {&word};
+    REQUIRE(cuLaunchKernel(wait, 40, 1, 1, 64, 1, 1, 0, waiting, parameters, nullptr) == 0);
+    unsigned runs = 0;
+    while (runs == 0) {
+        REQUIRE(cuMemcpyDtoHAsync_v2(&runs, word + 4, 4, trapping) == 0);
+        REQUIRE(cuStreamSynchronize(trapping) == 0);
+    }
+    REQUIRE(cuLaunchKernel(trap, 1, 1, 1, 32, 1, 1, 0, trapping, nullptr, nullptr) == 0);
+    CHECK(cuStreamSynchronize(trapping) == 719);
+    CHECK(cuStreamSynchronize(waiting) == 719);
+    CHECK(cuDevicePrimaryCtxReset_v2(0) == 0); // waits for the grids' ends
+}
+
 // An exception that leaves a host function ends neither the thread it ran on nor the process.
 TEST_CASE("fault: host_function", "[.]") {
     driver_test::context();
