@@ -68,8 +68,9 @@ inline constexpr unsigned turns_before_draw = 1024;
 /// Stacks of suspended steps, and CTAs' memory, that a worker keeps between grids; what a crowd needed beyond is given
 /// back.
 inline constexpr std::size_t kept_stacks = 4096, kept_slots = 128;
-/// CTAs of one grid that a worker keeps alive: each costs its steps' stacks and its memory.
-inline constexpr std::uint64_t most_resident_ctas = 2048;
+/// CTAs and threads of one grid that a worker keeps alive: what an H200 does on its 132 multiprocessors. Each costs its
+/// steps' stacks and its memory.
+inline constexpr std::uint64_t most_resident_ctas = 132 * 32, most_resident_threads = 132 * 2048;
 
 /// Stack of a fiber. Only touched pages cost memory; a step of 32 lanes with spilled vectors mostly
 /// needs some 10 KiB, and device printf formats numbers on it, but one frame of a kernel of 6500

@@ -253,6 +253,13 @@ std::uint64_t Worker::resident_units() const {
     return scheduler_.is_random() ? random_schedule_ctas : 1;
 }
 
+std::uint64_t Worker::most_resident_units() const {
+    const std::uint32_t* block = grid_->launch.ntid;
+    const std::uint64_t threads = std::uint64_t{block[0]} * block[1] * block[2];
+    const std::uint64_t ctas = std::min(tuning::most_resident_ctas, tuning::most_resident_threads / threads);
+    return std::max(resident_units(), ctas / grid_->cluster_size);
+}
+
 /// Gives the slots of CTAs that have exited back. How many CTAs (clusters) are left.
 std::uint64_t Worker::release_finished() {
     std::uint64_t live = 0;
@@ -321,6 +328,7 @@ bool Worker::start_further_units(Supply& supply) {
 /// Runs several CTAs (clusters) by turns.
 void Worker::run_resident_ctas() {
     Supply supply;
+    supply.most = most_resident_units();
     std::uint64_t seen = scheduler_.progress();
     idle_turns_ = turns_without_exit_ = 0;
     for (;;) {

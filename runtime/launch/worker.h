@@ -8,7 +8,6 @@
 #include "runtime/exec/mbarriers.h"
 #include "runtime/launch/cta_arena.h"
 #include "runtime/launch/grid.h"
-#include "runtime/tuning.h"
 
 #include <chrono>
 #include <deque>
@@ -46,9 +45,10 @@ private:
     struct Supply {
         std::uint64_t next = 0, end = 0; ///< drawn, not started
         std::uint64_t live = 0;
-        bool drawing = true; ///< there may be more to draw
-        bool room = true;    ///< the process has memory for another one, as far as is known
-        bool may_start() const { return drawing && room && live < tuning::most_resident_ctas; }
+        bool drawing = true;    ///< there may be more to draw
+        bool room = true;       ///< the process has memory for another one, as far as is known
+        std::uint64_t most = 1; ///< that may live
+        bool may_start() const { return drawing && room && live < most; }
     };
     void finish_copies() {
         if (copies_.pending()) copies_.finish();
@@ -67,6 +67,7 @@ private:
     bool start_further_units(Supply& supply);
     void run_steps();
     std::uint64_t resident_units() const;
+    std::uint64_t most_resident_units() const;
     std::uint64_t release_finished();
     std::size_t free_unit() const;
     [[noreturn]] void raise_deadlock();

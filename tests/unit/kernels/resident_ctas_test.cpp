@@ -122,6 +122,23 @@ TEST_CASE("each of a thousand CTAs waits for the next one", "[.][resident][many]
     check_chain(reduction, 1000, 64);
 }
 
+TEST_CASE("as many CTAs as a GPU holds at once wait for all of them", "[.][resident][many]") {
+    constexpr std::uint32_t ctas = 132 * 32;
+    Array<std::uint32_t> count(1);
+    run(R"(
+        setp.ne.u32 %p0, %r60, 0;
+        @%p0 bra met;
+        red.global.add.u32 [%l60], 1;
+    wait:
+        ld.volatile.global.u32 %r0, [%l60];
+        setp.lt.u32 %p1, %r0, 4224;
+        @%p1 bra wait;
+    met:
+        bar.sync 0;
+    )", {ctas}, {32}, {count.address()});
+    CHECK(count.values()[0] == ctas);
+}
+
 TEST_CASE("a cluster waits for the next one in a loop with the cluster's barrier", "[.][resident]") {
     Frame frame;
     frame.directives = " .reqnctapercluster 2";
