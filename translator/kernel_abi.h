@@ -246,7 +246,8 @@ struct CtaContext {
     std::uint32_t streams;            ///< not 0: the grid writes more than caches hold, so stores may go past them
     std::uint32_t params_size;        ///< bytes behind `params`, for isspacep
     /// Fiber form: all bits are set by generated code where it does more than go round in a loop that waits (a barrier
-    /// outside of such loops, a write of global memory inside of one), and taken back by the runtime one by one.
+    /// or an arrival at one outside of such loops, a write of global memory inside of one), and taken back by the
+    /// runtime one by one.
     std::uint32_t worked;
 };
 

@@ -2,6 +2,7 @@
 // The ring of runnable steps and the stacks that they run on.
 #include "runtime/exec/fiber_scheduler.h"
 
+#include "runtime/exec/fiber_cta.h"
 #include "runtime/tuning.h"
 
 #include <sys/mman.h>
@@ -122,6 +123,10 @@ bool FiberScheduler::yield(const Wait& wait) {
     push(current_);
     block(wait);
     return true;
+}
+
+void FiberScheduler::note_phase() {
+    if (!current_ || take_mark(current_->cta->context(), phase_mark)) note_progress();
 }
 
 void FiberScheduler::withdraw(const FiberCta& cta) {

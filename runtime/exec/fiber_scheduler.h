@@ -86,6 +86,8 @@ public:
     void note_barrier(abi::CtaContext& cta) {
         if (take_mark(cta, barrier_mark)) note_progress();
     }
+    /// Likewise: a phase of an mbarrier, by the step that runs, if any does.
+    void note_phase();
     /// A step gives its turn away in a loop. If the CTA works there, that counts for the detection of hangs.
     void note_turn(abi::CtaContext& cta) {
         if (take_mark(cta, turn_mark)) ++work_;
@@ -105,7 +107,8 @@ public:
     StackPool stacks;
 
 private:
-    static constexpr std::uint32_t barrier_mark = 1, turn_mark = 2; ///< each reader of CtaContext::worked has a bit
+    static constexpr std::uint32_t barrier_mark = 1, turn_mark = 2,
+                                   phase_mark = 4; ///< each reader of CtaContext::worked has a bit
     static bool take_mark(abi::CtaContext& cta, std::uint32_t bit) {
         const bool marked = (cta.worked & bit) != 0;
         cta.worked &= ~bit;

@@ -125,7 +125,7 @@ void Mbarriers::release(std::size_t index, bool complete) {
     waiters_[index] = waiters_.back();
     waiters_.pop_back();
     step.barrier_result = complete;
-    if (complete) scheduler_.note_progress();
+    if (complete) scheduler_.note_phase();
     scheduler_.make_runnable(step);
 }
 

@@ -5,6 +5,7 @@
 // have computed. So marks are set by barriers outside of loops that wait, and by writes of global memory inside of
 // them.
 #include "frontend/isa/instruction_form.h"
+#include "translator/analysis/converged_waits.h"
 #include "translator/analysis/form_queries.h"
 #include "translator/analysis/spin_loops.h"
 #include "translator/emit/graph_emitter.h"
@@ -25,15 +26,14 @@ bool GraphEmitter::in_waiting_loop() {
     return false;
 }
 
-/// Global memory, or memory that may be, is another one behind it. Neither locks that are tried nor atomics that only
-/// read.
+/// A copy, or a write of global memory or of memory that may be, is meant for others. Neither locks that are tried nor
+/// atomics that only read.
 bool GraphEmitter::writes_for_others(const ptx::Instruction& inst) const {
     using enum ptx::StateSpace;
     using ptx::Effects;
-    if (inst.space == shared || inst.space == local || inst.space == param) return false;
-    if (has_effect(inst, Effects::waits)) return false;
-    if (has_effect(inst, Effects::store | Effects::async) && !has_effect(inst, Effects::atomic)) return true;
-    if (!has_effect(inst, Effects::atomic)) return false;
+    if (has_effect(inst, Effects::load) && has_effect(inst, Effects::store | Effects::async)) return true;
+    if (inst.space == shared || inst.space == local || inst.space == param || opcode(inst) == "mbarrier") return false;
+    if (!has_effect(inst, Effects::atomic)) return has_effect(inst, Effects::store);
     if (inst.has(ptx::Modifier::cas) || inst.has(ptx::Modifier::exch)) return false;
     const ptx::Operand& added = inst[ptx::Role::b];
     if (added.kind == ptx::Operand::Kind::imm) return added.value != 0;
@@ -44,8 +44,11 @@ bool GraphEmitter::writes_for_others(const ptx::Instruction& inst) const {
 /// In front of an instruction of the fiber form.
 void GraphEmitter::mark_work(const ptx::Instruction& inst) {
     if (!unit_.fiber_form) return;
-    const bool is_barrier = has_effect(inst, ptx::Effects::barrier);
-    if (is_barrier ? in_waiting_loop() : !(unit_.spins && writes_for_others(inst) && in_waiting_loop())) return;
+    // What completes barriers, and phases of mbarriers.
+    const bool meets =
+        has_effect(inst, ptx::Effects::barrier) || (has_effect(inst, ptx::Effects::async) && !is_mbarrier_wait(inst));
+    const bool writes = unit_.spins && writes_for_others(inst);
+    if (!(meets && !in_waiting_loop()) && !(writes && in_waiting_loop())) return;
     llvm::Value* mark =
         ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), cta_context_, offsetof(abi::CtaContext, worked));
     llvm::Value* bits = ir_.getInt32(~0u);

@@ -14,9 +14,10 @@ namespace {
 
 /// Each CTA (cluster) waits until the next one's flag is set (`poll` jumps back to `wait` until then; %l0 is the flag's address,
 /// %p7 holds in thread 0), then sets its own.
-std::string chain(const std::string& poll) {
+std::string chain(const std::string& poll, const std::string& before) {
     return R"(
         setp.eq.u32 %p7, %r60, 0;
+    )" + before + R"(
         mov.u32 %r50, %nctaid.x;
         mov.u32 %r51, %cluster_nctaid.x;
         sub.u32 %r50, %r50, %r51;
@@ -96,9 +97,9 @@ const std::string in_cluster = R"(
         @%p1 bra wait;
     )";
 
-void check_chain(const std::string& poll, std::uint32_t ctas, std::uint32_t threads, const Frame& frame = {}) {
+void check_chain(const std::string& poll, std::uint32_t ctas, std::uint32_t threads, const Frame& frame = {}, const std::string& before = "") {
     Array<std::uint32_t> flags(ctas + 1), count(1);
-    run(chain(poll), {ctas}, {threads}, {flags.address(), count.address()}, ".shared .align 4 .b32 word;\n", 0, frame);
+    run(chain(poll, before), {ctas}, {threads}, {flags.address(), count.address()}, ".shared .align 4 .b32 word;\n.shared .align 8 .b64 object;\n", 0, frame);
     std::vector<std::uint32_t> expected(ctas + 1, 1);
     expected[ctas] = 0;
     CHECK(flags.values() == expected);
@@ -143,4 +144,29 @@ TEST_CASE("a cluster waits for the next one in a loop with the cluster's barrier
     Frame frame;
     frame.directives = " .reqnctapercluster 2";
     check_chain(in_cluster, 40, 64, frame);
+}
+
+TEST_CASE("a CTA waits for the next one in a loop with a phase of an mbarrier", "[.][resident]") {
+    check_chain(R"(
+        @!%p7 bra look;
+        ld.volatile.global.u32 %r0, [%l0];
+        st.shared.u32 [word], %r0;
+    look:
+        mbarrier.arrive.shared.b64 %l1, [object];
+    first:
+        mbarrier.try_wait.shared.b64 %p2, [object], %l1;
+        @!%p2 bra first;
+        ld.shared.u32 %r1, [word];
+        mbarrier.arrive.shared.b64 %l1, [object];
+    second:
+        mbarrier.try_wait.shared.b64 %p2, [object], %l1;
+        @!%p2 bra second;
+        setp.eq.u32 %p1, %r1, 0;
+        @%p1 bra wait;
+    )", 40, 64, {}, R"(
+        @!%p7 bra ready;
+        mbarrier.init.shared.b64 [object], 64;
+    ready:
+        bar.sync 0;
+    )");
 }
