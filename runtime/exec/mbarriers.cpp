@@ -112,25 +112,33 @@ void write_states(Call& call, std::uint64_t lanes, std::uint64_t word) {
 /// A store that completes a phase wakes those who wait for it.
 void Mbarriers::store(std::uint64_t* object, std::uint64_t word) {
     *object = word;
-    for (std::size_t i = 0; i < waiters_.size();) {
-        if (waiters_[i].object != object || !mbarrier::is_complete(word, waiters_[i].parity))
+    Waiters& waiters = waiters_of(object);
+    for (std::size_t i = 0; i < waiters.size();) {
+        if (waiters[i].object != object || !mbarrier::is_complete(word, waiters[i].parity))
             ++i;
         else
-            release(i, true);
+            release(waiters, i, true);
     }
 }
 
-void Mbarriers::release(std::size_t index, bool complete) {
-    StepFiber& step = *waiters_[index].step;
-    waiters_[index] = waiters_.back();
-    waiters_.pop_back();
+void Mbarriers::release(Waiters& waiters, std::size_t index, bool complete) {
+    StepFiber& step = *waiters[index].step;
+    waiters[index] = waiters.back();
+    waiters.pop_back();
+    --waiter_count_;
     step.barrier_result = complete;
     if (complete) scheduler_.note_phase();
     scheduler_.make_runnable(step);
 }
 
+void Mbarriers::reset() {
+    for (Waiters& waiters : waiters_) waiters.clear();
+    waiter_count_ = 0;
+}
+
 bool Mbarriers::is_waited_for(const std::uint64_t* object) const {
-    return std::any_of(waiters_.begin(), waiters_.end(), [&](const Waiter& waiter) { return waiter.object == object; });
+    const Waiters& waiters = waiters_[bucket_of(object)];
+    return std::any_of(waiters.begin(), waiters.end(), [&](const Waiter& waiter) { return waiter.object == object; });
 }
 
 bool Mbarriers::apply(std::uint64_t* object, std::int64_t arrivals, std::int64_t dropped, std::int64_t transactions) {
@@ -159,26 +167,30 @@ bool Mbarriers::arrive(std::uint64_t* object, std::uint32_t count) {
 /// Suspends the current step until the phase is complete (true) or the time is over.
 bool Mbarriers::wait(std::uint64_t* object, bool parity, std::uint64_t nanoseconds) {
     StepFiber& step = *scheduler_.current();
-    waiters_.push_back({&step, object, parity, now() + nanoseconds});
+    waiters_of(object).push_back({&step, object, parity, now() + nanoseconds});
+    ++waiter_count_;
     scheduler_.block({.kind = Wait::Kind::mbarrier, .address = reinterpret_cast<std::uintptr_t>(object)});
     return step.barrier_result != 0;
 }
 
 bool Mbarriers::expire(bool sleep) {
-    if (waiters_.empty()) return false;
+    if (waiter_count_ == 0) return false;
     std::uint64_t time = now(), first = ~std::uint64_t{0};
-    for (const Waiter& waiter : waiters_) first = std::min(first, waiter.deadline);
+    for (const Waiters& waiters : waiters_)
+        for (const Waiter& waiter : waiters) first = std::min(first, waiter.deadline);
     if (sleep && first > time) {
         const timespec pause{0, static_cast<long>(first - time)};
         nanosleep(&pause, nullptr);
         time = std::max(now(), first);
     }
-    for (std::size_t i = 0; i < waiters_.size();) {
-        if (waiters_[i].deadline > time) {
-            ++i;
-            continue;
+    if (first > time) return true;
+    for (Waiters& waiters : waiters_) {
+        for (std::size_t i = 0; i < waiters.size();) {
+            if (waiters[i].deadline > time)
+                ++i;
+            else
+                release(waiters, i, false);
         }
-        release(i, false);
     }
     return true;
 }

@@ -5,6 +5,7 @@
 
 #include "translator/kernel_abi.h"
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -34,9 +35,9 @@ public:
     bool expire(bool sleep);
     /// A step waits for a phase of the object.
     bool is_waited_for(const std::uint64_t* object) const;
-    bool has_waiters() const { return !waiters_.empty(); }
+    bool has_waiters() const { return waiter_count_ != 0; }
     /// The grid is over.
-    void reset() { waiters_.clear(); }
+    void reset();
 
 private:
     struct Waiter {
@@ -47,7 +48,13 @@ private:
     };
     bool apply(std::uint64_t* object, std::int64_t arrivals, std::int64_t dropped, std::int64_t transactions);
     void store(std::uint64_t* object, std::uint64_t word);
-    void release(std::size_t waiter, bool complete);
+    using Waiters = std::vector<Waiter>;
+    Waiters& waiters_of(const std::uint64_t* object) { return waiters_[bucket_of(object)]; }
+    /// Objects are at the same places of windows that lie far apart.
+    static std::size_t bucket_of(const std::uint64_t* object) {
+        return reinterpret_cast<std::uintptr_t>(object) * 0x9e3779b97f4a7c15u >> 57;
+    }
+    void release(Waiters& waiters, std::size_t waiter, bool complete);
     bool wait(std::uint64_t* object, bool parity, std::uint64_t nanoseconds);
     void wait_for_lanes(abi::CtaContext& cta, std::uint32_t step, abi::MbarrierCall& call);
     std::uint64_t defer_arrivals(abi::CtaContext& cta, std::uint32_t step, std::uint32_t lane_width,
@@ -55,7 +62,8 @@ private:
 
     FiberScheduler& scheduler_;
     AsyncCopies& copies_;
-    std::vector<Waiter> waiters_;
+    std::array<Waiters, 128> waiters_; ///< by bucket_of() their object: hundreds of CTAs may wait
+    std::size_t waiter_count_ = 0;
 };
 
 } // namespace ptarmigan::runtime
