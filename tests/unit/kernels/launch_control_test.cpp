@@ -91,3 +91,33 @@ TEST_CASE("launch control: clusters are taken over as a whole", "[.][sm_100]") {
     CHECK(taken > 0);
     CHECK(taken % 2 == 0);
 }
+
+TEST_CASE("launch control: blocks that exit early, and threads that ask for themselves", "[.][sm_100]") {
+    // Of 500 blocks every third exits at once. In the others threads 0, 33 and 66 each take over blocks until there is none, and count them.
+    constexpr unsigned blocks = 500;
+    Array<std::uint32_t> done(blocks);
+    run(R"(
+        mul.wide.u32 %l2, %r61, 4; add.u64 %l2, %l2, %l60; rem.u32 %r1, %r61, 3; rem.u32 %r2, %r60, 33; setp.eq.u32 %p1, %r1, 0; setp.ne.u32 %p2, %r2, 0;
+        setp.eq.u32 %p0, %r60, 0;
+        @%p0 red.global.add.u32 [%l2], 1;
+        @%p1 exit;
+        @%p2 exit;
+        div.u32 %r3, %r60, 33; shl.b32 %r4, %r3, 4; mov.u32 %r5, responses; add.u32 %r5, %r5, %r4; shl.b32 %r4, %r3, 3; mov.u32 %r6, bars; add.u32 %r6, %r6, %r4;
+        mbarrier.init.shared.b64 [%r6], 1; fence.proxy.async.shared::cta; mov.u32 %r7, 0;
+    NEXT:
+        mbarrier.arrive.expect_tx.shared.b64 _, [%r6], 16;
+        clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r5], [%r6];
+    WAIT:
+        mbarrier.try_wait.parity.shared.b64 %p3, [%r6], %r7;
+        @!%p3 bra WAIT;
+        xor.b32 %r7, %r7, 1;
+        ld.shared.b128 %q1, [%r5];
+        fence.proxy.async.shared::cta;
+        clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p4, %q1;
+        @!%p4 exit;
+        clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r8, %q1;
+        mul.wide.u32 %l3, %r8, 4; add.u64 %l3, %l3, %l60; red.global.add.u32 [%l3], 1;
+        bra NEXT;
+    )", {blocks}, {96}, {done.address()}, ".shared .align 16 .b8 responses[64]; .shared .align 8 .b8 bars[32];\n", 0, {"sm_100"});
+    CHECK(done.values() == std::vector<std::uint32_t>(blocks, 1));
+}
