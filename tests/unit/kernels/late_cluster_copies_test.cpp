@@ -60,6 +60,9 @@ const std::string generic_other = read + "cvt.u64.u32 %l7, %r3; cvta.shared.u64 
                                          "st.v4.b32 [%l8], {%r20, %r21, %r22, %r23};\n";
 const std::string send = read + "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%r6], {%r20, %r21, %r22, %r23}, [%r5];\n";
 
+const std::string release = "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;\n",
+                  acquire = "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;\n";
+
 const Pair pairs[] = {
     {"the neighbour stores what was copied to it", expect(2048) + fill + proxy + move + wait + store(2048), expect(2048) + fill + proxy + move + store(2048), false},
     {"copied to the neighbour without proxy fence", expect(2048) + fill + proxy + move + wait + store(2048), expect(2048) + fill + move + wait + store(2048)},
@@ -72,6 +75,7 @@ const Pair pairs[] = {
      fill_other + "fence.proxy.async.shared::cta;\n" + meet + store()},
     {"own writes, the neighbour fences its own memory", fill + "fence.proxy.async.shared::cta;\n" + meet + store(),
      fill + meet + "setp.eq.u32 %p2, %r10, 0; @%p2 fence.proxy.async.shared::cta;\nbar.sync 0;\n" + store()},
+    {"released and acquired", fill + release + meet + acquire + "bar.sync 0;\n" + store(), release + fill + meet + store()},
     {"added to the neighbour's", add_other + proxy + meet + store(), add_other + meet + store()},
     {"written through generic addresses", generic_other + proxy + meet + store(), generic_other + meet + store()},
     {"sent by st.async", expect(2048) + send + wait + proxy + "bar.sync 0;\n" + store(), expect(2048) + send + wait + "bar.sync 0;\n" + store()},

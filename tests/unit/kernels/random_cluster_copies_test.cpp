@@ -31,7 +31,7 @@ public:
     unsigned size, parity = 0, stores = 0;
     std::string text;
     std::vector<Buffer> input, memory, sums; ///< by rank and buffer; sums by rank
-    std::vector<std::vector<Buffer>> stored; ///< by store and rank
+    std::vector<Buffer> stored; ///< by store and rank
 
 private:
     Buffer& at(unsigned rank, unsigned buffer) { return memory[rank % size * buffers + buffer]; }
@@ -51,7 +51,7 @@ private:
         for (bool& dirty : dirty_) dirty = false;
     }
     void meet() { text += "barrier.cluster.arrive; barrier.cluster.wait;\n"; }
-    /// What counts at each CTA's mbarrier is there; %r9: its bytes.
+    /// Each CTA's mbarrier is told of a buffer.
     void expect() {
         text += "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r2], " + number(bytes) + ";\n";
         meet();
@@ -120,8 +120,7 @@ private:
             text += "mad.lo.u32 %r31, %r3, " + number(bytes) + ", " + number(stores++ * size * bytes) + "; cvt.u64.u32 %l10, %r31; add.u64 %l10, %l10, %l61;\n" +
                     "@%p0 cp.async.bulk.global.shared::cta.bulk_group [%l10], [%r20], " + number(bytes) +
                     "; @%p0 cp.async.bulk.commit_group; @%p0 cp.async.bulk.wait_group" + (random_.below(2) ? ".read" : "") + " 0;\n";
-            stored.emplace_back();
-            for (unsigned rank = 0; rank < size; ++rank) stored.back().push_back(at(rank, i));
+            for (unsigned rank = 0; rank < size; ++rank) stored.push_back(at(rank, i));
             break;
         case 7:
             make_clean(i);
@@ -154,8 +153,14 @@ void check_program(unsigned seed, const std::string& schedule) {
     Buffer all;
     for (const Buffer& buffer : program.input) all.insert(all.end(), buffer.begin(), buffer.end());
     const unsigned size = program.size, words = size * threads;
-    Array<std::uint32_t> in(all), out(std::max(1u, program.stores) * words), sums(words), left(words * buffers);
-    std::string begin = "mov.u32 %r1, tile; mov.u32 %r2, bar; mov.u32 %r3, %cluster_ctarank; shl.b32 %r4, %r60, 2; setp.eq.u32 %p0, %r60, 0;\n"
+    // Clusters do the same, each in its part of the results.
+    const unsigned clusters = 1 + seed % 3, out_words = std::max(1u, program.stores) * words;
+    Array<std::uint32_t> in(all), out(clusters * out_words), sums(clusters * words), left(clusters * words * buffers);
+    const auto part = [](const char* results, unsigned part_words) {
+        return "mul.wide.u32 %l5, %r9, " + std::to_string(4 * part_words) + "; add.u64 " + results + ", " + results + ", %l5;\n";
+    };
+    std::string begin = "mov.u32 %r9, %clusterid.x;\n" + part("%l61", out_words) + part("%l62", words) + part("%l63", words * buffers) +
+                        "mov.u32 %r1, tile; mov.u32 %r2, bar; mov.u32 %r3, %cluster_ctarank; shl.b32 %r4, %r60, 2; setp.eq.u32 %p0, %r60, 0;\n"
                         "@%p0 mbarrier.init.shared.b64 [%r2], 1; @%p0 fence.mbarrier_init.release.cluster;\n";
     std::string end = "@%p0 cp.async.bulk.wait_group 0;\n";
     for (unsigned i = 0; i < buffers; ++i) {
@@ -165,22 +170,21 @@ void check_program(unsigned seed, const std::string& schedule) {
         end += place + "add.u64 %l1, %l1, %l63; ld.shared.u32 %r8, [%r7]; st.global.u32 [%l1], %r8;\n";
     }
     begin += "barrier.cluster.arrive; barrier.cluster.wait;\n";
-    run(begin + program.text + end + "barrier.cluster.arrive; barrier.cluster.wait;", {size}, {threads},
+    run(begin + program.text + end + "barrier.cluster.arrive; barrier.cluster.wait;", {clusters * size}, {threads},
         {in.address(), out.address(), sums.address(), left.address()},
         ".shared .align 128 .b8 tile[" + std::to_string(buffers * bytes) + "]; .shared .align 8 .b64 bar;\n", 0,
         {"sm_90", "9.0", " .reqnctapercluster " + std::to_string(size) + ",1,1"});
     INFO("seed " << seed << ", " << schedule << "\n" << program.text);
-    Buffer expected;
-    for (const Buffer& buffer : program.memory) expected.insert(expected.end(), buffer.begin(), buffer.end());
-    REQUIRE((left.values() == expected));
-    expected.clear();
-    for (const Buffer& buffer : program.sums) expected.insert(expected.end(), buffer.begin(), buffer.end());
-    REQUIRE((sums.values() == expected));
-    expected.clear();
-    for (const std::vector<Buffer>& ranks : program.stored)
-        for (const Buffer& buffer : ranks) expected.insert(expected.end(), buffer.begin(), buffer.end());
-    expected.resize(out.values().size());
-    REQUIRE((out.values() == expected));
+    const auto check = [&](const Array<std::uint32_t>& results, const std::vector<Buffer>& expected) {
+        Buffer one, every;
+        for (const Buffer& buffer : expected) one.insert(one.end(), buffer.begin(), buffer.end());
+        one.resize(results.values().size() / clusters);
+        for (unsigned i = 0; i < clusters; ++i) every.insert(every.end(), one.begin(), one.end());
+        REQUIRE((results.values() == every));
+    };
+    check(left, program.memory);
+    check(sums, program.sums);
+    check(out, program.stored);
 }
 
 } // namespace
