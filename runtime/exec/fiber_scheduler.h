@@ -81,14 +81,13 @@ public:
     /// Something happened that others may have waited for: a barrier completed, a step exited. Counted for the
     /// detection of hangs and for drawing further CTAs.
     void note_progress() { ++progress_; }
-    std::uint64_t progress() const { return progress_; }
     /// A CTA's barrier completed. In a loop that waits that alone is no progress, see CtaContext::worked.
     void note_barrier(abi::CtaContext& cta) {
         if (take_mark(cta, barrier_mark)) note_progress();
     }
     /// Likewise: a phase of an mbarrier, by the step that runs, if any does.
     void note_phase();
-    /// A step gives its turn away in a loop. If the CTA works there, that counts for the detection of hangs.
+    /// A step gives its turn away in a loop. If the CTA works there, that counts too.
     void note_turn(abi::CtaContext& cta) {
         if (take_mark(cta, turn_mark)) ++work_;
     }

@@ -294,12 +294,14 @@ std::size_t Worker::free_unit() const {
 /// All CTAs of a cooperative one must live at once: each worker draws one more at every turn of its ring, so that they
 /// spread over the workers that come, and this one takes them all if nobody else does. Of other grids a worker runs one
 /// after the other, and has more, as a GPU would have them resident, when those it has do nothing but wait; also when
-/// none has exited for long whatever they do, because no loop can be told from one that waits. More at a time the more
-/// there are: a chain in which each waits for the next one takes turns in proportion to its length, not to its square.
+/// none has exited for long whatever they do, because no loop can be told from one that waits for sure. More at a time
+/// the more there are: a chain in which each waits for the next one takes turns in proportion to its length, not to its
+/// square.
 std::uint64_t Worker::further_units(std::uint64_t live) const {
     if (live < resident_units()) return 1;
     const bool stuck = !scheduler_.has_runnable() || idle_turns_ >= tuning::idle_turns_before_draw;
-    return stuck || turns_without_exit_ >= tuning::turns_before_draw ? 1 + live / 2 : 0;
+    if (stuck) return 1 + live / 2;
+    return turns_without_exit_ >= tuning::turns_before_draw ? 1 + live / 8 : 0;
 }
 
 /// Starts what further_units() asks for, as far as there are any and the process has memory for them. False if it has
@@ -329,7 +331,7 @@ bool Worker::start_further_units(Supply& supply) {
 void Worker::run_resident_ctas() {
     Supply supply;
     supply.most = most_resident_units();
-    std::uint64_t seen = scheduler_.progress();
+    std::uint64_t seen = scheduler_.progress_and_work();
     idle_turns_ = turns_without_exit_ = 0;
     for (;;) {
         if (!start_further_units(supply)) return out_of_memory();
@@ -347,8 +349,8 @@ void Worker::run_resident_ctas() {
         turns_without_exit_ = live == supply.live ? turns_without_exit_ + 1 : 0;
         supply.room = supply.room || live < supply.live;
         supply.live = live;
-        idle_turns_ = scheduler_.progress() == seen ? idle_turns_ + 1 : 0;
-        seen = scheduler_.progress();
+        idle_turns_ = scheduler_.progress_and_work() == seen ? idle_turns_ + 1 : 0;
+        seen = scheduler_.progress_and_work();
         if (idle_turns_ > tuning::idle_turns_before_draw && idle_turns_ % 16 == 0)
             sched_yield(); // what they wait for is on another thread
     }

@@ -390,8 +390,11 @@ void GraphEmitter::emit_yield_each(std::uint32_t period) {
     llvm::Value* count = ir_.CreateAdd(ir_.CreateLoad(ir_.getInt32Ty(), counter), ir_.getInt32(1));
     ir_.CreateStore(count, counter);
     llvm::Value* due = ir_.CreateICmpEQ(ir_.CreateURem(count, ir_.getInt32(period)), ir_.getInt32(0));
-    if_then(
-        due, [&] { emit_yield(); }, false);
+    const auto give_turn = [&] {
+        if (!in_waiting_loop()) set_work_mark(nullptr);
+        emit_yield();
+    };
+    if_then(due, give_turn, false);
 }
 
 void GraphEmitter::emit_terminator(BlockId id) {

@@ -199,6 +199,8 @@ private:
     // work_marks.cpp
     const std::vector<bool>& waiting_loops();
     bool in_waiting_loop();
+    bool inside_waiting_loop();
+    void set_work_mark(llvm::Value* lanes);
     bool writes_for_others(const ptx::Instruction& inst) const;
     void mark_work(const ptx::Instruction& inst);
 

@@ -18,8 +18,15 @@ const std::vector<bool>& GraphEmitter::waiting_loops() {
     return *waiting_loops_;
 }
 
-/// The block at hand is in a loop that waits, or in one inside of such a loop.
+/// The innermost loop around the block at hand waits. What a loop inside of it does is work: the tile of a persistent
+/// kernel.
 bool GraphEmitter::in_waiting_loop() {
+    const std::uint32_t loop = graph_.forest.loop_of[current_block_];
+    return loop != no_loop && waiting_loops()[loop];
+}
+
+/// Some loop around it does.
+bool GraphEmitter::inside_waiting_loop() {
     for (std::uint32_t loop = graph_.forest.loop_of[current_block_]; loop != no_loop;
          loop = graph_.forest.loops[loop].parent)
         if (waiting_loops()[loop]) return true;
@@ -48,13 +55,18 @@ void GraphEmitter::mark_work(const ptx::Instruction& inst) {
     const bool meets =
         has_effect(inst, ptx::Effects::barrier) || (has_effect(inst, ptx::Effects::async) && !is_mbarrier_wait(inst));
     const bool writes = unit_.spins && writes_for_others(inst);
-    if (!(meets && !in_waiting_loop()) && !(writes && in_waiting_loop())) return;
+    if (!(meets && !in_waiting_loop()) && !(writes && inside_waiting_loop())) return;
+    set_work_mark(all_active() ? nullptr : active());
+}
+
+/// For those of the step's lanes that are in `lanes`, if any; null: all.
+void GraphEmitter::set_work_mark(llvm::Value* lanes) {
     llvm::Value* mark =
         ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), cta_context_, offsetof(abi::CtaContext, worked));
     llvm::Value* bits = ir_.getInt32(~0u);
-    if (!all_active()) {
+    if (lanes) {
         llvm::Value* old = ir_.CreateLoad(ir_.getInt32Ty(), mark);
-        bits = ir_.CreateOr(old, ir_.CreateSExt(any(active()), ir_.getInt32Ty()));
+        bits = ir_.CreateOr(old, ir_.CreateSExt(any(lanes), ir_.getInt32Ty()));
     }
     ir_.CreateStore(bits, mark);
 }
