@@ -74,19 +74,27 @@ CubeStep step_between(const float (&from)[3], const float (&to)[3]) {
         const double behind = cut_to_unit(std::max(unit_difference(1, number(far.at[axis]) * side), 0.0));
         return edge * (before + behind) / 2;
     };
-    return {step(axis == 0 ? 2 : 0), step(axis == 1 ? 2 : 1), near_face != far_face};
+    const double s = step(axis == 0 ? 2 : 0), t = step(axis == 1 ? 2 : 1);
+    return {near_face == 0 || near_face == 5 ? -s : s, near_face == 2 ? t : -t, near_face != far_face};
 }
 
 CubeTexel across_edge(unsigned face, std::int64_t x, std::int64_t y, std::int64_t size) {
-    // The direction through the texel's middle, in units in which the face is `size` away from the cube's middle.
-    const auto middle = [&](std::int64_t texel) { return static_cast<float>(2 * texel + 1 - size); };
-    const float s = middle(x), t = middle(y), far = static_cast<float>(size);
+    // The direction through the texel's middle, in units in which the face is `size` away from the cube's middle. What
+    // is beyond an edge is folded down onto the face beside.
+    float far = static_cast<float>(size);
+    const auto middle = [&](std::int64_t texel) {
+        const std::int64_t place = 2 * texel + 1 - size, over = std::abs(place) - size;
+        if (over <= 0) return static_cast<float>(place);
+        far = static_cast<float>(size - over);
+        return static_cast<float>(place < 0 ? -size : size);
+    };
+    const float s = middle(x), t = middle(y);
     const float directions[6][3] = {{far, -t, -s}, {-far, -t, s}, {s, far, t},
                                     {s, -far, -t}, {s, -t, far},  {-s, -t, -far}};
     const float(&direction)[3] = directions[face];
     const Projection place = face_of(direction[0], direction[1], direction[2]);
     const auto texel = [&](float at) {
-        return std::min(static_cast<std::int64_t>((at / place.major + 1) * 0.5f * far), size - 1);
+        return std::min(static_cast<std::int64_t>((at / place.major + 1) * 0.5f * static_cast<float>(size)), size - 1);
     };
     return {place.face, texel(place.s), texel(place.t)};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/texture/sampler.h"
 
+#include "runtime/base/log.h"
 #include "runtime/texture/block_texel.h"
 #include "runtime/texture/coordinate.h"
 #include "runtime/texture/cube.h"
@@ -210,6 +211,14 @@ Texel fetch_texel(const Image& image, const Reading& reading, const Fetch& fetch
                    reading);
 }
 
+/// The one shape whose recorded samples aren't met.
+void tell_of_layered_lines() {
+    static const bool told [[maybe_unused]] = [] {
+        log_once("anisotropy", "anisotropic filters of layered lines (tex.grad.a1d) differ from a GPU's");
+        return true;
+    }();
+}
+
 } // namespace
 
 Texel fetch(const TextureObject& texture, const Fetch& fetch) {
@@ -219,6 +228,7 @@ Texel fetch(const TextureObject& texture, const Fetch& fetch) {
     const LevelChoice levels = choose_levels(texture, fetch);
     if (!texture.sampler.linear && levels.fraction == 0 && levels.ratio == 0)
         return present(texel_at(texture, reading, locate_all(texture, fetch, levels.first), 0), reading);
+    if (levels.ratio != 0 && texture.image.dimensions == 1 && texture.image.layered) tell_of_layered_lines();
     FilterSum sum(reading);
     add_level(texture, reading, fetch, levels, false, sum);
     if (levels.fraction != 0) add_level(texture, reading, fetch, levels, true, sum);

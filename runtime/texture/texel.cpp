@@ -327,8 +327,7 @@ void FilterSum::add_slices() {
 
 /// A sum of signed bytes in 16 bits: 258 times as much, and an eighth for each 16. Fitted to 8,320 sums of an H200.
 static double widened(double sum) {
-    const auto parts = static_cast<std::int64_t>(sum * 256);
-    return static_cast<double>(258 * parts + 32 * (parts >> 12)) / 256;
+    return 258 * sum + std::floor(sum / 16) / 8;
 }
 
 float FilterSum::finish(double sum) const {

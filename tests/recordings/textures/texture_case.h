@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,9 @@ struct Case {
     bool compare = false, predicate = false;
     Gradients gradients = Gradients::mixed;
     unsigned samples = 512;
+    /// Instead of what `texels` and `gradients` say.
+    std::function<std::vector<std::uint8_t>(unsigned level)> own_texels;
+    std::function<std::vector<std::uint32_t>()> own_inputs;
 
     bool has(std::string_view word) const {
         return ("." + fetch + ".").find("." + std::string(word) + ".") != std::string::npos;
@@ -55,6 +59,8 @@ inline constexpr unsigned coordinates_at = 0, lod_at = 4, dpdx_at = 5, dpdy_at =
 
 /// All combinations, in a fixed order.
 std::vector<Case> all_cases();
+/// The last of them, from which rules were found.
+std::vector<Case> sweep_cases();
 /// The bytes of one level, rows without padding; equal on every machine.
 std::vector<std::uint8_t> texels_of(const Case& c, unsigned level);
 /// `samples` times input_words.

@@ -434,6 +434,7 @@ std::vector<Case> all_cases() {
     add_memory(list);
     add_operands(list);
     add_sweeps(list);
+    for (Case& c : sweep_cases()) list.push_back(std::move(c));
     return list;
 }
 

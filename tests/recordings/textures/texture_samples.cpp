@@ -160,6 +160,7 @@ std::array<unsigned, 3> Case::extent(unsigned level) const {
 unsigned element_bytes(unsigned format, unsigned channels) { return component_bytes(format) * channels; }
 
 std::vector<std::uint8_t> texels_of(const Case& c, unsigned level) {
+    if (c.own_texels) return c.own_texels(level);
     const auto extent = c.extent(level);
     const unsigned bytes = component_bytes(c.format);
     std::vector<std::uint8_t> result;
@@ -176,6 +177,7 @@ std::vector<std::uint8_t> texels_of(const Case& c, unsigned level) {
 }
 
 std::vector<std::uint32_t> inputs_of(const Case& c) {
+    if (c.own_inputs) return c.own_inputs();
     std::vector<std::uint32_t> inputs(std::size_t{c.samples} * input_words);
     Random random(seed_of(c.name));
     const auto extent = c.extent();
