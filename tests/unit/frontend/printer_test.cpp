@@ -71,7 +71,7 @@ TEST_CASE("printer: a module with everything parses back") {
 }
 
 TEST_CASE("printer: the PTX of the test programs parses back") {
-    const auto folder = std::filesystem::path(__FILE__).parent_path() / "../../programs/ptx";
+    const std::filesystem::path folder = PTARMIGAN_SOURCE_DIR "/tests/programs/ptx";
     std::error_code missing;
     unsigned count = 0;
     for (const auto& entry : std::filesystem::directory_iterator(folder, missing)) {
