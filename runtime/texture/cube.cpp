@@ -37,7 +37,10 @@ struct Scaled {
 
 Scaled scaled(const float (&direction)[3]) {
     float largest = std::fabs(direction[0]); // NaN only if all are
-    for (unsigned i = 1; i < 3; ++i) largest = std::fmax(largest, std::fabs(direction[i]));
+    for (unsigned i = 1; i < 3; ++i) {
+        const float size = std::fabs(direction[i]);
+        if (!(size <= largest) && !std::isnan(size)) largest = size;
+    }
     const float scale = unit_reciprocal(largest);
     return {{direction[0] * scale, direction[1] * scale, direction[2] * scale}};
 }
@@ -53,8 +56,10 @@ CubePlace project(float x, float y, float z) {
     const Projection at = face_of(direction.at[0], direction.at[1], direction.at[2]);
     // From -1..1 to 0..1 without rounding: all bits that the unit looks at are cut to.
     const auto on_face = [](float value) {
-        constexpr double parts = 1 << coordinate::normalized_bits;
-        return static_cast<float>(std::floor((double{number(value)} + 1) * (parts / 2)) / parts);
+        constexpr float parts = 1 << coordinate::normalized_bits;
+        if (std::isinf(value)) return value;
+        return static_cast<float>(coordinate::cut((double{number(value)} + 1) / 2, coordinate::normalized_bits)) /
+               parts;
     };
     return {at.face, on_face(at.s), on_face(at.t)};
 }

@@ -33,8 +33,9 @@ inline double aligned(double value, double larger) {
 inline double unit_difference(float a, float b) {
     const double largest = std::max(std::fabs(a), std::fabs(b));
     if (largest == 0 || std::isinf(largest)) return largest;
-    const double unit = std::ldexp(1.0, std::ilogb(largest) - 24);
-    return (std::trunc(a / unit) - std::trunc(b / unit)) * unit;
+    const double unit = last_place(largest) / (1 << (24 - footprint_bits));
+    const auto kept = [&](float value) { return static_cast<std::int64_t>(value / unit); };
+    return static_cast<double>(kept(a) - kept(b)) * unit;
 }
 
 } // namespace ptarmigan::runtime

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/texture/probes.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace ptarmigan::runtime {
@@ -21,8 +20,7 @@ int scaled(int a, int b, int bits) {
 
 Probes::Probes(const LevelChoice& choice, bool second) {
     const int fraction = static_cast<int>(choice.fraction);
-    const int ratio = second ? std::max(choice.ratio - 256 + fraction, 0) : choice.ratio;
-    alone_ = ratio == 0;
+    const int ratio = ratio_in(choice, second);
     // The reciprocal of the ratio is `reciprocal` 256ths, shifted by `exponent`.
     int exponent = ratio >> 8, reciprocal = table_exp2(256 - (ratio & 255));
     if (reciprocal == 128) {

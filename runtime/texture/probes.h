@@ -4,7 +4,14 @@
 
 #include "runtime/texture/level_of_detail.h"
 
+#include <algorithm>
+
 namespace ptarmigan::runtime {
+
+/// How much longer than wide the footprint is in the first or second level; 0: there is only the middle.
+inline int ratio_in(const LevelChoice& choice, bool second) {
+    return second ? std::max(choice.ratio - 256 + static_cast<int>(choice.fraction), 0) : choice.ratio;
+}
 
 /// Pairs of places on both sides of the middle, a texel from one to the next. All pairs but the outermost have the
 /// same weight. One pair alone stands closer.
@@ -12,8 +19,6 @@ class Probes {
 public:
     /// In the first of the levels, where steps are `fraction` of the way to the next level longer, or in the second.
     Probes(const LevelChoice& choice, bool second);
-    /// The footprint is round: there is only the middle.
-    bool alone() const { return alone_; }
     unsigned pairs() const { return pairs_; }
     unsigned whole() const { return whole_; }
     /// Weight of all pairs before one, in parts of the whole.
@@ -22,7 +27,6 @@ public:
     int shift(unsigned pair, unsigned dimension) const { return static_cast<int>(2 * pair + 1) * shift_[dimension]; }
 
 private:
-    bool alone_;
     unsigned pairs_, whole_, inner_;
     int shift_[2]; ///< of the first pair
 };

@@ -170,11 +170,11 @@ void add_level(const TextureObject& texture, const Reading& reading, const Fetch
                bool second, FilterSum& sum) {
     const std::uint32_t level = second ? levels.second : levels.first;
     const unsigned weight = second ? levels.fraction : 256 - levels.fraction;
-    const Probes probes(levels, second);
-    if (probes.alone()) {
+    if (ratio_in(levels, second) == 0) {
         sum.next_step(256);
         return add_place(texture, reading, locate_all(texture, fetch, level), weight, sum);
     }
+    const Probes probes(levels, second);
     // From one end of the axis to the other, a few places in one step.
     const unsigned places = 2 * probes.pairs();
     for (unsigned i = 0; i < places; ++i) {

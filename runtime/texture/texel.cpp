@@ -293,7 +293,7 @@ FilterSum::Sum FilterSum::sum(unsigned number, unsigned channel) const {
             continue;
         }
         const double kept = aligned ? static_cast<double>(static_cast<std::int64_t>(values[i] * up)) * down : values[i];
-        total += kept * slice.weights[i] / whole_;
+        total += kept * (slice.weights[i] * part_);
     }
     if (!aligned) return {total, Sum::exact};
     // Slices are aligned to each other by exponents that are multiples of four, of gamma-coded bytes not below -4.
@@ -301,26 +301,34 @@ FilterSum::Sum FilterSum::sum(unsigned number, unsigned channel) const {
     return {total, top - below - 8 - 3};
 }
 
-FilterSum::Sum FilterSum::add(const Sum* sums, unsigned count) {
-    Sum total;
-    for (unsigned i = 0; i < count; ++i) total.last_place = std::max(total.last_place, sums[i].last_place);
-    for (unsigned i = 0; i < count; ++i) {
-        if (sums[i].last_place == Sum::exact) {
-            total.value += sums[i].value;
-            continue;
-        }
-        const double unit = power_of_two(total.last_place);
-        total.value += std::floor(sums[i].value / unit) * unit;
-    }
-    return total;
+/// `value` rounded down to a multiple of 2^exponent, which it is not many times.
+static double rounded_down(double value, int exponent) {
+    const double scaled = value * power_of_two(-exponent);
+    const auto toward_zero = static_cast<double>(static_cast<std::int64_t>(scaled));
+    return (toward_zero - (scaled < toward_zero ? 1 : 0)) * power_of_two(exponent);
 }
 
 void FilterSum::add_slices() {
     for (unsigned channel = 0; channel < reading_.format.channels; ++channel) {
-        Sum sums[1 + most_slices];
-        sums[0] = sum_[channel];
-        for (unsigned i = 0; i < slices_; ++i) sums[1 + i] = sum(i, channel);
-        sum_[channel] = add(sums, 1 + slices_);
+        Sum& total = sum_[channel];
+        if (bits_below_largest(channel) == 0) {
+            for (unsigned i = 0; i < slices_; ++i) total.value += sum(i, channel).value;
+            continue;
+        }
+        Sum sums[most_slices];
+        const Sum before = total;
+        for (unsigned i = 0; i < std::min(slices_, most_slices); ++i) {
+            sums[i] = sum(i, channel);
+            total.last_place = std::max(total.last_place, sums[i].last_place);
+        }
+        const auto aligned = [&](const Sum& sum) {
+            // Weights of 256ths end above the last place.
+            const bool whole =
+                sum.last_place == Sum::exact || (sum.last_place == total.last_place && part_ == 1 / 256.0);
+            return whole ? sum.value : rounded_down(sum.value, total.last_place);
+        };
+        total.value = aligned(before);
+        for (unsigned i = 0; i < std::min(slices_, most_slices); ++i) total.value += aligned(sums[i]);
     }
     slices_ = 0;
 }

@@ -47,7 +47,7 @@ public:
     /// slices and what it had in one step. Weights are parts of `whole`.
     void next_step(unsigned whole) {
         if (slices_ != 0) add_slices();
-        whole_ = whole;
+        part_ = 1.0 / whole;
     }
     /// How many places of an anisotropic filter are one step: four of bytes, two of wider numbers.
     unsigned places_in_step() const { return reading_.format.bits == 8 ? 4 : 2; }
@@ -68,7 +68,6 @@ private:
         int last_place = exact;
     };
     Sum sum(unsigned slice, unsigned channel) const;
-    static Sum add(const Sum* sums, unsigned count);
     void add_slices();
     float finish(double sum) const;
 
@@ -78,8 +77,8 @@ private:
         unsigned weights[slice_texels];
         StoredTexel texels[slice_texels];
     };
-    unsigned whole_ = 256;
-    unsigned slices_ = 0; ///< begun since sum_ was made
+    double part_ = 1 / 256.0; ///< of the whole that a weight of one has
+    unsigned slices_ = 0;     ///< begun since sum_ was made
     Slice slice_[most_slices];
     Sum sum_[4]; ///< by channel
 };
