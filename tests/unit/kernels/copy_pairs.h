@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ptarmigan::test {
@@ -22,6 +23,7 @@ public:
 struct Pair {
     std::string name, right, wrong;
     bool lucky = true; ///< the wrong one gives the right result when copies are eager; otherwise it may hang
+    bool ordered = false; ///< in other orders of the threads than the default one the wrong one may be right by luck
 };
 
 /// `run(body, schedule)` gives the words that a program writes.
@@ -32,6 +34,8 @@ template <class Run> void check_pair(const Pair& pair, Run run) {
     CHECK((run(pair.right, "late") == expected));
     for (unsigned seed = 0; seed < 10; ++seed) CHECK((run(pair.right, "random:" + std::to_string(seed)) == expected));
     if (pair.lucky) CHECK((run(pair.wrong, "eager") == expected));
+    const char* order = std::getenv("PTARMIGAN_SCHEDULE");
+    if (pair.ordered && order && std::string_view(order).starts_with("random")) return;
     CHECK((run(pair.wrong, "late") != expected));
 }
 

@@ -72,7 +72,7 @@ const Pair pairs[] = {
     {"a proxy fence for the cluster's memory", fill_other + "fence.proxy.async.shared::cluster;\n" + meet + store(),
      fill_other + "fence.proxy.async.global;\n" + meet + store()},
     {"a proxy fence for the CTA's own memory", fill_other + meet + "fence.proxy.async.shared::cta;\nbar.sync 0;\n" + store(),
-     fill_other + "fence.proxy.async.shared::cta;\n" + meet + store()},
+     fill_other + "fence.proxy.async.shared::cta;\n" + meet + store(), true, true},
     {"own writes, the neighbour fences its own memory", fill + "fence.proxy.async.shared::cta;\n" + meet + store(),
      fill + meet + "setp.eq.u32 %p2, %r10, 0; @%p2 fence.proxy.async.shared::cta;\nbar.sync 0;\n" + store()},
     {"released and acquired", fill + release + meet + acquire + "bar.sync 0;\n" + store(), release + fill + meet + store()},
