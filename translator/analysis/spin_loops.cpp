@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops that wait. Taking one that waits for one that does not is a hang or a wrong answer; the other way costs speed,
-// because such kernels need lanes and warps that can be suspended. So what is no wait must be known to be none:
+// because such kernels need lanes and warps that can be suspended. What is taken for no wait:
 // * plain loads in loops that count, that meet a CTA barrier, or that read another place each time (walks, searches);
 // * retries of compare-and-swap with the value just seen: someone has succeeded;
 // * additions that the loop does not undo: each one makes progress (work queues);
 // * strong reads and atomics of another place each time, where nothing in the kernel undoes what they wait for (hash
 //   tables, union-find, marks of visited nodes).
+// Each of these has exceptions that are known and missed: README.md, Decisions, 2026-11-24.
 #include "translator/analysis/spin_loops.h"
 
 #include "translator/analysis/converged_waits.h"
