@@ -21,6 +21,10 @@ KERNEL void flags_in_turn(unsigned* flags, unsigned* out);
 KERNEL void growing_list(unsigned* next, unsigned* out, int length);
 KERNEL void growing_queue(unsigned* queue, unsigned* out, int length);
 KERNEL void moving_flag(unsigned* flags, unsigned* place, unsigned* out);
+KERNEL void lock_add(unsigned* lock, unsigned* counter);
+KERNEL void take_or_leave(unsigned* places, unsigned* counter);
+KERNEL void flags_of_all(unsigned* flags, unsigned* out);
+KERNEL void counted_looks(unsigned* flags, unsigned* out);
 KERNEL void state_machine(unsigned* mail, unsigned* out);
 
 #ifdef __CUDACC__
@@ -99,6 +103,27 @@ __global__ void lock_in_turn(unsigned* locks, unsigned* counters) {
     while (atomicCAS(&locks[i], 0u, 1u) != 0) i = (i + 1) % 4;
     count(&counters[i]);
     atomicExch(&locks[i], 0u);
+}
+
+/// Given back behind the loop.
+__global__ void lock_add(unsigned* lock, unsigned* counter) {
+    while (atomicAdd(lock, 1u) != 0) {
+    }
+    count(counter);
+    atomicExch(lock, 0u);
+}
+
+/// Writes back what it saw where there is nothing to take.
+__global__ void take_or_leave(unsigned* places, unsigned* counter) {
+    unsigned seen = load(places);
+    for (;;) {
+        const unsigned wanted = seen > 0 ? seen - 1 : 0;
+        const unsigned found = atomicCAS(places, seen, wanted);
+        if (found == seen && seen > 0) break;
+        seen = found;
+    }
+    count(counter);
+    atomicAdd(places, 1u);
 }
 
 /// Who took which lock is different from run to run.
@@ -198,6 +223,25 @@ __global__ void moving_flag(unsigned* flags, unsigned* place, unsigned* out) {
     }
 }
 
+/// Each block waits for the flags of all, one after the other; they are written before the loop only.
+__global__ void flags_of_all(unsigned* flags, unsigned* out) {
+    if (threadIdx.x == 0) {
+        store(&flags[blockIdx.x], 1);
+        for (unsigned i = 0; i < gridDim.x;)
+            if (load(&flags[i]) != 0) ++i;
+        atomicAdd(out, 1u);
+    }
+}
+
+/// The last block writes; the others look so many times, and no more.
+__global__ void counted_looks(unsigned* flags, unsigned* out) {
+    if (threadIdx.x != 0) return;
+    if (blockIdx.x == gridDim.x - 1) atomicExch(flags, 1u);
+    int looks = 0;
+    while (looks < 200000000 && __ldcv(flags) == 0) ++looks;
+    if (looks < 200000000) atomicAdd(out, 1u);
+}
+
 /// It gives up after a while, which a posted mail must prevent.
 __global__ void state_machine(unsigned* mail, unsigned* out) {
     const unsigned t = blockIdx.x * blockDim.x + threadIdx.x;
@@ -246,6 +290,8 @@ void locks() {
     LOCK(lock_add_and_undo, 2, unsigned, {0})
     LOCK(semaphore, 2, int, {1})
     LOCK(sequence_lock, threads, unsigned, {0})
+    LOCK(lock_add, threads, unsigned, {0})
+    LOCK(take_or_leave, threads, unsigned, {1})
     LOCK(lock_in_turn, threads, unsigned, {0, 0, 0, 0})
 }
 
@@ -279,6 +325,15 @@ void places() {
     expect(value.download()[0] == 42, "moving_flag");
 }
 
+void grids() {
+    const int many = 20;
+    const test::Buffer<unsigned> flags(many), passed(1), flag(1), seen(1);
+    LAUNCH(flags_of_all, many, 32, 0, flags, passed);
+    expect(passed.download()[0] == unsigned(many), "flags_of_all");
+    LAUNCH(counted_looks, many, 32, 0, flag, seen);
+    expect(seen.download()[0] == unsigned(many), "counted_looks");
+}
+
 void states() {
     const test::Buffer<unsigned> mail(all / 2), out(all / 2);
     LAUNCH(state_machine, blocks, threads, 0, mail, out);
@@ -292,6 +347,7 @@ int main(int argc, char** argv) {
     locks();
     reads();
     places();
+    grids();
     states();
     return program.finish(wrong == 0, "wrong=%d", wrong);
 }

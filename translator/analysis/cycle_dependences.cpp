@@ -216,10 +216,11 @@ private:
         const MemoryPlace& place = cycle_.places_.of(load);
         for (BlockId block : cycle_.cycle_.blocks)
             for (const GraphInstruction& instruction : graph_.blocks[block].instructions) {
-                if (!has_effect(instruction.inst, Effects::store)) continue;
+                if (!has_effect(instruction.inst, Effects::store | Effects::atomic)) continue;
                 const Overlap overlap = cycle_.places_.overlap(place, cycle_.places_.of(instruction.inst));
                 if (overlap == Overlap::never || (overlap == Overlap::maybe && !is_near)) continue;
                 for (ValueId used : uses(graph_, instruction)) add(used);
+                if (has_effect(instruction.inst, Effects::atomic)) result_.carried = true; // it counts there
                 add_control(cycle_.local_[block], no_block);
             }
     }
@@ -260,6 +261,49 @@ bool CycleDependences::has_counter(const Sources& exits) const {
 }
 
 bool CycleDependences::is_retry(const ptx::Instruction& inst) const {
+    return expects_seen(inst) && success_leaves(inst);
+}
+
+/// Where a branch of the cycle asks whether `swap` has succeeded, no way from its yes leads to another round; and there
+/// is such a branch.
+bool CycleDependences::success_leaves(const ptx::Instruction& swap) const {
+    bool asked = false;
+    for (BlockId id : cycle_.blocks) {
+        const Block& block = graph_.blocks[id];
+        const ValueId condition = block.terminator.condition;
+        if (block.terminator.kind != Terminator::Kind::branch || condition == no_value) continue;
+        const GraphInstruction* question = places_.sums().definition(condition).instruction;
+        if (!question || !asks_of(question->inst, swap)) continue;
+        asked = true;
+        const bool yes_when_true = question->inst.has(ptx::Modifier::eq) != block.terminator.negated;
+        std::vector<BlockId> work{block.successors[yes_when_true ? 0 : 1]};
+        std::vector<bool> seen(cycle_.blocks.size(), false);
+        while (!work.empty()) {
+            const BlockId next = work.back();
+            work.pop_back();
+            if (!contains(next)) continue;
+            if (next == cycle_.header || next == id || cycle_.header == no_block) return false;
+            if (seen[local_[next]]) continue;
+            seen[local_[next]] = true;
+            work.insert(work.end(), graph_.blocks[next].successors.begin(), graph_.blocks[next].successors.end());
+        }
+    }
+    return asked;
+}
+
+/// `question` compares what `swap` returned with what it expected.
+bool CycleDependences::asks_of(const ptx::Instruction& question, const ptx::Instruction& swap) const {
+    if (opcode(question) != "setp" || !(question.has(ptx::Modifier::eq) || question.has(ptx::Modifier::ne)))
+        return false;
+    const Operand &a = question[Role::a], &b = question[Role::b], &result = swap[Role::d], &expected = swap[Role::b];
+    for (const Operand* operand : {&a, &b, &result, &expected})
+        if (operand->kind != Operand::Kind::reg) return false;
+    return question[Role::c].kind == Operand::Kind::none && ((a.index == result.index && b.index == expected.index) ||
+                                                             (b.index == result.index && a.index == expected.index));
+}
+
+/// What it expects is nothing but what it or another read has found at its place.
+bool CycleDependences::expects_seen(const ptx::Instruction& inst) const {
     if (!inst.has(ptx::Modifier::cas) || inst[Role::b].kind != Operand::Kind::reg) return false;
     const MemoryPlace& place = places_.of(inst);
     const ValueId result = inst[Role::d].kind == Operand::Kind::reg ? ValueId(inst[Role::d].index) : no_value;
@@ -292,14 +336,12 @@ bool CycleDependences::is_retry(const ptx::Instruction& inst) const {
 
 /// A comparison of what a retry returned with what it expected: whether this thread has succeeded.
 bool CycleDependences::tells_of_retry(const ptx::Instruction& inst) const {
-    if (opcode(inst) != "setp" || !(inst.has(ptx::Modifier::eq) || inst.has(ptx::Modifier::ne))) return false;
-    const Operand &a = inst[Role::a], &b = inst[Role::b];
-    if (a.kind != Operand::Kind::reg || b.kind != Operand::Kind::reg || inst[Role::c].kind != Operand::Kind::none)
-        return false;
-    for (const auto& [result, expected] : {std::pair(a.index, b.index), std::pair(b.index, a.index)}) {
-        if (!defined_inside(result)) continue;
-        const GraphInstruction* swap = places_.sums().definition(result).instruction;
-        if (swap && is_retry(swap->inst) && swap->inst[Role::b].index == expected) return true;
+    for (Role role : {Role::a, Role::b}) {
+        const Operand& operand = inst[role];
+        if (operand.kind != Operand::Kind::reg || !defined_inside(operand.index)) continue;
+        const GraphInstruction* swap = places_.sums().definition(operand.index).instruction;
+        if (swap && swap->inst.has(ptx::Modifier::cas) && asks_of(inst, swap->inst) && is_retry(swap->inst))
+            return true;
     }
     return false;
 }

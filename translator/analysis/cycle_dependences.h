@@ -40,7 +40,8 @@ public:
     bool has_exit() const { return !exits_.empty(); }
     bool contains(BlockId block) const { return block != no_block && local_[block] != no_block; }
 
-    /// A compare-and-swap that expects just what it saw in memory last: if it fails, someone else has written there.
+    /// A compare-and-swap that expects just what it saw in memory last and ends the cycle where it succeeds: if it
+    /// fails, someone else has written there.
     bool is_retry(const ptx::Instruction& inst) const;
 
 private:
@@ -48,6 +49,9 @@ private:
     void find_control();
     bool defined_inside(ValueId value) const { return contains(graph_.values[value].block); }
     bool is_carried(const Phi& phi) const;
+    bool expects_seen(const ptx::Instruction& inst) const;
+    bool success_leaves(const ptx::Instruction& swap) const;
+    bool asks_of(const ptx::Instruction& question, const ptx::Instruction& swap) const;
     bool tells_of_retry(const ptx::Instruction& inst) const;
 
     const FunctionGraph& graph_;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops that wait. Taking one that waits for one that does not is a hang or a wrong answer; the other way costs speed,
 // because such kernels need lanes and warps that can be suspended. What is taken for no wait:
-// * plain loads in loops that count, that meet a CTA barrier, or that read another place each time (walks, searches);
-// * retries of compare-and-swap with the value just seen: someone has succeeded;
-// * additions that the loop does not undo: each one makes progress (work queues);
+// * plain loads in loops that count, of shared memory in loops with a CTA barrier, or of another place each time
+// (walks,
+//   searches);
+// * retries of compare-and-swap with the value just seen whose success ends the loop: someone has succeeded;
+// * additions that nothing in the kernel undoes: each one makes progress (work queues);
 // * strong reads and atomics of another place each time, where nothing in the kernel undoes what they wait for (hash
 //   tables, union-find, marks of visited nodes).
 // Each of these has exceptions that are known and missed: README.md, Decisions, 2026-11-24.
@@ -33,6 +35,18 @@ constexpr std::initializer_list<Modifier> operations = {Modifier::cas, Modifier:
                                                         Modifier::dec, Modifier::min,  Modifier::max, Modifier::and_,
                                                         Modifier::or_, Modifier::xor_};
 
+/// A read that does not take what a cache has for good: strong, or a load that asks for memory's or the L2's value, as
+/// programs of the time before .relaxed poll.
+bool is_strong_read(const ptx::Instruction& inst) {
+    return has_effect(inst, strong | Effects::waits) || inst.has(Modifier::cv) || inst.has(Modifier::cg);
+}
+
+/// Another thread may write what it reads.
+bool may_change(const ptx::Instruction& inst) {
+    return inst.space != StateSpace::local && inst.space != StateSpace::param && inst.space != StateSpace::constant &&
+           inst.form != ptx::FormId::ld_global_nc;
+}
+
 class SpinSearch {
 public:
     SpinSearch(const FunctionGraph& graph, bool mbarriers)
@@ -50,13 +64,14 @@ public:
 
 private:
     bool waits(const Cycle& cycle);
-    bool may_wait_on(const ptx::Instruction& inst, const CycleDependences& dependences, const Cycle& cycle) const;
+    bool may_wait_on(const ptx::Instruction& inst, const CycleDependences& dependences, const Cycle& cycle,
+                     bool has_fence) const;
     bool leaves_memory(const ptx::Instruction& inst) const;
     bool goes_on_like(const ptx::Instruction& inst, const ptx::Instruction& other) const;
-    bool is_undone(const ptx::Instruction& inst, const Cycle& cycle) const;
+    bool is_undone(const ptx::Instruction& inst) const;
     bool is_released(const ptx::Instruction& inst, const Cycle& cycle) const;
     bool may_release(const ptx::Instruction& write, const ptx::Instruction& wait, const MemoryPlace& place) const;
-    std::vector<bool> reachable(std::vector<BlockId> work, bool backward, bool past_barriers) const;
+    std::vector<bool> reachable(std::vector<BlockId> work, bool backward) const;
     bool is_barrier_of_all(const Block& block) const;
     std::optional<std::uint64_t> constant(const Operand& operand) const {
         if (operand.kind == Operand::Kind::imm) return operand.value;
@@ -98,16 +113,19 @@ bool SpinSearch::goes_on_like(const ptx::Instruction& inst, const ptx::Instructi
     return a && b && bits > 0 && bits <= 64 && ((*a ^ *b) >> (bits - 1) & 1) == 0;
 }
 
-/// The loop takes back what an addition has done: another write of it goes there.
-bool SpinSearch::is_undone(const ptx::Instruction& inst, const Cycle& cycle) const {
+/// Somebody takes back what an addition has done, in the loop or behind it: another write goes to its place, or an
+/// atomic to its object.
+bool SpinSearch::is_undone(const ptx::Instruction& inst) const {
     const MemoryPlace& place = places_.of(inst);
-    for (BlockId block : cycle.blocks)
-        for (const GraphInstruction& instruction : graph_.blocks[block].instructions) {
+    for (const Block& block : graph_.blocks)
+        for (const GraphInstruction& instruction : block.instructions) {
             const ptx::Instruction& other = instruction.inst;
             if (&other == &inst || !has_effect(other, writes)) continue;
             if (calls_functions_ && has_effect(other, Effects::call)) return true;
-            if (places_.overlap(place, places_.of(other)) != Overlap::same_place) continue;
-            if (!goes_on_like(inst, other)) return true;
+            const Overlap overlap = places_.overlap(place, places_.of(other));
+            const bool meets = overlap == Overlap::same_place ||
+                               (overlap == Overlap::same_object && has_effect(other, Effects::atomic));
+            if (meets && !goes_on_like(inst, other)) return true;
         }
     return false;
 }
@@ -118,15 +136,16 @@ bool SpinSearch::is_barrier_of_all(const Block& block) const {
     return constant(barrier[Role::a]) == std::uint64_t{0} && barrier[Role::b].kind == Operand::Kind::none;
 }
 
-std::vector<bool> SpinSearch::reachable(std::vector<BlockId> work, bool backward, bool past_barriers) const {
+/// Without passing a barrier of the whole CTA.
+std::vector<bool> SpinSearch::reachable(std::vector<BlockId> work, bool backward) const {
     std::vector<bool> seen(graph_.blocks.size(), false);
     for (BlockId block : work) seen[block] = true;
     while (!work.empty()) {
         const BlockId block = work.back();
         work.pop_back();
-        if (!backward && !past_barriers && is_barrier_of_all(graph_.blocks[block])) continue;
+        if (!backward && is_barrier_of_all(graph_.blocks[block])) continue;
         for (BlockId next : backward ? graph_.blocks[block].predecessors : graph_.blocks[block].successors) {
-            if (seen[next] || (backward && !past_barriers && is_barrier_of_all(graph_.blocks[next]))) continue;
+            if (seen[next] || (backward && is_barrier_of_all(graph_.blocks[next]))) continue;
             seen[next] = true;
             work.push_back(next);
         }
@@ -145,6 +164,8 @@ bool SpinSearch::may_release(const ptx::Instruction& write, const ptx::Instructi
     const Modifier operation = wait.one_of(operations), other = write.one_of(operations);
     if (operation == Modifier::cas) { // for what it expects
         const auto expected = constant(wait[Role::b]);
+        // One that expects the same acts only where that is there already.
+        if (other == Modifier::cas && expected && expected == constant(write[Role::b])) return false;
         const auto made = constant(other == Modifier::cas ? write[Role::c] : write[Role::b]);
         const bool sets = !has_effect(write, Effects::atomic) || other == Modifier::cas || other == Modifier::exch;
         return !(sets && expected && made && *expected != *made);
@@ -153,22 +174,17 @@ bool SpinSearch::may_release(const ptx::Instruction& write, const ptx::Instructi
     return !(has_effect(write, Effects::atomic) && operation == other && own && own == constant(write[Role::b]));
 }
 
-/// The kernel has a write that may end a wait for `inst`, and that other threads may come to while one waits: not only
-/// before the loop, nor, for shared memory, on the other side of a barrier.
+/// The kernel has a write that may end a wait for `inst` and that other threads may come to while one waits: for shared
+/// memory not on the other side of a barrier. Of other memory another CTA may be anywhere, before the loop too.
 bool SpinSearch::is_released(const ptx::Instruction& inst, const Cycle& cycle) const {
     const MemoryPlace& place = places_.of(inst);
-    const bool is_shared = place.space == StateSpace::shared;
-    const std::vector<bool> before = reachable(cycle.blocks, true, !is_shared);
-    std::vector<bool> meanwhile;
-    if (is_shared) {
+    std::vector<bool> meanwhile(graph_.blocks.size(), true);
+    if (place.space == StateSpace::shared) {
+        const std::vector<bool> before = reachable(cycle.blocks, true);
         std::vector<BlockId> from;
         for (BlockId block = 0; block < graph_.blocks.size(); ++block)
             if (before[block]) from.push_back(block);
-        meanwhile = reachable(std::move(from), false, false);
-    } else {
-        meanwhile = reachable(cycle.blocks, false, true);
-        for (BlockId block = 0; block < graph_.blocks.size(); ++block)
-            meanwhile[block] = meanwhile[block] || !before[block];
+        meanwhile = reachable(std::move(from), false);
     }
     for (BlockId block = 0; block < graph_.blocks.size(); ++block)
         for (const GraphInstruction& instruction : graph_.blocks[block].instructions)
@@ -177,18 +193,16 @@ bool SpinSearch::is_released(const ptx::Instruction& inst, const Cycle& cycle) c
 }
 
 /// True if executing it again and again can mean waiting for someone else.
-bool SpinSearch::may_wait_on(const ptx::Instruction& inst, const CycleDependences& dependences,
-                             const Cycle& cycle) const {
+bool SpinSearch::may_wait_on(const ptx::Instruction& inst, const CycleDependences& dependences, const Cycle& cycle,
+                             bool has_fence) const {
     if (!mbarriers_ && is_mbarrier_wait(inst)) return false;
     if (has_effect(inst, Effects::waits | Effects::call | Effects::async)) return true;
-    if (inst.space == StateSpace::local || inst.space == StateSpace::param || inst.space == StateSpace::constant ||
-        inst.form == ptx::FormId::ld_global_nc)
-        return false;
+    if (!may_change(inst)) return false;
     CycleDependences::Sources address;
     const Operand& place = inst[Role::a];
     if (place.kind == Operand::Kind::address && place.base == Operand::Base::reg)
         address = dependences.of_value(place.index);
-    if (!has_effect(inst, strong)) return !address.carried && !address.memory;
+    if (!is_strong_read(inst)) return !address.carried && (!address.memory || has_fence);
     const bool same_place = !address.carried && !address.atomic;
     if (!has_effect(inst, Effects::atomic) || leaves_memory(inst)) return same_place || is_released(inst, cycle);
     switch (inst.one_of(operations)) {
@@ -198,7 +212,7 @@ bool SpinSearch::may_wait_on(const ptx::Instruction& inst, const CycleDependence
         if (constant(inst[Role::b]) != std::uint64_t{std::numeric_limits<std::uint32_t>::max()})
             return same_place || is_released(inst, cycle);
         [[fallthrough]];
-    case Modifier::add: return is_undone(inst, cycle);
+    case Modifier::add: return is_undone(inst);
     default: break;
     }
     if (same_place) return true;
@@ -211,13 +225,14 @@ bool SpinSearch::may_wait_on(const ptx::Instruction& inst, const CycleDependence
 }
 
 bool SpinSearch::waits(const Cycle& cycle) {
-    bool has_barrier = false, has_reads = false, has_strong = false, sleeps = false;
+    bool has_barrier = false, has_reads = false, has_strong = false, has_fence = false, sleeps = false;
     for (BlockId id : cycle.blocks) {
         const Block& block = graph_.blocks[id];
         has_barrier = has_barrier || block.ends_with_barrier;
         for (const GraphInstruction& instruction : block.instructions) {
             const ptx::Instruction& inst = instruction.inst;
-            has_strong = has_strong || has_effect(inst, strong | Effects::waits);
+            has_strong = has_strong || is_strong_read(inst);
+            has_fence = has_fence || has_effect(inst, Effects::fence);
             has_reads = has_reads || has_effect(inst, Effects::load | Effects::call | Effects::async);
             sleeps = sleeps || inst.form == ptx::FormId::nanosleep;
         }
@@ -225,25 +240,26 @@ bool SpinSearch::waits(const Cycle& cycle) {
     if (!has_reads && !has_strong) return false;
     const CycleDependences dependences(graph_, places_, cycle);
     if (!dependences.has_exit()) return false; // runs for ever whatever others do
-    const auto may_wait = [&](const GraphInstruction* read) { return may_wait_on(read->inst, dependences, cycle); };
+    const auto may_wait = [&](const GraphInstruction* read) {
+        return may_wait_on(read->inst, dependences, cycle, has_fence);
+    };
     // Strong reads make a loop wait by whatever way its exits depend on them, and though it counts its rounds, to give
     // up after so many.
-    const auto is_strong = [&](const GraphInstruction* read) {
-        return has_effect(read->inst, strong | Effects::waits);
-    };
+    const auto is_strong = [](const GraphInstruction* read) { return is_strong_read(read->inst); };
     std::vector<const GraphInstruction*> all;
-    if (has_strong) all = dependences.of_exits().reads;
+    if (has_strong || sleeps) all = dependences.of_exits().reads;
     if (std::any_of(all.begin(), all.end(), [&](const GraphInstruction* read) {
-            return is_strong(read) && (may_wait(read) || (sleeps && !is_mbarrier_wait(read->inst)));
+            const bool sleeps_for = sleeps && !is_mbarrier_wait(read->inst) && may_change(read->inst);
+            return sleeps_for || (is_strong(read) && may_wait(read));
         }))
         return true;
-    // Nobody counts rounds with plain loads, which loops over data are full of. And between barriers they can't wait:
-    // the writer is the CTA itself.
+    // Nobody counts rounds with plain loads, which loops over data are full of. And between barriers those of shared
+    // memory can't wait: the writer is the CTA itself.
     const CycleDependences::Sources near = dependences.of_conditions();
     if (dependences.has_counter(near)) return false;
     return std::any_of(near.reads.begin(), near.reads.end(), [&](const GraphInstruction* read) {
-        const bool is_load = !has_effect(read->inst, Effects::call | Effects::async);
-        return !is_strong(read) && !(has_barrier && is_load) && may_wait(read);
+        const bool is_shared = read->inst.space == StateSpace::shared;
+        return !is_strong(read) && !(has_barrier && is_shared) && may_wait(read);
     });
 }
 

@@ -38,6 +38,23 @@ TEST_CASE("locks of every atomic wait") {
                       " setp.lt.u32 %p1, %r1, 100; @%p1 bra L;")); // a queue
 }
 
+TEST_CASE("locks that are given back behind the loop wait") {
+    const std::string take = "L: atom.global.add.u32 %r1, [%rd1], 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra L; ";
+    CHECK(spins(take + "st.global.u32 [%rd1], 0;"));
+    CHECK(spins(take + "atom.global.exch.b32 %r2, [%rd1], 0;"));
+    CHECK_FALSE(spins(take + "st.global.u32 [%rd1+4], 0; red.global.add.u32 [%rd1], 1;"));
+}
+
+TEST_CASE("loads from behind the first cache, of other memory between barriers, and through reloaded pointers wait") {
+    CHECK(spins("mov.u32 %r2, 0; L: ld.global.cv.u32 %r1, [%rd1]; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 9; setp.eq.and.u32 %p2, %r1, 0, %p1; @%p2 bra L;"));
+    CHECK(spins("mov.u32 %r2, 0; L: ld.global.cg.u32 %r1, [%rd1]; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 9; setp.eq.and.u32 %p2, %r1, 0, %p1; @%p2 bra L;"));
+    CHECK(spins("L: ld.global.u32 %r1, [%rd1]; bar.sync 0; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;"));
+    CHECK(spins("L: ld.global.u64 %rd3, [%rd1]; ld.global.u32 %r1, [%rd3]; membar.gl; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;"));
+    CHECK_FALSE(spins("L: ld.global.u64 %rd3, [%rd1]; ld.global.u32 %r1, [%rd3]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;"));
+    CHECK(spins(".shared .u32 s; L: ld.volatile.global.u32 %r1, [%rd1]; atom.shared.add.u32 %r3, [s], %r1; bar.sync 0; ld.shared.u32 %r2, [s];"
+                " bar.sync 0; setp.lt.u32 %p2, %r2, 5; @%p2 bra L;"));
+}
+
 TEST_CASE("a retry of compare-and-swap does not wait, unless it asks more of what it has seen") {
     CHECK_FALSE(spins("ld.global.u32 %r1, [%rd1]; L: add.u32 %r2, %r1, 1; atom.global.cas.b32 %r3, [%rd1], %r1, %r2;"
                       " setp.ne.u32 %p1, %r3, %r1; mov.u32 %r1, %r3; @%p1 bra L;"));
@@ -50,6 +67,9 @@ TEST_CASE("a retry of compare-and-swap does not wait, unless it asks more of wha
                 " setp.ne.u32 %p1, %r1, %r4; @%p1 bra L;"));
     CHECK(spins("L: ld.volatile.global.u32 %r1, [%rd1]; and.b32 %r4, %r1, 1; setp.ne.u32 %p2, %r4, 0; @%p2 bra L; add.u32 %r2, %r1, 1;"
                 " atom.global.cas.b32 %r3, [%rd1], %r1, %r2; setp.ne.u32 %p1, %r3, %r1; @%p1 bra L;"));
+    // Success that goes on: a semaphore that writes back what it saw.
+    CHECK(spins("ld.global.u32 %r1, [%rd1]; L: setp.eq.u32 %p2, %r1, 0; selp.u32 %r4, 0, 1, %p2; sub.u32 %r2, %r1, %r4;"
+                " atom.global.cas.b32 %r3, [%rd1], %r1, %r2; setp.ne.u32 %p1, %r3, %r1; mov.u32 %r1, %r3; @%p1 bra L; @%p2 bra L;"));
     CHECK(spins("L: atom.global.cas.b32 %r1, [%rd1], 5, 5; setp.ne.u32 %p1, %r1, 7; @%p1 bra L;")); // a read
 }
 
@@ -59,7 +79,8 @@ TEST_CASE("reads of another place each time wait where something may be waited f
     const std::string insert = "mov.u32 %r9, 0; L:" + next + " atom.global.cas.b32 %r1, [%rd4], 0, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra L; ";
     CHECK_FALSE(spins(insert));                                          // a hash table
     CHECK_FALSE(spins(insert + "st.global.u32 [%rd4+4], 5;"));           // with values
-    CHECK_FALSE(spins("mov.u32 %r1, 0; st.global.u32 [%rd1], %r1; " + insert)); // made empty before
+    CHECK_FALSE(spins("atom.global.cas.b32 %r1, [%rd1], 0, %r9; " + insert)); // with a first try before
+    CHECK(spins("mov.u32 %r1, 0; st.global.u32 [%rd1], %r1; " + insert));     // which another CTA may have yet to do
     CHECK_FALSE(spins(insert + "st.global.u32 [%rd2], 0;"));             // another array
     CHECK(spins(insert + "st.global.u32 [%rd4], 0;"));                   // locks
     CHECK(spins(insert + "atom.global.exch.b32 %r2, [%rd4], 0;"));
