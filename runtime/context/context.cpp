@@ -4,6 +4,7 @@
 
 #include "runtime/base/handle_table.h"
 #include "runtime/base/per_thread.h"
+#include "runtime/base/process_exit.h"
 #include "runtime/context/current_context.h"
 #include "runtime/memory/memory.h"
 #include "runtime/module/module.h"
@@ -133,6 +134,11 @@ Status Context::retain() {
 Status Context::release() {
     std::unique_lock lock(mutex_);
     if (references_ == 1) {
+        // libcudart's exit handler: see Module::unload().
+        if (process_exits() && !Dispatcher::get().pending(*this).empty()) {
+            --references_;
+            return Status::success;
+        }
         lock.unlock();
         wait_for_work();
         lock.lock();

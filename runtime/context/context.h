@@ -50,8 +50,8 @@ public:
     Status destroy();
 
     /// Primary context only: counts users; the first retain activates it, the last release() or a
-    /// reset() destroys its contents. After a kernel fault retain() returns the fault's code for
-    /// the rest of the process.
+    /// reset() destroys its contents, but for a release() while the process exits and work is left, which does not
+    /// wait. After a kernel fault retain() returns the fault's code for the rest of the process.
     Status retain();
     Status release();
     Status reset();

@@ -4,6 +4,7 @@
 
 #include "runtime/base/env.h"
 #include "runtime/base/handle_table.h"
+#include "runtime/base/process_exit.h"
 #include "runtime/context/context.h"
 
 #include <atomic>
@@ -120,6 +121,7 @@ Device& Device::get() {
 Status Device::initialize() {
     if (hidden_by_environment()) return Status::no_device;
     get();
+    watch_process_exit();
     is_initialized.store(true, std::memory_order_release);
     return Status::success;
 }

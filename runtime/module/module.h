@@ -44,8 +44,8 @@ public:
     /// Places and initialises the variables. The context may be the primary one before it was
     /// retained.
     static Status create(Context& context, std::shared_ptr<ModuleSource> source, std::shared_ptr<Module>& module);
-    /// cuModuleUnload: waits for the context's work, then frees the variables. invalid_handle if it
-    /// is no module.
+    /// cuModuleUnload: waits for the context's work, then frees the variables; while the process exits it does not
+    /// wait, and leaves them where work is left. invalid_handle if it is no module.
     static Status unload(const void* handle);
     ~Module();
 

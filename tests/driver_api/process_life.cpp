@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The driver library in a process that ends, forks, unloads it or can have no more threads:
-//   process_life LIBCUDA exit | threads N | fork | unload
+//   process_life LIBCUDA exit | leave | threads N | fork | unload
 // A process of its own for each, because none of them can be taken back.
 #include <cerrno>
 #include <cstdint>
@@ -38,6 +38,18 @@ again:
     setp.lt.u32 %p, %i, %n;
     @%p bra again;
     st.global.u32 [%a], %v;
+    ret;
+}
+.visible .entry endless(.param .u64 to) {
+    .reg .b64 %a;
+    .reg .b32 %v;
+    .reg .pred %p;
+    ld.param.u64 %a, [to];
+    st.volatile.global.u32 [%a], 1;
+again:
+    ld.volatile.global.u32 %v, [%a];
+    setp.ne.u32 %p, %v, 0;
+    @%p bra again;
     ret;
 }
 .visible .entry second(.param .u64 to) {
@@ -155,6 +167,32 @@ void run_exit() {
     CHECK(call("cuGraphCreate", &graph, 0u) == 801);
 }
 
+/// A return from main() while a kernel spins for ever, and one of its module is queued behind it: no exit handler waits
+/// for them, that of libcudart least of all, which unloads the module. It is registered before the driver is there.
+void unload_at_exit() {
+    if (!module || failures) return;
+    void* function = nullptr;
+    CHECK(call("cuModuleGetFunction", &function, module, "endless") == 0);
+    CHECK(call("cuModuleUnload", module) == 0);
+    CHECK(call("cuDevicePrimaryCtxRelease_v2", 0) == 0);
+    CHECK(call("cuModuleGetFunction", &function, module, "endless") != 0);
+    if (failures) std::_Exit(1);
+    std::puts("left while a kernel ran");
+    std::fflush(stdout);
+}
+
+void run_leave() {
+    launch("endless", 2, nullptr);
+    launch("first", 1, nullptr);
+    unsigned value = 0;
+    void* other = nullptr;
+    CHECK(call("cuStreamCreate", &other, 1u) == 0);
+    while (value != 1) // it runs
+        check(call("cuMemcpyDtoHAsync_v2", static_cast<void*>(&value), data, sizeof value, other) == 0 &&
+                  call("cuStreamSynchronize", other) == 0,
+              "a copy beside the kernel");
+}
+
 void run_with_threads(int count) {
     threads_left = count;
     void *stream = nullptr, *other = nullptr, *event = nullptr;
@@ -215,8 +253,10 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
 
 int main(int count, char** words) {
     if (count < 3) return 2;
-    start(words[1]);
     const std::string mode = words[2];
+    if (mode == "leave") std::atexit(unload_at_exit);
+    start(words[1]);
+    if (mode == "leave") run_leave();
     if (mode == "exit") run_exit();
     if (mode == "threads" && count > 3) run_with_threads(std::atoi(words[3]));
     if (mode == "fork") run_fork();
