@@ -26,6 +26,10 @@ inline constexpr int expect_prompt_wait = 2, late_wait_penalty = 16;
 /// many a program has only short grids.
 inline constexpr std::chrono::microseconds helper_start_delay{200};
 
+/// A grid that begins no CTA for so long may hang (launch/stuck_grids.h). Longer than most kernels' CTAs run, shorter
+/// than people and test runners wait.
+inline constexpr std::chrono::seconds stuck_grid{24};
+
 /// Looks at the helpers' counter before a grid's thread sleeps until they are done: about 3 us.
 inline constexpr int close_spins = 200;
 

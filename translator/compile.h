@@ -22,6 +22,9 @@ enum class DivergenceForm : std::uint8_t { automatic, masks, program_counters };
 /// `automatic` lets steps take turns in loops where that pays (analysis/plan_turns.h), `regions` nowhere, `turns` at
 /// each round of every loop that can, for tests.
 enum class BarrierForm : std::uint8_t { automatic, regions, fibers, turns };
+/// Loops that wait for other threads: those that analysis finds (analysis/spin_loops.h), or every one that may end by
+/// what it reads of memory that others may write.
+enum class WaitingLoops : std::uint8_t { found, all };
 enum class Approximation : std::uint8_t { exact, fast };
 
 /// The CPU to compile for, chosen by feature bits, never by host name.
@@ -47,6 +50,7 @@ struct CompileOptions {
     DivergenceForm divergence = DivergenceForm::automatic;
     BarrierForm barriers = BarrierForm::automatic;
     Approximation approximation = Approximation::exact;
+    WaitingLoops waiting_loops = WaitingLoops::found;
     bool small_grid = false; ///< the launch guarantees nctaid.c * ntid.c <= 2^31 - 1 for every component c
     bool random_schedule =
         false; ///< threads may be overtaken wherever others can notice, by chance (CtaContext::schedule_seed)
@@ -117,6 +121,7 @@ struct KernelProperties {
     std::uint32_t interleaved_bytes = 0; ///< per thread, of local memory that is interleaved by lane
     bool unbounded_stack = false;        ///< recursion, indirect calls or alloca: use the context's stack limit
     bool spins = false;                  ///< has loops that wait on memory
+    bool could_spin = false;             ///< does not, but would with WaitingLoops::all
     std::uint32_t streamed_bytes = 0;    ///< that a thread may store past the caches: plan_streaming.h
     bool continues_in_y =
         false; ///< CTAs that are neighbours in y use neighbouring memory, those in x do not: cta_order.h

@@ -6,6 +6,7 @@
 #include "runtime/context/context.h"
 #include "runtime/launch/child_work.h"
 #include "runtime/launch/helpers.h"
+#include "runtime/launch/stuck_grids.h"
 #include "runtime/launch/worker.h"
 #include "runtime/module/module.h"
 #include "runtime/tuning.h"
@@ -111,6 +112,7 @@ private:
 
 void run_on_threads(const std::shared_ptr<Grid>& grid) {
     const StoppedByFaults stopped(*grid);
+    const WatchedGrid watched(*grid);
     if (grid->context->status() != Status::success) return; // an earlier fault: nothing runs any more
     const std::uint64_t draws = (grid->cta_count + grid->chunk - 1) / grid->chunk;
     std::uint64_t helpers = grid->max_workers - 1;

@@ -60,6 +60,7 @@ std::string make_key(const std::string& build_id, const KernelRequest& request) 
     number(static_cast<std::uint64_t>(options.divergence));
     number(static_cast<std::uint64_t>(options.barriers));
     number(static_cast<std::uint64_t>(options.approximation));
+    number(static_cast<std::uint64_t>(options.waiting_loops));
     number(options.small_grid);
     number(options.random_schedule);
     number(options.aligned_parameters);

@@ -49,9 +49,10 @@ bool may_change(const ptx::Instruction& inst) {
 
 class SpinSearch {
 public:
-    SpinSearch(const FunctionGraph& graph, bool mbarriers)
-        : graph_(graph), mbarriers_(mbarriers), calls_functions_(!graph.real_calls.empty() || graph.has_indirect_call),
-          places_(graph), cycles_(cycles_of(graph)) {}
+    SpinSearch(const FunctionGraph& graph, WaitingLoops which, bool mbarriers)
+        : graph_(graph), which_(which), mbarriers_(mbarriers),
+          calls_functions_(!graph.real_calls.empty() || graph.has_indirect_call), places_(graph),
+          cycles_(cycles_of(graph)) {}
 
     bool run() {
         return std::any_of(cycles_.begin(), cycles_.end(), [&](const Cycle& cycle) { return waits(cycle); });
@@ -81,6 +82,7 @@ private:
     }
 
     const FunctionGraph& graph_;
+    const WaitingLoops which_;
     const bool mbarriers_;       ///< waits for mbarrier objects count
     const bool calls_functions_; ///< of the program, for real: they may write anywhere
     const MemoryPlaces places_;
@@ -240,6 +242,12 @@ bool SpinSearch::waits(const Cycle& cycle) {
     if (!has_reads && !has_strong) return false;
     const CycleDependences dependences(graph_, places_, cycle);
     if (!dependences.has_exit()) return false; // runs for ever whatever others do
+    if (which_ == WaitingLoops::all) {
+        const std::vector<const GraphInstruction*> reads = dependences.of_exits().reads;
+        return std::any_of(reads.begin(), reads.end(), [&](const GraphInstruction* read) {
+            return may_change(read->inst) && (mbarriers_ || !is_mbarrier_wait(read->inst));
+        });
+    }
     const auto may_wait = [&](const GraphInstruction* read) {
         return may_wait_on(read->inst, dependences, cycle, has_fence);
     };
@@ -265,16 +273,16 @@ bool SpinSearch::waits(const Cycle& cycle) {
 
 } // namespace
 
-bool may_spin(const FunctionGraph& graph) {
-    return SpinSearch(graph, true).run();
+bool may_spin(const FunctionGraph& graph, WaitingLoops which) {
+    return SpinSearch(graph, which, true).run();
 }
 
-bool may_spin_on_memory(const FunctionGraph& graph) {
-    return SpinSearch(graph, false).run();
+bool may_spin_on_memory(const FunctionGraph& graph, WaitingLoops which) {
+    return SpinSearch(graph, which, false).run();
 }
 
-std::vector<bool> loops_that_wait(const FunctionGraph& graph) {
-    return SpinSearch(graph, true).each();
+std::vector<bool> loops_that_wait(const FunctionGraph& graph, WaitingLoops which) {
+    return SpinSearch(graph, which, true).each();
 }
 
 } // namespace ptarmigan::translator

@@ -62,6 +62,7 @@ ptx::Effects effects_of(const FunctionGraph& graph) {
 struct Callees {
     ptx::Effects effects = ptx::Effects::pure;
     bool spin = false;         ///< some wait for memory
+    bool could_spin = false;   ///< some would with WaitingLoops::all
     bool exit_threads = false; ///< threads exit in some
     bool talk = false;         ///< lanes of a warp talk through volatile shared memory
     /// Lanes wait in them, or leave them, each by itself.
@@ -71,15 +72,16 @@ struct Callees {
 };
 
 void add_callees(ptx::ModuleLoader& loader, const FunctionGraph& graph, const GraphOptions& options,
-                 std::set<ptx::FunctionId>& seen, Callees& callees) {
+                 WaitingLoops waiting, std::set<ptx::FunctionId>& seen, Callees& callees) {
     for (ptx::FunctionId callee : possible_callees(graph)) {
         if (!seen.insert(callee).second) continue;
         FunctionGraph body = build_graph(loader, callee, options);
         callees.effects = callees.effects | effects_of(body);
-        callees.spin = callees.spin || may_spin(body);
+        callees.spin = callees.spin || may_spin(body, waiting);
+        callees.could_spin = callees.could_spin || may_spin(body, WaitingLoops::all);
         callees.exit_threads = callees.exit_threads || body.has_thread_exit;
         callees.talk = callees.talk || talks_through_volatile(body, true);
-        add_callees(loader, body, options, seen, callees);
+        add_callees(loader, body, options, waiting, seen, callees);
     }
 }
 
@@ -114,6 +116,7 @@ public:
         properties.interleaved_bytes = graph_.interleaved_bytes;
         properties.unbounded_stack = !graph_.real_calls.empty() || graph_.has_indirect_call || graph_.uses_stack;
         properties.spins = spins_;
+        properties.could_spin = could_spin_;
         properties.continues_in_y = continues_in_y(graph_);
         properties.alignment_demands = std::move(alignment_demands_);
         properties.accesses = unit_.access_forms();
@@ -124,7 +127,8 @@ private:
     void choose_forms() {
         std::set<ptx::FunctionId> seen;
         Callees callees;
-        add_callees(unit_.loader, graph_, graph_options_, seen, callees);
+        const WaitingLoops waiting = unit_.options.waiting_loops;
+        add_callees(unit_.loader, graph_, graph_options_, waiting, seen, callees);
         const bool uses_shared = !graph_.shared.empty(), collectives = has_collectives(graph_);
         const bool talks = talks_through_volatile(graph_, uses_shared) || (callees.talk && uses_shared) ||
                            talks_without_barrier(graph_);
@@ -133,10 +137,11 @@ private:
             unit_.options.lane_width ? unit_.options.lane_width : natural_width(unit_.options.target, whole_warp);
         if (unit_.width != 1 && unit_.width != 4 && unit_.width != 8 && unit_.width != 16 && unit_.width != 32)
             throw std::invalid_argument(fmt::format("lane width {} is not 1, 4, 8, 16 or 32", unit_.width));
-        const bool own_spins = may_spin(graph_);
+        const bool own_spins = may_spin(graph_, waiting);
         spins_ = own_spins || callees.spin;
+        could_spin_ = !spins_ && (callees.could_spin || may_spin(graph_, WaitingLoops::all));
         // Waits for mbarriers that the step makes as a whole suspend it, whatever the form.
-        const bool needs_counters = own_spins && may_spin_on_memory(graph_);
+        const bool needs_counters = own_spins && may_spin_on_memory(graph_, waiting);
         unit_.divergence = unit_.options.divergence;
         if (unit_.options.random_schedule && unit_.divergence == DivergenceForm::automatic)
             unit_.divergence = DivergenceForm::program_counters; // so that lanes can overtake each other
@@ -235,7 +240,8 @@ private:
     void emit_callee(ptx::FunctionId id) {
         FunctionGraph graph = build_graph(unit_.loader, id, graph_options_);
         DivergenceForm form = unit_.divergence;
-        if (unit_.width > 1 && (!graph.forest.reducible || may_spin(graph))) form = DivergenceForm::program_counters;
+        if (unit_.width > 1 && (!graph.forest.reducible || may_spin(graph, unit_.options.waiting_loops)))
+            form = DivergenceForm::program_counters;
         compute_shapes(graph, unit_.shape, unit_.width, unit_.options, form);
         plan_alignment(graph, unit_.options.aligned_parameters);
         llvm::Function* function = unit_.callees.at(id);
@@ -255,7 +261,7 @@ private:
     GraphOptions graph_options_;
     FunctionGraph graph_;
     BarrierPlan barriers_;
-    bool spins_ = false;
+    bool spins_ = false, could_spin_ = false;
     unsigned shaped_width_ = 0; ///< what the graph's shapes are for; 0: nothing yet
     DivergenceForm shaped_form_ = DivergenceForm::masks;
     std::vector<AlignmentDemand> alignment_demands_;

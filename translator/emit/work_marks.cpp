@@ -14,7 +14,7 @@
 namespace ptarmigan::translator {
 
 const std::vector<bool>& GraphEmitter::waiting_loops() {
-    if (!waiting_loops_) waiting_loops_ = loops_that_wait(graph_);
+    if (!waiting_loops_) waiting_loops_ = loops_that_wait(graph_, unit_.options.waiting_loops);
     return *waiting_loops_;
 }
 

@@ -9,7 +9,7 @@ using namespace translator;
 
 const std::string address = "ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q]; ";
 
-bool spins(const std::string& body) { return may_spin(AnalysedKernel(address + body + " ret;").graph); }
+bool spins(const std::string& body) { return may_spin(AnalysedKernel(address + body + " ret;").graph, WaitingLoops::found); }
 
 TEST_CASE("loops that poll one place wait") {
     CHECK(spins("L: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;"));
