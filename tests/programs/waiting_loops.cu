@@ -25,6 +25,8 @@ KERNEL void lock_add(unsigned* lock, unsigned* counter);
 KERNEL void take_or_leave(unsigned* places, unsigned* counter);
 KERNEL void flags_of_all(unsigned* flags, unsigned* out);
 KERNEL void counted_looks(unsigned* flags, unsigned* out);
+KERNEL void handed_on(unsigned* flags, unsigned* out);
+KERNEL void plain_list(unsigned* next, unsigned* out, int length);
 KERNEL void state_machine(unsigned* mail, unsigned* out);
 
 #ifdef __CUDACC__
@@ -242,6 +244,41 @@ __global__ void counted_looks(unsigned* flags, unsigned* out) {
     if (looks < 200000000) atomicAdd(out, 1u);
 }
 
+/// The first thread of a block looks at what the last block writes, by plain loads, and tells the others.
+__global__ void handed_on(unsigned* flags, unsigned* out) {
+    __shared__ unsigned seen;
+    if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) atomicExch(flags, 1u);
+    for (;;) {
+        if (threadIdx.x == 0) {
+            __threadfence();
+            seen = *flags;
+        }
+        __syncthreads();
+        const unsigned all_see = seen;
+        __syncthreads();
+        if (all_see != 0) break;
+    }
+    atomicAdd(out, 1u);
+}
+
+/// growing_list by plain loads between fences.
+__global__ void plain_list(unsigned* next, unsigned* out, int length) {
+    if (threadIdx.x != 0) return;
+    if (blockIdx.x == gridDim.x - 1)
+        for (int i = 0; i + 1 < length; ++i) {
+            __threadfence();
+            next[i] = i + 1;
+        }
+    if (blockIdx.x != 0) return;
+    unsigned at = 0;
+    while (at != static_cast<unsigned>(length) - 1) {
+        __threadfence();
+        const unsigned following = next[at];
+        if (following != 0) at = following;
+    }
+    *out = at;
+}
+
 /// It gives up after a while, which a posted mail must prevent.
 __global__ void state_machine(unsigned* mail, unsigned* out) {
     const unsigned t = blockIdx.x * blockDim.x + threadIdx.x;
@@ -332,6 +369,12 @@ void grids() {
     expect(passed.download()[0] == unsigned(many), "flags_of_all");
     LAUNCH(counted_looks, many, 32, 0, flag, seen);
     expect(seen.download()[0] == unsigned(many), "counted_looks");
+    const int length = 2000;
+    const test::Buffer<unsigned> word(1), told(1), next(length), end(1);
+    LAUNCH(handed_on, many, 32, 0, word, told);
+    expect(told.download()[0] == unsigned(many) * 32, "handed_on");
+    LAUNCH(plain_list, blocks, 32, 0, next, end, length);
+    expect(end.download()[0] == unsigned(length) - 1, "plain_list");
 }
 
 void states() {

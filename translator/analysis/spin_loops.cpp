@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops that wait. Taking one that waits for one that does not is a hang or a wrong answer; the other way costs speed,
 // because such kernels need lanes and warps that can be suspended. What is taken for no wait:
-// * plain loads in loops that count, of shared memory in loops with a CTA barrier, or of another place each time
-// (walks,
-//   searches);
+// * plain loads in loops that count, of shared memory in loops with a CTA barrier, or of another place each time (walks,
+//   searches), unless fences of the whole GPU stand beside them;
 // * retries of compare-and-swap with the value just seen whose success ends the loop: someone has succeeded;
 // * additions that nothing in the kernel undoes: each one makes progress (work queues);
 // * strong reads and atomics of another place each time, where nothing in the kernel undoes what they wait for (hash
@@ -45,6 +44,12 @@ bool is_strong_read(const ptx::Instruction& inst) {
 bool may_change(const ptx::Instruction& inst) {
     return inst.space != StateSpace::local && inst.space != StateSpace::param && inst.space != StateSpace::constant &&
            inst.form != ptx::FormId::ld_global_nc;
+}
+
+/// __threadfence() or wider.
+bool is_fence_of_all(const ptx::Instruction& inst) {
+    return (opcode(inst) == "membar" || opcode(inst) == "fence") &&
+           (inst.has(Modifier::gl) || inst.has(Modifier::gpu) || inst.has(Modifier::sys));
 }
 
 class SpinSearch {
@@ -204,7 +209,8 @@ bool SpinSearch::may_wait_on(const ptx::Instruction& inst, const CycleDependence
     const Operand& place = inst[Role::a];
     if (place.kind == Operand::Kind::address && place.base == Operand::Base::reg)
         address = dependences.of_value(place.index);
-    if (!is_strong_read(inst)) return !address.carried && (!address.memory || has_fence);
+    if (!is_strong_read(inst) && !(has_fence && inst.space != StateSpace::shared))
+        return !address.carried && !address.memory;
     const bool same_place = !address.carried && !address.atomic;
     if (!has_effect(inst, Effects::atomic) || leaves_memory(inst)) return same_place || is_released(inst, cycle);
     switch (inst.one_of(operations)) {
@@ -234,7 +240,7 @@ bool SpinSearch::waits(const Cycle& cycle) {
         for (const GraphInstruction& instruction : block.instructions) {
             const ptx::Instruction& inst = instruction.inst;
             has_strong = has_strong || is_strong_read(inst);
-            has_fence = has_fence || has_effect(inst, Effects::fence);
+            has_fence = has_fence || is_fence_of_all(inst);
             has_reads = has_reads || has_effect(inst, Effects::load | Effects::call | Effects::async);
             sleeps = sleeps || inst.form == ptx::FormId::nanosleep;
         }
@@ -253,9 +259,14 @@ bool SpinSearch::waits(const Cycle& cycle) {
     };
     // Strong reads make a loop wait by whatever way its exits depend on them, and though it counts its rounds, to give
     // up after so many.
-    const auto is_strong = [](const GraphInstruction* read) { return is_strong_read(read->inst); };
+    // Beside a fence plain loads are meant for what others have written.
+    const auto is_strong = [&](const GraphInstruction* read) {
+        const bool is_fenced =
+            has_fence && has_effect(read->inst, Effects::load) && read->inst.space != StateSpace::shared;
+        return is_fenced || is_strong_read(read->inst);
+    };
     std::vector<const GraphInstruction*> all;
-    if (has_strong || sleeps) all = dependences.of_exits().reads;
+    if (has_strong || has_fence || sleeps) all = dependences.of_exits().reads;
     if (std::any_of(all.begin(), all.end(), [&](const GraphInstruction* read) {
             const bool sleeps_for = sleeps && !is_mbarrier_wait(read->inst) && may_change(read->inst);
             return sleeps_for || (is_strong(read) && may_wait(read));

@@ -9,6 +9,10 @@ using namespace translator;
 
 const std::string address = "ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q]; ";
 
+bool could_spin(const std::string& body) {
+    return may_spin(AnalysedKernel(address + body + " ret;").graph, WaitingLoops::all);
+}
+
 bool spins(const std::string& body) { return may_spin(AnalysedKernel(address + body + " ret;").graph, WaitingLoops::found); }
 
 TEST_CASE("loops that poll one place wait") {
@@ -53,6 +57,25 @@ TEST_CASE("loads from behind the first cache, of other memory between barriers, 
     CHECK_FALSE(spins("L: ld.global.u64 %rd3, [%rd1]; ld.global.u32 %r1, [%rd3]; setp.eq.u32 %p1, %r1, 0; @%p1 bra L;"));
     CHECK(spins(".shared .u32 s; L: ld.volatile.global.u32 %r1, [%rd1]; atom.shared.add.u32 %r3, [s], %r1; bar.sync 0; ld.shared.u32 %r2, [s];"
                 " bar.sync 0; setp.lt.u32 %p2, %r2, 5; @%p2 bra L;"));
+}
+
+TEST_CASE("plain loads beside fences of all threads wait") {
+    const std::string handed_on = " st.shared.u32 [s], %r1; bar.sync 0; ld.shared.u32 %r2, [s]; bar.sync 0; setp.eq.u32 %p1, %r2, 0; @%p1 bra L;";
+    CHECK(spins(".shared .u32 s; L: membar.gl; ld.global.u32 %r1, [%rd1];" + handed_on));
+    CHECK_FALSE(spins(".shared .u32 s; L: membar.cta; ld.global.u32 %r1, [%rd1];" + handed_on));
+    const std::string walk = " ld.global.u64 %rd3, [%rd1]; setp.eq.u64 %p1, %rd3, 0; selp.b64 %rd1, %rd1, %rd3, %p1; setp.ne.u64 %p2, %rd1, %rd2; @%p2 bra L;"
+                             " st.global.u64 [%rd2], %rd1;";
+    CHECK(spins("L: fence.acq_rel.gpu;" + walk));
+    CHECK_FALSE(spins("L:" + walk));
+}
+
+TEST_CASE("all loops that end by what they read of memory that may change can be taken to wait") {
+    const std::string walk = "L: ld.global.u64 %rd1, [%rd1]; setp.ne.u64 %p1, %rd1, 0; @%p1 bra L;";
+    CHECK(could_spin(walk));
+    CHECK_FALSE(spins(walk));
+    CHECK(could_spin("mov.u32 %r2, 0; L: atom.global.add.u32 %r1, [%rd1], 1; setp.lt.u32 %p1, %r1, 100; @%p1 bra L;"));
+    CHECK_FALSE(could_spin("L: ld.global.nc.u64 %rd1, [%rd1]; setp.ne.u64 %p1, %rd1, 0; @%p1 bra L;"));
+    CHECK_FALSE(could_spin("mov.u32 %r2, 0; L: ld.volatile.global.u32 %r1, [%rd1]; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 9; @%p1 bra L;"));
 }
 
 TEST_CASE("a retry of compare-and-swap does not wait, unless it asks more of what it has seen") {
