@@ -21,7 +21,7 @@ bool is_tensor(abi::AsyncOperation operation) {
 
 } // namespace
 
-void AsyncCopies::check(const Copy& copy) const {
+void AsyncCopies::check(const Copy& copy) {
     using abi::Fault;
     const auto aligned = [&](std::uint64_t address, std::uint64_t bytes) {
         if (address % bytes != 0) fail(copy, Fault::misaligned_address, address);
@@ -78,8 +78,7 @@ void AsyncCopies::check(const Copy& copy) const {
     if (!tensor) return;
     const std::uint64_t address = stores ? copy.target : copy.source;
     aligned(address, 64);
-    TensorMap map;
-    std::memcpy(&map, reinterpret_cast<const void*>(address), sizeof map);
+    const TensorMap map = map_at(copy, address);
     const TensorTile* tile = nullptr;
     const TensorPosition position{copy.coordinates, copy.offsets};
     const char* rule = tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), position, tile);

@@ -101,8 +101,7 @@ void AsyncCopies::load(const Copy& copy) {
 }
 
 void AsyncCopies::load_tensor(const Copy& copy) {
-    TensorMap map;
-    std::memcpy(&map, reinterpret_cast<const void*>(copy.source), sizeof map);
+    const TensorMap map = map_at(copy, copy.source);
     const TensorTile* tile = nullptr;
     const TensorPosition position{copy.coordinates, copy.offsets};
     if (const char* rule = tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), position, tile))
@@ -158,6 +157,25 @@ void AsyncCopies::store_tensor(const Copy& copy) {
         reduce_tile(*tile, position, source, reduce_run(static_cast<BulkReduction>(copy.detail >> 16), map_type(map)));
 }
 
+/// tensormap.replace, and tensormap.cp_fenceproxy, which releases what it copies.
+void AsyncCopies::change_map(const Copy& copy) {
+    void* target = reinterpret_cast<void*>(copy.target);
+    TensorMap before, map;
+    std::memcpy(&before, target, sizeof before);
+    map = before;
+    if (copy.operation == Operation::replace)
+        replace_field(map, static_cast<TensorMapField>(copy.detail), copy.size, copy.source);
+    else
+        std::memcpy(&map, reinterpret_cast<const void*>(copy.source), sizeof map);
+    std::memcpy(target, &map, sizeof map);
+    const bool is_shared =
+        copy.target - reinterpret_cast<std::uint64_t>(copy.cta->shared) < copy.cta->shared_window_size;
+    if (is_shared || static_cast<AsyncMode>(copy.cta->launch->async_mode) == AsyncMode::eager) return;
+    MapHistory& history = map_history(*copy.cta);
+    history.changed(copy.target, before, map);
+    if (copy.operation == Operation::copy_map) history.release(copy.target);
+}
+
 void AsyncCopies::describe(FaultRecord& record) const {
     if (!faulty_cta_ || record.line != 0 || record.in_generated_code) return;
     record.cta = faulty_cta_;
@@ -209,15 +227,8 @@ void AsyncCopies::perform_operation(const Copy& copy) {
     case Operation::tensor_load: return load_tensor(copy);
     case Operation::tensor_store:
     case Operation::tensor_reduce: return store_tensor(copy);
-    case Operation::replace: {
-        TensorMap map;
-        std::memcpy(&map, target, sizeof map);
-        replace_field(map, static_cast<TensorMapField>(copy.detail), copy.size, copy.source);
-        std::memcpy(target, &map, sizeof map);
-        return;
-    }
-    case Operation::copy_map:
-        return static_cast<void>(std::memcpy(target, reinterpret_cast<const void*>(copy.source), sizeof(TensorMap)));
+    case Operation::replace:
+    case Operation::copy_map: return change_map(copy);
     case Operation::clear: return static_cast<void>(std::memset(target, 0, copy.source));
     default: return;
     }
@@ -255,7 +266,8 @@ void AsyncCopies::run(abi::CtaContext& cta, std::uint32_t step, std::uint32_t la
     const auto operation = static_cast<Operation>(call.operation);
     const auto mode = static_cast<AsyncMode>(cta.launch->async_mode);
     if (mode == AsyncMode::random) do_some();
-    if (operation == Operation::proxy_fence) return fence(cta, call.detail != 0);
+    if (operation == Operation::proxy_fence) return fence(cta, call.detail);
+    if (operation == Operation::map_release && mode != AsyncMode::eager) return map_history(cta).release_all();
     for (std::uint64_t lanes = call.active; lanes != 0; lanes &= lanes - 1) {
         const auto lane = static_cast<unsigned>(__builtin_ctzll(lanes));
         const std::uint32_t number = step * lane_width + lane;
@@ -268,6 +280,9 @@ void AsyncCopies::run(abi::CtaContext& cta, std::uint32_t step, std::uint32_t la
         case Operation::copy_wait:
         case Operation::copy_wait_all:
             wait(thread, false, call.detail, operation == Operation::copy_wait_all, false);
+            continue;
+        case Operation::map_acquire:
+            if (mode != AsyncMode::eager) map_views_.acquire(cta, call.target[lane]);
             continue;
         case Operation::wait:
         case Operation::wait_read: wait(thread, true, call.detail, false, operation == Operation::wait_read); continue;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/copy_engine/tensor_map.h"
+#include "runtime/exec/map_history.h"
 #include "translator/kernel_abi.h"
 
 #include <array>
@@ -23,7 +24,8 @@ class Mbarriers;
 /// when the program waits for them: for their group, or for a phase of their mbarrier that would
 /// not be complete otherwise. Random ones at moments between. Late copies read shared memory as the
 /// last proxy fence left it. Who wrote what is not known: a fence stands for all writes to the memory
-/// that it is for, of its CTA or of its cluster.
+/// that it is for, of its CTA or of its cluster. They see tensor maps as their CTA has acquired them
+/// (map_history.h).
 class AsyncCopies {
 public:
     explicit AsyncCopies(Mbarriers& mbarriers) : mbarriers_(mbarriers) {}
@@ -36,7 +38,7 @@ public:
     void store_words(abi::CtaContext& cta, std::uint32_t step, std::uint32_t line, std::uint64_t target,
                      std::uint64_t barrier, const std::array<std::uint32_t, 4>& words);
 
-    bool pending() const { return !copies_.empty() || !committed_.empty() || !shadows_.empty(); }
+    bool pending() const { return !copies_.empty() || !committed_.empty() || !shadows_.empty() || !map_views_.empty(); }
     /// Somebody waits for a phase of `object` that is not complete: does the next copy that counts
     /// there. False if there is none.
     bool complete_next(const std::uint64_t* object);
@@ -83,7 +85,7 @@ private:
     using Operation = abi::AsyncOperation;
 
     void start(const Copy& copy, std::uint32_t thread);
-    void check(const Copy& copy) const;
+    void check(const Copy& copy);
     void perform(const Copy& copy);
     void perform_operation(const Copy& copy);
     void spoil_ignored(const Copy& copy, std::uint8_t* target, std::uint32_t size) const;
@@ -91,6 +93,7 @@ private:
     void load_tensor(const Copy& copy);
     void reduce(const Copy& copy);
     void put_value(const Copy& copy);
+    void change_map(const Copy& copy);
     void store_tensor(const Copy& copy);
     void complete(const Copy& copy, std::uint64_t object, std::uint64_t bytes);
     std::uint64_t in_cta(const Copy& copy, std::uint64_t address, unsigned rank) const;
@@ -105,8 +108,9 @@ private:
     void read_source(Pending& pending);
     void do_some();
     std::uint8_t* shadow_of(const abi::CtaContext& cta, unsigned rank);
-    void fence(const abi::CtaContext& cta, bool of_cluster);
-    TensorMap map_of(const Copy& copy) const;
+    void fence(const abi::CtaContext& cta, std::uint32_t memory);
+    TensorMap map_at(const Copy& copy, std::uint64_t address);
+    TensorMap map_of(const Copy& copy);
     const std::uint8_t* source_of(const Copy& copy, std::uint64_t bytes);
     void written(const Copy& copy, std::uint64_t address, std::uint64_t bytes);
     std::uint32_t random(std::uint32_t below);
@@ -115,6 +119,7 @@ private:
     std::vector<Pending> copies_;
     std::map<Thread, std::array<std::uint32_t, 2>> committed_;         ///< groups so far: cp.async, bulk
     std::map<std::uint64_t, std::unique_ptr<std::uint8_t[]>> shadows_; ///< by the address of a CTA's shared memory
+    MapViews map_views_;
     std::unique_ptr<std::uint8_t[]> held_;   ///< snapshot of the copy that is being done, or was last
     const std::uint8_t* snapshot_ = nullptr; ///< into it; null if the copy that is being done has none
     TensorMap held_map_;                     ///< that of a copy with a snapshot

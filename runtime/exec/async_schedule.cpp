@@ -46,9 +46,11 @@ std::uint8_t* AsyncCopies::shadow_of(const abi::CtaContext& cta, unsigned rank) 
     return aligned(memory.get());
 }
 
-/// fence.proxy.async: what threads have written to shared memory is there for copies from now on.
-void AsyncCopies::fence(const abi::CtaContext& cta, bool of_cluster) {
+/// fence.proxy.async: what threads have written to the memory that it names is there for copies from now on.
+void AsyncCopies::fence(const abi::CtaContext& cta, std::uint32_t memory) {
     if (static_cast<abi::AsyncMode>(cta.launch->async_mode) == abi::AsyncMode::eager) return;
+    const bool of_cluster = (memory & abi::proxy_fence::cluster_shared) != 0;
+    if (!of_cluster && (memory & abi::proxy_fence::own_shared) == 0) return;
     const unsigned first = of_cluster ? 0 : cta.cluster_ctarank;
     const unsigned end = of_cluster ? abi::cluster_size(*cta.launch) : first + 1;
     for (unsigned rank = first; rank < end; ++rank)
@@ -76,11 +78,18 @@ const std::uint8_t* AsyncCopies::source_of(const Copy& copy, std::uint64_t) {
     return shadow_of(cta, cta.cluster_ctarank) + offset;
 }
 
-/// The map of a tensor store or reduction, as it was when the source was read.
-TensorMap AsyncCopies::map_of(const Copy& copy) const {
-    TensorMap map = held_map_;
-    if (!snapshot_) std::memcpy(&map, reinterpret_cast<const void*>(copy.target), sizeof map);
+/// What a copy finds where its map is.
+TensorMap AsyncCopies::map_at(const Copy& copy, std::uint64_t address) {
+    if (static_cast<abi::AsyncMode>(copy.cta->launch->async_mode) != abi::AsyncMode::eager)
+        return map_views_.see(*copy.cta, address);
+    TensorMap map;
+    std::memcpy(&map, reinterpret_cast<const void*>(address), sizeof map);
     return map;
+}
+
+/// The map of a tensor store or reduction, as it was when the source was read.
+TensorMap AsyncCopies::map_of(const Copy& copy) {
+    return snapshot_ ? held_map_ : map_at(copy, copy.target);
 }
 
 /// Does a copy and forgets it. It is taken out first: it may end in a fault.
@@ -223,12 +232,14 @@ void AsyncCopies::finish(const abi::CtaContext* cta) {
     std::erase_if(copies_, [&](const Pending& pending) { return !cta || pending.copy.cta == cta; });
     std::erase_if(committed_, [&](const auto& entry) { return !cta || entry.first.first == cta; });
     std::erase_if(shadows_, [&](const auto& entry) { return !cta || entry.first == own_base(*cta); });
+    map_views_.forget(cta);
 }
 
 void AsyncCopies::reset() {
     copies_.clear();
     committed_.clear();
     shadows_.clear();
+    map_views_.forget(nullptr);
     held_.reset();
     faulty_cta_ = nullptr;
     snapshot_ = nullptr;

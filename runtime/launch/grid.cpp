@@ -8,6 +8,7 @@
 #include "runtime/launch/helpers.h"
 #include "runtime/launch/stuck_grids.h"
 #include "runtime/launch/worker.h"
+#include "runtime/memory/outside_writes.h"
 #include "runtime/module/module.h"
 #include "runtime/tuning.h"
 
@@ -125,6 +126,7 @@ void run_on_threads(const std::shared_ptr<Grid>& grid) {
         call_helpers(grid, helpers);
     run_share(*grid);
     if (helpers > 0) close_to_helpers(*grid);
+    const OutsideWrite ended; // what it wrote is there for everybody
     const Clock::time_point end = Clock::now();
     last_end.store(end, std::memory_order_relaxed);
     remember_cost(*grid, static_cast<std::uint64_t>((end - grid->start) / std::chrono::nanoseconds(1)));

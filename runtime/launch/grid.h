@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/exec/fault.h"
+#include "runtime/exec/map_history.h"
 #include "runtime/launch/cta_arena.h"
 #include "runtime/launch/helper_count.h"
 #include "runtime/module/kernel_cache.h"
@@ -39,6 +40,7 @@ struct Grid : std::enable_shared_from_this<Grid> {
     std::size_t fiber_stack = 0;
     bool needs_own_stack = false;   ///< whole CTAs too run on a stack of that size instead of the thread's
     std::uint64_t async_seed = 0;   ///< of AsyncMode::random
+    MapHistory maps;                ///< of copies that are late
     bool streams = false;           ///< writes more than caches hold: CtaContext::streams
     bool cooperative = false;       ///< every CTA must get its turns although others have not exited
     std::uint32_t cluster_size = 1; ///< CTAs of a cluster, which are alive at the same time, on one worker

@@ -2,6 +2,7 @@
 // Copies and fills: range checks at the call, bytes moved in stream order.
 #include "runtime/context/context.h"
 #include "runtime/memory/memory.h"
+#include "runtime/memory/outside_writes.h"
 #include "runtime/services/printf.h"
 #include "runtime/stream/stream.h"
 #include "runtime/tuning.h"
@@ -80,14 +81,24 @@ Status memory_copy(Stream& stream, Side to, void* destination, Side from, const 
         } else if (!stream.idle()) {
             const auto* bytes = static_cast<const std::uint8_t*>(source);
             auto staged = std::make_shared<std::vector<std::uint8_t>>(bytes, bytes + size);
-            stream.submit([=] { std::memcpy(destination, staged->data(), size); }, Stream::Start::inline_if_idle);
+            stream.submit(
+                [=] {
+                    const OutsideWrite writes;
+                    std::memcpy(destination, staged->data(), size);
+                },
+                Stream::Start::inline_if_idle);
             return stream.context().status();
         } else {
             wait = true; // idle: done here and now
         }
     }
     return run_transfer(
-        stream, [=] { std::memmove(destination, source, size); }, wait, size);
+        stream,
+        [=] {
+            const OutsideWrite writes;
+            std::memmove(destination, source, size);
+        },
+        wait, size);
 }
 
 Status memory_copy(Stream& stream, const CopyBox& box, bool blocking) {
@@ -112,6 +123,7 @@ Status memory_copy(Stream& stream, const CopyBox& box, bool blocking) {
     return run_transfer(
         stream,
         [=] {
+            const OutsideWrite writes;
             for (std::size_t z = 0; z < depth; ++z)
                 for (std::size_t y = 0; y < height; ++y)
                     std::memmove(destination.first + z * destination.slice + y * destination.pitch,
@@ -135,6 +147,7 @@ Status memory_fill(Stream& stream, DevicePointer pointer, std::size_t pitch, uns
     return run_transfer(
         stream,
         [=] {
+            const OutsideWrite writes;
             for (std::size_t y = 0; y < height; ++y) {
                 auto* line = static_cast<std::uint8_t*>(first) + y * pitch;
                 if (element_size == 1)

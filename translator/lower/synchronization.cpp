@@ -110,17 +110,10 @@ void bar_warp_sync(WarpEmitter& e, const Instruction& inst) {
     call.run();
 }
 
-/// membar and fence. Scopes are ignored: a wider fence is right. Proxies are other ways to the same memory here.
-void fence(WarpEmitter& e, const Instruction& inst) {
-    // Copies that are put off see shared memory as it was at a proxy fence, which orders accesses to the state space
-    // that it names.
-    if (inst.has(Word::proxy) && inst.one_of({Word::async, Word::async_generic}) != Word::none &&
-        inst.space != ptx::StateSpace::global) {
-        const bool own = inst.has(Word::shared_cta) || inst.has(Word::sync_restrict_shared_cta);
-        e.if_then(
-            copies_are_deferred(e),
-            [&] { AsyncCallBuffer(e, inst, abi::AsyncOperation::proxy_fence, own ? 0 : 1).run(); }, false);
-    }
+namespace {
+
+/// The orderings of a fence. Scopes are ignored: a wider fence is right.
+void order_memory(WarpEmitter& e, const Instruction& inst) {
     bool is_membar = ptx::form_info(inst.form).opcode == "membar";
     llvm::AtomicOrdering order = llvm::AtomicOrdering::AcquireRelease;
     if (is_membar || inst.has(Word::sc)) order = llvm::AtomicOrdering::SequentiallyConsistent;
@@ -129,6 +122,42 @@ void fence(WarpEmitter& e, const Instruction& inst) {
         return;
     }
     e.ir().CreateFence(order);
+}
+
+/// Which memory a fence.proxy.async is for (abi::proxy_fence).
+std::uint32_t fenced_memory(const Instruction& inst) {
+    namespace memory = abi::proxy_fence;
+    if (inst.has(Word::shared_cta) || inst.has(Word::sync_restrict_shared_cta)) return memory::own_shared;
+    if (inst.has(Word::shared_cluster) || inst.has(Word::sync_restrict_shared_cluster)) return memory::cluster_shared;
+    return inst.space == ptx::StateSpace::global ? memory::global : memory::cluster_shared | memory::global;
+}
+
+} // namespace
+
+/// membar and fence. Proxies are other ways to the same memory here, but for copies that are put off: they see memory
+/// as it was at a proxy fence.
+void fence(WarpEmitter& e, const Instruction& inst) {
+    if (inst.has(Word::proxy) && inst.one_of({Word::async, Word::async_generic}) != Word::none)
+        e.if_then(
+            copies_are_deferred(e),
+            [&] { AsyncCallBuffer(e, inst, abi::AsyncOperation::proxy_fence, fenced_memory(inst)).run(); }, false);
+    order_memory(e, inst);
+}
+
+/// 9.7.13.4: what threads write to tensor maps is there for copies once it has been released and, by the copies' own
+/// CTA, acquired.
+void fence_proxy_tensormap(WarpEmitter& e, const Instruction& inst) {
+    const bool acquires = inst.form == ptx::FormId::fence_proxy_tensormap_acquire;
+    e.if_then(
+        copies_are_deferred(e),
+        [&] {
+            using Operation = abi::AsyncOperation;
+            AsyncCallBuffer call(e, inst, acquires ? Operation::map_acquire : Operation::map_release);
+            if (acquires) call.set_target(inst[Role::a], ptx::StateSpace::generic);
+            call.run();
+        },
+        false);
+    order_memory(e, inst);
 }
 
 /// Grids of one stream run one after the other, so dependencies are always met.

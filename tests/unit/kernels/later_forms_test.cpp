@@ -254,6 +254,7 @@ TEST_CASE("tensor maps: swizzle atoms are replaced", "[.][sm_100]") {
         @%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 512;
         @%p0 tensormap.replace.tile.swizzle_mode.global.b1024.b32 [%l62], 3;
         @%p0 tensormap.replace.tile.swizzle_atomicity.global.b1024.b32 [%l62], 3;
+        @%p0 fence.proxy.tensormap::generic.release.gpu; bar.sync 0;
         fence.proxy.tensormap::generic.acquire.gpu [%l62], 128;
         mov.u32 %r10, 8; mov.u32 %r11, 5;
         @%p0 cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r1], [%l62, {%r10, %r11}], [%r2];
