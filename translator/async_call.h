@@ -30,7 +30,7 @@ enum class AsyncOperation : std::uint32_t {
     commit,          ///< cp.async.bulk.commit_group
     wait,            ///< cp.async.bulk.wait_group: `detail` groups may be pending
     wait_read,       ///< cp.async.bulk.wait_group.read: likewise, as far as they read
-    proxy_fence,     ///< fence.proxy.async for the memory in `detail` (ProxyFence)
+    proxy_fence,     ///< fence.proxy.async; `detail`: 1 for shared memory of all the cluster, 0 for the CTA's own
     map_release,     ///< fence.proxy.tensormap::generic.release
     map_acquire,     ///< fence.proxy.tensormap::generic.acquire of the map at `target`
     replace,         ///< tensormap.replace of the map at `target`: field `detail`, dimension `size`, value `source`
@@ -38,11 +38,6 @@ enum class AsyncOperation : std::uint32_t {
     clear,           ///< st.bulk: `source` zero bytes at `target` (shared)
     prefetch_map,    ///< prefetch.tensormap: its address is checked
 };
-
-/// Bits of AsyncCall::detail of a proxy fence: shared memory of the CTA, of its cluster, global memory.
-namespace proxy_fence {
-inline constexpr std::uint32_t own_shared = 1, cluster_shared = 2, global = 4;
-}
 
 enum class BulkReduction : std::uint32_t { add, min, max, inc, dec, bit_and, bit_or, bit_xor };
 

@@ -266,7 +266,7 @@ void AsyncCopies::run(abi::CtaContext& cta, std::uint32_t step, std::uint32_t la
     const auto operation = static_cast<Operation>(call.operation);
     const auto mode = static_cast<AsyncMode>(cta.launch->async_mode);
     if (mode == AsyncMode::random) do_some();
-    if (operation == Operation::proxy_fence) return fence(cta, call.detail);
+    if (operation == Operation::proxy_fence) return fence(cta, call.detail != 0);
     if (operation == Operation::map_release && mode != AsyncMode::eager) return map_history(cta).release_all();
     for (std::uint64_t lanes = call.active; lanes != 0; lanes &= lanes - 1) {
         const auto lane = static_cast<unsigned>(__builtin_ctzll(lanes));

@@ -108,7 +108,7 @@ private:
     void read_source(Pending& pending);
     void do_some();
     std::uint8_t* shadow_of(const abi::CtaContext& cta, unsigned rank);
-    void fence(const abi::CtaContext& cta, std::uint32_t memory);
+    void fence(const abi::CtaContext& cta, bool of_cluster);
     TensorMap map_at(const Copy& copy, std::uint64_t address);
     TensorMap map_of(const Copy& copy);
     const std::uint8_t* source_of(const Copy& copy, std::uint64_t bytes);

@@ -46,11 +46,9 @@ std::uint8_t* AsyncCopies::shadow_of(const abi::CtaContext& cta, unsigned rank) 
     return aligned(memory.get());
 }
 
-/// fence.proxy.async: what threads have written to the memory that it names is there for copies from now on.
-void AsyncCopies::fence(const abi::CtaContext& cta, std::uint32_t memory) {
+/// fence.proxy.async: what threads have written to shared memory is there for copies from now on.
+void AsyncCopies::fence(const abi::CtaContext& cta, bool of_cluster) {
     if (static_cast<abi::AsyncMode>(cta.launch->async_mode) == abi::AsyncMode::eager) return;
-    const bool of_cluster = (memory & abi::proxy_fence::cluster_shared) != 0;
-    if (!of_cluster && (memory & abi::proxy_fence::own_shared) == 0) return;
     const unsigned first = of_cluster ? 0 : cta.cluster_ctarank;
     const unsigned end = of_cluster ? abi::cluster_size(*cta.launch) : first + 1;
     for (unsigned rank = first; rank < end; ++rank)

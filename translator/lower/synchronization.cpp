@@ -124,23 +124,18 @@ void order_memory(WarpEmitter& e, const Instruction& inst) {
     e.ir().CreateFence(order);
 }
 
-/// Which memory a fence.proxy.async is for (abi::proxy_fence).
-std::uint32_t fenced_memory(const Instruction& inst) {
-    namespace memory = abi::proxy_fence;
-    if (inst.has(Word::shared_cta) || inst.has(Word::sync_restrict_shared_cta)) return memory::own_shared;
-    if (inst.has(Word::shared_cluster) || inst.has(Word::sync_restrict_shared_cluster)) return memory::cluster_shared;
-    return inst.space == ptx::StateSpace::global ? memory::global : memory::cluster_shared | memory::global;
-}
-
 } // namespace
 
-/// membar and fence. Proxies are other ways to the same memory here, but for copies that are put off: they see memory
-/// as it was at a proxy fence.
+/// membar and fence. Proxies are other ways to the same memory here, but for copies that are put off: they see shared
+/// memory as it was at a proxy fence, which orders accesses to the state space that it names.
 void fence(WarpEmitter& e, const Instruction& inst) {
-    if (inst.has(Word::proxy) && inst.one_of({Word::async, Word::async_generic}) != Word::none)
+    if (inst.has(Word::proxy) && inst.one_of({Word::async, Word::async_generic}) != Word::none &&
+        inst.space != ptx::StateSpace::global) {
+        const bool own = inst.has(Word::shared_cta) || inst.has(Word::sync_restrict_shared_cta);
         e.if_then(
             copies_are_deferred(e),
-            [&] { AsyncCallBuffer(e, inst, abi::AsyncOperation::proxy_fence, fenced_memory(inst)).run(); }, false);
+            [&] { AsyncCallBuffer(e, inst, abi::AsyncOperation::proxy_fence, own ? 0 : 1).run(); }, false);
+    }
     order_memory(e, inst);
 }
 
