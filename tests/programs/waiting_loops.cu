@@ -27,6 +27,7 @@ KERNEL void flags_of_all(unsigned* flags, unsigned* out);
 KERNEL void counted_looks(unsigned* flags, unsigned* out);
 KERNEL void handed_on(unsigned* flags, unsigned* out);
 KERNEL void plain_list(unsigned* next, unsigned* out, int length);
+KERNEL void two_locks(unsigned* locks, unsigned* counters, int number);
 KERNEL void state_machine(unsigned* mail, unsigned* out);
 
 #ifdef __CUDACC__
@@ -279,6 +280,22 @@ __global__ void plain_list(unsigned* next, unsigned* out, int length) {
     *out = at;
 }
 
+/// Who gets one lock and not the other gives back what it has. Lanes in step would all take their first for ever.
+__global__ void two_locks(unsigned* locks, unsigned* counters, int number) {
+    const int t = blockIdx.x * blockDim.x + threadIdx.x, a = t % number, c = (t * 3 + 1) % number;
+    const int b = a == c ? (c + 1) % number : c;
+    for (bool done = false; !done;) {
+        if (atomicCAS(&locks[a], 0u, 1u) != 0) continue;
+        if (atomicCAS(&locks[b], 0u, 1u) == 0) {
+            count(&counters[a]);
+            count(&counters[b]);
+            done = true;
+            atomicExch(&locks[b], 0u);
+        }
+        atomicExch(&locks[a], 0u);
+    }
+}
+
 /// It gives up after a while, which a posted mail must prevent.
 __global__ void state_machine(unsigned* mail, unsigned* out) {
     const unsigned t = blockIdx.x * blockDim.x + threadIdx.x;
@@ -330,6 +347,12 @@ void locks() {
     LOCK(lock_add, threads, unsigned, {0})
     LOCK(take_or_leave, threads, unsigned, {1})
     LOCK(lock_in_turn, threads, unsigned, {0, 0, 0, 0})
+    const int number = 11;
+    const test::Buffer<unsigned> pairs(number), counters(number);
+    LAUNCH(two_locks, blocks, threads, 0, pairs, counters, number);
+    unsigned sum = 0;
+    for (const unsigned value : counters.download()) sum += value;
+    expect(sum == 2 * all, "two_locks");
 }
 
 #define CHAIN(kernel, type)                                                                        \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops that wait. Taking one that waits for one that does not is a hang or a wrong answer; the other way costs speed,
 // because such kernels need lanes and warps that can be suspended. What is taken for no wait:
-// * plain loads in loops that count, of shared memory in loops with a CTA barrier, or of another place each time (walks,
-//   searches), unless fences of the whole GPU stand beside them;
+// * plain loads in loops that count, of shared memory in loops with a CTA barrier, or of another place each time
+//   (walks, searches), unless fences of the whole GPU stand beside them;
 // * retries of compare-and-swap with the value just seen whose success ends the loop: someone has succeeded;
 // * additions that nothing in the kernel undoes: each one makes progress (work queues);
 // * strong reads and atomics of another place each time, where nothing in the kernel undoes what they wait for (hash

@@ -212,6 +212,8 @@ private:
     llvm::Value* initial_chance();
     llvm::Value* pick_block(llvm::Value* counters);
     void weigh_rounds();
+    llvm::Value* unpark(llvm::Value* counters);
+    void find_ends_of_waits();
     void count_round(BlockId block);
     void emit_counter_edge(BlockId block, unsigned successor, llvm::Value* mask);
 
@@ -242,6 +244,9 @@ private:
     std::optional<std::vector<bool>> waiting_loops_; ///< by index in the loop forest; once asked for
     std::vector<std::uint32_t> round_weight_;        ///< likewise: what an edge back to the block counts
     llvm::AllocaInst* waited_rounds_ = nullptr;      ///< made since a lane last overtook others
+    llvm::AllocaInst* overtakings_ = nullptr;        ///< how many there were
+    bool may_go_alone_ = false;                      ///< lanes, for some rounds of loops that wait
+    std::vector<bool> ends_wait_;                    ///< by block: an edge leads there out of a loop that waits
     llvm::AllocaInst* turn_lane_ = nullptr;          ///< which may be the next to; the state of a random schedule
 
     BlockId current_block_ = no_block;

@@ -5,13 +5,17 @@
 // joins; blocks with collectives or barriers come last, so that their members gather. Lanes that wait at a join are
 // overtaken by nobody and overtake nobody (as with a GPU's convergence barriers, which programs count on), but where
 // others go round in a loop: then the block of another lane is picked now and then, so that a lane that spins cannot
-// starve the one it waits for.
+// starve the one it waits for. Lanes that go round together may also be in each other's way for ever, each with a lock
+// that its neighbour wants; hardware does not keep them in step. So now and then one of them goes round alone.
 #include "frontend/isa/instruction_form.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
 
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/MDBuilder.h>
+
+#include <algorithm>
+#include <functional>
 
 namespace ptarmigan::translator {
 
@@ -23,6 +27,10 @@ constexpr std::uint32_t waiting = 0x20000000;   ///< likewise of a block where l
 constexpr std::uint32_t fairness_period = 4096;
 /// What a round counts: in a loop that may wait for memory (or that is none, with several entries), and in any other.
 constexpr std::uint32_t waiting_round = 64, other_round = 1;
+/// Added to the number of lanes that stand still while one goes round alone.
+constexpr std::uint32_t parked = 0x10000000;
+/// Every so many times that fairness_period is over a lane goes alone, for so many rounds of a loop that may wait.
+constexpr std::uint32_t solo_period = 8, solo_rounds = 16;
 /// Values that cross blocks times blocks from which on slots stay in memory.
 constexpr std::size_t memory_slot_threshold = 512;
 
@@ -94,20 +102,37 @@ llvm::Value* GraphEmitter::pick_block(llvm::Value* counters) {
     llvm::BasicBlock *from = ir_.GetInsertBlock(), *overtake = new_block("overtake"), *go = new_block("go");
     ir_.CreateCondBr(due, overtake, go, llvm::MDBuilder(ir_.getContext()).createUnlikelyBranchWeights());
 
-    // The next lane, in turn, that is neither where the lowest are, nor gathers, nor has finished.
+    // The next lane, in turn, that is neither where the lowest are, nor gathers, nor has finished. Or, if one is to go
+    // alone, that neither gathers nor has finished.
     ir_.SetInsertPoint(overtake);
-    llvm::Value* waits = ir_.CreateAnd(ir_.CreateICmpNE(counters, splat(lowest)),
-                                       ir_.CreateICmpULT(counters, splat(ir_.getInt32(gathering))));
+    llvm::Value *alone = ir_.getFalse(), *there = counters, *first = lowest;
+    if (may_go_alone_) {
+        llvm::Value* count = ir_.CreateAdd(ir_.CreateLoad(ir_.getInt32Ty(), overtakings_), ir_.getInt32(1));
+        ir_.CreateStore(count, overtakings_);
+        alone = ir_.CreateICmpEQ(ir_.CreateURem(count, ir_.getInt32(solo_period)), ir_.getInt32(0), "alone");
+        there = unpark(counters);
+        first = ir_.CreateUnaryIntrinsic(llvm::Intrinsic::vector_reduce_umin, there);
+    }
+    llvm::Value* can_go = ir_.CreateICmpULT(there, splat(ir_.getInt32(gathering)));
+    llvm::Value* waits = ir_.CreateAnd(ir_.CreateOr(splat(alone), ir_.CreateICmpNE(there, splat(first))), can_go);
     llvm::Value* lanes = to_bits(waits);
     llvm::Value* rotated = ir_.CreateLShr(ir_.CreateOr(lanes, ir_.CreateShl(lanes, std::uint64_t{width_})),
                                           ir_.CreateZExt(turn, ir_.getInt64Ty()));
     llvm::Value* distance = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, rotated, ir_.getFalse());
     llvm::Value* lane =
         ir_.CreateURem(ir_.CreateAdd(turn, ir_.CreateTrunc(distance, ir_.getInt32Ty())), ir_.getInt32(width_));
-    ir_.CreateStore(ir_.getInt32(0), waited_rounds_);
+    llvm::Value* nobody = ir_.CreateICmpEQ(lanes, ir_.getInt64(0));
     ir_.CreateStore(ir_.CreateURem(ir_.CreateAdd(lane, ir_.getInt32(1)), ir_.getInt32(width_)), turn_lane_);
-    llvm::Value* chosen =
-        ir_.CreateSelect(ir_.CreateICmpEQ(lanes, ir_.getInt64(0)), lowest, ir_.CreateExtractElement(counters, lane));
+    ir_.CreateStore(
+        ir_.CreateSelect(alone, ir_.getInt32(fairness_period - solo_rounds * waiting_round), ir_.getInt32(0)),
+        waited_rounds_);
+    llvm::Value* chosen = ir_.CreateSelect(nobody, first, ir_.CreateExtractElement(there, lane));
+    if (may_go_alone_) {
+        llvm::Value* is_other = ir_.CreateICmpNE(lane_numbers(ir_.getInt32Ty()), splat(lane));
+        llvm::Value* parks =
+            ir_.CreateAnd(ir_.CreateAnd(is_other, can_go), splat(ir_.CreateAnd(alone, ir_.CreateNot(nobody))));
+        ir_.CreateStore(ir_.CreateSelect(parks, ir_.CreateOr(there, splat(ir_.getInt32(parked))), there), counters_);
+    }
     ir_.CreateBr(go);
 
     ir_.SetInsertPoint(go);
@@ -115,6 +140,31 @@ llvm::Value* GraphEmitter::pick_block(llvm::Value* counters) {
     picked->addIncoming(lowest, from);
     picked->addIncoming(chosen, overtake);
     return picked;
+}
+
+/// The numbers of lanes that stood still while another one went alone, as they were.
+llvm::Value* GraphEmitter::unpark(llvm::Value* counters) {
+    llvm::Value* is_parked = ir_.CreateICmpULT(counters, splat(ir_.getInt32(gathering)));
+    return ir_.CreateSelect(is_parked, ir_.CreateAnd(counters, splat(ir_.getInt32(~parked))), counters);
+}
+
+/// Behind a loop that waits all are met again: there nobody goes alone.
+void GraphEmitter::find_ends_of_waits() {
+    const std::vector<bool>& waits = waiting_loops();
+    // The outermost loop around a block that waits.
+    const auto wait_around = [&](BlockId block) {
+        std::uint32_t found = no_loop;
+        for (std::uint32_t loop = graph_.forest.loop_of[block]; loop != no_loop;
+             loop = graph_.forest.loops[loop].parent)
+            if (waits[loop]) found = loop;
+        return found;
+    };
+    ends_wait_.assign(graph_.blocks.size(), false);
+    for (BlockId block = 0; block < graph_.blocks.size(); ++block) {
+        const std::uint32_t around = wait_around(block);
+        for (BlockId to : graph_.blocks[block].successors)
+            if (around != no_loop && wait_around(to) != around) ends_wait_[to] = true;
+    }
 }
 
 /// Which loops' rounds count for how much; by header. Retreating edges to other blocks are of irreducible cycles.
@@ -171,12 +221,17 @@ void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInt
     order_of_.assign(graph_.blocks.size(), finished);
     number_blocks(graph_, view, view.entry, counter_of_, order_of_);
     weigh_rounds();
+    may_go_alone_ = !unit_.options.random_schedule && width_ > 1 &&
+                    (!graph_.forest.reducible || std::ranges::any_of(waiting_loops(), std::identity{}));
+    find_ends_of_waits();
 
     counters_ = entry_alloca(lanes_type(ir_.getInt32Ty()), "counters");
     turn_lane_ = entry_alloca(ir_.getInt32Ty(), "turn.lane");
     ir_.CreateStore(unit_.options.random_schedule ? initial_chance() : ir_.getInt32(0), turn_lane_);
     waited_rounds_ = entry_alloca(ir_.getInt32Ty(), "rounds");
     ir_.CreateStore(ir_.getInt32(0), waited_rounds_);
+    overtakings_ = entry_alloca(ir_.getInt32Ty(), "overtakings");
+    ir_.CreateStore(ir_.getInt32(0), overtakings_);
     ir_.CreateStore(
         ir_.CreateSelect(entry_mask_, splat(ir_.getInt32(counter_of_[view.entry])), splat(ir_.getInt32(finished))),
         counters_);
@@ -190,6 +245,14 @@ void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInt
     llvm::BasicBlock* done = new_block("all.finished");
     llvm::SwitchInst* dispatch = ir_.CreateSwitch(picked, done, unsigned(view.blocks.size()));
     ir_.SetInsertPoint(done);
+    if (may_go_alone_) { // or who went alone has finished or gathers
+        llvm::BasicBlock *others = new_block("others.go.on"), *exit = new_block("exit");
+        ir_.CreateCondBr(ir_.CreateICmpEQ(picked, ir_.getInt32(finished)), exit, others);
+        ir_.SetInsertPoint(others);
+        ir_.CreateStore(unpark(counters), counters_);
+        ir_.CreateBr(dispatch_block_);
+        ir_.SetInsertPoint(exit);
+    }
     interface.exit();
 
     for (BlockId id : view.blocks) {
@@ -199,6 +262,10 @@ void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInt
         cache_.clear();
         ir_.SetInsertPoint(blocks_[id]);
         llvm::Value* current = ir_.CreateLoad(counters_->getAllocatedType(), counters_);
+        if (may_go_alone_ && ends_wait_[id]) {
+            current = unpark(current);
+            ir_.CreateStore(current, counters_);
+        }
         counter_mask_ = ir_.CreateICmpEQ(current, splat(ir_.getInt32(counter_of_[id])), "block.mask");
         begin_block_code();
         const Block& block = graph_.blocks[id];

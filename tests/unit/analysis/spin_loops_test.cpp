@@ -67,6 +67,9 @@ TEST_CASE("plain loads beside fences of all threads wait") {
                              " st.global.u64 [%rd2], %rd1;";
     CHECK(spins("L: fence.acq_rel.gpu;" + walk));
     CHECK_FALSE(spins("L:" + walk));
+    // What a branch on the load decides.
+    CHECK(spins("mov.u32 %r2, 0; L: membar.gl; ld.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra N; mov.u32 %r2, 1; N:"
+                " setp.eq.u32 %p2, %r2, 0; @%p2 bra L;"));
 }
 
 TEST_CASE("all loops that end by what they read of memory that may change can be taken to wait") {
