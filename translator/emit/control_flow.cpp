@@ -342,7 +342,7 @@ llvm::Value* GraphEmitter::edge_condition(BlockId id, unsigned successor, const 
 }
 
 void GraphEmitter::emit_yield() {
-    llvm::Value* lanes = current_ ? ir_.getInt64(0) : active_bits(); // before an instruction nobody waits
+    llvm::Value* lanes = current_ ? ir_.getInt64(0) : lanes_here(); // before an instruction nobody waits
     call_service(offsetof(abi::Services, yield), ir_.getVoidTy(), {cta_context_, step_, lanes, ir_.getInt64(0)});
 }
 

@@ -212,6 +212,10 @@ private:
     llvm::Value* initial_chance();
     llvm::Value* pick_block(llvm::Value* counters);
     void weigh_rounds();
+    llvm::Value* lanes_here();
+    llvm::Value* lane_of_chance(llvm::Value* chance);
+    void part_by_chance(BlockId block, llvm::Value* counters);
+    void park_others(llvm::Value* counters, llvm::Value* lane, llvm::Value* alone);
     llvm::Value* unpark(llvm::Value* counters);
     void find_ends_of_waits();
     void count_round(BlockId block);

@@ -31,6 +31,8 @@ constexpr std::uint32_t waiting_round = 64, other_round = 1;
 constexpr std::uint32_t parked = 0x10000000;
 /// Every so many times that fairness_period is over a lane goes alone, for so many rounds of a loop that may wait.
 constexpr std::uint32_t solo_period = 8, solo_rounds = 16;
+/// With a random schedule one block in so many is run for one lane only.
+constexpr std::uint32_t solo_chance = 8;
 /// Values that cross blocks times blocks from which on slots stay in memory.
 constexpr std::size_t memory_slot_threshold = 512;
 
@@ -83,6 +85,24 @@ llvm::Value* GraphEmitter::initial_chance() {
     return ir_.CreateOr(ir_.CreateTrunc(ir_.CreateLShr(mixed, 32), ir_.getInt32Ty()), ir_.getInt32(1));
 }
 
+llvm::Value* GraphEmitter::lane_of_chance(llvm::Value* chance) {
+    return ir_.CreateURem(ir_.CreateLShr(chance, 8), ir_.getInt32(width_));
+}
+
+/// With a random schedule, in loops that wait: lanes that are in step there, and in each other's way, would stay so for
+/// ever. So now and then the block is run for the lane alone that it was picked for.
+void GraphEmitter::part_by_chance(BlockId block, llvm::Value* counters) {
+    if (!unit_.options.random_schedule || counter_of_[block] >= gathering) return;
+    if (graph_.forest.reducible && !inside_waiting_loop()) return;
+    llvm::Value* chance = ir_.CreateLoad(ir_.getInt32Ty(), turn_lane_);
+    llvm::Value* lane = lane_of_chance(chance);
+    llvm::Value* is_here = ir_.CreateICmpEQ(ir_.CreateExtractElement(counters, lane), ir_.getInt32(counter_of_[block]));
+    llvm::Value* alone = ir_.CreateAnd(
+        is_here, ir_.CreateICmpEQ(ir_.CreateAnd(chance, ir_.getInt32(solo_chance - 1)), ir_.getInt32(0)), "alone");
+    llvm::Value* is_it = ir_.CreateICmpEQ(lane_numbers(ir_.getInt32Ty()), splat(lane));
+    counter_mask_ = ir_.CreateAnd(counter_mask_, ir_.CreateOr(is_it, splat(ir_.CreateNot(alone))));
+}
+
 /// The number of the block that runs next: the lowest, but that of a lane further on where it has waited for long. With
 /// a random schedule that of any lane that is neither finished nor gathering.
 llvm::Value* GraphEmitter::pick_block(llvm::Value* counters) {
@@ -93,8 +113,7 @@ llvm::Value* GraphEmitter::pick_block(llvm::Value* counters) {
         turn = ir_.CreateXor(turn, ir_.CreateLShr(turn, 17));
         turn = ir_.CreateXor(turn, ir_.CreateShl(turn, 5));
         ir_.CreateStore(turn, turn_lane_);
-        llvm::Value* lane = ir_.CreateURem(ir_.CreateLShr(turn, 8), ir_.getInt32(width_));
-        llvm::Value* chosen = ir_.CreateExtractElement(counters, lane);
+        llvm::Value* chosen = ir_.CreateExtractElement(counters, lane_of_chance(turn));
         return ir_.CreateSelect(ir_.CreateICmpULT(chosen, ir_.getInt32(gathering)), chosen, lowest, "picked");
     }
     llvm::Value* rounds = ir_.CreateLoad(ir_.getInt32Ty(), waited_rounds_);
@@ -128,10 +147,7 @@ llvm::Value* GraphEmitter::pick_block(llvm::Value* counters) {
         waited_rounds_);
     llvm::Value* chosen = ir_.CreateSelect(nobody, first, ir_.CreateExtractElement(there, lane));
     if (may_go_alone_) {
-        llvm::Value* is_other = ir_.CreateICmpNE(lane_numbers(ir_.getInt32Ty()), splat(lane));
-        llvm::Value* parks =
-            ir_.CreateAnd(ir_.CreateAnd(is_other, can_go), splat(ir_.CreateAnd(alone, ir_.CreateNot(nobody))));
-        ir_.CreateStore(ir_.CreateSelect(parks, ir_.CreateOr(there, splat(ir_.getInt32(parked))), there), counters_);
+        park_others(there, lane, ir_.CreateAnd(alone, ir_.CreateNot(nobody)));
     }
     ir_.CreateBr(go);
 
@@ -140,6 +156,14 @@ llvm::Value* GraphEmitter::pick_block(llvm::Value* counters) {
     picked->addIncoming(lowest, from);
     picked->addIncoming(chosen, overtake);
     return picked;
+}
+
+/// If `alone`, lets all that could go on, but `lane`, stand still; nobody does otherwise.
+void GraphEmitter::park_others(llvm::Value* counters, llvm::Value* lane, llvm::Value* alone) {
+    llvm::Value* others = ir_.CreateAnd(ir_.CreateICmpNE(lane_numbers(ir_.getInt32Ty()), splat(lane)),
+                                        ir_.CreateICmpULT(counters, splat(ir_.getInt32(gathering))));
+    llvm::Value* parks = ir_.CreateAnd(others, splat(alone));
+    ir_.CreateStore(ir_.CreateSelect(parks, ir_.CreateOr(counters, splat(ir_.getInt32(parked))), counters), counters_);
 }
 
 /// The numbers of lanes that stood still while another one went alone, as they were.
@@ -212,6 +236,13 @@ llvm::Value* GraphEmitter::live_bits() {
     return to_bits(ir_.CreateICmpNE(counters, splat(ir_.getInt32(finished))));
 }
 
+/// All that wait at the block at hand, those among them that stand still while another one goes alone.
+llvm::Value* GraphEmitter::lanes_here() {
+    if (plan_ || !counters_) return active_bits();
+    llvm::Value* counters = unpark(ir_.CreateLoad(counters_->getAllocatedType(), counters_));
+    return to_bits(ir_.CreateICmpEQ(counters, splat(ir_.getInt32(counter_of_[current_block_]))));
+}
+
 void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInterface& interface) {
     plan_ = nullptr;
     prepare(view, interface);
@@ -267,6 +298,7 @@ void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInt
             ir_.CreateStore(current, counters_);
         }
         counter_mask_ = ir_.CreateICmpEQ(current, splat(ir_.getInt32(counter_of_[id])), "block.mask");
+        part_by_chance(id, current);
         begin_block_code();
         const Block& block = graph_.blocks[id];
         bool cut = id < view.cut_after.size() && view.cut_after[id];
