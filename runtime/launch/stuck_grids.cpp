@@ -37,7 +37,7 @@ public:
 
     void add(const Grid& grid) {
         const std::lock_guard lock(mutex_);
-        entries_.push_back({&grid, 0, Clock::now()});
+        entries_.push_back({&grid, 0, {}}); // the clock is left to the watch: launches are short
         if (!started_) start();
     }
 
@@ -50,7 +50,7 @@ private:
     struct Entry {
         const Grid* grid;
         std::uint64_t drawn;
-        Clock::time_point since;
+        Clock::time_point since; ///< when it was first seen to have drawn so many; the epoch: not looked at yet
     };
 
     /// Under mutex_. Tried once: without a thread nobody watches.
@@ -78,7 +78,7 @@ private:
             for (Entry& entry : entries_) {
                 const std::uint64_t drawn = entry.grid->next_cta.load(std::memory_order_relaxed);
                 const Clock::time_point now = Clock::now();
-                if (drawn != entry.drawn) {
+                if (drawn != entry.drawn || entry.since == Clock::time_point{}) {
                     entry.drawn = drawn;
                     entry.since = now;
                 } else if (now - entry.since >= tuning::stuck_grid) {
