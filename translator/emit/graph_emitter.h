@@ -199,6 +199,7 @@ private:
     // work_marks.cpp
     const std::vector<bool>& waiting_loops();
     bool in_waiting_loop();
+    std::uint32_t wait_around(BlockId block);
     bool inside_waiting_loop();
     void set_work_mark(llvm::Value* lanes);
     bool writes_for_others(const ptx::Instruction& inst) const;

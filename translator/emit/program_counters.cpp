@@ -146,9 +146,7 @@ llvm::Value* GraphEmitter::pick_block(llvm::Value* counters) {
         ir_.CreateSelect(alone, ir_.getInt32(fairness_period - solo_rounds * waiting_round), ir_.getInt32(0)),
         waited_rounds_);
     llvm::Value* chosen = ir_.CreateSelect(nobody, first, ir_.CreateExtractElement(there, lane));
-    if (may_go_alone_) {
-        park_others(there, lane, ir_.CreateAnd(alone, ir_.CreateNot(nobody)));
-    }
+    if (may_go_alone_) park_others(there, lane, ir_.CreateAnd(alone, ir_.CreateNot(nobody)));
     ir_.CreateBr(go);
 
     ir_.SetInsertPoint(go);
@@ -174,20 +172,12 @@ llvm::Value* GraphEmitter::unpark(llvm::Value* counters) {
 
 /// Behind a loop that waits all are met again: there nobody goes alone.
 void GraphEmitter::find_ends_of_waits() {
-    const std::vector<bool>& waits = waiting_loops();
-    // The outermost loop around a block that waits.
-    const auto wait_around = [&](BlockId block) {
-        std::uint32_t found = no_loop;
-        for (std::uint32_t loop = graph_.forest.loop_of[block]; loop != no_loop;
-             loop = graph_.forest.loops[loop].parent)
-            if (waits[loop]) found = loop;
-        return found;
-    };
     ends_wait_.assign(graph_.blocks.size(), false);
     for (BlockId block = 0; block < graph_.blocks.size(); ++block) {
         const std::uint32_t around = wait_around(block);
+        if (around == no_loop) continue;
         for (BlockId to : graph_.blocks[block].successors)
-            if (around != no_loop && wait_around(to) != around) ends_wait_[to] = true;
+            if (wait_around(to) != around) ends_wait_[to] = true;
     }
 }
 
@@ -254,7 +244,7 @@ void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInt
     weigh_rounds();
     may_go_alone_ = !unit_.options.random_schedule && width_ > 1 &&
                     (!graph_.forest.reducible || std::ranges::any_of(waiting_loops(), std::identity{}));
-    find_ends_of_waits();
+    if (may_go_alone_) find_ends_of_waits();
 
     counters_ = entry_alloca(lanes_type(ir_.getInt32Ty()), "counters");
     turn_lane_ = entry_alloca(ir_.getInt32Ty(), "turn.lane");

@@ -25,12 +25,17 @@ bool GraphEmitter::in_waiting_loop() {
     return loop != no_loop && waiting_loops()[loop];
 }
 
-/// Some loop around it does.
+/// The outermost loop around `block` that does; no_loop if none does.
+std::uint32_t GraphEmitter::wait_around(BlockId block) {
+    std::uint32_t found = no_loop;
+    for (std::uint32_t loop = graph_.forest.loop_of[block]; loop != no_loop; loop = graph_.forest.loops[loop].parent)
+        if (waiting_loops()[loop]) found = loop;
+    return found;
+}
+
+/// Some loop around the block at hand does.
 bool GraphEmitter::inside_waiting_loop() {
-    for (std::uint32_t loop = graph_.forest.loop_of[current_block_]; loop != no_loop;
-         loop = graph_.forest.loops[loop].parent)
-        if (waiting_loops()[loop]) return true;
-    return false;
+    return wait_around(current_block_) != no_loop;
 }
 
 /// A copy, or a write of global memory or of memory that may be, is meant for others. Neither locks that are tried nor
