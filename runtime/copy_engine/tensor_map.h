@@ -44,6 +44,13 @@ struct alignas(64) TensorMap {
     std::uint8_t bytes[128];
 };
 
+/// The map in memory at `address`. Faults as any access does if nothing is there.
+inline TensorMap read_map(std::uint64_t address) {
+    TensorMap map;
+    std::memcpy(&map, reinterpret_cast<const void*>(address), sizeof map);
+    return map;
+}
+
 /// What a map says, decoded. Arrays hold `rank` entries (strides rank - 1), the fastest dimension
 /// first.
 struct TensorMapFields {

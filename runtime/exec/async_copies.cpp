@@ -159,15 +159,11 @@ void AsyncCopies::store_tensor(const Copy& copy) {
 
 /// tensormap.replace, and tensormap.cp_fenceproxy, which releases what it copies.
 void AsyncCopies::change_map(const Copy& copy) {
-    void* target = reinterpret_cast<void*>(copy.target);
-    TensorMap before, map;
-    std::memcpy(&before, target, sizeof before);
-    map = before;
+    const TensorMap before = read_map(copy.target);
+    TensorMap map = copy.operation == Operation::copy_map ? read_map(copy.source) : before;
     if (copy.operation == Operation::replace)
         replace_field(map, static_cast<TensorMapField>(copy.detail), copy.size, copy.source);
-    else
-        std::memcpy(&map, reinterpret_cast<const void*>(copy.source), sizeof map);
-    std::memcpy(target, &map, sizeof map);
+    std::memcpy(reinterpret_cast<void*>(copy.target), &map, sizeof map);
     const bool is_shared =
         copy.target - reinterpret_cast<std::uint64_t>(copy.cta->shared) < copy.cta->shared_window_size;
     if (is_shared || static_cast<AsyncMode>(copy.cta->launch->async_mode) == AsyncMode::eager) return;

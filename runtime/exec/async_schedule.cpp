@@ -80,9 +80,7 @@ const std::uint8_t* AsyncCopies::source_of(const Copy& copy, std::uint64_t) {
 TensorMap AsyncCopies::map_at(const Copy& copy, std::uint64_t address) {
     if (static_cast<abi::AsyncMode>(copy.cta->launch->async_mode) != abi::AsyncMode::eager)
         return map_views_.see(*copy.cta, address);
-    TensorMap map;
-    std::memcpy(&map, reinterpret_cast<const void*>(address), sizeof map);
-    return map;
+    return read_map(address);
 }
 
 /// The map of a tensor store or reduction, as it was when the source was read.

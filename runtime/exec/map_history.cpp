@@ -11,12 +11,6 @@
 namespace ptarmigan::runtime {
 namespace {
 
-TensorMap map_at(std::uint64_t address) {
-    TensorMap map;
-    std::memcpy(&map, reinterpret_cast<const void*>(address), sizeof map);
-    return map;
-}
-
 bool equal(const TensorMap& one, const TensorMap& other) {
     return std::memcmp(&one, &other, sizeof one) == 0;
 }
@@ -83,7 +77,7 @@ void MapViews::forget_old() {
 }
 
 TensorMap MapViews::see(const abi::CtaContext& cta, std::uint64_t address) {
-    const TensorMap now = map_at(address);
+    const TensorMap now = read_map(address);
     if (OutsideWrite::any()) return now;
     forget_old();
     const auto view = views_.find({&cta, address});
@@ -95,7 +89,7 @@ TensorMap MapViews::see(const abi::CtaContext& cta, std::uint64_t address) {
 void MapViews::acquire(const abi::CtaContext& cta, std::uint64_t address) {
     if (is_the_hosts(address)) return;
     forget_old();
-    views_.insert_or_assign({&cta, address}, map_history(cta).acquired(address, map_at(address)));
+    views_.insert_or_assign({&cta, address}, map_history(cta).acquired(address, read_map(address)));
 }
 
 void MapViews::forget(const abi::CtaContext* cta) {
