@@ -70,6 +70,7 @@ public:
 
 private:
     bool waits(const Cycle& cycle);
+    bool ends_by_reads(const CycleDependences& dependences) const;
     bool may_wait_on(const ptx::Instruction& inst, const CycleDependences& dependences, const Cycle& cycle,
                      bool has_fence) const;
     bool leaves_memory(const ptx::Instruction& inst) const;
@@ -232,6 +233,14 @@ bool SpinSearch::may_wait_on(const ptx::Instruction& inst, const CycleDependence
     return is_released(inst, cycle);
 }
 
+/// Whether it goes round again may depend, by whatever way, on memory that another thread may write.
+bool SpinSearch::ends_by_reads(const CycleDependences& dependences) const {
+    const std::vector<const GraphInstruction*> reads = dependences.of_exits().reads;
+    return std::any_of(reads.begin(), reads.end(), [&](const GraphInstruction* read) {
+        return may_change(read->inst) && (mbarriers_ || !is_mbarrier_wait(read->inst));
+    });
+}
+
 bool SpinSearch::waits(const Cycle& cycle) {
     bool has_barrier = false, has_reads = false, has_strong = false, has_fence = false, sleeps = false;
     for (BlockId id : cycle.blocks) {
@@ -248,18 +257,12 @@ bool SpinSearch::waits(const Cycle& cycle) {
     if (!has_reads && !has_strong) return false;
     const CycleDependences dependences(graph_, places_, cycle);
     if (!dependences.has_exit()) return false; // runs for ever whatever others do
-    if (which_ == WaitingLoops::all) {
-        const std::vector<const GraphInstruction*> reads = dependences.of_exits().reads;
-        return std::any_of(reads.begin(), reads.end(), [&](const GraphInstruction* read) {
-            return may_change(read->inst) && (mbarriers_ || !is_mbarrier_wait(read->inst));
-        });
-    }
+    if (which_ == WaitingLoops::all && ends_by_reads(dependences)) return true;
     const auto may_wait = [&](const GraphInstruction* read) {
         return may_wait_on(read->inst, dependences, cycle, has_fence);
     };
     // Strong reads make a loop wait by whatever way its exits depend on them, and though it counts its rounds, to give
-    // up after so many.
-    // Beside a fence plain loads are meant for what others have written.
+    // up after so many. Beside a fence plain loads count as strong: they are meant for what others have written.
     const auto is_strong = [&](const GraphInstruction* read) {
         const bool is_fenced =
             has_fence && has_effect(read->inst, Effects::load) && read->inst.space != StateSpace::shared;
