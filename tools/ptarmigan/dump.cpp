@@ -26,7 +26,7 @@ struct DumpOptions {
     std::vector<std::string> paths;
     std::string path; ///< what messages call the text
     std::string stage = "module", kernel, target = "host", divergence = "auto", barriers = "auto";
-    std::string approximation = "exact", block = "256";
+    std::string waits = "auto", approximation = "exact", block = "256";
     unsigned lanes = 0;
     bool small_grid = false, times = false;
 };
@@ -73,6 +73,7 @@ translator::CompileOptions compile_options(const DumpOptions& options) {
         choose<translator::DivergenceForm>("--divergence", options.divergence, {"auto", "masks", "pcs"});
     result.barriers =
         choose<translator::BarrierForm>("--barriers", options.barriers, {"auto", "regions", "fibers", "turns"});
+    result.waiting_loops = choose<translator::WaitingLoops>("--waits", options.waits, {"auto", "all"});
     result.approximation = choose<translator::Approximation>("--approx", options.approximation, {"exact", "fast"});
     result.small_grid = options.small_grid;
     return result;
@@ -146,6 +147,8 @@ void add_dump_command(CLI::App& app, int& exit_code) {
         ->capture_default_str();
     command->add_option("--divergence", options->divergence, "auto, masks or pcs")->capture_default_str();
     command->add_option("--barriers", options->barriers, "auto, regions, fibers, or turns in every loop")
+        ->capture_default_str();
+    command->add_option("--waits", options->waits, "loops that wait for memory: auto, or all that may")
         ->capture_default_str();
     command->add_option("--approx", options->approximation, "exact or fast")->capture_default_str();
     command->add_flag("--small-grid", options->small_grid, "global thread numbers fit 31 bits");
