@@ -2,8 +2,7 @@
 // Pipelines as libraries write them: double buffering with cp.async, a ring of stages that one warp fills and others empty, tiles through
 // tensor maps. Right whenever copies are done.
 #include "kernel.h"
-
-#include "runtime/copy_engine/tensor_map.h"
+#include "tensor_maps.h"
 
 #include <catch2/catch.hpp>
 
@@ -187,18 +186,6 @@ TEST_CASE("pipeline: one warp loads by bulk copies, two consume", "[kernels][asy
 TEST_CASE("pipeline: tiles through a swizzled tensor map", "[kernels][async]") {
     // The tensor is 96 rows of 32 words; a tile is 8 rows of 128 bytes, whose pieces of 16 bytes are exchanged by the row's number.
     const Words input = numbers(12 * 256);
-    const std::uint64_t dim[] = {32, 96}, stride[] = {128};
-    const std::uint32_t box[] = {32, 8}, step[] = {1, 1};
-    runtime::TensorMapRequest request;
-    request.type = 2;
-    request.rank = 2;
-    request.dim = dim;
-    request.stride = stride;
-    request.box = box;
-    request.step = step;
-    request.swizzle = 3;
-    runtime::TensorMap map;
-    REQUIRE(runtime::make_tensor_map(request, 9, map) == runtime::Status::success);
     check_always(ring(R"(
         shl.b32 %r12, %r5, 3;
         mov.u32 %r13, 0;
@@ -210,5 +197,5 @@ TEST_CASE("pipeline: tiles through a swizzled tensor map", "[kernels][async]") {
         xor.b32 %r25, %r25, %r26;
         add.u32 %r25, %r9, %r25;
         ld.shared.u32 %r24, [%r25];
-    )"), 96, input, input, stages, std::vector<std::uint8_t>(map.bytes, map.bytes + 128));
+    )"), 96, input, input, stages, map_of_words(0, {32, 96}, {128}, {32, 8}, 3));
 }

@@ -3,8 +3,7 @@
 // 9.7.13.4, 9.7.13.16): those copy through the map as it was.
 #include "copy_pairs.h"
 #include "kernel.h"
-
-#include "runtime/copy_engine/tensor_map.h"
+#include "tensor_maps.h"
 
 using namespace ptarmigan;
 using namespace ptarmigan::test;
@@ -14,21 +13,9 @@ namespace {
 constexpr unsigned threads = 64, words = 256;
 using Words = std::vector<std::uint32_t>;
 
-/// Of a tensor of 4 times 16 words without gaps.
+/// Of a tensor of 16 rows of 16 words without gaps, of which a tile takes 4 rows.
 std::vector<std::uint8_t> map_of(std::uint64_t address) {
-    const std::uint64_t dim[] = {16, 16}, stride[] = {64};
-    const std::uint32_t box[] = {16, 4}, step[] = {1, 1};
-    runtime::TensorMapRequest request;
-    request.type = 2;
-    request.rank = 2;
-    request.address = address;
-    request.dim = dim;
-    request.stride = stride;
-    request.box = box;
-    request.step = step;
-    runtime::TensorMap map;
-    REQUIRE(runtime::make_tensor_map(request, 9, map) == runtime::Status::success);
-    return {map.bytes, map.bytes + 128};
+    return map_of_words(address, {16, 16}, {64}, {16, 4});
 }
 
 struct Memory {
