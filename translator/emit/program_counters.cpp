@@ -226,11 +226,24 @@ llvm::Value* GraphEmitter::live_bits() {
     return to_bits(ir_.CreateICmpNE(counters, splat(ir_.getInt32(finished))));
 }
 
-/// All that wait at the block at hand, those among them that stand still while another one goes alone.
+/// All that wait in the loop at hand, or else at its block; those among them that stand still while another goes alone.
 llvm::Value* GraphEmitter::lanes_here() {
     if (plan_ || !counters_) return active_bits();
+    std::vector<std::uint32_t> places{counter_of_[current_block_]};
+    if (const std::uint32_t loop = wait_around(current_block_); loop != no_loop)
+        for (BlockId block : graph_.forest.loops[loop].blocks) places.push_back(counter_of_[block]);
+    std::erase(places, finished); // is in another region
+    std::ranges::sort(places);
     llvm::Value* counters = unpark(ir_.CreateLoad(counters_->getAllocatedType(), counters_));
-    return to_bits(ir_.CreateICmpEQ(counters, splat(ir_.getInt32(counter_of_[current_block_]))));
+    llvm::Value* here = splat(ir_.getFalse());
+    for (std::size_t i = 0; i < places.size();) { // by runs of numbers: there are one or two
+        const std::uint32_t first = places[i];
+        std::uint32_t last = first;
+        while (++i < places.size() && places[i] - last <= 1) last = places[i];
+        llvm::Value* distance = ir_.CreateSub(counters, splat(ir_.getInt32(first)));
+        here = ir_.CreateOr(here, ir_.CreateICmpULE(distance, splat(ir_.getInt32(last - first))));
+    }
+    return to_bits(here);
 }
 
 void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInterface& interface) {
