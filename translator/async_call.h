@@ -30,7 +30,7 @@ enum class AsyncOperation : std::uint32_t {
     commit,          ///< cp.async.bulk.commit_group
     wait,            ///< cp.async.bulk.wait_group: `detail` groups may be pending
     wait_read,       ///< cp.async.bulk.wait_group.read: likewise, as far as they read
-    proxy_fence,     ///< fence.proxy.async; `detail`: 1 for shared memory of all the cluster, 0 for the CTA's own
+    proxy_fence,     ///< fence.proxy.async; `detail` is a FencedMemory
     map_release,     ///< fence.proxy.tensormap::generic.release
     map_acquire,     ///< fence.proxy.tensormap::generic.acquire of the map at `target`
     replace,         ///< tensormap.replace of the map at `target`: field `detail`, dimension `size`, value `source`
@@ -38,6 +38,9 @@ enum class AsyncOperation : std::uint32_t {
     clear,           ///< st.bulk: `source` zero bytes at `target` (shared)
     prefetch_map,    ///< prefetch.tensormap: its address is checked
 };
+
+/// Whose accesses a proxy fence orders. Global memory only in code compiled with CompileOptions::late_copies.
+enum class FencedMemory : std::uint32_t { shared_of_cta, shared_of_cluster, global, all };
 
 enum class BulkReduction : std::uint32_t { add, min, max, inc, dec, bit_and, bit_or, bit_xor };
 

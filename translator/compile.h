@@ -55,6 +55,8 @@ struct CompileOptions {
     bool random_schedule =
         false; ///< threads may be overtaken wherever others can notice, by chance (CtaContext::schedule_seed)
     bool aligned_parameters = true; ///< the launch guarantees KernelProperties::alignment_demands
+    /// The launch may do asynchronous copies later than at once: threads' writes that such copies may miss are noted.
+    bool late_copies = false;
 };
 
 /// What a kernel is compiled for.

@@ -11,7 +11,7 @@
 
 namespace ptarmigan::abi {
 
-inline constexpr std::uint32_t kernel_abi_version = 14;
+inline constexpr std::uint32_t kernel_abi_version = 15;
 inline constexpr unsigned warp_size = 32;
 
 /// Shared addresses: rank of the CTA in its cluster << cluster_rank_bit | offset in its memory, as on Hopper.
@@ -183,6 +183,9 @@ struct Services {
                           std::uint32_t all, std::uint32_t line);
     /// Does not return: the step's only lane exits, however deep in calls it is. Fiber form, steps of one lane.
     void (*exit_thread)(CtaContext*, std::uint32_t step);
+    /// The lanes in `lanes` are going to write `bytes` bytes each at generic addresses (indexed by lane), through the
+    /// generic proxy: CompileOptions::late_copies.
+    void (*note_write)(CtaContext*, const std::uint64_t* addresses, std::uint64_t lanes, std::uint32_t bytes);
 };
 
 /// One launch; constant while the grid runs except `fault`.

@@ -117,7 +117,18 @@ std::uint64_t tile_bytes(const TensorTile& tile) {
     return std::uint64_t{tile.rows} * tile.row_elements * tile.element_bytes;
 }
 
-void load_tile_portably(const TensorTile& tile, const TensorPosition& position, std::uint8_t* shared) {
+void visit_places(const TensorTile& tile, const TensorPosition& position, bool stores, VisitPlaces visit, void* data) {
+    const Walk walk(tile, position, stores);
+    if (walk.first >= walk.last) return;
+    const std::uint32_t first = walk.in_global(walk.first), last = walk.in_global(walk.last);
+    for_each_run(tile, position, [&](const RowRun& run) {
+        for (std::uint32_t i = 0; run.inside && i < run.count; ++i)
+            visit(data, walk.global(run, i) + first, last - first);
+    });
+}
+
+void load_tile_portably(const TensorTile& tile, const TensorPosition& position, std::uint8_t* shared,
+                        const GlobalReader* reader) {
     const Walk walk(tile, position, false);
     const std::uint64_t element = fill_element(tile.map);
     const bool convert = converts(tile.map.type);
@@ -134,6 +145,10 @@ void load_tile_portably(const TensorTile& tile, const TensorPosition& position, 
                 continue;
             }
             const std::uint8_t* from = walk.global(run, i);
+            if (reader && walk.first < walk.last) {
+                const std::uint32_t first = walk.in_global(walk.first);
+                from = reader->read(reader->data, from + first, walk.in_global(walk.last) - first) - first;
+            }
             fill_row(row, 0, walk.first);
             for_each_piece(walk.swizzle, row, walk.first, walk.last,
                            [&](std::uint8_t* place, std::uint32_t at, std::uint32_t bytes) {

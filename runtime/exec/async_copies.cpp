@@ -6,6 +6,7 @@
 #include "runtime/copy_engine/copy_engine.h"
 #include "runtime/exec/fault.h"
 #include "runtime/exec/mbarriers.h"
+#include "runtime/exec/unfenced_writes.h"
 
 #include <algorithm>
 
@@ -88,7 +89,8 @@ void AsyncCopies::spoil_ignored(const Copy& copy, std::uint8_t* target, std::uin
 
 void AsyncCopies::load(const Copy& copy) {
     const std::uint32_t size = bulk_size(copy.size);
-    const auto* source = reinterpret_cast<const std::uint8_t*>(copy.source);
+    const auto* source =
+        some_unfenced(copy) ? global_source(copy.source, size) : reinterpret_cast<const std::uint8_t*>(copy.source);
     const auto deliver = [&](std::uint64_t target, std::uint64_t barrier) {
         copy_bulk(reinterpret_cast<void*>(target), source, size);
         if ((copy.flags & AsyncCall::ignores) != 0) spoil_ignored(copy, reinterpret_cast<std::uint8_t*>(target), size);
@@ -107,9 +109,11 @@ void AsyncCopies::load_tensor(const Copy& copy) {
     if (const char* rule = tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), position, tile))
         fail(copy, abi::Fault::illegal_instruction, copy.source, rule);
     const std::uint64_t bytes = tile_bytes(*tile);
+    const bool unfenced = some_unfenced(copy);
     const auto deliver = [&](std::uint64_t target, std::uint64_t barrier) {
+        auto* shared = reinterpret_cast<std::uint8_t*>(target);
         // The tensor's address must be one even where nothing is read (H200).
-        if (!load_tile(*tile, position, reinterpret_cast<std::uint8_t*>(target)))
+        if (!(unfenced && load_unfenced(*tile, position, shared)) && !load_tile(*tile, position, shared))
             static_cast<void>(*reinterpret_cast<const volatile std::uint8_t*>(tile->map.address));
         written(copy, target, std::uint64_t{tile->rows} * tile->row_pitch);
         complete(copy, barrier, bytes);
@@ -120,10 +124,27 @@ void AsyncCopies::load_tensor(const Copy& copy) {
             deliver(in_cta(copy, copy.target, rank), in_cta(copy, copy.barrier, told_rank(copy, rank)));
 }
 
+void AsyncCopies::store(const Copy& copy) {
+    auto* target = reinterpret_cast<std::uint8_t*>(copy.target);
+    const std::uint32_t size = bulk_size(copy.size);
+    const std::uint8_t* source = source_of(copy, size);
+    const bool unfenced = some_unfenced(copy);
+    if ((copy.flags & AsyncCall::masked) == 0) {
+        if (unfenced) UnfencedWrites::get().forget(copy.target, size);
+        return copy_bulk(target, source, size);
+    }
+    for (std::uint32_t i = 0; i < size; ++i) {
+        if ((copy.mask >> (i & 15) & 1) == 0) continue;
+        if (unfenced) UnfencedWrites::get().forget(copy.target + i, 1);
+        target[i] = source[i];
+    }
+}
+
 void AsyncCopies::reduce(const Copy& copy) {
     const auto type = static_cast<TensorType>(copy.detail >> 8 & 0xff);
     const std::uint32_t size = bulk_size(copy.size);
     const std::uint8_t* source = source_of(copy, size);
+    if (copy.operation == Operation::reduce && some_unfenced(copy)) UnfencedWrites::get().put_back(copy.target, size);
     if (ReduceRun run = reduce_run(static_cast<BulkReduction>(copy.detail & 0xff), type))
         run(reinterpret_cast<std::uint8_t*>(copy.target), source, size / tensor_element_bytes(type));
     if (copy.operation == Operation::reduce_shared) {
@@ -151,6 +172,14 @@ void AsyncCopies::store_tensor(const Copy& copy) {
     if (const char* rule = tile_of_map(map, tensor_mode(copy.detail), tensor_rank(copy.detail), position, tile))
         fail(copy, abi::Fault::illegal_instruction, copy.target, rule);
     const std::uint8_t* source = source_of(copy, std::uint64_t{tile->rows} * tile->row_pitch);
+    if (some_unfenced(copy))
+        for_each_place(*tile, position, true, [&](std::uint8_t* place, std::size_t bytes) {
+            const auto address = reinterpret_cast<std::uint64_t>(place);
+            if (copy.operation == Operation::tensor_store)
+                UnfencedWrites::get().forget(address, bytes);
+            else
+                UnfencedWrites::get().put_back(address, bytes);
+        });
     if (copy.operation == Operation::tensor_store)
         store_tile(*tile, position, source);
     else
@@ -202,14 +231,7 @@ void AsyncCopies::perform_operation(const Copy& copy) {
         if (copy.size < copy.detail) std::memset(target + copy.size, 0, copy.detail - copy.size);
         return;
     case Operation::load: return load(copy);
-    case Operation::store: {
-        const std::uint32_t size = bulk_size(copy.size);
-        const std::uint8_t* source = source_of(copy, size);
-        if ((copy.flags & AsyncCall::masked) == 0) return copy_bulk(target, source, size);
-        for (std::uint32_t i = 0; i < size; ++i)
-            if ((copy.mask >> (i & 15) & 1) != 0) target[i] = source[i];
-        return;
-    }
+    case Operation::store: return store(copy);
     case Operation::move: {
         const std::uint32_t size = bulk_size(copy.size);
         copy_bulk(target, source_of(copy, size), size);
@@ -262,7 +284,7 @@ void AsyncCopies::run(abi::CtaContext& cta, std::uint32_t step, std::uint32_t la
     const auto operation = static_cast<Operation>(call.operation);
     const auto mode = static_cast<AsyncMode>(cta.launch->async_mode);
     if (mode == AsyncMode::random) do_some();
-    if (operation == Operation::proxy_fence) return fence(cta, call.detail != 0);
+    if (operation == Operation::proxy_fence) return fence(cta, static_cast<abi::FencedMemory>(call.detail));
     if (operation == Operation::map_release && mode != AsyncMode::eager) return map_history(cta).release_all();
     for (std::uint64_t lanes = call.active; lanes != 0; lanes &= lanes - 1) {
         const auto lane = static_cast<unsigned>(__builtin_ctzll(lanes));

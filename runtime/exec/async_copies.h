@@ -4,7 +4,7 @@
 // business (runtime/copy_engine).
 #pragma once
 
-#include "runtime/copy_engine/tensor_map.h"
+#include "runtime/copy_engine/tensor_tile.h"
 #include "runtime/exec/map_history.h"
 #include "translator/kernel_abi.h"
 
@@ -25,7 +25,7 @@ class Mbarriers;
 /// not be complete otherwise. Random ones at moments between. Late copies read shared memory as the
 /// last proxy fence left it. Who wrote what is not known: a fence stands for all writes to the memory
 /// that it is for, of its CTA or of its cluster. They see tensor maps as their CTA has acquired them
-/// (map_history.h).
+/// (map_history.h), and global memory without what threads have written since the last fence (unfenced_writes.h).
 class AsyncCopies {
 public:
     explicit AsyncCopies(Mbarriers& mbarriers) : mbarriers_(mbarriers) {}
@@ -91,6 +91,7 @@ private:
     void spoil_ignored(const Copy& copy, std::uint8_t* target, std::uint32_t size) const;
     void load(const Copy& copy);
     void load_tensor(const Copy& copy);
+    void store(const Copy& copy);
     void reduce(const Copy& copy);
     void put_value(const Copy& copy);
     void change_map(const Copy& copy);
@@ -108,11 +109,14 @@ private:
     void read_source(Pending& pending);
     void do_some();
     std::uint8_t* shadow_of(const abi::CtaContext& cta, unsigned rank);
-    void fence(const abi::CtaContext& cta, bool of_cluster);
+    void fence(const abi::CtaContext& cta, abi::FencedMemory memory);
     TensorMap map_at(const Copy& copy, std::uint64_t address);
     TensorMap map_of(const Copy& copy);
     const std::uint8_t* source_of(const Copy& copy, std::uint64_t bytes);
     void written(const Copy& copy, std::uint64_t address, std::uint64_t bytes);
+    static bool some_unfenced(const Copy& copy);
+    const std::uint8_t* global_source(std::uint64_t address, std::uint64_t bytes);
+    bool load_unfenced(const TensorTile& tile, const TensorPosition& position, std::uint8_t* shared);
     std::uint32_t random(std::uint32_t below);
 
     Mbarriers& mbarriers_;
@@ -123,6 +127,7 @@ private:
     std::unique_ptr<std::uint8_t[]> held_;   ///< snapshot of the copy that is being done, or was last
     const std::uint8_t* snapshot_ = nullptr; ///< into it; null if the copy that is being done has none
     TensorMap held_map_;                     ///< that of a copy with a snapshot
+    std::vector<std::uint8_t> seen_;         ///< what a copy finds where not all writes are fenced
     std::uint64_t random_ = 0;
     const abi::CtaContext* faulty_cta_ = nullptr; ///< while a copy is being done: whose, for fault reports
     std::uint32_t faulty_step_ = 0, faulty_lane_ = 0, faulty_line_ = 0;

@@ -4,6 +4,7 @@
 #include "runtime/copy_engine/copy_engine.h"
 #include "runtime/exec/async_copies.h"
 #include "runtime/exec/mbarriers.h"
+#include "runtime/exec/unfenced_writes.h"
 
 #include <algorithm>
 #include <cstring>
@@ -46,9 +47,13 @@ std::uint8_t* AsyncCopies::shadow_of(const abi::CtaContext& cta, unsigned rank) 
     return aligned(memory.get());
 }
 
-/// fence.proxy.async: what threads have written to shared memory is there for copies from now on.
-void AsyncCopies::fence(const abi::CtaContext& cta, bool of_cluster) {
+/// fence.proxy.async: what threads have written to `memory` is there for copies from now on.
+void AsyncCopies::fence(const abi::CtaContext& cta, abi::FencedMemory memory) {
+    using abi::FencedMemory;
     if (static_cast<abi::AsyncMode>(cta.launch->async_mode) == abi::AsyncMode::eager) return;
+    if (memory == FencedMemory::global || memory == FencedMemory::all) UnfencedWrites::get().fence();
+    if (memory == FencedMemory::global) return;
+    const bool of_cluster = memory != FencedMemory::shared_of_cta;
     const unsigned first = of_cluster ? 0 : cta.cluster_ctarank;
     const unsigned end = of_cluster ? abi::cluster_size(*cta.launch) : first + 1;
     for (unsigned rank = first; rank < end; ++rank)
@@ -74,6 +79,39 @@ const std::uint8_t* AsyncCopies::source_of(const Copy& copy, std::uint64_t) {
     if (static_cast<abi::AsyncMode>(cta.launch->async_mode) == abi::AsyncMode::eager || offset >= cta.shared_size)
         return reinterpret_cast<const std::uint8_t*>(copy.source);
     return shadow_of(cta, cta.cluster_ctarank) + offset;
+}
+
+/// Threads may have written to global memory what the copy must not see.
+bool AsyncCopies::some_unfenced(const Copy& copy) {
+    return static_cast<abi::AsyncMode>(copy.cta->launch->async_mode) != abi::AsyncMode::eager &&
+           UnfencedWrites::get().any();
+}
+
+/// What a copy reads of global memory, if some_unfenced().
+const std::uint8_t* AsyncCopies::global_source(std::uint64_t address, std::uint64_t bytes) {
+    const auto* memory = reinterpret_cast<const std::uint8_t*>(address);
+    UnfencedWrites& writes = UnfencedWrites::get();
+    if (!writes.touch(address, bytes)) return memory;
+    seen_.resize(bytes);
+    std::memcpy(seen_.data(), memory, bytes);
+    writes.undo(address, bytes, seen_.data());
+    return seen_.data();
+}
+
+/// Loads a tile that has bytes which the copy must not see; false if it has none.
+bool AsyncCopies::load_unfenced(const TensorTile& tile, const TensorPosition& position, std::uint8_t* shared) {
+    bool any = false;
+    for_each_place(tile, position, false, [&](std::uint8_t* place, std::size_t bytes) {
+        any = any || UnfencedWrites::get().touch(reinterpret_cast<std::uint64_t>(place), bytes);
+    });
+    if (!any) return false;
+    const GlobalReader reader{[](void* copies, const std::uint8_t* place, std::size_t bytes) {
+                                  return static_cast<AsyncCopies*>(copies)->global_source(
+                                      reinterpret_cast<std::uint64_t>(place), bytes);
+                              },
+                              this};
+    load_tile_portably(tile, position, shared, &reader);
+    return true;
 }
 
 /// What a copy finds where its map is.

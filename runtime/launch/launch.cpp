@@ -212,7 +212,7 @@ const std::uint8_t* aligned_parameters(std::vector<std::uint8_t>& params, std::s
     return params.data() + offset;
 }
 
-/// Read at each launch: part of it, not of the code.
+/// Read at each launch.
 void set_async_mode(Grid& grid) {
     if (!env_is_set(Env::async)) return;
     const std::string text = env_text(Env::async);
@@ -239,7 +239,6 @@ void fill_launch_context(Grid& grid, const LaunchConfig& config, const std::arra
     launch.explicit_cluster = is_explicit;
     launch.dynamic_shared = config.dynamic_shared;
     launch.shared_size = grid.code->properties.static_shared + config.dynamic_shared;
-    set_async_mode(grid);
     launch.grid_id = next_grid_id.fetch_add(1, std::memory_order_relaxed);
     launch.owner = &grid;
     if (config.cooperative) launch.grid_workspace = reinterpret_cast<std::uintptr_t>(&grid.workspace);
@@ -271,10 +270,12 @@ Status make_grid(Function& function, const LaunchConfig& config, Context& contex
     // Only a cooperative grid of several CTAs needs all of them to get turns.
     grid->cooperative = config.cooperative && volume(config.grid) > 1;
     const translator::BlockShape shape{config.block, cluster};
-    status = kernel.code(shape, is_small_grid(config), grid->cooperative, grid->code);
+    set_async_mode(*grid);
+    const bool late_copies = grid->launch.async_mode != static_cast<std::uint32_t>(abi::AsyncMode::eager);
+    status = kernel.code(shape, is_small_grid(config), grid->cooperative, late_copies, grid->code);
     // Parameters that would make an access misaligned: code that checks, because it may not come to that access.
     if (!failed(status) && !meets_demands(*grid))
-        status = kernel.code(shape, is_small_grid(config), grid->cooperative, grid->code, false);
+        status = kernel.code(shape, is_small_grid(config), grid->cooperative, late_copies, grid->code, false);
     if (failed(status)) return status;
     if (grid->cooperative && !grid->code->properties.uses_fibers) {
         set_error_detail("kernel " + kernel.name() + ": no resumable form for a cooperative launch");

@@ -2,6 +2,8 @@
 // The device heap inside a reserved range of host addresses, and the register of all other memory.
 #include "runtime/memory/address_space.h"
 
+#include "runtime/memory/outside_writes.h"
+
 #include "runtime/base/log.h"
 #include "runtime/device/device.h"
 
@@ -145,6 +147,7 @@ void AddressSpace::release(const Allocation& allocation) {
 }
 
 Status AddressSpace::free(std::uintptr_t address, const std::function<bool(const Allocation&)>& accepts) {
+    const OutsideWrite ends; // of what is known of its contents
     std::unique_lock lock(mutex_);
     auto found = allocations_.find(address);
     if (found == allocations_.end() || !accepts(found->second)) return Status::invalid_value;
@@ -166,6 +169,7 @@ Status AddressSpace::add(Allocation allocation) {
 }
 
 std::optional<Allocation> AddressSpace::remove(std::uintptr_t address, MemoryKind kind) {
+    const OutsideWrite ends; // of what is known of its contents
     std::unique_lock lock(mutex_);
     auto found = allocations_.find(address);
     if (found == allocations_.end() || found->second.kind != kind) return std::nullopt;
@@ -209,6 +213,7 @@ bool AddressSpace::is_known_range(std::uintptr_t address, std::size_t size) cons
 }
 
 void AddressSpace::free_context(Context* context) {
+    const OutsideWrite ends; // of what is known of its contents
     std::unique_lock lock(mutex_);
     for (auto entry = allocations_.begin(); entry != allocations_.end();) {
         if (entry->second.context != context) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes to device memory that no running kernel does: copies and fills of the driver's, and the ends of grids. What is
-// known of who has seen which memory holds between two of them only.
+// Writes to device memory that no running kernel does: copies and fills of the driver's, and the ends of grids and of
+// allocations. What is known of who has seen which memory holds between two of them only.
 #pragma once
 
 #include <atomic>

@@ -213,7 +213,7 @@ void Kernel::set_code(std::shared_ptr<const LoadedKernel> code) {
     fixed_code_ = std::move(code);
 }
 
-Status Kernel::code(const translator::BlockShape& shape, bool small_grid, bool need_fibers,
+Status Kernel::code(const translator::BlockShape& shape, bool small_grid, bool need_fibers, bool late_copies,
                     std::shared_ptr<const LoadedKernel>& code, bool aligned_parameters) {
     static const auto& process_options =
         *new translator::CompileOptions(options_from_environment()); // for exit handlers too
@@ -222,13 +222,14 @@ Status Kernel::code(const translator::BlockShape& shape, bool small_grid, bool n
         code = fixed_code_;
         return Status::success;
     }
-    const VariantKey key{shape.ntid, shape.cluster, small_grid, need_fibers, aligned_parameters};
+    const VariantKey key{shape.ntid, shape.cluster, small_grid, need_fibers, late_copies, aligned_parameters};
     if (const auto found = variants_.find(key); found != variants_.end()) {
         code = found->second;
         return Status::success;
     }
     translator::CompileOptions options = process_options;
     options.small_grid = small_grid;
+    options.late_copies = late_copies;
     options.aligned_parameters = aligned_parameters;
     if (need_fibers) options.barriers = translator::BarrierForm::fibers;
     try {

@@ -63,6 +63,7 @@ std::string make_key(const std::string& build_id, const KernelRequest& request) 
     number(static_cast<std::uint64_t>(options.waiting_loops));
     number(options.small_grid);
     number(options.random_schedule);
+    number(options.late_copies);
     number(options.aligned_parameters);
     return key;
 }

@@ -77,8 +77,8 @@ public:
     Status set_attribute(int id, int value);
     /// Code for a block shape: compiled, from disk, or kept from an earlier launch. not_supported
     /// or invalid_ptx with the reason in error_detail(). With `aligned_parameters` the launch must meet
-    /// the code's alignment_demands.
-    Status code(const translator::BlockShape& shape, bool small_grid, bool need_fibers,
+    /// the code's alignment_demands; with `late_copies` it may do copies later than at once.
+    Status code(const translator::BlockShape& shape, bool small_grid, bool need_fibers, bool late_copies,
                 std::shared_ptr<const LoadedKernel>& code, bool aligned_parameters = true);
     /// For tests and tools: uses `code` for every shape instead of compiling.
     void set_code(std::shared_ptr<const LoadedKernel> code);
@@ -108,7 +108,7 @@ private:
     KernelFacts facts_;
     std::array<int, 16> attributes_{}; ///< as set; [8] and [9]: -1 = default
     std::shared_ptr<const LoadedKernel> fixed_code_;
-    using VariantKey = std::tuple<std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>, bool, bool, bool>;
+    using VariantKey = std::tuple<std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>, bool, bool, bool, bool>;
     std::map<VariantKey, std::shared_ptr<const LoadedKernel>> variants_;
 };
 

@@ -5,6 +5,7 @@
 #include "runtime/base/log.h"
 #include "runtime/context/context.h"
 #include "runtime/exec/fault.h"
+#include "runtime/exec/unfenced_writes.h"
 #include "runtime/launch/launch_control.h"
 #include "runtime/launch/worker.h"
 #include "runtime/services/device_heap.h"
@@ -182,6 +183,10 @@ void async_copy(abi::CtaContext* cta, std::uint32_t step, abi::AsyncCall* call) 
     worker.copies().run(*cta, step, worker.grid().code->properties.lane_width, *call);
 }
 
+void note_write(abi::CtaContext* cta, const std::uint64_t* addresses, std::uint64_t lanes, std::uint32_t bytes) {
+    UnfencedWrites::get().note(*cta, addresses, lanes, bytes);
+}
+
 std::uint64_t clock_ticks(abi::CtaContext*) {
 #if defined(__x86_64__)
     return __rdtsc();
@@ -202,9 +207,9 @@ std::uint64_t global_timer(abi::CtaContext*) {
 
 const abi::Services& kernel_services() {
     static const abi::Services services = {
-        barrier,     collective,      yield,          trap,         device_vprintf, device_malloc,
-        device_free, assert_fail,     clock_ticks,    global_timer, misaligned,     texture_service,
-        mbarrier,    cluster_barrier, device_runtime, async_copy,   cancel_launch,  exit_thread};
+        barrier,        collective,  yield,         trap,        device_vprintf,  device_malloc, device_free,
+        assert_fail,    clock_ticks, global_timer,  misaligned,  texture_service, mbarrier,      cluster_barrier,
+        device_runtime, async_copy,  cancel_launch, exit_thread, note_write};
     return services;
 }
 

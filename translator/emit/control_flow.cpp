@@ -206,6 +206,7 @@ void GraphEmitter::run_handler(const GraphInstruction& instruction) {
         lower::check_alignment(*this, place, access_bytes(inst), writes);
     }
     mark_work(inst);
+    note_write(inst);
     handler_of(inst.form)(*this, inst);
     for (const Prefetch& wanted : {instruction.prefetch, instruction.second_prefetch})
         if (wanted) emit_prefetch(inst, wanted);

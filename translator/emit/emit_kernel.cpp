@@ -58,6 +58,19 @@ ptx::Effects effects_of(const FunctionGraph& graph) {
     return effects;
 }
 
+/// A copy of the async proxy reads global memory: a load, or a reduction. Loads complete at an mbarrier, stores do not.
+bool reads_global_in_bulk(const FunctionGraph& graph) {
+    for (const Block& block : graph.blocks)
+        for (const GraphInstruction& instruction : block.instructions) {
+            const ptx::Instruction& inst = instruction.inst;
+            const ptx::Effects effects = ptx::form_info(inst.form).effects;
+            if (!ptx::any(effects, ptx::Effects::async) || !ptx::any(effects, ptx::Effects::load)) continue;
+            if (ptx::any(effects, ptx::Effects::atomic) || inst[ptx::Role::mbar].kind != ptx::Operand::Kind::none)
+                return true;
+        }
+    return false;
+}
+
 /// What all functions together do that are called for real.
 struct Callees {
     ptx::Effects effects = ptx::Effects::pure;
@@ -65,6 +78,7 @@ struct Callees {
     bool could_spin = false;   ///< some would with WaitingLoops::all
     bool exit_threads = false; ///< threads exit in some
     bool talk = false;         ///< lanes of a warp talk through volatile shared memory
+    bool read_in_bulk = false; ///< reads_global_in_bulk()
     /// Lanes wait in them, or leave them, each by itself.
     bool need_single_lanes() const {
         return spin || exit_threads || ptx::any(effects, ptx::Effects::barrier | ptx::Effects::convergent);
@@ -81,6 +95,7 @@ void add_callees(ptx::ModuleLoader& loader, const FunctionGraph& graph, const Gr
         callees.could_spin = callees.could_spin || may_spin(body, WaitingLoops::all);
         callees.exit_threads = callees.exit_threads || body.has_thread_exit;
         callees.talk = callees.talk || talks_through_volatile(body, true);
+        callees.read_in_bulk = callees.read_in_bulk || reads_global_in_bulk(body);
         add_callees(loader, body, options, waiting, seen, callees);
     }
 }
@@ -139,6 +154,7 @@ private:
             throw std::invalid_argument(fmt::format("lane width {} is not 1, 4, 8, 16 or 32", unit_.width));
         const bool own_spins = may_spin(graph_, waiting);
         spins_ = own_spins || callees.spin;
+        unit_.notes_writes = unit_.options.late_copies && (callees.read_in_bulk || reads_global_in_bulk(graph_));
         could_spin_ = !spins_ && (callees.could_spin || may_spin(graph_, WaitingLoops::all));
         // Waits for mbarriers that the step makes as a whole suspend it, whatever the form.
         const bool needs_counters = own_spins && may_spin_on_memory(graph_, waiting);

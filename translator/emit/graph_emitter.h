@@ -9,6 +9,7 @@
 //   program_counters.cpp  per-lane program counters
 //   calls.cpp           real calls
 //   work_marks.cpp      what is work and what is waiting
+//   write_notes.cpp     what copies must not see yet
 #pragma once
 
 #include "translator/analysis/linear_plan.h"
@@ -204,6 +205,9 @@ private:
     void set_work_mark(llvm::Value* lanes);
     bool writes_for_others(const ptx::Instruction& inst) const;
     void mark_work(const ptx::Instruction& inst);
+
+    // write_notes.cpp
+    void note_write(const ptx::Instruction& inst);
 
     // lane_versions.cpp
     bool wants_full_version(BlockId block) const;

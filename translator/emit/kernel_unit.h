@@ -33,6 +33,7 @@ public:
     bool fiber_form = false;      ///< services may suspend the step
     bool reserved_shared = false; ///< uses %reserved_smem_offset_*
     bool spins = false;           ///< some loop waits for memory: its back edges yield now and then
+    bool notes_writes = false;    ///< of global memory, because copies that may be late read it
     DivergenceForm divergence = DivergenceForm::masks;
     SharedLayout shared; ///< of the kernel and all it calls
     std::unique_ptr<llvm::Module> module;

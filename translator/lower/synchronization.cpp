@@ -6,6 +6,8 @@
 #include "translator/lower/collective_call.h"
 #include "translator/lower/lane_math.h"
 
+#include <optional>
+
 namespace ptarmigan::translator::lower {
 
 namespace {
@@ -126,16 +128,29 @@ void order_memory(WarpEmitter& e, const Instruction& inst) {
 
 } // namespace
 
-/// membar and fence. Proxies are other ways to the same memory here, but for copies that are put off: they see shared
-/// memory as it was at a proxy fence, which orders accesses to the state space that it names.
+namespace {
+
+/// What fence.proxy.async orders accesses to; nothing if that doesn't matter here. Global memory only where threads'
+/// writes are noted.
+std::optional<abi::FencedMemory> fenced_memory(WarpEmitter& e, const Instruction& inst) {
+    using abi::FencedMemory;
+    if (!inst.has(Word::proxy) || inst.one_of({Word::async, Word::async_generic}) == Word::none) return std::nullopt;
+    const bool notes = e.options().late_copies;
+    if (inst.space == ptx::StateSpace::global) return notes ? std::optional(FencedMemory::global) : std::nullopt;
+    if (inst.has(Word::shared_cta) || inst.has(Word::sync_restrict_shared_cta)) return FencedMemory::shared_of_cta;
+    const bool is_whole = inst.has(Word::async) && inst.space != ptx::StateSpace::shared;
+    return is_whole && notes ? FencedMemory::all : FencedMemory::shared_of_cluster;
+}
+
+} // namespace
+
+/// membar and fence. Proxies are other ways to the same memory here, but for copies that are put off: they see memory
+/// as it was at a proxy fence, which orders accesses to the state space that it names.
 void fence(WarpEmitter& e, const Instruction& inst) {
-    if (inst.has(Word::proxy) && inst.one_of({Word::async, Word::async_generic}) != Word::none &&
-        inst.space != ptx::StateSpace::global) {
-        const bool own = inst.has(Word::shared_cta) || inst.has(Word::sync_restrict_shared_cta);
+    if (const std::optional<abi::FencedMemory> memory = fenced_memory(e, inst))
         e.if_then(
             copies_are_deferred(e),
-            [&] { AsyncCallBuffer(e, inst, abi::AsyncOperation::proxy_fence, own ? 0 : 1).run(); }, false);
-    }
+            [&] { AsyncCallBuffer(e, inst, abi::AsyncOperation::proxy_fence, std::uint32_t(*memory)).run(); }, false);
     order_memory(e, inst);
 }
 

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the async proxy has not seen.
+#include "runtime/exec/unfenced_writes.h"
+
+#include "runtime/memory/address_space.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ptarmigan::runtime {
+namespace {
+
+/// Shared or local memory.
+bool is_the_ctas(const abi::CtaContext& cta, std::uint64_t address) {
+    return address - reinterpret_cast<std::uint64_t>(cta.shared) < cta.shared_window_size ||
+           address - reinterpret_cast<std::uint64_t>(cta.local) < cta.local_window_size;
+}
+
+/// The host may write to other memory, which needs no fence of a thread's.
+bool is_device_memory(std::uint64_t address) {
+    const auto allocation = AddressSpace::get().find(address);
+    return allocation && (allocation->kind == MemoryKind::device || allocation->kind == MemoryKind::pool);
+}
+
+} // namespace
+
+UnfencedWrites& UnfencedWrites::get() {
+    static auto& writes = *new UnfencedWrites; // never destroyed: see README.md
+    return writes;
+}
+
+/// Calls `visit(block, number of its first byte, end, offset of that byte from `address`)` for what is known of these
+/// bytes, under the shard's mutex: it must not touch the memory.
+template <class Visit> void UnfencedWrites::for_each_block(std::uint64_t address, std::uint64_t size, Visit visit) {
+    if (!any()) return;
+    for (std::uint64_t done = 0; done < size;) {
+        const std::uint64_t number = (address + done) / block_bytes, first = (address + done) % block_bytes;
+        const std::uint64_t last = std::min<std::uint64_t>(block_bytes, first + size - done);
+        Shard& shard = shard_of(number);
+        std::lock_guard lock(shard.mutex);
+        const auto found = shard.blocks.find(number);
+        if (found != shard.blocks.end() && found->second.epoch == epoch()) visit(found->second, first, last, done);
+        done += last - first;
+    }
+}
+
+void UnfencedWrites::note(const abi::CtaContext& cta, const std::uint64_t* addresses, std::uint64_t lanes,
+                          std::uint32_t bytes) {
+    if (full_in_.load(std::memory_order_relaxed) == epoch()) return;
+    for (; lanes != 0; lanes &= lanes - 1) {
+        const std::uint64_t address = addresses[__builtin_ctzll(lanes)];
+        if (is_the_ctas(cta, address)) continue;
+        for (std::uint64_t done = 0; done < bytes;) {
+            const std::uint64_t left = block_bytes - (address + done) % block_bytes;
+            const std::uint64_t piece = std::min<std::uint64_t>(left, bytes - done);
+            note_piece(address + done, piece);
+            done += piece;
+        }
+    }
+}
+
+/// Under the shard's mutex. Null if there is none: from now on nothing is noted.
+UnfencedWrites::Block* UnfencedWrites::make_room(Shard& shard, std::uint64_t number, std::uint64_t now) {
+    if (shard.blocks.size() >= most_blocks && !shard.blocks.contains(number)) {
+        std::erase_if(shard.blocks, [&](const auto& entry) { return entry.second.epoch != now; });
+        if (shard.blocks.size() >= most_blocks) {
+            full_in_.store(now, std::memory_order_relaxed);
+            std::uint64_t noted = now;
+            noted_in_.compare_exchange_strong(noted, 0, std::memory_order_acq_rel);
+            return nullptr;
+        }
+    }
+    Block& block = shard.blocks[number];
+    block.epoch = now;
+    block.unfenced = {};
+    return &block;
+}
+
+/// Bytes of one block. The old ones are read under the mutex, so that who notes the same bytes later writes later. They
+/// can be: device memory that is freed begins another epoch.
+void UnfencedWrites::note_piece(std::uint64_t address, std::uint64_t size) {
+    const std::uint64_t number = address / block_bytes, first = address % block_bytes;
+    Shard& shard = shard_of(number);
+    for (bool is_known = false;; is_known = true) {
+        {
+            std::lock_guard lock(shard.mutex);
+            const std::uint64_t now = epoch();
+            const auto found = shard.blocks.find(number);
+            Block* block = found != shard.blocks.end() && found->second.epoch == now ? &found->second : nullptr;
+            if (!block && is_known && !(block = make_room(shard, number, now))) return;
+            if (block) {
+                const auto* memory = reinterpret_cast<const std::uint8_t*>(number * block_bytes);
+                for (std::uint64_t i = first; i < first + size; ++i) {
+                    if (block->unfenced[i / 64] >> i % 64 & 1) continue;
+                    block->before[i] = memory[i];
+                    block->unfenced[i / 64] |= std::uint64_t{1} << i % 64;
+                }
+                if (full_in_.load(std::memory_order_relaxed) != now) noted_in_.store(now, std::memory_order_release);
+                return;
+            }
+        }
+        if (!is_device_memory(address)) return;
+    }
+}
+
+bool UnfencedWrites::touch(std::uint64_t address, std::uint64_t size) {
+    bool found = false;
+    for_each_block(address, size, [&](const Block& block, std::uint64_t first, std::uint64_t last, std::uint64_t) {
+        for (std::uint64_t i = first; i < last && !found; ++i) found = (block.unfenced[i / 64] >> i % 64 & 1) != 0;
+    });
+    return found;
+}
+
+void UnfencedWrites::undo(std::uint64_t address, std::uint64_t size, std::uint8_t* copy) {
+    for_each_block(address, size, [&](const Block& block, std::uint64_t first, std::uint64_t last, std::uint64_t at) {
+        for (std::uint64_t i = first; i < last; ++i)
+            if (block.unfenced[i / 64] >> i % 64 & 1) copy[at + i - first] = block.before[i];
+    });
+}
+
+void UnfencedWrites::put_back(std::uint64_t address, std::uint64_t size) {
+    for (std::uint64_t done = 0; done < size;) {
+        const std::uint64_t piece = std::min<std::uint64_t>(block_bytes - (address + done) % block_bytes, size - done);
+        Block old;
+        for_each_block(address + done, piece,
+                       [&](const Block& block, std::uint64_t, std::uint64_t, std::uint64_t) { old = block; });
+        forget(address + done, piece);
+        auto* memory = reinterpret_cast<std::uint8_t*>((address + done) / block_bytes * block_bytes);
+        const std::uint64_t first = (address + done) % block_bytes;
+        for (std::uint64_t i = first; i < first + piece; ++i)
+            if (old.unfenced[i / 64] >> i % 64 & 1) memory[i] = old.before[i];
+        done += piece;
+    }
+}
+
+void UnfencedWrites::forget(std::uint64_t address, std::uint64_t size) {
+    for_each_block(address, size, [](Block& block, std::uint64_t first, std::uint64_t last, std::uint64_t) {
+        for (std::uint64_t i = first; i < last; ++i) block.unfenced[i / 64] &= ~(std::uint64_t{1} << i % 64);
+    });
+}
+
+} // namespace ptarmigan::runtime
