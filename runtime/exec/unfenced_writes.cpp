@@ -24,13 +24,17 @@ bool is_device_memory(std::uint64_t address) {
 
 } // namespace
 
+UnfencedWrites::Block* UnfencedWrites::Shard::find(std::uint64_t number, std::uint64_t now) {
+    const auto found = blocks.find(number);
+    return found != blocks.end() && found->second.epoch == now ? &found->second : nullptr;
+}
+
 UnfencedWrites& UnfencedWrites::get() {
     static auto& writes = *new UnfencedWrites; // never destroyed: see README.md
     return writes;
 }
 
-/// Calls `visit(block, number of its first byte, end, offset of that byte from `address`)` for what is known of these
-/// bytes, under the shard's mutex: it must not touch the memory.
+/// Calls `visit(block, first of its bytes, last + 1, offset of the first from `address`)` for what is known of these bytes, under the shard's mutex: it must not touch the memory.
 template <class Visit> void UnfencedWrites::for_each_block(std::uint64_t address, std::uint64_t size, Visit visit) {
     if (!any()) return;
     for (std::uint64_t done = 0; done < size;) {
@@ -38,8 +42,7 @@ template <class Visit> void UnfencedWrites::for_each_block(std::uint64_t address
         const std::uint64_t last = std::min<std::uint64_t>(block_bytes, first + size - done);
         Shard& shard = shard_of(number);
         std::lock_guard lock(shard.mutex);
-        const auto found = shard.blocks.find(number);
-        if (found != shard.blocks.end() && found->second.epoch == epoch()) visit(found->second, first, last, done);
+        if (Block* block = shard.find(number, epoch())) visit(*block, first, last, done);
         done += last - first;
     }
 }
@@ -50,11 +53,9 @@ void UnfencedWrites::note(const abi::CtaContext& cta, const std::uint64_t* addre
     for (; lanes != 0; lanes &= lanes - 1) {
         const std::uint64_t address = addresses[__builtin_ctzll(lanes)];
         if (is_the_ctas(cta, address)) continue;
-        for (std::uint64_t done = 0; done < bytes;) {
-            const std::uint64_t left = block_bytes - (address + done) % block_bytes;
-            const std::uint64_t piece = std::min<std::uint64_t>(left, bytes - done);
-            note_piece(address + done, piece);
-            done += piece;
+        for (std::uint64_t at = address, piece; at < address + bytes; at += piece) {
+            piece = std::min(block_bytes - at % block_bytes, address + bytes - at);
+            if (!keep(at, piece, false) && is_device_memory(at)) keep(at, piece, true);
         }
     }
 }
@@ -76,37 +77,27 @@ UnfencedWrites::Block* UnfencedWrites::make_room(Shard& shard, std::uint64_t num
     return &block;
 }
 
-/// Bytes of one block. The old ones are read under the mutex, so that who notes the same bytes later writes later. They
-/// can be: device memory that is freed begins another epoch.
-void UnfencedWrites::note_piece(std::uint64_t address, std::uint64_t size) {
+/// Keeps bytes of one block. They are read under the mutex, so that who notes the same bytes later writes later; and they
+/// can be: freeing device memory begins another epoch. False if nothing is known of the block yet, unless `is_device`.
+bool UnfencedWrites::keep(std::uint64_t address, std::uint64_t size, bool is_device) {
     const std::uint64_t number = address / block_bytes, first = address % block_bytes;
     Shard& shard = shard_of(number);
-    for (bool is_known = false;; is_known = true) {
-        {
-            std::lock_guard lock(shard.mutex);
-            const std::uint64_t now = epoch();
-            const auto found = shard.blocks.find(number);
-            Block* block = found != shard.blocks.end() && found->second.epoch == now ? &found->second : nullptr;
-            if (!block && is_known && !(block = make_room(shard, number, now))) return;
-            if (block) {
-                const auto* memory = reinterpret_cast<const std::uint8_t*>(number * block_bytes);
-                for (std::uint64_t i = first; i < first + size; ++i) {
-                    if (block->unfenced[i / 64] >> i % 64 & 1) continue;
-                    block->before[i] = memory[i];
-                    block->unfenced[i / 64] |= std::uint64_t{1} << i % 64;
-                }
-                if (full_in_.load(std::memory_order_relaxed) != now) noted_in_.store(now, std::memory_order_release);
-                return;
-            }
-        }
-        if (!is_device_memory(address)) return;
-    }
+    std::lock_guard lock(shard.mutex);
+    const std::uint64_t now = epoch();
+    Block* block = shard.find(number, now);
+    if (!block && is_device) block = make_room(shard, number, now);
+    if (!block) return false;
+    const auto* memory = reinterpret_cast<const std::uint8_t*>(number * block_bytes);
+    for (std::uint64_t i = first; i < first + size; ++i)
+        if (!block->has(i)) block->put(i, memory[i]);
+    if (full_in_.load(std::memory_order_relaxed) != now) noted_in_.store(now, std::memory_order_release);
+    return true;
 }
 
 bool UnfencedWrites::touch(std::uint64_t address, std::uint64_t size) {
     bool found = false;
     for_each_block(address, size, [&](const Block& block, std::uint64_t first, std::uint64_t last, std::uint64_t) {
-        for (std::uint64_t i = first; i < last && !found; ++i) found = (block.unfenced[i / 64] >> i % 64 & 1) != 0;
+        for (std::uint64_t i = first; i < last && !found; ++i) found = block.has(i);
     });
     return found;
 }
@@ -114,28 +105,28 @@ bool UnfencedWrites::touch(std::uint64_t address, std::uint64_t size) {
 void UnfencedWrites::undo(std::uint64_t address, std::uint64_t size, std::uint8_t* copy) {
     for_each_block(address, size, [&](const Block& block, std::uint64_t first, std::uint64_t last, std::uint64_t at) {
         for (std::uint64_t i = first; i < last; ++i)
-            if (block.unfenced[i / 64] >> i % 64 & 1) copy[at + i - first] = block.before[i];
+            if (block.has(i)) copy[at + i - first] = block.before[i];
     });
 }
 
 void UnfencedWrites::put_back(std::uint64_t address, std::uint64_t size) {
     for (std::uint64_t done = 0; done < size;) {
         const std::uint64_t piece = std::min<std::uint64_t>(block_bytes - (address + done) % block_bytes, size - done);
-        Block old;
+        Block old; // taken out first: memory is not written to under the mutex
         for_each_block(address + done, piece,
                        [&](const Block& block, std::uint64_t, std::uint64_t, std::uint64_t) { old = block; });
         forget(address + done, piece);
         auto* memory = reinterpret_cast<std::uint8_t*>((address + done) / block_bytes * block_bytes);
         const std::uint64_t first = (address + done) % block_bytes;
         for (std::uint64_t i = first; i < first + piece; ++i)
-            if (old.unfenced[i / 64] >> i % 64 & 1) memory[i] = old.before[i];
+            if (old.has(i)) memory[i] = old.before[i];
         done += piece;
     }
 }
 
 void UnfencedWrites::forget(std::uint64_t address, std::uint64_t size) {
     for_each_block(address, size, [](Block& block, std::uint64_t first, std::uint64_t last, std::uint64_t) {
-        for (std::uint64_t i = first; i < last; ++i) block.unfenced[i / 64] &= ~(std::uint64_t{1} << i % 64);
+        for (std::uint64_t i = first; i < last; ++i) block.drop(i);
     });
 }
 

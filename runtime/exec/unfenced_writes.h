@@ -45,16 +45,25 @@ private:
         std::uint64_t epoch = 0;                                ///< what follows is good in this one only
         std::array<std::uint64_t, block_bytes / 64> unfenced{}; ///< a bit for each byte
         std::array<std::uint8_t, block_bytes> before;
+
+        static std::uint64_t bit(std::uint64_t byte) { return std::uint64_t{1} << byte % 64; }
+        bool has(std::uint64_t byte) const { return (unfenced[byte / 64] & bit(byte)) != 0; }
+        void put(std::uint64_t byte, std::uint8_t value) {
+            before[byte] = value;
+            unfenced[byte / 64] |= bit(byte);
+        }
+        void drop(std::uint64_t byte) { unfenced[byte / 64] &= ~bit(byte); }
     };
     struct Shard {
         std::mutex mutex;                                ///< guards `blocks`
         std::unordered_map<std::uint64_t, Block> blocks; ///< by address / block_bytes
+        Block* find(std::uint64_t number, std::uint64_t now);
     };
 
     /// Changes with every fence and OutsideWrite.
     std::uint64_t epoch() const { return fences_.load(std::memory_order_seq_cst) + OutsideWrite::count(); }
     Shard& shard_of(std::uint64_t number) { return shards_[number * 0x9e3779b97f4a7c15 >> 58]; }
-    void note_piece(std::uint64_t address, std::uint64_t size);
+    bool keep(std::uint64_t address, std::uint64_t size, bool is_device);
     Block* make_room(Shard& shard, std::uint64_t number, std::uint64_t now);
     template <class Visit> void for_each_block(std::uint64_t address, std::uint64_t size, Visit visit);
 

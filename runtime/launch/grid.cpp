@@ -4,6 +4,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/context/context.h"
+#include "runtime/exec/unfenced_writes.h"
 #include "runtime/launch/child_work.h"
 #include "runtime/launch/helpers.h"
 #include "runtime/launch/stuck_grids.h"
@@ -118,6 +119,8 @@ void run_on_threads(const std::shared_ptr<Grid>& grid) {
     const std::uint64_t draws = (grid->cta_count + grid->chunk - 1) / grid->chunk;
     std::uint64_t helpers = grid->max_workers - 1;
     if (helpers > draws - 1) helpers = draws - 1;
+    if (static_cast<abi::AsyncMode>(grid->launch.async_mode) != abi::AsyncMode::eager)
+        UnfencedWrites::get().fence(); // a grid's begin is one, too
     grid->start = Clock::now();
     grid->short_ns = short_grid_ns();
     if (is_too_small_to_share(*grid))
