@@ -34,7 +34,8 @@ UnfencedWrites& UnfencedWrites::get() {
     return writes;
 }
 
-/// Calls `visit(block, first of its bytes, last + 1, offset of the first from `address`)` for what is known of these bytes, under the shard's mutex: it must not touch the memory.
+/// Calls `visit(block, first of its bytes, last + 1, offset of the first from `address`)` for what is known of these
+/// bytes, under the shard's mutex: it must not touch the memory.
 template <class Visit> void UnfencedWrites::for_each_block(std::uint64_t address, std::uint64_t size, Visit visit) {
     if (!any()) return;
     for (std::uint64_t done = 0; done < size;) {
@@ -77,8 +78,9 @@ UnfencedWrites::Block* UnfencedWrites::make_room(Shard& shard, std::uint64_t num
     return &block;
 }
 
-/// Keeps bytes of one block. They are read under the mutex, so that who notes the same bytes later writes later; and they
-/// can be: freeing device memory begins another epoch. False if nothing is known of the block yet, unless `is_device`.
+/// Keeps bytes of one block. They are read under the mutex, so that who notes the same bytes later writes later; and
+/// they can be: freeing device memory begins another epoch. False if nothing is known of the block yet, unless
+/// `is_device`.
 bool UnfencedWrites::keep(std::uint64_t address, std::uint64_t size, bool is_device) {
     const std::uint64_t number = address / block_bytes, first = address % block_bytes;
     Shard& shard = shard_of(number);

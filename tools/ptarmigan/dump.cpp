@@ -28,7 +28,7 @@ struct DumpOptions {
     std::string stage = "module", kernel, target = "host", divergence = "auto", barriers = "auto";
     std::string waits = "auto", approximation = "exact", block = "256";
     unsigned lanes = 0;
-    bool small_grid = false, times = false;
+    bool small_grid = false, late_copies = false, times = false;
 };
 
 int dump_tokens(const std::string& text, const std::string& path) {
@@ -76,6 +76,7 @@ translator::CompileOptions compile_options(const DumpOptions& options) {
     result.waiting_loops = choose<translator::WaitingLoops>("--waits", options.waits, {"auto", "all"});
     result.approximation = choose<translator::Approximation>("--approx", options.approximation, {"exact", "fast"});
     result.small_grid = options.small_grid;
+    result.late_copies = options.late_copies;
     return result;
 }
 
@@ -152,6 +153,7 @@ void add_dump_command(CLI::App& app, int& exit_code) {
         ->capture_default_str();
     command->add_option("--approx", options->approximation, "exact or fast")->capture_default_str();
     command->add_flag("--small-grid", options->small_grid, "global thread numbers fit 31 bits");
+    command->add_flag("--late-copies", options->late_copies, "for PTARMIGAN_ASYNC other than eager");
     command->add_flag("--times", options->times,
                       "compile, and print the time of each stage on stderr (not with tokens, module)");
     command->callback([options, &exit_code] { exit_code = dump(*options); });
