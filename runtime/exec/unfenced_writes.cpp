@@ -48,16 +48,22 @@ template <class Visit> void UnfencedWrites::for_each_block(std::uint64_t address
     }
 }
 
+/// Neighbouring lanes mostly write neighbouring places: those are kept at once.
 void UnfencedWrites::note(const abi::CtaContext& cta, const std::uint64_t* addresses, std::uint64_t lanes,
                           std::uint32_t bytes) {
     if (full_in_.load(std::memory_order_relaxed) == epoch()) return;
-    for (; lanes != 0; lanes &= lanes - 1) {
-        const std::uint64_t address = addresses[__builtin_ctzll(lanes)];
-        if (is_the_ctas(cta, address)) continue;
-        for (std::uint64_t at = address, piece; at < address + bytes; at += piece) {
-            piece = std::min(block_bytes - at % block_bytes, address + bytes - at);
-            if (!keep(at, piece, false) && is_device_memory(at)) keep(at, piece, true);
-        }
+    while (lanes != 0) {
+        const std::uint64_t begin = addresses[__builtin_ctzll(lanes)];
+        std::uint64_t end = begin;
+        for (; lanes != 0 && addresses[__builtin_ctzll(lanes)] == end; lanes &= lanes - 1) end += bytes;
+        if (!is_the_ctas(cta, begin)) note_range(begin, end);
+    }
+}
+
+void UnfencedWrites::note_range(std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t size; begin < end; begin += size) {
+        size = std::min(block_bytes - begin % block_bytes, end - begin);
+        if (!keep(begin, size, false) && is_device_memory(begin)) keep(begin, size, true);
     }
 }
 

@@ -63,6 +63,7 @@ private:
     /// Changes with every fence and OutsideWrite.
     std::uint64_t epoch() const { return fences_.load(std::memory_order_seq_cst) + OutsideWrite::count(); }
     Shard& shard_of(std::uint64_t number) { return shards_[number * 0x9e3779b97f4a7c15 >> 58]; }
+    void note_range(std::uint64_t begin, std::uint64_t end);
     bool keep(std::uint64_t address, std::uint64_t size, bool is_device);
     Block* make_room(Shard& shard, std::uint64_t number, std::uint64_t now);
     template <class Visit> void for_each_block(std::uint64_t address, std::uint64_t size, Visit visit);
