@@ -119,9 +119,10 @@ struct KernelProperties {
     std::uint32_t cta_frame_size = 0; ///< bytes in front of the step frames (64-byte multiple), shared by the CTA
     std::uint32_t static_shared = 0;
     std::uint32_t reserved_shared = 0;   ///< bytes of the system's, behind all others at a multiple of 128
-    std::uint32_t local_bytes = 0;       ///< per thread, without recursion
+    std::uint32_t local_bytes = 0;       ///< per thread, of the deepest chain of calls without recursion
     std::uint32_t interleaved_bytes = 0; ///< per thread, of local memory that is interleaved by lane
-    bool unbounded_stack = false;        ///< recursion, indirect calls or alloca: use the context's stack limit
+    bool unbounded_stack = false;        ///< recursion or alloca: use the context's stack limit
+    std::uint32_t stack_scale = 1;       ///< local memory for each byte of that limit
     bool spins = false;                  ///< has loops that wait on memory
     bool could_spin = false;             ///< does not, but would with WaitingLoops::all
     std::uint32_t streamed_bytes = 0;    ///< that a thread may store past the caches: plan_streaming.h

@@ -183,7 +183,10 @@ void size_arena(Grid& grid) {
     CtaNeeds& needs = grid.needs;
     needs.shared = grid.launch.shared_size;
     if (properties.reserved_shared) needs.shared = (needs.shared + 127) / 128 * 128 + properties.reserved_shared;
-    needs.local_stride = (properties.local_bytes + stack_limit + 63) / 64 * 64;
+    constexpr std::size_t most = abi::local_stride_limit - 64;
+    const std::size_t least = properties.local_bytes + stack_limit;
+    const std::size_t wanted = properties.local_bytes + stack_limit * properties.stack_scale;
+    needs.local_stride = (std::max(least, std::min(wanted, most)) + 63) / 64 * 64;
     needs.interleaved = properties.interleaved_bytes;
     needs.threads = std::size_t{properties.step_count} * properties.lane_width;
     needs.cta_frame = properties.cta_frame_size;

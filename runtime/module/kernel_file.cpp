@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little, "fields are stored as 
 using Magic = std::uint8_t[8];
 constexpr Magic kernel_magic = {'P', 'T', 'M', 'K', 'E', 'R', 'N', '\n'};
 constexpr Magic note_magic = {'P', 'T', 'M', 'N', 'O', 'T', 'E', '\n'};
-constexpr std::uint32_t file_version = 7;
+constexpr std::uint32_t file_version = 8;
 constexpr std::uint32_t image_base_import = 0xffffffffu;
 
 struct Header {
@@ -111,6 +111,7 @@ void visit_properties(Properties& properties, Flag&& flag, Number&& number) {
     number(properties.interleaved_bytes);
     number(properties.streamed_bytes);
     flag(properties.unbounded_stack);
+    number(properties.stack_scale);
     flag(properties.spins);
     flag(properties.could_spin);
     flag(properties.continues_in_y);

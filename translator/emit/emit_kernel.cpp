@@ -6,6 +6,7 @@
 #include "translator/analysis/alignment.h"
 #include "translator/analysis/barrier_regions.h"
 #include "translator/analysis/build_graph.h"
+#include "translator/analysis/call_frames.h"
 #include "translator/analysis/converged_waits.h"
 #include "translator/analysis/cta_order.h"
 #include "translator/analysis/graph_queries.h"
@@ -27,6 +28,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <set>
 #include <stdexcept>
 
@@ -111,6 +114,7 @@ public:
         choose_forms();
         unit_.shared = shared_layout(unit_.loader, unit_.kernel);
         if (!unit_.fiber_form) properties.streamed_bytes = plan_streaming(graph_);
+        note_frame(unit_.kernel, graph_);
         if (unit_.fiber_form)
             emit_fiber_form();
         else
@@ -127,9 +131,8 @@ public:
         properties.step_count = unit_.step_count();
         properties.static_shared = std::max(unit_.shared.static_size, unit_.shared.dynamic_offset); // with padding
         if (unit_.reserved_shared) properties.reserved_shared = reserved_shared_bytes;
-        properties.local_bytes = graph_.local_bytes + (graph_.uses_stack ? FunctionGraph::behind_stack_bytes : 0);
         properties.interleaved_bytes = graph_.interleaved_bytes;
-        properties.unbounded_stack = !graph_.real_calls.empty() || graph_.has_indirect_call || graph_.uses_stack;
+        size_stack(properties);
         properties.spins = spins_;
         properties.could_spin = could_spin_;
         properties.continues_in_y = continues_in_y(graph_);
@@ -139,6 +142,24 @@ public:
     }
 
 private:
+    void note_frame(ptx::FunctionId id, const FunctionGraph& graph) {
+        CallFrame& frame = frames_[id];
+        frame.bytes = frame_bytes(graph);
+        for (const ptx::Variable& variable : unit_.loader.body(graph.function).variables)
+            if (variable.space == ptx::StateSpace::local) frame.own_bytes += variable.size;
+        frame.callees = possible_callees(graph);
+        uses_stack_ = uses_stack_ || graph.uses_stack;
+    }
+
+    /// What the frames take is known, as ptxas knows it; the context's limit is for recursion and alloca only.
+    void size_stack(KernelProperties& properties) {
+        const FrameDepth depth = frame_depth(frames_, unit_.kernel);
+        const std::uint64_t bytes = depth.bytes + (uses_stack_ ? FunctionGraph::behind_stack_bytes : 0);
+        properties.local_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, UINT32_MAX));
+        properties.unbounded_stack = depth.recursive || uses_stack_;
+        properties.stack_scale = depth.scale;
+    }
+
     void choose_forms() {
         std::set<ptx::FunctionId> seen;
         Callees callees;
@@ -260,6 +281,7 @@ private:
             form = DivergenceForm::program_counters;
         compute_shapes(graph, unit_.shape, unit_.width, unit_.options, form);
         plan_alignment(graph, unit_.options.aligned_parameters);
+        note_frame(id, graph);
         llvm::Function* function = unit_.callees.at(id);
         GraphEmitter emitter(unit_, graph, function, function->getArg(0), function->getArg(1));
         RegionInterface interface;
@@ -277,7 +299,8 @@ private:
     GraphOptions graph_options_;
     FunctionGraph graph_;
     BarrierPlan barriers_;
-    bool spins_ = false, could_spin_ = false;
+    std::map<ptx::FunctionId, CallFrame> frames_; ///< of what has been emitted
+    bool spins_ = false, could_spin_ = false, uses_stack_ = false;
     unsigned shaped_width_ = 0; ///< what the graph's shapes are for; 0: nothing yet
     DivergenceForm shaped_form_ = DivergenceForm::masks;
     std::vector<AlignmentDemand> alignment_demands_;

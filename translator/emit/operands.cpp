@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operands: registers, immediates, addresses of variables, memory operands.
+#include "translator/analysis/call_frames.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
 
@@ -89,13 +90,8 @@ LaneValue GraphEmitter::offset_by(LaneValue value, llvm::Value* uniform) {
     return value;
 }
 
-/// A function's frame in local memory: its argument block (returns and parameters), then its variables.
-static std::uint64_t argument_block_bytes(const FunctionGraph& graph) {
-    return graph.is_entry ? 0 : (graph.argument_bytes + 15) / 16 * 16;
-}
-
 std::uint64_t GraphEmitter::frame_bytes() const {
-    return argument_block_bytes(graph_) + (graph_.local_bytes + 15) / 16 * 16;
+    return translator::frame_bytes(graph_);
 }
 
 void GraphEmitter::check_stack() {

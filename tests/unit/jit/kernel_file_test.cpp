@@ -32,6 +32,7 @@ translator::CompiledKernel sample() {
     kernel.properties.static_shared = 2048;
     kernel.properties.reserved_shared = 1024;
     kernel.properties.local_bytes = 96;
+    kernel.properties.stack_scale = 3;
     kernel.properties.streamed_bytes = 12;
     kernel.properties.spins = true;
     kernel.properties.alignment_demands = {{8, 3, 0}, {24, 15, 4}};
@@ -72,6 +73,7 @@ TEST_CASE("kernel file: everything comes back") {
     CHECK(read->properties.reserved_shared == 1024);
     CHECK(read->properties.local_bytes == 96);
     CHECK_FALSE(read->properties.unbounded_stack);
+    CHECK(read->properties.stack_scale == 3);
     CHECK(read->properties.spins);
     CHECK(read->properties.streamed_bytes == 12);
     REQUIRE(read->properties.alignment_demands.size() == 2);

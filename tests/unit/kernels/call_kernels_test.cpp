@@ -25,6 +25,16 @@ const std::string early_return = ".func (.reg .b32 r) f(.reg .b32 a) {\n"
                                  "@p ret; add.u32 r, r, 1000; }\n";
 std::uint32_t returned(std::uint32_t a) { return a + (a > 40 ? 1000 : 2000); }
 
+/// `f(a)`: stores a where it chooses in 256 bytes of local memory, adds what `rest` leaves in r, and finds a there.
+std::string keeping_function(const std::string& name, const std::string& rest) {
+    return ".func (.reg .b32 r) " + name +
+           "(.reg .b32 a) {\n"
+           ".reg .pred p; .reg .b32 i, b, m; .reg .b64 l, o; .local .align 4 .b8 own[256];\n"
+           "and.b32 i, a, 63; mul.wide.u32 o, i, 4; mov.u64 l, own; add.u64 l, l, o; st.local.u32 [l], a;\n"
+           "mov.u32 r, 0;\n" +
+           rest + "\nld.local.u32 b, [l]; add.u32 r, r, b; }\n";
+}
+
 } // namespace
 
 TEST_CASE("parameters and results in registers", "[kernels][calls]") {
@@ -45,6 +55,37 @@ TEST_CASE("a recursive function with register parameters", "[kernels][calls]") {
         "@p bra DONE; sub.u32 m, n, 1; call (m), f, (m); add.u32 r, m, n;\nDONE: }\n",
         "and.b32 %r1, %r8, 7; call (%r9), f, (%r1);");
     for (unsigned i = 0; i < threads; ++i) CHECK(results[i] == (i & 7) * ((i & 7) + 1) / 2);
+}
+
+// The default limit of a thread's stack, 1024 bytes, is for what nobody can tell before: recursion. ptxas computes the rest.
+
+TEST_CASE("a chain of calls has all the local memory that its functions declare", "[kernels][calls]") {
+    constexpr unsigned length = 80; // calls are inlined to a depth of 64
+    std::string functions = keeping_function("f0", "");
+    for (unsigned i = 1; i < length; ++i) {
+        const std::string next = "f" + std::to_string(i - 1);
+        functions += keeping_function("f" + std::to_string(i), "add.u32 m, a, 1; call (r), " + next + ", (m);");
+    }
+    const auto results = results_of(functions, "call (%r9), f" + std::to_string(length - 1) + ", (%r8);");
+    for (unsigned i = 0; i < threads; ++i) CHECK(results[i] == length * i + length * (length - 1) / 2);
+}
+
+TEST_CASE("a function called through a pointer has the local memory that it declares", "[kernels][calls]") {
+    std::string eight_times;
+    for (unsigned i = 0; i < 8; ++i) eight_times += "call (m), g, (a); add.u32 r, r, m;\n";
+    const auto results =
+        results_of(keeping_function("g", "") + keeping_function("f", eight_times),
+                   "P: .callprototype (.reg .b32 _) _ (.reg .b32 _);\nmov.u64 %l4, f; call (%r9), %l4, (%r8), P;");
+    for (unsigned i = 0; i < threads; ++i) CHECK(results[i] == 9 * i);
+}
+
+TEST_CASE("what is inlined into a recursive function takes nothing of the stack limit", "[kernels][calls]") {
+    std::string rest;
+    for (unsigned i = 0; i < 8; ++i) rest += "call (m), g, (a); add.u32 r, r, m;\n";
+    rest += "setp.eq.u32 p, a, 0; @p bra DONE; sub.u32 m, a, 1; call (m), f, (m); add.u32 r, r, m;\nDONE:";
+    const auto results =
+        results_of(keeping_function("g", "") + keeping_function("f", rest), "and.b32 %r1, %r8, 3; call (%r9), f, (%r1);");
+    for (unsigned i = 0; i < threads; ++i) CHECK(results[i] == 9 * (i & 3) * ((i & 3) + 1) / 2);
 }
 
 TEST_CASE("the address of a function passes through registers of every kind", "[kernels][calls]") {
