@@ -6,6 +6,7 @@
 #include "runtime/base/handle_table.h"
 #include "runtime/base/process_exit.h"
 #include "runtime/context/context.h"
+#include "runtime/device/visible_devices.h"
 
 #include <atomic>
 #include <charconv>
@@ -69,17 +70,19 @@ unsigned parse_compute_capability(const std::string& text) {
     return major * 10 + minor;
 }
 
-/// Device 0 is hidden if CUDA_VISIBLE_DEVICES is set and its list does not begin with something
-/// that means it: the driver stops at the first entry that it does not know.
-bool hidden_by_environment() {
-    if (!env_is_set(Env::visible_devices)) return false;
-    std::string list = env_text(Env::visible_devices);
-    list = list.substr(0, list.find(','));
-    const std::size_t first = list.find_first_not_of(' ');
-    if (first == std::string::npos) return true;
-    list = list.substr(first, list.find_last_not_of(' ') - first + 1);
-    if (list.rfind("GPU-", 0) == 0) return false;
-    return list.find_first_not_of('0') != std::string::npos;
+/// A fixed id of RFC 4122's form: one device, the same in every process.
+std::array<std::uint8_t, 16> make_uuid() {
+    std::array<std::uint8_t, 16> uuid{};
+    const char letters[17] = "PtarmiganDevice0";
+    std::memcpy(uuid.data(), letters, uuid.size());
+    uuid[6] = static_cast<std::uint8_t>((uuid[6] & 0x0f) | 0x40);
+    uuid[8] = static_cast<std::uint8_t>((uuid[8] & 0x3f) | 0x80);
+    return uuid;
+}
+
+Status visible_by_environment() {
+    if (!env_is_set(Env::visible_devices)) return Status::success;
+    return find_visible_device(env_text(Env::visible_devices), make_uuid());
 }
 
 } // namespace
@@ -104,11 +107,7 @@ Device::Device() {
     }
     if (name_.size() > 255) name_.resize(255);
     pci_bus_id_ = "0000:00:06.0";
-    // A fixed id of RFC 4122's form: one device, the same in every process.
-    const char letters[17] = "PtarmiganDevice0";
-    std::memcpy(uuid_.data(), letters, uuid_.size());
-    uuid_[6] = static_cast<std::uint8_t>((uuid_[6] & 0x0f) | 0x40);
-    uuid_[8] = static_cast<std::uint8_t>((uuid_[8] & 0x3f) | 0x80);
+    uuid_ = make_uuid();
     primary_ = std::make_shared<Context>(Context::Kind::primary, 0);
     HandleTable<Context>::get().add(primary_);
 }
@@ -119,7 +118,7 @@ Device& Device::get() {
 }
 
 Status Device::initialize() {
-    if (hidden_by_environment()) return Status::no_device;
+    if (const Status status = visible_by_environment(); status != Status::success) return status;
     get();
     watch_process_exit();
     is_initialized.store(true, std::memory_order_release);
@@ -131,7 +130,7 @@ bool Device::initialized() {
 }
 
 int Device::count() {
-    return hidden_by_environment() ? 0 : 1;
+    return visible_by_environment() == Status::success ? 1 : 0;
 }
 
 std::optional<int> Device::attribute(int id) const {

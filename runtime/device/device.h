@@ -19,8 +19,8 @@ class Context;
 /// Constant after its first use, except for the primary context. Thread-safe.
 class Device {
 public:
-    /// cuInit's work, once: reads PTARMIGAN_* and CUDA_VISIBLE_DEVICES. no_device if the device is
-    /// hidden. Later calls return the same answer.
+    /// cuInit's work, once: reads PTARMIGAN_* and CUDA_VISIBLE_DEVICES. no_device or
+    /// invalid_device as find_visible_device() says. Later calls return the same answer.
     static Status initialize();
     /// True once initialize() has succeeded. Lock-free.
     static bool initialized();

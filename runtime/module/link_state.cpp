@@ -4,6 +4,7 @@
 #include "frontend/ptx/provided_functions.h"
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
+#include "runtime/base/read_file.h"
 #include "runtime/device/device.h"
 #include "runtime/module/fatbin.h"
 #include "runtime/module/fatbin_writer.h"
@@ -12,8 +13,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 namespace ptarmigan::runtime {
 namespace {
@@ -110,9 +109,8 @@ Status LinkState::add_lto(const void* data, std::size_t size, const std::string&
 }
 
 Status LinkState::add_file(LinkInput kind, const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) return Status::file_not_found;
-    const std::string bytes(std::istreambuf_iterator<char>(file), {});
+    std::string bytes;
+    if (const Status status = read_file(path, bytes); status != Status::success) return status;
     if (bytes.empty()) return fail(Status::invalid_image, "error   : '" + path + "' is empty");
     return add(kind, bytes.data(), bytes.size(), path.substr(path.find_last_of('/') + 1));
 }

@@ -28,6 +28,12 @@ TEST_CASE("module: loading bad images") {
     CHECK(cuModuleLoadData(&module, "\x7f"
                                     "ELF and nothing else") == 209);
     CHECK(cuModuleLoad(&module, "/nonexistent.cubin") == 301);
+    CHECK(cuModuleLoad(&module, "") == 1);
+    CHECK(cuModuleLoad(&module, nullptr) == 1);
+    CHECK(cuModuleLoad(&module, "/tmp") == 2); // a directory: asked of an H100
+    CUlibrary library = nullptr;
+    CHECK(cuLibraryLoadFromFile(&library, "/tmp", nullptr, nullptr, 0, nullptr, nullptr, 0) == 2);
+    CHECK(cuLibraryLoadFromFile(&library, "/nonexistent.cubin", nullptr, nullptr, 0, nullptr, nullptr, 0) == 301);
     unsigned unknown[] = {999};
     void* values[] = {nullptr};
     CHECK(cuModuleLoadDataEx(&module, kernels, 1, unknown, values) == 1);

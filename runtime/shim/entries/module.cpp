@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Modules and libraries: loading code, finding its functions and variables.
 #include "runtime/base/log.h"
+#include "runtime/base/read_file.h"
 #include "runtime/shim/convert.h"
 #include "runtime/shim/jit_options.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 using namespace ptarmigan;
 using namespace ptarmigan::shim;
@@ -35,13 +34,9 @@ CUresult load_module(CUmodule* handle, const void* image, std::size_t size, unsi
     });
 }
 
-/// A whole file with a NUL behind it, so that PTX text ends.
-Status read_file(const char* path, std::string& contents) {
-    if (!path) return Status::invalid_value;
-    std::ifstream file(path, std::ios::binary);
-    if (!file) return Status::file_not_found;
-    contents.assign(std::istreambuf_iterator<char>(file), {});
-    return Status::success;
+/// A whole file; a string's NUL behind it ends PTX text.
+CUresult read_named(const char* path, std::string& contents) {
+    return fenced([&] { return path ? runtime::read_file(path, contents) : Status::invalid_value; });
 }
 
 CUresult load_library(CUlibrary* handle, const void* image, unsigned jit_count, const unsigned* jit_options,
@@ -118,8 +113,7 @@ PTM_API(cuModuleLoadFatBinary, CUmodule* module, const void* image) {
 }
 PTM_API(cuModuleLoad, CUmodule* module, const char* path) {
     std::string contents;
-    Status status = read_file(path, contents);
-    if (status != Status::success) return static_cast<CUresult>(status);
+    if (const CUresult failed = read_named(path, contents)) return failed;
     return load_module(module, contents.c_str(), contents.size() + 1, 0, nullptr, nullptr);
 }
 PTM_API(cuModuleUnload, CUmodule module) {
@@ -193,8 +187,7 @@ PTM_API(cuLibraryLoadData, CUlibrary* library, const void* image, unsigned* jit_
 PTM_API(cuLibraryLoadFromFile, CUlibrary* library, const char* path, unsigned* jit_options, void** jit_values,
         unsigned jit_count, unsigned*, void**, unsigned) {
     std::string contents;
-    Status status = read_file(path, contents);
-    if (status != Status::success) return static_cast<CUresult>(status);
+    if (const CUresult failed = read_named(path, contents)) return failed;
     return load_library(library, contents.c_str(), jit_count, jit_options, jit_values, 0, nullptr, nullptr);
 }
 
