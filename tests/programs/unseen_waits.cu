@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop that waits and that the translator takes for none that does (translator/analysis, Decisions): it runs with
-// PTARMIGAN_WAITS=all. "hang" as the first argument waits for what nobody writes.
+// A loop that waits and that the translator takes for none that does (translator/analysis, Decisions): it needs
+// PTARMIGAN_WAITS=all, and asks for that itself. "hang" as the first argument waits for what nobody writes, without.
 #include "common/program.h"
 
+#include <cstdlib>
 #include <cstring>
 
 KERNEL void two_names(const unsigned* seen, unsigned* written, unsigned* out);
@@ -20,6 +21,7 @@ __global__ void two_names(const unsigned* seen, unsigned* written, unsigned* out
 
 int main(int argc, char** argv) {
     const bool hang = argc > 1 && std::strcmp(argv[1], "hang") == 0;
+    if (!hang) setenv("PTARMIGAN_WAITS", "all", 0);
     const test::Program program("unseen_waits", hang ? 1 : argc, argv);
     const unsigned blocks = 16, threads = 64;
     const test::Buffer<unsigned> flags(blocks), others(blocks), passed(1);
