@@ -69,6 +69,9 @@ inline constexpr unsigned idle_turns_before_draw = 64;
 /// Turns in which no CTA of a worker exited, after which it draws more of such a grid although barriers complete: they
 /// may be those of a loop that waits.
 inline constexpr unsigned turns_before_draw = 1024;
+/// How long a step that has seen the value that it waited for lets others look at most (GoalWaits): some time slices of
+/// the operating system, for workers that do not run.
+inline constexpr std::uint64_t longest_look_ns = 100'000'000;
 /// Stacks of suspended steps, and CTAs' memory, that a worker keeps between grids; what a crowd needed beyond is given
 /// back.
 inline constexpr std::size_t kept_stacks = 4096, kept_slots = 128;

@@ -132,6 +132,13 @@ struct MbarrierCall {
     std::uint32_t complete[32]; ///< written by waits: 0 or 1
 };
 
+/// What a step does with a counter that others wait for.
+enum class GoalEvent : std::uint32_t {
+    adds,   ///< is going to add to it, and to wait then
+    waits,  ///< has seen another value: yield()
+    reaches ///< has seen the goal; returns when the others that wait have looked too, or after a time limit
+};
+
 /// Functions that generated code calls, reached through CtaContext::services, so that images have no imports
 /// besides the few of `import_names`. `step` is the index of the step (W lanes) inside the CTA; lane masks are
 /// bit masks over the lanes of that step.
@@ -183,6 +190,9 @@ struct Services {
                           std::uint32_t all, std::uint32_t line);
     /// Does not return: the step's only lane exits, however deep in calls it is. Fiber form, steps of one lane.
     void (*exit_thread)(CtaContext*, std::uint32_t step);
+    /// For waits for a counter to have just one value (analysis/counter_goals.h); `event` is a GoalEvent, `lanes` as
+    /// for yield(). Fiber form only.
+    void (*await_goal)(CtaContext*, std::uint32_t event, std::uint64_t lanes);
     /// The lanes in `lanes` are going to write `bytes` bytes each at generic addresses (indexed by lane), through the
     /// generic proxy: CompileOptions::late_copies.
     void (*note_write)(CtaContext*, const std::uint64_t* addresses, std::uint64_t lanes, std::uint32_t bytes);

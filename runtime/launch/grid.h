@@ -6,6 +6,7 @@
 #include "runtime/exec/fault.h"
 #include "runtime/exec/map_history.h"
 #include "runtime/launch/cta_arena.h"
+#include "runtime/launch/goal_waits.h"
 #include "runtime/launch/helper_count.h"
 #include "runtime/module/kernel_cache.h"
 #include "translator/kernel_abi.h"
@@ -63,6 +64,7 @@ struct Grid : std::enable_shared_from_this<Grid> {
 
     std::chrono::nanoseconds hang_limit{0}; ///< PTARMIGAN_HANG_TIMEOUT; 0: none
     std::atomic<std::uint64_t> progress{0}; ///< changes when a worker that others may wait for gets on; relaxed: a hint
+    GoalWaits goal_waits;
     std::once_flag children_once;
     std::shared_ptr<ChildWork> children; ///< null: its threads launched nothing; see child_work_of()
 

@@ -343,6 +343,7 @@ void Worker::run_resident_ctas() {
             raise_deadlock();
         }
         scheduler_.run(true);
+        looks_.begin_turn();
         mbarriers_.expire(false);
         const std::uint64_t live = release_finished();
         if (live == 0) finish_copies();
@@ -353,6 +354,22 @@ void Worker::run_resident_ctas() {
         seen = scheduler_.progress_and_work();
         if (idle_turns_ > tuning::idle_turns_before_draw && idle_turns_ % 16 == 0)
             sched_yield(); // what they wait for is on another thread
+    }
+}
+
+void Worker::note_wait_for_goal() {
+    if (!looks_are_known_) grid_->goal_waits.add(looks_);
+    looks_are_known_ = true;
+    looks_.note_wait();
+}
+
+void Worker::let_others_look() {
+    const GoalWaits& waits = grid_->goal_waits;
+    const GoalWaits::Marks marks = waits.waiting();
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::nanoseconds(tuning::longest_look_ns);
+    while (!waits.have_looked(marks) && std::chrono::steady_clock::now() < limit) {
+        if (grid_->stopped()) leave_kernel();
+        if (!scheduler_.yield({.kind = Wait::Kind::turn})) sched_yield();
     }
 }
 
@@ -497,6 +514,8 @@ void Worker::run(Grid& grid, std::uint32_t number) {
         record_fault();
     }
     clean_up();
+    if (looks_are_known_) grid.goal_waits.remove(looks_);
+    looks_are_known_ = false;
     grid_ = nullptr;
 }
 

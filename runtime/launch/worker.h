@@ -33,6 +33,9 @@ public:
     /// Called by a step that waits: ends the grid if nobody has done anything but wait for the time of
     /// PTARMIGAN_HANG_TIMEOUT.
     void check_for_hang();
+    /// Called by a step whose wait for a counter to have one value begins or goes on, and by one whose wait is over.
+    void note_wait_for_goal();
+    void let_others_look();
 
 private:
     struct Slot {
@@ -92,6 +95,8 @@ private:
     AsyncCopies copies_{mbarriers_};
     Mbarriers mbarriers_{scheduler_, copies_};
     std::deque<Slot> slots_; ///< [0] but where several CTAs are alive at once; addresses are stable
+    GoalWaits::Looks looks_;
+    bool looks_are_known_ = false;                             ///< to the grid
     unsigned idle_turns_ = 0, turns_without_exit_ = 0;         ///< of the ring, in run_resident_ctas()
     std::uint64_t seen_progress_ = 0, seen_grid_progress_ = 0; ///< for check_for_hang()
     std::chrono::steady_clock::time_point progress_time_;

@@ -65,11 +65,11 @@ void back_off(Worker& worker, std::uint64_t nanoseconds) {
     }
 }
 
-void yield(abi::CtaContext* cta, std::uint32_t, std::uint64_t lanes, std::uint64_t nanoseconds) {
+/// The step that runs waits for memory: others get their turn.
+void give_way(abi::CtaContext* cta, const Wait& wait, std::uint64_t nanoseconds) {
     Worker& worker = worker_of(cta);
     if (worker.grid().stopped()) leave_kernel();
     worker.scheduler().note_turn(*cta);
-    const Wait wait{.kind = Wait::Kind::memory, .lanes = lanes, .pc = PTM_RETURN_ADDRESS()};
     StepFiber* const self = worker.in_fibers() ? worker.scheduler().current() : nullptr;
     if (self) self->wait = wait; // for the report of a hang: this step waits too
     worker.check_for_hang();
@@ -82,6 +82,18 @@ void yield(abi::CtaContext* cta, std::uint32_t, std::uint64_t lanes, std::uint64
     constexpr unsigned ring_turns = 256;
     const bool others = worker.in_fibers() && worker.scheduler().yield(wait);
     if (!others || worker.spins % ring_turns == 0) back_off(worker, nanoseconds);
+}
+
+void yield(abi::CtaContext* cta, std::uint32_t, std::uint64_t lanes, std::uint64_t nanoseconds) {
+    give_way(cta, {.kind = Wait::Kind::memory, .lanes = lanes, .pc = PTM_RETURN_ADDRESS()}, nanoseconds);
+}
+
+void await_goal(abi::CtaContext* cta, std::uint32_t number, std::uint64_t lanes) {
+    const auto event = static_cast<abi::GoalEvent>(number);
+    if (event == abi::GoalEvent::reaches) return worker_of(cta).let_others_look();
+    worker_of(cta).note_wait_for_goal();
+    if (event == abi::GoalEvent::waits)
+        give_way(cta, {.kind = Wait::Kind::memory, .lanes = lanes, .pc = PTM_RETURN_ADDRESS()}, 0);
 }
 
 void trap(abi::CtaContext* cta, std::uint32_t step, std::uint64_t lanes, std::uint32_t fault, std::uint32_t line) {
@@ -209,7 +221,7 @@ const abi::Services& kernel_services() {
     static const abi::Services services = {
         barrier,        collective,  yield,         trap,        device_vprintf,  device_malloc, device_free,
         assert_fail,    clock_ticks, global_timer,  misaligned,  texture_service, mbarrier,      cluster_barrier,
-        device_runtime, async_copy,  cancel_launch, exit_thread, note_write};
+        device_runtime, async_copy,  cancel_launch, exit_thread, await_goal,      note_write};
     return services;
 }
 

@@ -88,6 +88,7 @@ CUresult cuModuleUnload(CUmodule);
 CUresult cuModuleGetFunction(CUfunction*, CUmodule, const char*);
 CUresult cuModuleGetFunctionCount(unsigned*, CUmodule);
 CUresult cuModuleGetGlobal_v2(CUdeviceptr*, std::size_t*, CUmodule, const char*);
+CUresult cuLibraryLoadFromFile(CUlibrary*, const char*, unsigned*, void**, unsigned, unsigned*, void**, unsigned);
 CUresult cuLibraryLoadData(CUlibrary*, const void*, unsigned*, void**, unsigned, unsigned*, void**,
                            unsigned);
 CUresult cuModuleEnumerateFunctions(CUfunction*, unsigned, CUmodule);

@@ -206,8 +206,10 @@ void GraphEmitter::run_handler(const GraphInstruction& instruction) {
         lower::check_alignment(*this, place, access_bytes(inst), writes);
     }
     mark_work(inst);
+    tell_of_addition(inst);
     note_write(inst);
     handler_of(inst.form)(*this, inst);
+    let_others_look(inst);
     for (const Prefetch& wanted : {instruction.prefetch, instruction.second_prefetch})
         if (wanted) emit_prefetch(inst, wanted);
 }
@@ -344,7 +346,11 @@ llvm::Value* GraphEmitter::edge_condition(BlockId id, unsigned successor, const 
 
 void GraphEmitter::emit_yield() {
     llvm::Value* lanes = current_ ? ir_.getInt64(0) : lanes_here(); // before an instruction nobody waits
-    call_service(offsetof(abi::Services, yield), ir_.getVoidTy(), {cta_context_, step_, lanes, ir_.getInt64(0)});
+    const std::uint32_t loop = graph_.forest.loop_of[current_block_];
+    if (loop != no_loop && counter_goals().loops[loop])
+        call_await_goal(abi::GoalEvent::waits, lanes);
+    else
+        call_service(offsetof(abi::Services, yield), ir_.getVoidTy(), {cta_context_, step_, lanes, ir_.getInt64(0)});
 }
 
 /// Every cycle goes through one of these: latches, and in an irreducible graph the sources of retreating edges.

@@ -12,11 +12,13 @@
 //   write_notes.cpp     what copies must not see yet
 #pragma once
 
+#include "translator/analysis/counter_goals.h"
 #include "translator/analysis/linear_plan.h"
 #include "translator/analysis/load_groups.h"
 #include "translator/analysis/plan_turns.h"
 #include "translator/emit/kernel_unit.h"
 #include "translator/emit/warp_emitter.h"
+#include "translator/kernel_abi.h"
 
 #include <functional>
 #include <optional>
@@ -202,6 +204,10 @@ private:
     bool in_waiting_loop();
     std::uint32_t wait_around(BlockId block);
     bool inside_waiting_loop();
+    const CounterGoals& counter_goals();
+    void tell_of_addition(const ptx::Instruction& inst);
+    void let_others_look(const ptx::Instruction& inst);
+    void call_await_goal(abi::GoalEvent event, llvm::Value* lanes = nullptr);
     void set_work_mark(llvm::Value* lanes);
     bool writes_for_others(const ptx::Instruction& inst) const;
     void mark_work(const ptx::Instruction& inst);
@@ -251,6 +257,7 @@ private:
     std::vector<std::uint32_t> counter_of_;          ///< program-counter form: number of each block
     std::vector<std::uint32_t> order_of_;            ///< likewise, without what is added to it
     std::optional<std::vector<bool>> waiting_loops_; ///< by index in the loop forest; once asked for
+    std::optional<CounterGoals> counter_goals_;      ///< likewise
     std::vector<std::uint32_t> round_weight_;        ///< likewise: what an edge back to the block counts
     llvm::AllocaInst* waited_rounds_ = nullptr;      ///< made since a lane last overtook others
     llvm::AllocaInst* overtakings_ = nullptr;        ///< how many there were

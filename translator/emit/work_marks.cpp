@@ -38,6 +38,35 @@ bool GraphEmitter::inside_waiting_loop() {
     return wait_around(current_block_) != no_loop;
 }
 
+const CounterGoals& GraphEmitter::counter_goals() {
+    if (!counter_goals_) {
+        const bool suspends = unit_.fiber_form && unit_.spins;
+        counter_goals_ =
+            find_counter_goals(graph_, suspends ? waiting_loops() : std::vector<bool>(graph_.forest.loops.size()));
+    }
+    return *counter_goals_;
+}
+
+void GraphEmitter::call_await_goal(abi::GoalEvent event, llvm::Value* lanes) {
+    call_service(offsetof(abi::Services, await_goal), ir_.getVoidTy(),
+                 {cta_context_, ir_.getInt32(std::uint32_t(event)), lanes ? lanes : ir_.getInt64(0)});
+}
+
+/// Before an addition to a counter that is waited for: from then on the step has to see what becomes of it.
+void GraphEmitter::tell_of_addition(const ptx::Instruction& inst) {
+    if (unit_.spins && counter_goals().additions.contains(&inst)) call_await_goal(abi::GoalEvent::adds);
+}
+
+/// Behind a comparison that ends a wait for a counter to have one value.
+void GraphEmitter::let_others_look(const ptx::Instruction& inst) {
+    if (!unit_.spins || !counter_goals().comparisons.contains(&inst)) return;
+    const bool is_equal = inst.has(ptx::Modifier::eq);
+    llvm::Value* truth = broadcast(read(inst[ptx::Role::p]));
+    llvm::Value* reached = ir_.CreateAnd(is_equal ? truth : ir_.CreateNot(truth), active());
+    if_then(
+        any(reached), [&] { call_await_goal(abi::GoalEvent::reaches); }, false);
+}
+
 /// A copy, or a write of global memory or of memory that may be, is meant for others. Neither locks that are tried nor
 /// atomics that only read.
 bool GraphEmitter::writes_for_others(const ptx::Instruction& inst) const {
