@@ -28,10 +28,13 @@ constexpr unsigned loop_registers_avx512 = 24, loop_registers_avx2 = 12;
 /// Varying words that a thread computes from which a step is 8 lanes wide on AVX2: what is uniform
 /// is a small part then, and time to compile grows with the width.
 constexpr unsigned long_code = 160;
-/// Share of lane-by-lane loads among a loop's instructions from which narrow steps are better. Where gathers are slow a
-/// few are enough, since lanes also wait for each other and branches are masks (bench/divergence, 2 Zen 3 cores, 16
-/// lanes and 1): search in a graph 26 and 6.5 ms, ray casting 200 and 68.
-constexpr double gather_share_limit = 0.2, slow_gather_share_limit = 0.05;
+/// Share of lane-by-lane loads among a loop's instructions from which lanes had better go one by one: few are enough,
+/// since lanes also wait for each other and branches are masks. bench/divergence, the natural width and 1: search in a
+/// graph 26 and 6.5 ms on 2 Zen 3 cores, 14 to 16 and 4.5 on 2 of an Emerald Rapids, ray casting 200 and 68, 140
+/// and 89.
+constexpr double gather_share_limit = 0.05;
+/// The share from which a loop does little but gather: where gathers are fast, 8 lanes are faster then.
+constexpr double fast_gather_share = 0.2;
 
 bool may_communicate(const FunctionGraph& graph) {
     // Old programs let the lanes of a warp talk through volatile memory without a barrier: keep them in step. Where it
@@ -128,9 +131,10 @@ unsigned natural_width(const TargetCpu& target, bool whole_warp) {
 unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target, bool whole_warp) {
     unsigned natural = natural_width(target, whole_warp);
     if (whole_warp || may_communicate(graph)) return natural;
-    if (!uses_shared_memory(graph) &&
-        walks_memory_lane_by_lane(graph, target.has_slow_gathers() ? slow_gather_share_limit : gather_share_limit))
-        return target.has_slow_gathers() ? 1 : std::min(natural, 8u);
+    if (!uses_shared_memory(graph) && walks_memory_lane_by_lane(graph, gather_share_limit)) {
+        const bool gathers = !target.has_slow_gathers() && walks_memory_lane_by_lane(graph, fast_gather_share);
+        return gathers ? std::min(natural, 8u) : 1;
+    }
     return width_by_registers(graph, target, natural);
 }
 
