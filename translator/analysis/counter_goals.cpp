@@ -4,8 +4,6 @@
 #include "translator/analysis/form_queries.h"
 #include "translator/analysis/memory_places.h"
 
-#include <algorithm>
-
 namespace ptarmigan::translator {
 namespace {
 
@@ -27,26 +25,31 @@ public:
                 if (is_addition(instruction.inst)) additions_.push_back(&instruction.inst);
     }
 
-    const std::vector<const Instruction*>& additions() const { return additions_; }
+    bool has_additions() const { return !additions_.empty(); }
 
-    /// Compares a counter, as a strong read of it returns it, with what changes from barrier to barrier.
-    bool asks_for_goal(const Instruction& inst) const {
-        if (opcode(inst) != "setp" || !(inst.has(Modifier::eq) || inst.has(Modifier::ne))) return false;
-        if (inst[Role::c].kind != Operand::Kind::none || inst[Role::p].kind != Operand::Kind::reg) return false;
+    /// The additions to the counter that `inst` compares, as a strong read returns it, with what changes from barrier
+    /// to barrier. Empty if it does nothing like that.
+    std::vector<const Instruction*> counted_for(const Instruction& inst) const {
+        if (opcode(inst) != "setp" || !(inst.has(Modifier::eq) || inst.has(Modifier::ne))) return {};
+        if (inst[Role::c].kind != Operand::Kind::none || inst[Role::p].kind != Operand::Kind::reg) return {};
         const Operand &a = inst[Role::a], &b = inst[Role::b];
-        if (a.kind != Operand::Kind::reg || b.kind != Operand::Kind::reg) return false; // locks are compared with 0
-        if (graph_.values[a.index].is_constant || graph_.values[b.index].is_constant) return false;
-        return reads_counter(ValueId(a.index)) || reads_counter(ValueId(b.index));
+        if (a.kind != Operand::Kind::reg || b.kind != Operand::Kind::reg) return {}; // locks are compared with 0
+        if (graph_.values[a.index].is_constant || graph_.values[b.index].is_constant) return {};
+        std::vector<const Instruction*> found = additions_to(ValueId(a.index));
+        return found.empty() ? additions_to(ValueId(b.index)) : found;
     }
 
 private:
-    bool reads_counter(ValueId value) const {
+    /// To the object that `value` was read from.
+    std::vector<const Instruction*> additions_to(ValueId value) const {
         const GraphInstruction* read = places_.sums().definition(value).instruction;
-        if (!read || !has_effect(read->inst, Effects::load | Effects::atomic)) return false;
+        if (!read || !has_effect(read->inst, Effects::load | Effects::atomic)) return {};
         const MemoryPlace& place = places_.of(read->inst);
-        return std::any_of(additions_.begin(), additions_.end(), [&](const Instruction* addition) {
-            return addition != &read->inst && places_.overlap(place, places_.of(*addition)) >= Overlap::same_object;
-        });
+        std::vector<const Instruction*> found;
+        for (const Instruction* addition : additions_)
+            if (addition != &read->inst && places_.overlap(place, places_.of(*addition)) >= Overlap::same_object)
+                found.push_back(addition);
+        return found;
     }
 
     const FunctionGraph& graph_;
@@ -60,21 +63,23 @@ CounterGoals find_counter_goals(const FunctionGraph& graph, const std::vector<bo
     CounterGoals goals;
     goals.loops.resize(graph.forest.loops.size());
     const GoalSearch search(graph);
-    if (search.additions().empty()) return goals;
+    if (!search.has_additions()) return goals;
     bool waits_for_one = false;
     for (BlockId block = 0; block < graph.blocks.size(); ++block)
         for (const GraphInstruction& instruction : graph.blocks[block].instructions) {
-            if (!search.asks_for_goal(instruction.inst)) continue;
+            const std::vector<const Instruction*> additions = search.counted_for(instruction.inst);
+            if (additions.empty()) continue;
             goals.comparisons.insert(&instruction.inst); // those before a loop too: the first look of a rotated one
+            goals.additions.insert(additions.begin(), additions.end());
             const std::uint32_t loop = graph.forest.loop_of[block];
             if (loop == no_loop || !waits[loop]) continue;
             goals.loops[loop] = true;
             waits_for_one = true;
         }
-    if (waits_for_one)
-        goals.additions.insert(search.additions().begin(), search.additions().end());
-    else
+    if (!waits_for_one) {
         goals.comparisons.clear();
+        goals.additions.clear();
+    }
     return goals;
 }
 

@@ -15,8 +15,9 @@ namespace ptarmigan::translator {
 struct CounterGoals {
     std::unordered_set<const ptx::Instruction*>
         comparisons; ///< setp: equal means that the goal is reached. Empty without loops
-    std::unordered_set<const ptx::Instruction*> additions; ///< that may move such a counter; empty likewise
-    std::vector<bool> loops;                               ///< by index in the loop forest: has one of them
+    /// To the counters; empty likewise. Others, to results and work queues, tell of no wait.
+    std::unordered_set<const ptx::Instruction*> additions;
+    std::vector<bool> loops; ///< by index in the loop forest: has one of them
 };
 
 /// `waits` is loops_that_wait(). Only atomic additions to the object that is polled count: flags that are stored are
