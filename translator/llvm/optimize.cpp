@@ -4,6 +4,7 @@
 #include "translator/llvm/bfloats_as_integers.h"
 #include "translator/llvm/compare_halves_as_floats.h"
 #include "translator/llvm/defer_nan_choice.h"
+#include "translator/llvm/drop_idle_fences.h"
 #include "translator/llvm/drop_unchanged_saves.h"
 #include "translator/llvm/hide_truncations.h"
 #include "translator/llvm/masks_as_integers.h"
@@ -55,6 +56,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
     llvm::FunctionPassManager late;
     late.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
     late.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+    late.addPass(DropIdleFences());          // before the passes that look through conversions
     late.addPass(SinkNanCanonicalization()); // before InstCombine, which takes the pattern apart
     late.addPass(DeferNanChoice());          // likewise
     late.addPass(llvm::InstCombinePass());

@@ -128,6 +128,12 @@ Value* float_to_float(WarpEmitter& e, const Instruction& inst, Value* value, Sca
     return is_double ? narrow_to_float(ir, value, mode) : value;
 }
 
+// A double about to be narrowed, out of LLVM's sight: what was widened before would come out as it went in, a
+// signalling NaN still signalling (llvm/drop_idle_fences). No instruction.
+Value* hide_widening(Ir& ir, Value* value) {
+    return ir.CreateIntrinsic(In::arithmetic_fence, {value->getType()}, {value});
+}
+
 // A float result of double is flushed by its magnitude before the subnormal rounding, as float_arithmetic does.
 Value* flush_narrowed(Ir& ir, Value* exact, Value* result, Rounding mode) {
     Value* scaled = narrow_to_float(ir, ir.CreateFMul(exact, real(exact, 0x1p24)), mode);
@@ -176,6 +182,7 @@ void cvt_float(WarpEmitter& e, const Instruction& inst) {
         if (ftz && from == ScalarType::f32 && to != ScalarType::f16) value = flush_subnormal(ir, value);
         if (ftz && from == ScalarType::f32 && to == ScalarType::f64) value = canonicalize(ir, value);
         if (!ptx::is_float(to)) return float_to_integer(e, inst, value, from, to);
+        if (from == ScalarType::f64 && to != ScalarType::f64) value = hide_widening(ir, value);
         Value* result = ptx::is_float(from) ? float_to_float(e, inst, value, from, to)
                                             : integer_to_float(e, value, from, to, rounding_of(inst));
         if (ftz && to == ScalarType::f32)
