@@ -7,9 +7,33 @@
 #include "translator/analysis/close_loops.h"
 #include "translator/analysis/dominators.h"
 #include "translator/analysis/flatten.h"
+#include "translator/analysis/form_queries.h"
 #include "translator/analysis/interleave_locals.h"
 
+#include <algorithm>
+
 namespace ptarmigan::translator {
+namespace {
+
+/// What is called for real: calls in code that turned out to be dead are none.
+void find_calls(FunctionGraph& graph) {
+    graph.real_calls.clear();
+    graph.has_indirect_call = false;
+    for (const Block& block : graph.blocks)
+        for (const GraphInstruction& instruction : block.instructions) {
+            if (!is_call(instruction.inst)) continue;
+            const ptx::Operand& callee = instruction.inst[ptx::Role::f];
+            if (callee.kind != ptx::Operand::Kind::function) {
+                graph.has_indirect_call = true;
+                continue;
+            }
+            auto& calls = graph.real_calls;
+            const bool is_known = std::find(calls.begin(), calls.end(), callee.index) != calls.end();
+            if (!graph.module->functions[callee.index].is_declaration && !is_known) calls.push_back(callee.index);
+        }
+}
+
+} // namespace
 
 FunctionGraph build_graph(ptx::ModuleLoader& loader, ptx::FunctionId function, const GraphOptions& options) {
     function = resolve_alias(loader.module(), function);
@@ -22,6 +46,7 @@ FunctionGraph build_graph(ptx::ModuleLoader& loader, ptx::FunctionId function, c
     build_ssa(flat);
     interleave_locals(flat.graph);
     simplify(flat.graph, options.shape);
+    find_calls(flat.graph);
     fold_approximations(flat.graph);
     split_divisions(flat.graph);
     contract_products(flat.graph);

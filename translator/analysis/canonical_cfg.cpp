@@ -73,17 +73,57 @@ void gather(FunctionGraph& graph, const std::vector<BlockId>& sources, BlockId t
             if (s == target) s = block;
 }
 
-void gather_loop_edges(FunctionGraph& graph) {
+/// The same with phis: values that differ meet in the new block. Each source has one edge, which leads to `target`.
+void gather_with_phis(FunctionGraph& graph, const std::vector<BlockId>& sources, BlockId target) {
+    const BlockId block = add_block(graph, target);
+    for (BlockId source : sources) graph.blocks[source].successors = {block};
+    graph.blocks[block].predecessors = sources;
+    Block& end = graph.blocks[target];
+    std::vector<std::size_t> moved;
+    for (BlockId source : sources)
+        moved.push_back(std::size_t(std::find(end.predecessors.begin(), end.predecessors.end(), source) -
+                                    end.predecessors.begin()));
+    for (Phi& phi : end.phis) {
+        Phi joined;
+        for (std::size_t place : moved) joined.incoming.push_back(phi.incoming[place]);
+        ValueId value = joined.incoming[0];
+        if (std::any_of(joined.incoming.begin(), joined.incoming.end(), [&](ValueId v) { return v != value; })) {
+            SsaValue info;
+            info.type = graph.values[phi.result].type;
+            info.name = graph.values[phi.result].name;
+            info.block = block;
+            info.is_phi = true;
+            value = joined.result = ValueId(graph.values.size());
+            graph.values.push_back(std::move(info));
+            graph.blocks[block].phis.push_back(std::move(joined));
+        }
+        phi.incoming.push_back(value);
+    }
+    end.predecessors.push_back(block);
+    std::sort(moved.rbegin(), moved.rend());
+    for (std::size_t place : moved) {
+        end.predecessors.erase(end.predecessors.begin() + std::ptrdiff_t(place));
+        for (Phi& phi : end.phis) phi.incoming.erase(phi.incoming.begin() + std::ptrdiff_t(place));
+    }
+}
+
+using Gather = void (*)(FunctionGraph&, const std::vector<BlockId>&, BlockId);
+
+bool gather_loop_edges(FunctionGraph& graph, Gather gather_edges) {
     Edges successors = successor_edges(graph), predecessors = reverse_edges(successors);
     DominatorTree tree(successors, predecessors, 0);
+    bool changed = false;
     for (BlockId header : tree.order()) {
         std::vector<BlockId> inside, outside;
         for (BlockId p : predecessors[header]) (tree.dominates(header, p) ? inside : outside).push_back(p);
         if (inside.empty()) continue;
-        if (inside.size() > 1) gather(graph, inside, header);
-        if (outside.size() > 1) gather(graph, outside, header);
+        for (const auto* sources : {&inside, &outside}) {
+            if (sources->size() < 2) continue;
+            gather_edges(graph, *sources, header);
+            changed = true;
+        }
     }
-    link_predecessors(graph);
+    return changed;
 }
 
 void split_edges(FunctionGraph& graph) {
@@ -149,9 +189,14 @@ void canonicalize(FunctionGraph& graph) {
     merge_chains(graph);
     renumber_blocks(graph);
     free_entry(graph);
-    gather_loop_edges(graph);
+    gather_loop_edges(graph, gather);
+    link_predecessors(graph);
     split_edges(graph);
     renumber_blocks(graph);
+}
+
+bool restore_loop_edges(FunctionGraph& graph) {
+    return gather_loop_edges(graph, gather_with_phis);
 }
 
 void remove_edge(FunctionGraph& graph, BlockId from, unsigned successor) {

@@ -16,6 +16,11 @@ void canonicalize(FunctionGraph& graph);
 /// With phis: removes one edge (its position among the successors), and the phi operands that go with it.
 void remove_edge(FunctionGraph& graph, BlockId from, unsigned successor);
 
+/// With phis: gives the loops of a graph whose edges are split a unique preheader and latch each, which those lack that
+/// were entered in several places before edges were removed. Returns true if anything changed: phis may be left then
+/// that have one value only, and blocks out of order.
+bool restore_loop_edges(FunctionGraph& graph);
+
 /// With phis: appends blocks to their only predecessor where that ends in a jump and the canonical form allows it.
 /// Returns true if anything changed.
 bool merge_chains(FunctionGraph& graph);

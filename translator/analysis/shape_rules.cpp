@@ -394,9 +394,9 @@ Shape ShapeRules::result(BlockId block, const GraphInstruction& instruction, uns
     ValueId old = instruction.previous[definition];
     if (graph_.values[old].is_undefined) return shape; // nobody looks at lanes whose guard is false
     Shape before = graph_.shape_at(block, old), guard = graph_.shape_at(block, instruction.inst.guard);
-    if (before.level == Level::unknown || guard.level == Level::unknown) return {};
+    if (guard.level == Level::unknown) return {};
     if (!guard.is_uniform()) return limit(varying_shape());
-    Shape merged = join(shape, before);
+    Shape merged = join(shape, before); // an unknown one may wait for this very result
     if (merged.is_uniform()) merged.level = worse(merged.level, guard.level);
     return limit(merged);
 }

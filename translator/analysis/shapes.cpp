@@ -58,9 +58,8 @@ public:
             changed = false;
             while (propagate()) changed = true;
             changed |= update_divergence();
+            if (!changed) changed = raise_unknown();
         } while (changed);
-        for (SsaValue& value : graph_.values)
-            if (value.shape.level == Level::unknown) value.shape = rules_.limit(varying_shape());
     }
 
 private:
@@ -78,6 +77,7 @@ private:
     Shape phi_shape(BlockId block, const Phi& phi) const;
     bool guard_is_safe(const Shape& shape, BlockId block) const;
     bool update_divergence();
+    bool raise_unknown();
 
     ShapeContext& context_;
     FunctionGraph& graph_;
@@ -157,6 +157,26 @@ bool ShapeAnalysis::update_divergence() {
     mark(simulate(region_, step_divergent_), step_conflict_, &LoopInfo::divergent_exit);
     mark(simulate(region_, cta_divergent_), cta_conflict_, &LoopInfo::cta_divergent_exit);
     return true;
+}
+
+/// Values that are computed from each other only stay at the bottom. Such a cycle starts with an undefined value, which
+/// is as good as any number; what depends on it is looked at again.
+bool ShapeAnalysis::raise_unknown() {
+    bool changed = false;
+    for (BlockId id : tree_.order())
+        for (const Phi& phi : graph_.blocks[id].phis) {
+            const bool starts = std::any_of(phi.incoming.begin(), phi.incoming.end(),
+                                            [&](ValueId value) { return graph_.values[value].is_undefined; });
+            if (starts && graph_.values[phi.result].shape.level == Level::unknown)
+                changed |= raise(phi.result, uniform_shape(Level::cta_uniform));
+        }
+    if (changed) return true;
+    for (SsaValue& value : graph_.values) {
+        if (value.shape.level != Level::unknown) continue;
+        value.shape = rules_.limit(varying_shape());
+        changed = true;
+    }
+    return changed;
 }
 
 } // namespace

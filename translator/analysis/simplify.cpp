@@ -407,6 +407,8 @@ void simplify(FunctionGraph& graph, const BlockShape& shape) {
     Simplifier(graph, shape).run();
     // What is known of thread indices decides comparisons, which may cut off code, which may decide more.
     for (unsigned round = 0; round < 4 && decide_comparisons(graph, shape); ++round) Simplifier(graph, shape).run();
+    // A cycle that was entered in its middle is a loop once that edge is gone.
+    while (restore_loop_edges(graph)) Simplifier(graph, shape).run();
 }
 
 } // namespace ptarmigan::translator

@@ -12,8 +12,11 @@
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/MDBuilder.h>
+#include <llvm/IR/Verifier.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 #include <llvm/Transforms/Utils/ValueMapper.h>
+
+#include <stdexcept>
 
 namespace ptarmigan::translator {
 
@@ -124,11 +127,15 @@ private:
         BasicBlock* tail = flush_->getParent();
         BasicBlock* head = end.getParent()->getSinglePredecessor();
         SmallPtrSet<const User*, 16> phis;
+        // The test in `head` looks at the operations; phis there are of a loop, and read what comes round.
+        const auto is_before = [&](const Instruction& user) {
+            return user.getParent() == end.getParent() || (user.getParent() == head && !isa<PHINode>(user));
+        };
         for (Instruction* value : leaving) {
             PHINode* phi = PHINode::Create(value->getType(), 2, value->getName(), tail->begin());
             value->replaceUsesWithIf(phi, [&](Use& use) {
                 auto* user = cast<Instruction>(use.getUser());
-                return !members_.contains(user) && !phis.contains(user) && user->getParent() != end.getParent();
+                return !members_.contains(user) && !phis.contains(user) && !is_before(*user);
             });
             phis.insert(phi);
             phi->addIncoming(unchosen(value) ? operation_of(value) : value, head);
@@ -171,7 +178,10 @@ PreservedAnalyses DeferNanChoice::run(Function& function, FunctionAnalysisManage
             changed |= group.split();
             at = group.flush();
         }
-    return changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
+    if (!changed) return PreservedAnalyses::all();
+    // Code generation crashes, or worse, on a use that its definition does not dominate.
+    if (verifyFunction(function)) throw std::runtime_error("the choice of NaNs made an invalid function");
+    return PreservedAnalyses::none();
 }
 
 } // namespace ptarmigan::translator

@@ -188,7 +188,13 @@ void Step::edge(BlockId from, unsigned successor, const Mask& mask) {
     const Block& target = graph_.blocks[to];
     std::size_t index = std::find(target.predecessors.begin(), target.predecessors.end(), from) - target.predecessors.begin();
     std::vector<Lanes> incoming;
-    for (const Phi& phi : target.phis) incoming.push_back(read(from, phi.incoming[index]));
+    for (const Phi& phi : target.phis) {
+        incoming.push_back(read(from, phi.incoming[index]));
+        // Any number will do for an undefined value, so it takes the shape that is expected, as the emitter has it.
+        const Shape& shape = graph_.values[phi.result].shape;
+        if (graph_.values[phi.incoming[index]].is_undefined && shape.is_affine())
+            for (unsigned l = 0; l < width_; ++l) incoming.back()[l] = std::uint64_t((*shape.offsets)[l]);
+    }
     for (std::size_t i = 0; i < target.phis.size(); ++i) {
         ValueId result = target.phis[i].result;
         if (plan_->blocks[to].blend[i])

@@ -20,7 +20,7 @@ public:
         return ".version 8.0\n.target sm_90\n.address_size 64\n"
                ".visible .entry k(.param .u32 p0, .param .u32 p1, .param .u32 p2, .param .u32 p3, .param .u64 out)\n{\n"
                ".reg .b32 %r<8>;\n.reg .b32 %c<" + std::to_string(loops_ + 1) + ">;\n.reg .b64 %rd<6>;\n.reg .pred %p<5>;\n"
-               ".reg .pred %q<" + std::to_string(loops_ + 1) + ">;\n.reg .b32 %t<4>;\n.reg .b64 %base;\n"
+               ".reg .pred %q<" + std::to_string(loops_ + 1) + ">;\n.reg .b32 %t<4>, %u<3>;\n.reg .b64 %base;\n"
                // Each thread stores to 2048 bytes of its own.
                "mov.u32 %t0, %tid.x;\nmov.u32 %t1, %tid.y;\nmov.u32 %t2, %ntid.x;\nmad.lo.u32 %t3, %t1, %t2, %t0;\n"
                "ld.param.u64 %base, [out];\nmad.wide.u32 %rd0, %t3, 2048, %base;\n"
@@ -73,6 +73,14 @@ private:
         default: line(guard + "cvt.u32.u64 " + d + ", " + wide(1 + int(pick(3))) + ";"); break;
         }
     }
+    /// A register that is written and read under one predicate only, and undefined elsewhere.
+    void guarded_temporary() {
+        static const char* operators[] = {"add.s32 ", "sub.s32 ", "mul.lo.s32 ", "mul.lo.s32 "};
+        std::string guard = std::string(pick(2) ? "@" : "@!") + pred(int(pick(predicates))) + " ";
+        std::string temporary = "%u" + std::to_string(pick(3)), d = reg(int(pick(registers)));
+        line(guard + operators[pick(4)] + temporary + ", " + any() + ", " + any_or_number() + ";");
+        line(guard + (pick(2) ? "mov.b32 " + d + ", " : "add.s32 " + d + ", " + any() + ", ") + temporary + ";");
+    }
     std::string label(const char* kind) { return std::string("$") + kind + std::to_string(labels_++); }
 
     void conditional(int depth) {
@@ -91,9 +99,26 @@ private:
         Loop loop{label("next"), label("done")};
         line("mov.u32 " + counter + ", 0;");
         std::string bound = std::to_string(1 + pick(4));
+        // Entered in its middle by a branch that the translator knows to be taken.
+        std::string middle = pick(3) == 0 ? label("middle") : "";
+        if (!middle.empty()) {
+            std::string known = counter, number = "0";
+            if (pick(2)) {
+                known = "%c" + std::to_string(loops_++);
+                number = "1";
+                line("mov.u32 " + known + ", %ntid.z;");
+            }
+            line("setp.eq.u32 " + more + ", " + known + ", " + number + ";");
+            line("@" + more + " bra " + middle + ";");
+        }
         line(head + ":");
         loops_open_.push_back(loop);
         block(depth + 1, uniform);
+        if (!middle.empty()) {
+            if (pick(2)) line("@" + pred(int(pick(predicates))) + " bra " + middle + ";"); // may be a second back edge's source
+            line(middle + ":");
+            block(depth + 1, uniform);
+        }
         loops_open_.pop_back();
         line(loop.next + ":");
         line("add.s32 " + counter + ", " + counter + ", 1;");
@@ -124,7 +149,8 @@ private:
             case 6: if (!with_barriers_ || pick(4) == 0) leave(); break;
             case 7: store(int(pick(registers))); break;
             case 8: if (with_barriers_ && uniform) line("bar.sync 0;"); break;
-            case 9: case 10: arithmetic(true); break;
+            case 9: arithmetic(true); break;
+            case 10: if (pick(2)) arithmetic(true); else guarded_temporary(); break;
             default: arithmetic(false); break;
             }
         }
