@@ -37,7 +37,7 @@ public:
     unsigned compute_capability() const { return compute_capability_; }
     /// Threads that run CTAs of one grid; the number of multiprocessors.
     unsigned workers() const { return workers_; }
-    /// CUdevice_attribute `id`; nothing for ids that CUDA 13.0 does not know.
+    /// CUdevice_attribute `id`; nothing for ids that CUDA 13.5 does not know.
     std::optional<int> attribute(int id) const;
 
     /// The primary context's object. Exists always; inactive until retained. Its handle never

@@ -147,7 +147,7 @@ struct CUmemPoolProps {
 namespace ptarmigan::shim {
 
 /// Version that cuDriverGetVersion reports, and the newest that cuGetProcAddress knows.
-inline constexpr int driver_version = 13000;
+inline constexpr int driver_version = 13050;
 
 /// cuGetProcAddress flags and the results it stores.
 inline constexpr std::uint64_t proc_address_legacy_stream = 1, proc_address_per_thread_stream = 2;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Export tables as libcudart 13 uses them. A table is an array of 8-byte slots: its size in bytes,
-// then functions. Slots that nothing was seen to call answer 801 and name themselves.
+// Export tables as libcudart 12 and 13 and the libraries above it use them. A table is an array of 8-byte slots: its
+// size in bytes, then functions. Slots that nothing was seen to call answer 801 and name themselves.
+// What an H100's driver answers: tests/driver_api/answers/table_answers_h100.txt.
 #include "runtime/shim/export_tables.h"
 
 #include "runtime/base/log.h"
@@ -16,9 +17,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ptarmigan::shim {
@@ -26,8 +29,11 @@ namespace {
 
 using Slot = const void*;
 
-int unknown_slot() {
-    return report_unsupported("a slot of a cuGetExportTable table that no known program calls");
+/// `table`: the first four bytes of its id.
+template <std::uint32_t table, std::size_t slot> int unknown_slot() {
+    char name[64];
+    std::snprintf(name, sizeof name, "slot %zu of cuGetExportTable's table %08x", slot, table);
+    return report_unsupported(name);
 }
 
 template <class Function> Slot slot(Function* function) {
@@ -49,6 +55,11 @@ CUresult primary_context_handle(CUcontext* context, CUdevice device) {
     });
 }
 
+/// [12]: libcudart from 13.1 on asks for a setting of the driver by its name. No name was found that the driver knows.
+CUresult named_setting(void*, const char*) {
+    return 0;
+}
+
 // ---- a094798c: hooks of profiling tools ----
 
 // One word per runtime function; all zero: no tool wants calls. The runtime refuses fewer than 523
@@ -65,6 +76,51 @@ CUresult tool_domain_enables(void** words, std::size_t* count) {
     store(words, static_cast<void*>(tool_domains));
     store(count, std::size(tool_domains));
     return 0;
+}
+
+// ---- 42d85a81: the context as tools see it ----
+
+/// [2]: the current context, or null.
+CUresult current_context_handle(CUcontext* context) {
+    store(context, reinterpret_cast<CUcontext>(runtime::current_context()));
+    return 0;
+}
+
+// ---- 21318c60: what libraries ask of contexts and streams ----
+
+/// [4]: whether there is such a context.
+CUresult is_context(CUcontext context, std::uint64_t* answer) {
+    store(answer, context ? 1u : 0u);
+    return 0;
+}
+
+/// [51]: the object behind a stream handle; the numbers 0 to 2 stand for streams of `context`.
+CUresult stream_object(CUcontext handle, CUstream stream, void** object) {
+    return fenced([&] {
+        if (!object) return Status::invalid_value;
+        auto found = find_handle<runtime::Stream>(stream);
+        if (!found) {
+            auto context = find_handle<runtime::Context>(handle);
+            if (!context || !context->active()) return Status::invalid_handle;
+            const Status status = runtime::resolve_stream(*context, stream, false, found);
+            if (status != Status::success) return Status::invalid_handle;
+        }
+        *object = found.get();
+        return Status::success;
+    });
+}
+
+/// [39]: a state of a stream that was only ever seen to be 0.
+CUresult stream_state(void*, void*, std::uint64_t* state) {
+    store(state, 0u);
+    return 0;
+}
+
+// ---- 6e163fbe: a shortcut of cuFFT's to a module's kernels ----
+
+/// [7]: refused by an H100's driver, too; cuFFT takes the public way.
+CUresult no_shortcut() {
+    return static_cast<CUresult>(Status::invalid_value);
 }
 
 // ---- c693336e: values that the runtime keeps per context ----
@@ -138,24 +194,32 @@ CUresult validity_check(std::uint32_t runtime_version, std::uint64_t unix_second
 
 // ---- the tables ----
 
+template <std::uint32_t table, std::size_t... index>
+std::array<Slot, sizeof...(index)> unknown_slots(std::index_sequence<index...>) {
+    return {slot(unknown_slot<table, index>)...};
+}
+
 /// A table of `count` slots with a leading size, all unknown but the named ones.
-template <std::size_t count>
-std::array<Slot, count> sized_table(std::initializer_list<std::pair<std::size_t, Slot>> known) {
-    std::array<Slot, count> slots;
-    slots.fill(slot(unknown_slot));
+template <std::uint32_t table, std::size_t count>
+std::array<Slot, count> sized_table(std::initializer_list<std::pair<std::size_t, Slot>> known = {}) {
+    std::array<Slot, count> slots = unknown_slots<table>(std::make_index_sequence<count>());
     slots[0] = table_size(count);
     for (auto& [index, function] : known) slots[index] = function;
     return slots;
 }
 
-const auto error_log = sized_table<3>({{1, slot(log_runtime_error)}});
-const auto cudart = sized_table<13>({{2, slot(primary_context_handle)}, {10, nullptr}});
-const auto tool_hooks = sized_table<7>({{2, slot(tool_callback_enables)}, {6, slot(tool_domain_enables)}});
-const auto tool_storage = sized_table<3>({});
+const auto error_log = sized_table<0xf8cff951, 3>({{1, slot(log_runtime_error)}});
+const auto cudart =
+    sized_table<0x6bd5fb6c, 13>({{2, slot(primary_context_handle)}, {10, nullptr}, {12, slot(named_setting)}});
+const auto tool_hooks = sized_table<0xa094798c, 7>({{2, slot(tool_callback_enables)}, {6, slot(tool_domain_enables)}});
+const auto tool_contexts = sized_table<0x42d85a81, 3>({{2, slot(current_context_handle)}});
 /// The one table without a size: it ends with a null pointer.
 const std::array<Slot, 4> context_values = {slot(storage_put), slot(storage_delete), slot(storage_get), nullptr};
-const auto context_checks = sized_table<15>({{2, slot(context_check)}, {3, slot(context_check_at_init)}});
-const auto validity = sized_table<3>({{1, slot(validity_check)}});
+const auto context_checks = sized_table<0x263e8860, 15>({{2, slot(context_check)}, {3, slot(context_check_at_init)}});
+const auto validity = sized_table<0xd4082055, 3>({{1, slot(validity_check)}});
+const auto library_queries =
+    sized_table<0x21318c60, 93>({{4, slot(is_context)}, {39, slot(stream_state)}, {51, slot(stream_object)}});
+const auto fft_queries = sized_table<0x6e163fbe, 99>({{7, slot(no_shortcut)}});
 
 const Slot* cudart_table() {
     return cudart.data();
@@ -183,10 +247,13 @@ const TableRow table_rows[] = {
     {id("f8cff95121468b4eb9e2fb469e7c0dd9"), error_log.data()},
     {id("6bd5fb6c5bf4e74a8987d93912fd9df9"), cudart.data()},
     {id("a094798c2e742e7493f20800200c0a66"), tool_hooks.data()},
-    {id("42d85a8123f6cb478298f6e78a3aecdc"), tool_storage.data()},
+    {id("42d85a8123f6cb478298f6e78a3aecdc"), tool_contexts.data()},
     {id("c693336e1121df11a8c368f355d89593"), context_values.data()},
     {id("263e88607cd2614392f6bbd5006dfa7e"), context_checks.data()},
     {id("d4082055bde6704b8d34ba123c66e1f2"), validity.data()},
+    {id("21318c60971432488ca641ff7324c8f2"), library_queries.data()},
+    {id("6e163fbeb958444d835ce182aff1991e"), fft_queries.data()},
+    // da9151d3 (a cache of compiled code) is left out: NVRTC without it compiles, as does cuBLAS.
 };
 
 } // namespace

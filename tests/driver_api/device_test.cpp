@@ -18,7 +18,7 @@ TEST_CASE("driver: entries are found by name and version") {
     CHECK(function == nullptr);
     CHECK(result == 2);
     CHECK(cuGetProcAddress_v2("", &function, 0, 0, nullptr) == 0);
-    CHECK(cuGetProcAddress_v2("cuInit", &function, 13010, 0, nullptr) == 1);
+    CHECK(cuGetProcAddress_v2("cuInit", &function, 13060, 0, nullptr) == 1);
     CHECK(cuGetProcAddress_v2("cuInit", &function, 12000, 99, nullptr) == 1);
     CHECK(cuGetProcAddress_v2("cuMemcpy", &function, 12000, 3, nullptr) == 0);
     CHECK(cuGetProcAddress_v2(nullptr, &function, 12000, 0, nullptr) == 1);
@@ -56,7 +56,7 @@ TEST_CASE("driver: device queries") {
     CHECK(cuInit(0) == 0);
     int number = 0;
     CHECK(cuDriverGetVersion(&number) == 0);
-    CHECK(number == 13000);
+    CHECK(number == 13050);
     CHECK(cuDeviceGetCount(&number) == 0);
     CHECK(number == 1);
     CUdevice device = -1;
@@ -73,7 +73,7 @@ TEST_CASE("driver: device queries") {
     CHECK(cuDeviceGetAttribute(&number, 10, 7) == 101);
     CHECK(cuDeviceGetAttribute(&number, 10, 0) == 0);
     CHECK(number == 32);
-    for (int id = 1; id <= 147; ++id) {
+    for (int id = 1; id <= 161; ++id) {
         INFO(id);
         CHECK(cuDeviceGetAttribute(&number, id, 0) == 0);
     }

@@ -33,7 +33,7 @@ int info(bool attributes) {
     std::printf("compute capability   %u.%u\n", cc / 10, cc % 10);
     std::printf("multiprocessors      %u (host threads that run CTAs)\n", device.workers());
     std::printf("memory               %zu MiB\n", device.total_memory() >> 20);
-    std::printf("driver version       13.0\n");
+    std::printf("driver version       13.5\n");
     std::printf("PCI bus id           %s\n", device.pci_bus_id().c_str());
     std::printf("compiles for         %s%s\n", target.cpu.c_str(), target.avx512 ? " (AVX-512)" : "");
     std::printf("kernel cache         %s\n", describe_cache(cache).c_str());

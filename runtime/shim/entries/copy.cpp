@@ -130,6 +130,16 @@ Status copy_between(Stream& queue, CUdeviceptr to, CUcontext to_context, CUdevic
 
 PTM_BLOCKING_AND_ASYNC(cuMemcpy, cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, std::size_t size), (to, from, size),
                        runtime::memory_copy(queue, Side::unified, host(to), Side::unified, host(from), size, blocking))
+// The attributes say when the source is read and where the ends lie; a copy here reads in stream order, which is
+// allowed.
+PTM_STREAM_API(cuMemcpyWithAttributesAsync, cuMemcpyWithAttributesAsync_ptsz,
+               (CUdeviceptr to, CUdeviceptr from, std::size_t size, const void* attributes, CUstream stream),
+               (to, from, size, attributes, stream)) {
+    return stream_entry(stream, default_stream, [&](Stream& queue) {
+        if (!attributes) return Status::invalid_value;
+        return runtime::memory_copy(queue, Side::unified, host(to), Side::unified, host(from), size, false);
+    });
+}
 PTM_BLOCKING_AND_ASYNC(cuMemcpyHtoD_v2, cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void* from, std::size_t size),
                        (to, from, size),
                        runtime::memory_copy(queue, Side::device, host(to), Side::host, from, size, blocking))

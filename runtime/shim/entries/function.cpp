@@ -47,6 +47,16 @@ CUresult parameter_place(const void* handle, std::size_t index, std::size_t* off
     });
 }
 
+CUresult parameter_count(const void* handle, std::size_t* count) {
+    return using_entry(handle, [&](Kernel& kernel) {
+        if (!count) return Status::invalid_value;
+        std::size_t offset = 0, bytes = 0, found = 0;
+        while (kernel.parameter(found, offset, bytes) == Status::success) ++found;
+        *count = found;
+        return Status::success;
+    });
+}
+
 CUresult get_name(const char** name, const void* handle) {
     return kernel_entry(handle, [&](Kernel& kernel) {
         if (!name) return Status::invalid_value;
@@ -97,6 +107,9 @@ PTM_API(cuFuncGetName, const char** name, CUfunction function) {
 }
 PTM_API(cuFuncGetParamInfo, CUfunction function, std::size_t index, std::size_t* offset, std::size_t* size) {
     return parameter_place(function, index, offset, size);
+}
+PTM_API(cuFuncGetParamCount, CUfunction function, std::size_t* count) {
+    return parameter_count(function, count);
 }
 PTM_API(cuFuncGetModule, CUmodule* module, CUfunction handle) {
     return context_entry([&](Context&) {
@@ -163,6 +176,9 @@ PTM_API(cuKernelGetName, const char** name, CUkernel kernel) {
 }
 PTM_API(cuKernelGetParamInfo, CUkernel kernel, std::size_t index, std::size_t* offset, std::size_t* size) {
     return parameter_place(kernel, index, offset, size);
+}
+PTM_API(cuKernelGetParamCount, CUkernel kernel, std::size_t* count) {
+    return parameter_count(kernel, count);
 }
 
 PTM_API(cuOccupancyMaxActiveBlocksPerMultiprocessor, int* blocks, CUfunction function, int block_size,

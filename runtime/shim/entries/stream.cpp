@@ -70,6 +70,16 @@ CUresult elapsed_time(float* milliseconds, CUevent start, CUevent end) {
     });
 }
 
+CUresult launch_host_function(CUstream stream, DefaultStream default_stream, CUhostFn function, void* data) {
+    return named_stream_entry(stream, default_stream, [&](Stream& queue) {
+        if (!function) return Status::invalid_value;
+        return queue.add_callback([=](Status status) {
+            if (status == Status::success) // after a fault the driver calls no host functions
+                function(data);
+        });
+    });
+}
+
 /// Capture into graphs is not there, so no stream is ever capturing.
 CUresult not_capturing(CUstream stream, DefaultStream default_stream, int* capture_status) {
     return named_stream_entry(stream, default_stream, [&](Stream&) {
@@ -230,13 +240,13 @@ PTM_STREAM_API(cuStreamAddCallback, cuStreamAddCallback_ptsz,
 }
 PTM_STREAM_API(cuLaunchHostFunc, cuLaunchHostFunc_ptsz, (CUstream stream, CUhostFn function, void* data),
                (stream, function, data)) {
-    return named_stream_entry(stream, default_stream, [&](Stream& queue) {
-        if (!function) return Status::invalid_value;
-        return queue.add_callback([=](Status status) {
-            if (status == Status::success) // after a fault the driver calls no host functions
-                function(data);
-        });
-    });
+    return launch_host_function(stream, default_stream, function, data);
+}
+PTM_STREAM_API(cuLaunchHostFunc_v2, cuLaunchHostFunc_v2_ptsz,
+               (CUstream stream, CUhostFn function, void* data, unsigned sync_mode),
+               (stream, function, data, sync_mode)) {
+    if (sync_mode > 1) return static_cast<CUresult>(Status::invalid_value); // how a thread waits for such tasks
+    return launch_host_function(stream, default_stream, function, data);
 }
 PTM_STREAM_API(cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz,
                (CUstream stream, CUdeviceptr pointer, std::size_t size, unsigned flags),
