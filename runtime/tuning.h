@@ -26,6 +26,10 @@ inline constexpr int expect_prompt_wait = 2, late_wait_penalty = 16;
 /// many a program has only short grids.
 inline constexpr std::chrono::microseconds helper_start_delay{200};
 
+/// A worker of a cooperative grid that has its share of the CTAs takes those of helpers who have not come by then, so
+/// long after the grid's start: less, and one core does what two could; more, and a grid waits for who never comes.
+inline constexpr std::chrono::microseconds helper_patience{50}, first_helper_patience{1000};
+
 /// A grid that begins no CTA for so long may hang (launch/stuck_grids.h). Longer than most kernels' CTAs run, shorter
 /// than people and test runners wait.
 inline constexpr std::chrono::seconds stuck_grid{24};

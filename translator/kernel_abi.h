@@ -244,7 +244,7 @@ struct CtaContext {
     std::uint32_t nctaid[3];
     std::uint32_t ntid[3];
     std::uint32_t step; ///< written by generated code before each step; for fault reports
-    std::uint32_t smid; ///< worker number
+    std::uint32_t smid; ///< the multiprocessor that it claims to run on: CTAs are dealt out in turn
     std::uint32_t dynamic_shared;
     std::uint32_t shared_size;
     std::uint32_t cluster_ctarank;

@@ -79,8 +79,9 @@ std::string range_problem(std::string_view range, std::string_view value) {
     return "a number, " + std::string(low) + (high.empty() ? " or more" : " to " + std::string(high));
 }
 
-/// True if `value` is `word`, or begins like a word that ends in ":N" and goes on with a number.
+/// True if `value` is `word`, begins like a word that ends in ":N" and goes on with a number, or lies in a range.
 bool matches(std::string_view word, std::string_view value) {
+    if (word.find("..") != word.npos) return range_problem(word, value).empty();
     if (!word.ends_with(":N")) return word == value;
     const std::string_view prefix = word.substr(0, word.size() - 1);
     const std::string_view number = value.substr(std::min(prefix.size(), value.size()));
@@ -127,7 +128,8 @@ bool env_flag(Env variable) {
 std::string env_problem(Env variable, std::string_view value) {
     const std::string_view accepted = table[static_cast<unsigned>(variable)].accepted;
     if (accepted.empty() || value.empty()) return "";
-    if (accepted.find("..") != accepted.npos) return range_problem(accepted, value);
+    const bool is_range = accepted.find("..") != accepted.npos && accepted.find('|') == accepted.npos;
+    if (is_range) return range_problem(accepted, value);
     const std::string_view words = accepted == "flag" ? flag_words : accepted == "M.m" ? capability_words() : accepted;
     if (is_one_of(words, value)) return "";
     std::string text = "one of ";

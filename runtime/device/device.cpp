@@ -93,6 +93,7 @@ Device::Device() {
     workers_ = usable_cpus();
     if (const auto wanted = env_number(Env::workers); wanted)
         workers_ = static_cast<unsigned>(*wanted < 1024 ? *wanted : 1024);
+    multiprocessors_ = static_cast<unsigned>(env_number(Env::sms).value_or(workers_));
     const std::uint64_t host = host_memory();
     total_memory_ = host / 2;
     if (const auto wanted = env_number(Env::memory); wanted) total_memory_ = *wanted;
@@ -134,7 +135,7 @@ int Device::count() {
 }
 
 std::optional<int> Device::attribute(int id) const {
-    const int workers = static_cast<int>(workers_);
+    const int multiprocessors = static_cast<int>(multiprocessors_);
     const int clock_khz = clock_khz_, l2_bytes = l2_bytes_;
     const int cc_major = static_cast<int>(compute_capability_ / 10);
     const int cc_minor = static_cast<int>(compute_capability_ % 10);

@@ -35,8 +35,10 @@ public:
     const std::string& pci_bus_id() const { return pci_bus_id_; }
     /// 90 for compute capability 9.0.
     unsigned compute_capability() const { return compute_capability_; }
-    /// Threads that run CTAs of one grid; the number of multiprocessors.
+    /// Threads that run CTAs of one grid.
     unsigned workers() const { return workers_; }
+    /// Multiprocessors that the device claims (PTARMIGAN_SMS), whatever threads there are: programs size grids by it.
+    unsigned multiprocessors() const { return multiprocessors_; }
     /// CUdevice_attribute `id`; nothing for ids that CUDA 13.5 does not know.
     std::optional<int> attribute(int id) const;
 
@@ -53,6 +55,7 @@ private:
     std::array<std::uint8_t, 16> uuid_{};
     unsigned compute_capability_ = 90;
     unsigned workers_ = 1;
+    unsigned multiprocessors_ = 1;
     int clock_khz_ = 0;
     int l2_bytes_ = 0;
     std::shared_ptr<Context> primary_;

@@ -132,6 +132,10 @@ void call_helpers(const std::shared_ptr<Grid>& grid, std::uint64_t count) {
     Dispatcher::get().run_later(start, delay);
 }
 
+bool helpers_started() {
+    return HelperPool::get().started();
+}
+
 void close_to_helpers(Grid& grid) {
     grid.helpers.close(tuning::close_spins);
 }

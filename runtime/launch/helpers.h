@@ -13,6 +13,9 @@ struct Grid;
 /// Never blocks for long: oneTBB itself is started by another thread.
 void call_helpers(const std::shared_ptr<Grid>& grid, std::uint64_t count);
 
+/// True once helpers can come at once: oneTBB runs. Lock-free.
+bool helpers_started();
+
 /// Waits until the helpers that came have left; those that come later turn back.
 void close_to_helpers(Grid& grid);
 

@@ -111,7 +111,7 @@ Status check_cooperative(Kernel& kernel, const LaunchConfig& config) {
     const Status status =
         occupancy_blocks(kernel, static_cast<int>(volume(config.block)), config.dynamic_shared, per_sm);
     if (status != Status::success) return status;
-    const std::uint64_t most = static_cast<std::uint64_t>(per_sm) * Device::get().workers();
+    const std::uint64_t most = static_cast<std::uint64_t>(per_sm) * Device::get().multiprocessors();
     return volume(config.grid) > most ? Status::cooperative_launch_too_large : Status::success;
 }
 
@@ -233,7 +233,7 @@ void fill_launch_context(Grid& grid, const LaunchConfig& config, const std::arra
     launch.params = aligned_parameters(grid.params, parameter_alignment);
     launch.variables = grid.module->variables();
     launch.services = &kernel_services();
-    launch.nsmid = Device::get().workers();
+    launch.nsmid = Device::get().multiprocessors();
     for (unsigned i = 0; i < 3; ++i) {
         launch.nctaid[i] = config.grid[i];
         launch.ntid[i] = config.block[i];

@@ -68,7 +68,7 @@ Status occupancy_block_size(Kernel& kernel, std::size_t (*dynamic_shared_of)(int
         best_ctas = ctas;
     }
     block_size = best_size;
-    min_grid = best_ctas * static_cast<int>(Device::get().workers());
+    min_grid = best_ctas * static_cast<int>(Device::get().multiprocessors());
     return Status::success;
 }
 
@@ -109,7 +109,7 @@ Status occupancy_clusters(Kernel& kernel, std::array<std::uint32_t, 3> cluster, 
     int per_sm = 0;
     if (const Status status = occupancy_blocks(kernel, block_size, dynamic_shared, per_sm); status != Status::success)
         return status;
-    clusters = resident_clusters(Device::get().workers(), per_sm, size);
+    clusters = resident_clusters(Device::get().multiprocessors(), per_sm, size);
     if (per_sm > 0 && size <= 16) clusters = std::max(clusters, 1);
     return Status::success;
 }

@@ -6,10 +6,12 @@
 #include "runtime/base/log.h"
 #include "runtime/exec/hang_report.h"
 #include "runtime/launch/cta_order.h"
+#include "runtime/launch/helpers.h"
 #include "runtime/module/module.h"
 #include "runtime/tuning.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <sched.h>
 #include <vector>
@@ -37,6 +39,7 @@ void Worker::place(abi::CtaContext& context, std::uint64_t cta) const {
     context.ctaid[1] = static_cast<std::uint32_t>(rest % size[1]);
     context.ctaid[2] = static_cast<std::uint32_t>(rest / size[1]);
     context.linear_ctaid = cta;
+    context.smid = static_cast<std::uint32_t>(cta % grid_->launch.nsmid);
     context.step = 0;
 }
 
@@ -54,6 +57,7 @@ void Worker::place(abi::CtaContext& context, std::uint64_t cluster, std::uint32_
     }
     context.linear_ctaid =
         context.ctaid[0] + std::uint64_t{size[0]} * (context.ctaid[1] + std::uint64_t{size[1]} * context.ctaid[2]);
+    context.smid = static_cast<std::uint32_t>(context.linear_ctaid % grid_->launch.nsmid);
     context.step = 0;
     context.cluster_ctarank = rank;
 }
@@ -75,7 +79,6 @@ Worker::Slot* Worker::prepare_slot(std::size_t index) {
     context.services = launch.services;
     std::memcpy(context.nctaid, launch.nctaid, sizeof context.nctaid);
     std::memcpy(context.ntid, launch.ntid, sizeof context.ntid);
-    context.smid = number_;
     context.dynamic_shared = launch.dynamic_shared;
     context.shared_size = launch.shared_size;
     context.cluster_ctarank = 0;
@@ -122,6 +125,7 @@ void Worker::run_in_order(abi::CtaContext& context, abi::RunCta entry, std::uint
         if (++cta == end || grid_->stopped()) return;
         context.linear_ctaid = cta;
         context.step = 0;
+        if (++context.smid == grid_->launch.nsmid) context.smid = 0;
         if (++context.ctaid[0] < context.nctaid[0]) continue;
         context.ctaid[0] = 0;
         if (++context.ctaid[1] < context.nctaid[1]) continue;
@@ -217,6 +221,7 @@ bool Worker::start_drawn(std::size_t index, std::uint64_t number) {
 
 /// What start_drawn() began and had no memory to end.
 void Worker::take_back(std::size_t unit) {
+    first_free_ = std::min(first_free_, unit);
     for (std::size_t i = unit; i < slots_.size() && i < unit + grid_->cluster_size; ++i) {
         if (!slots_[i].busy) continue;
         scheduler_.withdraw(slots_[i].fibers);
@@ -273,14 +278,15 @@ std::uint64_t Worker::release_finished() {
         }
         for (std::size_t i = unit; was_busy && !busy && copies_.pending() && i < end; ++i)
             copies_.finish(&slots_[i].arena.context);
+        if (was_busy && !busy) first_free_ = std::min(first_free_, unit);
         live += busy;
     }
     return live;
 }
 
 /// The first slot of a CTA (cluster) that may start. A cluster's slots are used again when all its CTAs have exited.
-std::size_t Worker::free_unit() const {
-    std::size_t unit = 0;
+std::size_t Worker::free_unit() {
+    std::size_t& unit = first_free_;
     const auto is_busy = [&] {
         for (std::size_t i = unit; i < slots_.size() && i < unit + grid_->cluster_size; ++i)
             if (slots_[i].busy) return true;
@@ -290,15 +296,27 @@ std::size_t Worker::free_unit() const {
     return unit;
 }
 
-/// How many more CTAs (clusters) than the `live` ones are worth having now, of a grid whose CTAs wait for each other.
-/// All CTAs of a cooperative one must live at once: each worker draws one more at every turn of its ring, so that they
-/// spread over the workers that come, and this one takes them all if nobody else does. Of other grids a worker runs one
-/// after the other, and has more, as a GPU would have them resident, when those it has do nothing but wait; also when
-/// none has exited for long whatever they do, because no loop can be told from one that waits for sure. More at a time
-/// the more there are: a chain in which each waits for the next one takes turns in proportion to its length, not to its
-/// square.
-std::uint64_t Worker::further_units(std::uint64_t live) const {
-    if (live < resident_units()) return 1;
+/// How many more CTAs (clusters) of a cooperative grid to draw now. All must live at once, and they begin to wait for
+/// each other at once: more at a time the more there are, so that the turns until the last one begins are in proportion
+/// to their number, not to its square. A worker that has its share leaves the others' to them while they draw, and for
+/// as long as they may take to come.
+std::uint64_t Worker::further_cooperative_units(const Supply& supply) const {
+    const std::uint64_t more = 1 + supply.live / 4;
+    const std::uint64_t share = (grid_->cta_count + grid_->max_workers - 1) / grid_->max_workers;
+    if (supply.live < share) return std::min(more, share - supply.live);
+    if (grid_->next_cta.load(std::memory_order_relaxed) != supply.drawn_by_all) return 0;
+    const auto patience = helpers_started() ? tuning::helper_patience : tuning::first_helper_patience;
+    return std::chrono::steady_clock::now() - grid_->start < patience ? 0 : more;
+}
+
+/// How many more CTAs (clusters) than the live ones are worth having now, of a grid whose CTAs wait for each other.
+/// Of one that is not cooperative a worker runs one after the other, and has more, as a GPU would have them resident,
+/// when those it has do nothing but wait; also when none has exited for long whatever they do, because no loop can be
+/// told from one that waits for sure. More at a time the more there are: a chain in which each waits for the next one
+/// takes turns in proportion to its length, not to its square.
+std::uint64_t Worker::further_units(const Supply& supply) const {
+    const std::uint64_t live = supply.live;
+    if (live < resident_units()) return grid_->cooperative ? further_cooperative_units(supply) : 1;
     const bool stuck = !scheduler_.has_runnable() || idle_turns_ >= tuning::idle_turns_before_draw;
     if (stuck) return 1 + live / 2;
     return turns_without_exit_ >= tuning::turns_before_draw ? 1 + live / 8 : 0;
@@ -307,7 +325,7 @@ std::uint64_t Worker::further_units(std::uint64_t live) const {
 /// Starts what further_units() asks for, as far as there are any and the process has memory for them. False if it has
 /// none for those that there must be.
 bool Worker::start_further_units(Supply& supply) {
-    for (std::uint64_t wanted = further_units(supply.live); wanted != 0 && supply.may_start(); --wanted) {
+    for (std::uint64_t wanted = further_units(supply); wanted != 0 && supply.may_start(); --wanted) {
         supply.drawing = supply.next != supply.end || draw(supply.next, supply.end);
         if (!supply.drawing) return true;
         const std::size_t unit = free_unit();
@@ -324,6 +342,7 @@ bool Worker::start_further_units(Supply& supply) {
         ++supply.live;
         idle_turns_ = turns_without_exit_ = 0;
     }
+    supply.drawn_by_all = grid_->next_cta.load(std::memory_order_relaxed);
     return true;
 }
 
@@ -331,6 +350,7 @@ bool Worker::start_further_units(Supply& supply) {
 void Worker::run_resident_ctas() {
     Supply supply;
     supply.most = most_resident_units();
+    first_free_ = 0;
     std::uint64_t seen = scheduler_.progress_and_work();
     idle_turns_ = turns_without_exit_ = 0;
     for (;;) {

@@ -18,7 +18,7 @@ namespace ptarmigan::runtime {
 /// One thread's work on one grid at a time. Not thread-safe. CtaContext::worker points to it.
 class Worker {
 public:
-    /// Draws and runs CTAs of `grid` until it is exhausted or stopped. `number` is %smid.
+    /// Draws and runs CTAs of `grid` until it is exhausted or stopped. `number` counts the grid's workers.
     void run(Grid& grid, std::uint32_t number);
 
     Grid& grid() const { return *grid_; }
@@ -48,9 +48,10 @@ private:
     struct Supply {
         std::uint64_t next = 0, end = 0; ///< drawn, not started
         std::uint64_t live = 0;
-        bool drawing = true;    ///< there may be more to draw
-        bool room = true;       ///< the process has memory for another one, as far as is known
-        std::uint64_t most = 1; ///< that may live
+        std::uint64_t drawn_by_all = 0; ///< by all workers, when this one drew last
+        bool drawing = true;            ///< there may be more to draw
+        bool room = true;               ///< the process has memory for another one, as far as is known
+        std::uint64_t most = 1;         ///< that may live
         bool may_start() const { return drawing && room && live < most; }
     };
     void finish_copies() {
@@ -66,13 +67,14 @@ private:
     void run_fiber_ctas();
     void run_clusters();
     void run_resident_ctas();
-    std::uint64_t further_units(std::uint64_t live) const;
+    std::uint64_t further_units(const Supply& supply) const;
     bool start_further_units(Supply& supply);
     void run_steps();
     std::uint64_t resident_units() const;
+    std::uint64_t further_cooperative_units(const Supply& supply) const;
     std::uint64_t most_resident_units() const;
     std::uint64_t release_finished();
-    std::size_t free_unit() const;
+    std::size_t free_unit();
     [[noreturn]] void raise_deadlock();
     Slot* prepare_slot(std::size_t index);
     bool start(std::size_t index, std::uint64_t cta);
@@ -87,6 +89,7 @@ private:
     void clean_up();
 
     Grid* grid_ = nullptr;
+    std::size_t first_free_ = 0; ///< no unit before this slot is free
     std::uint32_t number_ = 0;
     bool cta_of_fibers_ = false;
     void* other_stack_ = nullptr; ///< of scheduler_.stacks, while whole CTAs run there

@@ -73,6 +73,8 @@ TEST_CASE("driver: device queries") {
     CHECK(cuDeviceGetAttribute(&number, 10, 7) == 101);
     CHECK(cuDeviceGetAttribute(&number, 10, 0) == 0);
     CHECK(number == 32);
+    CHECK(cuDeviceGetAttribute(&number, 16, 0) == 0); // multiprocessors: the H200's, whatever cores there are
+    CHECK(number == 132);
     for (int id = 1; id <= 161; ++id) {
         INFO(id);
         CHECK(cuDeviceGetAttribute(&number, id, 0) == 0);

@@ -204,7 +204,7 @@ static void test_functions() {
     OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, reverse, 128, 0));
     EXPECT(blocks == 16);
     OK(cudaOccupancyMaxPotentialBlockSize(&min_grid, &block_size, reverse, 0, 0));
-    EXPECT(block_size == 1024);
+    EXPECT(block_size == 1024 && min_grid == 2 * 132);
     OK(cudaOccupancyAvailableDynamicSMemPerBlock(&shared, reverse, 1, 128));
     OK(cudaFuncSetCacheConfig(reverse, cudaFuncCachePreferShared));
     OK(cudaFuncSetAttribute(reverse, cudaFuncAttributeMaxDynamicSharedMemorySize, 100000));

@@ -31,7 +31,8 @@ int info(bool attributes) {
     std::printf("device               %s\n", device.name().c_str());
     std::printf("visible              %s\n", runtime::Device::count() ? "yes" : "no (CUDA_VISIBLE_DEVICES)");
     std::printf("compute capability   %u.%u\n", cc / 10, cc % 10);
-    std::printf("multiprocessors      %u (host threads that run CTAs)\n", device.workers());
+    std::printf("multiprocessors      %u (PTARMIGAN_SMS)\n", device.multiprocessors());
+    std::printf("workers              %u host threads that run CTAs\n", device.workers());
     std::printf("memory               %zu MiB\n", device.total_memory() >> 20);
     std::printf("driver version       13.5\n");
     std::printf("PCI bus id           %s\n", device.pci_bus_id().c_str());

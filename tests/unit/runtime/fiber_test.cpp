@@ -128,7 +128,7 @@ TEST_CASE("fibers: all CTAs of a cooperative grid make progress") {
     Fixture fixture;
     fixture.set_fiber_kernel(grid_barrier, 2, 32);
     const DevicePointer device = fixture.allocate(64);
-    const std::uint32_t ctas = 8 * Device::get().workers();
+    const std::uint32_t ctas = 8 * Device::get().multiprocessors();
     REQUIRE(ok(fixture.launch_kernel({ctas, 1, 1}, {64, 1, 1}, device, 0, 0, true)));
     REQUIRE(ok(fixture.stream().synchronize()));
     CHECK(as_values(device)[1] == 2 * ctas);
