@@ -26,8 +26,7 @@ Range classify(Side side, const void* pointer, std::size_t size) {
     const auto allocation = AddressSpace::get().find(address_of(pointer));
     if (!allocation) return side == Side::device ? Range::bad : Range::pageable;
     const bool fits = size <= allocation->end() - address_of(pointer) && !allocation->free_pending;
-    // A host range may begin in registered memory and go on after it.
-    if (!fits) return side == Side::host && allocation->is_host() ? Range::pageable : Range::bad;
+    if (!fits) return Range::bad; // also of registered memory that the range goes on after
     return allocation->is_host() ? Range::pinned : Range::device;
 }
 

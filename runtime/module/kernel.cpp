@@ -51,6 +51,14 @@ std::uint32_t invented_registers(std::uint32_t ptx_registers) {
     return std::clamp<std::uint32_t>((ptx_registers / 4 + 7) / 8 * 8, 16, 64);
 }
 
+/// What .maxntid allows. The driver does not count .reqntid in; launches look at it themselves.
+std::uint32_t max_threads_of(const ptx::EntryLimits& limits) {
+    if (limits.max_ntid[0] == 0) return 1024;
+    std::uint32_t threads = 1;
+    for (const std::uint32_t extent : limits.max_ntid) threads *= std::max<std::uint32_t>(extent, 1);
+    return std::min<std::uint32_t>(threads, 1024);
+}
+
 /// Options that the environment sets, for every kernel of the process.
 translator::CompileOptions options_from_environment() {
     translator::CompileOptions options;
@@ -98,6 +106,7 @@ Status Kernel::parameter(std::size_t index, std::size_t& offset, std::size_t& si
 Status Kernel::find_facts() {
     if (const auto noted = recall_facts(source_.text_hash(), name())) {
         facts_ = *noted;
+        facts_.max_threads = max_threads_of(function().limits);
         facts_noted_ = true;
         return Status::success;
     }
@@ -120,14 +129,7 @@ Status Kernel::find_facts() {
     facts_.static_shared = static_cast<std::uint32_t>(usage.shared);
     facts_.local = static_cast<std::uint32_t>(usage.local);
     facts_.registers = invented_registers(usage.registers);
-    const ptx::EntryLimits& limits = function().limits;
-    for (const auto& extents : {limits.required_ntid, limits.max_ntid}) {
-        std::uint32_t threads = 1;
-        for (const std::uint32_t extent : extents) threads *= std::max<std::uint32_t>(extent, 1);
-        if (extents[0] == 0) continue;
-        facts_.max_threads = std::min<std::uint32_t>(threads, 1024);
-        break;
-    }
+    facts_.max_threads = max_threads_of(function().limits);
     return Status::success;
 }
 

@@ -29,16 +29,51 @@ template <class Body> CUresult context_entry(Body&& body) noexcept {
     });
 }
 
-/// context_entry() for calls on a stream: body(Stream&).
+/// Whether the context of `object` can be used. A call that names an object works in the object's context, whichever is
+/// current, and without one, too (tests/driver_api/answers/current_context_h100.txt).
+template <class T> Status context_status(const T& object) {
+    return object.context().status();
+}
+inline Status context_status(const runtime::Function& function) {
+    return function.module().context().status();
+}
+
+/// What a call says to a handle that is none: that of the current context first, if it can't be used.
+inline Status bad_handle() {
+    runtime::Context* context = nullptr;
+    const Status status = runtime::usable_context(context);
+    return status == Status::success ? Status::invalid_handle : status;
+}
+
+/// entry() for calls on an object that has a context: body(T&).
+template <class T, class Body> CUresult object_entry(const void* handle, Body&& body) noexcept {
+    return entry([&] {
+        const std::shared_ptr<T> object = find_handle<T>(handle);
+        if (!object) return bad_handle();
+        const Status status = context_status(*object);
+        return status == Status::success ? body(*object) : status;
+    });
+}
+
+/// entry() for calls on a stream: body(Stream&). The handles 0 to 2 mean streams of the current context.
 template <class Body> CUresult stream_entry(CUstream handle, DefaultStream default_stream, Body&& body) noexcept {
-    return context_entry([&](runtime::Context& context) {
+    return entry([&] {
+        if (reinterpret_cast<std::uintptr_t>(handle) > stream_per_thread) {
+            const std::shared_ptr<runtime::Stream> stream = find_handle<runtime::Stream>(handle);
+            if (!stream) return bad_handle();
+            const Status status = context_status(*stream);
+            return status == Status::success ? body(*stream) : status;
+        }
+        runtime::Context* context = nullptr;
+        Status status = runtime::usable_context(context);
+        if (status != Status::success) return status;
         std::shared_ptr<runtime::Stream> stream;
-        Status status = runtime::resolve_stream(context, handle, default_stream == DefaultStream::per_thread, stream);
+        status = runtime::resolve_stream(*context, handle, default_stream == DefaultStream::per_thread, stream);
         return status == Status::success ? body(*stream) : status;
     });
 }
 
-/// A function in the current context, from a CUfunction or a CUkernel handle. invalid_handle if it
+/// A function in `context`, from a CUfunction or a CUkernel handle. invalid_handle if it
 /// is neither.
 inline Status find_function(const void* handle, runtime::Context& context,
                             std::shared_ptr<runtime::Function>& function) {

@@ -110,10 +110,20 @@ CUresult stream_object(CUcontext handle, CUstream stream, void** object) {
     });
 }
 
-/// [39]: a state of a stream that was only ever seen to be 0.
-CUresult stream_state(void*, void*, std::uint64_t* state) {
-    store(state, 0u);
-    return 0;
+/// [39]: the number of a stream, by its object.
+CUresult stream_number(CUcontext handle, void* object, std::uint64_t* number) {
+    return fenced([&] {
+        auto stream = find_handle<runtime::Stream>(object);
+        auto context = find_handle<runtime::Context>(handle);
+        if (!stream && context && context->active()) // default streams are in no table
+            for (const std::uintptr_t name : {stream_legacy, stream_per_thread})
+                if (std::shared_ptr<runtime::Stream> found;
+                    runtime::resolve_stream(*context, reinterpret_cast<void*>(name), false, found) == Status::success &&
+                    found.get() == object)
+                    stream = found;
+        store(number, stream ? stream->id() : 0);
+        return Status::success;
+    });
 }
 
 // ---- 6e163fbe: a shortcut of cuFFT's to a module's kernels ----
@@ -218,7 +228,7 @@ const std::array<Slot, 4> context_values = {slot(storage_put), slot(storage_dele
 const auto context_checks = sized_table<0x263e8860, 15>({{2, slot(context_check)}, {3, slot(context_check_at_init)}});
 const auto validity = sized_table<0xd4082055, 3>({{1, slot(validity_check)}});
 const auto library_queries =
-    sized_table<0x21318c60, 93>({{4, slot(is_context)}, {39, slot(stream_state)}, {51, slot(stream_object)}});
+    sized_table<0x21318c60, 93>({{4, slot(is_context)}, {39, slot(stream_number)}, {51, slot(stream_object)}});
 const auto fft_queries = sized_table<0x6e163fbe, 99>({{7, slot(no_shortcut)}});
 
 const Slot* cudart_table() {

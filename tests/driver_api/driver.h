@@ -69,6 +69,7 @@ CUresult cuStreamCreateWithPriority(CUstream*, unsigned, int);
 CUresult cuStreamGetAttribute(CUstream, unsigned, CUlaunchAttributeValue*);
 CUresult cuStreamSetAttribute(CUstream, unsigned, const CUlaunchAttributeValue*);
 CUresult cuStreamCopyAttributes(CUstream, CUstream);
+CUresult cuStreamGetId(CUstream, unsigned long long*);
 CUresult cuStreamGetPriority(CUstream, int*);
 CUresult cuStreamSynchronize(CUstream);
 CUresult cuStreamQuery(CUstream);

@@ -74,7 +74,13 @@ TEST_CASE("export tables: the current context and the objects of streams") {
     CHECK(call_slot(queries, 51, context, nullptr, &other) == 0);
     CHECK(other != object);
     CHECK(call_slot(queries, 51, nullptr, nullptr, &other) == 400);
-    CHECK(call_slot(queries, 39, context, stream, &answer) == 0);
-    CHECK(answer == 0);
+    unsigned long long id = 0;
+    CHECK(call_slot(queries, 39, context, object, &answer) == 0);
+    CHECK(cuStreamGetId(stream, &id) == 0);
+    CHECK(answer == id);
+    CHECK(call_slot(queries, 51, context, nullptr, &other) == 0);
+    CHECK(call_slot(queries, 39, context, other, &answer) == 0);
+    CHECK(cuStreamGetId(nullptr, &id) == 0);
+    CHECK(answer == id);
     CHECK(cuStreamDestroy_v2(stream) == 0);
 }

@@ -29,14 +29,6 @@ CUresult create(CUarray* handle, const ArrayShape* shape) {
     });
 }
 
-/// context_entry() for queries of an array: body(Array&).
-template <class Body> CUresult array_entry(CUarray handle, Body&& body) {
-    return context_entry([&](Context&) {
-        auto array = find_handle<Array>(handle);
-        return array ? body(*array) : Status::invalid_handle;
-    });
-}
-
 } // namespace
 
 PTM_API(cuArrayCreate_v2, CUarray* handle, const CUDA_ARRAY_DESCRIPTOR* d) {
@@ -50,10 +42,10 @@ PTM_API(cuArray3DCreate_v2, CUarray* handle, const CUDA_ARRAY3D_DESCRIPTOR* d) {
     return create(handle, d ? &shape : nullptr);
 }
 PTM_API(cuArrayDestroy, CUarray handle) {
-    return context_entry([&](Context& context) { return runtime::array_destroy(context, handle); });
+    return object_entry<Array>(handle, [&](Array& array) { return runtime::array_destroy(array.context(), handle); });
 }
 PTM_API(cuArrayGetDescriptor_v2, CUDA_ARRAY_DESCRIPTOR* d, CUarray handle) {
-    return array_entry(handle, [&](Array& array) {
+    return object_entry<Array>(handle, [&](Array& array) {
         if (!d) return Status::invalid_value;
         const ArrayShape& shape = array.shape();
         *d = {shape.width, shape.height, shape.format, shape.channels};
@@ -61,7 +53,7 @@ PTM_API(cuArrayGetDescriptor_v2, CUDA_ARRAY_DESCRIPTOR* d, CUarray handle) {
     });
 }
 PTM_API(cuArray3DGetDescriptor_v2, CUDA_ARRAY3D_DESCRIPTOR* d, CUarray handle) {
-    return array_entry(handle, [&](Array& array) {
+    return object_entry<Array>(handle, [&](Array& array) {
         if (!d) return Status::invalid_value;
         const ArrayShape& shape = array.shape();
         *d = {shape.width, shape.height, shape.depth, shape.format, shape.channels, shape.flags};
@@ -85,14 +77,13 @@ PTM_API(cuMipmappedArrayCreate, CUmipmappedArray* handle, const CUDA_ARRAY3D_DES
     });
 }
 PTM_API(cuMipmappedArrayGetLevel, CUarray* level, CUmipmappedArray handle, unsigned number) {
-    return context_entry([&](Context&) {
-        auto mipmap = find_handle<MipmappedArray>(handle);
-        if (!mipmap) return Status::invalid_handle;
-        if (!level || number >= mipmap->levels().size()) return Status::invalid_value;
-        *level = to_handle<CUarray>(mipmap->levels()[number]);
+    return object_entry<MipmappedArray>(handle, [&](MipmappedArray& mipmap) {
+        if (!level || number >= mipmap.levels().size()) return Status::invalid_value;
+        *level = to_handle<CUarray>(mipmap.levels()[number]);
         return Status::success;
     });
 }
 PTM_API(cuMipmappedArrayDestroy, CUmipmappedArray handle) {
-    return context_entry([&](Context& context) { return runtime::mipmap_destroy(context, handle); });
+    return object_entry<MipmappedArray>(
+        handle, [&](MipmappedArray& mipmap) { return runtime::mipmap_destroy(mipmap.context(), handle); });
 }

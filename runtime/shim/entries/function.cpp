@@ -10,15 +10,27 @@ using runtime::Kernel;
 
 namespace {
 
-/// kernel_entry() for calls that count as a use of the function: the driver loads it for them.
+/// body(Kernel&) of a call that counts as a use of the function: the driver loads it for them.
+template <class Body> Status use(Kernel& kernel, const void* handle, Body&& body) {
+    const Status status = body(kernel);
+    if (status != Status::success) return status;
+    const std::shared_ptr<Context> context = runtime::current_context_shared();
+    std::shared_ptr<runtime::Function> function;
+    if (context && find_function(handle, *context, function) == Status::success) function->mark_used();
+    return status;
+}
+
+/// kernel_entry() for such calls.
 template <class Body> CUresult using_entry(const void* handle, Body&& body) noexcept {
-    return kernel_entry(handle, [&](Kernel& kernel) {
-        const Status status = body(kernel);
-        if (status != Status::success) return status;
-        const std::shared_ptr<Context> context = runtime::current_context_shared();
-        std::shared_ptr<runtime::Function> function;
-        if (context && find_function(handle, *context, function) == Status::success) function->mark_used();
-        return status;
+    return kernel_entry(handle, [&](Kernel& kernel) { return use(kernel, handle, body); });
+}
+
+/// using_entry() for calls that need a current context, although any function will do.
+template <class Body> CUresult using_context_entry(const void* handle, Body&& body) noexcept {
+    return context_entry([&](Context&) {
+        std::shared_ptr<void> owner;
+        Kernel* kernel = find_kernel(handle, owner);
+        return kernel ? use(*kernel, handle, body) : Status::invalid_handle;
     });
 }
 
@@ -37,14 +49,12 @@ CUresult set_hint(const void* handle, int config, int last) {
         handle, [&](Kernel&) { return config >= 0 && config <= last ? Status::success : Status::invalid_value; });
 }
 
-CUresult parameter_place(const void* handle, std::size_t index, std::size_t* offset, std::size_t* size) {
-    return using_entry(handle, [&](Kernel& kernel) {
-        if (!offset) return Status::invalid_value;
-        std::size_t bytes = 0;
-        Status status = kernel.parameter(index, *offset, bytes);
-        if (status == Status::success) store(size, bytes);
-        return status;
-    });
+Status parameter_place(Kernel& kernel, std::size_t index, std::size_t* offset, std::size_t* size) {
+    if (!offset) return Status::invalid_value;
+    std::size_t bytes = 0;
+    Status status = kernel.parameter(index, *offset, bytes);
+    if (status == Status::success) store(size, bytes);
+    return status;
 }
 
 CUresult parameter_count(const void* handle, std::size_t* count) {
@@ -58,6 +68,7 @@ CUresult parameter_count(const void* handle, std::size_t* count) {
 }
 
 CUresult get_name(const char** name, const void* handle) {
+    if (!handle) return static_cast<CUresult>(Status::invalid_value);
     return kernel_entry(handle, [&](Kernel& kernel) {
         if (!name) return Status::invalid_value;
         *name = kernel.name().c_str();
@@ -66,14 +77,14 @@ CUresult get_name(const char** name, const void* handle) {
 }
 
 CUresult blocks_per_multiprocessor(int* blocks, const void* handle, int block_size, std::size_t dynamic_shared) {
-    return using_entry(handle, [&](Kernel& kernel) {
+    return using_context_entry(handle, [&](Kernel& kernel) {
         return blocks ? runtime::occupancy_blocks(kernel, block_size, dynamic_shared, *blocks) : Status::invalid_value;
     });
 }
 
 CUresult potential_block_size(int* min_grid, int* block_size, const void* handle, CUoccupancyB2DSize shared_of,
                               std::size_t dynamic_shared, int limit) {
-    return using_entry(handle, [&](Kernel& kernel) {
+    return using_context_entry(handle, [&](Kernel& kernel) {
         if (!min_grid || !block_size) return Status::invalid_value;
         return runtime::occupancy_block_size(kernel, shared_of, dynamic_shared, limit, *min_grid, *block_size);
     });
@@ -91,6 +102,8 @@ std::array<std::uint32_t, 3> cluster_of(const CUlaunchConfig& config) {
 } // namespace
 
 PTM_API(cuFuncGetAttribute, int* value, int attribute, CUfunction function) {
+    if (find_handle<LibraryKernel>(function)) // which other calls take
+        return entry([] { return Status::invalid_handle; });
     return get_attribute(value, attribute, function);
 }
 PTM_API(cuFuncSetAttribute, CUfunction function, int attribute, int value) {
@@ -106,17 +119,16 @@ PTM_API(cuFuncGetName, const char** name, CUfunction function) {
     return get_name(name, function);
 }
 PTM_API(cuFuncGetParamInfo, CUfunction function, std::size_t index, std::size_t* offset, std::size_t* size) {
-    return parameter_place(function, index, offset, size);
+    return using_entry(function, [&](Kernel& kernel) { return parameter_place(kernel, index, offset, size); });
 }
 PTM_API(cuFuncGetParamCount, CUfunction function, std::size_t* count) {
     return parameter_count(function, count);
 }
 PTM_API(cuFuncGetModule, CUmodule* module, CUfunction handle) {
-    return context_entry([&](Context&) {
+    if (!handle) return static_cast<CUresult>(Status::invalid_value);
+    return object_entry<runtime::Function>(handle, [&](runtime::Function& function) { // not of a CUkernel
         if (!module) return Status::invalid_value;
-        const auto function = find_handle<runtime::Function>(handle); // not of a CUkernel
-        if (!function) return Status::invalid_handle;
-        *module = reinterpret_cast<CUmodule>(&function->module());
+        *module = reinterpret_cast<CUmodule>(&function.module());
         return Status::success;
     });
 }
@@ -175,7 +187,7 @@ PTM_API(cuKernelGetName, const char** name, CUkernel kernel) {
     return get_name(name, kernel);
 }
 PTM_API(cuKernelGetParamInfo, CUkernel kernel, std::size_t index, std::size_t* offset, std::size_t* size) {
-    return parameter_place(kernel, index, offset, size);
+    return using_context_entry(kernel, [&](Kernel& found) { return parameter_place(found, index, offset, size); });
 }
 PTM_API(cuKernelGetParamCount, CUkernel kernel, std::size_t* count) {
     return parameter_count(kernel, count);
@@ -200,19 +212,19 @@ PTM_API(cuOccupancyMaxPotentialBlockSizeWithFlags, int* min_grid, int* block_siz
     return potential_block_size(min_grid, block_size, function, shared_of, dynamic_shared, limit);
 }
 PTM_API(cuOccupancyAvailableDynamicSMemPerBlock, std::size_t* bytes, CUfunction function, int blocks, int block_size) {
-    return using_entry(function, [&](Kernel& kernel) {
+    return using_context_entry(function, [&](Kernel& kernel) {
         return bytes ? runtime::occupancy_dynamic_shared(kernel, blocks, block_size, *bytes) : Status::invalid_value;
     });
 }
 PTM_API(cuOccupancyMaxActiveClusters, int* clusters, CUfunction function, const CUlaunchConfig* config) {
-    return using_entry(function, [&](Kernel& kernel) {
+    return using_context_entry(function, [&](Kernel& kernel) {
         if (!clusters || !config) return Status::invalid_value;
         int block_size = static_cast<int>(config->blockDimX * config->blockDimY * config->blockDimZ);
         return runtime::occupancy_clusters(kernel, cluster_of(*config), block_size, config->sharedMemBytes, *clusters);
     });
 }
 PTM_API(cuOccupancyMaxPotentialClusterSize, int* size, CUfunction function, const CUlaunchConfig* config) {
-    return using_entry(function, [&](Kernel& kernel) {
+    return using_context_entry(function, [&](Kernel& kernel) {
         if (!size || !config) return Status::invalid_value;
         *size = kernel.non_portable_cluster() ? 16 : 8;
         return Status::success;

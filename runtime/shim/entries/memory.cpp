@@ -43,6 +43,18 @@ template <class Of> CUresult device_pool(CUmemoryPool* pool, CUdevice device, Of
     });
 }
 
+/// entry() for calls that name memory: body(Context&) in the memory's context, or in the current one, if any, for
+/// addresses that the driver does not know; `unknown` without one.
+template <class Body> CUresult allocation_entry(CUdeviceptr pointer, Status unknown, Body&& body) {
+    return entry([&] {
+        const auto allocation = runtime::AddressSpace::get().find(pointer);
+        Context* context = allocation ? allocation->context : runtime::current_context();
+        if (!context) return unknown;
+        const Status status = context->status();
+        return status == Status::success ? body(*context) : status;
+    });
+}
+
 /// Stores the address that `allocate(DevicePointer&)` gives, if it succeeds.
 template <class Allocate> Status give_address(CUdeviceptr* pointer, Allocate&& allocate) {
     if (!pointer) return Status::invalid_value;
@@ -92,12 +104,9 @@ PTM_API(cuMemAllocPitch_v2, CUdeviceptr* pointer, std::size_t* pitch, std::size_
     });
 }
 PTM_API(cuMemFree_v2, CUdeviceptr pointer) {
-    return entry([&] {
-        if (pointer == 0) return Status::success; // also without a context
-        Context* context = nullptr;
-        Status status = runtime::usable_context(context);
-        return status == Status::success ? runtime::memory_free(*context, pointer) : status;
-    });
+    if (pointer == 0) return entry([] { return Status::success; });
+    return allocation_entry(pointer, Status::invalid_value,
+                            [&](Context& context) { return runtime::memory_free(context, pointer); });
 }
 
 PTM_API(cuMemGetInfo_v2, std::size_t* free, std::size_t* total) {
@@ -133,8 +142,9 @@ PTM_API(cuMemAllocHost_v2, void** pointer, std::size_t size) {
     return allocate_host(pointer, size, 0);
 }
 PTM_API(cuMemFreeHost, void* pointer) {
-    return context_entry(
-        [&](Context& context) { return pointer ? runtime::host_free(context, pointer) : Status::success; });
+    if (!pointer) return entry([] { return Status::success; });
+    return allocation_entry(reinterpret_cast<CUdeviceptr>(pointer), Status::invalid_value,
+                            [&](Context& context) { return runtime::host_free(context, pointer); });
 }
 PTM_API(cuMemHostRegister, void* pointer, std::size_t size, unsigned flags) {
     return register_host(pointer, size, flags);
@@ -143,7 +153,8 @@ PTM_API(cuMemHostRegister_v2, void* pointer, std::size_t size, unsigned flags) {
     return register_host(pointer, size, flags);
 }
 PTM_API(cuMemHostUnregister, void* pointer) {
-    return context_entry([&](Context& context) { return runtime::host_unregister(context, pointer); });
+    return allocation_entry(reinterpret_cast<CUdeviceptr>(pointer), Status::host_memory_not_registered,
+                            [&](Context& context) { return runtime::host_unregister(context, pointer); });
 }
 PTM_API(cuMemHostGetDevicePointer_v2, CUdeviceptr* pointer, void* host, unsigned flags) {
     return context_entry([&](Context&) {
@@ -205,6 +216,7 @@ PTM_API(cuMemRangeGetAttribute, void* data, std::size_t data_size, unsigned attr
 PTM_API(cuPointerGetAttribute, void* value, unsigned attribute, CUdeviceptr pointer) {
     return entry([&] {
         if (!value) return Status::invalid_value;
+        if (attribute == pointer_device_pointer && !runtime::current_context()) return Status::invalid_context;
         return runtime::pointer_attribute(static_cast<int>(attribute), pointer, value);
     });
 }
@@ -219,7 +231,7 @@ PTM_API(cuPointerGetAttributes, unsigned count, unsigned* attributes, void** val
     });
 }
 PTM_API(cuPointerSetAttribute, const void* value, unsigned attribute, CUdeviceptr pointer) {
-    return context_entry([&](Context&) {
+    return allocation_entry(pointer, Status::invalid_value, [&](Context&) {
         // Only SYNC_MEMOPS can be set, and every copy here orders itself as that asks.
         bool known = value && attribute == pointer_sync_memops && runtime::AddressSpace::get().find(pointer);
         return known ? Status::success : Status::invalid_value;

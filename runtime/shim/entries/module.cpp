@@ -69,13 +69,11 @@ template <class Body> CUresult library_entry(CUlibrary handle, Body&& body) {
 }
 
 CUresult module_global(CUdeviceptr* pointer, std::size_t* size, CUmodule handle, const char* name) {
-    return context_entry([&](Context&) {
-        auto module = find_handle<Module>(handle);
-        if (!module) return Status::invalid_handle;
+    return object_entry<Module>(handle, [&](Module& module) {
         if (!name || !*name || (!pointer && !size)) return Status::invalid_value;
         runtime::DevicePointer address = 0;
         std::size_t bytes = 0;
-        Status status = module->find_global(name, address, bytes);
+        Status status = module.find_global(name, address, bytes);
         if (status == Status::success) {
             store(pointer, address);
             store(size, bytes);
@@ -117,7 +115,7 @@ PTM_API(cuModuleLoad, CUmodule* module, const char* path) {
     return load_module(module, contents.c_str(), contents.size() + 1, 0, nullptr, nullptr);
 }
 PTM_API(cuModuleUnload, CUmodule module) {
-    return context_entry([&](Context&) { return Module::unload(module); });
+    return object_entry<Module>(module, [&](Module&) { return Module::unload(module); });
 }
 
 PTM_API(cuModuleGetLoadingMode, int* mode) {
@@ -129,11 +127,9 @@ PTM_API(cuModuleGetLoadingMode, int* mode) {
 }
 
 PTM_API(cuModuleGetFunction, CUfunction* function, CUmodule handle, const char* name) {
-    return context_entry([&](Context&) {
+    return object_entry<Module>(handle, [&](Module& module) {
         if (!function || !name || !*name) return Status::invalid_value;
-        auto module = find_handle<Module>(handle);
-        if (!module) return Status::invalid_handle;
-        auto found = module->find_function(name);
+        auto found = module.find_function(name);
         if (!found) return Status::not_found;
         if (const Status status = found->kernel().check(); status != Status::success) return status;
         found->mark_used();
@@ -143,22 +139,18 @@ PTM_API(cuModuleGetFunction, CUfunction* function, CUmodule handle, const char* 
 }
 
 PTM_API(cuModuleGetFunctionCount, unsigned* count, CUmodule handle) {
-    return context_entry([&](Context&) {
-        auto module = find_handle<Module>(handle);
-        if (!module) return Status::invalid_handle;
+    return object_entry<Module>(handle, [&](Module& module) {
         if (!count) return Status::invalid_value;
-        *count = static_cast<unsigned>(module->functions().size());
+        *count = static_cast<unsigned>(module.functions().size());
         return Status::success;
     });
 }
 
 PTM_API(cuModuleEnumerateFunctions, CUfunction* functions, unsigned count, CUmodule handle) {
-    return context_entry([&](Context&) {
-        auto module = find_handle<Module>(handle);
-        if (!module) return Status::invalid_handle;
+    return object_entry<Module>(handle, [&](Module& module) {
         if (!functions && count) return Status::invalid_value;
-        for (unsigned i = 0; i < std::min<std::size_t>(count, module->functions().size()); ++i)
-            functions[i] = to_handle<CUfunction>(module->functions()[i]);
+        for (unsigned i = 0; i < std::min<std::size_t>(count, module.functions().size()); ++i)
+            functions[i] = to_handle<CUfunction>(module.functions()[i]);
         return Status::success;
     });
 }

@@ -27,13 +27,10 @@ template <class Body> CUresult named_stream_entry(CUstream handle, DefaultStream
     return stream_entry(handle, default_stream, body);
 }
 
-/// context_entry() for calls on an event, also for host functions: body(Event&). 400 for a bad handle.
-template <class Body> CUresult event_entry(CUevent handle, Body&& body) {
-    if (runtime::in_host_function()) return host_function_entry<Event>(handle, body);
-    return context_entry([&](Context&) {
-        auto event = find_handle<Event>(handle);
-        return event ? body(*event) : Status::invalid_handle;
-    });
+/// object_entry() for streams and events, also for host functions: body(T&). 400 for a bad handle.
+template <class T, class Body> CUresult named_entry(const void* handle, Body&& body) {
+    if (runtime::in_host_function()) return host_function_entry<T>(handle, body);
+    return object_entry<T>(handle, body);
 }
 
 CUresult create_stream(CUstream* handle, unsigned flags, int priority) {
@@ -47,23 +44,19 @@ CUresult create_stream(CUstream* handle, unsigned flags, int priority) {
 }
 
 CUresult destroy_stream(CUstream handle) {
-    if (runtime::in_host_function())
-        return host_function_entry<Stream>(handle, [&](Stream&) { return Stream::destroy(handle); });
-    return context_entry([&](Context&) { return Stream::destroy(handle); });
+    return named_entry<Stream>(handle, [&](Stream&) { return Stream::destroy(handle); });
 }
 
 CUresult destroy_event(CUevent handle) {
-    if (runtime::in_host_function())
-        return host_function_entry<Event>(handle, [&](Event&) { return Event::destroy(handle); });
-    return context_entry([&](Context&) { return Event::destroy(handle); });
+    return named_entry<Event>(handle, [&](Event&) { return Event::destroy(handle); });
 }
 
 CUresult elapsed_time(float* milliseconds, CUevent start, CUevent end) {
-    return context_entry([&](Context&) {
-        auto first = find_handle<Event>(start), second = find_handle<Event>(end);
-        if (!first || !second) return Status::invalid_handle;
+    return object_entry<Event>(start, [&](Event& first) {
+        auto second = find_handle<Event>(end);
+        if (!second) return Status::invalid_handle;
         float time = 0;
-        Status status = Event::elapsed(*first, *second, time);
+        Status status = Event::elapsed(first, *second, time);
         if (status == Status::success && !milliseconds) return Status::invalid_value;
         if (status == Status::success) *milliseconds = time;
         return status;
@@ -92,7 +85,8 @@ CUresult not_capturing(CUstream stream, DefaultStream default_stream, int* captu
 CUresult record(CUevent handle, CUstream stream, DefaultStream default_stream) {
     return named_stream_entry(stream, default_stream, [&](Stream& queue) {
         auto event = find_handle<Event>(handle);
-        return event ? event->record(queue) : Status::invalid_handle;
+        if (!event || &event->context() != &queue.context()) return Status::invalid_handle;
+        return event->record(queue);
     });
 }
 
@@ -179,6 +173,7 @@ PTM_STREAM_API(cuStreamCopyAttributes, cuStreamCopyAttributes_ptsz, (CUstream st
         const bool per_thread = default_stream == DefaultStream::per_thread;
         const Status status = runtime::resolve_stream(queue.context(), source, per_thread, from);
         if (status != Status::success) return status;
+        if (&from->context() != &queue.context()) return Status::invalid_value;
         return queue.set_attributes([copy = from->attributes()](runtime::StreamAttributes& attributes) {
             attributes = copy;
             return Status::success;
@@ -310,10 +305,10 @@ PTM_STREAM_API(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz, (CUevent eve
     return record(event, stream, default_stream);
 }
 PTM_API(cuEventQuery, CUevent handle) {
-    return event_entry(handle, [](Event& event) { return event.query(); });
+    return named_entry<Event>(handle, [](Event& event) { return event.query(); });
 }
 PTM_API(cuEventSynchronize, CUevent handle) {
-    return event_entry(handle, [](Event& event) { return event.synchronize(); });
+    return named_entry<Event>(handle, [](Event& event) { return event.synchronize(); });
 }
 PTM_API(cuEventElapsedTime, float* milliseconds, CUevent start, CUevent end) {
     return elapsed_time(milliseconds, start, end);

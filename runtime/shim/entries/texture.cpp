@@ -22,6 +22,7 @@ struct Descriptions {
     CUDA_RESOURCE_DESC resource;
     CUDA_TEXTURE_DESC sampler;
     CUDA_RESOURCE_VIEW_DESC view;
+    const Context* context; ///< others may not ask, but destroy the object
 };
 
 class DescriptionTable {
@@ -102,6 +103,13 @@ Status add(const TextureObject& object, const Descriptions& descriptions, unsign
     return Status::success;
 }
 
+/// An array of another context would be a peer's.
+Status check_context(const runtime::ResourceDescription& resource, const Context& context) {
+    const bool foreign = (resource.from_array && &resource.from_array->context() != &context) ||
+                         (resource.from_mipmap && &resource.from_mipmap->context() != &context);
+    return foreign ? Status::peer_access_not_enabled : Status::success;
+}
+
 /// A number that is no object is no error for the NVIDIA driver.
 CUresult destroy(std::uint64_t handle, TextureObject::Kind kind) {
     return context_entry([&](Context&) {
@@ -113,9 +121,10 @@ CUresult destroy(std::uint64_t handle, TextureObject::Kind kind) {
 /// context_entry() for queries of an object: body(Descriptions&).
 template <class Body>
 CUresult object_entry(std::uint64_t handle, TextureObject::Kind kind, const void* result, Body&& body) {
-    return context_entry([&](Context&) {
+    return context_entry([&](Context& context) {
         Descriptions descriptions;
-        if (!result || !TextureTable::get().find(handle, kind) || !DescriptionTable::get().find(handle, descriptions))
+        if (!result || !TextureTable::get().find(handle, kind) || !DescriptionTable::get().find(handle, descriptions) ||
+            descriptions.context != &context)
             return Status::invalid_value;
         return body(descriptions);
     });
@@ -125,17 +134,19 @@ CUresult object_entry(std::uint64_t handle, TextureObject::Kind kind, const void
 
 PTM_API(cuTexObjectCreate, CUtexObject* handle, const CUDA_RESOURCE_DESC* resource, const CUDA_TEXTURE_DESC* sampler,
         const CUDA_RESOURCE_VIEW_DESC* view) {
-    return context_entry([&](Context&) {
+    return context_entry([&](Context& context) {
         if (!handle || !resource || !sampler || resource->flags) return Status::invalid_value;
         TextureObject object;
         const runtime::SamplerDescription description = describe(*sampler);
-        Status status = runtime::make_texture(describe(*resource), description, object);
+        const runtime::ResourceDescription source = describe(*resource);
+        Status status = check_context(source, context);
+        if (status == Status::success) status = runtime::make_texture(source, description, object);
         if (status == Status::success && view)
             status = runtime::apply_view({view->format, view->width, view->height, view->depth, view->firstMipmapLevel,
                                           view->lastMipmapLevel, view->firstLayer, view->lastLayer},
                                          description, object);
         return status == Status::success
-                   ? add(object, {*resource, *sampler, view ? *view : CUDA_RESOURCE_VIEW_DESC{}}, handle)
+                   ? add(object, {*resource, *sampler, view ? *view : CUDA_RESOURCE_VIEW_DESC{}, &context}, handle)
                    : status;
     });
 }
@@ -162,11 +173,13 @@ PTM_API(cuTexObjectGetResourceViewDesc, CUDA_RESOURCE_VIEW_DESC* view, CUtexObje
 }
 
 PTM_API(cuSurfObjectCreate, CUsurfObject* handle, const CUDA_RESOURCE_DESC* resource) {
-    return context_entry([&](Context&) {
+    return context_entry([&](Context& context) {
         if (!handle || !resource || resource->flags) return Status::invalid_value;
         TextureObject object;
-        Status status = runtime::make_surface(describe(*resource), object);
-        return status == Status::success ? add(object, {*resource, {}, {}}, handle) : status;
+        const runtime::ResourceDescription source = describe(*resource);
+        Status status = check_context(source, context);
+        if (status == Status::success) status = runtime::make_surface(source, object);
+        return status == Status::success ? add(object, {*resource, {}, {}, &context}, handle) : status;
     });
 }
 PTM_API(cuSurfObjectDestroy, CUsurfObject handle) {

@@ -45,12 +45,10 @@ template <class Result, class Get> CUresult get(CUtexref handle, Result* result,
 }
 
 template <class Handle> CUresult get_of_module(Handle* handle, CUmodule module, const char* name, Kind kind) noexcept {
-    return context_entry([&](Context&) {
+    return object_entry<runtime::Module>(module, [&](runtime::Module& owner) {
         if (!handle || !name || !*name) return Status::invalid_value;
-        auto owner = find_handle<runtime::Module>(module);
-        if (!owner) return Status::invalid_handle;
         std::shared_ptr<TextureReference> reference;
-        const Status status = owner->find_reference(name, kind, reference);
+        const Status status = owner.find_reference(name, kind, reference);
         if (status == Status::success) *handle = to_handle<Handle>(reference);
         return status;
     });
