@@ -143,10 +143,14 @@ std::optional<int> Device::attribute(int id) const {
 // clang-format off
 #define VALUE(number, name, value) case number: return value;
 #define HOST(number, name, member) case number: return member;
+#define FEATURE(number, name, value, entry) case number: return value;
+#define ABSENT(number, name, value, entry) case number: return 0;
 // clang-format on
 #include "runtime/device/device_attributes.def"
 #undef VALUE
 #undef HOST
+#undef FEATURE
+#undef ABSENT
     default: return std::nullopt;
     }
 }
@@ -158,9 +162,13 @@ bool device_attribute_row(std::size_t index, int& id, const char*& name) {
     } rows[] = {
 #define VALUE(number, name, value) {number, #name},
 #define HOST(number, name, member) {number, #name},
+#define FEATURE(number, name, value, entry) {number, #name},
+#define ABSENT(number, name, value, entry) {number, #name},
 #include "runtime/device/device_attributes.def"
 #undef VALUE
 #undef HOST
+#undef FEATURE
+#undef ABSENT
     };
     if (index >= std::size(rows)) return false;
     id = rows[index].id;
