@@ -16,8 +16,6 @@ namespace {
 using ptx::FormId;
 using ptx::Operand;
 
-/// Threads times instructions that one compilation may evaluate: a few milliseconds.
-constexpr std::size_t evaluation_budget = 1 << 17;
 /// More assumptions than this are not worth following.
 constexpr std::size_t assumption_limit = 8;
 
@@ -32,9 +30,9 @@ void assume(std::vector<ValueId>& all, const std::vector<ValueId>& more) {
 
 } // namespace
 
-ThreadBitsTable::ThreadBitsTable(const FunctionGraph& graph, const BlockShape& block)
+ThreadBitsTable::ThreadBitsTable(const FunctionGraph& graph, const BlockShape& block, std::size_t budget)
     : graph_(graph), block_(block), threads_(std::size_t(block.ntid[0]) * block.ntid[1] * block.ntid[2]),
-      budget_(evaluation_budget) {}
+      budget_(budget) {}
 
 /// Most kernels never ask.
 void ThreadBitsTable::index_definitions() {
@@ -78,7 +76,7 @@ const ThreadBits* ThreadBitsTable::of_value(ValueId value) {
     return &*values_[value];
 }
 
-std::optional<ThreadBits> ThreadBitsTable::special(const Operand& operand) const {
+std::optional<ThreadBits> ThreadBitsTable::of_special(const Operand& operand) const {
     unsigned c = operand.component;
     ThreadBits known{32, true, std::vector<std::uint64_t>(threads_), {}};
     switch (ptx::SpecialRegister(operand.index)) {
@@ -108,7 +106,7 @@ std::optional<ThreadBitsTable::Term> ThreadBitsTable::source(const Operand& oper
     case Operand::Kind::imm: return number(operand.negated ? operand.value ^ 1 : operand.value);
     case Operand::Kind::special: {
         if (auto constant = constant_special(operand, block_)) return number(*constant);
-        if (auto known = special(operand)) return Term{std::move(*known), std::nullopt};
+        if (auto known = of_special(operand)) return Term{std::move(*known), std::nullopt};
         return std::nullopt;
     }
     case Operand::Kind::reg: {

@@ -23,10 +23,14 @@ struct ThreadBits {
 /// Computes ThreadBits on demand and keeps them. One object serves one graph and block shape.
 class ThreadBitsTable {
 public:
-    ThreadBitsTable(const FunctionGraph& graph, const BlockShape& block);
+    /// Threads times instructions that may be evaluated: a few milliseconds.
+    static constexpr std::size_t usual_budget = 1 << 17;
+    ThreadBitsTable(const FunctionGraph& graph, const BlockShape& block, std::size_t budget = usual_budget);
 
     /// What is known of the only result of a pure instruction without guard; null if nothing.
     const ThreadBits* of_result(const ptx::Instruction& inst);
+    /// The same of a special register's component; none if it is not known.
+    std::optional<ThreadBits> of_special(const ptx::Operand& operand) const;
     std::size_t threads() const { return threads_; }
 
 private:
@@ -39,7 +43,6 @@ private:
     void index_definitions();
     const ThreadBits* of_value(ValueId value);
     std::optional<Term> source(const ptx::Operand& operand);
-    std::optional<ThreadBits> special(const ptx::Operand& operand) const;
     Known evaluate(const ptx::Instruction& inst);
     Known fold(const ptx::Instruction& inst, const std::vector<Term>& terms, unsigned bits);
     Known partial(const ptx::Instruction& inst, const std::vector<Term>& terms, unsigned bits);

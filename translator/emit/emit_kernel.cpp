@@ -15,7 +15,7 @@
 #include "translator/analysis/plan_prefetch.h"
 #include "translator/analysis/plan_streaming.h"
 #include "translator/analysis/plan_turns.h"
-#include "translator/analysis/settle_broadcasts.h"
+#include "translator/analysis/settle_races.h"
 #include "translator/analysis/shapes.h"
 #include "translator/analysis/spin_loops.h"
 #include "translator/analysis/verify_graph.h"
@@ -201,7 +201,7 @@ private:
             unit_.divergence = DivergenceForm::program_counters;
             shape_for(unit_.divergence);
         }
-        settle_races();
+        settle_races(spins_ || ptx::any(effects_of(graph_) | callees.effects, ptx::Effects::waits));
         verify_graph(graph_);
         alignment_demands_ = plan_alignment(graph_, unit_.options.aligned_parameters);
         barriers_ = plan_barriers(graph_, unit_.shape);
@@ -218,11 +218,13 @@ private:
     }
 
     /// Whether all threads meet at the barriers is asked of masked execution, where a word that all read is one value.
-    void settle_races() {
+    /// `waiting`: threads may wait for others elsewhere, which another barrier might keep from coming there.
+    void settle_races(bool waiting) {
         if (unit_.step_count() == 1 || !graph_.forest.reducible) return;
         shape_for(DivergenceForm::masks);
-        const BarrierPlan plan = plan_barriers(graph_, unit_.shape);
-        if (plan.splittable && settle_broadcasts(graph_, unit_.shape)) shaped_width_ = 0;
+        const bool splittable = plan_barriers(graph_, unit_.shape).splittable;
+        const Meeting meeting = splittable && !waiting ? Meeting::barrier : Meeting::turn;
+        if (translator::settle_races(graph_, unit_.shape, unit_.width, meeting)) shaped_width_ = 0;
         shape_for(unit_.divergence);
     }
 

@@ -7,8 +7,9 @@
 #include "translator/analysis/build_graph.h"
 #include "translator/analysis/dump_graph.h"
 #include "translator/analysis/plan_linearization.h"
-#include "translator/analysis/settle_broadcasts.h"
+#include "translator/analysis/settle_races.h"
 #include "translator/analysis/shapes.h"
+#include "translator/analysis/spin_loops.h"
 #include "translator/builtins/builtins.h"
 #include "translator/emit/emit_kernel.h"
 #include "translator/jit/backend.h"
@@ -40,7 +41,8 @@ std::string dump_analysis(ptx::ModuleLoader& loader, const std::string& kernel, 
     compute_shapes(graph, shape, width, options);
     if (stage == "shapes") return dump_graph(graph, true);
     BarrierPlan barriers = plan_barriers(graph, shape);
-    if (barriers.splittable && settle_broadcasts(graph, shape)) {
+    if (barriers.splittable && !may_spin(graph, options.waiting_loops) &&
+        settle_races(graph, shape, width, Meeting::barrier)) {
         compute_shapes(graph, shape, width, options);
         barriers = plan_barriers(graph, shape);
     }

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words of shared memory that are read behind a barrier and written again with no other between, as in block reductions
+// that are used twice: all warps read before one writes, as on a GPU.
+#include "kernel.h"
+
+#include <catch2/catch.hpp>
+
+using namespace ptarmigan;
+using namespace ptarmigan::test;
+
+namespace {
+constexpr unsigned threads = 200; ///< seven warps, the last one in part
+}
+
+TEST_CASE("all threads read a word before the next round writes it", "[kernels][barriers]") {
+    Array<std::uint32_t> out(threads);
+    run(R"(
+        mov.u32 %r1, 0;
+        mov.u32 %r2, 0;
+        setp.ne.u32 %p0, %r60, 0;
+    round:
+        mad.lo.u32 %r3, %r1, 100, 7;
+        @%p0 bra meet;
+        st.shared.u32 [words + 16], %r3;
+    meet:
+        bar.sync 0;
+        ld.shared.u32 %r4, [words + 16];
+        mad.lo.u32 %r2, %r2, 31, %r4;
+        add.u32 %r1, %r1, 1;
+        setp.lt.u32 %p1, %r1, 4;
+        @%p1 bra round;
+        mad.wide.u32 %l0, %r60, 4, %l60;
+        st.global.u32 [%l0], %r2;
+    )", {1}, {threads}, {out.address()}, ".shared .align 4 .b8 words[32];\n");
+    std::uint32_t expected = 0;
+    for (std::uint32_t round = 0; round < 4; ++round) expected = expected * 31 + round * 100 + 7;
+    CHECK(out.values() == std::vector<std::uint32_t>(threads, expected));
+}
+
+TEST_CASE("all warps read the warps' parts before the next round writes them", "[kernels][barriers]") {
+    constexpr unsigned warps = (threads + 31) / 32;
+    Array<std::uint32_t> out(threads);
+    run(R"(
+        mov.u32 %r10, words;
+        and.b32 %r5, %r60, 31;
+        shr.u32 %r6, %r60, 5;
+        shl.b32 %r7, %r6, 2;
+        add.u32 %r7, %r10, %r7;
+        shl.b32 %r8, %r5, 2;
+        add.u32 %r8, %r10, %r8;
+        mov.u32 %r1, 0;
+        mov.u32 %r2, 0;
+        setp.ne.u32 %p0, %r5, 0;
+        st.shared.u32 [%r8], 0;
+        bar.sync 0;
+    round:
+        mad.lo.u32 %r3, %r1, 100, %r6;
+        @%p0 bra meet;
+        st.shared.u32 [%r7], %r3;
+    meet:
+        bar.sync 0;
+        ld.shared.u32 %r4, [%r8];
+        mad.lo.u32 %r2, %r2, 31, %r4;
+        add.u32 %r1, %r1, 1;
+        setp.lt.u32 %p1, %r1, 4;
+        @%p1 bra round;
+        mad.wide.u32 %l0, %r60, 4, %l60;
+        st.global.u32 [%l0], %r2;
+    )", {1}, {threads}, {out.address()}, ".shared .align 4 .b8 words[128];\n");
+    const auto results = out.values();
+    for (std::uint32_t i = 0; i < threads; ++i) {
+        INFO(i);
+        std::uint32_t expected = 0;
+        for (std::uint32_t round = 0; round < 4; ++round)
+            expected = expected * 31 + (i % 32 < warps ? round * 100 + i % 32 : 0);
+        CHECK(results[i] == expected);
+    }
+}
+
+namespace {
+
+/// Each of four rounds: some thread writes `value of the round` to a word, a barrier, all read it; all threads' hashes of
+/// what they read must be this.
+std::uint32_t hash_of_rounds() {
+    std::uint32_t hash = 0;
+    for (std::uint32_t round = 0; round < 4; ++round) hash = hash * 31 + round * 100 + 7;
+    return hash;
+}
+
+/// %r1 counts four rounds, %r3 is what the round writes, %p0 is set in all threads but the first; `round` has the rest and
+/// leaves what it read in %r4.
+void check_rounds(const std::string& round, const std::string& globals, std::uint32_t dynamic_shared = 0,
+                  const std::string& before = "") {
+    Array<std::uint32_t> out(threads);
+    run(R"(
+        mov.u32 %r1, 0;
+        mov.u32 %r2, 0;
+        setp.ne.u32 %p0, %r60, 0;
+    )" + before + R"(
+    round:
+        mad.lo.u32 %r3, %r1, 100, 7;
+    )" + round + R"(
+        mad.lo.u32 %r2, %r2, 31, %r4;
+        add.u32 %r1, %r1, 1;
+        setp.lt.u32 %p1, %r1, 4;
+        @%p1 bra round;
+        mad.wide.u32 %l0, %r60, 4, %l60;
+        st.global.u32 [%l0], %r2;
+    )", {1}, {threads}, {out.address()}, globals, dynamic_shared);
+    CHECK(out.values() == std::vector<std::uint32_t>(threads, hash_of_rounds()));
+}
+
+const std::string words = ".shared .align 4 .b8 words[1024];\n";
+
+} // namespace
+
+TEST_CASE("a word is read behind the guard of a loop, and in the loop", "[kernels][barriers][races]") {
+    // What compilers make of `x = word; for (i = tid; i < n; i += ntid) use(x)`, and of a loop that keeps the read. No
+    // thread goes round more than once more than another; some don't go round at all.
+    check_rounds(R"(
+        @%p0 bra meet;
+        st.shared.u32 [words + 16], %r3;
+    meet:
+        bar.sync 0;
+        mov.u32 %r4, %r3;
+        setp.ge.u32 %p2, %r60, 150;
+        @%p2 bra done;
+        mov.u32 %r5, %r60;
+        ld.shared.u32 %r6, [words + 16];
+    walk:
+        min.u32 %r4, %r4, %r6;
+        add.u32 %r5, %r5, 64;
+        setp.lt.u32 %p2, %r5, 150;
+        @%p2 bra walk;
+    done:
+    )", words);
+    check_rounds(R"(
+        @%p0 bra meet;
+        st.shared.u32 [words + 16], %r3;
+    meet:
+        bar.sync 0;
+        mov.u32 %r4, %r3;
+        mov.u32 %r5, %r60;
+    walk:
+        ld.volatile.shared.u32 %r6, [words + 16];
+        min.u32 %r4, %r4, %r6;
+        add.u32 %r5, %r5, 64;
+        setp.lt.u32 %p2, %r5, 300;
+        @%p2 bra walk;
+    )", words);
+}
+
+TEST_CASE("all threads add the warps' parts in a loop of four at a time", "[kernels][barriers][races]") {
+    constexpr std::uint32_t warps = (threads + 31) / 32;
+    Array<std::uint32_t> out(threads);
+    const std::string sum = R"({
+        @%p0 bra meet;
+        st.shared.u32 [%r10], %r3;
+    meet:
+        bar.sync 0;
+        mov.u32 %r4, 0;
+        mov.u32 %r5, words;
+        mov.u32 %r6, 0;
+    four:
+        ld.shared.u32 %r7, [%r5];
+        add.u32 %r4, %r4, %r7;
+        ld.shared.u32 %r7, [%r5 + 4];
+        add.u32 %r4, %r4, %r7;
+        ld.shared.u32 %r7, [%r5 + 8];
+        add.u32 %r4, %r4, %r7;
+        ld.shared.u32 %r7, [%r5 + 12];
+        add.u32 %r4, %r4, %r7;
+        add.u32 %r5, %r5, 16;
+        add.u32 %r6, %r6, 4;
+        setp.ne.u32 %p1, %r6, 8;
+        @%p1 bra four;
+    })";
+    run(R"(
+        shl.b32 %r8, %r60, 2;
+        mov.u32 %r9, words;
+        setp.gt.u32 %p0, %r60, 7;
+        add.u32 %r10, %r9, %r8;
+        @!%p0 st.shared.u32 [%r10], 0;
+        bar.sync 0;
+        and.b32 %r8, %r60, 31;
+        setp.ne.u32 %p0, %r8, 0;
+        shr.u32 %r8, %r60, 5;
+        mov.u32 %r3, %r8;
+        shl.b32 %r8, %r8, 2;
+        add.u32 %r10, %r9, %r8;
+    )" + sum + "add.u32 %r3, %r4, %r3;" + sum + R"(
+        mad.wide.u32 %l0, %r60, 4, %l60;
+        st.global.u32 [%l0], %r4;
+    )", {1}, {threads}, {out.address()}, words);
+    const std::uint32_t first = warps * (warps - 1) / 2;
+    CHECK(out.values() == std::vector<std::uint32_t>(threads, warps * first + first));
+}
+
+TEST_CASE("words in dynamic shared memory, by generic addresses and by atomics", "[kernels][barriers][races]") {
+    check_rounds(R"(
+        @%p0 bra meet;
+        st.shared.u32 [dynamic + 64], %r3;
+    meet:
+        bar.sync 0;
+        ld.shared.u32 %r4, [dynamic + 64];
+    )", ".extern .shared .align 4 .b8 dynamic[];\n", 128);
+    check_rounds(R"(
+        @%p0 bra meet;
+        st.u32 [%l1 + 64], %r3;
+    meet:
+        bar.sync 0;
+        ld.u32 %r4, [%l1 + 64];
+    )", words, 0, "mov.u64 %l1, words; cvta.shared.u64 %l1, %l1;");
+    check_rounds(R"(
+        @%p0 bra meet;
+        atom.shared.exch.b32 %r5, [words], %r3;
+    meet:
+        bar.sync 0;
+        ld.shared.u32 %r4, [words];
+    )", words);
+    // Read by an atomic of all threads, reset by one.
+    check_rounds(R"(
+        @%p0 bra meet;
+        st.shared.u32 [words], %r3;
+    meet:
+        bar.sync 0;
+        atom.shared.max.u32 %r4, [words], 1;
+    )", words);
+}
+
+TEST_CASE("another warp writes each time", "[kernels][barriers][races]") {
+    check_rounds(R"(
+        mul.lo.u32 %r5, %r1, 37;
+        setp.ne.u32 %p0, %r60, %r5;
+        @%p0 bra meet;
+        st.shared.u32 [words + 4], %r3;
+    meet:
+        bar.sync 0;
+        ld.shared.u32 %r4, [words + 4];
+    )", words);
+}
+
+TEST_CASE("threads that have exited are not waited for between a read and a write", "[kernels][barriers][races]") {
+    Array<std::uint32_t> out(threads);
+    run(R"(
+        mov.u32 %r1, 0;
+        mov.u32 %r2, 0;
+        setp.ge.u32 %p0, %r60, 77;
+        @%p0 bra end;
+        setp.ne.u32 %p0, %r60, 0;
+    round:
+        mad.lo.u32 %r3, %r1, 100, 7;
+        @%p0 bra meet;
+        st.shared.u32 [words + 16], %r3;
+    meet:
+        bar.sync 0;
+        ld.shared.u32 %r4, [words + 16];
+        mad.lo.u32 %r2, %r2, 31, %r4;
+        add.u32 %r1, %r1, 1;
+        setp.lt.u32 %p1, %r1, 4;
+        @%p1 bra round;
+        mad.wide.u32 %l0, %r60, 4, %l60;
+        st.global.u32 [%l0], %r2;
+    end:
+    )", {1}, {threads}, {out.address()}, words);
+    std::vector<std::uint32_t> expected(threads, 0);
+    std::fill_n(expected.begin(), 77, hash_of_rounds());
+    CHECK(out.values() == expected);
+}
+
+TEST_CASE("each thread takes its neighbour's word in place", "[kernels][barriers][races]") {
+    Array<std::uint32_t> out(threads);
+    run(R"(
+        mov.u32 %r10, words;
+        mad.lo.u32 %r5, %r60, 4, %r10;
+        st.shared.u32 [%r5], %r60;
+        add.u32 %r6, %r60, 163;
+        rem.u32 %r6, %r6, 200;
+        mad.lo.u32 %r6, %r6, 4, %r10;
+        mov.u32 %r1, 0;
+    round:
+        bar.sync 0;
+        ld.shared.u32 %r4, [%r6];
+        st.shared.u32 [%r5], %r4;
+        add.u32 %r1, %r1, 1;
+        setp.lt.u32 %p1, %r1, 3;
+        @%p1 bra round;
+        mad.wide.u32 %l0, %r60, 4, %l60;
+        st.global.u32 [%l0], %r4;
+    )", {1}, {threads}, {out.address()}, words);
+    const auto results = out.values();
+    for (std::uint32_t i = 0; i < threads; ++i) {
+        INFO(i);
+        CHECK(results[i] == (i + 3 * 163) % threads);
+    }
+}
+
+TEST_CASE("kernels on fibers: barriers with results, named ones, and such that not all meet",
+          "[kernels][barriers][races][order]") {
+    check_rounds(R"(
+        @%p0 bra meet;
+        st.shared.u32 [words + 16], %r3;
+    meet:
+        barrier.cta.red.popc.u32 %r5, 0, %p0;
+        ld.shared.u32 %r4, [words + 16];
+    )", words);
+    check_rounds(R"(
+        @%p0 bra meet;
+        st.shared.u32 [words + 16], %r3;
+    meet:
+        bar.sync 3;
+        ld.shared.u32 %r4, [words + 16];
+    )", words);
+    check_rounds(R"(
+        setp.gt.u32 %p2, %r60, 40;
+        @%p0 bra meet;
+        st.shared.u32 [words + 16], %r3;
+    meet:
+        @%p2 bra elsewhere;
+        barrier.sync 0;
+        bra met;
+    elsewhere:
+        barrier.sync 0;
+    met:
+        ld.shared.u32 %r4, [words + 16];
+    )", words);
+}
+
+TEST_CASE("no thread is kept from what another waits for", "[kernels][barriers][races][order]") {
+    // The second warp waits for a word that the first one writes behind its read and its write.
+    check_rounds(R"(
+        @%p0 bra meet;
+        st.shared.u32 [words + 16], %r3;
+        mov.u32 %r5, 0;
+        st.volatile.shared.u32 [words + 20], %r5;
+    meet:
+        bar.sync 0;
+        ld.shared.u32 %r4, [words + 16];
+        setp.ne.u32 %p2, %r60, 40;
+        @%p2 bra past;
+    wait:
+        ld.volatile.shared.u32 %r6, [words + 20];
+        setp.ne.u32 %p2, %r6, %r3;
+        @%p2 bra wait;
+    past:
+        @%p0 bra done;
+        mov.u32 %r5, 1234;
+        st.shared.u32 [words + 16], %r5;
+        st.volatile.shared.u32 [words + 20], %r3;
+    done:
+        bar.sync 0;
+    )", words);
+}

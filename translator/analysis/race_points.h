@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the warps of a CTA have to wait for each other so that a word of shared memory is read by all before one writes
+// it again, though no barrier stands between.
+#pragma once
+
+#include "translator/analysis/function_graph.h"
+
+namespace ptarmigan::translator {
+
+/// In front of an instruction of a block; the number of instructions: at its end.
+struct GraphPoint {
+    BlockId block = no_block;
+    std::size_t index = 0;
+    auto operator<=>(const GraphPoint&) const = default;
+};
+
+struct RacePoints {
+    std::vector<GraphPoint> points; ///< sorted
+    /// Reads that may be overtaken on ways without any such point, by writes that certainly go to the same place.
+    std::size_t left = 0;
+};
+
+enum class MeetingPoints : std::uint8_t {
+    for_all,   ///< all threads of the CTA that have not exited come there together, as at a barrier
+    for_anyone ///< anywhere
+};
+
+/// Points that separate each read of shared memory behind a barrier from the writes that may follow before the next
+/// one, if the threads of different steps (of `width` lanes) may do so at the same place: a race that GPUs win, whose
+/// warps come to the read at about the same time. Between what provably is apart (shared_accesses.h) and between what a
+/// barrier separates on every way, there are none. Points outside loops are preferred. Needs shapes for `width` and
+/// masks.
+RacePoints race_points(const FunctionGraph& graph, const BlockShape& block, unsigned width, MeetingPoints where);
+
+} // namespace ptarmigan::translator

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Races that every GPU wins: all warps read words of shared memory before one writes them again, with no barrier
+// between.
+#pragma once
+
+#include "translator/analysis/function_graph.h"
+
+namespace ptarmigan::translator {
+
+enum class Meeting : std::uint8_t {
+    barrier, ///< one more like the graph's own. Needs a splittable plan, and that no thread waits for memory
+    turn ///< steps on fibers let the others come as far: for those that a barrier might keep from what they wait for
+};
+
+/// A block reduction that ends in `return shared[0]` and is called twice is a race: the second call writes what warps
+/// may have yet to read. A GPU decides it as meant, because all warps go on from a barrier together; here one runs to
+/// the next barrier before the others start. So warps meet once more between the read and the write (race_points.h).
+/// Programs without such a race compute the same with it.
+/// Needs compute_shapes(form masks) for `width`. True if the graph has changed, and shapes and plan must be made again.
+bool settle_races(FunctionGraph& graph, const BlockShape& block, unsigned width, Meeting meeting);
+
+} // namespace ptarmigan::translator
