@@ -46,6 +46,7 @@ private:
         const SharedAccess* read;
         std::vector<const SharedAccess*> writes;
         std::vector<bool> ways; ///< blocks on the ways between
+        bool is_likely = false;
     };
     struct Reach {
         std::vector<bool> entered;
@@ -172,12 +173,17 @@ void Races::find_races() {
         if (!read.reads || !behind_barrier[read.block] || walked_ > search_budget) continue;
         const Reach all = reach(read, {});
         std::vector<const SharedAccess*> writes;
-        for (const SharedAccess* write : all.writes)
-            if (!(read.is_atomic && write->is_atomic) && accesses_.may_meet(read, *write, all.entered))
-                writes.push_back(write);
+        bool is_likely = false;
+        for (const SharedAccess* write : all.writes) {
+            if (read.is_atomic && write->is_atomic) continue;
+            const Encounter found = accesses_.encounter(read, *write, all.entered);
+            if (found < (where_ == MeetingPoints::where_likely ? Encounter::likely : Encounter::maybe)) continue;
+            writes.push_back(write);
+            is_likely = is_likely || found == Encounter::likely;
+        }
         if (writes.empty()) continue;
         std::vector<bool> between = ways(read, all, writes);
-        races_.push_back({&read, std::move(writes), std::move(between)});
+        races_.push_back({&read, std::move(writes), std::move(between), is_likely});
     }
 }
 
@@ -227,7 +233,7 @@ void Races::find_usable_blocks() {
     const Edges successors = successor_edges(graph_);
     const DominatorTree tree(successors, reverse_edges(successors), 0);
     for (BlockId block : tree.order()) rank_[block] = tree.position(block);
-    if (where_ == MeetingPoints::for_anyone) {
+    if (where_ != MeetingPoints::for_all) {
         usable_.assign(graph_.blocks.size(), true);
         return;
     }
@@ -279,7 +285,7 @@ void Races::settle(const Race& race) {
     points.insert(all.begin(), all.end());
     const Reach rest = reach(*race.read, points);
     chosen_.insert(rest.stops.begin(), rest.stops.end());
-    if (!separate(race, chosen_)) ++result_.left;
+    if (race.is_likely && !separate(race, chosen_)) ++result_.left;
 }
 
 } // namespace

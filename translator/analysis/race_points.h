@@ -16,18 +16,18 @@ struct GraphPoint {
 
 struct RacePoints {
     std::vector<GraphPoint> points; ///< sorted
-    /// Reads that may be overtaken on ways without any such point, by writes that certainly go to the same place.
-    std::size_t left = 0;
+    std::size_t left = 0;           ///< reads on whose ways to writes that they likely meet there is no such point
 };
 
 enum class MeetingPoints : std::uint8_t {
-    for_all,   ///< all threads of the CTA that have not exited come there together, as at a barrier
-    for_anyone ///< anywhere
+    for_all,      ///< all threads of the CTA that have not exited come there together, as at a barrier
+    for_anyone,   ///< anywhere
+    where_likely, ///< anywhere, between accesses that likely meet only
 };
 
 /// Points that separate each read of shared memory behind a barrier from the writes that may follow before the next
-/// one, if the threads of different steps (of `width` lanes) may do so at the same place: a race that GPUs win, whose
-/// warps come to the read at about the same time. Between what provably is apart (shared_accesses.h) and between what a
+/// one, if threads of different steps (of `width` lanes) may do so at the same place: a race that GPUs win, whose warps
+/// come to the read at about the same time. Between what provably is apart (shared_accesses.h) and between what a
 /// barrier separates on every way, there are none. Points outside loops are preferred. Needs shapes for `width` and
 /// masks.
 RacePoints race_points(const FunctionGraph& graph, const BlockShape& block, unsigned width, MeetingPoints where);

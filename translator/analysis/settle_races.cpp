@@ -70,9 +70,12 @@ GraphInstruction turn() {
 
 } // namespace
 
-bool settle_races(FunctionGraph& graph, const BlockShape& block, unsigned width, Meeting meeting) {
+SettledRaces settle_races(FunctionGraph& graph, const BlockShape& block, unsigned width, Meeting meeting) {
     const bool barriers = meeting == Meeting::barrier;
-    RacePoints races = race_points(graph, block, width, barriers ? MeetingPoints::for_all : MeetingPoints::for_anyone);
+    RacePoints races = race_points(graph, block, width,
+                                   barriers                   ? MeetingPoints::for_all
+                                   : meeting == Meeting::turn ? MeetingPoints::for_anyone
+                                                              : MeetingPoints::where_likely);
     // From the last one on, so that those before keep their places.
     std::reverse(races.points.begin(), races.points.end());
     for (const GraphPoint& point : races.points) {
@@ -88,7 +91,7 @@ bool settle_races(FunctionGraph& graph, const BlockShape& block, unsigned width,
         graph.blocks[point.block].instructions.push_back(std::move(instruction));
         graph.blocks[point.block].ends_with_barrier = true;
     }
-    return !races.points.empty();
+    return {!races.points.empty(), races.left > 0};
 }
 
 } // namespace ptarmigan::translator

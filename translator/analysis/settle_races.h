@@ -8,15 +8,23 @@
 namespace ptarmigan::translator {
 
 enum class Meeting : std::uint8_t {
-    barrier, ///< one more like the graph's own. Needs a splittable plan, and that no thread waits for memory
-    turn ///< steps on fibers let the others come as far: for those that a barrier might keep from what they wait for
+    /// One more like the graph's own. Needs a splittable plan, and that no thread waits for what another does behind
+    /// it: for memory, or at a collective for lanes that come to another one (may_meet_elsewhere).
+    barrier,
+    turn, ///< steps on fibers let the others come as far: for those that a barrier might keep from what they wait for
+    turn_where_likely ///< the same for what barriers have left
+};
+
+struct SettledRaces {
+    bool changed = false; ///< the graph; shapes and plan must be made again
+    bool left = false;    ///< likely races are not settled, since not all threads meet between
 };
 
 /// A block reduction that ends in `return shared[0]` and is called twice is a race: the second call writes what warps
 /// may have yet to read. A GPU decides it as meant, because all warps go on from a barrier together; here one runs to
 /// the next barrier before the others start. So warps meet once more between the read and the write (race_points.h).
 /// Programs without such a race compute the same with it.
-/// Needs compute_shapes(form masks) for `width`. True if the graph has changed, and shapes and plan must be made again.
-bool settle_races(FunctionGraph& graph, const BlockShape& block, unsigned width, Meeting meeting);
+/// Needs compute_shapes(form masks) for `width`.
+SettledRaces settle_races(FunctionGraph& graph, const BlockShape& block, unsigned width, Meeting meeting);
 
 } // namespace ptarmigan::translator

@@ -94,7 +94,9 @@ SharedAccesses::SharedAccesses(const FunctionGraph& graph, const BlockShape& blo
             } else {
                 const bool is_shared = inst.space == ptx::StateSpace::shared ||
                                        (inst.space == ptx::StateSpace::generic && access.variable);
-                if (!is_shared) continue;
+                const bool is_other = inst.space == ptx::StateSpace::global || inst.space == ptx::StateSpace::generic;
+                if (!is_shared && !is_other) continue;
+                access.is_global = !is_shared;
                 access.reads = access.is_atomic || has_effect(inst, Effects::load);
                 access.writes = access.is_atomic || has_effect(inst, Effects::store);
                 access.bytes = ptx::byte_size(inst.type()) * inst.vector_size;
@@ -201,10 +203,11 @@ bool SharedAccesses::facts_keep_apart(const Known& first, const Known& second, s
     return false;
 }
 
-bool SharedAccesses::may_meet(const SharedAccess& first, const SharedAccess& second, const std::vector<bool>& passed) {
-    if (are_apart(first, second)) return false;
+Encounter SharedAccesses::encounter(const SharedAccess& first, const SharedAccess& second,
+                                    const std::vector<bool>& passed) {
+    if (first.is_global != second.is_global || are_apart(first, second)) return Encounter::never;
     const Known &a = known(first), &b = known(second);
-    if (!come_in_different_steps(a.set.threads, b.set.threads, width_)) return false;
+    if (!come_in_different_steps(a.set.threads, b.set.threads, width_)) return Encounter::never;
     // What is not known of the difference between the two addresses.
     std::map<Term, std::int64_t> unknown = a.address.uniform;
     std::vector<std::pair<Term, std::int64_t>> free;
@@ -222,7 +225,13 @@ bool SharedAccesses::may_meet(const SharedAccess& first, const SharedAccess& sec
     }
     if (free.empty() && unknown.size() == 1 &&
         facts_keep_apart(a, b, first.bytes, second.bytes, unknown.begin()->first, unknown.begin()->second, passed))
-        return false;
+        return Encounter::never;
+    // Atomics lose such races on GPUs, too.
+    const bool is_plain = !first.is_atomic && !second.is_atomic && !first.is_global;
+    const bool one_number =
+        free.empty() && unknown.size() <= 1 && (unknown.empty() || is_settled(unknown.begin()->first, passed));
+    const Encounter found = is_plain && one_number ? Encounter::likely : Encounter::maybe;
+    if (first.is_global && !(free.empty() && unknown.empty())) return Encounter::never;
     set_free(unknown, 1);
     Span rest;
     std::uint64_t period = 0;
@@ -249,14 +258,14 @@ bool SharedAccesses::may_meet(const SharedAccess& first, const SharedAccess& sec
     if (rest.bounded) {
         add(a, first.bytes, true, rest.low, rest.high, false);
         add(b, second.bytes, false, 0, 0, false);
-        if (!pieces_meet(pieces)) return false;
-        if (free.empty()) return true;
+        if (!pieces_meet(pieces)) return Encounter::never;
+        if (free.empty()) return found;
     }
-    if (period <= std::max(first.bytes, second.bytes)) return true;
+    if (period <= std::max(first.bytes, second.bytes)) return found;
     pieces.clear();
     add(a, first.bytes, true, 0, 0, true);
     add(b, second.bytes, false, 0, 0, true);
-    return pieces_meet(pieces);
+    return pieces_meet(pieces) ? found : Encounter::never;
 }
 
 } // namespace ptarmigan::translator

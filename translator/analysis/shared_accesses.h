@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses to the CTA's shared memory, and whether those of two threads in different steps may meet.
+// Accesses to memory that the CTA's threads share, and whether those of two threads in different steps may meet.
 #pragma once
 
 #include "translator/analysis/thread_sums.h"
@@ -7,10 +7,18 @@
 
 namespace ptarmigan::translator {
 
+/// Of two accesses, by threads of different steps.
+enum class Encounter : std::uint8_t {
+    never,
+    maybe,
+    likely ///< the addresses are known, or known but for one number that the threads have in common
+};
+
 struct SharedAccess {
     BlockId block = no_block;
     std::size_t index = 0; ///< in the block
     bool reads = false, writes = false, is_atomic = false;
+    bool is_global = false; ///< or of generic memory that nobody knows
     std::uint32_t bytes = 0;
     std::optional<std::uint32_t> variable; ///< that the address is inside of, as far as it tells
 };
@@ -23,12 +31,14 @@ public:
     SharedAccesses(const FunctionGraph& graph, const BlockShape& block, unsigned width);
 
     /// In the order of blocks and instructions. Plain and volatile loads and stores, atomics, cp.async; what moves
-    /// under an mbarrier is not among them. Generic addresses count where they are computed from a .shared variable.
+    /// under an mbarrier is not among them. Generic addresses are of shared memory where they are computed from a
+    /// .shared variable.
     const std::vector<SharedAccess>& all() const { return all_; }
 
-    /// May a thread come to the word of `first` that a thread of another step comes to in `second`, later and before
-    /// the CTA meets? `passed`: the blocks entered between, in which values may have become others.
-    bool may_meet(const SharedAccess& first, const SharedAccess& second, const std::vector<bool>& passed);
+    /// Does a thread come to the word of `first` that a thread of another step comes to in `second`, later and before
+    /// the CTA meets? `passed`: the blocks entered between, in which values may have become others. Of global memory
+    /// only what is known to meet counts: pointers may be to one array, but mostly are not.
+    Encounter encounter(const SharedAccess& first, const SharedAccess& second, const std::vector<bool>& passed);
 
 private:
     struct Known {

@@ -32,6 +32,7 @@
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 namespace ptarmigan::translator {
 
@@ -201,7 +202,8 @@ private:
             unit_.divergence = DivergenceForm::program_counters;
             shape_for(unit_.divergence);
         }
-        settle_races(spins_ || ptx::any(effects_of(graph_) | callees.effects, ptx::Effects::waits));
+        settle_races(spins_ || callees.need_single_lanes() ||
+                     ptx::any(effects_of(graph_) | callees.effects, ptx::Effects::waits));
         verify_graph(graph_);
         alignment_demands_ = plan_alignment(graph_, unit_.options.aligned_parameters);
         barriers_ = plan_barriers(graph_, unit_.shape);
@@ -221,11 +223,30 @@ private:
     /// `waiting`: threads may wait for others elsewhere, which another barrier might keep from coming there.
     void settle_races(bool waiting) {
         if (unit_.step_count() == 1 || !graph_.forest.reducible) return;
+        waiting = waiting || (has_collectives(graph_) && warps_may_meet_elsewhere());
         shape_for(DivergenceForm::masks);
         const bool splittable = plan_barriers(graph_, unit_.shape).splittable;
-        const Meeting meeting = splittable && !waiting ? Meeting::barrier : Meeting::turn;
-        if (translator::settle_races(graph_, unit_.shape, unit_.width, meeting)) shaped_width_ = 0;
+        if (settle_races_with(splittable && !waiting ? Meeting::barrier : Meeting::turn))
+            settle_races_with(Meeting::turn_where_likely); // which makes the kernel run on fibers
         shape_for(unit_.divergence);
+    }
+
+    /// Lanes of a warp may wait at a collective for others that come to another one, behind what would be a barrier.
+    bool warps_may_meet_elsewhere() {
+        const unsigned width = std::exchange(unit_.width, 32u);
+        shape_for(DivergenceForm::masks);
+        unit_.width = width;
+        return may_meet_elsewhere(graph_);
+    }
+
+    /// True if likely races are left.
+    bool settle_races_with(Meeting meeting) {
+        const SettledRaces races = translator::settle_races(graph_, unit_.shape, unit_.width, meeting);
+        if (races.changed) {
+            shaped_width_ = 0;
+            shape_for(DivergenceForm::masks);
+        }
+        return races.left;
     }
 
     /// A single step has nobody to wait for, and what a call leaves behind is not only in values. One lane per step is

@@ -6,6 +6,7 @@
 #include "translator/analysis/barrier_regions.h"
 #include "translator/analysis/build_graph.h"
 #include "translator/analysis/dump_graph.h"
+#include "translator/analysis/meeting_places.h"
 #include "translator/analysis/plan_linearization.h"
 #include "translator/analysis/settle_races.h"
 #include "translator/analysis/shapes.h"
@@ -41,12 +42,15 @@ std::string dump_analysis(ptx::ModuleLoader& loader, const std::string& kernel, 
     compute_shapes(graph, shape, width, options);
     if (stage == "shapes") return dump_graph(graph, true);
     BarrierPlan barriers = plan_barriers(graph, shape);
-    if (barriers.splittable && !may_spin(graph, options.waiting_loops) &&
-        settle_races(graph, shape, width, Meeting::barrier)) {
+    SettledRaces races;
+    if (barriers.splittable && !may_spin(graph, options.waiting_loops) && !may_meet_elsewhere(graph))
+        races = settle_races(graph, shape, width, Meeting::barrier);
+    if (races.changed) {
         compute_shapes(graph, shape, width, options);
         barriers = plan_barriers(graph, shape);
     }
     std::string text = dump_barriers(graph, barriers);
+    if (races.left) text += "on fibers, for races between warps\n";
     if (!barriers.splittable) {
         text += dump_plan(graph, plan_linearization(graph, whole_graph(graph)));
         return text;

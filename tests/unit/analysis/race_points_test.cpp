@@ -129,6 +129,42 @@ TEST_CASE("race points: where all threads meet, and out of loops", "[races]") {
         "setp.ge.u32 %p1, %r1, %r6; @%p1 bra end; ld.shared.u32 %r7, [words]; st.shared.u32 [%r2], %r7; end:";
     CHECK(points(arm + "bar.sync 0;") == 0);
     CHECK(points(arm + "bar.sync 0;", 32, MeetingPoints::for_anyone) == 1);
+    CHECK(points(arm + "bar.sync 0;", 32, MeetingPoints::where_likely) == 1);
     // The others have nothing more to wait for, as behind an early return.
     CHECK(points(arm) == 1);
+}
+
+TEST_CASE("race points: where turns cost too much for what may be apart", "[races]") {
+    // A scan in place, in an arm whose threads are not known: the distance is one number.
+    const auto scan = [](const std::string& from) {
+        return points(R"(
+        mov.u32 %r7, 1;
+    level:
+        setp.lt.u32 %p1, %r1, %r7;
+        @%p1 bra meet;
+    )" + from + R"(
+        ld.shared.u32 %r9, [%r8];
+        ld.shared.u32 %r11, [%r2];
+        add.u32 %r9, %r9, %r11;
+        st.shared.u32 [%r2], %r9;
+    meet:
+        bar.sync 0;
+        shl.b32 %r7, %r7, 1;
+        setp.lt.u32 %p1, %r7, 128;
+        @%p1 bra level;
+    )", 32, MeetingPoints::where_likely);
+    };
+    CHECK(scan("sub.u32 %r8, %r1, %r7; mad.lo.u32 %r8, %r8, 4, %r10;") == 1);
+    // As in a sorting network, and a scan up and down: products and bits of two numbers.
+    CHECK(scan("xor.b32 %r8, %r1, %r7; mad.lo.u32 %r8, %r8, 4, %r10;") == 0);
+    CHECK(scan("mul.lo.u32 %r8, %r1, %r7; mad.lo.u32 %r8, %r8, 4, %r10;") == 0);
+}
+
+TEST_CASE("race points: global memory where it is known to meet", "[races]") {
+    const std::string pointers = "ld.param.u64 %rd2, [p]; ld.param.u64 %rd3, [q]; mov.u32 %r8, %ctaid.x;"
+                                 "mul.wide.u32 %rd4, %r8, 4; add.u64 %rd2, %rd2, %rd4; add.u64 %rd3, %rd3, %rd4;"
+                                 "setp.eq.u32 %p1, %r1, 0; bar.sync 0;";
+    CHECK(points(pointers + "ld.global.u32 %r7, [%rd2]; @%p1 st.global.u32 [%rd2], %r6;") == 1);
+    CHECK(points(pointers + "ld.global.u32 %r7, [%rd2]; @%p1 st.global.u32 [%rd2 + 4], %r6;") == 0);
+    CHECK(points(pointers + "ld.global.u32 %r7, [%rd2]; @%p1 st.global.u32 [%rd3], %r6;") == 0);
 }

@@ -351,3 +351,51 @@ TEST_CASE("no thread is kept from what another waits for", "[kernels][barriers][
         bar.sync 0;
     )", words);
 }
+
+TEST_CASE("a scan in place: threads read what others write in the same arm", "[kernels][barriers][races][order]") {
+    for (const std::string step : {"add.u32 %r1, %r1, %r1;", "add.u32 %r1, %r1, 7;"}) {
+        INFO(step);
+        Array<std::uint32_t> out(threads);
+        run(R"(
+        mov.u32 %r10, words;
+        mad.lo.u32 %r5, %r60, 4, %r10;
+        mad.lo.u32 %r2, %r60, 3, 1;
+        st.shared.u32 [%r5], %r2;
+        mov.u32 %r1, 1;
+    round:
+        bar.sync 0;
+        setp.lt.u32 %p0, %r60, %r1;
+        @%p0 bra meet;
+        sub.u32 %r6, %r60, %r1;
+        mad.lo.u32 %r6, %r6, 4, %r10;
+        ld.shared.u32 %r4, [%r6];
+        ld.shared.u32 %r7, [%r5];
+        add.u32 %r7, %r7, %r4;
+        st.shared.u32 [%r5], %r7;
+    meet:
+        bar.sync 0;
+    )" + step + R"(
+        setp.lt.u32 %p1, %r1, 200;
+        @%p1 bra round;
+        ld.shared.u32 %r4, [%r5];
+        mad.wide.u32 %l0, %r60, 4, %l60;
+        st.global.u32 [%l0], %r4;
+    )", {1}, {threads}, {out.address()}, words);
+        std::vector<std::uint32_t> expected(threads);
+        for (std::uint32_t i = 0; i < threads; ++i) expected[i] = i * 3 + 1;
+        for (std::uint32_t by = 1; by < threads; by = step.find("7;") == step.npos ? by * 2 : by + 7)
+            for (std::uint32_t i = threads; i-- > by;) expected[i] += expected[i - by];
+        CHECK(out.values() == expected);
+    }
+}
+
+TEST_CASE("a word of the block in global memory is read by all before one writes it again", "[kernels][barriers][races]") {
+    Array<std::uint32_t> scratch(4);
+    check_rounds(R"(
+        @%p0 bra meet;
+        st.global.u32 [%l1], %r3;
+    meet:
+        bar.sync 0;
+        ld.global.u32 %r4, [%l1];
+    )", "", 0, "mul.wide.u32 %l1, %r61, 4; add.u64 %l1, %l1, " + std::to_string(scratch.address()) + ";");
+}
