@@ -2,10 +2,10 @@
 // The device heap inside a reserved range of host addresses, and the register of all other memory.
 #include "runtime/memory/address_space.h"
 
-#include "runtime/memory/outside_writes.h"
-
 #include "runtime/base/log.h"
 #include "runtime/device/device.h"
+#include "runtime/memory/managed_advice.h"
+#include "runtime/memory/outside_writes.h"
 
 #include <mutex>
 #include <string>
@@ -143,6 +143,7 @@ void AddressSpace::release(const Allocation& allocation) {
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     }
     if (counts(allocation.kind)) in_use_ -= size;
+    if (allocation.kind == MemoryKind::managed) ManagedAdvice::get().forget(allocation.base, allocation.end());
     give_range(allocation.base, size);
 }
 
@@ -160,9 +161,12 @@ Status AddressSpace::free(std::uintptr_t address, const std::function<bool(const
 Status AddressSpace::add(Allocation allocation) {
     std::unique_lock lock(mutex_);
     auto next = allocations_.lower_bound(allocation.base);
-    if (next != allocations_.end() && next->first < allocation.end()) return Status::host_memory_already_registered;
+    const auto taken = [](const Allocation& other) {
+        return other.kind == MemoryKind::registered ? Status::host_memory_already_registered : Status::invalid_value;
+    };
+    if (next != allocations_.end() && next->first < allocation.end()) return taken(next->second);
     if (next != allocations_.begin() && std::prev(next)->second.end() > allocation.base)
-        return Status::host_memory_already_registered;
+        return taken(std::prev(next)->second);
     allocation.id = next_id_++;
     allocations_.emplace(allocation.base, allocation);
     return Status::success;

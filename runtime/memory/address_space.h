@@ -59,7 +59,8 @@ public:
     /// Frees the allocation that starts at `address`; invalid_value if there is none that `accepts`
     /// takes.
     Status free(std::uintptr_t address, const std::function<bool(const Allocation&)>& accepts);
-    /// Adds memory of the program's (registered). host_memory_already_registered on overlap.
+    /// Adds memory of the program's (registered). host_memory_already_registered on overlap with such, invalid_value
+    /// on overlap with other memory.
     Status add(Allocation allocation);
     /// Removes without freeing (registered). Nothing if none starts there.
     std::optional<Allocation> remove(std::uintptr_t address, MemoryKind kind);

@@ -107,7 +107,7 @@ bool is_mapped(std::uintptr_t address, std::size_t size) {
 } // namespace
 
 Status host_register(Context& context, void* pointer, std::size_t size, unsigned flags) {
-    constexpr unsigned known_flags = 15; // portable, device map, I/O memory, read only
+    constexpr unsigned known_flags = 11; // portable, device map, read only; nothing here is I/O memory (4)
     if (!pointer || size == 0 || (flags & ~known_flags)) return Status::invalid_value;
     if (address_of(pointer) + size < address_of(pointer)) return Status::invalid_value;
     if (!is_mapped(address_of(pointer), size)) // copies will take it for memory that is there
@@ -123,6 +123,10 @@ Status host_register(Context& context, void* pointer, std::size_t size, unsigned
 
 Status host_unregister(Context& context, void* pointer) {
     if (!pointer) return Status::invalid_value;
+    const auto allocation = AddressSpace::get().find(address_of(pointer));
+    if (!allocation) return Status::host_memory_not_registered;
+    if (allocation->kind != MemoryKind::registered || allocation->base != address_of(pointer))
+        return Status::invalid_value;
     wait_for_context(context);
     return AddressSpace::get().remove(address_of(pointer), MemoryKind::registered) ? Status::success
                                                                                    : Status::host_memory_not_registered;
@@ -139,7 +143,7 @@ Status host_device_pointer(void* host, unsigned flags, DevicePointer& pointer) {
 Status host_flags(void* host, unsigned& flags) {
     constexpr unsigned device_map = 2;
     const auto allocation = AddressSpace::get().find(address_of(host));
-    if (!allocation || allocation->kind != MemoryKind::pinned) return Status::invalid_value;
+    if (!allocation || !allocation->is_host()) return Status::invalid_value;
     flags = allocation->flags | device_map; // every context maps host memory
     return Status::success;
 }

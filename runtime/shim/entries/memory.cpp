@@ -80,13 +80,6 @@ Status allocate_from(runtime::Stream& stream, MemoryPool& pool, CUdeviceptr* poi
         pointer, [&](runtime::DevicePointer& address) { return runtime::pool_allocate(stream, pool, size, address); });
 }
 
-/// Advice and prefetch place pages on a GPU; here memory is where it is, so only the range is
-/// checked.
-Status check_managed_range(CUdeviceptr pointer, std::size_t size) {
-    bool known = size != 0 && runtime::AddressSpace::get().is_known_range(pointer, size);
-    return known ? Status::success : Status::invalid_value;
-}
-
 } // namespace
 
 PTM_API(cuMemAlloc_v2, CUdeviceptr* pointer, std::size_t size) {
@@ -172,44 +165,6 @@ PTM_API(cuMemAllocManaged, CUdeviceptr* pointer, std::size_t size, unsigned flag
         return give_address(pointer, [&](runtime::DevicePointer& address) {
             return runtime::managed_allocate(context, size, flags, address);
         });
-    });
-}
-
-PTM_STREAM_API(cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz,
-               (CUdeviceptr pointer, std::size_t size, CUdevice device, CUstream stream),
-               (pointer, size, device, stream)) {
-    return stream_entry(stream, default_stream, [&](runtime::Stream&) {
-        if (device != -1 && !valid_device(device)) // -1: the CPU
-            return Status::invalid_device;
-        return check_managed_range(pointer, size);
-    });
-}
-PTM_STREAM_API(cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz,
-               (CUdeviceptr pointer, std::size_t size, CUmemLocation location, unsigned flags, CUstream stream),
-               (pointer, size, location, flags, stream)) {
-    return stream_entry(stream, default_stream, [&](runtime::Stream&) {
-        if (flags || location.type < 1 || location.type > 4) return Status::invalid_value;
-        return check_managed_range(pointer, size);
-    });
-}
-PTM_API(cuMemAdvise, CUdeviceptr pointer, std::size_t size, unsigned, CUdevice) {
-    return context_entry([&](Context&) { return check_managed_range(pointer, size); });
-}
-PTM_API(cuMemAdvise_v2, CUdeviceptr pointer, std::size_t size, unsigned, CUmemLocation) {
-    return context_entry([&](Context&) { return check_managed_range(pointer, size); });
-}
-
-PTM_API(cuMemRangeGetAttribute, void* data, std::size_t data_size, unsigned attribute, CUdeviceptr pointer,
-        std::size_t size) {
-    return context_entry([&](Context&) {
-        if (!data || data_size < 4 || attribute < 1 || attribute > 8) return Status::invalid_value;
-        if (Status status = check_managed_range(pointer, size); status != Status::success) return status;
-        // Advice is accepted and has no effect: not read-mostly, no preferred location, nobody's,
-        // never prefetched.
-        constexpr int invalid_device = -2;
-        int answer = attribute == 1 || attribute == 5 || attribute == 7 ? 0 : invalid_device;
-        for (std::size_t i = 0; i + 4 <= data_size; i += 4) std::memcpy(static_cast<char*>(data) + i, &answer, 4);
-        return Status::success;
     });
 }
 
