@@ -74,6 +74,10 @@ private:
     const MeetingPoints where_;
     SharedAccesses accesses_;
     std::vector<std::vector<Event>> events_; ///< by block, in order
+    /// Reads of words that the thread writes again, and these writes, in a place of each thread that is not known: bins
+    /// of its own, pairs that are swapped. If others came there too before all meet, updates would be lost on a GPU as
+    /// well.
+    std::set<const SharedAccess*> own_;
     std::vector<Race> races_;
     std::vector<bool> usable_;        ///< by block
     std::vector<std::uint32_t> rank_; ///< by block: reverse post order
@@ -169,21 +173,27 @@ void Races::find_races() {
                 work.push_back(next);
             }
     }
+    std::vector<std::pair<const SharedAccess*, Reach>> reaches;
     for (const SharedAccess& read : accesses_.all()) {
         if (!read.reads || !behind_barrier[read.block] || walked_ > search_budget) continue;
-        const Reach all = reach(read, {});
+        reaches.emplace_back(&read, reach(read, {}));
+        for (const SharedAccess* write : reaches.back().second.writes)
+            if (accesses_.have_one_address(read, *write)) own_.insert({&read, write});
+    }
+    for (const auto& [read, all] : reaches) {
         std::vector<const SharedAccess*> writes;
         bool is_likely = false;
         for (const SharedAccess* write : all.writes) {
-            if (read.is_atomic && write->is_atomic) continue;
-            const Encounter found = accesses_.encounter(read, *write, all.entered);
+            if (read->is_atomic && write->is_atomic) continue;
+            const Encounter found = accesses_.encounter(*read, *write, all.entered);
             if (found < (where_ == MeetingPoints::where_likely ? Encounter::likely : Encounter::maybe)) continue;
+            if (found == Encounter::maybe && own_.contains(read) && own_.contains(write)) continue;
             writes.push_back(write);
             is_likely = is_likely || found == Encounter::likely;
         }
         if (writes.empty()) continue;
-        std::vector<bool> between = ways(read, all, writes);
-        races_.push_back({&read, std::move(writes), std::move(between), is_likely});
+        std::vector<bool> between = ways(*read, all, writes);
+        races_.push_back({read, std::move(writes), std::move(between), is_likely});
     }
 }
 

@@ -203,6 +203,15 @@ bool SharedAccesses::facts_keep_apart(const Known& first, const Known& second, s
     return false;
 }
 
+bool SharedAccesses::have_one_address(const SharedAccess& a, const SharedAccess& b) {
+    const auto operand = [&](const SharedAccess& access) -> const Operand& {
+        return address_of(graph_.blocks[access.block].instructions[access.index].inst);
+    };
+    const Operand &first = operand(a), &second = operand(b);
+    return first.base == Operand::Base::reg && second.base == Operand::Base::reg && first.index == second.index &&
+           first.value == second.value && !known(a).address.varying.empty();
+}
+
 Encounter SharedAccesses::encounter(const SharedAccess& first, const SharedAccess& second,
                                     const std::vector<bool>& passed) {
     if (first.is_global != second.is_global || are_apart(first, second)) return Encounter::never;

@@ -40,6 +40,9 @@ public:
     /// only what is known to meet counts: pointers may be to one array, but mostly are not.
     Encounter encounter(const SharedAccess& first, const SharedAccess& second, const std::vector<bool>& passed);
 
+    /// Both are at one address, which is a number of each thread that is not known.
+    bool have_one_address(const SharedAccess& a, const SharedAccess& b);
+
 private:
     struct Known {
         ThreadSum address;

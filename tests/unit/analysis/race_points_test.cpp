@@ -78,6 +78,12 @@ TEST_CASE("race points: none where threads keep to their own words", "[races]") 
           0);
     CHECK(points("and.b32 %r8, %r6, 31; shl.b32 %r9, %r4, 5; add.u32 %r8, %r8, %r9; mad.lo.u32 %r8, %r8, 4, %r10;"
                  "ld.shared.u32 %r7, [%r8]; st.shared.u32 [%r2], %r7;") == 0);
+    // Bins of a thread's own, as far as one can see.
+    const std::string bins = "ld.global.u32 %r8, [%rd5]; mad.lo.u32 %r8, %r8, 4, %r10; ld.shared.u32 %r7, [%r8];"
+                             "add.u32 %r7, %r7, 1; st.shared.u32 [%r8], %r7;";
+    const std::string in = "ld.param.u64 %rd5, [q]; mul.wide.u32 %rd6, %r1, 4; add.u64 %rd5, %rd5, %rd6;";
+    CHECK(points(in + bins + "add.u64 %rd5, %rd5, 512;" + bins) == 0);
+    CHECK(points(in + bins + "ld.shared.u32 %r7, [%r8 + 4]; st.shared.u32 [%r8], %r7;") == 1);
     // Of one warp alone.
     CHECK(points("setp.ge.u32 %p1, %r1, 32; @%p1 bra end; ld.shared.u32 %r7, [words]; st.shared.u32 [%r2], %r7; end:") ==
           0);
