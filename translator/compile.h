@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <compare>
 #include <cstdint>
 #include <memory>
@@ -26,6 +27,20 @@ enum class BarrierForm : std::uint8_t { automatic, regions, fibers, turns };
 /// what it reads of memory that others may write.
 enum class WaitingLoops : std::uint8_t { found, all };
 enum class Approximation : std::uint8_t { exact, fast };
+/// `least`: only the passes that right code needs, and LLVM's quickest code generation.
+enum class Optimization : std::uint8_t { full, least };
+
+/// The form in which a kernel is compiled: whatever may be chosen without changing what it computes. Launches work with
+/// every form; programs whose threads race may show different outcomes. Part of the cache's key, printed by logs.
+struct CompileForm {
+    unsigned lane_width = 0; ///< lanes per step: 0 = automatic, else 1, 4, 8, 16 or 32
+    DivergenceForm divergence = DivergenceForm::automatic;
+    BarrierForm barriers = BarrierForm::automatic;
+    Optimization optimization = Optimization::full;
+    auto operator<=>(const CompileForm&) const = default;
+};
+/// "lanes 16, program counters, least optimization": what is not automatic; "automatic" where all is.
+std::string describe(const CompileForm& form);
 
 /// The CPU to compile for, chosen by feature bits, never by host name.
 struct TargetCpu {
@@ -44,11 +59,8 @@ TargetCpu named_target(const std::string& name);
 /// True if `host` (of host_target()) has every instruction that code for `target` (of named_target()) may contain.
 bool can_run(const TargetCpu& host, const TargetCpu& target);
 
-struct CompileOptions {
+struct CompileOptions : CompileForm {
     TargetCpu target;
-    unsigned lane_width = 0; ///< lanes per step: 0 = automatic, else 1, 4, 8, 16 or 32
-    DivergenceForm divergence = DivergenceForm::automatic;
-    BarrierForm barriers = BarrierForm::automatic;
     Approximation approximation = Approximation::exact;
     WaitingLoops waiting_loops = WaitingLoops::found;
     bool small_grid = false; ///< the launch guarantees nctaid.c * ntid.c <= 2^31 - 1 for every component c
@@ -137,7 +149,21 @@ struct KernelProperties {
 struct CompiledKernel {
     KernelImage image;
     KernelProperties properties;
+    CompileForm form; ///< that it was compiled in
 };
+
+/// How far a compilation has come. Others may look while it runs, and when it has crashed.
+struct CompileProgress {
+    enum class Stage : std::uint8_t { analysis, emission, optimization, code_generation, linking };
+    std::string kernel;   ///< its name, for tests that make a compilation fail (jit/enter_stage.cpp)
+    unsigned attempt = 1; ///< the first, in the form that was asked for, or a later one; for the same tests
+    std::atomic<Stage> stage{Stage::analysis};
+    std::atomic<unsigned> lane_width{0}; ///< that was chosen; 0: not yet
+    std::atomic<bool> whole_warp{true};  ///< lanes may count on a warp being one step
+    std::atomic<unsigned> statements{0}; ///< of the kernel and what is inlined; 0: not known yet
+};
+/// "code generation".
+const char* name_of(CompileProgress::Stage stage);
 
 /// Stage times in microseconds, for `ptarmigan dump --times` and bench/compile_time.
 struct CompileTimes {
@@ -157,12 +183,19 @@ private:
 
 /// Compiles `kernel` (an entry of the loader's module). Thread-safe for distinct loaders; one loader is used by one
 /// thread at a time. Throws UnsupportedError, or ptx::DiagnosticError for a body that does not bind.
+/// Runs on a thread of its own with a large stack. compile_here() and dump_here() run on the caller's, which wants
+/// `stack_bytes`: LLVM recurses deeply on large functions.
 CompiledKernel compile(ptx::ModuleLoader& loader, const std::string& kernel, const BlockShape& shape,
                        const CompileOptions& options, CompileTimes* times = nullptr);
+CompiledKernel compile_here(ptx::ModuleLoader& loader, const std::string& kernel, const BlockShape& shape,
+                            const CompileOptions& options, CompileTimes* times, CompileProgress* progress);
+inline constexpr std::size_t stack_bytes = std::size_t(256) << 20; ///< reserved, touched only as far as needed
 
 /// Text of an intermediate stage: "cfg", "ssa", "shapes", "plan", "llvm", "llvm-opt", "asm".
 std::string dump(ptx::ModuleLoader& loader, const std::string& kernel, const BlockShape& shape,
                  const CompileOptions& options, const std::string& stage);
+std::string dump_here(ptx::ModuleLoader& loader, const std::string& kernel, const BlockShape& shape,
+                      const CompileOptions& options, const std::string& stage, CompileProgress* progress);
 
 struct FaultPlace;
 /// See fault_lanes.h.
@@ -171,8 +204,8 @@ std::uint64_t faulting_lanes(const AccessForm& form, const FaultPlace& place);
 /// What dlsym finds in the translator library.
 struct TranslatorApi {
     std::uint32_t abi_version;
-    decltype(&translator::compile) compile;
-    decltype(&translator::dump) dump;
+    decltype(&translator::compile_here) compile;
+    decltype(&translator::dump_here) dump;
     decltype(&translator::faulting_lanes) faulting_lanes;
 };
 extern "C" const TranslatorApi* ptarmigan_translator_entry();

@@ -4,8 +4,10 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/per_thread.h"
+#include "runtime/exec/crash_scope.h"
 #include "runtime/exec/fiber.h"
 #include "runtime/exec/machine_state.h"
+#include "runtime/exec/signal_context.h"
 #include "runtime/launch/launch.h"
 #include "runtime/module/image_loader.h"
 
@@ -30,26 +32,6 @@ __attribute__((tls_model("initial-exec"))) thread_local bool is_passing_on = fal
 
 std::mutex report_mutex;
 std::array<char, 2048> last_report{}; ///< stable address for last_fault_report()
-
-std::uintptr_t program_counter(const ucontext_t& context) {
-#if defined(__x86_64__)
-    return static_cast<std::uintptr_t>(context.uc_mcontext.gregs[REG_RIP]);
-#elif defined(__aarch64__)
-    return context.uc_mcontext.pc;
-#endif
-}
-
-/// Generated code touches every page of a frame on its way down, so where a stack ends the fault is within a page of
-/// its pointer; nothing else faults there.
-bool is_stack_overflow(const ucontext_t& context, std::uintptr_t address) {
-#if defined(__x86_64__)
-    const auto stack_pointer = static_cast<std::uintptr_t>(context.uc_mcontext.gregs[REG_RSP]);
-#elif defined(__aarch64__)
-    const std::uintptr_t stack_pointer = context.uc_mcontext.sp;
-#endif
-    constexpr std::uintptr_t reach = 2 * 4096;
-    return address + reach >= stack_pointer && address < stack_pointer + reach;
-}
 
 bool was_write(const ucontext_t& context) {
 #if defined(__x86_64__)
@@ -91,7 +73,10 @@ void pass_on(int number, siginfo_t* info, void* context) {
 
 void handle_signal(int number, siginfo_t* info, void* context_pointer) {
     FaultScope* scope = innermost;
-    if (!scope) return pass_on(number, info, context_pointer);
+    if (!scope) {
+        CrashScope::leave_after(number, info, context_pointer);
+        return pass_on(number, info, context_pointer);
+    }
     const auto& context = *static_cast<const ucontext_t*>(context_pointer);
     FaultRecord& record = scope->record;
     record = FaultRecord{};

@@ -70,6 +70,7 @@ translator::CompileOptions options_from_environment() {
     if (barriers == "regions") options.barriers = translator::BarrierForm::regions;
     if (barriers == "fibers") options.barriers = translator::BarrierForm::fibers;
     if (barriers == "turns") options.barriers = translator::BarrierForm::turns;
+    if (env_text(Env::optimization) == "least") options.optimization = translator::Optimization::least;
     options.random_schedule = Schedule::of_process().random;
     if (env_text(Env::waits) == "all") options.waiting_loops = translator::WaitingLoops::all;
     if (env_text(Env::approx) == "fast") options.approximation = translator::Approximation::fast;

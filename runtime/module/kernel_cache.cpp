@@ -3,6 +3,7 @@
 
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
+#include "runtime/module/compilation.h"
 #include "runtime/module/disk_cache.h"
 #include "runtime/module/kernel_file.h"
 #include "runtime/module/translator_library.h"
@@ -59,6 +60,7 @@ std::string make_key(const std::string& build_id, const KernelRequest& request) 
     number(options.lane_width);
     number(static_cast<std::uint64_t>(options.divergence));
     number(static_cast<std::uint64_t>(options.barriers));
+    number(static_cast<std::uint64_t>(options.optimization));
     number(static_cast<std::uint64_t>(options.approximation));
     number(static_cast<std::uint64_t>(options.waiting_loops));
     number(options.small_grid);
@@ -97,6 +99,7 @@ std::shared_ptr<const LoadedKernel> load(const translator::CompiledKernel& compi
     auto kernel = std::make_shared<LoadedKernel>();
     kernel->name = name;
     kernel->properties = compiled.properties;
+    kernel->form = compiled.form;
     kernel->stack_bytes = compiled.image.stack_bytes;
     kernel->largest_frame = compiled.image.largest_frame;
     kernel->image = LoadedImage::load(compiled.image, name);
@@ -107,9 +110,11 @@ std::shared_ptr<const LoadedKernel> load(const translator::CompiledKernel& compi
 void log_loaded(const LoadedKernel& kernel, const KernelRequest& request, std::string_view how,
                 std::chrono::steady_clock::time_point start) {
     const translator::KernelProperties& properties = kernel.properties;
-    log(LogLevel::info, fmt::format("kernel {}: {} in {}, for blocks of {} threads, {} lanes a step, {}", kernel.name,
-                                    how, elapsed(start), fmt::join(request.shape.ntid, "x"), properties.lane_width,
-                                    properties.uses_fibers ? "a fiber for each step" : "barriers between regions"));
+    log(LogLevel::info,
+        fmt::format("kernel {}: {} in {}, for blocks of {} threads, {} lanes a step, {}; form: {}", kernel.name, how,
+                    elapsed(start), fmt::join(request.shape.ntid, "x"), properties.lane_width,
+                    properties.uses_fibers ? "a fiber for each step" : "barriers between regions",
+                    describe(kernel.form)));
 }
 
 struct KeyHash {
@@ -186,11 +191,7 @@ struct KernelCache::Impl {
     std::shared_ptr<const LoadedKernel> compile(const KernelRequest& request, const std::string& key) {
         const auto start = std::chrono::steady_clock::now();
         const translator::TranslatorApi& api = translator_api(settings.translator_library);
-        translator::CompiledKernel compiled;
-        {
-            const std::lock_guard lock(request.loader_mutex);
-            compiled = api.compile(request.loader, request.kernel, request.shape, request.options, nullptr);
-        }
+        const translator::CompiledKernel compiled = compile_kernel(api, request);
         count(&CacheStatistics::compilations);
         auto kernel = load(compiled, request.kernel);
         if (log_enabled(LogLevel::info)) log_loaded(*kernel, request, "compiled", start);

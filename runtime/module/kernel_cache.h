@@ -30,6 +30,7 @@ struct LoadedKernel {
     std::string name;
     const void* entry = nullptr; ///< abi::RunStep if properties.uses_fibers, else abi::RunCta
     translator::KernelProperties properties;
+    translator::CompileForm form;                     ///< the one asked for, unless that could not be compiled
     std::uint32_t stack_bytes = 0, largest_frame = 0; ///< KernelImage's
     std::unique_ptr<LoadedImage> image;
 };
@@ -70,8 +71,10 @@ public:
     ~KernelCache();
 
     /// The kernel for this request: from memory, from disk, or compiled now. Blocks while another thread compiles
-    /// the same key. Throws translator::UnsupportedError, ptx::DiagnosticError, or std::runtime_error when the
-    /// translator library can't be loaded. A disk cache that can't be read or written is never an error.
+    /// the same key. A kernel that can't be compiled as asked for comes in another form, here and from the disk
+    /// (compilation.h). Throws translator::UnsupportedError, ptx::DiagnosticError, or std::runtime_error when the
+    /// translator library can't be loaded or no form can be compiled. A disk cache that can't be read or written is
+    /// never an error.
     std::shared_ptr<const LoadedKernel> get(const KernelRequest& request);
 
     /// Notes: bytes about a text that cost more to find out than to read back, kept on disk beside the kernels.

@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little, "fields are stored as 
 using Magic = std::uint8_t[8];
 constexpr Magic kernel_magic = {'P', 'T', 'M', 'K', 'E', 'R', 'N', '\n'};
 constexpr Magic note_magic = {'P', 'T', 'M', 'N', 'O', 'T', 'E', '\n'};
-constexpr std::uint32_t file_version = 8;
+constexpr std::uint32_t file_version = 9;
 constexpr std::uint32_t image_base_import = 0xffffffffu;
 
 struct Header {
@@ -185,6 +185,10 @@ std::vector<std::uint8_t> write_kernel_file(std::string_view key, const translat
     visit_properties(
         kernel.properties, [&](bool flag) { writer.value<std::uint8_t>(flag); },
         [&](std::uint32_t number) { writer.value(number); });
+    writer.value<std::uint32_t>(kernel.form.lane_width);
+    writer.value(kernel.form.divergence);
+    writer.value(kernel.form.barriers);
+    writer.value(kernel.form.optimization);
     const translator::KernelImage& image = kernel.image;
     writer.value<std::uint64_t>(kernel.properties.alignment_demands.size());
     for (const translator::AlignmentDemand& demand : kernel.properties.alignment_demands) {
@@ -226,6 +230,10 @@ std::optional<translator::CompiledKernel> read_kernel_file(std::span<const std::
     visit_properties(
         kernel.properties, [&](bool& flag) { flag = reader.flag(); },
         [&](std::uint32_t& number) { number = reader.value<std::uint32_t>(); });
+    kernel.form.lane_width = reader.value<std::uint32_t>();
+    kernel.form.divergence = reader.value<translator::DivergenceForm>();
+    kernel.form.barriers = reader.value<translator::BarrierForm>();
+    kernel.form.optimization = reader.value<translator::Optimization>();
     translator::KernelImage& image = kernel.image;
     kernel.properties.alignment_demands.resize(reader.count(6));
     for (translator::AlignmentDemand& demand : kernel.properties.alignment_demands) {

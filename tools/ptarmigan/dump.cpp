@@ -2,16 +2,14 @@
 // `ptarmigan dump`: any stage between PTX text and machine code, as text.
 #include "frontend/module_loader.h"
 #include "frontend/parse/lexer.h"
+#include "runtime/module/compilation.h"
 #include "runtime/module/kernel_cache.h"
 #include "tools/ptarmigan/commands.h"
 #include "tools/ptarmigan/dimensions.h"
 #include "tools/ptarmigan/linked_input.h"
 #include "translator/compile.h"
-#include "translator/kernel_abi.h"
 
 #include <CLI/CLI.hpp>
-
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -26,9 +24,9 @@ struct DumpOptions {
     std::vector<std::string> paths;
     std::string path; ///< what messages call the text
     std::string stage = "module", kernel, target = "host", divergence = "auto", barriers = "auto";
-    std::string waits = "auto", approximation = "exact", block = "256";
+    std::string waits = "auto", approximation = "exact", optimization = "full", block = "256", cluster = "1";
     unsigned lanes = 0;
-    bool small_grid = false, late_copies = false, times = false;
+    bool small_grid = false, late_copies = false, random_schedule = false, checked_alignment = false, times = false;
 };
 
 int dump_tokens(const std::string& text, const std::string& path) {
@@ -40,18 +38,6 @@ int dump_tokens(const std::string& text, const std::string& path) {
                     static_cast<int>(token.text.size()), token.text.data());
     std::fputs(diagnostics.render_all().c_str(), stderr);
     return diagnostics.has_errors() ? exit_failure : exit_success;
-}
-
-/// The translator library's interface; throws std::runtime_error if it can't be loaded.
-const translator::TranslatorApi& load_translator() {
-    std::string path = runtime::CacheSettings::from_environment().translator_library;
-    void* library = path.empty() ? nullptr : dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library) throw std::runtime_error(path.empty() ? "the translator library is missing" : dlerror());
-    auto entry = reinterpret_cast<decltype(&translator::ptarmigan_translator_entry)>(
-        dlsym(library, "ptarmigan_translator_entry"));
-    const translator::TranslatorApi* api = entry ? entry() : nullptr;
-    if (!api || api->abi_version != abi::kernel_abi_version) throw std::runtime_error(path + " is of another version");
-    return *api;
 }
 
 /// One of a few words to an enumerator in the same order.
@@ -75,12 +61,17 @@ translator::CompileOptions compile_options(const DumpOptions& options) {
         choose<translator::BarrierForm>("--barriers", options.barriers, {"auto", "regions", "fibers", "turns"});
     result.waiting_loops = choose<translator::WaitingLoops>("--waits", options.waits, {"auto", "all"});
     result.approximation = choose<translator::Approximation>("--approx", options.approximation, {"exact", "fast"});
+    result.optimization = choose<translator::Optimization>("--optimization", options.optimization, {"full", "least"});
     result.small_grid = options.small_grid;
+    result.random_schedule = options.random_schedule;
+    result.aligned_parameters = !options.checked_alignment;
     result.late_copies = options.late_copies;
     return result;
 }
 
-void print_times(const translator::CompileTimes& times) {
+void print_times(const translator::CompileTimes& times, const translator::CompileForm& form,
+                 const translator::CompileProgress& progress) {
+    std::fprintf(stderr, "form: %s; %u lanes a step\n", describe(form).c_str(), progress.lane_width.load());
     std::fprintf(stderr, "graph %.0f us, shapes %.0f, emit %.0f, passes %.0f, codegen %.0f, link %.0f\n", times.graph,
                  times.shapes, times.emit, times.passes, times.codegen, times.link);
 }
@@ -98,6 +89,7 @@ bool has_kernel(const ptx::Module& module, const std::string& kernel) {
 int dump(DumpOptions& options) {
     translator::BlockShape shape;
     shape.ntid = parse_block(options.block);
+    shape.cluster = parse_dimensions(options.cluster, "--cluster");
     (void)compile_options(options); // wrong values are errors at every stage
     std::string text;
     if (int code = read_input(options.paths, text, options.path); code != exit_success) return code;
@@ -116,16 +108,24 @@ int dump(DumpOptions& options) {
         std::fputs(ptx::print(*loader).c_str(), stdout);
         return exit_success;
     }
-    const auto& api = load_translator();
+    const auto& api = runtime::translator_api(runtime::CacheSettings::from_environment().translator_library);
     auto compile = compile_options(options);
     for (const ptx::Function& function : loader->module().functions) {
         if (!is_wanted(function, options.kernel)) continue;
-        std::fputs(api.dump(*loader, function.name, shape, compile, options.stage).c_str(), stdout);
-        if (options.times) {
-            translator::CompileTimes times;
-            api.compile(*loader, function.name, shape, compile, &times);
-            print_times(times);
+        translator::CompileProgress progress;
+        progress.kernel = function.name;
+        std::string shown;
+        translator::CompileTimes times;
+        try {
+            runtime::attempt_compilation(api, progress, [&] {
+                shown = api.dump(*loader, function.name, shape, compile, options.stage, &progress);
+                if (options.times) api.compile(*loader, function.name, shape, compile, &times, &progress);
+            });
+        } catch (const runtime::CompilationCrash& crash) {
+            throw runtime::CompilationCrash("kernel " + function.name + ": " + crash.what());
         }
+        std::fputs(shown.c_str(), stdout);
+        if (options.times) print_times(times, compile, progress);
     }
     return exit_success;
 }
@@ -152,6 +152,10 @@ void add_dump_command(CLI::App& app, int& exit_code) {
     command->add_option("--waits", options->waits, "loops that wait for memory: auto, or all that may")
         ->capture_default_str();
     command->add_option("--approx", options->approximation, "exact or fast")->capture_default_str();
+    command->add_option("--optimization", options->optimization, "full or least")->capture_default_str();
+    command->add_option("--cluster", options->cluster, "cluster shape X[,Y[,Z]] to compile for")->capture_default_str();
+    command->add_flag("--random-schedule", options->random_schedule, "for PTARMIGAN_SCHEDULE=random:N");
+    command->add_flag("--checked-alignment", options->checked_alignment, "parameters may be misaligned");
     command->add_flag("--small-grid", options->small_grid, "global thread numbers fit 31 bits");
     command->add_flag("--late-copies", options->late_copies, "for PTARMIGAN_ASYNC other than eager");
     command->add_flag("--times", options->times,

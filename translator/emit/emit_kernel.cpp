@@ -107,12 +107,13 @@ void add_callees(ptx::ModuleLoader& loader, const FunctionGraph& graph, const Gr
 class KernelEmitter {
 public:
     KernelEmitter(llvm::LLVMContext& context, ptx::ModuleLoader& loader, ptx::FunctionId kernel,
-                  const BlockShape& shape, const CompileOptions& options)
+                  const BlockShape& shape, const CompileOptions& options, CompileProgress* progress)
         : unit_(context, loader, kernel, shape, options), graph_options_{shape, kernel},
-          graph_(build_graph(loader, kernel, graph_options_)) {}
+          graph_(build_graph(loader, kernel, graph_options_)), progress_(progress) {}
 
     std::unique_ptr<llvm::Module> run(KernelProperties& properties) {
         choose_forms();
+        if (progress_) progress_->stage = CompileProgress::Stage::emission;
         unit_.shared = shared_layout(unit_.loader, unit_.kernel);
         if (!unit_.fiber_form) properties.streamed_bytes = plan_streaming(graph_);
         note_frame(unit_.kernel, graph_);
@@ -174,6 +175,7 @@ private:
             unit_.options.lane_width ? unit_.options.lane_width : natural_width(unit_.options.target, whole_warp);
         if (unit_.width != 1 && unit_.width != 4 && unit_.width != 8 && unit_.width != 16 && unit_.width != 32)
             throw std::invalid_argument(fmt::format("lane width {} is not 1, 4, 8, 16 or 32", unit_.width));
+        note_progress(whole_warp);
         const bool own_spins = may_spin(graph_, waiting);
         spins_ = own_spins || callees.spin;
         unit_.notes_writes = unit_.options.late_copies && (callees.read_in_bulk || reads_global_in_bulk(graph_));
@@ -202,6 +204,7 @@ private:
             unit_.divergence = DivergenceForm::program_counters;
             shape_for(unit_.divergence);
         }
+        note_progress(whole_warp);
         settle_races(spins_ || callees.need_single_lanes() ||
                      ptx::any(effects_of(graph_) | callees.effects, ptx::Effects::waits));
         verify_graph(graph_);
@@ -217,6 +220,15 @@ private:
             needs_fibers || unit_.options.random_schedule || unit_.options.barriers == BarrierForm::fibers;
         if (may_take_turns()) choose_turn_loops(graph_, unit_.shape, unit_.options.barriers == BarrierForm::turns);
         plan_prefetch(graph_, unit_.shape, unit_.width);
+    }
+
+    void note_progress(bool whole_warp) {
+        if (!progress_) return;
+        std::size_t statements = 0;
+        for (const Block& block : graph_.blocks) statements += block.instructions.size();
+        progress_->statements = unsigned(statements);
+        progress_->whole_warp = whole_warp;
+        progress_->lane_width = unit_.width;
     }
 
     /// Whether all threads meet at the barriers is asked of masked execution, where a word that all read is one value.
@@ -327,17 +339,19 @@ private:
     unsigned shaped_width_ = 0; ///< what the graph's shapes are for; 0: nothing yet
     DivergenceForm shaped_form_ = DivergenceForm::masks;
     std::vector<AlignmentDemand> alignment_demands_;
+    CompileProgress* progress_;
 };
 
 } // namespace
 
 std::unique_ptr<llvm::Module> emit_kernel(llvm::LLVMContext& context, ptx::ModuleLoader& loader,
                                           const std::string& kernel, const BlockShape& shape,
-                                          const CompileOptions& options, KernelProperties& properties) {
+                                          const CompileOptions& options, KernelProperties& properties,
+                                          CompileProgress* progress) {
     std::optional<ptx::FunctionId> function = loader.module().find_function(kernel);
     if (!function || !loader.module().functions[*function].is_entry)
         throw std::invalid_argument(fmt::format("no kernel '{}' in the module", kernel));
-    return KernelEmitter(context, loader, *function, shape, options).run(properties);
+    return KernelEmitter(context, loader, *function, shape, options, progress).run(properties);
 }
 
 } // namespace ptarmigan::translator

@@ -12,9 +12,11 @@
 namespace ptarmigan::translator {
 
 /// The module of `kernel` for one block shape, not yet optimised. Exactly one defined function has external linkage:
-/// entry_symbol of jit/image.h. Throws UnsupportedError or ptx::DiagnosticError.
+/// entry_symbol of jit/image.h. Notes in `progress` (may be null) what it decides.
+/// Throws UnsupportedError or ptx::DiagnosticError.
 std::unique_ptr<llvm::Module> emit_kernel(llvm::LLVMContext& context, ptx::ModuleLoader& loader,
                                           const std::string& kernel, const BlockShape& shape,
-                                          const CompileOptions& options, KernelProperties& properties);
+                                          const CompileOptions& options, KernelProperties& properties,
+                                          CompileProgress* progress = nullptr);
 
 } // namespace ptarmigan::translator

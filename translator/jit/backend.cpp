@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/jit/backend.h"
 
+#include "translator/jit/enter_stage.h"
 #include "translator/jit/image.h"
 #include "translator/llvm/codegen.h"
 #include "translator/llvm/optimize.h"
@@ -74,43 +75,49 @@ double thread_microseconds() {
     return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) * 1e-3;
 }
 
-KernelImage build_image(llvm::Module& module, const TargetCpu& target, CompileTimes* times) {
+KernelImage build_image(llvm::Module& module, const TargetCpu& target, CompileTimes* times, Optimization optimization,
+                        CompileProgress* progress) {
     StageTimer timer;
     LlvmErrorScope errors(module.getContext());
-    const auto machine = make_target_machine(target);
+    enter_stage(progress, CompileProgress::Stage::optimization);
+    const auto machine = make_target_machine(target, optimization);
     apply_target(module, *machine, target);
     verify(module);
-    optimize(module, *machine);
+    optimize(module, *machine, optimization);
     errors.check();
     timer.lap(&CompileTimes::passes, times);
+    enter_stage(progress, CompileProgress::Stage::code_generation);
     const auto object = generate_object(module, *machine);
     errors.check();
     timer.lap(&CompileTimes::codegen, times);
+    enter_stage(progress, CompileProgress::Stage::linking);
     KernelImage image = link_image(object->getMemBufferRef());
     timer.lap(&CompileTimes::link, times);
     return image;
 }
 
-std::string dump_module(llvm::Module& module, const TargetCpu& target, const std::string& stage) {
+std::string dump_module(llvm::Module& module, const TargetCpu& target, const std::string& stage,
+                        Optimization optimization, CompileProgress* progress) {
     LlvmErrorScope errors(module.getContext());
-    const auto machine = make_target_machine(target);
+    enter_stage(progress, CompileProgress::Stage::optimization);
+    const auto machine = make_target_machine(target, optimization);
     apply_target(module, *machine, target);
     if (stage == "llvm") return to_text(module); // not verified: a dump is how one looks at an invalid module
     verify(module);
-    optimize(module, *machine);
+    optimize(module, *machine, optimization);
     errors.check();
     if (stage == "llvm-opt") return to_text(module);
     if (stage != "asm") throw std::invalid_argument("unknown stage '" + stage + "'");
+    enter_stage(progress, CompileProgress::Stage::code_generation);
     std::string text = generate_assembly(module, *machine);
     errors.check();
     return text;
 }
 
 void run_with_large_stack(void (*work)(void*), void* argument) {
-    constexpr std::size_t stack_size = std::size_t(256) << 20; // reserved, touched only as far as needed
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, stack_size);
+    pthread_attr_setstacksize(&attributes, stack_bytes);
     StackThread thread{work, argument, nullptr};
     pthread_t id;
     const int failure = pthread_create(&id, &attributes, StackThread::main, &thread);

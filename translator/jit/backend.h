@@ -14,10 +14,12 @@ namespace ptarmigan::translator {
 
 /// The image of `module`, which is changed on the way. Adds to `times` (may be null). Throws ImageError, or
 /// std::runtime_error with LLVM's message.
-KernelImage build_image(llvm::Module& module, const TargetCpu& target, CompileTimes* times);
+KernelImage build_image(llvm::Module& module, const TargetCpu& target, CompileTimes* times,
+                        Optimization optimization = Optimization::full, CompileProgress* progress = nullptr);
 
 /// The module as text: "llvm" as given, "llvm-opt" after the passes, "asm" as assembly for `target`.
-std::string dump_module(llvm::Module& module, const TargetCpu& target, const std::string& stage);
+std::string dump_module(llvm::Module& module, const TargetCpu& target, const std::string& stage,
+                        Optimization optimization = Optimization::full, CompileProgress* progress = nullptr);
 
 /// CPU time of the calling thread, for stage times: a loaded machine does not change it much.
 double thread_microseconds();

@@ -14,6 +14,8 @@
 #include "translator/builtins/builtins.h"
 #include "translator/emit/emit_kernel.h"
 #include "translator/jit/backend.h"
+#include "translator/jit/enter_stage.h"
+#include "translator/llvm/codegen.h"
 
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
@@ -62,8 +64,11 @@ std::string dump_analysis(ptx::ModuleLoader& loader, const std::string& kernel, 
 /// The kernel's module, whole: what it calls of the builtins included.
 std::unique_ptr<llvm::Module> emit_module(llvm::LLVMContext& context, ptx::ModuleLoader& loader,
                                           const std::string& kernel, const BlockShape& shape,
-                                          const CompileOptions& options, KernelProperties& properties) {
-    auto module = emit_kernel(context, loader, kernel, shape, options, properties);
+                                          const CompileOptions& options, KernelProperties& properties,
+                                          CompileProgress* progress) {
+    enter_stage(progress, CompileProgress::Stage::analysis);
+    auto module = emit_kernel(context, loader, kernel, shape, options, properties, progress);
+    enter_stage(progress, CompileProgress::Stage::emission); // its end: a test's fault finds all chosen
     link_builtins(*module, options.target);
     return module;
 }
@@ -78,31 +83,44 @@ bool is_module_stage(const std::string& stage) {
 
 } // namespace
 
+CompiledKernel compile_here(ptx::ModuleLoader& loader, const std::string& kernel, const BlockShape& shape,
+                            const CompileOptions& options, CompileTimes* times, CompileProgress* progress) {
+    prepare_llvm();
+    CompiledKernel compiled;
+    compiled.form = options;
+    llvm::LLVMContext context;
+    const double start = thread_microseconds();
+    const std::unique_ptr<llvm::Module> module =
+        emit_module(context, loader, kernel, shape, options, compiled.properties, progress);
+    if (times) times->emit += thread_microseconds() - start;
+    compiled.image = build_image(*module, options.target, times, options.optimization, progress);
+    return compiled;
+}
+
 CompiledKernel compile(ptx::ModuleLoader& loader, const std::string& kernel, const BlockShape& shape,
                        const CompileOptions& options, CompileTimes* times) {
-    return on_large_stack([&] {
-        CompiledKernel compiled;
-        llvm::LLVMContext context;
-        const double start = thread_microseconds();
-        const std::unique_ptr<llvm::Module> module =
-            emit_module(context, loader, kernel, shape, options, compiled.properties);
-        if (times) times->emit += thread_microseconds() - start;
-        compiled.image = build_image(*module, options.target, times);
-        return compiled;
-    });
+    return on_large_stack([&] { return compile_here(loader, kernel, shape, options, times, nullptr); });
+}
+
+std::string dump_here(ptx::ModuleLoader& loader, const std::string& kernel, const BlockShape& shape,
+                      const CompileOptions& options, const std::string& stage, CompileProgress* progress) {
+    if (!is_analysis_stage(stage) && !is_module_stage(stage))
+        throw std::invalid_argument("unknown stage '" + stage + "' (cfg, ssa, shapes, plan, llvm, llvm-opt, asm)");
+    if (is_analysis_stage(stage)) {
+        enter_stage(progress, CompileProgress::Stage::analysis);
+        return dump_analysis(loader, kernel, shape, options, stage);
+    }
+    prepare_llvm();
+    llvm::LLVMContext context;
+    KernelProperties properties;
+    const std::unique_ptr<llvm::Module> module =
+        emit_module(context, loader, kernel, shape, options, properties, progress);
+    return dump_module(*module, options.target, stage, options.optimization, progress);
 }
 
 std::string dump(ptx::ModuleLoader& loader, const std::string& kernel, const BlockShape& shape,
                  const CompileOptions& options, const std::string& stage) {
-    if (!is_analysis_stage(stage) && !is_module_stage(stage))
-        throw std::invalid_argument("unknown stage '" + stage + "' (cfg, ssa, shapes, plan, llvm, llvm-opt, asm)");
-    return on_large_stack([&]() -> std::string {
-        if (is_analysis_stage(stage)) return dump_analysis(loader, kernel, shape, options, stage);
-        llvm::LLVMContext context;
-        KernelProperties properties;
-        const std::unique_ptr<llvm::Module> module = emit_module(context, loader, kernel, shape, options, properties);
-        return dump_module(*module, options.target, stage);
-    });
+    return on_large_stack([&] { return dump_here(loader, kernel, shape, options, stage, nullptr); });
 }
 
 } // namespace ptarmigan::translator

@@ -7,7 +7,7 @@
 namespace ptarmigan::translator {
 
 extern "C" __attribute__((visibility("default"))) const TranslatorApi* ptarmigan_translator_entry() {
-    static const TranslatorApi api = {abi::kernel_abi_version, &compile, &dump, &faulting_lanes};
+    static const TranslatorApi api = {abi::kernel_abi_version, &compile_here, &dump_here, &faulting_lanes};
     return &api;
 }
 

@@ -71,7 +71,7 @@ struct LlvmErrorScope::Collector : llvm::DiagnosticHandler {
     std::string& first_error_;
 };
 
-LlvmErrorScope::LlvmErrorScope(llvm::LLVMContext& context) : context_(context) {
+void prepare_llvm() {
     static std::once_flag once;
     std::call_once(once, [] {
         llvm::install_fatal_error_handler(throw_fatal, nullptr);
@@ -89,6 +89,10 @@ LlvmErrorScope::LlvmErrorScope(llvm::LLVMContext& context) : context_(context) {
                                          "-dag-maps-reduction-size=100"};
         llvm::cl::ParseCommandLineOptions(static_cast<int>(std::size(arguments)), arguments);
     });
+}
+
+LlvmErrorScope::LlvmErrorScope(llvm::LLVMContext& context) : context_(context) {
+    prepare_llvm();
     context_.setDiagnosticHandler(std::make_unique<Collector>(first_error_));
 }
 

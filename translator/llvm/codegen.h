@@ -21,6 +21,9 @@ std::unique_ptr<llvm::MemoryBuffer> generate_object(llvm::Module& module, llvm::
 /// The assembly text of `module`. Throws like generate_object().
 std::string generate_assembly(llvm::Module& module, llvm::TargetMachine& machine);
 
+/// Sets LLVM's options, and makes an exception of what it would end the process for. Once per process; thread-safe.
+void prepare_llvm();
+
 /// Turns what LLVM would print and exit() for (back-end diagnostics, fatal errors) into std::runtime_error while it
 /// lives; check() throws the first diagnostic seen so far. One per compilation, in the thread that compiles.
 class LlvmErrorScope {

@@ -31,7 +31,7 @@ static bool lacks_mask_registers(const llvm::TargetMachine& machine) {
     return machine.getTargetTriple().isX86() && !features.contains("+avx512f") && machine.getTargetCPU() != "x86-64-v4";
 }
 
-void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+void optimize(llvm::Module& module, llvm::TargetMachine& machine, Optimization optimization) {
     llvm::LoopAnalysisManager loops;
     llvm::FunctionAnalysisManager functions;
     llvm::CGSCCAnalysisManager components;
@@ -50,20 +50,25 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
     // Before inlining: registers out of their allocas, so that what is inlined is small.
     llvm::FunctionPassManager early;
     early.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
-    early.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
-    early.addPass(DropUnchangedSaves());
+    const bool full = optimization == Optimization::full;
+    if (full) {
+        early.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+        early.addPass(DropUnchangedSaves());
+    }
 
     llvm::FunctionPassManager late;
     late.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
-    late.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
-    late.addPass(DropIdleFences());          // before the passes that look through conversions
-    late.addPass(SinkNanCanonicalization()); // before InstCombine, which takes the pattern apart
-    late.addPass(DeferNanChoice());          // likewise
-    late.addPass(llvm::InstCombinePass());
-    late.addPass(llvm::SimplifyCFGPass());
-    if (lacks_mask_registers(machine)) late.addPass(MasksAsIntegers());
+    if (full) {
+        late.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+        late.addPass(DropIdleFences());          // before the passes that look through conversions
+        late.addPass(SinkNanCanonicalization()); // before InstCombine, which takes the pattern apart
+        late.addPass(DeferNanChoice());          // likewise
+        late.addPass(llvm::InstCombinePass());
+        late.addPass(llvm::SimplifyCFGPass());
+    }
+    if (full && lacks_mask_registers(machine)) late.addPass(MasksAsIntegers());
     late.addPass(BfloatsAsIntegers());
-    late.addPass(CompareHalvesAsFloats());
+    if (full) late.addPass(CompareHalvesAsFloats());
     if (lacks_mask_registers(machine)) late.addPass(HideTruncations());
 
     llvm::ModulePassManager passes;

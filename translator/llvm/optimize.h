@@ -2,6 +2,8 @@
 // The pass list between the emitter and code generation. Short on purpose: see README.md for what was measured.
 #pragma once
 
+#include "translator/compile.h"
+
 namespace llvm {
 class Module;
 class TargetMachine;
@@ -10,6 +12,6 @@ class TargetMachine;
 namespace ptarmigan::translator {
 
 /// Optimises `module` in place for `machine`. Keeps floating-point results bit for bit.
-void optimize(llvm::Module& module, llvm::TargetMachine& machine);
+void optimize(llvm::Module& module, llvm::TargetMachine& machine, Optimization optimization = Optimization::full);
 
 } // namespace ptarmigan::translator

@@ -28,7 +28,7 @@ void register_targets() {
 
 } // namespace
 
-std::unique_ptr<llvm::TargetMachine> make_target_machine(const TargetCpu& target) {
+std::unique_ptr<llvm::TargetMachine> make_target_machine(const TargetCpu& target, Optimization optimization) {
     register_targets();
     const bool x86 = target.architecture == TargetCpu::Architecture::x86_64;
     llvm::orc::JITTargetMachineBuilder builder(
@@ -37,7 +37,8 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const TargetCpu& target
     builder.setFeatures(target.features);
     builder.setRelocationModel(llvm::Reloc::PIC_);
     builder.setCodeModel(llvm::CodeModel::Small);
-    builder.setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
+    builder.setCodeGenOptLevel(optimization == Optimization::full ? llvm::CodeGenOptLevel::Default
+                                                                  : llvm::CodeGenOptLevel::None);
     llvm::TargetOptions& options = builder.getOptions();
     options.AllowFPOpFusion = llvm::FPOpFusion::Strict; // PTX says which mul and add are one fma
     options.FunctionSections = false;

@@ -8,6 +8,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <cstdlib>
+
 #include <cstring>
 #include <random>
 
@@ -49,6 +51,8 @@ std::vector<std::uint64_t> run_statement(const Statement& statement, const std::
     translator::CompileOptions options;
     options.target = translator::named_target(variant.target);
     options.lane_width = variant.lane_width;
+    const char* optimization = std::getenv("PTARMIGAN_OPTIMIZATION");
+    if (optimization && std::string(optimization) == "least") options.optimization = translator::Optimization::least;
     if (variant.fast) options.approximation = translator::Approximation::fast;
     translator::BlockShape shape;
     shape.ntid = {block_size, 1, 1};

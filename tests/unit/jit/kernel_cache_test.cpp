@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory, disk and translator in a row, with a translator library made for the test.
 #include "frontend/module_loader.h"
+#include "runtime/module/compilation.h"
 #include "runtime/module/kernel_cache.h"
 #include "runtime/module/translator_library.h"
 #include "temporary_folder.h"
@@ -107,11 +108,60 @@ TEST_CASE("kernel cache: every part of the request is part of the key") {
     get([](auto& r) { r.options.lane_width = 8; });
     get([](auto& r) { r.options.divergence = translator::DivergenceForm::program_counters; });
     get([](auto& r) { r.options.barriers = translator::BarrierForm::fibers; });
+    get([](auto& r) { r.options.optimization = translator::Optimization::least; });
     get([](auto& r) { r.options.approximation = translator::Approximation::fast; });
     get([](auto& r) { r.options.small_grid = true; });
     get([](auto& r) { r.options.random_schedule = true; });
     CHECK(cache.statistics().compilations == kernels.size());
     CHECK(fixture.files().size() == kernels.size());
+}
+
+TEST_CASE("kernel cache: a form that works is kept for the one that crashes") {
+    Fixture fixture;
+    {
+        KernelCache cache(fixture.settings);
+        const auto kernel = cache.get(fixture.request("crashes"));
+        CHECK(call(*kernel) == 42);
+        CHECK(kernel->form.lane_width == 1);
+        CHECK(kernel->form.optimization == translator::Optimization::least);
+    }
+    const std::size_t attempts = fixture.compilations();
+    CHECK(attempts > 2);
+    KernelCache cache(fixture.settings);
+    const auto kernel = cache.get(fixture.request("crashes"));
+    CHECK(call(*kernel) == 42);
+    CHECK(kernel->form.lane_width == 1);
+    CHECK(kernel->form.optimization == translator::Optimization::least);
+    CHECK(cache.statistics().disk_hits == 1);
+    CHECK(fixture.compilations() == attempts);
+}
+
+TEST_CASE("forms to fall back to: what lanes of a warp count on comes first") {
+    using namespace translator;
+    CompileProgress failed;
+    failed.stage = CompileProgress::Stage::code_generation;
+    failed.lane_width = 32;
+    failed.whole_warp = true;
+    CompileForm asked;
+    asked.barriers = BarrierForm::fibers;
+    auto forms = runtime::fallback_forms(asked, failed);
+    bool narrow = false;
+    for (const CompileForm& form : forms) {
+        CHECK(form != asked);
+        CHECK(form.barriers == BarrierForm::fibers);
+        if (narrow) CHECK(form.lane_width < 32);
+        narrow = form.lane_width < 32;
+    }
+    CHECK(forms.front().optimization == Optimization::least);
+    failed.whole_warp = false;
+    forms = runtime::fallback_forms(asked, failed);
+    CHECK(forms.front().lane_width == 16);
+    CHECK(forms.front().optimization == Optimization::full);
+    CHECK(forms.back().lane_width == 1);
+    // What can't be emitted is emitted no better without optimisation.
+    failed.stage = CompileProgress::Stage::emission;
+    failed.whole_warp = true;
+    CHECK(runtime::fallback_forms(asked, failed).front().optimization == Optimization::full);
 }
 
 TEST_CASE("kernel cache: another build of the translator has another key") {

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread of an attempt, its budget, and the attempts in a row.
+#include "runtime/module/compilation.h"
+
+#include "frontend/source/diagnostic.h"
+#include "runtime/base/env.h"
+#include "runtime/base/log.h"
+#include "runtime/exec/crash_scope.h"
+#include "runtime/exec/fault.h"
+#include "runtime/module/reproducer.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <ctime>
+#include <exception>
+#include <pthread.h>
+
+namespace ptarmigan::runtime {
+namespace {
+
+using translator::CompileForm;
+using translator::CompileProgress;
+
+/// Nothing where there is no limit. Never for what is merely big, or slow on a loaded machine: this is CPU time, and
+/// the slowest kernel known takes 0.3 ms a statement.
+std::optional<double> budget_seconds(const CompileProgress& progress) {
+    if (const auto set = env_number(Env::compile_budget)) {
+        if (*set == 0) return std::nullopt;
+        return static_cast<double>(*set);
+    }
+    constexpr double least = 60, per_statement = 0.01;
+    return least + per_statement * progress.statements;
+}
+
+const char* name_of_signal(int number) {
+    switch (number) {
+    case SIGSEGV: return "SIGSEGV";
+    case SIGBUS: return "SIGBUS";
+    case SIGFPE: return "SIGFPE";
+    case SIGILL: return "SIGILL";
+    case SIGTRAP: return "SIGTRAP";
+    case SIGABRT: return "SIGABRT";
+    default: return "a signal";
+    }
+}
+
+std::string describe_crash(const Crash& crash, const CompileProgress& progress) {
+    const char* stage = name_of(progress.stage.load());
+    if (crash.signal == 0) return fmt::format("{} took more CPU time than its budget", stage);
+    if (crash.stack_overflow) return fmt::format("the stack ended in {}", stage);
+    return fmt::format("a crash in {} ({})", stage, name_of_signal(crash.signal));
+}
+
+class Attempt {
+public:
+    Attempt(const translator::TranslatorApi& api, const CompileProgress& progress, const std::function<void()>& work)
+        : progress_(progress), work_(work), scope_(code_around(reinterpret_cast<const void*>(api.compile))) {}
+
+    void run() {
+        pthread_t thread;
+        if (!start(thread)) {
+            main(this); // no room for another stack: the caller's has to do
+        } else {
+            wait_for(thread);
+            pthread_join(thread, nullptr);
+        }
+        if (error_) std::rethrow_exception(error_);
+        if (crashed_) throw CompilationCrash(describe_crash(scope_.crash(), progress_));
+    }
+
+private:
+    bool start(pthread_t& thread) {
+        // Only what the thread does itself concerns it.
+        sigset_t others, before;
+        sigfillset(&others);
+        for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigdelset(&others, number);
+        pthread_attr_t attributes;
+        pthread_attr_init(&attributes);
+        pthread_attr_setstacksize(&attributes, translator::stack_bytes);
+        pthread_sigmask(SIG_SETMASK, &others, &before);
+        const int failure = pthread_create(&thread, &attributes, main, this);
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        pthread_attr_destroy(&attributes);
+        return failure == 0;
+    }
+
+    static void* main(void* self) {
+        auto& attempt = *static_cast<Attempt*>(self);
+        ensure_signal_stack();
+        attempt.crashed_ = !attempt.scope_.run(do_work, self);
+        const std::lock_guard lock(attempt.mutex_);
+        attempt.done_ = true;
+        attempt.changed_.notify_one();
+        return nullptr;
+    }
+
+    static void do_work(void* self) {
+        auto& attempt = *static_cast<Attempt*>(self);
+        try {
+            attempt.work_();
+        } catch (...) {
+            attempt.error_ = std::current_exception();
+        }
+    }
+
+    void wait_for(pthread_t thread) {
+        using namespace std::chrono_literals;
+        constexpr unsigned polite_stops = 500;
+        std::unique_lock lock(mutex_);
+        for (unsigned stops = 0; !done_;) {
+            if (changed_.wait_for(lock, stops == 0 ? 100ms : 10ms, [&] { return done_; })) return;
+            if (stops == 0 && !is_over_budget(thread)) continue;
+            scope_.stop(thread, ++stops > polite_stops);
+        }
+    }
+
+    bool is_over_budget(pthread_t thread) const {
+        clockid_t clock;
+        timespec used{};
+        const auto budget = budget_seconds(progress_);
+        if (!budget || pthread_getcpuclockid(thread, &clock) != 0 || clock_gettime(clock, &used) != 0) return false;
+        return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9 > *budget;
+    }
+
+    const CompileProgress& progress_;
+    const std::function<void()>& work_;
+    CrashScope scope_;
+    std::exception_ptr error_;
+    bool crashed_ = false;
+    std::mutex mutex_; ///< guards done_
+    std::condition_variable changed_;
+    bool done_ = false;
+};
+
+/// One attempt in the form of `options`. The cause if it failed for a reason of ours; throws for the program's faults.
+std::optional<std::string> try_form(const translator::TranslatorApi& api, const KernelRequest& request,
+                                    const translator::CompileOptions& options, CompileProgress& progress,
+                                    translator::CompiledKernel& compiled) {
+    try {
+        const std::lock_guard lock(request.loader_mutex);
+        attempt_compilation(api, progress, [&] {
+            compiled = api.compile(request.loader, request.kernel, request.shape, options, nullptr, &progress);
+        });
+        compiled.form = options;
+        return std::nullopt;
+    } catch (const translator::UnsupportedError&) {
+        throw;
+    } catch (const ptx::DiagnosticError&) {
+        throw;
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+}
+
+} // namespace
+
+void attempt_compilation(const translator::TranslatorApi& api, const CompileProgress& progress,
+                         const std::function<void()>& work) {
+    Attempt(api, progress, work).run();
+}
+
+translator::CompiledKernel compile_kernel(const translator::TranslatorApi& api, const KernelRequest& request) {
+    translator::CompiledKernel compiled;
+    CompileProgress first;
+    first.kernel = request.kernel;
+    const auto cause = try_form(api, request, request.options, first, compiled);
+    if (!cause) return compiled;
+    std::vector<FailedForm> failed{{request.options, *cause}};
+    for (const CompileForm& form : fallback_forms(request.options, first)) {
+        translator::CompileOptions options = request.options;
+        static_cast<CompileForm&>(options) = form;
+        CompileProgress progress;
+        progress.kernel = request.kernel;
+        progress.attempt = static_cast<unsigned>(failed.size() + 1);
+        if (const auto again = try_form(api, request, options, progress, compiled)) {
+            failed.push_back({form, *again});
+            continue;
+        }
+        const std::string saved = save_reproducer(request, failed);
+        log(LogLevel::error,
+            fmt::format("kernel {}: {}: compiled in another form instead ({}), which may be slower. This is a fault of "
+                        "Ptarmigan; please report it{}",
+                        request.kernel, *cause, describe(form),
+                        saved.empty() ? " (PTARMIGAN_REPRODUCER=DIR saves what is needed)" : " with " + saved));
+        return compiled;
+    }
+    const std::string saved = save_reproducer(request, failed);
+    throw std::runtime_error(fmt::format(
+        "{}; {} other forms failed, the last one by {}. Please report it{}", *cause, failed.size() - 1,
+        failed.back().cause, saved.empty() ? " (PTARMIGAN_REPRODUCER=DIR saves what is needed)" : " with " + saved));
+}
+
+} // namespace ptarmigan::runtime

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The net under the translator: a compilation that crashes, throws or takes too long ends an attempt, not the process,
+// and is tried again in plainer forms.
+#pragma once
+
+#include "runtime/module/kernel_cache.h"
+#include "translator/compile.h"
+
+#include <functional>
+#include <stdexcept>
+
+namespace ptarmigan::runtime {
+
+/// An attempt to compile came to its end in the middle. what() says how: "LLVM crashed in code generation (SIGSEGV)".
+class CompilationCrash : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// Runs `work`, which calls into `api`, on a thread of its own that has the stack the translator wants, and waits.
+/// What it throws arrives here; CompilationCrash if it crashes or takes more CPU time than PTARMIGAN_COMPILE_BUDGET
+/// allows for the statements of `progress`. Then all that the translator had allocated is leaked. Without room for
+/// another thread it runs on this one, without a budget. Thread-safe.
+void attempt_compilation(const translator::TranslatorApi& api, const translator::CompileProgress& progress,
+                         const std::function<void()>& work);
+
+/// The kernel in the form that was asked for, or where that fails for a reason of ours in the first of fallback_forms()
+/// that works, which is said in one line on stderr; see also PTARMIGAN_REPRODUCER. Throws what api.compile throws for
+/// the program's faults, std::runtime_error with all causes if no form works.
+translator::CompiledKernel compile_kernel(const translator::TranslatorApi& api, const KernelRequest& request);
+
+/// Plainer forms than `asked`, in the order to be tried, after an attempt that came as far as `failed`. Where lanes
+/// count on a warp being one step (and where that is not known) narrower steps come last. None asks for regions where
+/// fibers were asked for.
+std::vector<translator::CompileForm> fallback_forms(const translator::CompileForm& asked,
+                                                    const translator::CompileProgress& failed);
+
+} // namespace ptarmigan::runtime
