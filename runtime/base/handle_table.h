@@ -31,6 +31,12 @@ public:
         auto found = objects_.find(handle);
         return found == objects_.end() ? nullptr : found->second;
     }
+    std::vector<std::shared_ptr<T>> all() const {
+        std::vector<std::shared_ptr<T>> objects;
+        std::shared_lock lock(mutex_);
+        for (const auto& [key, object] : objects_) objects.push_back(object);
+        return objects;
+    }
     /// Takes the object out; null if it was not there.
     std::shared_ptr<T> remove(const void* handle) {
         std::unique_lock lock(mutex_);

@@ -49,7 +49,7 @@ Status process_fault() {
 Context::Context(Kind kind, unsigned flags)
     : kind_(kind), id_(next_context_id++), flags_(flags), limits_(default_limits),
       printf_(std::make_unique<PrintfBuffer>()), kernel_heap_(std::make_unique<KernelHeap>(*this)),
-      default_pool_(std::make_shared<MemoryPool>()), pool_(default_pool_) {
+      default_pool_(std::make_shared<MemoryPool>(PoolProperties{.is_default = true})), pool_(default_pool_) {
     HandleTable<MemoryPool>::get().add(default_pool_);
 }
 
@@ -212,6 +212,7 @@ void Context::remove_running(std::uint32_t& fault) {
 
 Status Context::synchronize() {
     wait_for_work();
+    trim_pools_to_thresholds();
     return status();
 }
 

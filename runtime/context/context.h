@@ -19,7 +19,7 @@ namespace ptarmigan::runtime {
 class Stream;
 class PrintfBuffer;
 class KernelHeap;
-struct MemoryPool;
+class MemoryPool;
 
 /// CUlimit.
 enum class Limit : int {

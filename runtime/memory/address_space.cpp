@@ -6,6 +6,7 @@
 #include "runtime/device/device.h"
 #include "runtime/memory/managed_advice.h"
 #include "runtime/memory/outside_writes.h"
+#include "runtime/memory/pool.h"
 
 #include <mutex>
 #include <string>
@@ -143,6 +144,7 @@ void AddressSpace::release(const Allocation& allocation) {
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     }
     if (counts(allocation.kind)) in_use_ -= size;
+    if (allocation.pool && !allocation.free_pending) allocation.pool->give_back(allocation.size);
     if (allocation.kind == MemoryKind::managed) ManagedAdvice::get().forget(allocation.base, allocation.end());
     give_range(allocation.base, size);
 }
@@ -187,10 +189,11 @@ Status AddressSpace::mark_free_pending(std::uintptr_t address) {
     auto found = allocations_.find(address);
     if (found == allocations_.end()) return Status::invalid_value;
     Allocation& allocation = found->second;
-    const bool freeable = allocation.kind == MemoryKind::device || allocation.kind == MemoryKind::pool ||
-                          allocation.kind == MemoryKind::managed;
+    const bool freeable =
+        allocation.kind == MemoryKind::device || allocation.pool || allocation.kind == MemoryKind::managed;
     if (!freeable || allocation.owned_by_module || allocation.free_pending) return Status::invalid_value;
     allocation.free_pending = true;
+    if (allocation.pool) allocation.pool->give_back(allocation.size);
     return Status::success;
 }
 
@@ -227,15 +230,6 @@ void AddressSpace::free_context(Context* context) {
         if (entry->second.kind != MemoryKind::registered) release(entry->second);
         entry = allocations_.erase(entry);
     }
-}
-
-std::size_t AddressSpace::pool_bytes(const MemoryPool* pool, bool to_use) const {
-    std::shared_lock lock(mutex_);
-    std::size_t bytes = 0;
-    for (const auto& [base, allocation] : allocations_)
-        if (allocation.pool == pool && !(to_use && allocation.free_pending))
-            bytes += round_up(allocation.size, alignment);
-    return bytes;
 }
 
 std::size_t AddressSpace::bytes_in_use() const {

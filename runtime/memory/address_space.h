@@ -17,7 +17,7 @@
 namespace ptarmigan::runtime {
 
 class Context;
-struct MemoryPool;
+class MemoryPool;
 
 enum class MemoryKind : std::uint8_t {
     device,     ///< cuMemAlloc and module variables
@@ -32,12 +32,12 @@ struct Allocation {
     std::uintptr_t base = 0;
     std::size_t size = 0; ///< as asked for
     MemoryKind kind = MemoryKind::device;
-    Context* context = nullptr; ///< owner, not to be followed after it is gone
-    MemoryPool* pool = nullptr;
-    std::uint64_t id = 0;         ///< CU_POINTER_ATTRIBUTE_BUFFER_ID: never reused
-    unsigned flags = 0;           ///< of cuMemHostAlloc, cuMemHostRegister, cuMemAllocManaged
-    bool owned_by_module = false; ///< a variable: cuMemFree refuses it
-    bool free_pending = false;    ///< cuMemFreeAsync was called
+    Context* context = nullptr;       ///< owner, not to be followed after it is gone
+    std::shared_ptr<MemoryPool> pool; ///< that it was asked of
+    std::uint64_t id = 0;             ///< CU_POINTER_ATTRIBUTE_BUFFER_ID: never reused
+    unsigned flags = 0;               ///< of cuMemHostAlloc, cuMemHostRegister, cuMemAllocManaged
+    bool owned_by_module = false;     ///< a variable: cuMemFree refuses it
+    bool free_pending = false;        ///< cuMemFreeAsync was called
     std::uintptr_t end() const { return base + size; }
     bool is_host() const { return kind == MemoryKind::pinned || kind == MemoryKind::registered; }
 };
@@ -78,8 +78,6 @@ public:
     void free_context(Context* context);
 
     std::size_t bytes_in_use() const;
-    /// Bytes of the live allocations of `pool`; `to_use` counts only those not being freed.
-    std::size_t pool_bytes(const MemoryPool* pool, bool to_use) const;
     std::size_t capacity() const { return capacity_; }
     /// True if the address lies in the reserved range, allocated or not. Async-signal-safe.
     bool in_reservation(std::uintptr_t address) const { return address - reservation_ < reservation_size_; }

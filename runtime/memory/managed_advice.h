@@ -10,15 +10,6 @@
 
 namespace ptarmigan::runtime {
 
-/// CUmemLocation.
-struct MemoryPlace {
-    enum Type : int { none = 0, device = 1, host = 2, host_numa = 3, host_numa_current = 4 };
-    int type = none, id = -2;
-    bool operator==(const MemoryPlace&) const = default;
-    /// As the calls of CUDA 12 and before name places: a device, -1 for hosts, -2 for none.
-    int ordinal() const { return type == none ? -2 : type == device ? id : -1; }
-};
-
 /// Of one page, or common to all pages of a range.
 struct Advice {
     bool read_mostly = false, by_device = false, by_host = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocation and queries of device, pinned, registered and managed memory, and pools.
+// Allocation and queries of device, pinned, registered and managed memory.
 #include "runtime/memory/memory.h"
 
 #include "runtime/context/context.h"
@@ -26,8 +26,8 @@ std::uintptr_t address_of(const void* pointer) {
 }
 
 bool freeable_by_mem_free(const Allocation& allocation) {
-    const bool kind = allocation.kind == MemoryKind::device || allocation.kind == MemoryKind::pool ||
-                      allocation.kind == MemoryKind::managed;
+    const bool kind =
+        allocation.kind == MemoryKind::device || allocation.pool || allocation.kind == MemoryKind::managed;
     return kind && !allocation.owned_by_module && !allocation.free_pending;
 }
 
@@ -88,7 +88,9 @@ Status host_allocate(Context& context, std::size_t size, unsigned flags, void*& 
 
 Status host_free(Context& context, void* pointer) {
     if (!pointer) return Status::success;
-    const auto is_pinned = [](const Allocation& allocation) { return allocation.kind == MemoryKind::pinned; };
+    const auto is_pinned = [](const Allocation& allocation) {
+        return allocation.kind == MemoryKind::pinned && !allocation.pool;
+    };
     const auto allocation = AddressSpace::get().find(address_of(pointer));
     if (!allocation || !is_pinned(*allocation)) return Status::invalid_value;
     wait_for_context(context);
@@ -158,69 +160,6 @@ Status managed_allocate(Context& context, std::size_t size, unsigned flags, Devi
     return space.annotate(allocation.base, [flags](Allocation& record) { record.flags = flags; });
 }
 
-Status pool_allocate(Stream& stream, MemoryPool& pool, std::size_t size, DevicePointer& pointer) {
-    pointer = 0;
-    if (size == 0) return Status::success;
-    // The memory exists from the call on: that is earlier than stream order asks, never later.
-    AddressSpace& space = AddressSpace::get();
-    Allocation allocation;
-    const Status status = space.allocate(size, MemoryKind::pool, &stream.context(), allocation);
-    if (status != Status::success) return status;
-    pointer = allocation.base;
-    return space.annotate(allocation.base, [&pool](Allocation& record) { record.pool = &pool; });
-}
-
-Status pool_free(Stream& stream, DevicePointer pointer) {
-    if (pointer == 0) return Status::success;
-    const Status status = AddressSpace::get().mark_free_pending(pointer);
-    if (status != Status::success) return status;
-    stream.submit(
-        [pointer] {
-            const auto pending = [](const Allocation& record) { return record.free_pending; };
-            // Gone already only if its context was destroyed in between.
-            static_cast<void>(AddressSpace::get().free(pointer, pending));
-        },
-        Stream::Start::inline_if_idle);
-    return Status::success;
-}
-
-namespace {
-
-bool is_int_attribute(int attribute) {
-    return attribute <= 3;
-}
-
-} // namespace
-
-Status pool_get_attribute(MemoryPool& pool, int attribute, void* value) {
-    if (attribute < 1 || attribute > 8 || !value) return Status::invalid_value;
-    std::uint64_t wide = pool.attributes[attribute];
-    if (attribute >= 5) wide = AddressSpace::get().pool_bytes(&pool, attribute >= 7);
-    const int narrow = static_cast<int>(wide);
-    if (is_int_attribute(attribute))
-        std::memcpy(value, &narrow, sizeof narrow);
-    else
-        std::memcpy(value, &wide, sizeof wide);
-    return Status::success;
-}
-
-Status pool_set_attribute(MemoryPool& pool, int attribute, const void* value) {
-    if (attribute < 1 || attribute > 8 || !value) return Status::invalid_value;
-    if (is_int_attribute(attribute)) {
-        int narrow = 0;
-        std::memcpy(&narrow, value, sizeof narrow);
-        if (narrow != 0 && narrow != 1) return Status::invalid_value;
-        pool.attributes[attribute] = static_cast<std::uint64_t>(narrow);
-        return Status::success;
-    }
-    std::uint64_t wide = 0;
-    std::memcpy(&wide, value, sizeof wide);
-    if (attribute == 5 || attribute == 7) return Status::invalid_value; // current values are read-only
-    if (attribute != 4 && wide != 0) return Status::invalid_value;      // high-water marks: reset only
-    pool.attributes[attribute] = wide;
-    return Status::success;
-}
-
 namespace {
 
 /// Writes a value in the size that CUDA's attribute has.
@@ -232,8 +171,8 @@ template <class T> Status put(void* destination, T value) {
 /// Attribute of a known allocation; the numbers are CUpointer_attribute's.
 Status known_pointer_attribute(const Allocation& allocation, int attribute, DevicePointer pointer, void* value) {
     const bool host = allocation.is_host(), managed = allocation.kind == MemoryKind::managed;
-    const bool pooled = allocation.kind == MemoryKind::pool;
-    const bool plain = allocation.kind == MemoryKind::device || pooled;
+    const bool pooled = allocation.pool != nullptr;
+    const bool plain = allocation.kind == MemoryKind::device || allocation.kind == MemoryKind::pool;
     constexpr unsigned type_host = 1, type_device = 2;
     const std::uintptr_t first = allocation.base / AddressSpace::granule * AddressSpace::granule;
     const std::size_t mapped =
@@ -258,7 +197,7 @@ Status known_pointer_attribute(const Allocation& allocation, int attribute, Devi
     case 14: return put<std::uint64_t>(value, 0);
     case 15: return put<unsigned>(value, 0); // no RDMA
     case 16: return put<unsigned>(value, 3);
-    case 17: return put<const void*>(value, allocation.pool);
+    case 17: return put<const void*>(value, allocation.pool.get());
     case 18: return put<std::uint64_t>(value, mapped);
     case 19: return put<std::uint64_t>(value, first);
     case 20: return put<std::uint64_t>(value, allocation.id);

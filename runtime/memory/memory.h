@@ -6,6 +6,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/memory/address_space.h"
+#include "runtime/memory/pool.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +16,6 @@ namespace ptarmigan::runtime {
 
 class Context;
 class Stream;
-using DevicePointer = std::uint64_t; ///< CUdeviceptr: a host address
 
 Status memory_allocate(Context& context, std::size_t size, DevicePointer& pointer);
 /// Pitch is a multiple of 512. element_size must be 4, 8 or 16.
@@ -65,21 +65,6 @@ Status memory_copy(Stream& stream, const CopyBox& box, bool blocking);
 /// pitch is ignored.
 Status memory_fill(Stream& stream, DevicePointer pointer, std::size_t pitch, unsigned element_size, std::uint32_t value,
                    std::size_t width, std::size_t height, bool blocking);
-
-/// A cuMemAllocAsync pool. Memory comes from the device heap; reserved = used (nothing is kept
-/// back).
-struct MemoryPool {
-    std::uint64_t attributes[9] = {0, 1, 1, 1, 0, 0, 0, 0, 0}; ///< CUmemPool_attribute 1..8
-    std::size_t max_size = 0;                                  ///< 0: the device's
-};
-/// cuMemAllocAsync, cuMemAllocFromPoolAsync; 0 bytes: success and null.
-Status pool_allocate(Stream& stream, MemoryPool& pool, std::size_t size, DevicePointer& pointer);
-/// cuMemFreeAsync: frees in stream order. Takes cuMemAlloc's memory too. A second free:
-/// invalid_value.
-Status pool_free(Stream& stream, DevicePointer pointer);
-/// Attributes 1..8 (others invalid_value); 1..3 are int, 4..8 are 64 bits.
-Status pool_get_attribute(MemoryPool& pool, int attribute, void* value);
-Status pool_set_attribute(MemoryPool& pool, int attribute, const void* value);
 
 /// cuPointerGetAttribute: writes the attribute in CUDA's own layout to `value` (at most 16 bytes).
 /// invalid_value for addresses that the driver does not know and for unknown attributes.

@@ -133,6 +133,11 @@ struct CUmemLocation {
     int type, id;
 };
 
+struct CUmemAccessDesc {
+    CUmemLocation location;
+    int flags;
+};
+
 struct CUmemPoolProps {
     int allocType, handleTypes;
     CUmemLocation location;

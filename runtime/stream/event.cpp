@@ -2,6 +2,7 @@
 // Events: marks in streams.
 #include "runtime/base/handle_table.h"
 #include "runtime/context/context.h"
+#include "runtime/memory/pool.h"
 #include "runtime/services/printf.h"
 #include "runtime/stream/dispatcher.h"
 #include "runtime/stream/stream.h"
@@ -51,6 +52,7 @@ Status Event::query() {
 
 Status Event::synchronize() {
     Dispatcher::get().wait(mark().operation);
+    trim_pools_to_thresholds();
     context_.printf_buffer().flush();
     return context_.status();
 }

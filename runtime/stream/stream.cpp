@@ -4,6 +4,7 @@
 
 #include "runtime/base/handle_table.h"
 #include "runtime/context/context.h"
+#include "runtime/memory/pool.h"
 #include "runtime/services/printf.h"
 #include "runtime/stream/dispatcher.h"
 #include "runtime/stream/host_function.h"
@@ -93,6 +94,7 @@ Status Stream::synchronize() {
         for (const auto& operation : dispatcher.pending_before(*this)) dispatcher.wait(operation);
     else
         dispatcher.wait(dispatcher.last(*this));
+    trim_pools_to_thresholds();
     context_.printf_buffer().flush();
     return context_.status();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocation of device, host, managed and pool memory, and queries about pointers.
+// Allocation of device, host and managed memory, and queries about pointers.
 #include "runtime/memory/memory.h"
 #include "runtime/shim/convert.h"
 
@@ -9,39 +9,8 @@
 using namespace ptarmigan;
 using namespace ptarmigan::shim;
 using runtime::Context;
-using runtime::MemoryPool;
 
 namespace {
-
-bool valid_device(CUdevice device) {
-    return device >= 0 && device < runtime::Device::count();
-}
-
-/// A pool of a handle. The default pool of the device has no table entry: it belongs to the primary
-/// context.
-std::shared_ptr<MemoryPool> find_pool(CUmemoryPool handle) {
-    auto fallback = runtime::Device::get().primary_context()->default_pool();
-    if (handle && fallback.get() == reinterpret_cast<MemoryPool*>(handle)) return fallback;
-    return find_handle<MemoryPool>(handle);
-}
-
-/// entry() for calls on a pool: body(MemoryPool&).
-template <class Body> CUresult pool_entry(CUmemoryPool handle, Body&& body) {
-    return entry([&] {
-        auto pool = find_pool(handle);
-        return pool ? body(*pool) : Status::invalid_value;
-    });
-}
-
-/// entry() for a pool of a device: `of` names it for the device's context.
-template <class Of> CUresult device_pool(CUmemoryPool* pool, CUdevice device, Of&& of) {
-    return entry([&] {
-        if (!pool) return Status::invalid_value;
-        if (!valid_device(device)) return Status::invalid_device;
-        *pool = to_handle<CUmemoryPool>(of(*runtime::Device::get().primary_context()));
-        return Status::success;
-    });
-}
 
 /// entry() for calls that name memory: body(Context&) in the memory's context, or in the current one, if any, for
 /// addresses that the driver does not know; `unknown` without one.
@@ -73,11 +42,6 @@ CUresult allocate_host(void** pointer, std::size_t size, unsigned flags) {
 
 CUresult register_host(void* pointer, std::size_t size, unsigned flags) {
     return context_entry([&](Context& context) { return runtime::host_register(context, pointer, size, flags); });
-}
-
-Status allocate_from(runtime::Stream& stream, MemoryPool& pool, CUdeviceptr* pointer, std::size_t size) {
-    return give_address(
-        pointer, [&](runtime::DevicePointer& address) { return runtime::pool_allocate(stream, pool, size, address); });
 }
 
 } // namespace
@@ -190,86 +154,5 @@ PTM_API(cuPointerSetAttribute, const void* value, unsigned attribute, CUdevicept
         // Only SYNC_MEMOPS can be set, and every copy here orders itself as that asks.
         bool known = value && attribute == pointer_sync_memops && runtime::AddressSpace::get().find(pointer);
         return known ? Status::success : Status::invalid_value;
-    });
-}
-
-// ---- pools ----
-
-PTM_API(cuDeviceGetDefaultMemPool, CUmemoryPool* pool, CUdevice device) {
-    return device_pool(pool, device, [](Context& context) { return context.default_pool(); });
-}
-PTM_API(cuDeviceGetMemPool, CUmemoryPool* pool, CUdevice device) {
-    return device_pool(pool, device, [](Context& context) { return context.pool(); });
-}
-PTM_API(cuDeviceSetMemPool, CUdevice device, CUmemoryPool handle) {
-    return entry([&] {
-        auto pool = find_pool(handle);
-        if (!pool) return Status::invalid_value;
-        if (!valid_device(device)) return Status::invalid_device;
-        runtime::Device::get().primary_context()->set_pool(pool);
-        return Status::success;
-    });
-}
-PTM_API(cuMemPoolCreate, CUmemoryPool* handle, const CUmemPoolProps* properties) {
-    return entry([&] {
-        if (!handle || !properties || properties->allocType != 1) return Status::invalid_value;
-        if (properties->handleTypes) return Status::not_supported; // sharing between processes
-        auto pool = std::make_shared<MemoryPool>();
-        pool->max_size = properties->maxSize;
-        runtime::HandleTable<MemoryPool>::get().add(pool);
-        *handle = to_handle<CUmemoryPool>(pool);
-        return Status::success;
-    });
-}
-PTM_API(cuMemPoolDestroy, CUmemoryPool handle) {
-    return entry([&] {
-        auto pool = runtime::HandleTable<MemoryPool>::get().remove(handle);
-        if (!pool) return Status::invalid_value; // the default pool included
-        auto primary = runtime::Device::get().primary_context();
-        if (primary->pool() == pool) primary->set_pool(primary->default_pool());
-        return Status::success;
-    });
-}
-PTM_API(cuMemPoolGetAttribute, CUmemoryPool handle, int attribute, void* value) {
-    return pool_entry(handle, [&](MemoryPool& pool) {
-        return value ? runtime::pool_get_attribute(pool, attribute, value) : Status::invalid_value;
-    });
-}
-PTM_API(cuMemPoolSetAttribute, CUmemoryPool handle, int attribute, void* value) {
-    return pool_entry(handle, [&](MemoryPool& pool) {
-        return value ? runtime::pool_set_attribute(pool, attribute, value) : Status::invalid_value;
-    });
-}
-PTM_API(cuMemPoolTrimTo, CUmemoryPool handle, std::size_t) {
-    return pool_entry(handle, [](MemoryPool&) { return Status::success; }); // pools keep nothing back
-}
-PTM_API(cuMemPoolSetAccess, CUmemoryPool handle, const void*, std::size_t) {
-    return pool_entry(handle, [](MemoryPool&) { return Status::success; }); // the one device has access anyway
-}
-PTM_API(cuMemPoolGetAccess, unsigned* flags, CUmemoryPool handle, CUmemLocation*) {
-    return pool_entry(handle, [&](MemoryPool&) {
-        if (!flags) return Status::invalid_value;
-        *flags = 3; // read and write
-        return Status::success;
-    });
-}
-
-PTM_STREAM_API(cuMemAllocAsync, cuMemAllocAsync_ptsz, (CUdeviceptr * pointer, std::size_t size, CUstream stream),
-               (pointer, size, stream)) {
-    return stream_entry(stream, default_stream, [&](runtime::Stream& queue) {
-        return allocate_from(queue, *queue.context().pool(), pointer, size);
-    });
-}
-PTM_STREAM_API(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz,
-               (CUdeviceptr * pointer, std::size_t size, CUmemoryPool handle, CUstream stream),
-               (pointer, size, handle, stream)) {
-    return stream_entry(stream, default_stream, [&](runtime::Stream& queue) {
-        auto pool = find_pool(handle);
-        return pool ? allocate_from(queue, *pool, pointer, size) : Status::invalid_value;
-    });
-}
-PTM_STREAM_API(cuMemFreeAsync, cuMemFreeAsync_ptsz, (CUdeviceptr pointer, CUstream stream), (pointer, stream)) {
-    return stream_entry(stream, default_stream, [&](runtime::Stream& queue) {
-        return pointer ? runtime::pool_free(queue, pointer) : Status::success;
     });
 }

@@ -102,7 +102,7 @@ TEST_CASE("memory: boxes move what they should and nothing else") {
 TEST_CASE("memory: stream-ordered memory is freed once, in order") {
     Fixture fixture;
     DevicePointer pointer = 0;
-    MemoryPool &pool = *fixture.context().default_pool();
+    const std::shared_ptr<MemoryPool> pool = fixture.context().default_pool();
     CHECK(ok(pool_allocate(fixture.stream(), pool, 0, pointer)));
     REQUIRE(ok(pool_allocate(fixture.stream(), pool, 4096, pointer)));
     CHECK(ok(pool_free(fixture.stream(), pointer)));

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pools of stream-ordered memory. Memory comes from the device heap and goes back to it at once; what a pool keeps
+// reserved is counted as an H100's driver does it, in 32 MiB, because programs steer by these numbers.
+#pragma once
+
+#include "runtime/base/status.h"
+#include "runtime/memory/address_space.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+namespace ptarmigan::runtime {
+
+class Stream;
+using DevicePointer = std::uint64_t; ///< CUdeviceptr: a host address
+
+/// CUmemLocation.
+struct MemoryPlace {
+    enum Type : int { none = 0, device = 1, host = 2, host_numa = 3, host_numa_current = 4 };
+    int type = none, id = -2;
+    bool operator==(const MemoryPlace&) const = default;
+    /// As the calls of CUDA 12 and before name places: a device, -1 for hosts, -2 for none.
+    int ordinal() const { return type == none ? -2 : type == device ? id : -1; }
+};
+
+/// What a pool's memory is. `kind`: pool (a device's), pinned (a host's) or managed.
+struct PoolProperties {
+    MemoryKind kind = MemoryKind::pool;
+    MemoryPlace place{MemoryPlace::device, 0};
+    std::size_t max_size = 0; ///< 0: the device's
+    bool is_default = false;
+};
+
+/// Thread-safe; its mutex is a leaf. Lives as long as its handle or its memory.
+class MemoryPool {
+public:
+    explicit MemoryPool(const PoolProperties& properties = {}) : properties_(properties) {}
+    /// The properties of cuMemPoolCreate (CUmemAllocationType and CUmemLocation); invalid_value for places and kinds
+    /// that have no memory, out_of_memory for more than there is.
+    static Status create(int allocation_type, MemoryPlace place, std::size_t max_size,
+                         std::shared_ptr<MemoryPool>& pool);
+
+    const PoolProperties& properties() const { return properties_; }
+    /// CUmemPool_attribute 1..13 (others invalid_value): 1..3, 9..12 are int, the others 64 bits.
+    Status attribute(int attribute, void* value) const;
+    Status set_attribute(int attribute, const void* value);
+    /// CUmemAccess_flags of who is at `place`.
+    Status access(MemoryPlace place, unsigned& flags) const;
+    Status set_access(MemoryPlace place, unsigned flags);
+
+    /// Counts memory that is asked for: out_of_memory beyond the largest size.
+    Status take(std::size_t size);
+    /// Counts memory whose freeing was asked for; it stays reserved.
+    void give_back(std::size_t size);
+    /// Unused memory beyond `kept` bytes is reserved no longer.
+    void trim(std::size_t kept);
+    void trim_to_threshold();
+
+private:
+    const PoolProperties properties_;
+    mutable std::mutex mutex_;
+    int flags_[3] = {1, 1, 1}; ///< attributes 1 to 3
+    std::uint64_t threshold_ = 0, reserved_ = 0, reserved_high_ = 0, used_ = 0, used_high_ = 0;
+    unsigned device_access_ = 0; ///< of pools elsewhere
+};
+
+/// The default and the current pool of a place (CUmemLocation) for an allocation type: not_supported and invalid_value
+/// as the driver says. Made when first asked for.
+Status pool_of_place(MemoryPlace place, int allocation_type, bool current, std::shared_ptr<MemoryPool>& pool);
+/// Makes a pool current; invalid_value for one of another place or kind.
+Status set_pool_of_place(MemoryPlace place, int allocation_type, const std::shared_ptr<MemoryPool>& pool);
+/// Takes a pool away from wherever it is current. invalid_value for a default pool.
+Status retire_pool(const std::shared_ptr<MemoryPool>& pool);
+
+/// To be called where a program waits: pools then give back what is unused and above their threshold. Two loads if no
+/// pool has anything to give.
+void trim_pools_to_thresholds();
+
+/// cuMemAllocAsync, cuMemAllocFromPoolAsync; 0 bytes: success and null.
+Status pool_allocate(Stream& stream, const std::shared_ptr<MemoryPool>& pool, std::size_t size, DevicePointer& pointer);
+/// cuMemFreeAsync: frees in stream order. Takes cuMemAlloc's memory too. A second free:
+/// invalid_value.
+Status pool_free(Stream& stream, DevicePointer pointer);
+
+} // namespace ptarmigan::runtime
