@@ -3,6 +3,7 @@
 
 #include "frontend/bind/body_binder.h"
 #include "frontend/bind/module_binder.h"
+#include "frontend/ptx/device_library.h"
 
 #include <algorithm>
 #include <atomic>
@@ -52,6 +53,21 @@ struct ModuleLoader::Impl {
     }
 };
 
+namespace {
+
+/// True if the module declares functions of the device library and defines none of them.
+bool lacks_device_library(const Module& module) {
+    bool declares = false;
+    for (const Function& function : module.functions) {
+        if (!is_device_library_function(function.name)) continue;
+        if (!function.is_declaration || !function.alias_of.empty()) return false;
+        declares = true;
+    }
+    return declares;
+}
+
+} // namespace
+
 ModuleLoader::ModuleLoader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ModuleLoader::~ModuleLoader() = default;
 
@@ -60,6 +76,8 @@ std::unique_ptr<ModuleLoader> ModuleLoader::load(std::string text, std::string n
     impl->context.text = impl->source.text();
     impl->context.module.name = impl->source.name();
     bind_module(impl->context, impl->diagnostics);
+    if (!impl->diagnostics.has_errors() && lacks_device_library(impl->context.module))
+        return load(std::string(impl->source.text()) + std::string(device_library_text), impl->source.name(), options);
     const std::size_t functions = impl->context.module.functions.size();
     impl->bodies.resize(functions);
     impl->reported.resize(functions);

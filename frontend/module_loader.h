@@ -48,7 +48,7 @@ public:
 
     /// Frees the bodies without errors; they are bound again when asked for. References to them end.
     void forget_bodies();
-    /// The text as given (for showing lines).
+    /// The text as given (for showing lines), with the device library behind it where the module calls that.
     std::string_view text() const;
 
 private:

@@ -8,6 +8,7 @@
 
 #include "frontend/parse/module_parser.h"
 #include "frontend/parse/statement_parser.h"
+#include "frontend/ptx/device_library.h"
 
 #include <algorithm>
 #include <charconv>
@@ -196,7 +197,8 @@ private:
             return error(syntax.location, "'" + function.name + "' was declared with other parameters");
         if (function.linkage == Linkage::internal && earlier.linkage != Linkage::external)
             function.linkage = earlier.linkage; // as ptxas: the first declaration says who sees the function
-        if (function.linkage != earlier.linkage)
+        const bool is_from_library = earlier.is_declaration && is_device_library_function(function.name);
+        if (function.linkage != earlier.linkage && !is_from_library)
             return error(syntax.location, "'" + function.name + "' was declared " + described(earlier.linkage));
         if (function.is_declaration && earlier.is_declaration) return;
         if (!earlier.is_declaration) return error(syntax.location, "'" + function.name + "' is already defined");

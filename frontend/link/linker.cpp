@@ -7,6 +7,7 @@
 #include "frontend/link/unit_lines.h"
 #include "frontend/parse/address_size.h"
 #include "frontend/ptx/declaration_printer.h"
+#include "frontend/ptx/device_runtime.h"
 
 #include <algorithm>
 
@@ -228,6 +229,19 @@ void check_units(const LinkUnits& units, std::vector<std::string>& errors) {
 
 } // namespace
 
+namespace {
+
+/// libcudadevrt: its functions are the runtime's here, and their PTX ends in calls of NVIDIA's driver. A weak
+/// definition is the stub that nvcc before CUDA 12 put into each text.
+bool is_device_runtime(const Module& module) {
+    return std::any_of(module.functions.begin(), module.functions.end(), [](const Function& function) {
+        return !function.is_declaration && function.linkage == Linkage::visible &&
+               device_runtime_function(function.name);
+    });
+}
+
+} // namespace
+
 Linker::Linker(std::function<bool(std::string_view)> is_provided)
     : symbols_(std::make_unique<SymbolTable>()), is_provided_(std::move(is_provided)) {}
 Linker::~Linker() = default;
@@ -240,6 +254,7 @@ bool Linker::add(std::string text, std::string name, std::string& messages, bool
                                     "on sm_90 or higher architectures.");
     messages = unit->diagnostics.render_all();
     if (unit->diagnostics.has_errors()) return false;
+    if (is_device_runtime(unit->module())) return true;
     if (!on_demand) symbols_->add(*unit);
     units_.push_back(std::move(unit));
     return true;

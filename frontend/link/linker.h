@@ -34,7 +34,8 @@ public:
     /// Adds a text that messages call `name`. False if its declarations have errors: they are in
     /// `messages` ("name:line:col: error: ..."), and the text is not part of the link. Bodies are
     /// not looked at: they are bound when the linked text is used. `on_demand`: a member of a
-    /// library, which joins only if it defines a name that units before it miss.
+    /// library, which joins only if it defines a name that units before it miss. CUDA's device runtime
+    /// (libcudadevrt) is taken and left out: whoever runs the text has its functions.
     bool add(std::string text, std::string name, std::string& messages, bool on_demand = false);
     std::size_t size() const { return units_.size(); }
     /// What the texts so far, libraries aside, contradict each other in, one line each in the

@@ -2,6 +2,7 @@
 // Functions that device code declares and the runtime has: nothing needs to define them.
 #pragma once
 
+#include "frontend/ptx/device_library.h"
 #include "frontend/ptx/device_runtime.h"
 
 #include <algorithm>
@@ -11,12 +12,13 @@
 namespace ptarmigan::ptx {
 
 /// Each has a lowering in translator/lower/calls.cpp, which checks that against this list. Besides, the device
-/// runtime's.
+/// runtime's and the device library's.
 inline constexpr std::string_view provided_functions[] = {"vprintf", "malloc", "free", "__assertfail"};
 
 constexpr bool is_provided_function(std::string_view name) {
-    return device_runtime_function(name) || std::find(std::begin(provided_functions), std::end(provided_functions),
-                                                      name) != std::end(provided_functions);
+    return device_runtime_function(name) || is_device_library_function(name) ||
+           std::find(std::begin(provided_functions), std::end(provided_functions), name) !=
+               std::end(provided_functions);
 }
 
 } // namespace ptarmigan::ptx

@@ -21,14 +21,19 @@ void* ChildWork::add_buffer(std::unique_ptr<ChildItem> item) {
     return buffer;
 }
 
-bool ChildWork::launch(void* buffer, std::uint64_t stream, int& error) {
+std::unique_ptr<ChildItem> ChildWork::take_buffer(void* buffer) {
     std::lock_guard lock(mutex_);
     const auto found = buffers_.find(buffer);
-    if (found == buffers_.end()) return false;
-    error = !is_stream(stream) ? invalid_resource_handle : found->second->error;
-    if (error == success) (stream == tail_launch ? tail_ : items_).push_back(std::move(found->second));
+    if (found == buffers_.end()) return nullptr;
+    std::unique_ptr<ChildItem> item = std::move(found->second);
     buffers_.erase(found);
-    return true;
+    return item;
+}
+
+int ChildWork::launch(std::unique_ptr<ChildItem> item, std::uint64_t stream) {
+    const int error = !is_stream(stream) ? invalid_resource_handle : item->error;
+    if (error == success) add(std::move(item), stream);
+    return error;
 }
 
 void ChildWork::add(std::unique_ptr<ChildItem> item, std::uint64_t stream) {

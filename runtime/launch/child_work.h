@@ -44,14 +44,18 @@ public:
         invalid_value = 1,
         memory_allocation = 2,
         invalid_configuration = 9,
+        invalid_pitch = 12,
+        sync_depth_exceeded = 68,
         invalid_resource_handle = 400,
     };
     static constexpr std::uint64_t tail_launch = 3, fire_and_forget = 4, first_stream = 16;
 
     /// Makes room for the parameters of a launch. The buffer stays until launch() or the end of the grid.
     void* add_buffer(std::unique_ptr<ChildItem> item);
-    /// Queues the launch that `buffer` is the parameter block of, or gives its `error`. False if it is none.
-    bool launch(void* buffer, std::uint64_t stream, int& error);
+    /// What `buffer` is the parameter block of; null if it is none.
+    std::unique_ptr<ChildItem> take_buffer(void* buffer);
+    /// Queues a launch, or gives its error.
+    int launch(std::unique_ptr<ChildItem> item, std::uint64_t stream);
     void add(std::unique_ptr<ChildItem> item, std::uint64_t stream);
     static bool is_stream(std::uint64_t stream) { return stream <= fire_and_forget || stream >= first_stream; }
 

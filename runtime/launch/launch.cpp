@@ -108,8 +108,9 @@ Status pack_parameters(const Kernel& kernel, void* const* parameters, void* cons
 
 Status check_cooperative(Kernel& kernel, const LaunchConfig& config) {
     int per_sm = 0;
-    const Status status =
-        occupancy_blocks(kernel, static_cast<int>(volume(config.block)), config.dynamic_shared, per_sm);
+    Status status = kernel.check_cooperative();
+    if (status != Status::success) return status;
+    status = occupancy_blocks(kernel, static_cast<int>(volume(config.block)), config.dynamic_shared, per_sm);
     if (status != Status::success) return status;
     const std::uint64_t most = static_cast<std::uint64_t>(per_sm) * Device::get().multiprocessors();
     return volume(config.grid) > most ? Status::cooperative_launch_too_large : Status::success;

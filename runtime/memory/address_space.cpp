@@ -23,6 +23,10 @@ constexpr std::size_t round_up(std::size_t value, std::size_t multiple) {
 /// driver's.
 constexpr std::size_t shared_granule_limit = AddressSpace::granule / 2;
 
+/// In front of the first allocation, accessible and nobody's: on a GPU the driver's own memory lies there, 96 MiB and
+/// more (H100, driver 580), and kernels that read a row before their data pass. Only touched pages cost memory.
+constexpr std::size_t leading_bytes = std::size_t{32} << 20;
+
 /// Managed and host memory is the host's: only device memory counts against the device's capacity.
 constexpr bool counts(MemoryKind kind) {
     return kind == MemoryKind::device || kind == MemoryKind::pool;
@@ -46,12 +50,17 @@ AddressSpace::AddressSpace() {
         reservation_size_ = size;
         break;
     }
-    if (reservation_size_ < capacity_) {
-        log_once("reservation", "device memory is " + std::to_string(reservation_size_ >> 20) + " MiB, not " +
+    std::size_t leading = 0;
+    if (reservation_size_ > leading_bytes * 2 &&
+        mprotect(reinterpret_cast<void*>(reservation_), leading_bytes, PROT_READ | PROT_WRITE) == 0)
+        leading = leading_bytes;
+    const std::size_t usable = reservation_size_ - leading;
+    if (usable < capacity_) {
+        log_once("reservation", "device memory is " + std::to_string(usable >> 20) + " MiB, not " +
                                     std::to_string(capacity_ >> 20) + ": this process has no more room for addresses");
-        capacity_ = reservation_size_;
+        capacity_ = usable;
     }
-    if (reservation_size_ != 0) free_ranges_.emplace(reservation_, reservation_size_);
+    if (usable != 0) free_ranges_.emplace(reservation_ + leading, usable);
 }
 
 std::uintptr_t AddressSpace::take_range(std::size_t size, std::size_t align) {

@@ -44,7 +44,7 @@ struct Allocation {
 
 /// Thread-safe. Lock order: its mutex is a leaf. Memory is committed and given back in 2 MiB
 /// granules; a granule without a live allocation is inaccessible, so a use after free or far out of
-/// bounds faults.
+/// bounds faults. As on a GPU accesses pass in the granules of live allocations, and below the first one.
 class AddressSpace {
 public:
     static constexpr std::size_t granule = std::size_t{2} << 20;

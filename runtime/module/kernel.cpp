@@ -134,6 +134,27 @@ Status Kernel::find_facts() {
     return Status::success;
 }
 
+Status Kernel::check_cooperative() {
+    std::lock_guard lock(mutex_);
+    if (!asks_driver_) {
+        const std::vector<ptx::Function>& functions = source_.module().functions;
+        asks_driver_ = std::any_of(functions.begin(), functions.end(), asks_driver);
+        if (*asks_driver_) { // the module does: look for the kernel
+            std::lock_guard loader_lock(source_.loader_mutex());
+            try {
+                asks_driver_ = usage_of(source_.loader(), id_).asks_driver;
+            } catch (const ptx::DiagnosticError& error) {
+                asks_driver_.reset();
+                set_error_detail(error.what());
+                return Status::invalid_ptx;
+            }
+        }
+    }
+    if (!*asks_driver_) return Status::success;
+    set_error_detail("kernel " + name() + ": calls the device runtime, which a cooperative grid may not");
+    return Status::not_permitted;
+}
+
 Status Kernel::facts(const KernelFacts*& facts) {
     std::lock_guard lock(mutex_);
     if (!facts_known_) {

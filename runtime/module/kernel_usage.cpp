@@ -80,7 +80,7 @@ public:
 
     SpaceLayout shared, local;
     std::uint32_t registers = 0;
-    bool has_unresolved = false;
+    bool has_unresolved = false, has_question = false;
 
 private:
     struct Place {
@@ -91,6 +91,7 @@ private:
     void enter(const BodyUsage::Mention& mention) {
         const ptx::FunctionId id = mention.id;
         has_unresolved |= is_unresolved(module_.functions[id]);
+        has_question |= asks_driver(module_.functions[id]);
         if (module_.functions[id].is_declaration || !seen_functions_.insert(id).second) return;
         const BodyUsage& body = find_(id);
         registers = std::max(registers, body.registers);
@@ -157,7 +158,7 @@ BodyUsage usage_of_body(const ptx::Module& module, const ptx::Body& body) {
 KernelUsage usage_of(const ptx::Module& module, ptx::FunctionId kernel, const FindBodyUsage& find) {
     UsageWalk walk(module, find);
     walk.walk(kernel);
-    return {walk.shared.size(), walk.local.size(), walk.registers,
+    return {walk.shared.size(), walk.local.size(), walk.registers, walk.has_question,
             walk.has_unresolved ? first_unresolved(module, kernel, find) : std::nullopt};
 }
 
@@ -168,6 +169,12 @@ KernelUsage usage_of(ptx::ModuleLoader& loader, ptx::FunctionId kernel) {
         if (is_new) place->second = usage_of_body(loader.module(), loader.body(id));
         return place->second;
     });
+}
+
+bool asks_driver(const ptx::Function& function) {
+    if (!function.is_declaration) return false;
+    const auto which = ptx::device_runtime_function(function.name);
+    return which && !ptx::fits_cooperative_grids(*which);
 }
 
 bool is_unresolved(const ptx::Function& function) {

@@ -25,6 +25,7 @@ struct UnresolvedFunction {
 struct KernelUsage {
     std::uint64_t shared = 0, local = 0; ///< bytes, each variable at its alignment, in the order of declaration
     std::uint32_t registers = 0;         ///< of the body that declares most
+    bool asks_driver = false; ///< mentions a function of the device runtime that a cooperative grid may not call
     std::optional<UnresolvedFunction> unresolved; ///< of several the one that ptxas names
 };
 
@@ -52,6 +53,8 @@ KernelUsage usage_of(const ptx::Module& module, ptx::FunctionId kernel, const Fi
 /// Binds the bodies that it walks: throws ptx::DiagnosticError for one that does not bind.
 KernelUsage usage_of(ptx::ModuleLoader& loader, ptx::FunctionId kernel);
 
+/// Whether `function` is one of the device runtime that a cooperative grid may not call.
+bool asks_driver(const ptx::Function& function);
 /// Whether `function` has no body in this module, nor an alias' or the runtime's.
 bool is_unresolved(const ptx::Function& function);
 /// ptxas' line for it.

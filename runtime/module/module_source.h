@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -71,6 +72,9 @@ public:
     /// For who hands the kernel out: facts(), if the source left that for when a kernel is got.
     Status check();
 
+    /// success, or not_permitted if it may call what a cooperative grid may not; invalid_ptx as facts().
+    Status check_cooperative();
+
     /// CUfunction_attribute `id` (0..15); invalid_value for others.
     Status attribute(int id, int& value);
     /// Only 8 (max dynamic shared), 9 (carveout), 11-15 (cluster attributes) can be set.
@@ -106,6 +110,7 @@ private:
     bool facts_known_ = false;
     bool facts_noted_ = false; ///< an earlier process or this one left a note of them
     KernelFacts facts_;
+    std::optional<bool> asks_driver_;  ///< as KernelUsage; asked for cooperative launches only
     std::array<int, 16> attributes_{}; ///< as set; [8] and [9]: -1 = default
     std::shared_ptr<const LoadedKernel> fixed_code_;
     using VariantKey = std::tuple<std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>, bool, bool, bool, bool>;

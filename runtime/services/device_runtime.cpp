@@ -60,42 +60,77 @@ int launch_error(Status status) {
 }
 
 /// Does not return: the H200 ends a grid that launches what is no parameter buffer.
-[[noreturn]] void bad_buffer(const Call& call) {
+[[noreturn]] void bad_buffer(const Call& call, unsigned argument) {
     FaultRecord record;
     record.fault = abi::Fault::illegal_address;
     record.cta = call.cta;
     record.step = call.step;
     record.lanes = std::uint64_t{1} << call.lane;
-    record.address = static_cast<std::uintptr_t>(call.arguments[0]);
+    record.address = static_cast<std::uintptr_t>(call.arguments[argument]);
     record.has_address = true;
     raise_fault(record);
+}
+
+/// Grid, block and dynamic shared memory, from argument `first` on.
+void read_config(const Call& call, unsigned first, LaunchConfig& config) {
+    std::array<std::uint32_t, 3> extents{};
+    std::memcpy(extents.data(), call.pointer<void>(first), sizeof extents);
+    config.grid = extents;
+    std::memcpy(extents.data(), call.pointer<void>(first + 1), sizeof extents);
+    config.block = extents;
+    config.dynamic_shared = call.number(first + 2);
+}
+
+/// For its function and configuration; parameters that have been written stay.
+void prepare(ChildItem& item) {
+    Kernel& kernel = item.function->kernel();
+    item.error = launch_error(check_launch(kernel, item.config));
+    item.parameter_bytes = kernel.parameters().size;
+    const std::size_t lines = item.parameter_bytes / sizeof(ParameterLine) + 1;
+    if (item.parameters.size() < lines) item.parameters.resize(lines);
 }
 
 std::uint64_t GetParameterBufferV2(const Call& call) {
     auto item = std::make_unique<ChildItem>();
     item->function = find_kernel(call.grid, call.arguments[0]);
-    std::array<std::uint32_t, 3> extents{};
-    std::memcpy(extents.data(), call.pointer<void>(1), sizeof extents);
-    item->config.grid = extents;
-    std::memcpy(extents.data(), call.pointer<void>(2), sizeof extents);
-    item->config.block = extents;
-    item->config.dynamic_shared = call.number(3);
+    read_config(call, 1, item->config);
     // The H200 gives a buffer for any configuration, and refuses at the launch.
     if (!item->function) {
         call.children().set_error(call.thread, cuda_error_invalid_device_function);
         return 0;
     }
-    Kernel& kernel = item->function->kernel();
-    item->error = launch_error(check_launch(kernel, item->config));
-    item->parameter_bytes = kernel.parameters().size;
-    item->parameters.resize(item->parameter_bytes / sizeof(ParameterLine) + 1);
+    prepare(*item);
     return reinterpret_cast<std::uintptr_t>(call.children().add_buffer(std::move(item)));
 }
 
 std::uint64_t LaunchDeviceV2(const Call& call) {
-    int error = 0;
-    if (!call.children().launch(call.pointer<void>(0), call.arguments[1], error)) bad_buffer(call);
-    return call.result(error);
+    ChildWork& children = call.children();
+    std::unique_ptr<ChildItem> item = children.take_buffer(call.pointer<void>(0));
+    if (!item) bad_buffer(call, 0);
+    return call.result(children.launch(std::move(item), call.arguments[1]));
+}
+
+/// The pair before CUDA 5: the buffer is asked for by size, and the launch says of what.
+std::uint64_t GetParameterBuffer(const Call& call) {
+    constexpr std::uint64_t most_bytes = 1 << 20; // an H100 refused none; kernels take 32,764 at most
+    if (call.arguments[1] > most_bytes) return 0;
+    auto item = std::make_unique<ChildItem>();
+    item->parameters.resize(call.arguments[1] / sizeof(ParameterLine) + 1);
+    return reinterpret_cast<std::uintptr_t>(call.children().add_buffer(std::move(item)));
+}
+
+std::uint64_t LaunchDevice(const Call& call) {
+    Function* function = find_kernel(call.grid, call.arguments[0]);
+    LaunchConfig config;
+    read_config(call, 2, config);
+    ChildWork& children = call.children();
+    std::unique_ptr<ChildItem> item = children.take_buffer(call.pointer<void>(1));
+    if (!item) bad_buffer(call, 1);
+    if (!function) return call.result(cuda_error_invalid_device_function);
+    item->function = function;
+    item->config = config;
+    prepare(*item);
+    return call.result(children.launch(std::move(item), call.arguments[5]));
 }
 
 // --- errors ------------------------------------------------------------------------------------------------------
@@ -111,6 +146,18 @@ std::uint64_t GetErrorName(const Call& call) {
 }
 std::uint64_t GetErrorString(const Call& call) {
     return reinterpret_cast<std::uintptr_t>(runtime_error_text(static_cast<int>(call.number(0))));
+}
+
+/// Of whatever was the last one, and success clears it.
+std::uint64_t SetLastError(const Call& call) {
+    const std::uint32_t error = call.number(0);
+    static_cast<void>(call.children().last_error(call.thread, true));
+    call.children().set_error(call.thread, static_cast<int>(error));
+    return error;
+}
+/// Waiting for children is no more: what a kernel calls whose author has been told so.
+std::uint64_t DeviceSynchronizeDeprecationAvoidance(const Call& call) {
+    return call.result(ChildWork::sync_depth_exceeded);
 }
 
 // --- streams and events: work runs in the order in which it was asked for, so there is nothing to wait for
@@ -179,10 +226,14 @@ std::uint64_t queue(const Call& call, std::uint64_t stream, std::function<bool()
     return 0;
 }
 
+/// Of cudaMemcpyKind: from device to device, or by the addresses.
+bool is_device_copy(std::uint32_t kind) {
+    return kind == 3 || kind == 4;
+}
+
 std::uint64_t copy_rows(const Call& call, Rows to, Rows from, std::uint64_t width, std::uint64_t height,
                         std::uint32_t kind, std::uint64_t stream) {
-    constexpr std::uint32_t device_to_device = 3, by_address = 4;
-    if (kind != device_to_device && kind != by_address) return call.result(cuda_error_invalid_memcpy_direction);
+    if (!is_device_copy(kind)) return call.result(cuda_error_invalid_memcpy_direction);
     if (width == 0 || height == 0) return 0;
     if (height > 1 && (to.pitch < width || from.pitch < width)) return call.result(ChildWork::invalid_value);
     return queue(call, stream, [=] {
@@ -220,6 +271,79 @@ std::uint64_t Memset2DAsync(const Call& call) {
     return fill_rows(call, {a[0], a[1]}, call.number(2), a[3], a[4], a[5]);
 }
 
+/// cudaPitchedPtr: slices of `rows` rows.
+struct Slices {
+    std::uint64_t address, pitch, row_bytes, rows;
+    /// True if an extent of several rows or slices fits.
+    bool holds(const std::array<std::uint64_t, 3>& extent) const {
+        const auto [width, height, depth] = extent;
+        return (height * depth <= 1 || pitch >= width) && (depth <= 1 || rows >= height);
+    }
+    Rows slice(std::uint64_t z) const { return {address + z * pitch * rows, pitch}; }
+    Slices from(const std::array<std::uint64_t, 3>& position) const {
+        return {address + (position[2] * rows + position[1]) * pitch + position[0], pitch, row_bytes, rows};
+    }
+};
+using Extent = std::array<std::uint64_t, 3>; ///< cudaExtent, cudaPos
+
+bool is_empty(const Extent& extent) {
+    return extent[0] == 0 || extent[1] == 0 || extent[2] == 0;
+}
+
+template <typename T> T read_structure(const Call& call, unsigned index) {
+    T value{};
+    std::memcpy(&value, call.pointer<void>(index), sizeof value);
+    return value;
+}
+
+std::uint64_t Memset3DAsync(const Call& call) {
+    const auto to = read_structure<Slices>(call, 0);
+    const auto extent = read_structure<Extent>(call, 2);
+    if (is_empty(extent)) return 0;
+    if (to.address == 0 || !to.holds(extent)) return call.result(ChildWork::invalid_value);
+    const auto value = static_cast<int>(call.number(1));
+    return queue(call, call.arguments[3], [=] {
+        const auto [width, height, depth] = extent;
+        for (std::uint64_t z = 0; z < depth; ++z) {
+            const Rows rows = to.slice(z);
+            if (!rows.is_known(width, height)) return false;
+            for (std::uint64_t y = 0; y < height; ++y) std::memset(rows.row(y), value, width);
+        }
+        return true;
+    });
+}
+
+/// cudaMemcpy3DParms.
+struct CopyOfSlices {
+    std::uint64_t from_array;
+    Extent from_position;
+    Slices from;
+    std::uint64_t to_array;
+    Extent to_position;
+    Slices to;
+    Extent extent;
+    std::uint32_t kind;
+};
+
+std::uint64_t Memcpy3DAsync(const Call& call) {
+    const auto copy = read_structure<CopyOfSlices>(call, 0);
+    if (copy.from_array != 0 || copy.to_array != 0) return call.result(ChildWork::invalid_value);
+    if (!is_device_copy(copy.kind)) return call.result(cuda_error_invalid_memcpy_direction);
+    if (is_empty(copy.extent)) return 0;
+    if (copy.from.address == 0 || copy.to.address == 0) return call.result(ChildWork::invalid_value);
+    if (!copy.from.holds(copy.extent) || !copy.to.holds(copy.extent)) return call.result(ChildWork::invalid_pitch);
+    const Slices from = copy.from.from(copy.from_position), to = copy.to.from(copy.to_position);
+    return queue(call, call.arguments[1], [from, to, extent = copy.extent] {
+        const auto [width, height, depth] = extent;
+        for (std::uint64_t z = 0; z < depth; ++z) {
+            const Rows source = from.slice(z), target = to.slice(z);
+            if (!source.is_known(width, height) || !target.is_known(width, height)) return false;
+            for (std::uint64_t y = 0; y < height; ++y) std::memmove(target.row(y), source.row(y), width);
+        }
+        return true;
+    });
+}
+
 // --- questions ---------------------------------------------------------------------------------------------------
 
 std::uint64_t answer(const Call& call, unsigned index, std::optional<int> value) {
@@ -252,6 +376,12 @@ std::uint64_t DeviceGetLimit(const Call& call) {
 
 std::uint64_t DeviceGetCacheConfig(const Call& call) {
     return answer(call, 0, call.grid.context->cache_config());
+}
+
+std::uint64_t DeviceGetSharedMemConfig(const Call& call) {
+    constexpr int four_byte_banks = 1;
+    if (call.arguments[0] == 0) return call.result(ChildWork::invalid_value);
+    return answer(call, 0, four_byte_banks);
 }
 
 /// What the device runtime writes of cudaFuncAttributes: its beginning, before CUDA 9.

@@ -247,3 +247,14 @@ TEST_CASE("link: 32-bit addresses are refused, a missing .address_size is not") 
     CHECK(linker.add(".version 6.0\n.target sm_30\n.visible .entry k() {ret;}", "b.ptx", messages));
     CHECK(linker.size() == 1);
 }
+
+TEST_CASE("link: the device runtime's library is left out, its functions are the runtime's") {
+    const std::string library = ".extern .func (.param .b32 r) __cuda_syscall_of_the_driver();\n"
+                                ".visible .func (.param .b32 r) cudaGetLastError() { .reg .b32 %r1; { .param .b32 e; call.uni (e), "
+                                "__cuda_syscall_of_the_driver; ld.param.b32 %r1, [e]; } st.param.b32 [r], %r1; ret; }\n";
+    const std::string program = ".extern .func (.param .b32 r) cudaGetLastError();\n"
+                                ".visible .entry k() { ret; }\n";
+    const ptx::LinkResult linked = test::try_link({program, library});
+    CHECK(linked.ok);
+    CHECK(linked.text.find("__cuda_syscall") == std::string::npos);
+}
