@@ -160,7 +160,7 @@ struct CompileProgress {
     std::atomic<Stage> stage{Stage::analysis};
     std::atomic<unsigned> lane_width{0}; ///< that was chosen; 0: not yet
     std::atomic<bool> whole_warp{true};  ///< lanes may count on a warp being one step
-    std::atomic<unsigned> statements{0}; ///< of the kernel and what is inlined; 0: not known yet
+    std::atomic<unsigned> statements{0}; ///< of the kernel and what it calls, so far; 0: not known yet
 };
 /// "code generation".
 const char* name_of(CompileProgress::Stage stage);

@@ -24,14 +24,14 @@ namespace {
 using translator::CompileForm;
 using translator::CompileProgress;
 
-/// Nothing where there is no limit. Never for what is merely big, or slow on a loaded machine: this is CPU time, and
-/// the slowest kernel known takes 0.3 ms a statement.
+/// Nothing where there is no limit. Not to be met by what is merely big, or slow on a loaded machine: this is CPU time,
+/// and the test programs' kernels take 0.1 to 3 ms a statement, 0.6 s at most (2026-11-25, Zen 5).
 std::optional<double> budget_seconds(const CompileProgress& progress) {
     if (const auto set = env_number(Env::compile_budget)) {
         if (*set == 0) return std::nullopt;
         return static_cast<double>(*set);
     }
-    constexpr double least = 60, per_statement = 0.01;
+    constexpr double least = 20, per_statement = 0.02;
     return least + per_statement * progress.statements;
 }
 

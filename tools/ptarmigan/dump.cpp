@@ -71,7 +71,8 @@ translator::CompileOptions compile_options(const DumpOptions& options) {
 
 void print_times(const translator::CompileTimes& times, const translator::CompileForm& form,
                  const translator::CompileProgress& progress) {
-    std::fprintf(stderr, "form: %s; %u lanes a step\n", describe(form).c_str(), progress.lane_width.load());
+    std::fprintf(stderr, "form: %s; %u lanes a step, %u statements\n", describe(form).c_str(),
+                 progress.lane_width.load(), progress.statements.load());
     std::fprintf(stderr, "graph %.0f us, shapes %.0f, emit %.0f, passes %.0f, codegen %.0f, link %.0f\n", times.graph,
                  times.shapes, times.emit, times.passes, times.codegen, times.link);
 }

@@ -53,6 +53,12 @@ std::vector<ptx::FunctionId> possible_callees(const FunctionGraph& graph) {
     return callees;
 }
 
+unsigned count_statements(const FunctionGraph& graph) {
+    std::size_t statements = 0;
+    for (const Block& block : graph.blocks) statements += block.instructions.size();
+    return unsigned(statements);
+}
+
 /// What all instructions together do.
 ptx::Effects effects_of(const FunctionGraph& graph) {
     ptx::Effects effects = ptx::Effects::pure;
@@ -224,9 +230,7 @@ private:
 
     void note_progress(bool whole_warp) {
         if (!progress_) return;
-        std::size_t statements = 0;
-        for (const Block& block : graph_.blocks) statements += block.instructions.size();
-        progress_->statements = unsigned(statements);
+        progress_->statements = count_statements(graph_);
         progress_->whole_warp = whole_warp;
         progress_->lane_width = unit_.width;
     }
@@ -311,6 +315,7 @@ private:
 
     void emit_callee(ptx::FunctionId id) {
         FunctionGraph graph = build_graph(unit_.loader, id, graph_options_);
+        if (progress_) progress_->statements += count_statements(graph);
         DivergenceForm form = unit_.divergence;
         if (unit_.width > 1 && (!graph.forest.reducible || may_spin(graph, unit_.options.waiting_loops)))
             form = DivergenceForm::program_counters;

@@ -37,6 +37,12 @@ void fail(std::string_view kind) {
     if (kind == "memory") throw std::bad_alloc();
     if (kind == "exception") throw std::logic_error("an exception for a test");
     volatile unsigned rounds = 0;
+    static void* volatile block = nullptr;
+    while (kind == "churn") {
+        block = std::malloc(100 + rounds % 100000);
+        std::free(block);
+        rounds = rounds + 1;
+    }
     if (kind == "loop")
         for (;;) rounds = rounds + 1;
 }
