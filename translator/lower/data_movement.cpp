@@ -211,38 +211,6 @@ void getctarank(WarpEmitter& e, const Instruction& inst) {
     }));
 }
 
-/// Cache policies are hints that nothing here looks at, but programs can store them: fractions give the hardware's bits
-/// (its fields as ptxas 13.0 assembles them), ranges, which hold addresses, zero.
-void createpolicy(WarpEmitter& e, const Instruction& inst) {
-    if (inst.has(Word::cvt)) return e.write(inst[Role::d], e.read(inst[Role::a]));
-    if (inst.has(Word::range)) return e.write(inst[Role::d], LaneValue::uniform(e.ir().getInt64(0)));
-    std::uint64_t kind = 0x100;
-    unsigned named = 0; // the primary priority stands first
-    for (unsigned i = 0; i < inst.modifier_count; ++i) {
-        const Word word = inst.modifiers[i];
-        const bool primary = named == 0;
-        if (word == Word::L2_evict_first)
-            kind += primary ? 0x20 : 0x10;
-        else if (word == Word::L2_evict_last)
-            kind += 0x40;
-        else if (word == Word::L2_evict_normal)
-            kind += 0x60;
-        else if (word != Word::L2_evict_unchanged)
-            continue;
-        ++named;
-    }
-    if (inst[Role::fraction].kind == ptx::Operand::Kind::none)
-        return e.write(inst[Role::d], LaneValue::uniform(e.ir().getInt64((kind + 0xf) << 52)));
-    e.write(inst[Role::d], e.apply({e.read(inst[Role::fraction])}, [&](Ir& ir, Values v) {
-        Value* scaled = ir.CreateFMul(v[0], real(v[0], 0x1.ffae14p+3)); // 15.99
-        Value* sixteenths = ir.CreateIntrinsic(llvm::Intrinsic::fptoui_sat,
-                                               {typed(ir.getInt32Ty(), v[0]), scaled->getType()}, {scaled});
-        sixteenths = resize(ir, sixteenths, 64, false);
-        sixteenths = ir.CreateAnd(sixteenths, integer(sixteenths, 0xf));
-        return ir.CreateShl(ir.CreateOr(sixteenths, integer(sixteenths, kind)), integer(sixteenths, 52));
-    }));
-}
-
 /// Hints and profiler events.
 void nothing(WarpEmitter&, const Instruction&) {}
 
