@@ -87,12 +87,14 @@ void BodyBinder::check_unified(const OperandSyntax& bracket, const OperandSyntax
     if (bracket.component.empty()) return;
     if (bracket.component != "unified")
         fail(bracket.location, "an address has no component ." + std::string(bracket.component.substr(0, 20)));
-    // Of atomics ptxas takes it where there is a result, and its machine code is the same without.
+    // ptxas takes it wherever another operand stands in front and makes the same machine code of it.
     const std::string_view opcode = form_info(match.form).opcode;
-    const bool reads_global = (opcode == "ld" || opcode == "atom") &&
-                              (match.space == StateSpace::global || match.space == StateSpace::generic);
-    if (!reads_global || find(address.name).kind != Symbol::Kind::reg)
-        fail(bracket.location, ".unified is for ld and atom of a .global or generic address in a register");
+    const bool is_first = &bracket == parser_->instruction.operands.data() || opcode == "st" || opcode == "red";
+    const bool is_global =
+        match.space == StateSpace::global || match.space == StateSpace::generic || match.space == StateSpace::none;
+    if (is_first || !is_global || find(address.name).kind != Symbol::Kind::reg)
+        fail(bracket.location,
+             ".unified is for a .global or generic address in a register that is not the first operand");
 }
 
 void BodyBinder::bind_address(const OperandSyntax& syntax, const OperandPattern& pattern, const HeadMatch& match,

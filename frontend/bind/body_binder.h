@@ -109,7 +109,9 @@ private:
     // ------------------------------------------------------------------------------------
     /// An instruction that the text leaves to the assembler, without operands.
     Instruction& append(std::string_view opcode, const std::vector<std::string_view>& words);
-    Instruction& move_parameter(bool loads, std::uint32_t id, RegisterId first);
+    /// Under a guard, if it is not no_id; so with move_value, which is for all types but predicates.
+    void move_parameter(bool loads, std::uint32_t id, RegisterId first, RegisterId guard, bool negated);
+    void move_value(bool loads, std::uint32_t id, RegisterId first, RegisterId guard, bool negated);
     void load_register_parameters();
     void store_register_results(RegisterId guard, bool guard_negated);
     void before_return();

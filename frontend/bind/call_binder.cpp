@@ -107,9 +107,9 @@ void BodyBinder::bind_argument(const OperandSyntax& syntax, const Variable& form
         if (is_own_parameter(symbol.index) || is_own_result(symbol.index))
             fail(syntax.location, quoted(syntax.name) + " is a parameter of this function and can't be an argument: "
                                                         "copy it to a .param variable");
-        const bool alike = actual.dimensions.empty() == formal.dimensions.empty() &&
-                           (actual.size == formal.size || formal.unsized) &&
-                           register_fits(actual.type, formal.type, false);
+        const bool alike =
+            actual.dimensions.empty() == formal.dimensions.empty() && (actual.size == formal.size || formal.unsized) &&
+            register_fits(actual.type, formal.type == ScalarType::pred ? ScalarType::b8 : formal.type, false);
         if (!alike)
             fail(syntax.location, quoted(syntax.name) + " is " + type_text(actual) + ", parameter " +
                                       quoted(formal.name) + " is " + type_text(formal));
@@ -125,6 +125,13 @@ void BodyBinder::bind_argument(const OperandSyntax& syntax, const Variable& form
         formal.space == StateSpace::reg && formal.vector_size == symbol.vector_size &&
         register_fits(body_.registers[symbol.index].type, formal.type, false))
         throw Preparation{Preparation::Kind::argument, node_of(syntax), false, &formal, is_destination};
+    if (formal.type == ScalarType::pred && syntax.name != "_") {
+        const bool is_predicate =
+            symbol.kind == Symbol::Kind::reg && body_.registers[symbol.index].type == ScalarType::pred;
+        if (!is_predicate || syntax.inverted || !syntax.component.empty())
+            fail(syntax.location, "parameter " + quoted(formal.name) + " needs a predicate register");
+        throw Preparation{Preparation::Kind::argument, node_of(syntax), false, &formal, is_destination};
+    }
     if (symbol.kind == Symbol::Kind::module_variable || symbol.kind == Symbol::Kind::body_variable ||
         symbol.kind == Symbol::Kind::function)
         fail(syntax.location, quoted(syntax.name) + " can't be an argument: mov puts its address into a register");

@@ -375,6 +375,8 @@ Variable make_variable(const VariableSyntax& syntax, const DeclaratorSyntax& dec
     variable.location = declarator.location;
 
     std::uint64_t size = byte_size(syntax.type) * std::uint64_t{syntax.vector_size};
+    if (syntax.type == ScalarType::pred && syntax.space == StateSpace::reg)
+        size = 1; // a parameter: see register_parameters.cpp
     // An .align below that of the type is overlooked, as by ptxas.
     variable.alignment = std::max({syntax.alignment, static_cast<std::uint32_t>(size), 1u});
     if (!is_declarable(syntax.type) || (size == 0 && syntax.space != StateSpace::reg))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operands that ptxas takes and no later stage needs to know: a register plus a constant as a
-// value, addresses in registers of 8 and 16 bits, vector registers as arguments of calls. The
+// value, addresses in registers of 8 and 16 bits, vector registers and predicates as arguments of calls. The
 // binder meets one while it binds an instruction, gives that up, appends what makes the operand,
 // and binds the instruction again with its name.
 #include "frontend/bind/body_binder.h"
@@ -67,8 +67,8 @@ void BodyBinder::prepare_address(std::size_t index, bool wide) {
     node.name = hidden_name(address);
 }
 
-/// A vector register goes through a `.param` variable of its own; results are read back behind the
-/// call.
+/// A vector register or a predicate goes through a `.param` variable of its own; results are read back
+/// behind the call.
 void BodyBinder::prepare_argument(std::size_t index, const Variable& formal, bool is_result) {
     OperandSyntax& node = parser_->instruction.operands[index];
     const Symbol symbol = find(node.name);
@@ -78,22 +78,19 @@ void BodyBinder::prepare_argument(std::size_t index, const Variable& formal, boo
     const std::string_view name = *hidden_names_.back();
     variable.name = name;
     variable.space = StateSpace::param;
+    if (formal.type == ScalarType::pred) variable.type = ScalarType::b8;
     scopes_.back().declare(name, {Symbol::Kind::body_variable, 1, id, 0});
     if (is_result)
         results_of_call_.push_back({id, symbol.index});
     else
-        move_parameter(false, id, symbol.index);
+        move_parameter(false, id, symbol.index, no_id, false);
     node.name = name;
 }
 
 void BodyBinder::load_results_of_call() {
     const RegisterId guard = body_.instructions.back().guard;
     const bool negated = body_.instructions.back().guard_negated;
-    for (const auto& [variable, first] : results_of_call_) {
-        Instruction& load = move_parameter(true, variable, first);
-        load.guard = guard;
-        load.guard_negated = negated;
-    }
+    for (const auto& [variable, first] : results_of_call_) move_parameter(true, variable, first, guard, negated);
     results_of_call_.clear();
 }
 

@@ -11,7 +11,7 @@ namespace ptarmigan::ptx {
 namespace {
 
 struct Rule {
-    enum class Kind : std::uint8_t { since, needs, excludes, must, sinks, leads, overlooks, implies } kind;
+    enum class Kind : std::uint8_t { since, before, needs, excludes, must, sinks, leads, overlooks, implies } kind;
     std::string_view opcodes, words, others; ///< others: targets, for `since`; the word, for `implies`
     Version version{};
     std::uint32_t sm = 0;
@@ -24,6 +24,7 @@ constexpr Rule rules[] = {
     }
 #define SM(target) target
 #define SINCE(opcodes, words, version, targets) {Rule::Kind::since, opcodes, words, targets, version, 0},
+#define BEFORE(sm, opcodes, words, version) {Rule::Kind::before, opcodes, words, {}, version, sm},
 #define NEEDS(opcodes, words, others) {Rule::Kind::needs, opcodes, words, others, {}, 0},
 #define EXCLUDES(opcodes, words, others) {Rule::Kind::excludes, opcodes, words, others, {}, 0},
 #define MUST(opcodes, words, version, sm) {Rule::Kind::must, opcodes, words, {}, version, sm},
@@ -39,6 +40,7 @@ constexpr Rule rules[] = {
 #undef MUST
 #undef EXCLUDES
 #undef NEEDS
+#undef BEFORE
 #undef SINCE
 #undef SM
 #undef PTX
@@ -154,6 +156,12 @@ std::string check(const Rule& rule, std::string_view opcode, std::span<const std
         if (found.empty()) return {};
         const std::string missing = lacking(rule.version, rule.others, version, target);
         return missing.empty() ? missing : subject + "needs " + missing;
+    }
+    case Rule::Kind::before: {
+        if (found.empty() || target.sm >= rule.sm) return {};
+        const std::string missing = lacking(rule.version, {}, version, target);
+        return missing.empty() ? missing
+                               : subject + "needs " + missing + " on targets before sm_" + std::to_string(rule.sm);
     }
     case Rule::Kind::needs:
         if (found.empty() || !standing(rule.others, words).empty()) return {};

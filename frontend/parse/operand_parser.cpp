@@ -63,6 +63,8 @@ private:
         if (cursor_.peek().kind == TokenKind::word) node.component = cursor_.take().text;
         if (depth == 0 && cursor_.accept('[')) {
             index_of_array(node);
+            if (cursor_.peek().kind == TokenKind::word && cursor_.peek().text == "unified")
+                cursor_.advance();        // as ptxas: says nothing
         } else if (cursor_.accept('+')) { // `a-4` is written `a+-4`
             if (cursor_.peek().kind == TokenKind::identifier && cursor_.peek().text != "WARP_SZ")
                 cursor_.fail_here("a constant behind '+' (registers are added by an instruction of their own)");

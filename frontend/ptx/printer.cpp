@@ -243,26 +243,44 @@ private:
                 line("\t.loc " + std::to_string(l.file) + " " + std::to_string(l.line) + " " +
                      std::to_string(l.column));
             }
-            if (i < body.instructions.size() && !moves_parameter(function, body.instructions[i]))
+            if (i < body.instructions.size() && !moves_parameter(function, body, i))
                 line("\t" + printer.print(body.instructions[i]));
         }
         line("}");
     }
 
-    /// A move between a register of the parameter list and memory, which is the binder's own.
-    static bool moves_parameter(const Function& function, const Instruction& inst) {
+    /// The parameter or result in a register that the instruction moves to or from memory, which is the binder's own
+    /// doing; or null.
+    static const Variable* moved_parameter(const Function& function, const Instruction& inst) {
         for (const Operand& operand : inst.operands) {
             if (operand.kind != Operand::Kind::address || operand.base != Operand::Base::variable ||
                 operand.scope != VariableScope::body)
                 continue;
             const std::size_t returns = function.returns.size();
-            const std::size_t formals = returns + function.parameters.size();
-            if (operand.index < formals)
-                return (operand.index < returns ? function.returns[operand.index]
-                                                : function.parameters[operand.index - returns])
-                           .space == StateSpace::reg;
+            if (operand.index >= returns + function.parameters.size()) continue;
+            const Variable& formal = operand.index < returns ? function.returns[operand.index]
+                                                             : function.parameters[operand.index - returns];
+            return formal.space == StateSpace::reg ? &formal : nullptr;
         }
-        return false;
+        return nullptr;
+    }
+    static bool moves_predicate(const Function& function, const Instruction& inst) {
+        const Variable* formal = moved_parameter(function, inst);
+        return formal != nullptr && formal->type == ScalarType::pred;
+    }
+
+    /// A move, or what stands beside that of a predicate: the test of the byte that was loaded, the byte that will be
+    /// stored.
+    static bool moves_parameter(const Function& function, const Body& body, std::size_t i) {
+        const Instruction& inst = body.instructions[i];
+        const std::string_view opcode = form_info(inst.form).opcode;
+        if (opcode == "setp")
+            return i > 0 && moves_predicate(function, body.instructions[i - 1]) &&
+                   inst[Role::a].index == body.instructions[i - 1].operands[0].index;
+        if (opcode == "selp")
+            return i + 1 < body.instructions.size() && moves_predicate(function, body.instructions[i + 1]) &&
+                   inst[Role::d].index == body.instructions[i + 1].operands[1].index;
+        return moved_parameter(function, inst) != nullptr;
     }
 
     static bool contains(const std::vector<std::uint32_t>& ids, std::size_t id) {
@@ -274,9 +292,14 @@ private:
         for (const auto* list : {&function.returns, &function.parameters})
             for (const Variable& v : *list)
                 if (v.space == StateSpace::reg) parameter_registers += v.vector_size;
+        std::vector<std::uint32_t> bytes; // of predicates that are moved
+        for (std::size_t i = 0; i < body.instructions.size(); ++i)
+            if (moves_predicate(function, body.instructions[i]))
+                for (const Operand& operand : body.instructions[i].operands)
+                    if (operand.kind == Operand::Kind::reg) bytes.push_back(operand.index);
         for (std::size_t i = parameter_registers; i < body.registers.size();) {
             const std::string type = std::string(spelling(body.registers[i].type));
-            if (body.registers[i].name == "%cc.cf" ||
+            if (body.registers[i].name == "%cc.cf" || contains(bytes, i) ||
                 contains(body.thread_registers, i)) { // the binder's own, the module's
                 ++i;
             } else if (starts_vector(body.registers, i)) {

@@ -2,6 +2,7 @@
 // Loading of PTX text, and the log that the driver would give for it.
 #include "runtime/module/module_source.h"
 
+#include "frontend/isa/directives.h"
 #include "frontend/link/unit_lines.h"
 #include "frontend/parse/address_size.h"
 #include "runtime/base/env.h"
@@ -131,7 +132,7 @@ void log_loaded(const ModuleSource& source, std::size_t bytes, std::chrono::stea
 } // namespace
 
 std::string unsupported_version(ptx::Version version) {
-    constexpr ptx::Version newest{9, 0}; // of CUDA 13.0, whose driver we stand for
+    constexpr ptx::Version newest = ptx::newest_version;
     if (version <= newest || env_flag(Env::accept_newer_ptx)) return {};
     return "Unsupported .version " + std::to_string(version.major) + "." + std::to_string(version.minor) +
            "; current version is '" + std::to_string(newest.major) + "." + std::to_string(newest.minor) + "'";

@@ -194,6 +194,8 @@ int main(int argc, char** argv) try {
     for (const char* list : {"arithmetic_forms", "video_forms", "comparison_forms", "memory_forms", "exhaustive_forms"})
         add_recording(tests / "recordings" / (list + std::string("_h200.txt")), list == std::string("exhaustive_forms"),
                       table);
+    for (const char* list : {"cache_policies", "conversion_chains"})
+        add_recording(tests / "recordings" / (list + std::string("_h100.txt")), false, table);
     for (const char* name : {"texture_forms", "surface_forms"})
         add_named_recording(tests / "recordings/textures" / (std::string(name) + "_h200.txt"), table);
     add_cases(tests / "recordings/synchronization/atomic_forms_h200.txt", table);

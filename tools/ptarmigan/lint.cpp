@@ -60,7 +60,7 @@ void add_lint_command(CLI::App& app, int& exit_code) {
     };
     auto options = std::make_shared<Options>();
     auto* command = app.add_subcommand("lint", "Parse and validate PTX files; errors as file:line:col on stderr");
-    command->footer("PTX of versions beyond 9.0 is taken with PTARMIGAN_ACCEPT_NEWER_PTX=1, by run and exec too.\n"
+    command->footer("PTX of versions beyond 9.5 is taken with PTARMIGAN_ACCEPT_NEWER_PTX=1, by run and exec too.\n"
                     "Exit status: 0 no errors, 1 errors found, 2 usage or unreadable file.");
     command->add_option("files", options->paths, "PTX files")->required();
     command->add_option("--max-errors", options->max_errors, "errors shown per file")->capture_default_str();

@@ -75,7 +75,6 @@ private:
                             bool after_noreturn);
     BlockId emit_call(Instance& instance, ptx::Instruction inst, BlockId current, BlockId next);
     bool should_inline(const Instance& instance, FunctionId callee) const;
-    void require_sized_formals(const Instance& instance, const ptx::Instruction& call) const;
     void inline_call(Instance& caller, const ptx::Instruction& inst, FunctionId callee, BlockId current, BlockId next);
     std::uint32_t bind_actual(Instance& caller, const Operand& actual, const ptx::Variable& formal, BlockId current,
                               const ptx::Instruction& call);
@@ -348,24 +347,7 @@ bool Flattener::should_inline(const Instance& instance, FunctionId callee) const
            std::find(stack_.begin(), stack_.end(), callee) == stack_.end();
 }
 
-/// Predicates have no place in an argument block.
-void Flattener::require_sized_formals(const Instance& instance, const ptx::Instruction& call) const {
-    const Operand& callee = call[ptx::Role::f];
-    const Operand& list = call[ptx::Role::t];
-    const auto check = [&](const auto& signature) {
-        for (const auto* formals : {&signature.returns, &signature.parameters})
-            for (const ptx::Variable& formal : *formals)
-                if (formal.type == ptx::ScalarType::pred)
-                    unsupported(call.location, "a predicate as parameter or result of a function");
-    };
-    if (callee.kind == Operand::Kind::function) return check(graph_.module->functions[callee.index]);
-    if (list.kind == Operand::Kind::prototype) return check(instance.body->prototypes[list.index]);
-    if (list.kind == Operand::Kind::call_targets)
-        check(graph_.module->functions[instance.body->call_targets[list.index].front()]);
-}
-
 BlockId Flattener::emit_call(Instance& instance, ptx::Instruction inst, BlockId current, BlockId next) {
-    require_sized_formals(instance, inst);
     current = guard_block(current, inst, instance, next);
     Operand& callee = inst[ptx::Role::f];
     if (callee.kind != Operand::Kind::function) {

@@ -100,8 +100,24 @@ TEST_CASE("the address of a function passes through registers of every kind", "[
     }
 }
 
-TEST_CASE("a predicate as a parameter is refused by name", "[kernels][calls]") {
-    CHECK_THROWS_WITH(results_of(".func (.reg .pred r) f(.reg .pred a) { not.pred r, a; ret; }\n",
-                                 "setp.eq.u32 %p1, %r8, 3; call (%p1), f, (%p1); selp.u32 %r9, 1, 2, %p1;"),
-                      Catch::Contains("error 801") && Catch::Contains("a predicate as parameter"));
+TEST_CASE("predicates are parameters and results", "[kernels][calls]") {
+    const std::string f = ".func (.reg .pred r, .reg .pred s) f(.reg .pred a, .reg .u32 b) { .reg .pred t; setp.gt.u32 t, b, 9; "
+                          "xor.pred r, a, t; not.pred s, a; @t ret; not.pred s, s; ret; }\n";
+    const std::string call = "setp.eq.u32 %p1, %r8, 3; setp.ne.u32 %p3, %r8, 5; mov.pred %p2, 0; @%p3 ";
+    const std::string rest = " selp.u32 %r9, 1, 2, %p1; selp.u32 %r10, 4, 8, %p2; add.u32 %r9, %r9, %r10;";
+    const auto expected = [](unsigned i) {
+        const bool a = i == 3, r = i == 5 ? a : a != (i > 9), s = i == 5 ? false : i > 9 ? !a : a;
+        return (r ? 1u : 2u) + (s ? 4u : 8u);
+    };
+    // Inlined, kept, and through a pointer.
+    for (const std::string& text :
+         {call + "call (%p1, %p2), f, (%p1, %r8);" + rest,
+          "P: .callprototype (.reg .pred _, .reg .pred _) _ (.reg .pred _, .reg .u32 _); mov.u64 %l4, f; " + call +
+              "call (%p1, %p2), %l4, (%p1, %r8), P;" + rest}) {
+        INFO(text);
+        const auto results = results_of(f, text);
+        for (unsigned i = 0; i < threads; ++i) CHECK(results[i] == expected(i));
+    }
+    const auto results = results_of(f, "setp.eq.u32 %p1, %r8, 3; call (_, %p1), f, (%p1, %r8); selp.u32 %r9, 1, 2, %p1;");
+    for (unsigned i = 0; i < threads; ++i) CHECK(results[i] == ((i > 9 ? i != 3 : i == 3) ? 1 : 2));
 }
