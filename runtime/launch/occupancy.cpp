@@ -102,13 +102,15 @@ int resident_clusters(unsigned multiprocessors, int per_multiprocessor, std::uin
     return static_cast<int>(clusters);
 }
 
-Status occupancy_clusters(Kernel& kernel, std::array<std::uint32_t, 3> cluster, int block_size,
+Status occupancy_clusters(Kernel* kernel, std::array<std::uint32_t, 3> cluster, int block_size,
                           std::size_t dynamic_shared, int& clusters) {
     const std::uint64_t size = std::uint64_t{cluster[0]} * cluster[1] * cluster[2];
-    if (size == 0 || (size > 8 && !kernel.non_portable_cluster())) return Status::invalid_cluster_size;
-    int per_sm = 0;
-    if (const Status status = occupancy_blocks(kernel, block_size, dynamic_shared, per_sm); status != Status::success)
-        return status;
+    if (size == 0 || (size > 8 && !(kernel && kernel->non_portable_cluster()))) return Status::invalid_cluster_size;
+    if (block_size <= 0) return Status::invalid_value;
+    OccupancyInput input{0, 0, optin_shared};
+    if (kernel)
+        if (const Status status = input_of(*kernel, input); status != Status::success) return status;
+    const int per_sm = resident_ctas(input, block_size, dynamic_shared);
     clusters = resident_clusters(Device::get().multiprocessors(), per_sm, size);
     if (per_sm > 0 && size <= 16) clusters = std::max(clusters, 1);
     return Status::success;

@@ -36,8 +36,8 @@ Status occupancy_dynamic_shared(Kernel& kernel, int blocks, int block_size, std:
 /// (tests/recordings/synchronization/cluster_occupancy), else of 16 each and a rest.
 int resident_clusters(unsigned multiprocessors, int per_multiprocessor, std::uint64_t size);
 /// cuOccupancyMaxActiveClusters: sizes above 8 want a kernel that allows non-portable ones. At least
-/// one cluster where its CTAs fit at all, because one worker takes all of them.
-Status occupancy_clusters(Kernel& kernel, std::array<std::uint32_t, 3> cluster, int block_size,
+/// one cluster where its CTAs fit at all, because one worker takes all of them. Null: of a kernel that needs nothing.
+Status occupancy_clusters(Kernel* kernel, std::array<std::uint32_t, 3> cluster, int block_size,
                           std::size_t dynamic_shared, int& clusters);
 
 } // namespace ptarmigan::runtime

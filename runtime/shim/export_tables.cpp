@@ -158,6 +158,7 @@ std::uint32_t context_check_at_init() {
 
 // ---- f8cff951: the runtime's error log ----
 
+/// [1], and [2] from libcudart 13.3 on.
 void log_runtime_error() {} // the runtime reports the same error to its caller
 
 // ---- d4082055: the validity check ----
@@ -218,7 +219,7 @@ std::array<Slot, count> sized_table(std::initializer_list<std::pair<std::size_t,
     return slots;
 }
 
-const auto error_log = sized_table<0xf8cff951, 3>({{1, slot(log_runtime_error)}});
+const auto error_log = sized_table<0xf8cff951, 3>({{1, slot(log_runtime_error)}, {2, slot(log_runtime_error)}});
 const auto cudart =
     sized_table<0x6bd5fb6c, 13>({{2, slot(primary_context_handle)}, {10, nullptr}, {12, slot(named_setting)}});
 const auto tool_hooks = sized_table<0xa094798c, 7>({{2, slot(tool_callback_enables)}, {6, slot(tool_domain_enables)}});

@@ -69,6 +69,7 @@ CUresult cuStreamCreateWithPriority(CUstream*, unsigned, int);
 CUresult cuStreamGetAttribute(CUstream, unsigned, CUlaunchAttributeValue*);
 CUresult cuStreamSetAttribute(CUstream, unsigned, const CUlaunchAttributeValue*);
 CUresult cuStreamCopyAttributes(CUstream, CUstream);
+CUresult cuStreamGetGreenCtx(CUstream, void**);
 CUresult cuStreamGetId(CUstream, unsigned long long*);
 CUresult cuStreamGetPriority(CUstream, int*);
 CUresult cuStreamSynchronize(CUstream);
@@ -108,6 +109,7 @@ CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsi
                         unsigned, CUstream, void**, void**);
 CUresult cuLaunchKernelEx(const CUlaunchConfig*, CUfunction, void**, void**);
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int*, CUfunction, int, std::size_t);
+CUresult cuOccupancyMaxActiveClusters(int*, CUfunction, const CUlaunchConfig*);
 CUresult cuGraphCreate(void**, unsigned);
 }
 

@@ -217,11 +217,14 @@ PTM_API(cuOccupancyAvailableDynamicSMemPerBlock, std::size_t* bytes, CUfunction 
     });
 }
 PTM_API(cuOccupancyMaxActiveClusters, int* clusters, CUfunction function, const CUlaunchConfig* config) {
-    return using_context_entry(function, [&](Kernel& kernel) {
+    const auto answer = [&](Kernel* kernel) {
         if (!clusters || !config) return Status::invalid_value;
         int block_size = static_cast<int>(config->blockDimX * config->blockDimY * config->blockDimZ);
         return runtime::occupancy_clusters(kernel, cluster_of(*config), block_size, config->sharedMemBytes, *clusters);
-    });
+    };
+    // cuBLAS from 13.1 on asks so what the device can do (no kernel; not recorded on a GPU).
+    if (!function) return context_entry([&](Context&) { return answer(nullptr); });
+    return using_context_entry(function, [&](Kernel& kernel) { return answer(&kernel); });
 }
 PTM_API(cuOccupancyMaxPotentialClusterSize, int* size, CUfunction function, const CUlaunchConfig* config) {
     return using_context_entry(function, [&](Kernel& kernel) {

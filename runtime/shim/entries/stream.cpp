@@ -210,6 +210,13 @@ PTM_STREAM_API(cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz, (CUstream stream, CUco
         return Status::success;
     });
 }
+PTM_API(cuStreamGetGreenCtx, CUstream stream, void** green) { // which cuBLAS asks for from 13.1 on
+    return named_stream_entry(stream, DefaultStream::legacy, [&](Stream&) {
+        if (!green) return Status::invalid_value;
+        *green = nullptr; // no stream is of a green context
+        return Status::success;
+    });
+}
 PTM_STREAM_API(cuStreamGetDevice, cuStreamGetDevice_ptsz, (CUstream stream, CUdevice* device), (stream, device)) {
     return named_stream_entry(stream, default_stream, [&](Stream&) {
         if (!device) return Status::invalid_value;
