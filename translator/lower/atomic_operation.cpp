@@ -60,6 +60,15 @@ Value* add_float(Ir& ir, Value* a, Value* b, bool flush) {
     return flush ? flush_subnormal(ir, sum) : sum;
 }
 
+/// In shared memory, where the multiprocessor adds the old value to the operand, the old value's NaN comes first.
+Value* keep_old_nan(WarpEmitter& e, Value* sum, Value* old, Value* b) {
+    Ir& ir = e.ir();
+    if (e.options().approximation == Approximation::exact)
+        for (Value* operand : {b, old})
+            sum = ir.CreateSelect(ir.CreateFCmpUNO(operand, operand), quieted(ir, operand), sum);
+    return to_bits(ir, sum);
+}
+
 /// half and bfloat: the sum in single precision has more than twice their bits, so that rounding it again is exact.
 Value* combine_half(Ir& ir, Kind kind, Value* a, Value* b, llvm::Type* half_type) {
     if (kind != Kind::add) {
@@ -111,7 +120,7 @@ Value* combine_float(WarpEmitter& e, const AtomicOperation& operation, Value* ol
         const bool is_cache = adder == AtomicOperation::Adder::cache;
         if (operation.type == ScalarType::f32) return to_bits(ir, add_float(ir, x, y, is_cache));
         Value* sum = add_float(ir, x, y, false);
-        return is_cache ? keep_signalling(ir, sum, x, y) : to_bits(ir, sum);
+        return is_cache ? keep_signalling(ir, sum, x, y) : keep_old_nan(e, sum, x, y);
     };
     if (operation.adder != AtomicOperation::Adder::by_address) return add_by(operation.adder);
     return ir.CreateSelect(is_shared, add_by(AtomicOperation::Adder::multiprocessor),
