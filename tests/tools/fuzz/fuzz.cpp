@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random programs, each run in several ways that must give the same; see README.md. --help says what it takes.
+#include "tests/tools/fuzz/coverage.h"
+#include "tests/tools/fuzz/recording.h"
+#include "tests/tools/fuzz/reduce.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <sstream>
+
+namespace {
+
+using namespace fuzz;
+using ptarmigan::ptx::Target;
+using ptarmigan::ptx::Version;
+
+constexpr const char* usage =
+    "usage: fuzz_programs LIBCUDA [options]\n"
+    "  --seeds A:B              programs A to B - 1 (0:100)\n"
+    "  --configurations REGEX   ways to run them (.*); without --compare the first is what the others are compared with\n"
+    "  --per-program N          N (further) ones for each program, in turn (3); 0: all\n"
+    "  --forms REGEX            instructions of rows with such names only, where there are any\n"
+    "  --flavour own|portable   portable: what a GPU gives, too (portable)\n"
+    "  --target NN[a] --version N.N   of the modules (90, 9.0)\n"
+    "  --jobs N                 processes at a time (1)\n"
+    "  --chunk N                programs for one process (25)\n"
+    "  --time-limit S           seconds for one program (60)\n"
+    "  --for S                  starts nothing after so many seconds\n"
+    "  --minimise               leave out what a difference does not need\n"
+    "  --output FOLDER          where programs that differ are written (.)\n"
+    "  --record FILE            write what the library gives; --compare FILE: compare with it\n"
+    "  --print SEED, --coverage, --list\n"
+    "  --run FILE.ptx           a program from a file; with --registers what each thread leaves, too\n";
+
+struct Options {
+    std::string library, forms, configurations = ".*", record, compare, output = ".", run;
+    std::uint32_t from = 0, to = 100;
+    unsigned per_program = 3, jobs = 1, chunk = 25, time_limit = 60, seconds = 0;
+    Flavour flavour = Flavour::portable;
+    Version version{9, 0};
+    Target target{90, 0, false, false};
+    bool minimise = false, registers = false, coverage = false, list = false;
+    long print = -1;
+};
+
+Options parse(int argc, char** argv) {
+    Options o;
+    if (argc < 2) throw std::invalid_argument(usage);
+    o.library = argv[1];
+    for (int i = 2; i < argc; ++i) {
+        const std::string name = argv[i];
+        const auto value = [&]() -> std::string {
+            if (++i >= argc) throw std::invalid_argument(name + " takes a value");
+            return argv[i];
+        };
+        const auto number = [&] { return static_cast<unsigned>(std::stoul(value())); };
+        if (name == "--seeds") {
+            const std::string range = value();
+            o.from = static_cast<std::uint32_t>(std::stoul(range));
+            o.to = static_cast<std::uint32_t>(std::stoul(range.substr(range.find(':') + 1)));
+        } else if (name == "--configurations") o.configurations = value();
+        else if (name == "--per-program") o.per_program = number();
+        else if (name == "--forms") o.forms = value();
+        else if (name == "--flavour") o.flavour = value() == "own" ? Flavour::own : Flavour::portable;
+        else if (name == "--target") {
+            const std::string text = value();
+            o.target.sm = static_cast<std::uint32_t>(std::stoul(text));
+            if (text.back() == 'a' || text.back() == 'f') o.target.suffix = text.back();
+        } else if (name == "--version") {
+            const std::string text = value();
+            o.version = {static_cast<std::uint8_t>(text.at(0) - '0'), static_cast<std::uint8_t>(text.at(2) - '0')};
+        } else if (name == "--jobs") o.jobs = std::max(1u, number());
+        else if (name == "--chunk") o.chunk = std::max(1u, number());
+        else if (name == "--time-limit") o.time_limit = number();
+        else if (name == "--for") o.seconds = number();
+        else if (name == "--minimise") o.minimise = true;
+        else if (name == "--output") o.output = value();
+        else if (name == "--record") o.record = value();
+        else if (name == "--compare") o.compare = value();
+        else if (name == "--print") o.print = number();
+        else if (name == "--run") o.run = value();
+        else if (name == "--coverage") o.coverage = true;
+        else if (name == "--registers") o.registers = true;
+        else if (name == "--list") o.list = true;
+        else throw std::invalid_argument(usage);
+    }
+    return o;
+}
+
+class Campaign {
+public:
+    explicit Campaign(const Options& options)
+        : o_(options), generator_(o_.flavour, o_.version, o_.target, o_.forms), ways_(o_.record.empty() ? configurations(o_.configurations) : std::vector<Configuration>{{"library", {}}}),
+          workers_(o_.library, ways_, o_.time_limit, o_.seconds) {
+        if (ways_.empty()) throw std::invalid_argument("no such configuration");
+    }
+
+    int run() {
+        if (!o_.compare.empty()) recording_ = read_recording(o_.compare);
+        const auto begin = std::chrono::steady_clock::now();
+        unsigned runs = 0, programs = 0;
+        std::map<std::uint32_t, std::map<unsigned, Result>> open;
+        workers_.run(tasks(), o_.jobs, [&](std::uint32_t seed) { return generator_.generate(seed); },
+                     [&](unsigned way, std::uint32_t seed, const Result& result) {
+                         ++runs;
+                         auto& results = open[seed];
+                         results[way] = result;
+                         if (results.size() < ways_of(seed).size()) return;
+                         if (++programs % 1000 == 0) std::printf("%u programs so far\n", programs), std::fflush(stdout);
+                         judge(seed, results);
+                         open.erase(seed);
+                     });
+        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        std::printf("%u programs, %u runs in %.0f s (%.0f programs a minute): %u failed", programs, runs, seconds, 60 * programs / std::max(seconds, 1e-3), failed_);
+        if (!o_.compare.empty()) std::printf("; %u agree with the recording, %u are known to differ, %u are other programs than recorded, %u not recorded", agree_, known_, changed_, missing_);
+        std::printf("\n");
+        if (!o_.record.empty()) write_recording(o_.record, recording_, "# What programs of fuzz_programs leave in memory; recording.cpp says how to read it.\n");
+        // A recording of other programs compares nothing.
+        const bool is_stale = !o_.compare.empty() && changed_ + missing_ > programs / 3;
+        if (is_stale) std::printf("too few programs are the recorded ones: record again\n");
+        return failed_ != 0 || is_stale;
+    }
+
+    int run_file() {
+        std::ifstream file(o_.run);
+        if (!file) throw std::runtime_error("cannot read " + o_.run);
+        const Program program = program_of(std::string(std::istreambuf_iterator<char>(file), {}));
+        std::vector<unsigned char> first, memory;
+        Result expected;
+        bool differs = false;
+        for (unsigned way = 0; way < ways_.size(); ++way) {
+            memory.clear();
+            const Result result = workers_.run_one(way, program, &memory);
+            std::printf("%-12s %s\n", ways_[way].name, result.c_str());
+            if (o_.registers && !memory.empty()) std::printf("%s", describe_memory(memory, program.threads()).c_str());
+            if (way == 0) expected = result, first = memory;
+            if (result == expected) continue;
+            differs = true;
+            if (!first.empty() && !memory.empty()) std::printf("%s", describe_difference(first, memory, program.threads()).c_str());
+        }
+        return differs || is_error(expected);
+    }
+
+    const Generator& generator() const { return generator_; }
+
+private:
+    /// Some ways, in turn; the first one too, unless a recording says what must come out.
+    std::vector<unsigned> ways_of(std::uint32_t seed) const {
+        const unsigned always = o_.compare.empty() ? 1 : 0;
+        std::vector<unsigned> chosen(always, 0);
+        const unsigned others = static_cast<unsigned>(ways_.size()) - always;
+        const unsigned count = o_.per_program == 0 ? others : std::min(o_.per_program, others);
+        for (unsigned i = 0; i < count; ++i) chosen.push_back(always + static_cast<unsigned>((std::uint64_t(seed) * count + i) % others));
+        return chosen;
+    }
+
+    std::vector<Task> tasks() const {
+        std::vector<Task> list;
+        for (std::uint32_t first = o_.from; first < o_.to; first += o_.chunk * static_cast<unsigned>(ways_.size())) {
+            const std::uint32_t end = std::min(o_.to, first + o_.chunk * static_cast<unsigned>(ways_.size()));
+            std::map<unsigned, std::vector<Task>> by_way;
+            for (std::uint32_t seed = first; seed < end; ++seed)
+                for (unsigned way : ways_of(seed)) {
+                    auto& of_way = by_way[way];
+                    if (of_way.empty() || of_way.back().seeds.size() >= o_.chunk) of_way.push_back({way, {}});
+                    of_way.back().seeds.push_back(seed);
+                }
+            for (auto& [way, of_way] : by_way)
+                for (Task& task : of_way) list.push_back(std::move(task));
+        }
+        return list;
+    }
+
+    void judge(std::uint32_t seed, const std::map<unsigned, Result>& results) {
+        const auto& [first, expected] = *results.begin();
+        if (!o_.record.empty()) {
+            if (is_error(expected)) fail(seed, "library " + expected);
+            recording_[seed] = recorded(expected, generator_.generate(seed).text);
+            return;
+        }
+        for (const auto& [way, result] : results)
+            if (is_error(result) || result != expected) return report(seed, first, way, result, expected);
+        if (!o_.compare.empty()) compare(seed, expected);
+    }
+
+    void compare(std::uint32_t seed, const Result& result) {
+        const auto found = recording_.find(seed);
+        if (found == recording_.end() || found->second.result[0] == '-') {
+            ++missing_;
+            return;
+        }
+        const Recorded now = recorded(result, generator_.generate(seed).text);
+        if (now.text != found->second.text) ++changed_;
+        else if ((now.result == found->second.result) == found->second.known_difference)
+            fail(seed, found->second.known_difference ? "agrees although it is marked as a known difference" : "differs from the recording");
+        else ++(found->second.known_difference ? known_ : agree_);
+    }
+
+    void fail(std::uint32_t seed, const std::string& text) {
+        ++failed_;
+        std::printf("program %u: %s\n", seed, text.c_str());
+        std::fflush(stdout);
+    }
+
+    void report(std::uint32_t seed, unsigned first, unsigned way, const Result& result, const Result& expected) {
+        fail(seed, std::string(ways_[way].name) + " gives " + result + ", " + ways_[first].name + " " + expected);
+        std::set<unsigned> without;
+        const bool errs = is_error(result);
+        if (o_.minimise)
+            without = reduce(generator_, seed, [&](const Program& program) {
+                const Result now = workers_.run_one(way, program);
+                if (errs) return is_error(now) && (alike(now, result) || result.find("no end") != Result::npos);
+                if (is_error(now)) return false;
+                const Result other = workers_.run_one(first, program);
+                return !is_error(other) && other != now;
+            });
+        const Program program = generator_.generate(seed, without);
+        std::vector<unsigned char> a, b;
+        const Result again = workers_.run_one(way, program, &a);
+        workers_.run_one(first, program, &b);
+        const std::string path = o_.output + "/" + std::to_string(seed) + "_" + ways_[way].name + ".ptx";
+        std::filesystem::create_directories(o_.output);
+        std::ofstream file(path);
+        file << launch_line(program) << "// fuzz_programs LIBCUDA --run " << std::filesystem::path(path).filename().string() << " --configurations '" << ways_[first].name << "|" << ways_[way].name << "'\n"
+             << "// seed " << seed << ", " << ways_[way].name << ":";
+        for (const char* variable : ways_[way].environment) file << " " << variable;
+        file << "\n// " << again << "\n";
+        if (!a.empty() && !b.empty()) file << describe_difference(a, b, program.threads());
+        file << program.text;
+    }
+
+    const Options& o_;
+    Generator generator_;
+    std::vector<Configuration> ways_;
+    Workers workers_;
+    Recording recording_;
+    unsigned failed_ = 0, agree_ = 0, known_ = 0, changed_ = 0, missing_ = 0;
+};
+
+int run(const Options& o) {
+    if (o.list) {
+        for (const Configuration& c : all_configurations()) {
+            std::printf("%s", c.name);
+            for (const char* variable : c.environment) std::printf(" %s", variable);
+            std::printf("\n");
+        }
+        return 0;
+    }
+    // Programs are met once; kept code would hide the compiler.
+    setenv("PTARMIGAN_CACHE", "off", 1);
+    setenv("PTARMIGAN_COMPILE_BUDGET", "15", 0);
+    setenv("PTARMIGAN_WORKERS", "2", 0);
+    setenv("PTARMIGAN_MEMORY", "64M", 0);
+    if (o.target.sm != 90) setenv("PTARMIGAN_CC", (std::to_string(o.target.sm / 10) + "." + std::to_string(o.target.sm % 10)).c_str(), 1);
+    if (o.version > Version{9, 0}) setenv("PTARMIGAN_ACCEPT_NEWER_PTX", "1", 1);
+    Campaign campaign(o);
+    if (o.print >= 0) {
+        const Program program = campaign.generator().generate(static_cast<std::uint32_t>(o.print));
+        std::printf("%s%s", launch_line(program).c_str(), program.text.c_str());
+        return 0;
+    }
+    if (o.coverage) return print_coverage(campaign.generator(), o.version, o.target, o.from, o.to) != 0;
+    return o.run.empty() ? campaign.run() : campaign.run_file();
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return run(parse(argc, argv));
+    } catch (const std::invalid_argument& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 2;
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 1;
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/tools/fuzz/runner.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+
+namespace fuzz {
+namespace {
+
+constexpr std::size_t memory_bytes = max_threads * (output_bytes + scratch_bytes) + common_bytes;
+
+} // namespace
+
+Runner::Runner(const char* library) : driver_(library) {
+    constexpr int stack_size = 0; // CU_LIMIT_STACK_SIZE
+    driver_.call<int, std::size_t>("cuCtxSetLimit", stack_size, 16384);
+    // Programs find the begin of the input from an address inside.
+    in_ = (driver_.allocate(2 * input_bytes) + input_bytes - 1) / input_bytes * input_bytes;
+    const std::vector<std::uint64_t> words = input_words(input_bytes, 2026);
+    driver_.upload(in_, words.data(), input_bytes);
+    memory_ = driver_.allocate(memory_bytes);
+}
+
+std::vector<unsigned char> Runner::run(const Program& program) {
+    std::vector<unsigned char> memory(memory_bytes);
+    void* module = driver_.load(program.text);
+    driver_.upload(memory_, memory.data(), memory.size());
+    recordings::Address scratch = memory_ + max_threads * output_bytes;
+    std::vector<std::uint64_t> block = input_words(parameter_bytes, 11);
+    void* parameters[] = {&in_, &memory_, &scratch, block.data()};
+    driver_.launch(module, "k", program.grid, program.block_x, program.block_y, parameters);
+    driver_.call("cuCtxSynchronize");
+    driver_.download(memory.data(), memory_, memory.size());
+    driver_.unload(module);
+    return memory;
+}
+
+std::string launch_line(const Program& program) {
+    return "// launch: grid " + std::to_string(program.grid) + " block " + std::to_string(program.block_x) + " " + std::to_string(program.block_y) + "\n";
+}
+
+Program program_of(std::string text) {
+    Program program;
+    if (std::sscanf(text.c_str(), "// launch: grid %u block %u %u", &program.grid, &program.block_x, &program.block_y) != 3 || program.threads() > max_threads)
+        throw std::runtime_error("the first line must be \"// launch: grid G block X Y\"");
+    program.text = std::move(text);
+    return program;
+}
+
+} // namespace fuzz

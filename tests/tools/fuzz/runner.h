@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs programs through a CUDA driver, ours or a GPU's.
+#pragma once
+
+#include "tests/recordings/driver.h"
+#include "tests/tools/fuzz/generator.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace fuzz {
+
+class Runner {
+public:
+    /// Opens the library; the environment must be set by then.
+    explicit Runner(const char* library);
+    /// All that the program leaves in memory: output_bytes per thread, scratch, common. Throws std::runtime_error.
+    std::vector<unsigned char> run(const Program& program);
+
+private:
+    recordings::Driver driver_;
+    recordings::Address in_ = 0, memory_ = 0;
+};
+
+/// The first bytes of a file that --run takes say how to launch it.
+std::string launch_line(const Program& program);
+/// From a text that begins with launch_line(); throws std::runtime_error if it does not.
+Program program_of(std::string text);
+
+} // namespace fuzz
