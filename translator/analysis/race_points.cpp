@@ -5,7 +5,6 @@
 #include "translator/analysis/plan_linearization.h"
 #include "translator/analysis/region_graph.h"
 #include "translator/analysis/shapes.h"
-#include "translator/analysis/shared_accesses.h"
 
 #include <algorithm>
 #include <set>
@@ -23,9 +22,10 @@ bool is_meeting(const ptx::Instruction& inst) {
 
 class Races {
 public:
-    Races(const FunctionGraph& graph, const BlockShape& block, unsigned width, MeetingPoints where)
-        : graph_(graph), where_(where), accesses_(graph, block, width), events_(graph.blocks.size()),
-          rank_(graph.blocks.size(), 0) {}
+    Races(const FunctionGraph& graph, const BlockShape& block, unsigned width, MeetingPoints where,
+          const CalledFunctions& called)
+        : graph_(graph), where_(where), called_(called), accesses_(graph, block, width, called),
+          events_(graph.blocks.size()), rank_(graph.blocks.size(), 0) {}
 
     RacePoints run() {
         if (!list_events()) return {};
@@ -72,6 +72,7 @@ private:
 
     const FunctionGraph& graph_;
     const MeetingPoints where_;
+    const CalledFunctions called_;
     SharedAccesses accesses_;
     std::vector<std::vector<Event>> events_; ///< by block, in order
     /// Reads of words that the thread writes again, and these writes, in a place of each thread that is not known: bins
@@ -88,7 +89,7 @@ private:
 
 /// False if there is nothing to look at: no barrier, no read, or no write.
 bool Races::list_events() {
-    bool barrier = false, read = false, write = false;
+    bool barrier = called_.meet, read = false, write = false;
     for (const SharedAccess& access : accesses_.all()) {
         read = read || access.reads;
         write = write || access.writes;
@@ -160,7 +161,7 @@ std::vector<bool> Races::ways(const SharedAccess& read, const Reach& reach,
 }
 
 void Races::find_races() {
-    std::vector<bool> behind_barrier(graph_.blocks.size(), false);
+    std::vector<bool> behind_barrier(graph_.blocks.size(), called_.meet);
     std::vector<BlockId> work;
     for (BlockId block = 0; block < graph_.blocks.size(); ++block)
         if (graph_.blocks[block].ends_with_barrier) work.push_back(block);
@@ -300,8 +301,9 @@ void Races::settle(const Race& race) {
 
 } // namespace
 
-RacePoints race_points(const FunctionGraph& graph, const BlockShape& block, unsigned width, MeetingPoints where) {
-    return Races(graph, block, width, where).run();
+RacePoints race_points(const FunctionGraph& graph, const BlockShape& block, unsigned width, MeetingPoints where,
+                       const CalledFunctions& called) {
+    return Races(graph, block, width, where, called).run();
 }
 
 } // namespace ptarmigan::translator

@@ -3,7 +3,7 @@
 // it again, though no barrier stands between.
 #pragma once
 
-#include "translator/analysis/function_graph.h"
+#include "translator/analysis/shared_accesses.h"
 
 namespace ptarmigan::translator {
 
@@ -30,6 +30,7 @@ enum class MeetingPoints : std::uint8_t {
 /// come to the read at about the same time. Between what provably is apart (shared_accesses.h) and between what a
 /// barrier separates on every way, there are none. Points outside loops are preferred. Needs shapes for `width` and
 /// masks.
-RacePoints race_points(const FunctionGraph& graph, const BlockShape& block, unsigned width, MeetingPoints where);
+RacePoints race_points(const FunctionGraph& graph, const BlockShape& block, unsigned width, MeetingPoints where,
+                       const CalledFunctions& called = {});
 
 } // namespace ptarmigan::translator

@@ -70,12 +70,14 @@ GraphInstruction turn() {
 
 } // namespace
 
-SettledRaces settle_races(FunctionGraph& graph, const BlockShape& block, unsigned width, Meeting meeting) {
+SettledRaces settle_races(FunctionGraph& graph, const BlockShape& block, unsigned width, Meeting meeting,
+                          const CalledFunctions& called) {
     const bool barriers = meeting == Meeting::barrier;
     RacePoints races = race_points(graph, block, width,
                                    barriers                   ? MeetingPoints::for_all
                                    : meeting == Meeting::turn ? MeetingPoints::for_anyone
-                                                              : MeetingPoints::where_likely);
+                                                              : MeetingPoints::where_likely,
+                                   called);
     // From the last one on, so that those before keep their places.
     std::reverse(races.points.begin(), races.points.end());
     for (const GraphPoint& point : races.points) {

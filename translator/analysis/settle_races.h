@@ -3,7 +3,7 @@
 // between.
 #pragma once
 
-#include "translator/analysis/function_graph.h"
+#include "translator/analysis/shared_accesses.h"
 
 namespace ptarmigan::translator {
 
@@ -25,6 +25,7 @@ struct SettledRaces {
 /// the next barrier before the others start. So warps meet once more between the read and the write (race_points.h).
 /// Programs without such a race compute the same with it.
 /// Needs compute_shapes(form masks) for `width`.
-SettledRaces settle_races(FunctionGraph& graph, const BlockShape& block, unsigned width, Meeting meeting);
+SettledRaces settle_races(FunctionGraph& graph, const BlockShape& block, unsigned width, Meeting meeting,
+                          const CalledFunctions& called = {});
 
 } // namespace ptarmigan::translator

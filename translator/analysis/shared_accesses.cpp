@@ -70,12 +70,15 @@ const Operand& address_of(const ptx::Instruction& inst) {
 
 } // namespace
 
-SharedAccesses::SharedAccesses(const FunctionGraph& graph, const BlockShape& block, unsigned width)
+SharedAccesses::SharedAccesses(const FunctionGraph& graph, const BlockShape& block, unsigned width,
+                               const CalledFunctions& called)
     : graph_(graph), block_(block), width_(width), sums_(graph, block) {
     for (BlockId id = 0; id < graph.blocks.size(); ++id) {
         const std::vector<GraphInstruction>& instructions = graph.blocks[id].instructions;
         for (std::size_t i = 0; i < instructions.size(); ++i) {
             const ptx::Instruction& inst = instructions[i].inst;
+            if (is_call(inst) && called.share)
+                all_.push_back({.block = id, .index = i, .reads = true, .writes = true, .is_call = true});
             if (!has_effect(inst, Effects::load | Effects::store | Effects::atomic) ||
                 has_effect(inst, Effects::call) || inst[ptx::Role::mbar].kind != Operand::Kind::none ||
                 has_effect(inst, Effects::waits) || opcode(inst) == "mbarrier")
@@ -204,6 +207,7 @@ bool SharedAccesses::facts_keep_apart(const Known& first, const Known& second, s
 }
 
 bool SharedAccesses::have_one_address(const SharedAccess& a, const SharedAccess& b) {
+    if (a.is_call || b.is_call) return false;
     const auto operand = [&](const SharedAccess& access) -> const Operand& {
         return address_of(graph_.blocks[access.block].instructions[access.index].inst);
     };
@@ -214,6 +218,8 @@ bool SharedAccesses::have_one_address(const SharedAccess& a, const SharedAccess&
 
 Encounter SharedAccesses::encounter(const SharedAccess& first, const SharedAccess& second,
                                     const std::vector<bool>& passed) {
+    if (first.is_call || second.is_call)
+        return first.is_global || second.is_global ? Encounter::never : Encounter::maybe;
     if (first.is_global != second.is_global || are_apart(first, second)) return Encounter::never;
     const Known &a = known(first), &b = known(second);
     if (!come_in_different_steps(a.set.threads, b.set.threads, width_)) return Encounter::never;

@@ -14,10 +14,17 @@ enum class Encounter : std::uint8_t {
     likely ///< the addresses are known, or known but for one number that the threads have in common
 };
 
+/// What the functions do that a kernel calls for real.
+struct CalledFunctions {
+    bool share = false; ///< some read or write shared memory
+    bool meet = false;  ///< in some the CTA's threads wait at a barrier
+};
+
 struct SharedAccess {
     BlockId block = no_block;
     std::size_t index = 0; ///< in the block
     bool reads = false, writes = false, is_atomic = false;
+    bool is_call = false;   ///< of a function that may come to any place of shared memory
     bool is_global = false; ///< or of generic memory that nobody knows
     std::uint32_t bytes = 0;
     std::optional<std::uint32_t> variable; ///< that the address is inside of, as far as it tells
@@ -28,7 +35,7 @@ struct SharedAccess {
 /// is.
 class SharedAccesses {
 public:
-    SharedAccesses(const FunctionGraph& graph, const BlockShape& block, unsigned width);
+    SharedAccesses(const FunctionGraph& graph, const BlockShape& block, unsigned width, const CalledFunctions& called);
 
     /// In the order of blocks and instructions. Plain and volatile loads and stores, atomics, cp.async; what moves
     /// under an mbarrier is not among them. Generic addresses are of shared memory where they are computed from a

@@ -81,6 +81,13 @@ bool reads_global_in_bulk(const FunctionGraph& graph) {
     return false;
 }
 
+bool touches_shared(const FunctionGraph& graph) {
+    return std::any_of(graph.blocks.begin(), graph.blocks.end(), [](const Block& block) {
+        return std::any_of(block.instructions.begin(), block.instructions.end(),
+                           [](const GraphInstruction& i) { return i.inst.space == ptx::StateSpace::shared; });
+    });
+}
+
 /// What all functions together do that are called for real.
 struct Callees {
     ptx::Effects effects = ptx::Effects::pure;
@@ -89,6 +96,7 @@ struct Callees {
     bool exit_threads = false; ///< threads exit in some
     bool talk = false;         ///< lanes of a warp talk through volatile shared memory
     bool read_in_bulk = false; ///< reads_global_in_bulk()
+    CalledFunctions called;
     /// Lanes wait in them, or leave them, each by itself.
     bool need_single_lanes() const {
         return spin || exit_threads || ptx::any(effects, ptx::Effects::barrier | ptx::Effects::convergent);
@@ -105,6 +113,8 @@ void add_callees(ptx::ModuleLoader& loader, const FunctionGraph& graph, const Gr
         callees.could_spin = callees.could_spin || may_spin(body, WaitingLoops::all);
         callees.exit_threads = callees.exit_threads || body.has_thread_exit;
         callees.talk = callees.talk || talks_through_volatile(body, true);
+        callees.called.share = callees.called.share || touches_shared(body);
+        callees.called.meet = callees.called.meet || ptx::any(effects_of(body), ptx::Effects::barrier);
         callees.read_in_bulk = callees.read_in_bulk || reads_global_in_bulk(body);
         add_callees(loader, body, options, waiting, seen, callees);
     }
@@ -212,7 +222,8 @@ private:
         }
         note_progress(whole_warp);
         settle_races(spins_ || callees.need_single_lanes() ||
-                     ptx::any(effects_of(graph_) | callees.effects, ptx::Effects::waits));
+                         ptx::any(effects_of(graph_) | callees.effects, ptx::Effects::waits),
+                     callees.called);
         verify_graph(graph_);
         alignment_demands_ = plan_alignment(graph_, unit_.options.aligned_parameters);
         barriers_ = plan_barriers(graph_, unit_.shape);
@@ -237,13 +248,13 @@ private:
 
     /// Whether all threads meet at the barriers is asked of masked execution, where a word that all read is one value.
     /// `waiting`: threads may wait for others elsewhere, which another barrier might keep from coming there.
-    void settle_races(bool waiting) {
+    void settle_races(bool waiting, const CalledFunctions& called) {
         if (unit_.step_count() == 1 || !graph_.forest.reducible) return;
         waiting = waiting || (has_collectives(graph_) && warps_may_meet_elsewhere());
         shape_for(DivergenceForm::masks);
         const bool splittable = plan_barriers(graph_, unit_.shape).splittable;
-        if (settle_races_with(splittable && !waiting ? Meeting::barrier : Meeting::turn))
-            settle_races_with(Meeting::turn_where_likely); // which makes the kernel run on fibers
+        if (settle_races_with(splittable && !waiting ? Meeting::barrier : Meeting::turn, called))
+            settle_races_with(Meeting::turn_where_likely, called); // which makes the kernel run on fibers
         shape_for(unit_.divergence);
     }
 
@@ -256,8 +267,8 @@ private:
     }
 
     /// True if likely races are left.
-    bool settle_races_with(Meeting meeting) {
-        const SettledRaces races = translator::settle_races(graph_, unit_.shape, unit_.width, meeting);
+    bool settle_races_with(Meeting meeting, const CalledFunctions& called) {
+        const SettledRaces races = translator::settle_races(graph_, unit_.shape, unit_.width, meeting, called);
         if (races.changed) {
             shaped_width_ = 0;
             shape_for(DivergenceForm::masks);

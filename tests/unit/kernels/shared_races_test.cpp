@@ -399,3 +399,19 @@ TEST_CASE("a word of the block in global memory is read by all before one writes
         ld.global.u32 %r4, [%l1];
     )", "", 0, "mul.wide.u32 %l1, %r61, 4; add.u64 %l1, %l1, " + std::to_string(scratch.address()) + ";");
 }
+
+TEST_CASE("functions that are called for real read a word and write it", "[kernels][barriers][races][order]") {
+    // Through pointers: one that writes, waits and reads, and one for each of them.
+    const std::string whole = ".visible .func (.reg .b32 r) f(.reg .b32 a) { .reg .pred p; .reg .b32 t; mov.u32 t, %tid.x;\n"
+                              "setp.eq.u32 p, t, 0; @p st.shared.u32 [words + 8], a; bar.sync 0;\n"
+                              "ld.shared.u32 r, [words + 8]; }\n";
+    check_rounds("call (%r4), %l1, (%r3), shape;", words + whole, 0,
+                 "shape: .callprototype (.reg .b32 _) _ (.reg .b32 _); mov.u64 %l1, f;");
+    const std::string writer = ".visible .func (.reg .b32 r) f(.reg .b32 a) { .reg .pred p; .reg .b32 t; mov.u32 t, %tid.x;\n"
+                               "setp.eq.u32 p, t, 0; @p st.shared.u32 [words + 8], a; mov.u32 r, a; }\n";
+    check_rounds("call (%r5), %l1, (%r3), shape; bar.sync 0; ld.shared.u32 %r4, [words + 8];", words + writer, 0,
+                 "shape: .callprototype (.reg .b32 _) _ (.reg .b32 _); mov.u64 %l1, f;");
+    const std::string reader = ".visible .func (.reg .b32 r) f(.reg .b32 a) { ld.shared.u32 r, [words + 8]; }\n";
+    check_rounds("@%p0 bra meet; st.shared.u32 [words + 8], %r3; meet: bar.sync 0; call (%r4), %l1, (%r3), shape;",
+                 words + reader, 0, "shape: .callprototype (.reg .b32 _) _ (.reg .b32 _); mov.u64 %l1, f;");
+}
