@@ -33,6 +33,7 @@ public:
         for (std::size_t i = 0; i < ptx::special_register_count; ++i)
             special_register(static_cast<ptx::SpecialRegister>(i));
         for (const ptx::FormInfo& info : ptx::all_forms()) row(info);
+        for (const Group& group : {Group{"7.0", "sm_80"}, Group{"7.8", "sm_90"}, Group{"9.0", "sm_90"}}) conversions(group);
     }
     const std::map<Group, std::set<std::string>>& statements() const { return statements_; }
 
@@ -115,6 +116,32 @@ private:
             statements_[{before, "sm_" + std::to_string(info.min_sm)}].insert(use);
         const char* older = info.min_sm == 90 ? "sm_89" : info.min_sm == 80 ? "sm_75" : info.min_sm == 50 ? "sm_35" : "sm_20";
         if (info.min_sm > 20) statements_[{version, older}].insert(use);
+    }
+
+    /// cvt of every pair of types, with words that fit some of them, and with registers of every kind: whether a row has them or not.
+    void conversions(const Group& group) {
+        constexpr std::pair<const char*, unsigned> types[] = {{"u8", 8}, {"s8", 8}, {"u16", 16}, {"s16", 16}, {"u32", 32}, {"s32", 32},
+                                                              {"u64", 64}, {"s64", 64}, {"f16", 16}, {"bf16", 16}, {"f32", 32}, {"f64", 64}};
+        const auto is_real = [](std::string_view type) { return type.find('f') != type.npos; };
+        const auto usual = [](const std::pair<const char*, unsigned>& type) {
+            const std::string_view name = type.first;
+            return (name == "f32" || name == "f64" ? "f" : "b") + std::to_string(type.second);
+        };
+        for (const auto& to : types)
+            for (const auto& from : types) {
+                const auto statement = [&](const std::string& words, const std::string& d, const std::string& a) {
+                    add(group.first, group.second, "cvt" + words + "." + to.first + "." + from.first + " %" + d + "_0, %" + a + "_1;");
+                };
+                for (const char* words : {"", ".rn", ".rz", ".rm", ".rni", ".rpi", ".sat", ".rni.sat", ".rn.sat", ".ftz", ".rn.ftz", ".rni.ftz", ".rn.relu",
+                                          ".rn.satfinite"})
+                    statement(words, usual(to), usual(from));
+                const bool rounds = is_real(to.first) && (!is_real(from.first) || to.second <= from.second) && to.first != from.first;
+                const std::string plain = rounds ? ".rn" : !is_real(to.first) && is_real(from.first) ? ".rni" : "";
+                for (const char* reg : {"b8", "s8", "b16", "u16", "b32", "s32", "f32", "b64", "u64", "f64"}) {
+                    statement(plain, reg, usual(from));
+                    statement(plain, usual(to), reg);
+                }
+            }
     }
 
     void lines(const std::string& file) {

@@ -106,6 +106,7 @@ private:
         }
         const std::string size = std::to_string(wider ? std::max(bits, 16u) : std::max(bits, 8u));
         std::vector<std::string> types{"b" + size};
+        if (bits == 8) types.insert(types.end(), {"b8", "u8", "s8", "b16"});
         if (bits == 128) return types;
         if (type_class(type) == TypeClass::bits) types.insert(types.end(), {"u" + size, "s" + size});
         if (is_integer(type)) types.push_back((is_signed(type) ? "u" : "s") + size);
