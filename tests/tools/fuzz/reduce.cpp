@@ -78,7 +78,8 @@ std::string describe_difference(const std::vector<unsigned char>& a, const std::
 bool alike(const Result& a, const Result& b) {
     const auto kind = [](const Result& result) {
         std::string text;
-        for (char c : is_error(result) ? result : std::string())
+        // What follows the first comma tells threads and places.
+        for (char c : is_error(result) ? result.substr(0, result.find(',')) : std::string())
             if (!std::isdigit(static_cast<unsigned char>(c))) text += c;
         return text;
     };
