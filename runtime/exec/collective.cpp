@@ -12,8 +12,8 @@ template <class Visit> void for_each_lane(std::uint32_t lanes, Visit visit) {
     for (; lanes != 0; lanes &= lanes - 1) visit(static_cast<unsigned>(__builtin_ctz(lanes)));
 }
 
-/// Operation: 0 up, 1 down, 2 bfly, 3 idx. A source lane that does not take part leaves the lane
-/// its own value, which is one of the values that the manual's "undefined" allows.
+/// Operation: 0 up, 1 down, 2 bfly, 3 idx. A source lane that does not take part gives 0: undefined by the manual,
+/// constant on GPUs.
 void shuffle(std::uint32_t operation, WarpValues& warp) {
     for_each_lane(warp.present, [&](unsigned lane) {
         const int self = static_cast<int>(lane);
@@ -41,8 +41,8 @@ void shuffle(std::uint32_t operation, WarpValues& warp) {
             break;
         }
         warp.predicate[lane] = inside;
-        if (!inside || !(warp.present >> from & 1)) from = self;
-        warp.result[lane] = warp.source[from];
+        if (!inside) from = self;
+        warp.result[lane] = warp.present >> from & 1 ? warp.source[from] : 0;
     });
 }
 

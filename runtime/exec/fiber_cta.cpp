@@ -320,6 +320,18 @@ bool FiberCta::release(Group& group) {
     return current_queued;
 }
 
+/// A lane's member mask does not name it.
+void FiberCta::refuse_lanes(const StepFiber& step, const abi::CollectiveCall& call, std::uintptr_t pc) const {
+    FaultRecord record;
+    CodeLocation location;
+    if (find_code(pc - 1, location)) record.line = location.line;
+    record.fault = abi::Fault::illegal_instruction;
+    record.cta = cta_;
+    record.step = step.step;
+    record.lanes = call.active;
+    raise_fault(record);
+}
+
 void FiberCta::collective(std::uint32_t step_index, abi::CollectiveCall& call, std::uintptr_t pc) {
     StepFiber& step = steps_[step_index];
     const std::uint32_t base = first_lane(step_index), warp = warp_of(step_index);
@@ -328,7 +340,9 @@ void FiberCta::collective(std::uint32_t step_index, abi::CollectiveCall& call, s
     // Lanes with different member masks belong to different rendezvous.
     std::uint32_t masks[32], lanes_of_mask[32], count = 0;
     while (left != 0) {
-        const std::uint32_t members = call.members[__builtin_ctz(left)];
+        const auto first = static_cast<std::uint32_t>(__builtin_ctz(left));
+        const std::uint32_t members = call.members[first];
+        if (!(members >> (first + base) & 1)) refuse_lanes(step, call, pc);
         std::uint32_t same = 0;
         for (std::uint32_t lanes = left; lanes != 0; lanes &= lanes - 1) {
             const auto lane = static_cast<unsigned>(__builtin_ctz(lanes));

@@ -93,6 +93,7 @@ private:
     std::uint32_t lanes_of(std::uint32_t step) const;
     /// True if the current step is among those that go on: it is runnable then and has to give way.
     bool release(Group& group);
+    [[noreturn]] void refuse_lanes(const StepFiber& step, const abi::CollectiveCall& call, std::uintptr_t pc) const;
     Group& join_group(const Group& key, const Participant& participant);
     bool release_and_forget(Group& group);
     Group& group_for(const Group& key);

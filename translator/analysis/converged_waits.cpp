@@ -18,7 +18,16 @@ using ptx::Effects;
 /// What may end another thread's wait, by itself or through a third one.
 constexpr Effects visible = Effects::store | Effects::atomic | Effects::async | Effects::barrier | Effects::call;
 
-/// Nothing that others can see happens from `block` on.
+/// All active lanes get one answer.
+bool is_uniform(const FunctionGraph& graph, const GraphInstruction& wait) {
+    if (wait.inst.guard != ptx::no_id && !graph.values[wait.inst.guard].shape.is_uniform()) return false;
+    const std::vector<ValueId> results = definitions(graph, wait);
+    return std::all_of(results.begin(), results.end(),
+                       [&](ValueId value) { return graph.values[value].shape.is_uniform(); });
+}
+
+} // namespace
+
 bool only_exits(const FunctionGraph& graph, BlockId block) {
     std::vector<bool> seen(graph.blocks.size(), false);
     std::vector<BlockId> work{block};
@@ -33,16 +42,6 @@ bool only_exits(const FunctionGraph& graph, BlockId block) {
     }
     return true;
 }
-
-/// All active lanes get one answer.
-bool is_uniform(const FunctionGraph& graph, const GraphInstruction& wait) {
-    if (wait.inst.guard != ptx::no_id && !graph.values[wait.inst.guard].shape.is_uniform()) return false;
-    const std::vector<ValueId> results = definitions(graph, wait);
-    return std::all_of(results.begin(), results.end(),
-                       [&](ValueId value) { return graph.values[value].shape.is_uniform(); });
-}
-
-} // namespace
 
 bool is_mbarrier_wait(const ptx::Instruction& inst) {
     using ptx::FormId;

@@ -58,6 +58,7 @@ struct GraphInstruction {
     std::uint8_t lane_granule = 0; ///< an ld or st of interleaved local memory, see interleave_locals.h; 0: it is none
     Prefetch prefetch, second_prefetch; ///< of a load: plan_prefetch()
     bool streams = false;               ///< a store that may go past the caches: plan_streaming()
+    bool meets_whole_warp = false;      ///< a collective that all live lanes of the warp come to: mark_whole_meetings()
 };
 
 struct Terminator {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/analysis/meeting_places.h"
 
+#include "translator/analysis/converged_waits.h"
 #include "translator/analysis/dominators.h"
 #include "translator/analysis/form_queries.h"
 #include "translator/analysis/plan_linearization.h"
 #include "translator/analysis/region_graph.h"
 #include "translator/analysis/shapes.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace ptarmigan::translator {
@@ -104,6 +106,30 @@ private:
 };
 
 } // namespace
+
+void mark_whole_meetings(FunctionGraph& graph) {
+    const RegionGraph region = region_graph(graph, whole_graph(graph));
+    if (!region.reducible) return;
+    std::vector<bool> divergent(graph.blocks.size(), false);
+    for (BlockId block : region.order) divergent[block] = is_divergent_branch(graph, block);
+    const PendingFlow flow = simulate(region, divergent);
+    for (BlockId block : region.order) {
+        const std::vector<std::uint32_t>& elsewhere = flow.pending[region.position[block]];
+        const bool all_come =
+            !flow.may_be_empty[block] && std::all_of(elsewhere.begin(), elsewhere.end(), [&](std::uint32_t position) {
+                return only_exits(graph, region.order[position]);
+            });
+        if (!all_come) continue;
+        const auto is_one = [&](ValueId value) { return graph.shape_at(block, value).is_uniform(); };
+        for (GraphInstruction& instruction : graph.blocks[block].instructions) {
+            const ptx::Instruction& inst = instruction.inst;
+            const ptx::Operand& mask = inst[Role::membermask];
+            if (!is_meeting(inst) || has_effect(inst, Effects::barrier)) continue;
+            if (inst.guard != ptx::no_id && !is_one(inst.guard)) continue;
+            instruction.meets_whole_warp = mask.kind != ptx::Operand::Kind::reg || is_one(mask.index);
+        }
+    }
+}
 
 bool may_meet_elsewhere(const FunctionGraph& graph) {
     return MeetingSearch(graph).run();

@@ -14,4 +14,8 @@ namespace ptarmigan::translator {
 /// equally often: then a program whose members match has none that waits.
 bool may_meet_elsewhere(const FunctionGraph& graph);
 
+/// Marks collectives with one member mask that all lanes of a warp which have not exited come to together, by the shape
+/// of the program alone. Needs compute_shapes(form masks) for steps of a whole warp.
+void mark_whole_meetings(FunctionGraph& graph);
+
 } // namespace ptarmigan::translator

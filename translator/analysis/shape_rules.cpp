@@ -191,7 +191,10 @@ Shape ShapeRules::memory(const ptx::Instruction& inst) const {
     if (!address.is_uniform() && address.level != Level::unknown) return varying_shape();
     if (address.level == Level::unknown) return {};
     if (constant_space) return address;
-    if (context_.invariant_only || has_effect(inst, ptx::Effects::volatile_read)) return varying_shape();
+    if (context_.invariant_only) return varying_shape();
+    // A strong load of one place is made once for all lanes of the step; elements that are one access, for each lane.
+    const bool lane_by_lane = inst[Role::d].kind == Operand::Kind::vector || ptx::bit_size(inst.type()) > 64;
+    if (lane_by_lane && has_effect(inst, ptx::Effects::volatile_read)) return varying_shape();
     if (inst.space == StateSpace::local || (inst.space == StateSpace::param && !graph_.is_entry))
         return varying_shape();
     return uniform_shape();

@@ -77,10 +77,18 @@ void GraphEmitter::prepare(const RegionView& view, const RegionInterface& interf
         entry_mask_ = from_bits(ir_.CreateLoad(ir_.getInt64Ty(), interface.entry_mask_place()));
     else if (interface.entry_mask_full)
         entry_mask_ = llvm::Constant::getAllOnesValue(mask_type);
-    else {
-        llvm::Value* threads = ir_.CreateAdd(splat(first_thread()), lane_numbers(ir_.getInt32Ty()));
-        entry_mask_ = ir_.CreateICmpULT(threads, splat(ir_.getInt32(unit_.thread_count())), "entry.mask");
-    }
+    else
+        entry_mask_ = lanes_with_threads();
+}
+
+llvm::Value* GraphEmitter::lanes_with_threads() {
+    llvm::Value* threads = ir_.CreateAdd(splat(first_thread()), lane_numbers(ir_.getInt32Ty()));
+    return ir_.CreateICmpULT(threads, splat(ir_.getInt32(unit_.thread_count())), "entry.mask");
+}
+
+llvm::Value* GraphEmitter::existing_bits() {
+    if (!unit_.partial_last_step()) return to_bits(llvm::Constant::getAllOnesValue(lanes_type(ir_.getInt1Ty())));
+    return to_bits(lanes_with_threads());
 }
 
 void GraphEmitter::emit_masks(const LinearPlan& plan, const RegionInterface& interface) {

@@ -212,6 +212,12 @@ private:
         shape_for(unit_.divergence);
         if (!unit_.options.lane_width && unit_.divergence == DivergenceForm::masks)
             unit_.width = choose_width(graph_, unit_.options.target, whole_warp);
+        if (collectives) {
+            const unsigned width = std::exchange(unit_.width, abi::warp_size);
+            shape_for(DivergenceForm::masks);
+            mark_whole_meetings(graph_);
+            unit_.width = width;
+        }
         // Asked of the width that it will be: lanes that part in a wide step are in different narrow ones.
         if (unit_.width > 1 && needs_single_lanes(callees)) unit_.width = 1;
         if (unit_.width == 1) unit_.divergence = DivergenceForm::masks;

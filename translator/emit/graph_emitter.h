@@ -90,6 +90,8 @@ public:
     void write(const ptx::Operand& destination, const LaneValue& value) override;
     llvm::Value* active() override;
     bool all_active() override;
+    bool meets_whole_warp() const override { return current_instruction_ && current_instruction_->meets_whole_warp; }
+    llvm::Value* existing_bits() override;
     llvm::Value* others_can_run() override;
     llvm::Value* live_bits() override;
     LaneAddress address(const ptx::Operand& operand, ptx::StateSpace space) override;
@@ -191,6 +193,7 @@ private:
     void store_mask(llvm::AllocaInst* slot, llvm::Value* mask);
     llvm::AllocaInst* mask_slot(const char* name);
     BlockId mask_block(BlockId block) const;
+    llvm::Value* lanes_with_threads();
     void prepare(const RegionView& view, const RegionInterface& interface);
     void emit_yield();
     std::vector<bool> find_round_ends() const;

@@ -19,6 +19,51 @@ void meet_in_warp(WarpEmitter& e) {
     if (!whole_warp(e)) CollectiveCallBuffer(e, abi::Collective::bar_warp, aligned).run();
 }
 
+namespace {
+
+/// For lanes that have come with masks that do not name all of them: a fault, unless they are all of the warp with one
+/// mask.
+void refuse_others(WarpEmitter& e, const LaneValue& mask) {
+    Ir& ir = e.ir();
+    Value* wrong = ir.CreateICmpNE(e.active_bits(), e.existing_bits());
+    if (!mask.is_uniform()) {
+        Value* lanes = e.broadcast(mask);
+        Value* first = ir.CreateExtractElement(lanes, e.first_lane(e.active_bits()));
+        Value* other = ir.CreateAnd(ir.CreateICmpNE(lanes, e.splat(first)), e.active());
+        wrong = ir.CreateOr(wrong, e.any(other));
+    }
+    e.if_then(
+        wrong, [&] { e.trap(e.active_bits(), std::uint32_t(abi::Fault::illegal_instruction)); }, false);
+}
+
+} // namespace
+
+LaneValue participants(WarpEmitter& e, const ptx::Instruction& inst) {
+    Ir& ir = e.ir();
+    Value* active = ir.CreateTrunc(e.active_bits(), ir.getInt32Ty());
+    const Operand& operand = inst[Role::membermask];
+    if (operand.kind == Operand::Kind::none || e.meets_whole_warp()) return LaneValue::uniform(active);
+    const LaneValue mask = e.read(operand);
+    if (mask.is_uniform()) {
+        Value* others = ir.CreateAnd(active, ir.CreateNot(mask.base));
+        e.if_then(
+            ir.CreateICmpNE(others, ir.getInt32(0)), [&] { refuse_others(e, mask); }, false);
+        return LaneValue::uniform(active);
+    }
+    Value* lanes = e.broadcast(mask);
+    Value* own = ir.CreateShl(e.splat(ir.getInt32(1)), lane_numbers(e));
+    Value* unnamed = ir.CreateICmpEQ(ir.CreateAnd(lanes, own), e.splat(ir.getInt32(0)));
+    Value* whole = e.if_else(
+        e.any(ir.CreateAnd(unnamed, e.active())),
+        [&]() -> Value* {
+            refuse_others(e, mask);
+            return ir.getTrue();
+        },
+        [&]() -> Value* { return ir.getFalse(); });
+    Value* named = ir.CreateOr(lanes, e.splat(ir.CreateSExt(whole, ir.getInt32Ty())));
+    return LaneValue::varying(ir.CreateAnd(named, e.splat(active)));
+}
+
 CollectiveCallBuffer::CollectiveCallBuffer(WarpEmitter& e, abi::Collective kind, std::uint32_t operation) : e_(e) {
     Ir& ir = e.ir();
     if (!e.fiber_form()) e.unsupported("internal: a collective of a narrow step needs the fiber form");
@@ -45,7 +90,8 @@ Value* CollectiveCallBuffer::load(unsigned offset, llvm::Type* scalar) {
 
 void CollectiveCallBuffer::set_members(const ptx::Instruction& inst) {
     const Operand& mask = inst[Role::membermask];
-    if (mask.kind != Operand::Kind::none) store(offsetof(abi::CollectiveCall, members), e_.lanes(mask));
+    if (mask.kind != Operand::Kind::none && !e_.meets_whole_warp())
+        store(offsetof(abi::CollectiveCall, members), e_.lanes(mask));
 }
 
 void CollectiveCallBuffer::set_source(Value* lanes) {

@@ -18,12 +18,17 @@ llvm::Value* lane_numbers(WarpEmitter& e);
 /// All lanes of the warp come before any goes on, for .aligned instructions: those that wait elsewhere are not meant.
 void meet_in_warp(WarpEmitter& e);
 
+/// Steps of a whole warp: the lanes that take part in a collective, as a mask word; without a member mask the active
+/// ones. Lanes whose mask does not name them are a fault, but where the whole warp has come with one mask: there a GPU
+/// does not look at it.
+LaneValue participants(WarpEmitter& e, const ptx::Instruction& inst);
+
 /// An abi::CollectiveCall on the stack. Setters store one value per lane of the step.
 class CollectiveCallBuffer {
 public:
     CollectiveCallBuffer(WarpEmitter& e, abi::Collective kind, std::uint32_t operation);
 
-    /// The membermask operand; forms without one: -1, all lanes that execute.
+    /// The membermask operand; -1, all lanes, for forms without one and where the whole warp meets.
     void set_members(const ptx::Instruction& inst);
     /// Integers of up to 64 bits.
     void set_source(llvm::Value* lanes);

@@ -18,13 +18,6 @@ Value* mask_word(WarpEmitter& e, Value* mask) {
     return e.ir().CreateTrunc(e.to_bits(mask), e.ir().getInt32Ty());
 }
 
-/// The members operand, or the active lanes for the forms without one.
-LaneValue members_of(WarpEmitter& e, const Instruction& inst) {
-    const ptx::Operand& mask = inst[Role::membermask];
-    if (mask.kind == ptx::Operand::Kind::none) return LaneValue::uniform(active_word(e));
-    return e.read(mask);
-}
-
 /// Ballot over all steps of the warp, for steps narrower than it.
 Value* ballot(WarpEmitter& e, const Instruction& inst, Value* predicate) {
     CollectiveCallBuffer call(e, abi::Collective::vote_ballot, 0);
@@ -60,10 +53,8 @@ void lower_vote(WarpEmitter& e, const Instruction& inst) {
         }
     } else {
         LaneValue yes = LaneValue::uniform(mask_word(e, holds));
-        LaneValue active = LaneValue::uniform(active_word(e));
-        result = e.apply({yes, active, members_of(e, inst)}, [&](Ir& b, Values v) -> Value* {
-            Value* votes = b.CreateAnd(v[0], v[2]);
-            Value* voters = b.CreateAnd(v[1], v[2]);
+        result = e.apply({yes, participants(e, inst)}, [&](Ir& b, Values v) -> Value* {
+            Value *votes = b.CreateAnd(v[0], v[1]), *voters = v[1];
             Value* none = b.CreateICmpEQ(votes, integer(votes, 0));
             Value* all = b.CreateICmpEQ(votes, voters);
             switch (mode) {
@@ -122,9 +113,10 @@ void match_any(WarpEmitter& e, const Instruction& inst) {
         e.write(inst[Role::d], LaneValue::varying(call.result(ir.getInt32Ty())));
         return;
     }
+    const LaneValue members = participants(e, inst);
     Value* groups = for_each_group(e, key, ir.getInt32Ty(), [](Value* group, Value*) { return group; });
-    e.write(inst[Role::d], e.apply({LaneValue::varying(groups), e.read(inst[Role::membermask])},
-                                   [](Ir& b, Values v) { return b.CreateAnd(v[0], v[1]); }));
+    e.write(inst[Role::d],
+            e.apply({LaneValue::varying(groups), members}, [](Ir& b, Values v) { return b.CreateAnd(v[0], v[1]); }));
 }
 
 void match_all(WarpEmitter& e, const Instruction& inst) {
@@ -139,23 +131,19 @@ void match_all(WarpEmitter& e, const Instruction& inst) {
         mask = LaneValue::varying(call.result(ir.getInt32Ty()));
         agree = LaneValue::varying(ir.CreateICmpNE(call.predicate(), e.splat(ir.getInt32(0))));
     } else {
-        LaneValue members = e.read(inst[Role::membermask]);
-        LaneValue active = LaneValue::uniform(active_word(e));
+        LaneValue members = participants(e, inst);
         if (members.is_uniform()) {
             // One group: compare everybody with its first lane.
-            Value* group = ir.CreateAnd(members.base, active.base);
+            Value* group = members.base;
             Value* leader = e.first_lane(ir.CreateZExt(group, ir.getInt64Ty()));
             Value* same = mask_word(e, ir.CreateICmpEQ(key, e.splat(ir.CreateExtractElement(key, leader))));
             agree = LaneValue::uniform(ir.CreateICmpEQ(ir.CreateAnd(same, group), group));
         } else {
             Value* groups = for_each_group(e, key, ir.getInt32Ty(), [](Value* group, Value*) { return group; });
-            agree = e.apply({LaneValue::varying(groups), members, active}, [](Ir& b, Values v) {
-                Value* group = b.CreateAnd(v[1], v[2]);
-                return b.CreateICmpEQ(b.CreateAnd(v[0], group), group);
-            });
+            agree = e.apply({LaneValue::varying(groups), members},
+                            [](Ir& b, Values v) { return b.CreateICmpEQ(b.CreateAnd(v[0], v[1]), v[1]); });
         }
-        mask = e.apply({agree, members, active},
-                       [](Ir& b, Values v) { return b.CreateSelect(v[0], b.CreateAnd(v[1], v[2]), integer(v[1], 0)); });
+        mask = e.apply({agree, members}, [](Ir& b, Values v) { return b.CreateSelect(v[0], v[1], integer(v[1], 0)); });
     }
     e.write(inst[Role::d], mask);
     e.write(inst[Role::p], agree);
@@ -200,11 +188,10 @@ Value* reduce(WarpEmitter& e, Reduction kind, Value* value, Value* group) {
 /// Runs `body` once when all lanes have the same members, else once per distinct mask.
 LaneValue per_members(WarpEmitter& e, const Instruction& inst, llvm::Type* type,
                       llvm::function_ref<Value*(Value* group)> body) {
-    Ir& ir = e.ir();
-    LaneValue members = e.read(inst[Role::membermask]);
-    if (members.is_uniform()) return LaneValue::uniform(body(ir.CreateAnd(members.base, active_word(e))));
-    return LaneValue::varying(for_each_group(e, e.broadcast(members), type,
-                                             [&](Value* group, Value* own) { return body(ir.CreateAnd(own, group)); }));
+    LaneValue members = participants(e, inst);
+    if (members.is_uniform()) return LaneValue::uniform(body(members.base));
+    return LaneValue::varying(
+        for_each_group(e, e.broadcast(members), type, [&](Value* group, Value*) { return body(group); }));
 }
 
 /// Ordered as integers: -0 below +0, as the manual asks.
@@ -299,9 +286,8 @@ void elect_sync(WarpEmitter& e, const Instruction& inst) {
         call.run();
         leader = LaneValue::varying(call.result(ir.getInt32Ty()));
     } else {
-        leader = e.apply({e.read(inst[Role::membermask]), LaneValue::uniform(active_word(e))}, [](Ir& b, Values v) {
-            Value* members = b.CreateAnd(v[0], v[1]);
-            return b.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, members, b.getFalse());
+        leader = e.apply({participants(e, inst)}, [](Ir& b, Values v) {
+            return b.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, v[0], b.getFalse());
         });
     }
     e.write(inst[Role::d], leader);

@@ -97,8 +97,12 @@ void lower_shuffle(WarpEmitter& e, const Instruction& inst) {
         return;
     }
     Source source = source_lanes(e, mode, e.lanes(inst[Role::b]), e.lanes(inst[Role::c]));
+    participants(e, inst); // refuses lanes that the mask does not name
     Value* value = to_bits(ir, e.broadcast(a));
-    Value* result = a.is_uniform() ? value : permute_lanes(e, value, source.lane);
+    const bool all_take_part = e.all_active();
+    // A lane that takes no part gives 0, whatever it has in the register: undefined by the manual, constant on GPUs.
+    if (!all_take_part) value = ir.CreateSelect(e.active(), value, llvm::Constant::getNullValue(value->getType()));
+    Value* result = a.is_uniform() && all_take_part ? value : permute_lanes(e, value, source.lane);
     e.write(inst[Role::d], LaneValue::varying(result));
     e.write(p, LaneValue::varying(source.in_range));
 }

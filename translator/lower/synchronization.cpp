@@ -104,6 +104,7 @@ void barrier_cluster_wait(WarpEmitter& e, const Instruction&) {
 /// The lanes of a step run in lockstep: only other steps of the warp have to be waited for.
 void bar_warp_sync(WarpEmitter& e, const Instruction& inst) {
     if (whole_warp(e)) {
+        participants(e, inst); // refuses lanes that the mask does not name
         warp_fence(e);
         return;
     }

@@ -56,6 +56,64 @@ std::vector<Case> collectives() {
     };
 }
 
+/// Lanes that a mask names and that do not come, and lanes that come and are not named.
+std::vector<Case> members() {
+    const std::string with_predicate = "selp.u32 %x, 1000, 0, %s; add.u32 %d, %d, %x;\n", fourths = "and.b32 %x, %l, 3; setp.ne.u32 %p, %x, 0; @%p bra JOIN;\n";
+    const std::string own = "mov.u32 %m, 1; shl.b32 %m, %m, %l; not.b32 %m, %m;\n", high = "setp.ge.u32 %p, %l, 16; @%p bra JOIN;\n", tiles = "setp.lt.u32 %p, %l, 16; selp.b32 %m, 0x0000ffff, 0xffff0000, %p;\n";
+    const std::string exits = "setp.ge.u32 %p, %l, 16; @%p bra GONE;\nbra.uni STAY; GONE: exit; STAY:\n";
+    return {
+        {"shfl.down from lanes in no arm", values + fourths + "shfl.sync.down.b32 %d|%s, %a, 3, 31, 0xffffffff;" + with_predicate + "JOIN:\n"},
+        {"shfl.up from lanes in no arm", values + fourths + "shfl.sync.up.b32 %d|%s, %a, 3, 0, 0xffffffff;" + with_predicate + "JOIN:\n"},
+        {"shfl.bfly from lanes outside of the mask", values + fourths + "shfl.sync.bfly.b32 %d|%s, %a, 1, 31, 0x11111111;" + with_predicate + "JOIN:\n"},
+        {"shfl.idx from lanes outside of the mask, segments", values + fourths + "add.u32 %x, %l, 1; shfl.sync.idx.b32 %d|%s, %a, %x, 0x181f, 0x11111111;" + with_predicate + "JOIN:\n"},
+        {"shfl.down of one value from lanes in no arm", fourths + "mov.u32 %a, 70; shfl.sync.down.b32 %d|%s, %a, 1, 31, 0xffffffff;" + with_predicate + "JOIN:\n"},
+        {"shfl.down from lanes that have exited", values + exits + "shfl.sync.down.b32 %d|%s, %a, 3, 31, 0xffffffff;" + with_predicate},
+        {"shfl.down under a guard", values + "and.b32 %x, %l, 3; setp.eq.u32 %p, %x, 0; mov.u32 %d, 5; @%p shfl.sync.down.b32 %d, %a, 1, 31, 0xffffffff;\n"},
+        {"ballot of all with a mask of some", values + "vote.sync.ballot.b32 %d, %q, 0x000000ff;\n"},
+        {"match.any of all with a mask of some", values + "and.b32 %x, %a, 7; match.any.sync.b32 %d, %x, 0x000000ff;\n"},
+        {"match.all of all with a mask of some", values + "mov.u32 %x, 3; match.all.sync.b32 %d|%s, %x, 0x000000ff;" + with_predicate},
+        {"redux of all with a mask of some", values + "redux.sync.add.u32 %d, %a, 0x000000ff;\n"},
+        {"elect of all with a mask of some", "elect.sync %d|%s, 0xffffff00;" + with_predicate},
+        {"shfl of all with a mask of some", values + "shfl.sync.bfly.b32 %d|%s, %a, 16, 31, 0x000000ff;" + with_predicate},
+        {"ballot, each with all others", values + own + "vote.sync.ballot.b32 %d, %q, %m;\n"},
+        {"shfl, each with all others", values + own + "shfl.sync.bfly.b32 %d, %a, 1, 31, %m;\n"},
+        {"redux of the low half with the mask of the high one", values + high + "redux.sync.add.u32 %d, %a, 0xffff0000;\nJOIN:\n"},
+        {"match of the low half with the mask of some", values + high + "match.any.sync.b32 %d, %a, 0x000000ff;\nJOIN:\n"},
+        {"bar.warp.sync of the low half with the mask of the high one", high + "bar.warp.sync 0xffff0000;\nJOIN:\n"},
+        {"elect of the low half with the mask of the high one", high + "elect.sync %d|%s, 0xffff0000;\nJOIN:\n"},
+        {"ballot of halves in step", values + tiles + "vote.sync.ballot.b32 %d, %q, %m;\n"},
+    };
+}
+
+/// Lanes hand each other words through volatile shared memory with nothing but the places between where a GPU has them
+/// in step. Each comes once as it is, and once behind a collective in both arms, which lanes come to from two places.
+std::vector<Case> hand_over() {
+    const std::string start = "shl.b32 %x, %l, 2; add.u32 %mine, %x, %tile; mov.u32 %a, %l;\n";
+    const std::string arms = halves("mad.lo.u32 %a, %t, 3, 1; shfl.sync.bfly.b32 %a, %a, 31, 31, 0xffffffff; add.u32 %a, %a, 5;", "mul.lo.u32 %a, %t, 7; shfl.sync.bfly.b32 %a, %a, 31, 31, 0xffffffff; xor.b32 %a, %a, 9;");
+    const auto other = [](const std::string& lane) { return lane + "shl.b32 %x, %x, 2; add.u32 %x, %x, %tile; ld.volatile.shared.u32 %e, [%x]; add.u32 %a, %a, %e;\n"; };
+    const std::string mirror = other("xor.b32 %x, %l, 31;"), next = other("add.u32 %x, %l, 1; and.b32 %x, %x, 31;"), put = "st.volatile.shared.u32 [%mine], %a;\n";
+    const std::string rounds = "mul.lo.u32 %m, %l, 7; and.b32 %m, %m, 15;\n";
+    const std::string loop = rounds + "ROUND: setp.eq.u32 %p, %m, 0; @%p bra DONE;\nmad.lo.u32 %a, %a, 3, 1; sub.u32 %m, %m, 1; bra ROUND;\nDONE:\n";
+    const std::vector<Case> bodies = {
+        {"in a straight line", put + mirror + put + next},
+        {"behind an if", "and.b32 %x, %l, 5; setp.eq.u32 %p, %x, 1; @%p bra YES;\nadd.u32 %a, %a, 7; bra.uni MET;\nYES: st.global.u32 [%out], %a; mul.lo.u32 %a, %a, 5;\nMET:\n" + put + mirror + put + next},
+        {"behind a loop", loop + put + mirror + put + next},
+        {"in each of two arms", "setp.lt.u32 %p, %l, 16; @%p bra FIRST;\nmul.lo.u32 %a, %a, 2;" + put + other("xor.b32 %x, %l, 5;") + put + other("xor.b32 %x, %l, 15;") + "bra.uni MET;\nFIRST: add.u32 %a, %a, 1;" + put + other("xor.b32 %x, %l, 3;") + put + other("xor.b32 %x, %l, 14;") + "MET:\n" + put + mirror},
+        {"in a loop that lanes leave", put + "and.b32 %m, %l, 3;\nROUND:\n" + put + next + "mul.lo.u32 %a, %a, 3; sub.u32 %m, %m, 1; setp.ge.s32 %p, %m, 0; @%p bra ROUND;\n" + put + mirror},
+        {"where some have exited", put + "and.b32 %x, %l, 3; setp.eq.u32 %p, %x, 2; @%p bra GONE;\nbra.uni STAY; GONE: exit; STAY:\nadd.u32 %a, %a, 50;" + put + mirror + put + next},
+        {"from the first lane", "setp.ne.u32 %p, %l, 0; @%p bra SKIP;\nst.volatile.shared.u32 [tile], 33;\nSKIP: bar.warp.sync 0xffffffff; ld.volatile.shared.u32 %d, [tile]; @%p bra JUMP;\nadd.u32 %x, %d, 17; st.volatile.shared.u32 [tile], %x;\nJUMP: ld.volatile.shared.u32 %e, [tile]; mad.lo.u32 %a, %d, 1000, %e;\n"},
+        {"behind calls that return in two ways", "call (%e), h, (%a); add.u32 %a, %a, %e;" + put + mirror + put + next},
+        {"to the next round", "mov.u32 %m, 0;\nROUND:\n" + put + mirror + "vote.sync.ballot.b32 %d, %q, 0xffffffff; and.b32 %d, %d, 255; add.u32 %a, %a, %d; add.u32 %m, %m, 1; setp.lt.u32 %p, %m, 3; @%p bra ROUND;\n"},
+    };
+    std::vector<Case> list;
+    for (const Case& one : bodies) {
+        const std::string end = "mov.u32 %d, %a;\n", before = start + "and.b32 %x, %l, 5; setp.ne.u32 %q, %x, 0;\n";
+        list.push_back({"hand-over " + one.name, before + one.body + end});
+        list.push_back({"hand-over " + one.name + ", lanes meet from two places", before + arms + one.body + end});
+    }
+    return list;
+}
+
 std::vector<Case> barriers() {
     const std::string put = "st.shared.u32 [%mine], %a;\n", get = "xor.b32 %x, %t, 63; shl.b32 %x, %x, 2; add.u32 %x, %x, %tile; ld.shared.u32 %d, [%x];\n";
     const std::string all_hold = "barrier.cta.red.and.pred %s, 3, %q; selp.u32 %d, 1, 0, %s;\n", some_holds = "barrier.cta.red.or.pred %s, 3, %q; selp.u32 %d, 1, 0, %s;\n";
@@ -96,8 +154,8 @@ std::vector<Case> barriers() {
 
 const std::vector<Case>& cases() {
     static const std::vector<Case> all = [] {
-        std::vector<Case> list = collectives(), more = barriers();
-        list.insert(list.end(), more.begin(), more.end());
+        std::vector<Case> list = collectives();
+        for (const std::vector<Case>& more : {barriers(), members(), hand_over()}) list.insert(list.end(), more.begin(), more.end());
         return list;
     }();
     return all;
@@ -107,6 +165,7 @@ std::string text_of(const Case& which) {
     return ".version 8.0\n.target sm_90\n.address_size 64\n"
            ".func (.reg .b32 %result) f(.reg .b32 %value)\n{\n.reg .pred %q; .reg .b32 %x;\nand.b32 %x, %value, 12; setp.ne.u32 %q, %x, 0; vote.sync.ballot.b32 %result, %q, 0xffffffff; add.u32 %result, %result, %value; ret;\n}\n"
            ".func (.reg .b32 %result) g(.reg .b32 %value)\n{\nbarrier.cta.sync 0; mov.u32 %result, %value; ret;\n}\n"
+           ".func (.reg .b32 %result) h(.reg .b32 %value)\n{\n.reg .pred %p; .reg .b32 %x;\nand.b32 %x, %value, 1; setp.eq.u32 %p, %x, 0; @%p bra EVEN;\nmul.lo.u32 %result, %value, 3; ret;\nEVEN: add.u32 %result, %value, 9; ret;\n}\n"
            ".visible .entry k(.param .u64 out)\n{\n.reg .pred %p, %q, %s; .reg .b32 %a, %d, %e, %l, %m, %t, %w, %x, %mine, %tile; .reg .b64 %out;\n.shared .align 8 .b8 tile[512];\n"
            "mov.u32 %t, %tid.x; and.b32 %l, %t, 31; shr.u32 %w, %t, 5; mov.u32 %tile, tile; shl.b32 %mine, %t, 2; add.u32 %mine, %mine, %tile; mov.u32 %d, 0;\n"
            "ld.param.u64 %out, [out]; mad.wide.u32 %out, %t, 4, %out;\n" + which.body + "st.global.u32 [%out], %d;\nret;\n}\n";

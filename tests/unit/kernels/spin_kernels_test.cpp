@@ -234,6 +234,51 @@ TEST_CASE("lanes of a warp talk through volatile shared memory without a barrier
     CHECK(out.values() == std::vector<std::uint32_t>(64, 3 * 63 * 64 / 2));
 }
 
+TEST_CASE("lanes go round together while a volatile word says so, and the first one moves it on", "[.][talk]") {
+    Array<std::uint32_t> out(32);
+    run(R"(
+        shl.b32 %r0, %r60, 2;
+        mov.u32 %r1, words;
+        add.u32 %r1, %r1, %r0;
+        setp.ne.u32 %p0, %r60, 0;
+        @%p0 bra begin;
+        st.volatile.shared.u32 [words+128], 1;
+    begin:
+        mov.u32 %r9, 0;
+        bar.warp.sync 0xffffffff;
+    round:
+        ld.volatile.shared.u32 %r2, [words+128];
+        mul.lo.u32 %r3, %r2, %r60;
+        and.b32 %r3, %r3, 4;
+        setp.ne.u32 %p1, %r3, 0;
+        vote.sync.ballot.b32 %r4, %p1, 0xffffffff;
+        st.volatile.shared.u32 [%r1], %r4;
+        ld.volatile.shared.u32 %r5, [words+128];
+        mad.lo.u32 %r9, %r9, 3, %r5;
+        @%p0 bra other;
+        ld.volatile.shared.u32 %r6, [words+124];
+        popc.b32 %r6, %r6;
+        add.u32 %r5, %r5, %r6;
+        add.u32 %r5, %r5, 1;
+        st.volatile.shared.u32 [words+128], %r5;
+    other:
+        bar.warp.sync 0xffffffff;
+        ld.volatile.shared.u32 %r7, [words+128];
+        setp.lt.u32 %p2, %r7, 100;
+        @%p2 bra round;
+        mad.wide.u32 %l0, %r60, 4, %l60;
+        st.global.u32 [%l0], %r9;
+    )", {1}, {32}, {out.address()}, ".shared .align 4 .b8 words[132];\n");
+    std::uint32_t word = 1, sum = 0;
+    while (word < 100) {
+        sum = sum * 3 + word;
+        std::uint32_t votes = 0;
+        for (std::uint32_t lane = 0; lane < 32; ++lane) votes += (word * lane & 4) != 0;
+        word += votes + 1;
+    }
+    CHECK(out.values() == std::vector<std::uint32_t>(32, sum));
+}
+
 TEST_CASE("one lane reads what the warp stored to plain shared memory without a barrier", "[.][talk]") {
     Array<std::uint32_t> out(64);
     run(R"(

@@ -96,9 +96,37 @@ TEST_CASE("shfl.sync reads the lane that the manual's rule names", "[lower][coll
     }
 }
 
+TEST_CASE("shfl.sync gives 0 from lanes that take no part", "[lower][collectives]") {
+    std::vector<std::string> targets{"host"};
+    if (host_target().avx512) targets.push_back("x86-64-v3");
+    for (const std::string& target : targets) {
+        for (std::uint32_t mask : masks) {
+            for (Modifier mode : {Modifier::up, Modifier::down, Modifier::bfly, Modifier::idx}) {
+                const std::uint32_t c = mode == Modifier::up ? 0x800u : 0x81fu;
+                const std::vector<LaneSlot> in = random_inputs(mask);
+                auto out = run(instruction(FormId::shfl_sync, {mode}, ScalarType::b32,
+                                           {reg(10, ScalarType::b32), reg(11, ScalarType::pred),
+                                            reg(0, ScalarType::b32), imm(3, ScalarType::u32), imm(c, ScalarType::u32),
+                                            imm(~0u, ScalarType::b32)}),
+                               in, mask, target);
+                for (unsigned lane = 0; lane < 32; ++lane) {
+                    if (!(mask >> lane & 1)) continue;
+                    const Shuffled source = expected_source(mode, lane, 3, c);
+                    const bool takes_part = mask >> source.lane & 1;
+                    INFO("mode " << int(mode) << " mask " << mask << " lane " << lane);
+                    REQUIRE(out[10].get<std::uint32_t>(lane) == (takes_part ? in[0].get<std::uint32_t>(source.lane) : 0));
+                    REQUIRE(out[11].get<std::uint8_t>(lane) == source.in_range);
+                }
+            }
+        }
+    }
+}
+
 TEST_CASE("vote.sync counts the active members", "[lower][collectives]") {
-    for (std::uint32_t mask : masks) {
+    for (std::uint32_t come : masks) {
         for (std::uint32_t members : {0xffffffffu, 0x00ff00ffu}) {
+            // Where all lanes come with one mask, it is not looked at; else only those that it names may.
+            const std::uint32_t mask = come == ~0u ? come : come & members;
             for (int predicate = 0; predicate < 3; ++predicate) {
                 std::vector<LaneSlot> in = random_inputs(3);
                 std::uint32_t yes = 0;
@@ -107,7 +135,7 @@ TEST_CASE("vote.sync counts the active members", "[lower][collectives]") {
                     in[0].set(lane, std::uint8_t(holds));
                     yes |= std::uint32_t(holds) << lane;
                 }
-                std::uint32_t voters = mask & members, votes = yes & voters;
+                std::uint32_t voters = mask, votes = yes & voters;
                 auto vote = [&](Modifier mode) {
                     return run(instruction(FormId::vote_sync, {mode}, ScalarType::pred,
                                            {reg(11, ScalarType::pred), reg(0, ScalarType::pred),
@@ -233,15 +261,16 @@ TEST_CASE("redux.sync.f32 orders zeros and leaves NaNs out unless asked", "[lowe
 }
 
 TEST_CASE("activemask and elect.sync", "[lower][collectives]") {
-    for (std::uint32_t mask : masks) {
+    for (std::uint32_t come : masks) {
+        const std::uint32_t mask = come == ~0u ? come : come & 0xfffffff0u;
         auto active = run(instruction(FormId::activemask, {}, ScalarType::b32, {reg(10, ScalarType::b32)}), {}, mask);
         CHECK(active[10].get<std::uint32_t>(0) == mask);
         auto elected = run(instruction(FormId::elect_sync, {}, ScalarType::none,
                                        {reg(10, ScalarType::b32), reg(11, ScalarType::pred),
                                         imm(0xfffffff0u, ScalarType::b32)}),
                            {}, mask);
-        if (!(mask & 0xfffffff0u)) continue;
-        unsigned leader = unsigned(std::countr_zero(mask & 0xfffffff0u));
+        if (mask == 0) continue;
+        const auto leader = unsigned(std::countr_zero(mask));
         for (unsigned lane = 0; lane < 32; ++lane) {
             CHECK(elected[10].get<std::uint32_t>(lane) == leader);
             CHECK(elected[11].get<std::uint8_t>(lane) == (lane == leader));
