@@ -117,6 +117,18 @@ void log_loaded(const LoadedKernel& kernel, const KernelRequest& request, std::s
                     describe(kernel.form)));
 }
 
+/// A width that is asked for is kept unless the lanes need stacks of their own, which shows in the results of programs
+/// that count on steps.
+void warn_of_single_lanes(const LoadedKernel& kernel, const KernelRequest& request) {
+    const std::uint32_t asked = request.options.lane_width;
+    const bool as_asked = asked == 0 || kernel.properties.lane_width == asked || kernel.form.lane_width != asked;
+    if (as_asked) return;
+    log_once("lanes of " + kernel.name,
+             fmt::format("kernel {}: runs lane by lane although PTARMIGAN_LANES={}: lanes of its warps may meet at "
+                         "collectives or barriers from different places, or wait or exit in functions that are called",
+                         kernel.name, asked));
+}
+
 struct KeyHash {
     std::size_t operator()(const std::string& key) const { return XXH3_64bits(key.data(), key.size()); }
 };
@@ -180,6 +192,7 @@ struct KernelCache::Impl {
         if (const auto compiled = read_kernel_file(*bytes, key)) {
             auto kernel = load(*compiled, request.kernel);
             if (log_enabled(LogLevel::info)) log_loaded(*kernel, request, "read from the cache", start);
+            warn_of_single_lanes(*kernel, request);
             count(&CacheStatistics::disk_hits);
             return kernel;
         }
@@ -195,6 +208,7 @@ struct KernelCache::Impl {
         count(&CacheStatistics::compilations);
         auto kernel = load(compiled, request.kernel);
         if (log_enabled(LogLevel::info)) log_loaded(*kernel, request, "compiled", start);
+        warn_of_single_lanes(*kernel, request);
         if (disk) disk->store(file_name(key), write_kernel_file(key, compiled));
         return kernel;
     }
