@@ -11,7 +11,7 @@
 
 namespace ptarmigan::abi {
 
-inline constexpr std::uint32_t kernel_abi_version = 19;
+inline constexpr std::uint32_t kernel_abi_version = 20;
 inline constexpr unsigned warp_size = 32;
 
 /// Shared addresses: rank of the CTA in its cluster << cluster_rank_bit | offset in its memory, as on Hopper.
