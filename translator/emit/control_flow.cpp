@@ -396,14 +396,14 @@ void GraphEmitter::emit_atomic_yield() {
 
 /// When this place has been passed `period` times.
 void GraphEmitter::emit_yield_each(std::uint32_t period) {
-    llvm::AllocaInst* counter = entry_alloca(ir_.getInt32Ty(), "passes");
+    const Place counter = make_place(ir_.getInt32Ty(), "passes");
     {
         llvm::IRBuilderBase::InsertPointGuard keep(ir_);
-        ir_.SetInsertPoint(counter->getNextNode());
-        ir_.CreateStore(ir_.getInt32(0), counter);
+        ir_.SetInsertPoint(llvm::cast<llvm::Instruction>(counter.address)->getNextNode());
+        ir_.CreateStore(ir_.getInt32(0), counter.address);
     }
-    llvm::Value* count = ir_.CreateAdd(ir_.CreateLoad(ir_.getInt32Ty(), counter), ir_.getInt32(1));
-    ir_.CreateStore(count, counter);
+    llvm::Value* count = ir_.CreateAdd(ir_.CreateLoad(counter.type, counter.address), ir_.getInt32(1));
+    ir_.CreateStore(count, counter.address);
     llvm::Value* due = ir_.CreateICmpEQ(ir_.CreateURem(count, ir_.getInt32(period)), ir_.getInt32(0));
     const auto give_turn = [&] {
         if (!in_waiting_loop()) set_work_mark(nullptr);
