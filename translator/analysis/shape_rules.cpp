@@ -348,8 +348,9 @@ Shape ShapeRules::unguarded(const ptx::Instruction& inst) {
 Shape ShapeRules::by_algebra(const ptx::Instruction& inst) {
     const ptx::FormInfo& form = ptx::form_info(inst.form);
     const Operand& d = inst.operands[0];
-    // Affine results need a register of exactly the result's type, and integer arithmetic.
-    bool plain = d.kind == Operand::Kind::reg && whole_register(d);
+    // Affine results need a register of exactly the result's type, and integer arithmetic: an integer register that
+    // selp.f32 reads is taken for a float.
+    bool plain = d.kind == Operand::Kind::reg && whole_register(d) && !ptx::is_float(d.type);
     unsigned bits = ptx::bit_size(d.type);
     auto keep = [&](Shape shape) { return shape.is_affine() && !plain ? varying_shape() : shape; };
     auto sum = [&](Shape a, Shape b) -> Shape {

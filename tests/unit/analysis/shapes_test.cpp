@@ -59,6 +59,13 @@ TEST_CASE("uniform levels") {
     CHECK(k.shape_of("%r5").is_varying());
 }
 
+TEST_CASE("floats have no distances, although an integer register holds them") {
+    AnalysedKernel k("mov.u32 %r1, %tid.x; ld.param.u32 %r2, [n]; setp.eq.u32 %p1, %r2, 0; selp.f32 %r3, %r1, %r1, %p1;"
+                     "selp.b32 %r4, %r1, %r1, %p1; st.global.v2.u32 [%rd1], {%r3, %r4}; ret;", {64, 1, 1});
+    CHECK(k.shape_of("%r3").is_varying());
+    CHECK(k.shape_of("%r4").is_affine());
+}
+
 TEST_CASE("one lane per step has no varying values") {
     AnalysedKernel k("mov.u32 %r1, %tid.x; mul.lo.u32 %r2, %r1, %r1; st.global.u32 [%rd1], %r2; ret;", {64, 1, 1}, 1);
     CHECK(k.shape_of("%r2").level == Level::step_uniform);

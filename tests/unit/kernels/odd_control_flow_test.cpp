@@ -137,3 +137,11 @@ TEST_CASE("a sum of doubles that is used before and behind a test for NaNs", "[k
     const auto results = out.values();
     for (unsigned t = 0; t < threads; ++t) CHECK(results[t] == 2.5 * ((t + 0.5) * (t + 0.5) + 0.5) + t);
 }
+
+TEST_CASE("a select of floats from integer registers with a distance from lane to lane", "[kernels][flow]") {
+    const auto results =
+        results_of("ld.global.u32 %r11, [tab]; setp.gt.s32 %p1, %r11, 5; selp.f32 %r9, %r60, %r60, %p1;\n"
+                   "setp.lt.s32 %p2, %r11, 5; add.u32 %r5, %r60, 64; @%p1 selp.f32 %r9, %r9, %r5, %p2;",
+                   table);
+    for (unsigned t = 0; t < threads; ++t) CHECK(results[t] == 64 + t);
+}
