@@ -198,8 +198,15 @@ void Races::find_races() {
     }
 }
 
+/// Lanes wait for others of their warp here, which must not wait at a barrier meanwhile.
+bool has_collective(const Block& block) {
+    return std::any_of(block.instructions.begin(), block.instructions.end(), [](const GraphInstruction& instruction) {
+        return has_effect(instruction.inst, ptx::Effects::convergent | ptx::Effects::waits);
+    });
+}
+
 /// As BarrierPlanner::check_control: when masked execution of the CTA as one step is there, threads wait elsewhere only
-/// where nothing of interest lies ahead of them.
+/// where nothing of interest lies ahead of them: neither a way of a race nor what threads wait for others at.
 std::vector<bool> Races::blocks_that_all_meet() const {
     std::vector<bool> result(graph_.blocks.size(), false), divergent(result), ahead(result);
     const RegionGraph region = region_graph(graph_, whole_graph(graph_));
@@ -209,7 +216,8 @@ std::vector<bool> Races::blocks_that_all_meet() const {
         divergent[block] = is_cta_divergent_branch(graph_, block);
         const bool is_between =
             std::any_of(races_.begin(), races_.end(), [&](const Race& race) { return race.ways[block]; });
-        if (is_between || graph_.blocks[block].ends_with_barrier) work.push_back(block);
+        if (is_between || graph_.blocks[block].ends_with_barrier || has_collective(graph_.blocks[block]))
+            work.push_back(block);
     }
     while (!work.empty()) {
         const BlockId block = work.back();

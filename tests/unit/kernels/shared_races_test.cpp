@@ -352,6 +352,31 @@ TEST_CASE("no thread is kept from what another waits for", "[kernels][barriers][
     )", words);
 }
 
+TEST_CASE("lanes that store in an arm come to the vote behind it", "[kernels][barriers][races]") {
+    constexpr unsigned full_warps = 64;
+    Array<std::uint32_t> out(full_warps);
+    run(R"(
+        mov.u32 %r10, words;
+        mad.lo.u32 %r1, %r60, 4, %r10;
+        st.shared.u32 [%r1], %r60;
+        bar.sync 0;
+        ld.global.u32 %r2, [zero];
+        add.u32 %r2, %r2, %r1;
+        ld.shared.u32 %r3, [%r2]; // its own word, which only the launch knows
+        and.b32 %r4, %r60, 1;
+        setp.ne.u32 %p0, %r4, 0;
+        @!%p0 bra skip;
+        st.volatile.shared.u32 [%r1], 1000;
+    skip:
+        vote.sync.ballot.b32 %r5, %p0, 0xffffffff;
+        add.u32 %r3, %r3, %r5;
+        mad.wide.u32 %l0, %r60, 4, %l60;
+        st.global.u32 [%l0], %r3;
+    )", {1}, {full_warps}, {out.address()}, ".shared .align 4 .b8 words[256];\n.global .u32 zero = 0;\n");
+    const auto results = out.values();
+    for (std::uint32_t i = 0; i < full_warps; ++i) CHECK(results[i] == 0xaaaaaaaa + i);
+}
+
 TEST_CASE("a scan in place: threads read what others write in the same arm", "[kernels][barriers][races][order]") {
     for (const std::string step : {"add.u32 %r1, %r1, %r1;", "add.u32 %r1, %r1, 7;"}) {
         INFO(step);
