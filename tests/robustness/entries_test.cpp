@@ -47,7 +47,8 @@ public:
 
 /// Entries that call a function given to them: scratch memory holds no code.
 const std::set<std::string> callers{
-    "cuLaunchHostFunc", "cuLaunchHostFunc_ptsz", "cuStreamAddCallback", "cuStreamAddCallback_ptsz"};
+    "cuLaunchHostFunc",      "cuLaunchHostFunc_ptsz", "cuLaunchHostFunc_v2",
+    "cuLaunchHostFunc_v2_ptsz", "cuStreamAddCallback", "cuStreamAddCallback_ptsz"};
 
 /// Entries for which zeros are arguments as good as any: queries without a result, nothing to copy, the
 /// default stream, the first device. Base names: all versions and forms of an entry are alike in this.
