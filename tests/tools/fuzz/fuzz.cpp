@@ -13,6 +13,7 @@
 #include <iterator>
 #include <map>
 #include <sstream>
+#include <string_view>
 
 namespace {
 
@@ -272,6 +273,10 @@ int run(const Options& o) {
 } // namespace
 
 int main(int argc, char** argv) {
+    if (argc == 2 && (std::string_view(argv[1]) == "--help" || std::string_view(argv[1]) == "-h")) {
+        std::puts(usage);
+        return 0;
+    }
     try {
         return run(parse(argc, argv));
     } catch (const std::invalid_argument& error) {
