@@ -49,7 +49,8 @@ const char* name_of_signal(int number) {
 
 std::string describe_crash(const Crash& crash, const CompileProgress& progress) {
     const char* stage = name_of(progress.stage.load());
-    if (crash.signal == 0) return fmt::format("{} took more CPU time than its budget", stage);
+    if (crash.signal == 0)
+        return fmt::format("{} took more CPU time than its budget (PTARMIGAN_COMPILE_BUDGET)", stage);
     if (crash.stack_overflow) return fmt::format("the stack ended in {}", stage);
     return fmt::format("a crash in {} ({})", stage, name_of_signal(crash.signal));
 }
