@@ -6,6 +6,7 @@
 #include "runtime/shim/cuda_types.h"
 
 #include <cstring>
+#include <filesystem>
 #include <unistd.h>
 #include <vector>
 
@@ -76,13 +77,14 @@ void ask_loading(Answers& answers) {
     answers.give("cuModuleLoad missing", call("cuModuleLoad", &module, "/nonexistent/file.ptx"));
     answers.give("cuModuleLoad empty name", call("cuModuleLoad", &module, ""));
     answers.give("cuModuleLoad null", call("cuModuleLoad", &module, nullptr));
-    char path[] = "/tmp/answersXXXXXX";
-    const int file = mkstemp(path);
-    answers.give("cuModuleLoad empty file", call("cuModuleLoad", &module, static_cast<const char*>(path)));
+    std::string path = std::filesystem::temp_directory_path() / "answersXXXXXX";
+    const int file = mkstemp(path.data());
+    if (file < 0) std::_Exit(2);
+    answers.give("cuModuleLoad empty file", call("cuModuleLoad", &module, path.c_str()));
     if (write(file, "words", 5) != 5) std::_Exit(2);
-    answers.give("cuModuleLoad words", call("cuModuleLoad", &module, static_cast<const char*>(path)));
+    answers.give("cuModuleLoad words", call("cuModuleLoad", &module, path.c_str()));
     close(file);
-    unlink(path);
+    unlink(path.c_str());
     CUlibrary library{};
     CUkernel kernel{};
     const auto library_of = [&](const char* what, const char* image) {
