@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of dense matrices with the arithmetic of Hopper's tensor cores, bit for bit. Fragments, descriptors and
+// instructions are not known here: callers hand over plain matrices of one instruction.
+#pragma once
+
+#include <cstdint>
+
+namespace ptarmigan::runtime::tensor_core {
+
+/// Elements. tf32 fills 32-bit words of which the upper 19 count; s4 and u4 lie two in a byte, the first in the low
+/// half; b1 lie 32 in a word, the first in bit 0.
+enum class Format : std::uint8_t { f16, bf16, tf32, e4m3, e5m2, f32, f64, s32, s8, u8, s4, u4, b1 };
+
+enum class Rounding : std::uint8_t { nearest_even, toward_zero, down, up };
+
+/// The sequence of steps that makes an element of D (README.md has the formulas).
+enum class Unit : std::uint8_t {
+    fused,      ///< f16, bf16, tf32: one sum of all products and C; in f32, but in f16 if both C and D are f16
+    fused_fp8,  ///< fp8 of wgmma: the same with 13 fraction bits; C and D have one type
+    two_fused,  ///< tf32 of wmma: a sum for each half of k, the first one's result is the second one's C
+    fp8_by_f16, ///< fp8 of mma.sync: two sums of products from zero, then C added; C and D have one type
+    scalar_f16, ///< mma.sync.m8n8k4: f32 operations, each rounded to nearest even
+    chain_f64,  ///< f64: a fused multiply-add for each k, each rounded
+    integer,    ///< s8, u8, s4, u4: exact sums modulo 2^32, or saturated once
+    bits_xor,   ///< b1: the number of bits that differ
+    bits_and,   ///< b1: the number of bits that both have
+};
+
+/// What the matrices of an instruction are and how they are multiplied.
+struct MatrixProduct {
+    Format a, b, c, d;
+    Unit unit;
+    std::uint16_t m, n, k; ///< k: the elements of a column of B; rows of A have half of them if `sparse`
+    bool sparse = false;
+    bool saturate = false;       ///< .satfinite of integers
+    bool negate_product = false; ///< A or B (not both) is negated; NaN stays NaN. Units fused and fused_fp8
+    bool c_is_zero = false;      ///< C counts as +0 and is not read
+    Rounding rounding = Rounding::nearest_even; ///< of unit chain_f64
+
+    /// The elements of a row of A.
+    constexpr unsigned stored() const { return sparse ? k / 2u : k; }
+};
+
+/// D = A x B + C. `a`: m rows of stored() elements; `b`: n columns of k elements; `c`, `d`: m rows of n elements; all
+/// without gaps and aligned to their elements. `d` may be `c`.
+///
+/// `selected`, for sparse products: for each element of `a` the k that it is multiplied with (any: equal and
+/// descending ones too). tf32 has two entries for each element: which 16-bit half of the column (0 .. 2k-1) becomes the
+/// low half of the factor, and which the high half.
+///
+/// Thread-safe, and independent of the calling thread's floating-point modes, which it leaves as they were.
+void multiply(const MatrixProduct& product, const void* a, const void* b, const void* c, void* d,
+              const std::uint8_t* selected = nullptr);
+
+} // namespace ptarmigan::runtime::tensor_core
