@@ -11,12 +11,15 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <ctime>
 #include <exception>
 #include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace ptarmigan::runtime {
 namespace {
@@ -57,8 +60,10 @@ std::string describe_crash(const Crash& crash, const CompileProgress& progress) 
 
 class Attempt {
 public:
-    Attempt(const translator::TranslatorApi& api, const CompileProgress& progress, const std::function<void()>& work)
-        : progress_(progress), work_(work), scope_(code_around(reinterpret_cast<const void*>(api.compile))) {}
+    Attempt(const translator::TranslatorApi& api, const CompileProgress& progress, const std::function<void()>& work,
+            const AttemptSetting& setting)
+        : progress_(progress), work_(work), setting_(setting),
+          scope_(code_around(reinterpret_cast<const void*>(api.compile))) {}
 
     void run() {
         pthread_t thread;
@@ -90,6 +95,7 @@ private:
 
     static void* main(void* self) {
         auto& attempt = *static_cast<Attempt*>(self);
+        attempt.thread_id_ = gettid();
         ensure_signal_stack();
         attempt.crashed_ = !attempt.scope_.run(do_work, self);
         const std::lock_guard lock(attempt.mutex_);
@@ -111,11 +117,25 @@ private:
         using namespace std::chrono_literals;
         constexpr unsigned polite_stops = 500;
         std::unique_lock lock(mutex_);
+        while (!has_emitted())
+            if (changed_.wait_for(lock, 1ms, [&] { return done_; }) || is_over_budget(thread)) break;
+        if (has_emitted()) after_emission();
         for (unsigned stops = 0; !done_;) {
             if (changed_.wait_for(lock, stops == 0 ? 100ms : 10ms, [&] { return done_; })) return;
             if (stops == 0 && !is_over_budget(thread)) continue;
             scope_.stop(thread, ++stops > polite_stops);
         }
+    }
+
+    bool has_emitted() const { return progress_.stage.load() > CompileProgress::Stage::emission; }
+
+    /// What is left needs nothing but the CPU: others may use the loader meanwhile, and nobody waits for this thread
+    /// who has not chosen to.
+    void after_emission() {
+        constexpr int least_priority = 19;
+        if (setting_.loader && setting_.loader->owns_lock()) setting_.loader->unlock();
+        if (setting_.in_background && thread_id_ != 0)
+            setpriority(PRIO_PROCESS, static_cast<id_t>(thread_id_.load()), least_priority);
     }
 
     bool is_over_budget(pthread_t thread) const {
@@ -128,6 +148,8 @@ private:
 
     const CompileProgress& progress_;
     const std::function<void()>& work_;
+    const AttemptSetting setting_;
+    std::atomic<pid_t> thread_id_{0};
     CrashScope scope_;
     std::exception_ptr error_;
     bool crashed_ = false;
@@ -141,10 +163,11 @@ std::optional<std::string> try_form(const translator::TranslatorApi& api, const 
                                     const translator::CompileOptions& options, CompileProgress& progress,
                                     translator::CompiledKernel& compiled) {
     try {
-        const std::lock_guard lock(request.loader_mutex);
-        attempt_compilation(api, progress, [&] {
+        std::unique_lock loader(request.loader_mutex);
+        const auto work = [&] {
             compiled = api.compile(request.loader, request.kernel, request.shape, options, nullptr, &progress);
-        });
+        };
+        attempt_compilation(api, progress, work, {&loader, request.in_background});
         compiled.form = options;
         return std::nullopt;
     } catch (const translator::UnsupportedError&) {
@@ -159,8 +182,8 @@ std::optional<std::string> try_form(const translator::TranslatorApi& api, const 
 } // namespace
 
 void attempt_compilation(const translator::TranslatorApi& api, const CompileProgress& progress,
-                         const std::function<void()>& work) {
-    Attempt(api, progress, work).run();
+                         const std::function<void()>& work, const AttemptSetting& setting) {
+    Attempt(api, progress, work, setting).run();
 }
 
 translator::CompiledKernel compile_kernel(const translator::TranslatorApi& api, const KernelRequest& request) {

@@ -35,7 +35,8 @@ struct LoadedKernel {
     std::unique_ptr<LoadedImage> image;
 };
 
-/// What to compile. The loader is only touched on a miss, under `loader_mutex`.
+/// What to compile. The loader is only touched on a miss, under `loader_mutex`, until the kernel's module is emitted:
+/// machine code for several kernels of a text is made side by side.
 struct KernelRequest {
     ptx::ModuleLoader& loader;
     std::mutex& loader_mutex;
@@ -43,6 +44,7 @@ struct KernelRequest {
     std::string kernel;
     translator::BlockShape shape;
     translator::CompileOptions options;
+    bool in_background = false; ///< nobody waits for it: others' work goes first, as soon as the loader is free again
 };
 
 /// Where and whether compiled kernels are kept between processes.

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 
 namespace ptarmigan::translator {
@@ -22,12 +23,22 @@ void count_compilation() {
     ::close(fd);
 }
 
+/// True if two of this process's compilations are in code generation at the same time, before long.
+bool meets_another() {
+    static std::atomic<int> count{0};
+    ++count;
+    for (int looks = 0; looks < 5000 && count < 2; ++looks) ::usleep(1000);
+    return count == 2;
+}
+
 CompiledKernel fake_compile(ptx::ModuleLoader&, const std::string& kernel, const BlockShape& shape,
-                            const CompileOptions& options, CompileTimes*, CompileProgress*) {
+                            const CompileOptions& options, CompileTimes*, CompileProgress* progress) {
     if (kernel == "unsupported") throw UnsupportedError("test.ptx:1:1: error: unsupported form");
     count_compilation();
     // Crashes in all forms but the narrow ones without optimisation.
     if (kernel == "crashes" && (options.lane_width != 1 || options.optimization == Optimization::full)) std::abort();
+    progress->stage = CompileProgress::Stage::code_generation;
+    if (kernel.starts_with("meets") && !meets_another()) std::abort();
     ::usleep(20000); // long enough for others to ask for the same kernel meanwhile
     CompiledKernel compiled;
 #if defined(__x86_64__)

@@ -226,6 +226,18 @@ TEST_CASE("kernel cache: threads that ask for one key compile it once") {
     for (std::size_t i = 2; i < kernels.size(); ++i) CHECK(kernels[i] == kernels[i % 2]);
 }
 
+TEST_CASE("kernel cache: machine code for kernels of one text is made side by side") {
+    Fixture fixture;
+    KernelCache cache(fixture.settings);
+    std::vector<std::shared_ptr<const runtime::LoadedKernel>> kernels(2);
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < kernels.size(); ++i)
+        threads.emplace_back([&, i] { kernels[i] = cache.get(fixture.request("meets" + std::to_string(i))); });
+    for (std::thread& thread : threads) thread.join();
+    CHECK(fixture.compilations() == 2); // no attempt failed
+    for (const auto& kernel : kernels) CHECK(call(*kernel) == 42);
+}
+
 TEST_CASE("kernel cache: processes share a folder") {
     Fixture fixture;
     constexpr int processes = 4, kernels = 6;
