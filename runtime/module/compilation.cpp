@@ -65,7 +65,8 @@ public:
         : progress_(progress), work_(work), setting_(setting),
           scope_(code_around(reinterpret_cast<const void*>(api.compile))) {}
 
-    void run() {
+    /// CPU seconds that it took.
+    double run() {
         pthread_t thread;
         if (!start(thread)) {
             main(this); // no room for another stack: the caller's has to do
@@ -75,6 +76,7 @@ public:
         }
         if (error_) std::rethrow_exception(error_);
         if (crashed_) throw CompilationCrash(describe_crash(scope_.crash(), progress_));
+        return cpu_seconds_;
     }
 
 private:
@@ -97,11 +99,19 @@ private:
         auto& attempt = *static_cast<Attempt*>(self);
         attempt.thread_id_ = gettid();
         ensure_signal_stack();
+        const double start = thread_seconds();
         attempt.crashed_ = !attempt.scope_.run(do_work, self);
+        attempt.cpu_seconds_ = thread_seconds() - start;
         const std::lock_guard lock(attempt.mutex_);
         attempt.done_ = true;
         attempt.changed_.notify_one();
         return nullptr;
+    }
+
+    static double thread_seconds() {
+        timespec used{};
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+        return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
     }
 
     static void do_work(void* self) {
@@ -153,6 +163,7 @@ private:
     CrashScope scope_;
     std::exception_ptr error_;
     bool crashed_ = false;
+    double cpu_seconds_ = 0;
     std::mutex mutex_; ///< guards done_
     std::condition_variable changed_;
     bool done_ = false;
@@ -167,7 +178,10 @@ std::optional<std::string> try_form(const translator::TranslatorApi& api, const 
         const auto work = [&] {
             compiled = api.compile(request.loader, request.kernel, request.shape, options, nullptr, &progress);
         };
-        attempt_compilation(api, progress, work, {&loader, request.in_background});
+        const double seconds = attempt_compilation(api, progress, work, {&loader, request.in_background});
+        if (log_enabled(LogLevel::info))
+            log(LogLevel::info, fmt::format("kernel {}: {:.3f} ms of CPU for {} statements", request.kernel,
+                                            1e3 * seconds, progress.statements.load()));
         compiled.form = options;
         return std::nullopt;
     } catch (const translator::UnsupportedError&) {
@@ -181,9 +195,9 @@ std::optional<std::string> try_form(const translator::TranslatorApi& api, const 
 
 } // namespace
 
-void attempt_compilation(const translator::TranslatorApi& api, const CompileProgress& progress,
-                         const std::function<void()>& work, const AttemptSetting& setting) {
-    Attempt(api, progress, work, setting).run();
+double attempt_compilation(const translator::TranslatorApi& api, const CompileProgress& progress,
+                           const std::function<void()>& work, const AttemptSetting& setting) {
+    return Attempt(api, progress, work, setting).run();
 }
 
 translator::CompiledKernel compile_kernel(const translator::TranslatorApi& api, const KernelRequest& request) {

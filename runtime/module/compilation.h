@@ -27,9 +27,9 @@ struct AttemptSetting {
 /// Runs `work`, which calls into `api`, on a thread of its own that has the stack the translator wants, and waits.
 /// What it throws arrives here; CompilationCrash if it crashes or takes more CPU time than PTARMIGAN_COMPILE_BUDGET
 /// allows for the statements of `progress`. Then all that the translator had allocated is leaked. Without room for
-/// another thread it runs on this one, without a budget. Thread-safe.
-void attempt_compilation(const translator::TranslatorApi& api, const translator::CompileProgress& progress,
-                         const std::function<void()>& work, const AttemptSetting& setting = {});
+/// another thread it runs on this one, without a budget. Returns the CPU seconds that it took. Thread-safe.
+double attempt_compilation(const translator::TranslatorApi& api, const translator::CompileProgress& progress,
+                           const std::function<void()>& work, const AttemptSetting& setting = {});
 
 /// The kernel in the form that was asked for, or where that fails for a reason of ours in the first of fallback_forms()
 /// that works, which is said in one line on stderr; see also PTARMIGAN_REPRODUCER. Throws what api.compile throws for
