@@ -1,13 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tensor_core/matrix_product.h"
 
-#include "runtime/tensor_core/portable_product.h"
+#include "runtime/tensor_core/vector_product.h"
 
 namespace ptarmigan::runtime::tensor_core {
 
+bool can_run(Code code) {
+#if defined(__x86_64__)
+    static const bool avx2 =
+        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    static const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    if (code == Code::avx2) return avx2;
+    if (code == Code::avx512) return avx512;
+#endif
+    return code == Code::portable;
+}
+
+Code best_code() {
+    static const Code best = can_run(Code::avx512) ? Code::avx512 : can_run(Code::avx2) ? Code::avx2 : Code::portable;
+    return best;
+}
+
+Multiply multiplier(Code code, const MatrixProduct& product) {
+    Multiply found = nullptr;
+#if defined(__x86_64__)
+    if (code == Code::avx512) found = avx512_multiplier(product);
+    if (code != Code::portable && !found) found = avx2_multiplier(product);
+#endif
+    return found ? found : multiply_portably;
+}
+
 void multiply(const MatrixProduct& product, const void* a, const void* b, const void* c, void* d,
               const std::uint8_t* selected) {
-    multiply_portably(product, {a, b, c, d, selected});
+    multiplier(best_code(), product)(product, {a, b, c, d, selected});
 }
 
 } // namespace ptarmigan::runtime::tensor_core

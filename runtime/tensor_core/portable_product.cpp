@@ -174,6 +174,13 @@ std::uint64_t element_of(const MatrixProduct& product, const Operands& operands,
     return element_of(product, line, c);
 }
 
+std::uint32_t wide_element_of(const MatrixProduct& product, const Operands& operands, unsigned row, unsigned column,
+                              std::uint32_t c) {
+    const std::uint64_t own = product.c_is_zero ? 0 : product.c == Format::f16 ? narrow_to_f16(c) : c;
+    const auto bits = static_cast<std::uint32_t>(element_of(product, operands, row, column, own));
+    return product.d == Format::f16 ? widen_f16(bits) : bits;
+}
+
 void multiply_portably(const MatrixProduct& product, const Operands& operands) {
     for (unsigned row = 0; row < product.m; ++row) {
         for (unsigned column = 0; column < product.n; ++column) {

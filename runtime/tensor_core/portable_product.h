@@ -24,6 +24,10 @@ void multiply_portably(const MatrixProduct& product, const Operands& operands);
 std::uint64_t element_of(const MatrixProduct& product, const Operands& operands, unsigned row, unsigned column,
                          std::uint64_t c);
 
+/// The same with C and the result as f32, which holds every f16. For products of such types.
+std::uint32_t wide_element_of(const MatrixProduct& product, const Operands& operands, unsigned row, unsigned column,
+                              std::uint32_t c);
+
 /// Bits of element `index` of a matrix.
 std::uint64_t load_element(Format format, const void* matrix, std::size_t index);
 void store_element(Format format, void* matrix, std::size_t index, std::uint64_t bits);

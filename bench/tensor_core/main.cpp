@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of one instruction's matrices that stay in the cache, by each kind of code that this CPU can run, beside
+// OpenBLAS on the same core: bench_tensor_core [TEXT] (forms whose name contains it).
+#include "runtime/tensor_core/product_code.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#ifdef PTARMIGAN_BENCH_OPENBLAS
+#include <cblas.h>
+extern "C" void openblas_set_num_threads(int);
+#endif
+
+namespace {
+
+using namespace ptarmigan::runtime::tensor_core;
+using enum Format;
+using Clock = std::chrono::steady_clock;
+
+/// Operations a second of the fastest of some rounds.
+template <typename Body> double rate_of(double operations, const Body& body) {
+    double best = 0;
+    unsigned repetitions = 1;
+    for (unsigned round = 0; round < 9;) {
+        const auto start = Clock::now();
+        for (unsigned i = 0; i < repetitions; ++i) body();
+        const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+        if (seconds < 2e-3) {
+            repetitions *= 2;
+            continue;
+        }
+        best = std::max(best, operations * repetitions / seconds);
+        ++round;
+    }
+    return best;
+}
+
+struct Case {
+    const char* name;
+    MatrixProduct product;
+};
+
+constexpr Case cases[] = {
+    {"mma.m16n8k16 f16 -> f32", {f16, f16, f32, f32, Unit::fused, 16, 8, 16}},
+    {"mma.m16n8k16 f16 -> f16", {f16, f16, f16, f16, Unit::fused, 16, 8, 16}},
+    {"mma.m16n8k8 f16 -> f32", {f16, f16, f32, f32, Unit::fused, 16, 8, 8}},
+    {"mma.m16n8k16 bf16 -> f32", {bf16, bf16, f32, f32, Unit::fused, 16, 8, 16}},
+    {"mma.m16n8k8 tf32 -> f32", {tf32, tf32, f32, f32, Unit::fused, 16, 8, 8}},
+    {"mma.m16n8k32 e4m3 -> f32", {e4m3, e4m3, f32, f32, Unit::fp8_by_f16, 16, 8, 32}},
+    {"mma.sp.m16n8k32 f16 -> f32", {f16, f16, f32, f32, Unit::fused, 16, 8, 32, true}},
+    {"wmma.m16n16k16 f16 -> f32", {f16, f16, f32, f32, Unit::fused, 16, 16, 16}},
+    {"wmma.m16n16k16 f16 -> f16", {f16, f16, f16, f16, Unit::fused, 16, 16, 16}},
+    {"wgmma.m64n256k16 f16 -> f32", {f16, f16, f32, f32, Unit::fused, 64, 256, 16}},
+    {"wgmma.m64n128k16 bf16 -> f32", {bf16, bf16, f32, f32, Unit::fused, 64, 128, 16}},
+    {"wgmma.m64n24k16 bf16 -> f32", {bf16, bf16, f32, f32, Unit::fused, 64, 24, 16}},
+    {"wgmma.m64n128k8 tf32 -> f32", {tf32, tf32, f32, f32, Unit::fused, 64, 128, 8}},
+    {"wgmma.m64n128k32 e4m3 -> f32", {e4m3, e4m3, f32, f32, Unit::fused_fp8, 64, 128, 32}},
+    {"mma.m8n8k4 f16 -> f32", {f16, f16, f32, f32, Unit::scalar_f16, 8, 8, 4}},
+    {"mma.m8n8k4 f64", {f64, f64, f64, f64, Unit::chain_f64, 8, 8, 4}},
+    {"mma.m16n8k16 f64", {f64, f64, f64, f64, Unit::chain_f64, 16, 8, 16}},
+    {"mma.m16n8k32 s8", {s8, s8, s32, s32, Unit::integer, 16, 8, 32}},
+    {"mma.m16n8k64 s4", {s4, s4, s32, s32, Unit::integer, 16, 8, 64}},
+    {"wmma.m16n16k16 u8", {u8, u8, s32, s32, Unit::integer, 16, 16, 16}},
+    {"wgmma.m64n128k32 s8", {s8, s8, s32, s32, Unit::integer, 64, 128, 32}},
+    {"mma.m16n8k256 b1", {b1, b1, s32, s32, Unit::bits_xor, 16, 8, 256}},
+};
+
+/// Normal deviates, as weights and activations are; random bits of integers.
+void fill(Format format, std::size_t elements, std::vector<std::uint64_t>& matrix, std::mt19937& random) {
+    matrix.assign(elements, 0);
+    std::normal_distribution<float> normal;
+    auto* bytes = reinterpret_cast<std::uint8_t*>(matrix.data());
+    for (std::size_t i = 0; i < elements; ++i) {
+        const float value = normal(random);
+        const double wide = value;
+        std::uint32_t bits;
+        std::memcpy(&bits, &value, 4);
+        const std::uint32_t sign = bits >> 31;
+        const int exponent = static_cast<int>(bits >> 23 & 255) - 127;
+        const auto small = [&](int exponent_bits, int fraction_bits) { // toward zero; tiny ones become zero
+            const int field = exponent + (1 << (exponent_bits - 1)) - 1;
+            return sign << (exponent_bits + fraction_bits) |
+                   (field <= 0 ? 0
+                               : static_cast<std::uint32_t>(field) << fraction_bits |
+                                     (bits >> (23 - fraction_bits) & ((1u << fraction_bits) - 1)));
+        };
+        switch (format) {
+        case f64: std::memcpy(bytes + i * 8, &wide, 8); break;
+        case f16:
+            bits = small(5, 10);
+            std::memcpy(bytes + i * 2, &bits, 2);
+            break;
+        case bf16:
+            bits >>= 16;
+            std::memcpy(bytes + i * 2, &bits, 2);
+            break;
+        case e4m3: bytes[i] = static_cast<std::uint8_t>(small(4, 3)); break;
+        case e5m2: bytes[i] = static_cast<std::uint8_t>(small(5, 2)); break;
+        case f32:
+        case tf32: std::memcpy(bytes + i * 4, &bits, 4); break;
+        default: bits = static_cast<std::uint32_t>(random()); std::memcpy(bytes + i * 4, &bits, 4);
+        }
+    }
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    const std::string only = argc > 1 ? argv[1] : "";
+    std::printf("| Gop/s of one core | portable | AVX2 | AVX-512 |\n| --- | --- | --- | --- |\n");
+    std::mt19937 random(1);
+    for (const Case& given : cases) {
+        if (std::string(given.name).find(only) == std::string::npos) continue;
+        const MatrixProduct& p = given.product;
+        const unsigned m = p.m, n = p.n, k = p.k;
+        std::vector<std::uint64_t> a, b, c, d(m * n);
+        fill(p.a, m * k, a, random);
+        fill(p.b, n * k, b, random);
+        fill(p.c, m * n, c, random);
+        std::vector<std::uint8_t> selected(2 * m * k);
+        for (unsigned i = 0; i < m * p.stored(); ++i)
+            selected[i] = static_cast<std::uint8_t>(i % p.stored() / 2 * 4 + i % 2 * 2 + random() % 2);
+        std::printf("| %s |", given.name);
+        for (const Code code : {Code::portable, Code::avx2, Code::avx512}) {
+            if (!can_run(code)) {
+                std::printf(" - |");
+                continue;
+            }
+            const Multiply multiply = multiplier(code, p);
+            const Operands operands{a.data(), b.data(), c.data(), d.data(), selected.data()};
+            std::printf(" %.2f |", rate_of(2e-9 * m * n * p.stored(), [&] { multiply(p, operands); }));
+        }
+        std::printf("\n");
+    }
+#ifdef PTARMIGAN_BENCH_OPENBLAS
+    openblas_set_num_threads(1);
+    for (const int size : {256, 1024}) {
+        const auto elements = static_cast<std::size_t>(size) * size;
+        std::vector<float> a(elements, 1), b(elements, 1), c(elements);
+        std::printf("| OpenBLAS sgemm, %d x %d x %d | | | %.2f |\n", size, size, size,
+                    rate_of(2e-9 * size * size * size, [&] {
+                        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, size, size, 1, a.data(), size,
+                                    b.data(), size, 0, c.data(), size);
+                    }));
+    }
+#endif
+}

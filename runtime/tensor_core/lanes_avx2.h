@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Eight lanes of 32 bits in AVX2 registers. Only for product_avx2.cpp, which alone is compiled for such CPUs: all is
+// local to it.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace ptarmigan::runtime::tensor_core {
+namespace {
+
+struct Lanes {
+    static constexpr unsigned width = 8;
+    using Float = __m256;
+    using Int = __m256i;
+    using Mask = __m256i; ///< all bits of a lane
+
+    static Float load(const float* from) { return _mm256_loadu_ps(from); }
+    static Int load(const std::uint32_t* from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); }
+    static void store(float* to, Float value) { _mm256_storeu_ps(to, value); }
+    static void store(std::uint32_t* to, Int value) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), value); }
+    static Float all(float value) { return _mm256_set1_ps(value); }
+    static Int all(int value) { return _mm256_set1_epi32(value); }
+    static Int all(std::uint32_t value) { return _mm256_set1_epi32(static_cast<int>(value)); }
+    static Int bits(Float value) { return _mm256_castps_si256(value); }
+    static Float number(Int bits) { return _mm256_castsi256_ps(bits); }
+
+    static Float mul(Float x, Float y) { return _mm256_mul_ps(x, y); }
+    static Float fma(Float x, Float y, Float z) { return _mm256_fmadd_ps(x, y, z); }
+    static Int truncate(Float x) { return _mm256_cvttps_epi32(x); }
+    static Int add(Int x, Int y) { return _mm256_add_epi32(x, y); }
+    static Int sub(Int x, Int y) { return _mm256_sub_epi32(x, y); }
+    static Int greater(Int x, Int y) { return _mm256_max_epi32(x, y); }
+    static Int smaller(Int x, Int y) { return _mm256_min_epi32(x, y); }
+    static Int both(Int x, Int y) { return _mm256_and_si256(x, y); }
+    static Int either(Int x, Int y) { return _mm256_xor_si256(x, y); }
+    static Int any_of(Int x, Int y) { return _mm256_or_si256(x, y); }
+    template <int count> static Int up(Int x) { return _mm256_slli_epi32(x, count); }
+    template <int count> static Int down(Int x) { return _mm256_srli_epi32(x, count); }
+    static Int sub_bytes(Int x, Int y) { return _mm256_subs_epu8(x, y); }
+    static Int greater_bytes(Int x, Int y) { return _mm256_max_epu8(x, y); }
+
+    static Mask is_equal(Int x, Int y) { return _mm256_cmpeq_epi32(x, y); }
+    static Mask is_greater(Int x, Int y) { return _mm256_cmpgt_epi32(x, y); }
+    static Mask is_negative(Int x) { return _mm256_srai_epi32(x, 31); }
+    static Mask no_lanes() { return _mm256_setzero_si256(); }
+    static Mask or_else(Mask x, Mask y) { return _mm256_or_si256(x, y); }
+    static Mask but_not(Mask x, Mask y) { return _mm256_andnot_si256(y, x); }
+    static Mask mask_of(std::uint32_t bits) {
+        const Int place = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+        return is_equal(both(all(bits), place), place);
+    }
+    static std::uint32_t bits_of(Mask mask) {
+        return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(mask)));
+    }
+    static Int where(Mask mask, Int yes, Int no) { return _mm256_blendv_epi8(no, yes, mask); }
+
+    static Float power(Int exponent) { return number(up<23>(add(exponent, all(127)))); }
+    /// The integer's 24 upper bits, whatever the rounding mode is: what was rounded up goes back by one.
+    static Float to_float_toward_zero(Int x) {
+        const Int magnitude = _mm256_abs_epi32(x);
+        const Float rounded = _mm256_cvtepi32_ps(magnitude);
+        const Int above = is_greater(sub(truncate(rounded), magnitude), all(0));
+        const Int sign = both(x, all(0x80000000u));
+        return number(any_of(add(bits(rounded), above), sign));
+    }
+    /// value * 2^exponent toward zero, for results below 2^31. `own`: the value's formal exponent.
+    static Int cut(Float value, Int own, Int exponent) {
+        const Int word = bits(value), field = both(word, all(0x7f800000)), fraction = both(word, all(0x7fffff));
+        const Int one = _mm256_andnot_si256(is_equal(field, all(0)), all(0x800000));
+        // exponent + own is at most 25, since the value takes part in E
+        const Int down = sub(all(25), add(exponent, own));
+        const Int magnitude = _mm256_srlv_epi32(up<2>(any_of(fraction, one)), down);
+        const Int sign = _mm256_srai_epi32(word, 31);
+        return sub(either(magnitude, sign), sign);
+    }
+    static Float add_to_nearest(Float x, Float y) { return _mm256_add_ps(x, y); } // the caller sets the mode
+
+    static Float load_f16(const void* from) {
+        return _mm256_cvtph_ps(_mm_loadu_si128(static_cast<const __m128i*>(from)));
+    }
+    static void store_f16(void* to, Float value) {
+        _mm_storeu_si128(static_cast<__m128i*>(to), _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
+    }
+    static Float round_to_f16(Float value) {
+        return _mm256_cvtph_ps(_mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
+    }
+
+    static Int load_bytes(const void* from) {
+        return _mm256_cvtepu8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(from)));
+    }
+    static Int load_halves(const void* from) {
+        return _mm256_cvtepu16_epi32(_mm_loadu_si128(static_cast<const __m128i*>(from)));
+    }
+    static void store_bytes(std::uint8_t* to, Int value) {
+        const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(value), _mm256_extracti128_si256(value, 1));
+        _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(words, words));
+    }
+    static Float widen_f16(Int halves) {
+        return _mm256_cvtph_ps(_mm_packus_epi32(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1)));
+    }
+
+    /// Eight lanes.
+    static __m256 load8_f16(const std::uint16_t* from) {
+        return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+    }
+    static void store8(float* to, __m256 value) { _mm256_storeu_ps(to, value); }
+    static void store8_f16(std::uint16_t* to, __m256 value) {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
+    }
+    static __m256 eight_of(Int value, unsigned) { return _mm256_castsi256_ps(value); }
+
+    /// x[i] lane j becomes x[j] lane i.
+    static void transpose_halves(Int (&x)[8]) {
+        Int pair[8], quad[8];
+        for (int i = 0; i < 4; ++i) {
+            pair[2 * i] = _mm256_unpacklo_epi32(x[2 * i], x[2 * i + 1]);
+            pair[2 * i + 1] = _mm256_unpackhi_epi32(x[2 * i], x[2 * i + 1]);
+        }
+        for (int i = 0; i < 2; ++i) {
+            for (int j = 0; j < 2; ++j) {
+                quad[4 * i + 2 * j] = _mm256_unpacklo_epi64(pair[4 * i + j], pair[4 * i + 2 + j]);
+                quad[4 * i + 2 * j + 1] = _mm256_unpackhi_epi64(pair[4 * i + j], pair[4 * i + 2 + j]);
+            }
+        }
+        for (int i = 0; i < 4; ++i) {
+            x[i] = _mm256_permute2x128_si256(quad[i], quad[4 + i], 0x20);
+            x[4 + i] = _mm256_permute2x128_si256(quad[i], quad[4 + i], 0x31);
+        }
+    }
+    static void load_lines(const std::uint32_t* from, unsigned stride, Int (&to)[8]) {
+        for (unsigned i = 0; i < 8; ++i) to[i] = load(from + i * stride);
+        transpose_halves(to);
+    }
+    static void load_short_lines(const std::uint32_t* from, unsigned stride, Int (&to)[8]) {
+        for (unsigned i = 0; i < 8; ++i)
+            to[i] = _mm256_castsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i * stride)));
+        transpose_halves(to);
+    }
+};
+
+} // namespace
+} // namespace ptarmigan::runtime::tensor_core

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sixteen lanes of 32 bits in AVX-512 registers. Only for product_avx512.cpp, which alone is compiled for such CPUs:
+// all is local to it.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace ptarmigan::runtime::tensor_core {
+namespace {
+
+struct Lanes {
+    static constexpr unsigned width = 16;
+    using Float = __m512;
+    using Int = __m512i;
+    using Mask = __mmask16;
+
+    static Float load(const float* from) { return _mm512_loadu_ps(from); }
+    static Int load(const std::uint32_t* from) { return _mm512_loadu_si512(from); }
+    static void store(float* to, Float value) { _mm512_storeu_ps(to, value); }
+    static void store(std::uint32_t* to, Int value) { _mm512_storeu_si512(to, value); }
+    static Float all(float value) { return _mm512_set1_ps(value); }
+    static Int all(int value) { return _mm512_set1_epi32(value); }
+    static Int all(std::uint32_t value) { return _mm512_set1_epi32(static_cast<int>(value)); }
+    static Int bits(Float value) { return _mm512_castps_si512(value); }
+    static Float number(Int bits) { return _mm512_castsi512_ps(bits); }
+
+    static Float mul(Float x, Float y) { return _mm512_mul_ps(x, y); }
+    static Float fma(Float x, Float y, Float z) { return _mm512_fmadd_ps(x, y, z); }
+    static Int truncate(Float x) { return _mm512_cvttps_epi32(x); }
+    static Int add(Int x, Int y) { return _mm512_add_epi32(x, y); }
+    static Int sub(Int x, Int y) { return _mm512_sub_epi32(x, y); }
+    static Int greater(Int x, Int y) { return _mm512_max_epi32(x, y); }
+    static Int smaller(Int x, Int y) { return _mm512_min_epi32(x, y); }
+    static Int both(Int x, Int y) { return _mm512_and_si512(x, y); }
+    static Int either(Int x, Int y) { return _mm512_xor_si512(x, y); }
+    static Int any_of(Int x, Int y) { return _mm512_or_si512(x, y); }
+    template <int count> static Int up(Int x) { return _mm512_slli_epi32(x, count); }
+    template <int count> static Int down(Int x) { return _mm512_srli_epi32(x, count); }
+    /// By bytes without sign: x - y, at least 0.
+    static Int sub_bytes(Int x, Int y) { return _mm512_subs_epu8(x, y); }
+    static Int greater_bytes(Int x, Int y) { return _mm512_max_epu8(x, y); }
+
+    static Mask is_equal(Int x, Int y) { return _mm512_cmpeq_epi32_mask(x, y); }
+    static Mask is_greater(Int x, Int y) { return _mm512_cmpgt_epi32_mask(x, y); }
+    static Mask is_negative(Int x) { return _mm512_movepi32_mask(x); }
+    static Mask no_lanes() { return 0; }
+    static Mask or_else(Mask x, Mask y) { return static_cast<Mask>(x | y); }
+    static Mask but_not(Mask x, Mask y) { return static_cast<Mask>(x & ~y); }
+    static Mask mask_of(std::uint32_t bits) { return static_cast<Mask>(bits); }
+    static std::uint32_t bits_of(Mask mask) { return mask; }
+    static Int where(Mask mask, Int yes, Int no) { return _mm512_mask_mov_epi32(no, mask, yes); }
+
+    /// 2^exponent of normal numbers.
+    static Float power(Int exponent) { return number(up<23>(add(exponent, all(127)))); }
+    /// The integer's 24 upper bits.
+    static Float to_float_toward_zero(Int x) {
+        return _mm512_cvt_roundepi32_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+    }
+    /// value * 2^exponent toward zero, for results below 2^31.
+    static Int cut(Float value, Int, Int exponent) {
+        return truncate(_mm512_scalef_ps(value, _mm512_cvtepi32_ps(exponent)));
+    }
+    static Float add_to_nearest(Float x, Float y) {
+        return _mm512_add_round_ps(x, y, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    }
+
+    static Float load_f16(const void* from) {
+        return _mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(from)));
+    }
+    static void store_f16(void* to, Float value) {
+        _mm256_storeu_si256(static_cast<__m256i*>(to), _mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
+    }
+    /// To nearest even.
+    static Float round_to_f16(Float value) {
+        return _mm512_cvtph_ps(_mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
+    }
+
+    /// Sixteen elements to words.
+    static Int load_bytes(const void* from) {
+        return _mm512_cvtepu8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(from)));
+    }
+    static Int load_halves(const void* from) {
+        return _mm512_cvtepu16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(from)));
+    }
+    /// The lowest byte of each lane.
+    static void store_bytes(std::uint8_t* to, Int value) {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(value));
+    }
+    static Float widen_f16(Int halves) { return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(halves)); }
+
+    /// Eight lanes.
+    static __m256 load8_f16(const std::uint16_t* from) {
+        return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+    }
+    static void store8(float* to, __m256 value) { _mm256_storeu_ps(to, value); }
+    static void store8_f16(std::uint16_t* to, __m256 value) {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
+    }
+    static __m256 eight_of(Int value, unsigned half) {
+        return _mm256_castsi256_ps(half ? _mm512_extracti64x4_epi64(value, 1) : _mm512_castsi512_si256(value));
+    }
+
+    /// x[i] lane j becomes x[j] lane i, in each half of eight lanes.
+    static void transpose_halves(Int (&x)[8]) {
+        Int pair[8], quad[8];
+        for (int i = 0; i < 4; ++i) {
+            pair[2 * i] = _mm512_unpacklo_epi32(x[2 * i], x[2 * i + 1]);
+            pair[2 * i + 1] = _mm512_unpackhi_epi32(x[2 * i], x[2 * i + 1]);
+        }
+        for (int i = 0; i < 2; ++i) {
+            for (int j = 0; j < 2; ++j) {
+                quad[4 * i + 2 * j] = _mm512_unpacklo_epi64(pair[4 * i + j], pair[4 * i + 2 + j]);
+                quad[4 * i + 2 * j + 1] = _mm512_unpackhi_epi64(pair[4 * i + j], pair[4 * i + 2 + j]);
+            }
+        }
+        const Int low = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13),
+                  high = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
+        for (int i = 0; i < 4; ++i) {
+            x[i] = _mm512_permutex2var_epi64(quad[i], low, quad[4 + i]);
+            x[4 + i] = _mm512_permutex2var_epi64(quad[i], high, quad[4 + i]);
+        }
+    }
+    /// Eight words of each of sixteen lines, `stride` words apart, to eight registers of sixteen lanes.
+    static void load_lines(const std::uint32_t* from, unsigned stride, Int (&to)[8]) {
+        for (unsigned i = 0; i < 8; ++i) {
+            const auto* line = reinterpret_cast<const __m256i*>(from + i * stride);
+            const auto* other = reinterpret_cast<const __m256i*>(from + (i + 8) * stride);
+            to[i] = _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_loadu_si256(line)), _mm256_loadu_si256(other), 1);
+        }
+        transpose_halves(to);
+    }
+    /// The same for four words.
+    static void load_short_lines(const std::uint32_t* from, unsigned stride, Int (&to)[8]) {
+        for (unsigned i = 0; i < 8; ++i) {
+            const auto* line = reinterpret_cast<const __m128i*>(from + i * stride);
+            const auto* other = reinterpret_cast<const __m128i*>(from + (i + 8) * stride);
+            to[i] = _mm512_inserti64x4(_mm512_castsi128_si512(_mm_loadu_si128(line)),
+                                       _mm256_castsi128_si256(_mm_loadu_si128(other)), 1);
+        }
+        transpose_halves(to);
+    }
+};
+
+} // namespace
+} // namespace ptarmigan::runtime::tensor_core

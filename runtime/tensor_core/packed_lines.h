@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of A and columns of B as the vector code wants them: f32 values, and a byte with the exponent of each element.
+// Included behind Lanes, like fused_lanes.h.
+//
+// A byte is 16 - exponent, 255 of zeros. Lanes have 160 - byte, at least 0, so that a saturated difference of bytes is
+// the exponent of a product + packed_bias, and 0 if a factor is zero.
+#pragma once
+
+#include "runtime/tensor_core/portable_product.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ptarmigan::runtime::tensor_core {
+namespace {
+
+constexpr unsigned most_lines = 64; ///< packed at a time
+constexpr unsigned most_k = 64;
+constexpr int packed_bias = 144 - 16;
+constexpr int window_size = 50;
+
+/// Where the exponents of a matrix lie. bf16 and tf32 are packed with their largest number's as 0, and without
+/// (flushed) numbers that are more than window_size below it; f16 and fp8 as they are.
+struct Window {
+    int top = 127;        ///< exponent field of the largest number; 127: nothing is moved
+    bool flushed = false; ///< something was
+
+    /// No flushed number's exponent, less the largest one's, is above this.
+    int flushed_exponent() const { return top > window_size + 1 ? -window_size - 1 : 1 - top; }
+};
+
+/// An element by elements of a block, in lanes: value, exponent byte, and whether it is infinite or NaN.
+struct Unpacked {
+    Lanes::Float value;
+    Lanes::Int byte;
+    Lanes::Mask special;
+};
+
+inline Unpacked unpack_f16(Lanes::Int half) {
+    using L = Lanes;
+    const L::Int magnitude = L::both(half, L::all(0x7fff)), field = L::greater(L::down<10>(magnitude), L::all(1));
+    const L::Int byte = L::sub(L::all(16 + 15), field);
+    return {L::widen_f16(half), L::where(L::is_equal(magnitude, L::all(0)), L::all(255), byte),
+            L::is_greater(magnitude, L::all(0x7bff))};
+}
+
+inline Unpacked unpack_e5m2(Lanes::Int byte) {
+    return unpack_f16(Lanes::up<8>(byte)); // its upper half
+}
+
+inline Unpacked unpack_e4m3(Lanes::Int word) {
+    using L = Lanes;
+    const L::Int magnitude = L::both(word, L::all(0x7f)), field = L::greater(L::down<3>(magnitude), L::all(1));
+    const L::Int half = L::any_of(L::up<7>(magnitude), L::up<8>(L::both(word, L::all(0x80)))); // * 2^-8
+    const L::Int byte = L::sub(L::all(16 + 7), field);
+    return {L::mul(L::widen_f16(half), L::all(256.0f)), L::where(L::is_equal(magnitude, L::all(0)), L::all(255), byte),
+            L::is_equal(magnitude, L::all(0x7f))};
+}
+
+/// bf16 in the upper half of a word, or tf32.
+inline Unpacked unpack_wide(Lanes::Int word, const Window& window) {
+    using L = Lanes;
+    const L::Int field = L::both(L::down<23>(word), L::all(0xff));
+    const L::Mask special = L::is_equal(field, L::all(255));
+    const int lowest = window.top > window_size ? window.top - window_size : 1;
+    const L::Mask outside = L::or_else(L::is_greater(L::all(lowest), field), special);
+    const L::Int moved = L::sub(word, L::all(static_cast<int>(static_cast<unsigned>(window.top - 127) << 23)));
+    return {L::number(L::where(outside, L::all(0), moved)),
+            L::where(outside, L::all(255), L::sub(L::all(16 + window.top), field)), special};
+}
+
+inline Lanes::Int load_wide(Format format, const std::uint8_t* from, unsigned index) {
+    if (format == Format::bf16) return Lanes::up<16>(Lanes::load_halves(from + index * 2));
+    return Lanes::both(Lanes::load(reinterpret_cast<const std::uint32_t*>(from + index * 4)), Lanes::all(~0x1fff));
+}
+
+inline unsigned bits_of_format(Format format) {
+    return format == Format::tf32 ? 32 : format == Format::f16 || format == Format::bf16 ? 16 : 8;
+}
+
+/// The elements of some lines, one after the other. Where an element is special, so is its line.
+inline void unpack_lines(Format format, const std::uint8_t* from, unsigned lines, unsigned k, const Window& window,
+                         float* values, std::uint8_t* bytes, bool* special) {
+    using L = Lanes;
+    for (unsigned i = 0; i < lines * k; i += L::width) {
+        Unpacked unpacked;
+        switch (format) {
+        case Format::f16: unpacked = unpack_f16(L::load_halves(from + i * 2)); break;
+        case Format::e5m2: unpacked = unpack_e5m2(L::load_bytes(from + i)); break;
+        case Format::e4m3: unpacked = unpack_e4m3(L::load_bytes(from + i)); break;
+        default: unpacked = unpack_wide(load_wide(format, from, i), window);
+        }
+        L::store(values + i, unpacked.value);
+        L::store_bytes(bytes + i, unpacked.byte);
+        if (const std::uint32_t some = L::bits_of(unpacked.special); some != 0) [[unlikely]]
+            for (unsigned lane = 0; lane < L::width; ++lane)
+                if (some >> lane & 1) special[(i + lane) / k] = true;
+    }
+}
+
+/// The window of a matrix.
+inline Window window_of(Format format, const void* matrix, unsigned elements) {
+    using L = Lanes;
+    if (format != Format::bf16 && format != Format::tf32) return {};
+    L::Int most = L::all(0), least = L::all(255);
+    for (unsigned i = 0; i < elements; i += L::width) {
+        const L::Int word = load_wide(format, static_cast<const std::uint8_t*>(matrix), i);
+        const L::Int field = L::both(L::down<23>(word), L::all(0xff));
+        const L::Mask special = L::is_equal(field, L::all(255)), zero = L::is_equal(L::up<1>(word), L::all(0));
+        most = L::greater(most, L::where(special, L::all(0), field));
+        least = L::smaller(least, L::where(zero, L::all(255), field));
+    }
+    std::uint32_t fields[L::width], low[L::width];
+    L::store(fields, most);
+    L::store(low, least);
+    Window window{1, false};
+    unsigned lowest = 255;
+    for (const std::uint32_t field : fields)
+        if (static_cast<int>(field) > window.top) window.top = static_cast<int>(field);
+    for (const std::uint32_t field : low)
+        if (field < lowest) lowest = field;
+    window.flushed = lowest == 0 || static_cast<int>(lowest) < window.top - window_size;
+    return window;
+}
+
+/// One line.
+struct Line {
+    const float* values;
+    const std::uint32_t* exponents; ///< four bytes each
+    bool special;
+};
+
+/// Lines whose elements are broadcast.
+struct PackedLines {
+    alignas(64) float values[most_lines * most_k];
+    alignas(64) std::uint8_t bytes[most_lines * most_k];
+    bool special[most_lines];
+    unsigned count, k;
+
+    void pack(Format format, const std::uint8_t* matrix, unsigned first, unsigned lines, unsigned k_of_line,
+              const Window& window) {
+        count = lines;
+        k = k_of_line;
+        for (unsigned i = 0; i < lines; ++i) special[i] = false;
+        unpack_lines(format, matrix + std::size_t{first} * k * bits_of_format(format) / 8, lines, k, window, values,
+                     bytes, special);
+    }
+    Line line(unsigned i) const {
+        return {values + i * k, reinterpret_cast<const std::uint32_t*>(bytes + i * k), special[i]};
+    }
+};
+
+/// Lines that are lanes.
+struct LaneBlock {
+    alignas(64) float values[most_k * Lanes::width];                ///< by k, lane
+    alignas(64) std::uint32_t exponents[most_k / 4 * Lanes::width]; ///< by four k, lane
+    Lanes::Mask special;
+
+    void pack(Format format, const std::uint8_t* matrix, unsigned first, unsigned k, const Window& window) {
+        using L = Lanes;
+        alignas(64) float flat[L::width * most_k];
+        alignas(64) std::uint8_t bytes[L::width * most_k];
+        bool is_special[L::width] = {};
+        unpack_lines(format, matrix + std::size_t{first} * k * bits_of_format(format) / 8, L::width, k, window, flat,
+                     bytes, is_special);
+        std::uint32_t some = 0;
+        for (unsigned i = 0; i < L::width; ++i) some |= std::uint32_t{is_special[i]} << i;
+        special = L::mask_of(some);
+        turn(reinterpret_cast<const std::uint32_t*>(flat), k, reinterpret_cast<std::uint32_t*>(values));
+        turn(reinterpret_cast<const std::uint32_t*>(bytes), k / 4, exponents);
+        for (unsigned i = 0; i < k / 4; ++i)
+            L::store(exponents + i * L::width, L::sub_bytes(L::all(0xa0a0a0a0u), L::load(exponents + i * L::width)));
+    }
+
+private:
+    /// `words` words of each line.
+    static void turn(const std::uint32_t* lines, unsigned words, std::uint32_t* to) {
+        using L = Lanes;
+        L::Int part[8];
+        unsigned word = 0;
+        for (; word + 8 <= words; word += 8) {
+            L::load_lines(lines + word, words, part);
+            for (unsigned i = 0; i < 8; ++i) L::store(to + (word + i) * L::width, part[i]);
+        }
+        if (words - word >= 4) {
+            L::load_short_lines(lines + word, words, part);
+            for (unsigned i = 0; i < 4; ++i) L::store(to + (word + i) * L::width, part[i]);
+            word += 4;
+        }
+        for (; word < words; ++word) // fewer than four
+            for (unsigned lane = 0; lane < L::width; ++lane) to[word * L::width + lane] = lines[lane * words + word];
+    }
+};
+
+/// A tile of C of eight columns, as columns of lanes.
+inline void load_tile(Format format, const void* matrix, std::size_t index, unsigned stride, Lanes::Int (&columns)[8]) {
+    if (format != Format::f16)
+        return Lanes::load_lines(static_cast<const std::uint32_t*>(matrix) + index, stride, columns);
+    alignas(64) float wide[Lanes::width * 8];
+    for (unsigned row = 0; row < Lanes::width; ++row)
+        Lanes::store8(wide + row * 8,
+                      Lanes::load8_f16(static_cast<const std::uint16_t*>(matrix) + index + row * stride));
+    Lanes::load_lines(reinterpret_cast<const std::uint32_t*>(wide), 8, columns);
+}
+
+/// Columns of lanes to a tile of D. Changes `columns`.
+inline void store_tile(Format format, void* matrix, std::size_t index, unsigned stride, Lanes::Int (&columns)[8]) {
+    Lanes::transpose_halves(columns);
+    for (unsigned i = 0; i < 8; ++i) {
+        for (unsigned half = 0; half < Lanes::width / 8; ++half) {
+            const std::size_t at = index + (i + 8 * half) * stride;
+            if (format == Format::f16)
+                Lanes::store8_f16(static_cast<std::uint16_t*>(matrix) + at, Lanes::eight_of(columns[i], half));
+            else
+                Lanes::store8(static_cast<float*>(matrix) + at, Lanes::eight_of(columns[i], half));
+        }
+    }
+}
+
+} // namespace
+} // namespace ptarmigan::runtime::tensor_core

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ways to multiply that this CPU can do, for tests and benchmarks; multiply() takes the best one.
+#pragma once
+
+#include "runtime/tensor_core/portable_product.h"
+
+#include <cstdint>
+
+namespace ptarmigan::runtime::tensor_core {
+
+enum class Code : std::uint8_t { portable, avx2, avx512 };
+
+bool can_run(Code code);
+/// The last one of those that can run.
+Code best_code();
+
+using Multiply = void (*)(const MatrixProduct&, const Operands&);
+
+/// What multiplies such matrices with instructions up to those of `code`, which must be able to run: always the same
+/// bits.
+Multiply multiplier(Code code, const MatrixProduct& product);
+
+} // namespace ptarmigan::runtime::tensor_core

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the code for each kind of CPU is entered. product_avx512.cpp and product_avx2.cpp are compiled with
+// instructions that not every CPU has, so they share no inline functions with others: what they include is local to
+// them.
+#pragma once
+
+#include "runtime/tensor_core/product_code.h"
+
+namespace ptarmigan::runtime::tensor_core {
+
+/// Null where there is none for such matrices.
+Multiply avx2_multiplier(const MatrixProduct& product);
+Multiply avx512_multiplier(const MatrixProduct& product);
+
+} // namespace ptarmigan::runtime::tensor_core
