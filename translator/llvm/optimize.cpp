@@ -8,6 +8,7 @@
 #include "translator/llvm/drop_unchanged_saves.h"
 #include "translator/llvm/hide_truncations.h"
 #include "translator/llvm/masks_as_integers.h"
+#include "translator/llvm/promote_slots.h"
 #include "translator/llvm/sink_nan_canonicalization.h"
 
 #include <llvm/Analysis/CGSCCPassManager.h>
@@ -49,6 +50,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, Optimization o
 
     // Before inlining: registers out of their allocas, so that what is inlined is small.
     llvm::FunctionPassManager early;
+    early.addPass(PromoteSlots());
     early.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
     const bool full = optimization == Optimization::full;
     if (full) {

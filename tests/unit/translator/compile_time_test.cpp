@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The time to compile grows with the length of a kernel and not with its square: four times the statements take about
+// four times as long. The bound is loose (a square would be 16), since machines are noisy.
+#include "frontend/module_loader.h"
+#include "translator/compile.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <string>
+
+using namespace ptarmigan;
+
+namespace {
+
+std::string kernel(const std::string& body) {
+    return ".version 8.0\n.target sm_90\n.address_size 64\n.entry k(.param .u64 p)\n{\n"
+           ".reg .pred %p; .reg .b32 %x, %y, %t; .reg .b64 %a, %b;\n"
+           "ld.param.u64 %a, [p]; mov.u32 %x, %tid.x; mul.wide.u32 %b, %x, 4; add.u64 %b, %a, %b; ld.global.u32 %x, [%b]; mov.u32 %y, 1;\n" +
+           body + "st.global.u32 [%b], %x;\nret;\n}\n";
+}
+
+/// `if (bit of x) { y = 3 y + p[..]; p[..] = x; } else { x ^= y; p[..] = y; }`, many times.
+std::string diamonds(unsigned count) {
+    std::string body;
+    for (unsigned i = 0; i < count; ++i) {
+        const std::string n = std::to_string(i), offset = std::to_string(4 * (i % 64));
+        body += "and.b32 %t, %x, " + std::to_string(1u << (i % 20)) + "; setp.ne.u32 %p, %t, 0; @%p bra ELSE" + n + ";\n"
+                "mad.lo.u32 %y, %y, 3, " + n + "; st.global.u32 [%b+" + offset + "], %x; bra JOIN" + n + ";\n"
+                "ELSE" + n + ": xor.b32 %x, %x, %y; st.global.u32 [%b+" + offset + "], %y;\n"
+                "JOIN" + n + ":\n";
+    }
+    return kernel(body);
+}
+
+/// Thread CPU time, the better of two.
+double microseconds(const std::string& text, const translator::CompileForm& form) {
+    double best = 1e18;
+    for (int round = 0; round < 2; ++round) {
+        const auto loader = ptx::ModuleLoader::load(text, "long.ptx");
+        translator::CompileOptions options;
+        static_cast<translator::CompileForm&>(options) = form;
+        options.target = translator::host_target();
+        translator::BlockShape shape;
+        shape.ntid[0] = 128;
+        translator::CompileTimes times;
+        translator::compile(*loader, "k", shape, options, &times);
+        best = std::min(best, times.emit + times.passes + times.codegen + times.link);
+    }
+    return best;
+}
+
+} // namespace
+
+TEST_CASE("the time to compile grows with the number of branches, not with its square") {
+    for (const unsigned lanes : {1u, 8u})
+        for (const translator::Optimization optimization : {translator::Optimization::least, translator::Optimization::full}) {
+            translator::CompileForm form;
+            form.lane_width = lanes;
+            form.optimization = optimization;
+            const unsigned count = optimization == translator::Optimization::full ? 100 : 300;
+            const double one = microseconds(diamonds(count), form), four = microseconds(diamonds(4 * count), form);
+            INFO(describe(form) << ": " << one << " us for " << count << ", " << four << " us for four times as many");
+            CHECK(four < 8 * one);
+        }
+}
