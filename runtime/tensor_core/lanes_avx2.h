@@ -101,6 +101,22 @@ struct Lanes {
         return _mm256_cvtph_ps(_mm_packus_epi32(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1)));
     }
 
+    static constexpr unsigned per_word = 2; ///< products of dot()
+    static Int dot(Int sum, Int x, Int y) { return add(sum, _mm256_madd_epi16(x, y)); }
+
+    // Half as many lanes of 64 bits.
+    using Double = __m256d;
+    static Double load(const double* from) { return _mm256_loadu_pd(from); }
+    static void store(double* to, Double value) { _mm256_storeu_pd(to, value); }
+    static Double all(double value) { return _mm256_set1_pd(value); }
+    static Double fma(Double x, Double y, Double z) { return _mm256_fmadd_pd(x, y, z); }
+    static std::uint32_t nan_lanes(Double x) {
+        return static_cast<std::uint32_t>(_mm256_movemask_pd(_mm256_cmp_pd(x, x, _CMP_UNORD_Q)));
+    }
+    static std::uint32_t nan_lanes(Float x) {
+        return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_cmp_ps(x, x, _CMP_UNORD_Q)));
+    }
+
     /// Eight lanes.
     static __m256 load8_f16(const std::uint16_t* from) {
         return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));

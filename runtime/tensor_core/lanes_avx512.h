@@ -90,11 +90,47 @@ struct Lanes {
     }
     static Float widen_f16(Int halves) { return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(halves)); }
 
+#ifdef __AVX512VNNI__
+    static constexpr unsigned per_word = 4; ///< products of dot()
+    /// sum + signed bytes of x * unsigned ones of y
+    static Int dot(Int sum, Int x, Int y) {
+        return _mm512_dpbusd_epi32(sum, y, x);
+    }
+#else
+    static constexpr unsigned per_word = 2;
+    static Int dot(Int sum, Int x, Int y) {
+        return add(sum, _mm512_madd_epi16(x, y));
+    }
+#endif
+
+    // Half as many lanes of 64 bits.
+    using Double = __m512d;
+    static Double load(const double* from) {
+        return _mm512_loadu_pd(from);
+    }
+    static void store(double* to, Double value) {
+        _mm512_storeu_pd(to, value);
+    }
+    static Double all(double value) {
+        return _mm512_set1_pd(value);
+    }
+    static Double fma(Double x, Double y, Double z) {
+        return _mm512_fmadd_pd(x, y, z);
+    }
+    static std::uint32_t nan_lanes(Double x) {
+        return _mm512_cmp_pd_mask(x, x, _CMP_UNORD_Q);
+    }
+    static std::uint32_t nan_lanes(Float x) {
+        return _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+    }
+
     /// Eight lanes.
     static __m256 load8_f16(const std::uint16_t* from) {
         return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
     }
-    static void store8(float* to, __m256 value) { _mm256_storeu_ps(to, value); }
+    static void store8(float* to, __m256 value) {
+        _mm256_storeu_ps(to, value);
+    }
     static void store8_f16(std::uint16_t* to, __m256 value) {
         _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
     }

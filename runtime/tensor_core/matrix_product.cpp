@@ -7,8 +7,8 @@ namespace ptarmigan::runtime::tensor_core {
 
 bool can_run(Code code) {
 #if defined(__x86_64__)
-    static const bool avx2 =
-        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    static const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                             __builtin_cpu_supports("f16c") && __builtin_cpu_supports("popcnt");
     static const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     if (code == Code::avx2) return avx2;
@@ -25,7 +25,9 @@ Code best_code() {
 Multiply multiplier(Code code, const MatrixProduct& product) {
     Multiply found = nullptr;
 #if defined(__x86_64__)
-    if (code == Code::avx512) found = avx512_multiplier(product);
+    static const bool vnni = __builtin_cpu_supports("avx512vnni");
+    if (code == Code::avx512 && vnni) found = avx512_vnni_multiplier(product);
+    if (code == Code::avx512 && !found) found = avx512_multiplier(product);
     if (code != Code::portable && !found) found = avx2_multiplier(product);
 #endif
     return found ? found : multiply_portably;

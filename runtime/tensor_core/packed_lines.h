@@ -150,6 +150,24 @@ struct PackedLines {
     }
 };
 
+/// `words` words of each of Lanes::width lines: those of the same place become lanes.
+inline void turn_lines(const std::uint32_t* lines, unsigned words, std::uint32_t* to) {
+    using L = Lanes;
+    L::Int part[8];
+    unsigned word = 0;
+    for (; word + 8 <= words; word += 8) {
+        L::load_lines(lines + word, words, part);
+        for (unsigned i = 0; i < 8; ++i) L::store(to + (word + i) * L::width, part[i]);
+    }
+    if (words - word >= 4) {
+        L::load_short_lines(lines + word, words, part);
+        for (unsigned i = 0; i < 4; ++i) L::store(to + (word + i) * L::width, part[i]);
+        word += 4;
+    }
+    for (; word < words; ++word) // fewer than four
+        for (unsigned lane = 0; lane < L::width; ++lane) to[word * L::width + lane] = lines[lane * words + word];
+}
+
 /// Lines that are lanes.
 struct LaneBlock {
     alignas(64) float values[most_k * Lanes::width];                ///< by k, lane
@@ -166,29 +184,10 @@ struct LaneBlock {
         std::uint32_t some = 0;
         for (unsigned i = 0; i < L::width; ++i) some |= std::uint32_t{is_special[i]} << i;
         special = L::mask_of(some);
-        turn(reinterpret_cast<const std::uint32_t*>(flat), k, reinterpret_cast<std::uint32_t*>(values));
-        turn(reinterpret_cast<const std::uint32_t*>(bytes), k / 4, exponents);
+        turn_lines(reinterpret_cast<const std::uint32_t*>(flat), k, reinterpret_cast<std::uint32_t*>(values));
+        turn_lines(reinterpret_cast<const std::uint32_t*>(bytes), k / 4, exponents);
         for (unsigned i = 0; i < k / 4; ++i)
             L::store(exponents + i * L::width, L::sub_bytes(L::all(0xa0a0a0a0u), L::load(exponents + i * L::width)));
-    }
-
-private:
-    /// `words` words of each line.
-    static void turn(const std::uint32_t* lines, unsigned words, std::uint32_t* to) {
-        using L = Lanes;
-        L::Int part[8];
-        unsigned word = 0;
-        for (; word + 8 <= words; word += 8) {
-            L::load_lines(lines + word, words, part);
-            for (unsigned i = 0; i < 8; ++i) L::store(to + (word + i) * L::width, part[i]);
-        }
-        if (words - word >= 4) {
-            L::load_short_lines(lines + word, words, part);
-            for (unsigned i = 0; i < 4; ++i) L::store(to + (word + i) * L::width, part[i]);
-            word += 4;
-        }
-        for (; word < words; ++word) // fewer than four
-            for (unsigned lane = 0; lane < L::width; ++lane) to[word * L::width + lane] = lines[lane * words + word];
     }
 };
 

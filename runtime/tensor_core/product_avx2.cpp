@@ -5,12 +5,42 @@
 
 #include "runtime/tensor_core/lanes_avx2.h"
 
+#include "runtime/tensor_core/chain_lanes.h"
 #include "runtime/tensor_core/fused_lanes.h"
+#include "runtime/tensor_core/integer_lanes.h"
 
 namespace ptarmigan::runtime::tensor_core {
+namespace {
+
+/// b1: by 64 bits, which the instruction counts.
+template <bool is_and> void multiply_bits(const MatrixProduct& product, const Operands& operands) {
+    const unsigned words = product.k / 64;
+    const auto* c = static_cast<const std::uint32_t*>(operands.c);
+    auto* d = static_cast<std::uint32_t*>(operands.d);
+    for (unsigned row = 0; row < product.m; ++row) {
+        for (unsigned column = 0; column < product.n; ++column) {
+            const std::size_t index = std::size_t{row} * product.n + column;
+            std::uint32_t sum = product.c_is_zero ? 0 : c[index];
+            for (unsigned word = 0; word < words; ++word) {
+                const std::uint64_t x = load_element(Format::f64, operands.a, row * words + word);
+                const std::uint64_t y = load_element(Format::f64, operands.b, column * words + word);
+                sum += static_cast<std::uint32_t>(__builtin_popcountll(is_and ? x & y : x ^ y));
+            }
+            d[index] = sum;
+        }
+    }
+}
+
+} // namespace
 
 Multiply avx2_multiplier(const MatrixProduct& product) {
-    return has_fused_code(product) ? multiply_fused_lanes : nullptr;
+    if (has_fused_code(product)) return multiply_fused_lanes;
+    if (has_integer_code(product)) return multiply_integer_lanes;
+    if (has_chain_code(product)) return multiply_chain_f64;
+    if (has_chain_f16_code(product)) return multiply_chain_f16;
+    if (product.k % 64 == 0 && product.unit == Unit::bits_and) return multiply_bits<true>;
+    if (product.k % 64 == 0 && product.unit == Unit::bits_xor) return multiply_bits<false>;
+    return nullptr;
 }
 
 } // namespace ptarmigan::runtime::tensor_core

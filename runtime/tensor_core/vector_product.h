@@ -11,5 +11,6 @@ namespace ptarmigan::runtime::tensor_core {
 /// Null where there is none for such matrices.
 Multiply avx2_multiplier(const MatrixProduct& product);
 Multiply avx512_multiplier(const MatrixProduct& product);
+Multiply avx512_vnni_multiplier(const MatrixProduct& product);
 
 } // namespace ptarmigan::runtime::tensor_core

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Integers on CPUs with AVX512_VNNI: four products a lane and instruction.
+#include "runtime/tensor_core/vector_product.h"
+
+#if defined(__x86_64__)
+
+#include "runtime/tensor_core/lanes_avx512.h"
+
+#include "runtime/tensor_core/integer_lanes.h"
+
+namespace ptarmigan::runtime::tensor_core {
+
+Multiply avx512_vnni_multiplier(const MatrixProduct& product) {
+    return has_integer_code(product) ? multiply_integer_lanes : nullptr;
+}
+
+} // namespace ptarmigan::runtime::tensor_core
+
+#endif
