@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tensor_core/dense_pair.h"
 
-#include "runtime/tensor_core/number.h"
-
-#include <array>
 #include <cstring>
 
 #if defined(__x86_64__)
@@ -24,63 +21,83 @@ unsigned bits_of(Format format) {
     }
 }
 
-using HalfTable = std::array<std::uint16_t, 256>;
+/// The k's of a row that have an element.
+class Taken {
+public:
+    /// False if `k` has one.
+    bool take(unsigned k) {
+        const std::uint64_t bit = std::uint64_t{1} << k % 64;
+        const bool is_free = (words_[k / 64] & bit) == 0;
+        words_[k / 64] |= bit;
+        return is_free;
+    }
 
-HalfTable make_table(Format format) {
-    HalfTable table{};
-    for (unsigned i = 0; i < 256; ++i) table[i] = static_cast<std::uint16_t>(widen_fp8(format, i));
-    return table;
+private:
+    std::uint64_t words_[2] = {}; // k is 128 at most
+};
+
+template <typename Element>
+bool fill_row(const std::uint8_t* from, const std::uint8_t* selected, unsigned stored, std::uint8_t* to) {
+    Taken taken;
+    bool good = true;
+    for (unsigned i = 0; i < stored; ++i) {
+        std::memcpy(to + selected[i] * sizeof(Element), from + i * sizeof(Element), sizeof(Element));
+        good &= taken.take(selected[i]);
+    }
+    return good;
 }
 
-const HalfTable& table_of(Format format) {
-    static const HalfTable e4m3 = make_table(Format::e4m3), e5m2 = make_table(Format::e5m2);
-    return format == Format::e4m3 ? e4m3 : e5m2;
+bool fill_tf32_row(const std::uint8_t* from, const std::uint8_t* halves, unsigned stored, std::uint8_t* to) {
+    Taken taken;
+    for (unsigned i = 0; i < stored; ++i) {
+        const unsigned low = halves[2 * i];
+        if (low % 2 != 0 || halves[2 * i + 1] != low + 1 || !taken.take(low / 2)) return false;
+        std::memcpy(to + low * 2, from + i * 4, 4);
+    }
+    return true;
 }
 
-template <typename Element> void put(std::uint8_t* row, unsigned k, const void* from, std::size_t index) {
-    std::memcpy(row + k * sizeof(Element), static_cast<const std::uint8_t*>(from) + index * sizeof(Element),
-                sizeof(Element));
+bool fill_half_bytes(const std::uint8_t* from, const std::uint8_t* selected, unsigned stored, std::uint8_t* to) {
+    Taken taken;
+    for (unsigned i = 0; i < stored; ++i) {
+        const unsigned element = from[i / 2] >> i % 2 * 4 & 15, k = selected[i];
+        to[k / 2] |= static_cast<std::uint8_t>(element << k % 2 * 4);
+        if (!taken.take(k)) return false;
+    }
+    return true;
+}
+
+/// Of every two pieces of a line the first one to the front half, the other one to the back half.
+template <typename Piece> void part_pieces(const std::uint8_t* from, unsigned lines, unsigned bytes, std::uint8_t* to) {
+    const unsigned pairs = bytes / 2 / sizeof(Piece);
+    for (unsigned line = 0; line < lines; ++line, from += bytes, to += bytes) {
+        for (unsigned i = 0; i < pairs; ++i) {
+            std::memcpy(to + i * sizeof(Piece), from + 2 * i * sizeof(Piece), sizeof(Piece));
+            std::memcpy(to + (pairs + i) * sizeof(Piece), from + (2 * i + 1) * sizeof(Piece), sizeof(Piece));
+        }
+    }
 }
 
 } // namespace
 
 bool DensePair::fill_gaps(const MatrixProduct& product, const Operands& operands) {
-    const unsigned stored = product.stored(), row_bytes = product.k * bits_of(product.a) / 8;
-    if (product.m * row_bytes > most_bytes) return false;
+    const unsigned stored = product.stored(), bits = bits_of(product.a);
+    const unsigned row_bytes = product.k * bits / 8, given_bytes = stored * bits / 8;
+    if (product.m * row_bytes > most_bytes || product.k > 128) return false;
     std::memset(dense_, 0, product.m * row_bytes);
+    bool good = true;
     for (unsigned row = 0; row < product.m; ++row) {
-        std::uint64_t taken[2] = {};
+        const auto* from = static_cast<const std::uint8_t*>(operands.a) + row * given_bytes;
+        const std::uint8_t* selected = operands.selected + std::size_t{row} * stored;
         std::uint8_t* to = dense_ + row * row_bytes;
-        for (unsigned i = 0; i < stored; ++i) {
-            const std::size_t index = std::size_t{row} * stored + i;
-            unsigned k = operands.selected[index];
-            if (product.a == Format::tf32) {
-                const unsigned low = operands.selected[2 * index];
-                if (low % 2 != 0 || operands.selected[2 * index + 1] != low + 1) return false;
-                k = low / 2;
-            }
-            const std::uint64_t bit = std::uint64_t{1} << k % 64;
-            if (taken[k / 64] & bit) return false;
-            taken[k / 64] |= bit;
-            switch (bits_of(product.a)) {
-            case 32: put<std::uint32_t>(to, k, operands.a, index); break;
-            case 16: put<std::uint16_t>(to, k, operands.a, index); break;
-            case 8: put<std::uint8_t>(to, k, operands.a, index); break;
-            default: to[k / 2] |= static_cast<std::uint8_t>(load_element(product.a, operands.a, index) << k % 2 * 4);
-            }
+        switch (bits) {
+        case 32: good &= fill_tf32_row(from, operands.selected + std::size_t{row} * stored * 2, stored, to); break;
+        case 16: good &= fill_row<std::uint16_t>(from, selected, stored, to); break;
+        case 8: good &= fill_row<std::uint8_t>(from, selected, stored, to); break;
+        default: good &= fill_half_bytes(from, selected, stored, to);
         }
     }
-    return true;
-}
-
-/// The first sum takes those of every two pieces of `piece` elements that come first.
-void DensePair::widen(const MatrixProduct& product, Format format, const std::uint8_t* from, unsigned lines,
-                      unsigned piece, std::uint16_t* to) {
-    const HalfTable& table = table_of(format);
-    for (unsigned line = 0; line < lines; ++line)
-        for (unsigned sum = 0; sum < 2; ++sum)
-            for (unsigned k = sum * piece; k < product.k; k += 2 * piece)
-                for (unsigned i = 0; i < piece; ++i) *to++ = table[from[line * product.k + k + i]];
+    return good;
 }
 
 bool DensePair::make(MatrixProduct& product, Operands& operands) {
@@ -92,12 +109,18 @@ bool DensePair::make(MatrixProduct& product, Operands& operands) {
         operands.selected = nullptr;
     }
     if (product.unit != Unit::fp8_by_f16) return true;
-    if (unsigned{product.m} * product.k > most_elements || unsigned{product.n} * product.k > most_elements)
-        return false;
-    const unsigned piece = sparse ? 4 : 2; // of stored elements always two
-    widen(product, product.a, static_cast<const std::uint8_t*>(operands.a), product.m, piece, a_);
-    widen(product, product.b, static_cast<const std::uint8_t*>(operands.b), product.n, piece, b_);
-    product.a = product.b = Format::f16;
+    const unsigned k = product.k;
+    if (product.m * k > most_elements || product.n * k > most_elements) return false;
+    const auto* a = static_cast<const std::uint8_t*>(operands.a);
+    const auto* b = static_cast<const std::uint8_t*>(operands.b);
+    // A sum takes two of every four stored elements, which are two of four k or four of eight.
+    if (sparse) {
+        part_pieces<std::uint32_t>(a, product.m, k, a_);
+        part_pieces<std::uint32_t>(b, product.n, k, b_);
+    } else {
+        part_pieces<std::uint16_t>(a, product.m, k, a_);
+        part_pieces<std::uint16_t>(b, product.n, k, b_);
+    }
     operands.a = a_;
     operands.b = b_;
     return true;

@@ -8,23 +8,21 @@
 
 namespace ptarmigan::runtime::tensor_core {
 
-/// Room for a matrix A without gaps where the given one is sparse, and for fp8 that f16 units multiply.
+/// Room for a matrix A without gaps where the given one is sparse, and for fp8 that two sums of f16 multiply.
 class DensePair {
 public:
-    /// Makes a product dense (zeros where A has no element), and that of Unit::fp8_by_f16 one of f16 elements, those of
-    /// the first sum first. False if it can't: two elements of a row are multiplied with one of a column, or with half
-    /// of each of two. Results are the same but for what zero times infinity or NaN gives.
+    /// Makes a product dense (zeros where A has no element), and puts elements of the first sum of Unit::fp8_by_f16
+    /// first. False if it can't: two elements of a row are multiplied with one of a column, or with half of each of
+    /// two. Results are the same but for what zero times infinity or NaN gives.
     bool make(MatrixProduct& product, Operands& operands);
 
 private:
     bool fill_gaps(const MatrixProduct& product, const Operands& operands);
-    static void widen(const MatrixProduct& product, Format format, const std::uint8_t* from, unsigned lines,
-                      unsigned half_step, std::uint16_t* to);
 
     static constexpr unsigned most_bytes = 64 * 64;    ///< of A: 64 rows of 32 f16, 16 tf32 or 64 bytes
     static constexpr unsigned most_elements = 16 * 64; ///< of fp8 on mma.sync
     alignas(64) std::uint8_t dense_[most_bytes];
-    alignas(64) std::uint16_t a_[most_elements], b_[most_elements];
+    alignas(64) std::uint8_t a_[most_elements], b_[most_elements];
 };
 
 /// While it lives, the calling thread rounds f32 and f64 as `rounding` says and keeps subnormal numbers.

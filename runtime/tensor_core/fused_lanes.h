@@ -18,72 +18,72 @@ constexpr bool is_half(Sum sum) {
     return sum == Sum::f16_25 || sum == Sum::f16_13;
 }
 
-/// What all sums of a call have in common.
+/// What all sums of a call have in common. Exponents are those of f32's fields here: 127 for numbers from 1 on. In
+/// memory, because GCC makes vectors of constants by way of general registers.
 struct SumFrame {
-    int lift;   ///< what the packed exponents lack
-    int least;  ///< of E, packed
-    int needed; ///< E, packed, from which on flushed elements don't matter
+    std::int32_t byte = 0xff, special = 0xff, magnitude = 0x7fffffff, one = 1,
+                 sign = static_cast<std::int32_t>(0x80000000);
+    std::int32_t half_least = 113; ///< exponent of f16's subnormal numbers
+    std::int32_t fraction_bits;
+    std::int32_t kept;              ///< bits of the result
+    std::int32_t lift_field = 0;    ///< what multiplies C only
+    std::int32_t scale;             ///< 2^(fraction_bits - E) has the field scale - E, with the packed numbers' factor
+    std::int32_t most_scaled;       ///< larger E cut all products
+    std::int32_t least;             ///< of E
+    std::int32_t above_least, most; ///< where results of f32 are surely normal
+    std::int32_t needed;            ///< from this E on flushed numbers don't matter
     bool negate;
 };
 
-constexpr int nothing = -4096; ///< the exponent of zeros
-
 /// One sum for each lane: of `products` products and `c`. Lanes that this can't do are added to `left`.
-template <Sum sum, unsigned products>
+template <Sum sum, unsigned products, bool windowed>
 inline Lanes::Float sum_lanes(const SumFrame& frame, const LaneBlock& lanes, const Line& line, unsigned first,
                               Lanes::Float c, Lanes::Mask& left) {
     using L = Lanes;
-    constexpr int fraction_bits = sum == Sum::f32_25 || sum == Sum::f16_25 ? 25 : 13;
-    L::Int most = L::all(0);
+    const auto all = [](const std::int32_t& constant) { return L::all(constant); };
+    L::Int top = L::all(0);
     for (unsigned group = first / 4; group < (first + products) / 4; ++group)
-        most = L::greater_bytes(
-            most, L::sub_bytes(L::load(lanes.exponents + group * L::width), L::all(line.exponents[group])));
-    most = L::greater_bytes(most, L::down<16>(most));
-    most = L::both(L::greater_bytes(most, L::down<8>(most)), L::all(0xff));
-    const L::Int of_products =
-        L::where(L::is_equal(most, L::all(0)), L::all(nothing), L::sub(most, L::all(packed_bias)));
+        top = L::greater_bytes(
+            top, L::sub_bytes(L::load(lanes.exponents + group * L::width), L::all(line.exponents[group])));
+    top = L::greater_bytes(top, L::down<16>(top));
+    top = L::both(L::greater_bytes(top, L::down<8>(top)), all(frame.byte));
 
-    const L::Int c_field = L::both(L::down<23>(L::bits(c)), L::all(0xff));
-    left = L::or_else(left, L::is_equal(c_field, L::all(0xff))); // infinity, NaN
-    const L::Int c_exponent = L::greater(L::sub(c_field, L::all(127)), L::all(-126));
-    const L::Int c_formal = is_half(sum) ? L::greater(c_exponent, L::all(-14)) : c_exponent;
-    const L::Int of_c =
-        L::where(L::is_equal(L::up<1>(L::bits(c)), L::all(0)), L::all(nothing), L::sub(c_formal, L::all(frame.lift)));
-    const L::Int top = L::greater(L::greater(of_products, of_c), L::all(frame.least));
-    left = L::or_else(left, L::is_greater(L::all(frame.needed), top));
+    L::Int c_exponent = L::both(L::down<23>(L::bits(c)), all(frame.byte));
+    if constexpr (is_half(sum)) {
+        left = L::or_else(left, L::is_equal(c_exponent, all(frame.special))); // infinity, NaN
+        c_exponent = L::but_zero(L::bits(c), L::greater(c_exponent, all(frame.half_least)));
+    }
+    top = L::greater(L::greater(top, c_exponent), all(frame.least));
+    if constexpr (windowed) left = L::or_else(left, L::is_greater(all(frame.needed), top));
 
-    // From 2^60 on no product leaves anything; below 2^-100 there are none.
-    const L::Float scale =
-        L::power(L::sub(L::all(fraction_bits), L::smaller(L::greater(top, L::all(-100)), L::all(60))));
+    const L::Int scaled = windowed ? L::smaller(top, all(frame.most_scaled)) : top;
+    const L::Float scale = L::number(L::up<23>(L::sub(all(frame.scale), scaled)));
     L::Int sums[2] = {L::all(0), L::all(0)};
 #pragma GCC unroll 16
     for (unsigned k = first; k < first + products; ++k) {
         const L::Float product = L::mul(L::load(lanes.values + k * L::width), L::all(line.values[k]));
         sums[k % 2] = L::add(sums[k % 2], L::truncate(L::mul(product, scale)));
     }
-    L::Int of_all = L::add(sums[0], sums[1]);
-    if (frame.negate) of_all = L::sub(L::all(0), of_all);
-    const L::Int shift = L::sub(L::all(fraction_bits - frame.lift), top);
-    const L::Int addend = L::cut(c, c_exponent, shift);
-    const L::Int total = L::add(of_all, addend);
-    left = L::or_else(left, L::is_negative(L::both(L::either(of_all, total), L::either(addend, total))));
+    L::Int of_products = L::add(sums[0], sums[1]);
+    if (frame.negate) of_products = L::sub(L::all(0), of_products);
+    const L::Float c_scale = windowed ? L::number(L::sub(L::bits(scale), all(frame.lift_field))) : scale;
+    const L::Int addend = L::truncate(L::mul(c, c_scale));
+    const L::Int total = L::add(of_products, addend);
+    left = L::or_else(left, L::is_negative(L::both(L::either(of_products, total), L::either(addend, total))));
 
     L::Float rounded = L::to_float_toward_zero(total);
-    const L::Int exponent = L::sub(L::all(0), shift);
+    const L::Float unit = L::number(L::up<23>(L::sub(top, all(frame.fraction_bits))));
     if constexpr (is_half(sum)) {
         // What was cut off becomes a sticky bit.
-        const L::Int sticky = L::where(L::is_equal(L::truncate(rounded), total), L::all(0), L::all(1));
-        rounded = L::number(L::any_of(L::bits(rounded), sticky));
-        const L::Float half = L::round_to_f16(L::mul(rounded, L::power(exponent)));
-        return L::number(L::where(L::is_equal(L::bits(half), L::all(0x80000000u)), L::all(0), L::bits(half)));
+        rounded = L::number(L::or_unless_equal(L::bits(rounded), all(frame.one), L::truncate(rounded), total));
+        const L::Float half = L::round_to_f16(L::mul(rounded, unit));
+        return L::number(L::but_zero(L::bits(half), L::bits(half))); // no -0
     }
-    // Results that may be subnormal or overflow are left.
-    const L::Int clamped = L::greater(L::smaller(exponent, L::all(96)), L::all(-125));
-    left = L::or_else(
-        left, L::but_not(L::but_not(L::mask_of(~0u), L::is_equal(exponent, clamped)), L::is_equal(total, L::all(0))));
-    L::Float result = L::mul(rounded, L::power(clamped));
-    if constexpr (sum == Sum::f32_13) result = L::number(L::both(L::bits(result), L::all(~0x3ff)));
-    return result;
+    // Results that may be subnormal or overflow are left, C's infinities and NaNs with them.
+    const L::Int some = L::any_of(total, L::both(L::bits(c), all(frame.magnitude)));
+    left = L::or_else(left, L::outside_and_some(top, all(frame.above_least), all(frame.most), some));
+    const L::Float result = L::mul(rounded, unit);
+    return sum == Sum::f32_13 ? L::number(L::both(L::bits(result), all(frame.kept))) : result;
 }
 
 /// How a call goes through its matrices.
@@ -108,7 +108,7 @@ struct Plan {
     }
 }
 
-template <Sum sum, unsigned products, unsigned sums, bool add_c>
+template <Sum sum, unsigned products, bool windowed, unsigned sums, bool add_c>
 inline Lanes::Float element_lanes(const Plan& plan, const LaneBlock& lanes, const Line& line, Lanes::Float c,
                                   unsigned lane_line, unsigned line_number) {
     using L = Lanes;
@@ -116,7 +116,7 @@ inline Lanes::Float element_lanes(const Plan& plan, const LaneBlock& lanes, cons
     if (line.special) left = L::mask_of(~0u);
     L::Float result = add_c ? L::all(0.0f) : c;
     for (unsigned i = 0; i < sums; ++i)
-        result = sum_lanes<sum, products>(plan.frame, lanes, line, i * products, result, left);
+        result = sum_lanes<sum, products, windowed>(plan.frame, lanes, line, i * products, result, left);
     if constexpr (add_c) {
         left = L::or_else(left, L::is_equal(L::both(L::bits(c), L::all(0x7f800000)), L::all(0x7f800000)));
         result = L::add_to_nearest(c, result);
@@ -143,20 +143,21 @@ inline void store_row(Format format, void* matrix, std::size_t index, Lanes::Flo
 }
 
 /// All lines of one block of lanes, which are columns of B: rows of D as they lie.
-template <Sum sum, unsigned products, unsigned sums, bool add_c>
+template <Sum sum, unsigned products, bool windowed, unsigned sums, bool add_c>
 inline void multiply_columns(const Plan& plan, const LaneBlock& lanes, const PackedLines& rows, unsigned first_row,
                              unsigned column) {
     for (unsigned i = 0; i < rows.count; ++i) {
         const std::size_t index = std::size_t{first_row + i} * plan.product.n + column;
         const Lanes::Float c =
             plan.product.c_is_zero ? Lanes::all(0.0f) : load_row(plan.product.c, plan.operands.c, index);
-        store_row(plan.product.d, plan.operands.d, index,
-                  element_lanes<sum, products, sums, add_c>(plan, lanes, rows.line(i), c, column, first_row + i));
+        store_row(
+            plan.product.d, plan.operands.d, index,
+            element_lanes<sum, products, windowed, sums, add_c>(plan, lanes, rows.line(i), c, column, first_row + i));
     }
 }
 
 /// The same with rows of A as lanes: eight columns at a time are turned.
-template <Sum sum, unsigned products, unsigned sums, bool add_c>
+template <Sum sum, unsigned products, bool windowed, unsigned sums, bool add_c>
 inline void multiply_rows(const Plan& plan, const LaneBlock& lanes, const PackedLines& columns, unsigned first_column,
                           unsigned row) {
     using L = Lanes;
@@ -168,13 +169,13 @@ inline void multiply_rows(const Plan& plan, const LaneBlock& lanes, const Packed
         else
             load_tile(plan.product.c, plan.operands.c, index, plan.product.n, c);
         for (unsigned j = 0; j < 8; ++j)
-            d[j] = L::bits(element_lanes<sum, products, sums, add_c>(plan, lanes, columns.line(i + j), L::number(c[j]),
-                                                                     row, first_column + i + j));
+            d[j] = L::bits(element_lanes<sum, products, windowed, sums, add_c>(
+                plan, lanes, columns.line(i + j), L::number(c[j]), row, first_column + i + j));
         store_tile(plan.product.d, plan.operands.d, index, plan.product.n, d);
     }
 }
 
-template <Sum sum, unsigned products, unsigned sums, bool add_c> void multiply_fused(const Plan& plan) {
+template <Sum sum, unsigned products, bool windowed, unsigned sums, bool add_c> void multiply_fused(const Plan& plan) {
     const MatrixProduct& product = plan.product;
     const unsigned lane_lines = plan.rows_are_lanes ? product.m : product.n,
                    lines = plan.rows_are_lanes ? product.n : product.m;
@@ -190,11 +191,11 @@ template <Sum sum, unsigned products, unsigned sums, bool add_c> void multiply_f
     for (unsigned from = 0; from < lines; from += most_lines) {
         packed.pack(format, matrix, from, lines - from < most_lines ? lines - from : most_lines, k, window);
         for (unsigned lane_line = 0; lane_line < lane_lines; lane_line += Lanes::width) {
-            block.pack(lane_format, lane_matrix, lane_line, k, lane_window);
+            block.pack(lane_format, lane_matrix, lane_line, k, lane_window, plan.window_a.moved + plan.window_b.moved);
             if (plan.rows_are_lanes)
-                multiply_rows<sum, products, sums, add_c>(plan, block, packed, from, lane_line);
+                multiply_rows<sum, products, windowed, sums, add_c>(plan, block, packed, from, lane_line);
             else
-                multiply_columns<sum, products, sums, add_c>(plan, block, packed, from, lane_line);
+                multiply_columns<sum, products, windowed, sums, add_c>(plan, block, packed, from, lane_line);
         }
     }
 }
@@ -202,34 +203,64 @@ template <Sum sum, unsigned products, unsigned sums, bool add_c> void multiply_f
 /// Nothing, if there is no code for such a k.
 using MultiplyFused = void (*)(const Plan&);
 
-template <Sum sum> MultiplyFused fused_code(unsigned k) {
-    if constexpr (sum == Sum::f32_25)
-        if (k == 4) return multiply_fused<sum, 4, 1, false>;
+template <Sum sum, bool windowed> MultiplyFused fused_code(unsigned k) {
+    if constexpr (windowed)
+        if (k == 4) return multiply_fused<sum, 4, windowed, 1, false>;
     if constexpr (sum == Sum::f32_25 || sum == Sum::f16_25) {
-        if (k == 8) return multiply_fused<sum, 8, 1, false>;
-        if (k == 16) return multiply_fused<sum, 16, 1, false>;
+        if (k == 8) return multiply_fused<sum, 8, windowed, 1, false>;
+        if (k == 16) return multiply_fused<sum, 16, windowed, 1, false>;
     }
-    if (k == 32) return multiply_fused<sum, 32, 1, false>;
+    if (k == 32) return multiply_fused<sum, 32, windowed, 1, false>;
     if constexpr (sum == Sum::f32_13 || sum == Sum::f16_13)
-        if (k == 64) return multiply_fused<sum, 64, 1, false>;
+        if (k == 64) return multiply_fused<sum, 64, windowed, 1, false>;
     return nullptr;
 }
 
 template <Sum sum> MultiplyFused two_sums_code(unsigned k) {
-    if (k == 16) return multiply_fused<sum, 8, 2, true>;
-    if (k == 32) return multiply_fused<sum, 16, 2, true>;
-    return k == 64 ? multiply_fused<sum, 32, 2, true> : nullptr;
+    if (k == 16) return multiply_fused<sum, 8, false, 2, true>;
+    if (k == 32) return multiply_fused<sum, 16, false, 2, true>;
+    return k == 64 ? multiply_fused<sum, 32, false, 2, true> : nullptr;
+}
+
+inline bool is_windowed(Format format) {
+    return format == Format::bf16 || format == Format::tf32;
 }
 
 inline MultiplyFused fused_code(const MatrixProduct& product) {
     const bool half = product.c == Format::f16 && product.d == Format::f16;
     switch (product.unit) {
-    case Unit::fused: return half ? fused_code<Sum::f16_25>(product.k) : fused_code<Sum::f32_25>(product.k);
-    case Unit::fused_fp8: return half ? fused_code<Sum::f16_13>(product.k) : fused_code<Sum::f32_13>(product.k);
-    case Unit::two_fused: return product.k == 8 ? multiply_fused<Sum::f32_25, 4, 2, false> : nullptr;
+    case Unit::fused:
+        if (half) return fused_code<Sum::f16_25, false>(product.k);
+        return is_windowed(product.a) ? fused_code<Sum::f32_25, true>(product.k)
+                                      : fused_code<Sum::f32_25, false>(product.k);
+    case Unit::fused_fp8:
+        return half ? fused_code<Sum::f16_13, false>(product.k) : fused_code<Sum::f32_13, false>(product.k);
+    case Unit::two_fused: return product.k == 8 ? multiply_fused<Sum::f32_25, 4, true, 2, false> : nullptr;
     case Unit::fp8_by_f16: return half ? two_sums_code<Sum::f16_25>(product.k) : two_sums_code<Sum::f32_25>(product.k);
     default: return nullptr;
     }
+}
+
+inline SumFrame frame_of(const MatrixProduct& product, const Window& a, const Window& b) {
+    const bool half = product.c == Format::f16 && product.d == Format::f16;
+    const int lift = a.moved + b.moved;
+    SumFrame frame{};
+    frame.fraction_bits = product.unit == Unit::fused_fp8 ? 13 : 25;
+    frame.kept = product.unit == Unit::fused_fp8 ? ~0x3ff : ~0;
+    frame.lift_field = static_cast<std::int32_t>(static_cast<std::uint32_t>(lift) << 23);
+    frame.scale = frame.fraction_bits + lift + 254;
+    frame.most_scaled = frame.scale - 1;
+    // f16's is the hardware's; that of f32 would be -133, but what lies so low is left.
+    frame.least = half ? 127 - 21 : lift > 1 ? 25 + lift : 26;
+    frame.above_least = frame.least + 1;
+    frame.most = 247;
+    // Products of less than 2^(E - 25) leave nothing.
+    const int of_a = a.flushed_exponent + b.top, of_b = b.flushed_exponent + a.top;
+    frame.needed = 127 + 27 + lift + (of_a > of_b ? of_a : of_b);
+    // Below, products may leave nothing where the hardware keeps some.
+    if (lift < -26 && frame.needed < 27) frame.needed = 27;
+    frame.negate = product.negate_product;
+    return frame;
 }
 
 /// True if the units of fused sums can be done for such matrices.
@@ -243,21 +274,11 @@ inline void multiply_fused_lanes(const MatrixProduct& given, const Operands& giv
     MatrixProduct product = given;
     Operands operands = given_operands;
     if (!dense.make(product, operands)) return multiply_portably(given, given_operands);
-    const Window a = window_of(product.a, operands.a, unsigned{product.m} * product.k);
-    const Window b = window_of(product.b, operands.b, unsigned{product.n} * product.k);
-    const bool half = product.c == Format::f16 && product.d == Format::f16;
-    const int lift = a.top - 127 + b.top - 127;
-    int needed = nothing;
-    for (const Window& window : {a, b}) // a product of less than 2^(E - 25) leaves nothing
-        if (window.flushed && window.flushed_exponent() + 27 > needed) needed = window.flushed_exponent() + 27;
-    const Plan plan{product,
-                    operands,
-                    product.n % Lanes::width != 0,
-                    {lift, (half ? -21 : -133) - lift, needed, product.negate_product},
-                    a,
-                    b,
-                    given,
-                    given_operands};
+    Window a = window_of(product.a, operands.a, unsigned{product.m} * product.k);
+    Window b = window_of(product.b, operands.b, unsigned{product.n} * product.k);
+    a.widened = b.widened = product.unit == Unit::fp8_by_f16;
+    const Plan plan{product, operands,      product.n % Lanes::width != 0, frame_of(product, a, b), a, b,
+                    given,   given_operands};
     const FloatMode mode(Rounding::nearest_even);
     fused_code(product)(plan);
 }

@@ -56,7 +56,6 @@ struct Lanes {
     }
     static Int where(Mask mask, Int yes, Int no) { return _mm256_blendv_epi8(no, yes, mask); }
 
-    static Float power(Int exponent) { return number(up<23>(add(exponent, all(127)))); }
     /// The integer's 24 upper bits, whatever the rounding mode is: what was rounded up goes back by one.
     static Float to_float_toward_zero(Int x) {
         const Int magnitude = _mm256_abs_epi32(x);
@@ -65,15 +64,13 @@ struct Lanes {
         const Int sign = both(x, all(0x80000000u));
         return number(any_of(add(bits(rounded), above), sign));
     }
-    /// value * 2^exponent toward zero, for results below 2^31. `own`: the value's formal exponent.
-    static Int cut(Float value, Int own, Int exponent) {
-        const Int word = bits(value), field = both(word, all(0x7f800000)), fraction = both(word, all(0x7fffff));
-        const Int one = _mm256_andnot_si256(is_equal(field, all(0)), all(0x800000));
-        // exponent + own is at most 25, since the value takes part in E
-        const Int down = sub(all(25), add(exponent, own));
-        const Int magnitude = _mm256_srlv_epi32(up<2>(any_of(fraction, one)), down);
-        const Int sign = _mm256_srai_epi32(word, 31);
-        return sub(either(magnitude, sign), sign);
+    /// `value`, and 0 where `tested` is +0 or -0.
+    static Int but_zero(Int tested, Int value) { return _mm256_andnot_si256(is_equal(up<1>(tested), all(0)), value); }
+    /// x | y, and x where p is q.
+    static Int or_unless_equal(Int x, Int y, Int p, Int q) { return any_of(x, _mm256_andnot_si256(is_equal(p, q), y)); }
+    /// Where x is not low .. high, and `some` is not 0.
+    static Mask outside_and_some(Int x, Int low, Int high, Int some) {
+        return but_not(or_else(is_greater(low, x), is_greater(x, high)), is_equal(some, all(0)));
     }
     static Float add_to_nearest(Float x, Float y) { return _mm256_add_ps(x, y); } // the caller sets the mode
 

@@ -52,15 +52,22 @@ struct Lanes {
     static std::uint32_t bits_of(Mask mask) { return mask; }
     static Int where(Mask mask, Int yes, Int no) { return _mm512_mask_mov_epi32(no, mask, yes); }
 
-    /// 2^exponent of normal numbers.
-    static Float power(Int exponent) { return number(up<23>(add(exponent, all(127)))); }
     /// The integer's 24 upper bits.
     static Float to_float_toward_zero(Int x) {
         return _mm512_cvt_roundepi32_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
     }
-    /// value * 2^exponent toward zero, for results below 2^31.
-    static Int cut(Float value, Int, Int exponent) {
-        return truncate(_mm512_scalef_ps(value, _mm512_cvtepi32_ps(exponent)));
+    /// `value`, and 0 where `tested` is +0 or -0.
+    static Int but_zero(Int tested, Int value) {
+        return _mm512_maskz_mov_epi32(_mm512_test_epi32_mask(tested, all(0x7fffffff)), value);
+    }
+    /// x | y, and x where p is q.
+    static Int or_unless_equal(Int x, Int y, Int p, Int q) {
+        return _mm512_mask_or_epi32(x, _mm512_cmpneq_epi32_mask(p, q), x, y);
+    }
+    /// Where x is not low .. high, and `some` is not 0.
+    static Mask outside_and_some(Int x, Int low, Int high, Int some) {
+        const Mask outside = or_else(_mm512_cmpgt_epi32_mask(low, x), _mm512_cmpgt_epi32_mask(x, high));
+        return _mm512_mask_test_epi32_mask(outside, some, some);
     }
     static Float add_to_nearest(Float x, Float y) {
         return _mm512_add_round_ps(x, y, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);

@@ -2,8 +2,8 @@
 // Rows of A and columns of B as the vector code wants them: f32 values, and a byte with the exponent of each element.
 // Included behind Lanes, like fused_lanes.h.
 //
-// A byte is 16 - exponent, 255 of zeros. Lanes have 160 - byte, at least 0, so that a saturated difference of bytes is
-// the exponent of a product + packed_bias, and 0 if a factor is zero.
+// A byte is 16 - exponent, 255 of zeros. Lanes have 159 - byte, at least 0, so that a saturated difference of bytes is
+// the exponent of a product + 127, and 0 if a factor is zero.
 #pragma once
 
 #include "runtime/tensor_core/portable_product.h"
@@ -16,17 +16,17 @@ namespace {
 
 constexpr unsigned most_lines = 64; ///< packed at a time
 constexpr unsigned most_k = 64;
-constexpr int packed_bias = 144 - 16;
 constexpr int window_size = 50;
+constexpr int largest_packed = 16; ///< exponent
 
-/// Where the exponents of a matrix lie. bf16 and tf32 are packed with their largest number's as 0, and without
-/// (flushed) numbers that are more than window_size below it; f16 and fp8 as they are.
+/// Where the exponents of a matrix lie. Those of bf16 and tf32 are moved so that the largest is 0 to 16, and numbers
+/// that are more than window_size below it are flushed to zero; f16 and fp8 are packed as they are.
 struct Window {
-    int top = 127;        ///< exponent field of the largest number; 127: nothing is moved
-    bool flushed = false; ///< something was
-
-    /// No flushed number's exponent, less the largest one's, is above this.
-    int flushed_exponent() const { return top > window_size + 1 ? -window_size - 1 : 1 - top; }
+    bool widened = false;         ///< fp8 counts as f16
+    int moved = 0;                ///< what exponents are less when packed
+    int lowest_field = 1;         ///< of numbers that are kept
+    int top = 16;                 ///< the largest packed exponent
+    int flushed_exponent = -4096; ///< no flushed number's packed exponent was above this
 };
 
 /// An element by elements of a block, in lanes: value, exponent byte, and whether it is infinite or NaN.
@@ -57,16 +57,24 @@ inline Unpacked unpack_e4m3(Lanes::Int word) {
             L::is_equal(magnitude, L::all(0x7f))};
 }
 
+/// The same with the exponents that the numbers have as f16, where all are normal.
+inline Unpacked unpack_widened_e4m3(Lanes::Int word) {
+    using L = Lanes;
+    Unpacked unpacked = unpack_e4m3(word);
+    const L::Int field = L::both(L::down<23>(L::bits(unpacked.value)), L::all(0xff));
+    unpacked.byte = L::where(L::is_equal(field, L::all(0)), L::all(255), L::sub(L::all(16 + 127), field));
+    return unpacked;
+}
+
 /// bf16 in the upper half of a word, or tf32.
 inline Unpacked unpack_wide(Lanes::Int word, const Window& window) {
     using L = Lanes;
     const L::Int field = L::both(L::down<23>(word), L::all(0xff));
     const L::Mask special = L::is_equal(field, L::all(255));
-    const int lowest = window.top > window_size ? window.top - window_size : 1;
-    const L::Mask outside = L::or_else(L::is_greater(L::all(lowest), field), special);
-    const L::Int moved = L::sub(word, L::all(static_cast<int>(static_cast<unsigned>(window.top - 127) << 23)));
+    const L::Mask outside = L::or_else(L::is_greater(L::all(window.lowest_field), field), special);
+    const L::Int moved = L::sub(word, L::all(static_cast<int>(static_cast<unsigned>(window.moved) << 23)));
     return {L::number(L::where(outside, L::all(0), moved)),
-            L::where(outside, L::all(255), L::sub(L::all(16 + window.top), field)), special};
+            L::where(outside, L::all(255), L::sub(L::all(16 + 127 + window.moved), field)), special};
 }
 
 inline Lanes::Int load_wide(Format format, const std::uint8_t* from, unsigned index) {
@@ -87,7 +95,10 @@ inline void unpack_lines(Format format, const std::uint8_t* from, unsigned lines
         switch (format) {
         case Format::f16: unpacked = unpack_f16(L::load_halves(from + i * 2)); break;
         case Format::e5m2: unpacked = unpack_e5m2(L::load_bytes(from + i)); break;
-        case Format::e4m3: unpacked = unpack_e4m3(L::load_bytes(from + i)); break;
+        case Format::e4m3:
+            unpacked =
+                window.widened ? unpack_widened_e4m3(L::load_bytes(from + i)) : unpack_e4m3(L::load_bytes(from + i));
+            break;
         default: unpacked = unpack_wide(load_wide(format, from, i), window);
         }
         L::store(values + i, unpacked.value);
@@ -113,13 +124,18 @@ inline Window window_of(Format format, const void* matrix, unsigned elements) {
     std::uint32_t fields[L::width], low[L::width];
     L::store(fields, most);
     L::store(low, least);
-    Window window{1, false};
-    unsigned lowest = 255;
+    int top_field = 1, low_field = 255;
     for (const std::uint32_t field : fields)
-        if (static_cast<int>(field) > window.top) window.top = static_cast<int>(field);
+        if (static_cast<int>(field) > top_field) top_field = static_cast<int>(field);
     for (const std::uint32_t field : low)
-        if (field < lowest) lowest = field;
-    window.flushed = lowest == 0 || static_cast<int>(lowest) < window.top - window_size;
+        if (static_cast<int>(field) < low_field) low_field = static_cast<int>(field);
+    Window window;
+    const int exponent = top_field - 127;
+    window.moved = exponent > largest_packed ? exponent - largest_packed : exponent < 0 ? exponent : 0;
+    window.top = exponent - window.moved;
+    if (top_field > window_size) window.lowest_field = top_field - window_size;
+    if (low_field < window.lowest_field) // subnormal numbers have the formal exponent of field 1
+        window.flushed_exponent = (window.lowest_field > 1 ? window.lowest_field - 1 : 1) - 127 - window.moved;
     return window;
 }
 
@@ -174,8 +190,10 @@ struct LaneBlock {
     alignas(64) std::uint32_t exponents[most_k / 4 * Lanes::width]; ///< by four k, lane
     Lanes::Mask special;
 
-    void pack(Format format, const std::uint8_t* matrix, unsigned first, unsigned k, const Window& window) {
+    void pack(Format format, const std::uint8_t* matrix, unsigned first, unsigned k, const Window& window, int lift) {
         using L = Lanes;
+        // What E is more than the sum of packed exponents goes into the lanes' bytes.
+        const int bias = 159 + lift > 255 ? 255 : 159 + lift < 0 ? 0 : 159 + lift;
         alignas(64) float flat[L::width * most_k];
         alignas(64) std::uint8_t bytes[L::width * most_k];
         bool is_special[L::width] = {};
@@ -187,7 +205,8 @@ struct LaneBlock {
         turn_lines(reinterpret_cast<const std::uint32_t*>(flat), k, reinterpret_cast<std::uint32_t*>(values));
         turn_lines(reinterpret_cast<const std::uint32_t*>(bytes), k / 4, exponents);
         for (unsigned i = 0; i < k / 4; ++i)
-            L::store(exponents + i * L::width, L::sub_bytes(L::all(0xa0a0a0a0u), L::load(exponents + i * L::width)));
+            L::store(exponents + i * L::width, L::sub_bytes(L::all(0x01010101u * static_cast<unsigned>(bias)),
+                                                            L::load(exponents + i * L::width)));
     }
 };
 
