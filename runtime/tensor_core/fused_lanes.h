@@ -26,8 +26,8 @@ struct SumFrame {
     std::int32_t half_least = 113; ///< exponent of f16's subnormal numbers
     std::int32_t fraction_bits;
     std::int32_t kept;              ///< bits of the result
-    std::int32_t lift_field = 0;    ///< what multiplies C only
     std::int32_t scale;             ///< 2^(fraction_bits - E) has the field scale - E, with the packed numbers' factor
+    std::int32_t c_scale;           ///< without
     std::int32_t most_scaled;       ///< larger E cut all products
     std::int32_t least;             ///< of E
     std::int32_t above_least, most; ///< where results of f32 are surely normal
@@ -66,7 +66,7 @@ inline Lanes::Float sum_lanes(const SumFrame& frame, const LaneBlock& lanes, con
     }
     L::Int of_products = L::add(sums[0], sums[1]);
     if (frame.negate) of_products = L::sub(L::all(0), of_products);
-    const L::Float c_scale = windowed ? L::number(L::sub(L::bits(scale), all(frame.lift_field))) : scale;
+    const L::Float c_scale = windowed ? L::number(L::up<23>(L::sub(all(frame.c_scale), top))) : scale;
     const L::Int addend = L::truncate(L::mul(c, c_scale));
     const L::Int total = L::add(of_products, addend);
     left = L::or_else(left, L::is_negative(L::both(L::either(of_products, total), L::either(addend, total))));
@@ -247,8 +247,8 @@ inline SumFrame frame_of(const MatrixProduct& product, const Window& a, const Wi
     SumFrame frame{};
     frame.fraction_bits = product.unit == Unit::fused_fp8 ? 13 : 25;
     frame.kept = product.unit == Unit::fused_fp8 ? ~0x3ff : ~0;
-    frame.lift_field = static_cast<std::int32_t>(static_cast<std::uint32_t>(lift) << 23);
     frame.scale = frame.fraction_bits + lift + 254;
+    frame.c_scale = frame.fraction_bits + 254;
     frame.most_scaled = frame.scale - 1;
     // f16's is the hardware's; that of f32 would be -133, but what lies so low is left.
     frame.least = half ? 127 - 21 : lift > 1 ? 25 + lift : 26;
@@ -259,6 +259,7 @@ inline SumFrame frame_of(const MatrixProduct& product, const Window& a, const Wi
     frame.needed = 127 + 27 + lift + (of_a > of_b ? of_a : of_b);
     // Below, products may leave nothing where the hardware keeps some.
     if (lift < -26 && frame.needed < 27) frame.needed = 27;
+    if (lift > most_lift) frame.needed = 1000;
     frame.negate = product.negate_product;
     return frame;
 }

@@ -18,6 +18,8 @@ constexpr unsigned most_lines = 64; ///< packed at a time
 constexpr unsigned most_k = 64;
 constexpr int window_size = 50;
 constexpr int largest_packed = 16; ///< exponent
+constexpr int most_lift =
+    255 - 159; ///< what products may be more than the packed ones, for bytes to hold their exponents
 
 /// Where the exponents of a matrix lie. Those of bf16 and tf32 are moved so that the largest is 0 to 16, and numbers
 /// that are more than window_size below it are flushed to zero; f16 and fp8 are packed as they are.
@@ -193,7 +195,7 @@ struct LaneBlock {
     void pack(Format format, const std::uint8_t* matrix, unsigned first, unsigned k, const Window& window, int lift) {
         using L = Lanes;
         // What E is more than the sum of packed exponents goes into the lanes' bytes.
-        const int bias = 159 + lift > 255 ? 255 : 159 + lift < 0 ? 0 : 159 + lift;
+        const int bias = lift > most_lift ? 255 : 159 + lift < 0 ? 0 : 159 + lift;
         alignas(64) float flat[L::width * most_k];
         alignas(64) std::uint8_t bytes[L::width * most_k];
         bool is_special[L::width] = {};
