@@ -69,6 +69,12 @@ const std::string& capability_words() {
     return words;
 }
 
+/// Users write OFF as readily as off.
+bool equal_but_for_case(std::string_view a, std::string_view b) {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+}
+
 /// What "LOW..HIGH" takes, if it isn't `value`.
 std::string range_problem(std::string_view range, std::string_view value) {
     const std::size_t dots = range.find("..");
@@ -79,26 +85,48 @@ std::string range_problem(std::string_view range, std::string_view value) {
     return "a number, " + std::string(low) + (high.empty() ? " or more" : " to " + std::string(high));
 }
 
-/// True if `value` is `word`, begins like a word that ends in ":N" and goes on with a number, or lies in a range.
+/// One "LOW..HIGH" and nothing else.
+bool is_range(std::string_view accepted) {
+    return accepted.find("..") != accepted.npos && accepted.find('|') == accepted.npos;
+}
+
+/// True if `value` is `word` (but for capitals), begins like a word that ends in ":N" and goes on with a number, or
+/// lies in a range.
 bool matches(std::string_view word, std::string_view value) {
-    if (word.find("..") != word.npos) return range_problem(word, value).empty();
-    if (!word.ends_with(":N")) return word == value;
+    if (is_range(word)) return range_problem(word, value).empty();
+    if (!word.ends_with(":N")) return equal_but_for_case(word, value);
     const std::string_view prefix = word.substr(0, word.size() - 1);
     const std::string_view number = value.substr(std::min(prefix.size(), value.size()));
-    return value.starts_with(prefix) && !number.empty() && number.size() < 20 &&
+    return equal_but_for_case(value.substr(0, prefix.size()), prefix) && !number.empty() && number.size() < 20 &&
            number.find_first_not_of("0123456789") == number.npos;
 }
 
-bool is_one_of(std::string_view words, std::string_view value) {
+/// The first of `words` that takes `value`; empty if none does.
+std::string_view word_for(std::string_view words, std::string_view value) {
     while (!words.empty()) {
         const std::size_t end = words.find('|');
-        if (matches(words.substr(0, end), value)) return true;
+        if (const std::string_view word = words.substr(0, end); matches(word, value)) return word;
         words.remove_prefix(end == words.npos ? words.size() : end + 1);
     }
-    return false;
+    return {};
 }
 
 constexpr std::string_view flag_words = "on|off|1|0|yes|no|true|false";
+
+/// The words that a column of the table stands for; empty if it lists none.
+std::string_view words_of(std::string_view accepted) {
+    if (accepted == "flag") return flag_words;
+    if (accepted == "M.m") return capability_words();
+    return is_range(accepted) ? std::string_view() : accepted;
+}
+
+/// `value` with the case of the word that takes it, so that the code need know only that.
+std::string spelt_as_listed(std::string_view words, std::string_view value) {
+    const std::string_view word = word_for(words, value);
+    if (word.empty() || is_range(word)) return std::string(value);
+    if (!word.ends_with(":N")) return std::string(word);
+    return std::string(word.substr(0, word.size() - 1)) + std::string(value.substr(word.size() - 1));
+}
 
 } // namespace
 
@@ -113,7 +141,8 @@ bool env_is_set(Env variable) {
 std::string env_text(Env variable) {
     const EnvVariable& row = table[static_cast<unsigned>(variable)];
     const char* value = std::getenv(row.name);
-    return value && *value && env_problem(variable, value).empty() ? value : row.fallback;
+    if (!value || !*value || !env_problem(variable, value).empty()) return row.fallback;
+    return spelt_as_listed(words_of(row.accepted), value);
 }
 
 std::optional<std::uint64_t> env_number(Env variable) {
@@ -128,10 +157,9 @@ bool env_flag(Env variable) {
 std::string env_problem(Env variable, std::string_view value) {
     const std::string_view accepted = table[static_cast<unsigned>(variable)].accepted;
     if (accepted.empty() || value.empty()) return "";
-    const bool is_range = accepted.find("..") != accepted.npos && accepted.find('|') == accepted.npos;
-    if (is_range) return range_problem(accepted, value);
-    const std::string_view words = accepted == "flag" ? flag_words : accepted == "M.m" ? capability_words() : accepted;
-    if (is_one_of(words, value)) return "";
+    if (is_range(accepted)) return range_problem(accepted, value);
+    const std::string_view words = words_of(accepted);
+    if (!word_for(words, value).empty()) return "";
     std::string text = "one of ";
     for (const char c : words) text += c == '|' ? std::string(", ") : std::string(1, c);
     return text;

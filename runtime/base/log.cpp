@@ -4,6 +4,7 @@
 
 #include "runtime/base/env.h"
 #include "runtime/base/per_thread.h"
+#include "runtime/base/progress_line.h"
 #include "runtime/base/repeated_error.h"
 
 #include <fmt/format.h>
@@ -52,6 +53,7 @@ void log(LogLevel level, std::string_view message) {
     std::string line = "ptarmigan: ";
     line += message;
     if (line.back() != '\n') line += '\n';
+    erase_progress_line();
     write_all(line);
 }
 

@@ -7,6 +7,7 @@
 #include "runtime/base/log.h"
 #include "runtime/exec/crash_scope.h"
 #include "runtime/exec/fault.h"
+#include "runtime/module/compile_waits.h"
 #include "runtime/module/reproducer.h"
 
 #include <fmt/format.h>
@@ -126,12 +127,16 @@ private:
     void wait_for(pthread_t thread) {
         using namespace std::chrono_literals;
         constexpr unsigned polite_stops = 500;
+        const CompileWait told(progress_.kernel, !setting_.in_background);
         std::unique_lock lock(mutex_);
-        while (!has_emitted())
+        while (!has_emitted()) {
             if (changed_.wait_for(lock, 1ms, [&] { return done_; }) || is_over_budget(thread)) break;
+            told.look();
+        }
         if (has_emitted()) after_emission();
         for (unsigned stops = 0; !done_;) {
             if (changed_.wait_for(lock, stops == 0 ? 100ms : 10ms, [&] { return done_; })) return;
+            told.look();
             if (stops == 0 && !is_over_budget(thread)) continue;
             scope_.stop(thread, ++stops > polite_stops);
         }

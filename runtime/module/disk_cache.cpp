@@ -77,6 +77,9 @@ struct CacheFile {
 DiskCache::DiskCache(std::string directory, std::uint64_t size_limit)
     : directory_(std::move(directory)), size_limit_(size_limit) {}
 
+DiskCache::DiskCache(std::string directory, ReadOnly)
+    : directory_(std::move(directory)), size_limit_(0), read_only_(true) {}
+
 std::string DiskCache::path(const std::string& name) const {
     return directory_ + "/" + name + std::string(suffix);
 }
@@ -93,7 +96,7 @@ std::optional<std::vector<std::uint8_t>> DiskCache::load(const std::string& name
     // Read, not mapped: another process may cut the file while we look at it.
     std::vector<std::uint8_t> bytes(static_cast<std::size_t>(status.st_size));
     if (!read_all(file.get(), bytes)) return std::nullopt;
-    if (std::time(nullptr) - status.st_mtime > touch_interval) ::futimens(file.get(), nullptr);
+    if (!read_only_ && std::time(nullptr) - status.st_mtime > touch_interval) ::futimens(file.get(), nullptr);
     return bytes;
 }
 
@@ -111,6 +114,7 @@ std::string DiskCache::problem() const {
     fs::path place = directory_;
     const bool exists = ::stat(place.c_str(), &status) == 0;
     if (exists && S_ISDIR(status.st_mode) && !only_we_write(status)) return "not used: others may write to it";
+    if (read_only_) return exists && S_ISDIR(status.st_mode) ? "" : "not there";
     // Folders that are missing are made where the nearest one is.
     while (::stat(place.c_str(), &status) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
         const fs::path parent = place.has_parent_path() ? place.parent_path() : fs::path(".");
@@ -134,12 +138,13 @@ void DiskCache::write_file(const std::string& name, std::span<const std::uint8_t
 }
 
 void DiskCache::store(const std::string& name, std::span<const std::uint8_t> contents) {
-    if (contents.size() > size_limit_ || contents.size() > largest_file) return;
+    if (read_only_ || contents.size() > size_limit_ || contents.size() > largest_file) return;
     const std::lock_guard lock(mutex_);
     if (!directory_ready_) directory_ready_ = prepare_directory();
     if (!directory_ready_) {
-        log(LogLevel::warning,
-            "cache: " + directory_ + " can't be made, or others may write to it: kernels are not kept");
+        const std::string line =
+            "cache: " + directory_ + " can't be made, or others may write to it: kernels are not kept";
+        log_once(line, line);
         return;
     }
     write_file(name, contents);

@@ -17,15 +17,21 @@ class DiskCache {
 public:
     /// Files are `directory`/<name>.ptmk; others in the folder are left alone. Nothing is touched before the first use.
     DiskCache(std::string directory, std::uint64_t size_limit);
+    /// A folder that somebody else fills: nothing is stored there, nor marked as used.
+    struct ReadOnly {};
+    DiskCache(std::string directory, ReadOnly);
 
     /// Contents of a file; nothing if there is none, or if someone else could have written it (another owner, or
     /// write permission for others). Marks the file as used.
     std::optional<std::vector<std::uint8_t>> load(const std::string& name) const;
-    /// Adds or replaces a file, then prunes if much was written since the last look at the folder's size.
+    /// Adds or replaces a file, then prunes if much was written since the last look at the folder's size. A folder that
+    /// can't be made, or that others may write to, is named on stderr once; one that can only be read is not.
     void store(const std::string& name, std::span<const std::uint8_t> contents);
+    const std::string& directory() const { return directory_; }
     /// Deletes the least recently used files until the folder is within its limit.
     void prune() const;
-    /// Why nothing can be kept there ("not writable: Permission denied"); empty if it can. Leaves nothing behind.
+    /// Why nothing can be kept there ("not writable: Permission denied"), or found in one that is only read; empty if
+    /// it can. Leaves nothing behind.
     std::string problem() const;
 
 private:
@@ -35,6 +41,7 @@ private:
 
     const std::string directory_;
     const std::uint64_t size_limit_;
+    const bool read_only_ = false;
     std::mutex mutex_; ///< guards what follows
     bool directory_ready_ = false;
     std::uint64_t written_ = ~0ull; ///< bytes since the last prune(); "much" at first

@@ -31,6 +31,17 @@ std::string default_directory() {
     return {};
 }
 
+/// The parts of "A:B".
+std::vector<std::string> folders_of(std::string_view list) {
+    std::vector<std::string> folders;
+    while (!list.empty()) {
+        const std::size_t end = list.find(':');
+        if (const std::string_view folder = list.substr(0, end); !folder.empty()) folders.emplace_back(folder);
+        list.remove_prefix(end == list.npos ? list.size() : end + 1);
+    }
+    return folders;
+}
+
 void append(std::string& key, std::uint64_t value) {
     key.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
@@ -151,6 +162,7 @@ CacheSettings CacheSettings::from_environment() {
     settings.enabled = env_flag(Env::cache);
     settings.directory = env_text(Env::cache_dir);
     if (settings.directory.empty()) settings.directory = default_directory();
+    settings.system_directories = folders_of(env_text(Env::cache_system_dir));
     if (const auto limit = env_number(Env::cache_size)) settings.size_limit = *limit;
     settings.translator_library = env_text(Env::translator);
     if (settings.translator_library.empty()) settings.translator_library = default_translator_path();
@@ -162,8 +174,11 @@ struct KernelCache::Impl {
     explicit Impl(CacheSettings given)
         : settings(std::move(given)), build_id(translator_build_id(settings.translator_library)) {
         // A library that can't be read can't be told from another, so nothing may be kept for it.
-        if (settings.enabled && !settings.directory.empty() && !build_id.empty())
-            disk.emplace(settings.directory, settings.size_limit);
+        if (!settings.enabled || build_id.empty()) return;
+        if (!settings.directory.empty())
+            layers.push_back(std::make_unique<DiskCache>(settings.directory, settings.size_limit));
+        for (const std::string& folder : settings.system_directories)
+            layers.push_back(std::make_unique<DiskCache>(folder, DiskCache::ReadOnly()));
     }
 
     std::shared_ptr<Entry> entry(const std::string& key) {
@@ -185,21 +200,35 @@ struct KernelCache::Impl {
     }
 
     std::shared_ptr<const LoadedKernel> from_disk(const std::string& key, const KernelRequest& request) {
-        if (!disk) return nullptr;
         const auto start = std::chrono::steady_clock::now();
-        const auto bytes = disk->load(file_name(key));
-        if (!bytes) return nullptr;
-        if (const auto compiled = read_kernel_file(*bytes, key)) {
-            auto kernel = load(*compiled, request.kernel);
-            if (log_enabled(LogLevel::info)) log_loaded(*kernel, request, "read from the cache", start);
-            warn_of_single_lanes(*kernel, request);
-            count(&CacheStatistics::disk_hits);
-            return kernel;
-        }
-        count(&CacheStatistics::rejected_files);
-        log(LogLevel::info, "cache: " + file_name(key) + " is damaged or foreign: made again");
-        return nullptr;
+        const auto compiled = find(key, read_kernel_file, [&] { count(&CacheStatistics::rejected_files); });
+        if (!compiled) return nullptr;
+        auto kernel = load(*compiled, request.kernel);
+        if (log_enabled(LogLevel::info)) log_loaded(*kernel, request, "read from the cache", start);
+        warn_of_single_lanes(*kernel, request);
+        count(&CacheStatistics::disk_hits);
+        return kernel;
     }
+
+    /// What `read(bytes, key)` makes of the first layer's file that it takes; calls `refused()` for each that it does
+    /// not.
+    template <typename Read, typename Refused>
+    auto find(const std::string& key, Read&& read, Refused&& refused) const
+        -> decltype(read(std::span<const std::uint8_t>(), key)) {
+        if (layers.empty()) return std::nullopt;
+        const std::string name = file_name(key);
+        for (const auto& layer : layers) {
+            const auto bytes = layer->load(name);
+            if (!bytes) continue;
+            if (auto found = read(*bytes, key)) return found;
+            refused();
+            log(LogLevel::info, "cache: " + name + " is damaged or foreign: made again");
+        }
+        return std::nullopt;
+    }
+
+    /// Where files are written; null: nowhere.
+    DiskCache* own_layer() const { return settings.directory.empty() || layers.empty() ? nullptr : layers[0].get(); }
 
     std::shared_ptr<const LoadedKernel> compile(const KernelRequest& request, const std::string& key) {
         const auto start = std::chrono::steady_clock::now();
@@ -209,14 +238,14 @@ struct KernelCache::Impl {
         auto kernel = load(compiled, request.kernel);
         if (log_enabled(LogLevel::info)) log_loaded(*kernel, request, "compiled", start);
         warn_of_single_lanes(*kernel, request);
-        if (disk) disk->store(file_name(key), write_kernel_file(key, compiled));
+        if (DiskCache* own = own_layer()) own->store(file_name(key), write_kernel_file(key, compiled));
         return kernel;
     }
 
     const CacheSettings settings;
     const std::string build_id;
-    std::optional<DiskCache> disk;
-    mutable std::mutex mutex; ///< guards what follows
+    std::vector<std::unique_ptr<DiskCache>> layers; ///< in the order of lookups; empty: nothing is kept
+    mutable std::mutex mutex;                       ///< guards what follows
     std::unordered_map<std::string, std::shared_ptr<Entry>, KeyHash> entries;
     std::size_t sweep_at = 256;
     CacheStatistics statistics;
@@ -241,17 +270,17 @@ std::shared_ptr<const LoadedKernel> KernelCache::get(const KernelRequest& reques
 }
 
 std::optional<std::vector<std::uint8_t>> KernelCache::note(const TextHash& text, std::string_view subject) const {
-    if (!impl_->disk) return std::nullopt;
+    if (impl_->layers.empty()) return std::nullopt;
     const std::string key = make_note_key(impl_->build_id, text, subject);
     if (key.empty()) return std::nullopt;
-    const auto bytes = impl_->disk->load(file_name(key));
-    return bytes ? read_note_file(*bytes, key) : std::nullopt;
+    return impl_->find(key, read_note_file, [] {});
 }
 
 void KernelCache::keep_note(const TextHash& text, std::string_view subject, std::span<const std::uint8_t> contents) {
-    if (!impl_->disk) return;
+    DiskCache* own = impl_->own_layer();
+    if (!own) return;
     const std::string key = make_note_key(impl_->build_id, text, subject);
-    if (!key.empty()) impl_->disk->store(file_name(key), write_note_file(key, contents));
+    if (!key.empty()) own->store(file_name(key), write_note_file(key, contents));
 }
 
 CacheStatistics KernelCache::statistics() const {

@@ -50,13 +50,14 @@ struct KernelRequest {
 /// Where and whether compiled kernels are kept between processes.
 struct CacheSettings {
     bool enabled = true;
-    std::string directory;                 ///< created on the first write, mode 0700
-    std::uint64_t size_limit = 1ull << 30; ///< bytes; least recently used files go first
-    std::string translator_library;        ///< path of libptarmigan-translator.so
+    std::string directory;                       ///< created on the first write, mode 0700
+    std::vector<std::string> system_directories; ///< looked into after `directory`, in this order, only read
+    std::uint64_t size_limit = 1ull << 30;       ///< bytes; least recently used files go first
+    std::string translator_library;              ///< path of libptarmigan-translator.so
 
-    /// PTARMIGAN_CACHE=on|off, PTARMIGAN_CACHE_DIR, PTARMIGAN_CACHE_SIZE (bytes, or with suffix K, M, G) and
-    /// PTARMIGAN_TRANSLATOR. Defaults: on, $XDG_CACHE_HOME/ptarmigan or ~/.cache/ptarmigan, 1G, and the library
-    /// beside the one that this code is in.
+    /// PTARMIGAN_CACHE=on|off, PTARMIGAN_CACHE_DIR, PTARMIGAN_CACHE_SYSTEM_DIR (with colons between),
+    /// PTARMIGAN_CACHE_SIZE (bytes, or with suffix K, M, G) and PTARMIGAN_TRANSLATOR. Defaults: on,
+    /// $XDG_CACHE_HOME/ptarmigan or ~/.cache/ptarmigan, 1G, and the library beside the one that this code is in.
     static CacheSettings from_environment();
 };
 

@@ -4,7 +4,8 @@
 // file.
 #include "runtime/shim/cudart_handshake.h"
 
-#include <cstdlib>
+#include "runtime/base/env.h"
+
 #include <cstring>
 #include <vector>
 
@@ -90,8 +91,7 @@ Block hmac_md2(const Block& key, std::span<const std::uint8_t> message) {
 
 bool handshake_enabled() {
 #ifdef PTARMIGAN_CUDART_HANDSHAKE
-    const char* setting = std::getenv("PTARMIGAN_CUDART_HANDSHAKE");
-    return !setting || std::strcmp(setting, "off") != 0;
+    return runtime::env_flag(runtime::Env::cudart_handshake);
 #else
     return false;
 #endif

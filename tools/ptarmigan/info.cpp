@@ -23,6 +23,12 @@ std::string describe_cache(const runtime::CacheSettings& cache) {
     return cache.directory + (problem.empty() ? "" : " (" + problem + ")");
 }
 
+/// A folder of ready-made kernels, or why it is not used.
+std::string describe_system_cache(const std::string& folder) {
+    const std::string problem = runtime::DiskCache(folder, runtime::DiskCache::ReadOnly()).problem();
+    return folder + (problem.empty() ? " (only read)" : " (" + problem + ")");
+}
+
 int info(bool attributes) {
     runtime::Device& device = runtime::Device::get();
     auto target = runtime::process_target();
@@ -38,6 +44,9 @@ int info(bool attributes) {
     std::printf("PCI bus id           %s\n", device.pci_bus_id().c_str());
     std::printf("compiles for         %s%s\n", target.cpu.c_str(), target.avx512 ? " (AVX-512)" : "");
     std::printf("kernel cache         %s\n", describe_cache(cache).c_str());
+    if (cache.enabled)
+        for (const std::string& folder : cache.system_directories)
+            std::printf("system cache         %s\n", describe_system_cache(folder).c_str());
     std::printf("translator           %s\n",
                 cache.translator_library.empty() ? "not found" : cache.translator_library.c_str());
     if (attributes) {

@@ -8,6 +8,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -200,6 +201,50 @@ TEST_CASE("kernel cache: damaged files are replaced") {
         CHECK(call(*again.get(fixture.request())) == 42);
         CHECK(again.statistics().disk_hits == 1);
     }
+}
+
+TEST_CASE("kernel cache: ready-made kernels are found below the user's folder, which alone is written to") {
+    Fixture fixture;
+    { KernelCache(fixture.settings).get(fixture.request("ready")); }
+    const auto made = fixture.files();
+    const std::string system = fixture.settings.directory, missing = system + "-missing";
+    fixture.settings.system_directories = {missing, system};
+    fixture.settings.directory = system + "-user";
+    {
+        KernelCache cache(fixture.settings);
+        CHECK(call(*cache.get(fixture.request("ready"))) == 42);
+        CHECK(cache.statistics().disk_hits == 1);
+        CHECK(fixture.files().empty());
+        CHECK(call(*cache.get(fixture.request("new"))) == 42);
+        CHECK(cache.statistics().compilations == 1);
+        CHECK(fixture.files().size() == 1);
+        cache.keep_note(runtime::hash_text("text"), "fact", std::vector<std::uint8_t>{1});
+        CHECK(fixture.files().size() == 2);
+    }
+    CHECK(!std::filesystem::exists(missing));
+
+    // A damaged file in front does not hide a good one behind.
+    const std::string name = std::filesystem::path(made.at(0)).filename().string();
+    std::ofstream(fixture.settings.directory + "/" + name) << "damaged";
+    {
+        KernelCache cache(fixture.settings);
+        CHECK(call(*cache.get(fixture.request("ready"))) == 42);
+        CHECK(cache.statistics().rejected_files == 1);
+        CHECK(cache.statistics().disk_hits == 1);
+    }
+
+    // Without a folder of the user's own, and not from one that others may write to.
+    fixture.settings.directory.clear();
+    {
+        KernelCache cache(fixture.settings);
+        CHECK(call(*cache.get(fixture.request("ready"))) == 42);
+        CHECK(call(*cache.get(fixture.request("new"))) == 42);
+        CHECK(cache.statistics().disk_hits == 1);
+    }
+    REQUIRE(chmod(system.c_str(), 0777) == 0);
+    KernelCache cache(fixture.settings);
+    CHECK(call(*cache.get(fixture.request("ready"))) == 42);
+    CHECK(cache.statistics().compilations == 1);
 }
 
 TEST_CASE("kernel cache: switched off, it keeps nothing on disk") {
