@@ -113,7 +113,8 @@ void fill(Format format, std::size_t elements, std::vector<std::uint64_t>& matri
 
 int main(int argc, char** argv) {
     const std::string only = argc > 1 ? argv[1] : "";
-    std::printf("| Gop/s of one core | portable | AVX2 | AVX-512 |\n| --- | --- | --- | --- |\n");
+    std::printf(
+        "| Gop/s of one core | portable | AVX2 | AVX-512 | fast, AVX2 | fast, AVX-512 |\n| --- | --- | --- | --- | --- | --- |\n");
     std::mt19937 random(1);
     for (const Case& given : cases) {
         if (std::string(given.name).find(only) == std::string::npos) continue;
@@ -127,15 +128,17 @@ int main(int argc, char** argv) {
         for (unsigned i = 0; i < m * p.stored(); ++i)
             selected[i] = static_cast<std::uint8_t>(i % p.stored() / 2 * 4 + i % 2 * 2 + random() % 2);
         std::printf("| %s |", given.name);
-        for (const Code code : {Code::portable, Code::avx2, Code::avx512}) {
+        const auto print_rate = [&](Code code, Accuracy accuracy) {
             if (!can_run(code)) {
                 std::printf(" - |");
-                continue;
+                return;
             }
-            const Multiply multiply = multiplier(code, p);
+            const Multiply multiply = multiplier(code, p, accuracy);
             const Operands operands{a.data(), b.data(), c.data(), d.data(), selected.data()};
             std::printf(" %.2f |", rate_of(2e-9 * m * n * p.stored(), [&] { multiply(p, operands); }));
-        }
+        };
+        for (const Code code : {Code::portable, Code::avx2, Code::avx512}) print_rate(code, Accuracy::exact);
+        for (const Code code : {Code::avx2, Code::avx512}) print_rate(code, Accuracy::fast);
         std::printf("\n");
     }
 #ifdef PTARMIGAN_BENCH_OPENBLAS
@@ -143,7 +146,7 @@ int main(int argc, char** argv) {
     for (const int size : {256, 1024}) {
         const auto elements = static_cast<std::size_t>(size) * size;
         std::vector<float> a(elements, 1), b(elements, 1), c(elements);
-        std::printf("| OpenBLAS sgemm, %d x %d x %d | | | %.2f |\n", size, size, size,
+        std::printf("| OpenBLAS sgemm, %d x %d x %d | | | | | %.2f |\n", size, size, size,
                     rate_of(2e-9 * size * size * size, [&] {
                         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, size, size, 1, a.data(), size,
                                     b.data(), size, 0, c.data(), size);

@@ -58,13 +58,17 @@ inline Lanes::Float sum_lanes(const SumFrame& frame, const LaneBlock& lanes, con
 
     const L::Int scaled = windowed ? L::smaller(top, all(frame.most_scaled)) : top;
     const L::Float scale = L::number(L::up<23>(L::sub(all(frame.scale), scaled)));
-    L::Int sums[2] = {L::all(0), L::all(0)};
-#pragma GCC unroll 16
-    for (unsigned k = first; k < first + products; ++k) {
+    L::Int even = L::all(0), odd = L::all(0);
+    const auto add_product = [&](L::Int& to, unsigned k) {
         const L::Float product = L::mul(L::load(lanes.values + k * L::width), L::all(line.values[k]));
-        sums[k % 2] = L::add(sums[k % 2], L::truncate(L::mul(product, scale)));
+        to = L::add(to, L::truncate(L::mul(product, scale)));
+    };
+#pragma GCC unroll 16
+    for (unsigned k = first; k < first + products; k += 2) {
+        add_product(even, k);
+        add_product(odd, k + 1);
     }
-    L::Int of_products = L::add(sums[0], sums[1]);
+    L::Int of_products = L::add(even, odd);
     if (frame.negate) of_products = L::sub(L::all(0), of_products);
     const L::Float c_scale = windowed ? L::number(L::up<23>(L::sub(all(frame.c_scale), top))) : scale;
     const L::Int addend = L::truncate(L::mul(c, c_scale));
@@ -129,17 +133,6 @@ inline Lanes::Float element_lanes(const Plan& plan, const LaneBlock& lanes, cons
         result = L::number(L::load(d_of));
     }
     return result;
-}
-
-inline Lanes::Float load_row(Format format, const void* matrix, std::size_t index) {
-    return format == Format::f16 ? Lanes::load_f16(static_cast<const std::uint16_t*>(matrix) + index)
-                                 : Lanes::load(static_cast<const float*>(matrix) + index);
-}
-inline void store_row(Format format, void* matrix, std::size_t index, Lanes::Float row) {
-    if (format == Format::f16)
-        Lanes::store_f16(static_cast<std::uint16_t*>(matrix) + index, row);
-    else
-        Lanes::store(static_cast<float*>(matrix) + index, row);
 }
 
 /// All lines of one block of lanes, which are columns of B: rows of D as they lie.
@@ -280,8 +273,11 @@ inline void multiply_fused_lanes(const MatrixProduct& given, const Operands& giv
     a.widened = b.widened = product.unit == Unit::fp8_by_f16;
     const Plan plan{product, operands,      product.n % Lanes::width != 0, frame_of(product, a, b), a, b,
                     given,   given_operands};
+    const MultiplyFused code = fused_code(product);
+    if (product.unit != Unit::fp8_by_f16)
+        return code(plan); // nothing else rounds or makes subnormal numbers that count
     const FloatMode mode(Rounding::nearest_even);
-    fused_code(product)(plan);
+    code(plan);
 }
 
 } // namespace

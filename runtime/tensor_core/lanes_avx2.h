@@ -101,6 +101,37 @@ struct Lanes {
     static constexpr unsigned per_word = 2; ///< products of dot()
     static Int dot(Int sum, Int x, Int y) { return add(sum, _mm256_madd_epi16(x, y)); }
 
+    /// 2 * width elements of f16 to numbers and exponent bytes (packed_lines.h). True if there are infinities or NaNs.
+    static bool unpack_f16(const std::uint8_t* from, float* values, std::uint8_t* bytes) {
+        const Int halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+        const Int magnitude = both(halves, _mm256_set1_epi16(0x7fff));
+        const Int field = _mm256_max_epi16(_mm256_srli_epi16(magnitude, 10), _mm256_set1_epi16(1));
+        const Int zero = _mm256_cmpeq_epi16(magnitude, _mm256_setzero_si256());
+        store_halves_as_bytes(bytes, any_of(_mm256_sub_epi16(_mm256_set1_epi16(16 + 15), field), zero));
+        store(values, load_f16(from));
+        store(values + width, load_f16(from + 2 * width));
+        return _mm256_movemask_epi8(_mm256_cmpgt_epi16(magnitude, _mm256_set1_epi16(0x7bff))) != 0;
+    }
+    /// The same of bf16, whose exponents become less by `moved`. Fields below `lowest` are flushed.
+    static bool unpack_bf16(const std::uint8_t* from, float* values, std::uint8_t* bytes, int moved, int lowest) {
+        const auto all_halves = [](int value) { return _mm256_set1_epi16(static_cast<short>(value)); };
+        const Int halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+        const Int field = _mm256_srli_epi16(both(halves, all_halves(0x7fff)), 7);
+        const Int special = _mm256_cmpgt_epi16(field, all_halves(254));
+        const Int dropped = any_of(_mm256_cmpgt_epi16(all_halves(lowest), field), special);
+        store_halves_as_bytes(bytes, any_of(_mm256_sub_epi16(all_halves(16 + 127 + moved), field), dropped));
+        const Int numbers = _mm256_andnot_si256(dropped, _mm256_sub_epi16(halves, all_halves(moved * 128)));
+        store(values, number(up<16>(_mm256_cvtepu16_epi32(_mm256_castsi256_si128(numbers)))));
+        store(values + width, number(up<16>(_mm256_cvtepu16_epi32(_mm256_extracti128_si256(numbers, 1)))));
+        return _mm256_movemask_epi8(special) != 0;
+    }
+    /// The lower bytes.
+    static void store_halves_as_bytes(std::uint8_t* to, Int halves) {
+        const Int low = both(halves, _mm256_set1_epi16(255));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
+                         _mm_packus_epi16(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1)));
+    }
+
     // Half as many lanes of 64 bits.
     using Double = __m256d;
     static Double load(const double* from) { return _mm256_loadu_pd(from); }

@@ -110,6 +110,32 @@ struct Lanes {
     }
 #endif
 
+    /// 2 * width elements of f16 to numbers and exponent bytes (packed_lines.h). True if there are infinities or NaNs.
+    static bool unpack_f16(const std::uint8_t* from, float* values, std::uint8_t* bytes) {
+        const Int halves = _mm512_loadu_si512(from), magnitude = both(halves, _mm512_set1_epi16(0x7fff));
+        const Int field = _mm512_max_epi16(_mm512_srli_epi16(magnitude, 10), _mm512_set1_epi16(1));
+        const __mmask32 some = _mm512_test_epi16_mask(magnitude, magnitude);
+        const Int byte = _mm512_mask_sub_epi16(_mm512_set1_epi16(255), some, _mm512_set1_epi16(16 + 15), field);
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(bytes), _mm512_cvtepi16_epi8(byte));
+        store(values, load_f16(from));
+        store(values + width, load_f16(from + 2 * width));
+        return _mm512_cmpgt_epi16_mask(magnitude, _mm512_set1_epi16(0x7bff)) != 0;
+    }
+    /// The same of bf16, whose exponents become less by `moved`. Fields below `lowest` are flushed.
+    static bool unpack_bf16(const std::uint8_t* from, float* values, std::uint8_t* bytes, int moved, int lowest) {
+        const auto all_halves = [](int value) { return _mm512_set1_epi16(static_cast<short>(value)); };
+        const Int halves = _mm512_loadu_si512(from);
+        const Int field = _mm512_srli_epi16(both(halves, all_halves(0x7fff)), 7);
+        const __mmask32 special = _mm512_cmpgt_epi16_mask(field, all_halves(254));
+        const __mmask32 kept = _mm512_cmpgt_epi16_mask(field, all_halves(lowest - 1)) & ~special;
+        const Int byte = _mm512_mask_sub_epi16(all_halves(255), kept, all_halves(16 + 127 + moved), field);
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(bytes), _mm512_cvtepi16_epi8(byte));
+        const Int numbers = _mm512_maskz_sub_epi16(kept, halves, all_halves(moved * 128));
+        store(values, number(up<16>(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(numbers)))));
+        store(values + width, number(up<16>(_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(numbers, 1)))));
+        return special != 0;
+    }
+
     // Half as many lanes of 64 bits.
     using Double = __m512d;
     static Double load(const double* from) {

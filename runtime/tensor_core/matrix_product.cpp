@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tensor_core/matrix_product.h"
 
+#include "runtime/base/env.h"
 #include "runtime/tensor_core/vector_product.h"
 
 namespace ptarmigan::runtime::tensor_core {
@@ -22,20 +23,22 @@ Code best_code() {
     return best;
 }
 
-Multiply multiplier(Code code, const MatrixProduct& product) {
+Multiply multiplier([[maybe_unused]] Code code, const MatrixProduct& product, [[maybe_unused]] Accuracy accuracy) {
     Multiply found = nullptr;
 #if defined(__x86_64__)
     static const bool vnni = __builtin_cpu_supports("avx512vnni");
-    if (code == Code::avx512 && vnni) found = avx512_vnni_multiplier(product);
-    if (code == Code::avx512 && !found) found = avx512_multiplier(product);
-    if (code != Code::portable && !found) found = avx2_multiplier(product);
+    if (code == Code::avx512 && vnni && product.unit == Unit::integer) found = avx512_vnni_multiplier(product);
+    if (code == Code::avx512 && !found) found = avx512_multiplier(product, accuracy);
+    if (code != Code::portable && !found) found = avx2_multiplier(product, accuracy);
 #endif
     return found ? found : multiply_portably;
 }
 
 void multiply(const MatrixProduct& product, const void* a, const void* b, const void* c, void* d,
               const std::uint8_t* selected) {
-    multiplier(best_code(), product)(product, {a, b, c, d, selected});
+    static const Code code = best_code();
+    static const Accuracy accuracy = env_text(Env::mma) == "fast" ? Accuracy::fast : Accuracy::exact;
+    multiplier(code, product, accuracy)(product, {a, b, c, d, selected});
 }
 
 } // namespace ptarmigan::runtime::tensor_core

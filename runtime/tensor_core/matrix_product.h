@@ -26,6 +26,10 @@ enum class Unit : std::uint8_t {
     bits_and,   ///< b1: the number of bits that both have
 };
 
+/// How close sums of floating-point products come to the GPU's: the same bits, or sums in f32, some times as fast.
+/// Integers, f64 and m8n8k4 have the GPU's bits in any case.
+enum class Accuracy : std::uint8_t { exact, fast };
+
 /// What the matrices of an instruction are and how they are multiplied.
 struct MatrixProduct {
     Format a, b, c, d;
@@ -48,7 +52,8 @@ struct MatrixProduct {
 /// descending ones too). tf32 has two entries for each element: which 16-bit half of the column (0 .. 2k-1) becomes the
 /// low half of the factor, and which the high half.
 ///
-/// Thread-safe, and independent of the calling thread's floating-point modes, which it leaves as they were.
+/// As accurate as PTARMIGAN_MMA said when it was first called. Thread-safe, and independent of the calling thread's
+/// floating-point modes, which it leaves as they were.
 void multiply(const MatrixProduct& product, const void* a, const void* b, const void* c, void* d,
               const std::uint8_t* selected = nullptr);
 

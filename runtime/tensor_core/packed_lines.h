@@ -88,11 +88,28 @@ inline unsigned bits_of_format(Format format) {
     return format == Format::tf32 ? 32 : format == Format::f16 || format == Format::bf16 ? 16 : 8;
 }
 
+/// The lines of `count` elements of 16 bits that are infinite or NaN: those above `finite`.
+[[gnu::noinline, gnu::cold]] inline void find_special(const std::uint8_t* from, unsigned count, unsigned finite,
+                                                      unsigned first, unsigned k, bool* special) {
+    for (unsigned i = 0; i < count; ++i)
+        if (((from[2 * i + 1] & 0x7fu) << 8 | from[2 * i]) > finite) special[(first + i) / k] = true;
+}
+
 /// The elements of some lines, one after the other. Where an element is special, so is its line.
 inline void unpack_lines(Format format, const std::uint8_t* from, unsigned lines, unsigned k, const Window& window,
                          float* values, std::uint8_t* bytes, bool* special) {
     using L = Lanes;
-    for (unsigned i = 0; i < lines * k; i += L::width) {
+    unsigned i = 0;
+    if (format == Format::f16) {
+        for (; i + 2 * L::width <= lines * k; i += 2 * L::width)
+            if (L::unpack_f16(from + i * 2, values + i, bytes + i)) [[unlikely]]
+                find_special(from + i * 2, 2 * L::width, 0x7bff, i, k, special);
+    } else if (format == Format::bf16) {
+        for (; i + 2 * L::width <= lines * k; i += 2 * L::width)
+            if (L::unpack_bf16(from + i * 2, values + i, bytes + i, window.moved, window.lowest_field)) [[unlikely]]
+                find_special(from + i * 2, 2 * L::width, 0x7f7f, i, k, special);
+    }
+    for (; i < lines * k; i += L::width) {
         Unpacked unpacked;
         switch (format) {
         case Format::f16: unpacked = unpack_f16(L::load_halves(from + i * 2)); break;
@@ -211,6 +228,18 @@ struct LaneBlock {
                                                             L::load(exponents + i * L::width)));
     }
 };
+
+/// A row of C or D of as many columns as there are lanes.
+inline Lanes::Float load_row(Format format, const void* matrix, std::size_t index) {
+    return format == Format::f16 ? Lanes::load_f16(static_cast<const std::uint16_t*>(matrix) + index)
+                                 : Lanes::load(static_cast<const float*>(matrix) + index);
+}
+inline void store_row(Format format, void* matrix, std::size_t index, Lanes::Float row) {
+    if (format == Format::f16)
+        Lanes::store_f16(static_cast<std::uint16_t*>(matrix) + index, row);
+    else
+        Lanes::store(static_cast<float*>(matrix) + index, row);
+}
 
 /// A tile of C of eight columns, as columns of lanes.
 inline void load_tile(Format format, const void* matrix, std::size_t index, unsigned stride, Lanes::Int (&columns)[8]) {

@@ -6,6 +6,7 @@
 #include "runtime/tensor_core/lanes_avx2.h"
 
 #include "runtime/tensor_core/chain_lanes.h"
+#include "runtime/tensor_core/fast_lanes.h"
 #include "runtime/tensor_core/fused_lanes.h"
 #include "runtime/tensor_core/integer_lanes.h"
 
@@ -33,7 +34,9 @@ template <bool is_and> void multiply_bits(const MatrixProduct& product, const Op
 
 } // namespace
 
-Multiply avx2_multiplier(const MatrixProduct& product) {
+Multiply avx2_multiplier(const MatrixProduct& product, Accuracy accuracy) {
+    if (accuracy == Accuracy::fast)
+        if (const Multiply fast = fast_code(product)) return fast;
     if (has_fused_code(product)) return multiply_fused_lanes;
     if (has_integer_code(product)) return multiply_integer_lanes;
     if (has_chain_code(product)) return multiply_chain_f64;

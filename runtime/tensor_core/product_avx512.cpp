@@ -6,12 +6,15 @@
 #include "runtime/tensor_core/lanes_avx512.h"
 
 #include "runtime/tensor_core/chain_lanes.h"
+#include "runtime/tensor_core/fast_lanes.h"
 #include "runtime/tensor_core/fused_lanes.h"
 #include "runtime/tensor_core/integer_lanes.h"
 
 namespace ptarmigan::runtime::tensor_core {
 
-Multiply avx512_multiplier(const MatrixProduct& product) {
+Multiply avx512_multiplier(const MatrixProduct& product, Accuracy accuracy) {
+    if (accuracy == Accuracy::fast)
+        if (const Multiply fast = fast_code(product)) return fast;
     if (has_fused_code(product)) return multiply_fused_lanes;
     if (has_integer_code(product)) return multiply_integer_lanes;
     return has_chain_code(product) ? multiply_chain_f64 : nullptr;

@@ -16,8 +16,8 @@ Code best_code();
 
 using Multiply = void (*)(const MatrixProduct&, const Operands&);
 
-/// What multiplies such matrices with instructions up to those of `code`, which must be able to run: always the same
-/// bits.
-Multiply multiplier(Code code, const MatrixProduct& product);
+/// What multiplies such matrices with instructions up to those of `code`, which must be able to run. With
+/// Accuracy::exact always the same bits.
+Multiply multiplier(Code code, const MatrixProduct& product, Accuracy accuracy = Accuracy::exact);
 
 } // namespace ptarmigan::runtime::tensor_core

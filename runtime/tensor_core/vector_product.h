@@ -9,8 +9,8 @@
 namespace ptarmigan::runtime::tensor_core {
 
 /// Null where there is none for such matrices.
-Multiply avx2_multiplier(const MatrixProduct& product);
-Multiply avx512_multiplier(const MatrixProduct& product);
+Multiply avx2_multiplier(const MatrixProduct& product, Accuracy accuracy);
+Multiply avx512_multiplier(const MatrixProduct& product, Accuracy accuracy);
 Multiply avx512_vnni_multiplier(const MatrixProduct& product);
 
 } // namespace ptarmigan::runtime::tensor_core

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Accuracy::fast: sums in f32, a fused multiply-add for each k in ascending order. Included behind Lanes, like
+// fused_lanes.h.
+#pragma once
+
+#include "runtime/tensor_core/dense_pair.h"
+#include "runtime/tensor_core/packed_lines.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ptarmigan::runtime::tensor_core {
+namespace {
+
+inline Lanes::Float widen(Format format, const std::uint8_t* from, unsigned index) {
+    using L = Lanes;
+    switch (format) {
+    case Format::f16: return L::load_f16(from + index * 2);
+    case Format::e5m2: return L::widen_f16(L::up<8>(L::load_bytes(from + index)));
+    case Format::e4m3: {
+        const Unpacked unpacked = unpack_e4m3(L::load_bytes(from + index));
+        return L::number(L::where(unpacked.special, L::all(0x7fffffff), L::bits(unpacked.value)));
+    }
+    default: return L::number(load_wide(format, from, index));
+    }
+}
+
+inline void widen_lines(Format format, const std::uint8_t* matrix, unsigned first, unsigned lines, unsigned k,
+                        float* values) {
+    const std::uint8_t* from = matrix + std::size_t{first} * k * bits_of_format(format) / 8;
+    for (unsigned i = 0; i < lines * k; i += Lanes::width) Lanes::store(values + i, widen(format, from, i));
+}
+
+template <unsigned k>
+inline Lanes::Float fast_sum(const float* lanes, const float* line, Lanes::Int sign, Lanes::Float c) {
+    using L = Lanes;
+    L::Float sum = L::number(L::either(L::bits(c), sign));
+#pragma GCC unroll 16
+    for (unsigned i = 0; i < k; ++i) sum = L::fma(L::load(lanes + i * L::width), L::all(line[i]), sum);
+    return L::number(L::either(L::bits(sum), sign));
+}
+
+template <unsigned k> void multiply_fast(const MatrixProduct& product, const Operands& operands) {
+    using L = Lanes;
+    const bool rows_are_lanes = product.n % L::width != 0;
+    const Format lane_format = rows_are_lanes ? product.a : product.b, format = rows_are_lanes ? product.b : product.a;
+    const auto* lane_matrix = static_cast<const std::uint8_t*>(rows_are_lanes ? operands.a : operands.b);
+    const auto* matrix = static_cast<const std::uint8_t*>(rows_are_lanes ? operands.b : operands.a);
+    const unsigned lane_lines = rows_are_lanes ? product.m : product.n,
+                   all_lines = rows_are_lanes ? product.n : product.m;
+    const std::size_t stride = product.n;
+    // C - P is -(-C + P).
+    const L::Int sign = L::all(product.negate_product ? 0x80000000u : 0u);
+    alignas(64) float flat[L::width * k], lanes[L::width * k], lines[most_lines * k];
+    for (unsigned first = 0; first < all_lines; first += most_lines) {
+        const unsigned count = all_lines - first < most_lines ? all_lines - first : most_lines;
+        widen_lines(format, matrix, first, count, k, lines);
+        for (unsigned lane_line = 0; lane_line < lane_lines; lane_line += L::width) {
+            widen_lines(lane_format, lane_matrix, lane_line, L::width, k, flat);
+            turn_lines(reinterpret_cast<const std::uint32_t*>(flat), k, reinterpret_cast<std::uint32_t*>(lanes));
+            for (unsigned i = 0; !rows_are_lanes && i < count; ++i) {
+                const std::size_t index = (first + i) * stride + lane_line;
+                const L::Float c = product.c_is_zero ? L::all(0.0f) : load_row(product.c, operands.c, index);
+                store_row(product.d, operands.d, index, fast_sum<k>(lanes, lines + i * k, sign, c));
+            }
+            for (unsigned i = 0; rows_are_lanes && i < count; i += 8) {
+                const std::size_t index = lane_line * stride + first + i;
+                L::Int columns[8];
+                if (product.c_is_zero)
+                    for (auto& column : columns) column = L::all(0);
+                else
+                    load_tile(product.c, operands.c, index, product.n, columns);
+                for (unsigned j = 0; j < 8; ++j)
+                    columns[j] = L::bits(fast_sum<k>(lanes, lines + (i + j) * k, sign, L::number(columns[j])));
+                store_tile(product.d, operands.d, index, product.n, columns);
+            }
+        }
+    }
+}
+
+template <unsigned k> void multiply_fast_lanes(const MatrixProduct& given, const Operands& given_operands) {
+    DensePair dense;
+    MatrixProduct product = given;
+    Operands operands = given_operands;
+    if (!dense.make(product, operands)) return multiply_portably(given, given_operands);
+    const FloatMode mode(Rounding::nearest_even);
+    multiply_fast<k>(product, operands);
+}
+
+inline Multiply fast_code(const MatrixProduct& product) {
+    const bool fits = product.n % Lanes::width == 0 || (product.m % Lanes::width == 0 && product.n % 8 == 0);
+    const bool sums = product.unit == Unit::fused || product.unit == Unit::fused_fp8 ||
+                      product.unit == Unit::two_fused || product.unit == Unit::fp8_by_f16;
+    if (!fits || !sums || product.m % 8 != 0) return nullptr;
+    switch (product.k) {
+    case 4: return multiply_fast_lanes<4>;
+    case 8: return multiply_fast_lanes<8>;
+    case 16: return multiply_fast_lanes<16>;
+    case 32: return multiply_fast_lanes<32>;
+    case 64: return multiply_fast_lanes<64>;
+    default: return nullptr;
+    }
+}
+
+} // namespace
+} // namespace ptarmigan::runtime::tensor_core
