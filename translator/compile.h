@@ -64,6 +64,8 @@ struct CompileOptions : CompileForm {
     Approximation approximation = Approximation::exact;
     WaitingLoops waiting_loops = WaitingLoops::found;
     bool small_grid = false; ///< the launch guarantees nctaid.c * ntid.c <= 2^31 - 1 for every component c
+    /// All CTAs of the grid are alive at once, and each must get its turns whatever the others wait for.
+    bool cooperative = false;
     bool random_schedule =
         false; ///< threads may be overtaken wherever others can notice, by chance (CtaContext::schedule_seed)
     bool aligned_parameters = true; ///< the launch guarantees KernelProperties::alignment_demands
@@ -124,10 +126,11 @@ struct AlignmentDemand {
 
 /// Facts about a compiled kernel that the launcher needs.
 struct KernelProperties {
-    bool uses_fibers = false;         ///< entry is abi::RunStep, else abi::RunCta
-    std::uint32_t lane_width = 32;    ///< lanes per step
-    std::uint32_t step_count = 0;     ///< steps per CTA for this block shape
-    std::uint32_t frame_size = 0;     ///< bytes per step in CtaContext::frames
+    bool uses_fibers = false;      ///< entry is abi::RunStep, else abi::RunCta
+    bool gives_turns = false;      ///< abi::RunCta that calls yield() where the CTA waits or may: on a fiber of its own
+    std::uint32_t lane_width = 32; ///< lanes per step
+    std::uint32_t step_count = 0;  ///< steps per CTA for this block shape
+    std::uint32_t frame_size = 0;  ///< bytes per step in CtaContext::frames
     std::uint32_t cta_frame_size = 0; ///< bytes in front of the step frames (64-byte multiple), shared by the CTA
     std::uint32_t static_shared = 0;
     std::uint32_t reserved_shared = 0;   ///< bytes of the system's, behind all others at a multiple of 128

@@ -11,7 +11,7 @@
 
 namespace ptarmigan::abi {
 
-inline constexpr std::uint32_t kernel_abi_version = 20;
+inline constexpr std::uint32_t kernel_abi_version = 21;
 inline constexpr unsigned warp_size = 32;
 
 /// Shared addresses: rank of the CTA in its cluster << cluster_rank_bit | offset in its memory, as on Hopper.
@@ -139,6 +139,9 @@ enum class GoalEvent : std::uint32_t {
     reaches ///< has seen the goal; returns when the others that wait have looked too, or after a time limit
 };
 
+/// In place of a step's number: the CTA as a whole.
+inline constexpr std::uint32_t whole_cta = 0xffffffffu;
+
 /// Functions that generated code calls, reached through CtaContext::services, so that images have no imports
 /// besides the few of `import_names`. `step` is the index of the step (W lanes) inside the CTA; lane masks are
 /// bit masks over the lanes of that step.
@@ -150,8 +153,9 @@ struct Services {
                              std::uint32_t kind, std::uint64_t arriving, std::uint64_t predicate);
     /// Runs a collective for a step; may suspend the fiber.
     void (*collective)(CtaContext*, std::uint32_t step, CollectiveCall*);
-    /// Gives other steps, CTAs and host threads a chance to run (spin loops, nanosleep). Fiber form may switch. `lanes`
-    /// of the step come here, for reports; 0: not known.
+    /// Gives other steps, CTAs and host threads a chance to run (spin loops, nanosleep). Fiber form may switch, and so
+    /// may CTAs of regions that give turns: then between steps with the step `whole_cta`. `lanes` of the step come
+    /// here, for reports; 0: not known.
     void (*yield)(CtaContext*, std::uint32_t step, std::uint64_t lanes, std::uint64_t nanoseconds);
     /// Does not return to generated code: records the fault and unwinds the grid. `line` is the PTX line.
     void (*trap)(CtaContext*, std::uint32_t step, std::uint64_t lanes, std::uint32_t fault, std::uint32_t line);
@@ -196,6 +200,9 @@ struct Services {
     /// The lanes in `lanes` are going to write `bytes` bytes each at generic addresses (indexed by lane), through the
     /// generic proxy: CompileOptions::late_copies.
     void (*note_write)(CtaContext*, const std::uint64_t* addresses, std::uint64_t lanes, std::uint32_t bytes);
+    /// Region form: `lanes` of the step go round in a loop that waits, and will again when the other steps have had
+    /// their turns. For reports; never suspends.
+    void (*note_wait)(CtaContext*, std::uint32_t step, std::uint64_t lanes);
 };
 
 /// One launch; constant while the grid runs except `fault`.
@@ -258,9 +265,9 @@ struct CtaContext {
                                       ///< KernelProperties::interleaved_bytes; 64-byte aligned
     std::uint32_t streams;            ///< not 0: the grid writes more than caches hold, so stores may go past them
     std::uint32_t params_size;        ///< bytes behind `params`, for isspacep
-    /// Fiber form: all bits are set by generated code where it does more than go round in a loop that waits (a barrier
-    /// or an arrival at one outside of such loops, a write of global memory inside of one), and taken back by the
-    /// runtime one by one.
+    /// Where CTAs or steps are fibers: all bits are set by generated code where it does more than go round in a loop
+    /// that waits (a barrier or an arrival at one outside of such loops, a write of global memory inside of one), and
+    /// taken back by the runtime one by one.
     std::uint32_t worked;
 };
 

@@ -9,24 +9,43 @@
 
 namespace ptarmigan::runtime {
 
-bool FiberCta::start(abi::CtaContext& cta, abi::RunStep entry, std::uint32_t step_count, std::uint32_t lane_width,
-                     FiberScheduler& scheduler) {
+void FiberCta::set_up(abi::CtaContext& cta, std::uint32_t step_count, std::uint32_t lane_width,
+                      FiberScheduler& scheduler) {
     cta_ = &cta;
     cta.worked = 0;
-    entry_ = entry;
     scheduler_ = &scheduler;
     lane_width_ = lane_width;
-    live_steps_ = step_count_ = step_count;
+    step_count_ = step_count;
+    noted_.clear();
+}
+
+bool FiberCta::start(abi::CtaContext& cta, abi::RunStep entry, std::uint32_t step_count, std::uint32_t lane_width,
+                     FiberScheduler& scheduler) {
+    set_up(cta, step_count, lane_width, scheduler);
+    entry_ = entry;
+    run_whole_ = nullptr;
     alone_.start(step_count, scheduler);
     cluster_ = &alone_;
-    if (steps_.size() < step_count) steps_.resize(step_count);
     live_lanes_.assign((step_count * lane_width + abi::warp_size - 1) / abi::warp_size, 0);
     for (std::uint32_t index = 0; index < step_count; ++index) live_lanes_[warp_of(index)] |= lanes_of(index);
-    for (std::uint32_t index = 0; index < step_count; ++index) {
+    return start_fibers(step_count);
+}
+
+bool FiberCta::start_whole(abi::CtaContext& cta, abi::RunCta entry, std::uint32_t step_count, std::uint32_t lane_width,
+                           FiberScheduler& scheduler) {
+    set_up(cta, step_count, lane_width, scheduler);
+    run_whole_ = entry;
+    return start_fibers(1);
+}
+
+bool FiberCta::start_fibers(std::uint32_t count) {
+    fiber_count_ = live_steps_ = count;
+    if (steps_.size() < count) steps_.resize(count);
+    for (std::uint32_t index = 0; index < count; ++index) {
         StepFiber& step = steps_[index];
-        step.fiber.stack = scheduler.stacks.take();
+        step.fiber.stack = scheduler_->stacks.take();
         if (!step.fiber.stack) return false;
-        step.fiber.stack_size = scheduler.stacks.stack_size();
+        step.fiber.stack_size = scheduler_->stacks.stack_size();
         step.cta = this;
         step.step = index;
         step.finished = false;
@@ -37,8 +56,16 @@ bool FiberCta::start(abi::CtaContext& cta, abi::RunStep entry, std::uint32_t ste
         step.wait = {.kind = Wait::Kind::turn};
         step.fiber.start(&FiberCta::step_entry);
     }
-    for (std::uint32_t index = 0; index < step_count; ++index) scheduler.make_runnable(steps_[index]);
+    for (std::uint32_t index = 0; index < count; ++index) scheduler_->make_runnable(steps_[index]);
     return true;
+}
+
+Wait FiberCta::wait_of(std::uint32_t step) const {
+    if (!is_whole()) return steps_[step].wait;
+    if (noted_.empty()) return steps_[0].wait;
+    for (const auto& [number, wait] : noted_)
+        if (number == step) return wait;
+    return {.kind = Wait::Kind::others};
 }
 
 void FiberCta::step_entry(boost::context::detail::transfer_t from) {
@@ -47,12 +74,23 @@ void FiberCta::step_entry(boost::context::detail::transfer_t from) {
     Fiber::arrived(from, self.fiber);
     self.wait = Wait{};
     FiberCta& cta = *self.cta;
+    if (cta.is_whole()) {
+        cta.run_whole_(cta.cta_);
+        cta.exit_whole(self);
+    }
     cta.entry_(cta.cta_, self.step);
     cta.exit_step(self);
 }
 
+void FiberCta::exit_whole(StepFiber& fiber) {
+    fiber.finished = true;
+    live_steps_ = 0;
+    scheduler_->note_progress();
+    end_fiber(fiber);
+}
+
 void FiberCta::abandon() {
-    for (std::uint32_t index = 0; index < step_count_; ++index) {
+    for (std::uint32_t index = 0; index < fiber_count_; ++index) {
         StepFiber& step = steps_[index];
         if (step.fiber.stack) scheduler_->stacks.give(step.fiber.stack);
         step.fiber.stack = nullptr;
@@ -82,10 +120,14 @@ void FiberCta::exit_step(StepFiber& step) {
         if (barrier.used() && complete(barrier)) release(barrier);
     release_complete_groups();
     cluster_->exit_step(step);
+    end_fiber(step);
+}
+
+void FiberCta::end_fiber(StepFiber& fiber) {
     // The stack is in use until the switch; nobody takes one before, because only the worker starts
     // CTAs.
-    scheduler_->stacks.give(step.fiber.stack);
-    step.fiber.stack = nullptr;
+    scheduler_->stacks.give(fiber.fiber.stack);
+    fiber.fiber.stack = nullptr;
     scheduler_->finish();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One CTA whose steps are fibers: its named barriers and its warps' collectives. All fibers of a
-// CTA run on one worker, so nothing here is atomic.
+// One CTA whose steps are fibers: its named barriers and its warps' collectives. Or one that is a single fiber and runs
+// its steps by turns itself. All fibers of a CTA run on one worker, so nothing here is atomic.
 #pragma once
 
 #include "runtime/exec/cluster_barrier.h"
@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace ptarmigan::runtime {
@@ -19,6 +20,10 @@ public:
     /// object is reused for CTA after CTA.
     bool start(abi::CtaContext& cta, abi::RunStep entry, std::uint32_t step_count, std::uint32_t lane_width,
                FiberScheduler& scheduler);
+    /// Starts one fiber of `entry` for the whole CTA, whose steps are counted for reports only. None of the services
+    /// below is called then.
+    bool start_whole(abi::CtaContext& cta, abi::RunCta entry, std::uint32_t step_count, std::uint32_t lane_width,
+                     FiberScheduler& scheduler);
     /// Makes the CTA one of a cluster; to be called between start() and its first step.
     void join(ClusterBarrier& cluster) { cluster_ = &cluster; }
     /// True if lanes of one warp wait at different barriers, which ends in an illegal instruction on an H200.
@@ -32,8 +37,13 @@ public:
     FiberScheduler& scheduler() { return *scheduler_; }
     std::uint32_t step_count() const { return step_count_; }
     std::uint32_t lane_width() const { return lane_width_; }
-    bool has_exited(std::uint32_t step) const { return steps_[step].finished; }
-    const Wait& wait_of(std::uint32_t step) const { return steps_[step].wait; }
+    bool is_whole() const { return run_whole_ != nullptr; }
+    bool has_exited(std::uint32_t step) const { return is_whole() ? finished() : steps_[step].finished; }
+    Wait wait_of(std::uint32_t step) const;
+    /// Of a CTA that is one fiber: a step waits, until the fiber goes on from where it gives its turn away next.
+    void note_wait(std::uint32_t step, const Wait& wait) { noted_.emplace_back(step, wait); }
+    bool has_noted_waits() const { return !noted_.empty(); }
+    void forget_waits() { noted_.clear(); }
 
     /// Services of the same name (kernel_abi.h), called on a step's fiber. `pc`: where they return to.
     std::uint32_t barrier(std::uint32_t step, std::uint32_t id, std::uint32_t threads, std::uint32_t kind,
@@ -78,8 +88,12 @@ private:
         std::uint32_t line = 0; ///< activemask: of the PTX text; 0: unknown
     };
 
+    void set_up(abi::CtaContext& cta, std::uint32_t step_count, std::uint32_t lane_width, FiberScheduler& scheduler);
+    bool start_fibers(std::uint32_t count);
     static void step_entry(boost::context::detail::transfer_t from);
     [[noreturn]] void exit_step(StepFiber& step);
+    [[noreturn]] void exit_whole(StepFiber& fiber);
+    [[noreturn]] void end_fiber(StepFiber& fiber);
     bool complete(const Barrier& barrier) const;
     void release(Barrier& barrier);
     void gather(StepFiber& step, const Gathering& arrival, std::uint32_t kind);
@@ -103,15 +117,18 @@ private:
 
     abi::CtaContext* cta_ = nullptr;
     abi::RunStep entry_ = nullptr;
+    abi::RunCta run_whole_ = nullptr; ///< null: the steps are fibers
     FiberScheduler* scheduler_ = nullptr;
     ClusterBarrier *cluster_ = nullptr, alone_;
-    std::uint32_t lane_width_ = 32, live_steps_ = 0, step_count_ = 0;
+    std::uint32_t lane_width_ = 32, step_count_ = 0;
+    std::uint32_t fiber_count_ = 0, live_steps_ = 0; ///< the steps, or one
     std::vector<StepFiber> steps_;
     std::array<Barrier, barrier_count> barriers_;
     std::vector<Gathering> gatherings_;           ///< open ones
     std::vector<Group> groups_;                   ///< open ones
     std::vector<std::vector<Participant>> spare_; ///< memory of groups that were
     std::vector<std::uint32_t> live_lanes_;       ///< by warp
+    std::vector<std::pair<std::uint32_t, Wait>> noted_;
 };
 
 /// What a collective gives, from the values of the lanes of one warp that take part; see the PTX

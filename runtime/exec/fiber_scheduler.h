@@ -87,9 +87,11 @@ public:
     }
     /// Likewise: a phase of an mbarrier, by the step that runs, if any does.
     void note_phase();
-    /// A step gives its turn away in a loop. If the CTA works there, that counts too.
-    void note_turn(abi::CtaContext& cta) {
-        if (take_mark(cta, turn_mark)) ++work_;
+    /// A step gives its turn away in a loop. If the CTA works there, that counts too. Whether it does.
+    bool note_turn(abi::CtaContext& cta) {
+        const bool works = take_mark(cta, turn_mark);
+        if (works) ++work_;
+        return works;
     }
     std::uint64_t progress_and_work() const { return progress_ + work_; }
     /// Ends the current step's fiber.

@@ -17,6 +17,7 @@ struct Wait {
         mbarrier,        ///< `address`: of the mbarrier
         cluster_barrier, ///< the barrier of the cluster
         copies,          ///< asynchronous copies
+        others,          ///< it has come to a barrier between regions, or has exited, and others of its CTA have not
         passed,          ///< nothing but its turn: the CTA's barrier `number` is complete
         turn, ///< nothing but its turn: another step was chosen to run first; with a pc: it asks who is active at line
               ///< `number`

@@ -99,7 +99,8 @@ namespace {
 /// with a fault.
 class StoppedByFaults {
 public:
-    explicit StoppedByFaults(Grid& grid) : grid_(grid.code->properties.uses_fibers ? &grid : nullptr) {
+    explicit StoppedByFaults(Grid& grid)
+        : grid_(grid.code->properties.uses_fibers || grid.code->properties.gives_turns ? &grid : nullptr) {
         if (grid_ && !grid_->context->add_running(grid_->launch.fault)) grid_ = nullptr;
     }
     ~StoppedByFaults() {

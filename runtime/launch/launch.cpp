@@ -281,10 +281,6 @@ Status make_grid(Function& function, const LaunchConfig& config, Context& contex
     if (!failed(status) && !meets_demands(*grid))
         status = kernel.code(shape, is_small_grid(config), grid->cooperative, late_copies, grid->code, false);
     if (failed(status)) return status;
-    if (grid->cooperative && !grid->code->properties.uses_fibers) {
-        set_error_detail("kernel " + kernel.name() + ": no resumable form for a cooperative launch");
-        return Status::not_supported;
-    }
     install_fault_handlers();
     grid->module = function.module().shared_from_this();
     grid->context = &context;

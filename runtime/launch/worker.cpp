@@ -191,7 +191,7 @@ bool Worker::start(std::size_t index, std::uint64_t cta) {
     Slot* slot = prepare_slot(index);
     if (!slot) return false;
     const translator::KernelProperties& properties = grid_->code->properties;
-    const auto entry = reinterpret_cast<abi::RunStep>(const_cast<void*>(grid_->code->entry));
+    void* const entry = const_cast<void*>(grid_->code->entry);
     abi::CtaContext& context = slot->arena.context;
     if (grid_->cluster_size == 1)
         place(context, cta);
@@ -200,7 +200,11 @@ bool Worker::start(std::size_t index, std::uint64_t cta) {
     if (scheduler_.is_random()) context.schedule_seed = static_cast<std::uint32_t>(scheduler_.choices().bits());
     slot->busy = true;
     scheduler_.note_progress();
-    return slot->fibers.start(context, entry, properties.step_count, properties.lane_width, scheduler_);
+    if (properties.gives_turns)
+        return slot->fibers.start_whole(context, reinterpret_cast<abi::RunCta>(entry), properties.step_count,
+                                        properties.lane_width, scheduler_);
+    return slot->fibers.start(context, reinterpret_cast<abi::RunStep>(entry), properties.step_count,
+                              properties.lane_width, scheduler_);
 }
 
 /// Starts the CTAs of a cluster in the slots from `index` on.
@@ -472,9 +476,12 @@ void Worker::describe_waiting_ctas() {
 void Worker::record_fault() {
     Grid& grid = *grid_;
     FaultRecord& record = scope_.record;
-    if (const StepFiber* step = scheduler_.current()) { // more precise than what the CTA's context says
-        record.cta = &step->cta->context();
-        record.step = step->step;
+    if (const StepFiber* fiber = scheduler_.current()) {
+        if (!fiber->cta->is_whole())
+            record.step = fiber->step; // more precise than what the CTA's context says
+        else if (!record.cta)
+            record.step = fiber->cta->context().step; // of several CTAs a signal handler knows none
+        record.cta = &fiber->cta->context();
     }
     copies_.describe(record);
     std::lock_guard lock(grid.fault_mutex);
@@ -507,7 +514,7 @@ void Worker::clean_up() {
 void Worker::run(Grid& grid, std::uint32_t number) {
     grid_ = &grid;
     number_ = number;
-    cta_of_fibers_ = grid.code->properties.uses_fibers;
+    cta_of_fibers_ = grid.code->properties.uses_fibers || grid.code->properties.gives_turns;
     spins = 0;
     copies_.seed(grid.async_seed);
     scope_.cta = nullptr;

@@ -237,7 +237,7 @@ void Kernel::set_code(std::shared_ptr<const LoadedKernel> code) {
     fixed_code_ = std::move(code);
 }
 
-Status Kernel::code(const translator::BlockShape& shape, bool small_grid, bool need_fibers, bool late_copies,
+Status Kernel::code(const translator::BlockShape& shape, bool small_grid, bool cooperative, bool late_copies,
                     std::shared_ptr<const LoadedKernel>& code, bool aligned_parameters) {
     static const auto& process_options =
         *new translator::CompileOptions(options_from_environment()); // for exit handlers too
@@ -246,7 +246,7 @@ Status Kernel::code(const translator::BlockShape& shape, bool small_grid, bool n
         code = fixed_code_;
         return Status::success;
     }
-    const VariantKey key{shape.ntid, shape.cluster, small_grid, need_fibers, late_copies, aligned_parameters};
+    const VariantKey key{shape.ntid, shape.cluster, small_grid, cooperative, late_copies, aligned_parameters};
     if (const auto found = variants_.find(key); found != variants_.end()) {
         code = found->second;
         return Status::success;
@@ -255,7 +255,7 @@ Status Kernel::code(const translator::BlockShape& shape, bool small_grid, bool n
     options.small_grid = small_grid;
     options.late_copies = late_copies;
     options.aligned_parameters = aligned_parameters;
-    if (need_fibers) options.barriers = translator::BarrierForm::fibers;
+    options.cooperative = cooperative;
     try {
         code = KernelCache::process_cache().get(
             {source_.loader(), source_.loader_mutex(), source_.text_hash(), name(), shape, options});
@@ -273,7 +273,7 @@ Status Kernel::code(const translator::BlockShape& shape, bool small_grid, bool n
         return Status::unknown;
     }
     if (options.divergence == translator::DivergenceForm::masks && code->properties.spins &&
-        code->properties.lane_width > 1)
+        code->properties.uses_fibers && code->properties.lane_width > 1)
         log_once("masks " + name(), "kernel " + name() +
                                         ": PTARMIGAN_DIVERGENCE=masks does not apply, its threads wait for "
                                         "each other: it runs with program counters");

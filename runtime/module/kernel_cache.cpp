@@ -75,6 +75,7 @@ std::string make_key(const std::string& build_id, const KernelRequest& request) 
     number(static_cast<std::uint64_t>(options.approximation));
     number(static_cast<std::uint64_t>(options.waiting_loops));
     number(options.small_grid);
+    number(options.cooperative);
     number(options.random_schedule);
     number(options.late_copies);
     number(options.aligned_parameters);
@@ -124,7 +125,9 @@ void log_loaded(const LoadedKernel& kernel, const KernelRequest& request, std::s
     log(LogLevel::info,
         fmt::format("kernel {}: {} in {}, for blocks of {} threads, {} lanes a step, {}; form: {}", kernel.name, how,
                     elapsed(start), fmt::join(request.shape.ntid, "x"), properties.lane_width,
-                    properties.uses_fibers ? "a fiber for each step" : "barriers between regions",
+                    properties.uses_fibers   ? "a fiber for each step"
+                    : properties.gives_turns ? "barriers between regions, a fiber for each CTA"
+                                             : "barriers between regions",
                     describe(kernel.form)));
 }
 

@@ -101,6 +101,7 @@ private:
 template <typename Properties, typename Flag, typename Number>
 void visit_properties(Properties& properties, Flag&& flag, Number&& number) {
     flag(properties.uses_fibers);
+    flag(properties.gives_turns);
     number(properties.lane_width);
     number(properties.step_count);
     number(properties.frame_size);

@@ -82,7 +82,7 @@ public:
     /// Code for a block shape: compiled, from disk, or kept from an earlier launch. not_supported
     /// or invalid_ptx with the reason in error_detail(). With `aligned_parameters` the launch must meet
     /// the code's alignment_demands; with `late_copies` it may do copies later than at once.
-    Status code(const translator::BlockShape& shape, bool small_grid, bool need_fibers, bool late_copies,
+    Status code(const translator::BlockShape& shape, bool small_grid, bool cooperative, bool late_copies,
                 std::shared_ptr<const LoadedKernel>& code, bool aligned_parameters = true);
     /// For tests and tools: uses `code` for every shape instead of compiling.
     void set_code(std::shared_ptr<const LoadedKernel> code);

@@ -46,6 +46,7 @@ std::string dump_options(const CompileOptions& options, const BlockShape& shape)
     if (options.waiting_loops == WaitingLoops::all) text += " --waits all";
     if (options.approximation == Approximation::fast) text += " --approx fast";
     if (options.small_grid) text += " --small-grid";
+    if (options.cooperative) text += " --cooperative";
     if (options.late_copies) text += " --late-copies";
     if (options.random_schedule) text += " --random-schedule";
     if (!options.aligned_parameters) text += " --checked-alignment";

@@ -69,9 +69,10 @@ void back_off(Worker& worker, std::uint64_t nanoseconds) {
 void give_way(abi::CtaContext* cta, const Wait& wait, std::uint64_t nanoseconds) {
     Worker& worker = worker_of(cta);
     if (worker.grid().stopped()) leave_kernel();
-    worker.scheduler().note_turn(*cta);
     StepFiber* const self = worker.in_fibers() ? worker.scheduler().current() : nullptr;
-    if (self) self->wait = wait; // for the report of a hang: this step waits too
+    const bool worked = worker.scheduler().note_turn(*cta);
+    if (worked && self && self->cta->is_whole()) worker.spins = 0; // steps on fibers pass barriers
+    if (self) self->wait = wait;                                   // for the report of a hang: this step waits too
     worker.check_for_hang();
     if (self) self->wait = Wait{};
     ++worker.spins;
@@ -84,7 +85,21 @@ void give_way(abi::CtaContext* cta, const Wait& wait, std::uint64_t nanoseconds)
     if (!others || worker.spins % ring_turns == 0) back_off(worker, nanoseconds);
 }
 
-void yield(abi::CtaContext* cta, std::uint32_t, std::uint64_t lanes, std::uint64_t nanoseconds) {
+/// A CTA that is one fiber, between two steps: all wait or are done up to a barrier, or all have passed one.
+void give_way_as_cta(abi::CtaContext* cta) {
+    FiberCta& whole = worker_of(cta).fiber_cta(cta);
+    const auto kind = whole.has_noted_waits() ? Wait::Kind::memory : Wait::Kind::passed;
+    give_way(cta, {.kind = kind}, 0);
+    whole.forget_waits();
+}
+
+void note_wait(abi::CtaContext* cta, std::uint32_t step, std::uint64_t lanes) {
+    worker_of(cta).fiber_cta(cta).note_wait(step,
+                                            {.kind = Wait::Kind::memory, .lanes = lanes, .pc = PTM_RETURN_ADDRESS()});
+}
+
+void yield(abi::CtaContext* cta, std::uint32_t step, std::uint64_t lanes, std::uint64_t nanoseconds) {
+    if (step == abi::whole_cta) return give_way_as_cta(cta);
     give_way(cta, {.kind = Wait::Kind::memory, .lanes = lanes, .pc = PTM_RETURN_ADDRESS()}, nanoseconds);
 }
 
@@ -221,7 +236,7 @@ const abi::Services& kernel_services() {
     static const abi::Services services = {
         barrier,        collective,  yield,         trap,        device_vprintf,  device_malloc, device_free,
         assert_fail,    clock_ticks, global_timer,  misaligned,  texture_service, mbarrier,      cluster_barrier,
-        device_runtime, async_copy,  cancel_launch, exit_thread, await_goal,      note_write};
+        device_runtime, async_copy,  cancel_launch, exit_thread, await_goal,      note_write,    note_wait};
     return services;
 }
 

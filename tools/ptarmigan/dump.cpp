@@ -26,7 +26,8 @@ struct DumpOptions {
     std::string stage = "module", kernel, target = "host", divergence = "auto", barriers = "auto";
     std::string waits = "auto", approximation = "exact", optimization = "full", block = "256", cluster = "1";
     unsigned lanes = 0;
-    bool small_grid = false, late_copies = false, random_schedule = false, checked_alignment = false, times = false;
+    bool small_grid = false, cooperative = false, late_copies = false, random_schedule = false,
+         checked_alignment = false, times = false;
 };
 
 int dump_tokens(const std::string& text, const std::string& path) {
@@ -66,6 +67,7 @@ translator::CompileOptions compile_options(const DumpOptions& options) {
     result.random_schedule = options.random_schedule;
     result.aligned_parameters = !options.checked_alignment;
     result.late_copies = options.late_copies;
+    result.cooperative = options.cooperative;
     return result;
 }
 
@@ -158,6 +160,7 @@ void add_dump_command(CLI::App& app, int& exit_code) {
     command->add_flag("--random-schedule", options->random_schedule, "for PTARMIGAN_SCHEDULE=random:N");
     command->add_flag("--checked-alignment", options->checked_alignment, "parameters may be misaligned");
     command->add_flag("--small-grid", options->small_grid, "global thread numbers fit 31 bits");
+    command->add_flag("--cooperative", options->cooperative, "for a cooperative launch");
     command->add_flag("--late-copies", options->late_copies, "for PTARMIGAN_ASYNC other than eager");
     command->add_flag("--times", options->times,
                       "compile, and print the time of each stage on stderr (not with tokens, module)");

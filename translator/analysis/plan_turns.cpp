@@ -4,6 +4,7 @@
 #include "translator/analysis/form_queries.h"
 #include "translator/analysis/liveness.h"
 #include "translator/analysis/loop_strides.h"
+#include "translator/analysis/region_waits.h"
 
 #include <algorithm>
 #include <functional>
@@ -57,6 +58,18 @@ BlockId counted_mask(const LinearPlan& plan, BlockId block) {
     return plan.blocks[block].mask.kind == MaskSource::Kind::accumulated ? block : no_block;
 }
 
+/// A step that has walked far comes back in front of the loop, where LLVM had better not find the middle of another.
+bool takes_turns(const FunctionGraph& graph, const LoopInfo& loop) {
+    const std::uint32_t in_graph = graph.forest.loop_of[loop.header];
+    return loop.parent == no_loop && in_graph != no_loop && graph.forest.loops[in_graph].header == loop.header &&
+           graph.forest.loops[in_graph].takes_turns;
+}
+
+bool waits_in_turns(const FunctionGraph& graph, const LoopInfo& loop) {
+    const std::uint32_t around = loop_around(graph, loop);
+    return around != no_loop && graph.forest.loops[around].waits_in_turns;
+}
+
 template <typename T> void sort_and_unify(std::vector<T>& items) {
     std::sort(items.begin(), items.end());
     items.erase(std::unique(items.begin(), items.end()), items.end());
@@ -93,12 +106,9 @@ std::vector<TurnPoint> plan_turns(const FunctionGraph& graph, const LinearPlan& 
     for (std::uint32_t i = 0; i < plan.order.size(); ++i) position[plan.order[i]] = i;
     for (std::uint32_t number = 0; number < plan.loops.size(); ++number) {
         const LoopInfo& loop = plan.loops[number];
-        const std::uint32_t in_graph = graph.forest.loop_of[loop.header];
-        // A step comes back in front of the loop, which must not be in the middle of another.
-        if (loop.parent != no_loop || in_graph == no_loop || graph.forest.loops[in_graph].header != loop.header ||
-            !graph.forest.loops[in_graph].takes_turns)
-            continue;
-        TurnPoint point{.header = loop.header, .latch = loop.latch};
+        const bool waits = waits_in_turns(graph, loop);
+        if (!waits && !takes_turns(graph, loop)) continue;
+        TurnPoint point{.header = loop.header, .latch = loop.latch, .waits = waits};
         std::vector<BlockId> starts = plan.waiting_at_latch[number];
         starts.push_back(loop.header);
         std::vector<bool> wanted(graph.blocks.size(), false);
@@ -109,7 +119,10 @@ std::vector<TurnPoint> plan_turns(const FunctionGraph& graph, const LinearPlan& 
             for (const Phi& phi : graph.blocks[block].phis) point.live.push_back(phi.result);
             if (plan.blocks[block].mask.kind == MaskSource::Kind::accumulated) point.edge_masks.push_back(block);
         }
-        for (std::uint32_t i = position[loop.header]; i < plan.order.size(); ++i)
+        // Loops around it go on with blocks in front of it, whose masks may come from further in front.
+        std::uint32_t outermost = number;
+        while (plan.loops[outermost].parent != no_loop) outermost = plan.loops[outermost].parent;
+        for (std::uint32_t i = position[plan.loops[outermost].header]; i < plan.order.size(); ++i)
             if (BlockId source = counted_mask(plan, plan.order[i]);
                 source != no_block && position[source] < position[loop.header])
                 point.block_masks.push_back(source);

@@ -21,12 +21,14 @@ bool goes_lane_by_lane(const FunctionGraph& graph, const LoopInfo& loop);
 /// A loop of a region at whose header a step may stop and go on later, and what it needs to know then.
 struct TurnPoint {
     BlockId header = no_block, latch = no_block;
+    bool waits = false;               ///< for what others do: they must have their turns
     std::vector<ValueId> live;        ///< values of the lanes in the loop and of those that wait behind it; sorted
     std::vector<BlockId> edge_masks;  ///< blocks that lanes may be waiting for
     std::vector<BlockId> block_masks; ///< blocks before the loop whose mask is asked for in it or behind it
 };
 
-/// The chosen loops of one region that are not inside another there.
+/// The chosen loops of one region: of those that walk far the ones that are not inside another there, and all that
+/// wait.
 std::vector<TurnPoint> plan_turns(const FunctionGraph& graph, const LinearPlan& plan);
 
 } // namespace ptarmigan::translator

@@ -2,47 +2,13 @@
 #include "translator/analysis/settle_races.h"
 
 #include "translator/analysis/form_queries.h"
-#include "translator/analysis/graph_queries.h"
 #include "translator/analysis/race_points.h"
+#include "translator/analysis/split_block.h"
 
 #include <algorithm>
 
 namespace ptarmigan::translator {
 namespace {
-
-/// The instructions from `first` on move to a block of their own, the last one of the graph; the block keeps its number
-/// and its predecessors.
-void split_block(FunctionGraph& graph, BlockId id, std::size_t first) {
-    const auto rest_id = BlockId(graph.blocks.size());
-    Block& rest = graph.blocks.emplace_back();
-    Block& block = graph.blocks[id];
-    const auto from = block.instructions.begin() + static_cast<std::ptrdiff_t>(first);
-    rest.instructions.assign(std::make_move_iterator(from), std::make_move_iterator(block.instructions.end()));
-    block.instructions.erase(from, block.instructions.end());
-    rest.terminator = block.terminator;
-    rest.successors = std::move(block.successors);
-    rest.ends_with_barrier = block.ends_with_barrier;
-    rest.predecessors = {id};
-    block.terminator = {};
-    block.terminator.kind = Terminator::Kind::jump;
-    block.terminator.location = rest.terminator.location;
-    block.successors = {rest_id};
-    block.ends_with_barrier = false;
-    if (graph.exit_block == id) graph.exit_block = rest_id;
-    for (BlockId successor : rest.successors)
-        std::replace(graph.blocks[successor].predecessors.begin(), graph.blocks[successor].predecessors.end(), id,
-                     rest_id);
-    for (LoopInfo& loop : graph.forest.loops) {
-        if (loop.latch == id) loop.latch = rest_id;
-        if (loop.preheader == id) loop.preheader = rest_id;
-    }
-    for (const GraphInstruction& instruction : rest.instructions)
-        for (ValueId value : definitions(graph, instruction)) graph.values[value].block = rest_id;
-    LoopForest& forest = graph.forest;
-    forest.loop_of.push_back(forest.loop_of[id]);
-    for (std::uint32_t loop = forest.loop_of[id]; loop != no_loop; loop = forest.loops[loop].parent)
-        forest.loops[loop].blocks.push_back(rest_id);
-}
 
 /// A barrier like the graph's others.
 GraphInstruction barrier_of(const FunctionGraph& graph) {
@@ -94,6 +60,11 @@ SettledRaces settle_races(FunctionGraph& graph, const BlockShape& block, unsigne
         graph.blocks[point.block].ends_with_barrier = true;
     }
     return {!races.points.empty(), races.left > 0};
+}
+
+bool has_races(const FunctionGraph& graph, const BlockShape& block, unsigned width, const CalledFunctions& called) {
+    const RacePoints races = race_points(graph, block, width, MeetingPoints::for_anyone, called);
+    return !races.points.empty() || races.left > 0;
 }
 
 } // namespace ptarmigan::translator

@@ -28,4 +28,7 @@ struct SettledRaces {
 SettledRaces settle_races(FunctionGraph& graph, const BlockShape& block, unsigned width, Meeting meeting,
                           const CalledFunctions& called = {});
 
+/// Whether there are any that settle_races() would do something about in a kernel whose threads wait for each other.
+bool has_races(const FunctionGraph& graph, const BlockShape& block, unsigned width, const CalledFunctions& called = {});
+
 } // namespace ptarmigan::translator

@@ -52,6 +52,13 @@ bool is_fence_of_all(const ptx::Instruction& inst) {
            (inst.has(Modifier::gl) || inst.has(Modifier::gpu) || inst.has(Modifier::sys));
 }
 
+std::optional<std::uint64_t> constant_of(const FunctionGraph& graph, const Operand& operand) {
+    if (operand.kind == Operand::Kind::imm) return operand.value;
+    if (operand.kind == Operand::Kind::reg && graph.values[operand.index].is_constant)
+        return graph.values[operand.index].constant;
+    return std::nullopt;
+}
+
 class SpinSearch {
 public:
     SpinSearch(const FunctionGraph& graph, WaitingLoops which, bool mbarriers)
@@ -73,19 +80,13 @@ private:
     bool ends_by_reads(const CycleDependences& dependences) const;
     bool may_wait_on(const ptx::Instruction& inst, const CycleDependences& dependences, const Cycle& cycle,
                      bool has_fence) const;
-    bool leaves_memory(const ptx::Instruction& inst) const;
     bool goes_on_like(const ptx::Instruction& inst, const ptx::Instruction& other) const;
     bool is_undone(const ptx::Instruction& inst) const;
     bool is_released(const ptx::Instruction& inst, const Cycle& cycle) const;
     bool may_release(const ptx::Instruction& write, const ptx::Instruction& wait, const MemoryPlace& place) const;
     std::vector<bool> reachable(std::vector<BlockId> work, bool backward) const;
     bool is_barrier_of_all(const Block& block) const;
-    std::optional<std::uint64_t> constant(const Operand& operand) const {
-        if (operand.kind == Operand::Kind::imm) return operand.value;
-        if (operand.kind == Operand::Kind::reg && graph_.values[operand.index].is_constant)
-            return graph_.values[operand.index].constant;
-        return std::nullopt;
-    }
+    std::optional<std::uint64_t> constant(const Operand& operand) const { return constant_of(graph_, operand); }
 
     const FunctionGraph& graph_;
     const WaitingLoops which_;
@@ -94,24 +95,6 @@ private:
     const MemoryPlaces places_;
     const std::vector<Cycle> cycles_;
 };
-
-/// An atomic that changes nothing, whatever is there: a read.
-bool SpinSearch::leaves_memory(const ptx::Instruction& inst) const {
-    const auto operand = constant(inst[Role::b]);
-    const unsigned bits = ptx::bit_size(inst.type());
-    if (!operand || bits == 0 || bits > 64) return false;
-    const std::uint64_t mask = ~std::uint64_t{0} >> (64 - bits), value = *operand & mask, top = (mask >> 1) + 1;
-    const bool is_signed = inst.type() == ptx::ScalarType::s32 || inst.type() == ptx::ScalarType::s64;
-    switch (inst.one_of(operations)) {
-    case Modifier::add:
-    case Modifier::or_:
-    case Modifier::xor_: return value == 0;
-    case Modifier::and_: return value == mask;
-    case Modifier::max: return value == (is_signed ? top : 0);
-    case Modifier::min: return value == (is_signed ? top - 1 : mask);
-    default: return false;
-    }
-}
 
 /// Both add numbers of one sign.
 bool SpinSearch::goes_on_like(const ptx::Instruction& inst, const ptx::Instruction& other) const {
@@ -213,7 +196,8 @@ bool SpinSearch::may_wait_on(const ptx::Instruction& inst, const CycleDependence
     if (!is_strong_read(inst) && !(has_fence && inst.space != StateSpace::shared))
         return !address.carried && !address.memory;
     const bool same_place = !address.carried && !address.atomic;
-    if (!has_effect(inst, Effects::atomic) || leaves_memory(inst)) return same_place || is_released(inst, cycle);
+    if (!has_effect(inst, Effects::atomic) || leaves_memory(graph_, inst))
+        return same_place || is_released(inst, cycle);
     switch (inst.one_of(operations)) {
     case Modifier::cas: return !dependences.is_retry(inst) && (same_place || is_released(inst, cycle));
     case Modifier::inc:
@@ -286,6 +270,23 @@ bool SpinSearch::waits(const Cycle& cycle) {
 }
 
 } // namespace
+
+bool leaves_memory(const FunctionGraph& graph, const ptx::Instruction& inst) {
+    const auto operand = constant_of(graph, inst[Role::b]);
+    const unsigned bits = ptx::bit_size(inst.type());
+    if (!operand || bits == 0 || bits > 64) return false;
+    const std::uint64_t mask = ~std::uint64_t{0} >> (64 - bits), value = *operand & mask, top = (mask >> 1) + 1;
+    const bool is_signed = inst.type() == ptx::ScalarType::s32 || inst.type() == ptx::ScalarType::s64;
+    switch (inst.one_of(operations)) {
+    case Modifier::add:
+    case Modifier::or_:
+    case Modifier::xor_: return value == 0;
+    case Modifier::and_: return value == mask;
+    case Modifier::max: return value == (is_signed ? top : 0);
+    case Modifier::min: return value == (is_signed ? top - 1 : mask);
+    default: return false;
+    }
+}
 
 bool may_spin(const FunctionGraph& graph, WaitingLoops which) {
     return SpinSearch(graph, which, true).run();

@@ -17,4 +17,7 @@ bool may_spin_on_memory(const FunctionGraph& graph, WaitingLoops which);
 /// By index in the loop forest: which loops may wait as above, for mbarriers or other memory.
 std::vector<bool> loops_that_wait(const FunctionGraph& graph, WaitingLoops which);
 
+/// An atomic that changes nothing, whatever is there: a read.
+bool leaves_memory(const FunctionGraph& graph, const ptx::Instruction& inst);
+
 } // namespace ptarmigan::translator

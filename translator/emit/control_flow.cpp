@@ -379,7 +379,8 @@ std::vector<bool> GraphEmitter::find_round_ends() const {
 /// On the back edges of kernels that wait for memory: every so many iterations other steps get their turn.
 void GraphEmitter::emit_spin_yield(BlockId id) {
     constexpr std::uint32_t rounds_between_yields = 64;
-    if (!unit_.fiber_form || !(unit_.spins || unit_.options.random_schedule)) return;
+    const bool is_whole_cta = unit_.gives_turns && unit_.step_count() == 1; // which has nobody else to stop for
+    if (!(unit_.fiber_form || is_whole_cta) || !(unit_.spins || unit_.options.random_schedule)) return;
     if (!ends_round_[id]) return;
     if (unit_.options.random_schedule) return emit_yield();
     emit_yield_each(rounds_between_yields);

@@ -8,6 +8,7 @@
 #include "translator/analysis/build_graph.h"
 #include "translator/analysis/call_frames.h"
 #include "translator/analysis/converged_waits.h"
+#include "translator/analysis/counter_goals.h"
 #include "translator/analysis/cta_order.h"
 #include "translator/analysis/graph_queries.h"
 #include "translator/analysis/meeting_places.h"
@@ -15,9 +16,11 @@
 #include "translator/analysis/plan_prefetch.h"
 #include "translator/analysis/plan_streaming.h"
 #include "translator/analysis/plan_turns.h"
+#include "translator/analysis/region_waits.h"
 #include "translator/analysis/settle_races.h"
 #include "translator/analysis/shapes.h"
 #include "translator/analysis/spin_loops.h"
+#include "translator/analysis/split_block.h"
 #include "translator/analysis/verify_graph.h"
 #include "translator/builtins/builtins.h"
 #include "translator/emit/choose_width.h"
@@ -81,6 +84,16 @@ bool reads_global_in_bulk(const FunctionGraph& graph) {
     return false;
 }
 
+/// A step waits in some instruction for what only another one may do. Who sleeps does not.
+bool suspends_steps(const FunctionGraph& graph) {
+    return std::any_of(graph.blocks.begin(), graph.blocks.end(), [](const Block& block) {
+        return std::any_of(block.instructions.begin(), block.instructions.end(), [](const GraphInstruction& i) {
+            return i.inst.form != ptx::FormId::nanosleep &&
+                   ptx::any(ptx::form_info(i.inst.form).effects, ptx::Effects::waits);
+        });
+    });
+}
+
 bool touches_shared(const FunctionGraph& graph) {
     return std::any_of(graph.blocks.begin(), graph.blocks.end(), [](const Block& block) {
         return std::any_of(block.instructions.begin(), block.instructions.end(),
@@ -131,7 +144,7 @@ public:
         choose_forms();
         if (progress_) progress_->stage = CompileProgress::Stage::emission;
         unit_.shared = shared_layout(unit_.loader, unit_.kernel);
-        if (!unit_.fiber_form) properties.streamed_bytes = plan_streaming(graph_);
+        if (!unit_.fiber_form && !unit_.gives_turns) properties.streamed_bytes = plan_streaming(graph_);
         note_frame(unit_.kernel, graph_);
         if (unit_.fiber_form)
             emit_fiber_form();
@@ -145,6 +158,7 @@ public:
         unit_.finish_debug_info();
         link_builtins(*unit_.module, unit_.options.target);
         properties.uses_fibers = unit_.fiber_form;
+        properties.gives_turns = unit_.gives_turns;
         properties.lane_width = unit_.width;
         properties.step_count = unit_.step_count();
         properties.static_shared = std::max(unit_.shared.static_size, unit_.shared.dynamic_offset); // with padding
@@ -198,6 +212,33 @@ private:
         could_spin_ = !spins_ && (callees.could_spin || may_spin(graph_, WaitingLoops::all));
         // Waits for mbarriers that the step makes as a whole suspend it, whatever the form.
         const bool needs_counters = own_spins && may_spin_on_memory(graph_, waiting);
+        const bool waits_in_regions = own_spins && choose_waiting_regions(callees, collectives, whole_warp);
+        if (!waits_in_regions) choose_lanes(callees, needs_counters, collectives, whole_warp);
+        note_progress(whole_warp);
+        if (!waits_in_regions) // which have none
+            settle_races(spins_ || callees.need_single_lanes() ||
+                             ptx::any(effects_of(graph_) | callees.effects, ptx::Effects::waits),
+                         callees.called);
+        verify_graph(graph_);
+        alignment_demands_ = plan_alignment(graph_, unit_.options.aligned_parameters);
+        barriers_ = plan_barriers(graph_, unit_.shape);
+        // The CTAs of a cluster take turns on one thread of the host; a callee that needs the whole warp or the CTA to
+        // meet can't run inside a region.
+        bool needs_fibers = !barriers_.splittable || unit_.cluster_size() > 1 || (spins_ && !waits_in_regions) ||
+                            (ptx::any(effects_of(graph_), ptx::Effects::waits) && !waits_in_regions) ||
+                            callees.need_single_lanes() || ptx::any(callees.effects, ptx::Effects::waits) ||
+                            (unit_.width < 32 && collectives);
+        unit_.spins = spins_;
+        unit_.fiber_form =
+            needs_fibers || unit_.options.random_schedule || unit_.options.barriers == BarrierForm::fibers;
+        unit_.gives_turns = !unit_.fiber_form && (spins_ || (unit_.options.cooperative && barriers_.has_barriers));
+        if (may_take_turns()) choose_turn_loops(graph_, unit_.shape, unit_.options.barriers == BarrierForm::turns);
+        if (unit_.gives_turns) choose_waiting_turns(graph_, loops_that_wait(graph_, waiting));
+        plan_prefetch(graph_, unit_.shape, unit_.width);
+    }
+
+    /// Width and divergence. `needs_counters`: lanes of a step may wait for each other.
+    void choose_lanes(const Callees& callees, bool needs_counters, bool collectives, bool whole_warp) {
         unit_.divergence = unit_.options.divergence;
         if (unit_.options.random_schedule && unit_.divergence == DivergenceForm::automatic)
             unit_.divergence = DivergenceForm::program_counters; // so that lanes can overtake each other
@@ -221,28 +262,37 @@ private:
         // Asked of the width that it will be: lanes that part in a wide step are in different narrow ones.
         if (unit_.width > 1 && needs_single_lanes(callees)) unit_.width = 1;
         if (unit_.width == 1) unit_.divergence = DivergenceForm::masks;
+        if (needs_counters && unit_.width > 1 && split_before_gatherings(graph_)) shaped_width_ = 0;
         shape_for(unit_.divergence);
         if (unit_.divergence == DivergenceForm::masks && unit_.width > 1 && !mbarrier_waits_are_converged(graph_)) {
             unit_.divergence = DivergenceForm::program_counters;
             shape_for(unit_.divergence);
         }
-        note_progress(whole_warp);
-        settle_races(spins_ || callees.need_single_lanes() ||
-                         ptx::any(effects_of(graph_) | callees.effects, ptx::Effects::waits),
-                     callees.called);
-        verify_graph(graph_);
-        alignment_demands_ = plan_alignment(graph_, unit_.options.aligned_parameters);
-        barriers_ = plan_barriers(graph_, unit_.shape);
-        // The CTAs of a cluster take turns on one thread of the host; a callee that needs the whole warp or the CTA to
-        // meet can't run inside a region.
-        bool needs_fibers = !barriers_.splittable || unit_.cluster_size() > 1 || spins_ ||
-                            ptx::any(effects_of(graph_), ptx::Effects::waits) || callees.need_single_lanes() ||
-                            ptx::any(callees.effects, ptx::Effects::waits) || (unit_.width < 32 && collectives);
-        unit_.spins = spins_;
-        unit_.fiber_form =
-            needs_fibers || unit_.options.random_schedule || unit_.options.barriers == BarrierForm::fibers;
-        if (may_take_turns()) choose_turn_loops(graph_, unit_.shape, unit_.options.barriers == BarrierForm::turns);
-        plan_prefetch(graph_, unit_.shape, unit_.width);
+    }
+
+    /// Tries to have the threads of a kernel that waits for memory wait between barriers, see region_waits.h. If that
+    /// can't be, all is as it was.
+    bool choose_waiting_regions(const Callees& callees, bool collectives, bool whole_warp) {
+        const CompileOptions& options = unit_.options;
+        if (options.random_schedule || options.barriers == BarrierForm::fibers ||
+            options.divergence == DivergenceForm::program_counters || !graph_.forest.reducible ||
+            unit_.cluster_size() > 1 || !graph_.real_calls.empty() || graph_.has_indirect_call ||
+            callees.need_single_lanes() || ptx::any(callees.effects, ptx::Effects::waits) || suspends_steps(graph_))
+            return false;
+        const unsigned width = unit_.width;
+        choose_lanes(callees, false, collectives, whole_warp);
+        const bool fits = unit_.divergence == DivergenceForm::masks && (unit_.width == 32 || !collectives) &&
+                          waits_fit_regions(callees.called);
+        if (!fits) unit_.width = width;
+        return fits;
+    }
+
+    bool waits_fit_regions(const CalledFunctions& called) {
+        const std::vector<bool> waits = loops_that_wait(graph_, unit_.options.waiting_loops);
+        if (find_counter_goals(graph_, waits).comparisons.size() != 0) return false;
+        const BarrierPlan barriers = plan_barriers(graph_, unit_.shape);
+        if (!barriers.splittable || !lanes_wait_apart(graph_, barriers, waits, unit_.width)) return false;
+        return unit_.step_count() == 1 || !translator::has_races(graph_, unit_.shape, unit_.width, called);
     }
 
     void note_progress(bool whole_warp) {

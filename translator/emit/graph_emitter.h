@@ -39,12 +39,12 @@ struct RegionInterface {
     /// and returns the masks.
     struct Turn {
         TurnPoint point;
+        std::uint32_t rounds = 1; ///< from one stop to the next
         std::function<void(const std::vector<llvm::Value*>& masks)> stop;
         std::function<std::vector<llvm::Value*>()> resume;
     };
     std::vector<Turn> turns;
     std::function<llvm::Value*()> turn_to_resume;
-    std::uint32_t rounds_per_turn = 0;
     /// Lanes that start the region: known to be all; or at a place in memory (i64); or in a value (iW); or, when none
     /// of these is set, those of the step that exist in the block.
     bool entry_mask_full = false;

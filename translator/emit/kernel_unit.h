@@ -33,6 +33,7 @@ public:
     bool fiber_form = false;      ///< services may suspend the step
     bool reserved_shared = false; ///< uses %reserved_smem_offset_*
     bool spins = false;           ///< some loop waits for memory: its back edges yield now and then
+    bool gives_turns = false;     ///< region form: the CTA lets others run where it waits or may, on a fiber of its own
     bool notes_writes = false;    ///< of global memory, because copies that may be late read it
     DivergenceForm divergence = DivergenceForm::masks;
     SharedLayout shared; ///< of the kernel and all it calls

@@ -11,6 +11,7 @@
 #include "translator/analysis/canonical_nans.h"
 #include "translator/analysis/plan_linearization.h"
 #include "translator/analysis/plan_turns.h"
+#include "translator/analysis/region_graph.h"
 #include "translator/analysis/shapes.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/emit/region_frames.h"
@@ -21,9 +22,11 @@
 #include "translator/lower/lane_math.h"
 
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/MDBuilder.h>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 namespace ptarmigan::translator {
@@ -33,8 +36,15 @@ namespace {
 constexpr std::uint32_t stack_frame_limit = 16384;
 /// What a region function returns when its step has stopped in a loop.
 constexpr std::uint32_t stopped = 0xffffffffu;
+/// Likewise in one that waits for memory.
+constexpr std::uint32_t stopped_to_wait = 0xfffffffeu;
 /// Of a loop in which steps take turns; measured in translator/analysis/README.md.
 constexpr std::uint32_t rounds_per_turn = 8;
+/// Of a loop that waits: what it waits for is mostly done by somebody else's turn, not while it looks.
+constexpr std::uint32_t looks_per_turn = 2;
+/// Barriers that a CTA passes from one turn of other CTAs to the next, in loops that wait and elsewhere: a loop may
+/// wait by looking once between two barriers, and not be known to. Powers of two.
+constexpr std::uint32_t barriers_per_look = 8, barriers_per_turn = 64;
 
 /// CTA frame slots are whole 64-bit words, so that copying one never touches bits that were not written.
 llvm::Value* to_word(Ir& ir, llvm::Value* scalar) {
@@ -63,6 +73,8 @@ LinearPlan plan_region(const KernelUnit& unit, const FunctionGraph& graph, const
     if (unit.width > 1) return plan_linearization(graph, view);
     LinearPlan plan;
     plan.region = view;
+    if (unit.gives_turns) plan.loops = region_graph(graph, view).forest.loops;
+    plan.waiting_at_latch.resize(plan.loops.size());
     plan.order = view.blocks;
     plan.blocks.resize(graph.blocks.size());
     for (BlockId id : view.blocks) {
@@ -85,7 +97,7 @@ public:
             for (const RegionView& view : barriers_.regions) plans_.push_back(plan_region(unit_, graph_, view));
         turns_.resize(barriers_.regions.size());
         for (std::size_t region = 0; region < plans_.size(); ++region)
-            turns_[region] = plan_turns(graph_, plans_[region]);
+            if (unit_.step_count() > 1) turns_[region] = plan_turns(graph_, plans_[region]);
         std::vector<TurnPoint> all_turns;
         for (const auto& turns : turns_) all_turns.insert(all_turns.end(), turns.begin(), turns.end());
         frames_ = layout_frames(graph_, barriers_, all_turns, unit_.width, steps_may_exit_early());
@@ -182,7 +194,6 @@ private:
             ir.CreateRet(ir.getInt32(0));
         };
         interface.turn_to_resume = [&] { return ir.CreateLoad(ir.getInt32Ty(), at(frame, frames_.turn_offset)); };
-        interface.rounds_per_turn = unit_.options.barriers == BarrierForm::turns ? 1 : rounds_per_turn;
         for (const TurnPoint& point : turns_[region]) {
             const std::uint32_t number = std::uint32_t(interface.turns.size()) + 1;
             auto mask_place = [this, at, frame](std::size_t i) {
@@ -193,7 +204,7 @@ private:
                 save_guard_flags();
                 for (std::size_t i = 0; i < masks.size(); ++i) ir.CreateStore(emitter.to_bits(masks[i]), mask_place(i));
                 ir.CreateStore(ir.getInt32(number), at(frame, frames_.turn_offset));
-                ir.CreateRet(ir.getInt32(stopped));
+                ir.CreateRet(ir.getInt32(point.waits ? stopped_to_wait : stopped));
             };
             auto resume = [&, mask_place] {
                 for (ValueId value : point.live) load_live_in(emitter, value, frame, cta_in);
@@ -203,7 +214,10 @@ private:
                     masks.push_back(emitter.from_bits(ir.CreateLoad(ir.getInt64Ty(), mask_place(i))));
                 return masks;
             };
-            interface.turns.push_back({point, stop, resume});
+            const std::uint32_t rounds = unit_.options.barriers == BarrierForm::turns ? 1
+                                         : point.waits                                ? looks_per_turn
+                                                                                      : rounds_per_turn;
+            interface.turns.push_back({point, rounds, stop, resume});
         }
         if (counters_)
             emitter.emit_program_counters(view(region), interface);
@@ -303,6 +317,8 @@ private:
         }
         bool single = barriers_.regions.size() == 1;
         llvm::AllocaInst* next_region = ir.CreateAlloca(ir.getInt32Ty(), nullptr, "next.region");
+        llvm::AllocaInst* passed = ir.CreateAlloca(ir.getInt32Ty(), nullptr, "barriers.passed");
+        ir.CreateStore(ir.getInt32(0), passed);
         llvm::BasicBlock* done = llvm::BasicBlock::Create(context, "done", function);
         llvm::BasicBlock* choose = llvm::BasicBlock::Create(context, "choose", function);
         std::vector<llvm::BasicBlock*> starts;
@@ -311,6 +327,7 @@ private:
         ir.CreateBr(starts[0]);
         for (std::size_t region = 0; region < functions_.size(); ++region) {
             ir.SetInsertPoint(starts[region]);
+            if (region > 0 && unit_.gives_turns) emit_barrier_passed(ir, function, region, cta, passed);
             ir.CreateStore(ir.getInt32(0), next_region);
             emit_step_loop(ir, function, region, cta, frames, cta_in, cta_out, next_region);
             if (single) {
@@ -333,13 +350,63 @@ private:
         ir.CreateRetVoid();
     }
 
+    /// Other CTAs have their turn.
+    static void call_yield(Ir& ir, llvm::Value* cta) {
+        const auto at = [&](llvm::Value* base, std::uint64_t offset) {
+            return ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), base, offset);
+        };
+        llvm::Value* services = ir.CreateLoad(ir.getPtrTy(), at(cta, offsetof(abi::CtaContext, services)));
+        llvm::Value* yield = ir.CreateLoad(ir.getPtrTy(), at(services, offsetof(abi::Services, yield)));
+        auto* type = llvm::FunctionType::get(ir.getVoidTy(),
+                                             {ir.getPtrTy(), ir.getInt32Ty(), ir.getInt64Ty(), ir.getInt64Ty()}, false);
+        ir.CreateCall(type, yield, {cta, ir.getInt32(abi::whole_cta), ir.getInt64(0), ir.getInt64(0)});
+    }
+
+    /// In front of a region: what GraphEmitter::mark_work() does at barriers of the fiber form, and a turn for others
+    /// behind every so many.
+    void emit_barrier_passed(Ir& ir, llvm::Function* function, std::size_t region, llvm::Value* cta,
+                             llvm::AllocaInst* passed) {
+        const std::uint32_t loop = graph_.forest.loop_of[barriers_.resume_of[region]];
+        const bool waits = loop != no_loop && graph_.forest.loops[loop].waits_in_turns;
+        if (!waits)
+            ir.CreateStore(ir.getInt32(~0u),
+                           ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), cta, offsetof(abi::CtaContext, worked)));
+        llvm::Value* count = ir.CreateLoad(ir.getInt32Ty(), passed);
+        ir.CreateStore(ir.CreateAdd(count, ir.getInt32(1)), passed);
+        const std::uint32_t period = waits ? barriers_per_look : barriers_per_turn;
+        llvm::BasicBlock* turn = llvm::BasicBlock::Create(ir.getContext(), "turn", function);
+        llvm::BasicBlock* on = llvm::BasicBlock::Create(ir.getContext(), "on", function);
+        llvm::Value* due = ir.CreateICmpEQ(ir.CreateAnd(count, ir.getInt32(period - 1)), ir.getInt32(0));
+        ir.CreateCondBr(due, turn, on, llvm::MDBuilder(ir.getContext()).createUnlikelyBranchWeights());
+        ir.SetInsertPoint(turn);
+        call_yield(ir, cta);
+        ir.CreateBr(on);
+        ir.SetInsertPoint(on);
+    }
+
+    /// Where all steps that have stopped wait. The block where it ends.
+    static llvm::BasicBlock* emit_turn_of_others(Ir& ir, llvm::Function* function, llvm::Value* cta,
+                                                 llvm::AllocaInst* walkers) {
+        llvm::BasicBlock* turn = llvm::BasicBlock::Create(ir.getContext(), "turn", function);
+        llvm::BasicBlock* on = llvm::BasicBlock::Create(ir.getContext(), "on", function);
+        llvm::Value* count = ir.CreateLoad(ir.getInt32Ty(), walkers);
+        ir.CreateStore(ir.getInt32(0), walkers);
+        ir.CreateCondBr(ir.CreateICmpEQ(count, ir.getInt32(0)), turn, on);
+        ir.SetInsertPoint(turn);
+        call_yield(ir, cta);
+        ir.CreateBr(on);
+        ir.SetInsertPoint(on);
+        return on;
+    }
+
     /// do for (step = 0; step < steps; ++step) next = max(next, region(step)), exited steps left out; while some have
-    /// stopped in a loop, and then only those.
+    /// stopped in a loop, and then only those. Where all that have stopped wait, other CTAs have their turn in between.
     void emit_step_loop(Ir& ir, llvm::Function* function, std::size_t region, llvm::Value* cta, llvm::Value* frames,
                         llvm::Value* cta_in, llvm::Value* cta_out, llvm::Value* next_region) {
         llvm::LLVMContext& context = unit_.context;
         std::uint32_t steps = unit_.step_count();
         const bool takes_turns = !turns_[region].empty();
+        const bool waits = std::any_of(turns_[region].begin(), turns_[region].end(), [](auto& t) { return t.waits; });
         auto at = [&](llvm::Value* base, std::uint64_t offset) {
             return ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), base, offset);
         };
@@ -349,6 +416,12 @@ private:
         llvm::BasicBlock* latch = llvm::BasicBlock::Create(context, "step.next", function);
         llvm::BasicBlock* after = llvm::BasicBlock::Create(context, "steps.done", function);
         llvm::BasicBlock* again = takes_turns ? llvm::BasicBlock::Create(context, "steps.again", function) : nullptr;
+        llvm::AllocaInst* walkers = nullptr; // steps that have stopped, but not to wait
+        if (waits) {
+            walkers = Ir(&function->getEntryBlock(), function->getEntryBlock().begin())
+                          .CreateAlloca(ir.getInt32Ty(), nullptr, "walkers");
+            ir.CreateStore(ir.getInt32(0), walkers);
+        }
         ir.CreateBr(loop);
         ir.SetInsertPoint(loop);
         llvm::PHINode* step = ir.CreatePHI(ir.getInt32Ty(), 2, "step");
@@ -381,7 +454,13 @@ private:
         llvm::Value* next = ir.CreateCall(functions_[region], {cta, step, frame, cta_in, cta_out});
         llvm::Value* has_stopped = nullptr;
         if (takes_turns) {
-            has_stopped = ir.CreateICmpEQ(next, ir.getInt32(stopped));
+            has_stopped = waits ? ir.CreateICmpUGE(next, ir.getInt32(stopped_to_wait))
+                                : ir.CreateICmpEQ(next, ir.getInt32(stopped));
+            if (waits)
+                ir.CreateStore(
+                    ir.CreateAdd(ir.CreateLoad(ir.getInt32Ty(), walkers),
+                                 ir.CreateZExt(ir.CreateICmpEQ(next, ir.getInt32(stopped)), ir.getInt32Ty())),
+                    walkers);
             llvm::Value* place = at(frame, frames_.turn_offset);
             ir.CreateStore(ir.CreateSelect(has_stopped, ir.CreateLoad(ir.getInt32Ty(), place), ir.getInt32(0)), place);
             next = ir.CreateSelect(has_stopped, ir.getInt32(0), next);
@@ -406,10 +485,19 @@ private:
         ir.CreateCondBr(ir.CreateICmpULT(following, ir.getInt32(steps)), loop, takes_turns ? again : after);
         if (takes_turns) {
             ir.SetInsertPoint(again);
-            step->addIncoming(ir.getInt32(0), again);
-            is_first->addIncoming(ir.getFalse(), again);
-            stopped_before->addIncoming(ir.getFalse(), again);
-            ir.CreateCondBr(stopped_now, loop, after);
+            llvm::BasicBlock* back = again;
+            if (waits) {
+                back = llvm::BasicBlock::Create(context, "steps.back", function);
+                ir.CreateCondBr(stopped_now, back, after);
+                ir.SetInsertPoint(back);
+                back = emit_turn_of_others(ir, function, cta, walkers);
+                ir.CreateBr(loop);
+            } else {
+                ir.CreateCondBr(stopped_now, loop, after);
+            }
+            step->addIncoming(ir.getInt32(0), back);
+            is_first->addIncoming(ir.getFalse(), back);
+            stopped_before->addIncoming(ir.getFalse(), back);
         }
         ir.SetInsertPoint(after);
     }

@@ -2,6 +2,7 @@
 // Loops in which steps take turns: a step saves what is live at the loop's header and returns, and finds its way back
 // there when it is called again. See analysis/plan_turns.h.
 #include "translator/emit/graph_emitter.h"
+#include "translator/kernel_abi.h"
 
 #include <llvm/IR/MDBuilder.h>
 
@@ -46,9 +47,12 @@ void GraphEmitter::emit_turn(BlockId latch) {
     ir_.CreateStore(rounds, rounds_);
     llvm::BasicBlock* stop = new_block("stop");
     llvm::BasicBlock* round = new_block("round");
-    ir_.CreateCondBr(ir_.CreateICmpEQ(rounds, ir_.getInt32(interface_->rounds_per_turn)), stop, round,
-                     llvm::MDBuilder(context()).createBranchWeights(1, interface_->rounds_per_turn));
+    // Loops of one step count together: another one may have gone further than this one would.
+    ir_.CreateCondBr(ir_.CreateICmpUGE(rounds, ir_.getInt32(turn->rounds)), stop, round,
+                     llvm::MDBuilder(context()).createBranchWeights(1, turn->rounds));
     ir_.SetInsertPoint(stop);
+    if (turn->point.waits)
+        call_service(offsetof(abi::Services, note_wait), ir_.getVoidTy(), {cta_context_, step_, lanes_here()});
     // What the block knows of its values, and the place of its loads, are from before the edge.
     const auto known = std::exchange(cache_, {});
     llvm::Instruction* loads_end = std::exchange(loads_end_, nullptr);

@@ -82,9 +82,9 @@ bool GraphEmitter::writes_for_others(const ptx::Instruction& inst) const {
     return !is_value || !graph_.values[added.index].is_constant || graph_.values[added.index].constant != 0;
 }
 
-/// In front of an instruction of the fiber form.
+/// In front of an instruction where others may wait for what it does. Barriers between regions are the driver's.
 void GraphEmitter::mark_work(const ptx::Instruction& inst) {
-    if (!unit_.fiber_form) return;
+    if (!unit_.fiber_form && !unit_.gives_turns) return;
     // What completes barriers, and phases of mbarriers.
     const bool meets =
         has_effect(inst, ptx::Effects::barrier) || (has_effect(inst, ptx::Effects::async) && !is_mbarrier_wait(inst));
