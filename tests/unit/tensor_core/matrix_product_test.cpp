@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vector code against the portable one, on matrices that the recording (tests/recordings/tensor_core) has few of; and what
+// multiply() promises besides bits.
+#include "runtime/tensor_core/matrix_product.h"
+#include "runtime/tensor_core/product_code.h"
+
+#include <catch2/catch.hpp>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace {
+
+using namespace ptarmigan::runtime::tensor_core;
+
+std::uint32_t bits_of(float value) {
+    return std::bit_cast<std::uint32_t>(value);
+}
+
+struct Matrices {
+    std::vector<std::uint64_t> a, b, c, d;
+    std::vector<std::uint8_t> selected;
+
+    explicit Matrices(const MatrixProduct& p)
+        : a(p.m * p.stored()), b(p.n * p.k), c(p.m * p.n), d(p.m * p.n), selected(2 * p.m * p.stored()) {}
+    Operands operands() { return {a.data(), b.data(), c.data(), d.data(), selected.data()}; }
+};
+
+/// Numbers of a matrix: 2^exponent times something between 1 and 2, by row or column.
+struct Kind {
+    const char* name;
+    int exponent;    ///< about which all lie
+    int spread;      ///< of single elements
+    int line_spread; ///< of rows or columns
+    int zeros;       ///< one in so many elements is zero; 0: none
+    int tiny;        ///< one in so many is 2^-90 times as large
+    int special;     ///< one in so many is infinite or NaN
+};
+
+constexpr Kind kinds[] = {
+    {"near 1", 0, 4, 0, 0, 0, 0},          {"ReLU", -3, 6, 0, 2, 0, 0},          {"weights of a softmax", -2, 30, 6, 0, 3, 0},
+    {"gradients", -60, 12, 10, 9, 0, 0},   {"far below", -100, 20, 3, 5, 0, 0},  {"large", 60, 20, 20, 5, 7, 0},
+    {"near overflow", 62, 3, 2, 0, 0, 0},  {"all exponents", 0, 120, 0, 7, 0, 0}, {"few infinities", 0, 5, 0, 3, 0, 60},
+    {"zero rows", 0, 3, 0, 1, 0, 0},
+};
+
+void fill(Format format, const Kind& kind, unsigned lines, unsigned k, std::vector<std::uint64_t>& matrix, std::mt19937& random) {
+    const auto one_in = [&](int n) { return n != 0 && random() % static_cast<unsigned>(n) == 0; };
+    for (unsigned line = 0; line < lines; ++line) {
+        const int of_line = kind.line_spread ? static_cast<int>(random() % static_cast<unsigned>(kind.line_spread)) : 0;
+        const bool zero_line = kind.zeros == 1 && random() % 2;
+        for (unsigned i = 0; i < k; ++i) {
+            const int below = static_cast<int>(random() % static_cast<unsigned>(kind.spread));
+            float value = std::ldexp(1.0f + static_cast<float>(random() % 8192) / 8192.0f, kind.exponent - of_line - below);
+            if (one_in(kind.tiny)) value = std::ldexp(value, -90);
+            if (zero_line || (kind.zeros > 1 && one_in(kind.zeros))) value = 0;
+            if (random() % 2) value = -value;
+            if (one_in(kind.special)) value = random() % 2 ? INFINITY : NAN;
+            const std::uint32_t bits = bits_of(value);
+            store_element(format == Format::bf16 ? Format::f16 : Format::f32, matrix.data(), line * k + i,
+                          format == Format::bf16 ? bits >> 16 : bits);
+        }
+    }
+}
+
+std::vector<Code> vector_codes() {
+    std::vector<Code> codes;
+    for (const Code code : {Code::avx2, Code::avx512})
+        if (can_run(code)) codes.push_back(code);
+    return codes;
+}
+
+void compare(const MatrixProduct& product, Matrices& matrices) {
+    multiply_portably(product, matrices.operands());
+    const auto expected = matrices.d;
+    for (const Code code : vector_codes()) {
+        matrices.d.assign(matrices.d.size(), 0xdddddddddddddddd);
+        multiplier(code, product)(product, matrices.operands());
+        const std::size_t bytes = std::size_t{product.m} * product.n * (product.d == Format::f16 ? 2 : 4);
+        const bool same = std::memcmp(expected.data(), matrices.d.data(), bytes) == 0;
+        INFO("code " << static_cast<int>(code));
+        CHECK(same);
+    }
+}
+
+} // namespace
+
+TEST_CASE("tensor core: products of bf16 and tf32 of all sizes have the portable code's bits") {
+    std::mt19937 random(7);
+    const MatrixProduct products[] = {
+        {Format::bf16, Format::bf16, Format::f32, Format::f32, Unit::fused, 16, 8, 16},
+        {Format::bf16, Format::bf16, Format::f32, Format::f32, Unit::fused, 64, 32, 16},
+        {Format::bf16, Format::bf16, Format::f32, Format::f32, Unit::fused, 64, 24, 16},
+        {Format::tf32, Format::tf32, Format::f32, Format::f32, Unit::fused, 16, 8, 8},
+        {Format::tf32, Format::tf32, Format::f32, Format::f32, Unit::two_fused, 16, 16, 8},
+    };
+    for (const MatrixProduct& given : products) {
+        for (const Kind& a : kinds) {
+            for (const Kind& b : kinds) {
+                INFO(a.name << " times " << b.name << ", " << given.m << "x" << given.n << "x" << given.k);
+                MatrixProduct product = given;
+                product.negate_product = given.unit == Unit::fused && random() % 4 == 0;
+                product.c_is_zero = random() % 4 == 0;
+                Matrices matrices(product);
+                fill(product.a, a, product.m, product.k, matrices.a, random);
+                fill(product.b, b, product.n, product.k, matrices.b, random);
+                const Kind about{"C", a.exponent + b.exponent + static_cast<int>(random() % 60) - 30, 40, 0, 3, 9, 0};
+                fill(Format::f32, about, product.m, product.n, matrices.c, random);
+                compare(product, matrices);
+            }
+        }
+    }
+}
+
+TEST_CASE("tensor core: bits don't depend on the thread's floating-point mode, which stays") {
+    std::mt19937 random(11);
+    const MatrixProduct products[] = {
+        {Format::f16, Format::f16, Format::f32, Format::f32, Unit::fused, 16, 8, 16},
+        {Format::f16, Format::f16, Format::f16, Format::f16, Unit::fused, 16, 16, 16},
+        {Format::f16, Format::f16, Format::f32, Format::f32, Unit::scalar_f16, 8, 8, 4},
+        {Format::e4m3, Format::e5m2, Format::f32, Format::f32, Unit::fp8_by_f16, 16, 8, 32},
+        {Format::e5m2, Format::e4m3, Format::f32, Format::f32, Unit::fused_fp8, 64, 16, 32},
+        {Format::bf16, Format::bf16, Format::f32, Format::f32, Unit::fused, 16, 8, 8},
+        {Format::f64, Format::f64, Format::f64, Format::f64, Unit::chain_f64, 8, 8, 4},
+    };
+    for (const MatrixProduct& product : products) {
+        Matrices matrices(product);
+        for (auto* matrix : {&matrices.a, &matrices.b, &matrices.c})
+            for (auto& word : *matrix) word = (random() & 0xbfffbfffu) | std::uint64_t{random() & 0xbfffbfffu} << 32; // mostly finite
+        for (const Code code : {Code::portable, Code::avx2, Code::avx512}) {
+            if (!can_run(code)) continue;
+            const Multiply multiply = multiplier(code, product);
+            multiply_portably(product, matrices.operands());
+            const auto expected = matrices.d;
+#if defined(__x86_64__)
+            for (const unsigned mode : {0x9fc0u, 0xffc0u, 0x3f80u, 0x5f80u, 0x7fc0u}) { // rounding, flush, denormals are zeros
+                const unsigned before = _mm_getcsr();
+                _mm_setcsr(mode);
+                multiply(product, matrices.operands());
+                const unsigned after = _mm_getcsr();
+                _mm_setcsr(before);
+                const bool same = matrices.d == expected;
+                INFO("unit " << static_cast<int>(product.unit) << ", code " << static_cast<int>(code) << ", mode " << mode);
+                CHECK(same);
+                CHECK((after & ~0x3fu) == mode);
+            }
+#endif
+        }
+    }
+}
+
+TEST_CASE("tensor core: D may be C") {
+    std::mt19937 random(13);
+    for (const unsigned n : {8u, 16u, 24u}) {
+        const MatrixProduct product{Format::bf16, Format::bf16, Format::f32, Format::f32, Unit::fused, 16, static_cast<std::uint16_t>(n), 16};
+        Matrices matrices(product);
+        fill(Format::bf16, kinds[8], 16, 16, matrices.a, random); // with infinities, which the portable code does
+        fill(Format::bf16, kinds[7], n, 16, matrices.b, random);
+        fill(Format::f32, kinds[7], 16, n, matrices.c, random);
+        multiply_portably(product, matrices.operands());
+        for (const Code code : vector_codes()) {
+            auto both = matrices.c;
+            Operands operands = matrices.operands();
+            operands.c = operands.d = both.data();
+            multiplier(code, product)(product, operands);
+            const bool same = std::memcmp(both.data(), matrices.d.data(), 16 * n * 4) == 0;
+            CHECK(same);
+        }
+    }
+}
+
+TEST_CASE("tensor core: fast sums are close to exact ones") {
+    std::mt19937 random(17);
+    for (const bool negate : {false, true}) {
+        MatrixProduct product{Format::bf16, Format::bf16, Format::f32, Format::f32, Unit::fused, 64, 16, 16};
+        product.negate_product = negate;
+        Matrices matrices(product);
+        fill(Format::bf16, kinds[0], 64, 16, matrices.a, random);
+        fill(Format::bf16, kinds[1], 16, 16, matrices.b, random);
+        fill(Format::f32, kinds[0], 64, 16, matrices.c, random);
+        multiply_portably(product, matrices.operands());
+        const auto expected = matrices.d;
+        for (const Code code : vector_codes()) {
+            multiplier(code, product, Accuracy::fast)(product, matrices.operands());
+            float most = 0;
+            for (unsigned i = 0; i < 64 * 16; ++i) {
+                float x, y;
+                std::memcpy(&x, reinterpret_cast<const char*>(expected.data()) + 4 * i, 4);
+                std::memcpy(&y, reinterpret_cast<const char*>(matrices.d.data()) + 4 * i, 4);
+                most = std::max(most, std::abs(x - y));
+            }
+            CHECK(most < 1e-5f);
+        }
+    }
+}
