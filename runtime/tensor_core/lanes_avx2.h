@@ -101,35 +101,56 @@ struct Lanes {
     static constexpr unsigned per_word = 2; ///< products of dot()
     static Int dot(Int sum, Int x, Int y) { return add(sum, _mm256_madd_epi16(x, y)); }
 
-    /// 2 * width elements of f16 to numbers and exponent bytes (packed_lines.h). True if there are infinities or NaNs.
-    static bool unpack_f16(const std::uint8_t* from, float* values, std::uint8_t* bytes) {
-        const Int halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-        const Int magnitude = both(halves, _mm256_set1_epi16(0x7fff));
+    // Two elements of 16 bits a lane, with exponent bytes as in packed_lines.h.
+    static Int magnitude_of_halves(Int halves) { return both(halves, _mm256_set1_epi16(0x7fff)); }
+    static Int greater_halves(Int x, Int y) { return _mm256_max_epi16(x, y); }
+    static Int halves_above(Int magnitude, int finite) {
+        return _mm256_cmpgt_epi16(magnitude, _mm256_set1_epi16(static_cast<short>(finite)));
+    }
+    static Int but_halves_above(Int magnitude, int finite) {
+        return _mm256_andnot_si256(halves_above(magnitude, finite), magnitude);
+    }
+    static Int less_one_halves(Int x) { return _mm256_sub_epi16(x, _mm256_set1_epi16(1)); }
+    static int greatest(Int x) {
+        __m128i most = _mm_max_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+        most = _mm_max_epi32(most, _mm_shuffle_epi32(most, 0x4e));
+        most = _mm_max_epi32(most, _mm_shuffle_epi32(most, 0xb1));
+        return _mm_cvtsi128_si32(most);
+    }
+    static bool has_halves_above(Int magnitude, int finite) {
+        return _mm256_movemask_epi8(halves_above(magnitude, finite)) != 0;
+    }
+    static Mask lanes_above(Int magnitude, int finite) {
+        return but_not(all(-1), is_equal(halves_above(magnitude, finite), all(0)));
+    }
+    static Int bytes_of_f16(Int magnitude) {
         const Int field = _mm256_max_epi16(_mm256_srli_epi16(magnitude, 10), _mm256_set1_epi16(1));
-        const Int zero = _mm256_cmpeq_epi16(magnitude, _mm256_setzero_si256());
-        store_halves_as_bytes(bytes, any_of(_mm256_sub_epi16(_mm256_set1_epi16(16 + 15), field), zero));
-        store(values, load_f16(from));
-        store(values + width, load_f16(from + 2 * width));
-        return _mm256_movemask_epi8(_mm256_cmpgt_epi16(magnitude, _mm256_set1_epi16(0x7bff))) != 0;
+        const Int zero = _mm256_srli_epi16(_mm256_cmpeq_epi16(magnitude, _mm256_setzero_si256()), 8);
+        return any_of(_mm256_sub_epi16(_mm256_set1_epi16(16 + 15), field), zero);
     }
-    /// The same of bf16, whose exponents become less by `moved`. Fields below `lowest` are flushed.
-    static bool unpack_bf16(const std::uint8_t* from, float* values, std::uint8_t* bytes, int moved, int lowest) {
+    /// The same of bf16, whose exponents become less by `moved` in `numbers`. Fields below `lowest` are flushed.
+    static Int bytes_of_bf16(Int halves, Int magnitude, int moved, int lowest, Int& numbers) {
         const auto all_halves = [](int value) { return _mm256_set1_epi16(static_cast<short>(value)); };
-        const Int halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-        const Int field = _mm256_srli_epi16(both(halves, all_halves(0x7fff)), 7);
-        const Int special = _mm256_cmpgt_epi16(field, all_halves(254));
-        const Int dropped = any_of(_mm256_cmpgt_epi16(all_halves(lowest), field), special);
-        store_halves_as_bytes(bytes, any_of(_mm256_sub_epi16(all_halves(16 + 127 + moved), field), dropped));
-        const Int numbers = _mm256_andnot_si256(dropped, _mm256_sub_epi16(halves, all_halves(moved * 128)));
-        store(values, number(up<16>(_mm256_cvtepu16_epi32(_mm256_castsi256_si128(numbers)))));
-        store(values + width, number(up<16>(_mm256_cvtepu16_epi32(_mm256_extracti128_si256(numbers, 1)))));
-        return _mm256_movemask_epi8(special) != 0;
+        const Int field = _mm256_srli_epi16(magnitude, 7);
+        const Int kept = _mm256_and_si256(_mm256_cmpgt_epi16(field, all_halves(lowest - 1)),
+                                          _mm256_cmpgt_epi16(all_halves(255), field));
+        numbers = both(kept, _mm256_sub_epi16(halves, all_halves(moved * 128)));
+        return _mm256_blendv_epi8(all_halves(255), _mm256_sub_epi16(all_halves(16 + 127 + moved), field), kept);
     }
-    /// The lower bytes.
+    /// The lower bytes of all halves.
     static void store_halves_as_bytes(std::uint8_t* to, Int halves) {
-        const Int low = both(halves, _mm256_set1_epi16(255));
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
-                         _mm_packus_epi16(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1)));
+        const __m128i low = _mm256_castsi256_si128(halves), high = _mm256_extracti128_si256(halves, 1);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(low, high));
+    }
+    /// 2 * width halves to words.
+    static void widen_halves(Int halves, Int& low, Int& high) {
+        low = _mm256_cvtepu16_epi32(_mm256_castsi256_si128(halves));
+        high = _mm256_cvtepu16_epi32(_mm256_extracti128_si256(halves, 1));
+    }
+    /// Bytes 1 and 2 of each lane change places.
+    static Int swap_inner_bytes(Int x) {
+        return _mm256_shuffle_epi8(x, _mm256_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15, 0, 2, 1, 3,
+                                                       4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15));
     }
 
     // Half as many lanes of 64 bits.

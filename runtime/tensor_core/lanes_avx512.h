@@ -110,30 +110,56 @@ struct Lanes {
     }
 #endif
 
-    /// 2 * width elements of f16 to numbers and exponent bytes (packed_lines.h). True if there are infinities or NaNs.
-    static bool unpack_f16(const std::uint8_t* from, float* values, std::uint8_t* bytes) {
-        const Int halves = _mm512_loadu_si512(from), magnitude = both(halves, _mm512_set1_epi16(0x7fff));
-        const Int field = _mm512_max_epi16(_mm512_srli_epi16(magnitude, 10), _mm512_set1_epi16(1));
-        const __mmask32 some = _mm512_test_epi16_mask(magnitude, magnitude);
-        const Int byte = _mm512_mask_sub_epi16(_mm512_set1_epi16(255), some, _mm512_set1_epi16(16 + 15), field);
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(bytes), _mm512_cvtepi16_epi8(byte));
-        store(values, load_f16(from));
-        store(values + width, load_f16(from + 2 * width));
-        return _mm512_cmpgt_epi16_mask(magnitude, _mm512_set1_epi16(0x7bff)) != 0;
+    // Two elements of 16 bits a lane, with exponent bytes as in packed_lines.h.
+    static Int magnitude_of_halves(Int halves) {
+        return both(halves, _mm512_set1_epi16(0x7fff));
     }
-    /// The same of bf16, whose exponents become less by `moved`. Fields below `lowest` are flushed.
-    static bool unpack_bf16(const std::uint8_t* from, float* values, std::uint8_t* bytes, int moved, int lowest) {
+    static Int greater_halves(Int x, Int y) {
+        return _mm512_max_epi16(x, y);
+    }
+    static Int but_halves_above(Int magnitude, int finite) {
+        return _mm512_maskz_mov_epi16(_mm512_cmple_epi16_mask(magnitude, _mm512_set1_epi16(static_cast<short>(finite))),
+                                      magnitude);
+    }
+    static Int less_one_halves(Int x) {
+        return _mm512_sub_epi16(x, _mm512_set1_epi16(1));
+    }
+    static int greatest(Int x) {
+        return _mm512_reduce_max_epi32(x);
+    }
+    static bool has_halves_above(Int magnitude, int finite) {
+        return _mm512_cmpgt_epi16_mask(magnitude, _mm512_set1_epi16(static_cast<short>(finite))) != 0;
+    }
+    static Mask lanes_above(Int magnitude, int finite) {
+        const __mmask32 above = _mm512_cmpgt_epi16_mask(magnitude, _mm512_set1_epi16(static_cast<short>(finite)));
+        return _mm512_test_epi32_mask(_mm512_movm_epi16(above), _mm512_movm_epi16(above));
+    }
+    static Int bytes_of_f16(Int magnitude) {
+        const Int field = _mm512_max_epi16(_mm512_srli_epi16(magnitude, 10), _mm512_set1_epi16(1));
+        return _mm512_mask_sub_epi16(_mm512_set1_epi16(255), _mm512_test_epi16_mask(magnitude, magnitude),
+                                     _mm512_set1_epi16(16 + 15), field);
+    }
+    /// The same of bf16, whose exponents become less by `moved` in `numbers`. Fields below `lowest` are flushed.
+    static Int bytes_of_bf16(Int halves, Int magnitude, int moved, int lowest, Int& numbers) {
         const auto all_halves = [](int value) { return _mm512_set1_epi16(static_cast<short>(value)); };
-        const Int halves = _mm512_loadu_si512(from);
-        const Int field = _mm512_srli_epi16(both(halves, all_halves(0x7fff)), 7);
-        const __mmask32 special = _mm512_cmpgt_epi16_mask(field, all_halves(254));
-        const __mmask32 kept = _mm512_cmpgt_epi16_mask(field, all_halves(lowest - 1)) & ~special;
-        const Int byte = _mm512_mask_sub_epi16(all_halves(255), kept, all_halves(16 + 127 + moved), field);
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(bytes), _mm512_cvtepi16_epi8(byte));
-        const Int numbers = _mm512_maskz_sub_epi16(kept, halves, all_halves(moved * 128));
-        store(values, number(up<16>(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(numbers)))));
-        store(values + width, number(up<16>(_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(numbers, 1)))));
-        return special != 0;
+        const Int field = _mm512_srli_epi16(magnitude, 7);
+        const __mmask32 kept =
+            _mm512_cmpgt_epi16_mask(field, all_halves(lowest - 1)) & _mm512_cmplt_epi16_mask(field, all_halves(255));
+        numbers = _mm512_maskz_sub_epi16(kept, halves, all_halves(moved * 128));
+        return _mm512_mask_sub_epi16(all_halves(255), kept, all_halves(16 + 127 + moved), field);
+    }
+    /// The lower bytes of all halves.
+    static void store_halves_as_bytes(std::uint8_t* to, Int halves) {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtepi16_epi8(halves));
+    }
+    /// 2 * width halves to words.
+    static void widen_halves(Int halves, Int& low, Int& high) {
+        low = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(halves));
+        high = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(halves, 1));
+    }
+    /// Bytes 1 and 2 of each lane change places.
+    static Int swap_inner_bytes(Int x) {
+        return _mm512_shuffle_epi8(x, _mm512_set4_epi32(0x0f0d0e0c, 0x0b090a08, 0x07050604, 0x03010200));
     }
 
     // Half as many lanes of 64 bits.

@@ -88,31 +88,50 @@ inline unsigned bits_of_format(Format format) {
     return format == Format::tf32 ? 32 : format == Format::f16 || format == Format::bf16 ? 16 : 8;
 }
 
-/// The lines of `count` elements of 16 bits that are infinite or NaN: those above `finite`.
+constexpr int largest_f16 = 0x7bff, largest_bf16 = 0x7f7f; ///< finite ones' bits
+
+/// The lines of `count` elements of 16 bits that are infinite or NaN.
 [[gnu::noinline, gnu::cold]] inline void find_special(const std::uint8_t* from, unsigned count, unsigned finite,
                                                       unsigned first, unsigned k, bool* special) {
     for (unsigned i = 0; i < count; ++i)
         if (((from[2 * i + 1] & 0x7fu) << 8 | from[2 * i]) > finite) special[(first + i) / k] = true;
 }
 
+/// f16 or bf16, 2 * Lanes::width at a time.
+template <bool is_bf16>
+inline void unpack_halves(const std::uint8_t* from, unsigned elements, unsigned k, const Window& window, float* values,
+                          std::uint8_t* bytes, bool* special) {
+    using L = Lanes;
+    constexpr int finite = is_bf16 ? largest_bf16 : largest_f16;
+    for (unsigned i = 0; i < elements; i += 2 * L::width) {
+        const L::Int halves = L::load(reinterpret_cast<const std::uint32_t*>(from + i * 2));
+        const L::Int magnitude = L::magnitude_of_halves(halves);
+        if constexpr (is_bf16) {
+            L::Int numbers, low, high;
+            L::store_halves_as_bytes(bytes + i,
+                                     L::bytes_of_bf16(halves, magnitude, window.moved, window.lowest_field, numbers));
+            L::widen_halves(numbers, low, high);
+            L::store(values + i, L::number(L::up<16>(low)));
+            L::store(values + i + L::width, L::number(L::up<16>(high)));
+        } else {
+            L::store_halves_as_bytes(bytes + i, L::bytes_of_f16(magnitude));
+            L::store(values + i, L::load_f16(from + i * 2));
+            L::store(values + i + L::width, L::load_f16(from + (i + L::width) * 2));
+        }
+        if (L::has_halves_above(magnitude, finite)) [[unlikely]]
+            find_special(from + i * 2, 2 * L::width, finite, i, k, special);
+    }
+}
+
 /// The elements of some lines, one after the other. Where an element is special, so is its line.
 inline void unpack_lines(Format format, const std::uint8_t* from, unsigned lines, unsigned k, const Window& window,
                          float* values, std::uint8_t* bytes, bool* special) {
     using L = Lanes;
-    unsigned i = 0;
-    if (format == Format::f16) {
-        for (; i + 2 * L::width <= lines * k; i += 2 * L::width)
-            if (L::unpack_f16(from + i * 2, values + i, bytes + i)) [[unlikely]]
-                find_special(from + i * 2, 2 * L::width, 0x7bff, i, k, special);
-    } else if (format == Format::bf16) {
-        for (; i + 2 * L::width <= lines * k; i += 2 * L::width)
-            if (L::unpack_bf16(from + i * 2, values + i, bytes + i, window.moved, window.lowest_field)) [[unlikely]]
-                find_special(from + i * 2, 2 * L::width, 0x7f7f, i, k, special);
-    }
-    for (; i < lines * k; i += L::width) {
+    if (format == Format::f16) return unpack_halves<false>(from, lines * k, k, window, values, bytes, special);
+    if (format == Format::bf16) return unpack_halves<true>(from, lines * k, k, window, values, bytes, special);
+    for (unsigned i = 0; i < lines * k; i += L::width) {
         Unpacked unpacked;
         switch (format) {
-        case Format::f16: unpacked = unpack_f16(L::load_halves(from + i * 2)); break;
         case Format::e5m2: unpacked = unpack_e5m2(L::load_bytes(from + i)); break;
         case Format::e4m3:
             unpacked =
@@ -128,26 +147,47 @@ inline void unpack_lines(Format format, const std::uint8_t* from, unsigned lines
     }
 }
 
+/// Bits of a matrix's largest finite number and of its smallest one that is not zero, without signs; 0 and 0x7fffffff
+/// if there are none.
+struct Extent {
+    int largest, smallest;
+};
+
+/// (magnitude - 1) ^ most is larger for smaller numbers, and negative for zero.
+inline Extent extent_of_tf32(const std::uint8_t* matrix, unsigned elements) {
+    using L = Lanes;
+    L::Int largest = L::all(0), smallest = L::all(0);
+    for (unsigned i = 0; i < elements; i += L::width) {
+        const L::Int magnitude = L::both(load_wide(Format::tf32, matrix, i), L::all(0x7fffffff));
+        const L::Mask special = L::is_greater(magnitude, L::all(0x7f7fffff));
+        largest = L::greater(largest, L::where(special, L::all(0), magnitude));
+        smallest = L::greater(smallest, L::either(L::add(magnitude, L::all(-1)), L::all(0x7fffffff)));
+    }
+    return {L::greatest(largest), (L::greatest(smallest) ^ 0x7fffffff) + (L::greatest(smallest) != 0)};
+}
+
+inline Extent extent_of_bf16(const std::uint8_t* matrix, unsigned elements) {
+    using L = Lanes;
+    L::Int largest = L::all(0), smallest = L::all(0);
+    for (unsigned i = 0; i < elements; i += 2 * L::width) {
+        const L::Int magnitude =
+            L::magnitude_of_halves(L::load(reinterpret_cast<const std::uint32_t*>(matrix + i * 2)));
+        largest = L::greater_halves(largest, L::but_halves_above(magnitude, largest_bf16));
+        smallest = L::greater_halves(smallest, L::either(L::less_one_halves(magnitude), L::all(0x7fff7fff)));
+    }
+    const auto greatest = [](L::Int halves) {
+        return L::greatest(L::greater(L::down<16>(halves), L::both(halves, L::all(0xffff))));
+    };
+    const int inverse = greatest(smallest);
+    return {greatest(largest) << 16, inverse == 0 ? 0x7fffffff : ((inverse ^ 0x7fff) + 1) << 16};
+}
+
 /// The window of a matrix.
 inline Window window_of(Format format, const void* matrix, unsigned elements) {
-    using L = Lanes;
     if (format != Format::bf16 && format != Format::tf32) return {};
-    L::Int most = L::all(0), least = L::all(255);
-    for (unsigned i = 0; i < elements; i += L::width) {
-        const L::Int word = load_wide(format, static_cast<const std::uint8_t*>(matrix), i);
-        const L::Int field = L::both(L::down<23>(word), L::all(0xff));
-        const L::Mask special = L::is_equal(field, L::all(255)), zero = L::is_equal(L::up<1>(word), L::all(0));
-        most = L::greater(most, L::where(special, L::all(0), field));
-        least = L::smaller(least, L::where(zero, L::all(255), field));
-    }
-    std::uint32_t fields[L::width], low[L::width];
-    L::store(fields, most);
-    L::store(low, least);
-    int top_field = 1, low_field = 255;
-    for (const std::uint32_t field : fields)
-        if (static_cast<int>(field) > top_field) top_field = static_cast<int>(field);
-    for (const std::uint32_t field : low)
-        if (static_cast<int>(field) < low_field) low_field = static_cast<int>(field);
+    const auto* bytes = static_cast<const std::uint8_t*>(matrix);
+    const Extent extent = format == Format::bf16 ? extent_of_bf16(bytes, elements) : extent_of_tf32(bytes, elements);
+    const int top_field = extent.largest >> 23 > 1 ? extent.largest >> 23 : 1, low_field = extent.smallest >> 23;
     Window window;
     const int exponent = top_field - 127;
     window.moved = exponent > largest_packed ? exponent - largest_packed : exponent < 0 ? exponent : 0;
@@ -213,19 +253,58 @@ struct LaneBlock {
         using L = Lanes;
         // What E is more than the sum of packed exponents goes into the lanes' bytes.
         const int bias = lift > most_lift ? 255 : 159 + lift < 0 ? 0 : 159 + lift;
+        const L::Int biases = L::all(0x01010101u * static_cast<unsigned>(bias));
+        const std::uint8_t* from = matrix + std::size_t{first} * k * bits_of_format(format) / 8;
+        if (format == Format::f16) return pack_halves<false>(from, k, window, biases);
+        if (format == Format::bf16) return pack_halves<true>(from, k, window, biases);
         alignas(64) float flat[L::width * most_k];
         alignas(64) std::uint8_t bytes[L::width * most_k];
         bool is_special[L::width] = {};
-        unpack_lines(format, matrix + std::size_t{first} * k * bits_of_format(format) / 8, L::width, k, window, flat,
-                     bytes, is_special);
+        unpack_lines(format, from, L::width, k, window, flat, bytes, is_special);
         std::uint32_t some = 0;
         for (unsigned i = 0; i < L::width; ++i) some |= std::uint32_t{is_special[i]} << i;
         special = L::mask_of(some);
         turn_lines(reinterpret_cast<const std::uint32_t*>(flat), k, reinterpret_cast<std::uint32_t*>(values));
         turn_lines(reinterpret_cast<const std::uint32_t*>(bytes), k / 4, exponents);
         for (unsigned i = 0; i < k / 4; ++i)
-            L::store(exponents + i * L::width, L::sub_bytes(L::all(0x01010101u * static_cast<unsigned>(bias)),
-                                                            L::load(exponents + i * L::width)));
+            L::store(exponents + i * L::width, L::sub_bytes(biases, L::load(exponents + i * L::width)));
+    }
+
+private:
+    /// Lines of f16 or bf16 are turned before they are unpacked: a lane then has two elements.
+    template <bool is_bf16>
+    void pack_halves(const std::uint8_t* from, unsigned k, const Window& window, Lanes::Int biases) {
+        using L = Lanes;
+        const auto* words = reinterpret_cast<const std::uint32_t*>(from);
+        const unsigned line_words = k / 2;
+        L::Int most = L::all(0);
+        for (unsigned first = 0; first < line_words; first += 8) {
+            const unsigned count = line_words - first < 8 ? 4 : 8;
+            L::Int pairs[8], bytes[8];
+            if (count == 8)
+                L::load_lines(words + first, line_words, pairs);
+            else
+                L::load_short_lines(words + first, line_words, pairs);
+            for (unsigned i = 0; i < count; ++i) {
+                const L::Int magnitude = L::magnitude_of_halves(pairs[i]);
+                most = L::greater_halves(most, magnitude);
+                float* to = values + 2 * (first + i) * L::width;
+                if constexpr (is_bf16) {
+                    L::Int numbers;
+                    bytes[i] = L::bytes_of_bf16(pairs[i], magnitude, window.moved, window.lowest_field, numbers);
+                    L::store(to, L::number(L::up<16>(numbers)));
+                    L::store(to + L::width, L::number(L::both(numbers, L::all(0xffff0000u))));
+                } else {
+                    bytes[i] = L::bytes_of_f16(magnitude);
+                    L::store(to, L::widen_f16(L::both(pairs[i], L::all(0xffff))));
+                    L::store(to + L::width, L::widen_f16(L::down<16>(pairs[i])));
+                }
+            }
+            for (unsigned i = 0; i < count; i += 2)
+                L::store(exponents + (first + i) / 2 * L::width,
+                         L::sub_bytes(biases, L::swap_inner_bytes(L::any_of(bytes[i], L::up<8>(bytes[i + 1])))));
+        }
+        special = L::lanes_above(most, is_bf16 ? largest_bf16 : largest_f16);
     }
 };
 
