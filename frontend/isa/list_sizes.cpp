@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/isa/list_sizes.h"
 
+#include "frontend/isa/matrix_shape.h"
 #include "frontend/isa/words.h"
 
 #include <algorithm>
@@ -38,28 +39,6 @@ private:
     std::span<const Modifier> words_;
 };
 
-/// mMnNkK or mMnN.
-struct Shape {
-    unsigned m = 0, n = 0, k = 0;
-};
-
-Shape shape_of(const Words& words) {
-    for (Modifier modifier : words.all()) {
-        const std::string_view word = spelling(modifier);
-        Shape shape;
-        const char* at = word.data();
-        const char* end = at + word.size();
-        auto read = [&](char letter, unsigned& value) {
-            if (at == end || *at != letter) return false;
-            const auto result = std::from_chars(at + 1, end, value);
-            at = result.ptr;
-            return result.ec == std::errc{};
-        };
-        if (read('m', shape.m) && read('n', shape.n) && (at == end || read('k', shape.k)) && at == end) return shape;
-    }
-    return {};
-}
-
 /// Bits of an element of A or B. Types of less than 8 bits are modifiers in some rows; the kinds
 /// with mixed formats keep every element in a byte.
 unsigned element_bits(const Words& words, ScalarType type) {
@@ -75,7 +54,7 @@ unsigned registers(unsigned elements, unsigned bits, unsigned lanes) {
 }
 
 unsigned mma_size(const HeadMatch& match, const Words& words, Role role) {
-    const Shape shape = shape_of(words);
+    const MatrixShape shape = matrix_shape(words.all());
     const bool old = shape.m == 8 && match.types[1] == ScalarType::f16; // m8n8k4 of sm_70
     const bool sparse = words.has("sp") || words.has("sp::ordered_metadata");
     const unsigned bits = element_bits(words, match.types[1]);
@@ -90,7 +69,7 @@ unsigned mma_size(const HeadMatch& match, const Words& words, Role role) {
 }
 
 unsigned wmma_size(const HeadMatch& match, const Words& words, Role role) {
-    const Shape shape = shape_of(words);
+    const MatrixShape shape = matrix_shape(words.all());
     const bool is_mma = words.has("mma");
     char matrix = 'd';
     if (is_mma) {
@@ -152,7 +131,7 @@ unsigned list_size(const HeadMatch& match, Role role) {
     if (opcode == "mma") return mma_size(match, words, role);
     if (opcode == "wmma") return wmma_size(match, words, role);
     if (opcode == "wgmma") {
-        const Shape shape = shape_of(words);
+        const MatrixShape shape = matrix_shape(words.all());
         if (role == Role::a) return 4;
         return role == Role::d ? registers(shape.m * shape.n, bit_size(match.types[0]), 128) : 0;
     }

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a product of matrices says: mma.sync, mma.sp and wmma.mma (manual 9.7.14), as data that later stages share.
+#pragma once
+
+#include "frontend/ptx/module.h"
+
+#include <cstdint>
+
+namespace ptarmigan::ptx {
+
+/// Types of a matrix' elements.
+enum class MatrixType : std::uint8_t { f16, bf16, tf32, e4m3, e5m2, f32, f64, s32, s8, u8, s4, u4, b1 };
+
+constexpr unsigned bit_size(MatrixType type) {
+    switch (type) {
+    case MatrixType::f16:
+    case MatrixType::bf16: return 16;
+    case MatrixType::f64: return 64;
+    case MatrixType::e4m3:
+    case MatrixType::e5m2:
+    case MatrixType::s8:
+    case MatrixType::u8: return 8;
+    case MatrixType::s4:
+    case MatrixType::u4: return 4;
+    case MatrixType::b1: return 1;
+    default: return 32;
+    }
+}
+
+enum class MatrixOpcode : std::uint8_t { mma, mma_sp, wmma };
+enum class MatrixRounding : std::uint8_t { nearest_even, toward_zero, down, up };
+
+/// D = A B + C. Kept small and without padding: generated code hands it to the runtime as it is.
+struct MatrixForm {
+    std::uint16_t m = 0, n = 0, k = 0; ///< sparse: K of the whole product, of which A holds half
+    MatrixType a{}, b{}, c{}, d{};
+    MatrixOpcode opcode{};
+    MatrixRounding rounding{}; ///< of f64
+    std::uint8_t satfinite = 0;
+    std::uint8_t bits_and = 0; ///< b1: .and, else .xor
+    /// Where the layout of the operand's elements in registers depends on it (mma.m8n8k4 of halves): A by columns, B by
+    /// rows.
+    std::uint8_t a_by_columns = 0, b_by_rows = 0;
+};
+static_assert(sizeof(MatrixForm) == 16);
+
+/// Of an instruction with such a row.
+MatrixForm matrix_form(const Instruction& inst);
+
+/// Of wmma.load and wmma.store: the product whose operand it moves, as far as it says.
+MatrixForm moved_form(const Instruction& inst);
+
+} // namespace ptarmigan::ptx
