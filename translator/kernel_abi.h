@@ -5,13 +5,14 @@
 #pragma once
 
 #include "translator/async_call.h"
+#include "translator/matrix_call.h"
 
 #include <cstddef>
 #include <cstdint>
 
 namespace ptarmigan::abi {
 
-inline constexpr std::uint32_t kernel_abi_version = 21;
+inline constexpr std::uint32_t kernel_abi_version = 22;
 inline constexpr unsigned warp_size = 32;
 
 /// Shared addresses: rank of the CTA in its cluster << cluster_rank_bit | offset in its memory, as on Hopper.
@@ -43,6 +44,7 @@ enum class Collective : std::uint32_t {
     bar_warp,
     activemask,
     elect,
+    matrix, ///< a product: source[0] is the address of the step's MatrixCall
 };
 
 /// One call of a collective service. Arrays are indexed by lane of the step; the service reads `source` of all
@@ -203,6 +205,8 @@ struct Services {
     /// Region form: `lanes` of the step go round in a loop that waits, and will again when the other steps have had
     /// their turns. For reports; never suspends.
     void (*note_wait)(CtaContext*, std::uint32_t step, std::uint64_t lanes);
+    /// A product of matrices by a step of a whole warp. Never suspends.
+    void (*matrix)(CtaContext*, std::uint32_t step, MatrixCall*);
 };
 
 /// One launch; constant while the grid runs except `fault`.

@@ -2,6 +2,7 @@
 // What the warp collectives compute (PTX manual 9.7.9.6 shfl.sync, 9.7.13 vote, match, redux,
 // elect).
 #include "runtime/exec/fiber_cta.h"
+#include "runtime/tensor_core/warp_product.h"
 
 #include <algorithm>
 
@@ -126,6 +127,21 @@ void elect(WarpValues& warp) {
     });
 }
 
+/// Each lane's source is the address of its step's call.
+void multiply_matrices(WarpValues& warp) {
+    const auto call_of = [&](unsigned lane) { return reinterpret_cast<abi::MatrixCall*>(warp.source[lane]); };
+    abi::MatrixCall whole{};
+    for_each_lane(warp.present, [&](unsigned lane) {
+        const abi::MatrixCall& step = *call_of(lane);
+        tensor_core::deposit_lane(step, lane - step.first_lane, whole, lane);
+    });
+    tensor_core::multiply_fragments(whole, warp.present);
+    for_each_lane(warp.present, [&](unsigned lane) {
+        abi::MatrixCall& step = *call_of(lane);
+        tensor_core::collect_lane(whole, lane, step, lane - step.first_lane);
+    });
+}
+
 } // namespace
 
 void evaluate_collective(abi::Collective kind, std::uint32_t operation, WarpValues& warp) {
@@ -138,6 +154,7 @@ void evaluate_collective(abi::Collective kind, std::uint32_t operation, WarpValu
     case abi::Collective::redux: return reduce(operation, warp);
     case abi::Collective::elect: return elect(warp);
     case abi::Collective::bar_warp: return;
+    case abi::Collective::matrix: return multiply_matrices(warp);
     case abi::Collective::activemask:
         for_each_lane(warp.present, [&](unsigned lane) { warp.result[lane] = warp.present; });
         return;

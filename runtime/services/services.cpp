@@ -11,6 +11,7 @@
 #include "runtime/services/device_heap.h"
 #include "runtime/services/device_runtime.h"
 #include "runtime/services/printf.h"
+#include "runtime/tensor_core/warp_product.h"
 #include "runtime/texture/texture_service.h"
 
 #include <chrono>
@@ -233,10 +234,17 @@ std::uint64_t global_timer(abi::CtaContext*) {
 } // namespace
 
 const abi::Services& kernel_services() {
-    static const abi::Services services = {
-        barrier,        collective,  yield,         trap,        device_vprintf,  device_malloc, device_free,
-        assert_fail,    clock_ticks, global_timer,  misaligned,  texture_service, mbarrier,      cluster_barrier,
-        device_runtime, async_copy,  cancel_launch, exit_thread, await_goal,      note_write,    note_wait};
+    static const abi::Services services = {barrier,        collective,
+                                           yield,          trap,
+                                           device_vprintf, device_malloc,
+                                           device_free,    assert_fail,
+                                           clock_ticks,    global_timer,
+                                           misaligned,     texture_service,
+                                           mbarrier,       cluster_barrier,
+                                           device_runtime, async_copy,
+                                           cancel_launch,  exit_thread,
+                                           await_goal,     note_write,
+                                           note_wait,      tensor_core::matrix_service};
     return services;
 }
 

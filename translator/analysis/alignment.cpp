@@ -22,6 +22,11 @@ bool is_async_copy(const ptx::Instruction& inst) {
            inst.form == FormId::cp_async_cg || inst.form == FormId::cp_async_cg_hint;
 }
 
+/// ldmatrix and stmatrix: a lane's address is one of 16 bytes. wmma's are of a whole matrix: its handler sees to them.
+unsigned matrix_row_bytes(const ptx::Instruction& inst) {
+    return opcode(inst) == "wmma" ? 0 : 16;
+}
+
 bool names_memory(const Operand& operand) {
     return operand.kind == Operand::Kind::address || operand.kind == Operand::Kind::variable;
 }
@@ -112,6 +117,7 @@ unsigned access_bytes(const ptx::Instruction& inst) {
     if (is_async_copy(inst)) return unsigned(inst[Role::size].value);
     if (inst[Role::mbar].kind != Operand::Kind::none) return 0; // the service checks, each address by its own measure
     if (form.chapter == "texture" || form.chapter == "surface") return 0; // handles, not addresses
+    if (form.chapter == "matrix") return matrix_row_bytes(inst);
     return ptx::byte_size(inst.type()) * inst.vector_size;
 }
 

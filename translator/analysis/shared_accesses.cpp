@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/analysis/shared_accesses.h"
 
+#include "translator/analysis/alignment.h"
 #include "translator/analysis/form_queries.h"
 
 #include <algorithm>
@@ -78,7 +79,7 @@ SharedAccesses::SharedAccesses(const FunctionGraph& graph, const BlockShape& blo
         for (std::size_t i = 0; i < instructions.size(); ++i) {
             const ptx::Instruction& inst = instructions[i].inst;
             if (is_call(inst) && called.share)
-                all_.push_back({.block = id, .index = i, .reads = true, .writes = true, .is_call = true});
+                all_.push_back({.block = id, .index = i, .reads = true, .writes = true, .is_anywhere = true});
             if (!has_effect(inst, Effects::load | Effects::store | Effects::atomic) ||
                 has_effect(inst, Effects::call) || inst[ptx::Role::mbar].kind != Operand::Kind::none ||
                 has_effect(inst, Effects::waits) || opcode(inst) == "mbarrier")
@@ -102,7 +103,9 @@ SharedAccesses::SharedAccesses(const FunctionGraph& graph, const BlockShape& blo
                 access.is_global = !is_shared;
                 access.reads = access.is_atomic || has_effect(inst, Effects::load);
                 access.writes = access.is_atomic || has_effect(inst, Effects::store);
-                access.bytes = ptx::byte_size(inst.type()) * inst.vector_size;
+                access.bytes = access_bytes(inst);
+                // wmma: a matrix, whose lines are as far apart as the program says.
+                access.is_anywhere = opcode(inst) == "wmma";
             }
             all_.push_back(access);
         }
@@ -207,7 +210,7 @@ bool SharedAccesses::facts_keep_apart(const Known& first, const Known& second, s
 }
 
 bool SharedAccesses::have_one_address(const SharedAccess& a, const SharedAccess& b) {
-    if (a.is_call || b.is_call) return false;
+    if (a.is_anywhere || b.is_anywhere) return false;
     const auto operand = [&](const SharedAccess& access) -> const Operand& {
         return address_of(graph_.blocks[access.block].instructions[access.index].inst);
     };
@@ -218,7 +221,7 @@ bool SharedAccesses::have_one_address(const SharedAccess& a, const SharedAccess&
 
 Encounter SharedAccesses::encounter(const SharedAccess& first, const SharedAccess& second,
                                     const std::vector<bool>& passed) {
-    if (first.is_call || second.is_call)
+    if (first.is_anywhere || second.is_anywhere)
         return first.is_global || second.is_global ? Encounter::never : Encounter::maybe;
     if (first.is_global != second.is_global || are_apart(first, second)) return Encounter::never;
     const Known &a = known(first), &b = known(second);

@@ -24,8 +24,8 @@ struct SharedAccess {
     BlockId block = no_block;
     std::size_t index = 0; ///< in the block
     bool reads = false, writes = false, is_atomic = false;
-    bool is_call = false;   ///< of a function that may come to any place of shared memory
-    bool is_global = false; ///< or of generic memory that nobody knows
+    bool is_anywhere = false; ///< may come to any place of shared memory: a called function, a matrix of unknown size
+    bool is_global = false;   ///< or of generic memory that nobody knows
     std::uint32_t bytes = 0;
     std::optional<std::uint32_t> variable; ///< that the address is inside of, as far as it tells
 };

@@ -10,6 +10,7 @@
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
 #include "translator/lower/alignment_check.h"
+#include "translator/lower/matrix_rows.h"
 #include "translator/lower/prefetch.h"
 
 #include <llvm/IR/Constants.h>
@@ -211,7 +212,7 @@ void GraphEmitter::run_handler(const GraphInstruction& instruction) {
         if (copies) space = writes ? ptx::StateSpace::shared : ptx::StateSpace::global;
         const LaneAddress place = instruction.lane_granule != 0 ? LaneAddress{local_place(inst.operands[i]), space}
                                                                 : address(inst.operands[i], space);
-        lower::check_alignment(*this, place, access_bytes(inst), writes);
+        lower::check_alignment(*this, place, access_bytes(inst), writes, lower::addressing_lanes(*this, inst));
     }
     mark_work(inst);
     tell_of_addition(inst);

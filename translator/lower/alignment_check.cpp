@@ -51,7 +51,7 @@ Value* is_suspicious(WarpEmitter& e, const LaneValue& address, unsigned bytes) {
 
 } // namespace
 
-void check_alignment(WarpEmitter& e, const LaneAddress& address, unsigned bytes, bool is_write) {
+void check_alignment(WarpEmitter& e, const LaneAddress& address, unsigned bytes, bool is_write, Value* counted) {
     Ir& ir = e.ir();
     Value* suspicious = is_suspicious(e, address.address, bytes);
     if (auto* constant = llvm::dyn_cast<llvm::ConstantInt>(suspicious); constant && constant->isZero()) return;
@@ -66,6 +66,7 @@ void check_alignment(WarpEmitter& e, const LaneAddress& address, unsigned bytes,
     Value* addresses = e.broadcast(address.address);
     Value* low = ir.CreateAnd(addresses, e.splat(ir.getInt64(bytes - 1)));
     Value* misaligned = ir.CreateICmpNE(low, llvm::Constant::getNullValue(low->getType()));
+    if (counted) misaligned = ir.CreateAnd(misaligned, counted);
     if (!e.all_active())
         misaligned = ir.CreateSelect(e.active(), misaligned, llvm::Constant::getNullValue(misaligned->getType()));
     Value* lanes = ir.CreateFreeze(e.to_bits(misaligned));

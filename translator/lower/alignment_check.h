@@ -7,6 +7,8 @@
 namespace ptarmigan::translator::lower {
 
 /// Ends the kernel with a misaligned address if an active lane's address is no multiple of `bytes` (a power of two).
-void check_alignment(WarpEmitter& e, const LaneAddress& address, unsigned bytes, bool is_write);
+/// `counted` (<W x i1>): only these lanes' addresses matter; null: all.
+void check_alignment(WarpEmitter& e, const LaneAddress& address, unsigned bytes, bool is_write,
+                     llvm::Value* counted = nullptr);
 
 } // namespace ptarmigan::translator::lower

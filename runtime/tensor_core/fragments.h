@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between the registers of a warp's lanes and dense matrices.
+#pragma once
+
+#include "frontend/ptx/matrix_fragments.h"
+
+#include <cstdint>
+
+namespace ptarmigan::runtime::tensor_core {
+
+/// Registers as [register][lane]; one of 64 bits takes two arrays.
+using Registers = std::uint32_t (*)[32];
+using ConstRegisters = const std::uint32_t (*)[32];
+
+/// The matrix of an operand: its lines behind each other, without gaps; elements of less than a byte lie in one from
+/// its low end on.
+void gather_fragment(const ptx::MatrixFragment& fragment, ConstRegisters registers, void* matrix);
+void scatter_fragment(const ptx::MatrixFragment& fragment, const void* matrix, Registers registers);
+
+/// mma.sp: for each element that A stores, row by row, the k it is multiplied with; tf32: two entries, the 16-bit
+/// halves of the column that its factor is made of. `metadata` are the lanes' words, of which `selector` says whose
+/// count. Any bits select something.
+void select_by_metadata(const ptx::MatrixForm& form, unsigned selector, const std::uint32_t (&metadata)[32],
+                        std::uint8_t* selected);
+
+} // namespace ptarmigan::runtime::tensor_core

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/tensor_core/warp_product.h"
+
+#include "runtime/base/log.h"
+#include "runtime/tensor_core/fragments.h"
+#include "runtime/tensor_core/matrix_product.h"
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <span>
+
+namespace ptarmigan::runtime::tensor_core {
+namespace {
+
+using ptx::MatrixFragment;
+using ptx::MatrixOperand;
+using ptx::MatrixType;
+
+/// The two lists are one.
+Format format_of(MatrixType type) {
+    static_assert(int(Format::f16) == int(MatrixType::f16) && int(Format::b1) == int(MatrixType::b1) &&
+                  int(Format::s32) == int(MatrixType::s32));
+    return static_cast<Format>(type);
+}
+
+Unit unit_of(const ptx::MatrixForm& form) {
+    const bool is_wmma = form.opcode == ptx::MatrixOpcode::wmma;
+    switch (form.a) {
+    case MatrixType::f64: return Unit::chain_f64;
+    case MatrixType::tf32: return is_wmma ? Unit::two_fused : Unit::fused;
+    case MatrixType::e4m3:
+    case MatrixType::e5m2: return Unit::fp8_by_f16;
+    case MatrixType::f16: return !is_wmma && form.m == 8 ? Unit::scalar_f16 : Unit::fused;
+    case MatrixType::bf16: return Unit::fused;
+    case MatrixType::b1: return form.bits_and ? Unit::bits_and : Unit::bits_xor;
+    default: return Unit::integer;
+    }
+}
+
+/// What follows from a form.
+struct Plan {
+    explicit Plan(const ptx::MatrixForm& wanted)
+        : form(wanted), a(wanted, MatrixOperand::a), b(wanted, MatrixOperand::b), c(wanted, MatrixOperand::c),
+          d(wanted, MatrixOperand::d) {
+        product.a = format_of(form.a);
+        product.b = format_of(form.b);
+        product.c = format_of(form.c);
+        product.d = format_of(form.d);
+        product.unit = unit_of(form);
+        product.m = form.m;
+        product.n = form.n;
+        product.k = form.k;
+        product.sparse = form.opcode == ptx::MatrixOpcode::mma_sp;
+        product.saturate = form.satfinite;
+        static_assert(int(Rounding::up) == int(ptx::MatrixRounding::up) &&
+                      int(Rounding::down) == int(ptx::MatrixRounding::down));
+        product.rounding = static_cast<Rounding>(form.rounding);
+        products = a.lines() / form.m;
+    }
+
+    ptx::MatrixForm form;
+    MatrixFragment a, b, c, d;
+    MatrixProduct product{};
+    unsigned products = 1; ///< whose matrices follow each other
+};
+
+/// Plans are made when first asked for and stay.
+const Plan& plan_of(const ptx::MatrixForm& form) {
+    constexpr std::size_t places = 512; // a power of two, more than there are forms
+    static std::array<std::atomic<const Plan*>, places> table{};
+    std::uint64_t words[2];
+    std::memcpy(words, &form, sizeof words);
+    std::size_t place = (words[0] * 0x9e3779b97f4a7c15 ^ words[1] * 0xbf58476d1ce4e5b9) >> 40;
+    for (;; ++place) {
+        std::atomic<const Plan*>& entry = table[place % places];
+        const Plan* plan = entry.load(std::memory_order_acquire);
+        if (!plan) {
+            const Plan* made = new Plan(form);
+            if (entry.compare_exchange_strong(plan, made, std::memory_order_acq_rel)) return *made;
+            delete made;
+        }
+        if (std::memcmp(&plan->form, &form, sizeof form) == 0) return *plan;
+    }
+}
+
+constexpr std::size_t most_a = 2048, most_b = 1024, most_accumulators = 1024; ///< bytes: f64 m16n8k16, and wmma
+constexpr std::size_t most_selected = 16 * 64;
+
+struct Operand {
+    const MatrixFragment& fragment;
+    std::size_t offset; ///< in MatrixCall
+};
+
+std::uint8_t* cell(abi::MatrixCall& call, const Operand& operand, unsigned index, unsigned lane) {
+    const unsigned bytes = operand.fragment.register_bits() / 8;
+    return reinterpret_cast<std::uint8_t*>(&call) + operand.offset + std::size_t{bytes} * (32 * index + lane);
+}
+
+void copy_lane(const Operand& operand, const abi::MatrixCall& from, unsigned from_lane, abi::MatrixCall& to,
+               unsigned to_lane) {
+    for (unsigned r = 0; r < operand.fragment.distinct_registers(); ++r)
+        std::memcpy(cell(to, operand, r, to_lane), cell(const_cast<abi::MatrixCall&>(from), operand, r, from_lane),
+                    operand.fragment.register_bits() / 8);
+}
+
+} // namespace
+
+void multiply_fragments(abi::MatrixCall& call, std::uint32_t lanes) {
+    const Plan& plan = plan_of(call.form);
+    if (lanes != ~0u) {
+        log_once("part of a warp multiplies",
+                 "a product of matrices that only a part of a warp executes is not done, as on a GPU");
+        const std::size_t words = plan.d.registers() * plan.d.register_bits() / 32;
+        for (std::size_t r = 0; r < words; ++r)
+            for (std::size_t lane = 0; lane < 32; ++lane)
+                call.d[r][lane] = plan.form.c == plan.form.d ? call.c[r][lane] : 0;
+        return;
+    }
+    alignas(64) std::uint8_t a[most_a], b[most_b], c[most_accumulators], d[most_accumulators], selected[most_selected];
+    gather_fragment(plan.a, call.a, a);
+    gather_fragment(plan.b, call.b, b);
+    gather_fragment(plan.c, call.c, c);
+    if (plan.product.sparse) select_by_metadata(plan.form, call.selector, call.metadata, selected);
+    const auto part = [&](const MatrixFragment& fragment, unsigned i) {
+        return std::size_t{i} * fragment.lines() / plan.products * fragment.line_elements() *
+               ptx::bit_size(fragment.type()) / 8;
+    };
+    for (unsigned i = 0; i < plan.products; ++i)
+        multiply(plan.product, a + part(plan.a, i), b + part(plan.b, i), c + part(plan.c, i), d + part(plan.d, i),
+                 plan.product.sparse ? selected : nullptr);
+    scatter_fragment(plan.d, d, call.d);
+}
+
+void deposit_lane(const abi::MatrixCall& step, unsigned lane_of_step, abi::MatrixCall& warp, unsigned lane) {
+    const Plan& plan = plan_of(step.form);
+    warp.form = step.form;
+    warp.selector = step.selector;
+    warp.metadata[lane] = step.metadata[lane_of_step];
+    copy_lane({plan.a, offsetof(abi::MatrixCall, a)}, step, lane_of_step, warp, lane);
+    copy_lane({plan.b, offsetof(abi::MatrixCall, b)}, step, lane_of_step, warp, lane);
+    copy_lane({plan.c, offsetof(abi::MatrixCall, c)}, step, lane_of_step, warp, lane);
+}
+
+void collect_lane(const abi::MatrixCall& warp, unsigned lane, abi::MatrixCall& step, unsigned lane_of_step) {
+    const Plan& plan = plan_of(warp.form);
+    copy_lane({plan.d, offsetof(abi::MatrixCall, d)}, warp, lane, step, lane_of_step);
+}
+
+void matrix_service(abi::CtaContext*, std::uint32_t, abi::MatrixCall* call) {
+    multiply_fragments(*call, static_cast<std::uint32_t>(call->active));
+}
+
+} // namespace ptarmigan::runtime::tensor_core

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The call to the tensor core that products of matrices are.
+#pragma once
+
+#include "frontend/ptx/matrix_fragments.h"
+#include "translator/emit/warp_emitter.h"
+#include "translator/kernel_abi.h"
+
+namespace ptarmigan::translator::lower {
+
+/// An abi::MatrixCall on the stack. Its place serves others afterwards.
+class MatrixCallBuffer {
+public:
+    MatrixCallBuffer(WarpEmitter& e, const ptx::Instruction& inst);
+    ~MatrixCallBuffer();
+    MatrixCallBuffer(const MatrixCallBuffer&) = delete;
+    MatrixCallBuffer& operator=(const MatrixCallBuffer&) = delete;
+
+    /// The registers of a braced operand (a single register too).
+    void set(ptx::MatrixOperand operand, const ptx::Operand& registers);
+    void set_metadata(const ptx::Operand& words, std::uint32_t selector);
+    /// Calls the tensor core if any lane is active; narrow steps wait for the others of their warp.
+    void run();
+    /// Writes D.
+    void write(const ptx::Operand& registers);
+
+private:
+    llvm::Value* place(std::size_t offset);
+    llvm::Value* register_place(ptx::MatrixOperand operand, unsigned index);
+
+    WarpEmitter& e_;
+    ptx::MatrixForm form_;
+    llvm::AllocaInst* buffer_;
+};
+
+} // namespace ptarmigan::translator::lower

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// ldmatrix, stmatrix, movmatrix (manual 9.7.14.5.15 to 17). Lane 8 m + i has the address of row i of matrix m, 16
+// bytes; lane 4 g + t has elements 2 t and 2 t + 1 of row g of each. So a register of a whole warp is a matrix' eight
+// rows behind each other, and the transposed form a permutation of its halfwords. Narrow steps hand the addresses on by
+// shuffles; each lane moves its own words then.
+#include "translator/lower/matrix_rows.h"
+
+#include "translator/lower/access_mark.h"
+#include "translator/lower/collective_call.h"
+#include "translator/lower/lane_math.h"
+#include "translator/lower/lane_pointers.h"
+#include "translator/lower/memory_access.h"
+
+#include <llvm/IR/MDBuilder.h>
+
+namespace ptarmigan::translator::lower {
+
+using ptx::Operand;
+using ptx::StateSpace;
+
+namespace {
+
+constexpr unsigned rows = 8, row_bytes = 16, row_lanes = 4;
+using ValueList = llvm::SmallVector<Value*, 4>;
+
+unsigned matrix_count(const Instruction& inst) {
+    const Word number = inst.one_of({Word::x1, Word::x2, Word::x4});
+    return number == Word::x4 ? 4 : number == Word::x2 ? 2 : 1;
+}
+
+/// <W x i32>: the lanes' numbers in the warp.
+Value* warp_lanes(WarpEmitter& e) {
+    Ir& ir = e.ir();
+    if (whole_warp(e)) return lane_numbers(e);
+    return ir.CreateAdd(e.splat(ir.CreateAnd(e.first_thread(), ir.getInt32(abi::warp_size - 1))), lane_numbers(e));
+}
+
+/// Narrow steps: the value (an integer) that lane from[l] of the warp holds, for each lane l.
+Value* of_lanes(WarpEmitter& e, Value* value, Value* from) {
+    constexpr std::uint32_t by_index = 3, all_lanes = 31;
+    CollectiveCallBuffer call(e, abi::Collective::shfl, by_index);
+    call.set_source(value);
+    call.set_b(from);
+    call.set_c(e.splat(e.ir().getInt32(all_lanes)));
+    call.run();
+    return call.result(value->getType()->getScalarType());
+}
+
+/// A matrix (<32 x i32>, eight rows) with rows and columns exchanged.
+Value* transposed(Ir& ir, Value* matrix) {
+    auto* halves = llvm::FixedVectorType::get(ir.getInt16Ty(), rows * rows);
+    llvm::SmallVector<int, rows * rows> order;
+    for (unsigned i = 0; i < rows * rows; ++i) order.push_back(int(i % rows * rows + i / rows));
+    return ir.CreateBitCast(ir.CreateShuffleVector(ir.CreateBitCast(matrix, halves), order), matrix->getType());
+}
+
+LaneAddress row_addresses(WarpEmitter& e, const Instruction& inst) {
+    const StateSpace space = inst.space == StateSpace::none ? StateSpace::generic : inst.space;
+    LaneAddress address = e.address(inst[Role::a], space);
+    address.space = space;
+    return address;
+}
+
+/// Where the row of lane `lane` begins.
+Value* row_pointer(WarpEmitter& e, const LaneAddress& address, Value* addresses, unsigned lane) {
+    Ir& ir = e.ir();
+    const LaneValue& value = address.address;
+    const bool is_constant = !address.guard && (value.is_uniform() || (value.is_affine() && !value.stride));
+    if (!is_constant) return pointer(e, ir.CreateExtractElement(addresses, std::uint64_t(lane)));
+    const std::int64_t distance = value.is_uniform() ? 0 : (*value.shape.offsets)[lane];
+    return ir.CreateConstGEP1_64(ir.getInt8Ty(), pointer(e, value.base), std::uint64_t(distance));
+}
+
+/// i1: all lanes of the warp execute the instruction; null: known to be so.
+Value* is_whole(WarpEmitter& e) {
+    Ir& ir = e.ir();
+    if (whole_warp(e)) return e.all_active() ? nullptr : ir.CreateICmpEQ(e.active_bits(), ir.getInt64(0xffffffffu));
+    CollectiveCallBuffer call(e, abi::Collective::vote_ballot, 0);
+    call.set_source(ir.CreateZExt(e.active(), e.lanes_type(ir.getInt32Ty())));
+    call.run();
+    return e.any(ir.CreateICmpEQ(call.result(ir.getInt32Ty()), e.splat(ir.getInt32(0xffffffffu))));
+}
+
+/// What `body` gives where all lanes of the warp are there. Otherwise the instruction does nothing, as on a GPU, and
+/// its results, which keep what they were there, are zeros.
+ValueList if_whole(WarpEmitter& e, llvm::function_ref<ValueList()> body) {
+    Value* condition = is_whole(e);
+    if (!condition) return body();
+    Ir& ir = e.ir();
+    llvm::BasicBlock *whole = e.new_block("warp.whole"), *done = e.new_block("warp.done"),
+                     *before = ir.GetInsertBlock();
+    ir.CreateCondBr(condition, whole, done, llvm::MDBuilder(e.context()).createBranchWeights(2000, 1));
+    ir.SetInsertPoint(whole);
+    ValueList values = body();
+    whole = ir.GetInsertBlock();
+    ir.CreateBr(done);
+    ir.SetInsertPoint(done);
+    for (Value*& value : values) {
+        llvm::PHINode* phi = ir.CreatePHI(value->getType(), 2);
+        phi->addIncoming(value, whole);
+        phi->addIncoming(llvm::Constant::getNullValue(value->getType()), before);
+        value = phi;
+    }
+    return values;
+}
+
+/// Access of one word of a lane's, or of a halfword of a transposed matrix.
+MemoryAccess lane_access(WarpEmitter& e, Value* addresses, StateSpace space, unsigned bytes) {
+    MemoryAccess access;
+    access.address.address = LaneValue::varying(addresses);
+    access.address.space = space;
+    access.element = e.ir().getIntNTy(bytes * 8);
+    access.bytes = bytes;
+    return access;
+}
+
+/// Where each lane's part of matrix `m` is: its word, or half `half` of it where the matrix is transposed.
+Value* part_addresses(WarpEmitter& e, Value* addresses, unsigned m, bool is_transposed, unsigned half) {
+    Ir& ir = e.ir();
+    const auto number = [&](std::uint64_t value) { return e.splat(ir.getInt32(std::uint32_t(value))); };
+    Value* lane = warp_lanes(e);
+    Value* g = ir.CreateLShr(lane, number(2));
+    Value* t = ir.CreateAnd(lane, number(3));
+    Value *row = g, *offset = ir.CreateShl(t, number(2));
+    if (is_transposed) {
+        row = ir.CreateAdd(ir.CreateShl(t, number(1)), number(half));
+        offset = ir.CreateShl(g, number(1));
+    }
+    Value* begin = of_lanes(e, addresses, ir.CreateAdd(row, number(rows * m)));
+    return ir.CreateAdd(begin, ir.CreateZExt(offset, begin->getType()));
+}
+
+ValueList load_rows(WarpEmitter& e, const LaneAddress& address, unsigned count, bool is_transposed) {
+    Ir& ir = e.ir();
+    Value* addresses = e.broadcast(address.address);
+    auto* type = llvm::FixedVectorType::get(ir.getInt32Ty(), row_lanes);
+    ValueList result;
+    for (unsigned m = 0; m < count; ++m) {
+        llvm::SmallVector<Value*, 8> parts;
+        for (unsigned row = 0; row < rows; ++row) {
+            const unsigned lane = rows * m + row;
+            Value* at = row_pointer(e, address, addresses, lane);
+            const AccessMark mark(e, of_lane(lane, row_bytes));
+            llvm::LoadInst* load = ir.CreateAlignedLoad(type, at, llvm::Align(row_bytes));
+            tag_space(e, load, address.space);
+            parts.push_back(load);
+        }
+        Value* matrix = join_lanes(ir, parts);
+        result.push_back(is_transposed ? transposed(ir, matrix) : matrix);
+    }
+    return result;
+}
+
+ValueList load_words(WarpEmitter& e, const LaneAddress& address, unsigned count, bool is_transposed) {
+    Ir& ir = e.ir();
+    Value* addresses = e.broadcast(address.address);
+    ValueList result;
+    for (unsigned m = 0; m < count; ++m) {
+        const auto load = [&](unsigned half, unsigned bytes) {
+            Value* at = part_addresses(e, addresses, m, is_transposed, half);
+            return e.broadcast(load_lanes(e, lane_access(e, at, address.space, bytes))[0]);
+        };
+        if (is_transposed) {
+            Value* low = load(0, 2);
+            result.push_back(pack_halves(ir, low, load(1, 2)));
+        } else {
+            result.push_back(load(0, 4));
+        }
+    }
+    return result;
+}
+
+void store_rows(WarpEmitter& e, const LaneAddress& address, llvm::ArrayRef<Value*> matrices, bool is_transposed) {
+    Ir& ir = e.ir();
+    Value* addresses = e.broadcast(address.address);
+    for (unsigned m = 0; m < matrices.size(); ++m) {
+        Value* matrix = is_transposed ? transposed(ir, matrices[m]) : matrices[m];
+        // Where rows coincide the first one stays, as on an H100.
+        for (unsigned row = rows; row-- > 0;) {
+            const unsigned lane = rows * m + row;
+            Value* at = row_pointer(e, address, addresses, lane);
+            Value* part = cut_lanes(ir, matrix, row_lanes * row, row_lanes);
+            const AccessMark mark(e, of_lane(lane, row_bytes));
+            tag_space(e, ir.CreateAlignedStore(part, at, llvm::Align(row_bytes)), address.space);
+        }
+    }
+}
+
+void store_words(WarpEmitter& e, const LaneAddress& address, llvm::ArrayRef<Value*> matrices, bool is_transposed) {
+    Ir& ir = e.ir();
+    Value* addresses = e.broadcast(address.address);
+    for (unsigned m = 0; m < matrices.size(); ++m) {
+        const auto store = [&](unsigned half, unsigned bytes, Value* value) {
+            Value* at = part_addresses(e, addresses, m, is_transposed, half);
+            store_lanes(e, lane_access(e, at, address.space, bytes), {LaneValue::varying(value)});
+        };
+        if (is_transposed) {
+            const auto [low, high] = unpack_halves(ir, matrices[m], ir.getInt16Ty());
+            store(0, 2, low);
+            store(1, 2, high);
+        } else {
+            store(0, 4, matrices[m]);
+        }
+    }
+}
+
+/// transposed() of a narrow step's words. Half j of the result is column g of row 2 t + j: half g % 2 of lane
+/// 4 (2 t + j) + g / 2.
+Value* transposed_words(WarpEmitter& e, Value* source) {
+    Ir& ir = e.ir();
+    const auto number = [&](std::uint32_t value) { return e.splat(ir.getInt32(value)); };
+    Value* lane = warp_lanes(e);
+    Value* g = ir.CreateLShr(lane, number(2));
+    Value* first = ir.CreateAdd(ir.CreateShl(ir.CreateAnd(lane, number(3)), number(3)), ir.CreateLShr(g, number(1)));
+    Value* shift = ir.CreateShl(ir.CreateAnd(g, number(1)), number(4));
+    Value* halves[2];
+    for (unsigned j = 0; j < 2; ++j) {
+        Value* word = of_lanes(e, source, ir.CreateAdd(first, number(4 * j)));
+        halves[j] = ir.CreateAnd(ir.CreateLShr(word, shift), number(0xffff));
+    }
+    return ir.CreateOr(halves[0], ir.CreateShl(halves[1], number(16)));
+}
+
+Value* word_of(WarpEmitter& e, const Operand& operand) {
+    Ir& ir = e.ir();
+    if (operand.kind == Operand::Kind::sink) return llvm::Constant::getNullValue(e.lanes_type(ir.getInt32Ty()));
+    return ir.CreateZExtOrTrunc(to_bits(ir, e.lanes(operand)), e.lanes_type(ir.getInt32Ty()));
+}
+
+void write_word(WarpEmitter& e, const Operand& operand, Value* word) {
+    if (operand.kind != Operand::Kind::reg) return;
+    llvm::Type* type = e.type(operand.type);
+    if (type->isFloatingPointTy()) word = e.ir().CreateBitCast(word, e.lanes_type(type));
+    e.write(operand, LaneValue::varying(word));
+}
+
+} // namespace
+
+Value* addressing_lanes(WarpEmitter& e, const Instruction& inst) {
+    const bool has_rows = inst.form == ptx::FormId::ldmatrix || inst.form == ptx::FormId::stmatrix;
+    if (!has_rows || matrix_count(inst) * rows == abi::warp_size) return nullptr;
+    return e.ir().CreateICmpULT(warp_lanes(e), e.splat(e.ir().getInt32(matrix_count(inst) * rows)));
+}
+
+void ldmatrix(WarpEmitter& e, const Instruction& inst) {
+    const LaneAddress address = row_addresses(e, inst);
+    const auto load = whole_warp(e) ? load_rows : load_words;
+    const ValueList matrices = if_whole(e, [&] { return load(e, address, matrix_count(inst), inst.has(Word::trans)); });
+    for (unsigned m = 0; m < matrices.size(); ++m) write_word(e, e.element(inst[Role::d], m), matrices[m]);
+}
+
+void stmatrix(WarpEmitter& e, const Instruction& inst) {
+    const LaneAddress address = row_addresses(e, inst);
+    const auto store = whole_warp(e) ? store_rows : store_words;
+    ValueList matrices;
+    for (unsigned m = 0; m < matrix_count(inst); ++m) matrices.push_back(word_of(e, e.element(inst[Role::b], m)));
+    if_whole(e, [&]() -> ValueList {
+        store(e, address, matrices, inst.has(Word::trans));
+        return {};
+    });
+}
+
+void movmatrix(WarpEmitter& e, const Instruction& inst) {
+    Value* source = word_of(e, inst[Role::a]);
+    const ValueList result = if_whole(
+        e, [&]() -> ValueList { return {whole_warp(e) ? transposed(e.ir(), source) : transposed_words(e, source)}; });
+    write_word(e, inst[Role::d], result[0]);
+}
+
+} // namespace ptarmigan::translator::lower
