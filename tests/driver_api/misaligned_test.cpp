@@ -94,6 +94,16 @@ const Row rows[] = {
      "ld.global.u32 %r5, [%rd4]; @%p1 bra other; ld.global.u32 %r5, [%rd4+8]; other: st.global.u32 [%rd4+4], %r5;", 0, 4, 0, ""},
     {"checked under a guard", "@%p2 ld.global.u32 %r5, [%rd4]; ld.global.u32 %r6, [%rd4];", 0, 2, 716, "and "},
     {"copy", "cp.async.cg.shared.global [%r2], [%rd2], 16;", 0, 8, 716, "(read), "},
+    {"row of a matrix", "and.b32 %r5, %r1, 31; shl.b32 %r5, %r5, 4; add.u32 %r5, %r5, %r2; @%p1 add.u32 %r5, %r5, %r4;"
+     "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r5, %r6, %r7, %r3}, [%r5];", 0, 8, 716, "(read), "},
+    {"row of a matrix, transposed", "cvt.u64.u32 %s1, %r2; cvta.shared.u64 %s1, %s1; add.u64 %s1, %s1, %rd6;"
+     "ldmatrix.sync.aligned.m8n8.x1.trans.b16 {%r5}, [%s1];", 0, 4, 716, "(read), "},
+    {"row of a matrix that is not asked for", "and.b32 %r5, %r1, 31; setp.ge.u32 %p3, %r5, 8; selp.u32 %r5, %r4, 0, %p3; add.u32 %r5, %r5, %r2;"
+     "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r6}, [%r5]; stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r5], {%r6};", 0, 1, 0, ""},
+    {"row of a matrix, stored", "add.u32 %r5, %r2, %r4; stmatrix.sync.aligned.m8n8.x2.shared.b16 [%r5], {%r3, %r3};", 0, 8, 716, "(write), "},
+    {"matrix", "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r5, %r6, %r7, %r5, %r6, %r7, %r5, %r6}, [%rd2];", 0, 2, 716, "(read), "},
+    {"matrix in pairs", "wmma.load.c.sync.aligned.row.m16n16k16.global.s32 {%r5, %r6, %r7, %r5, %r6, %r7, %r5, %r6}, [%rd2];", 0, 4, 716, "(read), "},
+    {"matrix by columns", "wmma.load.c.sync.aligned.col.m16n16k16.global.s32 {%r5, %r6, %r7, %r5, %r6, %r7, %r5, %r6}, [%rd2];", 0, 4, 0, ""},
     {"copy to", "add.u32 %r2, %r2, %r4; cp.async.ca.shared.global [%r2], [%rd1], 8;", 0, 4, 716, "(write), "},
 };
 
