@@ -18,10 +18,12 @@ inline Lanes::Float widen(Format format, const std::uint8_t* from, unsigned inde
     case Format::f16: return L::load_f16(from + index * 2);
     case Format::e5m2: return L::widen_f16(L::up<8>(L::load_bytes(from + index)));
     case Format::e4m3: {
-        const Unpacked unpacked = unpack_e4m3(L::load_bytes(from + index));
-        return L::number(L::where(unpacked.special, L::all(0x7fffffff), L::bits(unpacked.value)));
+        const L::Int word = L::load_bytes(from + index), magnitude = L::both(word, L::all(0x7f));
+        const L::Float value = numbers_of<Small::e4m3>(L::widen_f16(halves_of_bytes<Small::e4m3>(word)));
+        return L::number(L::where(L::is_equal(magnitude, L::all(0x7f)), L::all(0x7fffffff), L::bits(value)));
     }
-    default: return L::number(load_wide(format, from, index));
+    case Format::bf16: return L::number(L::up<16>(L::load_halves(from + index * 2)));
+    default: return L::number(load_tf32(from, index));
     }
 }
 

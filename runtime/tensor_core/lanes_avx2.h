@@ -6,6 +6,7 @@
 #include <immintrin.h>
 
 #include <cstdint>
+#include <initializer_list>
 
 namespace ptarmigan::runtime::tensor_core {
 namespace {
@@ -123,10 +124,11 @@ struct Lanes {
     static Mask lanes_above(Int magnitude, int finite) {
         return but_not(all(-1), is_equal(halves_above(magnitude, finite), all(0)));
     }
-    static Int bytes_of_f16(Int magnitude) {
+    /// offset - exponent field in each half, 255 of zeros.
+    static Int bytes_of_f16(Int magnitude, int offset) {
         const Int field = _mm256_max_epi16(_mm256_srli_epi16(magnitude, 10), _mm256_set1_epi16(1));
         const Int zero = _mm256_srli_epi16(_mm256_cmpeq_epi16(magnitude, _mm256_setzero_si256()), 8);
-        return any_of(_mm256_sub_epi16(_mm256_set1_epi16(16 + 15), field), zero);
+        return any_of(_mm256_sub_epi16(_mm256_set1_epi16(static_cast<short>(offset)), field), zero);
     }
     /// The same of bf16, whose exponents become less by `moved` in `numbers`. Fields below `lowest` are flushed.
     static Int bytes_of_bf16(Int halves, Int magnitude, int moved, int lowest, Int& numbers) {
@@ -136,6 +138,22 @@ struct Lanes {
                                           _mm256_cmpgt_epi16(all_halves(255), field));
         numbers = both(kept, _mm256_sub_epi16(halves, all_halves(moved * 128)));
         return _mm256_blendv_epi8(all_halves(255), _mm256_sub_epi16(all_halves(16 + 127 + moved), field), kept);
+    }
+    /// `bytes` and how many of 0x400, 0x200 and 0x100 are above `magnitude`, if that is not 0.
+    static Int count_below(Int bytes, Int magnitude) {
+        const Int zero = _mm256_cmpeq_epi16(magnitude, _mm256_setzero_si256());
+        for (const int bound : {0x400, 0x200, 0x100})
+            bytes = _mm256_sub_epi16(
+                bytes,
+                _mm256_andnot_si256(zero, _mm256_cmpgt_epi16(_mm256_set1_epi16(static_cast<short>(bound)), magnitude)));
+        return bytes;
+    }
+    static Int load_bytes_as_halves(const std::uint8_t* from) {
+        return _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+    }
+    static void widen_f16_halves(Int halves, Float& low, Float& high) {
+        low = _mm256_cvtph_ps(_mm256_castsi256_si128(halves));
+        high = _mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1));
     }
     /// The lower bytes of all halves.
     static void store_halves_as_bytes(std::uint8_t* to, Int halves) {

@@ -6,6 +6,7 @@
 #include <immintrin.h>
 
 #include <cstdint>
+#include <initializer_list>
 
 namespace ptarmigan::runtime::tensor_core {
 namespace {
@@ -134,10 +135,11 @@ struct Lanes {
         const __mmask32 above = _mm512_cmpgt_epi16_mask(magnitude, _mm512_set1_epi16(static_cast<short>(finite)));
         return _mm512_test_epi32_mask(_mm512_movm_epi16(above), _mm512_movm_epi16(above));
     }
-    static Int bytes_of_f16(Int magnitude) {
+    /// offset - exponent field in each half, 255 of zeros.
+    static Int bytes_of_f16(Int magnitude, int offset) {
         const Int field = _mm512_max_epi16(_mm512_srli_epi16(magnitude, 10), _mm512_set1_epi16(1));
         return _mm512_mask_sub_epi16(_mm512_set1_epi16(255), _mm512_test_epi16_mask(magnitude, magnitude),
-                                     _mm512_set1_epi16(16 + 15), field);
+                                     _mm512_set1_epi16(static_cast<short>(offset)), field);
     }
     /// The same of bf16, whose exponents become less by `moved` in `numbers`. Fields below `lowest` are flushed.
     static Int bytes_of_bf16(Int halves, Int magnitude, int moved, int lowest, Int& numbers) {
@@ -147,6 +149,22 @@ struct Lanes {
             _mm512_cmpgt_epi16_mask(field, all_halves(lowest - 1)) & _mm512_cmplt_epi16_mask(field, all_halves(255));
         numbers = _mm512_maskz_sub_epi16(kept, halves, all_halves(moved * 128));
         return _mm512_mask_sub_epi16(all_halves(255), kept, all_halves(16 + 127 + moved), field);
+    }
+    /// `bytes` and how many of 0x400, 0x200 and 0x100 are above `magnitude`, if that is not 0.
+    static Int count_below(Int bytes, Int magnitude) {
+        const __mmask32 some = _mm512_test_epi16_mask(magnitude, magnitude);
+        for (const int bound : {0x400, 0x200, 0x100})
+            bytes = _mm512_mask_add_epi16(
+                bytes, _mm512_mask_cmplt_epi16_mask(some, magnitude, _mm512_set1_epi16(static_cast<short>(bound))),
+                bytes, _mm512_set1_epi16(1));
+        return bytes;
+    }
+    static Int load_bytes_as_halves(const std::uint8_t* from) {
+        return _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+    }
+    static void widen_f16_halves(Int halves, Float& low, Float& high) {
+        low = _mm512_cvtph_ps(_mm512_castsi512_si256(halves));
+        high = _mm512_cvtph_ps(_mm512_extracti64x4_epi64(halves, 1));
     }
     /// The lower bytes of all halves.
     static void store_halves_as_bytes(std::uint8_t* to, Int halves) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "runtime/tensor_core/portable_product.h"
+#include "runtime/tensor_core/small_elements.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -31,45 +32,14 @@ struct Window {
     int flushed_exponent = -4096; ///< no flushed number's packed exponent was above this
 };
 
-/// An element by elements of a block, in lanes: value, exponent byte, and whether it is infinite or NaN.
+/// Elements in lanes: value, exponent byte, and whether it is infinite or NaN.
 struct Unpacked {
     Lanes::Float value;
     Lanes::Int byte;
     Lanes::Mask special;
 };
 
-inline Unpacked unpack_f16(Lanes::Int half) {
-    using L = Lanes;
-    const L::Int magnitude = L::both(half, L::all(0x7fff)), field = L::greater(L::down<10>(magnitude), L::all(1));
-    const L::Int byte = L::sub(L::all(16 + 15), field);
-    return {L::widen_f16(half), L::where(L::is_equal(magnitude, L::all(0)), L::all(255), byte),
-            L::is_greater(magnitude, L::all(0x7bff))};
-}
-
-inline Unpacked unpack_e5m2(Lanes::Int byte) {
-    return unpack_f16(Lanes::up<8>(byte)); // its upper half
-}
-
-inline Unpacked unpack_e4m3(Lanes::Int word) {
-    using L = Lanes;
-    const L::Int magnitude = L::both(word, L::all(0x7f)), field = L::greater(L::down<3>(magnitude), L::all(1));
-    const L::Int half = L::any_of(L::up<7>(magnitude), L::up<8>(L::both(word, L::all(0x80)))); // * 2^-8
-    const L::Int byte = L::sub(L::all(16 + 7), field);
-    return {L::mul(L::widen_f16(half), L::all(256.0f)), L::where(L::is_equal(magnitude, L::all(0)), L::all(255), byte),
-            L::is_equal(magnitude, L::all(0x7f))};
-}
-
-/// The same with the exponents that the numbers have as f16, where all are normal.
-inline Unpacked unpack_widened_e4m3(Lanes::Int word) {
-    using L = Lanes;
-    Unpacked unpacked = unpack_e4m3(word);
-    const L::Int field = L::both(L::down<23>(L::bits(unpacked.value)), L::all(0xff));
-    unpacked.byte = L::where(L::is_equal(field, L::all(0)), L::all(255), L::sub(L::all(16 + 127), field));
-    return unpacked;
-}
-
-/// bf16 in the upper half of a word, or tf32.
-inline Unpacked unpack_wide(Lanes::Int word, const Window& window) {
+inline Unpacked unpack_tf32(Lanes::Int word, const Window& window) {
     using L = Lanes;
     const L::Int field = L::both(L::down<23>(word), L::all(0xff));
     const L::Mask special = L::is_equal(field, L::all(255));
@@ -79,8 +49,8 @@ inline Unpacked unpack_wide(Lanes::Int word, const Window& window) {
             L::where(outside, L::all(255), L::sub(L::all(16 + 127 + window.moved), field)), special};
 }
 
-inline Lanes::Int load_wide(Format format, const std::uint8_t* from, unsigned index) {
-    if (format == Format::bf16) return Lanes::up<16>(Lanes::load_halves(from + index * 2));
+/// The bits that count.
+inline Lanes::Int load_tf32(const std::uint8_t* from, unsigned index) {
     return Lanes::both(Lanes::load(reinterpret_cast<const std::uint32_t*>(from + index * 4)), Lanes::all(~0x1fff));
 }
 
@@ -88,38 +58,15 @@ inline unsigned bits_of_format(Format format) {
     return format == Format::tf32 ? 32 : format == Format::f16 || format == Format::bf16 ? 16 : 8;
 }
 
-constexpr int largest_f16 = 0x7bff, largest_bf16 = 0x7f7f; ///< finite ones' bits
-
-/// The lines of `count` elements of 16 bits that are infinite or NaN.
-[[gnu::noinline, gnu::cold]] inline void find_special(const std::uint8_t* from, unsigned count, unsigned finite,
-                                                      unsigned first, unsigned k, bool* special) {
-    for (unsigned i = 0; i < count; ++i)
-        if (((from[2 * i + 1] & 0x7fu) << 8 | from[2 * i]) > finite) special[(first + i) / k] = true;
-}
-
-/// f16 or bf16, 2 * Lanes::width at a time.
-template <bool is_bf16>
-inline void unpack_halves(const std::uint8_t* from, unsigned elements, unsigned k, const Window& window, float* values,
-                          std::uint8_t* bytes, bool* special) {
-    using L = Lanes;
-    constexpr int finite = is_bf16 ? largest_bf16 : largest_f16;
-    for (unsigned i = 0; i < elements; i += 2 * L::width) {
-        const L::Int halves = L::load(reinterpret_cast<const std::uint32_t*>(from + i * 2));
-        const L::Int magnitude = L::magnitude_of_halves(halves);
-        if constexpr (is_bf16) {
-            L::Int numbers, low, high;
-            L::store_halves_as_bytes(bytes + i,
-                                     L::bytes_of_bf16(halves, magnitude, window.moved, window.lowest_field, numbers));
-            L::widen_halves(numbers, low, high);
-            L::store(values + i, L::number(L::up<16>(low)));
-            L::store(values + i + L::width, L::number(L::up<16>(high)));
-        } else {
-            L::store_halves_as_bytes(bytes + i, L::bytes_of_f16(magnitude));
-            L::store(values + i, L::load_f16(from + i * 2));
-            L::store(values + i + L::width, L::load_f16(from + (i + L::width) * 2));
-        }
-        if (L::has_halves_above(magnitude, finite)) [[unlikely]]
-            find_special(from + i * 2, 2 * L::width, finite, i, k, special);
+/// Calls `body` with the kind of elements as a template argument; not for tf32.
+template <typename Body> auto with_small(Format format, const Window& window, const Body& body) {
+    switch (format) {
+    case Format::f16: return body.template operator()<Small::f16>();
+    case Format::e5m2: return body.template operator()<Small::e5m2>();
+    case Format::e4m3:
+        return window.widened ? body.template operator()<Small::e4m3_as_f16>()
+                              : body.template operator()<Small::e4m3>();
+    default: return body.template operator()<Small::bf16>();
     }
 }
 
@@ -127,18 +74,12 @@ inline void unpack_halves(const std::uint8_t* from, unsigned elements, unsigned 
 inline void unpack_lines(Format format, const std::uint8_t* from, unsigned lines, unsigned k, const Window& window,
                          float* values, std::uint8_t* bytes, bool* special) {
     using L = Lanes;
-    if (format == Format::f16) return unpack_halves<false>(from, lines * k, k, window, values, bytes, special);
-    if (format == Format::bf16) return unpack_halves<true>(from, lines * k, k, window, values, bytes, special);
+    if (format != Format::tf32)
+        return with_small(format, window, [&]<Small small>() {
+            unpack_small<small>(from, lines * k, k, window.moved, window.lowest_field, values, bytes, special);
+        });
     for (unsigned i = 0; i < lines * k; i += L::width) {
-        Unpacked unpacked;
-        switch (format) {
-        case Format::e5m2: unpacked = unpack_e5m2(L::load_bytes(from + i)); break;
-        case Format::e4m3:
-            unpacked =
-                window.widened ? unpack_widened_e4m3(L::load_bytes(from + i)) : unpack_e4m3(L::load_bytes(from + i));
-            break;
-        default: unpacked = unpack_wide(load_wide(format, from, i), window);
-        }
+        const Unpacked unpacked = unpack_tf32(load_tf32(from, i), window);
         L::store(values + i, unpacked.value);
         L::store_bytes(bytes + i, unpacked.byte);
         if (const std::uint32_t some = L::bits_of(unpacked.special); some != 0) [[unlikely]]
@@ -158,7 +99,7 @@ inline Extent extent_of_tf32(const std::uint8_t* matrix, unsigned elements) {
     using L = Lanes;
     L::Int largest = L::all(0), smallest = L::all(0);
     for (unsigned i = 0; i < elements; i += L::width) {
-        const L::Int magnitude = L::both(load_wide(Format::tf32, matrix, i), L::all(0x7fffffff));
+        const L::Int magnitude = L::both(load_tf32(matrix, i), L::all(0x7fffffff));
         const L::Mask special = L::is_greater(magnitude, L::all(0x7f7fffff));
         largest = L::greater(largest, L::where(special, L::all(0), magnitude));
         smallest = L::greater(smallest, L::either(L::add(magnitude, L::all(-1)), L::all(0x7fffffff)));
@@ -172,7 +113,7 @@ inline Extent extent_of_bf16(const std::uint8_t* matrix, unsigned elements) {
     for (unsigned i = 0; i < elements; i += 2 * L::width) {
         const L::Int magnitude =
             L::magnitude_of_halves(L::load(reinterpret_cast<const std::uint32_t*>(matrix + i * 2)));
-        largest = L::greater_halves(largest, L::but_halves_above(magnitude, largest_bf16));
+        largest = L::greater_halves(largest, L::but_halves_above(magnitude, largest_of<Small::bf16>));
         smallest = L::greater_halves(smallest, L::either(L::less_one_halves(magnitude), L::all(0x7fff7fff)));
     }
     const auto greatest = [](L::Int halves) {
@@ -255,8 +196,12 @@ struct LaneBlock {
         const int bias = lift > most_lift ? 255 : 159 + lift < 0 ? 0 : 159 + lift;
         const L::Int biases = L::all(0x01010101u * static_cast<unsigned>(bias));
         const std::uint8_t* from = matrix + std::size_t{first} * k * bits_of_format(format) / 8;
-        if (format == Format::f16) return pack_halves<false>(from, k, window, biases);
-        if (format == Format::bf16) return pack_halves<true>(from, k, window, biases);
+        if (format != Format::tf32) {
+            with_small(format, window, [&]<Small small>() {
+                special = turn_small<small>(from, k, window.moved, window.lowest_field, biases, values, exponents);
+            });
+            return;
+        }
         alignas(64) float flat[L::width * most_k];
         alignas(64) std::uint8_t bytes[L::width * most_k];
         bool is_special[L::width] = {};
@@ -268,43 +213,6 @@ struct LaneBlock {
         turn_lines(reinterpret_cast<const std::uint32_t*>(bytes), k / 4, exponents);
         for (unsigned i = 0; i < k / 4; ++i)
             L::store(exponents + i * L::width, L::sub_bytes(biases, L::load(exponents + i * L::width)));
-    }
-
-private:
-    /// Lines of f16 or bf16 are turned before they are unpacked: a lane then has two elements.
-    template <bool is_bf16>
-    void pack_halves(const std::uint8_t* from, unsigned k, const Window& window, Lanes::Int biases) {
-        using L = Lanes;
-        const auto* words = reinterpret_cast<const std::uint32_t*>(from);
-        const unsigned line_words = k / 2;
-        L::Int most = L::all(0);
-        for (unsigned first = 0; first < line_words; first += 8) {
-            const unsigned count = line_words - first < 8 ? 4 : 8;
-            L::Int pairs[8], bytes[8];
-            if (count == 8)
-                L::load_lines(words + first, line_words, pairs);
-            else
-                L::load_short_lines(words + first, line_words, pairs);
-            for (unsigned i = 0; i < count; ++i) {
-                const L::Int magnitude = L::magnitude_of_halves(pairs[i]);
-                most = L::greater_halves(most, magnitude);
-                float* to = values + 2 * (first + i) * L::width;
-                if constexpr (is_bf16) {
-                    L::Int numbers;
-                    bytes[i] = L::bytes_of_bf16(pairs[i], magnitude, window.moved, window.lowest_field, numbers);
-                    L::store(to, L::number(L::up<16>(numbers)));
-                    L::store(to + L::width, L::number(L::both(numbers, L::all(0xffff0000u))));
-                } else {
-                    bytes[i] = L::bytes_of_f16(magnitude);
-                    L::store(to, L::widen_f16(L::both(pairs[i], L::all(0xffff))));
-                    L::store(to + L::width, L::widen_f16(L::down<16>(pairs[i])));
-                }
-            }
-            for (unsigned i = 0; i < count; i += 2)
-                L::store(exponents + (first + i) / 2 * L::width,
-                         L::sub_bytes(biases, L::swap_inner_bytes(L::any_of(bytes[i], L::up<8>(bytes[i + 1])))));
-        }
-        special = L::lanes_above(most, is_bf16 ? largest_bf16 : largest_f16);
     }
 };
 
