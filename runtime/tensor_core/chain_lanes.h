@@ -5,7 +5,7 @@
 #pragma once
 
 #include "runtime/tensor_core/dense_pair.h"
-#include "runtime/tensor_core/portable_product.h"
+#include "runtime/tensor_core/product_code.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -13,16 +13,13 @@
 namespace ptarmigan::runtime::tensor_core {
 namespace {
 
-constexpr unsigned most_chained = 16; ///< k
-
-[[gnu::noinline]] inline void chain_f64(const MatrixProduct& product, const Operands& operands) {
+template <unsigned k> [[gnu::noinline]] void chain_f64(const MatrixProduct& product, const Operands& operands) {
     using L = Lanes;
     constexpr unsigned width = L::width / 2;
     const auto* a = static_cast<const double*>(operands.a);
     const auto* b = static_cast<const double*>(operands.b);
-    const unsigned k = product.k;
     for (unsigned column = 0; column < product.n; column += width) {
-        double turned[most_chained * width];
+        double turned[k * width];
         for (unsigned j = 0; j < width; ++j)
             for (unsigned i = 0; i < k; ++i) turned[i * width + j] = b[(column + j) * k + i];
         for (unsigned row = 0; row < product.m; ++row) {
@@ -44,13 +41,19 @@ constexpr unsigned most_chained = 16; ///< k
     }
 }
 
-inline void multiply_chain_f64(const MatrixProduct& product, const Operands& operands) {
+template <unsigned k> void multiply_chain_f64(const MatrixProduct& product, const Operands& operands) {
     const FloatMode mode(product.rounding);
-    chain_f64(product, operands);
+    chain_f64<k>(product, operands);
 }
 
-inline bool has_chain_code(const MatrixProduct& product) {
-    return product.unit == Unit::chain_f64 && product.k <= most_chained && product.n % (Lanes::width / 2) == 0;
+inline Multiply chain_f64_code(const MatrixProduct& product) {
+    if (product.unit != Unit::chain_f64 || product.n % (Lanes::width / 2) != 0) return nullptr;
+    switch (product.k) {
+    case 4: return multiply_chain_f64<4>;
+    case 8: return multiply_chain_f64<8>;
+    case 16: return multiply_chain_f64<16>;
+    default: return nullptr;
+    }
 }
 
 /// For eight lanes. Each operation is rounded; f16 are widened exactly.

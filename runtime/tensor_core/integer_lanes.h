@@ -8,6 +8,7 @@
 
 #include "runtime/tensor_core/dense_pair.h"
 #include "runtime/tensor_core/packed_lines.h"
+#include "runtime/tensor_core/product_code.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -59,11 +60,13 @@ struct IntegerBlock {
     Lanes::Int correction;
 };
 
+template <unsigned words>
 inline Lanes::Int integer_lanes(const MatrixProduct& product, const IntegerBlock& block, const std::uint32_t* line,
-                                unsigned words, int correction, Lanes::Int c) {
+                                int correction, Lanes::Int c) {
     using L = Lanes;
     L::Int sum = L::add(block.correction, L::all(correction));
     if (!product.saturate) sum = L::add(sum, c);
+#pragma GCC unroll 16
     for (unsigned word = 0; word < words; ++word)
         sum = L::dot(sum, L::load(block.words + word * L::width), L::all(line[word]));
     if (!product.saturate) return sum;
@@ -77,9 +80,9 @@ struct IntegerPlan {
     const MatrixProduct& product; ///< dense
     const Operands& operands;
     bool rows_are_lanes;
-    unsigned words; ///< of a line
 };
 
+template <unsigned words>
 inline void multiply_integer_block(const IntegerPlan& plan, const IntegerBlock& block, unsigned lane_line,
                                    unsigned first, unsigned lines, const std::uint32_t* packed,
                                    const int* corrections) {
@@ -91,8 +94,7 @@ inline void multiply_integer_block(const IntegerPlan& plan, const IntegerBlock& 
         for (unsigned i = 0; i < lines; ++i) {
             const std::size_t index = std::size_t{first + i} * product.n + lane_line;
             const L::Int row = product.c_is_zero ? L::all(0) : L::load(c + index);
-            L::store(d + index,
-                     integer_lanes(product, block, packed + i * plan.words, plan.words, corrections[i], row));
+            L::store(d + index, integer_lanes<words>(product, block, packed + i * words, corrections[i], row));
         }
         return;
     }
@@ -104,14 +106,14 @@ inline void multiply_integer_block(const IntegerPlan& plan, const IntegerBlock& 
         else
             L::load_lines(c + index, product.n, columns);
         for (unsigned j = 0; j < 8; ++j)
-            columns[j] = integer_lanes(product, block, packed + (i + j) * plan.words, plan.words, corrections[i + j],
-                                       columns[j]);
+            columns[j] = integer_lanes<words>(product, block, packed + (i + j) * words, corrections[i + j], columns[j]);
         store_tile(Format::s32, d, index, product.n, columns);
     }
 }
 
-inline void multiply_integer_lanes(const MatrixProduct& given, const Operands& given_operands) {
+template <unsigned k> void multiply_integer_lanes(const MatrixProduct& given, const Operands& given_operands) {
     using L = Lanes;
+    constexpr unsigned words = k / L::per_word;
     DensePair dense;
     MatrixProduct product = given;
     Operands operands = given_operands;
@@ -122,9 +124,8 @@ inline void multiply_integer_lanes(const MatrixProduct& given, const Operands& g
     const auto* matrix = static_cast<const std::uint8_t*>(rows_are_lanes ? operands.b : operands.a);
     const unsigned lane_lines = rows_are_lanes ? product.m : product.n,
                    all_lines = rows_are_lanes ? product.n : product.m;
-    const unsigned k = product.k, words = k / L::per_word;
     const unsigned lane_bytes = is_four_bits(lane_format) ? k / 2 : k, bytes = is_four_bits(format) ? k / 2 : k;
-    const IntegerPlan plan{product, operands, rows_are_lanes, words};
+    const IntegerPlan plan{product, operands, rows_are_lanes};
     const bool moves = L::per_word == 4;
     const int lane_moved = moves && !has_sign(lane_format) ? 128 : 0, moved = moves && has_sign(format) ? 128 : 0;
 
@@ -135,29 +136,45 @@ inline void multiply_integer_lanes(const MatrixProduct& given, const Operands& g
     const L::Int ones = L::all(L::per_word == 4 ? 0x01010101u : 0x00010001u);
     for (unsigned first = 0; first < all_lines; first += most_lines) {
         const unsigned lines = all_lines - first < most_lines ? all_lines - first : most_lines;
-        unpack_integers(format, matrix + std::size_t{first} * bytes, lines * k, false, packed);
+        const std::uint8_t* from = matrix + std::size_t{first} * bytes;
+        const bool as_it_is = L::per_word == 4 && format == Format::u8;
+        if (!as_it_is) unpack_integers(format, from, lines * k, false, packed);
+        const std::uint32_t* elements = as_it_is ? reinterpret_cast<const std::uint32_t*>(from) : packed;
         for (unsigned i = 0; i < lines; ++i) {
             corrections[i] = -static_cast<int>(k) * lane_moved * moved;
             if (lane_moved == 0) continue;
-            const auto* elements = reinterpret_cast<const std::uint8_t*>(packed + i * words);
-            for (unsigned j = 0; j < k; ++j) corrections[i] += lane_moved * elements[j];
+            const auto* bytes_of_line = reinterpret_cast<const std::uint8_t*>(elements + i * words);
+            int sum = 0;
+            for (unsigned j = 0; j < k; ++j) sum += bytes_of_line[j];
+            corrections[i] += lane_moved * sum;
         }
         for (unsigned lane_line = 0; lane_line < lane_lines; lane_line += L::width) {
-            unpack_integers(lane_format, lane_matrix + std::size_t{lane_line} * lane_bytes, L::width * k, true, flat);
-            turn_lines(flat, words, block.words);
+            const std::uint8_t* lane_from = lane_matrix + std::size_t{lane_line} * lane_bytes;
+            if (L::per_word == 4 && lane_format == Format::s8) { // as the CPU wants them
+                turn_lines(reinterpret_cast<const std::uint32_t*>(lane_from), words, block.words);
+            } else {
+                unpack_integers(lane_format, lane_from, L::width * k, true, flat);
+                turn_lines(flat, words, block.words);
+            }
             L::Int sum = L::all(0);
             for (unsigned word = 0; moved != 0 && word < words; ++word)
                 sum = L::dot(sum, L::load(block.words + word * L::width), ones);
             block.correction = L::sub(L::all(0), L::up<7>(sum));
-            multiply_integer_block(plan, block, lane_line, first, lines, packed, corrections);
+            multiply_integer_block<words>(plan, block, lane_line, first, lines, elements, corrections);
         }
     }
 }
 
-inline bool has_integer_code(const MatrixProduct& product) {
-    return product.unit == Unit::integer && product.k % 16 == 0 && product.k <= most_bytes_of_line &&
-           product.m % 8 == 0 &&
-           (product.n % Lanes::width == 0 || (product.m % Lanes::width == 0 && product.n % 8 == 0));
+inline Multiply integer_code(const MatrixProduct& product) {
+    const bool fits = product.n % Lanes::width == 0 || (product.m % Lanes::width == 0 && product.n % 8 == 0);
+    if (product.unit != Unit::integer || product.m % 8 != 0 || !fits) return nullptr;
+    switch (product.k) {
+    case 16: return multiply_integer_lanes<16>;
+    case 32: return multiply_integer_lanes<32>;
+    case 64: return multiply_integer_lanes<64>;
+    case 128: return multiply_integer_lanes<128>;
+    default: return nullptr;
+    }
 }
 
 } // namespace

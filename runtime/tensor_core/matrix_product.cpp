@@ -36,9 +36,18 @@ Multiply multiplier([[maybe_unused]] Code code, const MatrixProduct& product, [[
 
 void multiply(const MatrixProduct& product, const void* a, const void* b, const void* c, void* d,
               const std::uint8_t* selected) {
+    const Multiplier multiplier(product);
+    multiplier(a, b, c, d, selected);
+}
+
+Multiplier::Multiplier(const MatrixProduct& product) : product_(product) {
     static const Code code = best_code();
     static const Accuracy accuracy = env_text(Env::mma) == "fast" ? Accuracy::fast : Accuracy::exact;
-    multiplier(code, product, accuracy)(product, {a, b, c, d, selected});
+    code_ = multiplier(code, product, accuracy);
+}
+
+void Multiplier::operator()(const void* a, const void* b, const void* c, void* d, const std::uint8_t* selected) const {
+    code_(product_, {a, b, c, d, selected});
 }
 
 } // namespace ptarmigan::runtime::tensor_core

@@ -38,8 +38,8 @@ Multiply avx2_multiplier(const MatrixProduct& product, Accuracy accuracy) {
     if (accuracy == Accuracy::fast)
         if (const Multiply fast = fast_code(product)) return fast;
     if (has_fused_code(product)) return multiply_fused_lanes;
-    if (has_integer_code(product)) return multiply_integer_lanes;
-    if (has_chain_code(product)) return multiply_chain_f64;
+    if (const Multiply code = integer_code(product)) return code;
+    if (const Multiply code = chain_f64_code(product)) return code;
     if (has_chain_f16_code(product)) return multiply_chain_f16;
     if (product.k % 64 == 0 && product.unit == Unit::bits_and) return multiply_bits<true>;
     if (product.k % 64 == 0 && product.unit == Unit::bits_xor) return multiply_bits<false>;

@@ -16,8 +16,8 @@ Multiply avx512_multiplier(const MatrixProduct& product, Accuracy accuracy) {
     if (accuracy == Accuracy::fast)
         if (const Multiply fast = fast_code(product)) return fast;
     if (has_fused_code(product)) return multiply_fused_lanes;
-    if (has_integer_code(product)) return multiply_integer_lanes;
-    return has_chain_code(product) ? multiply_chain_f64 : nullptr;
+    if (const Multiply code = integer_code(product)) return code;
+    return chain_f64_code(product);
 }
 
 } // namespace ptarmigan::runtime::tensor_core

@@ -11,7 +11,7 @@
 namespace ptarmigan::runtime::tensor_core {
 
 Multiply avx512_vnni_multiplier(const MatrixProduct& product) {
-    return has_integer_code(product) ? multiply_integer_lanes : nullptr;
+    return integer_code(product);
 }
 
 } // namespace ptarmigan::runtime::tensor_core
