@@ -66,12 +66,6 @@ bool write_all(int fd, std::span<const std::uint8_t> bytes) {
     return true;
 }
 
-struct CacheFile {
-    std::string path;
-    std::uint64_t size;
-    std::time_t used;
-};
-
 } // namespace
 
 DiskCache::DiskCache(std::string directory, std::uint64_t size_limit)
@@ -155,28 +149,47 @@ void DiskCache::store(const std::string& name, std::span<const std::uint8_t> con
     written_ += contents.size();
 }
 
-void DiskCache::prune() const {
-    std::vector<CacheFile> files;
-    std::uint64_t total = 0;
-    const std::time_t now = std::time(nullptr);
+std::vector<DiskCache::File> DiskCache::list() const {
+    std::vector<File> files;
     std::error_code error;
     for (fs::directory_iterator entry(directory_, error), end; !error && entry != end; entry.increment(error)) {
         const std::string name = entry->path().filename().string();
         struct stat status;
-        if (::lstat(entry->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
-        if (name.starts_with(unfinished_prefix) && now - status.st_mtime > unfinished_lifetime) {
-            ::unlink(entry->path().c_str());
-        } else if (name.ends_with(suffix)) {
-            files.push_back({entry->path().string(), static_cast<std::uint64_t>(status.st_size), status.st_mtime});
-            total += files.back().size;
-        }
+        if (!name.ends_with(suffix) || ::lstat(entry->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode))
+            continue;
+        files.push_back(
+            {name.substr(0, name.size() - suffix.size()), static_cast<std::uint64_t>(status.st_size), status.st_mtime});
     }
+    return files;
+}
+
+bool DiskCache::remove(const std::string& name) const {
+    return !read_only_ && ::unlink(path(name).c_str()) == 0;
+}
+
+void DiskCache::remove_unfinished() const {
+    const std::time_t now = std::time(nullptr);
+    std::error_code error;
+    for (fs::directory_iterator entry(directory_, error), end; !error && entry != end; entry.increment(error)) {
+        struct stat status;
+        if (entry->path().filename().string().starts_with(unfinished_prefix) &&
+            ::lstat(entry->path().c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+            now - status.st_mtime > unfinished_lifetime)
+            ::unlink(entry->path().c_str());
+    }
+}
+
+void DiskCache::prune() const {
+    remove_unfinished();
+    std::vector<File> files = list();
+    std::uint64_t total = 0;
+    for (const File& file : files) total += file.size;
     if (total <= size_limit_) return;
-    std::sort(files.begin(), files.end(), [](const CacheFile& a, const CacheFile& b) { return a.used < b.used; });
+    std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used < b.used; });
     const std::uint64_t goal = size_limit_ - size_limit_ / 10; // some room, so as not to prune at each store
-    for (const CacheFile& file : files) {
+    for (const File& file : files) {
         if (total <= goal) break;
-        if (::unlink(file.path.c_str()) == 0) total -= file.size;
+        if (remove(file.name)) total -= file.size;
     }
 }
 

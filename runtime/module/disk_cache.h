@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -28,6 +29,14 @@ public:
     /// can't be made, or that others may write to, is named on stderr once; one that can only be read is not.
     void store(const std::string& name, std::span<const std::uint8_t> contents);
     const std::string& directory() const { return directory_; }
+    struct File {
+        std::string name; ///< as for load()
+        std::uint64_t size = 0;
+        std::time_t used = 0; ///< to a minute; a read-only folder's: made
+    };
+    /// All files, in no order.
+    std::vector<File> list() const;
+    bool remove(const std::string& name) const;
     /// Deletes the least recently used files until the folder is within its limit.
     void prune() const;
     /// Why nothing can be kept there ("not writable: Permission denied"), or found in one that is only read; empty if
@@ -37,6 +46,7 @@ public:
 private:
     std::string path(const std::string& name) const;
     bool prepare_directory();
+    void remove_unfinished() const;
     void write_file(const std::string& name, std::span<const std::uint8_t> contents);
 
     const std::string directory_;

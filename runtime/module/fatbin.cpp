@@ -181,39 +181,14 @@ ImagePtx read_container(const void* container, std::size_t size, const ImageOpti
     return entry ? unpack_chosen(*entry, options.device_architecture) : no_ptx(contents, options.device_architecture);
 }
 
-/// Relocatable device code (nvcc -rdc=true): the linked container has SASS only, PTX is in the
-/// inputs, one per translation unit. Inputs without suitable PTX drop out, whatever machine code they have: so does
-/// libcudadevrt, whose PTX is for sm_121 and whose functions are the runtime's here.
+/// A program's list of relocatable inputs ends with null.
 ImagePtx read_relocatable(const Wrapper& wrapper, const ImageOptions& options) {
-    ContainerContents all;
-    ImagePtx image;
+    std::vector<std::pair<const void*, std::size_t>> containers;
     for (unsigned i = 0; wrapper.inputs && wrapper.inputs[i]; ++i) {
         if (i == input_limit) return invalid("the fat binary's list of relocatable inputs has no end");
-        ContainerContents input = list_container(wrapper.inputs[i]);
-        if (!input.sound) return invalid("the headers of relocatable input " + std::to_string(i) + " are damaged");
-        all.ptx.insert(all.ptx.end(), input.ptx.begin(), input.ptx.end());
-        all.sass.insert(all.sass.end(), input.sass.begin(), input.sass.end());
-        all.lto_entries += input.lto_entries;
-        const PtxEntry* entry = choose(input.ptx, {}, options);
-        if (!entry) {
-            ++image.units_without_ptx;
-            continue;
-        }
-        ImagePtx unit = unpack_chosen(*entry, options.device_architecture);
-        if (unit.result != ImageResult::ok) return unit;
-        image.architecture = std::max(image.architecture, unit.architecture);
-        image.is_newer |= unit.is_newer;
-        std::string name = entry->source_name;
-        if (name.empty()) name = "input " + std::to_string(i + 1);
-        image.units.push_back({std::move(unit.text), std::move(name)});
+        containers.emplace_back(wrapper.inputs[i], SIZE_MAX);
     }
-    if (image.units.empty()) return no_ptx(all, options.device_architecture);
-    if (image.units.size() == 1) {
-        image.text = std::move(image.units.front().text);
-        image.units.clear();
-    }
-    image.result = ImageResult::ok;
-    return image;
+    return read_units(containers, options);
 }
 
 } // namespace
@@ -329,6 +304,40 @@ ImagePtx read_image(const void* image, std::size_t size, const ImageOptions& opt
     case ImageKind::unknown: break;
     }
     return invalid("the image is neither PTX text, a fat binary nor a cubin");
+}
+
+/// Relocatable device code (nvcc -rdc=true): the linked container has SASS only, PTX is in the
+/// inputs, one per translation unit. Inputs without suitable PTX drop out, whatever machine code they have: so does
+/// libcudadevrt, whose PTX is for sm_121 and whose functions are the runtime's here.
+ImagePtx read_units(const std::vector<std::pair<const void*, std::size_t>>& containers, const ImageOptions& options) {
+    ContainerContents all;
+    ImagePtx image;
+    for (std::size_t i = 0; i < containers.size(); ++i) {
+        ContainerContents input = list_container(containers[i].first, containers[i].second);
+        if (!input.sound) return invalid("the headers of relocatable input " + std::to_string(i) + " are damaged");
+        all.ptx.insert(all.ptx.end(), input.ptx.begin(), input.ptx.end());
+        all.sass.insert(all.sass.end(), input.sass.begin(), input.sass.end());
+        all.lto_entries += input.lto_entries;
+        const PtxEntry* entry = choose(input.ptx, {}, options);
+        if (!entry) {
+            ++image.units_without_ptx;
+            continue;
+        }
+        ImagePtx unit = unpack_chosen(*entry, options.device_architecture);
+        if (unit.result != ImageResult::ok) return unit;
+        image.architecture = std::max(image.architecture, unit.architecture);
+        image.is_newer |= unit.is_newer;
+        std::string name = entry->source_name;
+        if (name.empty()) name = "input " + std::to_string(i + 1);
+        image.units.push_back({std::move(unit.text), std::move(name)});
+    }
+    if (image.units.empty()) return no_ptx(all, options.device_architecture);
+    if (image.units.size() == 1) {
+        image.text = std::move(image.units.front().text);
+        image.units.clear();
+    }
+    image.result = ImageResult::ok;
+    return image;
 }
 
 int image_result_code(ImageResult result) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ptarmigan::runtime {
@@ -87,6 +88,9 @@ std::string unpack_ptx(const PtxEntry& entry);
 /// `nvcc -arch=all-major` makes, the PTX for the nearest newer architecture stands in for that. A wrapper's inner
 /// pointers are followed without bounds: the program's own data.
 ImagePtx read_image(const void* image, std::size_t size, const ImageOptions& options);
+
+/// The same for the translation units of relocatable device code that was linked, in the order of the program's list.
+ImagePtx read_units(const std::vector<std::pair<const void*, std::size_t>>& containers, const ImageOptions& options);
 
 /// CUresult number of a result: 0, 209, 200.
 int image_result_code(ImageResult result);

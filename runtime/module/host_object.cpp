@@ -41,7 +41,8 @@ void containers_of(Bytes section, const std::string& member, std::vector<DeviceC
     }
 }
 
-void search_elf(Bytes file, const std::string& member, std::vector<DeviceCode>& found) {
+/// Containers in all sections of that name.
+void search_elf(Bytes file, std::string_view wanted, const std::string& member, std::vector<DeviceCode>& found) {
     Elf64_Ehdr header;
     if (!read(file, 0, header) || header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shentsize != sizeof(Elf64_Shdr))
         return;
@@ -56,11 +57,12 @@ void search_elf(Bytes file, const std::string& member, std::vector<DeviceCode>& 
         Elf64_Shdr candidate{};
         if (!section(i, candidate) || candidate.sh_type == SHT_NOBITS || candidate.sh_name >= strings.size()) continue;
         const std::string_view name = strings.substr(candidate.sh_name);
-        if (name.substr(0, name.find('\0')) == "__nv_relfatbin")
+        if (name.substr(0, name.find('\0')) == wanted)
             containers_of(part(file, candidate.sh_offset, candidate.sh_size), member, found);
     }
 }
 
+constexpr std::string_view whole_programs = ".nv_fatbin", relocatable = "__nv_relfatbin";
 constexpr std::string_view archive_magic = "!<arch>\n", elf_magic = "\x7f"
                                                                     "ELF";
 constexpr std::uint64_t member_header = 60;
@@ -86,7 +88,7 @@ void search_archive(Bytes file, std::vector<DeviceCode>& found) {
         if (field.substr(0, 2) == "//")
             long_names = text_of(member);
         else if (text_of(member).starts_with(elf_magic))
-            search_elf(member, member_name(field, long_names), found);
+            search_elf(member, relocatable, member_name(field, long_names), found);
         offset += member_header + (size + 1) / 2 * 2;
     }
 }
@@ -96,7 +98,7 @@ void search_archive(Bytes file, std::vector<DeviceCode>& found) {
 bool find_device_code(Bytes file, std::vector<DeviceCode>& found, std::string& why) {
     const std::string_view text = text_of(file);
     if (text.starts_with(elf_magic)) {
-        search_elf(file, {}, found);
+        search_elf(file, relocatable, {}, found);
     } else if (text.starts_with(archive_magic)) {
         search_archive(file, found);
     } else {
@@ -105,6 +107,20 @@ bool find_device_code(Bytes file, std::vector<DeviceCode>& found, std::string& w
         return false;
     }
     return true;
+}
+
+ProgramCode find_program_code(Bytes file) {
+    ProgramCode code;
+    Elf64_Ehdr header;
+    if (!text_of(file).starts_with(elf_magic) || !read(file, 0, header)) return code;
+    if (header.e_type != ET_EXEC && header.e_type != ET_DYN) return code;
+    std::vector<DeviceCode> found;
+    search_elf(file, whole_programs, {}, found);
+    for (const DeviceCode& each : found) code.containers.push_back(each.container);
+    found.clear();
+    search_elf(file, relocatable, {}, found);
+    for (const DeviceCode& each : found) code.units.push_back(each.container);
+    return code;
 }
 
 } // namespace ptarmigan::runtime

@@ -21,4 +21,13 @@ struct DeviceCode {
 /// is known.
 bool find_device_code(std::span<const std::uint8_t> file, std::vector<DeviceCode>& found, std::string& why);
 
+/// Device code of a program or shared library, as its own code hands it to the driver.
+struct ProgramCode {
+    std::vector<std::span<const std::uint8_t>> containers; ///< each loaded by itself: .nv_fatbin
+    std::vector<std::span<const std::uint8_t>> units;      ///< loaded linked, as one: __nv_relfatbin
+};
+
+/// The same for a linked ELF file. Nothing is found in files of other kinds.
+ProgramCode find_program_code(std::span<const std::uint8_t> file);
+
 } // namespace ptarmigan::runtime

@@ -3,11 +3,11 @@
 
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
+#include "runtime/module/cache_key.h"
 #include "runtime/module/compilation.h"
 #include "runtime/module/disk_cache.h"
 #include "runtime/module/kernel_file.h"
 #include "runtime/module/translator_library.h"
-#include "translator/kernel_abi.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -40,71 +40,6 @@ std::vector<std::string> folders_of(std::string_view list) {
         list.remove_prefix(end == list.npos ? list.size() : end + 1);
     }
     return folders;
-}
-
-void append(std::string& key, std::uint64_t value) {
-    key.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
-void append(std::string& key, std::string_view value) {
-    append(key, value.size());
-    key.append(value);
-}
-
-/// Everything that the machine code depends on, as bytes that are equal if and only if all of it is equal.
-std::string make_key(const std::string& build_id, const KernelRequest& request) {
-    std::string key;
-    key.reserve(1024);
-    const auto number = [&](std::uint64_t value) { append(key, value); };
-    const auto text = [&](std::string_view value) { append(key, value); };
-    const translator::CompileOptions& options = request.options;
-    text(build_id); // stands for our version, LLVM's and the builtins'
-    number(abi::kernel_abi_version);
-    number(request.text_hash.low);
-    number(request.text_hash.high);
-    text(request.kernel);
-    for (const std::uint32_t extent : request.shape.ntid) number(extent);
-    for (const std::uint32_t extent : request.shape.cluster) number(extent);
-    number(static_cast<std::uint64_t>(options.target.architecture));
-    text(options.target.key());
-    number(options.target.avx512);
-    number(options.lane_width);
-    number(static_cast<std::uint64_t>(options.divergence));
-    number(static_cast<std::uint64_t>(options.barriers));
-    number(static_cast<std::uint64_t>(options.optimization));
-    number(static_cast<std::uint64_t>(options.approximation));
-    number(static_cast<std::uint64_t>(options.waiting_loops));
-    number(options.small_grid);
-    number(options.cooperative);
-    number(options.random_schedule);
-    number(options.late_copies);
-    number(options.aligned_parameters);
-    return key;
-}
-
-/// What a note depends on: the code that finds it out is the frontend and the runtime, and the frontend is in both.
-std::string make_note_key(const std::string& build_id, const TextHash& text, std::string_view subject) {
-    static const auto& own_build_id = *new std::string(runtime_build_id()); // never destroyed: see README.md
-    if (own_build_id.empty()) return {};
-    std::string key;
-    append(key, "note");
-    append(key, build_id);
-    append(key, own_build_id);
-    append(key, text.low);
-    append(key, text.high);
-    append(key, subject);
-    return key;
-}
-
-std::string file_name(const std::string& key) {
-    XXH128_canonical_t bytes;
-    XXH128_canonicalFromHash(&bytes, XXH3_128bits(key.data(), key.size()));
-    std::string name;
-    for (const unsigned char byte : bytes.digest) {
-        name += "0123456789abcdef"[byte >> 4];
-        name += "0123456789abcdef"[byte & 15];
-    }
-    return name;
 }
 
 std::shared_ptr<const LoadedKernel> load(const translator::CompiledKernel& compiled, const std::string& name) {
@@ -259,7 +194,7 @@ KernelCache::KernelCache(CacheSettings settings) : impl_(std::make_unique<Impl>(
 KernelCache::~KernelCache() = default;
 
 std::shared_ptr<const LoadedKernel> KernelCache::get(const KernelRequest& request) {
-    const std::string key = make_key(impl_->build_id, request);
+    const std::string key = kernel_key(impl_->build_id, request);
     const std::shared_ptr<Entry> entry = impl_->entry(key);
     const std::lock_guard lock(entry->mutex);
     if (auto kernel = entry->kernel.lock()) {
@@ -274,7 +209,7 @@ std::shared_ptr<const LoadedKernel> KernelCache::get(const KernelRequest& reques
 
 std::optional<std::vector<std::uint8_t>> KernelCache::note(const TextHash& text, std::string_view subject) const {
     if (impl_->layers.empty()) return std::nullopt;
-    const std::string key = make_note_key(impl_->build_id, text, subject);
+    const std::string key = note_key(impl_->build_id, text, subject);
     if (key.empty()) return std::nullopt;
     return impl_->find(key, read_note_file, [] {});
 }
@@ -282,7 +217,7 @@ std::optional<std::vector<std::uint8_t>> KernelCache::note(const TextHash& text,
 void KernelCache::keep_note(const TextHash& text, std::string_view subject, std::span<const std::uint8_t> contents) {
     DiskCache* own = impl_->own_layer();
     if (!own) return;
-    const std::string key = make_note_key(impl_->build_id, text, subject);
+    const std::string key = note_key(impl_->build_id, text, subject);
     if (!key.empty()) own->store(file_name(key), write_note_file(key, contents));
 }
 

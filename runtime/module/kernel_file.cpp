@@ -138,8 +138,8 @@ std::vector<std::uint8_t> finish_file(Writer writer, const Magic& magic) {
     return std::move(writer.bytes);
 }
 
-/// What stands behind the key, or nothing unless the file is whole, of this kind and version, and for this key.
-std::optional<Reader> open_file(std::span<const std::uint8_t> bytes, const Magic& magic, std::string_view key) {
+/// The fields of a whole file of this version, the key first; nothing for others.
+std::optional<Reader> open_file(std::span<const std::uint8_t> bytes, const Magic& magic) {
     Header header;
     if (bytes.size() < sizeof header) return std::nullopt;
     std::memcpy(&header, bytes.data(), sizeof header);
@@ -149,9 +149,15 @@ std::optional<Reader> open_file(std::span<const std::uint8_t> bytes, const Magic
         return std::nullopt;
     const XXH128_hash_t sum = checksum(body);
     if (sum.low64 != header.checksum_low || sum.high64 != header.checksum_high) return std::nullopt;
-    Reader reader(body);
-    const auto stored_key = reader.array();
-    if (!reader.ok() || stored_key.size() != key.size() || std::memcmp(stored_key.data(), key.data(), key.size()) != 0)
+    return Reader(body);
+}
+
+/// What stands behind the key, or nothing unless the file is whole, of this kind and version, and for this key.
+std::optional<Reader> open_file(std::span<const std::uint8_t> bytes, const Magic& magic, std::string_view key) {
+    std::optional<Reader> reader = open_file(bytes, magic);
+    if (!reader) return std::nullopt;
+    const auto stored_key = reader->array();
+    if (!reader->ok() || stored_key.size() != key.size() || std::memcmp(stored_key.data(), key.data(), key.size()) != 0)
         return std::nullopt;
     return reader;
 }
@@ -269,6 +275,15 @@ std::optional<translator::CompiledKernel> read_kernel_file(std::span<const std::
     }
     if (!reader.ok() || !reader.at_end() || !consistent(kernel)) return std::nullopt;
     return kernel;
+}
+
+std::optional<std::string> stored_key(std::span<const std::uint8_t> bytes) {
+    std::optional<Reader> reader = open_file(bytes, kernel_magic);
+    if (!reader) reader = open_file(bytes, note_magic);
+    if (!reader) return std::nullopt;
+    const auto key = reader->array();
+    if (!reader->ok()) return std::nullopt;
+    return std::string(key.begin(), key.end());
 }
 
 std::vector<std::uint8_t> write_note_file(std::string_view key, std::span<const std::uint8_t> note) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +20,9 @@ std::vector<std::uint8_t> write_kernel_file(std::string_view key, const translat
 /// The kernel in `bytes`, or nothing unless the file is whole, of this version, for exactly this key, and consistent
 /// in itself. Never throws for bad bytes.
 std::optional<translator::CompiledKernel> read_kernel_file(std::span<const std::uint8_t> bytes, std::string_view key);
+
+/// The key that a whole file of this version, of either kind, was written for; nothing for other bytes.
+std::optional<std::string> stored_key(std::span<const std::uint8_t> bytes);
 
 /// The same for a note: any bytes that were found out under `key`.
 std::vector<std::uint8_t> write_note_file(std::string_view key, std::span<const std::uint8_t> note);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -17,9 +18,15 @@ void add_exec_command(CLI::App& app, int& exit_code);
 void add_run_command(CLI::App& app, int& exit_code);
 void add_lint_command(CLI::App& app, int& exit_code);
 void add_dump_command(CLI::App& app, int& exit_code);
+void add_compile_command(CLI::App& app, int& exit_code);
+void add_cache_command(CLI::App& app, int& exit_code);
 void add_info_command(CLI::App& app, int& exit_code);
 void add_isa_command(CLI::App& app, int& exit_code);
 void add_env_command(CLI::App& app, int& exit_code);
+
+/// Replaces this process by a program that finds our libcuda.so.1. Returns only if that can't be done, with the exit
+/// status for it and a message on stderr.
+int run_program(const std::vector<std::string>& program);
 
 /// Reads a whole file. False, with a message on stderr, if it can't be read.
 bool read_file(const std::string& path, std::string& contents);

@@ -48,8 +48,9 @@ void check_values(const ExecOptions& options) {
     }
 }
 
-int exec(const ExecOptions& options) {
-    check_values(options);
+} // namespace
+
+int run_program(const std::vector<std::string>& program) {
     auto folder = library_folder();
     std::error_code error;
     if (!std::filesystem::exists(folder / "libcuda.so.1", error)) {
@@ -60,17 +61,23 @@ int exec(const ExecOptions& options) {
     if (const char* inherited = std::getenv("LD_LIBRARY_PATH"); inherited && *inherited)
         path += std::string(":") + inherited;
     setenv("LD_LIBRARY_PATH", path.c_str(), 1);
-    auto variables = runtime::env_variables();
-    for (std::size_t i = 0; i < variables.size(); ++i)
-        if (options.values[i]) setenv(variables[i].name, options.values[i]->c_str(), 1);
-
     std::vector<char*> arguments;
-    for (const std::string& argument : options.program) arguments.push_back(const_cast<char*>(argument.c_str()));
+    for (const std::string& argument : program) arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);
     execvp(arguments[0], arguments.data());
     int reason = errno;
     std::fprintf(stderr, "ptarmigan: cannot run %s: %s\n", arguments[0], std::strerror(reason));
     return reason == ENOENT ? exit_not_found : exit_not_executable;
+}
+
+namespace {
+
+int exec(const ExecOptions& options) {
+    check_values(options);
+    auto variables = runtime::env_variables();
+    for (std::size_t i = 0; i < variables.size(); ++i)
+        if (options.values[i]) setenv(variables[i].name, options.values[i]->c_str(), 1);
+    return run_program(options.program);
 }
 
 } // namespace

@@ -104,6 +104,8 @@ int main(int argc, char** argv) {
     add_run_command(app, exit_code);
     add_lint_command(app, exit_code);
     add_dump_command(app, exit_code);
+    add_compile_command(app, exit_code);
+    add_cache_command(app, exit_code);
     add_info_command(app, exit_code);
     add_isa_command(app, exit_code);
     add_env_command(app, exit_code);

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The PTX that programs, libraries and files would hand to the driver.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace ptarmigan::tool {
+
+/// A text as the runtime would load it: byte for byte, since the cache knows texts by their hash.
+struct ProgramText {
+    std::string name; ///< the file's path
+    std::string text;
+    bool is_newer = false; ///< stands in for machine code: version and target may be newer than the device's
+};
+
+struct ProgramTexts {
+    std::vector<ProgramText> texts;            ///< each once
+    std::map<std::string, std::size_t> faults; ///< why images yield none, and how many do
+    std::size_t machine_code_only = 0;         ///< images without PTX for the device, of files that have some in others
+    std::size_t unreadable = 0;                ///< files, each named on stderr
+    std::size_t files = 0;                     ///< that were looked into
+};
+
+/// From .ptx files, fat binaries, and linked ELF files. Of a folder all files below it that are one of these; links to
+/// folders are not followed.
+ProgramTexts find_texts(const std::vector<std::string>& paths);
+
+} // namespace ptarmigan::tool
