@@ -54,7 +54,7 @@ struct TargetCpu {
     std::string key() const { return cpu + "|" + features; }
 };
 TargetCpu host_target();
-/// "host", "x86-64-v3", "x86-64-v4", "aarch64"; throws std::invalid_argument otherwise.
+/// "host", "x86-64-v3", "x86-64-v4", "sapphirerapids", "aarch64"; throws std::invalid_argument otherwise.
 TargetCpu named_target(const std::string& name);
 /// True if `host` (of host_target()) has every instruction that code for `target` (of named_target()) may contain.
 bool can_run(const TargetCpu& host, const TargetCpu& target);

@@ -34,7 +34,7 @@ std::string dump_options(const CompileOptions& options, const BlockShape& shape)
     static constexpr const char* divergence[] = {"auto", "masks", "pcs"};
     static constexpr const char* barriers[] = {"auto", "regions", "fibers", "turns"};
     const auto named = [](const TargetCpu& target) -> std::string {
-        for (const char* name : {"x86-64-v3", "x86-64-v4", "aarch64"})
+        for (const char* name : {"x86-64-v3", "x86-64-v4", "sapphirerapids", "aarch64"})
             if (named_target(name).key() == target.key()) return name;
         return "host";
     };

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <span>
+#include <sstream>
 #include <stdexcept>
+#include <string>
 
 #if defined(__x86_64__)
 #include <xbyak/xbyak_util.h>
@@ -130,10 +132,25 @@ constexpr const char* level_3[] = {"sse4.2", "popcnt", "movbe", "lzcnt", "bmi", 
 /// The psABI's x86-64-v4 adds these.
 constexpr const char* level_4[] = {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"};
 
+/// What the oldest CPUs with AVX512-FP16 have beyond level 3; bfloats as in detect().
+constexpr const char* sapphire_rapids =
+    "+avx512f,+avx512cd,+avx512bw,+avx512dq,+avx512vl,+gfni,+vaes,+vpclmulqdq,+avx512ifma,+avx512vbmi,+avx512vbmi2,+avx512vnni,+avx512bitalg,+avx512vpopcntdq,"
+    "+avx512fp16,-avx512bf16";
+
+bool has(const TargetCpu& host, const std::string& name) {
+    return ("," + host.features + ",").find(",+" + name + ",") != std::string::npos;
+}
+
 bool has_all(const TargetCpu& host, std::span<const char* const> names) {
-    const std::string list = "," + host.features + ",";
-    return std::all_of(names.begin(), names.end(),
-                       [&](const char* name) { return list.find(std::string(",+") + name + ",") != list.npos; });
+    return std::all_of(names.begin(), names.end(), [&](const char* name) { return has(host, name); });
+}
+
+/// Everything that `target` names beyond its level.
+bool has_named(const TargetCpu& host, const TargetCpu& target) {
+    std::istringstream list(target.features);
+    for (std::string feature; std::getline(list, feature, ',');)
+        if (feature[0] == '+' && !has(host, feature.substr(1))) return false;
+    return true;
 }
 
 } // namespace
@@ -141,7 +158,7 @@ bool has_all(const TargetCpu& host, std::span<const char* const> names) {
 bool can_run(const TargetCpu& host, const TargetCpu& target) {
     if (target.architecture != host.architecture) return false;
     if (target.key() == host.key() || target.architecture == TargetCpu::Architecture::aarch64) return true;
-    return has_all(host, level_3) && (!target.avx512 || has_all(host, level_4));
+    return has_all(host, level_3) && (!target.avx512 || has_all(host, level_4)) && has_named(host, target);
 }
 
 TargetCpu host_target() {
@@ -161,12 +178,18 @@ TargetCpu named_target(const std::string& name) {
         target.avx512 = true;
         return target;
     }
+    if (name == "sapphirerapids") {
+        target.cpu = name;
+        target.features = sapphire_rapids;
+        target.avx512 = true;
+        return target;
+    }
     if (name == "aarch64") {
         target.architecture = TargetCpu::Architecture::aarch64;
         target.cpu = "neoverse-n1";
         return target;
     }
-    throw std::invalid_argument("unknown target '" + name + "' (host, x86-64-v3, x86-64-v4, aarch64)");
+    throw std::invalid_argument("unknown target '" + name + "' (host, x86-64-v3, x86-64-v4, sapphirerapids, aarch64)");
 }
 
 } // namespace ptarmigan::translator

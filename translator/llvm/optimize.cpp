@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/optimize.h"
 
+#include "translator/llvm/add_masks_by_choice.h"
 #include "translator/llvm/bfloats_as_integers.h"
 #include "translator/llvm/compare_halves_as_floats.h"
 #include "translator/llvm/defer_nan_choice.h"
@@ -8,6 +9,7 @@
 #include "translator/llvm/drop_unchanged_saves.h"
 #include "translator/llvm/hide_truncations.h"
 #include "translator/llvm/masks_as_integers.h"
+#include "translator/llvm/part_masks_and_integers.h"
 #include "translator/llvm/promote_slots.h"
 #include "translator/llvm/sink_nan_canonicalization.h"
 
@@ -71,7 +73,12 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, Optimization o
     if (full && lacks_mask_registers(machine)) late.addPass(MasksAsIntegers());
     late.addPass(BfloatsAsIntegers());
     if (full) late.addPass(CompareHalvesAsFloats());
-    if (lacks_mask_registers(machine)) late.addPass(HideTruncations());
+    if (lacks_mask_registers(machine)) {
+        late.addPass(HideTruncations());
+    } else if (machine.getTargetTriple().isX86()) {
+        late.addPass(AddMasksByChoice());
+        late.addPass(PartMasksAndIntegers());
+    }
 
     llvm::ModulePassManager passes;
     passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(early)));

@@ -28,6 +28,13 @@ TEST_CASE("host target: code for a level runs where all of its instructions are"
     CHECK(can_run(host, host));
     host.features += ",+avx2,+avx512f,+avx512cd,+avx512bw,+avx512dq,+avx512vl";
     CHECK(can_run(host, v4));
+    const TargetCpu halves = named_target("sapphirerapids");
+    CHECK(halves.avx512);
+    CHECK_FALSE(can_run(host, halves));
+    host.features += ",+gfni,+vaes,+vpclmulqdq,+avx512ifma,+avx512vbmi,+avx512vbmi2,+avx512vnni,+avx512bitalg,+avx512vpopcntdq";
+    CHECK_FALSE(can_run(host, halves));
+    host.features += ",+avx512fp16";
+    CHECK(can_run(host, halves));
 }
 
 #if defined(__x86_64__)
