@@ -21,50 +21,51 @@ unsigned bits_of(Format format) {
     }
 }
 
-/// The k's of a row that have an element.
-class Taken {
+/// The k's of a row that have an element, 64 or 128 of them. In registers: this is what filling a row waits for.
+template <typename Bits> class Taken {
 public:
-    /// False if `k` has one.
-    bool take(unsigned k) {
-        const std::uint64_t bit = std::uint64_t{1} << k % 64;
-        const bool is_free = (words_[k / 64] & bit) == 0;
-        words_[k / 64] |= bit;
-        return is_free;
+    void take(unsigned k) {
+        const Bits bit = Bits{1} << k;
+        twice_ |= bits_ & bit;
+        bits_ |= bit;
     }
+    bool is_good() const { return twice_ == 0; }
 
 private:
-    std::uint64_t words_[2] = {}; // k is 128 at most
+    Bits bits_ = 0, twice_ = 0;
 };
+__extension__ using Wide = unsigned __int128;
 
 template <typename Element>
 bool fill_row(const std::uint8_t* from, const std::uint8_t* selected, unsigned stored, std::uint8_t* to) {
-    Taken taken;
-    bool good = true;
+    Taken<std::uint64_t> taken;
     for (unsigned i = 0; i < stored; ++i) {
         std::memcpy(to + selected[i] * sizeof(Element), from + i * sizeof(Element), sizeof(Element));
-        good &= taken.take(selected[i]);
+        taken.take(selected[i]);
     }
-    return good;
+    return taken.is_good();
 }
 
 bool fill_tf32_row(const std::uint8_t* from, const std::uint8_t* halves, unsigned stored, std::uint8_t* to) {
-    Taken taken;
+    Taken<std::uint64_t> taken;
+    bool whole = true;
     for (unsigned i = 0; i < stored; ++i) {
         const unsigned low = halves[2 * i];
-        if (low % 2 != 0 || halves[2 * i + 1] != low + 1 || !taken.take(low / 2)) return false;
-        std::memcpy(to + low * 2, from + i * 4, 4);
+        whole &= low % 2 == 0 && halves[2 * i + 1] == low + 1;
+        taken.take(low / 2);
+        std::memcpy(to + low / 2 * 4, from + i * 4, 4);
     }
-    return true;
+    return whole && taken.is_good();
 }
 
 bool fill_half_bytes(const std::uint8_t* from, const std::uint8_t* selected, unsigned stored, std::uint8_t* to) {
-    Taken taken;
+    Taken<Wide> taken;
     for (unsigned i = 0; i < stored; ++i) {
         const unsigned element = from[i / 2] >> i % 2 * 4 & 15, k = selected[i];
         to[k / 2] |= static_cast<std::uint8_t>(element << k % 2 * 4);
-        if (!taken.take(k)) return false;
+        taken.take(k);
     }
-    return true;
+    return taken.is_good();
 }
 
 /// Of every two pieces of a line the first one to the front half, the other one to the back half.
@@ -83,7 +84,7 @@ template <typename Piece> void part_pieces(const std::uint8_t* from, unsigned li
 bool DensePair::fill_gaps(const MatrixProduct& product, const Operands& operands) {
     const unsigned stored = product.stored(), bits = bits_of(product.a);
     const unsigned row_bytes = product.k * bits / 8, given_bytes = stored * bits / 8;
-    if (product.m * row_bytes > most_bytes || product.k > 128) return false;
+    if (product.m * row_bytes > most_bytes || product.k > (bits == 4 ? 128u : 64u)) return false;
     std::memset(dense_, 0, product.m * row_bytes);
     bool good = true;
     for (unsigned row = 0; row < product.m; ++row) {
