@@ -41,19 +41,19 @@ inline Lanes::Float sum_lanes(const SumFrame& frame, const LaneBlock& lanes, con
                               Lanes::Float c, Lanes::Mask& left) {
     using L = Lanes;
     const auto all = [](const std::int32_t& constant) { return L::all(constant); };
-    L::Int top = L::all(0);
+    L::Int of_products = L::all(0); // E's field; 0: all products are zero
     for (unsigned group = first / 4; group < (first + products) / 4; ++group)
-        top = L::greater_bytes(
-            top, L::sub_bytes(L::load(lanes.exponents + group * L::width), L::all(line.exponents[group])));
-    top = L::greater_bytes(top, L::down<16>(top));
-    top = L::both(L::greater_bytes(top, L::down<8>(top)), all(frame.byte));
+        of_products = L::greater_bytes(
+            of_products, L::sub_bytes(L::load(lanes.exponents + group * L::width), L::all(line.exponents[group])));
+    of_products = L::greater_bytes(of_products, L::down<16>(of_products));
+    of_products = L::both(L::greater_bytes(of_products, L::down<8>(of_products)), all(frame.byte));
 
     L::Int c_exponent = L::both(L::down<23>(L::bits(c)), all(frame.byte));
     if constexpr (is_half(sum)) {
         left = L::or_else(left, L::is_equal(c_exponent, all(frame.special))); // infinity, NaN
         c_exponent = L::but_zero(L::bits(c), L::greater(c_exponent, all(frame.half_least)));
     }
-    top = L::greater(L::greater(top, c_exponent), all(frame.least));
+    const L::Int top = L::greater(L::greater(of_products, c_exponent), all(frame.least));
     if constexpr (windowed) left = L::or_else(left, L::is_greater(all(frame.needed), top));
 
     const L::Int scaled = windowed ? L::smaller(top, all(frame.most_scaled)) : top;
@@ -68,12 +68,12 @@ inline Lanes::Float sum_lanes(const SumFrame& frame, const LaneBlock& lanes, con
         add_product(even, k);
         add_product(odd, k + 1);
     }
-    L::Int of_products = L::add(even, odd);
-    if (frame.negate) of_products = L::sub(L::all(0), of_products);
+    L::Int sum_of_products = L::add(even, odd);
+    if (frame.negate) sum_of_products = L::sub(L::all(0), sum_of_products);
     const L::Float c_scale = windowed ? L::number(L::up<23>(L::sub(all(frame.c_scale), top))) : scale;
     const L::Int addend = L::truncate(L::mul(c, c_scale));
-    const L::Int total = L::add(of_products, addend);
-    left = L::or_else(left, L::is_negative(L::both(L::either(of_products, total), L::either(addend, total))));
+    const L::Int total = L::add(sum_of_products, addend);
+    left = L::or_else(left, L::is_negative(L::both(L::either(sum_of_products, total), L::either(addend, total))));
 
     L::Float rounded = L::to_float_toward_zero(total);
     const L::Float unit = L::number(L::up<23>(L::sub(top, all(frame.fraction_bits))));
@@ -83,8 +83,8 @@ inline Lanes::Float sum_lanes(const SumFrame& frame, const LaneBlock& lanes, con
         const L::Float half = L::round_to_f16(L::mul(rounded, unit));
         return L::number(L::but_zero(L::bits(half), L::bits(half))); // no -0
     }
-    // Results that may be subnormal or overflow are left, C's infinities and NaNs with them.
-    const L::Int some = L::any_of(total, L::both(L::bits(c), all(frame.magnitude)));
+    // Results that may be subnormal or overflow are left, C's infinities and NaNs with them, but not where all is zero.
+    const L::Int some = L::any_of(of_products, L::both(L::bits(c), all(frame.magnitude)));
     left = L::or_else(left, L::outside_and_some(top, all(frame.above_least), all(frame.most), some));
     const L::Float result = L::mul(rounded, unit);
     return sum == Sum::f32_13 ? L::number(L::both(L::bits(result), all(frame.kept))) : result;

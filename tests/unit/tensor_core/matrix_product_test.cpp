@@ -119,6 +119,25 @@ TEST_CASE("tensor core: products of bf16 and tf32 of all sizes have the portable
     }
 }
 
+TEST_CASE("tensor core: products far below the largest that cancel but for a subnormal rest") {
+    const MatrixProduct product{Format::bf16, Format::bf16, Format::f32, Format::f32, Unit::fused, 16, 16, 16};
+    Matrices matrices(product);
+    const auto put = [](std::vector<std::uint64_t>& matrix, unsigned line, unsigned k, float value) {
+        store_element(Format::f16, matrix.data(), line * 16 + k, bits_of(value) >> 16);
+    };
+    put(matrices.a, 0, 5, std::ldexp(1.0f, -13)); // what the window follows
+    put(matrices.b, 0, 5, std::ldexp(1.0f, -13));
+    put(matrices.a, 3, 0, std::ldexp(129.0f, -66)); // (1 - 2^-14) * 2^-118
+    put(matrices.b, 7, 0, std::ldexp(127.0f, -66));
+    put(matrices.a, 3, 1, std::ldexp(-255.0f, -67)); // -255 * 2^-126
+    put(matrices.b, 7, 1, std::ldexp(1.0f, -59));
+    multiply_portably(product, matrices.operands());
+    std::uint32_t rest = 0;
+    std::memcpy(&rest, reinterpret_cast<const char*>(matrices.d.data()) + 4 * (3 * 16 + 7), 4);
+    CHECK(rest == 0x007e0000); // 63/64 * 2^-126
+    compare(product, matrices);
+}
+
 TEST_CASE("tensor core: bits don't depend on the thread's floating-point mode, which stays") {
     std::mt19937 random(11);
     const MatrixProduct products[] = {
