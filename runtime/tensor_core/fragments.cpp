@@ -3,6 +3,7 @@
 #include "runtime/tensor_core/fragments.h"
 
 #include <cstring>
+#include <type_traits>
 
 namespace ptarmigan::runtime::tensor_core {
 namespace {
@@ -12,105 +13,107 @@ using Order = MatrixFragment::Order;
 
 constexpr unsigned lanes = 32, block_lines = 8, block_cells = 4;
 
-/// Moves elements of a register's width, or of half of it, between a warp's registers and a matrix. `Word`: a cell.
-template <typename Word, bool is_gather> class Mover {
-public:
-    using Cells = std::conditional_t<is_gather, const Word*, Word*>;
-    using Bytes = std::conditional_t<is_gather, std::uint8_t*, const std::uint8_t*>;
+/// Four cells.
+template <typename Word> struct Cells {
+    typedef Word Vector __attribute__((vector_size(block_cells * sizeof(Word))));
+    static Vector load(const void* from) {
+        Vector cells;
+        std::memcpy(&cells, from, sizeof cells);
+        return cells;
+    }
+    static void store(void* to, Vector cells) { std::memcpy(to, &cells, sizeof cells); }
+};
 
-    Mover(const MatrixFragment& fragment, Cells registers, Bytes matrix)
-        : fragment_(fragment), registers_(registers), matrix_(matrix),
-          line_bytes_(fragment.line_elements() * ptx::bit_size(fragment.type()) / 8) {}
+/// The loops of one kind of move. `Word`: a register.
+template <typename Word, bool is_gather> struct Moves {
+    using Row = Cells<Word>;
+    using Cell = std::conditional_t<is_gather, const Word, Word>;
+    using Byte = std::conditional_t<is_gather, std::uint8_t, const std::uint8_t>;
 
-    void run() {
-        switch (fragment_.order()) {
-        case Order::cells: return move_cells();
-        case Order::pairs: return move_pairs();
-        default: return move_elements();
+    static void cells(Cell* block, Byte* bytes, std::size_t line_bytes) {
+        for (unsigned line = 0; line < block_lines; ++line) {
+            if constexpr (is_gather)
+                Row::store(bytes + line * line_bytes, Row::load(block + line * block_cells));
+            else
+                Row::store(block + line * block_cells, Row::load(bytes + line * line_bytes));
         }
     }
 
-private:
-    void move(Cells cells, Bytes bytes, unsigned count) {
-        if constexpr (is_gather)
-            std::memcpy(bytes, cells, count * sizeof(Word));
-        else
-            std::memcpy(cells, bytes, count * sizeof(Word));
-    }
-    Bytes place(const MatrixFragment::Place& at) const {
-        return matrix_ + at.line * line_bytes_ + at.element * ptx::bit_size(fragment_.type()) / 8;
-    }
-
-    void move_cells() {
-        for (unsigned r = 0; r < fragment_.distinct_registers(); ++r) {
-            Cells cells = registers_ + r * lanes;
-            Bytes bytes = place(fragment_.block(r));
-            for (unsigned line = 0; line < block_lines; ++line)
-                move(cells + line * block_cells, bytes + line * line_bytes_, block_cells);
-        }
-    }
-
-    void move_pairs() {
-        for (unsigned r = 0; r < fragment_.distinct_registers(); r += 2) {
-            Cells even = registers_ + r * lanes, odd = even + lanes;
-            Bytes bytes = place(fragment_.block(r));
-            for (unsigned line = 0; line < block_lines; ++line) {
-                Word row[2 * block_cells];
-                if constexpr (!is_gather) std::memcpy(row, bytes + line * line_bytes_, sizeof row);
-                for (unsigned t = 0; t < block_cells; ++t) {
-                    const unsigned lane = line * block_cells + t;
-                    if constexpr (is_gather) {
-                        row[2 * t] = even[lane];
-                        row[2 * t + 1] = odd[lane];
-                    } else {
-                        even[lane] = row[2 * t];
-                        odd[lane] = row[2 * t + 1];
-                    }
-                }
-                if constexpr (is_gather) std::memcpy(bytes + line * line_bytes_, row, sizeof row);
+    static void pair(Cell* even, Cell* odd, Byte* bytes, std::size_t line_bytes) {
+        for (unsigned line = 0; line < block_lines; ++line, even += block_cells, odd += block_cells) {
+            Byte *first = bytes + line * line_bytes, *second = first + block_cells * sizeof(Word);
+            if constexpr (is_gather) {
+                const auto a = Row::load(even), b = Row::load(odd);
+                Row::store(first, __builtin_shufflevector(a, b, 0, 4, 1, 5));
+                Row::store(second, __builtin_shufflevector(a, b, 2, 6, 3, 7));
+            } else {
+                const auto a = Row::load(first), b = Row::load(second);
+                Row::store(even, __builtin_shufflevector(a, b, 0, 2, 4, 6));
+                Row::store(odd, __builtin_shufflevector(a, b, 1, 3, 5, 7));
             }
         }
     }
 
     /// One by one: elements of 16 bits or of a whole register.
-    void move_elements() {
-        const unsigned per_register = fragment_.register_elements();
-        for (unsigned r = 0; r < fragment_.distinct_registers(); ++r)
+    static void elements(const FragmentMover& mover, Cell* registers, Byte* matrix) {
+        const MatrixFragment& fragment = mover.fragment();
+        const unsigned per_register = fragment.register_elements(), bytes = sizeof(Word) / per_register;
+        for (unsigned r = 0; r < fragment.distinct_registers(); ++r)
             for (unsigned lane = 0; lane < lanes; ++lane)
                 for (unsigned j = 0; j < per_register; ++j) {
-                    auto* cell = registers_ + r * lanes + lane;
-                    Bytes bytes = place(fragment_.place(lane, r, j));
-                    if (per_register == 1)
-                        move(cell, bytes, 1);
-                    else if constexpr (is_gather)
-                        std::memcpy(bytes, reinterpret_cast<const std::uint8_t*>(cell) + 2 * j, 2);
+                    const MatrixFragment::Place at = fragment.place(lane, r, j);
+                    Byte* element = matrix + at.line * mover.line_bytes() + at.element * bytes;
+                    auto* part = reinterpret_cast<std::conditional_t<is_gather, const std::uint8_t, std::uint8_t>*>(
+                                     registers + r * lanes + lane) +
+                                 j * bytes;
+                    if constexpr (is_gather)
+                        std::memcpy(element, part, bytes);
                     else
-                        std::memcpy(reinterpret_cast<std::uint8_t*>(cell) + 2 * j, bytes, 2);
+                        std::memcpy(part, element, bytes);
                 }
     }
 
-    const MatrixFragment& fragment_;
-    Cells registers_;
-    Bytes matrix_;
-    const std::size_t line_bytes_;
+    static void all(const FragmentMover& mover, const std::uint32_t* blocks, Cell* registers, Byte* matrix) {
+        const MatrixFragment& fragment = mover.fragment();
+        const unsigned count = fragment.distinct_registers();
+        if (fragment.order() == Order::cells) {
+            for (unsigned r = 0; r < count; ++r) cells(registers + r * lanes, matrix + blocks[r], mover.line_bytes());
+        } else if (fragment.order() == Order::pairs) {
+            for (unsigned r = 0; r < count; r += 2)
+                pair(registers + r * lanes, registers + (r + 1) * lanes, matrix + blocks[r], mover.line_bytes());
+        } else {
+            elements(mover, registers, matrix);
+        }
+    }
 };
 
 } // namespace
 
-void gather_fragment(const MatrixFragment& fragment, ConstRegisters registers, void* matrix) {
-    auto* bytes = static_cast<std::uint8_t*>(matrix);
-    if (fragment.register_bits() == 64)
-        Mover<std::uint64_t, true>(fragment, reinterpret_cast<const std::uint64_t*>(registers), bytes).run();
-    else
-        Mover<std::uint32_t, true>(fragment, registers[0], bytes).run();
+FragmentMover::FragmentMover(const MatrixFragment& fragment)
+    : fragment_(fragment), line_bytes_(fragment.line_elements() * ptx::bit_size(fragment.type()) / 8) {
+    if (fragment.order() == Order::quads) return;
+    for (unsigned r = 0; r < fragment.distinct_registers(); ++r) {
+        const MatrixFragment::Block at = fragment.block(r);
+        blocks_.at(r) =
+            static_cast<std::uint32_t>(at.line * line_bytes_ + at.element * ptx::bit_size(fragment.type()) / 8);
+    }
 }
 
-void scatter_fragment(const MatrixFragment& fragment, const void* matrix, Registers registers) {
-    const auto* bytes = static_cast<const std::uint8_t*>(matrix);
-    if (fragment.register_bits() == 64)
-        Mover<std::uint64_t, false>(fragment, reinterpret_cast<std::uint64_t*>(registers), bytes).run();
+void FragmentMover::gather(ConstRegisters registers, void* matrix) const {
+    auto* bytes = static_cast<std::uint8_t*>(matrix);
+    if (fragment_.register_bits() == 64)
+        Moves<std::uint64_t, true>::all(*this, blocks_.data(), reinterpret_cast<const std::uint64_t*>(registers),
+                                        bytes);
     else
-        Mover<std::uint32_t, false>(fragment, registers[0], bytes).run();
+        Moves<std::uint32_t, true>::all(*this, blocks_.data(), registers[0], bytes);
+}
+
+void FragmentMover::scatter(const void* matrix, Registers registers) const {
+    const auto* bytes = static_cast<const std::uint8_t*>(matrix);
+    if (fragment_.register_bits() == 64)
+        Moves<std::uint64_t, false>::all(*this, blocks_.data(), reinterpret_cast<std::uint64_t*>(registers), bytes);
+    else
+        Moves<std::uint32_t, false>::all(*this, blocks_.data(), registers[0], bytes);
 }
 
 void select_by_metadata(const ptx::MatrixForm& form, unsigned selector, const std::uint32_t (&metadata)[32],

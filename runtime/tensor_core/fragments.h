@@ -4,6 +4,8 @@
 
 #include "frontend/ptx/matrix_fragments.h"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace ptarmigan::runtime::tensor_core {
@@ -12,10 +14,22 @@ namespace ptarmigan::runtime::tensor_core {
 using Registers = std::uint32_t (*)[32];
 using ConstRegisters = const std::uint32_t (*)[32];
 
-/// The matrix of an operand: its lines behind each other, without gaps; elements of less than a byte lie in one from
-/// its low end on.
-void gather_fragment(const ptx::MatrixFragment& fragment, ConstRegisters registers, void* matrix);
-void scatter_fragment(const ptx::MatrixFragment& fragment, const void* matrix, Registers registers);
+/// Moves one operand. In a matrix its lines lie behind each other, without gaps; elements of less than a byte lie in
+/// one from its low end on.
+class FragmentMover {
+public:
+    explicit FragmentMover(const ptx::MatrixFragment& fragment);
+
+    const ptx::MatrixFragment& fragment() const { return fragment_; }
+    std::size_t line_bytes() const { return line_bytes_; }
+    void gather(ConstRegisters registers, void* matrix) const;
+    void scatter(const void* matrix, Registers registers) const;
+
+private:
+    ptx::MatrixFragment fragment_;
+    std::size_t line_bytes_;
+    std::array<std::uint32_t, 8> blocks_{}; ///< where the block of a register begins, or of a pair
+};
 
 /// mma.sp: for each element that A stores, row by row, the k it is multiplied with; tf32: two entries, the 16-bit
 /// halves of the column that its factor is made of. `metadata` are the lanes' words, of which `selector` says whose

@@ -41,8 +41,8 @@ Unit unit_of(const ptx::MatrixForm& form) {
 /// What follows from a form.
 struct Plan {
     explicit Plan(const ptx::MatrixForm& wanted)
-        : form(wanted), a(wanted, MatrixOperand::a), b(wanted, MatrixOperand::b), c(wanted, MatrixOperand::c),
-          d(wanted, MatrixOperand::d) {
+        : form(wanted), a(MatrixFragment(wanted, MatrixOperand::a)), b(MatrixFragment(wanted, MatrixOperand::b)),
+          c(MatrixFragment(wanted, MatrixOperand::c)), d(MatrixFragment(wanted, MatrixOperand::d)) {
         product.a = format_of(form.a);
         product.b = format_of(form.b);
         product.c = format_of(form.c);
@@ -56,11 +56,11 @@ struct Plan {
         static_assert(int(Rounding::up) == int(ptx::MatrixRounding::up) &&
                       int(Rounding::down) == int(ptx::MatrixRounding::down));
         product.rounding = static_cast<Rounding>(form.rounding);
-        products = a.lines() / form.m;
+        products = a.fragment().lines() / form.m;
     }
 
     ptx::MatrixForm form;
-    MatrixFragment a, b, c, d;
+    FragmentMover a, b, c, d;
     MatrixProduct product{};
     unsigned products = 1; ///< whose matrices follow each other
 };
@@ -111,25 +111,24 @@ void multiply_fragments(abi::MatrixCall& call, std::uint32_t lanes) {
     if (lanes != ~0u) {
         log_once("part of a warp multiplies",
                  "a product of matrices that only a part of a warp executes is not done, as on a GPU");
-        const std::size_t words = plan.d.registers() * plan.d.register_bits() / 32;
+        const std::size_t words = plan.d.fragment().registers() * plan.d.fragment().register_bits() / 32;
         for (std::size_t r = 0; r < words; ++r)
             for (std::size_t lane = 0; lane < 32; ++lane)
                 call.d[r][lane] = plan.form.c == plan.form.d ? call.c[r][lane] : 0;
         return;
     }
     alignas(64) std::uint8_t a[most_a], b[most_b], c[most_accumulators], d[most_accumulators], selected[most_selected];
-    gather_fragment(plan.a, call.a, a);
-    gather_fragment(plan.b, call.b, b);
-    gather_fragment(plan.c, call.c, c);
+    plan.a.gather(call.a, a);
+    plan.b.gather(call.b, b);
+    plan.c.gather(call.c, c);
     if (plan.product.sparse) select_by_metadata(plan.form, call.selector, call.metadata, selected);
-    const auto part = [&](const MatrixFragment& fragment, unsigned i) {
-        return std::size_t{i} * fragment.lines() / plan.products * fragment.line_elements() *
-               ptx::bit_size(fragment.type()) / 8;
+    const auto part = [&](const FragmentMover& operand, unsigned i) {
+        return std::size_t{i} * operand.fragment().lines() / plan.products * operand.line_bytes();
     };
     for (unsigned i = 0; i < plan.products; ++i)
         multiply(plan.product, a + part(plan.a, i), b + part(plan.b, i), c + part(plan.c, i), d + part(plan.d, i),
                  plan.product.sparse ? selected : nullptr);
-    scatter_fragment(plan.d, d, call.d);
+    plan.d.scatter(d, call.d);
 }
 
 void deposit_lane(const abi::MatrixCall& step, unsigned lane_of_step, abi::MatrixCall& warp, unsigned lane) {
@@ -137,14 +136,14 @@ void deposit_lane(const abi::MatrixCall& step, unsigned lane_of_step, abi::Matri
     warp.form = step.form;
     warp.selector = step.selector;
     warp.metadata[lane] = step.metadata[lane_of_step];
-    copy_lane({plan.a, offsetof(abi::MatrixCall, a)}, step, lane_of_step, warp, lane);
-    copy_lane({plan.b, offsetof(abi::MatrixCall, b)}, step, lane_of_step, warp, lane);
-    copy_lane({plan.c, offsetof(abi::MatrixCall, c)}, step, lane_of_step, warp, lane);
+    copy_lane({plan.a.fragment(), offsetof(abi::MatrixCall, a)}, step, lane_of_step, warp, lane);
+    copy_lane({plan.b.fragment(), offsetof(abi::MatrixCall, b)}, step, lane_of_step, warp, lane);
+    copy_lane({plan.c.fragment(), offsetof(abi::MatrixCall, c)}, step, lane_of_step, warp, lane);
 }
 
 void collect_lane(const abi::MatrixCall& warp, unsigned lane, abi::MatrixCall& step, unsigned lane_of_step) {
     const Plan& plan = plan_of(warp.form);
-    copy_lane({plan.d, offsetof(abi::MatrixCall, d)}, warp, lane, step, lane_of_step);
+    copy_lane({plan.d.fragment(), offsetof(abi::MatrixCall, d)}, warp, lane, step, lane_of_step);
 }
 
 void matrix_service(abi::CtaContext*, std::uint32_t, abi::MatrixCall* call) {
