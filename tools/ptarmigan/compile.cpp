@@ -35,6 +35,9 @@ void set(const char* name, const std::string& value) {
 /// The environment decides where and for which CPU code is made; what follows reads it.
 void apply(const CompileOptions& options) {
     set("PTARMIGAN_CACHE", "on");
+    // Of the code that is made in two ways only the better one is worth keeping.
+    for (const runtime::EnvVariable& variable : runtime::env_variables())
+        if (std::string_view(variable.name) == "PTARMIGAN_TIER") set(variable.name, "best");
     if (!options.cache_dir.empty()) set("PTARMIGAN_CACHE_DIR", options.cache_dir);
     if (!options.target.empty()) {
         const std::string problem = runtime::env_problem(runtime::Env::target, options.target);
@@ -110,6 +113,11 @@ int compile(const CompileOptions& options) {
     if (pruned)
         std::fprintf(stderr, "ptarmigan: the folder's limit does not let all of this stay: set PTARMIGAN_CACHE_SIZE\n");
     if (texts.unreadable) return exit_usage;
+    if (counts.texts != 0 && counts.variants == 0 && counts.faults.empty()) {
+        std::fprintf(stderr, "ptarmigan: %s\n",
+                     options.kernel.empty() ? "the files have no kernels" : "no kernel has a match of --kernel");
+        return exit_failure;
+    }
     return texts.faults.empty() && counts.faults.empty() && !pruned ? exit_success : exit_failure;
 }
 

@@ -94,7 +94,10 @@ private:
             if (!options_.wanted(kernel->name())) continue;
             const std::size_t before = items.size();
             add_shapes(source, *kernel, text, items);
-            if (items.size() > before) items[before].first_of_kernel = true;
+            if (items.size() > before)
+                items[before].first_of_kernel = true;
+            else
+                fault("none of the blocks asked for is as small as the kernel allows", kernel->name());
         }
         const std::lock_guard lock(mutex_);
         ++counts_.texts;
