@@ -112,12 +112,38 @@ void GraphEmitter::emit_masks(const LinearPlan& plan, const RegionInterface& int
     for (BlockId block : plan.order) emit_block(block);
 }
 
+/// Where a round of a loop begins: what the last one has computed, phis of the header aside, is not needed any more. A
+/// skipped block leaves its values, and a merge under a mask the other lanes, as they were, so that LLVM would carry
+/// all of them round the loop.
+void GraphEmitter::forget_last_round(BlockId header) {
+    const std::uint32_t loop = graph_.forest.loop_of[header];
+    if (width_ == 1 || loop == no_loop || graph_.forest.loops[loop].header != header) return;
+    const auto forget = [&](const Place& place) {
+        if (place.address) ir_.CreateStore(llvm::UndefValue::get(place.type), place.address);
+    };
+    const auto forget_value = [&](ValueId value) {
+        if (!crosses_[value]) return;
+        const Slot& slot = slot_of(value);
+        forget(slot.base);
+        forget(slot.stride);
+    };
+    for (BlockId id : graph_.forest.loops[loop].blocks) {
+        if (id == header || graph_.forest.loop_of[id] != loop || !plan_->region.contains[id]) continue;
+        if (llvm::AllocaInst* mask = accumulated_mask_[id])
+            ir_.CreateStore(llvm::Constant::getNullValue(mask->getAllocatedType()), mask); // as it is: has been used
+        for (const Phi& phi : graph_.blocks[id].phis) forget_value(phi.result);
+        for (const GraphInstruction& instruction : graph_.blocks[id].instructions)
+            for (ValueId value : definitions(graph_, instruction)) forget_value(value);
+    }
+}
+
 void GraphEmitter::emit_block(BlockId id) {
     const BlockPlan& plan = plan_->blocks[id];
     current_block_ = id;
     current_instruction_ = nullptr;
     cache_.clear();
     ir_.SetInsertPoint(blocks_[id]);
+    forget_last_round(id);
     if (accumulated_mask_[id]) {
         llvm::Value* mask = load_mask(accumulated_mask_[id]);
         ir_.CreateStore(llvm::Constant::getNullValue(accumulated_mask_[id]->getAllocatedType()), accumulated_mask_[id]);

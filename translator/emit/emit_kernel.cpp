@@ -56,6 +56,11 @@ std::vector<ptx::FunctionId> possible_callees(const FunctionGraph& graph) {
     return callees;
 }
 
+/// With more statements than this a kernel that would have program counters is compiled lane by lane instead: each
+/// block gets masks and a way back to a dispatcher that knows all blocks, which took 1.4 ms a statement for 12,149 of
+/// them.
+constexpr unsigned most_with_counters = 3000;
+
 unsigned count_statements(const FunctionGraph& graph) {
     std::size_t statements = 0;
     for (const Block& block : graph.blocks) statements += block.instructions.size();
@@ -203,6 +208,7 @@ private:
         const bool whole_warp = collectives || talks;
         unit_.width =
             unit_.options.lane_width ? unit_.options.lane_width : natural_width(unit_.options.target, whole_warp);
+        if (!unit_.options.lane_width) fit_block(collectives);
         if (unit_.width != 1 && unit_.width != 4 && unit_.width != 8 && unit_.width != 16 && unit_.width != 32)
             throw std::invalid_argument(fmt::format("lane width {} is not 1, 4, 8, 16 or 32", unit_.width));
         note_progress(whole_warp);
@@ -251,8 +257,12 @@ private:
             unit_.divergence = DivergenceForm::program_counters;
         if (unit_.width == 1) unit_.divergence = DivergenceForm::masks; // one lane: plain control flow
         shape_for(unit_.divergence);
-        if (!unit_.options.lane_width && unit_.divergence == DivergenceForm::masks)
+        if (!unit_.options.lane_width && unit_.divergence == DivergenceForm::masks) {
             unit_.width = choose_width(graph_, unit_.options.target, whole_warp);
+            fit_block(collectives);
+        } else if (!unit_.options.lane_width && !whole_warp && count_statements(graph_) > most_with_counters) {
+            unit_.width = 1;
+        }
         if (collectives) {
             const unsigned width = std::exchange(unit_.width, abi::warp_size);
             shape_for(DivergenceForm::masks);
@@ -293,6 +303,14 @@ private:
         const BarrierPlan barriers = plan_barriers(graph_, unit_.shape);
         if (!barriers.splittable || !lanes_wait_apart(graph_, barriers, waits, unit_.width)) return false;
         return unit_.step_count() == 1 || !translator::has_races(graph_, unit_.shape, unit_.width, called);
+    }
+
+    /// Lanes that no thread of the block has would be compiled and computed all the same. Collectives want a whole
+    /// warp.
+    void fit_block(bool collectives) {
+        if (collectives) return;
+        for (unsigned narrower : {16u, 8u, 4u, 1u})
+            if (unit_.width > narrower && unit_.thread_count() <= narrower) unit_.width = narrower;
     }
 
     void note_progress(bool whole_warp) {

@@ -176,6 +176,7 @@ private:
     const LaneOffsets* granule_offsets(unsigned granule);
 
     // control_flow.cpp
+    void forget_last_round(BlockId header);
     void emit_block(BlockId block);
     bool is_cut(BlockId block) const;
     void emit_instructions(BlockId block);

@@ -8,6 +8,7 @@
 #include "translator/llvm/drop_idle_fences.h"
 #include "translator/llvm/drop_unchanged_saves.h"
 #include "translator/llvm/hide_truncations.h"
+#include "translator/llvm/inline_marked.h"
 #include "translator/llvm/masks_as_integers.h"
 #include "translator/llvm/part_masks_and_integers.h"
 #include "translator/llvm/promote_slots.h"
@@ -20,7 +21,6 @@
 #include <llvm/IR/PassManager.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Target/TargetMachine.h>
-#include <llvm/Transforms/IPO/AlwaysInliner.h>
 #include <llvm/Transforms/IPO/GlobalDCE.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
@@ -82,7 +82,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, Optimization o
 
     llvm::ModulePassManager passes;
     passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(early)));
-    passes.addPass(llvm::AlwaysInlinerPass());
+    passes.addPass(InlineMarked());
     passes.addPass(llvm::GlobalDCEPass()); // builtins, once inlined
     passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(late)));
     passes.run(module, modules);

@@ -4,15 +4,18 @@
 // the reads, its value it is; else the blocks in which the slot is live are visited in reverse post-order, and a block
 // that different values come to, or one that is not known yet, gets a phi. Phis of one value are dropped at the end
 // (Braun et al., Simple and Efficient Construction of Static Single Assignment Form, 2013).
+// Masks begin as zero at the function's entry and at each round of a loop, and other slots as nothing: they would be
+// live from there on. So these writes are taken to be where the slot's other reads and writes are still to come:
+// find_top().
 #include "translator/llvm/promote_slots.h"
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/PostOrderIterator.h>
-#include <llvm/ADT/SCCIterator.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SetVector.h>
 #include <llvm/ADT/SmallVector.h>
+#include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Dominators.h>
@@ -52,15 +55,15 @@ struct Slot {
 
 class Promotion {
 public:
-    Promotion(llvm::Function& function, llvm::DominatorTree& dominators)
-        : function_(function), dominators_(dominators) {}
+    Promotion(llvm::Function& function, llvm::DominatorTree& dominators, const llvm::LoopInfo& loops)
+        : function_(function), dominators_(dominators), loops_(loops) {}
 
     bool run() {
         find_slots();
         if (slots_.empty()) return false;
+        dominators_.updateDFSNumbers();
         number_blocks();
         walk();
-        dominators_.updateDFSNumbers();
         for (Slot& slot : slots_) settle(slot);
         for (llvm::LoadInst* load : loads_) load->replaceAllUsesWith(latest(load));
         for (llvm::LoadInst* load : loads_) load->eraseFromParent();
@@ -101,11 +104,11 @@ private:
                 auto found = position_.find(from);
                 edges_[block].push_back({from, found == position_.end() ? nowhere : found->second});
             }
-        cycle_of_.resize(blocks_.size());
-        unsigned cycle = 0;
-        for (auto component = llvm::scc_begin(&function_); !component.isAtEnd(); ++component, ++cycle)
-            for (const llvm::BasicBlock* block : *component)
-                if (auto found = position_.find(block); found != position_.end()) cycle_of_[found->second] = cycle;
+        for (Position block = 0; block < blocks_.size(); ++block)
+            for (const Edge& edge : edges_[block])
+                if (edge.position != nowhere && edge.position >= block &&
+                    !dominators_.dominates(blocks_[block], blocks_[edge.position]))
+                    is_reducible_ = false;
         entry_.resize(blocks_.size());
         left_.resize(blocks_.size());
         is_live_.resize(blocks_.size());
@@ -170,12 +173,14 @@ private:
             for (llvm::LoadInst* load : slot.entries) replace(load, undefined_);
             return;
         }
-        if (slot.left.size() == 1) {
-            llvm::BasicBlock* writer = blocks_[slot.left.front().block];
+        const auto is_defined = [](const BlockValue& left) { return !llvm::isa<llvm::UndefValue>(left.value); };
+        if (llvm::count_if(slot.left, is_defined) == 1) {
+            const BlockValue& left = *llvm::find_if(slot.left, is_defined);
+            llvm::BasicBlock* writer = blocks_[left.block];
             if (llvm::all_of(slot.entries, [&](llvm::LoadInst* load) {
                     return load->getParent() != writer && dominators_.dominates(writer, load->getParent());
                 })) {
-                for (llvm::LoadInst* load : slot.entries) replace(load, slot.left.front().value);
+                for (llvm::LoadInst* load : slot.entries) replace(load, left.value);
                 return;
             }
         }
@@ -192,26 +197,27 @@ private:
         for (const BlockValue& left : slot.left) left_[left.block] = nullptr;
     }
 
-    /// The nearest block on all ways to what reads and writes the slot, but for the entry; if it is in a cycle, the
-    /// last one of that cycle on the way up the tree of dominators. Whoever comes there from outside of the cycle has
-    /// not been there and therefore met no write: the value is what the entry left.
+    /// The nearest block on all ways to what reads and writes the slot, but for writes of what the function's entry
+    /// leaves in it; if it is in a loop, the header of the outermost one that is not begun by such a write. Whoever
+    /// comes there from outside of that header's loop has met no other write since.
     void find_top(const Slot& slot) {
-        llvm::BasicBlock* common = slot.entries.front()->getParent();
-        for (llvm::LoadInst* load : slot.entries)
-            common = dominators_.findNearestCommonDominator(common, load->getParent());
+        llvm::BasicBlock* top = slot.entries.front()->getParent();
+        for (llvm::LoadInst* load : slot.entries) top = dominators_.findNearestCommonDominator(top, load->getParent());
         for (const BlockValue& left : slot.left)
-            if (left.block != 0) common = dominators_.findNearestCommonDominator(common, blocks_[left.block]);
-        top_ = position_.find(common)->second;
-        while (const llvm::DomTreeNode* above = dominators_.getNode(blocks_[top_])->getIDom()) {
-            const Position next = position_.find(above->getBlock())->second;
-            if (cycle_of_[next] != cycle_of_[top_]) break;
-            top_ = next;
+            if (left.value != first_) top = dominators_.findNearestCommonDominator(top, blocks_[left.block]);
+        top_loop_ = nullptr;
+        for (const llvm::Loop* loop = loops_.getLoopFor(top); loop; loop = loop->getParentLoop()) {
+            llvm::BasicBlock* header = loop->getHeader();
+            if (header != top && left_[position_.find(header)->second] == first_) break;
+            top = header;
+            top_loop_ = loop;
         }
+        top_ = position_.find(top)->second;
     }
 
-    /// True of ways to `top_` from outside of its cycle.
-    bool is_first_arrival(Position block, Position from) const {
-        return block == top_ && (from == nowhere || cycle_of_[from] != cycle_of_[block]);
+    /// True of ways to a block on which the slot has what the function's entry left in it.
+    bool is_unwritten(Position block, Position from) const {
+        return is_reducible_ && block == top_ && !(top_loop_ && top_loop_->contains(blocks_[from]));
     }
 
     /// Blocks whose entry the slot's value reaches to be read, in reverse post-order.
@@ -225,7 +231,7 @@ private:
         for (const llvm::LoadInst* load : slot.entries) add(position_.find(load->getParent())->second);
         for (std::size_t i = 0; i < live_.size(); ++i)
             for (const Edge& edge : edges_[live_[i]])
-                if (edge.position != nowhere && !left_[edge.position] && !is_first_arrival(live_[i], edge.position))
+                if (edge.position != nowhere && !left_[edge.position] && !is_unwritten(live_[i], edge.position))
                     add(edge.position);
         for (Position block : live_) is_live_[block] = false;
         std::sort(live_.begin(), live_.end());
@@ -234,7 +240,7 @@ private:
     /// Null: not known yet.
     llvm::Value* coming_from(Position from, Position block) {
         if (from == nowhere) return undefined_;
-        if (is_first_arrival(block, from)) return first_;
+        if (is_unwritten(block, from)) return first_;
         return left_[from] ? left_[from] : entry_[from];
     }
 
@@ -303,15 +309,17 @@ private:
 
     llvm::Function& function_;
     llvm::DominatorTree& dominators_;
+    const llvm::LoopInfo& loops_;
     std::vector<Slot> slots_;
     llvm::DenseMap<const llvm::AllocaInst*, unsigned> number_of_;
     llvm::DenseMap<const llvm::BasicBlock*, Position> position_;
     std::vector<llvm::BasicBlock*> blocks_;
     std::vector<llvm::SmallVector<Edge, 2>> edges_; ///< that come to a block
-    std::vector<unsigned> cycle_of_;                ///< number of a block's strongly connected component
     std::vector<llvm::Value*> entry_, left_;        ///< by block, of the slot at hand
     llvm::Value* first_ = nullptr;                  ///< what the function's entry leaves in it
     Position top_ = 0;
+    const llvm::Loop* top_loop_ = nullptr; ///< that has top_ for its header, if what is written goes round in it
+    bool is_reducible_ = true;             ///< else loops are not all there is to go round in
     std::vector<Position> live_;
     std::vector<bool> is_live_;
     std::vector<std::pair<llvm::PHINode*, Position>> open_phis_;
@@ -325,7 +333,9 @@ private:
 } // namespace
 
 llvm::PreservedAnalyses PromoteSlots::run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
-    if (!Promotion(function, analyses.getResult<llvm::DominatorTreeAnalysis>(function)).run())
+    if (!Promotion(function, analyses.getResult<llvm::DominatorTreeAnalysis>(function),
+                   analyses.getResult<llvm::LoopAnalysis>(function))
+             .run())
         return llvm::PreservedAnalyses::all();
     llvm::PreservedAnalyses kept;
     kept.preserveSet<llvm::CFGAnalyses>();

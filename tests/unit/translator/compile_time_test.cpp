@@ -33,6 +33,35 @@ std::string diamonds(unsigned count) {
     return kernel(body);
 }
 
+/// Tries of locks, many times: lanes wait for each other.
+std::string locks(unsigned count) {
+    std::string body;
+    for (unsigned i = 0; i < count; ++i) {
+        const std::string n = std::to_string(i);
+        body += "TRY" + n + ": atom.global.cas.b32 %t, [%a], 0, 1; setp.ne.u32 %p, %t, 0; @%p bra TRY" + n + "; atom.global.exch.b32 %t, [%a], 0;\n";
+    }
+    return kernel(body);
+}
+
+/// `if` in a loop that all of them are in.
+std::string diamonds_in_a_loop(unsigned count) {
+    std::string body = diamonds(count);
+    const std::string first = "and.b32 %t, %x, 1;", last = "st.global.u32 [%b], %x;\nret";
+    body.insert(body.find(first), "AGAIN: ");
+    body.insert(body.rfind(last), "setp.lt.u32 %p, %y, 1000; @%p bra AGAIN;\n");
+    return body;
+}
+
+translator::CompiledKernel compile(const std::string& text, unsigned threads) {
+    const auto loader = ptx::ModuleLoader::load(text, "widths.ptx");
+    translator::CompileOptions options;
+    options.target = translator::named_target("x86-64-v4");
+    options.optimization = translator::Optimization::least;
+    translator::BlockShape shape;
+    shape.ntid[0] = threads;
+    return translator::compile(*loader, "k", shape, options);
+}
+
 /// Thread CPU time, the better of two.
 double microseconds(const std::string& text, const translator::CompileForm& form) {
     double best = 1e18;
@@ -59,8 +88,27 @@ TEST_CASE("the time to compile grows with the number of branches, not with its s
             form.lane_width = lanes;
             form.optimization = optimization;
             const unsigned count = optimization == translator::Optimization::full ? 100 : 300;
-            const double one = microseconds(diamonds(count), form), four = microseconds(diamonds(4 * count), form);
-            INFO(describe(form) << ": " << one << " us for " << count << ", " << four << " us for four times as many");
-            CHECK(four < 8 * one);
+            for (const auto& many : {diamonds, diamonds_in_a_loop}) {
+                const double one = microseconds(many(count), form), four = microseconds(many(4 * count), form);
+                INFO(describe(form) << (many == diamonds ? "" : ", in a loop") << ": " << one << " us for " << count << ", " << four << " us for four times as many");
+                CHECK(four < 8 * one);
+            }
         }
+}
+
+TEST_CASE("steps are not wider than the block") {
+    const std::string text = diamonds(2);
+    const unsigned widths[][2] = {{1, 1}, {2, 4}, {4, 4}, {5, 8}, {9, 16}, {16, 16}, {17, 32}, {128, 32}};
+    for (const auto& [threads, width] : widths) {
+        INFO(threads << " threads");
+        CHECK(compile(text, threads).properties.lane_width == width);
+    }
+    // A warp that meets stays whole.
+    const std::string meets = kernel("shfl.sync.bfly.b32 %x, %x, 1, 31, -1;\n");
+    CHECK(compile(meets, 1).properties.lane_width == 32);
+}
+
+TEST_CASE("very long kernels with waiting loops are compiled lane by lane") {
+    CHECK(compile(locks(20), 128).properties.lane_width > 1);
+    CHECK(compile(locks(1000), 128).properties.lane_width == 1);
 }

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Regions into the loops over steps, and builtins into what calls them.
+#pragma once
+
+#include <llvm/IR/PassManager.h>
+
+namespace ptarmigan::translator {
+
+/// Inlines all calls of functions that are marked `alwaysinline`, and removes those that nobody names any more. Does
+/// what LLVM's AlwaysInliner does without block frequencies, which nothing here reads and which take time that grows
+/// with the square of the blocks of a loop.
+struct InlineMarked : llvm::PassInfoMixin<InlineMarked> {
+    llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager& analyses);
+};
+
+} // namespace ptarmigan::translator
