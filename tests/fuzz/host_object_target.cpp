@@ -15,5 +15,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         fuzz::finding("a failure without a reason, or a reason without one: " + why);
     for (const runtime::DeviceCode& code : found)
         runtime::read_image(code.container.data(), code.container.size(), {90, true});
+    const runtime::ProgramCode program = runtime::find_program_code(file);
+    std::vector<std::pair<const void*, std::size_t>> units;
+    for (const auto& unit : program.units) units.emplace_back(unit.data(), unit.size());
+    runtime::read_units(units, {90, true});
+    for (const auto& container : program.containers)
+        runtime::read_image(container.data(), container.size(), {90, true});
     return 0;
 }

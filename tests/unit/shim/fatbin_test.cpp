@@ -2,12 +2,14 @@
 // The fat binary reader, on containers made here: every encoding, the choice among entries, and
 // damage of every kind.
 #include "runtime/module/fatbin.h"
+#include "runtime/module/host_object.h"
 
 #include <catch2/catch.hpp>
 #include <lz4.h>
 #include <zstd.h>
 
 #include <cstring>
+#include <elf.h>
 #include <memory>
 #include <random>
 
@@ -258,5 +260,88 @@ TEST_CASE("fatbin: damaged bits never crash") {
         for (int i = 0; i < 8; ++i)
             damaged[random() % damaged.size()] = static_cast<std::uint8_t>(random());
         read_exact(damaged, damaged.size());
+    }
+}
+
+namespace {
+
+/// An ELF file with these sections, as far as a reader of sections looks at it.
+Bytes make_elf(unsigned type, const std::vector<std::pair<std::string, Bytes>>& sections) {
+    std::string names(1, '\0');
+    Bytes file(sizeof(Elf64_Ehdr));
+    std::vector<Elf64_Shdr> headers(1);
+    const auto add = [&](const std::string& name, const Bytes& bytes) {
+        Elf64_Shdr header{};
+        header.sh_name = static_cast<Elf64_Word>(names.size());
+        header.sh_type = SHT_PROGBITS;
+        header.sh_offset = file.size();
+        header.sh_size = bytes.size();
+        names += name + '\0';
+        file.insert(file.end(), bytes.begin(), bytes.end());
+        headers.push_back(header);
+    };
+    for (const auto& [name, bytes] : sections) add(name, bytes);
+    const std::string own = ".shstrtab";
+    add(own, Bytes(names.begin(), names.end()));
+    headers.back().sh_size += own.size() + 1;
+    file.insert(file.end(), own.begin(), own.end());
+    file.push_back(0);
+    Elf64_Ehdr header{};
+    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+    header.e_ident[EI_CLASS] = ELFCLASS64;
+    header.e_type = static_cast<Elf64_Half>(type);
+    header.e_shoff = file.size();
+    header.e_shentsize = sizeof(Elf64_Shdr);
+    header.e_shnum = static_cast<Elf64_Half>(headers.size());
+    header.e_shstrndx = static_cast<Elf64_Half>(headers.size() - 1);
+    std::memcpy(file.data(), &header, sizeof header);
+    for (const Elf64_Shdr& each : headers) {
+        const auto bytes = reinterpret_cast<const std::uint8_t*>(&each);
+        file.insert(file.end(), bytes, bytes + sizeof each);
+    }
+    return file;
+}
+
+Bytes operator+(Bytes a, const Bytes& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+}
+
+} // namespace
+
+TEST_CASE("fatbin: the code of a linked program, whole and relocatable") {
+    const Bytes first = make_container({make_entry(1, 75, ptx_text("sm_75"))});
+    const Bytes second = make_container({make_entry(1, 90, ptx_text("sm_90"), Packing::zstd)});
+    const Bytes none = make_container({make_entry(2, 90, "ELF")});
+    const Bytes program = make_elf(ET_DYN, {{".text", Bytes(16)},
+                                            {".nv_fatbin", first + second},
+                                            {"__nv_relfatbin", second + none + first}});
+    const ProgramCode code = find_program_code(program);
+    REQUIRE(code.containers.size() == 2);
+    CHECK(read_image(code.containers[1].data(), code.containers[1].size(), {}).text == ptx_text("sm_90"));
+    REQUIRE(code.units.size() == 3);
+
+    // As the program's own list of the same units gives them.
+    std::vector<std::pair<const void*, std::size_t>> units;
+    for (const auto& unit : code.units) units.emplace_back(unit.data(), unit.size());
+    const ImagePtx from_file = read_units(units, {});
+    const void* inputs[] = {second.data(), none.data(), first.data(), nullptr};
+    const Wrapper wrapper{0x466243B1, 2, nullptr, inputs};
+    const ImagePtx from_program = read_image(&wrapper, sizeof wrapper, {});
+    REQUIRE(from_file.units.size() == 2);
+    REQUIRE(from_program.units.size() == 2);
+    CHECK(from_file.units_without_ptx == 1);
+    for (std::size_t i = 0; i < 2; ++i) {
+        CHECK(from_file.units[i].text == from_program.units[i].text);
+        CHECK(from_file.units[i].name == from_program.units[i].name);
+    }
+
+    CHECK(find_program_code(make_elf(ET_REL, {{".nv_fatbin", first}})).containers.empty());
+    CHECK(find_program_code(first).containers.empty());
+    for (std::size_t size = 0; size < program.size(); ++size) {
+        const auto copy = std::make_unique<std::uint8_t[]>(size);
+        std::memcpy(copy.get(), program.data(), size);
+        for (const auto& container : find_program_code({copy.get(), size}).containers)
+            CHECK(container.size() <= size);
     }
 }
