@@ -26,8 +26,9 @@ Code best_code() {
 Multiply multiplier([[maybe_unused]] Code code, const MatrixProduct& product, [[maybe_unused]] Accuracy accuracy) {
     Multiply found = nullptr;
 #if defined(__x86_64__)
-    static const bool vnni = __builtin_cpu_supports("avx512vnni");
+    static const bool vnni = __builtin_cpu_supports("avx512vnni"), bf16 = __builtin_cpu_supports("avx512bf16");
     if (code == Code::avx512 && vnni && product.unit == Unit::integer) found = avx512_vnni_multiplier(product);
+    if (code == Code::avx512 && bf16 && accuracy == Accuracy::fast) found = avx512_bf16_multiplier(product);
     if (code == Code::avx512 && !found) found = avx512_multiplier(product, accuracy);
     if (code != Code::portable && !found) found = avx2_multiplier(product, accuracy);
 #endif

@@ -12,5 +12,6 @@ namespace ptarmigan::runtime::tensor_core {
 Multiply avx2_multiplier(const MatrixProduct& product, Accuracy accuracy);
 Multiply avx512_multiplier(const MatrixProduct& product, Accuracy accuracy);
 Multiply avx512_vnni_multiplier(const MatrixProduct& product);
+Multiply avx512_bf16_multiplier(const MatrixProduct& product); ///< Accuracy::fast
 
 } // namespace ptarmigan::runtime::tensor_core

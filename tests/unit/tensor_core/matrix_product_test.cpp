@@ -197,25 +197,28 @@ TEST_CASE("tensor core: D may be C") {
 
 TEST_CASE("tensor core: fast sums are close to exact ones") {
     std::mt19937 random(17);
-    for (const bool negate : {false, true}) {
-        MatrixProduct product{Format::bf16, Format::bf16, Format::f32, Format::f32, Unit::fused, 64, 16, 16};
-        product.negate_product = negate;
-        Matrices matrices(product);
-        fill(Format::bf16, kinds[0], 64, 16, matrices.a, random);
-        fill(Format::bf16, kinds[1], 16, 16, matrices.b, random);
-        fill(Format::f32, kinds[0], 64, 16, matrices.c, random);
-        multiply_portably(product, matrices.operands());
-        const auto expected = matrices.d;
-        for (const Code code : vector_codes()) {
-            multiplier(code, product, Accuracy::fast)(product, matrices.operands());
-            float most = 0;
-            for (unsigned i = 0; i < 64 * 16; ++i) {
-                float x, y;
-                std::memcpy(&x, reinterpret_cast<const char*>(expected.data()) + 4 * i, 4);
-                std::memcpy(&y, reinterpret_cast<const char*>(matrices.d.data()) + 4 * i, 4);
-                most = std::max(most, std::abs(x - y));
+    for (const Format format : {Format::bf16, Format::tf32}) {
+        for (const unsigned n : {8u, 16u, 24u}) {
+            MatrixProduct product{format, format, Format::f32, Format::f32, Unit::fused, 64, static_cast<std::uint16_t>(n), 8};
+            product.negate_product = n == 16;
+            Matrices matrices(product);
+            fill(format, kinds[0], 64, 8, matrices.a, random);
+            fill(format, kinds[1], n, 8, matrices.b, random);
+            fill(Format::f32, kinds[0], 64, n, matrices.c, random);
+            multiply_portably(product, matrices.operands());
+            const auto expected = matrices.d;
+            for (const Code code : vector_codes()) {
+                matrices.d.assign(matrices.d.size(), 0);
+                multiplier(code, product, Accuracy::fast)(product, matrices.operands());
+                float most = 0;
+                for (unsigned i = 0; i < 64 * n; ++i) {
+                    float x, y;
+                    std::memcpy(&x, reinterpret_cast<const char*>(expected.data()) + 4 * i, 4);
+                    std::memcpy(&y, reinterpret_cast<const char*>(matrices.d.data()) + 4 * i, 4);
+                    most = std::max(most, std::abs(x - y));
+                }
+                CHECK(most < 1e-5f);
             }
-            CHECK(most < 1e-5f);
         }
     }
 }
