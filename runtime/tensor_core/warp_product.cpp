@@ -38,31 +38,37 @@ Unit unit_of(const ptx::MatrixForm& form) {
     }
 }
 
+MatrixProduct product_of(const ptx::MatrixForm& form) {
+    MatrixProduct product{};
+    product.a = format_of(form.a);
+    product.b = format_of(form.b);
+    product.c = format_of(form.c);
+    product.d = format_of(form.d);
+    product.unit = unit_of(form);
+    product.m = form.m;
+    product.n = form.n;
+    product.k = form.k;
+    product.sparse = form.opcode == ptx::MatrixOpcode::mma_sp;
+    product.saturate = form.satfinite;
+    static_assert(int(Rounding::up) == int(ptx::MatrixRounding::up) &&
+                  int(Rounding::down) == int(ptx::MatrixRounding::down));
+    product.rounding = static_cast<Rounding>(form.rounding);
+    return product;
+}
+
 /// What follows from a form.
 struct Plan {
     explicit Plan(const ptx::MatrixForm& wanted)
         : form(wanted), a(MatrixFragment(wanted, MatrixOperand::a)), b(MatrixFragment(wanted, MatrixOperand::b)),
-          c(MatrixFragment(wanted, MatrixOperand::c)), d(MatrixFragment(wanted, MatrixOperand::d)) {
-        product.a = format_of(form.a);
-        product.b = format_of(form.b);
-        product.c = format_of(form.c);
-        product.d = format_of(form.d);
-        product.unit = unit_of(form);
-        product.m = form.m;
-        product.n = form.n;
-        product.k = form.k;
-        product.sparse = form.opcode == ptx::MatrixOpcode::mma_sp;
-        product.saturate = form.satfinite;
-        static_assert(int(Rounding::up) == int(ptx::MatrixRounding::up) &&
-                      int(Rounding::down) == int(ptx::MatrixRounding::down));
-        product.rounding = static_cast<Rounding>(form.rounding);
-        products = a.fragment().lines() / form.m;
-    }
+          c(MatrixFragment(wanted, MatrixOperand::c)), d(MatrixFragment(wanted, MatrixOperand::d)),
+          multiply(product_of(wanted)), products(a.fragment().lines() / wanted.m),
+          is_sparse(wanted.opcode == ptx::MatrixOpcode::mma_sp) {}
 
     ptx::MatrixForm form;
     FragmentMover a, b, c, d;
-    MatrixProduct product{};
-    unsigned products = 1; ///< whose matrices follow each other
+    Multiplier multiply;
+    unsigned products; ///< whose matrices follow each other
+    bool is_sparse;
 };
 
 /// Plans are made when first asked for and stay.
@@ -121,13 +127,13 @@ void multiply_fragments(abi::MatrixCall& call, std::uint32_t lanes) {
     plan.a.gather(call.a, a);
     plan.b.gather(call.b, b);
     plan.c.gather(call.c, c);
-    if (plan.product.sparse) select_by_metadata(plan.form, call.selector, call.metadata, selected);
+    if (plan.is_sparse) select_by_metadata(plan.form, call.selector, call.metadata, selected);
     const auto part = [&](const FragmentMover& operand, unsigned i) {
         return std::size_t{i} * operand.fragment().lines() / plan.products * operand.line_bytes();
     };
     for (unsigned i = 0; i < plan.products; ++i)
-        multiply(plan.product, a + part(plan.a, i), b + part(plan.b, i), c + part(plan.c, i), d + part(plan.d, i),
-                 plan.product.sparse ? selected : nullptr);
+        plan.multiply(a + part(plan.a, i), b + part(plan.b, i), c + part(plan.c, i), d + part(plan.d, i),
+                      plan.is_sparse ? selected : nullptr);
     plan.d.scatter(d, call.d);
 }
 
