@@ -47,7 +47,12 @@ public:
 
     void load(const Operand& registers) {
         llvm::SmallVector<LaneValue, 8> words;
-        for (unsigned r = 0; r < fragment_.distinct_registers(); ++r) words.push_back(load_register(r));
+        while (words.size() < fragment_.distinct_registers()) {
+            if (moves_pairs())
+                for (const LaneValue& word : load_lanes(e_, access(words.size(), 0))) words.push_back(word);
+            else
+                words.push_back(load_register(words.size()));
+        }
         for (unsigned r = 0; r < fragment_.registers(); ++r) {
             const Operand& element = e_.element(registers, r);
             if (element.kind != Operand::Kind::reg) continue;
@@ -60,15 +65,18 @@ public:
 
     void store(const Operand& registers) {
         Ir& ir = e_.ir();
+        llvm::SmallVector<LaneValue, 2> words;
         for (unsigned r = 0; r < fragment_.distinct_registers(); ++r) {
             Value* lanes = to_bits(ir, e_.lanes(e_.element(registers, r)));
             lanes = ir.CreateZExtOrTrunc(lanes, e_.lanes_type(ir.getIntNTy(fragment_.register_bits())));
-            const unsigned bits = access_bits(), accesses = fragment_.register_bits() / bits;
-            for (unsigned i = 0; i < accesses; ++i) {
-                Value* part = i ? ir.CreateLShr(lanes, integer(lanes, i * bits)) : lanes;
-                part = ir.CreateTrunc(part, e_.lanes_type(ir.getIntNTy(bits)));
-                store_lanes(e_, access(r, i), {LaneValue::varying(part)});
+            words.push_back(LaneValue::varying(lanes));
+            if (moves_pairs()) {
+                if (words.size() < 2) continue;
+                store_lanes(e_, access(r - 1, 0), words);
+            } else {
+                store_register(r, lanes);
             }
+            words.clear();
         }
     }
 
@@ -81,11 +89,21 @@ private:
         return fragment_.register_elements() == 1 || (along_ == (fragment_.order() != MatrixFragment::Order::crossed));
     }
     /// What a lane of an H100 accesses at once: two registers of a pair too.
-    unsigned unit_bits() const {
-        const bool is_pair = along_ && fragment_.order() == MatrixFragment::Order::pairs;
-        return std::max(8u, is_pair && bits_ == 32 ? 2 * bits_ : access_bits());
-    }
+    unsigned unit_bits() const { return std::max(8u, moves_pairs() && bits_ == 32 ? 2 * bits_ : access_bits()); }
     unsigned access_bits() const { return is_contiguous() ? fragment_.register_bits() : bits_; }
+
+    /// Two registers of a lane that lie side by side go together.
+    bool moves_pairs() const { return along_ && fragment_.order() == MatrixFragment::Order::pairs; }
+
+    void store_register(unsigned r, Value* lanes) {
+        Ir& ir = e_.ir();
+        const unsigned bits = access_bits(), accesses = fragment_.register_bits() / bits;
+        for (unsigned i = 0; i < accesses; ++i) {
+            Value* part = i ? ir.CreateLShr(lanes, integer(lanes, i * bits)) : lanes;
+            part = ir.CreateTrunc(part, e_.lanes_type(ir.getIntNTy(bits)));
+            store_lanes(e_, access(r, i), {LaneValue::varying(part)});
+        }
+    }
 
     LaneValue load_register(unsigned r) {
         const unsigned bits = access_bits(), accesses = fragment_.register_bits() / bits;
@@ -114,6 +132,8 @@ private:
         MemoryAccess result;
         result.element = ir.getIntNTy(access_bits());
         result.bytes = access_bits() / 8;
+        result.count = moves_pairs() ? 2 : 1;
+        result.element_aligned = bits_ == 64; // all that is asked of doubles
         result.address.space = space_;
         const LaneValue& base = address_.address;
         if (whole_warp(e_) && base.is_uniform() && stride_.is_uniform()) {

@@ -142,3 +142,14 @@ TEST_CASE("module scope: registers and .local of modules without an ABI") {
     REQUIRE(texture->ok());
     CHECK(texture->module().variables.at(0).type == ScalarType::texref);
 }
+
+TEST_CASE("wmma: .aligned is understood before PTX 6.3 and asked for from then on") {
+    const auto text = [](const std::string& version, const std::string& word) {
+        return ".version " + version + "\n.target sm_70\n.address_size 64\n.visible .entry k(.param .u64 p) {\n.reg .b32 %r<8>; .reg .b64 %d;\n"
+               "ld.param.u64 %d, [p]; wmma.load.a.sync" + word + ".row.m16n16k16.f16 {%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, [%d];\n}\n";
+    };
+    CHECK(first_error(text("6.0", "")).empty());
+    CHECK(first_error(text("6.2", ".aligned")).find("needs .version 6.3") != std::string::npos);
+    CHECK(first_error(text("6.3", "")).find("needs .aligned") != std::string::npos);
+    CHECK(first_error(text("6.3", ".aligned")).empty());
+}
