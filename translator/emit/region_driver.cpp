@@ -28,6 +28,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 
 namespace ptarmigan::translator {
 
@@ -199,15 +200,24 @@ private:
             auto mask_place = [this, at, frame](std::size_t i) {
                 return at(frame, frames_.turn_masks_offset + std::uint32_t(i) * 8);
             };
-            auto stop = [&, number, mask_place](const std::vector<llvm::Value*>& masks) {
-                for (ValueId value : point.live) save_live_out(emitter, value, point.latch, frame, cta_out);
+            // What the region begins with is in the frame, and loaded whenever the step comes to the region, unless it
+            // has been computed anew since (in another round of a loop around the region).
+            const std::vector<ValueId>& first = barriers_.live_in[region];
+            std::vector<ValueId> own;
+            std::copy_if(point.live.begin(), point.live.end(), std::back_inserter(own), [&](ValueId value) {
+                const BlockId block = graph_.values[value].block;
+                return (block != no_block && view(region).contains[block]) ||
+                       !std::binary_search(first.begin(), first.end(), value);
+            });
+            auto stop = [&, number, mask_place, own](const std::vector<llvm::Value*>& masks) {
+                for (ValueId value : own) save_live_out(emitter, value, point.latch, frame, cta_out);
                 save_guard_flags();
                 for (std::size_t i = 0; i < masks.size(); ++i) ir.CreateStore(emitter.to_bits(masks[i]), mask_place(i));
                 ir.CreateStore(ir.getInt32(number), at(frame, frames_.turn_offset));
                 ir.CreateRet(ir.getInt32(point.waits ? stopped_to_wait : stopped));
             };
-            auto resume = [&, mask_place] {
-                for (ValueId value : point.live) load_live_in(emitter, value, frame, cta_in);
+            auto resume = [&, mask_place, own] {
+                for (ValueId value : own) load_live_in(emitter, value, frame, cta_in);
                 load_guard_flags();
                 std::vector<llvm::Value*> masks;
                 for (std::size_t i = 0; i < point.edge_masks.size() + point.block_masks.size(); ++i)

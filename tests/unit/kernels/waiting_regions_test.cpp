@@ -177,6 +177,46 @@ TEST_CASE("what a step has when it stops to wait it has when it goes on", "[kern
     }
 }
 
+TEST_CASE("what is computed anew in front of a wait, and used behind the barrier before", "[kernels][waits]") {
+    constexpr std::uint32_t threads = 128;
+    Array<std::uint32_t> out(threads);
+    // From the barrier on the round's end, the next one's begin and its wait are one region.
+    run(warp_and_lane + R"(
+            setp.ne.u32 %p0, %r60, 0;
+            @%p0 bra begun;
+            st.shared.u32 [go], 0;
+        begun:
+            mov.u32 %r10, 0;
+            mov.u32 %r6, 1;
+            setp.eq.u32 %p1, %r20, 3;
+            bar.sync 0;
+        round:
+            add.u32 %r10, %r10, 1;
+            mul.lo.u32 %r5, %r60, %r10;
+            xor.b32 %r5, %r5, %r10;
+            @!%p1 bra wait;
+            st.volatile.shared.u32 [go], %r10;
+        wait:
+            ld.volatile.shared.u32 %r0, [go];
+            setp.lt.u32 %p2, %r0, %r10;
+            @%p2 bra wait;
+            mad.lo.u32 %r6, %r6, 3, %r5;
+            bar.sync 0;
+            xor.b32 %r6, %r6, %r5;
+            setp.lt.u32 %p3, %r10, 4;
+            @%p3 bra round;
+            mad.wide.u32 %l0, %r60, 4, %l60;
+            st.global.u32 [%l0], %r6;
+    )", {2}, {threads}, {out.address()}, ".shared .align 4 .b32 go;\n");
+    const auto results = out.values();
+    for (std::uint32_t t = 0; t < threads; ++t) {
+        std::uint32_t sum = 1;
+        for (std::uint32_t round = 1; round <= 4; ++round) sum = (sum * 3 + (t * round ^ round)) ^ (t * round ^ round);
+        INFO(t);
+        CHECK(results[t] == sum);
+    }
+}
+
 TEST_CASE("lanes leave a wait at different rounds, and some never come to it", "[kernels][waits]") {
     constexpr std::uint32_t threads = 160, ctas = 3;
     Array<std::uint32_t> out(ctas * threads), flags(ctas * (threads + 32));
