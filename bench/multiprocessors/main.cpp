@@ -184,7 +184,7 @@ int main(int argc, char** argv) {
     const std::string only = argc > 4 ? arguments[4] : "";
     try {
         if (child) {
-            run_cases(arguments[1], arguments[2], 5, only);
+            run_cases(arguments[1], arguments[2], 8, only);
             return 0;
         }
         std::map<std::size_t, Outcome> few, many;
