@@ -20,7 +20,8 @@ enum class Manner { none, in_place, lines };
 
 Manner wanted_manner() {
     const std::string text = env_text(Env::progress);
-    if (text == "off" || !log_enabled(LogLevel::error)) return Manner::none;
+    const bool silent = !log_enabled(LogLevel::error);
+    if (text == "off" || (silent && text != "on")) return Manner::none;
     if (::isatty(STDERR_FILENO)) return Manner::in_place;
     return text == "on" ? Manner::lines : Manner::none;
 }

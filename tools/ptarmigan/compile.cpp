@@ -9,6 +9,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -80,8 +82,9 @@ void print_faults(const ProgramTexts& texts, const AheadCounts& counts) {
 
 int compile(const CompileOptions& options) {
     apply(options);
-    // Failures are summed up below.
+    // Failures are summed up below, so all that is left to say meanwhile is how far it has come.
     if (!std::getenv("PTARMIGAN_LOG")) set("PTARMIGAN_LOG", "off");
+    if (!std::getenv("PTARMIGAN_PROGRESS") && isatty(STDERR_FILENO)) set("PTARMIGAN_PROGRESS", "on");
     AheadOptions ahead;
     ahead.wanted = matcher(options.kernel);
     ahead.jobs = options.jobs;
