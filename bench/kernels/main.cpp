@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 
 namespace bench {
@@ -137,6 +138,7 @@ int main(int argc, char** argv) {
     app.add_flag("--alone", alone, "Time Ptarmigan only; results are still checked against the OpenMP form");
     CLI11_PARSE(app, argc, argv);
 
+    setenv("PTARMIGAN_TIER", "best", 0); // what is timed is good code, from the first round on
     std::vector<std::unique_ptr<Peer>> peers;
     try {
         peers.push_back(make_cuda_peer(library, folder + "/kernels.ptx"));

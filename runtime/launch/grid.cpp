@@ -4,6 +4,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/context/context.h"
+#include "runtime/device/device.h"
 #include "runtime/exec/unfenced_writes.h"
 #include "runtime/launch/child_work.h"
 #include "runtime/launch/helpers.h"
@@ -11,11 +12,13 @@
 #include "runtime/launch/worker.h"
 #include "runtime/memory/outside_writes.h"
 #include "runtime/module/module.h"
+#include "runtime/module/tiers.h"
 #include "runtime/tuning.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <ctime>
 #include <memory>
 
 namespace ptarmigan::runtime {
@@ -25,8 +28,9 @@ namespace {
 void report(Grid& grid) {
     if (grid.fault.fault == abi::Fault::none) return; // another grid's fault ended this one
     const std::string place = grid.module ? grid.module->source().place_of(grid.fault.line) : std::string();
-    publish_fault_report(describe_fault(grid.fault, grid.code->name, place, grid.code->properties.lane_width) +
-                         grid.waits);
+    const LoadedKernel& code = grid.fault_code ? *grid.fault_code : *grid.code;
+    const char* tier = is_quick(code.form) ? ", in quick code" : "";
+    publish_fault_report(describe_fault(grid.fault, code.name, place, code.properties.lane_width) + tier + grid.waits);
     grid.context->set_fault(fault_status(grid.fault));
 }
 
@@ -71,16 +75,66 @@ void remember_cost(Grid& grid, std::uint64_t elapsed) {
     grid.cta_cost->store(static_cast<std::uint32_t>(cost < most ? cost : most), std::memory_order_relaxed);
 }
 
+std::string tier_of(const Grid& grid) {
+    return grid.good ? "quick, then good" : tier_name(grid.code->form);
+}
+
 void log_ended(Grid& grid) {
     const abi::LaunchContext& launch = grid.launch;
     log(LogLevel::trace,
-        fmt::format("grid {}: {}, {} CTAs of {} threads, {} shared bytes each, {} workers; {} {}", launch.grid_id,
-                    grid.code->name, fmt::join(launch.nctaid, "x"), fmt::join(launch.ntid, "x"), launch.shared_size,
-                    grid.next_worker.load(std::memory_order_relaxed), grid.stopped() ? "fault after" : "ran for",
-                    elapsed(grid.start)));
+        fmt::format("grid {}: {}, {} code, {} CTAs of {} threads, {} shared bytes each, {} workers; {} {}",
+                    launch.grid_id, grid.code->name, tier_of(grid), fmt::join(launch.nctaid, "x"),
+                    fmt::join(launch.ntid, "x"), launch.shared_size, grid.next_worker.load(std::memory_order_relaxed),
+                    grid.stopped() ? "fault after" : "ran for", elapsed(grid.start)));
 }
 
+/// CPU time of this thread: wall clock would take a loaded machine for long work.
+std::uint64_t thread_nanoseconds() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+/// Of quick code's time, what this thread took.
+class QuickTime {
+public:
+    explicit QuickTime(const Grid& grid) : grid_(grid), start_(counts() ? thread_nanoseconds() : 0) {}
+    ~QuickTime() {
+        if (!counts() || grid_.good || grid_.stopped()) return;
+        const std::uint64_t workers = grid_.next_worker.load(std::memory_order_relaxed);
+        grid_.kernel->note_quick_run(*grid_.tiered, (thread_nanoseconds() - start_) * workers);
+    }
+    QuickTime(const QuickTime&) = delete;
+    QuickTime& operator=(const QuickTime&) = delete;
+
+private:
+    bool counts() const { return grid_.tiered && grid_.kernel; }
+    const Grid& grid_;
+    const std::uint64_t start_;
+};
+
 } // namespace
+
+const GridCode* good_code(Grid& grid, std::uint64_t next) {
+    if (next < grid.swap_at) return nullptr;
+    TieredCode& tiered = *grid.tiered;
+    if (!tiered.has_good()) {
+        if (nanoseconds_since(grid.start) >= tiered.long_grid_ns()) tiered.ask(TieredCode::Urgency::high);
+        return nullptr;
+    }
+    std::call_once(grid.good_once, [&] {
+        std::shared_ptr<const LoadedKernel> code = tiered.good();
+        const bool same_layout = code->properties.static_shared == grid.code->properties.static_shared;
+        if (same_layout && meets_demands(grid, *code))
+            grid.good = std::make_unique<GridCode>(prepare_code(grid, std::move(code)));
+    });
+    return grid.good.get();
+}
+
+void call_held_helpers(Grid& grid) {
+    call_helpers(grid.shared_from_this(), grid.held_helpers);
+    grid.held_helpers = 0;
+}
 
 void call_late_helpers(Grid& grid) {
     if (nanoseconds_since(grid.start) < grid.short_ns) return;
@@ -98,9 +152,13 @@ namespace {
 /// Grids whose steps can be suspended may wait for what will not come any more when another one of their context ends
 /// with a fault.
 class StoppedByFaults {
+    static bool may_wait(const Grid& grid) {
+        const translator::KernelProperties& properties = grid.code->properties;
+        return properties.uses_fibers || properties.gives_turns || grid.tiered;
+    }
+
 public:
-    explicit StoppedByFaults(Grid& grid)
-        : grid_(grid.code->properties.uses_fibers || grid.code->properties.gives_turns ? &grid : nullptr) {
+    explicit StoppedByFaults(Grid& grid) : grid_(may_wait(grid) ? &grid : nullptr) {
         if (grid_ && !grid_->context->add_running(grid_->launch.fault)) grid_ = nullptr;
     }
     ~StoppedByFaults() {
@@ -113,6 +171,13 @@ private:
     Grid* grid_;
 };
 
+/// How many helpers of a grid that runs quick code are not to come before the good code.
+std::uint64_t hold_helpers(Grid& grid, std::uint64_t helpers) {
+    const bool automatic = TierSetting::of_process().mode == TierSetting::Mode::automatic;
+    if (grid.tiered && automatic && helpers + 1 == Device::get().workers()) grid.held_helpers = helpers != 0;
+    return grid.held_helpers;
+}
+
 void run_on_threads(const std::shared_ptr<Grid>& grid) {
     const StoppedByFaults stopped(*grid);
     const WatchedGrid watched(*grid);
@@ -122,12 +187,13 @@ void run_on_threads(const std::shared_ptr<Grid>& grid) {
     if (helpers > draws - 1) helpers = draws - 1;
     if (static_cast<abi::AsyncMode>(grid->launch.async_mode) != abi::AsyncMode::eager)
         UnfencedWrites::get().fence(); // a grid's begin is one, too
+    const QuickTime quick_time(*grid);
     grid->start = Clock::now();
     grid->short_ns = short_grid_ns();
     if (is_too_small_to_share(*grid))
         grid->late_helpers = helpers;
     else
-        call_helpers(grid, helpers);
+        call_helpers(grid, helpers - hold_helpers(*grid, helpers));
     run_share(*grid);
     if (helpers > 0) close_to_helpers(*grid);
     const OutsideWrite ended; // what it wrote is there for everybody

@@ -23,26 +23,33 @@ namespace ptarmigan::runtime {
 
 class ChildWork;
 class Context;
+class Kernel;
 class Module;
+class TieredCode;
 
-/// Shared by the threads that run it. Filled in by launch(), then constant but for the atomics and
-/// the fault.
-struct Grid : std::enable_shared_from_this<Grid> {
+/// What a grid's CTAs run, and what it takes of the host. Constant once a worker uses it.
+struct GridCode {
+    std::shared_ptr<const LoadedKernel> code;
+    CtaNeeds needs;
+    std::size_t fiber_stack = 0;
+    bool needs_own_stack = false; ///< whole CTAs too run on a stack of that size instead of the thread's
+    bool streams = false;         ///< writes more than caches hold: CtaContext::streams
+};
+
+/// Shared by the threads that run it. Filled in by launch(), then constant but for the atomics, the fault and the good
+/// code. As a GridCode it is what it begins with.
+struct Grid : std::enable_shared_from_this<Grid>, GridCode {
     abi::LaunchContext launch{};
     std::vector<std::uint8_t> params; ///< launch.params points here
-    std::shared_ptr<const LoadedKernel> code;
-    std::shared_ptr<Module> module; ///< keeps variables and names alive; may be null in tests
+    std::shared_ptr<Module> module;   ///< keeps variables and names alive; may be null in tests
     Context* context = nullptr;
     /// What cooperative_groups keeps of a cooperative grid: its size in bytes, and the counter of grid.sync().
     struct alignas(8) Workspace {
         std::uint32_t size = sizeof(Workspace), barrier = 0;
     } workspace;
-    CtaNeeds needs;
-    std::size_t fiber_stack = 0;
-    bool needs_own_stack = false;   ///< whole CTAs too run on a stack of that size instead of the thread's
     std::uint64_t async_seed = 0;   ///< of AsyncMode::random
     MapHistory maps;                ///< of copies that are late
-    bool streams = false;           ///< writes more than caches hold: CtaContext::streams
+    bool in_pairs = false;          ///< CTAs are counted as cta_order.h says
     bool cooperative = false;       ///< every CTA must get its turns although others have not exited
     std::uint32_t cluster_size = 1; ///< CTAs of a cluster, which are alive at the same time, on one worker
     std::uint64_t cta_count = 0;    ///< to draw: of clusters where they have several CTAs
@@ -68,9 +75,17 @@ struct Grid : std::enable_shared_from_this<Grid> {
     std::once_flag children_once;
     std::shared_ptr<ChildWork> children; ///< null: its threads launched nothing; see child_work_of()
 
+    const Kernel* kernel = nullptr;     ///< null in tests; of `module`
+    std::shared_ptr<TieredCode> tiered; ///< not null: `code` is quick, and better code may come
+    std::uint64_t held_helpers = 0;     ///< come with the good code: until then a CPU is left to those who make it
+    std::uint64_t swap_at = 0;          ///< CTAs below this number run the code that the grid began with
+    std::once_flag good_once;
+    std::unique_ptr<const GridCode> good; ///< what later CTAs run: see good_code()
+
     std::mutex fault_mutex;
     FaultRecord fault; ///< first one; its `cta` points to fault_cta
     abi::CtaContext fault_cta{};
+    std::shared_ptr<const LoadedKernel> fault_code; ///< that it was in
     std::string waits; ///< of a hang or deadlock: who waits where, a line each; guarded by fault_mutex
 
     bool stopped() const { return __atomic_load_n(&launch.fault, __ATOMIC_RELAXED) != 0; }
@@ -81,6 +96,16 @@ struct Grid : std::enable_shared_from_this<Grid> {
 void run_ctas(const std::shared_ptr<Grid>& grid);
 /// run_ctas(), then the work that its threads launched.
 void run_grid(const std::shared_ptr<Grid>& grid);
+
+/// Of a grid that began with quick code: the good code that takes over from CTA (cluster) `next` on, null if there is
+/// none yet or it can't. Asks for it where the grid takes long. Thread-safe.
+const GridCode* good_code(Grid& grid, std::uint64_t next);
+/// Calls the held helpers. On the grid's own thread.
+void call_held_helpers(Grid& grid);
+/// What launches with `code` take of the host, `grid` being filled in but for that.
+GridCode prepare_code(const Grid& grid, std::shared_ptr<const LoadedKernel> code);
+/// True if the parameters meet what `code` takes for granted.
+bool meets_demands(const Grid& grid, const LoadedKernel& code);
 
 /// Calls the late helpers if the grid has taken longer than expected. On the grid's own thread,
 /// between CTAs.

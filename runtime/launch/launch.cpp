@@ -123,15 +123,6 @@ bool is_small_grid(const LaunchConfig& config) {
     return true;
 }
 
-/// True if the parameters meet what the code takes for granted.
-bool meets_demands(const Grid& grid) {
-    for (const translator::AlignmentDemand& demand : grid.code->properties.alignment_demands) {
-        if (demand.offset >= grid.params.size() || ((grid.params[demand.offset] + demand.residue) & demand.mask) != 0)
-            return false;
-    }
-    return true;
-}
-
 /// CTAs per draw of a grid whose CTAs wait for nobody and took `cost` ns each last time (0: unknown).
 std::uint64_t independent_chunk(const Grid& grid, unsigned workers, std::uint64_t threads, std::uint64_t cost) {
     if (cost != 0 && cost * grid.cta_count < tuning::undivided_grid_ns) return (grid.cta_count + workers - 1) / workers;
@@ -141,8 +132,10 @@ std::uint64_t independent_chunk(const Grid& grid, unsigned workers, std::uint64_
 }
 
 /// True if the grid's streaming stores write so much that no cache would keep it for the next reader.
-bool writes_past_caches(const Grid& grid, std::uint64_t threads) {
-    const std::uint64_t bytes = grid.code->properties.streamed_bytes;
+bool writes_past_caches(const Grid& grid, const LoadedKernel& code) {
+    const std::uint32_t* block = grid.launch.ntid;
+    const std::uint64_t threads = grid.cta_count * grid.cluster_size * block[0] * block[1] * block[2];
+    const std::uint64_t bytes = code.properties.streamed_bytes;
     return bytes != 0 && threads >= tuning::least_streamed_bytes / bytes;
 }
 
@@ -152,6 +145,7 @@ void choose_workers(Grid& grid, std::uint64_t threads, bool waits) {
     grid.max_workers = grid.cta_count < workers ? static_cast<unsigned>(grid.cta_count) : workers;
     if (Schedule::of_process().random) grid.max_workers = 1;
     if (grid.cooperative || Schedule::of_process().random) return; // one at a time, see Worker::run_resident_ctas()
+    if (grid.tiered) return;                                       // good code may take over between any two CTAs
     if (forced && *forced > 0) {
         grid.chunk = *forced;
         return;
@@ -177,23 +171,22 @@ std::size_t stack_needed(const LoadedKernel& code, std::size_t stack_limit) {
     return std::max(least, (bytes + page - 1) / page * page);
 }
 
-void size_arena(Grid& grid) {
-    const translator::KernelProperties& properties = grid.code->properties;
-    std::size_t stack_limit = 0;
-    if (properties.unbounded_stack) static_cast<void>(grid.context->limit(Limit::stack_size, stack_limit));
-    CtaNeeds& needs = grid.needs;
-    needs.shared = grid.launch.shared_size;
-    if (properties.reserved_shared) needs.shared = (needs.shared + 127) / 128 * 128 + properties.reserved_shared;
-    constexpr std::size_t most = abi::local_stride_limit - 64;
-    const std::size_t least = properties.local_bytes + stack_limit;
-    const std::size_t wanted = properties.local_bytes + stack_limit * properties.stack_scale;
-    needs.local_stride = (std::max(least, std::min(wanted, most)) + 63) / 64 * 64;
-    needs.interleaved = properties.interleaved_bytes;
-    needs.threads = std::size_t{properties.step_count} * properties.lane_width;
-    needs.cta_frame = properties.cta_frame_size;
-    needs.frames = std::size_t{properties.step_count} * properties.frame_size;
-    grid.fiber_stack = stack_needed(*grid.code, stack_limit);
-    grid.needs_own_stack = properties.unbounded_stack || grid.fiber_stack > tuning::fiber_stack;
+/// Quick code whose threads wait for each other, in steps so narrow that not all that may have to live at once can.
+bool needs_wider_steps(const Grid& grid, const LoadedKernel& quick) {
+    const translator::KernelProperties& properties = quick.properties;
+    constexpr std::uint64_t most_steps = 16384;
+    return properties.spins && properties.uses_fibers &&
+           grid.cta_count * grid.cluster_size * properties.step_count > most_steps;
+}
+
+/// The code that the grid begins with, and whether better code may take over.
+void choose_tier(Grid& grid, KernelCode code) {
+    if (code.tiered && needs_wider_steps(grid, *code.code)) {
+        if (const auto good = code.tiered->make_now(); good && meets_demands(grid, *good)) code = {good, nullptr};
+    }
+    grid.code = std::move(code.code);
+    grid.tiered = std::move(code.tiered);
+    grid.swap_at = TierSetting::of_process().swap_at;
 }
 
 std::chrono::nanoseconds hang_limit() {
@@ -243,12 +236,44 @@ void fill_launch_context(Grid& grid, const LaunchConfig& config, const std::arra
     launch.explicit_cluster = is_explicit;
     launch.dynamic_shared = config.dynamic_shared;
     launch.shared_size = grid.code->properties.static_shared + config.dynamic_shared;
+    grid.in_pairs = grid.code->properties.continues_in_y && config.grid[1] > 1;
     launch.grid_id = next_grid_id.fetch_add(1, std::memory_order_relaxed);
     launch.owner = &grid;
     if (config.cooperative) launch.grid_workspace = reinterpret_cast<std::uintptr_t>(&grid.workspace);
 }
 
 } // namespace
+
+bool meets_demands(const Grid& grid, const LoadedKernel& code) {
+    for (const translator::AlignmentDemand& demand : code.properties.alignment_demands) {
+        if (demand.offset >= grid.params.size() || ((grid.params[demand.offset] + demand.residue) & demand.mask) != 0)
+            return false;
+    }
+    return true;
+}
+
+GridCode prepare_code(const Grid& grid, std::shared_ptr<const LoadedKernel> code) {
+    const translator::KernelProperties& properties = code->properties;
+    std::size_t stack_limit = 0;
+    if (properties.unbounded_stack) static_cast<void>(grid.context->limit(Limit::stack_size, stack_limit));
+    GridCode prepared;
+    CtaNeeds& needs = prepared.needs;
+    needs.shared = grid.launch.shared_size;
+    if (properties.reserved_shared) needs.shared = (needs.shared + 127) / 128 * 128 + properties.reserved_shared;
+    constexpr std::size_t most = abi::local_stride_limit - 64;
+    const std::size_t least = properties.local_bytes + stack_limit;
+    const std::size_t wanted = properties.local_bytes + stack_limit * properties.stack_scale;
+    needs.local_stride = (std::max(least, std::min(wanted, most)) + 63) / 64 * 64;
+    needs.interleaved = properties.interleaved_bytes;
+    needs.threads = std::size_t{properties.step_count} * properties.lane_width;
+    needs.cta_frame = properties.cta_frame_size;
+    needs.frames = std::size_t{properties.step_count} * properties.frame_size;
+    prepared.fiber_stack = stack_needed(*code, stack_limit);
+    prepared.needs_own_stack = properties.unbounded_stack || prepared.fiber_stack > tuning::fiber_stack;
+    prepared.streams = writes_past_caches(grid, *code);
+    prepared.code = std::move(code);
+    return prepared;
+}
 
 Status check_launch(Kernel& kernel, const LaunchConfig& config) {
     Status status = check_extents(config);
@@ -276,10 +301,12 @@ Status make_grid(Function& function, const LaunchConfig& config, Context& contex
     const translator::BlockShape shape{config.block, cluster};
     set_async_mode(*grid);
     const bool late_copies = grid->launch.async_mode != static_cast<std::uint32_t>(abi::AsyncMode::eager);
-    status = kernel.code(shape, is_small_grid(config), grid->cooperative, late_copies, grid->code);
+    KernelCode code;
+    const std::uint64_t threads = volume(config.grid) * volume(config.block);
+    status = kernel.code(shape, is_small_grid(config), grid->cooperative, late_copies, code, true, threads);
     // Parameters that would make an access misaligned: code that checks, because it may not come to that access.
-    if (!failed(status) && !meets_demands(*grid))
-        status = kernel.code(shape, is_small_grid(config), grid->cooperative, late_copies, grid->code, false);
+    if (!failed(status) && !meets_demands(*grid, *code.code))
+        status = kernel.code(shape, is_small_grid(config), grid->cooperative, late_copies, code, false, threads);
     if (failed(status)) return status;
     install_fault_handlers();
     grid->module = function.module().shared_from_this();
@@ -287,11 +314,12 @@ Status make_grid(Function& function, const LaunchConfig& config, Context& contex
     grid->cta_cost = kernel.cta_cost();
     grid->cluster_size = static_cast<std::uint32_t>(volume(cluster));
     grid->cta_count = volume(config.grid) / grid->cluster_size;
+    grid->kernel = &kernel;
+    choose_tier(*grid, std::move(code));
     grid->hang_limit = hang_limit();
     fill_launch_context(*grid, config, cluster, config.has_cluster || kernel.required_cluster()[0] != 0,
                         kernel.parameters().alignment);
-    grid->streams = writes_past_caches(*grid, grid->cta_count * volume(config.block));
-    size_arena(*grid);
+    static_cast<GridCode&>(*grid) = prepare_code(*grid, grid->code);
     choose_workers(*grid, volume(config.block) * grid->cluster_size, grid->code->properties.spins);
     made = std::move(grid);
     return Status::success;

@@ -22,9 +22,14 @@
 
 namespace ptarmigan::runtime {
 
-bool Worker::draw(std::uint64_t& first, std::uint64_t& end) {
+bool Worker::draw(std::uint64_t& first, std::uint64_t& end, bool may_move_on) {
     Grid& grid = *grid_;
     if (grid.stopped()) return false;
+    if (grid.tiered && use_ == grid_ && may_move_on) {
+        const std::uint64_t next = grid.next_cta.load(std::memory_order_relaxed);
+        next_code_ = next < grid.cta_count ? good_code(grid, next) : nullptr;
+        if (next_code_) return false;
+    }
     if (number_ == 0 && grid.late_helpers != 0) call_late_helpers(grid);
     first = grid.next_cta.fetch_add(grid.chunk, std::memory_order_relaxed);
     if (first >= grid.cta_count) return false;
@@ -67,8 +72,8 @@ Worker::Slot* Worker::prepare_slot(std::size_t index) {
     Slot& slot = slots_[index];
     const std::uint32_t size = grid_->cluster_size;
     const auto rank = static_cast<std::uint32_t>(index % size);
-    if (!(size == 1 ? slot.arena.prepare(grid_->needs)
-                    : slot.arena.prepare(grid_->needs, slots_[index - rank].arena, rank, size)))
+    if (!(size == 1 ? slot.arena.prepare(use_->needs)
+                    : slot.arena.prepare(use_->needs, slots_[index - rank].arena, rank, size)))
         return nullptr;
     const abi::LaunchContext& launch = grid_->launch;
     abi::CtaContext& context = slot.arena.context;
@@ -82,7 +87,7 @@ Worker::Slot* Worker::prepare_slot(std::size_t index) {
     context.dynamic_shared = launch.dynamic_shared;
     context.shared_size = launch.shared_size;
     context.cluster_ctarank = 0;
-    context.streams = grid_->streams;
+    context.streams = use_->streams;
     context.worker = this;
     return &slot;
 }
@@ -103,9 +108,9 @@ void Worker::run_whole_ctas() {
     if (!slot) return out_of_memory();
     abi::CtaContext& context = slot->arena.context;
     scope_.cta = &context;
-    const auto entry = reinterpret_cast<abi::RunCta>(const_cast<void*>(grid_->code->entry));
+    const auto entry = reinterpret_cast<abi::RunCta>(const_cast<void*>(use_->code->entry));
     std::uint64_t cta = 0, end = 0;
-    const bool in_pairs = grid_->code->properties.continues_in_y && context.nctaid[1] > 1;
+    const bool in_pairs = grid_->in_pairs;
     while (draw(cta, end)) {
         for (; in_pairs && cta != end && !grid_->stopped(); ++cta) {
             place(context, cta_in_pairs(cta, context.nctaid));
@@ -154,7 +159,7 @@ void Worker::other_stack_entry(boost::context::detail::transfer_t from) {
 
 /// Threads' stacks are as large as whoever made them wanted: kernels that may need more get one of theirs.
 void Worker::run_whole_ctas_on_other_stack() {
-    scheduler_.stacks.set_stack_size(grid_->fiber_stack);
+    scheduler_.stacks.set_stack_size(use_->fiber_stack);
     OtherStack stacks;
     stacks.become_thread();
     stacks.worker = this;
@@ -190,8 +195,8 @@ void Worker::run_fiber_ctas() {
 bool Worker::start(std::size_t index, std::uint64_t cta) {
     Slot* slot = prepare_slot(index);
     if (!slot) return false;
-    const translator::KernelProperties& properties = grid_->code->properties;
-    void* const entry = const_cast<void*>(grid_->code->entry);
+    const translator::KernelProperties& properties = use_->code->properties;
+    void* const entry = const_cast<void*>(use_->code->entry);
     abi::CtaContext& context = slot->arena.context;
     if (grid_->cluster_size == 1)
         place(context, cta);
@@ -213,7 +218,7 @@ bool Worker::start_cluster(std::size_t index, std::uint64_t cluster) {
     for (std::size_t rank = 0; rank < size; ++rank)
         if (!start(index + rank, cluster)) return false;
     ClusterBarrier& barrier = slots_[index].cluster;
-    barrier.start(size * grid_->code->properties.step_count, scheduler_);
+    barrier.start(size * use_->code->properties.step_count, scheduler_);
     for (std::size_t rank = 0; rank < size; ++rank) slots_[index + rank].fibers.join(barrier);
     return true;
 }
@@ -330,14 +335,14 @@ std::uint64_t Worker::further_units(const Supply& supply) const {
 /// none for those that there must be.
 bool Worker::start_further_units(Supply& supply) {
     for (std::uint64_t wanted = further_units(supply); wanted != 0 && supply.may_start(); --wanted) {
-        supply.drawing = supply.next != supply.end || draw(supply.next, supply.end);
+        supply.drawing = supply.next != supply.end || draw(supply.next, supply.end, supply.live == 0);
         if (!supply.drawing) return true;
         const std::size_t unit = free_unit();
         if (!start_drawn(unit, supply.next)) {
             if (supply.live < resident_units()) return false;
             take_back(unit);
             supply.room = false; // until one exits
-            log_once("resident", "kernel " + grid_->code->name + ": memory or mappings (vm.max_map_count) for " +
+            log_once("resident", "kernel " + use_->code->name + ": memory or mappings (vm.max_map_count) for " +
                                      std::to_string(supply.live) +
                                      " of its blocks at once and no more: if these wait for later ones, it hangs");
             return true;
@@ -442,7 +447,7 @@ void Worker::out_of_memory() {
 /// Which of the step's lanes made the access that the CPU refused; 0 if that can't be told. Loads the translator, which
 /// knows its instructions.
 std::uint64_t Worker::lanes_of_fault(const FaultRecord& record) const {
-    const LoadedKernel& code = *grid_->code;
+    const LoadedKernel& code = *use_->code;
     if (record.fault != abi::Fault::illegal_address || record.access == 0 || !code.image ||
         record.access > code.properties.accesses.size())
         return 0;
@@ -488,6 +493,7 @@ void Worker::record_fault() {
     const bool is_first = record.fault != abi::Fault::none && !grid.stopped();
     if (is_first ? record.is_deadlock : grid.fault.is_deadlock) describe_waiting_ctas();
     if (!is_first) return; // another worker's fault ended this one
+    grid.fault_code = use_->code;
     record.lanes = record.lanes ? record.lanes : lanes_of_fault(record);
     grid.fault = record;
     if (record.cta) {
@@ -511,30 +517,44 @@ void Worker::clean_up() {
     while (slots_.size() > tuning::kept_slots) slots_.pop_back();
 }
 
+/// Until there is nothing left to draw, or better code is there.
+void Worker::run_code() {
+    next_code_ = nullptr;
+    cta_of_fibers_ = use_->code->properties.uses_fibers || use_->code->properties.gives_turns;
+    if (other_stack_) scheduler_.stacks.give(other_stack_);
+    other_stack_ = nullptr;
+    if (cta_of_fibers_) scheduler_.stacks.set_stack_size(use_->fiber_stack);
+    if (!cta_of_fibers_ && use_->needs_own_stack)
+        run_whole_ctas_on_other_stack();
+    else if (!cta_of_fibers_)
+        run_whole_ctas();
+    else if (grid_->cooperative || use_->code->properties.spins || scheduler_.is_random())
+        run_resident_ctas();
+    else if (grid_->cluster_size > 1)
+        run_clusters();
+    else
+        run_fiber_ctas();
+}
+
 void Worker::run(Grid& grid, std::uint32_t number) {
     grid_ = &grid;
     number_ = number;
-    cta_of_fibers_ = grid.code->properties.uses_fibers || grid.code->properties.gives_turns;
+    use_ = &grid;
     spins = 0;
     copies_.seed(grid.async_seed);
     scope_.cta = nullptr;
     progress_time_ = std::chrono::steady_clock::now();
     if (const Schedule& schedule = Schedule::of_process(); schedule.random)
         scheduler_.choose_by(Choices(schedule.seed * 0x100000001b3u ^ grid.launch.grid_id));
-    if (cta_of_fibers_) scheduler_.stacks.set_stack_size(grid.fiber_stack);
     ensure_signal_stack();
     if (sigsetjmp(scope_.jump, 0) == 0) {
         scope_.enter();
-        if (!cta_of_fibers_ && grid.needs_own_stack)
-            run_whole_ctas_on_other_stack();
-        else if (!cta_of_fibers_)
-            run_whole_ctas();
-        else if (grid.cooperative || grid.code->properties.spins || scheduler_.is_random())
-            run_resident_ctas();
-        else if (grid.cluster_size > 1)
-            run_clusters();
-        else
-            run_fiber_ctas();
+        run_code();
+        while (next_code_) {
+            use_ = next_code_;
+            if (number_ == 0 && grid.held_helpers != 0) call_held_helpers(grid);
+            run_code();
+        }
         scope_.leave();
     } else {
         scope_.leave();

@@ -22,6 +22,8 @@ public:
     void run(Grid& grid, std::uint32_t number);
 
     Grid& grid() const { return *grid_; }
+    /// That it runs.
+    const LoadedKernel& code() const { return *use_->code; }
     FiberScheduler& scheduler() { return scheduler_; }
     Mbarriers& mbarriers() { return mbarriers_; }
     AsyncCopies& copies() { return copies_; }
@@ -57,9 +59,10 @@ private:
     void finish_copies() {
         if (copies_.pending()) copies_.finish();
     }
-    bool draw(std::uint64_t& first, std::uint64_t& end);
+    bool draw(std::uint64_t& first, std::uint64_t& end, bool may_move_on = true);
     void place(abi::CtaContext& context, std::uint64_t cta) const;
     void place(abi::CtaContext& context, std::uint64_t cluster, std::uint32_t rank) const;
+    void run_code();
     void run_whole_ctas();
     void run_in_order(abi::CtaContext& context, abi::RunCta entry, std::uint64_t cta, std::uint64_t end);
     void run_whole_ctas_on_other_stack();
@@ -89,7 +92,9 @@ private:
     void clean_up();
 
     Grid* grid_ = nullptr;
-    std::size_t first_free_ = 0; ///< no unit before this slot is free
+    const GridCode* use_ = nullptr;       ///< what it runs: the grid's first code, or the good code that took over
+    const GridCode* next_code_ = nullptr; ///< not null: what it goes on with when it has run what it drew
+    std::size_t first_free_ = 0;          ///< no unit before this slot is free
     std::uint32_t number_ = 0;
     bool cta_of_fibers_ = false;
     void* other_stack_ = nullptr; ///< of scheduler_.stacks, while whole CTAs run there

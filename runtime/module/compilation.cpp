@@ -18,7 +18,9 @@
 #include <csignal>
 #include <ctime>
 #include <exception>
+#include <new>
 #include <pthread.h>
+#include <shared_mutex>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -59,6 +61,19 @@ std::string describe_crash(const Crash& crash, const CompileProgress& progress) 
     return fmt::format("a crash in {} ({})", stage, name_of_signal(crash.signal));
 }
 
+/// Held by attempts until their module is emitted, so that no loader is in the middle of something in a forked child.
+class ForkGate {
+public:
+    static std::shared_mutex& get() {
+        static auto* gate = [] {
+            // In the child another thread would seem to hold it.
+            pthread_atfork([] { get().lock(); }, [] { get().unlock(); }, [] { new (&get()) std::shared_mutex; });
+            return new std::shared_mutex; // never destroyed: background threads may be compiling
+        }();
+        return *gate;
+    }
+};
+
 class Attempt {
 public:
     Attempt(const translator::TranslatorApi& api, const CompileProgress& progress, const std::function<void()>& work,
@@ -69,6 +84,7 @@ public:
     /// CPU seconds that it took.
     double run() {
         pthread_t thread;
+        gate_ = std::shared_lock(ForkGate::get());
         if (!start(thread)) {
             main(this); // no room for another stack: the caller's has to do
         } else {
@@ -149,6 +165,7 @@ private:
     void after_emission() {
         constexpr int least_priority = 19;
         if (setting_.loader && setting_.loader->owns_lock()) setting_.loader->unlock();
+        gate_.unlock();
         if (setting_.in_background && thread_id_ != 0)
             setpriority(PRIO_PROCESS, static_cast<id_t>(thread_id_.load()), least_priority);
     }
@@ -165,6 +182,7 @@ private:
     const std::function<void()>& work_;
     const AttemptSetting setting_;
     std::atomic<pid_t> thread_id_{0};
+    std::shared_lock<std::shared_mutex> gate_;
     CrashScope scope_;
     std::exception_ptr error_;
     bool crashed_ = false;

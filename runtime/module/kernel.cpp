@@ -77,6 +77,11 @@ translator::CompileOptions options_from_environment() {
     return options;
 }
 
+const translator::CompileOptions& process_options() {
+    static const auto& options = *new translator::CompileOptions(options_from_environment()); // for exit handlers too
+    return options;
+}
+
 } // namespace
 
 Kernel::Kernel(ModuleSource& source, ptx::FunctionId id, std::uint32_t index)
@@ -130,6 +135,7 @@ Status Kernel::find_facts() {
     facts_.static_shared = static_cast<std::uint32_t>(usage.shared);
     facts_.local = static_cast<std::uint32_t>(usage.local);
     facts_.registers = invented_registers(usage.registers);
+    facts_.statements = usage.statements;
     facts_.max_threads = max_threads_of(function().limits);
     return Status::success;
 }
@@ -237,28 +243,99 @@ void Kernel::set_code(std::shared_ptr<const LoadedKernel> code) {
     fixed_code_ = std::move(code);
 }
 
+/// Under mutex_. Throws what the cache throws.
+Kernel::Variant Kernel::make_variant(const translator::BlockShape& shape, const translator::CompileOptions& options,
+                                     std::uint64_t threads) {
+    KernelCache& cache = KernelCache::process_cache();
+    KernelRequest good{source_.loader(), source_.loader_mutex(), source_.text_hash(), name(), shape, options};
+    using Mode = TierSetting::Mode;
+    const Mode mode = TierSetting::of_process().mode;
+    // Steps of few lanes would be too many to be alive at once, and who goes next is to be the same in each run.
+    const bool keeps_width =
+        options.cooperative || options.barriers == translator::BarrierForm::fibers || options.random_schedule;
+    bool good_only = mode == Mode::best || keeps_width || is_quick(options);
+    if (mode == Mode::automatic) {
+        source_.likely_kernels().note_launch(index_);
+        if (auto code = cache.find(good)) return {{std::move(code), nullptr}};
+        good_only = good_only || facts_.statements <= small_kernel_statements || threads >= longest_quick_threads;
+        if (good_only && options.lane_width == 0) source_.likely_kernels().compile_behind(source_, index_);
+    }
+    if (good_only) return {{cache.get(good), nullptr}};
+    KernelRequest quick = good;
+    quick.options = quick_options(options);
+    if (mode == Mode::quick) return {{cache.get(quick), nullptr}};
+
+    const auto make = [source = source_.weak_from_this(), kernel = this, shape, options](bool in_background) {
+        const std::shared_ptr<ModuleSource> alive = source.lock();
+        if (!alive) return std::shared_ptr<const LoadedKernel>();
+        return KernelCache::process_cache().get({alive->loader(), alive->loader_mutex(), alive->text_hash(),
+                                                 kernel->name(), shape, options, in_background});
+    };
+    auto tiered = std::make_shared<TieredCode>(name(), facts_.statements, make);
+    if (mode == Mode::swap) {
+        tiered->make_now();
+        return {{cache.get(quick), std::move(tiered)}, true};
+    }
+    auto code = cache.find(quick);
+    const bool is_hot = recall_hot(source_.text_hash(), name());
+    if (is_hot && !code) return {{cache.get(good), nullptr}};
+    if (is_hot || threads >= long_grid_threads) tiered->ask(TieredCode::Urgency::high);
+    if (!code && options.lane_width == 0) source_.likely_kernels().compile_behind(source_, index_);
+    if (!code) code = cache.get(quick);
+    return {{std::move(code), std::move(tiered)}};
+}
+
+bool Kernel::compile_ahead() {
+    const ptx::EntryLimits& limits = function().limits;
+    const auto& ntid = limits.required_ntid[0] != 0 ? limits.required_ntid : limits.max_ntid;
+    const KernelFacts* facts = nullptr;
+    if (ntid[0] == 0 || required_cluster()[0] != 0 || this->facts(facts) != Status::success) return false;
+    translator::BlockShape shape;
+    for (unsigned i = 0; i < 3; ++i) shape.ntid[i] = std::max<std::uint32_t>(ntid[i], 1);
+    translator::CompileOptions options = process_options();
+    options.small_grid = true;
+    if (facts->statements > small_kernel_statements) options = quick_options(options);
+    try {
+        auto code = KernelCache::process_cache().get(
+            {source_.loader(), source_.loader_mutex(), source_.text_hash(), name(), shape, options});
+        const std::lock_guard lock(mutex_);
+        if (variants_.empty()) ahead_ = std::move(code);
+        return true;
+    } catch (const std::exception&) {
+        return false;
+    }
+}
+
 Status Kernel::code(const translator::BlockShape& shape, bool small_grid, bool cooperative, bool late_copies,
-                    std::shared_ptr<const LoadedKernel>& code, bool aligned_parameters) {
-    static const auto& process_options =
-        *new translator::CompileOptions(options_from_environment()); // for exit handlers too
+                    KernelCode& code, bool aligned_parameters, std::uint64_t threads) {
     std::lock_guard lock(mutex_);
     if (fixed_code_) {
-        code = fixed_code_;
+        code = {fixed_code_, nullptr};
         return Status::success;
     }
     const VariantKey key{shape.ntid, shape.cluster, small_grid, cooperative, late_copies, aligned_parameters};
     if (const auto found = variants_.find(key); found != variants_.end()) {
-        code = found->second;
+        Variant& variant = found->second;
+        if (variant.code.tiered && variant.code.tiered->has_good()) {
+            const bool swaps = TierSetting::of_process().mode == TierSetting::Mode::swap;
+            variant.begins_quick = swaps && !variant.begins_quick;
+            if (!swaps) variant.code = {variant.code.tiered->good(), nullptr};
+            if (swaps && !variant.begins_quick) {
+                code = {variant.code.tiered->good(), nullptr};
+                return Status::success;
+            }
+        }
+        code = variant.code;
         return Status::success;
     }
-    translator::CompileOptions options = process_options;
+    translator::CompileOptions options = process_options();
     options.small_grid = small_grid;
     options.late_copies = late_copies;
     options.aligned_parameters = aligned_parameters;
     options.cooperative = cooperative;
+    Variant made;
     try {
-        code = KernelCache::process_cache().get(
-            {source_.loader(), source_.loader_mutex(), source_.text_hash(), name(), shape, options});
+        made = make_variant(shape, options, threads);
     } catch (const translator::UnsupportedError& error) {
         set_repeated_error_detail(error.what());
         return Status::not_supported;
@@ -272,18 +349,24 @@ Status Kernel::code(const translator::BlockShape& shape, bool small_grid, bool c
         set_repeated_error_detail("kernel " + name() + ": internal error: " + error.what());
         return Status::unknown;
     }
-    if (options.divergence == translator::DivergenceForm::masks && code->properties.spins &&
-        code->properties.uses_fibers && code->properties.lane_width > 1)
+    code = made.code;
+    if (options.divergence == translator::DivergenceForm::masks && code.code->properties.spins &&
+        code.code->properties.uses_fibers && code.code->properties.lane_width > 1)
         log_once("masks " + name(), "kernel " + name() +
                                         ": PTARMIGAN_DIVERGENCE=masks does not apply, its threads wait for "
                                         "each other: it runs with program counters");
-    variants_.emplace(key, code);
+    variants_.emplace(key, std::move(made));
+    ahead_ = nullptr;
     // Not in facts(): a program may ask for the attributes of thousands of kernels and launch one.
     if (facts_known_ && !facts_noted_) {
         remember_facts(source_.text_hash(), name(), facts_);
         facts_noted_ = true;
     }
     return Status::success;
+}
+
+void Kernel::note_quick_run(TieredCode& tiered, std::uint64_t nanoseconds) const {
+    if (tiered.add_run_time(nanoseconds)) remember_hot(source_.text_hash(), name());
 }
 
 } // namespace ptarmigan::runtime

@@ -7,6 +7,7 @@
 #include "runtime/module/compilation.h"
 #include "runtime/module/disk_cache.h"
 #include "runtime/module/kernel_file.h"
+#include "runtime/module/tiers.h"
 #include "runtime/module/translator_library.h"
 
 #include <fmt/format.h>
@@ -16,6 +17,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <optional>
+#include <pthread.h>
 #include <span>
 #include <unordered_map>
 
@@ -49,7 +51,7 @@ std::shared_ptr<const LoadedKernel> load(const translator::CompiledKernel& compi
     kernel->form = compiled.form;
     kernel->stack_bytes = compiled.image.stack_bytes;
     kernel->largest_frame = compiled.image.largest_frame;
-    kernel->image = LoadedImage::load(compiled.image, name);
+    kernel->image = LoadedImage::load(compiled.image, is_quick(compiled.form) ? name + " (quick)" : name);
     kernel->entry = kernel->image->entry();
     return kernel;
 }
@@ -58,8 +60,9 @@ void log_loaded(const LoadedKernel& kernel, const KernelRequest& request, std::s
                 std::chrono::steady_clock::time_point start) {
     const translator::KernelProperties& properties = kernel.properties;
     log(LogLevel::info,
-        fmt::format("kernel {}: {} in {}, for blocks of {} threads, {} lanes a step, {}; form: {}", kernel.name, how,
-                    elapsed(start), fmt::join(request.shape.ntid, "x"), properties.lane_width,
+        fmt::format("kernel {}: {} code {} in {}, for blocks of {} threads, {} lanes a step, {}; form: {}", kernel.name,
+                    tier_name(kernel.form), how, elapsed(start), fmt::join(request.shape.ntid, "x"),
+                    properties.lane_width,
                     properties.uses_fibers   ? "a fiber for each step"
                     : properties.gives_turns ? "barriers between regions, a fiber for each CTA"
                                              : "barriers between regions",
@@ -180,6 +183,20 @@ struct KernelCache::Impl {
         return kernel;
     }
 
+    /// In a forked child, with `mutex` locked: what other threads were compiling nobody will end.
+    void forget_other_threads() {
+        static auto& lost = *new std::vector<std::shared_ptr<Entry>>; // their mutexes stay locked
+        for (auto& item : entries) {
+            if (item.second->mutex.try_lock()) {
+                item.second->mutex.unlock();
+                continue;
+            }
+            lost.push_back(std::move(item.second));
+            item.second = std::make_shared<Entry>();
+        }
+        mutex.unlock();
+    }
+
     const CacheSettings settings;
     const std::string build_id;
     std::vector<std::unique_ptr<DiskCache>> layers; ///< in the order of lookups; empty: nothing is kept
@@ -192,6 +209,20 @@ struct KernelCache::Impl {
 KernelCache::KernelCache(CacheSettings settings) : impl_(std::make_unique<Impl>(std::move(settings))) {}
 
 KernelCache::~KernelCache() = default;
+
+std::shared_ptr<const LoadedKernel> KernelCache::find(const KernelRequest& request) {
+    const std::string key = kernel_key(impl_->build_id, request);
+    const std::shared_ptr<Entry> entry = impl_->entry(key);
+    const std::unique_lock lock(entry->mutex, std::try_to_lock);
+    if (!lock) return nullptr;
+    if (auto kernel = entry->kernel.lock()) {
+        impl_->count(&CacheStatistics::memory_hits);
+        return kernel;
+    }
+    auto kernel = impl_->from_disk(key, request);
+    entry->kernel = kernel;
+    return kernel;
+}
 
 std::shared_ptr<const LoadedKernel> KernelCache::get(const KernelRequest& request) {
     const std::string key = kernel_key(impl_->build_id, request);
@@ -228,7 +259,11 @@ CacheStatistics KernelCache::statistics() const {
 
 KernelCache& KernelCache::process_cache() {
     // Never destroyed: streams may still launch while the process exits.
-    static KernelCache* const cache = new KernelCache(CacheSettings::from_environment());
+    static KernelCache* const cache = [] {
+        pthread_atfork([] { process_cache().impl_->mutex.lock(); }, [] { process_cache().impl_->mutex.unlock(); },
+                       [] { process_cache().impl_->forget_other_threads(); });
+        return new KernelCache(CacheSettings::from_environment());
+    }();
     return *cache;
 }
 

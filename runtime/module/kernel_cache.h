@@ -80,6 +80,9 @@ public:
     /// never an error.
     std::shared_ptr<const LoadedKernel> get(const KernelRequest& request);
 
+    /// The kernel for this request if it is in memory or on disk; null otherwise, and while another thread compiles it.
+    std::shared_ptr<const LoadedKernel> find(const KernelRequest& request);
+
     /// Notes: bytes about a text that cost more to find out than to read back, kept on disk beside the kernels.
     /// `subject` tells the notes of one text apart. Only notes of this very build of the runtime and the translator
     /// come back.

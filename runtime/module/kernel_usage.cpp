@@ -79,7 +79,7 @@ public:
     }
 
     SpaceLayout shared, local;
-    std::uint32_t registers = 0;
+    std::uint32_t registers = 0, statements = 0;
     bool has_unresolved = false, has_question = false;
 
 private:
@@ -95,6 +95,7 @@ private:
         if (module_.functions[id].is_declaration || !seen_functions_.insert(id).second) return;
         const BodyUsage& body = find_(id);
         registers = std::max(registers, body.registers);
+        statements += body.statements;
         for (const BodyUsage::Block& block : body.shared) shared.add(block);
         for (const BodyUsage::Block& block : body.local) local.add(block);
         places_.push_back({&body, 0});
@@ -142,6 +143,7 @@ std::string excess(const std::string& what, std::uint64_t bytes, std::uint64_t l
 BodyUsage usage_of_body(const ptx::Module& module, const ptx::Body& body) {
     BodyUsage usage;
     usage.registers = static_cast<std::uint32_t>(body.registers.size());
+    usage.statements = static_cast<std::uint32_t>(body.instructions.size());
     for (const ptx::Variable& variable : body.variables) {
         if (variable.space == ptx::StateSpace::shared) usage.shared.push_back(block_of(variable));
         if (variable.space == ptx::StateSpace::local) usage.local.push_back(block_of(variable));
@@ -158,8 +160,9 @@ BodyUsage usage_of_body(const ptx::Module& module, const ptx::Body& body) {
 KernelUsage usage_of(const ptx::Module& module, ptx::FunctionId kernel, const FindBodyUsage& find) {
     UsageWalk walk(module, find);
     walk.walk(kernel);
-    return {walk.shared.size(), walk.local.size(), walk.registers, walk.has_question,
-            walk.has_unresolved ? first_unresolved(module, kernel, find) : std::nullopt};
+    return {walk.shared.size(), walk.local.size(),
+            walk.registers,     walk.statements,
+            walk.has_question,  walk.has_unresolved ? first_unresolved(module, kernel, find) : std::nullopt};
 }
 
 KernelUsage usage_of(ptx::ModuleLoader& loader, ptx::FunctionId kernel) {

@@ -25,6 +25,7 @@ struct UnresolvedFunction {
 struct KernelUsage {
     std::uint64_t shared = 0, local = 0; ///< bytes, each variable at its alignment, in the order of declaration
     std::uint32_t registers = 0;         ///< of the body that declares most
+    std::uint32_t statements = 0;        ///< of all bodies
     bool asks_driver = false; ///< mentions a function of the device runtime that a cooperative grid may not call
     std::optional<UnresolvedFunction> unresolved; ///< of several the one that ptxas names
 };
@@ -41,7 +42,7 @@ struct BodyUsage {
         std::uint32_t id = 0;
         bool operator==(const Mention&) const = default;
     };
-    std::uint32_t registers = 0;
+    std::uint32_t registers = 0, statements = 0;
     std::vector<Block> shared, local;
     std::vector<Mention> mentions; ///< each once, in the order of the body; not of lists of call targets
 };

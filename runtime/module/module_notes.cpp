@@ -13,7 +13,11 @@ std::string facts_of(const std::string& kernel) {
     return "facts of " + kernel;
 }
 
-using FactNumbers = std::array<std::uint32_t, 4>;
+std::string hot_kernel(const std::string& kernel) {
+    return "hot kernel " + kernel;
+}
+
+using FactNumbers = std::array<std::uint32_t, 5>;
 
 std::span<const std::uint8_t> bytes_of(const void* data, std::size_t size) {
     return {static_cast<const std::uint8_t*>(data), size};
@@ -41,12 +45,21 @@ std::optional<KernelFacts> recall_facts(const TextHash& text, const std::string&
     facts.local = numbers[1];
     facts.registers = numbers[2];
     facts.max_threads = numbers[3];
+    facts.statements = numbers[4];
     return facts;
 }
 
 void remember_facts(const TextHash& text, const std::string& kernel, const KernelFacts& facts) {
-    const FactNumbers numbers{facts.static_shared, facts.local, facts.registers, facts.max_threads};
+    const FactNumbers numbers{facts.static_shared, facts.local, facts.registers, facts.max_threads, facts.statements};
     KernelCache::process_cache().keep_note(text, facts_of(kernel), bytes_of(&numbers, sizeof numbers));
+}
+
+bool recall_hot(const TextHash& text, const std::string& kernel) {
+    return KernelCache::process_cache().note(text, hot_kernel(kernel)).has_value();
+}
+
+void remember_hot(const TextHash& text, const std::string& kernel) {
+    KernelCache::process_cache().keep_note(text, hot_kernel(kernel), {});
 }
 
 } // namespace ptarmigan::runtime

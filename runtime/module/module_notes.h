@@ -19,4 +19,8 @@ void remember_valid_text(const TextHash& text, const std::string& log);
 std::optional<KernelFacts> recall_facts(const TextHash& text, const std::string& kernel);
 void remember_facts(const TextHash& text, const std::string& kernel, const KernelFacts& facts);
 
+/// Whether quick code of the kernel ran for about as long as good code takes to make.
+bool recall_hot(const TextHash& text, const std::string& kernel);
+void remember_hot(const TextHash& text, const std::string& kernel);
+
 } // namespace ptarmigan::runtime

@@ -6,6 +6,8 @@
 #include "frontend/module_loader.h"
 #include "runtime/base/status.h"
 #include "runtime/module/kernel_cache.h"
+#include "runtime/module/likely_kernels.h"
+#include "runtime/module/tiers.h"
 
 #include <array>
 #include <atomic>
@@ -51,6 +53,13 @@ struct KernelFacts {
     std::uint32_t local = 0;         ///< bytes per thread
     std::uint32_t registers = 0;     ///< invented: there are none, but occupancy asks
     std::uint32_t max_threads = 1024;
+    std::uint32_t statements = 0; ///< of the kernel and what it calls; 0: not known
+};
+
+/// What a launch is to run.
+struct KernelCode {
+    std::shared_ptr<const LoadedKernel> code;
+    std::shared_ptr<TieredCode> tiered; ///< null: there will be no better code than `code`
 };
 
 /// One kernel of a source. The pointer is stable and lives as long as the source.
@@ -79,11 +88,16 @@ public:
     Status attribute(int id, int& value);
     /// Only 8 (max dynamic shared), 9 (carveout), 11-15 (cluster attributes) can be set.
     Status set_attribute(int id, int value);
-    /// Code for a block shape: compiled, from disk, or kept from an earlier launch. not_supported
-    /// or invalid_ptx with the reason in error_detail(). With `aligned_parameters` the launch must meet
-    /// the code's alignment_demands; with `late_copies` it may do copies later than at once.
+    /// Code for a block shape: compiled, from disk, or kept from an earlier launch; quick or good (tiers.h).
+    /// not_supported or invalid_ptx with the reason in error_detail(). With `aligned_parameters` the launch must meet
+    /// the code's alignment_demands; with `late_copies` it may do copies later than at once. `threads`: of the grid.
     Status code(const translator::BlockShape& shape, bool small_grid, bool cooperative, bool late_copies,
-                std::shared_ptr<const LoadedKernel>& code, bool aligned_parameters = true);
+                KernelCode& code, bool aligned_parameters = true, std::uint64_t threads = 0);
+    /// Makes what the first launch will want, if the kernel declares the shape of its blocks. False if not, or if that
+    /// failed: the launch will tell. Beside other calls.
+    bool compile_ahead();
+    /// For grids that ran quick code.
+    void note_quick_run(TieredCode& tiered, std::uint64_t nanoseconds) const;
     /// For tests and tools: uses `code` for every shape instead of compiling.
     void set_code(std::shared_ptr<const LoadedKernel> code);
 
@@ -99,7 +113,14 @@ public:
     }
 
 private:
+    struct Variant {
+        KernelCode code;
+        bool begins_quick = false; ///< the next launch, of TierSetting::swap
+    };
+
     Status find_facts();
+    Variant make_variant(const translator::BlockShape& shape, const translator::CompileOptions& options,
+                         std::uint64_t threads);
 
     ModuleSource& source_;
     const ptx::FunctionId id_;
@@ -114,11 +135,12 @@ private:
     std::array<int, 16> attributes_{}; ///< as set; [8] and [9]: -1 = default
     std::shared_ptr<const LoadedKernel> fixed_code_;
     using VariantKey = std::tuple<std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>, bool, bool, bool, bool>;
-    std::map<VariantKey, std::shared_ptr<const LoadedKernel>> variants_;
+    std::map<VariantKey, Variant> variants_;
+    std::shared_ptr<const LoadedKernel> ahead_; ///< keeps it in the cache until the first launch
 };
 
 /// Thread-safe.
-class ModuleSource {
+class ModuleSource : public std::enable_shared_from_this<ModuleSource> {
 public:
     /// Parses and binds the declarations. On failure: invalid_ptx, unsupported_ptx_version or
     /// invalid_image (text that does not begin like PTX), and `log` holds the driver's kind of
@@ -143,6 +165,7 @@ public:
     /// The loader, to be used under loader_mutex() only.
     ptx::ModuleLoader& loader() { return *loader_; }
     std::mutex& loader_mutex() { return loader_mutex_; }
+    LikelyKernels& likely_kernels() { return likely_kernels_; }
 
 private:
     ModuleSource() = default;
@@ -153,6 +176,7 @@ private:
     TextHash hash_;
     std::vector<std::unique_ptr<Kernel>> kernels_;
     std::unordered_map<std::string_view, Kernel*> kernels_by_name_;
+    LikelyKernels likely_kernels_;
     std::uint32_t const_bytes_ = 0;
     bool checks_when_got_ = false;
 };

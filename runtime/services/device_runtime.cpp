@@ -431,10 +431,11 @@ constexpr Handler handlers[] = {
 
 std::uint64_t device_runtime(abi::CtaContext* cta, std::uint32_t step, std::uint32_t lane, std::uint32_t function,
                              const std::uint64_t* arguments) {
-    Grid& grid = static_cast<Worker*>(cta->worker)->grid();
+    const Worker& worker = *static_cast<Worker*>(cta->worker);
+    Grid& grid = worker.grid();
     const std::uint64_t threads = std::uint64_t{cta->ntid[0]} * cta->ntid[1] * cta->ntid[2];
     const std::uint64_t thread =
-        cta->linear_ctaid * threads + std::uint64_t{step} * grid.code->properties.lane_width + lane;
+        cta->linear_ctaid * threads + std::uint64_t{step} * worker.code().properties.lane_width + lane;
     return handlers[function](Call{cta, step, lane, grid, thread, arguments});
 }
 

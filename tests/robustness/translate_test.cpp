@@ -44,7 +44,7 @@ void translate(CUfunction handle, test::Random& random, Tally& tally) {
     if (function->kernel().facts(facts) != runtime::Status::success ||
         block[0] * block[1] * block[2] > facts->max_threads)
         return;
-    std::shared_ptr<const runtime::LoadedKernel> code;
+    runtime::KernelCode code;
     const bool small = random() % 2, fibers = random() % 8 == 0, late = random() % 4 == 0;
     const runtime::Status status =
         function->kernel().code({block, {1, 1, 1}}, small, fibers, late, code);

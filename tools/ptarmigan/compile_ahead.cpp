@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -137,7 +138,7 @@ private:
     }
 
     void compile(const Item& item) {
-        std::shared_ptr<const runtime::LoadedKernel> code;
+        runtime::KernelCode code;
         const runtime::Status status = item.kernel->code(item.shape, true, false, false, code);
         if (status != runtime::Status::success) {
             fault(cause_of(runtime::error_detail()), item.kernel->name());
@@ -192,6 +193,7 @@ std::vector<BlockExtents> KnownShapes::of(std::string_view text, const std::stri
 }
 
 AheadCounts compile_ahead(const ProgramTexts& texts, const AheadOptions& options) {
+    setenv("PTARMIGAN_TIER", "best", 1); // what is kept is good code
     return Ahead(texts, options).run();
 }
 

@@ -128,6 +128,18 @@ unsigned natural_width(const TargetCpu& target, bool whole_warp) {
     return target.architecture == TargetCpu::Architecture::aarch64 ? 8 : 16;
 }
 
+unsigned choose_quick_width(const FunctionGraph& graph, const TargetCpu& target, bool talks) {
+    constexpr unsigned many_collectives = 128;
+    if (talks) return natural_width(target, true);
+    unsigned collectives = 0;
+    for (const Block& block : graph.blocks)
+        for (const GraphInstruction& instruction : block.instructions) {
+            const Effects effects = ptx::form_info(instruction.inst.form).effects;
+            collectives += ptx::any(effects, Effects::convergent) && !ptx::any(effects, Effects::barrier);
+        }
+    return collectives > many_collectives ? 8 : 1;
+}
+
 unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target, bool whole_warp) {
     unsigned natural = natural_width(target, whole_warp);
     if (whole_warp || may_communicate(graph)) return natural;

@@ -22,6 +22,7 @@
 #include "translator/analysis/spin_loops.h"
 #include "translator/analysis/split_block.h"
 #include "translator/analysis/verify_graph.h"
+#include "translator/analysis/warp_talk.h"
 #include "translator/builtins/builtins.h"
 #include "translator/emit/choose_width.h"
 #include "translator/emit/graph_emitter.h"
@@ -206,8 +207,9 @@ private:
         const bool talks = talks_through_volatile(graph_, uses_shared) || (callees.talk && uses_shared) ||
                            talks_without_barrier(graph_);
         const bool whole_warp = collectives || talks;
-        unit_.width =
-            unit_.options.lane_width ? unit_.options.lane_width : natural_width(unit_.options.target, whole_warp);
+        unit_.width = unit_.options.lane_width;
+        if (!unit_.width)
+            unit_.width = is_quick() ? quick_width(callees) : natural_width(unit_.options.target, whole_warp);
         if (!unit_.options.lane_width) fit_block(collectives);
         if (unit_.width != 1 && unit_.width != 4 && unit_.width != 8 && unit_.width != 16 && unit_.width != 32)
             throw std::invalid_argument(fmt::format("lane width {} is not 1, 4, 8, 16 or 32", unit_.width));
@@ -257,7 +259,7 @@ private:
             unit_.divergence = DivergenceForm::program_counters;
         if (unit_.width == 1) unit_.divergence = DivergenceForm::masks; // one lane: plain control flow
         shape_for(unit_.divergence);
-        if (!unit_.options.lane_width && unit_.divergence == DivergenceForm::masks) {
+        if (!unit_.options.lane_width && unit_.divergence == DivergenceForm::masks && !is_quick()) {
             unit_.width = choose_width(graph_, unit_.options.target, whole_warp);
             fit_block(collectives);
         } else if (!unit_.options.lane_width && !whole_warp && count_statements(graph_) > most_with_counters) {
@@ -311,6 +313,16 @@ private:
         if (collectives) return;
         for (unsigned narrower : {16u, 8u, 4u, 1u})
             if (unit_.width > narrower && unit_.thread_count() <= narrower) unit_.width = narrower;
+    }
+
+    bool is_quick() const { return unit_.options.optimization == Optimization::least; }
+
+    unsigned quick_width(const Callees& callees) {
+        unit_.width = 1;
+        shape_for(DivergenceForm::masks);
+        const bool calls_talk = !graph_.shared.empty() && (callees.talk || callees.called.share);
+        return choose_quick_width(graph_, unit_.options.target,
+                                  calls_talk || talks_without_meeting(graph_, unit_.shape));
     }
 
     void note_progress(bool whole_warp) {

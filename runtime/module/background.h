@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that compile while the program runs: one less than the process has CPUs, at least one, made when there is
+// something to do. They end with the process, which does not wait for them; in a forked child there are none at first.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace ptarmigan::runtime {
+
+/// Who goes first: what a running grid waits for, what is likely to be launched soon, what may be launched again.
+enum class BackgroundOrder : std::uint8_t { urgent, soon, later };
+
+/// Has `work` done some time, unless the process ends before. `work` must not throw. Of `soon` the newest goes first.
+/// Thread-safe; holds no lock while work is done.
+void run_in_background(BackgroundOrder order, std::function<void()> work);
+
+/// Forgets what was to be done `soon` and is not begun.
+void forget_soon();
+
+/// For tests: waits until nothing is left to do.
+void wait_for_background();
+
+} // namespace ptarmigan::runtime

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/module/tiers.h"
+
+#include "runtime/base/env.h"
+#include "runtime/base/log.h"
+#include "runtime/module/background.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace ptarmigan::runtime {
+namespace {
+
+TierSetting setting_from_environment() {
+    TierSetting setting;
+    const std::string text = env_text(Env::tier);
+    constexpr std::string_view swap = "swap:";
+    if (text == "quick") setting.mode = TierSetting::Mode::quick;
+    if (text == "best") setting.mode = TierSetting::Mode::best;
+    if (text.starts_with(swap)) {
+        setting.mode = TierSetting::Mode::swap;
+        setting.swap_at = std::strtoull(text.c_str() + swap.size(), nullptr, 10);
+    }
+    return setting;
+}
+
+/// What good code costs: measured on cub's kernels (module/README.md).
+constexpr std::uint64_t good_ns_per_statement = 150'000;
+/// Quick code that ran for a part of that will run longer, mostly; less is not worth the CPU time of others.
+constexpr std::uint64_t worth_share = 20, least_worth_ns = 1'000'000;
+
+} // namespace
+
+const TierSetting& TierSetting::of_process() {
+    static const TierSetting setting = setting_from_environment();
+    return setting;
+}
+
+bool is_quick(const translator::CompileForm& form) {
+    return form.optimization == translator::Optimization::least;
+}
+
+const char* tier_name(const translator::CompileForm& form) {
+    return is_quick(form) ? "quick" : "good";
+}
+
+translator::CompileOptions quick_options(const translator::CompileOptions& good) {
+    translator::CompileOptions options = good;
+    options.optimization = translator::Optimization::least;
+    return options;
+}
+
+TieredCode::TieredCode(std::string kernel, std::uint32_t statements, Make make)
+    : kernel_(std::move(kernel)), worth_ns_(std::max(least_worth_ns, statements * good_ns_per_statement / worth_share)),
+      hot_ns_(std::max(least_worth_ns, statements * good_ns_per_statement)), make_(std::move(make)) {}
+
+void TieredCode::ask(Urgency urgency) {
+    const int level = urgency == Urgency::high ? 2 : 1;
+    int before = asked_.load(std::memory_order_relaxed);
+    if (before >= level) return;
+    while (!asked_.compare_exchange_weak(before, level, std::memory_order_relaxed))
+        if (before >= level) return;
+    const auto order = level == 2 ? BackgroundOrder::urgent : BackgroundOrder::later;
+    run_in_background(order, [self = shared_from_this(), level] {
+        const std::unique_lock lock(self->making_, std::try_to_lock); // another thread is at it if asked twice
+        if (lock) self->make(level == 1);
+    });
+}
+
+/// Under making_.
+void TieredCode::make(bool nobody_waits) {
+    if (has_good() || failed_) return;
+    try {
+        good_ = make_(nobody_waits);
+        if (!good_) failed_ = true; // its module is gone
+        is_there_.store(good_ != nullptr, std::memory_order_release);
+    } catch (const std::exception& error) {
+        failed_ = true;
+        log(LogLevel::warning, "kernel " + kernel_ + ": goes on with quick code: " + error.what());
+    }
+}
+
+std::shared_ptr<const LoadedKernel> TieredCode::make_now() {
+    const std::lock_guard lock(making_);
+    make(false);
+    return good();
+}
+
+bool TieredCode::add_run_time(std::uint64_t nanoseconds) {
+    const std::uint64_t before = run_ns_.fetch_add(nanoseconds, std::memory_order_relaxed);
+    if (before + nanoseconds >= worth_ns_) ask(Urgency::some);
+    return before < hot_ns_ && before + nanoseconds >= hot_ns_;
+}
+
+} // namespace ptarmigan::runtime

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quick and good code: which of them a kernel's first launch runs, and how the good one comes to be used.
+#pragma once
+
+#include "runtime/module/kernel_cache.h"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace ptarmigan::runtime {
+
+/// PTARMIGAN_TIER, read once per process.
+struct TierSetting {
+    enum class Mode : std::uint8_t {
+        automatic, ///< quick code first where good code takes long to make, good code when that pays
+        quick,     ///< quick code only
+        best,      ///< good code only
+        swap,      ///< both, for tests: every other launch begins with quick code, and good code takes its CTAs over
+    };
+    Mode mode = Mode::automatic;
+    std::uint64_t swap_at = 0; ///< of `swap`: the first CTA that good code runs
+
+    static const TierSetting& of_process();
+};
+
+/// "quick" or "good": what logs, reports and profiles call the tier of code in this form.
+const char* tier_name(const translator::CompileForm& form);
+/// Code that is made quickly, by what was asked for or because no other form could be compiled.
+bool is_quick(const translator::CompileForm& form);
+/// The quick tier's form of what is to be compiled.
+translator::CompileOptions quick_options(const translator::CompileOptions& good);
+
+/// A kernel of so many statements is compiled well at once: it takes about as long as compiling it twice would.
+inline constexpr std::uint32_t small_kernel_statements = 96;
+/// Quick code takes a nanosecond and more for a statement of a thread, good code's compilation 150 us for one: of grids
+/// with at least so many threads the first is the longer one; then both are made side by side, or good code alone.
+inline constexpr std::uint64_t long_grid_threads = 150'000, longest_quick_threads = 4 * long_grid_threads;
+
+/// The way of one kernel, compiled for one shape of block, from quick code to good code. Thread-safe.
+class TieredCode : public std::enable_shared_from_this<TieredCode> {
+public:
+    enum class Urgency : std::uint8_t {
+        some, ///< has run for a while and may run again: behind others' work
+        high, ///< a grid is running quick code and takes long
+    };
+
+    /// Makes the good code; throws if that can't be. Called on another thread, once at most. The argument: nobody
+    /// waits for it.
+    using Make = std::function<std::shared_ptr<const LoadedKernel>(bool in_background)>;
+
+    /// `statements`: of the kernel.
+    TieredCode(std::string kernel, std::uint32_t statements, Make make);
+
+    /// Null until it is there, then always the same.
+    std::shared_ptr<const LoadedKernel> good() const {
+        return is_there_.load(std::memory_order_acquire) ? good_ : nullptr;
+    }
+    bool has_good() const { return is_there_.load(std::memory_order_acquire); }
+    /// Lets a background thread make the good code, unless that was asked for already as urgently.
+    void ask(Urgency urgency);
+    /// Makes it now, on this thread, if it is not there. Null if it can't be made.
+    std::shared_ptr<const LoadedKernel> make_now();
+    /// For grids that run quick code: notes what they took, and asks when good code would have paid. True if the kernel
+    /// has just become known to be hot: so much time would have been better spent on compiling it well at once.
+    bool add_run_time(std::uint64_t nanoseconds);
+    /// A grid that has run quick code for so long is worth good code now.
+    std::uint64_t long_grid_ns() const { return 2 * worth_ns_; }
+
+private:
+    void make(bool nobody_waits);
+
+    const std::string kernel_;
+    const std::uint64_t worth_ns_; ///< quick code's run time from which on good code is made
+    const std::uint64_t hot_ns_;   ///< about what good code takes to make
+    const Make make_;
+    std::atomic<std::uint64_t> run_ns_{0};
+    std::atomic<int> asked_{0}; ///< 1: with some urgency, 2: with high
+    std::atomic<bool> failed_{false}, is_there_{false};
+    std::mutex making_;
+    std::shared_ptr<const LoadedKernel> good_; ///< written once, before is_there_
+};
+
+} // namespace ptarmigan::runtime
