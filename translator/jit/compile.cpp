@@ -89,6 +89,7 @@ CompiledKernel compile_here(ptx::ModuleLoader& loader, const std::string& kernel
     CompiledKernel compiled;
     compiled.form = options;
     llvm::LLVMContext context;
+    context.setDiscardValueNames(true); // only dumps show them
     const double start = thread_microseconds();
     const std::unique_ptr<llvm::Module> module =
         emit_module(context, loader, kernel, shape, options, compiled.properties, progress);

@@ -3,6 +3,7 @@
 #include "translator/lower/lane_math.h"
 
 #include <llvm/ADT/APFloat.h>
+#include <llvm/Analysis/ConstantFolding.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/Metadata.h>
@@ -81,12 +82,19 @@ Value* resize(Ir& ir, Value* value, unsigned bits, bool is_signed) {
     return is_signed ? ir.CreateSExtOrTrunc(value, type) : ir.CreateZExtOrTrunc(value, type);
 }
 
+/// Of constants a constant: LLVM's builder folds no intrinsics, and code that is not optimised would compute them.
+static Value* binary_intrinsic(Ir& ir, llvm::Intrinsic::ID id, Value* a, Value* b) {
+    if (auto* left = llvm::dyn_cast<llvm::Constant>(a), *right = llvm::dyn_cast<llvm::Constant>(b); left && right)
+        if (Value* folded = llvm::ConstantFoldBinaryIntrinsic(id, left, right, a->getType(), nullptr)) return folded;
+    return ir.CreateBinaryIntrinsic(id, a, b);
+}
+
 Value* minimum(Ir& ir, Value* a, Value* b, bool is_signed) {
-    return ir.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, a, b);
+    return binary_intrinsic(ir, is_signed ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, a, b);
 }
 
 Value* maximum(Ir& ir, Value* a, Value* b, bool is_signed) {
-    return ir.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smax : llvm::Intrinsic::umax, a, b);
+    return binary_intrinsic(ir, is_signed ? llvm::Intrinsic::smax : llvm::Intrinsic::umax, a, b);
 }
 
 Value* multiply_high(Ir& ir, Value* a, Value* b, bool is_signed) {
@@ -113,14 +121,14 @@ Value* shift_left(Ir& ir, Value* value, Value* amount) {
     unsigned bits = bits_of(value);
     Value* too_far = ir.CreateICmpUGE(amount, integer(amount, bits));
     // The shift itself is poison for such amounts; the select discards it.
-    return ir.CreateSelect(too_far, integer(value, 0), ir.CreateShl(value, amount));
+    return choose(ir, too_far, integer(value, 0), ir.CreateShl(value, amount));
 }
 
 Value* shift_right(Ir& ir, Value* value, Value* amount, bool is_signed) {
     unsigned bits = bits_of(value);
     if (is_signed) return ir.CreateAShr(value, minimum(ir, amount, integer(amount, bits - 1), false));
     Value* too_far = ir.CreateICmpUGE(amount, integer(amount, bits));
-    return ir.CreateSelect(too_far, integer(value, 0), ir.CreateLShr(value, amount));
+    return choose(ir, too_far, integer(value, 0), ir.CreateLShr(value, amount));
 }
 
 Value* is_nan(Ir& ir, Value* value) {
@@ -133,6 +141,10 @@ Value* canonical_nan(Value* like) {
 }
 
 Value* choose(Ir& ir, Value* condition, Value* a, Value* b) {
+    if (const auto* constant = llvm::dyn_cast<llvm::Constant>(condition)) {
+        if (constant->isNullValue()) return b;
+        if (constant->isAllOnesValue()) return a;
+    }
     if (bits_of(a) > 16 || !a->getType()->isFPOrFPVectorTy()) return ir.CreateSelect(condition, a, b);
     return from_bits(ir, ir.CreateSelect(condition, to_bits(ir, a), to_bits(ir, b)), a);
 }
