@@ -12,7 +12,7 @@
 
 namespace ptarmigan::abi {
 
-inline constexpr std::uint32_t kernel_abi_version = 22;
+inline constexpr std::uint32_t kernel_abi_version = 23;
 inline constexpr unsigned warp_size = 32;
 
 /// Shared addresses: rank of the CTA in its cluster << cluster_rank_bit | offset in its memory, as on Hopper.
@@ -207,6 +207,9 @@ struct Services {
     void (*note_wait)(CtaContext*, std::uint32_t step, std::uint64_t lanes);
     /// A product of matrices by a step of a whole warp. Never suspends.
     void (*matrix)(CtaContext*, std::uint32_t step, MatrixCall*);
+    /// Of steps of one lane: waits until the others of the warp have come as far as they get, and those at lower points
+    /// have gone on (runtime/exec/reconvergence.h). `waits`: the point is in a loop that may wait for another lane.
+    void (*reconverge)(CtaContext*, std::uint32_t step, std::uint32_t point, std::uint32_t waits);
 };
 
 /// One launch; constant while the grid runs except `fault`.

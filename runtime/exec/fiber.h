@@ -53,6 +53,11 @@ struct Fiber {
         const std::size_t number = reinterpret_cast<std::uintptr_t>(stack) / stack_size;
         return number % places * lines;
     }
+    /// Bytes of its stack in use below `frame`, which is the address of something on it.
+    std::size_t depth(const void* frame) const {
+        return static_cast<std::size_t>(static_cast<const char*>(stack) + stack_size - top_offset() -
+                                        static_cast<const char*>(frame));
+    }
     /// Makes this object stand for the calling thread's own stack.
     void become_thread() {
 #if defined(__SANITIZE_THREAD__)

@@ -53,9 +53,12 @@ bool FiberCta::start_fibers(std::uint32_t count) {
         step.cluster_arrived = 0;
         step.cluster_counted = false;
         step.at_barrier = false;
+        step.queued = false;
+        step.turns = 0;
         step.wait = {.kind = Wait::Kind::turn};
         step.fiber.start(&FiberCta::step_entry);
     }
+    reconvergence_.start(steps_.data(), count, abi::warp_size / lane_width_, *scheduler_);
     for (std::uint32_t index = 0; index < count; ++index) scheduler_->make_runnable(steps_[index]);
     return true;
 }
@@ -120,6 +123,7 @@ void FiberCta::exit_step(StepFiber& step) {
         if (barrier.used() && complete(barrier)) release(barrier);
     release_complete_groups();
     cluster_->exit_step(step);
+    if (reconvergence_.any()) reconvergence_.note_stop(step);
     end_fiber(step);
 }
 
@@ -413,7 +417,8 @@ bool FiberCta::others_may_come(const Group& group) const {
     const std::uint32_t steps_per_warp = abi::warp_size / lane_width_, first = group.warp * steps_per_warp;
     for (std::uint32_t index = first; index < first + steps_per_warp && index < step_count_; ++index) {
         const StepFiber& step = steps_[index];
-        if (step.finished || step.wait.kind == Wait::Kind::barrier || step.wait.kind == Wait::Kind::collective)
+        if (step.finished || step.wait.kind == Wait::Kind::barrier || step.wait.kind == Wait::Kind::collective ||
+            step.wait.kind == Wait::Kind::reconvergence)
             continue;
         const bool asks = step.wait.kind == Wait::Kind::turn && step.wait.pc != 0;
         if (asks && step.wait.number > group.line) continue;

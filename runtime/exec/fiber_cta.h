@@ -5,6 +5,7 @@
 
 #include "runtime/exec/cluster_barrier.h"
 #include "runtime/exec/fiber_scheduler.h"
+#include "runtime/exec/reconvergence.h"
 #include "translator/kernel_abi.h"
 
 #include <array>
@@ -37,6 +38,7 @@ public:
     FiberScheduler& scheduler() { return *scheduler_; }
     std::uint32_t step_count() const { return step_count_; }
     std::uint32_t lane_width() const { return lane_width_; }
+    Reconvergence& reconvergence() { return reconvergence_; }
     bool is_whole() const { return run_whole_ != nullptr; }
     bool has_exited(std::uint32_t step) const { return is_whole() ? finished() : steps_[step].finished; }
     Wait wait_of(std::uint32_t step) const;
@@ -50,6 +52,10 @@ public:
                           std::uint64_t arriving, std::uint64_t predicate, std::uintptr_t pc);
     void collective(std::uint32_t step, abi::CollectiveCall& call, std::uintptr_t pc);
     void cluster_barrier(std::uint32_t step, bool wait, std::uint64_t active, std::uint64_t live);
+    /// `frame`: an address in the service's stack frame.
+    void reconverge(std::uint32_t step, std::uint32_t point, bool in_wait, const void* frame) {
+        reconvergence_.wait(steps_[step], point, in_wait, steps_[step].fiber.depth(frame));
+    }
     [[noreturn]] void exit_thread(std::uint32_t step) { exit_step(steps_[step]); }
 
 private:
@@ -120,6 +126,7 @@ private:
     abi::RunCta run_whole_ = nullptr; ///< null: the steps are fibers
     FiberScheduler* scheduler_ = nullptr;
     ClusterBarrier *cluster_ = nullptr, alone_;
+    Reconvergence reconvergence_;
     std::uint32_t lane_width_ = 32, step_count_ = 0;
     std::uint32_t fiber_count_ = 0, live_steps_ = 0; ///< the steps, or one
     std::vector<StepFiber> steps_;

@@ -85,6 +85,7 @@ void* StackPool::take() {
 void FiberScheduler::push(StepFiber* step) {
     const std::size_t mask = ring_.size() - 1;
     ring_[tail_++ & mask] = step;
+    if (step) step->queued = true;
     if (tail_ - head_ < ring_.size()) return;
     std::vector<StepFiber*> larger(ring_.size() * 2);
     for (std::size_t i = head_; i < tail_; ++i) larger[i - head_] = ring_[i & mask];
@@ -98,7 +99,9 @@ StepFiber* FiberScheduler::pop() {
         const std::size_t mask = ring_.size() - 1;
         std::swap(ring_[head_ & mask], ring_[(head_ + choices_.below(tail_ - head_)) & mask]);
     }
-    return ring_[head_++ & (ring_.size() - 1)];
+    StepFiber* const step = ring_[head_++ & (ring_.size() - 1)];
+    if (step) step->queued = false;
+    return step;
 }
 
 /// Goes on with the next in the ring, or with the worker if there is none.
@@ -114,11 +117,14 @@ void FiberScheduler::leave() {
 void FiberScheduler::block(const Wait& wait) {
     StepFiber& self = *current_;
     self.wait = wait;
+    if (self.cta->reconvergence().any() && !self.queued) self.cta->reconvergence().note_stop(self);
     leave();
     self.wait = Wait{};
 }
 
 bool FiberScheduler::yield(const Wait& wait) {
+    if (current_ && current_->cta->reconvergence().any())
+        current_->cta->reconvergence().note_turn(*current_, wait.pc, progress_and_work());
     if (!has_runnable()) return false;
     push(current_);
     block(wait);

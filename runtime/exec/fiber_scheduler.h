@@ -27,6 +27,13 @@ struct StepFiber {
     std::uint32_t pending_groups = 0;  ///< collectives: groups of its lanes that are not complete
     std::uint64_t cluster_arrived = 0; ///< lanes that have arrived at the cluster's barrier in this phase
     bool cluster_counted = false;      ///< and it counts as arrived
+    bool queued = false;               ///< suspended, and can go on
+    // Reconvergence:
+    bool place_waits = false;        ///< `place` is in a loop that may wait
+    std::uint64_t place = 0;         ///< where it waits; lower ones go on first
+    std::uint32_t turns = 0;         ///< weighted: given away in a loop while others waited; 0: none
+    std::uintptr_t turn_pc = 0;      ///< where it did last
+    std::uint64_t turn_progress = 0; ///< of the scheduler then
 };
 
 /// Guarded stacks of one size in one mapping; grows, and lives as long as its worker.

@@ -48,6 +48,7 @@ std::string describe_wait(const Wait& wait) {
     case Wait::Kind::cluster_barrier: return "wait at the cluster's barrier";
     case Wait::Kind::copies: return "wait for asynchronous copies";
     case Wait::Kind::others: return "have come to their block's next barrier or have exited";
+    case Wait::Kind::reconvergence: return "wait for other lanes of their warp to come as far";
     case Wait::Kind::passed: return "have passed barrier " + std::to_string(wait.number) + " and can go on";
     case Wait::Kind::turn: return "can go on";
     }

@@ -18,6 +18,7 @@ struct Wait {
         cluster_barrier, ///< the barrier of the cluster
         copies,          ///< asynchronous copies
         others,          ///< it has come to a barrier between regions, or has exited, and others of its CTA have not
+        reconvergence,   ///< other lanes of its warp, which come to the same place
         passed,          ///< nothing but its turn: the CTA's barrier `number` is complete
         turn, ///< nothing but its turn: another step was chosen to run first; with a pc: it asks who is active at line
               ///< `number`

@@ -231,6 +231,10 @@ std::uint64_t global_timer(abi::CtaContext*) {
     return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
+void reconverge(abi::CtaContext* cta, std::uint32_t step, std::uint32_t point, std::uint32_t waits) {
+    worker_of(cta).fiber_cta(cta).reconverge(step, point, waits != 0, __builtin_frame_address(0));
+}
+
 } // namespace
 
 const abi::Services& kernel_services() {
@@ -244,7 +248,8 @@ const abi::Services& kernel_services() {
                                            device_runtime, async_copy,
                                            cancel_launch,  exit_thread,
                                            await_goal,     note_write,
-                                           note_wait,      tensor_core::matrix_service};
+                                           note_wait,      tensor_core::matrix_service,
+                                           reconverge};
     return services;
 }
 

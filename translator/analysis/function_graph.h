@@ -59,6 +59,7 @@ struct GraphInstruction {
     Prefetch prefetch, second_prefetch; ///< of a load: plan_prefetch()
     bool streams = false;               ///< a store that may go past the caches: plan_streaming()
     bool meets_whole_warp = false;      ///< a collective that all live lanes of the warp come to: mark_whole_meetings()
+    std::uint32_t hand_over = 0;        ///< number of the point in front of it, 0: none; see hand_over_points.h
 };
 
 struct Terminator {
@@ -74,6 +75,7 @@ struct Block {
     std::vector<GraphInstruction> instructions; ///< terminators (bra, brx, ret, exit) not included
     Terminator terminator;
     std::vector<BlockId> successors, predecessors;
+    std::uint32_t hand_over = 0; ///< number of the point at its beginning, 0: none; see hand_over_points.h
     bool ends_with_barrier =
         false; ///< last instruction is a CTA barrier of the `.sync`/`.red` kind; terminator is jump
 };

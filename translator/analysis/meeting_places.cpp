@@ -77,13 +77,14 @@ private:
     bool comes_to_like(const ptx::Instruction& meeting, BlockId block, BlockId from, const Edges& successors,
                        const DominatorTree& post) const {
         const BlockId join = post.parent(block);
-        std::vector<bool> seen(graph_.blocks.size(), false), behind_join(graph_.blocks.size(), false);
+        std::vector<bool> seen(graph_.blocks.size(), false), behind_join(seen), ahead(seen);
+        mark_reachable(from, no_block, successors, ahead);
         mark_reachable(join, no_block, successors, behind_join);
         mark_reachable(from, join, successors, seen);
         for (BlockId at = 0; at < graph_.blocks.size(); ++at) {
             const bool same_for_all =
                 behind_join[at] && !seen[at] && post.dominates(at, join) && !in_divergent_loop(at);
-            if ((!seen[at] && !behind_join[at]) || same_for_all) continue;
+            if (!ahead[at] || (!seen[at] && !behind_join[at]) || same_for_all) continue;
             for (const ptx::Instruction* other : meetings_[at])
                 if (may_match(meeting, *other)) return true;
         }

@@ -183,6 +183,7 @@ bool GraphEmitter::is_cut(BlockId id) const {
 void GraphEmitter::emit_instructions(BlockId id) {
     const Block& block = graph_.blocks[id];
     const std::size_t count = block.instructions.size() - (is_cut(id) ? 1 : 0);
+    if (block.hand_over != 0) emit_hand_over(block.hand_over);
     for (std::size_t i = 0; i < count; ++i) emit_instruction(block.instructions[i]);
     current_instruction_ = nullptr;
     current_ = nullptr;
@@ -193,6 +194,7 @@ void GraphEmitter::emit_instruction(const GraphInstruction& instruction) {
     current_instruction_ = &instruction;
     ir_.SetCurrentDebugLocation(unit_.location(function_, instruction.inst.location));
     const ptx::FormInfo& form = ptx::form_info(instruction.inst.form);
+    if (instruction.hand_over != 0) emit_hand_over(instruction.hand_over);
     // Others may come between any two accesses that threads can see each other by.
     if (unit_.options.random_schedule && unit_.fiber_form &&
         ptx::any(form.effects, ptx::Effects::atomic | ptx::Effects::volatile_read | ptx::Effects::fence))
@@ -377,6 +379,13 @@ llvm::Value* GraphEmitter::edge_condition(BlockId id, unsigned successor, const 
     llvm::Value* number = constant_like(condition.base->getType()->getScalarType(), successor, condition.base);
     return successor + 1 == block.successors.size() ? ir_.CreateICmpUGE(condition.base, number)
                                                     : ir_.CreateICmpEQ(condition.base, number);
+}
+
+/// Lanes that run one by one wait for those that a GPU has in step with them: analysis/hand_over_points.h.
+void GraphEmitter::emit_hand_over(std::uint32_t point) {
+    if (width_ != 1 || !unit_.fiber_form) return; // marked for a form that was not taken
+    call_service(offsetof(abi::Services, reconverge), ir_.getVoidTy(),
+                 {cta_context_, step_, ir_.getInt32(point), ir_.getInt32(inside_waiting_loop())});
 }
 
 void GraphEmitter::emit_yield() {

@@ -11,6 +11,7 @@
 #include "translator/analysis/counter_goals.h"
 #include "translator/analysis/cta_order.h"
 #include "translator/analysis/graph_queries.h"
+#include "translator/analysis/hand_over_points.h"
 #include "translator/analysis/meeting_places.h"
 #include "translator/analysis/plan_linearization.h"
 #include "translator/analysis/plan_prefetch.h"
@@ -227,15 +228,18 @@ private:
             settle_races(spins_ || callees.need_single_lanes() ||
                              ptx::any(effects_of(graph_) | callees.effects, ptx::Effects::waits),
                          callees.called);
+        bool has_points = hands_over_ && mark_hand_over_points_of(graph_);
+        has_points = has_points || (hands_over_ && !seen.empty()); // perhaps in a function
+        shape_for(unit_.divergence);
         verify_graph(graph_);
         alignment_demands_ = plan_alignment(graph_, unit_.options.aligned_parameters);
         barriers_ = plan_barriers(graph_, unit_.shape);
         // The CTAs of a cluster take turns on one thread of the host; a callee that needs the whole warp or the CTA to
         // meet can't run inside a region.
-        bool needs_fibers = !barriers_.splittable || unit_.cluster_size() > 1 || (spins_ && !waits_in_regions) ||
-                            (ptx::any(effects_of(graph_), ptx::Effects::waits) && !waits_in_regions) ||
-                            callees.need_single_lanes() || ptx::any(callees.effects, ptx::Effects::waits) ||
-                            (unit_.width < 32 && collectives);
+        bool needs_fibers =
+            !barriers_.splittable || has_points || unit_.cluster_size() > 1 || (spins_ && !waits_in_regions) ||
+            (ptx::any(effects_of(graph_), ptx::Effects::waits) && !waits_in_regions) || callees.need_single_lanes() ||
+            ptx::any(callees.effects, ptx::Effects::waits) || (unit_.width < 32 && collectives);
         unit_.spins = spins_;
         unit_.fiber_form =
             needs_fibers || unit_.options.random_schedule || unit_.options.barriers == BarrierForm::fibers;
@@ -247,6 +251,7 @@ private:
 
     /// Width and divergence. `needs_counters`: lanes of a step may wait for each other.
     void choose_lanes(const Callees& callees, bool needs_counters, bool collectives, bool whole_warp) {
+        hands_over_ = false;
         unit_.divergence = unit_.options.divergence;
         if (unit_.options.random_schedule && unit_.divergence == DivergenceForm::automatic)
             unit_.divergence = DivergenceForm::program_counters; // so that lanes can overtake each other
@@ -272,7 +277,11 @@ private:
             unit_.width = width;
         }
         // Asked of the width that it will be: lanes that part in a wide step are in different narrow ones.
-        if (unit_.width > 1 && needs_single_lanes(callees)) unit_.width = 1;
+        if (unit_.width > 1 && needs_single_lanes(callees)) {
+            unit_.width = 1;
+            hands_over_ = !unit_.options.random_schedule; // which stands for all that the manual allows
+            called_ = callees.called;
+        }
         if (unit_.width == 1) unit_.divergence = DivergenceForm::masks;
         if (needs_counters && unit_.width > 1 && split_before_gatherings(graph_)) shaped_width_ = 0;
         shape_for(unit_.divergence);
@@ -294,7 +303,7 @@ private:
         const unsigned width = unit_.width;
         choose_lanes(callees, false, collectives, whole_warp);
         const bool fits = unit_.divergence == DivergenceForm::masks && (unit_.width == 32 || !collectives) &&
-                          waits_fit_regions(callees.called);
+                          waits_fit_regions(callees.called) && !(hands_over_ && mark_hand_over_points_of(graph_));
         if (!fits) unit_.width = width;
         return fits;
     }
@@ -381,6 +390,15 @@ private:
         return may_meet_elsewhere(graph_);
     }
 
+    /// Lanes that run one by one come together where a GPU's are in step: true if there are such places. Leaves the
+    /// shapes of a whole warp behind.
+    bool mark_hand_over_points_of(FunctionGraph& graph) {
+        const DivergenceForm form = graph.forest.reducible ? DivergenceForm::masks : DivergenceForm::program_counters;
+        compute_shapes(graph, unit_.shape, abi::warp_size, unit_.options, form);
+        shaped_width_ = 0;
+        return mark_hand_over_points(graph, unit_.shape, called_);
+    }
+
     /// compute_shapes() for the width at hand, unless they are.
     void shape_for(DivergenceForm form) {
         if (shaped_width_ == unit_.width && shaped_form_ == form) return;
@@ -416,6 +434,7 @@ private:
         DivergenceForm form = unit_.divergence;
         if (unit_.width > 1 && (!graph.forest.reducible || may_spin(graph, unit_.options.waiting_loops)))
             form = DivergenceForm::program_counters;
+        if (hands_over_) mark_hand_over_points_of(graph);
         compute_shapes(graph, unit_.shape, unit_.width, unit_.options, form);
         plan_alignment(graph, unit_.options.aligned_parameters);
         note_frame(id, graph);
@@ -438,6 +457,8 @@ private:
     BarrierPlan barriers_;
     std::map<ptx::FunctionId, CallFrame> frames_; ///< of what has been emitted
     bool spins_ = false, could_spin_ = false, uses_stack_ = false;
+    bool hands_over_ = false;   ///< lanes run one by one, and are in step where a GPU's are
+    CalledFunctions called_;    ///< if so
     unsigned shaped_width_ = 0; ///< what the graph's shapes are for; 0: nothing yet
     DivergenceForm shaped_form_ = DivergenceForm::masks;
     std::vector<AlignmentDemand> alignment_demands_;

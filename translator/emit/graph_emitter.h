@@ -196,6 +196,7 @@ private:
     BlockId mask_block(BlockId block) const;
     llvm::Value* lanes_with_threads();
     void prepare(const RegionView& view, const RegionInterface& interface);
+    void emit_hand_over(std::uint32_t point);
     void emit_yield();
     std::vector<bool> find_round_ends() const;
     void emit_spin_yield(BlockId block);

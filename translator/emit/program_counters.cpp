@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Per-lane program counters: every lane has the number of the block it is to run next; a dispatch loop picks a block
 // that some lane waits for and runs it for all lanes that wait there. Takes any control flow graph, reducible or not.
-// Blocks are numbered in topological order as far as there is one and the lowest is picked, so that lanes meet again at
-// joins; blocks with collectives or barriers come last, so that their members gather. Lanes that wait at a join are
-// overtaken by nobody and overtake nobody (as with a GPU's convergence barriers, which programs count on), but where
-// others go round in a loop: then the block of another lane is picked now and then, so that a lane that spins cannot
-// starve the one it waits for. Lanes that go round together may also be in each other's way for ever, each with a lock
-// that its neighbour wants; hardware does not keep them in step. So now and then one of them goes round alone.
+// Blocks are numbered in topological order as far as there is one, loops contiguous, and the lowest is picked, so that
+// lanes meet again at joins and behind loops; blocks with collectives or barriers come last, so that their members
+// gather. Lanes that wait at a join are overtaken by nobody and overtake nobody (as with a GPU's convergence barriers,
+// which programs count on), but where others go round in a loop: then the block of another lane is picked now and then,
+// so that a lane that spins cannot starve the one it waits for. Lanes that go round together may also be in each
+// other's way for ever, each with a lock that its neighbour wants; hardware does not keep them in step. So now and then
+// one of them goes round alone.
 #include "frontend/isa/instruction_form.h"
+#include "translator/analysis/region_graph.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
 
@@ -46,6 +48,19 @@ std::uint32_t rank_of(const Block& block) {
         rank = std::max(rank, (gathers ? gathering : 0) + (waits ? waiting : 0));
     }
     return rank;
+}
+
+/// In topological order but for back edges, loops contiguous: lanes that leave a loop wait behind it for the others.
+/// False if there is no such order.
+bool number_by_loops(const FunctionGraph& graph, const RegionView& view, std::vector<std::uint32_t>& number,
+                     std::vector<std::uint32_t>& order) {
+    const RegionGraph region = region_graph(graph, view);
+    if (!region.reducible) return false;
+    for (BlockId id : region.order) {
+        order[id] = region.position[id] + 1;
+        number[id] = order[id] | rank_of(graph.blocks[id]);
+    }
+    return true;
 }
 
 void number_blocks(const FunctionGraph& graph, const RegionView& view, BlockId block,
@@ -253,7 +268,8 @@ void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInt
     if (crossing * view.blocks.size() > memory_slot_threshold) use_memory_slots();
     counter_of_.assign(graph_.blocks.size(), finished);
     order_of_.assign(graph_.blocks.size(), finished);
-    number_blocks(graph_, view, view.entry, counter_of_, order_of_);
+    if (!number_by_loops(graph_, view, counter_of_, order_of_))
+        number_blocks(graph_, view, view.entry, counter_of_, order_of_);
     weigh_rounds();
     may_go_alone_ = !unit_.options.random_schedule && width_ > 1 &&
                     (!graph_.forest.reducible || std::ranges::any_of(waiting_loops(), std::identity{}));

@@ -94,7 +94,7 @@ std::vector<Case> hand_over() {
     const std::string mirror = other("xor.b32 %x, %l, 31;"), next = other("add.u32 %x, %l, 1; and.b32 %x, %x, 31;"), put = "st.volatile.shared.u32 [%mine], %a;\n";
     const std::string rounds = "mul.lo.u32 %m, %l, 7; and.b32 %m, %m, 15;\n";
     const std::string loop = rounds + "ROUND: setp.eq.u32 %p, %m, 0; @%p bra DONE;\nmad.lo.u32 %a, %a, 3, 1; sub.u32 %m, %m, 1; bra ROUND;\nDONE:\n";
-    const std::vector<Case> bodies = {
+    std::vector<Case> bodies = {
         {"in a straight line", put + mirror + put + next},
         {"behind an if", "and.b32 %x, %l, 5; setp.eq.u32 %p, %x, 1; @%p bra YES;\nadd.u32 %a, %a, 7; bra.uni MET;\nYES: st.global.u32 [%out], %a; mul.lo.u32 %a, %a, 5;\nMET:\n" + put + mirror + put + next},
         {"behind a loop", loop + put + mirror + put + next},
@@ -105,6 +105,34 @@ std::vector<Case> hand_over() {
         {"behind calls that return in two ways", "call (%e), h, (%a); add.u32 %a, %a, %e;" + put + mirror + put + next},
         {"to the next round", "mov.u32 %m, 0;\nROUND:\n" + put + mirror + "vote.sync.ballot.b32 %d, %q, 0xffffffff; and.b32 %d, %d, 255; add.u32 %a, %a, %d; add.u32 %m, %m, 1; setp.lt.u32 %p, %m, 3; @%p bra ROUND;\n"},
     };
+    const std::string plain_put = "st.shared.u32 [%mine], %a;\n";
+    const auto plain_other = [](const std::string& lane) { return lane + "shl.b32 %x, %x, 2; add.u32 %x, %x, %tile; ld.shared.u32 %e, [%x]; add.u32 %a, %a, %e;\n"; };
+    const auto global_other = [](const std::string& lane) { return lane + "mad.wide.u32 %there, %x, 4, %all; ld.volatile.global.u32 %e, [%there]; add.u32 %a, %a, %e;\n"; };
+    const std::string global_put = "st.volatile.global.u32 [%out], %a;\n";
+    const std::string inner = "mad.lo.u32 %m, %l, 3, %r; and.b32 %m, %m, 3;\nINNER: .pragma \"nounroll\";\n" + put + next + "sub.u32 %m, %m, 1; setp.ge.s32 %p, %m, 0; @%p bra INNER;\n";
+    const std::vector<Case> more = {
+        {"in a loop that lanes leave, not unrolled", put + "and.b32 %m, %l, 3;\nROUND: .pragma \"nounroll\";\n" + put + next + "mul.lo.u32 %a, %a, 3; sub.u32 %m, %m, 1; setp.ge.s32 %p, %m, 0; @%p bra ROUND;\n" + put + mirror},
+        {"in a loop that lanes leave, in another one", "{ .reg .b32 %r; mov.u32 %r, 0;\nOUTER: .pragma \"nounroll\";\n" + inner + "add.u32 %r, %r, 1; setp.lt.u32 %p, %r, 4; @%p bra OUTER;\n}\n" + put + mirror},
+        {"in a loop that lanes leave, in another one that they leave", "{ .reg .b32 %r, %n; mov.u32 %r, 0; mul.lo.u32 %n, %l, 5; and.b32 %n, %n, 3;\nOUTER: .pragma \"nounroll\";\n" + inner + "add.u32 %a, %a, 1; add.u32 %r, %r, 1; setp.le.u32 %p, %r, %n; @%p bra OUTER;\n}\n" + put + mirror},
+        {"in a loop with two exits", "mov.u32 %m, 0;\nROUND: .pragma \"nounroll\";\n" + put + next + "and.b32 %x, %a, 7; setp.eq.u32 %p, %x, 1; @%p bra ODD;\nadd.u32 %m, %m, 1; setp.lt.u32 %p, %m, 5; @%p bra ROUND;\nadd.u32 %a, %a, 100; bra.uni MET;\nODD: add.u32 %a, %a, 1000;\nMET:\n" + put + mirror},
+        {"in arms within arms", "and.b32 %x, %l, 1; setp.eq.u32 %p, %x, 0; @%p bra EVEN;\n and.b32 %x, %l, 2; setp.eq.u32 %p, %x, 0; @%p bra FIRST;\n" + put + other("xor.b32 %x, %l, 4;") + put + other("xor.b32 %x, %l, 8;") + "bra.uni ODD;\nFIRST: add.u32 %a, %a, 3;" + put + other("xor.b32 %x, %l, 12;") + "ODD:\n" +
+             put + other("xor.b32 %x, %l, 2;") + "bra.uni MET;\nEVEN:\n" + put + other("xor.b32 %x, %l, 6;") + "MET:\n" + put + mirror},
+        {"in an arm that two branches lead to", "and.b32 %x, %l, 1; setp.eq.u32 %p, %x, 0; @%p bra BOTH;\nadd.u32 %a, %a, 70; st.global.u32 [%out], %a; and.b32 %x, %l, 2; setp.eq.u32 %p, %x, 0; @%p bra BOTH;\n" + put + other("xor.b32 %x, %l, 4;") + "bra.uni MET;\nBOTH:\n" + put + other("add.u32 %x, %l, 28; and.b32 %x, %x, 31;") + "MET:\n" + put + mirror},
+        {"in an arm, in each round", "mov.u32 %m, 0;\nROUND: .pragma \"nounroll\";\nadd.u32 %x, %l, %m; and.b32 %x, %x, 3; setp.eq.u32 %p, %x, 0; @%p bra SKIP;\n" + put + mirror + "SKIP: add.u32 %m, %m, 1; setp.lt.u32 %p, %m, 6; @%p bra ROUND;\n" + put + mirror},
+        {"through plain shared memory", plain_put + plain_other("xor.b32 %x, %l, 31;") + plain_put + plain_other("add.u32 %x, %l, 1; and.b32 %x, %x, 31;")},
+        {"through plain shared memory, behind a loop", loop + plain_put + plain_other("xor.b32 %x, %l, 31;") + plain_put + plain_other("add.u32 %x, %l, 1; and.b32 %x, %x, 31;")},
+        {"through global memory", "{ .reg .b64 %all, %there; ld.param.u64 %all, [out];\n" + global_put + global_other("xor.b32 %x, %l, 31;") + global_put + global_other("add.u32 %x, %l, 1; and.b32 %x, %x, 31;") + "}\n"},
+        {"through plain global memory", "{ .reg .b64 %all, %there; ld.param.u64 %all, [out];\n st.global.u32 [%out], %a; xor.b32 %x, %l, 31; mad.wide.u32 %there, %x, 4, %all; ld.global.u32 %e, [%there]; add.u32 %a, %a, %e; st.global.u32 [%out], %a; add.u32 %x, %l, 1; and.b32 %x, %x, 31; mad.wide.u32 %there, %x, 4, %all; ld.global.u32 %e, [%there]; add.u32 %a, %a, %e; }\n"},
+        {"through global memory, behind a loop", "{ .reg .b64 %all, %there; ld.param.u64 %all, [out];\n" + loop + global_put + global_other("xor.b32 %x, %l, 31;") + global_put + global_other("add.u32 %x, %l, 1; and.b32 %x, %x, 31;") + "}\n"},
+        {"through a sum", "setp.eq.u32 %p, %l, 0; @%p st.volatile.shared.u32 [tile+128], 7;\nred.shared.add.u32 [tile+128], %a; ld.volatile.shared.u32 %e, [tile+128]; add.u32 %a, %a, %e;\nand.b32 %x, %l, 3; setp.eq.u32 %p, %x, 1; @%p bra SKIP;\nred.shared.add.u32 [tile+128], %a;\nSKIP: ld.volatile.shared.u32 %e, [tile+128]; add.u32 %a, %a, %e;\n"},
+        {"behind a flag that lanes wait for", put + "setp.eq.u32 %p, %l, 0; @%p st.volatile.shared.u32 [tile+128], 0; bar.warp.sync 0xffffffff; @%p bra SET;\nWAIT: ld.volatile.shared.u32 %e, [tile+128]; setp.eq.u32 %s, %e, 0; @%s bra WAIT;\nadd.u32 %a, %a, %e; bra.uni MET;\nSET: st.volatile.shared.u32 [tile+128], 5;\nMET:\n" + put + mirror + put + next},
+        {"behind a lock", "setp.eq.u32 %p, %l, 0; @%p st.volatile.shared.u32 [tile+128], 0; @%p st.volatile.shared.u32 [tile+132], 0; bar.warp.sync 0xffffffff; mov.u32 %m, 0;\nTRY: atom.shared.cas.b32 %x, [tile+128], 0, 1; setp.ne.u32 %s, %x, 0; @%s bra BUSY;\nld.volatile.shared.u32 %x, [tile+132]; add.u32 %x, %x, 1; st.volatile.shared.u32 [tile+132], %x; membar.cta; atom.shared.exch.b32 %x, [tile+128], 0; mov.u32 %m, 1;\nBUSY: setp.eq.u32 %s, %m, 0; @%s bra TRY;\nld.volatile.shared.u32 %e, [tile+132]; add.u32 %a, %a, %e;\n" + put + mirror},
+        {"in a recursive function", "call (%a), r, (%a, 3, %l, %tile);\n" + put + mirror},
+        {"in a recursive function, to different depths", "and.b32 %m, %l, 3; call (%a), r, (%a, %m, %l, %tile);\n" + put + mirror},
+        {"in a recursive function that two arms call", "and.b32 %x, %l, 1; setp.eq.u32 %p, %x, 0; @%p bra EVEN;\ncall (%a), r, (%a, 2, %l, %tile);\nbra.uni MET;\nEVEN: add.u32 %a, %a, 17; call (%a), r, (%a, 1, %l, %tile);\nMET:\n" + put + mirror},
+        {"behind shuffles of halves", "setp.lt.u32 %p, %l, 16; selp.b32 %m, 0x0000ffff, 0xffff0000, %p;\n" + put + "shfl.sync.bfly.b32 %e, %a, 8, 31, %m; add.u32 %a, %a, %e;\n" + put + other("xor.b32 %x, %l, 7;") + "bar.warp.sync %m;\n" + put + mirror},
+    };
+    bodies.insert(bodies.end(), more.begin(), more.end());
     std::vector<Case> list;
     for (const Case& one : bodies) {
         const std::string end = "mov.u32 %d, %a;\n", before = start + "and.b32 %x, %l, 5; setp.ne.u32 %q, %x, 0;\n";
@@ -166,6 +194,9 @@ std::string text_of(const Case& which) {
            ".func (.reg .b32 %result) f(.reg .b32 %value)\n{\n.reg .pred %q; .reg .b32 %x;\nand.b32 %x, %value, 12; setp.ne.u32 %q, %x, 0; vote.sync.ballot.b32 %result, %q, 0xffffffff; add.u32 %result, %result, %value; ret;\n}\n"
            ".func (.reg .b32 %result) g(.reg .b32 %value)\n{\nbarrier.cta.sync 0; mov.u32 %result, %value; ret;\n}\n"
            ".func (.reg .b32 %result) h(.reg .b32 %value)\n{\n.reg .pred %p; .reg .b32 %x;\nand.b32 %x, %value, 1; setp.eq.u32 %p, %x, 0; @%p bra EVEN;\nmul.lo.u32 %result, %value, 3; ret;\nEVEN: add.u32 %result, %value, 9; ret;\n}\n"
+           ".func (.reg .b32 %result) r(.reg .b32 %value, .reg .b32 %n, .reg .b32 %lane, .reg .b32 %tile)\n{\n.reg .pred %p; .reg .b32 %x, %y, %e, %v, %m;\nshl.b32 %x, %lane, 2; add.u32 %x, %x, %tile; xor.b32 %y, %lane, 3; shl.b32 %y, %y, 2; add.u32 %y, %y, %tile;\n"
+           "st.volatile.shared.u32 [%x], %value; ld.volatile.shared.u32 %e, [%y]; add.u32 %v, %value, %e; setp.eq.u32 %p, %n, 0; @%p bra END; sub.u32 %m, %n, 1; call (%v), r, (%v, %m, %lane, %tile);\n"
+           "END: st.volatile.shared.u32 [%x], %v; ld.volatile.shared.u32 %e, [%y]; mad.lo.u32 %result, %e, 3, %n; ret;\n}\n"
            ".visible .entry k(.param .u64 out)\n{\n.reg .pred %p, %q, %s; .reg .b32 %a, %d, %e, %l, %m, %t, %w, %x, %mine, %tile; .reg .b64 %out;\n.shared .align 8 .b8 tile[512];\n"
            "mov.u32 %t, %tid.x; and.b32 %l, %t, 31; shr.u32 %w, %t, 5; mov.u32 %tile, tile; shl.b32 %mine, %t, 2; add.u32 %mine, %mine, %tile; mov.u32 %d, 0;\n"
            "ld.param.u64 %out, [out]; mad.wide.u32 %out, %t, 4, %out;\n" + which.body + "st.global.u32 [%out], %d;\nret;\n}\n";

@@ -24,6 +24,18 @@ TEST_CASE("lanes of a warp take turns at a spin lock", "[kernels][spin]") {
     CHECK(lock.values()[0] == 0);
 }
 
+TEST_CASE("a spin lock is given back in front of what all lanes meet at", "[kernels][spin]") {
+    for (const std::string meeting : {"bar.warp.sync 0xffffffff;", "bar.sync 0;", "shfl.sync.bfly.b32 %r5, %r1, 1, 31, 0xffffffff;"}) {
+        Array<std::uint32_t> lock(1), count(1);
+        run("try: atom.global.cas.b32 %r0, [%l60], 0, 1; setp.ne.u32 %p0, %r0, 0; @%p0 bra try;\n"
+            "ld.volatile.global.u32 %r1, [%l61]; add.u32 %r1, %r1, 1; st.volatile.global.u32 [%l61], %r1;\n"
+            "membar.gl; atom.global.exch.b32 %r2, [%l60], 0;\n" + meeting,
+            {2}, {64}, {lock.address(), count.address()});
+        CHECK(count.values()[0] == 128);
+        CHECK(lock.values()[0] == 0);
+    }
+}
+
 TEST_CASE("a cycle of two entries waits for another warp, another block, another lane", "[kernels][spin]") {
     // Thread 0 of the grid posts last, and waits before for the two that go into the cycle at its two places.
     for (const auto& [grid, block] : {std::pair{1u, 32u}, std::pair{1u, 96u}, std::pair{3u, 1u}}) {
