@@ -36,6 +36,7 @@ constexpr const char* usage =
     "  --minimise               leave out what a difference does not need\n"
     "  --output FOLDER          where programs that differ are written (.)\n"
     "  --record FILE            write what the library gives; --compare FILE: compare with it\n"
+    "                           both: run those programs only that are not in the latter, or are others now, and keep the rest\n"
     "  --print SEED, --coverage, --list\n"
     "  --run FILE.ptx           a program from a file; with --registers what each thread leaves, too\n";
 
@@ -104,6 +105,7 @@ public:
 
     int run() {
         if (!o_.compare.empty()) recording_ = read_recording(o_.compare);
+        const bool compares = !o_.compare.empty() && o_.record.empty();
         const auto begin = std::chrono::steady_clock::now();
         unsigned runs = 0, programs = 0;
         std::map<std::uint32_t, std::map<unsigned, Result>> open;
@@ -119,11 +121,11 @@ public:
                      });
         const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
         std::printf("%u programs, %u runs in %.0f s (%.0f programs a minute): %u failed", programs, runs, seconds, 60 * programs / std::max(seconds, 1e-3), failed_);
-        if (!o_.compare.empty()) std::printf("; %u agree with the recording, %u are known to differ, %u are other programs than recorded, %u not recorded", agree_, known_, changed_, missing_);
+        if (compares) std::printf("; %u agree with the recording, %u are known to differ, %u are other programs than recorded, %u not recorded", agree_, known_, changed_, missing_);
         std::printf("\n");
         if (!o_.record.empty()) write_recording(o_.record, recording_, "# What programs of fuzz_programs leave in memory; recording.cpp says how to read it.\n");
         // A recording of other programs compares nothing.
-        const bool is_stale = !o_.compare.empty() && changed_ + missing_ > programs / 3;
+        const bool is_stale = compares && changed_ + missing_ > programs / 3;
         if (is_stale) std::printf("too few programs are the recorded ones: record again\n");
         return failed_ != 0 || is_stale;
     }
@@ -166,16 +168,24 @@ private:
         for (std::uint32_t first = o_.from; first < o_.to; first += o_.chunk * static_cast<unsigned>(ways_.size())) {
             const std::uint32_t end = std::min(o_.to, first + o_.chunk * static_cast<unsigned>(ways_.size()));
             std::map<unsigned, std::vector<Task>> by_way;
-            for (std::uint32_t seed = first; seed < end; ++seed)
+            for (std::uint32_t seed = first; seed < end; ++seed) {
+                if (is_kept(seed)) continue;
                 for (unsigned way : ways_of(seed)) {
                     auto& of_way = by_way[way];
                     if (of_way.empty() || of_way.back().seeds.size() >= o_.chunk) of_way.push_back({way, {}});
                     of_way.back().seeds.push_back(seed);
                 }
+            }
             for (auto& [way, of_way] : by_way)
                 for (Task& task : of_way) list.push_back(std::move(task));
         }
         return list;
+    }
+
+    /// Is it recorded anew only if it is another program than `--compare` tells of?
+    bool is_kept(std::uint32_t seed) const {
+        const auto found = recording_.find(seed);
+        return !o_.record.empty() && found != recording_.end() && found->second.text == recorded("", generator_.generate(seed).text).text;
     }
 
     void judge(std::uint32_t seed, const std::map<unsigned, Result>& results) {
