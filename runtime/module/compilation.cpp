@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -91,6 +92,8 @@ public:
             wait_for(thread);
             pthread_join(thread, nullptr);
         }
+        const auto budget = budget_seconds(progress_);
+        if (setting_.taken) *setting_.taken = budget ? cpu_seconds_ / *budget : 0;
         if (error_) std::rethrow_exception(error_);
         if (crashed_) throw CompilationCrash(describe_crash(scope_.crash(), progress_));
         return cpu_seconds_;
@@ -175,7 +178,7 @@ private:
         timespec used{};
         const auto budget = budget_seconds(progress_);
         if (!budget || pthread_getcpuclockid(thread, &clock) != 0 || clock_gettime(clock, &used) != 0) return false;
-        return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9 > *budget;
+        return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9 > setting_.share * *budget;
     }
 
     const CompileProgress& progress_;
@@ -192,16 +195,22 @@ private:
     bool done_ = false;
 };
 
+/// How much of their budget attempts may take and have taken.
+struct Shares {
+    double allowed = 1, taken = 0;
+};
+
 /// One attempt in the form of `options`. The cause if it failed for a reason of ours; throws for the program's faults.
 std::optional<std::string> try_form(const translator::TranslatorApi& api, const KernelRequest& request,
                                     const translator::CompileOptions& options, CompileProgress& progress,
-                                    translator::CompiledKernel& compiled) {
+                                    Shares& shares, translator::CompiledKernel& compiled) {
     try {
         std::unique_lock loader(request.loader_mutex);
         const auto work = [&] {
             compiled = api.compile(request.loader, request.kernel, request.shape, options, nullptr, &progress);
         };
-        const double seconds = attempt_compilation(api, progress, work, {&loader, request.in_background});
+        const AttemptSetting setting{&loader, request.in_background, shares.allowed, &shares.taken};
+        const double seconds = attempt_compilation(api, progress, work, setting);
         if (log_enabled(LogLevel::info))
             log(LogLevel::info, fmt::format("kernel {}: {:.3f} ms of CPU for {} statements", request.kernel,
                                             1e3 * seconds, progress.statements.load()));
@@ -227,17 +236,26 @@ translator::CompiledKernel compile_kernel(const translator::TranslatorApi& api, 
     translator::CompiledKernel compiled;
     CompileProgress first;
     first.kernel = request.kernel;
-    const auto cause = try_form(api, request, request.options, first, compiled);
+    Shares shares;
+    const auto cause = try_form(api, request, request.options, first, shares, compiled);
     if (!cause) return compiled;
+    bool costly = shares.taken >= 1;
     std::vector<FailedForm> failed{{request.options, *cause}};
-    for (const CompileForm& form : fallback_forms(request.options, first)) {
+    const std::vector<CompileForm> forms = fallback_forms(request.options, first);
+    // What does not end in one form may not end in the others, of which the last is the likeliest to work.
+    constexpr double of_last = 0.5;
+    double left = 1 - of_last;
+    for (const CompileForm& form : forms) {
         translator::CompileOptions options = request.options;
         static_cast<CompileForm&>(options) = form;
         CompileProgress progress;
         progress.kernel = request.kernel;
         progress.attempt = static_cast<unsigned>(failed.size() + 1);
-        if (const auto again = try_form(api, request, options, progress, compiled)) {
+        shares = {form == forms.back() ? left + of_last : left / 2, 0};
+        if (const auto again = try_form(api, request, options, progress, shares, compiled)) {
             failed.push_back({form, *again});
+            left = std::max(0.0, left - shares.taken);
+            costly |= shares.taken >= shares.allowed;
             continue;
         }
         const std::string saved = save_reproducer(request, failed);
@@ -249,9 +267,10 @@ translator::CompiledKernel compile_kernel(const translator::TranslatorApi& api, 
         return compiled;
     }
     const std::string saved = save_reproducer(request, failed);
-    throw std::runtime_error(fmt::format(
+    const std::string what = fmt::format(
         "{}; {} other forms failed, the last one by {}. Please report it{}", *cause, failed.size() - 1,
-        failed.back().cause, saved.empty() ? " (PTARMIGAN_REPRODUCER=DIR saves what is needed)" : " with " + saved));
+        failed.back().cause, saved.empty() ? " (PTARMIGAN_REPRODUCER=DIR saves what is needed)" : " with " + saved);
+    throw CompilationFailure(what, costly && !env_number(Env::compile_budget));
 }
 
 } // namespace ptarmigan::runtime

@@ -18,10 +18,20 @@ public:
     using std::runtime_error::runtime_error;
 };
 
+/// No form of a kernel could be compiled, for reasons of ours. what() names all causes.
+class CompilationFailure : public std::runtime_error {
+public:
+    CompilationFailure(const std::string& what, bool costly) : std::runtime_error(what), costly(costly) {}
+    /// An attempt took all of a budget that nobody has set: worth being remembered beyond this process.
+    bool costly;
+};
+
 struct AttemptSetting {
     std::unique_lock<std::mutex>* loader =
         nullptr;                ///< unlocked when the module is emitted: it needs the loader no more
     bool in_background = false; ///< from then on at the least priority
+    double share = 1;           ///< of the budget, that it may take
+    double* taken = nullptr;    ///< where the share is put that it took, however it ends
 };
 
 /// Runs `work`, which calls into `api`, on a thread of its own that has the stack the translator wants, and waits.
@@ -32,8 +42,9 @@ double attempt_compilation(const translator::TranslatorApi& api, const translato
                            const std::function<void()>& work, const AttemptSetting& setting = {});
 
 /// The kernel in the form that was asked for, or where that fails for a reason of ours in the first of fallback_forms()
-/// that works, which is said in one line on stderr; see also PTARMIGAN_REPRODUCER. Throws what api.compile throws for
-/// the program's faults, std::runtime_error with all causes if no form works.
+/// that works, which is said in one line on stderr; see also PTARMIGAN_REPRODUCER. All of fallback_forms() together may
+/// take one more budget, the last one half of it. Throws what api.compile throws for the program's faults,
+/// CompilationFailure if no form works.
 translator::CompiledKernel compile_kernel(const translator::TranslatorApi& api, const KernelRequest& request);
 
 /// Plainer forms than `asked`, in the order to be tried, after an attempt that came as far as `failed`. Where lanes

@@ -89,7 +89,16 @@ struct KeyHash {
 struct Entry {
     std::mutex mutex;
     std::weak_ptr<const LoadedKernel> kernel;
+    std::optional<translator::CompileForm> form; ///< where the one that is asked for can't be compiled
+    std::string failure;                         ///< where none can: what CompilationFailure said
+    /// May it be forgotten when nobody has the kernel?
+    bool is_plain() const { return !form && failure.empty(); }
 };
+
+/// The subject of a note about the kernel of that key.
+std::string failure_subject(const std::string& key) {
+    return "no form of " + file_name(key);
+}
 
 } // namespace
 
@@ -126,7 +135,7 @@ struct KernelCache::Impl {
         const std::lock_guard lock(mutex);
         if (entries.size() >= sweep_at) {
             std::erase_if(entries, [](const auto& item) {
-                return item.second.use_count() == 1 && item.second->kernel.expired();
+                return item.second.use_count() == 1 && item.second->kernel.expired() && item.second->is_plain();
             });
             sweep_at = entries.size() * 2 + 256;
         }
@@ -171,10 +180,49 @@ struct KernelCache::Impl {
     /// Where files are written; null: nowhere.
     DiskCache* own_layer() const { return settings.directory.empty() || layers.empty() ? nullptr : layers[0].get(); }
 
-    std::shared_ptr<const LoadedKernel> compile(const KernelRequest& request, const std::string& key) {
-        const auto start = std::chrono::steady_clock::now();
+    /// What a failure took before, in this process or another, is not spent again.
+    translator::CompiledKernel compile_once(const KernelRequest& request, const std::string& key, Entry& entry) {
         const translator::TranslatorApi& api = translator_api(settings.translator_library);
-        const translator::CompiledKernel compiled = compile_kernel(api, request);
+        if (const auto known = note(request.text_hash, failure_subject(key))) {
+            entry.failure = std::string(known->begin(), known->end());
+            throw CompilationFailure(entry.failure, false);
+        }
+        KernelRequest again = request;
+        translator::CompileForm& form = again.options;
+        if (entry.form) form = *entry.form;
+        try {
+            translator::CompiledKernel compiled = compile_kernel(api, again);
+            const translator::CompileForm& asked = request.options;
+            if (compiled.form != asked) entry.form = compiled.form;
+            return compiled;
+        } catch (const CompilationFailure& failure) {
+            entry.failure = failure.what();
+            const std::string what =
+                entry.failure + " (found out by an earlier process; with PTARMIGAN_CACHE=off it is tried again)";
+            if (failure.costly)
+                keep_note(request.text_hash, failure_subject(key),
+                          {reinterpret_cast<const std::uint8_t*>(what.data()), what.size()});
+            throw;
+        }
+    }
+
+    std::optional<std::vector<std::uint8_t>> note(const TextHash& text, std::string_view subject) const {
+        if (layers.empty()) return std::nullopt;
+        const std::string key = note_key(build_id, text, subject);
+        if (key.empty()) return std::nullopt;
+        return find(key, read_note_file, [] {});
+    }
+
+    void keep_note(const TextHash& text, std::string_view subject, std::span<const std::uint8_t> contents) {
+        DiskCache* own = own_layer();
+        if (!own) return;
+        const std::string key = note_key(build_id, text, subject);
+        if (!key.empty()) own->store(file_name(key), write_note_file(key, contents));
+    }
+
+    std::shared_ptr<const LoadedKernel> compile(const KernelRequest& request, const std::string& key, Entry& entry) {
+        const auto start = std::chrono::steady_clock::now();
+        const translator::CompiledKernel compiled = compile_once(request, key, entry);
         count(&CacheStatistics::compilations);
         auto kernel = load(compiled, request.kernel);
         if (log_enabled(LogLevel::info)) log_loaded(*kernel, request, "compiled", start);
@@ -232,24 +280,19 @@ std::shared_ptr<const LoadedKernel> KernelCache::get(const KernelRequest& reques
         impl_->count(&CacheStatistics::memory_hits);
         return kernel;
     }
+    if (!entry->failure.empty()) throw CompilationFailure(entry->failure, false);
     auto kernel = impl_->from_disk(key, request);
-    if (!kernel) kernel = impl_->compile(request, key);
+    if (!kernel) kernel = impl_->compile(request, key, *entry);
     entry->kernel = kernel;
     return kernel;
 }
 
 std::optional<std::vector<std::uint8_t>> KernelCache::note(const TextHash& text, std::string_view subject) const {
-    if (impl_->layers.empty()) return std::nullopt;
-    const std::string key = note_key(impl_->build_id, text, subject);
-    if (key.empty()) return std::nullopt;
-    return impl_->find(key, read_note_file, [] {});
+    return impl_->note(text, subject);
 }
 
 void KernelCache::keep_note(const TextHash& text, std::string_view subject, std::span<const std::uint8_t> contents) {
-    DiskCache* own = impl_->own_layer();
-    if (!own) return;
-    const std::string key = note_key(impl_->build_id, text, subject);
-    if (!key.empty()) own->store(file_name(key), write_note_file(key, contents));
+    impl_->keep_note(text, subject, contents);
 }
 
 CacheStatistics KernelCache::statistics() const {

@@ -9,7 +9,9 @@
 #include <signal.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <thread>
 
 using namespace ptarmigan;
@@ -143,6 +145,51 @@ TEST_CASE("a kernel that no form can be compiled of fails with a code, and the n
         CHECK(code == 999);
     }
     CHECK(computes("k"));
+}
+
+TEST_CASE("what no form can be compiled of is not tried again in this process", "[kernels][net]") {
+    const std::string text = new_text("k", number_of_text());
+    Array<std::uint32_t> out(threads);
+    const auto code_of_launch = [&] {
+        Module module(text, "net.ptx");
+        try {
+            module.launch("k", {1}, {threads}, {out.address()});
+        } catch (const Error& error) { return int(error.code()); }
+        return 0;
+    };
+    {
+        const Setting setting = fault("*:null@code:100");
+        CHECK(code_of_launch() == 999);
+    }
+    CHECK(code_of_launch() == 999); // although it would be compiled now
+}
+
+TEST_CASE("the form that a kernel could be compiled in is taken at once for the next module of its text", "[kernels][net]") {
+    const Setting budget("PTARMIGAN_COMPILE_BUDGET", "1");
+    const std::string text = new_text("k", number_of_text());
+    Array<std::uint32_t> out(threads);
+    const auto seconds = [&] {
+        const auto begin = std::chrono::steady_clock::now();
+        Module module(text, "net.ptx");
+        module.launch("k", {1}, {threads}, {out.address()});
+        synchronize();
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    };
+    const Setting setting = fault("*:loop@code:1");
+    CHECK(seconds() >= 1);
+    CHECK(seconds() < 0.9);
+}
+
+TEST_CASE("forms that do not end take two budgets together", "[kernels][net]") {
+    const Setting budget("PTARMIGAN_COMPILE_BUDGET", "1");
+    const Setting setting = fault("*:loop@code:100");
+    Array<std::uint32_t> out(threads);
+    Module module(new_text("k", number_of_text()), "net.ptx");
+    timespec before{}, after{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+    CHECK_THROWS_AS(module.launch("k", {1}, {threads}, {out.address()}), Error);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+    CHECK(double(after.tv_sec - before.tv_sec) + 1e-9 * double(after.tv_nsec - before.tv_nsec) < 4.5); // nine, each with a budget of its own
 }
 
 TEST_CASE("kernels whose lanes count on their warp keep its width", "[.][kernels][talk]") {
