@@ -7,6 +7,7 @@
 #include "translator/llvm/defer_nan_choice.h"
 #include "translator/llvm/drop_idle_fences.h"
 #include "translator/llvm/drop_unchanged_saves.h"
+#include "translator/llvm/hide_bit_selectors.h"
 #include "translator/llvm/hide_truncations.h"
 #include "translator/llvm/inline_marked.h"
 #include "translator/llvm/masks_as_integers.h"
@@ -78,6 +79,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, Optimization o
     } else if (machine.getTargetTriple().isX86()) {
         late.addPass(AddMasksByChoice());
         late.addPass(PartMasksAndIntegers());
+        late.addPass(HideBitSelectors());
     }
 
     llvm::ModulePassManager passes;
