@@ -236,6 +236,7 @@ translator::CompiledKernel compile_kernel(const translator::TranslatorApi& api, 
     translator::CompiledKernel compiled;
     CompileProgress first;
     first.kernel = request.kernel;
+    if (request.other_form) ++first.attempt;
     Shares shares;
     const auto cause = try_form(api, request, request.options, first, shares, compiled);
     if (!cause) return compiled;
@@ -250,7 +251,7 @@ translator::CompiledKernel compile_kernel(const translator::TranslatorApi& api, 
         static_cast<CompileForm&>(options) = form;
         CompileProgress progress;
         progress.kernel = request.kernel;
-        progress.attempt = static_cast<unsigned>(failed.size() + 1);
+        progress.attempt = static_cast<unsigned>(failed.size() + first.attempt);
         shares = {form == forms.back() ? left + of_last : left / 2, 0};
         if (const auto again = try_form(api, request, options, progress, shares, compiled)) {
             failed.push_back({form, *again});

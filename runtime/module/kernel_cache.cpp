@@ -188,6 +188,7 @@ struct KernelCache::Impl {
             throw CompilationFailure(entry.failure, false);
         }
         KernelRequest again = request;
+        again.other_form = entry.form.has_value();
         translator::CompileForm& form = again.options;
         if (entry.form) form = *entry.form;
         try {

@@ -44,6 +44,7 @@ struct KernelRequest {
     std::string kernel;
     translator::BlockShape shape;
     translator::CompileOptions options;
+    bool other_form = false;    ///< `options` has the form that worked where the one asked for did not
     bool in_background = false; ///< nobody waits for it: others' work goes first, as soon as the loader is free again
 };
 
