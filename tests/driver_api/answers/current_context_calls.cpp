@@ -187,8 +187,8 @@ void ask_streams(Table& t, Objects& o) {
     t.ask("cuStreamCreateWithPriority", "", &pointer, 1u, 0);
     t.ask("cuEventCreate", "", &pointer, 0u);
     for (const NamedStream& s : streams(o)) {
+        t.ask("cuStreamSynchronize", s.name, s.handle); // before the query, which could come too early
         t.ask("cuStreamQuery", s.name, s.handle);
-        t.ask("cuStreamSynchronize", s.name, s.handle);
         t.ask("cuStreamGetPriority", s.name, s.handle, &number);
         t.ask("cuStreamGetFlags", s.name, s.handle, &count);
         t.ask("cuStreamGetId", s.name, s.handle, &id);
@@ -205,8 +205,8 @@ void ask_streams(Table& t, Objects& o) {
         t.ask("cuStreamWaitEvent", s.name, s.handle, o.event, 0u);
     }
     t.ask("cuStreamSynchronize_ptsz", "null", CUstream{});
-    t.ask("cuEventQuery", "", o.event);
     t.ask("cuEventSynchronize", "", o.event);
+    t.ask("cuEventQuery", "", o.event);
     t.ask("cuEventRecord", "later in stream", o.later, o.stream);
     t.ask("cuEventSynchronize", "later", o.later);
     t.ask("cuEventElapsedTime", "", &milliseconds, o.event, o.later);
