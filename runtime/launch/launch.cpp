@@ -184,15 +184,13 @@ bool needs_wider_steps(const Grid& grid, const LoadedKernel& quick) {
 bool runs_fibers_for_long(const Grid& grid, const LoadedKernel& quick) {
     constexpr std::uint64_t weight = 32;
     const std::uint64_t block = std::uint64_t{quick.properties.step_count} * quick.properties.lane_width;
-    return quick.properties.uses_fibers &&
-           grid.cta_count * grid.cluster_size * block * weight >= longest_quick_threads;
+    return quick.properties.uses_fibers && grid.cta_count * grid.cluster_size * block * weight >= longest_quick_threads;
 }
 
 /// The code that the grid begins with, and whether better code may take over.
 void choose_tier(Grid& grid, KernelCode code) {
     const bool automatic = TierSetting::of_process().mode == TierSetting::Mode::automatic;
-    if (code.tiered &&
-        (needs_wider_steps(grid, *code.code) || (automatic && runs_fibers_for_long(grid, *code.code)))) {
+    if (code.tiered && (needs_wider_steps(grid, *code.code) || (automatic && runs_fibers_for_long(grid, *code.code)))) {
         if (const auto good = code.tiered->make_now(); good && meets_demands(grid, *good)) code = {good, nullptr};
     }
     grid.code = std::move(code.code);
