@@ -321,7 +321,10 @@ void AsyncCopies::run(abi::CtaContext& cta, std::uint32_t step, std::uint32_t la
                   {},
                   {}};
         for (unsigned i = 0; i < 5; ++i) copy.coordinates[i] = static_cast<std::int32_t>(call.coordinates[i][lane]);
-        for (unsigned i = 0; i < 3; ++i) copy.offsets[i] = call.offsets[i][lane];
+        // Stores and reductions have none, and the call's array has anything there.
+        const bool has_offsets = operation == Operation::tensor_load || operation == Operation::tensor_prefetch ||
+                                 (call.flags & abi::AsyncCall::ignores) != 0;
+        for (unsigned i = 0; has_offsets && i < 3; ++i) copy.offsets[i] = call.offsets[i][lane];
         const bool counts = operation == Operation::load || operation == Operation::move ||
                             operation == Operation::reduce_shared || operation == Operation::tensor_load ||
                             operation == Operation::store_value || operation == Operation::reduce_value;
