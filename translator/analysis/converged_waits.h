@@ -10,7 +10,7 @@ namespace ptarmigan::translator {
 /// An instruction that tells whether an mbarrier's phase is complete.
 bool is_mbarrier_wait(const ptx::Instruction& inst);
 
-/// Nothing that others can see happens from `block` on: no store, arrival or call.
+/// Nothing that others can see happens from `block` on: no store, arrival, collective or call.
 bool only_exits(const FunctionGraph& graph, BlockId block);
 
 /// True if all lanes of a step that are in a wait get the same answer, and lanes that masks would hold back meanwhile

@@ -56,6 +56,20 @@ TEST_CASE("a shuffle from lanes that take no part gives 0, and its predicate as 
           fourths([](std::uint32_t) { return 0u; }));
 }
 
+TEST_CASE("lanes that will do nothing but meet the others take no part before", "[members]") {
+    // Lanes outside of the arm store nothing more, but they come to the last vote. In the arm all lanes that are there go one way.
+    Array<std::uint32_t> out(Words(32, 9));
+    run("and.b32 %r1, %r60, 3; setp.ne.u32 %p1, %r1, 0; vote.sync.ballot.b32 %r2, %p1, 0xffffffff; not.b32 %r3, %r2;\n"
+        "@%p1 bra JOIN;\n"
+        "ld.global.u32 %r6, [%l60]; setp.eq.u32 %p3, %r6, 8; @%p3 bra ON; st.global.u32 [%l60], 9;\n" // for whole warps
+        "ON: mov.pred %p2, 1; vote.sync.ballot.b32 %r4, %p2, %r3;\n"
+        "mad.wide.u32 %l0, %r60, 4, %l60; st.global.u32 [%l0], %r4;\n"
+        "JOIN: vote.sync.ballot.b32 %r5, %p1, 0xffffffff;\n",
+        {1}, {32}, {out.address()});
+    const Words results = out.values();
+    for (unsigned lane = 0; lane < 32; ++lane) CHECK(results[lane] == (lane % 4 == 0 ? 0x11111111 : 9));
+}
+
 TEST_CASE("a shuffle from lanes that have exited gives 0", "[members]") {
     Words expected(32, 9);
     for (std::uint32_t lane = 0; lane < 16; ++lane) expected[lane] = lane < 13 ? lane + 1103 : 1000;
