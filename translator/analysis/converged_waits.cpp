@@ -15,9 +15,10 @@ namespace {
 
 using ptx::Effects;
 
-/// What may end another thread's wait, by itself or through a third one; collectives too, whose lanes wait for each other.
-constexpr Effects visible = Effects::store | Effects::atomic | Effects::async | Effects::barrier | Effects::call |
-                            Effects::convergent;
+/// What may end another thread's wait, by itself or through a third one; collectives too, whose lanes wait for each
+/// other.
+constexpr Effects visible =
+    Effects::store | Effects::atomic | Effects::async | Effects::barrier | Effects::call | Effects::convergent;
 
 /// All active lanes get one answer.
 bool is_uniform(const FunctionGraph& graph, const GraphInstruction& wait) {
