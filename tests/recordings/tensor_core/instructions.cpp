@@ -4,13 +4,12 @@
 //   tensor_core_instructions LIBCUDA FOLDER [--form TEXT] [--blocks N] [--every N]
 // N blocks of 64 of each form (1 unless said otherwise, 64: all), of every Nth form only. wgmma's lines are left out.
 #include "tests/recordings/driver.h"
-#include "tests/recordings/tensor_core/inputs.h"
+#include "tests/recordings/tensor_core/golden.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <sstream>
 #include <vector>
 
@@ -19,40 +18,11 @@ namespace {
 using tensor_inputs::Format;
 using tensor_inputs::Matrix;
 
-struct Recording {
-    std::string name;
-    tensor_inputs::Form form;
-    int tiles;
-    std::uint64_t hash[64];
-    bool has(const char* word) const { return name.find(word) != std::string::npos; }
-};
+using Recording = tensor_inputs::Golden;
 
 std::vector<Recording> read_recordings(const std::string& path) {
-    std::vector<Recording> recordings;
-    std::ifstream file(path);
-    for (std::string text; std::getline(file, text);) {
-        if (text.empty() || text[0] == '#') continue;
-        std::istringstream line(text);
-        Recording r{};
-        std::string family;
-        int format[4], ignored;
-        auto& form = r.form;
-        line >> form.id >> r.name >> family >> form.m >> form.n >> form.k >> form.stored;
-        for (int& f : format) line >> f;
-        line >> form.sparse >> form.ordered;
-        for (int i = 0; i < 5; ++i) line >> ignored;
-        line >> r.tiles >> std::hex;
-        for (auto& hash : r.hash) line >> hash;
-        if (!line) {
-            std::fprintf(stderr, "%s: bad line: %s\n", path.c_str(), text.c_str());
-            std::exit(2);
-        }
-        form.a = static_cast<Format>(format[0]);
-        form.b = static_cast<Format>(format[1]);
-        form.c = static_cast<Format>(format[2]);
-        form.d = static_cast<Format>(format[3]);
-        if (!r.name.starts_with("wgmma")) recordings.push_back(std::move(r));
-    }
+    std::vector<Recording> recordings = tensor_inputs::read_golden(path);
+    std::erase_if(recordings, [](const Recording& r) { return r.name.starts_with("wgmma"); });
     return recordings;
 }
 

@@ -5,7 +5,7 @@
 // By default one block of each form, with --every of one form in N (an eighth of them by the portable code, which is slow); --all: all 64
 // blocks of all forms, some hours of CPU time spread over the CPUs. README.md has the columns.
 #include "runtime/tensor_core/product_code.h"
-#include "tests/recordings/tensor_core/inputs.h"
+#include "tests/recordings/tensor_core/golden.h"
 
 #include <algorithm>
 #include <atomic>
@@ -30,12 +30,8 @@ using tensor_inputs::Matrix;
 
 constexpr const char* code_names[] = {"portable", "avx2", "avx512"};
 
-struct Recording {
-    std::string name;
-    tensor_inputs::Form form;
+struct Recording : tensor_inputs::Golden {
     MatrixProduct product;
-    int tiles;
-    std::uint64_t hash[64];
 };
 
 Unit unit_of(const std::string& family, bool is_and) {
@@ -51,36 +47,18 @@ Unit unit_of(const std::string& family, bool is_and) {
 
 std::vector<Recording> read_recordings(const std::string& path) {
     std::vector<Recording> recordings;
-    std::ifstream file(path);
-    for (std::string text; std::getline(file, text);) {
-        if (text.empty() || text[0] == '#') continue;
-        std::istringstream line(text);
-        Recording r{};
-        std::string family;
-        int format[4], saturate, rounding, is_and, negate, zero_c;
-        auto& form = r.form;
-        line >> form.id >> r.name >> family >> form.m >> form.n >> form.k >> form.stored;
-        for (int& f : format) line >> f;
-        line >> form.sparse >> form.ordered >> saturate >> rounding >> is_and >> negate >> zero_c >> r.tiles >> std::hex;
-        for (auto& hash : r.hash) line >> hash;
-        if (!line) {
-            std::fprintf(stderr, "%s: bad line: %s\n", path.c_str(), text.c_str());
-            std::exit(2);
-        }
-        form.a = static_cast<Format>(format[0]);
-        form.b = static_cast<Format>(format[1]);
-        form.c = static_cast<Format>(format[2]);
-        form.d = static_cast<Format>(format[3]);
+    for (tensor_inputs::Golden& golden : tensor_inputs::read_golden(path)) {
+        Recording r{std::move(golden), {}};
         MatrixProduct& p = r.product;
-        p = {form.a, form.b, form.c, form.d, unit_of(family, is_and != 0), 0, 0, 0};
-        p.m = static_cast<std::uint16_t>(form.m);
-        p.n = static_cast<std::uint16_t>(form.n);
-        p.k = static_cast<std::uint16_t>(form.k * (form.a == Format::b1 ? 32 : 1));
-        p.sparse = form.sparse;
-        p.saturate = saturate != 0;
-        p.negate_product = negate != 0;
-        p.c_is_zero = zero_c != 0;
-        p.rounding = static_cast<core::Rounding>(rounding);
+        p = {r.form.a, r.form.b, r.form.c, r.form.d, unit_of(r.family, r.is_and != 0), 0, 0, 0};
+        p.m = static_cast<std::uint16_t>(r.form.m);
+        p.n = static_cast<std::uint16_t>(r.form.n);
+        p.k = static_cast<std::uint16_t>(r.form.k * (r.form.a == Format::b1 ? 32 : 1));
+        p.sparse = r.form.sparse;
+        p.saturate = r.saturate != 0;
+        p.negate_product = r.negate != 0;
+        p.c_is_zero = r.zero_c != 0;
+        p.rounding = static_cast<core::Rounding>(r.rounding);
         recordings.push_back(std::move(r));
     }
     return recordings;
