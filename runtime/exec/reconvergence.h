@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps the lanes of a warp in step where each of them is a step of its own, at the points that generated code names
-// (translator/analysis/hand_over_points.h): a lane waits there until no other lane of its warp can run, then those at
-// the lowest point go on together. So what lanes did before a point all have done before one does what is behind it,
-// and lanes that took different ways meet where these join, as with the convergence barriers of a GPU.
+// (translator/analysis/waits/hand_over_points.h): a lane waits there until no other lane of its warp can run, then
+// those at the lowest point go on together. So what lanes did before a point all have done before one does what is
+// behind it, and lanes that took different ways meet where these join, as with the convergence barriers of a GPU.
 #pragma once
 
 #include <cstddef>

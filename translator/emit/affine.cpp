@@ -3,7 +3,7 @@
 // so that the lanes of a warp cost scalar instructions. The shapes were planned by analysis/shapes; here the uniform
 // scalars are computed to match. All of it is modulo 2^bits and exact; widening adds guards (shape.h).
 #include "frontend/isa/instruction_form.h"
-#include "translator/analysis/graph_queries.h"
+#include "translator/analysis/graph/graph_queries.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
 

@@ -11,9 +11,9 @@
 #include "translator/emit/choose_width.h"
 
 #include "frontend/isa/instruction_form.h"
-#include "translator/analysis/barrier_regions.h"
-#include "translator/analysis/graph_queries.h"
-#include "translator/analysis/liveness.h"
+#include "translator/analysis/graph/graph_queries.h"
+#include "translator/analysis/graph/liveness.h"
+#include "translator/analysis/plans/barrier_regions.h"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // How many lanes of a warp one step executes, when the user does not say.
 #pragma once
 
-#include "translator/analysis/function_graph.h"
+#include "translator/analysis/graph/function_graph.h"
 
 namespace ptarmigan::translator {
 

@@ -4,9 +4,9 @@
 // there, resets it, and is skipped when it is empty. Phis are moved on the edges, merged under the edge's mask where
 // lanes come from several edges. Uniform branches stay branches. analysis/README.md explains the plan.
 #include "frontend/isa/instruction_form.h"
-#include "translator/analysis/alignment.h"
-#include "translator/analysis/dominators.h"
-#include "translator/analysis/graph_queries.h"
+#include "translator/analysis/graph/dominators.h"
+#include "translator/analysis/graph/graph_queries.h"
+#include "translator/analysis/memory/alignment.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
 #include "translator/lower/alignment_check.h"

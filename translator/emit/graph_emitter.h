@@ -12,10 +12,10 @@
 //   write_notes.cpp     what copies must not see yet
 #pragma once
 
-#include "translator/analysis/counter_goals.h"
-#include "translator/analysis/linear_plan.h"
-#include "translator/analysis/load_groups.h"
-#include "translator/analysis/plan_turns.h"
+#include "translator/analysis/graph/linear_plan.h"
+#include "translator/analysis/loops/plan_turns.h"
+#include "translator/analysis/memory/load_groups.h"
+#include "translator/analysis/waits/counter_goals.h"
 #include "translator/emit/kernel_unit.h"
 #include "translator/emit/warp_emitter.h"
 #include "translator/kernel_abi.h"

@@ -3,7 +3,7 @@
 // that are called for real. One per compilation; not thread-safe.
 #pragma once
 
-#include "translator/analysis/build_graph.h"
+#include "translator/analysis/build/build_graph.h"
 #include "translator/compile.h"
 
 #include <llvm/IR/DIBuilder.h>

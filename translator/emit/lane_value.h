@@ -3,7 +3,7 @@
 #pragma once
 
 #include "frontend/ptx/types.h"
-#include "translator/analysis/shape.h"
+#include "translator/analysis/graph/shape.h"
 
 #include <llvm/IR/Value.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operands: registers, immediates, addresses of variables, memory operands.
-#include "translator/analysis/call_frames.h"
+#include "translator/analysis/build/call_frames.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
 

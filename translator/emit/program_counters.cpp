@@ -9,7 +9,7 @@
 // other's way for ever, each with a lock that its neighbour wants; hardware does not keep them in step. So now and then
 // one of them goes round alone.
 #include "frontend/isa/instruction_form.h"
-#include "translator/analysis/region_graph.h"
+#include "translator/analysis/plans/region_graph.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
 

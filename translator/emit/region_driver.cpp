@@ -8,11 +8,11 @@
 // interval wrote); after inlining these are scalars in registers.
 #include "translator/emit/region_driver.h"
 
-#include "translator/analysis/canonical_nans.h"
-#include "translator/analysis/plan_linearization.h"
-#include "translator/analysis/plan_turns.h"
-#include "translator/analysis/region_graph.h"
-#include "translator/analysis/shapes.h"
+#include "translator/analysis/arithmetic/canonical_nans.h"
+#include "translator/analysis/graph/branch_levels.h"
+#include "translator/analysis/loops/plan_turns.h"
+#include "translator/analysis/plans/plan_linearization.h"
+#include "translator/analysis/plans/region_graph.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/emit/region_frames.h"
 #include "translator/jit/image.h"

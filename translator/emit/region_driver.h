@@ -3,7 +3,7 @@
 // them for a CTA until all steps have exited.
 #pragma once
 
-#include "translator/analysis/linear_plan.h"
+#include "translator/analysis/graph/linear_plan.h"
 #include "translator/emit/kernel_unit.h"
 
 namespace ptarmigan::translator {

@@ -3,8 +3,8 @@
 // frame (uniform values, registers after optimisation).
 #pragma once
 
-#include "translator/analysis/linear_plan.h"
-#include "translator/analysis/plan_turns.h"
+#include "translator/analysis/graph/linear_plan.h"
+#include "translator/analysis/loops/plan_turns.h"
 
 #include <cstdint>
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values: stack slots for those that cross blocks, reads and writes with type conversion, blending under guards.
-#include "translator/analysis/graph_queries.h"
+#include "translator/analysis/graph/graph_queries.h"
 #include "translator/emit/graph_emitter.h"
 
 #include <llvm/IR/Constants.h>

@@ -5,9 +5,9 @@
 // have computed. So marks are set by barriers outside of loops that wait, and by writes of global memory inside of
 // them.
 #include "frontend/isa/instruction_form.h"
-#include "translator/analysis/converged_waits.h"
-#include "translator/analysis/form_queries.h"
-#include "translator/analysis/spin_loops.h"
+#include "translator/analysis/graph/form_queries.h"
+#include "translator/analysis/waits/converged_waits.h"
+#include "translator/analysis/waits/spin_loops.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
 

@@ -2,8 +2,8 @@
 // Tells the runtime what threads are going to write to global memory, in kernels whose copies may be late
 // (CompileOptions::late_copies): the async proxy sees that behind a fence only (PTX manual 9.7.9.25.2).
 #include "frontend/isa/instruction_form.h"
-#include "translator/analysis/alignment.h"
-#include "translator/analysis/form_queries.h"
+#include "translator/analysis/graph/form_queries.h"
+#include "translator/analysis/memory/alignment.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
 

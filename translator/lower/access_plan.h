@@ -3,7 +3,7 @@
 // stores of consecutive elements ("chunks") instead of one access per lane. Pure arithmetic, no LLVM.
 #pragma once
 
-#include "translator/analysis/shape.h"
+#include "translator/analysis/graph/shape.h"
 
 #include <cstdint>
 #include <optional>

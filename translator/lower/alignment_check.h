@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Run-time checks of addresses whose alignment is not known (translator/analysis/alignment.h).
+// Run-time checks of addresses whose alignment is not known (translator/analysis/memory/alignment.h).
 #pragma once
 
 #include "translator/emit/warp_emitter.h"

@@ -2,7 +2,7 @@
 // What of an access's alignment is proved, demanded of the launch, or left to a check.
 #include "graph_fixture.h"
 
-#include "translator/analysis/alignment.h"
+#include "translator/analysis/memory/alignment.h"
 
 using namespace ptarmigan;
 using translator::AlignmentDemand;

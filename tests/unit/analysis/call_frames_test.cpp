@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "translator/analysis/call_frames.h"
+#include "translator/analysis/build/call_frames.h"
 
 #include <catch2/catch.hpp>
 

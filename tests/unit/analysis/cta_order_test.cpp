@@ -2,7 +2,7 @@
 // Which kernels' neighbouring CTAs in y use neighbouring memory.
 #include "graph_fixture.h"
 
-#include "translator/analysis/cta_order.h"
+#include "translator/analysis/memory/cta_order.h"
 
 using namespace ptarmigan;
 

@@ -2,9 +2,9 @@
 // A kernel from a few lines of PTX, analysed.
 #pragma once
 
-#include "translator/analysis/build_graph.h"
-#include "translator/analysis/shapes.h"
-#include "translator/analysis/verify_graph.h"
+#include "translator/analysis/build/build_graph.h"
+#include "translator/analysis/shapes/shapes.h"
+#include "translator/analysis/graph/verify_graph.h"
 
 #include <catch2/catch.hpp>
 

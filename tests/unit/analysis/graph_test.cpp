@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/analysis/graph_fixture.h"
-#include "translator/analysis/barrier_regions.h"
-#include "translator/analysis/dump_graph.h"
-#include "translator/analysis/plan_linearization.h"
+#include "translator/analysis/plans/barrier_regions.h"
+#include "translator/analysis/graph/dump_graph.h"
+#include "translator/analysis/plans/plan_linearization.h"
 
 namespace ptarmigan::test {
 namespace {

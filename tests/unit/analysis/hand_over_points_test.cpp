@@ -2,7 +2,7 @@
 // Where lanes that run one by one wait for each other, and where they need not.
 #include "graph_fixture.h"
 
-#include "translator/analysis/hand_over_points.h"
+#include "translator/analysis/waits/hand_over_points.h"
 
 using namespace ptarmigan;
 using namespace ptarmigan::translator;

@@ -3,10 +3,10 @@
 
 #include "frontend/isa/special_registers.h"
 #include "frontend/ptx/queries.h"
-#include "translator/analysis/build_ssa.h"
-#include "translator/analysis/form_queries.h"
-#include "translator/analysis/graph_queries.h"
-#include "translator/analysis/plan_linearization.h"
+#include "translator/analysis/build/build_ssa.h"
+#include "translator/analysis/graph/form_queries.h"
+#include "translator/analysis/graph/graph_queries.h"
+#include "translator/analysis/plans/plan_linearization.h"
 
 #include <algorithm>
 #include <functional>

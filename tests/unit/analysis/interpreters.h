@@ -3,8 +3,8 @@
 // shapes, linearization plan and barrier regions as generated code does. Their stores must be the same.
 #pragma once
 
-#include "translator/analysis/barrier_regions.h"
-#include "translator/analysis/linear_plan.h"
+#include "translator/analysis/plans/barrier_regions.h"
+#include "translator/analysis/graph/linear_plan.h"
 
 #include <array>
 #include <cstdint>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random programs: masked execution after the plan stores what each thread stores on its own.
-#include "translator/analysis/build_graph.h"
-#include "translator/analysis/dump_graph.h"
-#include "translator/analysis/plan_linearization.h"
-#include "translator/analysis/shapes.h"
-#include "translator/analysis/verify_graph.h"
+#include "translator/analysis/build/build_graph.h"
+#include "translator/analysis/graph/dump_graph.h"
+#include "translator/analysis/plans/plan_linearization.h"
+#include "translator/analysis/shapes/shapes.h"
+#include "translator/analysis/graph/verify_graph.h"
 #include "tests/unit/analysis/interpreters.h"
 #include "tests/unit/analysis/random_program.h"
 

@@ -2,8 +2,8 @@
 // What a value gains by a round of its loop, and which loads are worth a prefetch.
 #include "graph_fixture.h"
 
-#include "translator/analysis/loop_strides.h"
-#include "translator/analysis/plan_prefetch.h"
+#include "translator/analysis/loops/loop_strides.h"
+#include "translator/analysis/loops/plan_prefetch.h"
 
 using namespace ptarmigan;
 

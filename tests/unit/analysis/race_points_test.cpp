@@ -2,7 +2,7 @@
 // Where warps have to meet between a read of shared memory and a write, and where they need not.
 #include "graph_fixture.h"
 
-#include "translator/analysis/race_points.h"
+#include "translator/analysis/waits/race_points.h"
 
 using namespace ptarmigan;
 using namespace ptarmigan::translator;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/analysis/graph_fixture.h"
-#include "translator/analysis/spin_loops.h"
+#include "translator/analysis/waits/spin_loops.h"
 
 namespace ptarmigan::test {
 namespace {

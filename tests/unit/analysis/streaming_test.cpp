@@ -2,7 +2,7 @@
 // Which stores may go past the caches.
 #include "graph_fixture.h"
 
-#include "translator/analysis/plan_streaming.h"
+#include "translator/analysis/loops/plan_streaming.h"
 
 using namespace ptarmigan;
 

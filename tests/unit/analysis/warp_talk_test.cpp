@@ -2,7 +2,7 @@
 // Which kernels count on their warp being one step, so that quick code keeps its width.
 #include "graph_fixture.h"
 
-#include "translator/analysis/warp_talk.h"
+#include "translator/analysis/waits/warp_talk.h"
 
 using namespace ptarmigan;
 using namespace ptarmigan::translator;

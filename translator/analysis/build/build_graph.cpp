@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of steps from a bound body to a canonical SSA graph.
+#include "translator/analysis/build/build_graph.h"
+
+#include "translator/analysis/build/build_ssa.h"
+#include "translator/analysis/build/canonical_cfg.h"
+#include "translator/analysis/build/close_loops.h"
+#include "translator/analysis/build/flatten.h"
+#include "translator/analysis/build/interleave_locals.h"
+#include "translator/analysis/graph/dominators.h"
+#include "translator/analysis/graph/form_queries.h"
+
+#include <algorithm>
+
+namespace ptarmigan::translator {
+namespace {
+
+/// What is called for real: calls in code that turned out to be dead are none.
+void find_calls(FunctionGraph& graph) {
+    graph.real_calls.clear();
+    graph.has_indirect_call = false;
+    for (const Block& block : graph.blocks)
+        for (const GraphInstruction& instruction : block.instructions) {
+            if (!is_call(instruction.inst)) continue;
+            const ptx::Operand& callee = instruction.inst[ptx::Role::f];
+            if (callee.kind != ptx::Operand::Kind::function) {
+                graph.has_indirect_call = true;
+                continue;
+            }
+            auto& calls = graph.real_calls;
+            const bool is_known = std::find(calls.begin(), calls.end(), callee.index) != calls.end();
+            if (!graph.module->functions[callee.index].is_declaration && !is_known) calls.push_back(callee.index);
+        }
+}
+
+} // namespace
+
+FunctionGraph build_graph(ptx::ModuleLoader& loader, ptx::FunctionId function, const GraphOptions& options) {
+    function = resolve_alias(loader.module(), function);
+    SharedLayout layout = shared_layout(loader, options.kernel == ptx::no_id ? function : options.kernel);
+    FlatFunction flat = flatten(loader, function, options, layout);
+    place_stack(flat);
+    resolve_locals(flat);
+    promote_parameters(flat);
+    canonicalize(flat.graph);
+    build_ssa(flat);
+    interleave_locals(flat.graph);
+    simplify(flat.graph, options.shape);
+    find_calls(flat.graph);
+    fold_approximations(flat.graph);
+    split_divisions(flat.graph);
+    contract_products(flat.graph);
+    FunctionGraph graph = std::move(flat.graph);
+    Edges successors = successor_edges(graph), predecessors = reverse_edges(successors);
+    graph.forest = find_loops(successors, predecessors, DominatorTree(successors, predecessors, 0));
+    close_loops(graph);
+    return graph;
+}
+
+} // namespace ptarmigan::translator

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registers -> values: pruned SSA form by dominance frontiers.
+#pragma once
+
+#include "translator/analysis/build/flatten.h"
+
+namespace ptarmigan::translator {
+
+/// Needs canonical control flow. Fills graph.values and phis; operands, guards and conditions name values afterwards.
+void build_ssa(FlatFunction& flat);
+
+/// Removes what simplification has no use for: copies, constants, trivial phis, foldable branches, dead code.
+/// `shape` gives the values of %ntid and the like. Leaves the graph canonical, with dense value and block numbers.
+void simplify(FunctionGraph& graph, const BlockShape& shape);
+
+/// Makes constants and products of approximations of constants, as ptxas does. Behind simplify(), which finds the
+/// constants.
+void fold_approximations(FunctionGraph& graph);
+
+/// Makes a reciprocal and a product of approximate divisions whose quotient is added to something.
+void split_divisions(FunctionGraph& graph);
+
+/// Makes fused multiply-adds of products and sums without a rounding modifier where ptxas does. Behind simplify(), for
+/// copies hide products; the products stay behind without uses.
+void contract_products(FunctionGraph& graph);
+
+/// The result (bits of the destination's type) of a pure instruction from the bits of its sources, in operand order and
+/// each at its operand's type. Nothing if the form is not one of those that are folded, or the result is undefined.
+std::optional<std::uint64_t> fold_constant(const ptx::Instruction& inst, const std::vector<std::uint64_t>& sources);
+/// Value of a special register that is the same for all threads of all launches with this block shape.
+std::optional<std::uint64_t> constant_special(const ptx::Operand& operand, const BlockShape& shape);
+
+} // namespace ptarmigan::translator

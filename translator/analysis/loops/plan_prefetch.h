@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which loads should ask for memory that is needed later, where the CPU's own prefetchers don't see it coming:
+//   * one lane per step: streams of indices. A loop over a sparse row is short and branches badly; each misprediction
+//   throws
+//     the prefetchers off, and everything waits for the indices.
+//   * many lanes, loops: where steps don't take turns (plan_turns.h) a warp runs its loop to the end before the next
+//   warp begins, so
+//     a grid-stride loop jumps from page to page, and what lies between is read when the lines' neighbours are long
+//     gone. It asks for the next warp's piece, and where lanes go one by one (atomics) for its own, some rounds ahead.
+//   * many lanes, loops that meet barriers, as in products of matrices by tiles: all warps make a round before the
+//   first makes
+//     the next, whose places are the same distance away for all. They often are in other pages, which the CPU does not
+//     foresee.
+//   * many lanes, two-dimensional blocks: each warp reads a short piece of a row, the next piece is the next CTA's.
+#pragma once
+
+#include "translator/analysis/graph/function_graph.h"
+
+namespace ptarmigan::translator {
+
+/// Sets GraphInstruction::prefetch; changes nothing that a program can see. Needs the shapes of the graph at this
+/// width.
+void plan_prefetch(FunctionGraph& graph, const BlockShape& shape, unsigned width);
+
+} // namespace ptarmigan::translator

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "translator/analysis/loops/plan_streaming.h"
+
+#include "translator/analysis/arithmetic/residues.h"
+#include "translator/analysis/graph/form_queries.h"
+#include "translator/analysis/memory/alignment.h"
+
+#include <map>
+#include <memory>
+#include <set>
+
+namespace ptarmigan::translator {
+namespace {
+
+using ptx::Effects;
+using ptx::Operand;
+
+bool is_own_memory(ptx::StateSpace space) {
+    return space == ptx::StateSpace::shared || space == ptx::StateSpace::local || space == ptx::StateSpace::param;
+}
+
+/// What a thread does to memory may be observed in some order before the grid's end.
+bool orders_memory(const ptx::Instruction& inst) {
+    using enum ptx::Effects;
+    if (has_effect(inst, call | async | waits | fence)) return true;
+    if (is_own_memory(inst.space) || !has_effect(inst, load | store | atomic)) return false;
+    return has_effect(inst, atomic | volatile_read) || inst.has(ptx::Modifier::volatile_) ||
+           inst.has(ptx::Modifier::relaxed) || inst.has(ptx::Modifier::acquire) || inst.has(ptx::Modifier::release) ||
+           inst.has(ptx::Modifier::mmio);
+}
+
+/// Accesses through pointers that are kernel parameters, by parameter.
+class Buffers {
+public:
+    explicit Buffers(const FunctionGraph& graph)
+        : graph_(graph), successors_(successor_edges(graph)), predecessors_(reverse_edges(successors_)),
+          tree_(successors_, predecessors_, 0) {}
+
+    /// Where the parameter is in the parameter block; none for all other addresses.
+    std::optional<std::uint32_t> of(const ptx::Instruction& inst) {
+        const Operand& address = inst[ptx::Role::a];
+        const unsigned size = access_bytes(inst);
+        if (address.kind != Operand::Kind::address || address.base != Operand::Base::reg || size < 2)
+            return std::nullopt;
+        std::unique_ptr<ResidueAnalysis>& residues = analyses_[size];
+        if (!residues) residues = std::make_unique<ResidueAnalysis>(graph_, tree_, size);
+        const Residue residue = residues->of(address);
+        if (residue.root != Residue::Root::parameter) return std::nullopt;
+        return residue.id;
+    }
+
+private:
+    const FunctionGraph& graph_;
+    const Edges successors_, predecessors_;
+    const DominatorTree tree_;
+    std::map<unsigned, std::unique_ptr<ResidueAnalysis>> analyses_;
+};
+
+} // namespace
+
+std::uint32_t plan_streaming(FunctionGraph& graph) {
+    Buffers buffers(graph);
+    std::set<std::uint32_t> read;
+    std::vector<std::pair<GraphInstruction*, std::uint32_t>> stores;
+    for (Block& block : graph.blocks)
+        for (GraphInstruction& instruction : block.instructions) {
+            const ptx::Instruction& inst = instruction.inst;
+            instruction.streams = false;
+            if (orders_memory(inst)) return 0;
+            if (is_own_memory(inst.space) || !has_effect(inst, Effects::load | Effects::store)) continue;
+            const std::optional<std::uint32_t> buffer = buffers.of(inst);
+            if (!buffer) continue;
+            if (has_effect(inst, Effects::load))
+                read.insert(*buffer);
+            else
+                stores.emplace_back(&instruction, *buffer);
+        }
+    std::uint32_t bytes = 0;
+    for (auto& [instruction, buffer] : stores) {
+        instruction->streams = !read.contains(buffer);
+        if (instruction->streams) bytes += access_bytes(instruction->inst);
+    }
+    return bytes;
+}
+
+} // namespace ptarmigan::translator

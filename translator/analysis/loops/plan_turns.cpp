@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "translator/analysis/loops/plan_turns.h"
+
+#include "translator/analysis/graph/form_queries.h"
+#include "translator/analysis/graph/liveness.h"
+#include "translator/analysis/loops/loop_strides.h"
+#include "translator/analysis/waits/region_waits.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace ptarmigan::translator {
+namespace {
+
+/// A loop that moves by less than this per round stays in a page long enough for the CPU to see the stream.
+constexpr std::int64_t far = 4096;
+
+class FarWalks {
+public:
+    FarWalks(const FunctionGraph& graph, const BlockShape& shape) : graph_(graph), shape_(shape), strides_(graph) {}
+
+    bool is_far(std::uint32_t loop) const {
+        const auto& blocks = graph_.forest.loops[loop].blocks;
+        return std::any_of(blocks.begin(), blocks.end(), [&](BlockId block) {
+            const auto& instructions = graph_.blocks[block].instructions;
+            return std::any_of(instructions.begin(), instructions.end(), [&](const GraphInstruction& instruction) {
+                if (!is_piece_of_a_row(instruction.inst)) return false;
+                const std::optional<std::int64_t> stride = strides_.of(instruction.inst[ptx::Role::a].index, loop);
+                return !stride || *stride >= far || *stride <= -far;
+            });
+        });
+    }
+
+private:
+    /// The lanes' elements follow each other, and in a block of this shape so do the warps'.
+    bool is_piece_of_a_row(const ptx::Instruction& inst) const {
+        const ptx::Operand& address = inst[ptx::Role::a];
+        const bool is_device_memory = inst.space == ptx::StateSpace::global || inst.space == ptx::StateSpace::generic;
+        if (!is_device_memory || !has_effect(inst, ptx::Effects::load | ptx::Effects::store) ||
+            has_effect(inst, ptx::Effects::atomic) || address.kind != ptx::Operand::Kind::address ||
+            address.base != ptx::Operand::Base::reg)
+            return false;
+        const Shape& lanes = graph_.values[address.index].shape;
+        const std::int64_t element = std::int64_t(ptx::byte_size(inst.type())) * inst.vector_size;
+        return shape_.ntid[0] > 32 && lanes.is_affine() && !lanes.steps &&
+               std::is_sorted(lanes.offsets->begin(), lanes.offsets->end()) &&
+               std::int64_t(lanes.offsets->back()) <= std::int64_t(lanes.offsets->size() - 1) * element;
+    }
+
+    const FunctionGraph& graph_;
+    const BlockShape& shape_;
+    const LoopStrides strides_;
+};
+
+/// The block that `block` has its mask from, if that is counted on the way to it; no_block: from the region's entry.
+BlockId counted_mask(const LinearPlan& plan, BlockId block) {
+    while (plan.blocks[block].mask.kind == MaskSource::Kind::same_as) block = plan.blocks[block].mask.block;
+    return plan.blocks[block].mask.kind == MaskSource::Kind::accumulated ? block : no_block;
+}
+
+/// A step that has walked far comes back in front of the loop, where LLVM had better not find the middle of another.
+bool takes_turns(const FunctionGraph& graph, const LoopInfo& loop) {
+    const std::uint32_t in_graph = graph.forest.loop_of[loop.header];
+    return loop.parent == no_loop && in_graph != no_loop && graph.forest.loops[in_graph].header == loop.header &&
+           graph.forest.loops[in_graph].takes_turns;
+}
+
+bool waits_in_turns(const FunctionGraph& graph, const LoopInfo& loop) {
+    const std::uint32_t around = loop_around(graph, loop);
+    return around != no_loop && graph.forest.loops[around].waits_in_turns;
+}
+
+template <typename T> void sort_and_unify(std::vector<T>& items) {
+    std::sort(items.begin(), items.end());
+    items.erase(std::unique(items.begin(), items.end()), items.end());
+}
+
+} // namespace
+
+bool goes_lane_by_lane(const FunctionGraph& graph, const LoopInfo& loop) {
+    return std::any_of(loop.blocks.begin(), loop.blocks.end(), [&](BlockId block) {
+        const auto& instructions = graph.blocks[block].instructions;
+        return std::any_of(instructions.begin(), instructions.end(), [&](const GraphInstruction& instruction) {
+            const ptx::Operand& address = instruction.inst[ptx::Role::a];
+            return has_effect(instruction.inst, ptx::Effects::atomic) && address.kind == ptx::Operand::Kind::address &&
+                   address.base == ptx::Operand::Base::reg && graph.values[address.index].shape.is_varying();
+        });
+    });
+}
+
+void choose_turn_loops(FunctionGraph& graph, const BlockShape& shape, bool everywhere) {
+    std::vector<LoopInfo>& loops = graph.forest.loops;
+    if (loops.empty()) return;
+    const FarWalks walks(graph, shape);
+    std::vector<bool> has_inner(loops.size(), false);
+    for (const LoopInfo& loop : loops)
+        if (loop.parent != no_loop) has_inner[loop.parent] = true;
+    for (std::uint32_t loop = 0; loop < loops.size(); ++loop)
+        loops[loop].takes_turns =
+            everywhere || (!has_inner[loop] && walks.is_far(loop) && !goes_lane_by_lane(graph, loops[loop]));
+}
+
+std::vector<TurnPoint> plan_turns(const FunctionGraph& graph, const LinearPlan& plan) {
+    std::vector<TurnPoint> points;
+    std::vector<std::uint32_t> position(graph.blocks.size(), 0);
+    for (std::uint32_t i = 0; i < plan.order.size(); ++i) position[plan.order[i]] = i;
+    for (std::uint32_t number = 0; number < plan.loops.size(); ++number) {
+        const LoopInfo& loop = plan.loops[number];
+        const bool waits = waits_in_turns(graph, loop);
+        if (!waits && !takes_turns(graph, loop)) continue;
+        TurnPoint point{.header = loop.header, .latch = loop.latch, .waits = waits};
+        std::vector<BlockId> starts = plan.waiting_at_latch[number];
+        starts.push_back(loop.header);
+        std::vector<bool> wanted(graph.blocks.size(), false);
+        for (BlockId block : starts) wanted[block] = true;
+        const auto live = live_at_entry(graph, wanted);
+        for (BlockId block : starts) {
+            point.live.insert(point.live.end(), live[block].begin(), live[block].end());
+            for (const Phi& phi : graph.blocks[block].phis) point.live.push_back(phi.result);
+            if (plan.blocks[block].mask.kind == MaskSource::Kind::accumulated) point.edge_masks.push_back(block);
+        }
+        // Loops around it go on with blocks in front of it, whose masks may come from further in front.
+        std::uint32_t outermost = number;
+        while (plan.loops[outermost].parent != no_loop) outermost = plan.loops[outermost].parent;
+        for (std::uint32_t i = position[plan.loops[outermost].header]; i < plan.order.size(); ++i)
+            if (BlockId source = counted_mask(plan, plan.order[i]);
+                source != no_block && position[source] < position[loop.header])
+                point.block_masks.push_back(source);
+        sort_and_unify(point.live);
+        sort_and_unify(point.block_masks);
+        points.push_back(std::move(point));
+    }
+    return points;
+}
+
+} // namespace ptarmigan::translator

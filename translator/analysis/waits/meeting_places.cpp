@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "translator/analysis/waits/meeting_places.h"
+
+#include "translator/analysis/graph/branch_levels.h"
+#include "translator/analysis/graph/dominators.h"
+#include "translator/analysis/graph/form_queries.h"
+#include "translator/analysis/plans/plan_linearization.h"
+#include "translator/analysis/plans/region_graph.h"
+#include "translator/analysis/waits/converged_waits.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace ptarmigan::translator {
+namespace {
+
+using ptx::Effects;
+using ptx::Role;
+
+/// Threads meet at it: collectives with a member mask, and barriers of the CTA. Not the queries of who is here.
+bool is_meeting(const ptx::Instruction& inst) {
+    if (!has_effect(inst, Effects::convergent | Effects::barrier)) return false;
+    return has_effect(inst, Effects::barrier) || inst[Role::membermask].kind != ptx::Operand::Kind::none;
+}
+
+class MeetingSearch {
+public:
+    explicit MeetingSearch(const FunctionGraph& graph) : graph_(graph), meetings_(graph.blocks.size()) {}
+
+    bool run() {
+        bool any = false;
+        for (BlockId id = 0; id < graph_.blocks.size(); ++id)
+            for (const GraphInstruction& instruction : graph_.blocks[id].instructions)
+                if (is_meeting(instruction.inst)) {
+                    meetings_[id].push_back(&instruction.inst);
+                    any = true;
+                }
+        if (!any) return false;
+        RegionGraph region = region_graph(graph_, whole_graph(graph_));
+        if (!region.reducible) return true; // who waits where is not known
+        std::vector<bool> divergent(graph_.blocks.size(), false);
+        for (BlockId block : region.order) divergent[block] = is_divergent_branch(graph_, block);
+        PendingFlow flow = simulate(region, divergent);
+        Edges backward = reverse_edges(region.successors);
+        DominatorTree post(backward, region.successors, graph_.exit_block);
+        for (BlockId block : region.order)
+            for (const ptx::Instruction* meeting : meetings_[block])
+                for (std::uint32_t waiting : flow.pending[region.position[block]])
+                    if (comes_to_like(*meeting, block, region.order[waiting], region.successors, post)) return true;
+        return false;
+    }
+
+private:
+    std::optional<std::uint64_t> constant(const ptx::Operand& operand) const {
+        if (operand.kind == ptx::Operand::Kind::imm) return operand.value;
+        if (operand.kind == ptx::Operand::Kind::reg && graph_.values[operand.index].is_constant)
+            return graph_.values[operand.index].constant;
+        return std::nullopt;
+    }
+    /// Lanes at `a` and at `b` may be there for each other.
+    bool may_match(const ptx::Instruction& a, const ptx::Instruction& b) const {
+        if (has_effect(a, Effects::barrier) || has_effect(b, Effects::barrier))
+            return has_effect(a, Effects::barrier) && has_effect(b, Effects::barrier);
+        if (a.form != b.form) return false;
+        const auto first = constant(a[Role::membermask]), second = constant(b[Role::membermask]);
+        return !first || !second || *first == *second;
+    }
+    /// Lanes may pass `block` a different number of times.
+    bool in_divergent_loop(BlockId block) const {
+        for (std::uint32_t loop = graph_.forest.loop_of[block]; loop != no_loop;
+             loop = graph_.forest.loops[loop].parent)
+            if (graph_.forest.loops[loop].divergent_exit) return true;
+        return false;
+    }
+    /// Lanes that wait at `from` while others are at `meeting` in `block` come to something that matches: before the
+    /// ways join, or behind the join where not all lanes pass it equally often.
+    bool comes_to_like(const ptx::Instruction& meeting, BlockId block, BlockId from, const Edges& successors,
+                       const DominatorTree& post) const {
+        const BlockId join = post.parent(block);
+        std::vector<bool> seen(graph_.blocks.size(), false), behind_join(seen), ahead(seen);
+        mark_reachable(from, no_block, successors, ahead);
+        mark_reachable(join, no_block, successors, behind_join);
+        mark_reachable(from, join, successors, seen);
+        for (BlockId at = 0; at < graph_.blocks.size(); ++at) {
+            const bool same_for_all =
+                behind_join[at] && !seen[at] && post.dominates(at, join) && !in_divergent_loop(at);
+            if (!ahead[at] || (!seen[at] && !behind_join[at]) || same_for_all) continue;
+            for (const ptx::Instruction* other : meetings_[at])
+                if (may_match(meeting, *other)) return true;
+        }
+        return false;
+    }
+    /// Blocks that control can get to from `from` without passing `end`.
+    static void mark_reachable(BlockId from, BlockId end, const Edges& successors, std::vector<bool>& marked) {
+        std::vector<BlockId> work{from};
+        while (!work.empty()) {
+            const BlockId at = work.back();
+            work.pop_back();
+            if (at == no_block || at == end || marked[at]) continue;
+            marked[at] = true;
+            work.insert(work.end(), successors[at].begin(), successors[at].end());
+        }
+    }
+
+    const FunctionGraph& graph_;
+    std::vector<std::vector<const ptx::Instruction*>> meetings_; ///< by block
+};
+
+} // namespace
+
+void mark_whole_meetings(FunctionGraph& graph) {
+    const RegionGraph region = region_graph(graph, whole_graph(graph));
+    if (!region.reducible) return;
+    std::vector<bool> divergent(graph.blocks.size(), false);
+    for (BlockId block : region.order) divergent[block] = is_divergent_branch(graph, block);
+    const PendingFlow flow = simulate(region, divergent);
+    for (BlockId block : region.order) {
+        const std::vector<std::uint32_t>& elsewhere = flow.pending[region.position[block]];
+        const bool all_come =
+            !flow.may_be_empty[block] && std::all_of(elsewhere.begin(), elsewhere.end(), [&](std::uint32_t position) {
+                return only_exits(graph, region.order[position]);
+            });
+        if (!all_come) continue;
+        const auto is_one = [&](ValueId value) { return graph.shape_at(block, value).is_uniform(); };
+        for (GraphInstruction& instruction : graph.blocks[block].instructions) {
+            const ptx::Instruction& inst = instruction.inst;
+            const ptx::Operand& mask = inst[Role::membermask];
+            if (!is_meeting(inst) || has_effect(inst, Effects::barrier)) continue;
+            if (inst.guard != ptx::no_id && !is_one(inst.guard)) continue;
+            instruction.meets_whole_warp = mask.kind != ptx::Operand::Kind::reg || is_one(mask.index);
+        }
+    }
+}
+
+bool may_meet_elsewhere(const FunctionGraph& graph) {
+    return MeetingSearch(graph).run();
+}
+
+} // namespace ptarmigan::translator
