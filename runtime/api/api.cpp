@@ -3,6 +3,7 @@
 #include "ptarmigan/ptarmigan.h"
 
 #include "runtime/base/log.h"
+#include "runtime/code/fault.h"
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
 #include "runtime/launch/launch.h"
@@ -28,7 +29,7 @@ void check(Status status, const std::string& what) {
 runtime::Context& context() {
     static runtime::Context& retained = []() -> runtime::Context& {
         check(runtime::Device::initialize(), "no device");
-        runtime::Context& primary = *runtime::Device::get().primary_context();
+        runtime::Context& primary = *runtime::primary_context();
         check(primary.retain(), "context");
         return primary;
     }();

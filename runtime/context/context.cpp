@@ -3,16 +3,10 @@
 #include "runtime/context/context.h"
 
 #include "runtime/base/handle_table.h"
-#include "runtime/base/per_thread.h"
 #include "runtime/base/process_exit.h"
+#include "runtime/context/context_keeper.h"
 #include "runtime/context/current_context.h"
-#include "runtime/memory/memory.h"
-#include "runtime/module/module.h"
-#include "runtime/services/device_heap.h"
-#include "runtime/services/printf.h"
-#include "runtime/stream/dispatcher.h"
-#include "runtime/stream/stream.h"
-#include "runtime/texture/array.h"
+#include "runtime/context/printf_buffer.h"
 #include "translator/kernel_abi.h"
 
 #include <algorithm>
@@ -29,28 +23,39 @@ bool valid_flags(unsigned flags) {
     return (flags & ~known_flags) == 0 && schedule != 3 && schedule < 5;
 }
 
-std::atomic<std::uint64_t> next_context_id{1};
+constexpr std::uint64_t primary_id = 1;
+std::atomic<std::uint64_t> next_context_id{primary_id + 1};
 std::atomic<int> fault_of_process{0};
-
-/// The calling thread's own default streams, one per context.
-std::vector<std::shared_ptr<Stream>>& thread_streams() {
-    static thread_local std::vector<std::shared_ptr<Stream>>* mine = nullptr;
-    return per_thread(mine);
-}
 
 constexpr std::array<std::size_t, 10> default_limits = {1024, 8650752, 8388608, 0, 2048, 64, 11796480, 232448, 0, 0};
 
+/// Filled in before main().
+constinit std::array<ContextKeeper, static_cast<std::size_t>(ContextKeeper::Kind::count)> keepers{};
+
 } // namespace
+
+RegisterContextKeeper::RegisterContextKeeper(ContextKeeper::Kind kind, const ContextKeeper& keeper) {
+    keepers[static_cast<std::size_t>(kind)] = keeper;
+}
+
+const std::shared_ptr<Context>& primary_context() {
+    static const auto& primary = *[] { // never destroyed: programs call in from their exit handlers
+        auto* context = new std::shared_ptr<Context>(std::make_shared<Context>(Context::Kind::primary, 0));
+        HandleTable<Context>::get().add(*context);
+        return context;
+    }();
+    return primary;
+}
 
 Status process_fault() {
     return static_cast<Status>(fault_of_process.load());
 }
 
 Context::Context(Kind kind, unsigned flags)
-    : kind_(kind), id_(next_context_id++), flags_(flags), limits_(default_limits),
-      printf_(std::make_unique<PrintfBuffer>()), kernel_heap_(std::make_unique<KernelHeap>(*this)),
-      default_pool_(std::make_shared<MemoryPool>(PoolProperties{.is_default = true})), pool_(default_pool_) {
-    HandleTable<MemoryPool>::get().add(default_pool_);
+    : kind_(kind), id_(kind == Kind::primary ? primary_id : next_context_id++), flags_(flags), limits_(default_limits),
+      printf_(std::make_unique<PrintfBuffer>()) {
+    for (const ContextKeeper& keeper : keepers)
+        if (keeper.make) keeper.make(*this);
 }
 
 Context::~Context() = default;
@@ -89,7 +94,8 @@ Status Context::destroy() {
 }
 
 void Context::activate() {
-    if (!legacy_stream_) legacy_stream_ = std::make_shared<Stream>(*this, StreamKind::legacy, 0, 0);
+    for (const ContextKeeper& keeper : keepers)
+        if (keeper.begin) keeper.begin(*this);
     destroyed_.store(false);
     active_.store(true, std::memory_order_release);
 }
@@ -97,24 +103,21 @@ void Context::activate() {
 /// Grids of an inactive context do not start any more: what was launched before its end is waited for before it is
 /// inactive. No lock is held: callbacks may call in.
 void Context::wait_for_work() {
-    Dispatcher& dispatcher = Dispatcher::get();
-    for (const auto& operation : dispatcher.pending(*this)) dispatcher.wait(operation);
+    for (const ContextKeeper& keeper : keepers)
+        if (keeper.wait) keeper.wait(*this);
     printf_->flush();
+}
+
+bool Context::has_work() const {
+    return std::any_of(keepers.begin(), keepers.end(),
+                       [this](const ContextKeeper& keeper) { return keeper.has_work && keeper.has_work(*this); });
 }
 
 /// Frees what the context owns when all its work has ended. It is inactive already.
 void Context::clear() {
     wait_for_work(); // of other threads, meanwhile
-    const auto mine = [this](const auto& object) { return &object.context() == this; };
-    HandleTable<Stream>::get().remove_if(mine);
-    HandleTable<Event>::get().remove_if(mine);
-    HandleTable<Function>::get().remove_if(
-        [this](const Function& function) { return &function.module().context() == this; });
-    HandleTable<Module>::get().remove_if(mine);
-    HandleTable<MipmappedArray>::get().remove_if(mine);
-    HandleTable<Array>::get().remove_if(mine);
-    kernel_heap_->release();
-    AddressSpace::get().free_context(this);
+    for (const ContextKeeper& keeper : keepers)
+        if (keeper.end) keeper.end(*this);
     std::lock_guard lock(mutex_);
     limits_ = default_limits;
     printf_limit_fixed_.store(false);
@@ -135,7 +138,7 @@ Status Context::release() {
     std::unique_lock lock(mutex_);
     if (references_ == 1) {
         // libcudart's exit handler: see Module::unload().
-        if (process_exits() && !Dispatcher::get().pending(*this).empty()) {
+        if (process_exits() && has_work()) {
             --references_;
             return Status::success;
         }
@@ -212,7 +215,13 @@ void Context::remove_running(std::uint32_t& fault) {
 
 Status Context::synchronize() {
     wait_for_work();
-    trim_pools_to_thresholds();
+    return after_wait();
+}
+
+Status Context::after_wait() {
+    for (const ContextKeeper& keeper : keepers)
+        if (keeper.waited) keeper.waited();
+    printf_->flush();
     return status();
 }
 
@@ -275,14 +284,6 @@ Status Context::set_shared_config(int config) {
     return Status::success;
 }
 
-std::shared_ptr<Stream> Context::per_thread_stream() {
-    std::vector<std::shared_ptr<Stream>>& mine = thread_streams();
-    for (const auto& stream : mine)
-        if (&stream->context() == this) return stream;
-    mine.push_back(std::make_shared<Stream>(*this, StreamKind::per_thread, 0, 0));
-    return mine.back();
-}
-
 std::shared_ptr<MemoryPool> Context::pool() const {
     std::lock_guard lock(mutex_);
     return pool_;
@@ -291,6 +292,19 @@ std::shared_ptr<MemoryPool> Context::pool() const {
 void Context::set_pool(std::shared_ptr<MemoryPool> pool) {
     std::lock_guard lock(mutex_);
     pool_ = pool ? std::move(pool) : default_pool_;
+}
+
+void Context::keep(std::shared_ptr<Stream> legacy_stream) {
+    legacy_stream_ = std::move(legacy_stream);
+}
+
+void Context::keep(std::shared_ptr<MemoryPool> default_pool) {
+    default_pool_ = std::move(default_pool);
+    pool_ = default_pool_;
+}
+
+void Context::keep(std::shared_ptr<KernelHeap> kernel_heap) {
+    kernel_heap_ = std::move(kernel_heap);
 }
 
 } // namespace ptarmigan::runtime

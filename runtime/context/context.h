@@ -39,7 +39,7 @@ enum class Limit : int {
 class Context : public std::enable_shared_from_this<Context> {
 public:
     enum class Kind { primary, user };
-    /// Use create() or Device::primary_context().
+    /// Use create() or primary_context().
     Context(Kind kind, unsigned flags);
     ~Context();
 
@@ -72,6 +72,9 @@ public:
 
     /// Waits until all streams are idle and flushes device printf; a fault's sticky code.
     Status synchronize();
+    /// To be called where a host thread has waited for work: device printf becomes visible, pools give back what is
+    /// unused. A fault's sticky code.
+    Status after_wait();
 
     unsigned flags() const;
     Status set_flags(unsigned flags); ///< cuCtxSetFlags
@@ -88,8 +91,6 @@ public:
     /// The legacy default stream (handles 0 and 1). Made by the first activation, the same from
     /// then on.
     const std::shared_ptr<Stream>& legacy_stream() const { return legacy_stream_; }
-    /// The calling thread's own default stream (handle 2, or 0 in the per-thread entries).
-    std::shared_ptr<Stream> per_thread_stream();
 
     PrintfBuffer& printf_buffer() { return *printf_; }
     KernelHeap& kernel_heap() { return *kernel_heap_; }
@@ -98,6 +99,11 @@ public:
     std::shared_ptr<MemoryPool> default_pool() const { return default_pool_; }
     void set_pool(std::shared_ptr<MemoryPool> pool);
 
+    /// For those who make these (context_keeper.h), once.
+    void keep(std::shared_ptr<Stream> legacy_stream);
+    void keep(std::shared_ptr<MemoryPool> default_pool);
+    void keep(std::shared_ptr<KernelHeap> kernel_heap);
+
     /// Note that kernels ran that used the heap or printf: their limits are fixed from then on.
     void fix_printf_limit() { printf_limit_fixed_.store(true, std::memory_order_relaxed); }
     void fix_heap_limit() { heap_limit_fixed_.store(true, std::memory_order_relaxed); }
@@ -105,6 +111,7 @@ public:
 private:
     void activate();
     void wait_for_work();
+    bool has_work() const;
     void clear();
 
     const Kind kind_;
@@ -122,9 +129,12 @@ private:
     std::atomic<int> cache_config_{0}, shared_config_{1};
     std::shared_ptr<Stream> legacy_stream_;
     std::unique_ptr<PrintfBuffer> printf_;
-    std::unique_ptr<KernelHeap> kernel_heap_;
+    std::shared_ptr<KernelHeap> kernel_heap_;
     std::shared_ptr<MemoryPool> default_pool_, pool_;
 };
+
+/// The device's primary context. Exists always; inactive until retained. Its handle never changes.
+const std::shared_ptr<Context>& primary_context();
 
 /// The code that a kernel fault left in the process, or success. The driver refuses new contexts
 /// with it.

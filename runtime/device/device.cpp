@@ -3,9 +3,7 @@
 #include "runtime/device/device.h"
 
 #include "runtime/base/env.h"
-#include "runtime/base/handle_table.h"
 #include "runtime/base/process_exit.h"
-#include "runtime/context/context.h"
 #include "runtime/device/visible_devices.h"
 
 #include <atomic>
@@ -109,8 +107,6 @@ Device::Device() {
     if (name_.size() > 255) name_.resize(255);
     pci_bus_id_ = "0000:00:06.0";
     uuid_ = make_uuid();
-    primary_ = std::make_shared<Context>(Context::Kind::primary, 0);
-    HandleTable<Context>::get().add(primary_);
 }
 
 Device& Device::get() {

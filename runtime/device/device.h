@@ -14,9 +14,7 @@
 
 namespace ptarmigan::runtime {
 
-class Context;
-
-/// Constant after its first use, except for the primary context. Thread-safe.
+/// Constant after its first use. Thread-safe.
 class Device {
 public:
     /// cuInit's work, once: reads PTARMIGAN_* and CUDA_VISIBLE_DEVICES. no_device or
@@ -42,10 +40,6 @@ public:
     /// CUdevice_attribute `id`; nothing for ids that CUDA 13.5 does not know.
     std::optional<int> attribute(int id) const;
 
-    /// The primary context's object. Exists always; inactive until retained. Its handle never
-    /// changes.
-    const std::shared_ptr<Context>& primary_context() const { return primary_; }
-
 private:
     Device();
 
@@ -58,7 +52,6 @@ private:
     unsigned multiprocessors_ = 1;
     int clock_khz_ = 0;
     int l2_bytes_ = 0;
-    std::shared_ptr<Context> primary_;
 };
 
 /// Number and CUDA name of attribute `index` of the table, for reports; false past the end.

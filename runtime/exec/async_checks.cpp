@@ -4,8 +4,8 @@
 // maps that don't fit the instruction and CTAs that the cluster doesn't have.
 #include "runtime/exec/async_copies.h"
 
+#include "runtime/code/fault.h"
 #include "runtime/copy_engine/copy_engine.h"
-#include "runtime/exec/fault.h"
 
 namespace ptarmigan::runtime {
 

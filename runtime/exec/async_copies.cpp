@@ -3,8 +3,8 @@
 // (tests/recordings/async_copies/async_faults).
 #include "runtime/exec/async_copies.h"
 
+#include "runtime/code/fault.h"
 #include "runtime/copy_engine/copy_engine.h"
-#include "runtime/exec/fault.h"
 #include "runtime/exec/mbarriers.h"
 #include "runtime/exec/unfenced_writes.h"
 

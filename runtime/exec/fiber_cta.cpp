@@ -2,8 +2,8 @@
 // Barriers and rendezvous of a CTA's fibers.
 #include "runtime/exec/fiber_cta.h"
 
-#include "runtime/exec/fault.h"
-#include "runtime/module/image_loader.h"
+#include "runtime/code/fault.h"
+#include "runtime/code/image_loader.h"
 
 #include <algorithm>
 

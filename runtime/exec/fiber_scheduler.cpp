@@ -2,8 +2,8 @@
 // The ring of runnable steps and the stacks that they run on.
 #include "runtime/exec/fiber_scheduler.h"
 
+#include "runtime/base/tuning.h"
 #include "runtime/exec/fiber_cta.h"
-#include "runtime/tuning.h"
 
 #include <sys/mman.h>
 

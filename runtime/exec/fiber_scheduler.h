@@ -2,8 +2,8 @@
 // Runs steps of CTAs as fibers on one worker: round robin among those that can go on.
 #pragma once
 
-#include "runtime/exec/fiber.h"
-#include "runtime/exec/schedule.h"
+#include "runtime/base/schedule.h"
+#include "runtime/code/fiber.h"
 #include "runtime/exec/wait.h"
 #include "translator/kernel_abi.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/exec/hang_report.h"
 
-#include "runtime/module/image_loader.h"
+#include "runtime/code/image_loader.h"
 
 #include <algorithm>
 #include <cstdio>

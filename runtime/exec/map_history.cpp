@@ -2,7 +2,6 @@
 // What the tensormap proxy has seen.
 #include "runtime/exec/map_history.h"
 
-#include "runtime/launch/grid.h"
 #include "runtime/memory/address_space.h"
 #include "runtime/memory/outside_writes.h"
 
@@ -94,10 +93,6 @@ void MapViews::acquire(const abi::CtaContext& cta, std::uint64_t address) {
 
 void MapViews::forget(const abi::CtaContext* cta) {
     std::erase_if(views_, [&](const auto& entry) { return !cta || entry.first.first == cta; });
-}
-
-MapHistory& map_history(const abi::CtaContext& cta) {
-    return static_cast<Grid*>(cta.launch->owner)->maps;
 }
 
 } // namespace ptarmigan::runtime

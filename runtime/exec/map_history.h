@@ -60,7 +60,7 @@ private:
     std::uint64_t outside_writes_ = 0;                                            ///< when `views_` were made
 };
 
-/// Of the grid that a CTA belongs to.
+/// Of the grid that a CTA belongs to; defined by who makes grids (launch/grid.cpp).
 MapHistory& map_history(const abi::CtaContext& cta);
 
 } // namespace ptarmigan::runtime

@@ -2,10 +2,10 @@
 // Operations on mbarrier objects lane by lane, and waking.
 #include "runtime/exec/mbarriers.h"
 
+#include "runtime/base/tuning.h"
+#include "runtime/code/fault.h"
 #include "runtime/exec/async_copies.h"
-#include "runtime/exec/fault.h"
 #include "runtime/exec/fiber_scheduler.h"
-#include "runtime/tuning.h"
 #include "translator/mbarrier_word.h"
 
 #include <algorithm>

@@ -5,8 +5,8 @@
 #include "runtime/launch/child_work.h"
 
 #include "runtime/base/log.h"
+#include "runtime/code/fault.h"
 #include "runtime/context/context.h"
-#include "runtime/exec/fault.h"
 #include "runtime/launch/grid.h"
 #include "runtime/module/module.h"
 

@@ -2,7 +2,7 @@
 // Reserving and opening the windows.
 #include "runtime/launch/cta_arena.h"
 
-#include "runtime/tuning.h"
+#include "runtime/base/tuning.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -3,6 +3,7 @@
 #include "runtime/launch/grid.h"
 
 #include "runtime/base/log.h"
+#include "runtime/base/tuning.h"
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
 #include "runtime/exec/unfenced_writes.h"
@@ -13,7 +14,6 @@
 #include "runtime/memory/outside_writes.h"
 #include "runtime/module/module.h"
 #include "runtime/module/tiers.h"
-#include "runtime/tuning.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -35,6 +35,10 @@ void report(Grid& grid) {
 }
 
 } // namespace
+
+MapHistory& map_history(const abi::CtaContext& cta) {
+    return static_cast<Grid*>(cta.launch->owner)->maps;
+}
 
 void run_share(Grid& grid) {
     const std::uint32_t number = grid.next_worker.fetch_add(1, std::memory_order_relaxed);

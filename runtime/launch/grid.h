@@ -3,7 +3,7 @@
 // that draw from it.
 #pragma once
 
-#include "runtime/exec/fault.h"
+#include "runtime/code/fault.h"
 #include "runtime/exec/map_history.h"
 #include "runtime/launch/cta_arena.h"
 #include "runtime/launch/goal_waits.h"

@@ -4,10 +4,10 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/threads.h"
+#include "runtime/base/tuning.h"
 #include "runtime/device/device.h"
 #include "runtime/launch/grid.h"
 #include "runtime/stream/dispatcher.h"
-#include "runtime/tuning.h"
 
 #include <algorithm>
 #include <exception>

@@ -4,15 +4,15 @@
 
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
+#include "runtime/base/schedule.h"
+#include "runtime/base/tuning.h"
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
-#include "runtime/exec/schedule.h"
 #include "runtime/launch/grid.h"
+#include "runtime/launch/kernel_services.h"
 #include "runtime/launch/occupancy.h"
 #include "runtime/module/module.h"
-#include "runtime/services/services.h"
 #include "runtime/stream/stream.h"
-#include "runtime/tuning.h"
 
 #include <algorithm>
 #include <atomic>

@@ -40,8 +40,4 @@ Status make_grid(Function& function, const LaunchConfig& config, Context& contex
 /// The checks of a configuration that need no code: what a launch returns for them.
 Status check_launch(Kernel& kernel, const LaunchConfig& config);
 
-/// The text of the last kernel fault of the process ("" if none): kernel, PTX line, block, threads,
-/// address.
-const char* last_fault_report();
-
 } // namespace ptarmigan::runtime

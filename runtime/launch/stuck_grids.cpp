@@ -2,8 +2,8 @@
 #include "runtime/launch/stuck_grids.h"
 
 #include "runtime/base/log.h"
+#include "runtime/base/tuning.h"
 #include "runtime/launch/grid.h"
-#include "runtime/tuning.h"
 
 #include <fmt/format.h>
 

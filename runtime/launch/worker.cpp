@@ -4,11 +4,11 @@
 #include "runtime/launch/worker.h"
 
 #include "runtime/base/log.h"
+#include "runtime/base/tuning.h"
 #include "runtime/exec/hang_report.h"
 #include "runtime/launch/cta_order.h"
 #include "runtime/launch/helpers.h"
 #include "runtime/module/module.h"
-#include "runtime/tuning.h"
 
 #include <algorithm>
 #include <chrono>

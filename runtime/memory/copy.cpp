@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies and fills: range checks at the call, bytes moved in stream order.
+#include "runtime/base/tuning.h"
 #include "runtime/context/context.h"
+#include "runtime/context/printf_buffer.h"
 #include "runtime/memory/memory.h"
 #include "runtime/memory/outside_writes.h"
-#include "runtime/services/printf.h"
 #include "runtime/stream/stream.h"
-#include "runtime/tuning.h"
 
 #include <algorithm>
 #include <cstring>

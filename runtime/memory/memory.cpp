@@ -17,8 +17,7 @@ namespace {
 
 /// cuMemFree and cuMemFreeHost return after the work that may still use the memory.
 void wait_for_context(Context& context) {
-    Dispatcher& dispatcher = Dispatcher::get();
-    for (const auto& operation : dispatcher.pending(context)) dispatcher.wait(operation);
+    Dispatcher::get().wait_for_all(context);
 }
 
 std::uintptr_t address_of(const void* pointer) {

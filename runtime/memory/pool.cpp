@@ -3,6 +3,7 @@
 
 #include "runtime/base/handle_table.h"
 #include "runtime/context/context.h"
+#include "runtime/context/context_keeper.h"
 #include "runtime/device/device.h"
 #include "runtime/stream/stream.h"
 
@@ -78,6 +79,18 @@ Status place_status(MemoryPlace& place, int allocation_type, MemoryKind& kind) {
     if (place.type >= MemoryPlace::host_numa_current) return Status::not_supported;
     return kind_at(place, allocation_type, kind);
 }
+
+void make_default_pool(Context& context) {
+    auto pool = std::make_shared<MemoryPool>(PoolProperties{.is_default = true});
+    HandleTable<MemoryPool>::get().add(pool);
+    context.keep(std::move(pool));
+}
+
+const RegisterContextKeeper
+    memory_of_contexts(ContextKeeper::Kind::memory,
+                       {.make = make_default_pool, .waited = trim_pools_to_thresholds, .end = [](Context& context) {
+                            AddressSpace::get().free_context(&context);
+                        }});
 
 } // namespace
 
@@ -204,7 +217,7 @@ Status pool_of_place(MemoryPlace place, int allocation_type, bool current, std::
     MemoryKind kind{};
     if (const Status status = place_status(place, allocation_type, kind); status != Status::success) return status;
     if (kind == MemoryKind::pool) {
-        const Context& primary = *Device::get().primary_context();
+        const Context& primary = *primary_context();
         pool = current ? primary.pool() : primary.default_pool();
         return Status::success;
     }
@@ -220,7 +233,7 @@ Status set_pool_of_place(MemoryPlace place, int allocation_type, const std::shar
     if (const Status status = place_status(place, allocation_type, kind); status != Status::success) return status;
     if (!pool || pool->properties().kind != kind || pool->properties().place != place) return Status::invalid_value;
     if (kind == MemoryKind::pool) {
-        Device::get().primary_context()->set_pool(pool);
+        primary_context()->set_pool(pool);
         return Status::success;
     }
     Directory& directory = Directory::get();
@@ -233,7 +246,7 @@ Status retire_pool(const std::shared_ptr<MemoryPool>& pool) {
     const PoolProperties& properties = pool->properties();
     if (properties.is_default) return Status::invalid_value;
     if (properties.kind == MemoryKind::pool) {
-        Context& primary = *Device::get().primary_context();
+        Context& primary = *primary_context();
         if (primary.pool() == pool) primary.set_pool(primary.default_pool());
         return Status::success;
     }

@@ -5,8 +5,8 @@
 #include "frontend/source/diagnostic.h"
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
-#include "runtime/exec/crash_scope.h"
-#include "runtime/exec/fault.h"
+#include "runtime/code/crash_scope.h"
+#include "runtime/code/fault.h"
 #include "runtime/module/compile_waits.h"
 #include "runtime/module/reproducer.h"
 

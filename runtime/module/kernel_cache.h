@@ -3,7 +3,7 @@
 // loaded on the first miss only). A kernel is compiled once per key, whoever asks and however many at a time.
 #pragma once
 
-#include "runtime/module/image_loader.h"
+#include "runtime/code/image_loader.h"
 #include "translator/compile.h"
 
 #include <array>

@@ -6,6 +6,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/process_exit.h"
 #include "runtime/context/context.h"
+#include "runtime/context/context_keeper.h"
 #include "runtime/stream/dispatcher.h"
 #include "runtime/texture/object_table.h"
 
@@ -31,6 +32,14 @@ TextureObject::Kind object_kind(const TextureReference& reference) {
     return reference.kind() == TextureReference::Kind::texture ? TextureObject::Kind::texture
                                                                : TextureObject::Kind::surface;
 }
+
+void end_modules(Context& context) {
+    HandleTable<Function>::get().remove_if(
+        [&](const Function& function) { return &function.module().context() == &context; });
+    HandleTable<Module>::get().remove_if([&](const Module& module) { return &module.context() == &context; });
+}
+
+const RegisterContextKeeper modules_of_contexts(ContextKeeper::Kind::modules, {.end = end_modules});
 
 } // namespace
 

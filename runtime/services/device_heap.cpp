@@ -3,6 +3,7 @@
 #include "runtime/services/device_heap.h"
 
 #include "runtime/context/context.h"
+#include "runtime/context/context_keeper.h"
 #include "runtime/memory/address_space.h"
 
 #include <algorithm>
@@ -11,6 +12,11 @@ namespace ptarmigan::runtime {
 namespace {
 
 constexpr std::size_t block = 16;
+
+const RegisterContextKeeper
+    heaps_of_contexts(ContextKeeper::Kind::kernel_heap,
+                      {.make = [](Context& context) { context.keep(std::make_shared<KernelHeap>(context)); },
+                       .end = [](Context& context) { context.kernel_heap().release(); }});
 
 } // namespace
 

@@ -4,9 +4,9 @@
 #include "runtime/services/device_runtime.h"
 
 #include "frontend/ptx/device_runtime.h"
+#include "runtime/code/fault.h"
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
-#include "runtime/exec/fault.h"
 #include "runtime/launch/child_work.h"
 #include "runtime/launch/grid.h"
 #include "runtime/launch/occupancy.h"

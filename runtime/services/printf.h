@@ -1,33 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device printf: formatted when it is called, kept in order, written to stdout at synchronisation
-// points.
+// Device printf: formatted when it is called; context/printf_buffer.h keeps it until somebody waits.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <mutex>
 #include <string>
-#include <string_view>
 
 namespace ptarmigan::runtime {
-
-/// The output of a context's kernels that the program has not seen yet. Thread-safe; its lock is a
-/// leaf.
-class PrintfBuffer {
-public:
-    /// Appends whole lines' text; text that does not fit any more is dropped silently, as by the
-    /// driver.
-    void append(std::string_view text);
-    /// Writes everything to the C stream stdout and flushes that.
-    void flush();
-    void set_capacity(std::size_t bytes);
-
-private:
-    std::mutex mutex_;
-    std::mutex flush_mutex_; ///< keeps the order between two flushes; taken before mutex_
-    std::string text_;
-    std::size_t capacity_ = 8650752;
-};
 
 /// Formats like the device's vprintf: `arguments` holds the promoted values at their natural
 /// alignment. `count` gets the number of arguments consumed. Conversions that CUDA does not know

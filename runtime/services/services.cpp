@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Services of kernel_abi.h on top of the worker that runs the CTA.
-#include "runtime/services/services.h"
+#include "runtime/launch/kernel_services.h"
 
 #include "runtime/base/log.h"
+#include "runtime/code/fault.h"
 #include "runtime/context/context.h"
-#include "runtime/exec/fault.h"
+#include "runtime/context/printf_buffer.h"
 #include "runtime/exec/unfenced_writes.h"
 #include "runtime/launch/launch_control.h"
 #include "runtime/launch/worker.h"

@@ -50,7 +50,7 @@ CUresult primary_context_handle(CUcontext* context, CUdevice device) {
     return entry([&] {
         if (!context) return Status::invalid_value;
         if (device < 0 || device >= runtime::Device::count()) return Status::invalid_device;
-        *context = to_handle<CUcontext>(runtime::Device::get().primary_context());
+        *context = to_handle<CUcontext>(runtime::primary_context());
         return Status::success;
     });
 }

@@ -3,8 +3,8 @@
 #include "runtime/stream/dispatcher.h"
 
 #include "runtime/base/log.h"
+#include "runtime/base/tuning.h"
 #include "runtime/context/context.h"
-#include "runtime/tuning.h"
 
 #include <algorithm>
 #include <new>
@@ -344,6 +344,10 @@ std::vector<std::shared_ptr<Operation>> Dispatcher::pending(const Context& conte
         if (left.context == &context && left.operation->state != Operation::State::done)
             operations.push_back(left.operation);
     return operations;
+}
+
+void Dispatcher::wait_for_all(const Context& context) {
+    for (const OperationPtr& operation : pending(context)) wait(operation);
 }
 
 /// An idle thread's sleep. One of them wakes by itself while there is something to look after.

@@ -63,6 +63,8 @@ public:
     std::vector<std::shared_ptr<Operation>> pending_before(const Stream& stream) const;
     /// The last operations of all streams of a context that are not done, those of destroyed streams among them.
     std::vector<std::shared_ptr<Operation>> pending(const Context& context) const;
+    /// Waits for these.
+    void wait_for_all(const Context& context);
 
 private:
     using Clock = std::chrono::steady_clock;

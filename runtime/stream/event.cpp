@@ -2,8 +2,6 @@
 // Events: marks in streams.
 #include "runtime/base/handle_table.h"
 #include "runtime/context/context.h"
-#include "runtime/memory/pool.h"
-#include "runtime/services/printf.h"
 #include "runtime/stream/dispatcher.h"
 #include "runtime/stream/stream.h"
 
@@ -52,9 +50,7 @@ Status Event::query() {
 
 Status Event::synchronize() {
     Dispatcher::get().wait(mark().operation);
-    trim_pools_to_thresholds();
-    context_.printf_buffer().flush();
-    return context_.status();
+    return context_.after_wait();
 }
 
 Status Event::make_wait(Stream& stream, unsigned flags) {

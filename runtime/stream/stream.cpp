@@ -3,9 +3,10 @@
 #include "runtime/stream/stream.h"
 
 #include "runtime/base/handle_table.h"
+#include "runtime/base/per_thread.h"
 #include "runtime/context/context.h"
-#include "runtime/memory/pool.h"
-#include "runtime/services/printf.h"
+#include "runtime/context/context_keeper.h"
+#include "runtime/context/printf_buffer.h"
 #include "runtime/stream/dispatcher.h"
 #include "runtime/stream/host_function.h"
 
@@ -18,6 +19,33 @@ namespace {
 
 std::atomic<std::uint64_t> next_stream_id{1};
 thread_local const Stream* host_function_of = nullptr;
+
+/// The calling thread's own default stream.
+std::shared_ptr<Stream> per_thread_stream(Context& context) {
+    static thread_local std::vector<std::shared_ptr<Stream>>* of_thread = nullptr; // one per context
+    std::vector<std::shared_ptr<Stream>>& mine = per_thread(of_thread);
+    for (const auto& stream : mine)
+        if (&stream->context() == &context) return stream;
+    mine.push_back(std::make_shared<Stream>(context, StreamKind::per_thread, 0, 0));
+    return mine.back();
+}
+
+void make_legacy_stream(Context& context) {
+    if (!context.legacy_stream()) context.keep(std::make_shared<Stream>(context, StreamKind::legacy, 0, 0));
+}
+
+void end_streams(Context& context) {
+    const auto mine = [&](const auto& object) { return &object.context() == &context; };
+    HandleTable<Stream>::get().remove_if(mine);
+    HandleTable<Event>::get().remove_if(mine);
+}
+
+const RegisterContextKeeper
+    streams_of_contexts(ContextKeeper::Kind::streams,
+                        {.begin = make_legacy_stream,
+                         .wait = [](Context& context) { Dispatcher::get().wait_for_all(context); },
+                         .has_work = [](const Context& context) { return !Dispatcher::get().pending(context).empty(); },
+                         .end = end_streams});
 
 } // namespace
 
@@ -94,9 +122,7 @@ Status Stream::synchronize() {
         for (const auto& operation : dispatcher.pending_before(*this)) dispatcher.wait(operation);
     else
         dispatcher.wait(dispatcher.last(*this));
-    trim_pools_to_thresholds();
-    context_.printf_buffer().flush();
-    return context_.status();
+    return context_.after_wait();
 }
 
 Status Stream::query() {
@@ -125,7 +151,7 @@ Status resolve_stream(Context& context, const void* handle, bool per_thread, std
     if (value == 1 || (value == 0 && !per_thread))
         stream = context.legacy_stream();
     else if (value == 2 || value == 0)
-        stream = context.per_thread_stream();
+        stream = per_thread_stream(context);
     else
         stream = HandleTable<Stream>::get().find(handle);
     return stream ? Status::success : Status::invalid_handle;

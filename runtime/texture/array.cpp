@@ -4,6 +4,7 @@
 #include "runtime/base/handle_table.h"
 #include "runtime/base/log.h"
 #include "runtime/context/context.h"
+#include "runtime/context/context_keeper.h"
 #include "runtime/stream/dispatcher.h"
 
 #include <algorithm>
@@ -97,9 +98,16 @@ ArrayShape shape_of_level(ArrayShape shape, unsigned level) {
 }
 
 void wait_for_work(Context& context) {
-    Dispatcher& dispatcher = Dispatcher::get();
-    for (const auto& operation : dispatcher.pending(context)) dispatcher.wait(operation);
+    Dispatcher::get().wait_for_all(context);
 }
+
+void end_arrays(Context& context) {
+    const auto mine = [&](const auto& object) { return &object.context() == &context; };
+    HandleTable<MipmappedArray>::get().remove_if(mine);
+    HandleTable<Array>::get().remove_if(mine);
+}
+
+const RegisterContextKeeper arrays_of_contexts(ContextKeeper::Kind::textures, {.end = end_arrays});
 
 Image bare_image(const ArrayShape& shape) {
     Image image;

@@ -3,7 +3,7 @@
 // kernel, so nothing here may need a destructor.
 #include "runtime/texture/texture_service.h"
 
-#include "runtime/exec/fault.h"
+#include "runtime/code/fault.h"
 #include "runtime/texture/object_table.h"
 #include "runtime/texture/plane_fetch.h"
 #include "runtime/texture/sampler.h"

@@ -70,7 +70,7 @@ void check(Status status, const std::string& what) {
 void load_kernel(Session& session, std::string text, const RunOptions& options) {
     std::string log;
     check(runtime::Device::initialize(), "initialisation");
-    session.context = runtime::Device::get().primary_context();
+    session.context = runtime::primary_context();
     check(session.context->retain(), "activating the device");
     runtime::set_current_context(session.context);
     std::shared_ptr<runtime::ModuleSource> source;

@@ -14,7 +14,7 @@ namespace {
 template <class Body> CUresult primary_entry(CUdevice device, Body&& body) {
     return entry([&] {
         if (device < 0 || device >= Device::count()) return Status::invalid_device;
-        return body(*Device::get().primary_context());
+        return body(*runtime::primary_context());
     });
 }
 

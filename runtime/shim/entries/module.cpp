@@ -244,7 +244,7 @@ PTM_API(cuLibraryGetManaged, CUdeviceptr* pointer, std::size_t* size, CUlibrary 
         // The runtime library asks before any context exists: managed variables live in the primary
         // one.
         auto current = runtime::current_context_shared();
-        Context& context = current && current->active() ? *current : *runtime::Device::get().primary_context();
+        Context& context = current && current->active() ? *current : *runtime::primary_context();
         return library_variable(pointer, size, library, context, name, true);
     });
 }

@@ -147,7 +147,7 @@ PTM_API(cuMemPoolGetAccess, unsigned* flags, CUmemoryPool handle, CUmemLocation*
 PTM_STREAM_API(cuMemAllocAsync, cuMemAllocAsync_ptsz, (CUdeviceptr * pointer, std::size_t size, CUstream stream),
                (pointer, size, stream)) {
     return stream_entry(stream, default_stream, [&](runtime::Stream& queue) {
-        return allocate_from(queue, runtime::Device::get().primary_context()->pool(), pointer, size); // of the device
+        return allocate_from(queue, runtime::primary_context()->pool(), pointer, size); // of the device
     });
 }
 PTM_STREAM_API(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz,

@@ -2,7 +2,7 @@
 #include "statement_runner.h"
 
 #include "frontend/module_loader.h"
-#include "runtime/module/image_loader.h"
+#include "runtime/code/image_loader.h"
 #include "translator/compile.h"
 #include "translator/kernel_abi.h"
 

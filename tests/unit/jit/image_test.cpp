@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Objects that LLVM makes of hand-written modules, linked, loaded and run (x86-64) or decoded (AArch64).
 #include "ir_fixture.h"
-#include "runtime/module/image_loader.h"
+#include "runtime/code/image_loader.h"
 #include "translator/jit/image.h"
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled kernels on disk: what is written comes back, and nothing else is believed.
-#include "runtime/module/image_loader.h"
+#include "runtime/code/image_loader.h"
 #include "runtime/module/kernel_file.h"
 
 #include <catch2/catch.hpp>

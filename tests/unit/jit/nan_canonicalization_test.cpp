@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NaN bits that programs can see stay canonical however far the canonicalisation moved; others' bits stay as they were.
 #include "ir_fixture.h"
-#include "runtime/module/image_loader.h"
+#include "runtime/code/image_loader.h"
 
 #include <catch2/catch.hpp>
 

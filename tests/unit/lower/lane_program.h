@@ -3,7 +3,7 @@
 // back end and called in this process. So tests can force any shape, mask, width and target.
 #pragma once
 
-#include "runtime/module/image_loader.h"
+#include "runtime/code/image_loader.h"
 #include "translator/compile.h"
 #include "translator/emit/warp_emitter.h"
 #include "translator/kernel_abi.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches of C++ kernels: coordinates, parameters, shared memory, checks, faults.
 #include "fixture.h"
+#include "runtime/code/fault.h"
 
 #include <algorithm>
 #include <atomic>

@@ -70,5 +70,8 @@ std::string describe_fault(const FaultRecord& record, const std::string& kernel,
                            std::uint32_t lane_width);
 /// Keeps `report` as the last one and logs it as an error.
 void publish_fault_report(const std::string& report);
+/// The text of the last kernel fault of the process ("" if none): kernel, PTX line, block, threads,
+/// address.
+const char* last_fault_report();
 
 } // namespace ptarmigan::runtime

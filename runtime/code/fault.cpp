@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signal handlers, the way out of a kernel, and the text of the report.
-#include "runtime/exec/fault.h"
+#include "runtime/code/fault.h"
 
 #include "runtime/base/log.h"
 #include "runtime/base/per_thread.h"
-#include "runtime/exec/crash_scope.h"
-#include "runtime/exec/fiber.h"
-#include "runtime/exec/machine_state.h"
-#include "runtime/exec/signal_context.h"
-#include "runtime/launch/launch.h"
-#include "runtime/module/image_loader.h"
+#include "runtime/code/crash_scope.h"
+#include "runtime/code/fiber.h"
+#include "runtime/code/image_loader.h"
+#include "runtime/code/machine_state.h"
+#include "runtime/code/signal_context.h"
 
 #include <array>
 #include <atomic>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/module/perf_map.h"
+#include "runtime/code/perf_map.h"
 
 #include "runtime/base/env.h"
-#include "runtime/module/image_loader.h"
+#include "runtime/code/image_loader.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A crash in somebody else's code (LLVM) ends a piece of work instead of the process: signals of the thread that does
-// it jump back to where it began. Beside exec/fault.h, which is for kernels.
+// it jump back to where it began. Beside code/fault.h, which is for kernels.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ struct Crash {
 /// Work of one thread that may crash. Catches SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP and SIGABRT of that thread; what
 /// the work owned is leaked, and locks that it held stay locked. Signals of other threads, and those that other
 /// processes send, go to whoever was there before. The handlers of SIGTRAP and SIGABRT are put back when no scope is
-/// left; those of the others stay (exec/fault.h).
+/// left; those of the others stay (code/fault.h).
 class CrashScope {
 public:
     /// `code`: what the work spends its time in, and may be stopped in.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/exec/crash_scope.h"
+#include "runtime/code/crash_scope.h"
 
-#include "runtime/exec/fault.h"
-#include "runtime/exec/signal_context.h"
+#include "runtime/code/fault.h"
+#include "runtime/code/signal_context.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 namespace ptarmigan::runtime {
 namespace {
 
-/// Those that exec/fault.cpp has no handler for.
+/// Those that code/fault.cpp has no handler for.
 constexpr int own_signals[] = {SIGABRT, SIGTRAP};
 
 std::mutex handlers_mutex; ///< guards what follows

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/exec/schedule.h"
+#include "runtime/base/schedule.h"
 
 #include "runtime/base/env.h"
 

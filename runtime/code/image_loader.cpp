@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/module/image_loader.h"
+#include "runtime/code/image_loader.h"
 
-#include "runtime/module/perf_map.h"
+#include "runtime/code/perf_map.h"
 #include "translator/kernel_abi.h"
 
 #include <sys/mman.h>

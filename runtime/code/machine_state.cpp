@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vector registers lie in the signal frame's XSAVE area, each group where CPUID leaf 13 says (Intel SDM volume 1,
 // chapter 13).
-#include "runtime/exec/machine_state.h"
+#include "runtime/code/machine_state.h"
 
 #include <cstring>
 

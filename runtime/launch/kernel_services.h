@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that generated code calls.
+// The functions that generated code calls. Launches hand them to the code; services/, which is above them, defines the
+// table.
 #pragma once
 
 #include "translator/kernel_abi.h"
