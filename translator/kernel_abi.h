@@ -12,7 +12,7 @@
 
 namespace ptarmigan::abi {
 
-inline constexpr std::uint32_t kernel_abi_version = 23;
+inline constexpr std::uint32_t kernel_abi_version = 24;
 inline constexpr unsigned warp_size = 32;
 
 /// Shared addresses: rank of the CTA in its cluster << cluster_rank_bit | offset in its memory, as on Hopper.
@@ -44,7 +44,8 @@ enum class Collective : std::uint32_t {
     bar_warp,
     activemask,
     elect,
-    matrix, ///< a product: source[0] is the address of the step's MatrixCall
+    matrix,    ///< a product: source[0] is the address of the step's MatrixCall
+    warpgroup, ///< likewise of its WarpgroupCall
 };
 
 /// One call of a collective service. Arrays are indexed by lane of the step; the service reads `source` of all
@@ -149,8 +150,9 @@ inline constexpr std::uint32_t whole_cta = 0xffffffffu;
 /// bit masks over the lanes of that step.
 struct Services {
     /// Waits at CTA barrier `id` (bar.sync); fiber form only. `threads` is the thread count operand, 0 = whole CTA.
-    /// `arriving` = lanes of this step that arrive. kind: 0 sync, 1 arrive, 2 red.popc, 3 red.and, 4 red.or.
-    /// `predicate` = lanes whose predicate holds. Returns the reduction (popc count, or 0/1).
+    /// `arriving` = lanes of this step that arrive. kind: 0 sync, 1 arrive, 2 red.popc, 3 red.and, 4 red.or, 5 the
+    /// warps of the step's warpgroup wait for each other (`id` and `threads` don't matter). `predicate` = lanes whose
+    /// predicate holds. Returns the reduction (popc count, or 0/1).
     std::uint32_t (*barrier)(CtaContext*, std::uint32_t step, std::uint32_t id, std::uint32_t threads,
                              std::uint32_t kind, std::uint64_t arriving, std::uint64_t predicate);
     /// Runs a collective for a step; may suspend the fiber.
@@ -210,6 +212,8 @@ struct Services {
     /// Of steps of one lane: waits until the others of the warp have come as far as they get, and those at lower points
     /// have gone on (runtime/exec/reconvergence.h). `waits`: the point is in a loop that may wait for another lane.
     void (*reconverge)(CtaContext*, std::uint32_t step, std::uint32_t point, std::uint32_t waits);
+    /// A warpgroup's matrix instruction, by a step of a whole warp. Never suspends.
+    void (*warpgroup)(CtaContext*, std::uint32_t step, WarpgroupCall*);
 };
 
 /// One launch; constant while the grid runs except `fault`.

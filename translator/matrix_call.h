@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of kernel_abi.h: one call of the tensor core by a warp (PTX manual 9.7.14).
+// Part of kernel_abi.h: calls of the tensor core by a warp (PTX manual 9.7.14, 9.7.15).
 #pragma once
 
 #include "frontend/ptx/matrix_form.h"
 
+#include <cstddef>
 #include <cstdint>
 
 namespace ptarmigan::abi {
@@ -25,5 +26,37 @@ struct MatrixCall {
     std::uint32_t c[accumulator_words][32];
     std::uint32_t d[accumulator_words][32]; ///< written for all lanes
 };
+
+/// What a warp of a warpgroup does. All but multiply only where asynchronous work may be late (AsyncMode).
+enum class WarpgroupOperation : std::uint32_t {
+    multiply, ///< wgmma.mma_async
+    commit,   ///< wgmma.commit_group
+    wait,     ///< wgmma.wait_group
+};
+
+/// One instruction of a warp: its share of a product, 16 of 64 rows. Registers as in MatrixCall. The struct ends with
+/// as many of them as the instruction has.
+struct WarpgroupCall {
+    static constexpr unsigned a_words = 4;
+    ptx::MatrixForm form;
+    std::uint64_t active;     ///< lanes of the step that execute the instruction
+    std::uint32_t line;       ///< of the PTX text
+    std::uint32_t first_lane; ///< of the warp, that is the step's lane 0
+    std::uint32_t operation;  ///< WarpgroupOperation
+    std::uint32_t detail;     ///< sparse products: whose metadata count; wait: groups that may be pending
+    std::uint64_t a, b;       ///< matrix descriptors, of the first active lane
+    std::uint32_t adds;       ///< scale-d of that lane: not 0: D is added to
+    std::uint32_t registers;  ///< of `d`
+    std::uint32_t metadata[32];
+    alignas(64) std::uint32_t a_registers[a_words][32];
+    std::uint32_t d[128][32]; ///< multiply: read and written; wait: registers that may hold accumulators, likewise
+};
+/// `d`, of which a wait may have more.
+inline std::uint32_t (*registers_of(WarpgroupCall& call))[32] {
+    return reinterpret_cast<std::uint32_t(*)[32]>(reinterpret_cast<std::uint8_t*>(&call) + offsetof(WarpgroupCall, d));
+}
+inline const std::uint32_t (*registers_of(const WarpgroupCall& call))[32] {
+    return registers_of(const_cast<WarpgroupCall&>(call));
+}
 
 } // namespace ptarmigan::abi

@@ -84,6 +84,7 @@ private:
     void instruction();
     void instruction_with_preparations();
     void drop_half_bound(std::size_t pool);
+    void bind_hidden(Role role, const Instruction& inst, Operand& out);
     void bind_in_full(const FormMatcher::Head& head, const Shape& shape);
     [[noreturn]] void fail_words(const InstructionSyntax& syntax);
     const HeadMatch& choose_form(const std::vector<HeadMatch>& heads, OperandNodes& nodes);

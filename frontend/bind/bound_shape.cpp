@@ -39,7 +39,8 @@ BoundShape::BoundShape(const Shape& shape, const std::vector<OperandSyntax>& syn
     for (std::size_t i = 0; i < patterns.size(); ++i) {
         if (mould_.operands[i].kind == Operand::Kind::vector)
             mould_.operands[i].first -= static_cast<std::uint32_t>(first);
-        if (patterns[i].form == OperandPattern::Form::hidden) carry_operands_ |= 1u << i;
+        const bool is_carry = mould_.operands[i].kind == Operand::Kind::reg; // of what is hidden
+        if (patterns[i].form == OperandPattern::Form::hidden && is_carry) carry_operands_ |= 1u << i;
         if (nodes[i] < 0) continue;
         // Which constants a row allows is looked up anew for each.
         if (!patterns[i].constraint.values.empty() || !add_parts(i, static_cast<std::size_t>(nodes[i]), syntax)) return;

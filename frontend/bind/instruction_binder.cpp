@@ -167,9 +167,7 @@ void BodyBinder::bind_in_full(const FormMatcher::Head& words, const Shape& shape
         for (std::size_t i = 0; i < patterns.size(); ++i) {
             operand_index_ = static_cast<std::uint32_t>(i);
             if (patterns[i].form == OperandPattern::Form::hidden) {
-                out.operands[i].kind = Operand::Kind::reg;
-                out.operands[i].type = ScalarType::pred;
-                out.operands[i].index = carry_flag();
+                bind_hidden(patterns[i].role, out, out.operands[i]);
             } else if (nodes[i] >= 0) {
                 bind_operand(patterns[i], head, static_cast<std::size_t>(nodes[i]), out.operands[i]);
             }
@@ -190,6 +188,19 @@ void BodyBinder::bind_in_full(const FormMatcher::Head& words, const Shape& shape
     } catch (const Preparation&) {
         drop_half_bound(pool);
         throw;
+    }
+}
+
+/// What the text does not have: the carry flag, or the registers of the first operand as they are before. Those of a
+/// wait_group are for others to say.
+void BodyBinder::bind_hidden(Role role, const Instruction& inst, Operand& out) {
+    const bool is_carry = role == Role::cc_in || role == Role::cc_out;
+    if (is_carry) {
+        out.kind = Operand::Kind::reg;
+        out.type = ScalarType::pred;
+        out.index = carry_flag();
+    } else if (inst.operands[0].kind == Operand::Kind::vector) {
+        out = inst.operands[0];
     }
 }
 

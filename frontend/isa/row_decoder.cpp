@@ -254,7 +254,7 @@ private:
             else if (form == OperandPattern::Form::pair_second)
                 operand.is_destination = out_.operands[i - 1].is_destination;
             else if (form == OperandPattern::Form::hidden)
-                operand.is_destination = spelling(operand.role) == "cc_out";
+                operand.is_destination = operand.role == Role::cc_out || operand.role == Role::after;
         }
     }
 

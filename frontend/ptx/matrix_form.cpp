@@ -47,6 +47,30 @@ void set_shape(MatrixForm& form, const Instruction& inst) {
     form.k = static_cast<std::uint16_t>(shape.k);
 }
 
+bool is_number(const Operand& operand, std::uint64_t value) {
+    return operand.kind == Operand::Kind::imm &&
+           static_cast<std::uint32_t>(operand.value) == static_cast<std::uint32_t>(value);
+}
+
+/// wgmma.mma_async, of whose form shape and D are known.
+MatrixForm warpgroup_form(MatrixForm form, const Instruction& inst) {
+    constexpr unsigned warps = 4;
+    form.m /= warps;
+    form.opcode = inst.has(Modifier::sp) ? MatrixOpcode::wgmma_sp : MatrixOpcode::wgmma;
+    form.c = form.d;
+    MatrixType small[2] = {};
+    form.a = small_types(inst, small) != 0 ? small[0] : from_scalar(inst.types[1]);
+    form.b = small_types(inst, small) != 0 ? small[1] : from_scalar(inst.types[2]);
+    form.satfinite = inst.has(Modifier::satfinite);
+    form.bits_and = inst.has(Modifier::and_);
+    form.negate =
+        is_number(inst[Role::scale_a], std::uint64_t(-1)) != is_number(inst[Role::scale_b], std::uint64_t(-1));
+    form.a_by_columns = is_number(inst[Role::trans_a], 1);
+    form.b_by_rows = is_number(inst[Role::trans_b], 1);
+    form.a_in_memory = inst[Role::a].kind != Operand::Kind::vector;
+    return form;
+}
+
 } // namespace
 
 MatrixForm matrix_form(const Instruction& inst) {
@@ -56,6 +80,7 @@ MatrixForm matrix_form(const Instruction& inst) {
     const bool is_sparse = inst.has(Modifier::sp) || inst.has(Modifier::sp_ordered_metadata);
     form.opcode = is_wmma ? MatrixOpcode::wmma : is_sparse ? MatrixOpcode::mma_sp : MatrixOpcode::mma;
     form.d = from_scalar(inst.types[0]);
+    if (form_info(inst.form).opcode == "wgmma") return warpgroup_form(form, inst);
     MatrixType small[2] = {};
     if (small_types(inst, small) == 2) { // .s32.s4.u4.s32
         form.a = small[0];

@@ -22,7 +22,7 @@ MatrixFragment::MatrixFragment(const MatrixForm& form, MatrixOperand operand)
     : type_(type_of(form, operand)), accumulates_(operand == MatrixOperand::c || operand == MatrixOperand::d) {
     lines_ = operand == MatrixOperand::b ? form.n : form.m;
     line_elements_ = accumulates_ ? form.n : form.k;
-    if (operand == MatrixOperand::a && form.opcode == MatrixOpcode::mma_sp) line_elements_ /= 2;
+    if (operand == MatrixOperand::a && is_sparse(form.opcode)) line_elements_ /= 2;
     const bool is_quad = form.opcode != MatrixOpcode::wmma && form.m == 8 && form.a == MatrixType::f16;
     if (is_quad) {
         lines_ *= quad_products;

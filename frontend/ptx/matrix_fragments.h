@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the lanes of a warp hold the elements of a matrix (manual 9.7.14.4.1 and 9.7.14.5.1 to 13; the order inside of
-// wmma's fragments, which the manual leaves open, is Hopper's). A lane is 4 * g + t.
+// Where the lanes of a warp hold the elements of a matrix (manual 9.7.14.4.1, 9.7.14.5.1 to 13 and 9.7.15.5.1.1; the
+// order inside of wmma's fragments, which the manual leaves open, is Hopper's). A lane is 4 * g + t.
 #pragma once
 
 #include "frontend/ptx/matrix_form.h"

@@ -105,7 +105,7 @@ struct Operand {
 /// not written is there with Kind::none, so operand_count is the row's. `d|p` and `[a, c]` are two operands with a role
 /// each.
 struct Instruction {
-    static constexpr unsigned max_operands = 10;
+    static constexpr unsigned max_operands = 11;
     static constexpr unsigned max_modifiers = 12;
 
     FormId form{};

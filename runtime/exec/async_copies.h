@@ -50,6 +50,8 @@ public:
     void finish(const abi::CtaContext* cta = nullptr);
     /// The grid is over.
     void reset();
+    /// The CTA's own shared memory as the async proxy sees it.
+    const std::uint8_t* shared_as_seen(const abi::CtaContext& cta);
     /// A fault that happened inside a copy: whose it is.
     void describe(FaultRecord& record) const;
     /// For random times; each launch begins with the same.

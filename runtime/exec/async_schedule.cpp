@@ -71,6 +71,12 @@ void AsyncCopies::written(const Copy& copy, std::uint64_t address, std::uint64_t
                 std::min<std::uint64_t>(bytes, cta.shared_size - offset));
 }
 
+const std::uint8_t* AsyncCopies::shared_as_seen(const abi::CtaContext& cta) {
+    if (static_cast<abi::AsyncMode>(cta.launch->async_mode) == abi::AsyncMode::eager)
+        return reinterpret_cast<const std::uint8_t*>(own_base(cta));
+    return shadow_of(cta, cta.cluster_ctarank);
+}
+
 /// What a copy from shared memory reads.
 const std::uint8_t* AsyncCopies::source_of(const Copy& copy, std::uint64_t) {
     if (snapshot_) return snapshot_;

@@ -155,6 +155,7 @@ void evaluate_collective(abi::Collective kind, std::uint32_t operation, WarpValu
     case abi::Collective::elect: return elect(warp);
     case abi::Collective::bar_warp: return;
     case abi::Collective::matrix: return multiply_matrices(warp);
+    case abi::Collective::warpgroup: return; // FiberCta
     case abi::Collective::activemask:
         for_each_lane(warp.present, [&](unsigned lane) { warp.result[lane] = warp.present; });
         return;

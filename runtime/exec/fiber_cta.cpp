@@ -242,9 +242,15 @@ void FiberCta::gather(StepFiber& step, const Gathering& arrival, std::uint32_t k
 
 std::uint32_t FiberCta::barrier(std::uint32_t step_index, std::uint32_t id, std::uint32_t threads, std::uint32_t kind,
                                 std::uint64_t arriving, std::uint64_t predicate, std::uintptr_t pc) {
-    constexpr std::uint32_t arrive_kind = 1;
+    constexpr std::uint32_t arrive_kind = 1, warpgroup_kind = 5;
     StepFiber& step = steps_[step_index];
-    if (id >= barrier_count) {
+    if (kind == warpgroup_kind) {
+        const std::uint32_t group = warp_of(step_index) / warps_of_group,
+                            first = group * warps_of_group * abi::warp_size;
+        const std::uint32_t all = cta_->ntid[0] * cta_->ntid[1] * cta_->ntid[2];
+        id = barrier_count + group;
+        threads = std::min(all - first, warps_of_group * abi::warp_size);
+    } else if (id >= barrier_count) {
         FaultRecord record;
         record.fault = abi::Fault::trap;
         record.cta = cta_;
@@ -331,6 +337,16 @@ void FiberCta::release_complete_groups() {
     }
 }
 
+void FiberCta::evaluate(const Group& group, WarpValues& warp) {
+    const abi::CollectiveCall& call = *group.participants.front().call;
+    const auto kind = static_cast<abi::Collective>(call.kind);
+    if (kind == abi::Collective::warpgroup)
+        products_->run_collective({*cta_, group.warp, group.participants.front().step->step, warp.present},
+                                  warp.source);
+    else
+        evaluate_collective(kind, call.operation, warp);
+}
+
 bool FiberCta::release(Group& group) {
     WarpValues warp;
     bool current_queued = false;
@@ -348,8 +364,7 @@ bool FiberCta::release(Group& group) {
     // the first) does something for the others behind a collective; a GPU runs such a short branch for all at once.
     std::sort(group.participants.begin(), group.participants.end(),
               [](const Participant& a, const Participant& b) { return a.step->step < b.step->step; });
-    const abi::CollectiveCall& first = *group.participants.front().call;
-    evaluate_collective(static_cast<abi::Collective>(first.kind), first.operation, warp);
+    evaluate(group, warp);
     for (const Participant& participant : group.participants) {
         const std::uint32_t base = first_lane(participant.step->step);
         for (std::uint32_t lanes = participant.lanes; lanes != 0; lanes &= lanes - 1) {

@@ -6,6 +6,7 @@
 #include "runtime/exec/cluster_barrier.h"
 #include "runtime/exec/fiber_scheduler.h"
 #include "runtime/exec/reconvergence.h"
+#include "runtime/exec/warpgroup_products.h"
 #include "translator/kernel_abi.h"
 
 #include <array>
@@ -15,8 +16,13 @@
 
 namespace ptarmigan::runtime {
 
+struct WarpValues;
+
 class FiberCta {
 public:
+    /// Named ones; behind them those of the warpgroups (kind 5 of barrier()).
+    static constexpr std::uint32_t barrier_count = 16;
+
     /// Starts `step_count` fibers of `entry` for `cta`. Returns false if there are no stacks. The
     /// object is reused for CTA after CTA.
     bool start(abi::CtaContext& cta, abi::RunStep entry, std::uint32_t step_count, std::uint32_t lane_width,
@@ -27,6 +33,8 @@ public:
                      FiberScheduler& scheduler);
     /// Makes the CTA one of a cluster; to be called between start() and its first step.
     void join(ClusterBarrier& cluster) { cluster_ = &cluster; }
+    /// Who multiplies for its warpgroups: the worker's.
+    void set_products(WarpgroupProducts& products) { products_ = &products; }
     /// True if lanes of one warp wait at different barriers, which ends in an illegal instruction on an H200.
     bool has_split_warp() const;
     /// True when all steps have exited; their stacks are back in the pool then.
@@ -59,7 +67,7 @@ public:
     [[noreturn]] void exit_thread(std::uint32_t step) { exit_step(steps_[step]); }
 
 private:
-    static constexpr std::uint32_t barrier_count = 16;
+    static constexpr std::uint32_t warpgroup_count = 8, warps_of_group = 4;
 
     struct Waiting {
         StepFiber* step;
@@ -113,6 +121,7 @@ private:
     std::uint32_t lanes_of(std::uint32_t step) const;
     /// True if the current step is among those that go on: it is runnable then and has to give way.
     bool release(Group& group);
+    void evaluate(const Group& group, WarpValues& warp);
     [[noreturn]] void refuse_lanes(const StepFiber& step, const abi::CollectiveCall& call, std::uintptr_t pc) const;
     Group& join_group(const Group& key, const Participant& participant);
     bool release_and_forget(Group& group);
@@ -125,12 +134,13 @@ private:
     abi::RunStep entry_ = nullptr;
     abi::RunCta run_whole_ = nullptr; ///< null: the steps are fibers
     FiberScheduler* scheduler_ = nullptr;
+    WarpgroupProducts* products_ = nullptr;
     ClusterBarrier *cluster_ = nullptr, alone_;
     Reconvergence reconvergence_;
     std::uint32_t lane_width_ = 32, step_count_ = 0;
     std::uint32_t fiber_count_ = 0, live_steps_ = 0; ///< the steps, or one
     std::vector<StepFiber> steps_;
-    std::array<Barrier, barrier_count> barriers_;
+    std::array<Barrier, barrier_count + warpgroup_count> barriers_;
     std::vector<Gathering> gatherings_;           ///< open ones
     std::vector<Group> groups_;                   ///< open ones
     std::vector<std::vector<Participant>> spare_; ///< memory of groups that were

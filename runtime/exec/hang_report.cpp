@@ -41,7 +41,9 @@ std::string which_lanes(const Wait& wait, std::uint64_t width, std::uint64_t thr
 std::string describe_wait(const Wait& wait) {
     switch (wait.kind) {
     case Wait::Kind::nothing: return "run";
-    case Wait::Kind::barrier: return "wait at barrier " + std::to_string(wait.number);
+    case Wait::Kind::barrier:
+        if (wait.number >= FiberCta::barrier_count) return "wait at wgmma.wait_group for the others of their warpgroup";
+        return "wait at barrier " + std::to_string(wait.number);
     case Wait::Kind::collective: return "wait for the lanes " + hexadecimal(wait.number) + " of their warp";
     case Wait::Kind::memory: return "wait for memory to change";
     case Wait::Kind::mbarrier: return "wait for the mbarrier at " + hexadecimal(wait.address);

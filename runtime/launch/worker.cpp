@@ -89,6 +89,7 @@ Worker::Slot* Worker::prepare_slot(std::size_t index) {
     context.cluster_ctarank = 0;
     context.streams = use_->streams;
     context.worker = this;
+    slot.fibers.set_products(products_);
     return &slot;
 }
 
@@ -285,8 +286,10 @@ std::uint64_t Worker::release_finished() {
             slots_[i].busy = slots_[i].busy && !slots_[i].fibers.finished();
             busy = busy || slots_[i].busy;
         }
-        for (std::size_t i = unit; was_busy && !busy && copies_.pending() && i < end; ++i)
-            copies_.finish(&slots_[i].arena.context);
+        for (std::size_t i = unit; was_busy && !busy && i < end; ++i) {
+            if (copies_.pending()) copies_.finish(&slots_[i].arena.context);
+            if (products_.pending()) products_.finish(&slots_[i].arena.context);
+        }
         if (was_busy && !busy) first_free_ = std::min(first_free_, unit);
         live += busy;
     }
@@ -507,6 +510,7 @@ void Worker::clean_up() {
     scheduler_.reset();
     mbarriers_.reset();
     copies_.reset();
+    products_.finish();
     if (other_stack_) scheduler_.stacks.give(other_stack_);
     other_stack_ = nullptr;
     for (Slot& slot : slots_) {
@@ -542,6 +546,7 @@ void Worker::run(Grid& grid, std::uint32_t number) {
     use_ = &grid;
     spins = 0;
     copies_.seed(grid.async_seed);
+    products_.seed(grid.async_seed);
     scope_.cta = nullptr;
     progress_time_ = std::chrono::steady_clock::now();
     if (const Schedule& schedule = Schedule::of_process(); schedule.random)

@@ -6,6 +6,7 @@
 #include "runtime/exec/fiber_cta.h"
 #include "runtime/exec/fiber_scheduler.h"
 #include "runtime/exec/mbarriers.h"
+#include "runtime/exec/warpgroup_products.h"
 #include "runtime/launch/cta_arena.h"
 #include "runtime/launch/grid.h"
 
@@ -27,6 +28,7 @@ public:
     FiberScheduler& scheduler() { return scheduler_; }
     Mbarriers& mbarriers() { return mbarriers_; }
     AsyncCopies& copies() { return copies_; }
+    WarpgroupProducts& products() { return products_; }
     bool in_fibers() const { return cta_of_fibers_; }
     /// The fiber CTA that `context` belongs to.
     FiberCta& fiber_cta(abi::CtaContext* context);
@@ -58,6 +60,7 @@ private:
     };
     void finish_copies() {
         if (copies_.pending()) copies_.finish();
+        if (products_.pending()) products_.finish();
     }
     bool draw(std::uint64_t& first, std::uint64_t& end, bool may_move_on = true);
     void place(abi::CtaContext& context, std::uint64_t cta) const;
@@ -102,6 +105,7 @@ private:
     FiberScheduler scheduler_;
     AsyncCopies copies_{mbarriers_};
     Mbarriers mbarriers_{scheduler_, copies_};
+    WarpgroupProducts products_{copies_};
     std::deque<Slot> slots_; ///< [0] but where several CTAs are alive at once; addresses are stable
     GoalWaits::Looks looks_;
     bool looks_are_known_ = false;                             ///< to the grid

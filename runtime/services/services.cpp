@@ -212,6 +212,10 @@ void async_copy(abi::CtaContext* cta, std::uint32_t step, abi::AsyncCall* call) 
     worker.copies().run(*cta, step, worker.grid().code->properties.lane_width, *call);
 }
 
+void warpgroup(abi::CtaContext* cta, std::uint32_t step, abi::WarpgroupCall* call) {
+    worker_of(cta).products().run({*cta, step, step, static_cast<std::uint32_t>(call->active)}, *call);
+}
+
 void note_write(abi::CtaContext* cta, const std::uint64_t* addresses, std::uint64_t lanes, std::uint32_t bytes) {
     UnfencedWrites::get().note(*cta, addresses, lanes, bytes);
 }
@@ -250,7 +254,7 @@ const abi::Services& kernel_services() {
                                            cancel_launch,  exit_thread,
                                            await_goal,     note_write,
                                            note_wait,      tensor_core::matrix_service,
-                                           reconverge};
+                                           reconverge,     warpgroup};
     return services;
 }
 

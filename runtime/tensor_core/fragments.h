@@ -28,12 +28,12 @@ public:
 private:
     ptx::MatrixFragment fragment_;
     std::size_t line_bytes_;
-    std::array<std::uint32_t, 8> blocks_{}; ///< where the block of a register begins, or of a pair
+    std::array<std::uint32_t, 128> blocks_{}; ///< where the block of a register begins, or of a pair
 };
 
-/// mma.sp: for each element that A stores, row by row, the k it is multiplied with; tf32: two entries, the 16-bit
-/// halves of the column that its factor is made of. `metadata` are the lanes' words, of which `selector` says whose
-/// count. Any bits select something.
+/// mma.sp, wgmma.sp: for each element that A stores, row by row, the k it is multiplied with; tf32: two entries, the
+/// 16-bit halves of the column that its factor is made of. `metadata` are the lanes' words, of which `selector` says
+/// whose count. Any bits select something.
 void select_by_metadata(const ptx::MatrixForm& form, unsigned selector, const std::uint32_t (&metadata)[32],
                         std::uint8_t* selected);
 

@@ -2,59 +2,17 @@
 #include "runtime/tensor_core/warp_product.h"
 
 #include "runtime/base/log.h"
+#include "runtime/tensor_core/form_product.h"
+#include "runtime/tensor_core/form_table.h"
 #include "runtime/tensor_core/fragments.h"
-#include "runtime/tensor_core/matrix_product.h"
 
-#include <array>
-#include <atomic>
 #include <cstring>
-#include <span>
 
 namespace ptarmigan::runtime::tensor_core {
 namespace {
 
 using ptx::MatrixFragment;
 using ptx::MatrixOperand;
-using ptx::MatrixType;
-
-/// The two lists are one.
-Format format_of(MatrixType type) {
-    static_assert(int(Format::f16) == int(MatrixType::f16) && int(Format::b1) == int(MatrixType::b1) &&
-                  int(Format::s32) == int(MatrixType::s32));
-    return static_cast<Format>(type);
-}
-
-Unit unit_of(const ptx::MatrixForm& form) {
-    const bool is_wmma = form.opcode == ptx::MatrixOpcode::wmma;
-    switch (form.a) {
-    case MatrixType::f64: return Unit::chain_f64;
-    case MatrixType::tf32: return is_wmma ? Unit::two_fused : Unit::fused;
-    case MatrixType::e4m3:
-    case MatrixType::e5m2: return Unit::fp8_by_f16;
-    case MatrixType::f16: return !is_wmma && form.m == 8 ? Unit::scalar_f16 : Unit::fused;
-    case MatrixType::bf16: return Unit::fused;
-    case MatrixType::b1: return form.bits_and ? Unit::bits_and : Unit::bits_xor;
-    default: return Unit::integer;
-    }
-}
-
-MatrixProduct product_of(const ptx::MatrixForm& form) {
-    MatrixProduct product{};
-    product.a = format_of(form.a);
-    product.b = format_of(form.b);
-    product.c = format_of(form.c);
-    product.d = format_of(form.d);
-    product.unit = unit_of(form);
-    product.m = form.m;
-    product.n = form.n;
-    product.k = form.k;
-    product.sparse = form.opcode == ptx::MatrixOpcode::mma_sp;
-    product.saturate = form.satfinite;
-    static_assert(int(Rounding::up) == int(ptx::MatrixRounding::up) &&
-                  int(Rounding::down) == int(ptx::MatrixRounding::down));
-    product.rounding = static_cast<Rounding>(form.rounding);
-    return product;
-}
 
 /// What follows from a form.
 struct Plan {
@@ -62,7 +20,7 @@ struct Plan {
         : form(wanted), a(MatrixFragment(wanted, MatrixOperand::a)), b(MatrixFragment(wanted, MatrixOperand::b)),
           c(MatrixFragment(wanted, MatrixOperand::c)), d(MatrixFragment(wanted, MatrixOperand::d)),
           multiply(product_of(wanted)), products(a.fragment().lines() / wanted.m),
-          is_sparse(wanted.opcode == ptx::MatrixOpcode::mma_sp) {}
+          is_sparse(ptx::is_sparse(wanted.opcode)) {}
 
     ptx::MatrixForm form;
     FragmentMover a, b, c, d;
@@ -71,23 +29,9 @@ struct Plan {
     bool is_sparse;
 };
 
-/// Plans are made when first asked for and stay.
 const Plan& plan_of(const ptx::MatrixForm& form) {
-    constexpr std::size_t places = 512; // a power of two, more than there are forms
-    static std::array<std::atomic<const Plan*>, places> table{};
-    std::uint64_t words[2];
-    std::memcpy(words, &form, sizeof words);
-    std::size_t place = (words[0] * 0x9e3779b97f4a7c15 ^ words[1] * 0xbf58476d1ce4e5b9) >> 40;
-    for (;; ++place) {
-        std::atomic<const Plan*>& entry = table[place % places];
-        const Plan* plan = entry.load(std::memory_order_acquire);
-        if (!plan) {
-            const Plan* made = new Plan(form);
-            if (entry.compare_exchange_strong(plan, made, std::memory_order_acq_rel)) return *made;
-            delete made;
-        }
-        if (std::memcmp(&plan->form, &form, sizeof form) == 0) return *plan;
-    }
+    static FormTable<Plan, 512> plans;
+    return plans[form];
 }
 
 constexpr std::size_t most_a = 2048, most_b = 1024, most_accumulators = 1024; ///< bytes: f64 m16n8k16, and wmma

@@ -121,6 +121,14 @@ unsigned width_by_registers(const FunctionGraph& graph, const TargetCpu& target,
     return 8;
 }
 
+/// Their accumulators are hundreds of registers, which lanes that run one by one would hand around.
+bool multiplies_by_warpgroups(const FunctionGraph& graph) {
+    for (const Block& block : graph.blocks)
+        for (const GraphInstruction& instruction : block.instructions)
+            if (instruction.inst.form == ptx::FormId::wgmma_wait_group) return true;
+    return false;
+}
+
 } // namespace
 
 unsigned natural_width(const TargetCpu& target, bool whole_warp) {
@@ -130,7 +138,7 @@ unsigned natural_width(const TargetCpu& target, bool whole_warp) {
 
 unsigned choose_quick_width(const FunctionGraph& graph, const TargetCpu& target, bool talks) {
     constexpr unsigned many_collectives = 128;
-    if (talks) return natural_width(target, true);
+    if (talks || multiplies_by_warpgroups(graph)) return natural_width(target, true);
     unsigned collectives = 0;
     for (const Block& block : graph.blocks)
         for (const GraphInstruction& instruction : block.instructions) {

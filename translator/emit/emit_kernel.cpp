@@ -144,7 +144,7 @@ class KernelEmitter {
 public:
     KernelEmitter(llvm::LLVMContext& context, ptx::ModuleLoader& loader, ptx::FunctionId kernel,
                   const BlockShape& shape, const CompileOptions& options, CompileProgress* progress)
-        : unit_(context, loader, kernel, shape, options), graph_options_{shape, kernel},
+        : unit_(context, loader, kernel, shape, options), graph_options_{shape, kernel, options.late_copies},
           graph_(build_graph(loader, kernel, graph_options_)), progress_(progress) {}
 
     std::unique_ptr<llvm::Module> run(KernelProperties& properties) {

@@ -18,6 +18,9 @@ llvm::Value* lane_numbers(WarpEmitter& e);
 /// All lanes of the warp come before any goes on, for .aligned instructions: those that wait elsewhere are not meant.
 void meet_in_warp(WarpEmitter& e);
 
+/// The warps of a warpgroup wait for each other. Fiber form.
+void warpgroup_barrier(WarpEmitter& e, const ptx::Instruction& inst);
+
 /// Steps of a whole warp: the lanes that take part in a collective, as a mask word; without a member mask the active
 /// ones. Lanes whose mask does not name them are a fault, but where the whole warp has come with one mask: there a GPU
 /// does not look at it.

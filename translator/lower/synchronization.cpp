@@ -13,7 +13,7 @@ namespace ptarmigan::translator::lower {
 namespace {
 
 /// Kinds of Services::barrier.
-enum class BarrierKind : std::uint32_t { sync, arrive, popc, all, any };
+enum class BarrierKind : std::uint32_t { sync, arrive, popc, all, any, warpgroup };
 
 /// The operand's value in the first active lane; barrier numbers and counts are the same in all of them.
 Value* common(WarpEmitter& e, const ptx::Operand& operand, std::uint32_t fallback) {
@@ -60,6 +60,10 @@ void warp_fence(WarpEmitter& e) {
 
 void bar_sync(WarpEmitter& e, const Instruction& inst) {
     barrier(e, inst, BarrierKind::sync, nullptr);
+}
+
+void warpgroup_barrier(WarpEmitter& e, const Instruction& inst) {
+    barrier(e, inst, BarrierKind::warpgroup, nullptr);
 }
 
 void bar_arrive(WarpEmitter& e, const Instruction& inst) {

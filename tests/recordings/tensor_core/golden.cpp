@@ -34,4 +34,43 @@ std::vector<Golden> read_golden(const std::string& path) {
     return recordings;
 }
 
+unsigned bits_of(Format format) {
+    switch (format) {
+    case Format::f64: return 64;
+    case Format::f16:
+    case Format::bf16: return 16;
+    case Format::e4m3:
+    case Format::e5m2:
+    case Format::s8:
+    case Format::u8: return 8;
+    case Format::s4:
+    case Format::u4: return 4;
+    default: return 32;
+    }
+}
+
+void metadata_words(const Golden& recording, const std::uint32_t* nibbles, std::uint32_t* words) {
+    const int chunks = recording.form.chunks(), selector = recording.name.back() - '0';
+    const bool is_wide = bits_of(recording.form.a) >= 16;
+    for (int lane = 0; lane < 32; ++lane) {
+        words[lane] = static_cast<std::uint32_t>(mix(std::uint64_t(lane)));
+        const int g = lane / 4, t = lane % 4;
+        for (int q = 0; q < 8; ++q) {
+            int row = g + 8 * (q >> 2), chunk = q & 3;
+            bool counts = t == selector;
+            if (is_wide && chunks == 8) {
+                counts = t >> 1 == selector;
+                chunk += 4 * (t & 1);
+            } else if (!is_wide) {
+                row = g + 8 * (t & 1);
+                counts = chunks == 16 || t >> 1 == selector;
+                chunk = chunks == 16 ? 8 * (t >> 1) + q : q;
+            }
+            if (!counts) continue;
+            const std::uint32_t nibble = nibbles[row * chunks + chunk];
+            words[lane] = (words[lane] & ~(15u << 4 * q)) | nibble << 4 * q;
+        }
+    }
+}
+
 } // namespace tensor_inputs

@@ -22,6 +22,12 @@ struct Golden {
     bool has(const char* word) const { return name.find(word) != std::string::npos; }
 };
 
+/// Bits of an element as the recording counts them: words of b1.
+unsigned bits_of(Format format);
+
+/// The lanes' words of metadata of a warp, from the nibbles of its 8 or 16 rows; what no lane is asked for is junk.
+void metadata_words(const Golden& recording, const std::uint32_t* nibbles, std::uint32_t* words);
+
 /// All lines, in the file's order. A line that can't be read ends the program with status 2.
 std::vector<Golden> read_golden(const std::string& path);
 

@@ -2,7 +2,7 @@
 // The products of golden.tsv as PTX instructions: each warp multiplies one tile's matrices, which the host has put into the lanes'
 // registers (mma) or into memory (wmma) as the layouts in README.md say. On a GPU and on Ptarmigan:
 //   tensor_core_instructions LIBCUDA FOLDER [--form TEXT] [--blocks N] [--every N]
-// N blocks of 64 of each form (1 unless said otherwise, 64: all), of every Nth form only. wgmma's lines are left out.
+// N blocks of 64 of each form (1 unless said otherwise, 64: all), of every Nth form only. wgmma's lines: warpgroup_instructions.cpp.
 #include "tests/recordings/driver.h"
 #include "tests/recordings/tensor_core/golden.h"
 
@@ -15,6 +15,7 @@
 
 namespace {
 
+using tensor_inputs::bits_of;
 using tensor_inputs::Format;
 using tensor_inputs::Matrix;
 
@@ -24,22 +25,6 @@ std::vector<Recording> read_recordings(const std::string& path) {
     std::vector<Recording> recordings = tensor_inputs::read_golden(path);
     std::erase_if(recordings, [](const Recording& r) { return r.name.starts_with("wgmma"); });
     return recordings;
-}
-
-/// Bits of an element as the recording counts them: words of b1.
-unsigned bits_of(Format format) {
-    switch (format) {
-    case Format::f64: return 64;
-    case Format::f16:
-    case Format::bf16: return 16;
-    case Format::e4m3:
-    case Format::e5m2:
-    case Format::s8:
-    case Format::u8: return 8;
-    case Format::s4:
-    case Format::u4: return 4;
-    default: return 32;
-    }
 }
 
 /// A matrix as one number for each element, its rows or columns (B) behind each other.
@@ -65,8 +50,6 @@ public:
     std::string text() const;
     void put(int operand, const Elements* tiles, unsigned char* memory) const { move<true>(operand, tiles, memory); }
     void get(int operand, Elements* tiles, unsigned char* memory) const { move<false>(operand, tiles, memory); }
-    /// The lanes' words of metadata; what no lane is asked for is junk.
-    void put_metadata(const std::vector<std::uint32_t>& nibbles, std::uint32_t* words) const;
 
 private:
     int lines(int operand) const { return operand == 1 ? form_.n : form_.m; }
@@ -142,30 +125,6 @@ template <bool is_put, class Tiles> void Instruction::move(int operand, Tiles* t
                 move_bits(std::size_t((r * 32 + lane) * per_register(operand) + j),
                           tiles[from.tile][std::size_t(from.line * length(operand) + from.at)]);
             }
-}
-
-void Instruction::put_metadata(const std::vector<std::uint32_t>& nibbles, std::uint32_t* words) const {
-    const int chunks = form_.chunks(), selector = recording_.name.back() - '0';
-    const bool is_wide = bits_of(form_.a) >= 16;
-    for (int lane = 0; lane < 32; ++lane) {
-        words[lane] = static_cast<std::uint32_t>(tensor_inputs::mix(std::uint64_t(lane)));
-        const int g = lane / 4, t = lane % 4;
-        for (int q = 0; q < 8; ++q) {
-            int row = g + 8 * (q >> 2), chunk = q & 3;
-            bool counts = t == selector;
-            if (is_wide && chunks == 8) {
-                counts = t >> 1 == selector;
-                chunk += 4 * (t & 1);
-            } else if (!is_wide) {
-                row = g + 8 * (t & 1);
-                counts = chunks == 16 || t >> 1 == selector;
-                chunk = chunks == 16 ? 8 * (t >> 1) + q : q;
-            }
-            if (!counts) continue;
-            const std::uint32_t nibble = nibbles[std::size_t(row * chunks + chunk)];
-            words[lane] = (words[lane] & ~(15u << 4 * q)) | nibble << 4 * q;
-        }
-    }
 }
 
 std::string list(const char* name, int count) {
@@ -279,7 +238,7 @@ private:
             for (int i = 0; i < form_.m * form_.n; ++i) c_[t].push_back(tensor_inputs::element(form_, tile, Matrix::c, i, 0, 0));
             if (!form_.sparse) continue;
             for (std::size_t i = 0; i < nibbles.size(); ++i) nibbles[i] = tensor_inputs::metadata(form_, tile, int(i));
-            instruction_.put_metadata(nibbles, &metadata[32 * t]);
+            tensor_inputs::metadata_words(recording_, nibbles.data(), &metadata[32 * t]);
         }
         put(0, a);
         put(1, b);

@@ -7,6 +7,7 @@
 #include "translator/analysis/build/close_loops.h"
 #include "translator/analysis/build/flatten.h"
 #include "translator/analysis/build/interleave_locals.h"
+#include "translator/analysis/build/late_accumulators.h"
 #include "translator/analysis/graph/dominators.h"
 #include "translator/analysis/graph/form_queries.h"
 
@@ -42,10 +43,12 @@ FunctionGraph build_graph(ptx::ModuleLoader& loader, ptx::FunctionId function, c
     place_stack(flat);
     resolve_locals(flat);
     promote_parameters(flat);
+    if (options.late_copies) name_awaited_registers(flat);
     canonicalize(flat.graph);
     build_ssa(flat);
     interleave_locals(flat.graph);
     simplify(flat.graph, options.shape);
+    if (options.late_copies) spoil_unfenced_registers(flat.graph);
     find_calls(flat.graph);
     fold_approximations(flat.graph);
     split_divisions(flat.graph);

@@ -14,6 +14,7 @@ struct GraphOptions {
     BlockShape shape; ///< %ntid and the cluster dimensions become constants
     /// The kernel that a function called for real belongs to: fixes where its .shared variables are. no_id: `function`.
     ptx::FunctionId kernel = ptx::no_id;
+    bool late_copies = false;           ///< CompileOptions::late_copies
     std::uint32_t inline_limit = 60000; ///< instructions after which further calls stay real calls
 };
 

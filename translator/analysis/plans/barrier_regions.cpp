@@ -68,6 +68,11 @@ void BarrierPlanner::check_barriers() {
                 refuse(inst, "arrives at a barrier without waiting, or waits for the cluster");
                 continue;
             }
+            if (inst.form == ptx::FormId::wgmma_wait_group) {
+                if (inst[ptx::Role::after].kind != Operand::Kind::none)
+                    refuse(inst, "gives the results of late products");
+                continue; // the warps of a warpgroup: where all warps come, as good as all of them
+            }
             if (ptx::form_info(inst.form).shape == ptx::ShapeRule::uniform) refuse(inst, "barrier with a reduction");
             const ptx::Operand& count = inst[ptx::Role::b];
             if (constant(inst[ptx::Role::a]) != std::uint64_t(0)) refuse(inst, "barrier other than 0");

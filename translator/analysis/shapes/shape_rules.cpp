@@ -358,7 +358,7 @@ Shape ShapeRules::by_algebra(const ptx::Instruction& inst) {
         return keep(arithmetic(bits).add(a, b));
     };
     switch (form.shape) {
-    case ShapeRule::none: return {};
+    case ShapeRule::none: return inst.form == ptx::FormId::wgmma_wait_group ? varying_shape() : Shape{};
     case ShapeRule::copy:
     case ShapeRule::special: return copy(inst);
     case ShapeRule::add: return sum(of(inst.operands[1]), of(inst.operands[2]));

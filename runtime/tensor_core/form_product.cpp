@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/tensor_core/form_product.h"
+
+namespace ptarmigan::runtime::tensor_core {
+namespace {
+
+using ptx::MatrixType;
+
+/// The two lists are one.
+Format format_of(MatrixType type) {
+    static_assert(int(Format::f16) == int(MatrixType::f16) && int(Format::b1) == int(MatrixType::b1) &&
+                  int(Format::s32) == int(MatrixType::s32));
+    return static_cast<Format>(type);
+}
+
+Unit unit_of(const ptx::MatrixForm& form) {
+    using Opcode = ptx::MatrixOpcode;
+    const bool is_wmma = form.opcode == Opcode::wmma,
+               is_wgmma = form.opcode == Opcode::wgmma || form.opcode == Opcode::wgmma_sp;
+    switch (form.a) {
+    case MatrixType::f64: return Unit::chain_f64;
+    case MatrixType::tf32: return is_wmma ? Unit::two_fused : Unit::fused;
+    case MatrixType::e4m3:
+    case MatrixType::e5m2: return is_wgmma ? Unit::fused_fp8 : Unit::fp8_by_f16;
+    case MatrixType::f16: return !is_wmma && form.m == 8 ? Unit::scalar_f16 : Unit::fused;
+    case MatrixType::bf16: return Unit::fused;
+    case MatrixType::b1: return form.bits_and ? Unit::bits_and : Unit::bits_xor;
+    default: return Unit::integer;
+    }
+}
+
+} // namespace
+
+MatrixProduct product_of(const ptx::MatrixForm& form) {
+    MatrixProduct product{};
+    product.a = format_of(form.a);
+    product.b = format_of(form.b);
+    product.c = format_of(form.c);
+    product.d = format_of(form.d);
+    product.unit = unit_of(form);
+    product.m = form.m;
+    product.n = form.n;
+    product.k = form.k;
+    product.sparse = ptx::is_sparse(form.opcode);
+    product.saturate = form.satfinite;
+    product.negate_product = form.negate;
+    static_assert(int(Rounding::up) == int(ptx::MatrixRounding::up) &&
+                  int(Rounding::down) == int(ptx::MatrixRounding::down));
+    product.rounding = static_cast<Rounding>(form.rounding);
+    return product;
+}
+
+} // namespace ptarmigan::runtime::tensor_core

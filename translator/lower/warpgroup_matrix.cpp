@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// wgmma (manual 9.7.15). Each warp does its share of a product where it issues it, and the warps of a warpgroup wait
+// for each other at wgmma.wait_group: behind it one of them may tell others that the operands in shared memory are
+// read.
+#include "frontend/ptx/matrix_fragments.h"
+#include "translator/lower/collective_call.h"
+#include "translator/lower/lane_math.h"
+
+#include <cstring>
+
+namespace ptarmigan::translator::lower {
+
+using abi::WarpgroupCall;
+using abi::WarpgroupOperation;
+using ptx::MatrixFragment;
+using ptx::MatrixOperand;
+using ptx::Operand;
+
+namespace {
+
+constexpr unsigned array_bytes = 32 * sizeof(std::uint32_t);
+
+/// An abi::WarpgroupCall on the stack, with room for `registers`. Its place serves others afterwards.
+class WarpgroupCallBuffer {
+public:
+    WarpgroupCallBuffer(WarpEmitter& e, const Instruction& inst, const ptx::MatrixForm& form,
+                        WarpgroupOperation operation, unsigned registers)
+        : e_(e), operation_(operation) {
+        Ir& ir = e.ir();
+        const std::size_t bytes = offsetof(WarpgroupCall, d) + std::size_t{registers} * array_bytes;
+        buffer_ = e.take_lane_slot(llvm::ArrayType::get(ir.getInt64Ty(), bytes / 8));
+        buffer_->setAlignment(llvm::Align(alignof(WarpgroupCall)));
+        std::uint64_t words[2];
+        static_assert(sizeof words == sizeof form);
+        std::memcpy(words, &form, sizeof words);
+        for (unsigned i = 0; i < 2; ++i) store(offsetof(WarpgroupCall, form) + 8 * i, ir.getInt64(words[i]));
+        store(offsetof(WarpgroupCall, active), e.active_bits());
+        store(offsetof(WarpgroupCall, line), ir.getInt32(inst.location.line));
+        store(offsetof(WarpgroupCall, operation), ir.getInt32(std::uint32_t(operation)));
+        store(offsetof(WarpgroupCall, registers), ir.getInt32(registers));
+        set_detail(0);
+    }
+    ~WarpgroupCallBuffer() { e_.return_lane_slot(buffer_); }
+    WarpgroupCallBuffer(const WarpgroupCallBuffer&) = delete;
+    WarpgroupCallBuffer& operator=(const WarpgroupCallBuffer&) = delete;
+
+    void set_detail(std::uint64_t number) {
+        store(offsetof(WarpgroupCall, detail), e_.ir().getInt32(std::uint32_t(number)));
+    }
+    /// The operand's value in the first active lane.
+    void set_common(std::size_t offset, const Operand& operand) {
+        Ir& ir = e_.ir();
+        const LaneValue value = e_.read(operand);
+        llvm::Value* one = value.is_uniform()
+                               ? value.base
+                               : ir.CreateExtractElement(e_.broadcast(value), e_.first_lane(e_.active_bits()));
+        store(offset, one->getType()->isIntegerTy(1) ? ir.CreateZExt(one, ir.getInt32Ty()) : one);
+    }
+    void set_metadata(const Operand& words) {
+        e_.ir().CreateAlignedStore(e_.lanes(words), place(offsetof(WarpgroupCall, metadata)), llvm::Align(8));
+    }
+    void set_a(const Operand& registers) { set_registers(registers, offsetof(WarpgroupCall, a_registers)); }
+    void set_d(const Operand& registers) { set_registers(registers, offsetof(WarpgroupCall, d)); }
+
+    /// Calls the tensor core if any lane is active; narrow steps wait for the others of their warp.
+    void run() {
+        Ir& ir = e_.ir();
+        if (!whole_warp(e_)) {
+            store(offsetof(WarpgroupCall, first_lane),
+                  ir.CreateAnd(e_.first_thread(), ir.getInt32(abi::warp_size - 1)));
+            CollectiveCallBuffer call(e_, abi::Collective::warpgroup, std::uint32_t(operation_));
+            call.set_source(e_.splat(ir.CreatePtrToInt(buffer_, ir.getInt64Ty())));
+            call.run();
+            return;
+        }
+        const auto call = [&] {
+            e_.call_service(offsetof(abi::Services, warpgroup), ir.getVoidTy(),
+                            {e_.cta_context(), e_.step_index(), buffer_});
+        };
+        if (e_.all_active())
+            call();
+        else
+            e_.if_then(e_.any(e_.active()), call);
+    }
+
+    void write_d(const Operand& registers) {
+        Ir& ir = e_.ir();
+        for (unsigned i = 0; i < registers.count; ++i) {
+            const Operand& element = e_.element(registers, i);
+            if (element.kind != Operand::Kind::reg) continue;
+            llvm::Value* lanes = ir.CreateFreeze(ir.CreateAlignedLoad(
+                e_.lanes_type(ir.getInt32Ty()), register_place(offsetof(WarpgroupCall, d), i), llvm::Align(64)));
+            llvm::Type* type = e_.type(element.type);
+            if (type->isFloatingPointTy()) lanes = ir.CreateBitCast(lanes, e_.lanes_type(type));
+            e_.write(element, LaneValue::varying(lanes));
+        }
+    }
+
+private:
+    llvm::Value* place(std::size_t offset) {
+        return e_.ir().CreateConstInBoundsGEP1_64(e_.ir().getInt8Ty(), buffer_, offset);
+    }
+    llvm::Value* register_place(std::size_t offset, unsigned index) {
+        return place(offset + std::size_t{index} * array_bytes);
+    }
+    void store(std::size_t offset, llvm::Value* value) { e_.ir().CreateStore(value, place(offset)); }
+    void set_registers(const Operand& registers, std::size_t offset) {
+        Ir& ir = e_.ir();
+        llvm::Type* type = e_.lanes_type(ir.getInt32Ty());
+        for (unsigned i = 0; i < registers.count; ++i) {
+            llvm::Value* lanes = ir.CreateZExtOrTrunc(to_bits(ir, e_.lanes(e_.element(registers, i))), type);
+            ir.CreateAlignedStore(lanes, register_place(offset, i), llvm::Align(64));
+        }
+    }
+
+    WarpEmitter& e_;
+    WarpgroupOperation operation_;
+    llvm::AllocaInst* buffer_;
+};
+
+} // namespace
+
+void wgmma_product(WarpEmitter& e, const Instruction& inst) {
+    const ptx::MatrixForm form = ptx::matrix_form(inst);
+    WarpgroupCallBuffer call(e, inst, form, WarpgroupOperation::multiply,
+                             MatrixFragment(form, MatrixOperand::d).registers());
+    if (form.a_in_memory)
+        call.set_common(offsetof(WarpgroupCall, a), inst[Role::a]);
+    else
+        call.set_a(inst[Role::a]);
+    call.set_common(offsetof(WarpgroupCall, b), inst[Role::b]);
+    call.set_common(offsetof(WarpgroupCall, adds), inst[Role::scale_d]);
+    if (ptx::is_sparse(form.opcode)) {
+        call.set_detail(inst[Role::sel].value);
+        call.set_metadata(inst[Role::meta]);
+    }
+    call.set_d(inst[Role::before]);
+    call.run();
+    call.write_d(inst[Role::d]);
+}
+
+/// Orders accesses to registers, which are in order here.
+void wgmma_fence(WarpEmitter&, const Instruction&) {}
+
+/// Groups matter where products may be late.
+void wgmma_commit_group(WarpEmitter& e, const Instruction& inst) {
+    if (e.options().late_copies) WarpgroupCallBuffer(e, inst, {}, WarpgroupOperation::commit, 0).run();
+}
+
+/// In region form a wait is where regions are cut. Late products are done before the others of the warpgroup go on.
+void wgmma_wait_group(WarpEmitter& e, const Instruction& inst) {
+    if (e.options().late_copies) {
+        WarpgroupCallBuffer call(e, inst, {}, WarpgroupOperation::wait, inst[Role::before].count);
+        call.set_detail(inst[Role::n].value);
+        call.set_d(inst[Role::before]);
+        call.run();
+        call.write_d(inst[Role::after]);
+    }
+    warpgroup_barrier(e, inst);
+}
+
+} // namespace ptarmigan::translator::lower
