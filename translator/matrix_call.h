@@ -45,7 +45,7 @@ struct WarpgroupCall {
     std::uint32_t operation;  ///< WarpgroupOperation
     std::uint32_t detail;     ///< sparse products: whose metadata count; wait: groups that may be pending
     std::uint64_t a, b;       ///< matrix descriptors, of the first active lane
-    std::uint32_t adds;       ///< scale-d of that lane: not 0: D is added to
+    std::uint32_t adds;       ///< scale-d of any active lane: not 0: D is added to
     std::uint32_t registers;  ///< of `d`
     std::uint32_t metadata[32];
     alignas(64) std::uint32_t a_registers[a_words][32];

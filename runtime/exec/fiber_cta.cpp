@@ -104,12 +104,24 @@ void FiberCta::abandon() {
     live_steps_ = 0;
 }
 
+/// A warp has exited that others of its warpgroup wait for: 715 on an H100.
+void FiberCta::refuse_warpgroup(const StepFiber& step) const {
+    FaultRecord record;
+    record.fault = abi::Fault::illegal_instruction;
+    record.cta = cta_;
+    record.step = step.step;
+    record.rule = "a warp has exited before its warpgroup's wgmma.commit_group";
+    raise_fault(record);
+}
+
 /// A step that exits arrives at nothing any more: what waited only for it goes on.
 void FiberCta::exit_step(StepFiber& step) {
     step.finished = true;
     --live_steps_;
     live_lanes_[warp_of(step.step)] &= ~lanes_of(step.step);
     scheduler_->note_progress();
+    const std::uint32_t warp = warp_of(step.step);
+    if (live_lanes_[warp] == 0 && barriers_[barrier_count + warp / warps_of_group].used()) refuse_warpgroup(step);
     for (std::size_t i = 0; i < gatherings_.size();) {
         if (gatherings_[i].steps < live_steps_of(gatherings_[i].warp)) {
             ++i;
@@ -249,6 +261,9 @@ std::uint32_t FiberCta::barrier(std::uint32_t step_index, std::uint32_t id, std:
                             first = group * warps_of_group * abi::warp_size;
         const std::uint32_t all = cta_->ntid[0] * cta_->ntid[1] * cta_->ntid[2];
         id = barrier_count + group;
+        for (std::uint32_t warp = group * warps_of_group; warp < live_lanes_.size() && warp / warps_of_group == group;
+             ++warp)
+            if (live_lanes_[warp] == 0) refuse_warpgroup(step);
         threads = std::min(all - first, warps_of_group * abi::warp_size);
     } else if (id >= barrier_count) {
         FaultRecord record;

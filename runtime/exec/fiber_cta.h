@@ -107,6 +107,7 @@ private:
     static void step_entry(boost::context::detail::transfer_t from);
     [[noreturn]] void exit_step(StepFiber& step);
     [[noreturn]] void exit_whole(StepFiber& fiber);
+    [[noreturn]] void refuse_warpgroup(const StepFiber& step) const;
     [[noreturn]] void end_fiber(StepFiber& fiber);
     bool complete(const Barrier& barrier) const;
     void release(Barrier& barrier);

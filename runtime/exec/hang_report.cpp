@@ -42,7 +42,8 @@ std::string describe_wait(const Wait& wait) {
     switch (wait.kind) {
     case Wait::Kind::nothing: return "run";
     case Wait::Kind::barrier:
-        if (wait.number >= FiberCta::barrier_count) return "wait at wgmma.wait_group for the others of their warpgroup";
+        if (wait.number >= FiberCta::barrier_count)
+            return "wait at wgmma.commit_group for the others of their warpgroup";
         return "wait at barrier " + std::to_string(wait.number);
     case Wait::Kind::collective: return "wait for the lanes " + hexadecimal(wait.number) + " of their warp";
     case Wait::Kind::memory: return "wait for memory to change";

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/exec/warpgroup_products.h"
 
-#include "runtime/base/log.h"
 #include "runtime/exec/async_copies.h"
 #include "runtime/exec/fault.h"
 
@@ -27,11 +26,11 @@ std::uint32_t token(std::uint32_t number, unsigned lane) {
     return token_mark | (number % token_numbers) << 5 | lane;
 }
 
-/// The number of a register that is a token in all lanes.
-std::optional<std::uint32_t> number_of(const std::uint32_t (&lanes)[32]) {
-    const std::uint32_t number = (lanes[0] & ~token_mark) >> 5;
+/// The number of a register that is a token in all of the lanes of `mask`.
+std::optional<std::uint32_t> number_of(const std::uint32_t (&lanes)[32], std::uint32_t mask) {
+    const std::uint32_t number = (lanes[__builtin_ctz(mask)] & ~token_mark) >> 5;
     for (unsigned lane = 0; lane < 32; ++lane)
-        if (lanes[lane] != token(number, lane)) return std::nullopt;
+        if ((mask >> lane & 1) != 0 && lanes[lane] != token(number, lane)) return std::nullopt;
     return number;
 }
 
@@ -45,25 +44,31 @@ std::optional<std::uint32_t> place_of(std::uint32_t number, std::uint32_t first,
 
 void WarpgroupProducts::multiply(const Warp& warp, const abi::WarpgroupCall& call, Registers d) {
     if (!multiplier_) multiplier_ = std::make_unique<tensor_core::WarpgroupMultiplier>();
-    const tensor_core::SharedMemory memory{copies_.shared_as_seen(warp.cta), warp.cta.shared_size};
-    std::uint32_t outside = 0;
-    if (multiplier_->multiply(call, warp.warp % warps_of_group, memory, d, outside)) return;
+    // A block's memory is a number of such pieces on an H100.
+    constexpr std::uint32_t piece = 128;
+    const std::uint32_t size = (warp.cta.shared_size + piece - 1) / piece * piece;
+    const tensor_core::SharedMemory memory{copies_.shared_as_seen(warp.cta), size};
+    if (!multiplier_->multiply(call, warp.warp % warps_of_group, memory, d))
+        fail(warp, call, abi::Fault::illegal_address, "a matrix descriptor leads outside of the block's shared memory");
+}
+
+void WarpgroupProducts::fail(const Warp& warp, const abi::WarpgroupCall& call, abi::Fault fault, const char* rule) {
     FaultRecord record;
-    record.fault = abi::Fault::illegal_address;
+    record.fault = fault;
     record.cta = &warp.cta;
     record.step = warp.step;
     record.lanes = call.active;
     record.line = call.line;
-    record.rule = "a matrix descriptor leads outside of the block's shared memory";
+    record.rule = rule;
     raise_fault(record);
 }
 
+/// Lanes that are masked off or have exited do not matter, as on an H100.
 void WarpgroupProducts::run(const Warp& warp, abi::WarpgroupCall& call) {
-    if (warp.lanes != ~0u) {
-        log_once("part of a warp multiplies",
-                 "a product of matrices that only a part of a warp executes is not done, as on a GPU");
-        return;
-    }
+    const std::uint32_t threads = warp.cta.ntid[0] * warp.cta.ntid[1] * warp.cta.ntid[2];
+    const std::uint32_t warps = (threads + abi::warp_size - 1) / abi::warp_size;
+    if (warp.warp / warps_of_group == warps / warps_of_group)
+        fail(warp, call, abi::Fault::illegal_instruction, "the block has only a part of this warpgroup");
     const AsyncMode mode = mode_of(warp.cta);
     if (mode == AsyncMode::eager) return multiply(warp, call, call.d);
     if (mode == AsyncMode::random) do_some();
@@ -90,7 +95,7 @@ void WarpgroupProducts::start(const Warp& warp, abi::WarpgroupCall& call) {
     product.first_token = pending.next_token;
     pending.next_token += call.registers;
     for (std::uint32_t r = 0; r < call.registers; ++r) {
-        if (const auto number = call.adds ? number_of(call.d[r]) : std::nullopt)
+        if (const auto number = call.adds ? number_of(call.d[r], warp.lanes) : std::nullopt)
             for (const Product& earlier : pending.products)
                 if (const auto place = place_of(*number, earlier.first_token, earlier.call->registers);
                     place && &earlier != &product) {
@@ -115,17 +120,21 @@ void WarpgroupProducts::finish_product(const Key& key, Pending& pending, Product
 
 void WarpgroupProducts::wait(const Warp& warp, abi::WarpgroupCall& call) {
     const auto found = warps_.find({&warp.cta, warp.warp});
-    if (found == warps_.end()) return;
+    if (found == warps_.end() || found->second.committed <= call.detail) return;
     Pending& pending = found->second;
-    const auto is_due = [&](const Product& product) {
-        return product.group != 0 && product.group + call.detail <= pending.committed;
-    };
+    const std::uint32_t last = pending.committed - call.detail; // group to be waited for
+    // The other warps' shares too: this one may let others overwrite the operands.
+    const std::uint32_t first_warp = warp.warp / warps_of_group * warps_of_group;
+    for (std::uint32_t number = first_warp; number < first_warp + warps_of_group; ++number)
+        if (const auto other = warps_.find({&warp.cta, number}); other != warps_.end())
+            for (Product& product : other->second.products)
+                if (!product.done && product.group != 0 && product.group <= last)
+                    finish_product(other->first, other->second, product);
     std::size_t due = 0;
-    for (; due < pending.products.size() && is_due(pending.products[due]); ++due)
-        if (!pending.products[due].done) finish_product(found->first, pending, pending.products[due]);
+    while (due < pending.products.size() && pending.products[due].group - 1 < last) ++due;
     auto* registers = abi::registers_of(call);
     for (std::uint32_t r = 0; r < call.registers; ++r) {
-        const auto number = number_of(registers[r]);
+        const auto number = number_of(registers[r], warp.lanes);
         for (std::size_t i = 0; number && i < due; ++i) {
             const Product& product = pending.products[i];
             if (const auto place = place_of(*number, product.first_token, product.call->registers))

@@ -64,6 +64,7 @@ private:
     using Key = std::pair<abi::CtaContext*, std::uint32_t>; ///< a warp
 
     void multiply(const Warp& warp, const abi::WarpgroupCall& call, Registers d);
+    [[noreturn]] static void fail(const Warp& warp, const abi::WarpgroupCall& call, abi::Fault fault, const char* rule);
     void start(const Warp& warp, abi::WarpgroupCall& call);
     void wait(const Warp& warp, abi::WarpgroupCall& call);
     void finish_product(const Key& warp, Pending& pending, Product& product);

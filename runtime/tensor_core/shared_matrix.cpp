@@ -48,23 +48,19 @@ SharedMatrix::SharedMatrix(std::uint64_t descriptor)
     mask_ = span_ / chunk - 1;
 }
 
-const std::uint8_t* SharedMatrix::place(const SharedMemory& memory, std::uint32_t offset,
-                                        std::uint32_t& outside) const {
+const std::uint8_t* SharedMatrix::place(const SharedMemory& memory, std::uint32_t offset) const {
     std::uint32_t address = start_ + offset;
     address ^= ((address - base_offset_) >> 7 & mask_) << 4;
-    address &= address_mask;
     if (address + chunk <= memory.size) return memory.bytes + address;
-    outside = address;
     return nullptr;
 }
 
 bool SharedMatrix::read_lines(const SharedMemory& memory, unsigned first, unsigned count, unsigned line_bytes,
-                              std::uint8_t* lines, std::uint32_t& outside) const {
-    const bool swizzled = span_ != chunk;
+                              std::uint8_t* lines) const {
     for (unsigned line = first; line < first + count; ++line) {
         const std::uint32_t row = line / 8 * stride_ + line % 8 * span_;
         for (unsigned byte = 0; byte < line_bytes; byte += chunk, lines += chunk) {
-            const std::uint8_t* from = place(memory, row + (swizzled ? byte : byte / chunk * leading_), outside);
+            const std::uint8_t* from = place(memory, row + byte / span_ * leading_ + byte % span_);
             if (!from) return false;
             std::memcpy(lines, from, chunk);
         }
@@ -73,7 +69,7 @@ bool SharedMatrix::read_lines(const SharedMemory& memory, unsigned first, unsign
 }
 
 bool SharedMatrix::read_across(const SharedMemory& memory, unsigned first, unsigned count, unsigned line_bytes,
-                               std::uint8_t* lines, std::uint32_t& outside) const {
+                               std::uint8_t* lines) const {
     const unsigned lines_of_span = span_ / 2;
     const bool swizzled = span_ != chunk;
     for (unsigned line = first; line < first + count; line += 8, lines += std::size_t{8} * line_bytes)
@@ -83,7 +79,7 @@ bool SharedMatrix::read_across(const SharedMemory& memory, unsigned first, unsig
                          : line / 8 * stride_ + byte / chunk * leading_;
             Halves rows[8];
             for (unsigned k = 0; k < 8; ++k) {
-                const std::uint8_t* from = place(memory, piece + k * span_, outside);
+                const std::uint8_t* from = place(memory, piece + k * span_);
                 if (!from) return false;
                 rows[k] = load(from);
             }

@@ -13,27 +13,26 @@ struct SharedMemory {
     std::uint32_t size;
 };
 
-/// A matrix descriptor. Lines are rows of A or columns of B. A matrix is made of pieces of eight 16-byte chunks: of
-/// eight lines with one chunk of k each, or, by_k (transposed; 16-bit elements), of eight k with one chunk of eight
-/// lines each.
+/// A matrix descriptor, as an H100 reads it (tests/recordings/tensor_core/descriptors_h100.tsv): bits without a meaning
+/// are ignored, sums of offsets do not wrap. Lines are rows of A or columns of B. A matrix is made of pieces of eight
+/// 16-byte chunks: of eight lines with one chunk of k each, or, by_k (transposed; 16-bit elements), of eight k with one
+/// chunk of eight lines each.
 class SharedMatrix {
 public:
     explicit SharedMatrix(std::uint64_t descriptor);
 
     /// Copies lines first .. first + count - 1 (multiples of 8), each of `line_bytes` (a multiple of 16) along k,
-    /// behind each other to `lines`. False if some of it lies outside of the memory: `outside` is the first such
-    /// address then.
+    /// behind each other to `lines`. False if some of it lies outside of the memory.
     bool read_lines(const SharedMemory& memory, unsigned first, unsigned count, unsigned line_bytes,
-                    std::uint8_t* lines, std::uint32_t& outside) const;
+                    std::uint8_t* lines) const;
     /// The same where elements that are neighbours in memory belong to neighbouring lines.
     bool read_across(const SharedMemory& memory, unsigned first, unsigned count, unsigned line_bytes,
-                     std::uint8_t* lines, std::uint32_t& outside) const;
+                     std::uint8_t* lines) const;
 
 private:
-    static constexpr std::uint32_t address_mask = 0x3ffff;
     static constexpr unsigned chunk = 16; ///< bytes that stay together
 
-    const std::uint8_t* place(const SharedMemory& memory, std::uint32_t offset, std::uint32_t& outside) const;
+    const std::uint8_t* place(const SharedMemory& memory, std::uint32_t offset) const;
 
     std::uint32_t start_, leading_, stride_; ///< bytes
     std::uint32_t base_offset_;              ///< bytes by which swizzles begin later than at a multiple of their size

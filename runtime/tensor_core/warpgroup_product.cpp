@@ -41,22 +41,22 @@ const Plan& plan_of(const ptx::MatrixForm& form) {
 }
 
 bool read_operand(std::uint64_t descriptor, bool across, const SharedMemory& memory, unsigned first, unsigned count,
-                  unsigned bytes, std::uint8_t* lines, std::uint32_t& outside) {
+                  unsigned bytes, std::uint8_t* lines) {
     const SharedMatrix matrix(descriptor);
-    return across ? matrix.read_across(memory, first, count, bytes, lines, outside)
-                  : matrix.read_lines(memory, first, count, bytes, lines, outside);
+    return across ? matrix.read_across(memory, first, count, bytes, lines)
+                  : matrix.read_lines(memory, first, count, bytes, lines);
 }
 
 } // namespace
 
 bool WarpgroupMultiplier::multiply(const abi::WarpgroupCall& call, unsigned warp, const SharedMemory& memory,
-                                   std::uint32_t (*d)[32], std::uint32_t& outside) {
+                                   std::uint32_t (*d)[32]) {
     const Plan& plan = plan_of(call.form);
     const ptx::MatrixForm& form = plan.form;
-    if (!read_operand(call.b, form.b_by_rows, memory, 0, form.n, plan.b_bytes, b_, outside)) return false;
+    if (!read_operand(call.b, form.b_by_rows, memory, 0, form.n, plan.b_bytes, b_)) return false;
     if (!form.a_in_memory)
         plan.a.gather(call.a_registers, a_);
-    else if (!read_operand(call.a, form.a_by_columns, memory, warp * form.m, form.m, plan.a_bytes, a_, outside))
+    else if (!read_operand(call.a, form.a_by_columns, memory, warp * form.m, form.m, plan.a_bytes, a_))
         return false;
     const bool is_sparse = ptx::is_sparse(form.opcode);
     if (is_sparse) select_by_metadata(form, call.detail, call.metadata, selected_);

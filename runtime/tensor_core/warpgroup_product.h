@@ -14,9 +14,8 @@ namespace ptarmigan::runtime::tensor_core {
 class WarpgroupMultiplier {
 public:
     /// D of the call's product for the warp that is number `warp` (0..3) of its warpgroup; `d` has C and becomes D.
-    /// False if an operand lies outside of `memory`: `outside` says where, and `d` is as it was.
-    bool multiply(const abi::WarpgroupCall& call, unsigned warp, const SharedMemory& memory, std::uint32_t (*d)[32],
-                  std::uint32_t& outside);
+    /// False if an operand lies outside of `memory`: `d` is as it was then.
+    bool multiply(const abi::WarpgroupCall& call, unsigned warp, const SharedMemory& memory, std::uint32_t (*d)[32]);
 
 private:
     static constexpr std::size_t most_a = 16 * 32, most_b = 256 * 64, most_d = 16 * 256 * 4; ///< bytes

@@ -125,7 +125,7 @@ unsigned width_by_registers(const FunctionGraph& graph, const TargetCpu& target,
 bool multiplies_by_warpgroups(const FunctionGraph& graph) {
     for (const Block& block : graph.blocks)
         for (const GraphInstruction& instruction : block.instructions)
-            if (instruction.inst.form == ptx::FormId::wgmma_wait_group) return true;
+            if (instruction.inst.form == ptx::FormId::wgmma_commit_group) return true;
     return false;
 }
 

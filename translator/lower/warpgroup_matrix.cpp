@@ -54,7 +54,14 @@ public:
         llvm::Value* one = value.is_uniform()
                                ? value.base
                                : ir.CreateExtractElement(e_.broadcast(value), e_.first_lane(e_.active_bits()));
-        store(offset, one->getType()->isIntegerTy(1) ? ir.CreateZExt(one, ir.getInt32Ty()) : one);
+        store(offset, one);
+    }
+    /// Whether the predicate holds in any active lane.
+    void set_any(std::size_t offset, const Operand& predicate) {
+        Ir& ir = e_.ir();
+        const LaneValue value = e_.read(predicate);
+        llvm::Value* any = value.is_uniform() ? value.base : e_.any(ir.CreateAnd(e_.broadcast(value), e_.active()));
+        store(offset, ir.CreateZExt(any, ir.getInt32Ty()));
     }
     void set_metadata(const Operand& words) {
         e_.ir().CreateAlignedStore(e_.lanes(words), place(offsetof(WarpgroupCall, metadata)), llvm::Align(8));
@@ -129,7 +136,7 @@ void wgmma_product(WarpEmitter& e, const Instruction& inst) {
     else
         call.set_a(inst[Role::a]);
     call.set_common(offsetof(WarpgroupCall, b), inst[Role::b]);
-    call.set_common(offsetof(WarpgroupCall, adds), inst[Role::scale_d]);
+    call.set_any(offsetof(WarpgroupCall, adds), inst[Role::scale_d]);
     if (ptx::is_sparse(form.opcode)) {
         call.set_detail(inst[Role::sel].value);
         call.set_metadata(inst[Role::meta]);
@@ -142,21 +149,20 @@ void wgmma_product(WarpEmitter& e, const Instruction& inst) {
 /// Orders accesses to registers, which are in order here.
 void wgmma_fence(WarpEmitter&, const Instruction&) {}
 
-/// Groups matter where products may be late.
+/// In region form a commit is where regions are cut. Groups matter where products may be late.
 void wgmma_commit_group(WarpEmitter& e, const Instruction& inst) {
     if (e.options().late_copies) WarpgroupCallBuffer(e, inst, {}, WarpgroupOperation::commit, 0).run();
+    warpgroup_barrier(e, inst);
 }
 
-/// In region form a wait is where regions are cut. Late products are done before the others of the warpgroup go on.
+/// Products are done unless they may be late: then they are done here, and registers get what they are to have.
 void wgmma_wait_group(WarpEmitter& e, const Instruction& inst) {
-    if (e.options().late_copies) {
-        WarpgroupCallBuffer call(e, inst, {}, WarpgroupOperation::wait, inst[Role::before].count);
-        call.set_detail(inst[Role::n].value);
-        call.set_d(inst[Role::before]);
-        call.run();
-        call.write_d(inst[Role::after]);
-    }
-    warpgroup_barrier(e, inst);
+    if (!e.options().late_copies) return;
+    WarpgroupCallBuffer call(e, inst, {}, WarpgroupOperation::wait, inst[Role::before].count);
+    call.set_detail(inst[Role::n].value);
+    call.set_d(inst[Role::before]);
+    call.run();
+    call.write_d(inst[Role::after]);
 }
 
 } // namespace ptarmigan::translator::lower

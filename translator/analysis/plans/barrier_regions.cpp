@@ -63,16 +63,14 @@ void BarrierPlanner::check_barriers() {
     for (const Block& block : graph_.blocks) {
         for (const GraphInstruction& instruction : block.instructions) {
             const ptx::Instruction& inst = instruction.inst;
+            if (inst[ptx::Role::after].kind != Operand::Kind::none) refuse(inst, "products may be late");
             if (!has_effect(inst, ptx::Effects::barrier)) continue;
             if (!is_cta_barrier(inst)) {
                 refuse(inst, "arrives at a barrier without waiting, or waits for the cluster");
                 continue;
             }
-            if (inst.form == ptx::FormId::wgmma_wait_group) {
-                if (inst[ptx::Role::after].kind != Operand::Kind::none)
-                    refuse(inst, "gives the results of late products");
-                continue; // the warps of a warpgroup: where all warps come, as good as all of them
-            }
+            // The warps of a warpgroup meet: where all warps come, as good as all of them.
+            if (inst.form == ptx::FormId::wgmma_commit_group) continue;
             if (ptx::form_info(inst.form).shape == ptx::ShapeRule::uniform) refuse(inst, "barrier with a reduction");
             const ptx::Operand& count = inst[ptx::Role::b];
             if (constant(inst[ptx::Role::a]) != std::uint64_t(0)) refuse(inst, "barrier other than 0");
