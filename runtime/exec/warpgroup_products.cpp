@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/exec/warpgroup_products.h"
 
+#include "runtime/code/fault.h"
 #include "runtime/exec/async_copies.h"
-#include "runtime/exec/fault.h"
 
 #include <algorithm>
 #include <cstring>
