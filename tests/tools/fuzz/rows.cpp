@@ -34,7 +34,7 @@ RowUse use_of(const FormInfo& info, Version version, Target target) {
     if (Version{info.ptx_major, info.ptx_minor} > version || !has_target(info.targets, target.sm, target.suffix))
         return {Use::none, "not at this version and target"};
     if (info.chapter == "texture" || info.chapter == "surface") return {Use::none, "textures and surfaces: tests/recordings/textures"};
-    if (info.chapter == "matrix") return {Use::none, "matrices of whole warps: tests/recordings/tensor_core"};
+    if (info.chapter == "matrix" || info.chapter == "warpgroup_matrix") return {Use::none, "matrices of whole warps: tests/recordings/tensor_core"};
     if (info.chapter == "mbarrier" || with(Effects::async)) return {Use::none, "protocols of asynchronous work: tests/recordings/async_programs"};
     if (info.chapter == "async_copy") {
         if (with(Effects::load) && with(Effects::store)) return {Use::copy, ""};
