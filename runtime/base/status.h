@@ -48,6 +48,8 @@ enum class [[nodiscard]] Status : int{
     not_permitted = 800,
     not_supported = 801,
     invalid_cluster_size = 912,
+    invalid_resource_type = 914,
+    invalid_resource_configuration = 915,
     unknown = 999,
 };
 

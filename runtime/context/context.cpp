@@ -54,11 +54,16 @@ Status process_fault() {
 Context::Context(Kind kind, unsigned flags)
     : kind_(kind), id_(kind == Kind::primary ? primary_id : next_context_id++), flags_(flags), limits_(default_limits),
       printf_(std::make_unique<PrintfBuffer>()) {
+    if (kind == Kind::green) return;
     for (const ContextKeeper& keeper : keepers)
         if (keeper.make) keeper.make(*this);
 }
 
 Context::~Context() = default;
+
+Context& Context::root() {
+    return kind_ == Kind::green ? *primary_context() : *this;
+}
 
 Status Context::create(unsigned flags, std::shared_ptr<Context>& context) {
     if (!valid_flags(flags)) return Status::invalid_value;
@@ -80,7 +85,7 @@ Status Context::create(unsigned flags, std::shared_ptr<Context>& context) {
 }
 
 Status Context::destroy() {
-    if (is_primary()) return Status::invalid_context;
+    if (kind_ != Kind::user) return Status::invalid_context;
     HandleTable<Context>::get().remove(this);
     wait_for_work();
     std::unique_lock lock(mutex_);
@@ -183,6 +188,7 @@ void Context::primary_state(unsigned& flags, bool& active) const {
 }
 
 Status Context::status() const {
+    if (kind_ == Kind::green) return destroyed_.load() ? Status::context_is_destroyed : root().status();
     if (!active_.load(std::memory_order_acquire))
         return destroyed_.load() ? Status::context_is_destroyed : Status::invalid_context;
     return static_cast<Status>(fault_.load(std::memory_order_acquire));

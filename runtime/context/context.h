@@ -16,6 +16,7 @@
 
 namespace ptarmigan::runtime {
 
+class GreenContext;
 class Stream;
 class PrintfBuffer;
 class KernelHeap;
@@ -38,7 +39,8 @@ enum class Limit : int {
 /// Thread-safe. Handles are found in HandleTable<Context>, where the primary context always is.
 class Context : public std::enable_shared_from_this<Context> {
 public:
-    enum class Kind { primary, user };
+    /// green: a name for the primary context (green_context.h), which has nothing of its own.
+    enum class Kind { primary, user, green };
     /// Use create() or primary_context().
     Context(Kind kind, unsigned flags);
     ~Context();
@@ -48,6 +50,11 @@ public:
     /// cuCtxDestroy of a user context: waits for its work, frees everything that it owns. The
     /// primary context: invalid_context.
     Status destroy();
+
+    /// cuCtxAttach and cuCtxDetach count users of a context; the last one to detach ends it. detach(): there are
+    /// others.
+    void attach() { ++attached_; }
+    bool detach() { return attached_.load() > 0 && attached_.fetch_sub(1) > 0; }
 
     /// Primary context only: counts users; the first retain activates it, the last release() or a
     /// reset() destroys its contents, but for a release() while the process exits and work is left, which does not
@@ -59,6 +66,12 @@ public:
     void primary_state(unsigned& flags, bool& active) const;
 
     bool is_primary() const { return kind_ == Kind::primary; }
+    /// The context that calls work in: the primary one for green ones, else this.
+    Context& root();
+    const Context& root() const { return const_cast<Context&>(*this).root(); }
+    std::shared_ptr<GreenContext> green() const { return green_.lock(); }          ///< of Kind::green, while it lives
+    void set_green(const std::shared_ptr<GreenContext>& green) { green_ = green; } ///< once, by GreenContext
+    void end_green() { destroyed_.store(true); }
     bool active() const { return active_.load(std::memory_order_acquire); }
     /// What every entry that needs a context returns first: success, the sticky code of an earlier
     /// kernel fault, or context_is_destroyed. Lock-free.
@@ -122,11 +135,13 @@ private:
     std::atomic<bool> active_{false};
     std::atomic<bool> destroyed_{false};
     std::atomic<int> fault_{0};
-    std::mutex running_mutex_; ///< a leaf; guards running_
+    std::atomic<int> attached_{0}; ///< beside who made it
+    std::mutex running_mutex_;     ///< a leaf; guards running_
     std::vector<std::uint32_t*> running_;
     std::array<std::size_t, 10> limits_{};
     std::atomic<bool> printf_limit_fixed_{false}, heap_limit_fixed_{false};
     std::atomic<int> cache_config_{0}, shared_config_{1};
+    std::weak_ptr<GreenContext> green_;
     std::shared_ptr<Stream> legacy_stream_;
     std::unique_ptr<PrintfBuffer> printf_;
     std::shared_ptr<KernelHeap> kernel_heap_;

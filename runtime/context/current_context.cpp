@@ -25,9 +25,15 @@ std::shared_ptr<Context> current_context_shared() {
     return stack().empty() ? nullptr : stack().back();
 }
 
+Context* working_context() {
+    Context* const current = current_context();
+    return current ? &current->root() : nullptr;
+}
+
 Status usable_context(Context*& context) {
-    context = current_context();
-    return context ? context->status() : Status::invalid_context;
+    const Context* const current = current_context();
+    context = working_context();
+    return current ? current->status() : Status::invalid_context;
 }
 
 void set_current_context(std::shared_ptr<Context> context) {

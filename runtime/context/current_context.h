@@ -14,7 +14,9 @@ class Context;
 /// The current context, or null. It may be inactive (primary, not yet retained) or destroyed.
 Context* current_context();
 std::shared_ptr<Context> current_context_shared();
-/// current_context() if it can be used: else invalid_context (none), or its status().
+/// The context that the calling thread's calls work in: Context::root() of the current one. Null: none.
+Context* working_context();
+/// working_context() if it can be used: else invalid_context (none), or the current one's status().
 Status usable_context(Context*& context);
 /// Replaces the top of the stack; null pops it (no error on an empty stack).
 void set_current_context(std::shared_ptr<Context> context);

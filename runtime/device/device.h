@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace ptarmigan::runtime {
 
@@ -53,6 +54,9 @@ private:
     int clock_khz_ = 0;
     int l2_bytes_ = 0;
 };
+
+/// How many multiprocessors each group (GPC) of a device of so many has: an H100's of 132, else groups of 16.
+std::vector<unsigned> multiprocessor_groups(unsigned multiprocessors);
 
 /// Number and CUDA name of attribute `index` of the table, for reports; false past the end.
 bool device_attribute_row(std::size_t index, int& id, const char*& name);

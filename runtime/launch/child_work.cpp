@@ -102,7 +102,9 @@ bool run_item(Grid& parent, ChildItem& item, Pending& pending) {
     void* extra[] = {reinterpret_cast<void*>(1), const_cast<void*>(buffer), reinterpret_cast<void*>(2), &bytes,
                      nullptr};
     std::shared_ptr<Grid> child;
-    const Status status = make_grid(*item.function, item.config, *parent.context, nullptr, extra, child);
+    LaunchConfig config = item.config;
+    config.multiprocessors = parent.multiprocessors;
+    const Status status = make_grid(*item.function, config, *parent.context, nullptr, extra, child);
     if (status != Status::success) {
         fail(parent, "the launch of " + item.function->kernel().name() + " from the device failed: " + error_detail(),
              status);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/code/fault.h"
+#include "runtime/context/green_context.h"
 #include "runtime/exec/map_history.h"
 #include "runtime/launch/cta_arena.h"
 #include "runtime/launch/goal_waits.h"
@@ -49,6 +50,7 @@ struct Grid : std::enable_shared_from_this<Grid>, GridCode {
     } workspace;
     std::uint64_t async_seed = 0;   ///< of AsyncMode::random
     MapHistory maps;                ///< of copies that are late
+    SmRange multiprocessors;        ///< that its CTAs are dealt out to in turn, as they count
     bool in_pairs = false;          ///< CTAs are counted as cta_order.h says
     bool cooperative = false;       ///< every CTA must get its turns although others have not exited
     std::uint32_t cluster_size = 1; ///< CTAs of a cluster, which are alive at the same time, on one worker
@@ -88,6 +90,10 @@ struct Grid : std::enable_shared_from_this<Grid>, GridCode {
     std::shared_ptr<const LoadedKernel> fault_code; ///< that it was in
     std::string waits; ///< of a hang or deadlock: who waits where, a line each; guarded by fault_mutex
 
+    /// %smid of the CTA with that number.
+    std::uint32_t smid(std::uint64_t cta) const {
+        return multiprocessors.first + static_cast<std::uint32_t>(cta % multiprocessors.count);
+    }
     bool stopped() const { return __atomic_load_n(&launch.fault, __ATOMIC_RELAXED) != 0; }
 };
 

@@ -106,13 +106,18 @@ Status pack_parameters(const Kernel& kernel, void* const* parameters, void* cons
     return Status::success;
 }
 
+/// The multiprocessors that a grid's CTAs claim to run on.
+SmRange range_of(const LaunchConfig& config) {
+    return config.multiprocessors.count ? config.multiprocessors : SmRange{0, Device::get().multiprocessors()};
+}
+
 Status check_cooperative(Kernel& kernel, const LaunchConfig& config) {
     int per_sm = 0;
     Status status = kernel.check_cooperative();
     if (status != Status::success) return status;
     status = occupancy_blocks(kernel, static_cast<int>(volume(config.block)), config.dynamic_shared, per_sm);
     if (status != Status::success) return status;
-    const std::uint64_t most = static_cast<std::uint64_t>(per_sm) * Device::get().multiprocessors();
+    const std::uint64_t most = static_cast<std::uint64_t>(per_sm) * range_of(config).count;
     return volume(config.grid) > most ? Status::cooperative_launch_too_large : Status::success;
 }
 
@@ -139,8 +144,15 @@ bool writes_past_caches(const Grid& grid, const LoadedKernel& code) {
     return bytes != 0 && threads >= tuning::least_streamed_bytes / bytes;
 }
 
+/// Those of the host's workers that a part of the multiprocessors has: its share, and one at least.
+unsigned workers_of(const SmRange& range) {
+    const Device& device = Device::get();
+    const std::uint64_t share = std::uint64_t{device.workers()} * range.count / device.multiprocessors();
+    return static_cast<unsigned>(std::max<std::uint64_t>(share, 1));
+}
+
 void choose_workers(Grid& grid, std::uint64_t threads, bool waits) {
-    const unsigned workers = Device::get().workers();
+    const unsigned workers = workers_of(grid.multiprocessors);
     static const auto forced = env_number(Env::chunk);
     grid.max_workers = grid.cta_count < workers ? static_cast<unsigned>(grid.cta_count) : workers;
     if (Schedule::of_process().random) grid.max_workers = 1;
@@ -326,6 +338,7 @@ Status make_grid(Function& function, const LaunchConfig& config, Context& contex
     grid->kernel = &kernel;
     choose_tier(*grid, std::move(code));
     grid->hang_limit = hang_limit();
+    grid->multiprocessors = range_of(config);
     fill_launch_context(*grid, config, cluster, config.has_cluster || kernel.required_cluster()[0] != 0,
                         kernel.parameters().alignment);
     static_cast<GridCode&>(*grid) = prepare_code(*grid, grid->code);
@@ -334,8 +347,10 @@ Status make_grid(Function& function, const LaunchConfig& config, Context& contex
     return Status::success;
 }
 
-Status launch(Function& function, const LaunchConfig& config, Stream& stream, void* const* parameters,
+Status launch(Function& function, const LaunchConfig& given, Stream& stream, void* const* parameters,
               void* const* extra) {
+    LaunchConfig config = given;
+    if (stream.green()) config.multiprocessors = stream.green()->range();
     std::shared_ptr<Grid> grid;
     Status status = make_grid(function, config, stream.context(), parameters, extra, grid);
     if (status == Status::success) status = function.module().bind_references();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/base/status.h"
+#include "runtime/context/green_context.h"
 
 #include <array>
 #include <cstdint>
@@ -24,6 +25,7 @@ struct LaunchConfig {
     bool has_cluster = false;                      ///< the cluster attribute was given
     std::uint32_t dynamic_shared = 0;
     bool cooperative = false;
+    SmRange multiprocessors; ///< where it runs; launch() takes it from the stream
 };
 
 /// Launches `function` on `stream`: exactly one of `parameters` (a pointer per parameter) and

@@ -3,6 +3,7 @@
 // multiprocessor.
 #include "runtime/launch/occupancy.h"
 
+#include "runtime/context/green_context.h"
 #include "runtime/device/device.h"
 #include "runtime/module/module_source.h"
 
@@ -68,7 +69,8 @@ Status occupancy_block_size(Kernel& kernel, std::size_t (*dynamic_shared_of)(int
         best_ctas = ctas;
     }
     block_size = best_size;
-    min_grid = best_ctas * static_cast<int>(Device::get().multiprocessors());
+    const std::shared_ptr<GreenContext> green = current_green_context(); // of which alone it is asked then
+    min_grid = best_ctas * static_cast<int>(green ? green->range().count : Device::get().multiprocessors());
     return Status::success;
 }
 
@@ -85,20 +87,10 @@ Status occupancy_dynamic_shared(Kernel& kernel, int blocks, int block_size, std:
 }
 
 int resident_clusters(unsigned multiprocessors, int per_multiprocessor, std::uint64_t size) {
-    constexpr unsigned group = 16;
-    constexpr std::array<unsigned, 12> recorded{18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2};
-    constexpr unsigned recorded_multiprocessors = 132;
     const auto ctas = static_cast<unsigned>(std::min(per_multiprocessor, 8));
     std::uint64_t clusters = 0;
-    const auto add = [&](unsigned members) {
+    for (const unsigned members : multiprocessor_groups(multiprocessors))
         if (members >= size) clusters += std::uint64_t{members} * ctas / size;
-    };
-    if (multiprocessors == recorded_multiprocessors) {
-        for (const unsigned members : recorded) add(members);
-    } else {
-        for (unsigned i = 0; i < multiprocessors / group; ++i) add(group);
-        add(multiprocessors % group);
-    }
     return static_cast<int>(clusters);
 }
 

@@ -44,7 +44,7 @@ void Worker::place(abi::CtaContext& context, std::uint64_t cta) const {
     context.ctaid[1] = static_cast<std::uint32_t>(rest % size[1]);
     context.ctaid[2] = static_cast<std::uint32_t>(rest / size[1]);
     context.linear_ctaid = cta;
-    context.smid = static_cast<std::uint32_t>(cta % grid_->launch.nsmid);
+    context.smid = grid_->smid(cta);
     context.step = 0;
 }
 
@@ -62,7 +62,7 @@ void Worker::place(abi::CtaContext& context, std::uint64_t cluster, std::uint32_
     }
     context.linear_ctaid =
         context.ctaid[0] + std::uint64_t{size[0]} * (context.ctaid[1] + std::uint64_t{size[1]} * context.ctaid[2]);
-    context.smid = static_cast<std::uint32_t>(context.linear_ctaid % grid_->launch.nsmid);
+    context.smid = grid_->smid(context.linear_ctaid);
     context.step = 0;
     context.cluster_ctarank = rank;
 }
@@ -131,7 +131,8 @@ void Worker::run_in_order(abi::CtaContext& context, abi::RunCta entry, std::uint
         if (++cta == end || grid_->stopped()) return;
         context.linear_ctaid = cta;
         context.step = 0;
-        if (++context.smid == grid_->launch.nsmid) context.smid = 0;
+        const SmRange& sms = grid_->multiprocessors;
+        if (++context.smid == sms.first + sms.count) context.smid = sms.first;
         if (++context.ctaid[0] < context.nctaid[0]) continue;
         context.ctaid[0] = 0;
         if (++context.ctaid[1] < context.nctaid[1]) continue;

@@ -55,6 +55,10 @@ void Dispatcher::forget_threads() {
 void Dispatcher::add_stream(Stream* stream) {
     std::lock_guard lock(mutex_);
     streams_.push_back(stream);
+    std::erase_if(waits_of_all_, [](const WaitOfAll& wait) { return wait.operation->state == Operation::State::done; });
+    for (const WaitOfAll& wait : waits_of_all_)
+        if (wait.context == &stream->context_ && (!wait.green || wait.green == stream->green_.get()))
+            stream->waits_.push_back(wait.operation);
 }
 
 /// What is still queued is waited for by whoever waits for the context, and keeps the order of the default stream: it
@@ -344,6 +348,24 @@ std::vector<std::shared_ptr<Operation>> Dispatcher::pending(const Context& conte
         if (left.context == &context && left.operation->state != Operation::State::done)
             operations.push_back(left.operation);
     return operations;
+}
+
+std::vector<std::shared_ptr<Operation>> Dispatcher::pending(const GreenContext& green) const {
+    std::vector<OperationPtr> operations;
+    std::lock_guard lock(mutex_);
+    for (const Stream* stream : streams_)
+        if (stream->green_.get() == &green && stream->last_ && stream->last_->state != Operation::State::done)
+            operations.push_back(stream->last_);
+    return operations;
+}
+
+void Dispatcher::add_wait_to_all(const Context& context, const GreenContext* green, OperationPtr operation) {
+    std::lock_guard lock(mutex_);
+    if (!operation || operation->state == Operation::State::done) return;
+    for (Stream* stream : streams_)
+        if (&stream->context_ == &context && (!green || stream->green_.get() == green))
+            stream->waits_.push_back(operation);
+    waits_of_all_.push_back({&context, green, std::move(operation)});
 }
 
 void Dispatcher::wait_for_all(const Context& context) {

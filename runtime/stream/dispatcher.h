@@ -63,6 +63,11 @@ public:
     std::vector<std::shared_ptr<Operation>> pending_before(const Stream& stream) const;
     /// The last operations of all streams of a context that are not done, those of destroyed streams among them.
     std::vector<std::shared_ptr<Operation>> pending(const Context& context) const;
+    /// Those of streams of a green context only.
+    std::vector<std::shared_ptr<Operation>> pending(const GreenContext& green) const;
+    /// Makes the next operations of all streams of a context wait for `operation`, also of streams that are made later;
+    /// `green` not null: of its streams only. Null operations are fine.
+    void add_wait_to_all(const Context& context, const GreenContext* green, std::shared_ptr<Operation> operation);
     /// Waits for these.
     void wait_for_all(const Context& context);
 
@@ -72,6 +77,12 @@ private:
     /// The last operation of a stream that was destroyed before it was done.
     struct LeftBehind {
         const Context* context;
+        OperationPtr operation;
+    };
+    /// What streams that are made later wait for, too.
+    struct WaitOfAll {
+        const Context* context;
+        const GreenContext* green; ///< null: all of the context's; compared only
         OperationPtr operation;
     };
     /// Who takes what becomes ready by the end of an operation, without being woken: nobody in particular, the
@@ -102,6 +113,7 @@ private:
     std::deque<OperationPtr> ready_; ///< by priority, then in order
     std::vector<Stream*> streams_;
     std::vector<LeftBehind> left_behind_; ///< by non-blocking streams
+    std::vector<WaitOfAll> waits_of_all_;
     unsigned idle_threads_ = 0, threads_ = 0;
     unsigned waiters_ = 0;            ///< threads in wait() that sleep
     bool watched_ = false;            ///< an idle thread wakes by itself to look for forgotten operations

@@ -39,6 +39,19 @@ Status Event::record(Stream& stream) {
     return Status::success;
 }
 
+Status Event::record_all(const GreenContext* green) {
+    Dispatcher& dispatcher = Dispatcher::get();
+    const auto stream = std::make_shared<Stream>(context_, StreamKind::non_blocking, 0, 0);
+    for (auto& operation : green ? dispatcher.pending(*green) : dispatcher.pending(context_))
+        stream->wait_for(std::move(operation));
+    return record(*stream);
+}
+
+Status Event::make_all_wait(Context& context, const GreenContext* green) {
+    Dispatcher::get().add_wait_to_all(context, green, mark().operation);
+    return Status::success;
+}
+
 Status Event::query() {
     const Mark mark = this->mark();
     if (const Status status = context_.status(); status != Status::success) return status;

@@ -6,6 +6,8 @@
 #include "runtime/base/per_thread.h"
 #include "runtime/context/context.h"
 #include "runtime/context/context_keeper.h"
+#include "runtime/context/current_context.h"
+#include "runtime/context/green_context.h"
 #include "runtime/context/printf_buffer.h"
 #include "runtime/stream/dispatcher.h"
 #include "runtime/stream/host_function.h"
@@ -20,14 +22,31 @@ namespace {
 std::atomic<std::uint64_t> next_stream_id{1};
 thread_local const Stream* host_function_of = nullptr;
 
+/// The green context that default streams of `context` mean now.
+std::shared_ptr<GreenContext> green_of(const Context& context) {
+    return working_context() == &context ? current_green_context() : nullptr;
+}
+
 /// The calling thread's own default stream.
 std::shared_ptr<Stream> per_thread_stream(Context& context) {
     static thread_local std::vector<std::shared_ptr<Stream>>* of_thread = nullptr; // one per context
     std::vector<std::shared_ptr<Stream>>& mine = per_thread(of_thread);
+    const std::shared_ptr<GreenContext> green = green_of(context);
     for (const auto& stream : mine)
-        if (&stream->context() == &context) return stream;
-    mine.push_back(std::make_shared<Stream>(context, StreamKind::per_thread, 0, 0));
+        if (&stream->context() == &context && stream->green() == green) return stream;
+    mine.push_back(std::make_shared<Stream>(context, StreamKind::per_thread, 0, 0, green));
     return mine.back();
+}
+
+/// A green context's own one is made when it is first meant.
+const std::shared_ptr<Stream>& legacy_stream(Context& context) {
+    const std::shared_ptr<GreenContext> green = green_of(context);
+    if (!green) return context.legacy_stream();
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
+    Context& of_green = *green->context();
+    if (!of_green.legacy_stream()) of_green.keep(std::make_shared<Stream>(context, StreamKind::legacy, 0, 0, green));
+    return of_green.legacy_stream();
 }
 
 void make_legacy_stream(Context& context) {
@@ -59,8 +78,8 @@ HostFunctionScope::~HostFunctionScope() {
     host_function_of = outer_;
 }
 
-Stream::Stream(Context& context, StreamKind kind, unsigned flags, int priority)
-    : context_(context), kind_(kind), flags_(flags), id_(next_stream_id++) {
+Stream::Stream(Context& context, StreamKind kind, unsigned flags, int priority, std::shared_ptr<GreenContext> green)
+    : context_(context), green_(std::move(green)), kind_(kind), flags_(flags), id_(next_stream_id++) {
     attributes_.priority = priority;
     Dispatcher::get().add_stream(this);
 }
@@ -69,12 +88,14 @@ Stream::~Stream() {
     Dispatcher::get().remove_stream(this);
 }
 
-Status Stream::create(Context& context, unsigned flags, int priority, std::shared_ptr<Stream>& stream) {
+Status Stream::create(Context& context, unsigned flags, int priority, std::shared_ptr<Stream>& stream,
+                      std::shared_ptr<GreenContext> green) {
     if (flags > 1) return Status::invalid_value;
     int least = 0, greatest = 0;
     Context::stream_priority_range(least, greatest);
     const StreamKind kind = flags == 1 ? StreamKind::non_blocking : StreamKind::blocking;
-    stream = std::make_shared<Stream>(context, kind, flags, std::clamp(priority, greatest, least));
+    priority = std::clamp(priority, greatest, least);
+    stream = std::make_shared<Stream>(context, kind, flags, priority, std::move(green));
     HandleTable<Stream>::get().add(stream);
     return Status::success;
 }
@@ -149,7 +170,7 @@ Status Stream::add_callback(std::function<void(Status)> callback) {
 Status resolve_stream(Context& context, const void* handle, bool per_thread, std::shared_ptr<Stream>& stream) {
     const auto value = reinterpret_cast<std::uintptr_t>(handle);
     if (value == 1 || (value == 0 && !per_thread))
-        stream = context.legacy_stream();
+        stream = legacy_stream(context);
     else if (value == 2 || value == 0)
         stream = per_thread_stream(context);
     else

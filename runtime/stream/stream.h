@@ -17,6 +17,7 @@
 namespace ptarmigan::runtime {
 
 class Context;
+class GreenContext;
 struct Operation; ///< dispatcher.h
 
 /// What one operation does. Runs on any thread; its Status is ignored (faults go to the context).
@@ -27,16 +28,20 @@ enum class StreamKind : std::uint8_t { legacy, per_thread, blocking, non_blockin
 /// Thread-safe. Destroying a stream lets its operations finish.
 class Stream : public std::enable_shared_from_this<Stream> {
 public:
-    Stream(Context& context, StreamKind kind, unsigned flags, int priority);
+    /// `green`: where its grids run; null: anywhere.
+    Stream(Context& context, StreamKind kind, unsigned flags, int priority,
+           std::shared_ptr<GreenContext> green = nullptr);
     ~Stream();
 
     /// cuStreamCreateWithPriority; flags 0 or 1 (non-blocking), else invalid_value; priority is
     /// clamped to 0..-5.
-    static Status create(Context& context, unsigned flags, int priority, std::shared_ptr<Stream>& stream);
+    static Status create(Context& context, unsigned flags, int priority, std::shared_ptr<Stream>& stream,
+                         std::shared_ptr<GreenContext> green = nullptr);
     /// cuStreamDestroy: removes the handle; returns at once.
     static Status destroy(const void* handle);
 
     Context& context() const { return context_; }
+    const std::shared_ptr<GreenContext>& green() const { return green_; }
     StreamKind kind() const { return kind_; }
     unsigned flags() const { return flags_; }
     /// A copy; thread-safe like set_attributes(), which calls change(StreamAttributes&) and returns its Status.
@@ -72,6 +77,7 @@ public:
 private:
     friend class Dispatcher;
     Context& context_;
+    const std::shared_ptr<GreenContext> green_;
     const StreamKind kind_;
     const unsigned flags_;
     const std::uint64_t id_;
@@ -99,6 +105,10 @@ public:
     Context& context() const { return context_; }
     unsigned flags() const { return flags_; }
     Status record(Stream& stream);
+    /// cuCtxRecordEvent: what the context's streams, or those of a green context (not null), have been given so far.
+    Status record_all(const GreenContext* green);
+    /// cuCtxWaitEvent: all that streams of `context`, or of a green context, are given from now on waits.
+    Status make_all_wait(Context& context, const GreenContext* green);
     /// Unrecorded: success.
     Status query();
     Status synchronize();
