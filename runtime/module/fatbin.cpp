@@ -295,6 +295,12 @@ ImagePtx read_image(const void* image, std::size_t size, const ImageOptions& opt
         return invalid("fat binary wrapper version " + std::to_string(wrapper.version) + " is unknown");
     }
     case ImageKind::elf: {
+        constexpr std::size_t machine_place = 18;
+        constexpr std::uint16_t cuda_machine = 190; // EM_CUDA
+        std::uint16_t machine = 0;
+        if (size >= machine_place + sizeof machine)
+            std::memcpy(&machine, static_cast<const char*>(image) + machine_place, sizeof machine);
+        if (machine != cuda_machine) return invalid("the image is an ELF file, but not of a GPU's machine code");
         ImagePtx result;
         result.result = ImageResult::no_binary_for_device;
         result.message = "the image is a cubin (SASS machine code), which only a GPU can run; "

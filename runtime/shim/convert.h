@@ -48,6 +48,7 @@ inline Status bad_handle() {
 /// entry() for calls on an object that has a context: body(T&).
 template <class T, class Body> CUresult object_entry(const void* handle, Body&& body) noexcept {
     return entry([&] {
+        if (!handle) return Status::invalid_handle;
         const std::shared_ptr<T> object = find_handle<T>(handle);
         if (!object) return bad_handle();
         const Status status = context_status(*object);

@@ -104,6 +104,8 @@ union CUlaunchAttributeValue {
     } clusterDim;
     int cooperative;
     int priority;
+    int clusterSchedulingPolicyPreference;
+    unsigned sharedMemCarveout, nvlinkUtilCentricScheduling;
     struct {
         CUevent event;
         int flags, triggerAtBlockStart;
@@ -127,6 +129,16 @@ struct CUlaunchConfig {
     CUstream hStream;
     CUlaunchAttribute* attrs;
     unsigned numAttrs;
+};
+
+/// Of cuLaunchCooperativeKernelMultiDevice.
+struct CUDA_LAUNCH_PARAMS {
+    CUfunction function;
+    unsigned gridDimX, gridDimY, gridDimZ;
+    unsigned blockDimX, blockDimY, blockDimZ;
+    unsigned sharedMemBytes;
+    CUstream hStream;
+    void** kernelParams;
 };
 
 struct CUmemLocation {

@@ -35,7 +35,7 @@ std::span<const DriverEntry> driver_entries();
 /// driver_version.
 const DriverEntry* find_entry(const char* symbol, int version, bool per_thread_stream, int& result);
 
-/// Says once per entry on stderr that it is not supported; returns CUDA_ERROR_NOT_SUPPORTED (801).
-int report_unsupported(const char* export_name);
+/// Says once per entry on stderr that it is not supported, and why (null: it is to come). Returns `code`.
+int report_unsupported(const char* export_name, int code, const char* why);
 
 } // namespace ptarmigan::shim

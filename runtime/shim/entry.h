@@ -29,6 +29,10 @@
     }                                                                                                                  \
     static CUresult name##_body([[maybe_unused]] ::ptarmigan::shim::DefaultStream default_stream, PTM_UNWRAP params)
 
+/// Arguments that the driver looks at before all else: invalid_value unless `condition` holds.
+#define PTM_REQUIRE(condition)                                                                                         \
+    if (!(condition)) return ::ptarmigan::shim::fenced([] { return ::ptarmigan::shim::Status::invalid_value; })
+
 namespace ptarmigan::shim {
 
 using runtime::Status;

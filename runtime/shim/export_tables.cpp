@@ -33,7 +33,7 @@ using Slot = const void*;
 template <std::uint32_t table, std::size_t slot> int unknown_slot() {
     char name[64];
     std::snprintf(name, sizeof name, "slot %zu of cuGetExportTable's table %08x", slot, table);
-    return report_unsupported(name);
+    return report_unsupported(name, 801, nullptr);
 }
 
 template <class Function> Slot slot(Function* function) {

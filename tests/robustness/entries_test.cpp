@@ -57,12 +57,13 @@ const std::set<std::string> fine_with_zeros{
     "cuCtxGetStreamPriorityRange", "cuCtxPopCurrent", "cuCtxResetPersistingL2Cache",
     "cuCtxSetCacheConfig", "cuCtxSetCurrent", "cuCtxSetFlags", "cuCtxSetLimit",
     "cuCtxSetSharedMemConfig", "cuCtxSynchronize", "cuDevicePrimaryCtxRelease",
-    "cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxSetFlags", "cuFlushGPUDirectRDMAWrites", "cuInit",
+    "cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxSetFlags", "cuInit",
     "cuProfilerStart", "cuProfilerStop", "cuStreamCopyAttributes",
     // memory: freeing, copying or filling nothing
     "cuMemFree", "cuMemFreeAsync", "cuMemFreeHost", "cuMemGetInfo", "cuMemcpy", "cuMemcpyAsync",
     "cuMemcpyDtoD", "cuMemcpyDtoDAsync", "cuMemcpyDtoH", "cuMemcpyDtoHAsync", "cuMemcpyHtoD",
-    "cuMemcpyHtoDAsync", "cuMemsetD8", "cuMemsetD16", "cuMemsetD32", "cuMemsetD2D8",
+    "cuMemcpyHtoDAsync", "cuMemGetAddressRange", "cuMemcpyAtoA", "cuMemcpyAtoD", "cuMemcpyAtoH", "cuMemcpyAtoHAsync",
+    "cuMemcpyDtoA", "cuMemcpyHtoA", "cuMemcpyHtoAAsync", "cuMemsetD8", "cuMemsetD16", "cuMemsetD32", "cuMemsetD2D8",
     "cuMemsetD2D16", "cuMemsetD2D32", "cuMemsetD8Async", "cuMemsetD16Async", "cuMemsetD32Async",
     "cuMemsetD2D8Async", "cuMemsetD2D16Async", "cuMemsetD2D32Async",
     // the default stream

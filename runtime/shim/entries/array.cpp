@@ -87,3 +87,24 @@ PTM_API(cuMipmappedArrayDestroy, CUmipmappedArray handle) {
     return object_entry<MipmappedArray>(
         handle, [&](MipmappedArray& mipmap) { return runtime::mipmap_destroy(mipmap.context(), handle); });
 }
+
+// What arrays have that cannot be made here: memory that is mapped later or in tiles, and planes.
+PTM_API(cuArrayGetMemoryRequirements, void* requirements, CUarray array, CUdevice) {
+    PTM_REQUIRE(requirements && array);
+    return object_entry<Array>(array, [](Array&) { return Status::invalid_value; });
+}
+PTM_API(cuArrayGetSparseProperties, void* properties, CUarray array) {
+    PTM_REQUIRE(properties && array);
+    return object_entry<Array>(array, [](Array&) { return Status::invalid_value; });
+}
+PTM_API(cuArrayGetPlane, CUarray*, CUarray array, unsigned) {
+    return object_entry<Array>(array, [](Array&) { return Status::invalid_value; });
+}
+PTM_API(cuMipmappedArrayGetMemoryRequirements, void* requirements, CUmipmappedArray array, CUdevice) {
+    PTM_REQUIRE(requirements && array);
+    return object_entry<MipmappedArray>(array, [](MipmappedArray&) { return Status::invalid_value; });
+}
+PTM_API(cuMipmappedArrayGetSparseProperties, void* properties, CUmipmappedArray array) {
+    PTM_REQUIRE(properties && array);
+    return object_entry<MipmappedArray>(array, [](MipmappedArray&) { return Status::invalid_value; });
+}

@@ -50,7 +50,8 @@ CUresult destroy_context(CUcontext handle) {
         if (!handle) return Status::invalid_value;
         auto context = find_handle<Context>(handle);
         if (!context) return Status::invalid_context;
-        if (!context->is_primary()) clear_context_storage(*context);
+        if (context->is_primary() || &context->root() != context.get()) return Status::invalid_context;
+        clear_context_storage(*context);
         return context->destroy();
     });
 }
@@ -98,7 +99,7 @@ CUresult synchronize_context(CUcontext handle) {
         std::shared_ptr<Context> context;
         if (Status status = context_or_current(handle, context); status != Status::success) return status;
         if (Status status = context->status(); status != Status::success) return status;
-        return context->synchronize();
+        return context->root().synchronize();
     });
 }
 
@@ -123,7 +124,8 @@ PTM_API(cuDevicePrimaryCtxRetain, CUcontext* handle, CUdevice device) {
     });
 }
 PTM_API(cuDevicePrimaryCtxRelease, CUdevice device) {
-    return release_primary(device);
+    const CUresult result = release_primary(device); // this version does not tell that it was not retained
+    return result == static_cast<CUresult>(Status::invalid_context) ? 0 : result;
 }
 PTM_API(cuDevicePrimaryCtxRelease_v2, CUdevice device) {
     return release_primary(device);
@@ -169,8 +171,20 @@ PTM_API(cuCtxDestroy, CUcontext context) {
 PTM_API(cuCtxDestroy_v2, CUcontext context) {
     return destroy_context(context);
 }
-PTM_API(cuCtxDetach, CUcontext context) {
-    return destroy_context(context);
+PTM_API(cuCtxAttach, CUcontext* handle, unsigned flags) {
+    return context_entry([&](Context&) {
+        if (!handle || flags) return Status::invalid_value;
+        const std::shared_ptr<Context> context = runtime::current_context_shared();
+        context->attach();
+        *handle = to_handle<CUcontext>(context);
+        return Status::success;
+    });
+}
+PTM_API(cuCtxDetach, CUcontext handle) {
+    const auto context = find_handle<Context>(handle);
+    if (!context) return entry([] { return Status::invalid_context; });
+    if (context->detach()) return entry([] { return Status::success; });
+    return destroy_context(handle);
 }
 PTM_API(cuCtxPushCurrent, CUcontext context) {
     return push_context(context);
@@ -218,6 +232,7 @@ PTM_API(cuCtxSynchronize_v2, CUcontext context) {
 }
 
 PTM_API(cuCtxGetFlags, unsigned* flags) {
+    PTM_REQUIRE(flags);
     return context_entry([&](Context& context) {
         if (!flags) return Status::invalid_value;
         *flags = context.flags();

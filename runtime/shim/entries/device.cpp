@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Initialisation and devices.
-#include "runtime/shim/entry.h"
+#include "runtime/shim/convert.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 using namespace ptarmigan;
@@ -38,6 +39,15 @@ bool names_device(const char* text, const std::string& bus_id) {
         return *a == *b;
     };
     return equal(text, bus_id.c_str()) || (bus_id.size() > 5 && equal(text, bus_id.c_str() + 5));
+}
+
+/// [domain:]bus:device.function, in hexadecimal digits.
+bool is_bus_id(const char* text) {
+    unsigned number = 0;
+    char end = 0;
+    return std::sscanf(text, "%x:%x:%x.%x%c", &number, &number, &number, &number, &end) == 4 ||
+           std::sscanf(text, "%x:%x.%x%c", &number, &number, &number, &end) == 3 ||
+           std::sscanf(text, "%x:%x:%x%c", &number, &number, &number, &end) == 3;
 }
 
 } // namespace
@@ -156,7 +166,7 @@ PTM_API(cuDeviceGetPCIBusId, char* bus_id, int length, CUdevice device) {
 
 PTM_API(cuDeviceGetByPCIBusId, CUdevice* device, const char* bus_id) {
     return entry([&] {
-        if (!device || !bus_id) return Status::invalid_value;
+        if (!device || !bus_id || !is_bus_id(bus_id)) return Status::invalid_value;
         if (!Device::count() || !names_device(bus_id, Device::get().pci_bus_id())) return Status::invalid_device;
         *device = 0;
         return Status::success;
@@ -187,6 +197,9 @@ PTM_API(cuDeviceGetTexture1DLinearMaxWidth, std::size_t* elements, int, unsigned
     return device_query(elements, device, [&](Device&) { return Status::not_supported; });
 }
 
-PTM_API(cuFlushGPUDirectRDMAWrites, int, int) {
-    return entry([&] { return Status::success; }); // writes of the CPU to its own memory need no flush
+PTM_API(cuFlushGPUDirectRDMAWrites, int target, int scope) {
+    // The current context's memory, for its owner or all devices. Writes of the CPU to its own memory need no flush.
+    constexpr int current_context = 0, to_owner = 100, to_all_devices = 200;
+    const bool known = target == current_context && (scope == to_owner || scope == to_all_devices);
+    return context_entry([&](runtime::Context&) { return known ? Status::success : Status::invalid_value; });
 }

@@ -14,7 +14,7 @@ namespace {
 template <class Body> Status use(Kernel& kernel, const void* handle, Body&& body) {
     const Status status = body(kernel);
     if (status != Status::success) return status;
-    const std::shared_ptr<Context> context = runtime::current_context_shared();
+    Context* const context = runtime::working_context();
     std::shared_ptr<runtime::Function> function;
     if (context && find_function(handle, *context, function) == Status::success) function->mark_used();
     return status;
@@ -102,6 +102,7 @@ std::array<std::uint32_t, 3> cluster_of(const CUlaunchConfig& config) {
 } // namespace
 
 PTM_API(cuFuncGetAttribute, int* value, int attribute, CUfunction function) {
+    PTM_REQUIRE(value);
     if (find_handle<LibraryKernel>(function)) // which other calls take
         return entry([] { return Status::invalid_handle; });
     return get_attribute(value, attribute, function);
@@ -119,6 +120,7 @@ PTM_API(cuFuncGetName, const char** name, CUfunction function) {
     return get_name(name, function);
 }
 PTM_API(cuFuncGetParamInfo, CUfunction function, std::size_t index, std::size_t* offset, std::size_t* size) {
+    PTM_REQUIRE(offset);
     return using_entry(function, [&](Kernel& kernel) { return parameter_place(kernel, index, offset, size); });
 }
 PTM_API(cuFuncGetParamCount, CUfunction function, std::size_t* count) {
@@ -133,6 +135,7 @@ PTM_API(cuFuncGetModule, CUmodule* module, CUfunction handle) {
     });
 }
 PTM_API(cuFuncIsLoaded, int* state, CUfunction function) {
+    PTM_REQUIRE(state);
     return entry([&] {
         const auto found = find_handle<runtime::Function>(function); // not of a CUkernel
         if (!found) return Status::invalid_handle;
@@ -154,6 +157,7 @@ PTM_API(cuFuncLoad, CUfunction function) {
 }
 
 PTM_API(cuKernelGetFunction, CUfunction* function, CUkernel handle) {
+    PTM_REQUIRE(function);
     return context_entry([&](Context& context) {
         auto kernel = find_handle<LibraryKernel>(handle);
         if (!kernel) return Status::invalid_handle;
@@ -165,6 +169,7 @@ PTM_API(cuKernelGetFunction, CUfunction* function, CUkernel handle) {
     });
 }
 PTM_API(cuKernelGetLibrary, CUlibrary* library, CUkernel handle) {
+    PTM_REQUIRE(library);
     return entry([&] {
         auto kernel = find_handle<LibraryKernel>(handle);
         auto owner = kernel ? kernel->library() : nullptr;
@@ -187,6 +192,7 @@ PTM_API(cuKernelGetName, const char** name, CUkernel kernel) {
     return get_name(name, kernel);
 }
 PTM_API(cuKernelGetParamInfo, CUkernel kernel, std::size_t index, std::size_t* offset, std::size_t* size) {
+    PTM_REQUIRE(offset);
     return using_context_entry(kernel, [&](Kernel& found) { return parameter_place(found, index, offset, size); });
 }
 PTM_API(cuKernelGetParamCount, CUkernel kernel, std::size_t* count) {
@@ -195,28 +201,34 @@ PTM_API(cuKernelGetParamCount, CUkernel kernel, std::size_t* count) {
 
 PTM_API(cuOccupancyMaxActiveBlocksPerMultiprocessor, int* blocks, CUfunction function, int block_size,
         std::size_t dynamic_shared) {
+    PTM_REQUIRE(blocks);
     return blocks_per_multiprocessor(blocks, function, block_size, dynamic_shared);
 }
 PTM_API(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int* blocks, CUfunction function, int block_size,
         std::size_t dynamic_shared, unsigned flags) {
+    PTM_REQUIRE(blocks);
     if (flags > 1) return static_cast<CUresult>(Status::invalid_value);
     return blocks_per_multiprocessor(blocks, function, block_size, dynamic_shared);
 }
 PTM_API(cuOccupancyMaxPotentialBlockSize, int* min_grid, int* block_size, CUfunction function,
         CUoccupancyB2DSize shared_of, std::size_t dynamic_shared, int limit) {
+    PTM_REQUIRE(min_grid);
     return potential_block_size(min_grid, block_size, function, shared_of, dynamic_shared, limit);
 }
 PTM_API(cuOccupancyMaxPotentialBlockSizeWithFlags, int* min_grid, int* block_size, CUfunction function,
         CUoccupancyB2DSize shared_of, std::size_t dynamic_shared, int limit, unsigned flags) {
+    PTM_REQUIRE(min_grid);
     if (flags > 1) return static_cast<CUresult>(Status::invalid_value);
     return potential_block_size(min_grid, block_size, function, shared_of, dynamic_shared, limit);
 }
 PTM_API(cuOccupancyAvailableDynamicSMemPerBlock, std::size_t* bytes, CUfunction function, int blocks, int block_size) {
+    PTM_REQUIRE(bytes);
     return using_context_entry(function, [&](Kernel& kernel) {
         return bytes ? runtime::occupancy_dynamic_shared(kernel, blocks, block_size, *bytes) : Status::invalid_value;
     });
 }
 PTM_API(cuOccupancyMaxActiveClusters, int* clusters, CUfunction function, const CUlaunchConfig* config) {
+    PTM_REQUIRE(clusters);
     const auto answer = [&](Kernel* kernel) {
         if (!clusters || !config) return Status::invalid_value;
         int block_size = static_cast<int>(config->blockDimX * config->blockDimY * config->blockDimZ);
@@ -227,6 +239,7 @@ PTM_API(cuOccupancyMaxActiveClusters, int* clusters, CUfunction function, const 
     return using_context_entry(function, [&](Kernel& kernel) { return answer(&kernel); });
 }
 PTM_API(cuOccupancyMaxPotentialClusterSize, int* size, CUfunction function, const CUlaunchConfig* config) {
+    PTM_REQUIRE(size);
     return using_context_entry(function, [&](Kernel& kernel) {
         if (!size || !config) return Status::invalid_value;
         *size = kernel.non_portable_cluster() ? 16 : 8;

@@ -32,37 +32,83 @@ CUresult launch(CUfunction handle, const LaunchConfig& config, CUstream stream, 
     });
 }
 
-/// Launch attributes into `config`; events that the launch is to record are put into `events`.
-/// Attributes that only steer caches, priorities or overlap are taken and have no effect: a grid
-/// here starts when its stream's earlier work is done, which satisfies all of them.
-Status apply_attributes(const CUlaunchConfig& given, LaunchConfig& config, std::vector<CUevent>& events) {
-    if (given.numAttrs && !given.attrs) return Status::invalid_value;
-    for (unsigned i = 0; i < given.numAttrs; ++i) {
-        const CUlaunchAttributeValue& value = given.attrs[i].value;
-        switch (given.attrs[i].id) {
-        case launch_ignore:
-        case launch_access_policy_window:
-        case launch_synchronization_policy:
-        case launch_cluster_scheduling:
-        case launch_programmatic_serialization:
-        case launch_priority:
-        case launch_mem_sync_domain_map:
-        case launch_mem_sync_domain:
-        case launch_preferred_cluster:
-        case launch_shared_carveout:
-        case launch_nvlink_scheduling: break;
-        case launch_cooperative: config.cooperative = value.cooperative != 0; break;
-        case launch_cluster_dimension:
-            config.has_cluster = true;
-            config.cluster = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
-            break;
-        case launch_programmatic_event: events.push_back(value.programmaticEvent.event); break;
-        case launch_completion_event: events.push_back(value.launchCompletionEvent.event); break;
-        case launch_updatable_node: return Status::not_supported;
-        default: return Status::invalid_value;
-        }
+/// An event that a launch records when its grid has ended, which satisfies both kinds: when all blocks have begun, and
+/// when all have let the next grid begin. Events with times, and records in graphs, are refused as by an H100's driver.
+Status add_event(CUevent handle, int flags, bool may_block, std::vector<std::shared_ptr<runtime::Event>>& events) {
+    constexpr unsigned blocking_sync = 1, disable_timing = 2;
+    constexpr int external = 1;
+    std::shared_ptr<runtime::Event> event = find_handle<runtime::Event>(handle);
+    if (!event) return Status::invalid_handle;
+    if (flags < 0 || flags > external) return Status::invalid_value;
+    if (flags == external) return Status::illegal_state; // of captured streams
+    const bool fits = (event->flags() & disable_timing) && (may_block || !(event->flags() & blocking_sync));
+    if (!fits) return Status::not_supported;
+    events.push_back(std::move(event));
+    return Status::success;
+}
+
+/// A preferred size of clusters is a multiple of the required one, in every dimension, and divides the grid. It may
+/// stay a wish: clusters have the required size here.
+Status check_preferred(const LaunchConfig& config, const Dimensions& preferred) {
+    if (preferred == Dimensions{}) return Status::success;
+    for (unsigned i = 0; i < 3; ++i) {
+        const bool fits = config.has_cluster && preferred[i] != 0 && config.cluster[i] != 0 &&
+                          preferred[i] % config.cluster[i] == 0 && config.grid[i] % preferred[i] == 0;
+        if (!fits) return Status::invalid_cluster_size;
     }
     return Status::success;
+}
+
+/// Launch attributes into `config`; events that the launch is to record are put into `events`. Attributes that only
+/// steer caches, priorities or overlap are checked as an H100's driver does it
+/// (tests/driver_api/answers/attribute_answers_h100.txt) and have no effect: a grid here starts when its stream's
+/// earlier work is done, which satisfies all of them.
+Status apply_attributes(const CUlaunchConfig& given, LaunchConfig& config,
+                        std::vector<std::shared_ptr<runtime::Event>>& events) {
+    if (given.numAttrs && !given.attrs) return Status::invalid_value;
+    const auto below = [](std::int64_t value, std::int64_t end) {
+        return value >= 0 && value < end ? Status::success : Status::invalid_value;
+    };
+    runtime::StreamAttributes checked; // launches take what streams take
+    Dimensions preferred{};
+    for (unsigned i = 0; i < given.numAttrs; ++i) {
+        const CUlaunchAttributeValue& value = given.attrs[i].value;
+        Status status = Status::success;
+        switch (given.attrs[i].id) {
+        case launch_ignore:
+        case launch_programmatic_serialization:
+        case launch_priority: break;
+        case launch_access_policy_window: {
+            const CUaccessPolicyWindow& window = value.accessPolicyWindow;
+            status = checked.set_window({reinterpret_cast<std::uintptr_t>(window.base_ptr), window.num_bytes,
+                                         window.hitRatio, window.hitProp, window.missProp});
+            break;
+        }
+        case launch_cluster_scheduling: status = below(value.clusterSchedulingPolicyPreference, 3); break;
+        case launch_mem_sync_domain_map:
+            status = checked.set_domain_map({value.memSyncDomainMap.default_, value.memSyncDomainMap.remote});
+            break;
+        case launch_mem_sync_domain: status = checked.set_domain(value.memSyncDomain); break;
+        case launch_shared_carveout: status = below(static_cast<int>(value.sharedMemCarveout), 101); break;
+        case launch_nvlink_scheduling: status = below(value.nvlinkUtilCentricScheduling, 2); break;
+        case launch_preferred_cluster: preferred = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z}; break;
+        case launch_cooperative: config.cooperative = value.cooperative != 0; break;
+        case launch_cluster_dimension:
+            config.cluster = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
+            config.has_cluster = config.cluster != Dimensions{};
+            break;
+        case launch_programmatic_event:
+            status = add_event(value.programmaticEvent.event, value.programmaticEvent.flags, true, events);
+            break;
+        case launch_completion_event:
+            status = add_event(value.launchCompletionEvent.event, value.launchCompletionEvent.flags, false, events);
+            break;
+        case launch_updatable_node: return Status::not_supported; // of graphs
+        default: return Status::invalid_value;
+        }
+        if (status != Status::success) return status;
+    }
+    return check_preferred(config, preferred);
 }
 
 } // namespace
@@ -99,15 +145,28 @@ PTM_STREAM_API(cuLaunchKernelEx, cuLaunchKernelEx_ptsz,
         config.grid = Dimensions{given->gridDimX, given->gridDimY, given->gridDimZ};
         config.block = Dimensions{given->blockDimX, given->blockDimY, given->blockDimZ};
         config.dynamic_shared = given->sharedMemBytes;
-        std::vector<CUevent> events;
+        std::vector<std::shared_ptr<runtime::Event>> events;
         std::shared_ptr<runtime::Function> function;
         Status status = find_function_for(queue, handle, function);
         if (status == Status::success) status = apply_attributes(*given, config, events);
         if (status == Status::success) status = runtime::launch(*function, config, queue, parameters, extra);
-        for (CUevent recorded : events) {
-            auto event = find_handle<runtime::Event>(recorded);
-            if (status == Status::success) status = event ? event->record(queue) : Status::invalid_handle;
-        }
+        for (const auto& event : events)
+            if (status == Status::success) status = event->record(queue);
         return status;
     });
+}
+
+PTM_API(cuLaunchCooperativeKernelMultiDevice, const CUDA_LAUNCH_PARAMS* launches, unsigned count, unsigned flags) {
+    PTM_REQUIRE(launches);
+    constexpr unsigned known_flags = 3; // no synchronisation before, none after: it is left out or does no harm
+    PTM_REQUIRE(count == 1 && flags <= known_flags); // one device, one launch
+    if (reinterpret_cast<std::uintptr_t>(launches->hStream) <= stream_per_thread)
+        return entry([] { return Status::invalid_handle; });
+    LaunchConfig config;
+    config.grid = Dimensions{launches->gridDimX, launches->gridDimY, launches->gridDimZ};
+    config.block = Dimensions{launches->blockDimX, launches->blockDimY, launches->blockDimZ};
+    config.dynamic_shared = launches->sharedMemBytes;
+    config.cooperative = true;
+    return launch(launches->function, config, launches->hStream, DefaultStream::legacy, launches->kernelParams,
+                  nullptr);
 }

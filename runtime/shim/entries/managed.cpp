@@ -29,6 +29,7 @@ PTM_STREAM_API(cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz,
 PTM_STREAM_API(cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz,
                (CUdeviceptr pointer, std::size_t size, CUmemLocation location, unsigned flags, CUstream stream),
                (pointer, size, location, flags, stream)) {
+    PTM_REQUIRE(pointer);
     return stream_entry(stream, default_stream, [&](runtime::Stream&) {
         return flags ? Status::invalid_value : runtime::managed_prefetch(pointer, size, place_of(location));
     });
@@ -38,6 +39,7 @@ PTM_API(cuMemAdvise, CUdeviceptr pointer, std::size_t size, unsigned advice, CUd
         [&](Context&) { return runtime::managed_advise(pointer, size, static_cast<int>(advice), place_of(device)); });
 }
 PTM_API(cuMemAdvise_v2, CUdeviceptr pointer, std::size_t size, unsigned advice, CUmemLocation location) {
+    PTM_REQUIRE(pointer);
     return context_entry(
         [&](Context&) { return runtime::managed_advise(pointer, size, static_cast<int>(advice), place_of(location)); });
 }

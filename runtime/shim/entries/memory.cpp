@@ -17,7 +17,7 @@ namespace {
 template <class Body> CUresult allocation_entry(CUdeviceptr pointer, Status unknown, Body&& body) {
     return entry([&] {
         const auto allocation = runtime::AddressSpace::get().find(pointer);
-        Context* context = allocation ? allocation->context : runtime::current_context();
+        Context* context = allocation ? allocation->context : runtime::working_context();
         if (!context) return unknown;
         const Status status = context->status();
         return status == Status::success ? body(*context) : status;
@@ -77,6 +77,7 @@ PTM_API(cuMemGetInfo_v2, std::size_t* free, std::size_t* total) {
 }
 
 PTM_API(cuMemGetAddressRange_v2, CUdeviceptr* base, std::size_t* size, CUdeviceptr pointer) {
+    if (!base && !size) return entry([] { return Status::success; }); // nothing is asked
     return context_entry([&](Context&) {
         runtime::DevicePointer start = 0;
         std::size_t bytes = 0;
@@ -110,6 +111,7 @@ PTM_API(cuMemHostRegister_v2, void* pointer, std::size_t size, unsigned flags) {
     return register_host(pointer, size, flags);
 }
 PTM_API(cuMemHostUnregister, void* pointer) {
+    PTM_REQUIRE(pointer);
     return allocation_entry(reinterpret_cast<CUdeviceptr>(pointer), Status::host_memory_not_registered,
                             [&](Context& context) { return runtime::host_unregister(context, pointer); });
 }
@@ -121,10 +123,12 @@ PTM_API(cuMemHostGetDevicePointer_v2, CUdeviceptr* pointer, void* host, unsigned
     });
 }
 PTM_API(cuMemHostGetFlags, unsigned* flags, void* host) {
+    PTM_REQUIRE(flags);
     return context_entry([&](Context&) { return flags ? runtime::host_flags(host, *flags) : Status::invalid_value; });
 }
 
 PTM_API(cuMemAllocManaged, CUdeviceptr* pointer, std::size_t size, unsigned flags) {
+    PTM_REQUIRE(pointer);
     return context_entry([&](Context& context) {
         return give_address(pointer, [&](runtime::DevicePointer& address) {
             return runtime::managed_allocate(context, size, flags, address);

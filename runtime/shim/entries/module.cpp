@@ -139,6 +139,7 @@ PTM_API(cuModuleGetFunction, CUfunction* function, CUmodule handle, const char* 
 }
 
 PTM_API(cuModuleGetFunctionCount, unsigned* count, CUmodule handle) {
+    PTM_REQUIRE(count);
     return object_entry<Module>(handle, [&](Module& module) {
         if (!count) return Status::invalid_value;
         *count = static_cast<unsigned>(module.functions().size());
@@ -147,6 +148,7 @@ PTM_API(cuModuleGetFunctionCount, unsigned* count, CUmodule handle) {
 }
 
 PTM_API(cuModuleEnumerateFunctions, CUfunction* functions, unsigned count, CUmodule handle) {
+    PTM_REQUIRE(functions);
     return object_entry<Module>(handle, [&](Module& module) {
         if (!functions && count) return Status::invalid_value;
         for (unsigned i = 0; i < std::min<std::size_t>(count, module.functions().size()); ++i)
@@ -188,6 +190,7 @@ PTM_API(cuLibraryUnload, CUlibrary library) {
 }
 
 PTM_API(cuLibraryGetKernel, CUkernel* kernel, CUlibrary handle, const char* name) {
+    PTM_REQUIRE(kernel);
     return library_entry(handle, [&](Library& library) {
         if (!kernel || !name) return Status::invalid_value;
         std::shared_ptr<LibraryKernel> found;
@@ -199,6 +202,7 @@ PTM_API(cuLibraryGetKernel, CUkernel* kernel, CUlibrary handle, const char* name
 }
 
 PTM_API(cuLibraryGetKernelCount, unsigned* count, CUlibrary handle) {
+    PTM_REQUIRE(count);
     return library_entry(handle, [&](Library& library) {
         if (!count) return Status::invalid_value;
         std::vector<std::shared_ptr<LibraryKernel>> kernels;
@@ -209,6 +213,7 @@ PTM_API(cuLibraryGetKernelCount, unsigned* count, CUlibrary handle) {
 }
 
 PTM_API(cuLibraryEnumerateKernels, CUkernel* kernels, unsigned count, CUlibrary handle) {
+    PTM_REQUIRE(kernels);
     return library_entry(handle, [&](Library& library) {
         if (!kernels && count) return Status::invalid_value;
         std::vector<std::shared_ptr<LibraryKernel>> all;
@@ -220,6 +225,7 @@ PTM_API(cuLibraryEnumerateKernels, CUkernel* kernels, unsigned count, CUlibrary 
 }
 
 PTM_API(cuLibraryGetModule, CUmodule* module, CUlibrary handle) {
+    PTM_REQUIRE(module);
     return context_entry([&](Context& context) {
         auto library = find_handle<Library>(handle);
         if (!library) return Status::invalid_handle;
@@ -232,6 +238,7 @@ PTM_API(cuLibraryGetModule, CUmodule* module, CUlibrary handle) {
 }
 
 PTM_API(cuLibraryGetGlobal, CUdeviceptr* pointer, std::size_t* size, CUlibrary handle, const char* name) {
+    PTM_REQUIRE(name);
     return context_entry([&](Context& context) {
         auto library = find_handle<Library>(handle);
         if (!library) return Status::invalid_handle;
@@ -240,15 +247,17 @@ PTM_API(cuLibraryGetGlobal, CUdeviceptr* pointer, std::size_t* size, CUlibrary h
 }
 
 PTM_API(cuLibraryGetManaged, CUdeviceptr* pointer, std::size_t* size, CUlibrary handle, const char* name) {
+    PTM_REQUIRE(name);
     return library_entry(handle, [&](Library& library) {
         // The runtime library asks before any context exists: managed variables live in the primary
         // one.
-        auto current = runtime::current_context_shared();
+        Context* const current = runtime::working_context();
         Context& context = current && current->active() ? *current : *runtime::primary_context();
         return library_variable(pointer, size, library, context, name, true);
     });
 }
 
 PTM_API(cuLibraryGetUnifiedFunction, void** function, CUlibrary handle, const char*) {
+    PTM_REQUIRE(function);
     return library_entry(handle, [&](Library&) { return function ? Status::not_found : Status::invalid_value; });
 }

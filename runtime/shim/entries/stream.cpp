@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams, events and host callbacks.
+#include "runtime/context/green_context.h"
 #include "runtime/shim/convert.h"
 
 using namespace ptarmigan;
@@ -37,7 +38,7 @@ CUresult create_stream(CUstream* handle, unsigned flags, int priority) {
     return context_entry([&](Context& context) {
         if (!handle) return Status::invalid_value;
         std::shared_ptr<Stream> stream;
-        Status status = Stream::create(context, flags, priority, stream);
+        Status status = Stream::create(context, flags, priority, stream, runtime::current_green_context());
         if (status == Status::success) *handle = to_handle<CUstream>(stream);
         return status;
     });
@@ -55,9 +56,9 @@ CUresult elapsed_time(float* milliseconds, CUevent start, CUevent end) {
     return object_entry<Event>(start, [&](Event& first) {
         auto second = find_handle<Event>(end);
         if (!second) return Status::invalid_handle;
+        if (!milliseconds) return Status::invalid_handle; // as the driver says
         float time = 0;
         Status status = Event::elapsed(first, *second, time);
-        if (status == Status::success && !milliseconds) return Status::invalid_value;
         if (status == Status::success) *milliseconds = time;
         return status;
     });
@@ -71,6 +72,12 @@ CUresult launch_host_function(CUstream stream, DefaultStream default_stream, CUh
                 function(data);
         });
     });
+}
+
+/// The name of a stream's context: that of its green one, if it has one.
+CUcontext context_of(const Stream& queue) {
+    return queue.green() ? to_handle<CUcontext>(queue.green()->context())
+                         : reinterpret_cast<CUcontext>(&queue.context());
 }
 
 /// Capture into graphs is not there, so no stream is ever capturing.
@@ -127,9 +134,11 @@ Status write_attribute(runtime::StreamAttributes& attributes, unsigned id, const
 } // namespace
 
 PTM_API(cuStreamCreate, CUstream* stream, unsigned flags) {
+    PTM_REQUIRE(stream);
     return create_stream(stream, flags, 0);
 }
 PTM_API(cuStreamCreateWithPriority, CUstream* stream, unsigned flags, int priority) {
+    PTM_REQUIRE(stream);
     return create_stream(stream, flags, priority);
 }
 PTM_API(cuStreamDestroy, CUstream stream) {
@@ -146,6 +155,7 @@ PTM_STREAM_API(cuStreamQuery, cuStreamQuery_ptsz, (CUstream stream), (stream)) {
     return named_stream_entry(stream, default_stream, [](Stream& queue) { return queue.query(); });
 }
 PTM_STREAM_API(cuStreamGetPriority, cuStreamGetPriority_ptsz, (CUstream stream, int* priority), (stream, priority)) {
+    PTM_REQUIRE(priority);
     return named_stream_entry(stream, default_stream, [&](Stream& queue) {
         if (!priority) return Status::invalid_value;
         *priority = queue.priority();
@@ -181,6 +191,7 @@ PTM_STREAM_API(cuStreamCopyAttributes, cuStreamCopyAttributes_ptsz, (CUstream st
     });
 }
 PTM_STREAM_API(cuStreamGetFlags, cuStreamGetFlags_ptsz, (CUstream stream, unsigned* flags), (stream, flags)) {
+    PTM_REQUIRE(flags);
     return named_stream_entry(stream, default_stream, [&](Stream& queue) {
         if (!flags) return Status::invalid_value;
         *flags = queue.flags();
@@ -188,6 +199,7 @@ PTM_STREAM_API(cuStreamGetFlags, cuStreamGetFlags_ptsz, (CUstream stream, unsign
     });
 }
 PTM_STREAM_API(cuStreamGetId, cuStreamGetId_ptsz, (CUstream stream, unsigned long long* id), (stream, id)) {
+    PTM_REQUIRE(id);
     return named_stream_entry(stream, default_stream, [&](Stream& queue) {
         if (!id) return Status::invalid_value;
         *id = queue.id();
@@ -195,29 +207,33 @@ PTM_STREAM_API(cuStreamGetId, cuStreamGetId_ptsz, (CUstream stream, unsigned lon
     });
 }
 PTM_STREAM_API(cuStreamGetCtx, cuStreamGetCtx_ptsz, (CUstream stream, CUcontext* context), (stream, context)) {
+    PTM_REQUIRE(context);
     return named_stream_entry(stream, default_stream, [&](Stream& queue) {
         if (!context) return Status::invalid_value;
-        *context = reinterpret_cast<CUcontext>(&queue.context());
+        *context = context_of(queue);
         return Status::success;
     });
 }
 PTM_STREAM_API(cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz, (CUstream stream, CUcontext* context, void** green),
                (stream, context, green)) {
+    PTM_REQUIRE(context);
     return named_stream_entry(stream, default_stream, [&](Stream& queue) {
         if (!context || !green) return Status::invalid_value;
-        *context = reinterpret_cast<CUcontext>(&queue.context());
-        *green = nullptr;
+        *context = reinterpret_cast<CUcontext>(&queue.context()); // the primary one of green streams
+        *green = queue.green().get();
         return Status::success;
     });
 }
 PTM_API(cuStreamGetGreenCtx, CUstream stream, void** green) { // which cuBLAS asks for from 13.1 on
-    return named_stream_entry(stream, DefaultStream::legacy, [&](Stream&) {
+    PTM_REQUIRE(green);
+    return named_stream_entry(stream, DefaultStream::legacy, [&](Stream& queue) {
         if (!green) return Status::invalid_value;
-        *green = nullptr; // no stream is of a green context
+        *green = queue.green().get();
         return Status::success;
     });
 }
 PTM_STREAM_API(cuStreamGetDevice, cuStreamGetDevice_ptsz, (CUstream stream, CUdevice* device), (stream, device)) {
+    PTM_REQUIRE(device);
     return named_stream_entry(stream, default_stream, [&](Stream&) {
         if (!device) return Status::invalid_value;
         *device = 0;
@@ -235,6 +251,7 @@ PTM_STREAM_API(cuStreamWaitEvent, cuStreamWaitEvent_ptsz, (CUstream stream, CUev
 PTM_STREAM_API(cuStreamAddCallback, cuStreamAddCallback_ptsz,
                (CUstream stream, CUstreamCallback callback, void* data, unsigned flags),
                (stream, callback, data, flags)) {
+    PTM_REQUIRE(callback);
     return named_stream_entry(stream, default_stream, [&](Stream& queue) {
         if (!callback || flags) return Status::invalid_value;
         return queue.add_callback([=](Status status) { callback(stream, static_cast<CUresult>(status), data); });
@@ -242,6 +259,7 @@ PTM_STREAM_API(cuStreamAddCallback, cuStreamAddCallback_ptsz,
 }
 PTM_STREAM_API(cuLaunchHostFunc, cuLaunchHostFunc_ptsz, (CUstream stream, CUhostFn function, void* data),
                (stream, function, data)) {
+    PTM_REQUIRE(function);
     return launch_host_function(stream, default_stream, function, data);
 }
 PTM_STREAM_API(cuLaunchHostFunc_v2, cuLaunchHostFunc_v2_ptsz,
@@ -262,20 +280,24 @@ PTM_STREAM_API(cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz,
 }
 
 PTM_STREAM_API(cuStreamIsCapturing, cuStreamIsCapturing_ptsz, (CUstream stream, int* status), (stream, status)) {
+    PTM_REQUIRE(status);
     return not_capturing(stream, default_stream, status);
 }
 PTM_STREAM_API(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_ptsz, (CUstream stream, int* status, void*),
                (stream, status, nullptr)) {
+    PTM_REQUIRE(status);
     return not_capturing(stream, default_stream, status);
 }
 PTM_STREAM_API(cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v2_ptsz,
                (CUstream stream, int* status, void*, void*, void*, void*),
                (stream, status, nullptr, nullptr, nullptr, nullptr)) {
+    PTM_REQUIRE(status);
     return not_capturing(stream, default_stream, status);
 }
 PTM_STREAM_API(cuStreamGetCaptureInfo_v3, cuStreamGetCaptureInfo_v3_ptsz,
                (CUstream stream, int* status, void*, void*, void*, void*, void*),
                (stream, status, nullptr, nullptr, nullptr, nullptr, nullptr)) {
+    PTM_REQUIRE(status);
     return not_capturing(stream, default_stream, status);
 }
 PTM_API(cuThreadExchangeStreamCaptureMode, int* mode) {

@@ -293,8 +293,8 @@ PTM_API(cuTexRefGetBorderColor, float* color, CUtexref handle) {
 }
 
 /// References take effect without it; the driver of 580 has no other answer for a valid function and reference.
-PTM_API(cuParamSetTexRef, CUfunction, int, CUtexref) {
-    return context_entry([](Context&) { return Status::invalid_value; });
+PTM_API(cuParamSetTexRef, CUfunction function, int, CUtexref) {
+    return context_entry([&](Context&) { return function ? Status::invalid_value : Status::invalid_handle; });
 }
 
 PTM_API(cuSurfRefSetArray, CUsurfref handle, CUarray array, unsigned flags) {

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device resources and green contexts. What is refused, and with what, is an H100's
+// (tests/driver_api/answers/green_answers_h100.txt).
+#include "runtime/context/green_context.h"
+
+#include "runtime/shim/convert.h"
+#include "runtime/shim/stream_types.h"
+
+#include <cstring>
+
+using namespace ptarmigan;
+using namespace ptarmigan::shim;
+using runtime::Context;
+using runtime::Device;
+using runtime::Event;
+using runtime::GreenContext;
+using runtime::SmRange;
+using runtime::Stream;
+
+namespace {
+
+constexpr int resource_none = 0, resource_sm = 1;
+constexpr unsigned split_apart = 1, split_for_clusters = 2, default_stream_flag = 1;
+
+/// What is ours in CUdevResource::internal.
+struct Inside {
+    std::uint64_t mark;
+    SmRange range;
+};
+constexpr std::uint64_t our_mark = 0x7074617270736d31;
+
+CUdevResource make_resource(SmRange range, const runtime::SmGranularity& granularity) {
+    CUdevResource resource;
+    std::memset(&resource, 0, sizeof resource);
+    resource.type = resource_sm;
+    const Inside inside{our_mark, range};
+    std::memcpy(resource.internal, &inside, sizeof inside);
+    resource.sm.smCount = range.count;
+    resource.sm.minSmPartitionSize = granularity.least;
+    resource.sm.smCoscheduledAlignment = granularity.alignment;
+    return resource;
+}
+
+/// The multiprocessors of a resource that we made and nobody has changed.
+bool read_resource(const CUdevResource& resource, SmRange& range) {
+    Inside inside;
+    std::memcpy(&inside, resource.internal, sizeof inside);
+    if (resource.type != resource_sm || inside.mark != our_mark) return false;
+    range = inside.range;
+    const unsigned all = Device::get().multiprocessors();
+    return range.count != 0 && range.count == resource.sm.smCount && range.first < all &&
+           range.count <= all - range.first;
+}
+
+Status give_resource(CUdevResource* resource, int type, SmRange range) {
+    if (type != resource_sm) return Status::invalid_resource_type;
+    if (!resource) return Status::invalid_value;
+    if (range.count == 0) range = {0, Device::get().multiprocessors()};
+    *resource = make_resource(range, runtime::sm_granularity(false));
+    return Status::success;
+}
+
+/// What cuDevResourceGenerateDesc hands out.
+struct Description {
+    SmRange range;
+};
+
+SmRange range_of(const Context& context) {
+    const std::shared_ptr<GreenContext> green = context.green();
+    return green ? green->range() : SmRange{};
+}
+
+/// A handle of a context, or null: `body(Context&)`, the one that was named.
+template <class Body> CUresult named_context_entry(CUcontext handle, Body&& body) {
+    return entry([&] {
+        const std::shared_ptr<Context> context = find_handle<Context>(handle);
+        if (!context) return Status::invalid_context;
+        const Status status = context->status();
+        return status == Status::success ? body(*context) : status;
+    });
+}
+
+Status record_all(Context& context, const GreenContext* green, CUevent handle) {
+    const auto event = find_handle<Event>(handle);
+    if (!event || &event->context() != &context.root()) return Status::invalid_handle;
+    return event->record_all(green);
+}
+
+Status wait_in_all(Context& context, const GreenContext* green, CUevent handle) {
+    const auto event = find_handle<Event>(handle);
+    return event ? event->make_all_wait(context.root(), green) : Status::invalid_handle;
+}
+
+template <class Body> CUresult green_entry(CUgreenCtx handle, Body&& body) {
+    return entry([&] {
+        const std::shared_ptr<GreenContext> green = find_handle<GreenContext>(handle);
+        return green ? body(*green) : Status::invalid_handle;
+    });
+}
+
+} // namespace
+
+PTM_API(cuDeviceGetDevResource, CUdevice device, CUdevResource* resource, int type) {
+    return entry([&] {
+        if (device < 0 || device >= Device::count()) return Status::invalid_device;
+        return give_resource(resource, type, {});
+    });
+}
+PTM_API(cuCtxGetDevResource, CUcontext handle, CUdevResource* resource, int type) {
+    return named_context_entry(handle,
+                               [&](Context& context) { return give_resource(resource, type, range_of(context)); });
+}
+PTM_API(cuGreenCtxGetDevResource, CUgreenCtx handle, CUdevResource* resource, int type) {
+    return green_entry(handle, [&](GreenContext& green) { return give_resource(resource, type, green.range()); });
+}
+PTM_STREAM_API(cuStreamGetDevResource, cuStreamGetDevResource_ptsz,
+               (CUstream stream, CUdevResource* resource, int type), (stream, resource, type)) {
+    return stream_entry(stream, default_stream, [&](Stream& queue) {
+        return give_resource(resource, type, queue.green() ? queue.green()->range() : SmRange{});
+    });
+}
+
+PTM_API(cuDevSmResourceSplitByCount, CUdevResource* groups, unsigned* count, const CUdevResource* input,
+        CUdevResource* rest, unsigned flags, unsigned least) {
+    return entry([&] {
+        if (!count || !input || (flags & split_apart && flags & split_for_clusters)) return Status::invalid_value;
+        if (input->type != resource_sm) return Status::invalid_resource_type;
+        SmRange range;
+        const unsigned all = Device::get().multiprocessors();
+        // Parts are not split again, as by the driver of CUDA 13.0.
+        if (!read_resource(*input, range) || range.count != all || least > all)
+            return Status::invalid_resource_configuration;
+        const runtime::SmSplit split = runtime::split_multiprocessors(least, flags & split_apart);
+        if (!groups) {
+            *count = split.groups;
+            return Status::success;
+        }
+        if (*count == 0) return Status::invalid_value;
+        *count = std::min(*count, split.groups);
+        for (unsigned i = 0; i < *count; ++i) {
+            groups[i] = make_resource({range.first, split.size}, {});
+            range.first += split.size, range.count -= split.size;
+        }
+        if (rest) {
+            *rest = make_resource(range, {});
+            if (range.count == 0) rest->type = resource_none;
+        }
+        return Status::success;
+    });
+}
+
+PTM_API(cuDevResourceGenerateDesc, CUdevResourceDesc* handle, CUdevResource* resources, unsigned count) {
+    return entry([&] {
+        if (!handle || !resources || count == 0) return Status::invalid_value;
+        auto description = std::make_shared<Description>();
+        for (unsigned i = 0; i < count; ++i) {
+            SmRange range;
+            if (resources[i].type != resource_sm) return Status::invalid_resource_type;
+            if (!read_resource(resources[i], range)) return Status::invalid_resource_configuration;
+            if (i == 0)
+                description->range = range;
+            else
+                description->range.count += range.count; // which of them it is matters for %smid only
+        }
+        // The same part twice counts once more, but never for more than there are.
+        description->range.count =
+            std::min(description->range.count, Device::get().multiprocessors() - description->range.first);
+        *handle = to_handle<CUdevResourceDesc>(description);
+        runtime::HandleTable<Description>::get().add(description);
+        return Status::success;
+    });
+}
+
+PTM_API(cuGreenCtxCreate, CUgreenCtx* handle, CUdevResourceDesc description, CUdevice device, unsigned flags) {
+    return entry([&] {
+        if (device < 0 || device >= Device::count()) return Status::invalid_device;
+        const auto resources = find_handle<Description>(description);
+        if (!handle || (description && !resources) || flags != default_stream_flag) return Status::invalid_value;
+        const SmRange range = resources ? resources->range : SmRange{0, Device::get().multiprocessors()};
+        std::shared_ptr<GreenContext> green;
+        const Status status = GreenContext::create(range, green);
+        if (status == Status::success) *handle = to_handle<CUgreenCtx>(green);
+        return status;
+    });
+}
+PTM_API(cuGreenCtxDestroy, CUgreenCtx handle) {
+    return green_entry(handle, [](GreenContext& green) { return green.destroy(); });
+}
+PTM_API(cuCtxFromGreenCtx, CUcontext* context, CUgreenCtx handle) {
+    return green_entry(handle, [&](GreenContext& green) {
+        if (!context) return Status::invalid_value;
+        *context = to_handle<CUcontext>(green.context());
+        return Status::success;
+    });
+}
+PTM_API(cuGreenCtxGetId, CUgreenCtx handle, unsigned long long* id) {
+    return green_entry(handle, [&](GreenContext& green) {
+        if (!id) return Status::invalid_value;
+        *id = green.id();
+        return Status::success;
+    });
+}
+PTM_API(cuGreenCtxStreamCreate, CUstream* handle, CUgreenCtx green, unsigned flags, int priority) {
+    return green_entry(green, [&](GreenContext& context) {
+        if (!handle || flags != 1) return Status::invalid_value; // non-blocking ones only
+        std::shared_ptr<Stream> stream;
+        const Status status =
+            Stream::create(context.context()->root(), flags, priority, stream, context.shared_from_this());
+        if (status == Status::success) *handle = to_handle<CUstream>(stream);
+        return status;
+    });
+}
+PTM_API(cuGreenCtxRecordEvent, CUgreenCtx handle, CUevent event) {
+    return green_entry(handle, [&](GreenContext& green) { return record_all(*green.context(), &green, event); });
+}
+PTM_API(cuGreenCtxWaitEvent, CUgreenCtx handle, CUevent event) {
+    return green_entry(handle, [&](GreenContext& green) { return wait_in_all(*green.context(), &green, event); });
+}
+PTM_API(cuCtxRecordEvent, CUcontext handle, CUevent event) {
+    return named_context_entry(handle,
+                               [&](Context& context) { return record_all(context, context.green().get(), event); });
+}
+PTM_API(cuCtxWaitEvent, CUcontext handle, CUevent event) {
+    return named_context_entry(handle,
+                               [&](Context& context) { return wait_in_all(context, context.green().get(), event); });
+}
