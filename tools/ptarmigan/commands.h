@@ -22,6 +22,7 @@ void add_compile_command(CLI::App& app, int& exit_code);
 void add_cache_command(CLI::App& app, int& exit_code);
 void add_info_command(CLI::App& app, int& exit_code);
 void add_isa_command(CLI::App& app, int& exit_code);
+void add_driver_command(CLI::App& app, int& exit_code);
 void add_env_command(CLI::App& app, int& exit_code);
 
 /// Replaces this process by a program that finds our libcuda.so.1. Returns only if that can't be done, with the exit

@@ -108,6 +108,7 @@ int main(int argc, char** argv) {
     add_cache_command(app, exit_code);
     add_info_command(app, exit_code);
     add_isa_command(app, exit_code);
+    add_driver_command(app, exit_code);
     add_env_command(app, exit_code);
     try {
         app.parse(arguments(argc, argv));
