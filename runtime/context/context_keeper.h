@@ -11,7 +11,7 @@ class Context;
 /// quick, and `begin` is called with the context locked.
 struct ContextKeeper {
     /// In the order in which they are called.
-    enum class Kind : unsigned { streams, modules, textures, kernel_heap, memory, count };
+    enum class Kind : unsigned { streams, modules, textures, kernel_heap, external_objects, memory, count };
 
     void (*make)(Context&) = nullptr;           ///< before anybody uses the new context
     void (*begin)(Context&) = nullptr;          ///< it becomes active, perhaps not for the first time

@@ -3,6 +3,7 @@
 
 #include "runtime/base/handle_table.h"
 #include "runtime/context/context.h"
+#include "runtime/context/context_keeper.h"
 #include "runtime/memory/address_space.h"
 #include "runtime/memory/patience.h"
 #include "runtime/stream/stream.h"
@@ -33,6 +34,15 @@ bool is_eventfd(int descriptor) {
     const ssize_t length = readlink(link.c_str(), target, sizeof target - 1);
     return length > 0 && std::string(target).find("[eventfd]") != std::string::npos;
 }
+
+void end_external_objects(Context& context) {
+    const auto mine = [&](const auto& object) { return &object.context() == &context; };
+    HandleTable<ExternalMemory>::get().remove_if(mine);
+    HandleTable<ExternalSemaphore>::get().remove_if(mine);
+}
+
+const RegisterContextKeeper external_objects_of_contexts(ContextKeeper::Kind::external_objects,
+                                                         {.end = end_external_objects});
 
 std::size_t page_size() {
     return static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

@@ -365,6 +365,7 @@ void Dispatcher::add_wait_to_all(const Context& context, const GreenContext* gre
     for (Stream* stream : streams_)
         if (&stream->context_ == &context && (!green || stream->green_.get() == green))
             stream->waits_.push_back(operation);
+    std::erase_if(waits_of_all_, [](const WaitOfAll& wait) { return wait.operation->state == Operation::State::done; });
     waits_of_all_.push_back({&context, green, std::move(operation)});
 }
 
