@@ -48,7 +48,7 @@ void Dispatcher::forget_threads() {
     new (&work_available_) std::condition_variable;
     new (&operation_done_) std::condition_variable;
     idle_threads_ = threads_ = waiters_ = 0;
-    watched_ = false;
+    watched_ = wakes_ = false;
     mutex_.unlock();
 }
 
@@ -181,8 +181,20 @@ void Dispatcher::learn_from_wait() {
     last_submission = {};
 }
 
+/// One at a time: a thread that comes and finds more than it takes wakes the next one. A program that gives work to many
+/// streams at once would wake as many threads, which stand in its way.
 void Dispatcher::wake_thread() {
-    if (idle_threads_ >= ready_.size() || !make_thread()) work_available_.notify_one();
+    if (wakes_) return;
+    if (idle_threads_ > 0)
+        work_available_.notify_one();
+    else if (!make_thread())
+        return;
+    wakes_ = true;
+}
+
+bool Dispatcher::has_due(Clock::time_point now) const {
+    return std::any_of(ready_.begin(), ready_.end(),
+                       [&](const OperationPtr& operation) { return operation->due <= now; });
 }
 
 /// False if there are enough, or the system gives no more: those that there are do it, or the threads that wait.
@@ -386,11 +398,13 @@ void Dispatcher::rest(std::unique_lock<std::mutex>& lock, Clock::time_point now)
         watched_ = false;
     }
     --idle_threads_;
+    wakes_ = false;
 }
 
 void Dispatcher::thread_main() {
     pthread_setname_np(pthread_self(), "ptm-stream");
     std::unique_lock lock(mutex_);
+    wakes_ = false;
     for (;;) {
         const Clock::time_point now = Clock::now();
         const OperationPtr operation = take_due(now);
@@ -398,7 +412,8 @@ void Dispatcher::thread_main() {
             rest(lock, now);
             continue;
         }
-        if (!ready_.empty() && !watched_) wake_thread(); // to look after what is not due yet
+        // For what is ready, too, or to look after what is not due yet.
+        if (!ready_.empty() && (!watched_ || has_due(now))) wake_thread();
         lock.unlock();
         run(operation, Next::one);
         lock.lock();

@@ -96,6 +96,7 @@ private:
     void make_ready(const OperationPtr& operation);
     void leave_to_waiter(const OperationPtr& operation, Clock::time_point now);
     void wake_thread();
+    bool has_due(Clock::time_point now) const;
     bool make_thread();
     void start_expected();
     void learn_from_wait();
@@ -116,6 +117,7 @@ private:
     std::vector<WaitOfAll> waits_of_all_;
     unsigned idle_threads_ = 0, threads_ = 0;
     unsigned waiters_ = 0;            ///< threads in wait() that sleep
+    bool wakes_ = false;              ///< a thread was woken or made and has not come yet
     bool watched_ = false;            ///< an idle thread wakes by itself to look for forgotten operations
     Clock::time_point watch_until_{}; ///< how long it does
     int prompt_waits_ = 0;            ///< in a row; negative after a late one
