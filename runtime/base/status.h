@@ -14,6 +14,7 @@ enum class [[nodiscard]] Status : int{
     invalid_device = 101,
     invalid_image = 200,
     invalid_context = 201,
+    map_failed = 205,
     no_binary_for_gpu = 209,
     unsupported_limit = 215,
     peer_access_unsupported = 217,

@@ -2,8 +2,10 @@
 // Signal handlers, the way out of a kernel, and the text of the report.
 #include "runtime/code/fault.h"
 
+#include "runtime/base/host_access.h"
 #include "runtime/base/log.h"
 #include "runtime/base/per_thread.h"
+#include "runtime/base/shared_pages.h"
 #include "runtime/code/crash_scope.h"
 #include "runtime/code/fiber.h"
 #include "runtime/code/image_loader.h"
@@ -71,8 +73,11 @@ void pass_on(int number, siginfo_t* info, void* context) {
 }
 
 void handle_signal(int number, siginfo_t* info, void* context_pointer) {
+    if (number == SIGSEGV && wait_while_moved(reinterpret_cast<std::uintptr_t>(info->si_addr))) return; // again
     FaultScope* scope = innermost;
     if (!scope) {
+        if (number == SIGSEGV && HostAccess::is_guarded())
+            HostAccess::tell(reinterpret_cast<std::uintptr_t>(info->si_addr));
         CrashScope::leave_after(number, info, context_pointer);
         return pass_on(number, info, context_pointer);
     }
@@ -158,10 +163,12 @@ std::string thread_text(std::uint64_t thread, const std::uint32_t (&ntid)[3]) {
 void FaultScope::enter() {
     outer = innermost;
     innermost = this;
+    DeviceMemoryUse::begin();
 }
 
 void FaultScope::leave() {
     innermost = outer;
+    DeviceMemoryUse::end();
 }
 
 void install_fault_handlers() {

@@ -17,7 +17,7 @@ bool equal(const TensorMap& one, const TensorMap& other) {
 /// The host may write there, which needs no fence of a thread's.
 bool is_the_hosts(std::uint64_t address) {
     const auto allocation = AddressSpace::get().find(address);
-    return allocation && allocation->kind != MemoryKind::device && allocation->kind != MemoryKind::pool;
+    return allocation && !allocation->is_device_only();
 }
 
 } // namespace

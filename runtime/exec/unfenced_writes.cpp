@@ -19,7 +19,7 @@ bool is_the_ctas(const abi::CtaContext& cta, std::uint64_t address) {
 /// The host may write to other memory, which needs no fence of a thread's.
 bool is_device_memory(std::uint64_t address) {
     const auto allocation = AddressSpace::get().find(address);
-    return allocation && (allocation->kind == MemoryKind::device || allocation->kind == MemoryKind::pool);
+    return allocation && allocation->is_device_only();
 }
 
 } // namespace

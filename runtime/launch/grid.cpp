@@ -12,6 +12,7 @@
 #include "runtime/launch/stuck_grids.h"
 #include "runtime/launch/worker.h"
 #include "runtime/memory/outside_writes.h"
+#include "runtime/memory/virtual_memory.h"
 #include "runtime/module/module.h"
 #include "runtime/module/tiers.h"
 
@@ -27,6 +28,7 @@ namespace {
 /// The text first: who sees the code may end the process at once.
 void report(Grid& grid) {
     if (grid.fault.fault == abi::Fault::none) return; // another grid's fault ended this one
+    if (grid.fault.has_address && !grid.fault.rule) grid.fault.rule = VirtualMemory::get().describe(grid.fault.address);
     const std::string place = grid.module ? grid.module->source().place_of(grid.fault.line) : std::string();
     const LoadedKernel& code = grid.fault_code ? *grid.fault_code : *grid.code;
     const char* tier = is_quick(code.form) ? ", in quick code" : "";

@@ -2,6 +2,7 @@
 // The device heap inside a reserved range of host addresses, and the register of all other memory.
 #include "runtime/memory/address_space.h"
 
+#include "runtime/base/host_access.h"
 #include "runtime/base/log.h"
 #include "runtime/device/device.h"
 #include "runtime/memory/managed_advice.h"
@@ -27,6 +28,11 @@ constexpr std::size_t shared_granule_limit = AddressSpace::granule / 2;
 /// more (H100, driver 580), and kernels that read a row before their data pass. Only touched pages cost memory.
 constexpr std::size_t leading_bytes = std::size_t{32} << 20;
 
+/// Of the reservation; other memory is only known of.
+constexpr bool in_space(MemoryKind kind) {
+    return kind != MemoryKind::registered && kind != MemoryKind::mapped && kind != MemoryKind::imported;
+}
+
 /// Managed and host memory is the host's: only device memory counts against the device's capacity.
 constexpr bool counts(MemoryKind kind) {
     return kind == MemoryKind::device || kind == MemoryKind::pool;
@@ -50,6 +56,7 @@ AddressSpace::AddressSpace() {
         reservation_size_ = size;
         break;
     }
+    HostAccess::set_addresses(reservation_, reservation_size_);
     std::size_t leading = 0;
     if (reservation_size_ > leading_bytes * 2 &&
         mprotect(reinterpret_cast<void*>(reservation_), leading_bytes, PROT_READ | PROT_WRITE) == 0)
@@ -60,49 +67,59 @@ AddressSpace::AddressSpace() {
                                     std::to_string(capacity_ >> 20) + ": this process has no more room for addresses");
         capacity_ = usable;
     }
-    if (usable != 0) free_ranges_.emplace(reservation_ + leading, usable);
+    // Half of the addresses are as much as there are for device memory, then.
+    const std::size_t for_host = HostAccess::is_guarded() ? usable / 2 / granule * granule : 0;
+    if (usable != for_host) free_ranges_.emplace(reservation_ + leading, usable - for_host);
+    if (for_host != 0) free_host_ranges_.emplace(reservation_ + reservation_size_ - for_host, for_host);
 }
 
-std::uintptr_t AddressSpace::take_range(std::size_t size, std::size_t align) {
+AddressSpace::Ranges& AddressSpace::ranges_for(MemoryKind kind) {
+    return HostAccess::is_guarded() && !counts(kind) ? free_host_ranges_ : free_ranges_;
+}
+
+std::uintptr_t AddressSpace::take_range(Ranges& ranges, std::size_t size, std::size_t align) {
     const bool own_granules = size > shared_granule_limit;
-    for (auto range = free_ranges_.begin(); range != free_ranges_.end(); ++range) {
+    for (auto range = ranges.begin(); range != ranges.end(); ++range) {
         const std::uintptr_t begin = range->first, end = begin + range->second;
         std::uintptr_t place = round_up(begin, own_granules ? granule : align);
         // A small allocation never straddles a granule: one user count each.
         if (!own_granules && place / granule != (place + size - 1) / granule) place = round_up(place, granule);
         if (place < begin || place + size < place || place + size > end) continue;
-        free_ranges_.erase(range);
-        if (place > begin) free_ranges_.emplace(begin, place - begin);
-        if (place + size < end) free_ranges_.emplace(place + size, end - place - size);
+        ranges.erase(range);
+        if (place > begin) ranges.emplace(begin, place - begin);
+        if (place + size < end) ranges.emplace(place + size, end - place - size);
         return place;
     }
     return 0;
 }
 
-void AddressSpace::give_range(std::uintptr_t address, std::size_t size) {
-    auto next = free_ranges_.lower_bound(address);
-    if (next != free_ranges_.end() && address + size == next->first) {
+void AddressSpace::give_range(Ranges& ranges, std::uintptr_t address, std::size_t size) {
+    auto next = ranges.lower_bound(address);
+    if (next != ranges.end() && address + size == next->first) {
         size += next->second;
-        next = free_ranges_.erase(next);
+        next = ranges.erase(next);
     }
-    if (next != free_ranges_.begin()) {
+    if (next != ranges.begin()) {
         auto previous = std::prev(next);
         if (previous->first + previous->second == address) {
             previous->second += size;
             return;
         }
     }
-    free_ranges_.emplace(address, size);
+    ranges.emplace(address, size);
 }
 
-bool AddressSpace::commit(std::uintptr_t address, std::size_t size) {
+bool AddressSpace::commit(std::uintptr_t address, std::size_t size, MemoryKind kind) {
     const std::uintptr_t first = address / granule, last = (address + size - 1) / granule;
     const std::uintptr_t begin = first * granule;
     const std::size_t length = (last - first + 1) * granule;
     const bool fresh = granule_users_.find(first) == granule_users_.end();
     if (fresh) {
         void* memory = reinterpret_cast<void*>(begin);
-        if (mprotect(memory, length, PROT_READ | PROT_WRITE) != 0) return false;
+        constexpr int protection = PROT_READ | PROT_WRITE;
+        const bool opened =
+            counts(kind) ? HostAccess::protect(begin, length, protection) : mprotect(memory, length, protection) == 0;
+        if (!opened) return false;
         if (length >= 2 * granule) madvise(memory, length, MADV_HUGEPAGE);
     }
     for (std::uintptr_t index = first; index <= last; ++index) ++granule_users_[index];
@@ -117,26 +134,27 @@ Status AddressSpace::allocate(std::size_t size, MemoryKind kind, Context* contex
     if (counts(kind) && (size > capacity_ || in_use_ > capacity_ - size)) return Status::out_of_memory;
     const std::size_t reserved = round_up(size, size > shared_granule_limit ? granule : alignment);
     if (align < alignment) align = alignment;
-    const std::uintptr_t address = take_range(reserved, align);
+    const std::uintptr_t address = take_range(ranges_for(kind), reserved, align);
     if (address == 0) return Status::out_of_memory;
-    if (!commit(address, reserved)) {
-        give_range(address, reserved);
+    if (!commit(address, reserved, kind)) {
+        give_range(ranges_for(kind), address, reserved);
         return Status::out_of_memory;
     }
     if (counts(kind)) in_use_ += reserved;
     allocation = Allocation{};
     allocation.base = address;
     allocation.size = size;
+    allocation.reserved = reserved;
     allocation.kind = kind;
     allocation.context = context;
     allocation.id = next_id_++;
+    allocation.sync_memops = kind == MemoryKind::managed;
     allocations_.emplace(address, allocation);
     return Status::success;
 }
 
 void AddressSpace::release(const Allocation& allocation) {
-    const bool own = allocation.size > shared_granule_limit;
-    const std::size_t size = round_up(allocation.size, own ? granule : alignment);
+    const std::size_t size = allocation.reserved;
     const std::uintptr_t first = allocation.base / granule;
     const std::uintptr_t last = (allocation.base + size - 1) / granule;
     bool empty = true;
@@ -149,13 +167,14 @@ void AddressSpace::release(const Allocation& allocation) {
     }
     if (empty) {
         // One mmap gives the pages back and makes the range inaccessible again.
-        mmap(reinterpret_cast<void*>(first * granule), (last - first + 1) * granule, PROT_NONE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        HostAccess::forget(first * granule, (last - first + 1) * granule);
+        unmap_to_nothing(first * granule, (last - first + 1) * granule);
+        shared_.erase(first * granule);
     }
     if (counts(allocation.kind)) in_use_ -= size;
     if (allocation.pool && !allocation.free_pending) allocation.pool->give_back(allocation.size);
     if (allocation.kind == MemoryKind::managed) ManagedAdvice::get().forget(allocation.base, allocation.end());
-    give_range(allocation.base, size);
+    give_range(ranges_for(allocation.kind), allocation.base, size);
 }
 
 Status AddressSpace::free(std::uintptr_t address, const std::function<bool(const Allocation&)>& accepts) {
@@ -165,8 +184,38 @@ Status AddressSpace::free(std::uintptr_t address, const std::function<bool(const
     if (found == allocations_.end() || !accepts(found->second)) return Status::invalid_value;
     const Allocation allocation = found->second;
     allocations_.erase(found);
-    if (allocation.kind != MemoryKind::registered) release(allocation);
+    if (in_space(allocation.kind)) release(allocation);
     return Status::success;
+}
+
+Status AddressSpace::keep(std::uintptr_t address, const std::function<bool(const Allocation&)>& accepts,
+                          Allocation& kept) {
+    const OutsideWrite ends; // of what is known of its contents
+    std::unique_lock lock(mutex_);
+    auto found = allocations_.find(address);
+    if (found == allocations_.end() || !accepts(found->second)) return Status::invalid_value;
+    kept = found->second;
+    kept.pool = nullptr;
+    allocations_.erase(found);
+    return Status::success;
+}
+
+Allocation AddressSpace::reuse(const Allocation& kept, std::size_t size, Context* context) {
+    Allocation allocation;
+    allocation.base = kept.base;
+    allocation.size = size;
+    allocation.reserved = kept.reserved;
+    allocation.kind = kept.kind;
+    allocation.context = context;
+    std::unique_lock lock(mutex_);
+    allocation.id = next_id_++;
+    allocations_.emplace(allocation.base, allocation);
+    return allocation;
+}
+
+void AddressSpace::end(const Allocation& kept) {
+    std::unique_lock lock(mutex_);
+    release(kept);
 }
 
 Status AddressSpace::add(Allocation allocation) {
@@ -202,7 +251,7 @@ Status AddressSpace::mark_free_pending(std::uintptr_t address) {
         allocation.kind == MemoryKind::device || allocation.pool || allocation.kind == MemoryKind::managed;
     if (!freeable || allocation.owned_by_module || allocation.free_pending) return Status::invalid_value;
     allocation.free_pending = true;
-    if (allocation.pool) allocation.pool->give_back(allocation.size);
+    if (allocation.pool && in_space(allocation.kind)) allocation.pool->give_back(allocation.size);
     return Status::success;
 }
 
@@ -223,9 +272,66 @@ std::optional<Allocation> AddressSpace::find(std::uintptr_t address) const {
     return allocation;
 }
 
+KnownRange AddressSpace::range(std::uintptr_t address, std::size_t size) const {
+    KnownRange range;
+    std::shared_lock lock(mutex_);
+    auto next = allocations_.upper_bound(address);
+    if (next == allocations_.begin()) return range;
+    const Allocation& first = std::prev(next)->second;
+    if (address >= first.end()) return range;
+    range.known = true;
+    range.host = first.is_host();
+    range.access = first.access;
+    if (first.free_pending) return range;
+    std::size_t covered = first.end() - address;
+    // Memory that grows by maps is used as one.
+    while (covered < size && first.kind == MemoryKind::mapped && next != allocations_.end() &&
+           next->first == address + covered && next->second.kind == MemoryKind::mapped) {
+        covered += next->second.size;
+        range.access &= next->second.access;
+        ++next;
+    }
+    range.whole = size <= covered;
+    return range;
+}
+
 bool AddressSpace::is_known_range(std::uintptr_t address, std::size_t size) const {
-    const auto allocation = find(address);
-    return allocation && size <= allocation->end() - address && !allocation->free_pending;
+    const KnownRange known = range(address, size);
+    return known.whole && known.access == 3;
+}
+
+Status AddressSpace::share(std::uintptr_t address, SharedAllocation& shared) {
+    constexpr std::uint64_t granules_note = 0x72677379617074; // any other file is none of these
+    std::unique_lock lock(mutex_);
+    auto next = allocations_.upper_bound(address);
+    if (next == allocations_.begin()) return Status::invalid_value;
+    const Allocation& allocation = std::prev(next)->second;
+    if (address >= allocation.end() || allocation.free_pending || !in_space(allocation.kind))
+        return Status::invalid_value;
+    const std::uintptr_t begin = allocation.base / granule * granule;
+    auto granules = shared_.find(begin);
+    if (granules == shared_.end()) {
+        const std::size_t size = round_up(allocation.end() - begin, granule);
+        FileDescriptor file = make_shared_file(size, FileNote{granules_note});
+        const DeviceMemoryUse use;
+        if (!file || !move_to_file(begin, size, file.get(), PROT_READ | PROT_WRITE)) return Status::out_of_memory;
+        if (counts(allocation.kind)) HostAccess::protect(begin, size, PROT_READ | PROT_WRITE);
+        granules = shared_.emplace(begin, SharedGranules{size, std::move(file)}).first;
+    }
+    shared = {allocation, granules->second.file.get(), allocation.base - begin};
+    return Status::success;
+}
+
+bool AddressSpace::charge(std::size_t size) {
+    std::unique_lock lock(mutex_);
+    if (size > capacity_ || in_use_ > capacity_ - size) return false;
+    in_use_ += size;
+    return true;
+}
+
+void AddressSpace::discharge(std::size_t size) {
+    std::unique_lock lock(mutex_);
+    in_use_ -= size;
 }
 
 void AddressSpace::free_context(Context* context) {
@@ -236,7 +342,7 @@ void AddressSpace::free_context(Context* context) {
             ++entry;
             continue;
         }
-        if (entry->second.kind != MemoryKind::registered) release(entry->second);
+        if (in_space(entry->second.kind)) release(entry->second);
         entry = allocations_.erase(entry);
     }
 }

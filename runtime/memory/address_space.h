@@ -4,6 +4,7 @@
 // Copies check their ranges here.
 #pragma once
 
+#include "runtime/base/shared_pages.h"
 #include "runtime/base/status.h"
 
 #include <cstddef>
@@ -25,12 +26,16 @@ enum class MemoryKind : std::uint8_t {
     pinned,     ///< cuMemHostAlloc
     registered, ///< cuMemHostRegister: the program's own memory
     managed,    ///< cuMemAllocManaged and __managed__ variables
+    mapped,     ///< cuMemMap
+    imported,   ///< another process's: cuIpcOpenMemHandle, cuMemPoolImportPointer
 };
 
 /// One allocation. Plain data; a copy stays valid when the allocation goes.
 struct Allocation {
     std::uintptr_t base = 0;
-    std::size_t size = 0; ///< as asked for
+    std::size_t size = 0;           ///< as asked for
+    std::size_t reserved = 0;       ///< bytes of the address space's that it takes; of a map: its reservation's
+    std::uintptr_t reservation = 0; ///< of a map: where its reservation begins
     MemoryKind kind = MemoryKind::device;
     Context* context = nullptr;       ///< owner, not to be followed after it is gone
     std::shared_ptr<MemoryPool> pool; ///< that it was asked of
@@ -38,8 +43,31 @@ struct Allocation {
     unsigned flags = 0;               ///< of cuMemHostAlloc, cuMemHostRegister, cuMemAllocManaged
     bool owned_by_module = false;     ///< a variable: cuMemFree refuses it
     bool free_pending = false;        ///< cuMemFreeAsync was called
+    bool sync_memops = false;         ///< CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
+    bool on_host = false;             ///< mapped memory of the host's
+    unsigned access = 3;              ///< of the device: CUmemAccess_flags
+    int handle_types = 0;             ///< of mapped memory: CUmemAllocationHandleType
     std::uintptr_t end() const { return base + size; }
     bool is_host() const { return kind == MemoryKind::pinned || kind == MemoryKind::registered; }
+    /// Neither the host nor another process writes to it.
+    bool is_device_only() const {
+        return kind == MemoryKind::device || kind == MemoryKind::pool || (kind == MemoryKind::mapped && !on_host);
+    }
+};
+
+/// What a range of addresses is as a whole.
+struct KnownRange {
+    bool known = false;  ///< begins in memory that the driver knows
+    bool whole = false;  ///< and ends in it: in one allocation that is not being freed, or in maps side by side
+    bool host = false;   ///< Allocation::is_host()
+    unsigned access = 0; ///< of the device to all of it
+};
+
+/// Where another process finds an allocation of this one.
+struct SharedAllocation {
+    Allocation allocation;
+    int file = -1; ///< the address space's: not to be closed, gone with the allocation
+    std::size_t offset = 0;
 };
 
 /// Thread-safe. Lock order: its mutex is a leaf. Memory is committed and given back in 2 MiB
@@ -59,6 +87,12 @@ public:
     /// Frees the allocation that starts at `address`; invalid_value if there is none that `accepts`
     /// takes.
     Status free(std::uintptr_t address, const std::function<bool(const Allocation&)>& accepts);
+    /// free() for memory that a pool keeps: it stays committed, counts as in use, and is nobody's until reuse() or
+    /// end().
+    Status keep(std::uintptr_t address, const std::function<bool(const Allocation&)>& accepts, Allocation& kept);
+    /// Makes kept memory an allocation of `size` bytes, which it has to have.
+    Allocation reuse(const Allocation& kept, std::size_t size, Context* context);
+    void end(const Allocation& kept);
     /// Adds memory of the program's (registered). host_memory_already_registered on overlap with such, invalid_value
     /// on overlap with other memory.
     Status add(Allocation allocation);
@@ -71,12 +105,19 @@ public:
     std::optional<Allocation> find(std::uintptr_t address) const;
     /// Edits the record of the allocation that starts at `address`; invalid_value if there is none.
     Status annotate(std::uintptr_t address, const std::function<void(Allocation&)>& edit);
-    /// True if the range lies in one allocation of any kind that is not being freed: what a device
-    /// pointer may be.
+    KnownRange range(std::uintptr_t address, std::size_t size) const;
+    /// Moves the granules of the allocation that `address` lies in into a file, unless they are in one: what another
+    /// process may map. Only memory of this space; invalid_value for other memory, out_of_memory if there are no files.
+    /// Needs the fault handlers to be in place (move_to_file).
+    Status share(std::uintptr_t address, SharedAllocation& shared);
+    /// True if the range is what a device pointer may be, and be written to.
     bool is_known_range(std::uintptr_t address, std::size_t size) const;
     /// Frees everything that `context` owns.
     void free_context(Context* context);
 
+    /// Counts device memory that is not allocated here; false if there is not so much.
+    bool charge(std::size_t size);
+    void discharge(std::size_t size);
     std::size_t bytes_in_use() const;
     std::size_t capacity() const { return capacity_; }
     /// True if the address lies in the reserved range, allocated or not. Async-signal-safe.
@@ -84,15 +125,25 @@ public:
 
 private:
     AddressSpace();
-    std::uintptr_t take_range(std::size_t size, std::size_t alignment);
-    void give_range(std::uintptr_t address, std::size_t size);
-    bool commit(std::uintptr_t address, std::size_t size);
+    using Ranges = std::map<std::uintptr_t, std::size_t>; ///< coalesced
+    /// Where memory of that kind comes from: granules don't hold memory that the host may use beside such that it may
+    /// not.
+    Ranges& ranges_for(MemoryKind kind);
+    static std::uintptr_t take_range(Ranges& ranges, std::size_t size, std::size_t alignment);
+    static void give_range(Ranges& ranges, std::uintptr_t address, std::size_t size);
+    bool commit(std::uintptr_t address, std::size_t size, MemoryKind kind);
     void release(const Allocation& allocation);
+    struct SharedGranules {
+        std::size_t size;
+        FileDescriptor file;
+    };
 
     mutable std::shared_mutex mutex_;
-    std::map<std::uintptr_t, Allocation> allocations_;  ///< by base
-    std::map<std::uintptr_t, std::size_t> free_ranges_; ///< of the reservation, coalesced
-    std::map<std::uintptr_t, unsigned> granule_users_;  ///< live allocations per granule
+    std::map<std::uintptr_t, Allocation> allocations_; ///< by base
+    Ranges free_ranges_;                               ///< of the reservation
+    Ranges free_host_ranges_;                          ///< where HostAccess guards device memory
+    std::map<std::uintptr_t, unsigned> granule_users_; ///< live allocations per granule
+    std::map<std::uintptr_t, SharedGranules> shared_;  ///< by address
     std::uintptr_t reservation_ = 0;
     std::size_t reservation_size_ = 0;
     std::size_t capacity_ = 0;

@@ -21,13 +21,16 @@ std::uintptr_t address_of(const void* pointer) {
 /// What a range of bytes is, once it has been checked.
 enum class Range : std::uint8_t { bad, device, pinned, pageable };
 
-Range classify(Side side, const void* pointer, std::size_t size) {
+/// `writes`: the range is the copy's target.
+Range classify(Side side, const void* pointer, std::size_t size, bool writes) {
     if (!pointer) return Range::bad;
-    const auto allocation = AddressSpace::get().find(address_of(pointer));
-    if (!allocation) return side == Side::device ? Range::bad : Range::pageable;
-    const bool fits = size <= allocation->end() - address_of(pointer) && !allocation->free_pending;
-    if (!fits) return Range::bad; // also of registered memory that the range goes on after
-    return allocation->is_host() ? Range::pinned : Range::device;
+    const KnownRange range = AddressSpace::get().range(address_of(pointer), size);
+    if (!range.known) return side == Side::device ? Range::bad : Range::pageable;
+    if (!range.whole) return Range::bad; // also of registered memory that the range goes on after
+    constexpr unsigned reads = 1, reads_and_writes = 3;
+    const unsigned needed = writes ? reads_and_writes : reads;
+    if ((range.access & needed) != needed) return Range::bad;
+    return range.host ? Range::pinned : Range::device;
 }
 
 /// Runs `work` in stream order. Copies that touch pageable memory, and blocking ones, are done on
@@ -64,10 +67,17 @@ bool box_span(const CopyBox::End& end, const CopyBox& box, std::size_t& offset, 
 
 } // namespace
 
+Status check_copy(Side to, const void* destination, Side from, const void* source, std::size_t size) {
+    if (size == 0) return Status::success;
+    const bool good =
+        classify(to, destination, size, true) != Range::bad && classify(from, source, size, false) != Range::bad;
+    return good ? Status::success : Status::invalid_value;
+}
+
 Status memory_copy(Stream& stream, Side to, void* destination, Side from, const void* source, std::size_t size,
                    bool blocking) {
     if (size == 0) return Status::success;
-    const Range target = classify(to, destination, size), origin = classify(from, source, size);
+    const Range target = classify(to, destination, size, true), origin = classify(from, source, size, false);
     if (target == Range::bad || origin == Range::bad) return Status::invalid_value;
     const bool device_only = target == Range::device && origin == Range::device;
     bool wait = blocking && !device_only;
@@ -100,24 +110,48 @@ Status memory_copy(Stream& stream, Side to, void* destination, Side from, const 
         wait, size);
 }
 
-Status memory_copy(Stream& stream, const CopyBox& box, bool blocking) {
-    if (box.width_bytes == 0 || box.height == 0 || box.depth == 0) return Status::success;
-    struct Laid {
+namespace {
+
+/// Both ends of a box as rows of bytes.
+struct LaidBox {
+    struct End {
         std::uint8_t* first;
         std::size_t pitch, slice;
-    } source{}, destination{};
-    const auto lay_out = [&](const CopyBox::End& end, Laid& laid, Range& range) {
-        std::size_t offset = 0, last = 0;
-        if (!box_span(end, box, offset, last, laid.pitch, laid.slice)) return false;
-        laid.first = static_cast<std::uint8_t*>(end.base) + offset;
-        range = end.base ? classify(end.side, laid.first, last - offset) : Range::bad;
-        return range != Range::bad;
+        Range range;
     };
-    Range origin{}, target{};
-    if (!lay_out(box.source, source, origin) || !lay_out(box.destination, destination, target))
-        return Status::invalid_value;
-    const bool device_only = origin == Range::device && target == Range::device;
-    const bool pageable = origin == Range::pageable || target == Range::pageable;
+    End source{}, destination{};
+};
+
+Status lay_out(const CopyBox& box, LaidBox& laid) {
+    const auto lay_end = [&](const CopyBox::End& end, LaidBox::End& place, bool writes) {
+        std::size_t offset = 0, last = 0;
+        if (!box_span(end, box, offset, last, place.pitch, place.slice)) return false;
+        place.first = static_cast<std::uint8_t*>(end.base) + offset;
+        place.range = end.base ? classify(end.side, place.first, last - offset, writes) : Range::bad;
+        return place.range != Range::bad;
+    };
+    const bool good = lay_end(box.source, laid.source, false) && lay_end(box.destination, laid.destination, true);
+    return good ? Status::success : Status::invalid_value;
+}
+
+bool is_empty(const CopyBox& box) {
+    return box.width_bytes == 0 || box.height == 0 || box.depth == 0;
+}
+
+} // namespace
+
+Status check_copy(const CopyBox& box) {
+    LaidBox laid;
+    return is_empty(box) ? Status::success : lay_out(box, laid);
+}
+
+Status memory_copy(Stream& stream, const CopyBox& box, bool blocking) {
+    if (is_empty(box)) return Status::success;
+    LaidBox laid;
+    if (const Status status = lay_out(box, laid); status != Status::success) return status;
+    const LaidBox::End source = laid.source, destination = laid.destination;
+    const bool device_only = source.range == Range::device && destination.range == Range::device;
+    const bool pageable = source.range == Range::pageable || destination.range == Range::pageable;
     const std::size_t width = box.width_bytes, height = box.height, depth = box.depth;
     return run_transfer(
         stream,
@@ -141,7 +175,7 @@ Status memory_fill(Stream& stream, DevicePointer pointer, std::size_t pitch, uns
     if (__builtin_mul_overflow(height > 1 ? pitch : row, height - 1, &span) || __builtin_add_overflow(span, row, &span))
         return Status::invalid_value;
     void* first = reinterpret_cast<void*>(pointer);
-    const Range range = classify(Side::device, first, span);
+    const Range range = classify(Side::device, first, span, true);
     if (pointer % element_size != 0 || range == Range::bad) return Status::invalid_value;
     return run_transfer(
         stream,

@@ -106,6 +106,10 @@ Status managed_prefetch(DevicePointer pointer, std::size_t size, MemoryPlace pla
     return Status::success;
 }
 
+bool is_managed(DevicePointer pointer, std::size_t size) {
+    return managed_range(pointer, size).has_value();
+}
+
 Status managed_attribute(DevicePointer pointer, std::size_t size, int attribute, void* value, std::size_t bytes) {
     constexpr int accessed_by = 3;
     const bool fits = attribute == accessed_by ? bytes >= 4 && bytes % 4 == 0 : bytes == 4;

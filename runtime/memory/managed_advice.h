@@ -49,6 +49,8 @@ private:
 /// no managed memory, invalid_device for a device that there is not.
 Status managed_advise(DevicePointer pointer, std::size_t size, int advice, MemoryPlace place);
 Status managed_prefetch(DevicePointer pointer, std::size_t size, MemoryPlace place);
+/// True if all of the range lies in one managed allocation.
+bool is_managed(DevicePointer pointer, std::size_t size);
 /// CUmem_range_attribute 1..8 into `bytes` bytes: 4, or any multiple of 4 for the list of who accesses (3).
 Status managed_attribute(DevicePointer pointer, std::size_t size, int attribute, void* value, std::size_t bytes);
 

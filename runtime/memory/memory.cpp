@@ -3,6 +3,8 @@
 #include "runtime/memory/memory.h"
 
 #include "runtime/context/context.h"
+#include "runtime/memory/process_memory.h"
+#include "runtime/memory/virtual_memory.h"
 #include "runtime/stream/dispatcher.h"
 #include "runtime/stream/stream.h"
 
@@ -10,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 namespace ptarmigan::runtime {
@@ -34,7 +37,10 @@ bool freeable_by_mem_free(const Allocation& allocation) {
 
 Status memory_allocate(Context& context, std::size_t size, DevicePointer& pointer) {
     Allocation allocation;
-    const Status status = AddressSpace::get().allocate(size, MemoryKind::device, &context, allocation);
+    AddressSpace& space = AddressSpace::get();
+    Status status = space.allocate(size, MemoryKind::device, &context, allocation);
+    if (status == Status::out_of_memory && end_kept_memory())
+        status = space.allocate(size, MemoryKind::device, &context, allocation);
     if (status == Status::success) pointer = allocation.base;
     return status;
 }
@@ -55,6 +61,7 @@ Status memory_free(Context& context, DevicePointer pointer) {
     const auto allocation = AddressSpace::get().find(pointer);
     if (!allocation || allocation->base != pointer || !freeable_by_mem_free(*allocation)) return Status::invalid_value;
     wait_for_context(context);
+    if (allocation->kind == MemoryKind::imported) return ProcessMemory::get().close(pointer);
     return AddressSpace::get().free(pointer, freeable_by_mem_free);
 }
 
@@ -67,7 +74,8 @@ Status memory_info(Context& context, std::size_t& free, std::size_t& total) {
 
 Status memory_address_range(DevicePointer pointer, DevicePointer& base, std::size_t& size) {
     const auto allocation = AddressSpace::get().find(pointer);
-    if (!allocation) return Status::not_found;
+    const bool elsewhere = allocation && allocation->kind == MemoryKind::pinned && allocation->pool;
+    if (!allocation || elsewhere || allocation->access == 0) return Status::not_found;
     base = allocation->base;
     size = allocation->size;
     return Status::success;
@@ -105,13 +113,34 @@ bool is_mapped(std::uintptr_t address, std::size_t size) {
     return msync(reinterpret_cast<void*>(first), address + size - first, MS_ASYNC) == 0;
 }
 
+/// True if the program may read every page of a mapped range, and write to it if `writes`; also where nobody says.
+bool is_accessible(std::uintptr_t address, std::size_t size, bool writes) {
+    std::FILE* maps = std::fopen("/proc/self/maps", "re");
+    if (!maps) return true;
+    bool allowed = true;
+    char line[512], mode[5] = {};
+    unsigned long begin = 0, end = 0;
+    while (allowed && std::fgets(line, sizeof line, maps)) {
+        if (std::sscanf(line, "%lx-%lx %4s", &begin, &end, mode) != 3 || end <= address) continue;
+        if (begin >= address + size) break;
+        allowed = mode[0] == 'r' && (!writes || mode[1] == 'w');
+    }
+    std::fclose(maps);
+    return allowed;
+}
+
 } // namespace
 
 Status host_register(Context& context, void* pointer, std::size_t size, unsigned flags) {
     constexpr unsigned known_flags = 11; // portable, device map, read only; nothing here is I/O memory (4)
     if (!pointer || size == 0 || (flags & ~known_flags)) return Status::invalid_value;
     if (address_of(pointer) + size < address_of(pointer)) return Status::invalid_value;
-    if (!is_mapped(address_of(pointer), size)) // copies will take it for memory that is there
+    constexpr std::uintptr_t address_end = std::uintptr_t{1} << 47;
+    if (address_of(pointer) >= address_end) return Status::not_supported;
+    constexpr unsigned read_only = 8;
+    const bool writes = !(flags & read_only);
+    if (!is_mapped(address_of(pointer), size) || // copies will take it for memory that is there
+        !is_accessible(address_of(pointer), size, writes))
         return Status::invalid_value;
     Allocation allocation;
     allocation.base = address_of(pointer);
@@ -119,6 +148,7 @@ Status host_register(Context& context, void* pointer, std::size_t size, unsigned
     allocation.kind = MemoryKind::registered;
     allocation.context = &context;
     allocation.flags = flags;
+    allocation.access = writes ? 3 : 1;
     return AddressSpace::get().add(allocation);
 }
 
@@ -145,7 +175,8 @@ Status host_flags(void* host, unsigned& flags) {
     constexpr unsigned device_map = 2;
     const auto allocation = AddressSpace::get().find(address_of(host));
     if (!allocation || !allocation->is_host()) return Status::invalid_value;
-    flags = allocation->flags | device_map; // every context maps host memory
+    constexpr unsigned told = 7;
+    flags = (allocation->flags & told) | device_map; // every context maps host memory
     return Status::success;
 }
 
@@ -167,39 +198,59 @@ template <class T> Status put(void* destination, T value) {
     return Status::success;
 }
 
+/// The memory behind an allocation that the driver has got in one piece: [begin, begin + size).
+void mapping_of(const Allocation& allocation, std::uintptr_t& begin, std::size_t& size) {
+    constexpr std::size_t page = 4096, pool_piece = std::size_t{32} << 20;
+    const bool whole_pages = allocation.kind == MemoryKind::registered;
+    const std::size_t unit = whole_pages ? page : AddressSpace::granule;
+    begin = allocation.base / unit * unit;
+    size = allocation.pool ? pool_piece : (allocation.end() - begin + unit - 1) / unit * unit;
+}
+
 /// Attribute of a known allocation; the numbers are CUpointer_attribute's.
 Status known_pointer_attribute(const Allocation& allocation, int attribute, DevicePointer pointer, void* value) {
-    const bool host = allocation.is_host(), managed = allocation.kind == MemoryKind::managed;
-    const bool pooled = allocation.pool != nullptr;
-    const bool plain = allocation.kind == MemoryKind::device || allocation.kind == MemoryKind::pool;
+    const MemoryKind kind = allocation.kind;
+    const bool host = allocation.is_host() || allocation.on_host, managed = kind == MemoryKind::managed;
+    const bool mapped = kind == MemoryKind::mapped;
+    const bool of_host_pool = kind == MemoryKind::pinned && allocation.pool;
+    const bool of_context = !allocation.pool && !mapped && !(managed && allocation.owned_by_module);
+    const bool for_host = (host && !mapped) || managed; // the host has an address of it
     constexpr unsigned type_host = 1, type_device = 2;
-    const std::uintptr_t first = allocation.base / AddressSpace::granule * AddressSpace::granule;
-    const std::size_t mapped =
-        (allocation.end() - first + AddressSpace::granule - 1) / AddressSpace::granule * AddressSpace::granule;
+    std::uintptr_t first = 0;
+    std::size_t size = 0;
+    mapping_of(allocation, first, size);
     switch (attribute) {
-    case 1: return put(value, pooled ? nullptr : allocation.context);
+    case 1: return put<const void*>(value, of_context ? allocation.context : nullptr);
     case 2: return put(value, host ? type_host : type_device);
-    case 3: return put(value, pointer);
+    case 3:
+        if (allocation.access && !of_host_pool) return put(value, pointer);
+        static_cast<void>(put<void*>(value, nullptr));
+        return Status::invalid_value;
     case 4:
-        if (!plain) return put(value, pointer);
+        if (for_host) return put(value, pointer);
         static_cast<void>(put<void*>(value, nullptr)); // the driver zeroes it and fails
         return Status::invalid_value;
-    case 5: return host ? Status::invalid_value : put<std::uint64_t>(value, 0);
-    case 6: return put<unsigned>(value, host ? 0 : 1);
+    case 5:
+        if (host) return Status::invalid_value;
+        // Who asks for these lets others read the memory.
+        static_cast<void>(
+            AddressSpace::get().annotate(allocation.base, [](Allocation& record) { record.sync_memops = true; }));
+        return put<std::uint64_t>(value, 0);
+    case 6: return put<unsigned>(value, allocation.sync_memops);
     case 7: return put(value, allocation.id);
     case 8: return put<unsigned>(value, managed);
     case 9: return put<int>(value, 0);
-    case 10: return put<unsigned>(value, 0); // no inter-process handles
-    case 11: return put<std::uint64_t>(value, allocation.base);
-    case 12: return put<std::uint64_t>(value, allocation.size);
+    case 10: return put<unsigned>(value, kind == MemoryKind::device && !allocation.owned_by_module);
+    case 11: return put<std::uint64_t>(value, of_host_pool ? 0 : mapped ? allocation.reservation : allocation.base);
+    case 12: return put<std::uint64_t>(value, mapped ? allocation.reserved : allocation.size);
     case 13: return put<unsigned>(value, 1);
-    case 14: return put<std::uint64_t>(value, 0);
+    case 14: return put<std::uint64_t>(value, static_cast<std::uint64_t>(allocation.handle_types));
     case 15: return put<unsigned>(value, 0); // no RDMA
-    case 16: return put<unsigned>(value, 3);
+    case 16: return put<unsigned>(value, allocation.access);
     case 17: return put<const void*>(value, allocation.pool.get());
-    case 18: return put<std::uint64_t>(value, mapped);
+    case 18: return put<std::uint64_t>(value, mapped ? allocation.size : size);
     case 19: return put<std::uint64_t>(value, first);
-    case 20: return put<std::uint64_t>(value, allocation.id);
+    case 20: return put<std::uint64_t>(value, first / AddressSpace::granule);
     case 21: return put<unsigned>(value, 0);
     default: return Status::invalid_value;
     }
@@ -224,16 +275,31 @@ std::size_t attribute_size(int attribute) {
 
 } // namespace
 
+Status set_sync_memops(DevicePointer pointer, bool on) {
+    const auto allocation = AddressSpace::get().find(pointer);
+    if (!allocation) return Status::invalid_value;
+    return AddressSpace::get().annotate(allocation->base, [on](Allocation& record) { record.sync_memops = on; });
+}
+
 Status pointer_attribute(int attribute, DevicePointer pointer, void* value, bool plural) {
     if (attribute < 1 || attribute > 21 || !value) return Status::invalid_value;
+    constexpr int host_pointer = 4, tokens = 5, ordinal = 9, range_start = 11, range_size = 12;
+    if (plural && attribute == tokens) return Status::invalid_value;
     const auto allocation = AddressSpace::get().find(pointer);
     const Status status =
         allocation ? known_pointer_attribute(*allocation, attribute, pointer, value) : Status::invalid_value;
     if (status == Status::success || !plural) return status;
     // cuPointerGetAttributes succeeds for any address and leaves zeros; the ordinal of nothing is
     // -2.
+    if (!allocation && attribute == host_pointer) return put(value, pointer);
+    if (!allocation && (attribute == range_start || attribute == range_size)) {
+        std::uintptr_t begin = 0;
+        std::size_t size = 0;
+        if (!VirtualMemory::get().reservation(pointer, begin, size)) return Status::success; // left as it is
+        return put<std::uint64_t>(value, attribute == range_start ? begin : size);
+    }
     std::memset(value, 0, attribute_size(attribute));
-    if (!allocation && attribute == 9) return put<int>(value, -2);
+    if (!allocation && attribute == ordinal) return put<int>(value, -2);
     return Status::success;
 }
 

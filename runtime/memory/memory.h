@@ -47,6 +47,9 @@ enum class Side : std::uint8_t { host, device, unified };
 Status memory_copy(Stream& stream, Side to, void* destination, Side from, const void* source, std::size_t size,
                    bool blocking);
 
+/// What memory_copy() would say, without copying.
+Status check_copy(Side to, const void* destination, Side from, const void* source, std::size_t size);
+
 /// A box of bytes inside pitched memory (CUDA_MEMCPY2D and 3D without arrays).
 struct CopyBox {
     struct End {
@@ -60,6 +63,7 @@ struct CopyBox {
     std::size_t width_bytes = 0, height = 1, depth = 1;
 };
 Status memory_copy(Stream& stream, const CopyBox& box, bool blocking);
+Status check_copy(const CopyBox& box);
 
 /// cuMemsetD*: `element_size` 1, 2 or 4; the pointer (and pitch) must be aligned to it. height 1:
 /// pitch is ignored.
@@ -70,5 +74,9 @@ Status memory_fill(Stream& stream, DevicePointer pointer, std::size_t pitch, uns
 /// invalid_value for addresses that the driver does not know and for unknown attributes.
 /// `any_type`: the cuPointerGetAttributes rules, where an unknown address gives zeros.
 Status pointer_attribute(int attribute, DevicePointer pointer, void* value, bool plural = false);
+
+/// cuPointerSetAttribute of the only attribute that can be set: remembered, because every copy orders itself as it
+/// asks.
+Status set_sync_memops(DevicePointer pointer, bool on);
 
 } // namespace ptarmigan::runtime

@@ -3,12 +3,15 @@
 // allocations. What is known of who has seen which memory holds between two of them only.
 #pragma once
 
+#include "runtime/base/host_access.h"
+
 #include <atomic>
 #include <cstdint>
 
 namespace ptarmigan::runtime {
 
-/// One is alive while the driver writes to device memory. Thread-safe; two counts and nothing else.
+/// One is alive while the driver writes to device memory, which it may use then. Thread-safe; two counts and nothing
+/// else.
 class OutsideWrite {
 public:
     OutsideWrite() {
@@ -27,6 +30,7 @@ public:
     static bool any() { return running_.load(std::memory_order_acquire) != 0; }
 
 private:
+    const DeviceMemoryUse use_;
     static inline std::atomic<std::uint64_t> count_{0};
     static inline std::atomic<std::uint32_t> running_{0};
 };

@@ -5,12 +5,16 @@
 #include "runtime/context/context.h"
 #include "runtime/context/context_keeper.h"
 #include "runtime/device/device.h"
+#include "runtime/memory/process_memory.h"
 #include "runtime/stream/stream.h"
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
+#include <fcntl.h>
 #include <map>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -20,6 +24,9 @@ namespace {
 constexpr std::uint64_t chunk = std::uint64_t{32} << 20;
 constexpr int pinned_type = 1, managed_type = 2;
 constexpr unsigned read_write = 3;
+constexpr int file_descriptor_handle = 1;
+constexpr std::uint64_t pool_note = 0x6c6f6f7074707861,
+                        pointer_place = 0x706f6f6c7074; // any other file is none of these
 
 std::uint64_t in_chunks(std::uint64_t bytes) {
     return (bytes + chunk - 1) / chunk * chunk;
@@ -89,12 +96,14 @@ void make_default_pool(Context& context) {
 const RegisterContextKeeper
     memory_of_contexts(ContextKeeper::Kind::memory,
                        {.make = make_default_pool, .waited = trim_pools_to_thresholds, .end = [](Context& context) {
+                            end_kept_memory();
+                            ProcessMemory::get().close_all(&context);
                             AddressSpace::get().free_context(&context);
                         }});
 
 } // namespace
 
-Status MemoryPool::create(int allocation_type, MemoryPlace place, std::size_t max_size,
+Status MemoryPool::create(int allocation_type, MemoryPlace place, std::size_t max_size, int handle_types,
                           std::shared_ptr<MemoryPool>& pool) {
     PoolProperties properties;
     if (const Status status = kind_at(place, allocation_type, properties.kind); status != Status::success)
@@ -102,9 +111,80 @@ Status MemoryPool::create(int allocation_type, MemoryPlace place, std::size_t ma
     if (max_size > AddressSpace::get().capacity()) return Status::out_of_memory;
     properties.place = place;
     properties.max_size = max_size;
+    properties.handle_types = handle_types;
     pool = std::make_shared<MemoryPool>(properties);
     HandleTable<MemoryPool>::get().add(pool);
     return Status::success;
+}
+
+Status MemoryPool::export_file(int& file) {
+    if (!(properties_.handle_types & file_descriptor_handle) || properties_.origin) return Status::invalid_value;
+    std::lock_guard lock(mutex_);
+    if (!file_) {
+        static std::atomic<std::uint64_t> numbers{0};
+        // Of this process and no other one.
+        const auto now = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+        number_ = (static_cast<std::uint64_t>(getpid()) << 40) ^ (now << 8) ^ ++numbers;
+        FileNote note;
+        note.kind = pool_note;
+        note.words[0] = number_;
+        note.words[1] = static_cast<std::uint64_t>(properties_.kind);
+        note.words[2] = static_cast<std::uint64_t>(properties_.place.type);
+        note.words[3] = static_cast<std::uint64_t>(properties_.place.id);
+        note.words[4] = static_cast<std::uint64_t>(properties_.handle_types);
+        file_ = make_shared_file(0, note);
+        if (!file_) return Status::out_of_memory;
+    }
+    const int copy = fcntl(file_.get(), F_DUPFD_CLOEXEC, 3);
+    if (copy < 0) return Status::operating_system;
+    file = copy;
+    return Status::success;
+}
+
+Status MemoryPool::import_file(int file, std::shared_ptr<MemoryPool>& pool) {
+    FileNote note;
+    std::size_t size = 0;
+    if (!read_shared_file(file, size, note) || note.kind != pool_note || note.words[0] == 0) return Status::unknown;
+    static std::mutex importing;
+    std::lock_guard lock(importing);
+    for (const auto& known : HandleTable<MemoryPool>::get().all())
+        if (known->properties_.origin == note.words[0]) {
+            pool = known;
+            return Status::success;
+        }
+    PoolProperties properties;
+    properties.origin = note.words[0];
+    properties.kind = note.words[1] == static_cast<std::uint64_t>(MemoryKind::pinned)    ? MemoryKind::pinned
+                      : note.words[1] == static_cast<std::uint64_t>(MemoryKind::managed) ? MemoryKind::managed
+                                                                                         : MemoryKind::pool;
+    properties.place = {static_cast<int>(note.words[2]), static_cast<int>(note.words[3])};
+    properties.handle_types = static_cast<int>(note.words[4]);
+    pool = std::make_shared<MemoryPool>(properties);
+    HandleTable<MemoryPool>::get().add(pool);
+    return Status::success;
+}
+
+Status MemoryPool::export_pointer(DevicePointer pointer, FilePlace& place) {
+    const auto allocation = AddressSpace::get().find(pointer);
+    if (!allocation || allocation->base != pointer || !allocation->pool || allocation->kind == MemoryKind::imported)
+        return Status::invalid_value;
+    std::uint64_t number = 0;
+    {
+        std::lock_guard lock(allocation->pool->mutex_);
+        number = allocation->pool->number_;
+    }
+    if (!(allocation->pool->properties_.handle_types & file_descriptor_handle)) return Status::invalid_value;
+    const Status status = ProcessMemory::place_of(pointer, pointer_place, place);
+    if (status != Status::success) return status;
+    place.id = number;
+    return name_place(place);
+}
+
+Status MemoryPool::import_pointer(const std::shared_ptr<MemoryPool>& pool, const FilePlace& place, Context& context,
+                                  DevicePointer& pointer) {
+    if (const Status status = check_place(place, pointer_place); status != Status::success) return status;
+    if (!pool->properties_.origin || place.id != pool->properties_.origin) return Status::invalid_value;
+    return ProcessMemory::get().open(place, context, pool, pointer);
 }
 
 Status MemoryPool::attribute(int attribute, void* value) const {
@@ -116,7 +196,7 @@ Status MemoryPool::attribute(int attribute, void* value) const {
         std::memcpy(value, &number, sizeof number);
         return Status::success;
     };
-    if (!value) return Status::invalid_value;
+    if (!value || properties_.origin) return Status::invalid_value; // another process counts
     std::lock_guard lock(mutex_);
     switch (attribute) {
     case 1:
@@ -128,7 +208,7 @@ Status MemoryPool::attribute(int attribute, void* value) const {
     case 7: return wide(used_);
     case 8: return wide(used_high_);
     case 9: return narrow(properties_.kind == MemoryKind::managed ? managed_type : pinned_type);
-    case 10: return narrow(0); // no handles to share
+    case 10: return narrow(properties_.handle_types);
     case 11: return narrow(properties_.place.id);
     case 12: return narrow(properties_.place.type);
     case 13: return wide(properties_.max_size);
@@ -137,7 +217,7 @@ Status MemoryPool::attribute(int attribute, void* value) const {
 }
 
 Status MemoryPool::set_attribute(int attribute, const void* value) {
-    if (!value) return Status::invalid_value;
+    if (!value || properties_.origin) return Status::invalid_value;
     std::lock_guard lock(mutex_);
     if (attribute >= 1 && attribute <= 3) {
         int number = 0;
@@ -198,19 +278,93 @@ void MemoryPool::give_back(std::size_t size) {
 }
 
 void MemoryPool::trim(std::size_t kept) {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     reserved_ = std::max(in_chunks(used_), std::min<std::uint64_t>(reserved_, kept));
+    end_surplus(std::move(lock));
 }
 
 void MemoryPool::trim_to_threshold() {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     reserved_ = std::max(in_chunks(used_), std::min(reserved_, threshold_));
+    end_surplus(std::move(lock));
+}
+
+void MemoryPool::retire() {
+    std::unique_lock lock(mutex_);
+    retired_ = true;
+    end_surplus(std::move(lock));
+}
+
+void MemoryPool::end_surplus(std::unique_lock<std::mutex> lock) {
+    const std::size_t room = retired_ ? 0 : static_cast<std::size_t>(reserved_ - std::min(used_, reserved_));
+    std::vector<Allocation> surplus;
+    while (kept_bytes_ > room) {
+        const auto largest = std::prev(kept_.end());
+        kept_bytes_ -= largest->first;
+        surplus.push_back(largest->second);
+        kept_.erase(largest);
+    }
+    lock.unlock();
+    for (const Allocation& allocation : surplus) AddressSpace::get().end(allocation);
+}
+
+Status MemoryPool::allocate(std::size_t size, Context* context, Allocation& allocation) {
+    if (const Status status = take(size); status != Status::success) return status;
+    AddressSpace& space = AddressSpace::get();
+    std::optional<Allocation> kept;
+    {
+        std::lock_guard lock(mutex_);
+        // Of pieces that are large enough the smallest, unless half of it would be wasted.
+        const auto found = kept_.lower_bound(size);
+        if (found != kept_.end() && found->first / 2 <= size) {
+            kept = found->second;
+            kept_bytes_ -= found->first;
+            kept_.erase(found);
+        }
+    }
+    Status status = Status::success;
+    if (kept)
+        allocation = space.reuse(*kept, size, context);
+    else
+        status = space.allocate(size, properties_.kind, context, allocation);
+    if (status != Status::success) {
+        give_back(size);
+        return status;
+    }
+    return space.annotate(allocation.base, [this](Allocation& record) {
+        record.pool = shared_from_this();
+        record.handle_types = properties_.handle_types;
+    });
+}
+
+void MemoryPool::end(DevicePointer pointer) {
+    AddressSpace& space = AddressSpace::get();
+    const auto pending = [](const Allocation& record) { return record.free_pending; };
+    const auto worth_it = [](const Allocation& record) {
+        return record.free_pending && record.kind == MemoryKind::pool && record.reserved >= AddressSpace::granule;
+    };
+    Allocation kept;
+    if (space.keep(pointer, worth_it, kept) != Status::success) {
+        // Gone already only if its context was destroyed in between.
+        static_cast<void>(space.free(pointer, pending));
+        return;
+    }
+    std::unique_lock lock(mutex_);
+    kept_.emplace(kept.reserved, kept);
+    kept_bytes_ += kept.reserved;
+    end_surplus(std::move(lock));
 }
 
 void trim_pools_to_thresholds() {
     if (!something_to_trim.load(std::memory_order_acquire)) return;
     if (!something_to_trim.exchange(false, std::memory_order_acq_rel)) return;
     for (const auto& pool : HandleTable<MemoryPool>::get().all()) pool->trim_to_threshold();
+}
+
+bool end_kept_memory() {
+    const std::size_t before = AddressSpace::get().bytes_in_use();
+    for (const auto& pool : HandleTable<MemoryPool>::get().all()) pool->trim(0);
+    return AddressSpace::get().bytes_in_use() < before;
 }
 
 Status pool_of_place(MemoryPlace place, int allocation_type, bool current, std::shared_ptr<MemoryPool>& pool) {
@@ -231,7 +385,8 @@ Status pool_of_place(MemoryPlace place, int allocation_type, bool current, std::
 Status set_pool_of_place(MemoryPlace place, int allocation_type, const std::shared_ptr<MemoryPool>& pool) {
     MemoryKind kind{};
     if (const Status status = place_status(place, allocation_type, kind); status != Status::success) return status;
-    if (!pool || pool->properties().kind != kind || pool->properties().place != place) return Status::invalid_value;
+    if (!pool || pool->properties().kind != kind || pool->properties().place != place || pool->properties().origin)
+        return Status::invalid_value;
     if (kind == MemoryKind::pool) {
         primary_context()->set_pool(pool);
         return Status::success;
@@ -245,6 +400,7 @@ Status set_pool_of_place(MemoryPlace place, int allocation_type, const std::shar
 Status retire_pool(const std::shared_ptr<MemoryPool>& pool) {
     const PoolProperties& properties = pool->properties();
     if (properties.is_default) return Status::invalid_value;
+    pool->retire();
     if (properties.kind == MemoryKind::pool) {
         Context& primary = *primary_context();
         if (primary.pool() == pool) primary.set_pool(primary.default_pool());
@@ -260,18 +416,15 @@ Status retire_pool(const std::shared_ptr<MemoryPool>& pool) {
 Status pool_allocate(Stream& stream, const std::shared_ptr<MemoryPool>& pool, std::size_t size,
                      DevicePointer& pointer) {
     pointer = 0;
+    if (pool->properties().origin) return Status::invalid_value; // another process's
     if (size == 0) return Status::success;
-    if (const Status status = pool->take(size); status != Status::success) return status;
     // The memory exists from the call on: that is earlier than stream order asks, never later.
-    AddressSpace& space = AddressSpace::get();
     Allocation allocation;
-    const Status status = space.allocate(size, pool->properties().kind, &stream.context(), allocation);
-    if (status != Status::success) {
-        pool->give_back(size);
-        return status;
-    }
-    pointer = allocation.base;
-    return space.annotate(allocation.base, [&pool](Allocation& record) { record.pool = pool; });
+    Status status = pool->allocate(size, &stream.context(), allocation);
+    if (status == Status::out_of_memory && end_kept_memory())
+        status = pool->allocate(size, &stream.context(), allocation);
+    if (status == Status::success) pointer = allocation.base;
+    return status;
 }
 
 Status pool_free(Stream& stream, DevicePointer pointer) {
@@ -281,8 +434,15 @@ Status pool_free(Stream& stream, DevicePointer pointer) {
     stream.submit(
         [pointer] {
             const auto pending = [](const Allocation& record) { return record.free_pending; };
-            // Gone already only if its context was destroyed in between.
-            static_cast<void>(AddressSpace::get().free(pointer, pending));
+            AddressSpace& space = AddressSpace::get();
+            const auto allocation = space.find(pointer);
+            if (!allocation) return; // its context was destroyed in between
+            if (allocation->kind == MemoryKind::imported)
+                static_cast<void>(ProcessMemory::get().close(pointer));
+            else if (allocation->pool)
+                allocation->pool->end(pointer);
+            else
+                static_cast<void>(space.free(pointer, pending));
         },
         Stream::Start::inline_if_idle);
     return Status::success;

@@ -3,6 +3,7 @@
 #include "runtime/module/module.h"
 
 #include "runtime/base/handle_table.h"
+#include "runtime/base/host_access.h"
 #include "runtime/base/log.h"
 #include "runtime/base/process_exit.h"
 #include "runtime/context/context.h"
@@ -92,6 +93,7 @@ Status Module::place_variables() {
 }
 
 void Module::initialise_variables() {
+    const DeviceMemoryUse use;
     const std::vector<ptx::Variable>& variables = source_->module().variables;
     for (std::size_t id = 0; id < variables.size(); ++id) {
         if (addresses_[id] == 0 || is_reference(variables[id])) continue;

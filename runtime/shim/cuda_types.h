@@ -159,6 +159,77 @@ struct CUmemPoolProps {
     unsigned char reserved[54];
 };
 
+using CUmemGenericAllocationHandle = unsigned long long;
+
+struct CUmemAllocationProp {
+    int type, requestedHandleTypes;
+    CUmemLocation location;
+    void* win32HandleMetaData;
+    struct {
+        unsigned char compressionType, gpuDirectRDMACapable;
+        unsigned short usage;
+        unsigned char reserved[4];
+    } allocFlags;
+};
+
+struct CUmemPoolPtrExportData {
+    unsigned char reserved[64];
+};
+
+struct CUipcMemHandle {
+    char reserved[64];
+};
+
+struct CUipcEventHandle {
+    char reserved[64];
+};
+
+struct CUmemcpyAttributes {
+    int srcAccessOrder;
+    CUmemLocation srcLocHint, dstLocHint;
+    unsigned flags;
+};
+
+struct CUmemcpy3DOperand {
+    int type;
+    union {
+        struct {
+            CUdeviceptr ptr;
+            std::size_t rowLength, layerHeight;
+            CUmemLocation locHint;
+        } ptr;
+        struct {
+            CUarray array;
+            std::size_t offset[3];
+        } array;
+    } op;
+};
+
+struct CUDA_MEMCPY3D_BATCH_OP {
+    CUmemcpy3DOperand src, dst;
+    std::size_t extent[3];
+    int srcAccessOrder;
+    unsigned flags;
+};
+
+struct CUDA_MEMCPY3D_PEER {
+    std::size_t srcXInBytes, srcY, srcZ, srcLOD;
+    unsigned srcMemoryType;
+    const void* srcHost;
+    CUdeviceptr srcDevice;
+    CUarray srcArray;
+    CUcontext srcContext;
+    std::size_t srcPitch, srcHeight;
+    std::size_t dstXInBytes, dstY, dstZ, dstLOD;
+    unsigned dstMemoryType;
+    void* dstHost;
+    CUdeviceptr dstDevice;
+    CUarray dstArray;
+    CUcontext dstContext;
+    std::size_t dstPitch, dstHeight;
+    std::size_t WidthInBytes, Height, Depth;
+};
+
 } // extern "C"
 
 namespace ptarmigan::shim {

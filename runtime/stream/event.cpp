@@ -3,6 +3,7 @@
 #include "runtime/base/handle_table.h"
 #include "runtime/context/context.h"
 #include "runtime/stream/dispatcher.h"
+#include "runtime/stream/shared_event.h"
 #include "runtime/stream/stream.h"
 
 namespace ptarmigan::runtime {
@@ -14,10 +15,34 @@ constexpr unsigned blocking_sync = 1, disable_timing = 2, interprocess = 4;
 
 Status Event::create(Context& context, unsigned flags, std::shared_ptr<Event>& event) {
     if (flags & ~(blocking_sync | disable_timing | interprocess)) return Status::invalid_value;
-    if (flags & interprocess) return flags & disable_timing ? Status::not_supported : Status::invalid_value;
+    if ((flags & interprocess) && !(flags & disable_timing)) return Status::invalid_value;
     event = std::make_shared<Event>(context, flags);
+    if (flags & interprocess) {
+        event->shared_ = SharedEvent::create();
+        if (!event->shared_) return Status::out_of_memory;
+    }
     HandleTable<Event>::get().add(event);
     return Status::success;
+}
+
+Status Event::open(Context& context, const FilePlace& place, std::shared_ptr<Event>& event) {
+    auto shared = SharedEvent::open(place);
+    if (!shared) return Status::map_failed;
+    event = std::make_shared<Event>(context, disable_timing | interprocess);
+    event->shared_ = std::move(shared);
+    event->is_opened_ = true;
+    HandleTable<Event>::get().add(event);
+    return Status::success;
+}
+
+Status Event::place(FilePlace& place) const {
+    return shared_ && !is_opened_ ? shared_->place(place) : Status::invalid_handle;
+}
+
+bool Event::recorded_elsewhere(const Mark& mark, std::uint64_t& record) const {
+    if (!shared_) return false;
+    record = shared_->last();
+    return record != mark.shared_record;
 }
 
 Status Event::destroy(const void* handle) {
@@ -33,7 +58,13 @@ Status Event::record(Stream& stream) {
     auto time = std::make_shared<Clock::time_point>();
     Mark mark;
     mark.time = time;
-    mark.operation = stream.submit([time] { *time = Clock::now(); }, Stream::Start::inline_if_idle);
+    if (shared_) mark.shared_record = shared_->record();
+    mark.operation = stream.submit(
+        [time, shared = shared_, record = mark.shared_record] {
+            *time = Clock::now();
+            if (shared) shared->happened(record);
+        },
+        Stream::Start::inline_if_idle);
     std::lock_guard lock(mutex_);
     mark_ = std::move(mark);
     return Status::success;
@@ -56,19 +87,36 @@ Status Event::query() {
     const Mark mark = this->mark();
     if (const Status status = context_.status(); status != Status::success) return status;
     Dispatcher& dispatcher = Dispatcher::get();
+    std::uint64_t record = 0;
+    if (recorded_elsewhere(mark, record)) return shared_->has_happened(record) ? Status::success : Status::not_ready;
     if (dispatcher.is_done(mark.operation)) return Status::success;
     dispatcher.hurry();
     return Status::not_ready;
 }
 
 Status Event::synchronize() {
-    Dispatcher::get().wait(mark().operation);
+    const Mark mark = this->mark();
+    std::uint64_t record = 0;
+    if (recorded_elsewhere(mark, record))
+        shared_->wait(record, [this] { return context_.status() != Status::success; });
+    else
+        Dispatcher::get().wait(mark.operation);
     return context_.after_wait();
 }
 
 Status Event::make_wait(Stream& stream, unsigned flags) {
     if (flags > 1) return Status::invalid_value;
-    stream.wait_for(mark().operation);
+    const Mark mark = this->mark();
+    std::uint64_t record = 0;
+    if (recorded_elsewhere(mark, record)) {
+        if (shared_->has_happened(record)) return Status::success;
+        Context& context = stream.context();
+        stream.submit([shared = shared_, record,
+                       &context] { shared->wait(record, [&context] { return context.status() != Status::success; }); },
+                      Stream::Start::elsewhere);
+        return Status::success;
+    }
+    stream.wait_for(mark.operation);
     return Status::success;
 }
 

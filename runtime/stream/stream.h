@@ -18,6 +18,8 @@ namespace ptarmigan::runtime {
 
 class Context;
 class GreenContext;
+class SharedEvent; ///< shared_event.h
+struct FilePlace;
 struct Operation; ///< dispatcher.h
 
 /// What one operation does. Runs on any thread; its Status is ignored (faults go to the context).
@@ -97,9 +99,13 @@ class Event {
 public:
     Event(Context& context, unsigned flags) : context_(context), flags_(flags) {}
 
-    /// cuEventCreate: flags 1 blocking sync, 2 disable timing, 4 interprocess (not_supported);
+    /// cuEventCreate: flags 1 blocking sync, 2 disable timing, 4 interprocess (with 2 only);
     /// others invalid_value.
     static Status create(Context& context, unsigned flags, std::shared_ptr<Event>& event);
+    /// cuIpcOpenEventHandle: another process's event. map_failed for what is none, or is gone.
+    static Status open(Context& context, const FilePlace& place, std::shared_ptr<Event>& event);
+    /// cuIpcGetEventHandle; invalid_handle for events that are not to be shared.
+    Status place(FilePlace& place) const;
     static Status destroy(const void* handle);
 
     Context& context() const { return context_; }
@@ -123,11 +129,16 @@ private:
     struct Mark {
         std::shared_ptr<Operation> operation; ///< done when the event has happened
         std::shared_ptr<Clock::time_point> time;
+        std::uint64_t shared_record = 0; ///< its number for other processes
     };
     Mark mark() const;
+    /// True if the last record is another process's.
+    bool recorded_elsewhere(const Mark& mark, std::uint64_t& record) const;
 
     Context& context_;
     const unsigned flags_;
+    std::shared_ptr<SharedEvent> shared_; ///< of events that processes share; constant
+    bool is_opened_ = false;              ///< another process's; constant
     mutable std::mutex mutex_;
     Mark mark_;
 };

@@ -79,6 +79,21 @@ Status copy_box(Stream& queue, const CUDA_MEMCPY3D* c, bool blocking) {
                     box, blocking);
 }
 
+/// Both ends name the context that they are of, which nobody looks at: addresses tell where memory is.
+Status copy_box(Stream& queue, const CUDA_MEMCPY3D_PEER* c, bool blocking) {
+    if (!c) return Status::invalid_value;
+    CopyBox box;
+    box.width_bytes = c->WidthInBytes;
+    box.height = c->Height;
+    box.depth = c->Depth;
+    return run_copy(queue,
+                    {c->srcMemoryType, const_cast<void*>(c->srcHost), c->srcDevice, c->srcArray, c->srcPitch,
+                     c->srcHeight, c->srcXInBytes, c->srcY, c->srcZ},
+                    {c->dstMemoryType, c->dstHost, c->dstDevice, c->dstArray, c->dstPitch, c->dstHeight, c->dstXInBytes,
+                     c->dstY, c->dstZ},
+                    box, blocking);
+}
+
 /// A line of bytes of an array that has one row.
 EndWords line(CUarray array, std::size_t offset) {
     return {memory_array, nullptr, 0, array, 0, 0, offset, 0, 0};
@@ -97,10 +112,8 @@ Status copy_line(Stream& queue, const EndWords& to, const EndWords& from, std::s
     return run_copy(queue, from, to, box, blocking);
 }
 
-Status copy_between(Stream& queue, CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
-                    std::size_t size, bool blocking) {
-    if (!find_handle<runtime::Context>(to_context) || !find_handle<runtime::Context>(from_context))
-        return Status::invalid_context;
+/// The contexts are not looked at: addresses tell where memory is.
+Status copy_between(Stream& queue, CUdeviceptr to, CUdeviceptr from, std::size_t size, bool blocking) {
     return runtime::memory_copy(queue, Side::device, host(to), Side::device, host(from), size, blocking);
 }
 
@@ -126,16 +139,6 @@ Status copy_between(Stream& queue, CUdeviceptr to, CUcontext to_context, CUdevic
 
 PTM_BLOCKING_AND_ASYNC(cuMemcpy, cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, std::size_t size), (to, from, size),
                        runtime::memory_copy(queue, Side::unified, host(to), Side::unified, host(from), size, blocking))
-// The attributes say when the source is read and where the ends lie; a copy here reads in stream order, which is
-// allowed.
-PTM_STREAM_API(cuMemcpyWithAttributesAsync, cuMemcpyWithAttributesAsync_ptsz,
-               (CUdeviceptr to, CUdeviceptr from, std::size_t size, const void* attributes, CUstream stream),
-               (to, from, size, attributes, stream)) {
-    return stream_entry(stream, default_stream, [&](Stream& queue) {
-        if (!attributes) return Status::invalid_value;
-        return runtime::memory_copy(queue, Side::unified, host(to), Side::unified, host(from), size, false);
-    });
-}
 PTM_BLOCKING_AND_ASYNC(cuMemcpyHtoD_v2, cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void* from, std::size_t size),
                        (to, from, size),
                        runtime::memory_copy(queue, Side::device, host(to), Side::host, from, size, blocking))
@@ -148,11 +151,12 @@ PTM_BLOCKING_AND_ASYNC(cuMemcpyDtoD_v2, cuMemcpyDtoDAsync_v2, (CUdeviceptr to, C
 PTM_BLOCKING_AND_ASYNC(cuMemcpyPeer, cuMemcpyPeerAsync,
                        (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
                         std::size_t size),
-                       (to, to_context, from, from_context, size),
-                       copy_between(queue, to, to_context, from, from_context, size, blocking))
+                       (to, to_context, from, from_context, size), copy_between(queue, to, from, size, blocking))
 PTM_BLOCKING_AND_ASYNC(cuMemcpy2D_v2, cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D* box), (box),
                        copy_box(queue, box, blocking))
 PTM_BLOCKING_AND_ASYNC(cuMemcpy3D_v2, cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D* box), (box),
+                       copy_box(queue, box, blocking))
+PTM_BLOCKING_AND_ASYNC(cuMemcpy3DPeer, cuMemcpy3DPeerAsync, (const CUDA_MEMCPY3D_PEER* box), (box),
                        copy_box(queue, box, blocking))
 PTM_STREAM_API(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds, (const CUDA_MEMCPY2D* box), (box)) {
     return stream_entry(nullptr, default_stream, [&](Stream& queue) { return copy_box(queue, box, true); });

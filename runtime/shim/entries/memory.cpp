@@ -17,7 +17,7 @@ namespace {
 template <class Body> CUresult allocation_entry(CUdeviceptr pointer, Status unknown, Body&& body) {
     return entry([&] {
         const auto allocation = runtime::AddressSpace::get().find(pointer);
-        Context* context = allocation ? allocation->context : runtime::working_context();
+        Context* context = allocation && allocation->context ? allocation->context : runtime::working_context();
         if (!context) return unknown;
         const Status status = context->status();
         return status == Status::success ? body(*context) : status;
@@ -155,8 +155,12 @@ PTM_API(cuPointerGetAttributes, unsigned count, unsigned* attributes, void** val
 }
 PTM_API(cuPointerSetAttribute, const void* value, unsigned attribute, CUdeviceptr pointer) {
     return allocation_entry(pointer, Status::invalid_value, [&](Context&) {
-        // Only SYNC_MEMOPS can be set, and every copy here orders itself as that asks.
-        bool known = value && attribute == pointer_sync_memops && runtime::AddressSpace::get().find(pointer);
-        return known ? Status::success : Status::invalid_value;
+        const auto allocation = runtime::AddressSpace::get().find(pointer);
+        if (!value || !allocation) return Status::invalid_value;
+        if (allocation->kind == runtime::MemoryKind::mapped) return Status::not_supported;
+        if (attribute != pointer_sync_memops) return Status::invalid_value;
+        unsigned on = 0;
+        std::memcpy(&on, value, sizeof on);
+        return runtime::set_sync_memops(pointer, on != 0);
     });
 }

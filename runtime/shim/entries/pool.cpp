@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools of memory, and stream-ordered allocation from them.
 #include "runtime/memory/pool.h"
+#include "runtime/code/fault.h"
+#include "runtime/memory/process_memory.h"
 #include "runtime/shim/convert.h"
 
 #include <algorithm>
+#include <cstring>
 
 using namespace ptarmigan;
 using namespace ptarmigan::shim;
@@ -12,7 +15,8 @@ using runtime::MemoryPool;
 
 namespace {
 
-constexpr int pinned = 1; ///< CU_MEM_ALLOCATION_TYPE_PINNED
+constexpr int pinned = 1;          ///< CU_MEM_ALLOCATION_TYPE_PINNED
+constexpr int file_descriptor = 1; ///< CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 
 bool valid_device(CUdevice device) {
     return device >= 0 && device < runtime::Device::count();
@@ -96,12 +100,16 @@ PTM_API(cuMemPoolCreate, CUmemoryPool* handle, const CUmemPoolProps* properties)
         const auto is_set = [](unsigned char byte) { return byte != 0; };
         if (std::any_of(std::begin(properties->reserved), std::end(properties->reserved), is_set))
             return Status::invalid_value;
-        constexpr int file_descriptor = 1, fabric = 8;
+        constexpr int fabric = 8;
         if (properties->handleTypes & ~(file_descriptor | fabric)) return Status::invalid_value;
-        if (properties->handleTypes) return Status::not_supported; // sharing between processes
+        if (properties->handleTypes & fabric) {
+            runtime::log_once("fabric", "fabric handles of memory are not supported: there is no fabric between CPUs");
+            return Status::not_supported;
+        }
+        if (properties->handleTypes && properties->location.type == MemoryPlace::host) return Status::invalid_value;
         std::shared_ptr<MemoryPool> pool;
-        const Status status =
-            MemoryPool::create(properties->allocType, place_of(properties->location), properties->maxSize, pool);
+        const Status status = MemoryPool::create(properties->allocType, place_of(properties->location),
+                                                 properties->maxSize, properties->handleTypes, pool);
         if (status == Status::success) *handle = to_handle<CUmemoryPool>(pool);
         return status;
     });
@@ -123,6 +131,7 @@ PTM_API(cuMemPoolSetAttribute, CUmemoryPool handle, int attribute, void* value) 
 }
 PTM_API(cuMemPoolTrimTo, CUmemoryPool handle, std::size_t kept) {
     return pool_entry(handle, [&](MemoryPool& pool) {
+        if (pool.properties().origin) return Status::invalid_value; // another process's
         pool.trim(kept);
         return Status::success;
     });
@@ -160,5 +169,49 @@ PTM_STREAM_API(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz,
 PTM_STREAM_API(cuMemFreeAsync, cuMemFreeAsync_ptsz, (CUdeviceptr pointer, CUstream stream), (pointer, stream)) {
     return stream_entry(stream, default_stream, [&](runtime::Stream& queue) {
         return pointer ? runtime::pool_free(queue, pointer) : Status::success;
+    });
+}
+
+// ---- pools that processes share ----
+
+PTM_API(cuMemPoolExportToShareableHandle, void* shareable, CUmemoryPool handle, int type, unsigned long long flags) {
+    return pool_entry(handle, [&](MemoryPool& pool) {
+        if (!shareable || flags || type != file_descriptor) return Status::invalid_value;
+        int file = -1;
+        const Status status = pool.export_file(file);
+        if (status == Status::success) *static_cast<int*>(shareable) = file;
+        return status;
+    });
+}
+PTM_API(cuMemPoolImportFromShareableHandle, CUmemoryPool* handle, void* shareable, int type, unsigned long long flags) {
+    return entry([&] {
+        if (!handle || flags || type != file_descriptor) return Status::invalid_value;
+        std::shared_ptr<MemoryPool> pool;
+        const auto file = static_cast<int>(reinterpret_cast<std::intptr_t>(shareable));
+        const Status status = MemoryPool::import_file(file, pool);
+        if (status == Status::success) *handle = to_handle<CUmemoryPool>(pool);
+        return status;
+    });
+}
+PTM_API(cuMemPoolExportPointer, CUmemPoolPtrExportData* data, CUdeviceptr pointer) {
+    return entry([&] {
+        if (!data) return Status::invalid_value;
+        runtime::install_fault_handlers(); // its pages are moved while kernels may use them
+        runtime::FilePlace place;
+        const Status status = MemoryPool::export_pointer(pointer, place);
+        if (status == Status::success) std::memcpy(data, &place, sizeof place);
+        return status;
+    });
+}
+PTM_API(cuMemPoolImportPointer, CUdeviceptr* pointer, CUmemoryPool handle, CUmemPoolPtrExportData* data) {
+    return context_entry([&](runtime::Context& context) {
+        const auto pool = find_handle<MemoryPool>(handle);
+        if (!pointer || !pool || !data) return Status::invalid_value;
+        runtime::FilePlace place;
+        std::memcpy(static_cast<void*>(&place), data, sizeof place);
+        runtime::DevicePointer opened = 0;
+        const Status status = MemoryPool::import_pointer(pool, place, context, opened);
+        if (status == Status::success) *pointer = opened;
+        return status;
     });
 }
