@@ -25,10 +25,8 @@ void* host(CUdeviceptr pointer) {
 
 /// stream_entry() for batches, which the default stream does not take.
 template <class Body> CUresult batch_entry(CUstream stream, DefaultStream default_stream, Body&& body) {
-    return stream_entry(stream, default_stream, [&](Stream& queue) {
-        if (!stream && default_stream == DefaultStream::legacy) return Status::invalid_value;
-        return body(queue);
-    });
+    PTM_REQUIRE(stream || default_stream == DefaultStream::per_thread);
+    return stream_entry(stream, default_stream, body);
 }
 /// Which of `indices` is in force where: each from its own index on. The first has to be 0, and where they `rise` each
 /// beyond the one before.
@@ -220,6 +218,7 @@ PTM_STREAM_API(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v2_ptsz,
                (CUdeviceptr * to, CUdeviceptr* from, std::size_t* sizes, std::size_t count,
                 CUmemcpyAttributes* attributes, std::size_t* indices, std::size_t attribute_count, CUstream stream),
                (to, from, sizes, count, attributes, indices, attribute_count, stream)) {
+    PTM_REQUIRE(to);
     return batch_entry(stream, default_stream, [&](Stream& queue) {
         return copy_batch(queue, to, from, sizes, count, attributes, indices, attribute_count, nullptr);
     });
@@ -234,6 +233,7 @@ PTM_STREAM_API(cuMemcpy3DBatchAsync, cuMemcpy3DBatchAsync_ptsz,
 PTM_STREAM_API(cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync_v2_ptsz,
                (std::size_t count, CUDA_MEMCPY3D_BATCH_OP* list, unsigned long long flags, CUstream stream),
                (count, list, flags, stream)) {
+    PTM_REQUIRE(list);
     return batch_entry(stream, default_stream,
                        [&](Stream& queue) { return copy_boxes(queue, count, list, flags, nullptr); });
 }

@@ -26,10 +26,11 @@ template <class Handle> FilePlace place_in(const Handle& handle) {
 }
 
 CUresult open_memory(CUdeviceptr* pointer, const CUipcMemHandle& handle, unsigned flags) {
+    PTM_REQUIRE(pointer);
     return context_entry([&](Context& context) {
         constexpr unsigned lazy_peer_access = 1;
         const FilePlace place = place_in(handle);
-        if (!pointer || !(flags & lazy_peer_access)) return Status::invalid_value;
+        if (!(flags & lazy_peer_access)) return Status::invalid_value;
         if (const Status status = runtime::check_place(place, memory_place); status != Status::success) return status;
         if (runtime::is_own_place(place)) return Status::invalid_context;
         runtime::DevicePointer opened = 0;
@@ -42,8 +43,8 @@ CUresult open_memory(CUdeviceptr* pointer, const CUipcMemHandle& handle, unsigne
 } // namespace
 
 PTM_API(cuIpcGetMemHandle, CUipcMemHandle* handle, CUdeviceptr pointer) {
+    PTM_REQUIRE(handle);
     return context_entry([&](Context&) {
-        if (!handle) return Status::invalid_value;
         const auto allocation = runtime::AddressSpace::get().find(pointer);
         if (!allocation || allocation->kind != runtime::MemoryKind::device || allocation->owned_by_module)
             return Status::invalid_value;
@@ -68,8 +69,8 @@ PTM_API(cuIpcCloseMemHandle, CUdeviceptr pointer) {
 }
 
 PTM_API(cuIpcGetEventHandle, CUipcEventHandle* handle, CUevent event) {
+    PTM_REQUIRE(handle);
     return object_entry<Event>(event, [&](Event& shared) {
-        if (!handle) return Status::invalid_value;
         FilePlace place;
         const Status status = shared.place(place);
         if (status == Status::success) std::memcpy(handle, &place, sizeof place);
@@ -77,8 +78,8 @@ PTM_API(cuIpcGetEventHandle, CUipcEventHandle* handle, CUevent event) {
     });
 }
 PTM_API(cuIpcOpenEventHandle, CUevent* handle, CUipcEventHandle bytes) {
+    PTM_REQUIRE(handle);
     return context_entry([&](Context& context) {
-        if (!handle) return Status::invalid_value;
         const FilePlace place = place_in(bytes);
         if (runtime::is_own_place(place)) return Status::invalid_context;
         std::shared_ptr<Event> event;

@@ -204,9 +204,10 @@ PTM_API(cuMemPoolExportPointer, CUmemPoolPtrExportData* data, CUdeviceptr pointe
     });
 }
 PTM_API(cuMemPoolImportPointer, CUdeviceptr* pointer, CUmemoryPool handle, CUmemPoolPtrExportData* data) {
+    PTM_REQUIRE(pointer && handle && data);
     return context_entry([&](runtime::Context& context) {
         const auto pool = find_handle<MemoryPool>(handle);
-        if (!pointer || !pool || !data) return Status::invalid_value;
+        if (!pool) return Status::invalid_value;
         runtime::FilePlace place;
         std::memcpy(static_cast<void*>(&place), data, sizeof place);
         runtime::DevicePointer opened = 0;
