@@ -6,6 +6,7 @@
 
 #include "translator/async_call.h"
 #include "translator/matrix_call.h"
+#include "translator/tensor_memory_call.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -214,6 +215,8 @@ struct Services {
     void (*reconverge)(CtaContext*, std::uint32_t step, std::uint32_t point, std::uint32_t waits);
     /// A warpgroup's matrix instruction, by a step of a whole warp. Never suspends.
     void (*warpgroup)(CtaContext*, std::uint32_t step, WarpgroupCall*);
+    /// tcgen05 (tensor_memory_call.h); faults don't return. Allocation may suspend the fiber.
+    void (*tensor_memory)(CtaContext*, std::uint32_t step, TensorMemoryCall*);
 };
 
 /// One launch; constant while the grid runs except `fault`.

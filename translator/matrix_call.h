@@ -21,6 +21,8 @@ struct MatrixCall {
     std::uint32_t first_lane; ///< of the warp, that is the step's lane 0
     std::uint32_t unused;
     std::uint32_t metadata[32];
+    std::uint32_t scale_a[32], scale_b[32]; ///< block-scaled products
+    std::uint32_t scale_selectors[32];      ///< from the low byte on: byte-id-a, thread-id-a, byte-id-b, thread-id-b
     alignas(64) std::uint32_t a[a_words][32];
     std::uint32_t b[b_words][32];
     std::uint32_t c[accumulator_words][32];

@@ -103,9 +103,25 @@ Body BodyBinder::bind(FunctionId function) {
     statements();
     store_register_results(no_id, false); // the end of a body is a ret
     while (!scopes_.empty()) close_scope();
+    check_cta_groups();
     fit(body_.instructions, memory_.instructions);
     fit(body_.registers, memory_.registers);
     return std::move(body_);
+}
+
+/// All tcgen05 of a function work on one CTA, or all on pairs (manual 9.7.16.5).
+void BodyBinder::check_cta_groups() {
+    if (context_.module.target.sm < 100) return;
+    bool one = false, pairs = false;
+    for (const Instruction& inst : body_.instructions) {
+        if (form_info(inst.form).chapter != "tensor_memory") continue;
+        one |= inst.has(Modifier::cta_group_1);
+        pairs |= inst.has(Modifier::cta_group_2);
+        if (!one || !pairs) continue;
+        diagnostics_.error(inst.location,
+                           "the function uses .cta_group::1 and .cta_group::2: all its tcgen05 must have the same one");
+        return;
+    }
 }
 
 void BodyBinder::declare_parameters(const Function& function) {

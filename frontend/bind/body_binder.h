@@ -55,6 +55,7 @@ private:
     // --- scopes and declarations (body_binder.cpp)
     // ------------------------------------------------------------------
     void declare_parameters(const Function& function);
+    void check_cta_groups();
     void statements();
     void statement(StatementParser::Kind kind);
     void open_scope() { scopes_.emplace_back(); }

@@ -244,7 +244,7 @@ private:
     }
 
     /// The first operand, unless the row has no result or it is a memory operand; its pair; the
-    /// carry flag.
+    /// carry flag; what a load reduces to.
     void destinations() {
         for (std::size_t i = 0; i < out_.operands.size(); ++i) {
             OperandPattern& operand = out_.operands[i];
@@ -253,6 +253,8 @@ private:
                 operand.is_destination = row_.shape != ShapeRule::none && form != OperandPattern::Form::bracket_first;
             else if (form == OperandPattern::Form::pair_second)
                 operand.is_destination = out_.operands[i - 1].is_destination;
+            else if (operand.role == Role::redval) // tcgen05.ld.red, beside the registers that it loads
+                operand.is_destination = true;
             else if (form == OperandPattern::Form::hidden)
                 operand.is_destination = operand.role == Role::cc_out || operand.role == Role::after;
         }

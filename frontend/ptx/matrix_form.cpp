@@ -19,11 +19,25 @@ MatrixType from_scalar(ScalarType type) {
     case ScalarType::tf32: return MatrixType::tf32;
     case ScalarType::e4m3: return MatrixType::e4m3;
     case ScalarType::e5m2: return MatrixType::e5m2;
+    case ScalarType::e3m2: return MatrixType::e3m2;
+    case ScalarType::e2m3: return MatrixType::e2m3;
+    case ScalarType::e2m1: return MatrixType::e2m1_in_byte;
     case ScalarType::f64: return MatrixType::f64;
     case ScalarType::s32: return MatrixType::s32;
     case ScalarType::s8: return MatrixType::s8;
     case ScalarType::u8: return MatrixType::u8;
     default: return MatrixType::f32;
+    }
+}
+
+MatrixKind kind_of(const Instruction& inst) {
+    switch (
+        inst.one_of({Modifier::kind_f8f6f4, Modifier::kind_mxf8f6f4, Modifier::kind_mxf4, Modifier::kind_mxf4nvf4})) {
+    case Modifier::kind_f8f6f4: return MatrixKind::mixed;
+    case Modifier::kind_mxf8f6f4: return MatrixKind::scaled_mixed;
+    case Modifier::kind_mxf4:
+    case Modifier::kind_mxf4nvf4: return MatrixKind::scaled_e2m1;
+    default: return MatrixKind::plain;
     }
 }
 
@@ -94,6 +108,11 @@ MatrixForm matrix_form(const Instruction& inst) {
         form.b = from_scalar(inst.types[2]);
         form.c = from_scalar(inst.types[3]);
     }
+    form.kind = kind_of(inst);
+    if (form.kind == MatrixKind::scaled_e2m1) form.a = form.b = MatrixType::e2m1;
+    if (form.kind == MatrixKind::scaled_mixed) form.scales = 1;
+    if (form.kind == MatrixKind::scaled_e2m1) form.scales = inst.has(Modifier::scale_vec_4X) ? 4 : 2;
+    form.scale_ue4m3 = form.scales != 0 && inst.types[4] == ScalarType::ue4m3;
     switch (inst.one_of({Modifier::rz, Modifier::rm, Modifier::rp})) {
     case Modifier::rz: form.rounding = MatrixRounding::toward_zero; break;
     case Modifier::rm: form.rounding = MatrixRounding::down; break;

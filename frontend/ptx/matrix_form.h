@@ -9,8 +9,27 @@
 
 namespace ptarmigan::ptx {
 
-/// Types of a matrix' elements.
-enum class MatrixType : std::uint8_t { f16, bf16, tf32, e4m3, e5m2, f32, f64, s32, s8, u8, s4, u4, b1 };
+/// Types of a matrix' elements. Those of 6 bits are in the low bits of a byte; e2m1 as well as half a byte, and, where
+/// formats are mixed (e2m1_in_byte), in bits 2 to 5 of a byte.
+enum class MatrixType : std::uint8_t {
+    f16,
+    bf16,
+    tf32,
+    e4m3,
+    e5m2,
+    f32,
+    f64,
+    s32,
+    s8,
+    u8,
+    s4,
+    u4,
+    b1,
+    e3m2,
+    e2m3,
+    e2m1_in_byte,
+    e2m1,
+};
 
 constexpr unsigned bit_size(MatrixType type) {
     switch (type) {
@@ -19,10 +38,14 @@ constexpr unsigned bit_size(MatrixType type) {
     case MatrixType::f64: return 64;
     case MatrixType::e4m3:
     case MatrixType::e5m2:
+    case MatrixType::e3m2:
+    case MatrixType::e2m3:
+    case MatrixType::e2m1_in_byte:
     case MatrixType::s8:
     case MatrixType::u8: return 8;
     case MatrixType::s4:
-    case MatrixType::u4: return 4;
+    case MatrixType::u4:
+    case MatrixType::e2m1: return 4;
     case MatrixType::b1: return 1;
     default: return 32;
     }
@@ -33,6 +56,8 @@ constexpr bool is_sparse(MatrixOpcode opcode) {
     return opcode == MatrixOpcode::mma_sp || opcode == MatrixOpcode::wgmma_sp;
 }
 enum class MatrixRounding : std::uint8_t { nearest_even, toward_zero, down, up };
+/// .kind: plain stands for none. The kinds after mixed are block-scaled.
+enum class MatrixKind : std::uint8_t { plain, mixed, scaled_mixed, scaled_e2m1 };
 
 /// D = A B + C. Kept small and without padding: generated code hands it to the runtime as it is. wgmma's is the share
 /// of one warp, 16 of the 64 rows; its C is D.
@@ -49,7 +74,9 @@ struct MatrixForm {
     std::uint8_t negate : 1 = 0;      ///< wgmma: of the products, by one of imm-scale-a and imm-scale-b
     std::uint8_t a_in_memory : 1 = 0; ///< wgmma: A has a descriptor
     std::uint8_t unused_bits : 2 = 0;
-    std::uint8_t unused[3] = {};
+    MatrixKind kind{};
+    std::uint8_t scales = 0;      ///< of a row of A and a column of B; 0 unless block-scaled
+    std::uint8_t scale_ue4m3 = 0; ///< type of the scales; else ue8m0
 };
 static_assert(sizeof(MatrixForm) == 16);
 

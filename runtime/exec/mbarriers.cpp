@@ -6,6 +6,7 @@
 #include "runtime/code/fault.h"
 #include "runtime/exec/async_copies.h"
 #include "runtime/exec/fiber_scheduler.h"
+#include "runtime/exec/late_work.h"
 #include "translator/mbarrier_word.h"
 
 #include <algorithm>
@@ -195,6 +196,12 @@ bool Mbarriers::expire(bool sleep) {
     return true;
 }
 
+/// Something that was put off, if it counts there.
+bool Mbarriers::complete_next(const std::uint64_t* object) {
+    return (copies_.pending() && copies_.complete_next(object)) ||
+           (late_work_ && late_work_->some_is_late() && late_work_->complete_next(object));
+}
+
 void Mbarriers::wait_for_lanes(abi::CtaContext& cta, std::uint32_t step, Call& call) {
     const auto parity_of = [&](unsigned lane) {
         return call.flags & Call::parity ? (count_of(call, lane) & 1) != 0 : mbarrier::phase(call.state[lane]);
@@ -214,8 +221,7 @@ void Mbarriers::wait_for_lanes(abi::CtaContext& cta, std::uint32_t step, Call& c
     const bool tests = static_cast<Operation>(call.operation) == Operation::test_wait;
     // Copies that are put off until somebody waits for them: a test says no once more, so that it is seen to be able
     // to.
-    while (behind != 64 && copies_.pending() && copies_.complete_next(object_of(call, behind)) && !tests)
-        behind = look();
+    while (behind != 64 && complete_next(object_of(call, behind)) && !tests) behind = look();
     if (behind == 64 || tests) return;
     if (call.others != 0) {
         // Suspending the step would stop the lanes that this one may wait for.

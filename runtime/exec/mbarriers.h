@@ -13,12 +13,16 @@ namespace ptarmigan::runtime {
 
 class AsyncCopies;
 class FiberScheduler;
+class LateWork;
 struct StepFiber;
 
 /// Not thread-safe: belongs to a worker.
 class Mbarriers {
 public:
     Mbarriers(FiberScheduler& scheduler, AsyncCopies& copies) : scheduler_(scheduler), copies_(copies) {}
+
+    /// Who waits asks this too, behind the copies.
+    void ask_too(LateWork& work) { late_work_ = &work; }
 
     /// The service of kernel_abi.h. Faults (misaligned objects, objects outside of shared memory, counts that leave
     /// their ranges) don't return.
@@ -55,6 +59,7 @@ private:
         return reinterpret_cast<std::uintptr_t>(object) * 0x9e3779b97f4a7c15u >> 57;
     }
     void release(Waiters& waiters, std::size_t waiter, bool complete);
+    bool complete_next(const std::uint64_t* object);
     bool wait(std::uint64_t* object, bool parity, std::uint64_t nanoseconds);
     void wait_for_lanes(abi::CtaContext& cta, std::uint32_t step, abi::MbarrierCall& call);
     std::uint64_t defer_arrivals(abi::CtaContext& cta, std::uint32_t step, std::uint32_t lane_width,
@@ -62,6 +67,7 @@ private:
 
     FiberScheduler& scheduler_;
     AsyncCopies& copies_;
+    LateWork* late_work_ = nullptr;
     std::array<Waiters, 128> waiters_; ///< by bucket_of() their object: hundreds of CTAs may wait
     std::size_t waiter_count_ = 0;
 };

@@ -290,6 +290,7 @@ std::uint64_t Worker::release_finished() {
         for (std::size_t i = unit; was_busy && !busy && i < end; ++i) {
             if (copies_.pending()) copies_.finish(&slots_[i].arena.context);
             if (products_.pending()) products_.finish(&slots_[i].arena.context);
+            if (tensor_memories_.pending()) tensor_memories_.finish(&slots_[i].arena.context);
         }
         if (was_busy && !busy) first_free_ = std::min(first_free_, unit);
         live += busy;
@@ -512,6 +513,7 @@ void Worker::clean_up() {
     mbarriers_.reset();
     copies_.reset();
     products_.finish();
+    tensor_memories_.reset();
     if (other_stack_) scheduler_.stacks.give(other_stack_);
     other_stack_ = nullptr;
     for (Slot& slot : slots_) {
@@ -548,6 +550,7 @@ void Worker::run(Grid& grid, std::uint32_t number) {
     spins = 0;
     copies_.seed(grid.async_seed);
     products_.seed(grid.async_seed);
+    tensor_memories_.seed(grid.async_seed);
     scope_.cta = nullptr;
     progress_time_ = std::chrono::steady_clock::now();
     if (const Schedule& schedule = Schedule::of_process(); schedule.random)

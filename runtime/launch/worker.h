@@ -9,6 +9,7 @@
 #include "runtime/exec/warpgroup_products.h"
 #include "runtime/launch/cta_arena.h"
 #include "runtime/launch/grid.h"
+#include "runtime/tensor_memory/tensor_memories.h"
 
 #include <chrono>
 #include <deque>
@@ -29,6 +30,7 @@ public:
     Mbarriers& mbarriers() { return mbarriers_; }
     AsyncCopies& copies() { return copies_; }
     WarpgroupProducts& products() { return products_; }
+    TensorMemories& tensor_memories() { return tensor_memories_; }
     bool in_fibers() const { return cta_of_fibers_; }
     /// The fiber CTA that `context` belongs to.
     FiberCta& fiber_cta(abi::CtaContext* context);
@@ -61,6 +63,7 @@ private:
     void finish_copies() {
         if (copies_.pending()) copies_.finish();
         if (products_.pending()) products_.finish();
+        if (tensor_memories_.pending()) tensor_memories_.finish();
     }
     bool draw(std::uint64_t& first, std::uint64_t& end, bool may_move_on = true);
     void place(abi::CtaContext& context, std::uint64_t cta) const;
@@ -106,6 +109,7 @@ private:
     AsyncCopies copies_{mbarriers_};
     Mbarriers mbarriers_{scheduler_, copies_};
     WarpgroupProducts products_{copies_};
+    TensorMemories tensor_memories_{mbarriers_};
     std::deque<Slot> slots_; ///< [0] but where several CTAs are alive at once; addresses are stable
     GoalWaits::Looks looks_;
     bool looks_are_known_ = false;                             ///< to the grid

@@ -78,7 +78,9 @@ Status check_header(const ptx::Module& module, std::string_view text, TextUse us
     }
     const unsigned device = Device::get().compute_capability();
     const bool exact = module.target.suffix == 'a';
-    if (module.target.sm > device || (exact && module.target.sm != device)) {
+    const bool family = module.target.suffix == 'f'; // those of its major number, from it on
+    if (module.target.sm > device || (exact && module.target.sm != device) ||
+        (family && module.target.sm / 10 != device / 10)) {
         log = "ptxas fatal   : PTX for .target sm_" + std::to_string(module.target.sm) +
               (module.target.suffix ? std::string(1, module.target.suffix) : std::string()) +
               " cannot be used on a device of sm_" + std::to_string(device);

@@ -236,6 +236,16 @@ std::uint64_t global_timer(abi::CtaContext*) {
     return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
+/// An allocation of tensor memory waits for one that is freed.
+void wait_for_tensor_memory(abi::CtaContext& cta, const Wait& wait) {
+    give_way(&cta, wait, 0);
+}
+
+void tensor_memory(abi::CtaContext* cta, std::uint32_t step, abi::TensorMemoryCall* call) {
+    Worker& worker = worker_of(cta);
+    worker.tensor_memories().run(*cta, step, worker.grid().code->properties.lane_width, *call, wait_for_tensor_memory);
+}
+
 void reconverge(abi::CtaContext* cta, std::uint32_t step, std::uint32_t point, std::uint32_t waits) {
     worker_of(cta).fiber_cta(cta).reconverge(step, point, waits != 0, __builtin_frame_address(0));
 }
@@ -254,7 +264,8 @@ const abi::Services& kernel_services() {
                                            cancel_launch,  exit_thread,
                                            await_goal,     note_write,
                                            note_wait,      tensor_core::matrix_service,
-                                           reconverge,     warpgroup};
+                                           reconverge,     warpgroup,
+                                           tensor_memory};
     return services;
 }
 

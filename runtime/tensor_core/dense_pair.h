@@ -19,7 +19,7 @@ public:
 private:
     bool fill_gaps(const MatrixProduct& product, const Operands& operands);
 
-    static constexpr unsigned most_bytes = 64 * 64;    ///< of A: 64 rows of 32 f16, 16 tf32 or 64 bytes
+    static constexpr unsigned most_bytes = 128 * 64;   ///< of A: 128 rows of 32 f16, 16 tf32 or 64 bytes
     static constexpr unsigned most_elements = 16 * 64; ///< of fp8 on mma.sync
     alignas(64) std::uint8_t dense_[most_bytes];
     alignas(64) std::uint8_t a_[most_elements], b_[most_elements];

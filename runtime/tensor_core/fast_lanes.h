@@ -12,6 +12,10 @@
 namespace ptarmigan::runtime::tensor_core {
 namespace {
 
+template <Small small> inline Lanes::Float widen_small(Lanes::Int bytes) {
+    return numbers_of<small>(Lanes::widen_f16(halves_of_bytes<small>(bytes)));
+}
+
 inline Lanes::Float widen(Format format, const std::uint8_t* from, unsigned index) {
     using L = Lanes;
     switch (format) {
@@ -22,6 +26,9 @@ inline Lanes::Float widen(Format format, const std::uint8_t* from, unsigned inde
         const L::Float value = numbers_of<Small::e4m3>(L::widen_f16(halves_of_bytes<Small::e4m3>(word)));
         return L::number(L::where(L::is_equal(magnitude, L::all(0x7f)), L::all(0x7fffffff), L::bits(value)));
     }
+    case Format::e3m2: return widen_small<Small::e3m2>(L::load_bytes(from + index));
+    case Format::e2m3: return widen_small<Small::e2m3>(L::load_bytes(from + index));
+    case Format::e2m1_in_byte: return widen_small<Small::e2m1>(L::load_bytes(from + index));
     case Format::bf16: return L::number(L::up<16>(L::load_halves(from + index * 2)));
     default: return L::number(load_tf32(from, index));
     }

@@ -8,13 +8,16 @@ using ptx::MatrixType;
 
 /// The two lists are one.
 Format format_of(MatrixType type) {
-    static_assert(int(Format::f16) == int(MatrixType::f16) && int(Format::b1) == int(MatrixType::b1) &&
+    static_assert(int(Format::f16) == int(MatrixType::f16) && int(Format::e2m1) == int(MatrixType::e2m1) &&
                   int(Format::s32) == int(MatrixType::s32));
     return static_cast<Format>(type);
 }
 
 Unit unit_of(const ptx::MatrixForm& form) {
     using Opcode = ptx::MatrixOpcode;
+    if (form.kind == ptx::MatrixKind::mixed) return Unit::fused;
+    if (form.kind == ptx::MatrixKind::scaled_mixed) return Unit::scaled;
+    if (form.kind == ptx::MatrixKind::scaled_e2m1) return Unit::scaled_groups;
     const bool is_wmma = form.opcode == Opcode::wmma,
                is_wgmma = form.opcode == Opcode::wgmma || form.opcode == Opcode::wgmma_sp;
     switch (form.a) {
@@ -47,6 +50,8 @@ MatrixProduct product_of(const ptx::MatrixForm& form) {
     static_assert(int(Rounding::up) == int(ptx::MatrixRounding::up) &&
                   int(Rounding::down) == int(ptx::MatrixRounding::down));
     product.rounding = static_cast<Rounding>(form.rounding);
+    product.scales = form.scales;
+    product.scale = form.scale_ue4m3 ? ScaleFormat::ue4m3 : ScaleFormat::ue8m0;
     return product;
 }
 

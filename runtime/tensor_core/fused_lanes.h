@@ -63,12 +63,19 @@ inline Lanes::Float sum_lanes(const SumFrame& frame, const LaneBlock& lanes, con
         const L::Float product = L::mul(L::load(lanes.values + k * L::width), L::all(line.values[k]));
         to = L::add(to, L::truncate(L::mul(product, scale)));
     };
+    // 16 products fit; more of 25 bits are added in two parts of that many (of every 8 where A has gaps, 2 of 4 each).
+    constexpr bool is_crowded = products > 16 && (sum == Sum::f32_25 || sum == Sum::f16_25);
 #pragma GCC unroll 16
     for (unsigned k = first; k < first + products; k += 2) {
-        add_product(even, k);
-        add_product(odd, k + 1);
+        add_product(is_crowded && (k & 4) != 0 ? odd : even, k);
+        add_product(is_crowded && (k & 4) == 0 ? even : odd, k + 1);
     }
     L::Int sum_of_products = L::add(even, odd);
+    if constexpr (is_crowded) {
+        left = L::or_else(left,
+                          L::is_negative(L::both(L::either(even, sum_of_products), L::either(odd, sum_of_products))));
+        left = L::or_else(left, L::is_equal(sum_of_products, all(frame.sign))); // has no negative
+    }
     if (frame.negate) sum_of_products = L::sub(L::all(0), sum_of_products);
     const L::Float c_scale = windowed ? L::number(L::up<23>(L::sub(all(frame.c_scale), top))) : scale;
     const L::Int addend = L::truncate(L::mul(c, c_scale));
@@ -99,6 +106,7 @@ struct Plan {
     Window window_a, window_b;
     const MatrixProduct& given; ///< as the caller has it, for lanes that are left
     const Operands& given_operands;
+    const std::uint8_t *lane_scales, *line_scales; ///< null, if there are none
 };
 
 /// The elements that the vector code has left, in place of the lanes.
@@ -112,6 +120,31 @@ struct Plan {
     }
 }
 
+constexpr int most_scale = 60; ///< so that no sum comes near its least exponent, -133
+
+/// Exponents of the scales of lanes times that of a line; larger ones and NaN are left.
+inline Lanes::Int scale_lanes(const Plan& plan, unsigned lane_line, unsigned line, Lanes::Mask& left) {
+    using L = Lanes;
+    const L::Int bytes = L::load_bytes(plan.lane_scales + lane_line);
+    const L::Int scale = L::add(bytes, L::all(int{plan.line_scales[line]} - 2 * 127));
+    left = L::or_else(left, L::is_equal(bytes, L::all(255)));
+    left = L::or_else(left, L::is_greater(scale, L::all(most_scale)));
+    left = L::or_else(left, L::is_greater(L::all(-most_scale), scale));
+    return plan.line_scales[line] == 255 ? (left = L::mask_of(~0u), L::all(0)) : scale;
+}
+
+/// x * 2^exponent; where x is not zero and x or the product is not normal, lanes are left.
+inline Lanes::Float times_power(Lanes::Float x, Lanes::Int exponent, Lanes::Mask& left) {
+    using L = Lanes;
+    const L::Int bits = L::bits(x), field = L::both(L::down<23>(bits), L::all(0xff));
+    const L::Mask zero = L::is_equal(L::both(bits, L::all(0x7fffffff)), L::all(0));
+    const L::Int moved = L::add(field, exponent);
+    L::Mask wrong = L::or_else(L::is_greater(L::all(1), moved), L::is_greater(moved, L::all(254)));
+    wrong = L::or_else(wrong, L::or_else(L::is_equal(field, L::all(0)), L::is_equal(field, L::all(255))));
+    left = L::or_else(left, L::but_not(wrong, zero));
+    return L::number(L::where(zero, bits, L::add(bits, L::up<23>(exponent))));
+}
+
 template <Sum sum, unsigned products, bool windowed, unsigned sums, bool add_c>
 inline Lanes::Float element_lanes(const Plan& plan, const LaneBlock& lanes, const Line& line, Lanes::Float c,
                                   unsigned lane_line, unsigned line_number) {
@@ -119,8 +152,17 @@ inline Lanes::Float element_lanes(const Plan& plan, const LaneBlock& lanes, cons
     L::Mask left = lanes.special;
     if (line.special) left = L::mask_of(~0u);
     L::Float result = add_c ? L::all(0.0f) : c;
+    [[maybe_unused]] L::Int scale = L::all(0);
+    constexpr bool may_scale = sum == Sum::f32_25 && !windowed && sums == 1 && products > 16;
+    if constexpr (may_scale)
+        if (plan.lane_scales) {
+            scale = scale_lanes(plan, lane_line, line_number, left);
+            result = times_power(c, L::sub(L::all(0), scale), left);
+        }
     for (unsigned i = 0; i < sums; ++i)
         result = sum_lanes<sum, products, windowed>(plan.frame, lanes, line, i * products, result, left);
+    if constexpr (may_scale)
+        if (plan.lane_scales) result = times_power(result, scale, left);
     if constexpr (add_c) {
         left = L::or_else(left, L::is_equal(L::both(L::bits(c), L::all(0x7f800000)), L::all(0x7f800000)));
         result = L::add_to_nearest(c, result);
@@ -204,7 +246,7 @@ template <Sum sum, bool windowed> MultiplyFused fused_code(unsigned k) {
         if (k == 16) return multiply_fused<sum, 16, windowed, 1, false>;
     }
     if (k == 32) return multiply_fused<sum, 32, windowed, 1, false>;
-    if constexpr (sum == Sum::f32_13 || sum == Sum::f16_13)
+    if constexpr (!windowed)
         if (k == 64) return multiply_fused<sum, 64, windowed, 1, false>;
     return nullptr;
 }
@@ -222,6 +264,7 @@ inline bool is_windowed(Format format) {
 inline MultiplyFused fused_code(const MatrixProduct& product) {
     const bool half = product.c == Format::f16 && product.d == Format::f16;
     switch (product.unit) {
+    case Unit::scaled:
     case Unit::fused:
         if (half) return fused_code<Sum::f16_25, false>(product.k);
         return is_windowed(product.a) ? fused_code<Sum::f32_25, true>(product.k)
@@ -271,8 +314,23 @@ inline void multiply_fused_lanes(const MatrixProduct& given, const Operands& giv
     Window a = window_of(product.a, operands.a, unsigned{product.m} * product.k);
     Window b = window_of(product.b, operands.b, unsigned{product.n} * product.k);
     a.widened = b.widened = product.unit == Unit::fp8_by_f16;
-    const Plan plan{product, operands,      product.n % Lanes::width != 0, frame_of(product, a, b), a, b,
-                    given,   given_operands};
+    const bool rows_are_lanes = product.n % Lanes::width != 0;
+    const Scales& scales = given_operands.scales;
+    const bool has_scales = product.unit == Unit::scaled;
+    const Plan plan{product,
+                    operands,
+                    rows_are_lanes,
+                    frame_of(product, a, b),
+                    a,
+                    b,
+                    given,
+                    given_operands,
+                    !has_scales      ? nullptr
+                    : rows_are_lanes ? scales.a
+                                     : scales.b,
+                    !has_scales      ? nullptr
+                    : rows_are_lanes ? scales.b
+                                     : scales.a};
     const MultiplyFused code = fused_code(product);
     if (product.unit != Unit::fp8_by_f16)
         return code(plan); // nothing else rounds or makes subnormal numbers that count

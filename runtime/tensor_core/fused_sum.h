@@ -29,6 +29,7 @@ struct SumRule {
     int least_exponent; ///< of E
     Result result;
     bool negate_product;
+    int c_halvings = 0; ///< C is taken times 2^-this
 };
 
 /// Sums with a result of f32 or f16 (`result`) that `kept` fraction bits are left of.
@@ -42,5 +43,16 @@ constexpr SumRule sum_rule(Format a, Format b, Format result, int fraction_bits,
 
 /// The sum of `count` products a[i] * b[i] and C (its bits).
 std::uint32_t fused_sum(const SumRule& rule, unsigned count, const Factor* a, const Factor* b, std::uint32_t c);
+
+/// The same of groups of products: the exact sum of each `group_size` of them times the scales of A and B that count
+/// for them is one addend, whose formal exponent is that of its scales, whatever the sum. `scales` of each, for as many
+/// products each; factors are finite. Result: f32.
+struct GroupScales {
+    ScaleFormat format;
+    unsigned count;
+    const Number *a, *b;
+};
+std::uint32_t fused_group_sum(const SumRule& rule, unsigned count, unsigned group_size, const Factor* a,
+                              const Factor* b, const GroupScales& scales, std::uint32_t c);
 
 } // namespace ptarmigan::runtime::tensor_core

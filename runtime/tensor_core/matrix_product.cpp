@@ -2,6 +2,7 @@
 #include "runtime/tensor_core/matrix_product.h"
 
 #include "runtime/base/env.h"
+#include "runtime/tensor_core/scale_groups.h"
 #include "runtime/tensor_core/vector_product.h"
 
 namespace ptarmigan::runtime::tensor_core {
@@ -23,8 +24,20 @@ Code best_code() {
     return best;
 }
 
+namespace {
+
+/// There may be vector code for such products.
+bool is_known_to_vectors(const MatrixProduct& product) {
+    if (product.unit == Unit::scaled) return product.scales == 1;
+    return product.c_halvings == 0;
+}
+
+} // namespace
+
 Multiply multiplier([[maybe_unused]] Code code, const MatrixProduct& product, [[maybe_unused]] Accuracy accuracy) {
     Multiply found = nullptr;
+    if (product.unit == Unit::scaled_groups && code != Code::portable) return multiply_scale_groups;
+    if (!is_known_to_vectors(product)) return multiply_portably;
 #if defined(__x86_64__)
     static const bool vnni = __builtin_cpu_supports("avx512vnni"), bf16 = __builtin_cpu_supports("avx512bf16");
     if (code == Code::avx512 && vnni && product.unit == Unit::integer) found = avx512_vnni_multiplier(product);
@@ -36,9 +49,9 @@ Multiply multiplier([[maybe_unused]] Code code, const MatrixProduct& product, [[
 }
 
 void multiply(const MatrixProduct& product, const void* a, const void* b, const void* c, void* d,
-              const std::uint8_t* selected) {
+              const std::uint8_t* selected, const Scales& scales) {
     const Multiplier multiplier(product);
-    multiplier(a, b, c, d, selected);
+    multiplier(a, b, c, d, selected, scales);
 }
 
 Multiplier::Multiplier(const MatrixProduct& product) : product_(product) {
@@ -47,8 +60,9 @@ Multiplier::Multiplier(const MatrixProduct& product) : product_(product) {
     code_ = multiplier(code, product, accuracy);
 }
 
-void Multiplier::operator()(const void* a, const void* b, const void* c, void* d, const std::uint8_t* selected) const {
-    code_(product_, {a, b, c, d, selected});
+void Multiplier::operator()(const void* a, const void* b, const void* c, void* d, const std::uint8_t* selected,
+                            const Scales& scales) const {
+    code_(product_, {a, b, c, d, selected, scales});
 }
 
 } // namespace ptarmigan::runtime::tensor_core

@@ -23,6 +23,10 @@ constexpr FloatLayout layout_of(Format format) {
     case Format::tf32: return {8, 10};
     case Format::e4m3: return {4, 3};
     case Format::e5m2: return {5, 2};
+    case Format::e3m2: return {3, 2};
+    case Format::e2m3: return {2, 3};
+    case Format::e2m1_in_byte:
+    case Format::e2m1: return {2, 1};
     default: return {8, 23};
     }
 }
@@ -40,6 +44,7 @@ struct Number {
 constexpr Number unpack(Format format, std::uint32_t bits) {
     const FloatLayout layout = layout_of(format);
     if (format == Format::tf32) bits >>= 13; // those don't exist for the hardware, not even to tell NaN from infinity
+    if (format == Format::e2m1_in_byte) bits >>= 2;
     const std::uint32_t fractions = (1u << layout.fraction_bits) - 1;
     const std::uint32_t top = (1u << layout.exponent_bits) - 1;
     const std::uint32_t field = bits >> layout.fraction_bits & top, fraction = bits & fractions;
@@ -47,7 +52,7 @@ constexpr Number unpack(Format format, std::uint32_t bits) {
                   false, false};
     if (format == Format::e4m3) {
         number.nan = field == top && fraction == fractions;
-    } else {
+    } else if (format < Format::e3m2) { // smaller ones have neither
         number.infinite = field == top && fraction == 0;
         number.nan = field == top && fraction != 0;
     }
@@ -56,6 +61,15 @@ constexpr Number unpack(Format format, std::uint32_t bits) {
         number.exponent = static_cast<int>(field) - layout.bias();
     }
     return number;
+}
+
+/// A scale: never negative or infinite. It has no fraction bits (ue8m0) or three.
+constexpr Number unpack_scale(ScaleFormat format, std::uint8_t bits) {
+    if (format == ScaleFormat::ue8m0) return {1, int{bits} - 127, false, false, bits == 0xff};
+    return unpack(Format::e4m3, bits & 0x7fu);
+}
+constexpr int fraction_bits_of(ScaleFormat format) {
+    return format == ScaleFormat::ue8m0 ? 0 : 3;
 }
 
 /// How pack() makes the fraction: `kept` bits of it, to nearest even or toward zero. Overflow gives infinity

@@ -66,6 +66,9 @@ template <typename Body> auto with_small(Format format, const Window& window, co
     case Format::e4m3:
         return window.widened ? body.template operator()<Small::e4m3_as_f16>()
                               : body.template operator()<Small::e4m3>();
+    case Format::e3m2: return body.template operator()<Small::e3m2>();
+    case Format::e2m3: return body.template operator()<Small::e2m3>();
+    case Format::e2m1_in_byte: return body.template operator()<Small::e2m1>();
     default: return body.template operator()<Small::bf16>();
     }
 }

@@ -58,13 +58,47 @@ std::uint32_t sum_of(const SumRule& rule, Format a, Format b, const Line& line, 
 /// f16, bf16 and tf32.
 std::uint32_t native_sum(const MatrixProduct& product, const Line& line, std::uint32_t c) {
     const bool half = product.c == Format::f16 && product.d == Format::f16;
-    const SumRule rule =
-        sum_rule(product.a, product.b, half ? Format::f16 : Format::f32, 25, 23, product.negate_product);
+    SumRule rule = sum_rule(product.a, product.b, half ? Format::f16 : Format::f32, 25, 23, product.negate_product);
+    rule.c_halvings = product.c_halvings;
     if (half) return sum_of(rule, product.a, product.b, line, 0, line.count, c);
     if (product.c == Format::f16) c = widen_f16(c);
     const unsigned sums = product.unit == Unit::two_fused ? 2 : 1, count = line.count / sums;
     for (unsigned i = 0; i < sums; ++i) c = sum_of(rule, product.a, product.b, line, i * count, count, c);
     return product.d == Format::f16 ? narrow_to_f16(c) : c;
+}
+
+/// The scales of a row of A or column of B.
+struct LineScales {
+    Number numbers[most_products / 16];
+    LineScales(const MatrixProduct& product, const std::uint8_t* scales, unsigned line) {
+        for (unsigned i = 0; i < product.scales; ++i)
+            numbers[i] = unpack_scale(product.scale, scales[std::size_t{line} * product.scales + i]);
+    }
+};
+
+/// Units scaled and scaled_groups.
+std::uint32_t scaled_sum(const MatrixProduct& product, const Line& line, const LineScales& of_a, const LineScales& of_b,
+                         std::uint32_t c) {
+    Factor x[most_products], y[most_products];
+    for (unsigned i = 0; i < line.count; ++i) {
+        x[i] = factor_of(unpack(product.a, static_cast<std::uint32_t>(line.a[i])));
+        y[i] = factor_of(unpack(product.b, static_cast<std::uint32_t>(line.b[i])));
+    }
+    if (product.unit == Unit::scaled_groups) {
+        const SumRule rule = sum_rule(product.a, product.b, Format::f32, 35, 23, product.negate_product);
+        return fused_group_sum(rule, line.count, 16, x, y, {product.scale, product.scales, of_a.numbers, of_b.numbers},
+                               c);
+    }
+    const auto scale = [&](Factor& factor, const Number& number) {
+        factor.exponent = static_cast<std::int16_t>(factor.exponent + number.exponent);
+        factor.nan |= number.nan;
+    };
+    for (unsigned i = 0; i < line.count; ++i) {
+        const unsigned number = i / (line.count / product.scales);
+        scale(x[i], of_a.numbers[number]);
+        scale(y[i], of_b.numbers[number]);
+    }
+    return fused_sum(sum_rule(product.a, product.b, Format::f32, 25, 23, product.negate_product), line.count, x, y, c);
 }
 
 /// The operands are widened to f16. The first sum takes the elements k with k % 4 of 0 and 1, the second the others.
@@ -141,6 +175,8 @@ std::uint64_t element_of(const MatrixProduct& product, const Line& line, std::ui
     case Unit::integer: return integer_sum(product, line, word);
     case Unit::bits_xor:
     case Unit::bits_and: return bit_count(product, line, word);
+    case Unit::scaled:
+    case Unit::scaled_groups: break; // those need scales
     }
     return 0;
 }
@@ -153,10 +189,14 @@ std::uint64_t load_element(Format format, const void* matrix, std::size_t index)
     case Format::bf16: return load<std::uint16_t>(matrix, index);
     case Format::e4m3:
     case Format::e5m2:
+    case Format::e3m2:
+    case Format::e2m3:
+    case Format::e2m1_in_byte:
     case Format::s8:
     case Format::u8: return load<std::uint8_t>(matrix, index);
     case Format::s4:
-    case Format::u4: return load<std::uint8_t>(matrix, index / 2) >> (index % 2 * 4) & 15;
+    case Format::u4:
+    case Format::e2m1: return load<std::uint8_t>(matrix, index / 2) >> (index % 2 * 4) & 15;
     case Format::f64: return load<std::uint64_t>(matrix, index);
     default: return load<std::uint32_t>(matrix, index);
     }
@@ -171,6 +211,9 @@ std::uint64_t element_of(const MatrixProduct& product, const Operands& operands,
                          std::uint64_t c) {
     Line line;
     load_line(product, operands, row, column, line);
+    if (product.unit == Unit::scaled || product.unit == Unit::scaled_groups)
+        return scaled_sum(product, line, LineScales(product, operands.scales.a, row),
+                          LineScales(product, operands.scales.b, column), static_cast<std::uint32_t>(c));
     return element_of(product, line, c);
 }
 

@@ -15,6 +15,7 @@ struct Operands {
     const void *a, *b, *c;
     void* d;
     const std::uint8_t* selected;
+    Scales scales{};
 };
 
 /// What multiply() promises.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// f16, bf16 and fp8 as numbers and exponent bytes (packed_lines.h), two in a lane. Included behind Lanes.
+// f16, bf16, fp8, fp6 and fp4 (in bytes) as numbers and exponent bytes (packed_lines.h), two in a lane. Included behind
+// Lanes.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@ namespace ptarmigan::runtime::tensor_core {
 namespace {
 
 /// e4m3_as_f16: with the exponents that the numbers have as f16, where all are normal.
-enum class Small : std::uint8_t { f16, bf16, e5m2, e4m3, e4m3_as_f16 };
+enum class Small : std::uint8_t { f16, bf16, e5m2, e4m3, e4m3_as_f16, e3m2, e2m3, e2m1 };
 
 constexpr bool is_byte(Small small) {
     return small >= Small::e5m2;
@@ -18,12 +19,20 @@ constexpr bool is_byte(Small small) {
 template <Small small>
 constexpr int largest_of = small == Small::f16 || small == Small::e5m2 ? 0x7bff
                            : small == Small::bf16                      ? 0x7f7f
-                                                                       : 0x7e << 7;
+                           : small < Small::e3m2                       ? 0x7e << 7
+                                                                       : 0x7fff;
 
-/// Bytes in halves to f16; of e4m3 times 2^-8.
+/// What the bias of a byte's format is; f16's is 15.
+template <Small small> constexpr int bias_of = small == Small::e3m2 ? 3 : small < Small::e3m2 ? 7 : 1;
+
+/// Bytes in halves to f16; but for e5m2 times 2^(bias - 15).
 template <Small small> inline Lanes::Int halves_of_bytes(Lanes::Int bytes) {
     using L = Lanes;
     if constexpr (small == Small::e5m2) return L::up<8>(bytes); // f16's upper half
+    const L::Int sign = L::up<10>(L::both(bytes, L::all(0x00200020)));
+    if constexpr (small == Small::e3m2) return L::any_of(L::up<8>(L::both(bytes, L::all(0x001f001f))), sign);
+    if constexpr (small == Small::e2m3) return L::any_of(L::up<7>(L::both(bytes, L::all(0x001f001f))), sign);
+    if constexpr (small == Small::e2m1) return L::any_of(L::up<7>(L::both(bytes, L::all(0x001c001c))), sign);
     return L::any_of(L::up<7>(L::both(bytes, L::all(0x007f007f))), L::up<8>(L::both(bytes, L::all(0x00800080))));
 }
 
@@ -31,15 +40,16 @@ template <Small small> inline Lanes::Int halves_of_bytes(Lanes::Int bytes) {
 template <Small small> inline Lanes::Int bytes_of(Lanes::Int magnitude) {
     using L = Lanes;
     if constexpr (small == Small::f16 || small == Small::e5m2) return L::bytes_of_f16(magnitude, 16 + 15);
-    const L::Int bytes = L::bytes_of_f16(magnitude, 16 + 7);
-    if constexpr (small == Small::e4m3) return bytes;
+    const L::Int bytes = L::bytes_of_f16(magnitude, 16 + bias_of<small>);
+    if constexpr (small != Small::e4m3_as_f16) return bytes;
     // Those of 1, 2 to 3 and 4 to 7 units have exponents that are 3, 2 and 1 below the format's least.
     return L::count_below(bytes, magnitude);
 }
 
 /// The numbers of halves.
 template <Small small> inline Lanes::Float numbers_of(Lanes::Float widened) {
-    return is_byte(small) && small != Small::e5m2 ? Lanes::mul(widened, Lanes::all(256.0f)) : widened;
+    if constexpr (!is_byte(small) || small == Small::e5m2) return widened;
+    return Lanes::mul(widened, Lanes::all(static_cast<float>(1 << (15 - bias_of<small>))));
 }
 
 /// The lines of `count` elements that are infinite or NaN.

@@ -30,12 +30,31 @@ struct Plan {
 };
 
 const Plan& plan_of(const ptx::MatrixForm& form) {
-    static FormTable<Plan, 512> plans;
+    static FormTable<Plan, 2048> plans;
     return plans[form];
 }
 
 constexpr std::size_t most_a = 2048, most_b = 1024, most_accumulators = 1024; ///< bytes: f64 m16n8k16, and wmma
 constexpr std::size_t most_selected = 16 * 64;
+constexpr unsigned most_rows = 16, most_columns = 8, most_scales = 4; ///< of block-scaled products
+
+/// Scales of rows and columns as lanes have them (manual 9.7.14.3). Which bytes and lanes count, the warp's first lane
+/// says. Row g and row g + 8 are from lanes 0 and 1 (or 2 and 3) of quad g, column g is from one of its lanes.
+void gather_scales(const abi::MatrixCall& call, std::uint8_t* rows, std::uint8_t* columns) {
+    const unsigned count = call.form.scales;
+    const std::uint32_t selectors = call.scale_selectors[0];
+    const auto field = [&](unsigned index, unsigned mask) { return selectors >> 8 * index & mask; };
+    const unsigned first_bytes = count == 4 ? 0 : count == 2 ? 2 : 3;
+    const unsigned byte_a = field(0, first_bytes), pair_a = field(1, 1), byte_b = field(2, first_bytes),
+                   lane_b = field(3, 3);
+    const auto take = [&](std::uint32_t word, unsigned first, std::uint8_t* to) {
+        for (unsigned i = 0; i < count; ++i) to[i] = static_cast<std::uint8_t>(word >> 8 * (first + i));
+    };
+    for (unsigned row = 0; row < most_rows; ++row)
+        take(call.scale_a[4 * (row % 8) + 2 * pair_a + row / 8], byte_a, rows + row * count);
+    for (unsigned column = 0; column < most_columns; ++column)
+        take(call.scale_b[4 * column + lane_b], byte_b, columns + column * count);
+}
 
 struct Operand {
     const MatrixFragment& fragment;
@@ -72,12 +91,14 @@ void multiply_fragments(abi::MatrixCall& call, std::uint32_t lanes) {
     plan.b.gather(call.b, b);
     plan.c.gather(call.c, c);
     if (plan.is_sparse) select_by_metadata(plan.form, call.selector, call.metadata, selected);
+    std::uint8_t rows[most_rows * most_scales], columns[most_columns * most_scales];
+    if (plan.form.scales != 0) gather_scales(call, rows, columns);
     const auto part = [&](const FragmentMover& operand, unsigned i) {
         return std::size_t{i} * operand.fragment().lines() / plan.products * operand.line_bytes();
     };
     for (unsigned i = 0; i < plan.products; ++i)
         plan.multiply(a + part(plan.a, i), b + part(plan.b, i), c + part(plan.c, i), d + part(plan.d, i),
-                      plan.is_sparse ? selected : nullptr);
+                      plan.is_sparse ? selected : nullptr, {rows, columns});
     plan.d.scatter(d, call.d);
 }
 
@@ -86,6 +107,9 @@ void deposit_lane(const abi::MatrixCall& step, unsigned lane_of_step, abi::Matri
     warp.form = step.form;
     warp.selector = step.selector;
     warp.metadata[lane] = step.metadata[lane_of_step];
+    warp.scale_a[lane] = step.scale_a[lane_of_step];
+    warp.scale_b[lane] = step.scale_b[lane_of_step];
+    warp.scale_selectors[lane] = step.scale_selectors[lane_of_step];
     copy_lane({plan.a.fragment(), offsetof(abi::MatrixCall, a)}, step, lane_of_step, warp, lane);
     copy_lane({plan.b.fragment(), offsetof(abi::MatrixCall, b)}, step, lane_of_step, warp, lane);
     copy_lane({plan.c.fragment(), offsetof(abi::MatrixCall, c)}, step, lane_of_step, warp, lane);

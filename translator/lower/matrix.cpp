@@ -15,6 +15,9 @@ void matrix_product(WarpEmitter& e, const Instruction& inst) {
     call.set(MatrixOperand::c, inst[Role::c]);
     const ptx::Operand& metadata = inst[Role::e];
     if (metadata.kind != ptx::Operand::Kind::none) call.set_metadata(metadata, std::uint32_t(inst[Role::f].value));
+    const ptx::Operand& scales = inst[Role::scale_a];
+    if (scales.kind != ptx::Operand::Kind::none)
+        call.set_scales(scales, inst[Role::ids_a], inst[Role::scale_b], inst[Role::ids_b]);
     call.run();
     call.write(inst[Role::d]);
 }

@@ -73,6 +73,20 @@ void MatrixCallBuffer::set_metadata(const Operand& words, std::uint32_t selector
     e_.ir().CreateAlignedStore(e_.lanes(words), place(offsetof(abi::MatrixCall, metadata)), llvm::Align(8));
 }
 
+void MatrixCallBuffer::set_scales(const Operand& a, const Operand& ids_a, const Operand& b, const Operand& ids_b) {
+    Ir& ir = e_.ir();
+    llvm::Type* words = e_.lanes_type(ir.getInt32Ty());
+    e_.ir().CreateAlignedStore(e_.lanes(a), place(offsetof(abi::MatrixCall, scale_a)), llvm::Align(8));
+    e_.ir().CreateAlignedStore(e_.lanes(b), place(offsetof(abi::MatrixCall, scale_b)), llvm::Align(8));
+    llvm::Value* selectors = llvm::Constant::getNullValue(words);
+    for (unsigned i = 0; i < 4; ++i) {
+        llvm::Value* id = ir.CreateZExtOrTrunc(e_.lanes(e_.element(i < 2 ? ids_a : ids_b, i % 2)), words);
+        id = ir.CreateShl(ir.CreateAnd(id, e_.splat(ir.getInt32(0xff))), e_.splat(ir.getInt32(8 * i)));
+        selectors = ir.CreateOr(selectors, id);
+    }
+    ir.CreateAlignedStore(selectors, place(offsetof(abi::MatrixCall, scale_selectors)), llvm::Align(8));
+}
+
 void MatrixCallBuffer::run() {
     Ir& ir = e_.ir();
     if (!whole_warp(e_)) {
@@ -80,7 +94,8 @@ void MatrixCallBuffer::run() {
         std::uint32_t kind = 0;
         for (const std::uint8_t byte :
              {std::uint8_t(form_.m), std::uint8_t(form_.n), std::uint8_t(form_.k), std::uint8_t(form_.opcode),
-              std::uint8_t(form_.a), std::uint8_t(form_.b), std::uint8_t(form_.c), std::uint8_t(form_.d)})
+              std::uint8_t(form_.a), std::uint8_t(form_.b), std::uint8_t(form_.c), std::uint8_t(form_.d),
+              std::uint8_t(form_.kind), form_.scales, form_.scale_ue4m3})
             kind = kind * 31 + byte;
         ir.CreateStore(ir.CreateAnd(e_.first_thread(), ir.getInt32(abi::warp_size - 1)),
                        place(offsetof(abi::MatrixCall, first_lane)));

@@ -19,6 +19,8 @@ public:
     /// The registers of a braced operand (a single register too).
     void set(ptx::MatrixOperand operand, const ptx::Operand& registers);
     void set_metadata(const ptx::Operand& words, std::uint32_t selector);
+    /// Scales of A and B, and the two numbers that select among them.
+    void set_scales(const ptx::Operand& a, const ptx::Operand& ids_a, const ptx::Operand& b, const ptx::Operand& ids_b);
     /// Calls the tensor core if any lane is active; narrow steps wait for the others of their warp.
     void run();
     /// Writes D.

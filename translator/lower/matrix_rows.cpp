@@ -2,7 +2,7 @@
 // ldmatrix, stmatrix, movmatrix (manual 9.7.14.5.15 to 17). Lane 8 m + i has the address of row i of matrix m, 16
 // bytes; lane 4 g + t has elements 2 t and 2 t + 1 of row g of each. So a register of a whole warp is a matrix' eight
 // rows behind each other, and the transposed form a permutation of its halfwords. Narrow steps hand the addresses on by
-// shuffles; each lane moves its own words then.
+// shuffles; each lane moves its own words then. The forms of 8, 6 and 4 bits move element by element at any width.
 #include "translator/lower/matrix_rows.h"
 
 #include "translator/lower/access_mark.h"
@@ -221,6 +221,100 @@ Value* transposed_words(WarpEmitter& e, Value* source) {
     return ir.CreateOr(halves[0], ir.CreateShl(halves[1], number(16)));
 }
 
+/// Forms of elements of a byte. Lane 4 g + t has four elements in each register; which those are, the shape says:
+/// m8n16 elements 4 t to 4 t + 3 of row g; m16n16 columns g (first register) and g + 8 of rows 4 t to 4 t + 3; m16n8,
+/// whose rows are stored as columns, row 2 t and 2 t + 1 of column g, then of column g + 8.
+struct ByteForm {
+    unsigned matrices, rows, registers; ///< rows: that addresses are given for; registers: of a matrix
+    unsigned bits;                      ///< of an element in memory: 8, 6 or 4, from the row's first bit on
+    bool is_store;
+
+    explicit ByteForm(const Instruction& inst)
+        : matrices(matrix_count(inst)), rows(inst.has(Word::m16n16) ? 16 : 8), registers(rows / 8),
+          bits(inst.has(Word::b6x16_p32)   ? 6
+               : inst.has(Word::b4x16_p64) ? 4
+                                           : 8),
+          is_store(inst.has(Word::m16n8)) {}
+    bool is_transposed() const { return is_store || rows == 16; }
+};
+
+/// The value that lane from[l] of the warp has.
+Value* of_warp(WarpEmitter& e, Value* value, Value* from, llvm::function_ref<unsigned(unsigned)> from_lane) {
+    if (!whole_warp(e)) return of_lanes(e, value, from);
+    llvm::SmallVector<int, 32> order;
+    for (unsigned lane = 0; lane < abi::warp_size; ++lane) order.push_back(int(from_lane(lane)));
+    return e.ir().CreateShuffleVector(value, order);
+}
+
+/// Where an element of a lane's is: the address of its first byte, and the bits below it there.
+struct ElementPlace {
+    Value *address, *shift;
+};
+
+ElementPlace element_place(WarpEmitter& e, Value* addresses, const ByteForm& form, unsigned m, unsigned reg,
+                           unsigned element) {
+    Ir& ir = e.ir();
+    const auto number = [&](std::uint64_t value) { return e.splat(ir.getInt32(std::uint32_t(value))); };
+    Value* lane = warp_lanes(e);
+    Value *g = ir.CreateLShr(lane, number(2)), *t = ir.CreateAnd(lane, number(3));
+    Value *row = g, *column = ir.CreateAdd(ir.CreateShl(t, number(2)), number(element));
+    const auto row_of = [&](unsigned l) {
+        if (form.is_store) return 2 * (l % 4) + element % 2;
+        return form.is_transposed() ? 4 * (l % 4) + element : l / 4;
+    };
+    if (form.is_store) {
+        row = ir.CreateAdd(ir.CreateShl(t, number(1)), number(element % 2));
+        column = ir.CreateAdd(g, number(element / 2 * 8));
+    } else if (form.is_transposed()) {
+        row = column;
+        column = ir.CreateAdd(g, number(8 * reg));
+    }
+    Value* begin = of_warp(e, addresses, ir.CreateAdd(row, number(form.rows * m)),
+                           [&](unsigned l) { return form.rows * m + row_of(l); });
+    Value* bit = ir.CreateMul(column, number(form.bits));
+    return {ir.CreateAdd(begin, ir.CreateZExt(ir.CreateLShr(bit, number(3)), begin->getType())),
+            ir.CreateAnd(bit, number(7))};
+}
+
+ValueList load_bytes(WarpEmitter& e, const LaneAddress& address, const ByteForm& form) {
+    Ir& ir = e.ir();
+    const auto number = [&](std::uint32_t value) { return e.splat(ir.getInt32(value)); };
+    Value* addresses = e.broadcast(address.address);
+    const auto load = [&](Value* at) {
+        Value* byte = e.broadcast(load_lanes(e, lane_access(e, at, address.space, 1))[0]);
+        return ir.CreateZExtOrTrunc(byte, e.lanes_type(ir.getInt32Ty()));
+    };
+    ValueList result;
+    for (unsigned m = 0; m < form.matrices; ++m)
+        for (unsigned reg = 0; reg < form.registers; ++reg) {
+            Value* word = number(0);
+            for (unsigned element = 0; element < 4; ++element) {
+                const ElementPlace place = element_place(e, addresses, form, m, reg, element);
+                Value* value = load(place.address);
+                if (form.bits == 6) { // may lie in two bytes; padding follows the last one
+                    Value* next = ir.CreateAdd(place.address, llvm::ConstantInt::get(place.address->getType(), 1));
+                    value = ir.CreateOr(value, ir.CreateShl(load(next), number(8)));
+                }
+                value = ir.CreateAnd(ir.CreateLShr(value, place.shift), number((1u << form.bits) - 1));
+                word = ir.CreateOr(word, ir.CreateShl(value, number(8 * element)));
+            }
+            result.push_back(word);
+        }
+    return result;
+}
+
+void store_bytes(WarpEmitter& e, const LaneAddress& address, const ByteForm& form, llvm::ArrayRef<Value*> words) {
+    Ir& ir = e.ir();
+    Value* addresses = e.broadcast(address.address);
+    for (unsigned m = 0; m < form.matrices; ++m)
+        for (unsigned element = 0; element < 4; ++element) {
+            Value* at = element_place(e, addresses, form, m, 0, element).address;
+            Value* byte = ir.CreateTrunc(ir.CreateLShr(words[m], e.splat(ir.getInt32(8 * element))),
+                                         e.lanes_type(ir.getInt8Ty()));
+            store_lanes(e, lane_access(e, at, address.space, 1), {LaneValue::varying(byte)});
+        }
+}
+
 Value* word_of(WarpEmitter& e, const Operand& operand) {
     Ir& ir = e.ir();
     if (operand.kind == Operand::Kind::sink) return llvm::Constant::getNullValue(e.lanes_type(ir.getInt32Ty()));
@@ -237,9 +331,10 @@ void write_word(WarpEmitter& e, const Operand& operand, Value* word) {
 } // namespace
 
 Value* addressing_lanes(WarpEmitter& e, const Instruction& inst) {
-    const bool has_rows = inst.form == ptx::FormId::ldmatrix || inst.form == ptx::FormId::stmatrix;
-    if (!has_rows || matrix_count(inst) * rows == abi::warp_size) return nullptr;
-    return e.ir().CreateICmpULT(warp_lanes(e), e.splat(e.ir().getInt32(matrix_count(inst) * rows)));
+    const std::string_view opcode = ptx::form_info(inst.form).opcode;
+    if (opcode != "ldmatrix" && opcode != "stmatrix") return nullptr;
+    const unsigned count = matrix_count(inst) * ByteForm(inst).rows;
+    return count == abi::warp_size ? nullptr : e.ir().CreateICmpULT(warp_lanes(e), e.splat(e.ir().getInt32(count)));
 }
 
 void ldmatrix(WarpEmitter& e, const Instruction& inst) {
@@ -256,6 +351,22 @@ void stmatrix(WarpEmitter& e, const Instruction& inst) {
     for (unsigned m = 0; m < matrix_count(inst); ++m) matrices.push_back(word_of(e, e.element(inst[Role::b], m)));
     if_whole(e, [&]() -> ValueList {
         store(e, address, matrices, inst.has(Word::trans));
+        return {};
+    });
+}
+
+void ldmatrix_b8(WarpEmitter& e, const Instruction& inst) {
+    const LaneAddress address = row_addresses(e, inst);
+    const ValueList words = if_whole(e, [&] { return load_bytes(e, address, ByteForm(inst)); });
+    for (unsigned i = 0; i < words.size(); ++i) write_word(e, e.element(inst[Role::d], i), words[i]);
+}
+
+void stmatrix_b8(WarpEmitter& e, const Instruction& inst) {
+    const LaneAddress address = row_addresses(e, inst);
+    ValueList words;
+    for (unsigned m = 0; m < matrix_count(inst); ++m) words.push_back(word_of(e, e.element(inst[Role::b], m)));
+    if_whole(e, [&]() -> ValueList {
+        store_bytes(e, address, ByteForm(inst), words);
         return {};
     });
 }

@@ -117,6 +117,7 @@ unsigned access_bytes(const ptx::Instruction& inst) {
     if (is_async_copy(inst)) return unsigned(inst[Role::size].value);
     if (inst[Role::mbar].kind != Operand::Kind::none) return 0; // the service checks, each address by its own measure
     if (form.chapter == "texture" || form.chapter == "surface") return 0; // handles, not addresses
+    if (form.chapter == "tensor_memory") return 0; // no addresses of memory but those that the runtime checks
     if (form.chapter == "matrix") return matrix_row_bytes(inst);
     return ptx::byte_size(inst.type()) * inst.vector_size;
 }
