@@ -181,8 +181,8 @@ void Dispatcher::learn_from_wait() {
     last_submission = {};
 }
 
-/// One at a time: a thread that comes and finds more than it takes wakes the next one. A program that gives work to many
-/// streams at once would wake as many threads, which stand in its way.
+/// One at a time: a thread that comes and finds more than it takes wakes the next one. A program that gives work to
+/// many streams at once would wake as many threads, which stand in its way.
 void Dispatcher::wake_thread() {
     if (wakes_) return;
     if (idle_threads_ > 0)

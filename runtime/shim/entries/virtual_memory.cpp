@@ -188,7 +188,8 @@ PTM_API(cuMemGetHandleForAddressRange, void* handle, CUdeviceptr address, std::s
         const auto allocation = runtime::AddressSpace::get().find(address);
         if (!allocation || !allocation->is_device_only() || allocation->end() - address < size)
             return Status::invalid_value;
-        static_cast<void>(report_unsupported("cuMemGetHandleForAddressRange (a DMA buffer)"));
-        return Status::not_supported;
+        return static_cast<Status>(report_unsupported("cuMemGetHandleForAddressRange",
+                                                      static_cast<int>(Status::not_supported),
+                                                      "no device could read a DMA buffer of it"));
     });
 }
