@@ -29,6 +29,12 @@ template <class Body> CUresult context_entry(Body&& body) noexcept {
     });
 }
 
+/// Arguments that the driver looks at when there is a current context, and before all else.
+#define PTM_REQUIRE_IN_CONTEXT(condition)                                                                              \
+    if (!(condition))                                                                                                  \
+    return ::ptarmigan::shim::context_entry(                                                                           \
+        [](::ptarmigan::runtime::Context&) { return ::ptarmigan::shim::Status::invalid_value; })
+
 /// Whether the context of `object` can be used. A call that names an object works in the object's context, whichever is
 /// current, and without one, too (tests/driver_api/answers/current_context_h100.txt).
 template <class T> Status context_status(const T& object) {

@@ -245,9 +245,9 @@ PTM_API(cuCtxSetFlags, unsigned flags) {
 
 PTM_API(cuCtxGetApiVersion, CUcontext handle, unsigned* version) {
     return entry([&] {
-        if (!version) return Status::invalid_value;
         std::shared_ptr<Context> context;
         Status status = context_or_current(handle, context);
+        if (status == Status::success && !version) return Status::invalid_value;
         if (status == Status::success) *version = context->api_version();
         return status;
     });

@@ -122,7 +122,8 @@ PTM_API(cuDeviceGetUuid_v2, CUuuid* uuid, CUdevice device) {
     return get_uuid(uuid, device);
 }
 
-PTM_API(cuDeviceGetLuid, char*, unsigned*, CUdevice) {
+PTM_API(cuDeviceGetLuid, char* luid, unsigned*, CUdevice) {
+    PTM_REQUIRE(luid);
     return static_cast<CUresult>(Status::not_supported); // Windows only, as the driver answers on Linux
 }
 

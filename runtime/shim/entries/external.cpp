@@ -95,8 +95,9 @@ PTM_API(cuImportExternalMemory, CUexternalMemory* memory, const CUDA_EXTERNAL_ME
 }
 PTM_API(cuExternalMemoryGetMappedBuffer, CUdeviceptr* pointer, CUexternalMemory handle,
         const CUDA_EXTERNAL_MEMORY_BUFFER_DESC* description) {
+    PTM_REQUIRE_IN_CONTEXT(pointer && handle && description);
     return object_entry<ExternalMemory>(handle, [&](ExternalMemory& memory) {
-        if (!pointer || !description || description->flags != 0) return Status::invalid_value;
+        if (description->flags != 0) return Status::invalid_value;
         runtime::DevicePointer mapped = 0;
         const Status status = memory.map(static_cast<std::size_t>(description->offset),
                                          static_cast<std::size_t>(description->size), mapped);

@@ -201,28 +201,28 @@ PTM_API(cuKernelGetParamCount, CUkernel kernel, std::size_t* count) {
 
 PTM_API(cuOccupancyMaxActiveBlocksPerMultiprocessor, int* blocks, CUfunction function, int block_size,
         std::size_t dynamic_shared) {
-    PTM_REQUIRE(blocks);
+    PTM_REQUIRE_IN_CONTEXT(blocks);
     return blocks_per_multiprocessor(blocks, function, block_size, dynamic_shared);
 }
 PTM_API(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int* blocks, CUfunction function, int block_size,
         std::size_t dynamic_shared, unsigned flags) {
-    PTM_REQUIRE(blocks);
+    PTM_REQUIRE_IN_CONTEXT(blocks);
     if (flags > 1) return static_cast<CUresult>(Status::invalid_value);
     return blocks_per_multiprocessor(blocks, function, block_size, dynamic_shared);
 }
 PTM_API(cuOccupancyMaxPotentialBlockSize, int* min_grid, int* block_size, CUfunction function,
         CUoccupancyB2DSize shared_of, std::size_t dynamic_shared, int limit) {
-    PTM_REQUIRE(min_grid);
+    PTM_REQUIRE_IN_CONTEXT(min_grid);
     return potential_block_size(min_grid, block_size, function, shared_of, dynamic_shared, limit);
 }
 PTM_API(cuOccupancyMaxPotentialBlockSizeWithFlags, int* min_grid, int* block_size, CUfunction function,
         CUoccupancyB2DSize shared_of, std::size_t dynamic_shared, int limit, unsigned flags) {
-    PTM_REQUIRE(min_grid);
+    PTM_REQUIRE_IN_CONTEXT(min_grid);
     if (flags > 1) return static_cast<CUresult>(Status::invalid_value);
     return potential_block_size(min_grid, block_size, function, shared_of, dynamic_shared, limit);
 }
 PTM_API(cuOccupancyAvailableDynamicSMemPerBlock, std::size_t* bytes, CUfunction function, int blocks, int block_size) {
-    PTM_REQUIRE(bytes);
+    PTM_REQUIRE_IN_CONTEXT(bytes);
     return using_context_entry(function, [&](Kernel& kernel) {
         return bytes ? runtime::occupancy_dynamic_shared(kernel, blocks, block_size, *bytes) : Status::invalid_value;
     });

@@ -94,7 +94,7 @@ Status wait_in_all(Context& context, const GreenContext* green, CUevent handle) 
 template <class Body> CUresult green_entry(CUgreenCtx handle, Body&& body) {
     return entry([&] {
         const std::shared_ptr<GreenContext> green = find_handle<GreenContext>(handle);
-        return green ? body(*green) : Status::invalid_handle;
+        return green ? body(*green) : handle ? Status::invalid_handle : Status::invalid_context;
     });
 }
 
@@ -102,15 +102,18 @@ template <class Body> CUresult green_entry(CUgreenCtx handle, Body&& body) {
 
 PTM_API(cuDeviceGetDevResource, CUdevice device, CUdevResource* resource, int type) {
     return entry([&] {
+        if (!resource) return Status::invalid_value;
         if (device < 0 || device >= Device::count()) return Status::invalid_device;
         return give_resource(resource, type, {});
     });
 }
 PTM_API(cuCtxGetDevResource, CUcontext handle, CUdevResource* resource, int type) {
+    PTM_REQUIRE(resource);
     return named_context_entry(handle,
                                [&](Context& context) { return give_resource(resource, type, range_of(context)); });
 }
 PTM_API(cuGreenCtxGetDevResource, CUgreenCtx handle, CUdevResource* resource, int type) {
+    PTM_REQUIRE(resource);
     return green_entry(handle, [&](GreenContext& green) { return give_resource(resource, type, green.range()); });
 }
 PTM_STREAM_API(cuStreamGetDevResource, cuStreamGetDevResource_ptsz,
@@ -187,6 +190,7 @@ PTM_API(cuGreenCtxDestroy, CUgreenCtx handle) {
     return green_entry(handle, [](GreenContext& green) { return green.destroy(); });
 }
 PTM_API(cuCtxFromGreenCtx, CUcontext* context, CUgreenCtx handle) {
+    PTM_REQUIRE(context);
     return green_entry(handle, [&](GreenContext& green) {
         if (!context) return Status::invalid_value;
         *context = to_handle<CUcontext>(green.context());
@@ -194,6 +198,7 @@ PTM_API(cuCtxFromGreenCtx, CUcontext* context, CUgreenCtx handle) {
     });
 }
 PTM_API(cuGreenCtxGetId, CUgreenCtx handle, unsigned long long* id) {
+    PTM_REQUIRE(id);
     return green_entry(handle, [&](GreenContext& green) {
         if (!id) return Status::invalid_value;
         *id = green.id();
@@ -201,6 +206,7 @@ PTM_API(cuGreenCtxGetId, CUgreenCtx handle, unsigned long long* id) {
     });
 }
 PTM_API(cuGreenCtxStreamCreate, CUstream* handle, CUgreenCtx green, unsigned flags, int priority) {
+    PTM_REQUIRE(handle);
     return green_entry(green, [&](GreenContext& context) {
         if (!handle || flags != 1) return Status::invalid_value; // non-blocking ones only
         std::shared_ptr<Stream> stream;

@@ -77,7 +77,7 @@ PTM_API(cuMemGetInfo_v2, std::size_t* free, std::size_t* total) {
 }
 
 PTM_API(cuMemGetAddressRange_v2, CUdeviceptr* base, std::size_t* size, CUdeviceptr pointer) {
-    if (!base && !size) return entry([] { return Status::success; }); // nothing is asked
+    if (!base && !size) return fenced([] { return Status::success; }); // nothing is asked
     return context_entry([&](Context&) {
         runtime::DevicePointer start = 0;
         std::size_t bytes = 0;

@@ -110,6 +110,7 @@ PTM_API(cuModuleLoadFatBinary, CUmodule* module, const void* image) {
     return load_module(module, image, SIZE_MAX, 0, nullptr, nullptr);
 }
 PTM_API(cuModuleLoad, CUmodule* module, const char* path) {
+    PTM_REQUIRE_IN_CONTEXT(path);
     std::string contents;
     if (const CUresult failed = read_named(path, contents)) return failed;
     return load_module(module, contents.c_str(), contents.size() + 1, 0, nullptr, nullptr);

@@ -3,6 +3,8 @@
 #include "runtime/context/green_context.h"
 #include "runtime/shim/convert.h"
 
+#include <cstring>
+
 using namespace ptarmigan;
 using namespace ptarmigan::shim;
 using runtime::Context;
@@ -101,6 +103,7 @@ Status read_attribute(const runtime::StreamAttributes& attributes, unsigned id, 
     switch (id) {
     case launch_access_policy_window: {
         const runtime::AccessPolicyWindow& window = attributes.window;
+        std::memset(&value, 0, sizeof value.accessPolicyWindow); // what pads it, too
         value.accessPolicyWindow = {reinterpret_cast<void*>(window.base), window.size, window.hit_ratio,
                                     window.hit_property, window.miss_property};
         return Status::success;

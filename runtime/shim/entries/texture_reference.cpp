@@ -21,6 +21,7 @@ constexpr std::size_t linear_alignment = 512, pitch_alignment = 32;
 
 /// context_entry() for calls on a reference: body(TextureReference&). 400 for a bad handle.
 template <class Body> CUresult reference_entry(const void* handle, Kind kind, Body&& body) noexcept {
+    if (!handle) return entry([] { return Status::invalid_handle; });
     return context_entry([&](Context&) {
         auto reference = find_handle<TextureReference>(handle);
         return reference && reference->kind() == kind ? body(*reference) : Status::invalid_handle;

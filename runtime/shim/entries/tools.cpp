@@ -138,6 +138,7 @@ PTM_API(cuCoredumpSetAttributeGlobal, int setting, void* value, std::size_t* siz
     });
 }
 PTM_API(cuCoredumpGetAttribute, int setting, void* value, std::size_t* size) {
+    PTM_REQUIRE(value && size);
     return context_entry([&](Context& context) {
         std::lock_guard lock(settings_mutex);
         return is_of_contexts(setting) ? get_setting(settings_of(context), setting, value, size)
@@ -145,6 +146,7 @@ PTM_API(cuCoredumpGetAttribute, int setting, void* value, std::size_t* size) {
     });
 }
 PTM_API(cuCoredumpSetAttribute, int setting, void* value, std::size_t* size) {
+    PTM_REQUIRE(value && size);
     return context_entry([&](Context& context) {
         std::lock_guard lock(settings_mutex);
         return is_of_contexts(setting) ? set_setting(settings_of(context), setting, value, size)

@@ -25,7 +25,7 @@ std::string general(std::string text) {
         if (text[i] == '[' && i + 1 < text.size() && std::isdigit(static_cast<unsigned char>(text[i + 1]))) {
             result += "[#]";
             while (i < text.size() && text[i] != ']') ++i;
-        } else if (text.compare(i, 8, " from cu") == 0) { // which entry it was is the driver's way of sharing code
+        } else if (text.compare(i, 6, " from ") == 0) { // which entry it was is the driver's way of sharing code
             while (i + 1 < text.size() && text[i + 1] != '\n') ++i;
         } else if (text[i] == '\n') {
             result += "\\n";
