@@ -119,7 +119,7 @@ const Pair pairs[] = {
 } // namespace
 
 TEST_CASE("wgmma: right programs are right whenever products are done, wrong ones fail when they are late", "[kernels][async]") {
-    for (const Pair& pair : pairs) check_pair(pair, run_program);
+    for (const Pair& pair : pairs) check_pair(pair, run_program, 2);
 }
 
 TEST_CASE("wgmma: what a warp overwrites behind its wait the others have read", "[kernels]") {
