@@ -217,6 +217,11 @@ struct Services {
     void (*warpgroup)(CtaContext*, std::uint32_t step, WarpgroupCall*);
     /// tcgen05 (tensor_memory_call.h); faults don't return. Allocation may suspend the fiber.
     void (*tensor_memory)(CtaContext*, std::uint32_t step, TensorMemoryCall*);
+    /// collective() for a step of one lane: `what` is a Collective (not activemask, matrix or warpgroup) and its
+    /// operation, shifted left by 8, `operands` are b and, in the upper word, c. Returns the result in the lower word,
+    /// the predicate (0 or 1) in the upper one. May suspend the fiber.
+    std::uint64_t (*lane_collective)(CtaContext*, std::uint32_t step, std::uint32_t what, std::uint32_t members,
+                                     std::uint64_t source, std::uint64_t operands);
 };
 
 /// One launch; constant while the grid runs except `fault`.

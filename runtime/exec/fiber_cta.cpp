@@ -28,6 +28,7 @@ bool FiberCta::start(abi::CtaContext& cta, abi::RunStep entry, std::uint32_t ste
     cluster_ = &alone_;
     live_lanes_.assign((step_count * lane_width + abi::warp_size - 1) / abi::warp_size, 0);
     for (std::uint32_t index = 0; index < step_count; ++index) live_lanes_[warp_of(index)] |= lanes_of(index);
+    if (lane_width == 1 && lane_groups_.size() < live_lanes_.size()) lane_groups_.resize(live_lanes_.size());
     return start_fibers(step_count);
 }
 
@@ -101,6 +102,7 @@ void FiberCta::abandon() {
     for (Barrier& barrier : barriers_) barrier = Barrier{};
     gatherings_.clear();
     groups_.clear();
+    lane_groups_.clear();
     live_steps_ = 0;
 }
 
@@ -350,6 +352,42 @@ void FiberCta::release_complete_groups() {
         else
             release_and_forget(groups_[i]);
     }
+    for (LaneGroup& group : lane_groups_)
+        if (group.values.present != 0 && complete(group)) release(group);
+}
+
+FiberCta::LaneGroup& FiberCta::lane_group_for(std::uint32_t warp, std::uint32_t members, std::uint32_t what) {
+    LaneGroup* empty = nullptr;
+    const auto is_wanted = [&](LaneGroup& group) {
+        if (group.values.present == 0 && !empty) empty = &group;
+        return group.values.present != 0 && group.warp == warp && group.members == members && group.what == what;
+    };
+    if (is_wanted(lane_groups_[warp])) return lane_groups_[warp];
+    for (std::size_t i = live_lanes_.size(); i < lane_groups_.size(); ++i)
+        if (is_wanted(lane_groups_[i])) return lane_groups_[i];
+    LaneGroup& group = empty ? *empty : lane_groups_.emplace_back();
+    group.warp = warp;
+    group.members = members;
+    group.what = what;
+    return group;
+}
+
+void FiberCta::release(LaneGroup& group) {
+    WarpValues& values = group.values;
+    evaluate_collective(static_cast<abi::Collective>(group.what & 0xff), group.what >> 8, values);
+    std::array<StepFiber*, abi::warp_size> released;
+    std::size_t count = 0;
+    for (std::uint32_t lanes = values.present; lanes != 0; lanes &= lanes - 1) {
+        const auto lane = static_cast<std::uint32_t>(__builtin_ctz(lanes));
+        StepFiber& step = steps_[group.warp * abi::warp_size + lane];
+        step.collective_result = (values.result[lane] & 0xffffffffu) | std::uint64_t{values.predicate[lane]} << 32;
+        step.pending_groups = 0;
+        released[count++] = &step;
+    }
+    values.present = 0;
+    if (count == 1 && released[0] == scheduler_->current()) return;
+    if (!reconvergence_.any()) return scheduler_->make_runnable_first({released.data(), count});
+    for (std::size_t i = 0; i < count; ++i) scheduler_->make_runnable(*released[i]);
 }
 
 void FiberCta::evaluate(const Group& group, WarpValues& warp) {
@@ -397,14 +435,14 @@ bool FiberCta::release(Group& group) {
 }
 
 /// A lane's member mask does not name it.
-void FiberCta::refuse_lanes(const StepFiber& step, const abi::CollectiveCall& call, std::uintptr_t pc) const {
+void FiberCta::refuse_lanes(const StepFiber& step, std::uint64_t lanes, std::uintptr_t pc) const {
     FaultRecord record;
     CodeLocation location;
     if (find_code(pc - 1, location)) record.line = location.line;
     record.fault = abi::Fault::illegal_instruction;
     record.cta = cta_;
     record.step = step.step;
-    record.lanes = call.active;
+    record.lanes = lanes;
     raise_fault(record);
 }
 
@@ -418,7 +456,7 @@ void FiberCta::collective(std::uint32_t step_index, abi::CollectiveCall& call, s
     while (left != 0) {
         const auto first = static_cast<std::uint32_t>(__builtin_ctz(left));
         const std::uint32_t members = call.members[first];
-        if (!(members >> (first + base) & 1)) refuse_lanes(step, call, pc);
+        if (!(members >> (first + base) & 1)) refuse_lanes(step, call.active, pc);
         std::uint32_t same = 0;
         for (std::uint32_t lanes = left; lanes != 0; lanes &= lanes - 1) {
             const auto lane = static_cast<unsigned>(__builtin_ctz(lanes));
@@ -439,6 +477,24 @@ void FiberCta::collective(std::uint32_t step_index, abi::CollectiveCall& call, s
     while (step.pending_groups != 0)
         scheduler_->block({.kind = Wait::Kind::collective, .number = masks[0], .lanes = call.active, .pc = pc});
     scheduler_->reorder();
+}
+
+std::uint64_t FiberCta::lane_collective(std::uint32_t step_index, const LaneCall& call, std::uintptr_t pc) {
+    StepFiber& step = steps_[step_index];
+    const std::uint32_t warp = step_index / abi::warp_size, lane = step_index % abi::warp_size;
+    if (!(call.members >> lane & 1)) refuse_lanes(step, 1, pc);
+    LaneGroup& group = lane_group_for(warp, call.members, call.what);
+    group.values.present |= 1u << lane;
+    group.values.source[lane] = call.source;
+    group.values.b[lane] = static_cast<std::uint32_t>(call.operands);
+    group.values.c[lane] = static_cast<std::uint32_t>(call.operands >> 32);
+    step.pending_groups = 1;
+    if (complete(group)) release(group);
+    if (step.queued) scheduler_->block({.kind = Wait::Kind::turn});
+    while (step.pending_groups != 0)
+        scheduler_->block({.kind = Wait::Kind::collective, .number = call.members, .lanes = 1, .pc = pc});
+    scheduler_->reorder();
+    return step.collective_result;
 }
 
 /// Some step of the warp may still come to the place where `group` asks who is here: it runs, or waits for its turn

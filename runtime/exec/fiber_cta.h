@@ -16,7 +16,13 @@
 
 namespace ptarmigan::runtime {
 
-struct WarpValues;
+/// What a collective gives, from the values of the lanes of one warp that take part; see the PTX
+/// manual, 9.7.9 and 9.7.13.
+struct WarpValues {
+    std::uint32_t present = 0; ///< lanes that take part
+    std::uint64_t source[32]{}, result[32]{};
+    std::uint32_t b[32]{}, c[32]{}, predicate[32]{};
+};
 
 class FiberCta {
 public:
@@ -59,6 +65,12 @@ public:
     std::uint32_t barrier(std::uint32_t step, std::uint32_t id, std::uint32_t threads, std::uint32_t kind,
                           std::uint64_t arriving, std::uint64_t predicate, std::uintptr_t pc);
     void collective(std::uint32_t step, abi::CollectiveCall& call, std::uintptr_t pc);
+    /// Services::lane_collective's arguments.
+    struct LaneCall {
+        std::uint32_t what, members;
+        std::uint64_t source, operands;
+    };
+    std::uint64_t lane_collective(std::uint32_t step, const LaneCall& call, std::uintptr_t pc);
     void cluster_barrier(std::uint32_t step, bool wait, std::uint64_t active, std::uint64_t live);
     /// `frame`: an address in the service's stack frame.
     void reconverge(std::uint32_t step, std::uint32_t point, bool in_wait, const void* frame) {
@@ -102,6 +114,12 @@ private:
         std::uint32_t line = 0; ///< activemask: of the PTX text; 0: unknown
     };
 
+    /// Likewise of steps of one lane, with their values.
+    struct LaneGroup {
+        std::uint32_t warp = 0, members = 0, what = 0;
+        WarpValues values;
+    };
+
     void set_up(abi::CtaContext& cta, std::uint32_t step_count, std::uint32_t lane_width, FiberScheduler& scheduler);
     bool start_fibers(std::uint32_t count);
     static void step_entry(boost::context::detail::transfer_t from);
@@ -123,11 +141,16 @@ private:
     /// True if the current step is among those that go on: it is runnable then and has to give way.
     bool release(Group& group);
     void evaluate(const Group& group, WarpValues& warp);
-    [[noreturn]] void refuse_lanes(const StepFiber& step, const abi::CollectiveCall& call, std::uintptr_t pc) const;
+    [[noreturn]] void refuse_lanes(const StepFiber& step, std::uint64_t lanes, std::uintptr_t pc) const;
     Group& join_group(const Group& key, const Participant& participant);
     bool release_and_forget(Group& group);
     Group& group_for(const Group& key);
     void release_complete_groups();
+    LaneGroup& lane_group_for(std::uint32_t warp, std::uint32_t members, std::uint32_t what);
+    bool complete(const LaneGroup& group) const {
+        return (group.members & live_lanes_[group.warp] & ~group.values.present) == 0;
+    }
+    void release(LaneGroup& group);
     void ask_who_is_here(StepFiber& step, abi::CollectiveCall& call, std::uintptr_t pc);
     bool others_may_come(const Group& group) const;
 
@@ -145,17 +168,12 @@ private:
     std::vector<Gathering> gatherings_;           ///< open ones
     std::vector<Group> groups_;                   ///< open ones
     std::vector<std::vector<Participant>> spare_; ///< memory of groups that were
+    std::vector<LaneGroup> lane_groups_;          ///< by warp the one that was open last, then others; empty ones too
     std::vector<std::uint32_t> live_lanes_;       ///< by warp
     std::vector<std::pair<std::uint32_t, Wait>> noted_;
 };
 
-/// What a collective gives, from the values of the lanes of one warp that take part; see the PTX
-/// manual, 9.7.9 and 9.7.13. Pure: for tests too.
-struct WarpValues {
-    std::uint32_t present = 0; ///< lanes that take part
-    std::uint64_t source[32]{}, result[32]{};
-    std::uint32_t b[32]{}, c[32]{}, predicate[32]{};
-};
+/// Pure: for tests too.
 void evaluate_collective(abi::Collective kind, std::uint32_t operation, WarpValues& warp);
 
 } // namespace ptarmigan::runtime

@@ -94,6 +94,24 @@ void FiberScheduler::push(StepFiber* step) {
     ring_ = std::move(larger);
 }
 
+void FiberScheduler::make_runnable_first(std::span<StepFiber* const> steps) {
+    constexpr std::uint32_t most_overtakings = 64;
+    if (random_ || ++overtakings_ % most_overtakings == 0 || tail_ - head_ + steps.size() >= ring_.size()) {
+        for (StepFiber* step : steps) make_runnable(*step);
+        return;
+    }
+    if (head_ < steps.size()) { // they only count up, but for this
+        head_ += ring_.size();
+        tail_ += ring_.size();
+    }
+    head_ -= steps.size();
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        steps[i]->wait = {.kind = Wait::Kind::turn};
+        steps[i]->queued = true;
+        ring_[(head_ + i) & (ring_.size() - 1)] = steps[i];
+    }
+}
+
 StepFiber* FiberScheduler::pop() {
     if (random_ && tail_ - head_ > 1) {
         const std::size_t mask = ring_.size() - 1;

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace ptarmigan::runtime {
@@ -24,10 +25,11 @@ struct StepFiber {
     Wait wait;               ///< why it is suspended; kind `nothing` while it runs
     bool at_barrier = false; ///< has come to one that is not complete
     std::uint32_t barrier_result = 0;
-    std::uint32_t pending_groups = 0;  ///< collectives: groups of its lanes that are not complete
-    std::uint64_t cluster_arrived = 0; ///< lanes that have arrived at the cluster's barrier in this phase
-    bool cluster_counted = false;      ///< and it counts as arrived
-    bool queued = false;               ///< suspended, and can go on
+    std::uint32_t pending_groups = 0;    ///< collectives: groups of its lanes that are not complete
+    std::uint64_t collective_result = 0; ///< of steps of one lane: as Services::lane_collective gives it
+    std::uint64_t cluster_arrived = 0;   ///< lanes that have arrived at the cluster's barrier in this phase
+    bool cluster_counted = false;        ///< and it counts as arrived
+    bool queued = false;                 ///< suspended, and can go on
     // Reconvergence:
     bool place_waits = false;        ///< `place` is in a loop that may wait
     std::uint64_t place = 0;         ///< where it waits; lower ones go on first
@@ -67,6 +69,9 @@ public:
         step.wait = {.kind = Wait::Kind::turn};
         push(&step);
     }
+    /// Queues steps of one warp that have met, in their order and in front of all others, so that the warp goes on
+    /// while its memory is in the caches; behind the others now and then, lest it goes round a loop for ever.
+    void make_runnable_first(std::span<StepFiber* const> steps);
     /// The step that runs now; null on the worker's own stack.
     StepFiber* current() const { return current_; }
     /// The step that a switch of the calling thread goes to: how a new fiber learns who it is.
@@ -128,6 +133,7 @@ private:
 
     std::vector<StepFiber*> ring_ = std::vector<StepFiber*>(64); ///< power of two; null: the worker itself
     std::size_t head_ = 0, tail_ = 0;
+    std::uint32_t overtakings_ = 0;
     StepFiber* current_ = nullptr;
     Fiber root_;
     bool random_ = false;

@@ -246,6 +246,11 @@ void tensor_memory(abi::CtaContext* cta, std::uint32_t step, abi::TensorMemoryCa
     worker.tensor_memories().run(*cta, step, worker.grid().code->properties.lane_width, *call, wait_for_tensor_memory);
 }
 
+std::uint64_t lane_collective(abi::CtaContext* cta, std::uint32_t step, std::uint32_t what, std::uint32_t members,
+                              std::uint64_t source, std::uint64_t operands) {
+    return worker_of(cta).fiber_cta(cta).lane_collective(step, {what, members, source, operands}, PTM_RETURN_ADDRESS());
+}
+
 void reconverge(abi::CtaContext* cta, std::uint32_t step, std::uint32_t point, std::uint32_t waits) {
     worker_of(cta).fiber_cta(cta).reconverge(step, point, waits != 0, __builtin_frame_address(0));
 }
@@ -265,7 +270,7 @@ const abi::Services& kernel_services() {
                                            await_goal,     note_write,
                                            note_wait,      tensor_core::matrix_service,
                                            reconverge,     warpgroup,
-                                           tensor_memory};
+                                           tensor_memory,  lane_collective};
     return services;
 }
 

@@ -136,16 +136,8 @@ unsigned natural_width(const TargetCpu& target, bool whole_warp) {
     return target.architecture == TargetCpu::Architecture::aarch64 ? 8 : 16;
 }
 
-unsigned choose_quick_width(const FunctionGraph& graph, const TargetCpu& target, bool talks) {
-    constexpr unsigned many_collectives = 128;
-    if (talks || multiplies_by_warpgroups(graph)) return natural_width(target, true);
-    unsigned collectives = 0;
-    for (const Block& block : graph.blocks)
-        for (const GraphInstruction& instruction : block.instructions) {
-            const Effects effects = ptx::form_info(instruction.inst.form).effects;
-            collectives += ptx::any(effects, Effects::convergent) && !ptx::any(effects, Effects::barrier);
-        }
-    return collectives > many_collectives ? 8 : 1;
+unsigned quick_width(const FunctionGraph& graph, const TargetCpu& target, bool talks) {
+    return talks || multiplies_by_warpgroups(graph) ? natural_width(target, true) : 1;
 }
 
 unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target, bool whole_warp) {

@@ -11,8 +11,8 @@ namespace ptarmigan::translator {
 unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target, bool whole_warp);
 
 /// The same for code that is to be made quickly: one lane, which takes a fifth of the time to compile, but for kernels
-/// whose lanes meet so often that it is slow, or count on their warp being one step (`talks`). Needs no shapes.
-unsigned choose_quick_width(const FunctionGraph& graph, const TargetCpu& target, bool talks);
+/// whose lanes count on their warp being one step (`talks`).
+unsigned quick_width(const FunctionGraph& graph, const TargetCpu& target, bool talks);
 
 /// The CPU's own width: what fits its registers, or the whole warp for kernels whose lanes talk to each other.
 unsigned natural_width(const TargetCpu& target, bool whole_warp);

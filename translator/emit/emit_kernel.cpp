@@ -210,7 +210,7 @@ private:
         const bool whole_warp = collectives || talks;
         unit_.width = unit_.options.lane_width;
         if (!unit_.width)
-            unit_.width = is_quick() ? quick_width(callees) : natural_width(unit_.options.target, whole_warp);
+            unit_.width = is_quick() ? width_of_quick_code(callees) : natural_width(unit_.options.target, whole_warp);
         if (!unit_.options.lane_width) fit_block(collectives);
         if (unit_.width != 1 && unit_.width != 4 && unit_.width != 8 && unit_.width != 16 && unit_.width != 32)
             throw std::invalid_argument(fmt::format("lane width {} is not 1, 4, 8, 16 or 32", unit_.width));
@@ -283,7 +283,7 @@ private:
             called_ = callees.called;
         }
         if (unit_.width == 1) unit_.divergence = DivergenceForm::masks;
-        if (needs_counters && unit_.width > 1 && split_before_gatherings(graph_)) shaped_width_ = 0;
+        if (needs_counters && unit_.width > 1 && split_before_gatherings(graph_)) forget_shapes();
         shape_for(unit_.divergence);
         if (unit_.divergence == DivergenceForm::masks && unit_.width > 1 && !mbarrier_waits_are_converged(graph_)) {
             unit_.divergence = DivergenceForm::program_counters;
@@ -326,12 +326,11 @@ private:
 
     bool is_quick() const { return unit_.options.optimization == Optimization::least; }
 
-    unsigned quick_width(const Callees& callees) {
+    unsigned width_of_quick_code(const Callees& callees) {
         unit_.width = 1;
         shape_for(DivergenceForm::masks);
         const bool calls_talk = !graph_.shared.empty() && (callees.talk || callees.called.share);
-        return choose_quick_width(graph_, unit_.options.target,
-                                  calls_talk || talks_without_meeting(graph_, unit_.shape));
+        return quick_width(graph_, unit_.options.target, calls_talk || talks_without_meeting(graph_, unit_.shape));
     }
 
     void note_progress(bool whole_warp) {
@@ -365,7 +364,7 @@ private:
     bool settle_races_with(Meeting meeting, const CalledFunctions& called) {
         const SettledRaces races = translator::settle_races(graph_, unit_.shape, unit_.width, meeting, called);
         if (races.changed) {
-            shaped_width_ = 0;
+            forget_shapes();
             shape_for(DivergenceForm::masks);
         }
         return races.left;
@@ -394,17 +393,50 @@ private:
     /// shapes of a whole warp behind.
     bool mark_hand_over_points_of(FunctionGraph& graph) {
         const DivergenceForm form = graph.forest.reducible ? DivergenceForm::masks : DivergenceForm::program_counters;
+        if (&graph == &graph_) forget_shapes();
         compute_shapes(graph, unit_.shape, abi::warp_size, unit_.options, form);
-        shaped_width_ = 0;
         return mark_hand_over_points(graph, unit_.shape, called_);
     }
 
-    /// compute_shapes() for the width at hand, unless they are.
+    /// compute_shapes() for the width at hand, unless they are. Questions about a whole warp are asked of narrow steps'
+    /// kernels again and again, so the shapes of other widths are kept until the graph changes.
     void shape_for(DivergenceForm form) {
-        if (shaped_width_ == unit_.width && shaped_form_ == form) return;
-        compute_shapes(graph_, unit_.shape, unit_.width, unit_.options, form);
-        shaped_width_ = unit_.width;
-        shaped_form_ = form;
+        const std::pair wanted{unit_.width, form};
+        if (shaped_for_ == wanted) return;
+        if (shaped_for_) swap_shapes(other_shapes_[*shaped_for_]);
+        if (const auto kept = other_shapes_.find(wanted); kept != other_shapes_.end()) {
+            swap_shapes(kept->second);
+            other_shapes_.erase(kept);
+        } else {
+            compute_shapes(graph_, unit_.shape, unit_.width, unit_.options, form);
+        }
+        shaped_for_ = wanted;
+    }
+
+    void forget_shapes() {
+        shaped_for_.reset();
+        other_shapes_.clear();
+    }
+
+    /// What compute_shapes() finds out.
+    struct Shapes {
+        std::vector<std::pair<Shape, bool>> values; ///< and SsaValue::lane_zero
+        std::vector<std::pair<bool, bool>> loops;   ///< exit flags
+        std::vector<std::unique_ptr<LaneOffsets>> offsets;
+    };
+
+    void swap_shapes(Shapes& shapes) {
+        shapes.values.resize(graph_.values.size());
+        shapes.loops.resize(graph_.forest.loops.size());
+        for (std::size_t i = 0; i < shapes.values.size(); ++i) {
+            std::swap(graph_.values[i].shape, shapes.values[i].first);
+            std::swap(graph_.values[i].lane_zero, shapes.values[i].second);
+        }
+        for (std::size_t i = 0; i < shapes.loops.size(); ++i) {
+            std::swap(graph_.forest.loops[i].divergent_exit, shapes.loops[i].first);
+            std::swap(graph_.forest.loops[i].cta_divergent_exit, shapes.loops[i].second);
+        }
+        shapes.offsets.swap(graph_.offset_storage);
     }
 
     void emit_body(GraphEmitter& emitter, const FunctionGraph& graph, const RegionInterface& interface) {
@@ -457,10 +489,11 @@ private:
     BarrierPlan barriers_;
     std::map<ptx::FunctionId, CallFrame> frames_; ///< of what has been emitted
     bool spins_ = false, could_spin_ = false, uses_stack_ = false;
-    bool hands_over_ = false;   ///< lanes run one by one, and are in step where a GPU's are
-    CalledFunctions called_;    ///< if so
-    unsigned shaped_width_ = 0; ///< what the graph's shapes are for; 0: nothing yet
-    DivergenceForm shaped_form_ = DivergenceForm::masks;
+    bool hands_over_ = false; ///< lanes run one by one, and are in step where a GPU's are
+    CalledFunctions called_;  ///< if so
+    using ShapedFor = std::pair<unsigned, DivergenceForm>;
+    std::optional<ShapedFor> shaped_for_;      ///< width and form that the graph's shapes are for
+    std::map<ShapedFor, Shapes> other_shapes_; ///< of the same graph
     std::vector<AlignmentDemand> alignment_demands_;
     CompileProgress* progress_;
 };

@@ -170,7 +170,10 @@ void GraphEmitter::set_live_in(ValueId value, const LaneValue& contents) {
 LaneValue GraphEmitter::conform(const LaneValue& value, const Shape& planned) {
     LaneValue result = value;
     if (planned.is_uniform()) {
-        if (!value.is_uniform()) result.base = ir_.CreateExtractElement(broadcast(value), first_lane(active_bits()));
+        if (!value.is_uniform() && width_ == 1)
+            result.base = only_lane(broadcast(value));
+        else if (!value.is_uniform())
+            result.base = ir_.CreateExtractElement(broadcast(value), first_lane(active_bits()));
         result.stride = nullptr;
     } else if (planned.is_affine()) {
         if (value.is_uniform()) {
@@ -263,7 +266,7 @@ void GraphEmitter::write(const ptx::Operand& destination, const LaneValue& raw) 
     const GraphInstruction* instruction = current_instruction_;
     if (instruction && instruction->inst.guard != ptx::no_id && !guard_handled_) {
         // Writes come in operand order for all but a few forms, so find the previous value by the definition's place.
-        std::vector<ValueId> defined = definitions(graph_, *instruction);
+        FewValues defined = definitions(graph_, *instruction);
         auto place = std::find(defined.begin(), defined.end(), value) - defined.begin();
         ValueId old = instruction->previous.at(place);
         if (!graph_.values[old].is_undefined) {

@@ -66,7 +66,42 @@ bool WarpEmitter::is_uniform(const ptx::Operand& operand) {
 }
 
 llvm::Value* WarpEmitter::splat(llvm::Value* scalar) {
+    if (width_ == 1)
+        return ir_.CreateInsertElement(llvm::PoisonValue::get(lanes_type(scalar->getType())), scalar, std::uint64_t(0));
     return ir_.CreateVectorSplat(width_, scalar);
+}
+
+/// FastISel knows no vectors of one element, and makes none of the code in front of one in its block: so the operations
+/// that gave the vector are made again on scalars, and the vector's own, which nobody uses then, are dropped.
+llvm::Value* WarpEmitter::only_lane(llvm::Value* lanes, unsigned depth) {
+    constexpr unsigned deepest = 6;
+    if (!lanes->getType()->isVectorTy()) return lanes;
+    if (auto* constant = llvm::dyn_cast<llvm::Constant>(lanes))
+        if (llvm::Constant* element = constant->getAggregateElement(0u)) return element;
+    const auto is_lane = [](llvm::Value* value) {
+        auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
+        return !vector || vector->getNumElements() == 1;
+    };
+    const auto operand = [&](llvm::Value* value) { return only_lane(value, depth + 1); };
+    if (auto* insertion = llvm::dyn_cast<llvm::InsertElementInst>(lanes)) return insertion->getOperand(1);
+    if (depth < deepest) {
+        llvm::Type* scalar = lanes->getType()->getScalarType();
+        if (auto* cast = llvm::dyn_cast<llvm::CastInst>(lanes); cast && is_lane(cast->getOperand(0)))
+            return ir_.CreateCast(cast->getOpcode(), operand(cast->getOperand(0)), scalar);
+        if (auto* compare = llvm::dyn_cast<llvm::CmpInst>(lanes))
+            return ir_.CreateCmp(compare->getPredicate(), operand(compare->getOperand(0)),
+                                 operand(compare->getOperand(1)));
+        if (auto* choice = llvm::dyn_cast<llvm::SelectInst>(lanes))
+            return ir_.CreateSelect(operand(choice->getCondition()), operand(choice->getTrueValue()),
+                                    operand(choice->getFalseValue()));
+        if (auto* operation = llvm::dyn_cast<llvm::BinaryOperator>(lanes)) {
+            llvm::Value* result = ir_.CreateBinOp(operation->getOpcode(), operand(operation->getOperand(0)),
+                                                  operand(operation->getOperand(1)));
+            if (auto* made = llvm::dyn_cast<llvm::BinaryOperator>(result)) made->copyIRFlags(operation);
+            return result;
+        }
+    }
+    return ir_.CreateExtractElement(lanes, std::uint64_t(0));
 }
 
 static llvm::Constant* lane_constants(llvm::Type* scalar, const LaneOffsets& offsets) {
@@ -130,21 +165,24 @@ llvm::Value* WarpEmitter::active_bits() {
 }
 
 llvm::Value* WarpEmitter::to_bits(llvm::Value* mask) {
-    llvm::Value* bits = ir_.CreateBitCast(mask, ir_.getIntNTy(width_));
+    llvm::Value* bits = width_ == 1 ? only_lane(mask) : ir_.CreateBitCast(mask, ir_.getIntNTy(width_));
     return ir_.CreateZExtOrTrunc(bits, ir_.getInt64Ty());
 }
 
 llvm::Value* WarpEmitter::from_bits(llvm::Value* bits) {
     llvm::Value* narrow = ir_.CreateZExtOrTrunc(bits, ir_.getIntNTy(width_));
+    if (width_ == 1) return splat(narrow);
     return ir_.CreateBitCast(narrow, lanes_type(ir_.getInt1Ty()));
 }
 
 llvm::Value* WarpEmitter::any(llvm::Value* mask) {
+    if (width_ == 1) return only_lane(mask);
     llvm::Value* bits = ir_.CreateBitCast(mask, ir_.getIntNTy(width_));
     return ir_.CreateICmpNE(bits, llvm::ConstantInt::get(bits->getType(), 0));
 }
 
 llvm::Value* WarpEmitter::first_lane(llvm::Value* bits) {
+    if (width_ == 1) return ir_.getInt32(0);
     llvm::Value* index = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, bits, ir_.getFalse());
     return ir_.CreateAnd(ir_.CreateTrunc(index, ir_.getInt32Ty()), ir_.getInt32(31));
 }
@@ -155,6 +193,14 @@ llvm::BasicBlock* WarpEmitter::new_block(const char* name) {
 
 llvm::Value* WarpEmitter::for_each_lane(llvm::Value* bits, llvm::Value* initial,
                                         const std::function<llvm::Value*(llvm::Value*)>& body) {
+    if (width_ == 1) {
+        const auto only = [&] { return body(ir_.getInt32(0)); };
+        const auto* known = llvm::dyn_cast<llvm::ConstantInt>(bits);
+        llvm::Value* value = known && known->isOne() ? only()
+                                                     : if_else(ir_.CreateICmpNE(bits, ir_.getInt64(0)), only,
+                                                               [&] { return initial ? only_lane(initial) : nullptr; });
+        return initial ? splat(value) : nullptr;
+    }
     llvm::BasicBlock* before = ir_.GetInsertBlock();
     llvm::BasicBlock* loop = new_block("lane.loop");
     llvm::BasicBlock* done = new_block("lane.done");

@@ -90,6 +90,8 @@ public:
     /// Materialises any shape as <W x T>.
     llvm::Value* broadcast(const LaneValue& value);
     llvm::Value* splat(llvm::Value* scalar);
+    /// Of a step of one lane: the element of a <1 x T>; what is no vector as it is.
+    llvm::Value* only_lane(llvm::Value* lanes, unsigned depth = 0);
     /// Writes a register (or does nothing for `_`). Type-converts to the register: bit-cast, or extension by the
     /// signedness of operand.type when the register is wider. Applies the instruction's guard (@p: lanes whose guard is
     /// false keep the old value). If the SSA value's planned shape is uniform, `value` must be uniform.

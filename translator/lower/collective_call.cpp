@@ -64,17 +64,25 @@ LaneValue participants(WarpEmitter& e, const ptx::Instruction& inst) {
     return LaneValue::varying(ir.CreateAnd(named, e.splat(active)));
 }
 
-CollectiveCallBuffer::CollectiveCallBuffer(WarpEmitter& e, abi::Collective kind, std::uint32_t operation) : e_(e) {
+CollectiveCallBuffer::CollectiveCallBuffer(WarpEmitter& e, abi::Collective kind, std::uint32_t operation)
+    : e_(e), what_(std::uint32_t(kind) | operation << 8), members_(e.ir().getInt32(~0u)), source_(e.ir().getInt64(0)),
+      b_(e.ir().getInt32(0)), c_(b_) {
     Ir& ir = e.ir();
     if (!e.fiber_form()) e.unsupported("internal: a collective of a narrow step needs the fiber form");
-    buffer_ = e.entry_alloca(llvm::ArrayType::get(ir.getInt64Ty(), sizeof(abi::CollectiveCall) / 8), "collective");
+    const bool by_address = kind == abi::Collective::matrix || kind == abi::Collective::warpgroup;
+    if (e.width() == 1 && !by_address && kind != abi::Collective::activemask) return;
+    buffer_ = e.take_lane_slot(llvm::ArrayType::get(ir.getInt64Ty(), sizeof(abi::CollectiveCall) / 8));
     auto field = [&](unsigned offset, Value* value) {
         ir.CreateStore(value, ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), buffer_, offset));
     };
     field(offsetof(abi::CollectiveCall, kind), ir.getInt32(std::uint32_t(kind)));
     field(offsetof(abi::CollectiveCall, operation), ir.getInt32(operation));
     field(offsetof(abi::CollectiveCall, active), e.active_bits());
-    store(offsetof(abi::CollectiveCall, members), e.splat(ir.getInt32(~0u)));
+    store(offsetof(abi::CollectiveCall, members), e.splat(members_));
+}
+
+CollectiveCallBuffer::~CollectiveCallBuffer() {
+    if (buffer_) e_.return_lane_slot(buffer_);
 }
 
 void CollectiveCallBuffer::store(unsigned offset, Value* vector) {
@@ -90,24 +98,48 @@ Value* CollectiveCallBuffer::load(unsigned offset, llvm::Type* scalar) {
 
 void CollectiveCallBuffer::set_members(const ptx::Instruction& inst) {
     const Operand& mask = inst[Role::membermask];
-    if (mask.kind != Operand::Kind::none && !e_.meets_whole_warp())
+    if (mask.kind == Operand::Kind::none || e_.meets_whole_warp()) return;
+    if (buffer_)
         store(offsetof(abi::CollectiveCall, members), e_.lanes(mask));
+    else
+        members_ = e_.only_lane(e_.lanes(mask));
 }
 
 void CollectiveCallBuffer::set_source(Value* lanes) {
-    store(offsetof(abi::CollectiveCall, source), e_.ir().CreateZExt(lanes, e_.lanes_type(e_.ir().getInt64Ty())));
+    if (buffer_)
+        store(offsetof(abi::CollectiveCall, source), e_.ir().CreateZExt(lanes, e_.lanes_type(e_.ir().getInt64Ty())));
+    else
+        source_ = e_.ir().CreateZExt(e_.only_lane(lanes), e_.ir().getInt64Ty());
 }
 
 void CollectiveCallBuffer::set_b(Value* lanes) {
-    store(offsetof(abi::CollectiveCall, b), lanes);
+    if (buffer_)
+        store(offsetof(abi::CollectiveCall, b), lanes);
+    else
+        b_ = e_.only_lane(lanes);
 }
 
 void CollectiveCallBuffer::set_c(Value* lanes) {
-    store(offsetof(abi::CollectiveCall, c), lanes);
+    if (buffer_)
+        store(offsetof(abi::CollectiveCall, c), lanes);
+    else
+        c_ = e_.only_lane(lanes);
 }
 
 void CollectiveCallBuffer::run() {
     Ir& ir = e_.ir();
+    if (!buffer_) {
+        const auto call = [&]() -> Value* {
+            Value* upper = ir.CreateShl(ir.CreateZExt(c_, ir.getInt64Ty()), ir.getInt64(32));
+            Value* operands = ir.CreateOr(upper, ir.CreateZExt(b_, ir.getInt64Ty()));
+            return e_.call_service(
+                offsetof(abi::Services, lane_collective), ir.getInt64Ty(),
+                {e_.cta_context(), e_.step_index(), ir.getInt32(what_), members_, source_, operands});
+        };
+        answer_ = e_.all_active() ? call()
+                                  : e_.if_else(e_.any(e_.active()), call, [&]() -> Value* { return ir.getInt64(0); });
+        return;
+    }
     auto call = [&] {
         e_.call_service(offsetof(abi::Services, collective), ir.getVoidTy(),
                         {e_.cta_context(), e_.step_index(), buffer_});
@@ -122,12 +154,16 @@ void CollectiveCallBuffer::run() {
 }
 
 Value* CollectiveCallBuffer::result(llvm::Type* scalar) {
-    Value* words = load(offsetof(abi::CollectiveCall, result), e_.ir().getInt64Ty());
-    return e_.ir().CreateTrunc(words, e_.lanes_type(scalar));
+    Ir& ir = e_.ir();
+    if (!buffer_) return e_.splat(ir.CreateTrunc(answer_, scalar));
+    Value* words = load(offsetof(abi::CollectiveCall, result), ir.getInt64Ty());
+    return ir.CreateTrunc(words, e_.lanes_type(scalar));
 }
 
 Value* CollectiveCallBuffer::predicate() {
-    return load(offsetof(abi::CollectiveCall, predicate), e_.ir().getInt32Ty());
+    Ir& ir = e_.ir();
+    if (!buffer_) return e_.splat(ir.CreateTrunc(ir.CreateLShr(answer_, ir.getInt64(32)), ir.getInt32Ty()));
+    return load(offsetof(abi::CollectiveCall, predicate), ir.getInt32Ty());
 }
 
 } // namespace ptarmigan::translator::lower

@@ -26,10 +26,13 @@ void warpgroup_barrier(WarpEmitter& e, const ptx::Instruction& inst);
 /// does not look at it.
 LaneValue participants(WarpEmitter& e, const ptx::Instruction& inst);
 
-/// An abi::CollectiveCall on the stack. Setters store one value per lane of the step.
+/// The call of a collective service by a step narrower than a warp: an abi::CollectiveCall on the stack, into which
+/// setters store one value per lane, or, of steps of one lane, the arguments of Services::lane_collective.
 class CollectiveCallBuffer {
 public:
     CollectiveCallBuffer(WarpEmitter& e, abi::Collective kind, std::uint32_t operation);
+    CollectiveCallBuffer(const CollectiveCallBuffer&) = delete;
+    ~CollectiveCallBuffer();
 
     /// The membermask operand; -1, all lanes, for forms without one and where the whole warp meets.
     void set_members(const ptx::Instruction& inst);
@@ -48,7 +51,9 @@ private:
     llvm::Value* load(unsigned offset, llvm::Type* scalar);
 
     WarpEmitter& e_;
-    llvm::AllocaInst* buffer_;
+    llvm::AllocaInst* buffer_ = nullptr; ///< null: a step of one lane
+    std::uint32_t what_;                 ///< kind and operation as in Services::lane_collective
+    llvm::Value *members_, *source_, *b_, *c_, *answer_ = nullptr;
 };
 
 } // namespace ptarmigan::translator::lower

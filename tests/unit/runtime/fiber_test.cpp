@@ -64,6 +64,26 @@ void narrow_steps(abi::CtaContext *cta, std::uint32_t step) {
         values[step * 8 + lane] = static_cast<std::uint32_t>(call.result[lane]);
 }
 
+/// Even lanes meet even ones, odd ones odd ones, so that each warp has two groups at once; lane 6 has exited.
+void single_lanes(abi::CtaContext *cta, std::uint32_t step) {
+    auto *values = pointer_parameter(cta);
+    const std::uint32_t lane = step % 32, members = lane % 2 ? 0xaaaaaaaa : 0x55555555;
+    if (lane == 6)
+        return;
+    const auto kind = [](abi::Collective collective, std::uint32_t operation) {
+        return static_cast<std::uint32_t>(collective) | operation << 8;
+    };
+    for (std::uint32_t round = 0; round < 100; ++round) {
+        const std::uint64_t neighbour = cta->services->lane_collective(
+            cta, step, kind(abi::Collective::shfl, 2), members, step * 10 + round, 2 | std::uint64_t{31} << 32);
+        const std::uint64_t votes = cta->services->lane_collective(cta, step, kind(abi::Collective::vote_ballot, 0),
+                                                                   members, (lane + round) % 3 == 0, 0);
+        values[step] = static_cast<std::uint32_t>(neighbour);
+        values[64 + step] = static_cast<std::uint32_t>(neighbour >> 32);
+        values[128 + step] = static_cast<std::uint32_t>(votes);
+    }
+}
+
 /// A grid barrier by hand: all CTAs must be alive at once.
 void grid_barrier(abi::CtaContext *cta, std::uint32_t step) {
     auto *arrived = reinterpret_cast<std::atomic<std::uint32_t> *>(pointer_parameter(cta));
@@ -122,6 +142,25 @@ TEST_CASE("fibers: a warp of narrow steps shuffles as one") {
     REQUIRE(ok(fixture.stream().synchronize()));
     for (unsigned lane = 0; lane < 32; ++lane)
         CHECK(as_values(device)[lane] == 31 - lane);
+}
+
+TEST_CASE("fibers: steps of one lane meet in groups, without those that have exited") {
+    Fixture fixture;
+    fixture.set_fiber_kernel(single_lanes, 64, 1);
+    const DevicePointer device = fixture.allocate(3 * 256);
+    REQUIRE(ok(fixture.launch_kernel({3, 1, 1}, {64, 1, 1}, device)));
+    REQUIRE(ok(fixture.stream().synchronize()));
+    for (unsigned step = 0; step < 64; ++step) {
+        const unsigned lane = step % 32;
+        if (lane == 6)
+            continue;
+        std::uint32_t votes = 0;
+        for (unsigned other = lane % 2; other < 32; other += 2)
+            votes |= other != 6 && (other + 99) % 3 == 0 ? 1u << other : 0;
+        CHECK(as_values(device)[step] == (lane == 4 ? 0 : (step ^ 2) * 10 + 99));
+        CHECK(as_values(device)[64 + step] == 1);
+        CHECK(as_values(device)[128 + step] == votes);
+    }
 }
 
 TEST_CASE("fibers: all CTAs of a cooperative grid make progress") {
