@@ -269,7 +269,7 @@ void GraphEmitter::emit_prefetch(const ptx::Instruction& inst, const Prefetch& w
 void GraphEmitter::emit_under_uniform_guard(const GraphInstruction& instruction, llvm::Value* condition) {
     // Previous values are read before the branch so that both arms see them.
     std::unordered_map<ValueId, LaneValue> before;
-    std::vector<ValueId> defined = definitions(graph_, instruction);
+    FewValues defined = definitions(graph_, instruction);
     for (std::size_t i = 0; i < defined.size(); ++i) {
         LaneValue old = value_at(current_block_, instruction.previous.at(i));
         const Shape& planned = graph_.values[defined[i]].shape;

@@ -195,7 +195,7 @@ private:
                 const auto found = d.kind == Operand::Kind::reg ? sites_.find(d.index) : sites_.end();
                 const bool known =
                     found != sites_.end() && found->second.kind != Kind::product && &instruction == &at(found->second);
-                const std::vector<ValueId> read = uses(graph_, instruction);
+                const FewValues read = uses(graph_, instruction);
                 for (ValueId value : read)
                     uses_[value].push_back(
                         {known && std::count(read.begin(), read.end(), value) == 1 ? d.index : no_value});

@@ -49,7 +49,7 @@ bool ResidueAnalysis::visit(const Phi& phi) {
 bool ResidueAnalysis::visit(const GraphInstruction& instruction) {
     if (visit_parameter_load(instruction)) return false;
     bool changed = false;
-    std::vector<ValueId> results = definitions(graph_, instruction);
+    FewValues results = definitions(graph_, instruction);
     for (std::size_t i = 0; i < results.size(); ++i) {
         Residue residue = results.size() == 1 ? result(instruction.inst, results[i]) : opaque(results[i]);
         if (i < instruction.previous.size()) residue = join(residue, residues_[instruction.previous[i]], results[i]);

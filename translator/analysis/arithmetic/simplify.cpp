@@ -172,7 +172,7 @@ bool Simplifier::fold_guard(GraphInstruction& instruction, bool& dead) {
     if (inst.guard == ptx::no_id || !graph_.values[inst.guard].is_constant) return false;
     bool holds = ((graph_.values[inst.guard].constant & 1) != 0) != inst.guard_negated;
     if (!holds) {
-        std::vector<ValueId> results = definitions(graph_, instruction);
+        FewValues results = definitions(graph_, instruction);
         for (std::size_t i = 0; i < results.size(); ++i) replace(results[i], instruction.previous[i]);
         dead = true;
         return true;
@@ -296,7 +296,7 @@ void Simplifier::prune_previous() {
             const ptx::Instruction& inst = it->inst;
             bool guarded = inst.guard != ptx::no_id;
             if (guarded && !it->previous.empty()) {
-                std::vector<ValueId> results = definitions(graph_, *it);
+                FewValues results = definitions(graph_, *it);
                 for (std::size_t i = 0; i < results.size(); ++i) {
                     const Readers& r = readers[results[i]];
                     bool hidden = !r.other && (!r.any || (r.guard == inst.guard && r.negated == inst.guard_negated));
@@ -354,7 +354,7 @@ void Simplifier::remove_dead() {
         std::erase_if(block.phis, [&](const Phi& phi) { return !live[phi.result]; });
         std::erase_if(block.instructions, [&](const GraphInstruction& instruction) {
             if (!is_removable(instruction.inst)) return false;
-            std::vector<ValueId> results = definitions(graph_, instruction);
+            FewValues results = definitions(graph_, instruction);
             return std::none_of(results.begin(), results.end(), [&](ValueId value) { return live[value]; });
         });
         for (GraphInstruction& instruction : block.instructions) {

@@ -92,7 +92,7 @@ void RangeAnalysis::visit(const Phi& phi) {
 }
 
 void RangeAnalysis::visit(const GraphInstruction& instruction) {
-    std::vector<ValueId> results = definitions(graph_, instruction);
+    FewValues results = definitions(graph_, instruction);
     for (ValueId value : results) done_[value] = true;
     if (results.size() != 1) return;
     Interval interval = result(instruction.inst);

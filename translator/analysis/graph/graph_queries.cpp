@@ -2,29 +2,18 @@
 // Walks over operands, by the destination flags of the instruction's row.
 #include "translator/analysis/graph/graph_queries.h"
 
-#include "frontend/ptx/queries.h"
-
 namespace ptarmigan::translator {
-void for_each_register(FunctionGraph& graph, GraphInstruction& instruction,
-                       const std::function<void(ptx::Operand&, bool)>& fn) {
-    ptx::for_each_register(instruction.inst, graph.pool, fn);
-}
 
-void for_each_register(const FunctionGraph& graph, const GraphInstruction& instruction,
-                       const std::function<void(const ptx::Operand&, bool)>& fn) {
-    ptx::for_each_register(instruction.inst, graph.pool, fn);
-}
-
-std::vector<ValueId> definitions(const FunctionGraph& graph, const GraphInstruction& instruction) {
-    std::vector<ValueId> result;
+FewValues definitions(const FunctionGraph& graph, const GraphInstruction& instruction) {
+    FewValues result;
     ptx::for_each_register(instruction.inst, graph.pool, [&](const ptx::Operand& operand, bool definition) {
         if (definition) result.push_back(operand.index);
     });
     return result;
 }
 
-std::vector<ValueId> uses(const FunctionGraph& graph, const GraphInstruction& instruction) {
-    std::vector<ValueId> result;
+FewValues uses(const FunctionGraph& graph, const GraphInstruction& instruction) {
+    FewValues result;
     ptx::for_each_register(instruction.inst, graph.pool, [&](const ptx::Operand& operand, bool definition) {
         if (!definition) result.push_back(operand.index);
     });

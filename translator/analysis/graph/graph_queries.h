@@ -2,22 +2,30 @@
 // Walks over the values that an instruction of the graph reads and writes.
 #pragma once
 
+#include "frontend/ptx/queries.h"
 #include "translator/analysis/graph/function_graph.h"
 
-#include <functional>
+#include <boost/container/small_vector.hpp>
+
+#include <utility>
 
 namespace ptarmigan::translator {
 
 /// Calls fn(Operand&, is_definition) for each register operand, elements of vectors and lists and address bases
 /// included. A base of an address is a use even in a destination's place. Guard and `previous` are not operands.
-void for_each_register(FunctionGraph& graph, GraphInstruction& instruction,
-                       const std::function<void(ptx::Operand&, bool)>& fn);
-void for_each_register(const FunctionGraph& graph, const GraphInstruction& instruction,
-                       const std::function<void(const ptx::Operand&, bool)>& fn);
+template <typename Fn> void for_each_register(FunctionGraph& graph, GraphInstruction& instruction, Fn&& fn) {
+    ptx::for_each_register(instruction.inst, graph.pool, std::forward<Fn>(fn));
+}
+template <typename Fn>
+void for_each_register(const FunctionGraph& graph, const GraphInstruction& instruction, Fn&& fn) {
+    ptx::for_each_register(instruction.inst, graph.pool, std::forward<Fn>(fn));
+}
 
+/// Few values: made for each instruction again and again.
+using FewValues = boost::container::small_vector<ValueId, 12>;
 /// Values written, in operand order (the order of `previous`).
-std::vector<ValueId> definitions(const FunctionGraph& graph, const GraphInstruction& instruction);
+FewValues definitions(const FunctionGraph& graph, const GraphInstruction& instruction);
 /// Values read: operands, guard and previous.
-std::vector<ValueId> uses(const FunctionGraph& graph, const GraphInstruction& instruction);
+FewValues uses(const FunctionGraph& graph, const GraphInstruction& instruction);
 
 } // namespace ptarmigan::translator

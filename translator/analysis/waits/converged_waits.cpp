@@ -23,7 +23,7 @@ constexpr Effects visible =
 /// All active lanes get one answer.
 bool is_uniform(const FunctionGraph& graph, const GraphInstruction& wait) {
     if (wait.inst.guard != ptx::no_id && !graph.values[wait.inst.guard].shape.is_uniform()) return false;
-    const std::vector<ValueId> results = definitions(graph, wait);
+    const FewValues results = definitions(graph, wait);
     return std::all_of(results.begin(), results.end(),
                        [&](ValueId value) { return graph.values[value].shape.is_uniform(); });
 }

@@ -6,6 +6,7 @@
 #include "translator/analysis/memory/shared_accesses.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <vector>
 
@@ -41,22 +42,30 @@ public:
     }
 
 private:
+    /// A bit for each block: sets are merged for each store on each edge.
+    using Blocks = std::vector<std::uint64_t>;
     /// Open stores by their number among the accesses, and the blocks entered since.
-    using State = std::map<std::size_t, std::vector<bool>>;
+    using State = std::map<std::size_t, Blocks>;
+
+    Blocks no_blocks() const { return Blocks(graph_.blocks.size() / 64 + 1); }
+
+    std::vector<bool> as_flags(const Blocks& blocks) const {
+        std::vector<bool> flags(graph_.blocks.size());
+        for (BlockId id = 0; id < flags.size(); ++id) flags[id] = blocks[id / 64] >> id % 64 & 1;
+        return flags;
+    }
 
     bool enter(BlockId block, const State& open) {
         bool changed = false;
         for (const auto& [store, passed] : open) {
-            std::vector<bool>& known = at_entry_[block][store];
-            changed = changed || known.empty();
-            known.resize(graph_.blocks.size());
-            const auto add = [&](BlockId id) {
-                changed = changed || !known[id];
-                known[id] = true;
+            Blocks& known = at_entry_[block][store];
+            if (known.empty()) known = no_blocks();
+            const auto add = [&](std::size_t word, std::uint64_t bits) {
+                changed = changed || (bits & ~known[word]) != 0;
+                known[word] |= bits;
             };
-            for (BlockId id = 0; id < passed.size(); ++id)
-                if (passed[id]) add(id);
-            add(block);
+            for (std::size_t word = 0; word < passed.size(); ++word) add(word, passed[word]);
+            add(block / 64, std::uint64_t{1} << block % 64);
         }
         return changed;
     }
@@ -72,8 +81,9 @@ private:
             if (here.is_global || here.is_atomic) continue;
             if (here.reads && !is_own(here, open))
                 for (const auto& [store, passed] : open)
-                    if (accesses_.encounter(accesses_.all()[store], here, passed) != Encounter::never) return true;
-            if (here.writes) open[number] = std::vector<bool>(graph_.blocks.size());
+                    if (accesses_.encounter(accesses_.all()[store], here, as_flags(passed)) != Encounter::never)
+                        return true;
+            if (here.writes) open[number] = no_blocks();
         }
         return false;
     }
