@@ -82,6 +82,10 @@ private:
 /// The child work of a grid; made at the first call.
 ChildWork& child_work_of(Grid& grid);
 
+/// cudaGraphLaunch by a thread of the grid, of an instance (0: the one that the grid is part of) in a stream for that:
+/// an error of the device runtime. Set by graph/; null: there are no graphs.
+inline std::atomic<int (*)(Grid& grid, std::uint64_t exec, std::uint64_t stream)> device_graph_launch{nullptr};
+
 /// Runs what the grid's threads launched, and what that launched in turn, on this thread and helpers. A child comes
 /// before its parent's next one, tail launches behind everything else of their parent. Ends at the first fault.
 void run_child_work(Grid& grid);

@@ -75,6 +75,7 @@ struct Grid : std::enable_shared_from_this<Grid>, GridCode {
     std::atomic<std::uint64_t> progress{0}; ///< changes when a worker that others may wait for gets on; relaxed: a hint
     GoalWaits goal_waits;
     std::once_flag children_once;
+    const void* graph_launch = nullptr;  ///< of graph/, whose node the grid is; null: none
     std::shared_ptr<ChildWork> children; ///< null: its threads launched nothing; see child_work_of()
 
     const Kernel* kernel = nullptr;     ///< null in tests; of `module`

@@ -35,6 +35,9 @@ public:
         }
     }
 
+    /// After close(): takes helpers again.
+    void reopen() { state_.fetch_and(~closed, std::memory_order_release); }
+
 protected: // the two steps of enter(), between which others may come and go
     bool count_in() { return (state_.fetch_add(1, std::memory_order_acquire) & closed) == 0; }
 

@@ -305,6 +305,29 @@ Status check_launch(Kernel& kernel, const LaunchConfig& config) {
     return config.dynamic_shared > kernel.max_dynamic_shared(*facts) ? Status::invalid_value : Status::success;
 }
 
+Status pack_launch_parameters(const Kernel& kernel, void* const* parameters, void* const* extra,
+                              std::vector<std::uint8_t>& block) {
+    return pack_parameters(kernel, parameters, extra, block);
+}
+
+bool renew_grid(const std::shared_ptr<Grid>& shared) {
+    Grid& grid = *shared;
+    if (shared.use_count() > 1 || grid.stopped() || grid.children || grid.cooperative || grid.good) return false;
+    if (grid.tiered && grid.tiered->has_good()) return false;
+    if (static_cast<abi::AsyncMode>(grid.launch.async_mode) != abi::AsyncMode::eager) return false;
+    grid.next_cta.store(0, std::memory_order_relaxed);
+    grid.next_worker.store(0, std::memory_order_relaxed);
+    grid.progress.store(0, std::memory_order_relaxed);
+    grid.late_helpers = grid.held_helpers = 0;
+    grid.helpers.reopen();
+    grid.chunk = 1;
+    choose_workers(grid,
+                   std::uint64_t{grid.launch.ntid[0]} * grid.launch.ntid[1] * grid.launch.ntid[2] * grid.cluster_size,
+                   grid.code->properties.spins);
+    grid.launch.grid_id = next_grid_id.fetch_add(1, std::memory_order_relaxed);
+    return true;
+}
+
 Status make_grid(Function& function, const LaunchConfig& config, Context& context, void* const* parameters,
                  void* const* extra, std::shared_ptr<Grid>& made) {
     Kernel& kernel = function.kernel();
@@ -351,8 +374,12 @@ Status launch(Function& function, const LaunchConfig& given, Stream& stream, voi
               void* const* extra) {
     LaunchConfig config = given;
     if (stream.green()) config.multiprocessors = stream.green()->range();
+    std::shared_ptr<StreamRecorder> recorder;
+    Status status = stream.begin_work(recorder);
+    if (status != Status::success) return status;
+    if (recorder) return recorder->kernel(function, config, parameters, extra);
     std::shared_ptr<Grid> grid;
-    Status status = make_grid(function, config, stream.context(), parameters, extra, grid);
+    status = make_grid(function, config, stream.context(), parameters, extra, grid);
     if (status == Status::success) status = function.module().bind_references();
     if (status != Status::success) return status;
     function.mark_used();

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace ptarmigan::runtime {
 
@@ -25,7 +26,8 @@ struct LaunchConfig {
     bool has_cluster = false;                      ///< the cluster attribute was given
     std::uint32_t dynamic_shared = 0;
     bool cooperative = false;
-    SmRange multiprocessors; ///< where it runs; launch() takes it from the stream
+    SmRange multiprocessors;   ///< where it runs; launch() takes it from the stream
+    bool programmatic = false; ///< need not wait for the end of a kernel before it: noted in captured graphs
 };
 
 /// Launches `function` on `stream`: exactly one of `parameters` (a pointer per parameter) and
@@ -39,6 +41,13 @@ Status launch(Function& function, const LaunchConfig& config, Stream& stream, vo
 /// The grid that launch() would submit, with all its checks.
 Status make_grid(Function& function, const LaunchConfig& config, Context& context, void* const* parameters,
                  void* const* extra, std::shared_ptr<Grid>& grid);
+/// For a grid that has been run and is to run again with the same parameters: true if it is as made, with a number of
+/// its own; false if it has to be made again, because it ended with a fault or launched others, somebody still holds
+/// it, or there is better code now.
+bool renew_grid(const std::shared_ptr<Grid>& grid);
+/// The parameter block of a launch in the kernel's layout; invalid_value as launch().
+Status pack_launch_parameters(const Kernel& kernel, void* const* parameters, void* const* extra,
+                              std::vector<std::uint8_t>& block);
 /// The checks of a configuration that need no code: what a launch returns for them.
 Status check_launch(Kernel& kernel, const LaunchConfig& config);
 

@@ -30,6 +30,18 @@ enum class MemoryKind : std::uint8_t {
     imported,   ///< another process's: cuIpcOpenMemHandle, cuMemPoolImportPointer
 };
 
+/// Who frees and lends memory that stays where it is when a program frees it: a graph's.
+class AllocationOwner {
+public:
+    virtual ~AllocationOwner() = default;
+    /// Whether the program holds the memory now: between launches it may be nobody's.
+    virtual bool is_held() const = 0;
+    /// False if the program does not hold the memory.
+    virtual bool mark_free_pending() = 0;
+    /// The program's work with it has ended. After mark_free_pending().
+    virtual void free() = 0;
+};
+
 /// One allocation. Plain data; a copy stays valid when the allocation goes.
 struct Allocation {
     std::uintptr_t base = 0;
@@ -37,16 +49,17 @@ struct Allocation {
     std::size_t reserved = 0;       ///< bytes of the address space's that it takes; of a map: its reservation's
     std::uintptr_t reservation = 0; ///< of a map: where its reservation begins
     MemoryKind kind = MemoryKind::device;
-    Context* context = nullptr;       ///< owner, not to be followed after it is gone
-    std::shared_ptr<MemoryPool> pool; ///< that it was asked of
-    std::uint64_t id = 0;             ///< CU_POINTER_ATTRIBUTE_BUFFER_ID: never reused
-    unsigned flags = 0;               ///< of cuMemHostAlloc, cuMemHostRegister, cuMemAllocManaged
-    bool owned_by_module = false;     ///< a variable: cuMemFree refuses it
-    bool free_pending = false;        ///< cuMemFreeAsync was called
-    bool sync_memops = false;         ///< CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
-    bool on_host = false;             ///< mapped memory of the host's
-    unsigned access = 3;              ///< of the device: CUmemAccess_flags
-    int handle_types = 0;             ///< of mapped memory: CUmemAllocationHandleType
+    Context* context = nullptr;           ///< owner, not to be followed after it is gone
+    std::shared_ptr<MemoryPool> pool;     ///< that it was asked of
+    std::weak_ptr<AllocationOwner> owner; ///< empty: the program frees it
+    std::uint64_t id = 0;                 ///< CU_POINTER_ATTRIBUTE_BUFFER_ID: never reused
+    unsigned flags = 0;                   ///< of cuMemHostAlloc, cuMemHostRegister, cuMemAllocManaged
+    bool owned_by_module = false;         ///< a variable: cuMemFree refuses it
+    bool free_pending = false;            ///< cuMemFreeAsync was called
+    bool sync_memops = false;             ///< CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
+    bool on_host = false;                 ///< mapped memory of the host's
+    unsigned access = 3;                  ///< of the device: CUmemAccess_flags
+    int handle_types = 0;                 ///< of mapped memory: CUmemAllocationHandleType
     std::uintptr_t end() const { return base + size; }
     bool is_host() const { return kind == MemoryKind::pinned || kind == MemoryKind::registered; }
     /// Neither the host nor another process writes to it.

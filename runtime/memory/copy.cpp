@@ -65,6 +65,16 @@ bool box_span(const CopyBox::End& end, const CopyBox& box, std::size_t& offset, 
     return true;
 }
 
+CopyBox line_of(Side to, void* destination, Side from, const void* source, std::size_t size) {
+    CopyBox box;
+    box.source.side = from;
+    box.source.base = const_cast<void*>(source);
+    box.destination.side = to;
+    box.destination.base = destination;
+    box.width_bytes = size;
+    return box;
+}
+
 } // namespace
 
 Status check_copy(Side to, const void* destination, Side from, const void* source, std::size_t size) {
@@ -77,6 +87,9 @@ Status check_copy(Side to, const void* destination, Side from, const void* sourc
 Status memory_copy(Stream& stream, Side to, void* destination, Side from, const void* source, std::size_t size,
                    bool blocking) {
     if (size == 0) return Status::success;
+    std::shared_ptr<StreamRecorder> recorder;
+    if (const Status status = stream.begin_work(recorder); status != Status::success) return status;
+    if (recorder) return blocking ? recorder->forbid() : recorder->copy(line_of(to, destination, from, source, size));
     const Range target = classify(to, destination, size, true), origin = classify(from, source, size, false);
     if (target == Range::bad || origin == Range::bad) return Status::invalid_value;
     const bool device_only = target == Range::device && origin == Range::device;
@@ -110,63 +123,55 @@ Status memory_copy(Stream& stream, Side to, void* destination, Side from, const 
         wait, size);
 }
 
-namespace {
-
-/// Both ends of a box as rows of bytes.
-struct LaidBox {
-    struct End {
-        std::uint8_t* first;
-        std::size_t pitch, slice;
-        Range range;
-    };
-    End source{}, destination{};
-};
-
-Status lay_out(const CopyBox& box, LaidBox& laid) {
-    const auto lay_end = [&](const CopyBox::End& end, LaidBox::End& place, bool writes) {
+Status RowCopy::lay_out(const CopyBox& box, RowCopy& copy) {
+    copy = {};
+    if (box.width_bytes == 0 || box.height == 0 || box.depth == 0) return Status::success;
+    const auto lay_out = [&](const CopyBox::End& end, Rows& rows, bool writes) {
         std::size_t offset = 0, last = 0;
-        if (!box_span(end, box, offset, last, place.pitch, place.slice)) return false;
-        place.first = static_cast<std::uint8_t*>(end.base) + offset;
-        place.range = end.base ? classify(end.side, place.first, last - offset, writes) : Range::bad;
-        return place.range != Range::bad;
+        if (!box_span(end, box, offset, last, rows.pitch, rows.slice)) return false;
+        rows.first = static_cast<std::uint8_t*>(end.base) + offset;
+        const Range range = end.base ? classify(end.side, rows.first, last - offset, writes) : Range::bad;
+        rows.pageable = range == Range::pageable;
+        rows.on_device = range == Range::device;
+        return range != Range::bad;
     };
-    const bool good = lay_end(box.source, laid.source, false) && lay_end(box.destination, laid.destination, true);
-    return good ? Status::success : Status::invalid_value;
+    if (!lay_out(box.source, copy.source, false) || !lay_out(box.destination, copy.destination, true))
+        return Status::invalid_value;
+    copy.width = box.width_bytes;
+    copy.height = box.height;
+    copy.depth = box.depth;
+    return Status::success;
 }
-
-bool is_empty(const CopyBox& box) {
-    return box.width_bytes == 0 || box.height == 0 || box.depth == 0;
-}
-
-} // namespace
 
 Status check_copy(const CopyBox& box) {
-    LaidBox laid;
-    return is_empty(box) ? Status::success : lay_out(box, laid);
+    RowCopy copy;
+    return RowCopy::lay_out(box, copy);
+}
+
+void RowCopy::run() const {
+    const OutsideWrite writes;
+    for (std::size_t z = 0; z < depth; ++z)
+        for (std::size_t y = 0; y < height; ++y)
+            std::memmove(destination.first + z * destination.slice + y * destination.pitch,
+                         source.first + z * source.slice + y * source.pitch, width);
 }
 
 Status memory_copy(Stream& stream, const CopyBox& box, bool blocking) {
-    if (is_empty(box)) return Status::success;
-    LaidBox laid;
-    if (const Status status = lay_out(box, laid); status != Status::success) return status;
-    const LaidBox::End source = laid.source, destination = laid.destination;
-    const bool device_only = source.range == Range::device && destination.range == Range::device;
-    const bool pageable = source.range == Range::pageable || destination.range == Range::pageable;
-    const std::size_t width = box.width_bytes, height = box.height, depth = box.depth;
+    if (box.width_bytes == 0 || box.height == 0 || box.depth == 0) return Status::success;
+    std::shared_ptr<StreamRecorder> recorder;
+    if (const Status status = stream.begin_work(recorder); status != Status::success) return status;
+    if (recorder) return blocking ? recorder->forbid() : recorder->copy(box);
+    RowCopy copy;
+    if (const Status status = RowCopy::lay_out(box, copy); status != Status::success) return status;
+    const bool device_only = copy.source.on_device && copy.destination.on_device;
+    const bool pageable = copy.source.pageable || copy.destination.pageable;
     return run_transfer(
-        stream,
-        [=] {
-            const OutsideWrite writes;
-            for (std::size_t z = 0; z < depth; ++z)
-                for (std::size_t y = 0; y < height; ++y)
-                    std::memmove(destination.first + z * destination.slice + y * destination.pitch,
-                                 source.first + z * source.slice + y * source.pitch, width);
-        },
-        (blocking && !device_only) || pageable, width * height * depth);
+        stream, [copy] { copy.run(); }, (blocking && !device_only) || pageable, copy.width * copy.height * copy.depth);
 }
 
-Status memory_fill(Stream& stream, DevicePointer pointer, std::size_t pitch, unsigned element_size, std::uint32_t value,
-                   std::size_t width, std::size_t height, bool blocking) {
+Status RowFill::lay_out(DevicePointer pointer, std::size_t pitch, unsigned element_size, std::uint32_t value,
+                        std::size_t width, std::size_t height, RowFill& fill) {
+    fill = {};
     if (element_size != 1 && element_size != 2 && element_size != 4) return Status::invalid_value;
     if (width == 0 || height == 0) return Status::success;
     std::size_t row = 0, span = 0;
@@ -174,24 +179,38 @@ Status memory_fill(Stream& stream, DevicePointer pointer, std::size_t pitch, uns
     if (height > 1 && (pitch < row || pitch % element_size != 0)) return Status::invalid_value;
     if (__builtin_mul_overflow(height > 1 ? pitch : row, height - 1, &span) || __builtin_add_overflow(span, row, &span))
         return Status::invalid_value;
-    void* first = reinterpret_cast<void*>(pointer);
+    auto* first = reinterpret_cast<std::uint8_t*>(pointer);
     const Range range = classify(Side::device, first, span, true);
     if (pointer % element_size != 0 || range == Range::bad) return Status::invalid_value;
+    fill = {first, pitch, row, height, element_size, value, range == Range::pinned};
+    return Status::success;
+}
+
+void RowFill::run() const {
+    const OutsideWrite writes;
+    for (std::size_t y = 0; y < height; ++y) {
+        auto* line = first + y * pitch;
+        if (element_size == 1)
+            std::memset(line, static_cast<int>(value), row);
+        else if (element_size == 2)
+            std::fill_n(reinterpret_cast<std::uint16_t*>(line), row / 2, static_cast<std::uint16_t>(value));
+        else
+            std::fill_n(reinterpret_cast<std::uint32_t*>(line), row / 4, value);
+    }
+}
+
+Status memory_fill(Stream& stream, DevicePointer pointer, std::size_t pitch, unsigned element_size, std::uint32_t value,
+                   std::size_t width, std::size_t height, bool blocking) {
+    std::shared_ptr<StreamRecorder> recorder;
+    if (const Status status = stream.begin_work(recorder); status != Status::success) return status;
+    if (recorder)
+        return blocking ? recorder->forbid() : recorder->fill(pointer, pitch, element_size, value, width, height);
+    RowFill fill;
+    const Status status = RowFill::lay_out(pointer, pitch, element_size, value, width, height, fill);
+    if (status != Status::success || !fill.first) return status;
+    const std::size_t span = (fill.height - 1) * (fill.height > 1 ? fill.pitch : fill.row) + fill.row;
     return run_transfer(
-        stream,
-        [=] {
-            const OutsideWrite writes;
-            for (std::size_t y = 0; y < height; ++y) {
-                auto* line = static_cast<std::uint8_t*>(first) + y * pitch;
-                if (element_size == 1)
-                    std::memset(line, static_cast<int>(value), row);
-                else if (element_size == 2)
-                    std::fill_n(reinterpret_cast<std::uint16_t*>(line), width, static_cast<std::uint16_t>(value));
-                else
-                    std::fill_n(reinterpret_cast<std::uint32_t*>(line), width, value);
-            }
-        },
-        blocking && range == Range::pinned, span);
+        stream, [fill] { fill.run(); }, blocking && fill.pinned, span);
 }
 
 } // namespace ptarmigan::runtime

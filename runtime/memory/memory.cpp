@@ -59,6 +59,12 @@ Status memory_allocate_pitch(Context& context, std::size_t width, std::size_t he
 Status memory_free(Context& context, DevicePointer pointer) {
     if (pointer == 0) return Status::success;
     const auto allocation = AddressSpace::get().find(pointer);
+    if (const auto owner = allocation ? allocation->owner.lock() : nullptr) {
+        if (allocation->base != pointer || !owner->mark_free_pending()) return Status::invalid_value;
+        wait_for_context(context);
+        owner->free();
+        return Status::success;
+    }
     if (!allocation || allocation->base != pointer || !freeable_by_mem_free(*allocation)) return Status::invalid_value;
     wait_for_context(context);
     if (allocation->kind == MemoryKind::imported) return ProcessMemory::get().close(pointer);
@@ -285,7 +291,8 @@ Status pointer_attribute(int attribute, DevicePointer pointer, void* value, bool
     if (attribute < 1 || attribute > 21 || !value) return Status::invalid_value;
     constexpr int host_pointer = 4, tokens = 5, ordinal = 9, range_start = 11, range_size = 12;
     if (plural && attribute == tokens) return Status::invalid_value;
-    const auto allocation = AddressSpace::get().find(pointer);
+    auto allocation = AddressSpace::get().find(pointer);
+    if (const auto owner = allocation ? allocation->owner.lock() : nullptr; owner && !owner->is_held()) allocation = {};
     const Status status =
         allocation ? known_pointer_attribute(*allocation, attribute, pointer, value) : Status::invalid_value;
     if (status == Status::success || !plural) return status;

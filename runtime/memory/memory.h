@@ -58,12 +58,39 @@ struct CopyBox {
         std::size_t pitch = 0;  ///< 0: width_bytes
         std::size_t height = 0; ///< rows per slice; 0: height
         std::size_t x_bytes = 0, y = 0, z = 0;
+        std::shared_ptr<void> array; ///< that `base` belongs to; null: none
     };
     End source, destination;
     std::size_t width_bytes = 0, height = 1, depth = 1;
 };
 Status memory_copy(Stream& stream, const CopyBox& box, bool blocking);
 Status check_copy(const CopyBox& box);
+
+/// A copy whose ranges have been checked: rows of bytes.
+struct RowCopy {
+    struct Rows {
+        std::uint8_t* first = nullptr;
+        std::size_t pitch = 0, slice = 0;
+        bool pageable = false, on_device = false;
+    };
+    Rows source, destination;
+    std::size_t width = 0, height = 0, depth = 0; ///< one of them 0: nothing
+    /// invalid_value if an end is no memory of its kind, or the box does not fit.
+    static Status lay_out(const CopyBox& box, RowCopy& copy);
+    void run() const;
+};
+
+/// A fill whose range has been checked.
+struct RowFill {
+    std::uint8_t* first = nullptr;
+    std::size_t pitch = 0, row = 0, height = 0; ///< row: bytes; 0 of row or height: nothing
+    unsigned element_size = 1;
+    std::uint32_t value = 0;
+    bool pinned = false;
+    static Status lay_out(DevicePointer pointer, std::size_t pitch, unsigned element_size, std::uint32_t value,
+                          std::size_t width, std::size_t height, RowFill& fill);
+    void run() const;
+};
 
 /// cuMemsetD*: `element_size` 1, 2 or 4; the pointer (and pitch) must be aligned to it. height 1:
 /// pitch is ignored.

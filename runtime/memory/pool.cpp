@@ -418,6 +418,10 @@ Status pool_allocate(Stream& stream, const std::shared_ptr<MemoryPool>& pool, st
     pointer = 0;
     if (pool->properties().origin) return Status::invalid_value; // another process's
     if (size == 0) return Status::success;
+    std::shared_ptr<StreamRecorder> recorder;
+    if (const Status status = stream.begin_work(recorder); status != Status::success) return status;
+    if (recorder) return recorder->allocate(pool, size, pointer);
+    if (const Status status = Captures::check_unsafe_call(); status != Status::success) return status;
     // The memory exists from the call on: that is earlier than stream order asks, never later.
     Allocation allocation;
     Status status = pool->allocate(size, &stream.context(), allocation);
@@ -429,6 +433,16 @@ Status pool_allocate(Stream& stream, const std::shared_ptr<MemoryPool>& pool, st
 
 Status pool_free(Stream& stream, DevicePointer pointer) {
     if (pointer == 0) return Status::success;
+    std::shared_ptr<StreamRecorder> recorder;
+    if (const Status status = stream.begin_work(recorder); status != Status::success) return status;
+    if (recorder) return recorder->free(pointer);
+    if (const Status status = Captures::check_unsafe_call(); status != Status::success) return status;
+    const auto allocation = AddressSpace::get().find(pointer);
+    if (auto owner = allocation ? allocation->owner.lock() : nullptr) {
+        if (allocation->base != pointer || !owner->mark_free_pending()) return Status::invalid_value;
+        stream.submit([owner] { owner->free(); }, Stream::Start::inline_if_idle);
+        return Status::success;
+    }
     const Status status = AddressSpace::get().mark_free_pending(pointer);
     if (status != Status::success) return status;
     stream.submit(

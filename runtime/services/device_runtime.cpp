@@ -8,6 +8,7 @@
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
 #include "runtime/launch/child_work.h"
+#include "runtime/launch/conditional_value.h"
 #include "runtime/launch/grid.h"
 #include "runtime/launch/occupancy.h"
 #include "runtime/launch/worker.h"
@@ -419,6 +420,17 @@ std::uint64_t OccupancyMaxActiveBlocksPerMultiprocessor(const Call& call) {
 }
 std::uint64_t OccupancyMaxActiveBlocksPerMultiprocessorWithFlags(const Call& call) {
     return OccupancyMaxActiveBlocksPerMultiprocessor(call);
+}
+
+// --- graphs ------------------------------------------------------------------------------------------------------
+
+std::uint64_t GraphSetConditional(const Call& call) {
+    if (const auto value = ConditionalValue::find(call.arguments[0])) value->set(call.number(1));
+    return 0; // it has no result
+}
+std::uint64_t GraphLaunch(const Call& call) {
+    const auto launch = device_graph_launch.load(std::memory_order_acquire);
+    return call.result(launch ? launch(call.grid, call.arguments[0], call.arguments[1]) : ChildWork::invalid_value);
 }
 
 constexpr Handler handlers[] = {

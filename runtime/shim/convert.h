@@ -63,7 +63,14 @@ template <class T, class Body> CUresult object_entry(const void* handle, Body&& 
 }
 
 /// entry() for calls on a stream: body(Stream&). The handles 0 to 2 mean streams of the current context.
-template <class Body> CUresult stream_entry(CUstream handle, DefaultStream default_stream, Body&& body) noexcept {
+/// While the stream captures only calls that know of it get there.
+template <class Body> CUresult stream_entry(CUstream handle, DefaultStream default_stream, Body&& given) noexcept {
+    constexpr bool fits = fits_capturing_stream(called_entry(__PRETTY_FUNCTION__));
+    const auto body = [&](runtime::Stream& stream) -> Status {
+        if constexpr (!fits)
+            if (const auto recorder = stream.recorder()) return recorder->forbid();
+        return given(stream);
+    };
     return entry([&] {
         if (reinterpret_cast<std::uintptr_t>(handle) > stream_per_thread) {
             const std::shared_ptr<runtime::Stream> stream = find_handle<runtime::Stream>(handle);

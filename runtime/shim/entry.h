@@ -7,8 +7,10 @@
 #include "runtime/base/status.h"
 #include "runtime/device/device.h"
 #include "runtime/shim/call_log.h"
+#include "runtime/shim/capture_rules.h"
 #include "runtime/shim/cuda_types.h"
 #include "runtime/stream/host_function.h"
+#include "runtime/stream/recorder.h"
 
 #include <exception>
 #include <new>
@@ -59,10 +61,15 @@ template <class Body> CUresult fenced(Body&& body) noexcept {
 
 /// fenced(), after the checks that cuInit has been called and that no host function of a stream calls: the driver
 /// refuses those all that needs a current context or a device.
+/// Calls that are potentially unsafe while streams capture ask whether a capture forbids them.
 template <class Body> CUresult entry(Body&& body) noexcept {
+    constexpr bool unsafe = is_unsafe_while_capturing(called_entry(__PRETTY_FUNCTION__));
     return fenced([&]() -> Status {
         if (runtime::in_host_function()) return Status::not_permitted;
-        return runtime::Device::initialized() ? body() : Status::not_initialized;
+        if (!runtime::Device::initialized()) return Status::not_initialized;
+        if constexpr (unsafe)
+            if (const Status status = runtime::Captures::check_unsafe_call(); status != Status::success) return status;
+        return body();
     });
 }
 

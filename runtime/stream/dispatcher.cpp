@@ -312,6 +312,18 @@ void Dispatcher::wait(const OperationPtr& operation) {
     }
 }
 
+std::shared_ptr<Operation> Dispatcher::promise(const Stream& stream) const {
+    auto operation = std::make_shared<Operation>();
+    operation->stream_id = stream.id_;
+    operation->context = &stream.context_;
+    operation->blockers = 1;
+    return operation;
+}
+
+void Dispatcher::keep(const OperationPtr& promised) {
+    finish(promised, Next::nobody);
+}
+
 bool Dispatcher::is_done(const OperationPtr& operation) const {
     std::lock_guard lock(mutex_);
     return !operation || operation->state == Operation::State::done;

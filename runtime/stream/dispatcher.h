@@ -54,6 +54,11 @@ public:
     /// Runs `work` on a dispatcher thread, not much earlier than after `delay`.
     void run_later(Work work, std::chrono::microseconds delay);
 
+    /// An operation of no queue, done when keep() says so: others may wait for it. Who waits for it runs what is ready
+    /// of `stream`.
+    std::shared_ptr<Operation> promise(const Stream& stream) const;
+    void keep(const std::shared_ptr<Operation>& promised);
+
     std::shared_ptr<Operation> last(const Stream& stream) const;
     void add_wait(Stream& stream, std::shared_ptr<Operation> operation);
     /// True if an operation submitted to `stream` now could start at once.

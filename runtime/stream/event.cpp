@@ -54,7 +54,26 @@ Event::Mark Event::mark() const {
     return mark_;
 }
 
-Status Event::record(Stream& stream) {
+void Event::set_mark(Mark mark) {
+    std::lock_guard lock(mutex_);
+    mark_ = std::move(mark);
+    captured_ = nullptr;
+}
+
+void Event::set_captured(std::shared_ptr<CapturedMark> captured) {
+    std::lock_guard lock(mutex_);
+    captured_ = std::move(captured);
+}
+
+std::shared_ptr<CapturedMark> Event::captured() const {
+    std::lock_guard lock(mutex_);
+    return captured_;
+}
+
+Status Event::record(Stream& stream, bool external, unsigned port) {
+    std::shared_ptr<StreamRecorder> recorder;
+    if (const Status status = stream.begin_work(recorder); status != Status::success) return status;
+    if (recorder) return recorder->record(*this, external, port);
     auto time = std::make_shared<Clock::time_point>();
     Mark mark;
     mark.time = time;
@@ -65,8 +84,7 @@ Status Event::record(Stream& stream) {
             if (shared) shared->happened(record);
         },
         Stream::Start::inline_if_idle);
-    std::lock_guard lock(mutex_);
-    mark_ = std::move(mark);
+    set_mark(std::move(mark));
     return Status::success;
 }
 
@@ -84,6 +102,8 @@ Status Event::make_all_wait(Context& context, const GreenContext* green) {
 }
 
 Status Event::query() {
+    if (const auto captured = this->captured()) return captured->forbid();
+    if (const Status status = Captures::check_unsafe_call(); status != Status::success) return status;
     const Mark mark = this->mark();
     if (const Status status = context_.status(); status != Status::success) return status;
     Dispatcher& dispatcher = Dispatcher::get();
@@ -95,6 +115,8 @@ Status Event::query() {
 }
 
 Status Event::synchronize() {
+    if (const auto captured = this->captured()) return captured->forbid();
+    if (const Status status = Captures::check_unsafe_call(); status != Status::success) return status;
     const Mark mark = this->mark();
     std::uint64_t record = 0;
     if (recorded_elsewhere(mark, record))
@@ -106,6 +128,11 @@ Status Event::synchronize() {
 
 Status Event::make_wait(Stream& stream, unsigned flags) {
     if (flags > 1) return Status::invalid_value;
+    const bool external = flags == 1;
+    if (const auto captured = this->captured()) return captured->wait(stream, external);
+    std::shared_ptr<StreamRecorder> recorder;
+    if (const Status status = stream.begin_work(recorder); status != Status::success) return status;
+    if (recorder) return recorder->wait(*this, external);
     const Mark mark = this->mark();
     std::uint64_t record = 0;
     if (recorded_elsewhere(mark, record)) {
@@ -121,6 +148,8 @@ Status Event::make_wait(Stream& stream, unsigned flags) {
 }
 
 Status Event::elapsed(Event& start, Event& end, float& milliseconds) {
+    for (const Event* event : {&start, &end})
+        if (const auto captured = event->captured()) return captured->forbid();
     const Mark first = start.mark(), second = end.mark();
     if ((start.flags_ | end.flags_) & disable_timing) return Status::invalid_handle;
     if (!first.operation || !second.operation) return Status::invalid_handle;

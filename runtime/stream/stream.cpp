@@ -114,6 +114,25 @@ Status Stream::set_attributes(const std::function<Status(StreamAttributes&)>& ch
     return change(attributes_);
 }
 
+std::shared_ptr<StreamRecorder> Stream::recorder() const {
+    if (!Captures::any()) return nullptr;
+    std::lock_guard lock(attributes_mutex_);
+    return recorder_;
+}
+
+void Stream::set_recorder(std::shared_ptr<StreamRecorder> recorder) {
+    std::lock_guard lock(attributes_mutex_);
+    recorder_.swap(recorder);
+}
+
+Status Stream::begin_work(std::shared_ptr<StreamRecorder>& recorder) {
+    if (!Captures::any()) return Status::success;
+    recorder = this->recorder();
+    if (recorder || kind_ != StreamKind::legacy) return Status::success;
+    const auto legacy_work = Captures::legacy_work.load();
+    return legacy_work ? legacy_work(context_) : Status::success;
+}
+
 std::shared_ptr<Operation> Stream::submit(Work work, Start start) {
     return Dispatcher::get().submit(*this, std::move(work), start);
 }
@@ -137,6 +156,10 @@ void Stream::wait_for(std::shared_ptr<Operation> operation) {
 }
 
 Status Stream::synchronize() {
+    std::shared_ptr<StreamRecorder> recorder;
+    if (const Status status = begin_work(recorder); status != Status::success) return status;
+    if (recorder) return recorder->forbid();
+    if (const Status status = Captures::check_unsafe_call(); status != Status::success) return status;
     if (stream_of_host_function() == this) return Status::not_permitted; // it would wait for itself
     Dispatcher& dispatcher = Dispatcher::get();
     if (kind_ == StreamKind::legacy)
@@ -147,6 +170,10 @@ Status Stream::synchronize() {
 }
 
 Status Stream::query() {
+    std::shared_ptr<StreamRecorder> recorder;
+    if (const Status status = begin_work(recorder); status != Status::success) return status;
+    if (recorder) return recorder->forbid();
+    if (const Status status = Captures::check_unsafe_call(); status != Status::success) return status;
     Dispatcher& dispatcher = Dispatcher::get();
     const bool done = kind_ == StreamKind::legacy ? dispatcher.idle(*this) : dispatcher.is_done(dispatcher.last(*this));
     if (const Status status = context_.status(); status != Status::success) return status;
@@ -159,12 +186,24 @@ Status Stream::query() {
 }
 
 Status Stream::add_callback(std::function<void(Status)> callback) {
+    std::shared_ptr<StreamRecorder> recorder;
+    if (const Status status = begin_work(recorder); status != Status::success) return status;
+    if (recorder) return recorder->forbid(); // a callback gets the stream's status, which a graph has none of
     const auto call = [self = this, &context = context_, callback = std::move(callback)] {
         const HostFunctionScope scope(*self); // compared only: the stream may be gone
         callback(context.status());
     };
     submit(call, Start::elsewhere);
     return Status::success;
+}
+
+Status Stream::add_host_function(void (*function)(void*), void* data) {
+    std::shared_ptr<StreamRecorder> recorder;
+    if (const Status status = begin_work(recorder); status != Status::success) return status;
+    if (recorder) return recorder->host_function(function, data);
+    return add_callback([=](Status status) {
+        if (status == Status::success) function(data); // after a fault the driver calls no host functions
+    });
 }
 
 Status resolve_stream(Context& context, const void* handle, bool per_thread, std::shared_ptr<Stream>& stream) {

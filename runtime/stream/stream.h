@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/base/status.h"
+#include "runtime/stream/recorder.h"
 #include "runtime/stream/stream_attributes.h"
 
 #include <chrono>
@@ -52,6 +53,12 @@ public:
     int priority() const { return attributes().priority; }
     std::uint64_t id() const { return id_; }
 
+    /// What every call that puts work into the stream, or waits for it, begins with. While the stream captures: its
+    /// recorder, and success. Else null, and success or what captures of other streams make of work in this one.
+    Status begin_work(std::shared_ptr<StreamRecorder>& recorder);
+    std::shared_ptr<StreamRecorder> recorder() const;
+    void set_recorder(std::shared_ptr<StreamRecorder> recorder);
+
     /// How submit() may run an operation whose turn has come already.
     enum class Start : std::uint8_t {
         elsewhere,      ///< never on the caller's thread before it waits: kernels and callbacks
@@ -72,9 +79,10 @@ public:
     std::shared_ptr<Operation> last() const;
     /// Makes the next operations wait for `operation` too. Null is fine.
     void wait_for(std::shared_ptr<Operation> operation);
-    /// cuLaunchHostFunc and cuStreamAddCallback: `callback` gets the context's status when its turn
-    /// comes.
+    /// cuStreamAddCallback: `callback` gets the context's status when its turn comes.
     Status add_callback(std::function<void(Status)> callback);
+    /// cuLaunchHostFunc.
+    Status add_host_function(void (*function)(void*), void* data);
 
 private:
     friend class Dispatcher;
@@ -85,6 +93,7 @@ private:
     const std::uint64_t id_;
     mutable std::mutex attributes_mutex_;
     StreamAttributes attributes_;
+    std::shared_ptr<StreamRecorder> recorder_;      ///< guarded by attributes_mutex_
     std::shared_ptr<Operation> last_;               ///< guarded by the dispatcher's mutex
     std::vector<std::shared_ptr<Operation>> waits_; ///< of the next operation; likewise
 };
@@ -95,7 +104,7 @@ private:
 Status resolve_stream(Context& context, const void* handle, bool per_thread, std::shared_ptr<Stream>& stream);
 
 /// Thread-safe.
-class Event {
+class Event : public std::enable_shared_from_this<Event> {
 public:
     Event(Context& context, unsigned flags) : context_(context), flags_(flags) {}
 
@@ -110,7 +119,9 @@ public:
 
     Context& context() const { return context_; }
     unsigned flags() const { return flags_; }
-    Status record(Stream& stream);
+    /// cuEventRecord; `external`: a capturing stream gets a node that records the event at each launch. `port`: what of
+    /// the stream's last kernel the event marks; where the stream does not capture, its end.
+    Status record(Stream& stream, bool external = false, unsigned port = 0);
     /// cuCtxRecordEvent: what the context's streams, or those of a green context (not null), have been given so far.
     Status record_all(const GreenContext* green);
     /// cuCtxWaitEvent: all that streams of `context`, or of a green context, are given from now on waits.
@@ -118,13 +129,12 @@ public:
     /// Unrecorded: success.
     Status query();
     Status synchronize();
-    /// cuStreamWaitEvent; flags must be 0 or 1.
+    /// cuStreamWaitEvent; flags must be 0 or 1 (external).
     Status make_wait(Stream& stream, unsigned flags);
     /// Milliseconds from one event to the other. invalid_handle if one is unrecorded or has no
     /// timing, not_ready if one has not happened yet.
     static Status elapsed(Event& start, Event& end, float& milliseconds);
 
-private:
     using Clock = std::chrono::steady_clock;
     struct Mark {
         std::shared_ptr<Operation> operation; ///< done when the event has happened
@@ -132,6 +142,13 @@ private:
         std::uint64_t shared_record = 0; ///< its number for other processes
     };
     Mark mark() const;
+    /// The event has been recorded where `mark` says: by a graph.
+    void set_mark(Mark mark);
+    /// The event was recorded in a stream that captures.
+    void set_captured(std::shared_ptr<CapturedMark> captured);
+
+private:
+    std::shared_ptr<CapturedMark> captured() const;
     /// True if the last record is another process's.
     bool recorded_elsewhere(const Mark& mark, std::uint64_t& record) const;
 
@@ -141,6 +158,7 @@ private:
     bool is_opened_ = false;              ///< another process's; constant
     mutable std::mutex mutex_;
     Mark mark_;
+    std::shared_ptr<CapturedMark> captured_; ///< null: recorded last outside of captures
 };
 
 } // namespace ptarmigan::runtime

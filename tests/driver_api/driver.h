@@ -110,7 +110,7 @@ CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsi
 CUresult cuLaunchKernelEx(const CUlaunchConfig*, CUfunction, void**, void**);
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int*, CUfunction, int, std::size_t);
 CUresult cuOccupancyMaxActiveClusters(int*, CUfunction, const CUlaunchConfig*);
-CUresult cuGraphCreate(void**, unsigned);
+CUresult cuStreamBeginRecaptureToGraph();
 }
 
 namespace driver_test {

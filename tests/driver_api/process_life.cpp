@@ -151,7 +151,7 @@ struct AtExit {
         void* entry = nullptr;
         CHECK(call("cuGetProcAddress_v2", "cuMemAlloc", &entry, 12000, std::uint64_t{0},
                    static_cast<int*>(nullptr)) == 0);
-        CHECK(call("cuGraphCreate", &entry, 0u) == 801);
+        CHECK(call("cuStreamBeginRecaptureToGraph") == 801);
         CHECK(call("cuMemFree_v2", data) == 0);
         if (failures) std::_Exit(1);
         std::puts("called in a static destructor");
@@ -163,8 +163,7 @@ void run_exit() {
     at_exit.wanted = true;
     launch("first", blocks, nullptr);
     CHECK(call("cuCtxSynchronize") == 0);
-    void* graph = nullptr;
-    CHECK(call("cuGraphCreate", &graph, 0u) == 801);
+    CHECK(call("cuStreamBeginRecaptureToGraph") == 801);
 }
 
 /// A return from main() while a kernel spins for ever, and one of its module is queued behind it: no exit handler waits

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Primary and user contexts, the current-context stack, limits and peers.
+#include "runtime/graph/capture.h"
 #include "runtime/shim/convert.h"
 #include "runtime/shim/export_tables.h"
 
@@ -99,6 +100,7 @@ CUresult synchronize_context(CUcontext handle) {
         std::shared_ptr<Context> context;
         if (Status status = context_or_current(handle, context); status != Status::success) return status;
         if (Status status = context->status(); status != Status::success) return status;
+        if (Status status = runtime::forbid_captures(context->root()); status != Status::success) return status;
         return context->root().synchronize();
     });
 }

@@ -32,9 +32,16 @@ CUresult launch(CUfunction handle, const LaunchConfig& config, CUstream stream, 
     });
 }
 
+/// An event that a launch records, and what of the kernel it marks (CUgraphKernelNodePort), which captured graphs note.
+struct MarkedEvent {
+    std::shared_ptr<runtime::Event> event;
+    unsigned port;
+};
+constexpr unsigned programmatic_port = 1, launch_order_port = 2;
+
 /// An event that a launch records when its grid has ended, which satisfies both kinds: when all blocks have begun, and
 /// when all have let the next grid begin. Events with times, and records in graphs, are refused as by an H100's driver.
-Status add_event(CUevent handle, int flags, bool may_block, std::vector<std::shared_ptr<runtime::Event>>& events) {
+Status add_event(CUevent handle, int flags, bool may_block, std::vector<MarkedEvent>& events) {
     constexpr unsigned blocking_sync = 1, disable_timing = 2;
     constexpr int external = 1;
     std::shared_ptr<runtime::Event> event = find_handle<runtime::Event>(handle);
@@ -43,7 +50,7 @@ Status add_event(CUevent handle, int flags, bool may_block, std::vector<std::sha
     if (flags == external) return Status::illegal_state; // of captured streams
     const bool fits = (event->flags() & disable_timing) && (may_block || !(event->flags() & blocking_sync));
     if (!fits) return Status::not_supported;
-    events.push_back(std::move(event));
+    events.push_back({std::move(event), may_block ? programmatic_port : launch_order_port});
     return Status::success;
 }
 
@@ -63,8 +70,7 @@ Status check_preferred(const LaunchConfig& config, const Dimensions& preferred) 
 /// steer caches, priorities or overlap are checked as an H100's driver does it
 /// (tests/driver_api/answers/attribute_answers_h100.txt) and have no effect: a grid here starts when its stream's
 /// earlier work is done, which satisfies all of them.
-Status apply_attributes(const CUlaunchConfig& given, LaunchConfig& config,
-                        std::vector<std::shared_ptr<runtime::Event>>& events) {
+Status apply_attributes(const CUlaunchConfig& given, LaunchConfig& config, std::vector<MarkedEvent>& events) {
     if (given.numAttrs && !given.attrs) return Status::invalid_value;
     const auto below = [](std::int64_t value, std::int64_t end) {
         return value >= 0 && value < end ? Status::success : Status::invalid_value;
@@ -76,8 +82,8 @@ Status apply_attributes(const CUlaunchConfig& given, LaunchConfig& config,
         Status status = Status::success;
         switch (given.attrs[i].id) {
         case launch_ignore:
-        case launch_programmatic_serialization:
         case launch_priority: break;
+        case launch_programmatic_serialization: config.programmatic = value.cooperative != 0; break;
         case launch_access_policy_window: {
             const CUaccessPolicyWindow& window = value.accessPolicyWindow;
             status = checked.set_window({reinterpret_cast<std::uintptr_t>(window.base_ptr), window.num_bytes,
@@ -145,13 +151,13 @@ PTM_STREAM_API(cuLaunchKernelEx, cuLaunchKernelEx_ptsz,
         config.grid = Dimensions{given->gridDimX, given->gridDimY, given->gridDimZ};
         config.block = Dimensions{given->blockDimX, given->blockDimY, given->blockDimZ};
         config.dynamic_shared = given->sharedMemBytes;
-        std::vector<std::shared_ptr<runtime::Event>> events;
+        std::vector<MarkedEvent> events;
         std::shared_ptr<runtime::Function> function;
         Status status = find_function_for(queue, handle, function);
         if (status == Status::success) status = apply_attributes(*given, config, events);
         if (status == Status::success) status = runtime::launch(*function, config, queue, parameters, extra);
-        for (const auto& event : events)
-            if (status == Status::success) status = event->record(queue);
+        for (const MarkedEvent& marked : events)
+            if (status == Status::success) status = marked.event->record(queue, false, marked.port);
         return status;
     });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams, events and host callbacks.
 #include "runtime/context/green_context.h"
+#include "runtime/graph/capture.h"
 #include "runtime/shim/convert.h"
 
 #include <cstring>
@@ -47,7 +48,10 @@ CUresult create_stream(CUstream* handle, unsigned flags, int priority) {
 }
 
 CUresult destroy_stream(CUstream handle) {
-    return named_entry<Stream>(handle, [&](Stream&) { return Stream::destroy(handle); });
+    return named_entry<Stream>(handle, [&](Stream& stream) {
+        runtime::abandon_capture(stream);
+        return Stream::destroy(handle);
+    });
 }
 
 CUresult destroy_event(CUevent handle) {
@@ -69,10 +73,7 @@ CUresult elapsed_time(float* milliseconds, CUevent start, CUevent end) {
 CUresult launch_host_function(CUstream stream, DefaultStream default_stream, CUhostFn function, void* data) {
     return named_stream_entry(stream, default_stream, [&](Stream& queue) {
         if (!function) return Status::invalid_value;
-        return queue.add_callback([=](Status status) {
-            if (status == Status::success) // after a fault the driver calls no host functions
-                function(data);
-        });
+        return queue.add_host_function(function, data);
     });
 }
 
@@ -82,20 +83,11 @@ CUcontext context_of(const Stream& queue) {
                          : reinterpret_cast<CUcontext>(&queue.context());
 }
 
-/// Capture into graphs is not there, so no stream is ever capturing.
-CUresult not_capturing(CUstream stream, DefaultStream default_stream, int* capture_status) {
-    return named_stream_entry(stream, default_stream, [&](Stream&) {
-        if (!capture_status) return Status::invalid_value;
-        *capture_status = 0;
-        return Status::success;
-    });
-}
-
-CUresult record(CUevent handle, CUstream stream, DefaultStream default_stream) {
+CUresult record(CUevent handle, CUstream stream, DefaultStream default_stream, bool external = false) {
     return named_stream_entry(stream, default_stream, [&](Stream& queue) {
         auto event = find_handle<Event>(handle);
         if (!event || &event->context() != &queue.context()) return Status::invalid_handle;
-        return event->record(queue);
+        return event->record(queue, external);
     });
 }
 
@@ -282,36 +274,6 @@ PTM_STREAM_API(cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz,
     });
 }
 
-PTM_STREAM_API(cuStreamIsCapturing, cuStreamIsCapturing_ptsz, (CUstream stream, int* status), (stream, status)) {
-    PTM_REQUIRE(status);
-    return not_capturing(stream, default_stream, status);
-}
-PTM_STREAM_API(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_ptsz, (CUstream stream, int* status, void*),
-               (stream, status, nullptr)) {
-    PTM_REQUIRE(status);
-    return not_capturing(stream, default_stream, status);
-}
-PTM_STREAM_API(cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v2_ptsz,
-               (CUstream stream, int* status, void*, void*, void*, void*),
-               (stream, status, nullptr, nullptr, nullptr, nullptr)) {
-    PTM_REQUIRE(status);
-    return not_capturing(stream, default_stream, status);
-}
-PTM_STREAM_API(cuStreamGetCaptureInfo_v3, cuStreamGetCaptureInfo_v3_ptsz,
-               (CUstream stream, int* status, void*, void*, void*, void*, void*),
-               (stream, status, nullptr, nullptr, nullptr, nullptr, nullptr)) {
-    PTM_REQUIRE(status);
-    return not_capturing(stream, default_stream, status);
-}
-PTM_API(cuThreadExchangeStreamCaptureMode, int* mode) {
-    return entry([&] {
-        static thread_local int current = 0;
-        if (!mode || *mode < 0 || *mode > 2) return Status::invalid_value;
-        std::swap(*mode, current);
-        return Status::success;
-    });
-}
-
 PTM_API(cuEventCreate, CUevent* handle, unsigned flags) {
     return context_entry([&](Context& context) {
         if (!handle) return Status::invalid_value;
@@ -332,9 +294,8 @@ PTM_STREAM_API(cuEventRecord, cuEventRecord_ptsz, (CUevent event, CUstream strea
 }
 PTM_STREAM_API(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz, (CUevent event, CUstream stream, unsigned flags),
                (event, stream, flags)) {
-    if (flags > 1) // 1: external, a distinction for captured graphs only
-        return static_cast<CUresult>(Status::invalid_value);
-    return record(event, stream, default_stream);
+    if (flags > 1) return static_cast<CUresult>(Status::invalid_value);
+    return record(event, stream, default_stream, flags == 1);
 }
 PTM_API(cuEventQuery, CUevent handle) {
     return named_entry<Event>(handle, [](Event& event) { return event.query(); });

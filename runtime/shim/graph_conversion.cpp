@@ -1,0 +1,586 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/shim/graph_conversion.h"
+
+#include "runtime/graph/graph_memory.h"
+#include "runtime/graph/program.h"
+#include "runtime/texture/array.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ptarmigan::shim {
+namespace {
+
+/// The context that a structure names, or the current one.
+Status context_of(CUcontext given, runtime::Context*& context) {
+    if (!given) return runtime::usable_context(context);
+    const auto found = find_handle<runtime::Context>(given);
+    if (!found) return Status::invalid_context;
+    context = found.get(); // contexts are never freed
+    return context->status();
+}
+
+/// One end of CUDA_MEMCPY3D.
+struct End {
+    unsigned type;
+    void* host;
+    CUdeviceptr device;
+    CUarray array;
+    std::size_t pitch, height, x, y, z, level;
+};
+
+Status make_end(const End& given, const runtime::CopyBox& box, runtime::CopyBox::End& end) {
+    switch (given.type) {
+    case memory_host: end.side = runtime::Side::host, end.base = given.host; break;
+    case memory_device: end.side = runtime::Side::device, end.base = reinterpret_cast<void*>(given.device); break;
+    case memory_unified: end.side = runtime::Side::unified, end.base = reinterpret_cast<void*>(given.device); break;
+    case memory_array: {
+        auto array = find_handle<runtime::Array>(given.array);
+        if (!array) return given.array ? Status::invalid_handle : Status::invalid_value;
+        const Status status = runtime::array_end(*array, given.x, given.y, given.z, box, end);
+        end.array = array;
+        return status;
+    }
+    default: return Status::invalid_value;
+    }
+    end.pitch = given.pitch;
+    end.height = given.height;
+    end.x_bytes = given.x;
+    end.y = given.y;
+    end.z = given.z;
+    return Status::success;
+}
+
+} // namespace
+
+Status make_work(const CUDA_KERNEL_NODE_PARAMS& given, runtime::KernelWork& work) {
+    if (given.func && given.kern) return Status::invalid_value;
+    if (!given.func && !given.kern) return Status::invalid_handle;
+    std::shared_ptr<runtime::Function> function;
+    if (given.func) function = find_handle<runtime::Function>(given.func);
+    if (!function) {
+        runtime::Context* context = nullptr;
+        Status status = context_of(given.ctx, context);
+        if (status == Status::success)
+            status = find_function(given.kern ? static_cast<const void*>(given.kern) : given.func, *context, function);
+        if (status != Status::success) return status;
+        work.library_kernel = given.kern;
+    }
+    work.function = function.get();
+    work.module = function->module().shared_from_this();
+    work.config.grid = {given.gridDimX, given.gridDimY, given.gridDimZ};
+    work.config.block = {given.blockDimX, given.blockDimY, given.blockDimZ};
+    work.config.dynamic_shared = given.sharedMemBytes;
+    if (const Status status = runtime::check_kernel(work); status != Status::success) return status;
+    work.packed = !given.kernelParams && given.extra;
+    void** extra = given.kernelParams ? nullptr : given.extra;
+    return runtime::pack_launch_parameters(function->kernel(), given.kernelParams, extra, work.parameters);
+}
+
+CUDA_KERNEL_NODE_PARAMS parameters_of(const runtime::KernelWork& work) {
+    CUDA_KERNEL_NODE_PARAMS given{};
+    if (work.library_kernel)
+        given.kern = static_cast<CUkernel>(const_cast<void*>(work.library_kernel));
+    else
+        given.func = reinterpret_cast<CUfunction>(work.function);
+    given.ctx = reinterpret_cast<CUcontext>(&work.context());
+    given.gridDimX = work.config.grid[0], given.gridDimY = work.config.grid[1], given.gridDimZ = work.config.grid[2];
+    given.blockDimX = work.config.block[0], given.blockDimY = work.config.block[1],
+    given.blockDimZ = work.config.block[2];
+    given.sharedMemBytes = work.config.dynamic_shared;
+    const auto& offsets = work.function->kernel().parameters().offsets;
+    work.pointers.clear();
+    if (work.packed) {
+        work.size = work.function->kernel().parameters().size;
+        work.pointers = {reinterpret_cast<void*>(1), const_cast<std::uint8_t*>(work.parameters.data()),
+                         reinterpret_cast<void*>(2), &work.size, nullptr};
+        given.extra = work.pointers.data();
+        return given;
+    }
+    for (std::size_t offset : offsets)
+        work.pointers.push_back(const_cast<std::uint8_t*>(work.parameters.data()) + offset);
+    if (!offsets.empty()) given.kernelParams = work.pointers.data();
+    return given;
+}
+
+Status make_work(const CUDA_MEMCPY3D& given, CUcontext context, runtime::CopyWork& work) {
+    if (given.WidthInBytes == 0 || given.Height == 0 || given.Depth == 0) return Status::invalid_value;
+    if (const Status status = context_of(context, work.context); status != Status::success) return status;
+    runtime::CopyBox& box = work.box;
+    box.width_bytes = given.WidthInBytes, box.height = given.Height, box.depth = given.Depth;
+    const End source{given.srcMemoryType, const_cast<void*>(given.srcHost),
+                     given.srcDevice,     given.srcArray,
+                     given.srcPitch,      given.srcHeight,
+                     given.srcXInBytes,   given.srcY,
+                     given.srcZ,          given.srcLOD};
+    const End destination{given.dstMemoryType, given.dstHost,     given.dstDevice, given.dstArray, given.dstPitch,
+                          given.dstHeight,     given.dstXInBytes, given.dstY,      given.dstZ,     given.dstLOD};
+    if (const Status status = make_end(source, box, box.source); status != Status::success) return status;
+    if (const Status status = make_end(destination, box, box.destination); status != Status::success) return status;
+    work.memory_types = {given.srcMemoryType, given.dstMemoryType};
+    work.arrays = {box.source.array, box.destination.array};
+    runtime::RowCopy laid;
+    return runtime::RowCopy::lay_out(box, laid);
+}
+
+CUDA_MEMCPY3D parameters_of(const runtime::CopyWork& work) {
+    CUDA_MEMCPY3D given{};
+    const runtime::CopyBox& box = work.box;
+    given.WidthInBytes = box.width_bytes, given.Height = box.height, given.Depth = box.depth;
+    const auto type = [&](const runtime::CopyBox::End& end, unsigned as_given) -> unsigned {
+        if (as_given) return as_given;
+        return end.array ? memory_array : end.side == runtime::Side::host ? memory_host : memory_device;
+    };
+    given.srcMemoryType = type(box.source, work.memory_types[0]);
+    given.dstMemoryType = type(box.destination, work.memory_types[1]);
+    given.srcXInBytes = box.source.x_bytes, given.srcY = box.source.y, given.srcZ = box.source.z;
+    given.dstXInBytes = box.destination.x_bytes, given.dstY = box.destination.y, given.dstZ = box.destination.z;
+    if (given.srcMemoryType == memory_array) {
+        given.srcArray = static_cast<CUarray>(box.source.array.get());
+    } else {
+        given.srcPitch = box.source.pitch, given.srcHeight = box.source.height;
+        if (given.srcMemoryType == memory_host)
+            given.srcHost = box.source.base;
+        else
+            given.srcDevice = reinterpret_cast<CUdeviceptr>(box.source.base);
+    }
+    if (given.dstMemoryType == memory_array) {
+        given.dstArray = static_cast<CUarray>(box.destination.array.get());
+    } else {
+        given.dstPitch = box.destination.pitch, given.dstHeight = box.destination.height;
+        if (given.dstMemoryType == memory_host)
+            given.dstHost = box.destination.base;
+        else
+            given.dstDevice = reinterpret_cast<CUdeviceptr>(box.destination.base);
+    }
+    return given;
+}
+
+Status make_work(const CUDA_MEMSET_NODE_PARAMS& given, CUcontext context, runtime::FillWork& work) {
+    if (const Status status = context_of(context, work.context); status != Status::success) return status;
+    work.to = given.dst, work.pitch = given.pitch, work.width = given.width, work.height = given.height;
+    work.element_size = given.elementSize, work.value = given.value;
+    runtime::RowFill laid;
+    const Status status =
+        runtime::RowFill::lay_out(work.to, work.pitch, work.element_size, work.value, work.width, work.height, laid);
+    if (status == Status::success && !laid.first) return Status::invalid_value;
+    return status;
+}
+
+CUDA_MEMSET_NODE_PARAMS parameters_of(const runtime::FillWork& work) {
+    return {work.to, work.pitch, work.value, work.element_size, work.width, work.height};
+}
+
+Status make_work(const CUDA_HOST_NODE_PARAMS& given, runtime::HostWork& work) {
+    if (!given.fn) return Status::invalid_value;
+    work = {given.fn, given.userData};
+    return Status::success;
+}
+
+CUDA_HOST_NODE_PARAMS parameters_of(const runtime::HostWork& work) {
+    return {work.function, work.data};
+}
+
+Status make_work(const CUDA_BATCH_MEM_OP_NODE_PARAMS&, runtime::MemoryOperationsWork&) {
+    return Status::not_supported;
+}
+
+Status make_work(CUDA_MEM_ALLOC_NODE_PARAMS& given, runtime::AllocateWork& work) {
+    if (given.bytesize == 0) return Status::invalid_value;
+    if (given.poolProps.handleTypes != 0) return Status::not_supported;
+    if (given.accessDescCount && !given.accessDescs) return Status::invalid_value;
+    runtime::Context* context = nullptr;
+    if (const Status status = runtime::usable_context(context); status != Status::success) return status;
+    const runtime::MemoryPlace place{given.poolProps.location.type, given.poolProps.location.id};
+    if (given.poolProps.allocType != 1) return Status::invalid_value;
+    if (place.type == runtime::MemoryPlace::host || place.type == runtime::MemoryPlace::host_numa)
+        return Status::not_supported;
+    if (place.type != runtime::MemoryPlace::device || place.id < 0 || place.id >= runtime::Device::count())
+        return Status::invalid_value;
+    work.place = place;
+    work.allocation_type = given.poolProps.allocType;
+    for (std::size_t i = 0; i < given.accessDescCount; ++i) {
+        const CUmemAccessDesc& access = given.accessDescs[i];
+        work.access.push_back({access.location.type, access.location.id, access.flags});
+    }
+    const Status status =
+        runtime::GraphMemory::create(*context, runtime::MemoryKind::pool, given.bytesize, work.memory);
+    if (status == Status::success) given.dptr = work.memory->pointer();
+    return status;
+}
+
+CUDA_MEM_ALLOC_NODE_PARAMS parameters_of(const runtime::AllocateWork& work) {
+    CUDA_MEM_ALLOC_NODE_PARAMS given{};
+    given.poolProps.allocType = work.allocation_type;
+    given.poolProps.location = {work.place.type, work.place.id};
+    static_assert(sizeof(CUmemAccessDesc) == sizeof work.access[0]);
+    given.accessDescs = reinterpret_cast<const CUmemAccessDesc*>(work.access.data());
+    given.accessDescCount = work.access.size();
+    given.bytesize = work.memory->size();
+    given.dptr = work.memory->pointer();
+    return given;
+}
+
+Status make_work(const CUDA_MEM_FREE_NODE_PARAMS& given, runtime::FreeWork& work) {
+    work.memory = runtime::GraphMemory::find(given.dptr);
+    return work.memory ? Status::success : Status::invalid_value;
+}
+
+runtime::EdgeData make_edge(const CUgraphEdgeData& given) {
+    return {given.from_port, given.to_port, given.type};
+}
+
+CUgraphEdgeData edge_of(const runtime::EdgeData& data) {
+    return {data.from_port, data.to_port, data.type, {}};
+}
+
+Status make_links(const runtime::Graph& graph, const CUgraphNode* nodes, const CUgraphEdgeData* data, std::size_t count,
+                  std::vector<Node::Link>& links, Repeated repeated) {
+    links.clear();
+    if (count > 0 && !nodes) return Status::invalid_value;
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto node = find_handle<Node>(nodes[i]);
+        if (!node || node->graph() != &graph) return Status::invalid_value;
+        const runtime::EdgeData edge = data ? make_edge(data[i]) : runtime::EdgeData{};
+        if (std::any_of(links.begin(), links.end(), [&](const Node::Link& link) { return link.node == node.get(); })) {
+            if (repeated == Repeated::refused) return Status::invalid_value;
+            continue;
+        }
+        links.push_back({node.get(), edge});
+    }
+    return Status::success;
+}
+
+Status make_child_work(const CUDA_CHILD_GRAPH_NODE_PARAMS& given, runtime::Graph& parent, NodeWork& work) {
+    constexpr int clone = 0, move = 1;
+    using Owner = runtime::Graph::Owner;
+    const auto child = find_handle<runtime::Graph>(given.graph);
+    if (!child || child.get() == &parent) return Status::invalid_value; // the driver crashes at the second
+    if (child->owner() != Owner::program || child->has_conditional_nodes()) return Status::not_supported;
+    if (given.ownership != clone && given.ownership != move) return Status::invalid_value;
+    auto& made = work.emplace<runtime::ChildWorkOfGraph>();
+    if (given.ownership == move) {
+        for (const runtime::Graph* above = &parent; above; above = above->parent())
+            if (above == child.get()) return Status::invalid_value;
+        made.graph = child;
+        child->set_owner(Owner::moved_child, &parent);
+        return Status::success;
+    }
+    if (child->has_memory_nodes()) return Status::not_supported;
+    made.graph = child->clone(Owner::child_node);
+    made.graph->set_owner(Owner::child_node, &parent);
+    return Status::success;
+}
+
+Status make_event_work(CUevent handle, runtime::NodeType type, NodeWork& work) {
+    const auto event = find_handle<runtime::Event>(handle);
+    if (!event) return handle ? Status::invalid_handle : Status::invalid_value;
+    if (type == runtime::NodeType::event_wait)
+        work = runtime::EventWaitWork{event};
+    else
+        work = runtime::EventRecordWork{event};
+    return Status::success;
+}
+
+namespace {
+
+Status make_conditional(CUDA_CONDITIONAL_NODE_PARAMS& given, runtime::Graph& parent, NodeWork& work) {
+    auto value = runtime::ConditionalValue::find(given.handle);
+    const auto& known = parent.conditional_values;
+    if (!value || value->used || std::find(known.begin(), known.end(), value) == known.end())
+        return Status::invalid_value;
+    constexpr unsigned most_of_if = 2;
+    const bool is_if = given.type == 0, is_while = given.type == 1;
+    if (given.type < 0 || given.type > 2 || given.size == 0) return Status::invalid_value;
+    if ((is_if && given.size > most_of_if) || (is_while && given.size != 1)) return Status::invalid_value;
+    runtime::Context* context = nullptr;
+    if (!given.ctx) return Status::invalid_context;
+    if (const Status status = context_of(given.ctx, context); status != Status::success) return status;
+    auto& made = work.emplace<runtime::ConditionalWork>();
+    made.value = std::move(value);
+    made.kind = static_cast<runtime::ConditionalWork::Kind>(given.type);
+    made.context = context;
+    for (unsigned i = 0; i < given.size; ++i) {
+        made.bodies.push_back(runtime::Graph::create(runtime::Graph::Owner::conditional_node));
+        made.bodies.back()->set_owner(runtime::Graph::Owner::conditional_node, &parent);
+    }
+    return Status::success;
+}
+
+/// Bytes of the union that the parameters of a type take.
+std::size_t parameter_bytes(int type) {
+    using runtime::NodeType;
+    switch (static_cast<NodeType>(type)) {
+    case NodeType::kernel: return sizeof(CUDA_KERNEL_NODE_PARAMS);
+    case NodeType::copy: return sizeof(CUDA_MEMCPY_NODE_PARAMS);
+    case NodeType::fill: return sizeof(CUDA_MEMSET_NODE_PARAMS_v2);
+    case NodeType::host: return sizeof(CUDA_HOST_NODE_PARAMS) + 8; // a mode, from CUDA 13.2 on
+    case NodeType::child: return sizeof(CUDA_CHILD_GRAPH_NODE_PARAMS);
+    case NodeType::empty: return 0;
+    case NodeType::event_wait:
+    case NodeType::event_record: return sizeof(CUDA_EVENT_NODE_PARAMS);
+    case NodeType::semaphore_signal:
+    case NodeType::semaphore_wait: return sizeof(CUDA_EXT_SEM_NODE_PARAMS);
+    case NodeType::allocate: return sizeof(CUDA_MEM_ALLOC_NODE_PARAMS);
+    case NodeType::free: return sizeof(CUDA_MEM_FREE_NODE_PARAMS);
+    case NodeType::memory_operations: return sizeof(CUDA_BATCH_MEM_OP_NODE_PARAMS);
+    case NodeType::conditional: return sizeof(CUDA_CONDITIONAL_NODE_PARAMS);
+    }
+    return 0;
+}
+
+/// The driver wants everything behind the parameters to be 0.
+bool has_reserved_bits(const CUgraphNodeParams& given) {
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(&given.reserved1);
+    const auto is_set = [](std::uint8_t byte) { return byte != 0; };
+    return given.reserved0[0] || given.reserved0[1] || given.reserved0[2] || given.reserved2 ||
+           std::any_of(bytes + parameter_bytes(given.type), bytes + sizeof given.reserved1, is_set);
+}
+
+} // namespace
+
+CUgraph* bodies_of(const runtime::ConditionalWork& work) {
+    work.handles.clear();
+    for (const auto& body : work.bodies) work.handles.push_back(body.get());
+    return reinterpret_cast<CUgraph*>(work.handles.data());
+}
+
+Status make_any_work(CUgraphNodeParams& given, runtime::Graph& parent, NodeWork& work) {
+    using runtime::NodeType;
+    if (has_reserved_bits(given)) return Status::invalid_value;
+    switch (static_cast<NodeType>(given.type)) {
+    case NodeType::kernel: return make_work(given.kernel, work.emplace<runtime::KernelWork>());
+    case NodeType::copy:
+        if (given.memcpy.flags || given.memcpy.reserved) return Status::invalid_value;
+        return make_work(given.memcpy.copyParams, given.memcpy.copyCtx, work.emplace<runtime::CopyWork>());
+    case NodeType::fill: {
+        CUDA_MEMSET_NODE_PARAMS fill{};
+        std::memcpy(&fill, &given.memset, sizeof fill);
+        return make_work(fill, given.memset.ctx, work.emplace<runtime::FillWork>());
+    }
+    case NodeType::host: return make_work(given.host, work.emplace<runtime::HostWork>());
+    case NodeType::child: return make_child_work(given.graph, parent, work);
+    case NodeType::empty: work.emplace<std::monostate>(); return Status::success;
+    case NodeType::event_wait:
+    case NodeType::event_record: return make_event_work(given.event.event, static_cast<NodeType>(given.type), work);
+    case NodeType::allocate: return make_work(given.alloc, work.emplace<runtime::AllocateWork>());
+    case NodeType::free: return make_work(given.free, work.emplace<runtime::FreeWork>());
+    case NodeType::memory_operations: return make_work(given.memOp, work.emplace<runtime::MemoryOperationsWork>());
+    case NodeType::conditional: return make_conditional(given.conditional, parent, work);
+    case NodeType::semaphore_signal:
+    case NodeType::semaphore_wait: return Status::not_supported;
+    }
+    return Status::invalid_value;
+}
+
+Status make_changed_work(const CUgraphNodeParams& given, const NodeWork& old, NodeWork& work) {
+    using runtime::NodeType;
+    const NodeType type = runtime::type_of(old);
+    if (given.type != static_cast<int>(type) || (type != NodeType::conditional && has_reserved_bits(given)))
+        return Status::invalid_value;
+    switch (type) {
+    case NodeType::kernel: {
+        auto& made = work.emplace<runtime::KernelWork>();
+        made.attributes = std::get<runtime::KernelWork>(old).attributes;
+        const Status status = make_work(given.kernel, made);
+        apply_attributes(made);
+        return status;
+    }
+    case NodeType::copy: {
+        const auto& copy = std::get<runtime::CopyWork>(old);
+        const CUcontext context =
+            given.memcpy.copyCtx ? given.memcpy.copyCtx : reinterpret_cast<CUcontext>(copy.context);
+        return make_work(given.memcpy.copyParams, context, work.emplace<runtime::CopyWork>());
+    }
+    case NodeType::fill: {
+        const auto& fill = std::get<runtime::FillWork>(old);
+        const CUcontext context = given.memset.ctx ? given.memset.ctx : reinterpret_cast<CUcontext>(fill.context);
+        CUDA_MEMSET_NODE_PARAMS parameters{};
+        std::memcpy(&parameters, &given.memset, sizeof parameters);
+        return make_work(parameters, context, work.emplace<runtime::FillWork>());
+    }
+    case NodeType::host: return make_work(given.host, work.emplace<runtime::HostWork>());
+    case NodeType::event_wait:
+    case NodeType::event_record: return make_event_work(given.event.event, type, work);
+    case NodeType::memory_operations: return make_work(given.memOp, work.emplace<runtime::MemoryOperationsWork>());
+    case NodeType::conditional: return Status::not_supported;
+    default: return Status::invalid_value;
+    }
+}
+
+Status any_parameters_of(const Node& node, CUgraphNodeParams& place) {
+    using runtime::NodeType;
+    place = {};
+    place.type = static_cast<int>(node.type());
+    switch (node.type()) {
+    case NodeType::kernel: place.kernel = parameters_of(std::get<runtime::KernelWork>(node.work)); break;
+    case NodeType::copy: {
+        const auto& copy = std::get<runtime::CopyWork>(node.work);
+        place.memcpy.copyParams = parameters_of(copy);
+        place.memcpy.copyCtx = reinterpret_cast<CUcontext>(copy.context);
+        break;
+    }
+    case NodeType::fill: {
+        const auto& fill = std::get<runtime::FillWork>(node.work);
+        const CUDA_MEMSET_NODE_PARAMS parameters = parameters_of(fill);
+        std::memcpy(&place.memset, &parameters, sizeof parameters);
+        place.memset.ctx = reinterpret_cast<CUcontext>(fill.context);
+        break;
+    }
+    case NodeType::host: place.host = parameters_of(std::get<runtime::HostWork>(node.work)); break;
+    case NodeType::child: {
+        const auto& child = std::get<runtime::ChildWorkOfGraph>(node.work);
+        place.graph.graph = to_handle<CUgraph>(child.graph);
+        place.graph.ownership = child.graph->owner() == runtime::Graph::Owner::moved_child;
+        break;
+    }
+    case NodeType::empty: break;
+    case NodeType::event_wait:
+        place.event.event = to_handle<CUevent>(std::get<runtime::EventWaitWork>(node.work).event);
+        break;
+    case NodeType::event_record:
+        place.event.event = to_handle<CUevent>(std::get<runtime::EventRecordWork>(node.work).event);
+        break;
+    case NodeType::allocate: place.alloc = parameters_of(std::get<runtime::AllocateWork>(node.work)); break;
+    case NodeType::free: place.free.dptr = std::get<runtime::FreeWork>(node.work).memory->pointer(); break;
+    case NodeType::conditional: {
+        const auto& conditional = std::get<runtime::ConditionalWork>(node.work);
+        place.conditional = {conditional.value->handle, static_cast<int>(conditional.kind),
+                             static_cast<unsigned>(conditional.bodies.size()), bodies_of(conditional),
+                             reinterpret_cast<CUcontext>(conditional.context)};
+        break;
+    }
+    default: return Status::not_supported;
+    }
+    return Status::success;
+}
+
+Status check_place(const runtime::Graph& graph, const NodeWork& work) {
+    using runtime::NodeType;
+    if (const auto* free = std::get_if<runtime::FreeWork>(&work); free && free->memory->is_freed_in_graph)
+        return Status::invalid_value;
+    using Owner = runtime::Graph::Owner;
+    const NodeType type = runtime::type_of(work);
+    const bool memory = type == NodeType::allocate || type == NodeType::free;
+    for (const runtime::Graph* above = &graph; above; above = above->parent()) {
+        if (above->owner() == Owner::moved_child && memory) return Status::not_supported;
+        if (above->owner() == Owner::child_node && (memory || type == NodeType::conditional))
+            return Status::not_supported;
+    }
+    return Status::success;
+}
+
+namespace {
+
+/// Ports are of kernels, and what is not plain leads to kernels.
+Status check_data(const CUgraphEdgeData& data, bool from_kernel, bool to_kernel) {
+    constexpr unsigned char launch_order_port = 2, programmatic = 1;
+    for (unsigned char byte : data.reserved)
+        if (byte) return Status::invalid_value;
+    if (data.to_port || data.from_port > launch_order_port || data.type > programmatic) return Status::invalid_value;
+    if (data.from_port == 0 && data.type == 0) return Status::success;
+    const bool fits = data.type == programmatic ? from_kernel && to_kernel && data.from_port != 0
+                                                : from_kernel && data.from_port == launch_order_port;
+    return fits ? Status::success : Status::invalid_value;
+}
+
+CUgraphEdgeData edge_of_link(const Node::Link& link) {
+    return edge_of(link.data);
+}
+
+} // namespace
+
+Status check_links(const std::vector<Node::Link>& links, const NodeWork& work) {
+    const bool to_kernel = runtime::type_of(work) == runtime::NodeType::kernel;
+    for (const Node::Link& link : links) {
+        const Status status = check_data(edge_of_link(link), link.node->type() == runtime::NodeType::kernel, to_kernel);
+        if (status != Status::success) return status;
+    }
+    return Status::success;
+}
+
+Status check_edge(const Node& from, const Node& to, const CUgraphEdgeData& data) {
+    return check_data(data, from.type() == runtime::NodeType::kernel, to.type() == runtime::NodeType::kernel);
+}
+
+// ---- attributes of kernel nodes ----
+
+namespace {
+
+bool is_kernel_attribute(unsigned id) {
+    switch (id) {
+    case launch_access_policy_window:
+    case launch_cooperative:
+    case launch_cluster_dimension:
+    case launch_cluster_scheduling:
+    case launch_priority:
+    case launch_mem_sync_domain_map:
+    case launch_mem_sync_domain:
+    case launch_updatable_node:
+    case launch_shared_carveout: return true;
+    default: return false;
+    }
+}
+
+/// What the driver refuses, and what it makes of values that are out of range.
+Status settle(const runtime::KernelWork& work, unsigned id, CUlaunchAttributeValue& value) {
+    constexpr int most_percent = 100, last_domain = 1;
+    switch (id) {
+    case launch_access_policy_window:
+        return value.accessPolicyWindow.hitRatio >= 0 && value.accessPolicyWindow.hitRatio <= 1 ? Status::success
+                                                                                                : Status::invalid_value;
+    case launch_priority: {
+        int least = 0, greatest = 0;
+        runtime::Context::stream_priority_range(least, greatest);
+        value.priority = std::clamp(value.priority, greatest, least);
+        return Status::success;
+    }
+    case launch_cluster_dimension: {
+        const auto extents = value.clusterDim;
+        if (extents.x == 0 && extents.y == 0 && extents.z == 0) return Status::success;
+        const auto& grid = work.config.grid;
+        const bool divides = extents.x && extents.y && extents.z && grid[0] % extents.x == 0 &&
+                             grid[1] % extents.y == 0 && grid[2] % extents.z == 0;
+        return divides ? Status::success : Status::invalid_cluster_size;
+    }
+    case launch_mem_sync_domain:
+        return value.memSyncDomain >= 0 && value.memSyncDomain <= last_domain ? Status::success : Status::invalid_value;
+    case launch_shared_carveout:
+        return value.cooperative >= -1 && value.cooperative <= most_percent ? Status::success : Status::invalid_value;
+    case launch_updatable_node: return value.cooperative ? Status::not_supported : Status::invalid_value;
+    default: return Status::success;
+    }
+}
+
+} // namespace
+
+Status get_attribute(const runtime::KernelWork& work, unsigned id, CUlaunchAttributeValue& value) {
+    if (!is_kernel_attribute(id)) return Status::invalid_value;
+    value = {};
+    if (id == launch_mem_sync_domain_map) value.memSyncDomainMap = {0, 1};
+    if (const auto found = work.attributes.find(id); found != work.attributes.end())
+        std::memcpy(&value, found->second.data(), sizeof value);
+    return Status::success;
+}
+
+Status set_attribute(runtime::KernelWork& work, unsigned id, const CUlaunchAttributeValue& given) {
+    if (!is_kernel_attribute(id)) return Status::invalid_value;
+    CUlaunchAttributeValue value = given;
+    if (const Status status = settle(work, id, value); status != Status::success) return status;
+    std::memcpy(work.attributes[id].data(), &value, sizeof value);
+    apply_attributes(work);
+    return Status::success;
+}
+
+void apply_attributes(runtime::KernelWork& work) {
+    if (const auto found = work.attributes.find(launch_cooperative); found != work.attributes.end())
+        work.config.cooperative = static_cast<std::uint32_t>(found->second[0]) != 0;
+    const auto cluster = work.attributes.find(launch_cluster_dimension);
+    if (cluster == work.attributes.end()) return;
+    CUlaunchAttributeValue value{};
+    std::memcpy(&value, cluster->second.data(), sizeof value);
+    work.config.has_cluster = value.clusterDim.x != 0;
+    work.config.cluster = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
+}
+
+} // namespace ptarmigan::shim
