@@ -1,6 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blackwell's warp-level products and its moves of 8, 6 and 4 bits, against a scalar reference written from the manual (9.7.14.3,
 // 9.7.14.5, 9.7.14.6). Numbers are chosen so that sums are exact: how sums are rounded, tests/unit/tensor_core compares.
+// The statements are put together below; in full they are, for example:
+//   mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e5m2.f32
+//   mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e5m2.f32.ue8m0
+//   mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0
+//   mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0
+//   mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3
+//   mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0
+//   mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f32.e4m3.e5m2.f32
+//   mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e5m2.f32.ue8m0
+//   mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0
+//   mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0
+//   mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3
+//   ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8, ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b6x16_p32,
+//   ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8x16.b6x16_p32, stmatrix.sync.aligned.m16n8.x1.trans.shared.b8
 #include "tensor_memory_fixture.h"
 
 #include <catch2/catch.hpp>

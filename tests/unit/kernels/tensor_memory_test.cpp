@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // tcgen05 (manual 9.7.16): allocation, loads and stores of every shape, copies, shifts and products against a scalar reference that
 // places elements as the manual's tables and figures say. Numbers are chosen so that sums are exact.
+// The statements are put together below; in full they are, for example:
+//   tcgen05.ld.sync.aligned.32x32b.x1.b32, tcgen05.ld.sync.aligned.16x128b.x1.b32, tcgen05.ld.sync.aligned.16x256b.x1.b32,
+//   tcgen05.st.sync.aligned.32x32b.x1.b32, tcgen05.st.sync.aligned.16x128b.x1.b32, tcgen05.st.sync.aligned.16x256b.x1.b32,
+//   tcgen05.cp.cta_group::1.128x256b, tcgen05.cp.cta_group::1.128x128b.b8x16.b6x16_p32, tcgen05.cp.cta_group::1.64x128b.warpx2::02_13,
+//   tcgen05.cp.cta_group::1.64x128b.warpx2::01_23.b8x16.b4x16_p64, tcgen05.cp.cta_group::1.32x128b.warpx4,
+//   tcgen05.cp.cta_group::1.32x128b.warpx4.b8x16.b4x16_p64, tcgen05.ld.red.sync.aligned.16x32bx2.x8.min.f32, tcgen05.ld.red.sync.aligned.16x32bx2.x2.max.s32
 #include "tensor_memory_fixture.h"
 
 #include <catch2/catch.hpp>
@@ -191,6 +197,7 @@ TEST_CASE("tcgen05.cp: shapes", "[.][sm_100]") {
     check_copy("64x128b.warpx2::01_23", 64, 16, {0, 32});
     check_copy("32x128b.warpx4", 32, 16, {0, 32, 64, 96});
     check_copy("128x128b.b8x16.b6x16_p32", 128, 16, {0}, 6);
+    check_copy("64x128b.warpx2::01_23.b8x16.b4x16_p64", 64, 16, {0, 32}, 4);
     check_copy("32x128b.warpx4.b8x16.b4x16_p64", 32, 16, {0, 32, 64, 96}, 4);
 }
 
@@ -212,13 +219,16 @@ TEST_CASE("tcgen05.ld.red", "[.][sm_103]") {
     for (std::uint32_t& word : image) word = bits_of(float(int(random.below(2000)) - 1000));
     image[tensor_index(3, 4)] = 0x7fc00001;
     run.memory = {image};
-    const Array<std::uint32_t> out(128 * 4);
+    const Array<std::uint32_t> out(128 * 6);
     run.extra = out.address();
     run.go("tcgen05.ld.red.sync.aligned.32x32b.x8.min.f32 {%t0, %t1, %t2, %t3, %t4, %t5, %t6, %t7}, %t8, [%r53];\n"
            "tcgen05.ld.red.sync.aligned.32x32b.x8.max.abs.NaN.f32 {%t0, %t1, %t2, %t3, %t4, %t5, %t6, %t7}, %t9, [%r53];\n"
            "tcgen05.ld.red.sync.aligned.32x32b.x2.max.s32 {%t0, %t1}, %t10, [%r53];\n"
-           "tcgen05.ld.red.sync.aligned.32x32b.x2.min.u32 {%t0, %t1}, %t11, [%r53];\ntcgen05.wait::ld.sync.aligned;\n"
-           "mul.wide.u32 %l5, %r60, 16; add.u64 %l5, %l5, %l63; st.global.v4.u32 [%l5], {%t8, %t9, %t10, %t11};\n");
+           "tcgen05.ld.red.sync.aligned.32x32b.x2.min.u32 {%t0, %t1}, %t11, [%r53];\n"
+           "tcgen05.ld.red.sync.aligned.16x32bx2.x8.min.f32 {%t0, %t1, %t2, %t3, %t4, %t5, %t6, %t7}, %t12, [%r53], 0;\n"
+           "tcgen05.ld.red.sync.aligned.16x32bx2.x2.max.s32 {%t0, %t1}, %t13, [%r53], 0;\ntcgen05.wait::ld.sync.aligned;\n"
+           "mul.wide.u32 %l5, %r60, 24; add.u64 %l5, %l5, %l63; st.global.v2.u32 [%l5], {%t8, %t9}; st.global.v2.u32 [%l5+8], {%t10, %t11};\n"
+           "st.global.v2.u32 [%l5+16], {%t12, %t13};\n");
     const Words values = out.values();
     for (unsigned lane = 0; lane < 128; ++lane) {
         float least = 1e9f, most = 0;
@@ -229,13 +239,17 @@ TEST_CASE("tcgen05.ld.red", "[.][sm_103]") {
             most = std::max(most, std::fabs(value));
         }
         INFO(lane);
-        REQUIRE(float_of(values[4 * lane]) == least);
+        REQUIRE(float_of(values[6 * lane]) == least);
         if (lane == 3)
-            REQUIRE(values[4 * lane + 1] == 0x7fffffff);
+            REQUIRE(values[6 * lane + 1] == 0x7fffffff);
         else
-            REQUIRE(float_of(values[4 * lane + 1]) == most);
+            REQUIRE(float_of(values[6 * lane + 1]) == most);
         const std::uint32_t a = image[tensor_index(lane, 0)], b = image[tensor_index(lane, 1)];
-        REQUIRE(values[4 * lane + 2] == std::uint32_t(std::max(std::int32_t(a), std::int32_t(b))));
-        REQUIRE(values[4 * lane + 3] == std::min(a, b));
+        REQUIRE(values[6 * lane + 2] == std::uint32_t(std::max(std::int32_t(a), std::int32_t(b))));
+        REQUIRE(values[6 * lane + 3] == std::min(a, b));
+        // Both halves of the warp read its first 16 lanes.
+        const unsigned other = lane / 32 * 32 + lane % 16;
+        REQUIRE(values[6 * lane + 4] == values[6 * other]);
+        REQUIRE(values[6 * lane + 5] == values[6 * other + 2]);
     }
 }

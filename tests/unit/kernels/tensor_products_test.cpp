@@ -1,6 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // tcgen05.mma against a scalar reference: what elements are, where they lie in shared memory (canonical layouts, 9.7.16.3.3), which lane
 // and column of tensor memory has which element (layouts A to G, 9.7.16.10.5), scales and metadata. Sums are exact.
+// The statements are put together below; in full they are, with descriptors or tensor memory for A:
+//   tcgen05.mma.cta_group::1.kind::f16, tcgen05.mma.ws.cta_group::1.kind::f16, tcgen05.mma.cta_group::1.kind::f16.ashift,
+//   tcgen05.mma.sp.cta_group::1.kind::f16, tcgen05.mma.ws.sp.cta_group::1.kind::f16, tcgen05.mma.sp.cta_group::1.kind::f16.ashift,
+//   tcgen05.mma.cta_group::1.kind::tf32, tcgen05.mma.ws.cta_group::1.kind::tf32, tcgen05.mma.cta_group::1.kind::tf32.ashift,
+//   tcgen05.mma.sp.cta_group::1.kind::tf32, tcgen05.mma.ws.sp.cta_group::1.kind::tf32, tcgen05.mma.sp.cta_group::1.kind::tf32.ashift,
+//   tcgen05.mma.cta_group::1.kind::f8f6f4, tcgen05.mma.ws.cta_group::1.kind::f8f6f4, tcgen05.mma.cta_group::1.kind::f8f6f4.ashift,
+//   tcgen05.mma.sp.cta_group::1.kind::f8f6f4, tcgen05.mma.ws.sp.cta_group::1.kind::f8f6f4,
+//   tcgen05.mma.sp.cta_group::1.kind::f8f6f4.ashift, tcgen05.mma.cta_group::1.kind::i8, tcgen05.mma.ws.cta_group::1.kind::i8,
+//   tcgen05.mma.cta_group::1.kind::i8.ashift, tcgen05.mma.sp.cta_group::1.kind::i8, tcgen05.mma.ws.sp.cta_group::1.kind::i8,
+//   tcgen05.mma.sp.cta_group::1.kind::i8.ashift, tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X,
+//   tcgen05.mma.cta_group::1.kind::mxf4.block_scale.scale_vec::2X, tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X,
+//   tcgen05.mma.sp.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X,
+//   tcgen05.mma.sp.cta_group::1.kind::mxf4.block_scale.scale_vec::2X,
+//   tcgen05.mma.sp.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X
 #include "tensor_memory_fixture.h"
 
 #include <catch2/catch.hpp>
@@ -324,7 +338,7 @@ void check(const Case& c) {
             // .ashift: each lane has the row of the next one; the last one its own.
             const unsigned from = c.shifts && row == c.m - 1 ? row - 1 : row;
             for (unsigned i = 0; i < stored && !zero; ++i) {
-                const unsigned at = position[from * stored + i];
+                const unsigned at = position[row * stored + i]; // metadata are not shifted
                 double product = c.a.value(A[from * stored + i]) * c.b.value(B[n * k + at]);
                 if (c.negate_a != c.negate_b) product = -product;
                 if (c.scales) {
@@ -382,6 +396,11 @@ TEST_CASE("tcgen05.mma: A in tensor memory", "[.][sm_100]") {
     check({.kind = "f8f6f4", .a = e2m1, .b = e3m2, .m = 128, .n = 16, .from_memory = true});
     check({.kind = "f8f6f4", .a = e3m2, .b = e4m3, .m = 64, .n = 16, .from_memory = true});
     check({.kind = "f16", .a = f16, .b = f16, .m = 128, .n = 32, .from_memory = true, .shifts = true, .extra_words = ".ashift"});
+    check({.kind = "i8", .a = s8, .b = s8, .m = 128, .n = 32, .from_memory = true, .shifts = true, .extra_words = ".ashift"});
+    check({.kind = "f8f6f4", .a = e4m3, .b = e4m3, .m = 128, .n = 32, .from_memory = true, .shifts = true, .extra_words = ".ashift.collector::a::lastuse"});
+    check({.kind = "f16", .a = f16, .b = f16, .m = 128, .n = 32, .sparse = true, .from_memory = true, .shifts = true, .extra_words = ".ashift"});
+    check({.kind = "f8f6f4", .a = e4m3, .b = e4m3, .m = 128, .n = 32, .sparse = true, .from_memory = true, .shifts = true, .extra_words = ".ashift"});
+    check({.kind = "i8", .a = s8, .b = s8, .m = 128, .n = 32, .sparse = true, .from_memory = true, .shifts = true, .extra_words = ".ashift"});
     check({.kind = "f8f6f4", .a = e5m2, .b = e5m2, .m = 128, .n = 32, .from_memory = true, .extra_words = ".collector::a::fill"});
 }
 
@@ -405,6 +424,8 @@ TEST_CASE("tcgen05.mma: sparse", "[.][sm_100]") {
     check({.kind = "i8", .a = s8, .b = s8, .m = 64, .n = 16, .sparse = true, .from_memory = true});
     check({.kind = "mxf8f6f4", .a = e5m2, .b = e4m3, .m = 128, .n = 16, .sparse = true, .scales = 1, .id_a = 1});
     check({.kind = "mxf4", .a = packed, .b = packed, .m = 128, .n = 16, .sparse = true, .scales = 2});
+    check({.kind = "mxf8f6f4", .a = e5m2, .b = e4m3, .m = 128, .n = 16, .sparse = true, .from_memory = true, .scales = 1});
+    check({.kind = "mxf4", .a = packed, .b = packed, .m = 128, .n = 16, .sparse = true, .from_memory = true, .scales = 2});
     check({.kind = "mxf4nvf4", .a = packed, .b = packed, .m = 128, .n = 16, .sparse = true, .scales = 4, .ue4m3 = true});
     check({.kind = "f16", .a = f16, .b = f16, .m = 128, .n = 32, .pair = true, .sparse = true});
     check({.kind = "f16", .a = f16, .b = f16, .m = 256, .n = 32, .pair = true, .sparse = true, .from_memory = true});
@@ -417,6 +438,7 @@ TEST_CASE("tcgen05.mma.ws", "[.][sm_100]") {
     check({.kind = "i8", .a = s8, .b = u8, .m = 32, .n = 256, .ws = true, .from_memory = true});
     check({.kind = "f8f6f4", .a = e4m3, .b = e4m3, .m = 64, .n = 64, .ws = true, .sparse = true});
     check({.kind = "f16", .a = f16, .b = f16, .m = 32, .n = 64, .ws = true, .sparse = true, .from_memory = true});
+    check({.kind = "i8", .a = s8, .b = s8, .m = 64, .n = 64, .ws = true, .sparse = true});
     // Start counts 0, 1, 2, 1, first spans 1, 1, 0, 0, skip span 2, use span 3, shift 2: the manual's example 4.
     const std::uint64_t mask = 0x01020100ull | 0x3ull << 32 | 1ull << 39 | 2ull << 40 | 3ull << 48;
     check({.kind = "f16", .a = f16, .b = f16, .m = 32, .n = 128, .ws = true, .zero_mask = mask | 2ull << 56});
