@@ -3,7 +3,6 @@
 #include "runtime/memory/virtual_memory.h"
 #include "runtime/code/fault.h"
 #include "runtime/shim/convert.h"
-#include "runtime/shim/driver_table.h"
 #include "runtime/stream/dispatcher.h"
 
 #include <algorithm>
@@ -173,23 +172,5 @@ PTM_API(cuMemImportFromShareableHandle, CUmemGenericAllocationHandle* handle, vo
         const Status status = VirtualMemory::get().import_file(file, made);
         if (status == Status::success) *handle = made;
         return status;
-    });
-}
-
-// Buffers for other devices' DMA: there are none that reach a CPU's memory this way.
-PTM_API(cuMemGetHandleForAddressRange, void* handle, CUdeviceptr address, std::size_t size, int type,
-        unsigned long long flags) {
-    return entry([&] {
-        constexpr std::size_t page = 4096;
-        constexpr int dma_buffer = 1;
-        constexpr unsigned long long over_pcie = 1;
-        if (!handle || size == 0 || address % page || size % page || type != dma_buffer || (flags & ~over_pcie))
-            return Status::invalid_value;
-        const auto allocation = runtime::AddressSpace::get().find(address);
-        if (!allocation || !allocation->is_device_only() || allocation->end() - address < size)
-            return Status::invalid_value;
-        return static_cast<Status>(report_unsupported("cuMemGetHandleForAddressRange",
-                                                      static_cast<int>(Status::not_supported),
-                                                      "no device could read a DMA buffer of it"));
     });
 }

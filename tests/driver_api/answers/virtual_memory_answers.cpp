@@ -449,33 +449,6 @@ void ask_exports(const Told& told) {
     told.give("unmap the imported", unmap(at + page, page));
 }
 
-/// Wrong calls only: there are no such buffers between CPUs.
-void ask_dma_buffers(const Told& told) {
-    start();
-    CUdeviceptr plain = 0, managed = 0;
-    void* pinned = nullptr;
-    must("cuMemAlloc_v2", &plain, std::size_t{4 * mega});
-    must("cuMemAllocManaged", &managed, std::size_t{4 * mega}, 1u);
-    must("cuMemHostAlloc", &pinned, std::size_t{4 * mega}, 0u);
-    const auto ask = [&](const std::string& of, CUdeviceptr at, std::size_t size, int type = 1, unsigned long long flags = 0) {
-        int descriptor = -7;
-        told.give("DMA buffer of " + of, call("cuMemGetHandleForAddressRange", static_cast<void*>(&descriptor), at, size, type, flags));
-    };
-    ask("device memory at an odd place", plain + 512, 4096);
-    ask("device memory of odd size", plain, 1000);
-    ask("more than device memory", plain, 1024 * mega);
-    ask("nothing", plain, 0);
-    ask("device memory, type 0", plain, 4096, 0);
-    ask("device memory, type 2", plain, 4096, 2);
-    ask("device memory, flags 1", plain, 4096, 1, 1);
-    ask("device memory, flags 2", plain, 4096, 1, 2);
-    ask("reserved memory", reserve(page), page);
-    ask("managed memory", managed, 4096);
-    ask("pinned memory", reinterpret_cast<CUdeviceptr>(pinned), 4096);
-    ask("unknown memory", reinterpret_cast<CUdeviceptr>(&told) / 4096 * 4096, 4096);
-    told.give("DMA buffer to null", call("cuMemGetHandleForAddressRange", nullptr, plain, std::size_t{4096}, 1, 0ull));
-}
-
 void ask_without_context(const Told& told, bool initialized) {
     const std::string of = initialized ? " without a context" : " before cuInit";
     if (initialized) must("cuInit", 0u);
@@ -568,7 +541,6 @@ int main(int count, char** words) {
     in_process(answers, "maps", ask_maps);
     in_process(answers, "access", ask_access);
     in_process(answers, "exports", ask_exports);
-    in_process(answers, "DMA buffers", ask_dma_buffers);
     in_process(answers, "before cuInit", [](const Told& told) { ask_without_context(told, false); });
     in_process(answers, "without a context", [](const Told& told) { ask_without_context(told, true); });
     in_process(answers, "reset", ask_reset);
