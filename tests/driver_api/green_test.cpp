@@ -71,10 +71,17 @@ CUfunction where() {
     return function;
 }
 
+/// In whatever context is current.
+CUdeviceptr allocate(std::size_t size) {
+    CUdeviceptr memory = 0;
+    REQUIRE(cuMemAlloc_v2(&memory, size) == 0);
+    return memory;
+}
+
 /// The multiprocessors that a grid in `stream` claims to run on.
 std::set<unsigned> places(CUstream stream) {
     constexpr unsigned blocks = 1000;
-    CUdeviceptr memory = driver_test::allocate(blocks * 8);
+    CUdeviceptr memory = allocate(blocks * 8);
     void* arguments[] = {&memory};
     REQUIRE(cuLaunchKernel(where(), blocks, 1, 1, 32, 1, 1, 0, stream, arguments, nullptr) == 0);
     REQUIRE(cuStreamSynchronize(stream) == 0);
@@ -109,7 +116,7 @@ TEST_CASE("green contexts: memory, modules and streams are the primary context's
     REQUIRE(cuCtxSetCurrent(context) == 0);
     REQUIRE(cuCtxGetCurrent(&now) == 0);
     CHECK(now == context);
-    const CUdeviceptr memory = driver_test::allocate(4096);
+    const CUdeviceptr memory = allocate(4096);
     CHECK(places(nullptr).size() == 16); // the default stream is the green context's
     CUstream stream = nullptr;
     REQUIRE(cuStreamCreate(&stream, 1) == 0);

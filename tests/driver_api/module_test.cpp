@@ -25,8 +25,11 @@ TEST_CASE("module: loading bad images") {
     CHECK(cuModuleLoadData(&module, "no PTX at all") == 200);
     CHECK(cuModuleLoadData(&module, ".target sm_75\n.version 8.0\n") == 200);
     CHECK(cuModuleLoadData(&module, ".version 8.0 hello") == 218);
-    CHECK(cuModuleLoadData(&module, "\x7f"
-                                    "ELF and nothing else") == 209);
+    char elf[64] = "\x7f"
+                   "ELF";
+    CHECK(cuModuleLoadData(&module, elf) == 200);
+    elf[18] = static_cast<char>(190); // the machine: a GPU's code
+    CHECK(cuModuleLoadData(&module, elf) == 209);
     CHECK(cuModuleLoad(&module, "/nonexistent.cubin") == 301);
     CHECK(cuModuleLoad(&module, "") == 1);
     CHECK(cuModuleLoad(&module, nullptr) == 1);
