@@ -48,7 +48,7 @@ public:
 /// Entries that call a function given to them: scratch memory holds no code.
 const std::set<std::string> callers{
     "cuLaunchHostFunc",      "cuLaunchHostFunc_ptsz", "cuLaunchHostFunc_v2",
-    "cuLaunchHostFunc_v2_ptsz", "cuStreamAddCallback", "cuStreamAddCallback_ptsz"};
+    "cuLaunchHostFunc_v2_ptsz", "cuLogsRegisterCallback", "cuStreamAddCallback", "cuStreamAddCallback_ptsz"};
 
 /// Entries for which zeros are arguments as good as any: queries without a result, nothing to copy, the
 /// default stream, the first device. Base names: all versions and forms of an entry are alike in this.
@@ -67,7 +67,7 @@ const std::set<std::string> fine_with_zeros{
     "cuMemsetD2D16", "cuMemsetD2D32", "cuMemsetD8Async", "cuMemsetD16Async", "cuMemsetD32Async",
     "cuMemsetD2D8Async", "cuMemsetD2D16Async", "cuMemsetD2D32Async",
     // the default stream
-    "cuStreamQuery", "cuStreamSynchronize",
+    "cuStreamBatchMemOp", "cuStreamQuery", "cuStreamSynchronize",
     // objects that are none, as the NVIDIA driver has it
     "cuSurfObjectDestroy", "cuTexObjectDestroy"};
 
