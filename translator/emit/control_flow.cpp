@@ -10,6 +10,7 @@
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
 #include "translator/lower/alignment_check.h"
+#include "translator/lower/floating_point.h"
 #include "translator/lower/matrix_rows.h"
 #include "translator/lower/prefetch.h"
 
@@ -17,7 +18,30 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace ptarmigan::translator {
+
+namespace {
+
+bool touches_signs(const FunctionGraph& graph) {
+    const auto has_sign = [&](ValueId value) { return ptx::bit_size(graph.values[value].type) == 64; };
+    for (const Block& block : graph.blocks)
+        for (const GraphInstruction& instruction : block.instructions) switch (instruction.inst.form) {
+            case ptx::FormId::copysign:
+            case ptx::FormId::and_bits:
+            case ptx::FormId::or_bits:
+            case ptx::FormId::xor_bits: {
+                const auto results = definitions(graph, instruction);
+                if (std::any_of(results.begin(), results.end(), has_sign)) return true;
+                break;
+            }
+            default: break;
+            }
+    return false;
+}
+
+} // namespace
 
 GraphEmitter::GraphEmitter(KernelUnit& unit, const FunctionGraph& graph, llvm::Function* function,
                            llvm::Value* cta_context, llvm::Value* step)
@@ -27,6 +51,7 @@ GraphEmitter::GraphEmitter(KernelUnit& unit, const FunctionGraph& graph, llvm::F
         lane_iota_.push_back(lane);
         lane_zeros_.push_back(0);
     }
+    if (touches_signs(graph)) function->addFnAttr(lower::touches_signs_attribute);
 }
 
 llvm::AllocaInst* GraphEmitter::mask_slot(const char* name) {

@@ -5,6 +5,8 @@
 
 #include <llvm/IR/Intrinsics.h>
 
+#include <algorithm>
+
 namespace ptarmigan::translator::lower {
 
 namespace {
@@ -45,21 +47,36 @@ Value* flush_result(WarpEmitter& e, Op operation, Values v, Value* result, Round
     return ir.CreateSelect(tiny, from_bits(ir, zero, result), result);
 }
 
-// Of several NaN operands of double sums and products the hardware keeps b, quieted, else c, else a. LLVM's pass list
-// takes this out of the path without NaNs (translator/llvm/defer_nan_choice.h). The manual leaves it open:
-// PTARMIGAN_APPROX=fast does without.
-Value* last_nan(Ir& ir, Op operation, Values v, Value* result) {
-    if (operation == Op::div || operation == Op::sqrt) return result;
-    for (Value* operand : llvm::reverse(v.drop_front()))
-        result = ir.CreateSelect(is_nan(ir, operand), quieted(ir, operand), result);
-    return result;
-}
-
 const llvm::APFloat* constant_number(Value* value) {
     auto* constant = llvm::dyn_cast<llvm::Constant>(value);
     if (constant && constant->getType()->isVectorTy()) constant = constant->getSplatValue();
     auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
     return number ? &number->getValueAPF() : nullptr;
+}
+
+// LLVM takes x + -0, x * 1, x * -1 and the like for x or -x, and so lets a signalling NaN pass, or turns its sign.
+bool may_pass_on(Op operation, Values v) {
+    const bool sum = operation == Op::add || operation == Op::sub;
+    return std::any_of(v.begin(), v.end(), [&](Value* operand) {
+        const llvm::APFloat* number = constant_number(operand);
+        return number && (sum ? number->isZero() : abs(*number).isExactlyValue(1.0));
+    });
+}
+
+// Of several NaN operands of double sums and products the hardware keeps b, quieted, else c, else a. LLVM's pass list
+// takes this out of the path without NaNs (translator/llvm/defer_nan_choice.h). The manual leaves it open:
+// PTARMIGAN_APPROX=fast does without.
+Value* last_nan(Ir& ir, Op operation, Values v, Value* result) {
+    const bool passes_on = may_pass_on(operation, v);
+    if (operation == Op::sqrt || (operation == Op::div && !passes_on)) return result;
+    const auto choose = [&](Value* operand) {
+        result = ir.CreateSelect(is_nan(ir, operand), quieted(ir, operand), result);
+    };
+    // Of (-x) + y LLVM makes y - x, which has another NaN.
+    const llvm::Function* function = ir.GetInsertBlock()->getParent();
+    if (passes_on || function->hasFnAttribute(touches_signs_attribute)) choose(v.front());
+    for (Value* operand : llvm::reverse(v.drop_front())) choose(operand);
+    return result;
 }
 
 // What an invalid operation on doubles gives has its sign set. Of constants LLVM makes a NaN that has not, here or

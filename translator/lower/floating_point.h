@@ -20,6 +20,9 @@ struct MinMaxOptions {
 };
 /// .ftz, .NaN, .abs and .xorsign of the instruction.
 MinMaxOptions min_max_options(const Instruction& inst, bool is_max);
+/// Of functions that compute with the sign bits of doubles, so that LLVM may see -x or |x| in an operand.
+inline constexpr char touches_signs_attribute[] = "ptarmigan-touches-signs";
+
 /// A NaN double with its quiet bit set.
 Value* quieted(Ir& ir, Value* value);
 /// min or max of lanes of any floating type. A NaN loses against a number (unless options.nan); -0 is below +0.

@@ -5,6 +5,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <cstdio>
+#include <functional>
+
 using namespace ptarmigan::test;
 using u64 = std::uint64_t;
 
@@ -129,4 +132,26 @@ TEST_CASE("double: the NaN that survives loops of many shapes", "[float]") {
         }
         return add(u, nan(t) ? o[1] : t);
     });
+}
+
+TEST_CASE("double: operations that are no more than their operand quiet it, and leave its sign", "[float]") {
+    const auto zero = [](u64 b) { return b == 0 || b == 0x8000000000000000; };
+    for (u64 b : {u64(0), u64(0x8000000000000000), u64(0x3ff0000000000000), u64(0xbff0000000000000)}) {
+        char digits[24];
+        std::snprintf(digits, sizeof digits, "0d%016llx", static_cast<unsigned long long>(b));
+        const std::string number = digits;
+        if (zero(b)) {
+            check("add.rn.f64 %d, %a, " + number + ";", [b](const Operands& o) { return add(o[0], b); });
+            check("add.rn.f64 %d, " + number + ", %a;", [b](const Operands& o) { return add(b, o[0]); });
+            check("sub.rn.f64 %d, %a, " + number + ";", [b](const Operands& o) { return sub(o[0], b); });
+            check("sub.rn.f64 %d, " + number + ", %a;", [b](const Operands& o) { return sub(b, o[0]); });
+            continue;
+        }
+        check("mul.rn.f64 %d, %a, " + number + ";", [b](const Operands& o) { return mul(o[0], b); });
+        check("mul.rn.f64 %d, " + number + ", %a;", [b](const Operands& o) { return mul(b, o[0]); });
+        check("div.rn.f64 %d, %a, " + number + ";", [b](const Operands& o) { return binary(o[0], b, std::divides<double>()); });
+        check("fma.rn.f64 %d, %a, " + number + ", 0d8000000000000000;",
+              [b](const Operands& o) { return fma(o[0], b, 0x8000000000000000); });
+        check("fma.rn.f64 %d, " + number + ", %a, %b;", [b](const Operands& o) { return fma(b, o[0], o[1]); });
+    }
 }

@@ -13,18 +13,23 @@ using namespace ptarmigan::test;
 
 namespace {
 
+std::string text_for_90a(const std::string& body, const std::string& globals = "") {
+    const std::string usual = ".version 9.0\n.target sm_90\n";
+    std::string text = kernel_text(body, globals);
+    REQUIRE(text.rfind(usual, 0) == 0);
+    return text.replace(0, usual.size(), ".version 9.0\n.target sm_90a\n");
+}
+
 /// The thread's own 8 bytes of `address`, or of p0, go through `statements` and stay what they were.
 void check_harmless(const std::string& statements) {
     INFO(statements);
     std::vector<std::uint64_t> values(64);
     std::iota(values.begin(), values.end(), 0x1234567800000000u);
     Array<std::uint64_t> in(values), out(64);
-    std::string text = kernel_text("mul.wide.u32 %l0, %r62, 8; add.u64 %l1, %l60, %l0; add.u64 %l2, %l61, %l0; and.b64 %l3, %l60, -128;\n"
-                                   "ld.global.b64 %l4, [%l1];\n" + statements + "\nst.global.b64 [%l2], %l4;\n",
-                                   ".const .align 128 .b8 map[128];");
-    const std::string usual = ".version 9.0\n.target sm_90\n";
-    REQUIRE(text.rfind(usual, 0) == 0);
-    Module module(text.replace(0, usual.size(), ".version 9.0\n.target sm_90a\n"), "test.ptx");
+    Module module(text_for_90a("mul.wide.u32 %l0, %r62, 8; add.u64 %l1, %l60, %l0; add.u64 %l2, %l61, %l0; and.b64 %l3, %l60, -128;\n"
+                               "ld.global.b64 %l4, [%l1];\n" + statements + "\nst.global.b64 [%l2], %l4;\n",
+                               ".const .align 128 .b8 map[128];"),
+                  "test.ptx");
     module.launch("k", {2}, {32}, {in.address(), out.address(), std::uint64_t(0), std::uint64_t(0)}, 0);
     synchronize();
     CHECK(out.values() == values);
@@ -69,4 +74,21 @@ TEST_CASE("nanosleep sleeps, and no warp waits for another's", "[kernels]") {
         {1}, {256}, {out.address()});
     CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
     for (const std::uint64_t elapsed : out.values()) CHECK(elapsed < 5000000000u);
+}
+
+TEST_CASE("a change of the register count in an arm of a warp is none of its meetings", "[kernels][barriers]") {
+    constexpr unsigned count = 64;
+    Array<std::uint32_t> out(count);
+    Module module(text_for_90a(R"(
+        and.b32 %r0, %r60, 23; setp.eq.u32 %p0, %r0, 0; mov.u32 %r1, 1; @!%p0 bra OTHERS;
+        mov.u32 %r1, 2; bra JOIN;
+    OTHERS:
+        setmaxnreg.inc.sync.aligned.u32 80; add.u32 %r1, %r60, 5;
+    JOIN:
+        setp.ne.u32 %p1, %r1, 2; bar.cta.red.popc.u32 %r2, 8, %p1; add.u32 %r2, %r2, %r1;
+        mad.wide.u32 %l0, %r60, 4, %l60; st.global.u32 [%l0], %r2;
+    )"), "test.ptx");
+    module.launch("k", {1}, {count}, {out.address(), std::uint64_t(0), std::uint64_t(0), std::uint64_t(0)}, 0);
+    synchronize();
+    for (unsigned i = 0; i < count; ++i) CHECK(out.values()[i] == 60 + ((i & 23) == 0 ? 2 : i + 5));
 }

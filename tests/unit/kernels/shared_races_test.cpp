@@ -440,3 +440,31 @@ TEST_CASE("functions that are called for real read a word and write it", "[kerne
     check_rounds("@%p0 bra meet; st.shared.u32 [words + 8], %r3; meet: bar.sync 0; call (%r4), %l1, (%r3), shape;",
                  words + reader, 0, "shape: .callprototype (.reg .b32 _) _ (.reg .b32 _); mov.u64 %l1, f;");
 }
+
+TEST_CASE("a warp comes to a write by one of two ways, and some of its threads don't", "[kernels][barriers]") {
+    constexpr unsigned two_warps = 64;
+    for (unsigned negative = 0; negative < 4; ++negative) { // warps whose word is negative
+        const std::vector<std::uint32_t> words{negative & 1 ? ~0u : 0, negative & 2 ? ~0u : 0};
+        Array<std::uint32_t> out(two_warps), in(words);
+        run(R"(
+            mov.u32 %r1, board; mad.lo.u32 %r1, %r60, 4, %r1; st.shared.u32 [%r1], %r60; bar.sync 0;
+            and.b32 %r5, %r60, 3; ld.global.u32 %r6, [%l61]; setp.eq.u32 %p1, %r6, 7; mov.u32 %r4, 0; mov.u32 %r9, 0;
+            setp.eq.u32 %p0, %r6, 1; @%p0 bra ROUND; xor.b32 %r3, %r1, 128; ld.shared.u32 %r4, [%r3];
+        ROUND:
+            @%p1 bra END;
+            sub.u32 %r5, %r5, 1; setp.gt.s32 %p2, %r5, 0; @%p2 bra ROUND;
+            shr.u32 %r7, %r60, 5; mad.wide.u32 %l1, %r7, 4, %l61; ld.global.u32 %r8, [%l1];
+            setp.lt.s32 %p3, %r8, 0; mov.u32 %r9, 5; @%p3 bra JOIN;
+            mov.u32 %r9, 4; setp.eq.s32 %p4, %r5, -1; @%p4 bra END;
+        JOIN:
+            st.shared.u32 [%r1], %r9; ld.shared.u32 %r9, [%r1]; add.u32 %r9, %r9, 100;
+        END:
+            add.u32 %r4, %r4, %r9; mad.wide.u32 %l1, %r60, 4, %l60; st.global.u32 [%l1], %r4;
+        )", {1}, {two_warps}, {out.address(), in.address()}, ".shared .align 256 .b8 board[256];\n");
+        const auto results = out.values();
+        for (unsigned i = 0; i < two_warps; ++i) {
+            const bool is_negative = negative >> i / 32 & 1, leaves = !is_negative && i % 4 == 0;
+            CHECK(results[i] == (i ^ 32) + (is_negative ? 5 : 4) + (leaves ? 0 : 100));
+        }
+    }
+}

@@ -87,6 +87,11 @@ private:
     /// Whenever control gets to `block`, `before` has run with lanes in the same pass.
     bool runs_after(BlockId block, BlockId before) const { return control_.dominates(2 * before + 1, 2 * block); }
     bool leaves_divergent_loop(BlockId from, BlockId to) const;
+    /// A part of the graph, between barriers.
+    bool is_cut_out() const {
+        return plan_.region.entry != 0 || std::find(plan_.region.cut_after.begin(), plan_.region.cut_after.end(),
+                                                    true) != plan_.region.cut_after.end();
+    }
 
     const FunctionGraph& graph_;
     LinearPlan& plan_;
@@ -146,8 +151,12 @@ void Planner::plan_block(BlockId block, bool divergent) {
     plan.loop = region_.forest.loop_of[block];
     for (const Phi& phi : graph_.blocks[block].phis) {
         // Lanes of several edges, or of several iterations of a loop that the edge leaves.
-        bool blend = flow_.conflict[block];
-        for (BlockId from : region_.predecessors[block]) blend = blend || leaves_divergent_loop(from, block);
+        bool leaves = false;
+        for (BlockId from : region_.predecessors[block]) leaves = leaves || leaves_divergent_loop(from, block);
+        bool blend = flow_.conflict[block] || leaves;
+        // Lanes come by one edge in a pass, as the whole graph says, in which the phi has a shape. A region's own order
+        // puts what is behind its end elsewhere, and the simulation takes ways together that no pass takes both.
+        if (!leaves && is_cut_out() && !graph_.values[phi.result].shape.is_varying()) blend = false;
         if (blend && !graph_.values[phi.result].shape.is_varying()) {
             // Only where all defined incoming values are one does a join under divergence keep a shape.
             ValueId only = no_value;
