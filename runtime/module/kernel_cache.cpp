@@ -69,16 +69,20 @@ void log_loaded(const LoadedKernel& kernel, const KernelRequest& request, std::s
                     describe(kernel.form)));
 }
 
-/// A width that is asked for is kept unless the lanes need stacks of their own, which shows in the results of programs
-/// that count on steps.
-void warn_of_single_lanes(const LoadedKernel& kernel, const KernelRequest& request) {
-    const std::uint32_t asked = request.options.lane_width;
-    const bool as_asked = asked == 0 || kernel.properties.lane_width == asked || kernel.form.lane_width != asked;
+/// A width that is asked for is kept unless the lanes need stacks of their own or count on their warp being one step,
+/// which shows in the results of programs that count on steps.
+void warn_of_other_width(const LoadedKernel& kernel, const KernelRequest& request) {
+    const std::uint32_t asked = request.options.lane_width, lanes = kernel.properties.lane_width;
+    const bool as_asked = asked == 0 || lanes == asked || kernel.form.lane_width != asked;
     if (as_asked) return;
+    const std::string why =
+        lanes == 1
+            ? "runs lane by lane although PTARMIGAN_LANES={}: lanes of its warps may meet at collectives or "
+              "barriers from different places, or wait or exit in functions that are called"
+            : "runs the whole warp as one step although PTARMIGAN_LANES={}: its lanes may hand each other what they "
+              "write to shared memory with neither a barrier nor __syncwarp between";
     log_once("lanes of " + kernel.name,
-             fmt::format("kernel {}: runs lane by lane although PTARMIGAN_LANES={}: lanes of its warps may meet at "
-                         "collectives or barriers from different places, or wait or exit in functions that are called",
-                         kernel.name, asked));
+             fmt::format("kernel {}: {}", kernel.name, fmt::format(fmt::runtime(why), asked)));
 }
 
 struct KeyHash {
@@ -155,7 +159,7 @@ struct KernelCache::Impl {
         if (!compiled) return nullptr;
         auto kernel = load(*compiled, request.kernel);
         if (log_enabled(LogLevel::info)) log_loaded(*kernel, request, "read from the cache", start);
-        warn_of_single_lanes(*kernel, request);
+        warn_of_other_width(*kernel, request);
         count(&CacheStatistics::disk_hits);
         return kernel;
     }
@@ -227,7 +231,7 @@ struct KernelCache::Impl {
         count(&CacheStatistics::compilations);
         auto kernel = load(compiled, request.kernel);
         if (log_enabled(LogLevel::info)) log_loaded(*kernel, request, "compiled", start);
-        warn_of_single_lanes(*kernel, request);
+        warn_of_other_width(*kernel, request);
         if (DiskCache* own = own_layer()) own->store(file_name(key), write_kernel_file(key, compiled));
         return kernel;
     }

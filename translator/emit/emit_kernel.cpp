@@ -211,6 +211,9 @@ private:
         unit_.width = unit_.options.lane_width;
         if (!unit_.width)
             unit_.width = is_quick() ? width_of_quick_code(callees) : natural_width(unit_.options.target, whole_warp);
+        // What is asked for may be slow, but not wrong; random schedules stand for all that the manual allows.
+        else if (unit_.width < abi::warp_size && !unit_.options.random_schedule && counts_on_one_step(callees))
+            unit_.width = abi::warp_size;
         if (!unit_.options.lane_width) fit_block(collectives);
         if (unit_.width != 1 && unit_.width != 4 && unit_.width != 8 && unit_.width != 16 && unit_.width != 32)
             throw std::invalid_argument(fmt::format("lane width {} is not 1, 4, 8, 16 or 32", unit_.width));
@@ -327,10 +330,16 @@ private:
     bool is_quick() const { return unit_.options.optimization == Optimization::least; }
 
     unsigned width_of_quick_code(const Callees& callees) {
-        unit_.width = 1;
+        return quick_width(graph_, unit_.options.target, counts_on_one_step(callees));
+    }
+
+    /// Whether lanes hand each other what they write to shared memory with nothing but their warp being one step.
+    bool counts_on_one_step(const Callees& callees) {
+        if (!graph_.shared.empty() && (callees.talk || callees.called.share)) return true;
+        const unsigned width = std::exchange(unit_.width, 1u);
         shape_for(DivergenceForm::masks);
-        const bool calls_talk = !graph_.shared.empty() && (callees.talk || callees.called.share);
-        return quick_width(graph_, unit_.options.target, calls_talk || talks_without_meeting(graph_, unit_.shape));
+        unit_.width = width;
+        return talks_without_meeting(graph_, unit_.shape);
     }
 
     void note_progress(bool whole_warp) {
