@@ -3,6 +3,7 @@
 #include "runtime/device/device.h"
 
 #include "runtime/base/env.h"
+#include "runtime/base/forked_child.h"
 #include "runtime/base/process_exit.h"
 #include "runtime/device/visible_devices.h"
 
@@ -118,12 +119,13 @@ Status Device::initialize() {
     if (const Status status = visible_by_environment(); status != Status::success) return status;
     get();
     watch_process_exit();
+    watch_forks();
     is_initialized.store(true, std::memory_order_release);
     return Status::success;
 }
 
 bool Device::initialized() {
-    return is_initialized.load(std::memory_order_acquire);
+    return is_initialized.load(std::memory_order_acquire) && !is_forked_child();
 }
 
 int Device::count() {

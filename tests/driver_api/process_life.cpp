@@ -65,7 +65,7 @@ again:
 )";
 
 constexpr unsigned blocks = 2048, threads = 256, turns = 1000;
-constexpr int not_ready = 600;
+constexpr int not_ready = 600, not_initialized = 3;
 
 int failures = 0;
 
@@ -180,16 +180,22 @@ void unload_at_exit() {
     std::fflush(stdout);
 }
 
-void run_leave() {
-    launch("endless", 2, nullptr);
-    launch("first", 1, nullptr);
+/// A stream beside the kernel `endless`, which runs.
+void* stream_beside_endless() {
     unsigned value = 0;
     void* other = nullptr;
     CHECK(call("cuStreamCreate", &other, 1u) == 0);
-    while (value != 1) // it runs
+    while (value != 1)
         check(call("cuMemcpyDtoHAsync_v2", static_cast<void*>(&value), data, sizeof value, other) == 0 &&
                   call("cuStreamSynchronize", other) == 0,
               "a copy beside the kernel");
+    return other;
+}
+
+void run_leave() {
+    launch("endless", 2, nullptr);
+    launch("first", 1, nullptr);
+    stream_beside_endless();
 }
 
 void run_with_threads(int count) {
@@ -216,14 +222,24 @@ void run_with_threads(int count) {
     CHECK(call("cuCtxSynchronize") == 0);
 }
 
-/// A child that uses what its parent made while the parent's helpers run.
+/// A child is refused all, whatever runs in its parent, and ends as usual.
 void run_fork() {
-    launch("first", blocks, nullptr);
+    launch("endless", 1, nullptr);
+    void* other = stream_beside_endless();
     const pid_t child = fork();
     if (child == 0) {
-        CHECK(call("cuMemAlloc_v2", &data, std::size_t{4096}) == 0);
+        alarm(20); // a hang is a failure too
+        CHECK(call("cuMemAlloc_v2", &data, std::size_t{4096}) == not_initialized);
+        CHECK(call("cuCtxSynchronize") == not_initialized);
+        CHECK(call("cuStreamSynchronize", static_cast<void*>(nullptr)) == not_initialized);
+        CHECK(call("cuModuleUnload", module) == not_initialized);
+        CHECK(call("cuInit", 0u) == not_initialized);
         std::exit(failures != 0);
     }
+    const unsigned zero = 0;
+    CHECK(call("cuMemcpyHtoDAsync_v2", data, static_cast<const void*>(&zero), sizeof zero, other) == 0);
+    CHECK(call("cuCtxSynchronize") == 0);
+    launch("first", blocks, nullptr);
     CHECK(call("cuCtxSynchronize") == 0);
     check_first();
     int status = -1;

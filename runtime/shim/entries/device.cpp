@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Initialisation and devices.
+#include "runtime/base/forked_child.h"
 #include "runtime/shim/convert.h"
 
 #include <algorithm>
@@ -53,7 +54,10 @@ bool is_bus_id(const char* text) {
 } // namespace
 
 PTM_API(cuInit, unsigned flags) {
-    return fenced([&] { return flags ? Status::invalid_value : Device::initialize(); });
+    return fenced([&] {
+        if (flags) return Status::invalid_value;
+        return runtime::is_forked_child() ? Status::not_initialized : Device::initialize();
+    });
 }
 
 PTM_API(cuDriverGetVersion, int* version) {
