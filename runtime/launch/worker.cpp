@@ -476,7 +476,7 @@ std::uint64_t Worker::lanes_of_fault(const FaultRecord& record) const {
 void Worker::describe_waiting_ctas() {
     constexpr std::size_t most_text = 3000;
     const auto place_of = [&](std::uint32_t line) {
-        return grid_->module ? grid_->module->source().place_of(line) : "line " + std::to_string(line);
+        return grid_->module ? grid_->module->source().place_of(line) : "PTX line " + std::to_string(line);
     };
     for (Slot& slot : slots_)
         if (slot.busy && !slot.fibers.finished() && grid_->waits.size() < most_text)

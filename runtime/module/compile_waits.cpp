@@ -4,6 +4,7 @@
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
 #include "runtime/base/progress_line.h"
+#include "runtime/base/readable_name.h"
 
 #include <fmt/format.h>
 
@@ -15,6 +16,9 @@ namespace ptarmigan::runtime {
 namespace {
 
 using namespace std::chrono_literals;
+
+/// How often the line is written: in place, and one below the other.
+constexpr auto in_place_interval = 100ms, line_interval = 2000ms;
 
 enum class Manner { none, in_place, lines };
 
@@ -73,28 +77,39 @@ bool CompileWaits::end(const std::string& kernel, Time now) {
     return kernels_.empty();
 }
 
+void CompileWaits::forget_last_line() {
+    const std::lock_guard lock(mutex_);
+    last_line_ = {};
+}
+
 std::optional<std::string> CompileWaits::line(Time now, std::chrono::milliseconds interval) {
     constexpr std::chrono::duration<double> patience = 2s;
     const std::lock_guard lock(mutex_);
     if (kernels_.empty() || taken(now) < patience || now - last_line_ < interval) return std::nullopt;
     last_line_ = now;
-    return fmt::format("compiling ({} kernels so far, {:.1f} s): {}", finished_, taken(now).count(), kernels_.front());
+    return fmt::format("compiling ({} kernels so far, {:.1f} s): {}", finished_, taken(now).count(),
+                       readable_name(kernels_.front()));
 }
 
 CompileWait::CompileWait(const std::string& kernel, bool waited)
     : kernel_(waited && manner() != Manner::none ? &kernel : nullptr) {
-    if (kernel_) process_waits().begin(*kernel_, std::chrono::steady_clock::now());
+    if (!kernel_) return;
+    process_waits().begin(*kernel_, std::chrono::steady_clock::now());
+    look(); // of a burst of short compilations none may take as long as a look
 }
 
 CompileWait::~CompileWait() {
     // What the program prints next belongs on a line of its own.
-    if (kernel_ && process_waits().end(*kernel_, std::chrono::steady_clock::now())) erase_progress_line();
+    if (!kernel_ || !process_waits().end(*kernel_, std::chrono::steady_clock::now())) return;
+    erase_progress_line();
+    if (manner() == Manner::in_place) process_waits().forget_last_line();
 }
 
 void CompileWait::look() const {
     if (!kernel_) return;
     const bool in_place = manner() == Manner::in_place;
-    const auto text = process_waits().line(std::chrono::steady_clock::now(), in_place ? 100ms : 2000ms);
+    const auto text =
+        process_waits().line(std::chrono::steady_clock::now(), in_place ? in_place_interval : line_interval);
     if (!text) return;
     if (in_place)
         show_progress_line(cut("ptarmigan: " + *text, terminal_columns() - 1));

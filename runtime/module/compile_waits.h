@@ -19,8 +19,11 @@ public:
     void begin(const std::string& kernel, Time now);
     /// True if nothing is waited for any more.
     bool end(const std::string& kernel, Time now);
-    /// "compiling (12 kernels so far, 3.4 s): NAME", when it is time to say it and `interval` after the last time.
+    /// "compiling (12 kernels so far, 3.4 s): NAME" (readable_name()), when it is time to say it and `interval` after
+    /// the last time.
     std::optional<std::string> line(Time now, std::chrono::milliseconds interval);
+    /// The line has been taken away: the next one need not wait.
+    void forget_last_line();
 
 private:
     std::chrono::duration<double> taken(Time now) const;

@@ -148,11 +148,11 @@ ImagePtx no_ptx(const ContainerContents& contents, unsigned device) {
     ImagePtx image;
     image.result = ImageResult::no_binary_for_device;
     std::string arch = std::to_string(device);
-    image.message = "the fat binary has no PTX that suits sm_" + arch + " (it holds " + architectures(contents) +
-                    "); build it with nvcc -gencode arch=compute_" + arch + ",code=compute_" + arch;
+    image.message = "the fat binary has no PTX that suits sm_" + arch + " (it holds " + architectures(contents) + ")";
+    image.advice = "build it with nvcc -gencode arch=compute_" + arch + ",code=compute_" + arch;
     bool newer = std::any_of(contents.ptx.begin(), contents.ptx.end(),
                              [&](const PtxEntry& e) { return e.architecture > device; });
-    if (newer) image.message += ", or set PTARMIGAN_ACCEPT_NEWER_PTX=1 or PTARMIGAN_CC";
+    if (newer) image.advice += ", or set PTARMIGAN_ACCEPT_NEWER_PTX=1 or PTARMIGAN_CC";
     return image;
 }
 
@@ -303,8 +303,8 @@ ImagePtx read_image(const void* image, std::size_t size, const ImageOptions& opt
         if (machine != cuda_machine) return invalid("the image is an ELF file, but not of a GPU's machine code");
         ImagePtx result;
         result.result = ImageResult::no_binary_for_device;
-        result.message = "the image is a cubin (SASS machine code), which only a GPU can run; "
-                         "hand over PTX instead";
+        result.message = "the image is a cubin (SASS machine code), which only a GPU can run";
+        result.advice = "hand over PTX instead";
         return result;
     }
     case ImageKind::unknown: break;
@@ -344,6 +344,10 @@ ImagePtx read_units(const std::vector<std::pair<const void*, std::size_t>>& cont
     }
     image.result = ImageResult::ok;
     return image;
+}
+
+std::string describe_failure(const ImagePtx& image) {
+    return image.advice.empty() ? image.message : image.message + "; " + image.advice;
 }
 
 int image_result_code(ImageResult result) {

@@ -56,7 +56,8 @@ struct ImagePtx {
     std::string text;
     std::vector<PtxUnit> units;     ///< several that must be linked (link_image()): then `text` is empty
     unsigned units_without_ptx = 0; ///< further translation units, of which nothing can be used
-    std::string message;            ///< one line for stderr when result != ok
+    std::string message;            ///< when result != ok: what is wrong, for one line on stderr
+    std::string advice;             ///< what helps, if the program is the user's own; may be empty
     unsigned architecture = 0;
     bool is_newer = false; ///< for a newer architecture than the device's: taken as the last resort
 };
@@ -91,6 +92,9 @@ ImagePtx read_image(const void* image, std::size_t size, const ImageOptions& opt
 
 /// The same for the translation units of relocatable device code that was linked, in the order of the program's list.
 ImagePtx read_units(const std::vector<std::pair<const void*, std::size_t>>& containers, const ImageOptions& options);
+
+/// Message and advice.
+std::string describe_failure(const ImagePtx& image);
 
 /// CUresult number of a result: 0, 209, 200.
 int image_result_code(ImageResult result);

@@ -280,6 +280,9 @@ Kernel::Variant Kernel::make_variant(const translator::BlockShape& shape, const 
     const bool is_hot = recall_hot(source_.text_hash(), name());
     if (is_hot && !code) return {{cache.get(good), nullptr}};
     if (is_hot || threads >= long_grid_threads) tiered->ask(TieredCode::Urgency::high);
+    // An earlier process left it: what runs again and again, each time too shortly, is to become good code at last.
+    else if (code && code != ahead_)
+        tiered->ask(TieredCode::Urgency::some);
     if (!code && options.lane_width == 0) source_.likely_kernels().compile_behind(source_, index_);
     if (!code) code = cache.get(quick);
     return {{std::move(code), std::move(tiered)}};

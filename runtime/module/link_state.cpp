@@ -133,7 +133,7 @@ Status LinkState::add_ptx(std::string text, std::string name, bool check_bodies,
 Status LinkState::add_fatbinary(const void* data, std::size_t size, const std::string& name, bool on_demand) {
     ImagePtx image = read_image(data, size, image_options());
     if (image.result != ImageResult::ok)
-        return fail(Status{image_result_code(image.result)}, "error   : '" + name + "': " + image.message);
+        return fail(Status{image_result_code(image.result)}, "error   : '" + name + "': " + describe_failure(image));
     if (image.units.empty()) return add_ptx(std::move(image.text), name, false, on_demand);
     for (PtxUnit& unit : image.units) {
         const Status status = add_ptx(std::move(unit.text), name + ":" + unit.name, false, on_demand);

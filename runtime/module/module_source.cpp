@@ -200,9 +200,9 @@ const ptx::Module& ModuleSource::module() const {
 }
 
 std::string ModuleSource::place_of(std::uint32_t line) const {
-    std::string text = name_ + " line " + std::to_string(line);
+    std::string text = name_ + " PTX line " + std::to_string(line);
     if (const auto origin = ptx::find_unit_line(loader_->text(), line))
-        text += " (" + origin->unit + " line " + std::to_string(origin->line) + ")";
+        text += " (" + origin->unit + " PTX line " + std::to_string(origin->line) + ")";
     return text;
 }
 

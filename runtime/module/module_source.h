@@ -152,7 +152,7 @@ public:
 
     const ptx::Module& module() const;
     const std::string& name() const { return name_; }
-    /// A line of the text, for messages: "NAME line 7"; of a linked text the unit's line too.
+    /// A line of the text, for messages: "NAME PTX line 7"; of a linked text the unit's line too.
     std::string place_of(std::uint32_t line) const;
     const std::vector<std::unique_ptr<Kernel>>& kernels() const { return kernels_; }
     /// Null if there is none of that name.

@@ -8,6 +8,7 @@
 #include "runtime/device/device.h"
 #include "runtime/module/fatbin.h"
 #include "runtime/module/link_image.h"
+#include "runtime/shim/machine_code_advice.h"
 
 #include <dlfcn.h>
 
@@ -38,7 +39,9 @@ Status load_source(const void* image, std::size_t size, bool wants_log, std::sha
     std::string owner = image_owner(image);
     runtime::ImagePtx ptx = runtime::read_image(image, size, options);
     if (ptx.result != runtime::ImageResult::ok) {
-        log = (owner.empty() ? std::string() : owner + ": ") + ptx.message;
+        if (ptx.result == runtime::ImageResult::no_binary_for_device)
+            ptx.advice = machine_code_advice(owner, loaded_objects(), ptx.advice);
+        log = (owner.empty() ? std::string() : owner + ": ") + describe_failure(ptx);
         runtime::set_error_detail(log);
         return Status{runtime::image_result_code(ptx.result)};
     }

@@ -164,7 +164,7 @@ void check_rows(const std::function<void()>& configure) {
         INFO(row.what << ":\n" << said);
         CHECK(said.find("\ncode 700\n") != std::string::npos);
         CHECK(said.find("kernel k: illegal address") != std::string::npos);
-        CHECK(said.find("<ptx> line " + std::to_string(line) + ", block (0,0,0), ") != std::string::npos);
+        CHECK(said.find("<ptx> PTX line " + std::to_string(line) + ", block (0,0,0), ") != std::string::npos);
         // Intel's CPUs name an address inside of what a vector store was refused; the first thread behind the end is right then.
         const auto names = [&](int thread) { return said.find("thread (" + std::to_string(thread) + ",0,0)\n") != std::string::npos; };
         const bool one = names(expected_thread(row, said)) || (row.stride != 0 && names(std::max(row.first, row.from)));

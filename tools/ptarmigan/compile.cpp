@@ -109,13 +109,19 @@ int compile(const CompileOptions& options) {
     std::printf("%s: %zu files, %.1f MiB\n", settings.directory.c_str(), after.files,
                 static_cast<double>(after.bytes) / (1 << 20));
     if (counts.guessed)
-        std::printf("%zu for blocks of 256 threads, because nothing names another shape: see --block and --record\n",
-                    counts.guessed);
+        std::printf(
+            "%zu for blocks of 256 threads, a guess, because nothing names another shape: a launch with another "
+            "one compiles anew; see --block and --record\n",
+            counts.guessed);
     print_faults(texts, counts);
     const bool pruned = after.files < before.files + made.compilations;
     if (pruned)
         std::fprintf(stderr, "ptarmigan: the folder's limit does not let all of this stay: set PTARMIGAN_CACHE_SIZE\n");
     if (texts.unreadable) return exit_usage;
+    if (counts.texts == 0 && texts.faults.empty() && counts.faults.empty()) {
+        std::fprintf(stderr, "ptarmigan: nothing to compile: there is no PTX in what was named\n");
+        return exit_failure;
+    }
     if (counts.texts != 0 && counts.variants == 0 && counts.faults.empty()) {
         std::fprintf(stderr, "ptarmigan: %s\n",
                      options.kernel.empty() ? "the files have no kernels" : "no kernel has a match of --kernel");
@@ -138,7 +144,7 @@ void add_compile_command(CLI::App& app, int& exit_code) {
         "exactly what it launches, cooperative launches included: use that wherever the program can run, and FILE... for\n"
         "libraries of which a run sees a part only. Code is for this machine's CPU unless --target names one that many\n"
         "CPUs can stand for; who runs it then needs the same PTARMIGAN_TARGET.\n"
-        "Exit status: 0, 1 if something could not be compiled, 2 for a file that can't be read; of --record the program's.");
+        "Exit status: 0, 1 if something could not be compiled or there is nothing to compile, 2 for a file that can't be read; of --record the program's.");
     auto options = std::make_shared<CompileOptions>();
     command
         ->add_option("FILE", options->files,

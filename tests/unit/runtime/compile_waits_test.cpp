@@ -21,6 +21,8 @@ TEST_CASE("compile waits: one long compilation") {
     CHECK(waits.line(start + 2100ms, 100ms) == "compiling (0 kernels so far, 2.1 s): k");
     CHECK(!waits.line(start + 2150ms, 100ms));
     CHECK(waits.line(start + 2300ms, 100ms) == "compiling (0 kernels so far, 2.3 s): k");
+    waits.forget_last_line();
+    CHECK(waits.line(start + 2310ms, 100ms) == "compiling (0 kernels so far, 2.3 s): k");
     CHECK(waits.end("k", start + 3s));
     CHECK(!waits.line(start + 4s, 100ms));
 }

@@ -204,7 +204,7 @@ TEST_CASE("fault: a trap ends the grid with 719 and says where") {
     const Outcome outcome = fault_of(trapping, 0);
     INFO(outcome.report);
     CHECK(outcome.code == 719);
-    CHECK(contains(outcome.report, "test.ptx line 12"));
+    CHECK(contains(outcome.report, "test.ptx PTX line 12"));
     CHECK(contains(outcome.report, "thread (2,0,0)"));
 }
 
@@ -274,7 +274,7 @@ TEST_CASE("fault: a misaligned address gives 716 and names address, line and thr
         0);
     INFO(outcome.report);
     CHECK(outcome.code == 716);
-    CHECK(contains(outcome.report, "misaligned address 0x1003 (read), test.ptx line 21"));
+    CHECK(contains(outcome.report, "misaligned address 0x1003 (read), test.ptx PTX line 21"));
     CHECK(contains(outcome.report, "thread (35,0,0)"));
 }
 

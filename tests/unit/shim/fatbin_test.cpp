@@ -141,7 +141,7 @@ TEST_CASE("fatbin: newer PTX only is 209 unless accepted, and then the lowest is
     ImagePtx refused = read(container);
     CHECK(refused.result == ImageResult::no_binary_for_device);
     CHECK(image_result_code(refused.result) == 209);
-    CHECK(refused.message.find("PTARMIGAN_ACCEPT_NEWER_PTX") != std::string::npos);
+    CHECK(refused.advice.find("PTARMIGAN_ACCEPT_NEWER_PTX") != std::string::npos);
     CHECK(read(container, {90, true}).text == "text 120");
 }
 
@@ -169,7 +169,7 @@ TEST_CASE("fatbin: SASS only names what there is and the flag to add") {
     ImagePtx image = read(make_container({make_entry(2, 90, "ELF"), make_entry(2, 75, "ELF")}));
     CHECK(image.result == ImageResult::no_binary_for_device);
     CHECK(image.message.find("SASS sm_90") != std::string::npos);
-    CHECK(image.message.find("-gencode arch=compute_90,code=compute_90") != std::string::npos);
+    CHECK(image.advice.find("-gencode arch=compute_90,code=compute_90") != std::string::npos);
 }
 
 TEST_CASE("fatbin: options of an entry are read") {
