@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The products of golden.tsv as PTX instructions: each warp multiplies one tile's matrices, which the host has put into the lanes'
 // registers (mma) or into memory (wmma) as the layouts in README.md say. On a GPU and on Ptarmigan:
-//   tensor_core_instructions LIBCUDA FOLDER [--form TEXT] [--blocks N] [--every N]
-// N blocks of 64 of each form (1 unless said otherwise, 64: all), of every Nth form only. wgmma's lines: warpgroup_instructions.cpp.
+//   tensor_core_instructions LIBCUDA FOLDER [--form TEXT] [--blocks N] [--every N] [--slice I/N]
+// N blocks of 64 of each form (1 unless said otherwise, 64: all), of every Nth form only; --slice I/N: of those blocks the Ith part.
+// Then edge_cases.tsv. wgmma's lines: warpgroup_instructions.cpp.
 #include "tests/recordings/driver.h"
 #include "tests/recordings/tensor_core/golden.h"
 
@@ -10,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <sstream>
 #include <vector>
 
@@ -222,6 +224,25 @@ public:
         return result;
     }
 
+    /// D of tiles whose rows of A are all `row`, columns of B `column` and elements of C `c`; `nibbles` are a row's metadata.
+    const std::vector<Elements>& products_of(const Elements& row, const Elements& column, std::uint64_t c,
+                                             const std::vector<std::uint32_t>& nibbles) {
+        const auto tiles = std::size_t(recording_.tiles), size = std::size_t(form_.m) * std::size_t(form_.n);
+        Elements a, b;
+        std::vector<std::uint32_t> rows, metadata(std::size_t(warps_) * 32);
+        for (int i = 0; i < form_.m; ++i) a.insert(a.end(), row.begin(), row.end()), rows.insert(rows.end(), nibbles.begin(), nibbles.end());
+        for (int i = 0; i < form_.n; ++i) b.insert(b.end(), column.begin(), column.end());
+        for (std::size_t w = 0; w < std::size_t(warps_) && form_.sparse; ++w) instruction_.put_metadata(rows, &metadata[32 * w]);
+        d_.assign(tiles, Elements(size));
+        put(0, std::vector<Elements>(tiles, a));
+        put(1, std::vector<Elements>(tiles, b));
+        put(2, std::vector<Elements>(tiles, Elements(size, c)));
+        driver_.upload(addresses_[4], metadata.data(), metadata.size() * sizeof metadata[0]);
+        launch();
+        get_results();
+        return d_;
+    }
+
 private:
     void make_inputs(int block) {
         const auto tiles = std::size_t(recording_.tiles);
@@ -275,31 +296,70 @@ private:
     std::vector<Elements> c_, d_;
 };
 
+template <class Number> std::vector<Number> numbers(const std::string& text) {
+    std::istringstream stream(text);
+    std::vector<Number> result;
+    for (Number number; stream >> std::hex >> number;) result.push_back(number);
+    return result;
+}
+
+struct Counts {
+    int equal = 0, different = 0;
+};
+
+/// Lines of edge_cases.tsv: form, C, D, a row of A, a column of B, metadata.
+Counts check_edge_cases(recordings::Driver& driver, const std::string& folder, const std::vector<Recording>& recordings,
+                        const std::string& form) {
+    Counts counts;
+    std::ifstream file(folder + "/edge_cases.tsv");
+    for (std::string text; std::getline(file, text);) {
+        std::istringstream line(text);
+        std::string name, c, d, a, b, nibbles;
+        for (auto* field : {&name, &c, &d, &a, &b, &nibbles}) std::getline(line, *field, '\t');
+        const auto found = std::find_if(recordings.begin(), recordings.end(), [&](const Recording& r) { return r.name == name; });
+        if (found == recordings.end() || !found->has(form.c_str())) continue;
+        Recording recording = *found;
+        recording.tiles = 4;
+        Block block(driver, recording);
+        const auto expected = std::stoull(d, nullptr, 16);
+        bool equal = true;
+        for (const Elements& tile : block.products_of(numbers<std::uint64_t>(a), numbers<std::uint64_t>(b), std::stoull(c, nullptr, 16),
+                                                      numbers<std::uint32_t>(nibbles)))
+            equal &= std::all_of(tile.begin(), tile.end(), [&](std::uint64_t got) { return got == expected; });
+        ++(equal ? counts.equal : counts.different);
+        if (!equal) std::printf("%s: not %s\n", name.c_str(), d.c_str());
+    }
+    return counts;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
     const char* library = nullptr;
     std::string folder, form;
-    int blocks = 1, every = 1;
+    int blocks = 1, every = 1, slice = 0, slices = 1;
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
         const char* value = i + 1 < argc ? argv[i + 1] : "";
         if (word == "--form") form = value, ++i;
         else if (word == "--blocks") blocks = std::atoi(value), ++i;
         else if (word == "--every") every = std::atoi(value), ++i;
+        else if (word == "--slice") slices = std::sscanf(value, "%d/%d", &slice, &slices) == 2 ? slices : 0, ++i;
         else if (!library) library = argv[i];
         else folder = word;
     }
-    if (!library || folder.empty() || blocks < 1 || every < 1) {
-        std::fprintf(stderr, "usage: tensor_core_instructions LIBCUDA FOLDER [--form TEXT] [--blocks N] [--every N]\n");
+    if (!library || folder.empty() || blocks < 1 || every < 1 || slices < 1) {
+        std::fprintf(stderr, "usage: tensor_core_instructions LIBCUDA FOLDER [--form TEXT] [--blocks N] [--every N] [--slice I/N]\n");
         return 2;
     }
     recordings::Driver driver(library);
-    int equal = 0, different = 0;
-    for (const Recording& recording : read_recordings(folder + "/golden.tsv")) {
+    const std::vector<Recording> recordings = read_recordings(folder + "/golden.tsv");
+    auto [equal, different] = check_edge_cases(driver, folder, recordings, form);
+    std::printf("%d edge cases equal, %d different\n", equal, different);
+    for (const Recording& recording : recordings) {
         if (!recording.has(form.c_str()) || recording.form.id % every != 0) continue;
         Block operands(driver, recording);
-        for (int i = 0; i < blocks; ++i) {
+        for (int i = slice; i < blocks; i += slices) {
             const int block = blocks == 64 ? i : int(tensor_inputs::mix(std::uint64_t(recording.form.id * 64 + i)) % 64);
             const std::uint64_t hash = operands.hash(block);
             if (hash == recording.hash[block]) {
@@ -311,6 +371,6 @@ int main(int argc, char** argv) {
                         static_cast<unsigned long long>(hash), static_cast<unsigned long long>(recording.hash[block]));
         }
     }
-    std::printf("%d blocks equal, %d different\n", equal, different);
+    std::printf("%d blocks and edge cases equal, %d different\n", equal, different);
     return different != 0 || equal == 0;
 }

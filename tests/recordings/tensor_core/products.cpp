@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products as an H100's tensor cores make them (golden.tsv, edge_cases.tsv) against runtime/tensor_core, with each kind of code
 // that this CPU can run:
-//   tensor_core_products FOLDER [--all] [--form TEXT] [--code NAME] [--every N]
+//   tensor_core_products FOLDER [--all] [--form TEXT] [--code NAME] [--every N] [--slice I/N]
 // By default one block of each form, with --every of one form in N (an eighth of them by the portable code, which is slow); --all: all 64
-// blocks of all forms, some hours of CPU time spread over the CPUs. README.md has the columns.
+// blocks of all forms, some hours of CPU time spread over the CPUs; --slice: of those the Ith of N parts. README.md has the columns.
 #include "runtime/tensor_core/product_code.h"
 #include "tests/recordings/tensor_core/golden.h"
 
@@ -202,7 +202,7 @@ int check_edge_cases(const std::string& path, const std::vector<Recording>& reco
 
 int main(int argc, char** argv) {
     bool all = false;
-    int every = 1;
+    int every = 1, slice = 0, slices = 1;
     std::string folder, form, code_name;
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
@@ -214,6 +214,8 @@ int main(int argc, char** argv) {
             code_name = argv[++i];
         else if (word == "--every" && i + 1 < argc)
             every = std::max(1, std::atoi(argv[++i]));
+        else if (word == "--slice" && i + 1 < argc && std::sscanf(argv[++i], "%d/%d", &slice, &slices) == 2)
+            slices = std::max(1, slices);
         else
             folder = word;
     }
@@ -235,7 +237,8 @@ int main(int argc, char** argv) {
             if (!all && form.empty() && tensor_inputs::mix(static_cast<std::uint64_t>(id)) / 64 % static_cast<unsigned>(sampled) != 0)
                 continue;
             for (int block = 0; block < 64; ++block)
-                if (all || block == static_cast<int>(tensor_inputs::mix(static_cast<std::uint64_t>(id)) % 64))
+                if (all ? block % slices == slice % slices
+                        : block == static_cast<int>(tensor_inputs::mix(static_cast<std::uint64_t>(id)) % 64))
                     work.push_back({&recording, block, code});
         }
     }
