@@ -28,17 +28,30 @@ std::string escaped(std::string_view text, const char* characters) {
     return result;
 }
 
+/// Products of matrices whose sums PTARMIGAN_MMA=fast makes in f32: dense and sparse ones of floating-point numbers but
+/// of f64, and but mma.m8n8k4, which is f32 arithmetic on an H100 too.
+bool has_fast_sums(const ptx::FormInfo& form) {
+    const auto says = [&](std::string_view text) { return form.syntax.find(text) != std::string_view::npos; };
+    return form.lowered && says("mma") && says(" d, ") && !says(".load") && !says(".store") && !says(".s32") &&
+           !says(".f64") && !says(".m8n8k4") &&
+           (form.opcode == "mma" || form.opcode == "wmma" || form.opcode == "wgmma");
+}
+constexpr const char* fast_sum_bound =
+    "(n + 2) 2^-24 (|C| + sum of |A B|) for n products, then a rounding to f16 where D "
+    "is f16; subnormal bf16 counts as zero on CPUs with AVX512_BF16";
+
 /// One form as the table shows it.
 struct Line {
     std::string name, syntax, since, targets, section, chapter, reason, exactness, tests;
-    bool executes;
+    bool executes, fast_sums;
     const Approximation* approximation; ///< null for exact forms
 
     explicit Line(const ptx::FormInfo& form)
         : name(form.name), syntax(form.syntax),
           since(std::to_string(form.ptx_major) + "." + std::to_string(form.ptx_minor)), targets(form.targets),
           section(form.section), chapter(form.chapter), reason(form.unsupported_reason), exactness(exactness_of(form)),
-          tests(tests_of(form.id)), executes(form.lowered), approximation(approximation_of(form.id)) {}
+          tests(tests_of(form.id)), executes(form.lowered), fast_sums(has_fast_sums(form)),
+          approximation(approximation_of(form.id)) {}
 
     std::string status() const { return executes ? "executes" : "parses; unsupported: " + reason; }
 };
@@ -61,6 +74,8 @@ void print_text(const Line& line) {
         else
             std::printf("the same (the manual's bound: %s)\n", a->bound);
     }
+    if (line.fast_sums)
+        std::printf("    PTARMIGAN_MMA=exact: the H100's bits; fast: error at most %s\n", fast_sum_bound);
 }
 
 void print_markdown(const Line& line) {
@@ -83,6 +98,7 @@ void print_json(const Line& line, const Evidence& evidence, bool first) {
     if (const Approximation* a = line.approximation)
         std::printf(", \"approximation\": {\"bound\": %s, \"exact_ns\": %.1f, \"fast_ns\": %.1f}",
                     text(a->bound).c_str(), a->exact, a->has_fast_form ? a->fast : a->exact);
+    if (line.fast_sums) std::printf(", \"fast_sums\": {\"bound\": %s}", text(fast_sum_bound).c_str());
     std::printf("}");
 }
 

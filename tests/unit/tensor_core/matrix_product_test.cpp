@@ -222,3 +222,34 @@ TEST_CASE("tensor core: fast sums are close to exact ones") {
         }
     }
 }
+
+TEST_CASE("tensor core: fast sums are as close as `ptarmigan isa` says") {
+    std::mt19937 random(19);
+    const auto number = [](Format format, const std::vector<std::uint64_t>& matrix, unsigned i) {
+        const auto bits = static_cast<std::uint32_t>(load_element(format == Format::bf16 ? Format::f16 : Format::f32, matrix.data(), i));
+        return double(std::bit_cast<float>(format == Format::bf16 ? bits << 16 : format == Format::tf32 ? bits & ~0x1fffu : bits));
+    };
+    for (const Format format : {Format::bf16, Format::tf32})
+        for (const unsigned kind : {0u, 1u, 2u, 3u, 9u}) {
+            const MatrixProduct product{format, format, Format::f32, Format::f32, Unit::fused, 16, 8, static_cast<std::uint16_t>(format == Format::bf16 ? 16 : 8)};
+            Matrices matrices(product);
+            fill(format, kinds[kind], 16, product.k, matrices.a, random);
+            fill(format, kinds[kind], 8, product.k, matrices.b, random);
+            fill(Format::f32, kinds[kind], 16, 8, matrices.c, random);
+            for (const Code code : vector_codes()) {
+                multiplier(code, product, Accuracy::fast)(product, matrices.operands());
+                unsigned far = 0;
+                for (unsigned i = 0; i < 16 * 8; ++i) {
+                    double sum = number(Format::f32, matrices.c, i), all = std::abs(sum);
+                    for (unsigned k = 0; k < product.k; ++k) {
+                        const double term = number(format, matrices.a, i / 8 * product.k + k) * number(format, matrices.b, i % 8 * product.k + k);
+                        sum += term;
+                        all += std::abs(term);
+                    }
+                    far += std::abs(number(Format::f32, matrices.d, i) - sum) > (product.k + 2) * std::ldexp(all, -24) + std::ldexp(1.0, -126);
+                }
+                INFO(kinds[kind].name << " " << static_cast<int>(format));
+                CHECK(far == 0);
+            }
+        }
+}
