@@ -11,7 +11,18 @@ namespace ptarmigan::ptx {
 namespace {
 
 struct Rule {
-    enum class Kind : std::uint8_t { since, before, needs, excludes, must, sinks, leads, overlooks, implies } kind;
+    enum class Kind : std::uint8_t {
+        since,
+        before,
+        gone,
+        needs,
+        excludes,
+        must,
+        sinks,
+        leads,
+        overlooks,
+        implies
+    } kind;
     std::string_view opcodes, words, others; ///< others: targets, for `since`; the word, for `implies`
     Version version{};
     std::uint32_t sm = 0;
@@ -25,6 +36,7 @@ constexpr Rule rules[] = {
 #define SM(target) target
 #define SINCE(opcodes, words, version, targets) {Rule::Kind::since, opcodes, words, targets, version, 0},
 #define BEFORE(sm, opcodes, words, version) {Rule::Kind::before, opcodes, words, {}, version, sm},
+#define GONE(opcodes, words, version) {Rule::Kind::gone, opcodes, words, {}, version, 0},
 #define NEEDS(opcodes, words, others) {Rule::Kind::needs, opcodes, words, others, {}, 0},
 #define EXCLUDES(opcodes, words, others) {Rule::Kind::excludes, opcodes, words, others, {}, 0},
 #define MUST(opcodes, words, version, sm) {Rule::Kind::must, opcodes, words, {}, version, sm},
@@ -40,6 +52,7 @@ constexpr Rule rules[] = {
 #undef MUST
 #undef EXCLUDES
 #undef NEEDS
+#undef GONE
 #undef BEFORE
 #undef SINCE
 #undef SM
@@ -163,6 +176,10 @@ std::string check(const Rule& rule, std::string_view opcode, std::span<const std
         return missing.empty() ? missing
                                : subject + "needs " + missing + " on targets before sm_" + std::to_string(rule.sm);
     }
+    case Rule::Kind::gone:
+        if (found.empty() || version < rule.version) return {};
+        return subject + "is not in PTX " + std::to_string(rule.version.major) + "." +
+               std::to_string(rule.version.minor) + " and later";
     case Rule::Kind::needs:
         if (found.empty() || !standing(rule.others, words).empty()) return {};
         return subject + "needs " + spelled(rule.others);
