@@ -13,7 +13,7 @@
 
 namespace ptarmigan::abi {
 
-inline constexpr std::uint32_t kernel_abi_version = 24;
+inline constexpr std::uint32_t kernel_abi_version = 26;
 inline constexpr unsigned warp_size = 32;
 
 /// Shared addresses: rank of the CTA in its cluster << cluster_rank_bit | offset in its memory, as on Hopper.
@@ -222,6 +222,8 @@ struct Services {
     /// the predicate (0 or 1) in the upper one. May suspend the fiber.
     std::uint64_t (*lane_collective)(CtaContext*, std::uint32_t step, std::uint32_t what, std::uint32_t members,
                                      std::uint64_t source, std::uint64_t operands);
+    /// Products of matrices by a step of a whole warp. Never suspends.
+    void (*matrix_group)(CtaContext*, std::uint32_t step, const MatrixGroup*);
 };
 
 /// One launch; constant while the grid runs except `fault`.

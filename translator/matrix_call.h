@@ -61,4 +61,29 @@ inline const std::uint32_t (*registers_of(const WarpgroupCall& call))[32] {
     return registers_of(const_cast<WarpgroupCall&>(call));
 }
 
+/// One product of a group: of which matrices.
+struct MatrixStep {
+    std::uint8_t a, b;
+};
+/// Accumulator `d` becomes accumulator `c` plus the products of `count` steps from `first` on, one after the other.
+struct MatrixChain {
+    std::uint16_t first, count;
+    std::uint8_t c, d;
+};
+
+/// Products of one form by a step of a whole warp: chains, in order. Registers as in MatrixCall, those of each matrix
+/// behind each other. C and D have one type.
+struct MatrixGroup {
+    static constexpr unsigned most_a = 32, most_b = 32, most_accumulators = 64, most_steps = 128;
+    static constexpr unsigned most_words = 192; ///< arrays of 32 words for all matrices together
+    ptx::MatrixForm form;
+    std::uint64_t active; ///< lanes that execute the instructions
+    const MatrixStep* steps;
+    const MatrixChain* chains;
+    std::uint32_t (*a)[32];
+    std::uint32_t (*b)[32];
+    std::uint32_t (*accumulators)[32];
+    std::uint16_t a_count, b_count, accumulator_count, chain_count;
+};
+
 } // namespace ptarmigan::abi

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of one instruction's matrices that stay in the cache, by each kind of code that this CPU can run, beside
-// OpenBLAS on the same core: bench_tensor_core [TEXT] (forms whose name contains it).
+// Products of one instruction's matrices that stay in the cache, by each kind of code that this CPU can run, and groups
+// of such, beside OpenBLAS on the same core: bench_tensor_core [TEXT] (forms whose name contains it).
 #include "runtime/tensor_core/product_code.h"
+#include "runtime/tensor_core/product_group.h"
 
 #include <algorithm>
 #include <chrono>
@@ -71,6 +72,21 @@ constexpr Case cases[] = {
     {"mma.m16n8k256 b1", {b1, b1, s32, s32, Unit::bits_xor, 16, 8, 256}},
 };
 
+/// Forms whose groups are measured too.
+constexpr Case grouped[] = {
+    {"group of mma.m16n8k16 f16 -> f32", {f16, f16, f32, f32, Unit::fused, 16, 8, 16}},
+    {"group of mma.m16n8k16 f16 -> f16", {f16, f16, f16, f16, Unit::fused, 16, 8, 16}},
+    {"group of mma.m16n8k16 bf16 -> f32", {bf16, bf16, f32, f32, Unit::fused, 16, 8, 16}},
+    {"group of mma.m16n8k8 tf32 -> f32", {tf32, tf32, f32, f32, Unit::fused, 16, 8, 8}},
+    {"group of mma.m16n8k32 e4m3 -> f32", {e4m3, e4m3, f32, f32, Unit::fp8_by_f16, 16, 8, 32}},
+    {"group of wmma.m16n16k16 f16 -> f32", {f16, f16, f32, f32, Unit::fused, 16, 16, 16}},
+    {"group of mma.m16n8k32 s8", {s8, s8, s32, s32, Unit::integer, 16, 8, 32}},
+    {"group of pairs of mma.m16n8k16 bf16 -> f32", {bf16, bf16, f32, f32, Unit::fused, 16, 16, 16}},
+    {"group of pairs of mma.m16n8k8 tf32 -> f32", {tf32, tf32, f32, f32, Unit::fused, 16, 16, 8}},
+    {"group of pairs of mma.m16n8k32 e4m3 -> f32", {e4m3, e4m3, f32, f32, Unit::fp8_by_f16, 16, 16, 32}},
+    {"group of pairs of mma.m16n8k32 s8", {s8, s8, s32, s32, Unit::integer, 16, 16, 32}},
+};
+
 /// Normal deviates, as weights and activations are; random bits of integers.
 void fill(Format format, std::size_t elements, std::vector<std::uint64_t>& matrix, std::mt19937& random) {
     matrix.assign(elements, 0);
@@ -114,7 +130,7 @@ void fill(Format format, std::size_t elements, std::vector<std::uint64_t>& matri
 int main(int argc, char** argv) {
     const std::string only = argc > 1 ? argv[1] : "";
     std::printf(
-        "| Gop/s of one core | portable | AVX2 | AVX-512 | fast, AVX2 | fast, AVX-512 |\n| --- | --- | --- | --- | --- | --- |\n");
+        "| Gop/s of one core | portable | AVX2 | AVX-512 | fast, AVX2 | fast, AVX-512 | fast or bytes, AMX |\n| --- | --- | --- | --- | --- | --- | --- |\n");
     std::mt19937 random(1);
     for (const Case& given : cases) {
         if (std::string(given.name).find(only) == std::string::npos) continue;
@@ -139,6 +155,41 @@ int main(int argc, char** argv) {
         };
         for (const Code code : {Code::portable, Code::avx2, Code::avx512}) print_rate(code, Accuracy::exact);
         for (const Code code : {Code::avx2, Code::avx512}) print_rate(code, Accuracy::fast);
+        std::printf(" - |\n");
+    }
+    // A warp's tile of 64 x 64: two products for each of the accumulators.
+    constexpr unsigned of_a = 4, depth = 2;
+    for (const Case& given : grouped) {
+        if (std::string(given.name).find(only) == std::string::npos) continue;
+        const MatrixProduct& p = given.product;
+        const unsigned of_b = 64 / p.n;
+        std::vector<std::uint64_t> a, b, d;
+        fill(p.a, std::size_t{p.m} * p.k * of_a * depth, a, random);
+        fill(p.b, std::size_t{p.n} * p.k * of_b * depth, b, random);
+        fill(p.c, std::size_t{p.m} * p.n * of_a * of_b, d, random);
+        std::vector<ptarmigan::abi::MatrixStep> steps;
+        std::vector<ptarmigan::abi::MatrixChain> chains;
+        for (unsigned i = 0; i < of_a * of_b; ++i) {
+            const auto number = static_cast<std::uint8_t>(i);
+            chains.push_back({static_cast<std::uint16_t>(steps.size()), depth, number, number});
+            for (unsigned k = 0; k < depth; ++k)
+                steps.push_back(
+                    {static_cast<std::uint8_t>(k * of_a + i / of_b), static_cast<std::uint8_t>(k * of_b + i % of_b)});
+        }
+        const ProductGroup group{a.data(),     b.data(),     d.data(),      of_a * depth,
+                                 of_b * depth, steps.data(), chains.data(), of_a * of_b};
+        std::printf("| %s | - |", given.name);
+        const auto print_rate = [&](Code code, Accuracy accuracy) {
+            const MultiplyGroup multiply = can_run(code) ? group_multiplier(code, p, accuracy) : nullptr;
+            if (!multiply) {
+                std::printf(" - |");
+                return;
+            }
+            std::printf(" %.2f |", rate_of(2e-9 * p.m * p.n * p.k * of_a * of_b * depth, [&] { multiply(p, group); }));
+        };
+        for (const Accuracy accuracy : {Accuracy::exact, Accuracy::fast})
+            for (const Code code : {Code::avx2, Code::avx512}) print_rate(code, accuracy);
+        print_rate(Code::amx, Accuracy::fast);
         std::printf("\n");
     }
 #ifdef PTARMIGAN_BENCH_OPENBLAS
@@ -146,7 +197,7 @@ int main(int argc, char** argv) {
     for (const int size : {256, 1024}) {
         const auto elements = static_cast<std::size_t>(size) * size;
         std::vector<float> a(elements, 1), b(elements, 1), c(elements);
-        std::printf("| OpenBLAS sgemm, %d x %d x %d | | | | | %.2f |\n", size, size, size,
+        std::printf("| OpenBLAS sgemm, %d x %d x %d | | | | | %.2f | |\n", size, size, size,
                     rate_of(2e-9 * size * size * size, [&] {
                         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, size, size, 1, a.data(), size,
                                     b.data(), size, 0, c.data(), size);

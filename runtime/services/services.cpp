@@ -270,7 +270,8 @@ const abi::Services& kernel_services() {
                                            await_goal,     note_write,
                                            note_wait,      tensor_core::matrix_service,
                                            reconverge,     warpgroup,
-                                           tensor_memory,  lane_collective};
+                                           tensor_memory,  lane_collective,
+                                           tensor_core::matrix_group_service};
     return services;
 }
 

@@ -25,6 +25,9 @@ private:
     alignas(64) std::uint8_t a_[most_elements], b_[most_elements];
 };
 
+/// Lines of Unit::fp8_by_f16's bytes with the elements of the first sum first: dense ones.
+void part_for_two_sums(const void* from, unsigned lines, unsigned k, void* to);
+
 /// While it lives, the calling thread rounds f32 and f64 as `rounding` says and keeps subnormal numbers.
 class FloatMode {
 public:

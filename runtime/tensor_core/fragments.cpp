@@ -55,14 +55,13 @@ template <typename Word, bool is_gather> struct Moves {
     }
 
     /// One by one: elements of 16 bits or of a whole register.
-    static void elements(const FragmentMover& mover, Cell* registers, Byte* matrix) {
-        const MatrixFragment& fragment = mover.fragment();
+    static void elements(const MatrixFragment& fragment, std::size_t stride, Cell* registers, Byte* matrix) {
         const unsigned per_register = fragment.register_elements(), bytes = sizeof(Word) / per_register;
         for (unsigned r = 0; r < fragment.distinct_registers(); ++r)
             for (unsigned lane = 0; lane < lanes; ++lane)
                 for (unsigned j = 0; j < per_register; ++j) {
                     const MatrixFragment::Place at = fragment.place(lane, r, j);
-                    Byte* element = matrix + at.line * mover.line_bytes() + at.element * bytes;
+                    Byte* element = matrix + at.line * stride + at.element * bytes;
                     auto* part = reinterpret_cast<std::conditional_t<is_gather, const std::uint8_t, std::uint8_t>*>(
                                      registers + r * lanes + lane) +
                                  j * bytes;
@@ -73,16 +72,18 @@ template <typename Word, bool is_gather> struct Moves {
                 }
     }
 
-    static void all(const FragmentMover& mover, const std::uint32_t* blocks, Cell* registers, Byte* matrix) {
-        const MatrixFragment& fragment = mover.fragment();
+    /// `block(r)`: where in the matrix register r's block begins.
+    template <class Block>
+    static void all(const MatrixFragment& fragment, std::size_t stride, const Block& block, Cell* registers,
+                    Byte* matrix) {
         const unsigned count = fragment.distinct_registers();
         if (fragment.order() == Order::cells) {
-            for (unsigned r = 0; r < count; ++r) cells(registers + r * lanes, matrix + blocks[r], mover.line_bytes());
+            for (unsigned r = 0; r < count; ++r) cells(registers + r * lanes, matrix + block(r), stride);
         } else if (fragment.order() == Order::pairs) {
             for (unsigned r = 0; r < count; r += 2)
-                pair(registers + r * lanes, registers + (r + 1) * lanes, matrix + blocks[r], mover.line_bytes());
+                pair(registers + r * lanes, registers + (r + 1) * lanes, matrix + block(r), stride);
         } else {
-            elements(mover, registers, matrix);
+            elements(fragment, stride, registers, matrix);
         }
     }
 };
@@ -94,26 +95,27 @@ FragmentMover::FragmentMover(const MatrixFragment& fragment)
     if (fragment.order() == Order::quads) return;
     for (unsigned r = 0; r < fragment.distinct_registers(); ++r) {
         const MatrixFragment::Block at = fragment.block(r);
-        blocks_.at(r) =
-            static_cast<std::uint32_t>(at.line * line_bytes_ + at.element * ptx::bit_size(fragment.type()) / 8);
+        blocks_.at(r) = {at.line, at.element * ptx::bit_size(fragment.type()) / 8};
     }
 }
 
-void FragmentMover::gather(ConstRegisters registers, void* matrix) const {
+void FragmentMover::gather(ConstRegisters registers, void* matrix, std::size_t stride) const {
     auto* bytes = static_cast<std::uint8_t*>(matrix);
+    const auto block = [&](unsigned r) { return blocks_[r].line * stride + blocks_[r].offset; };
     if (fragment_.register_bits() == 64)
-        Moves<std::uint64_t, true>::all(*this, blocks_.data(), reinterpret_cast<const std::uint64_t*>(registers),
+        Moves<std::uint64_t, true>::all(fragment_, stride, block, reinterpret_cast<const std::uint64_t*>(registers),
                                         bytes);
     else
-        Moves<std::uint32_t, true>::all(*this, blocks_.data(), registers[0], bytes);
+        Moves<std::uint32_t, true>::all(fragment_, stride, block, registers[0], bytes);
 }
 
-void FragmentMover::scatter(const void* matrix, Registers registers) const {
+void FragmentMover::scatter(const void* matrix, Registers registers, std::size_t stride) const {
     const auto* bytes = static_cast<const std::uint8_t*>(matrix);
+    const auto block = [&](unsigned r) { return blocks_[r].line * stride + blocks_[r].offset; };
     if (fragment_.register_bits() == 64)
-        Moves<std::uint64_t, false>::all(*this, blocks_.data(), reinterpret_cast<std::uint64_t*>(registers), bytes);
+        Moves<std::uint64_t, false>::all(fragment_, stride, block, reinterpret_cast<std::uint64_t*>(registers), bytes);
     else
-        Moves<std::uint32_t, false>::all(*this, blocks_.data(), registers[0], bytes);
+        Moves<std::uint32_t, false>::all(fragment_, stride, block, registers[0], bytes);
 }
 
 void select_by_metadata(const ptx::MatrixForm& form, unsigned selector, const std::uint32_t (&metadata)[32],

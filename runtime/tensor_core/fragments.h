@@ -22,13 +22,19 @@ public:
 
     const ptx::MatrixFragment& fragment() const { return fragment_; }
     std::size_t line_bytes() const { return line_bytes_; }
-    void gather(ConstRegisters registers, void* matrix) const;
-    void scatter(const void* matrix, Registers registers) const;
+    void gather(ConstRegisters registers, void* matrix) const { gather(registers, matrix, line_bytes_); }
+    void scatter(const void* matrix, Registers registers) const { scatter(matrix, registers, line_bytes_); }
+    /// The same with lines `stride` bytes apart.
+    void gather(ConstRegisters registers, void* matrix, std::size_t stride) const;
+    void scatter(const void* matrix, Registers registers, std::size_t stride) const;
 
 private:
     ptx::MatrixFragment fragment_;
     std::size_t line_bytes_;
-    std::array<std::uint32_t, 128> blocks_{}; ///< where the block of a register begins, or of a pair
+    struct Block {
+        std::uint32_t line, offset; ///< in bytes
+    };
+    std::array<Block, 128> blocks_{}; ///< where the block of a register begins, or of a pair
 };
 
 /// mma.sp, wgmma.sp: for each element that A stores, row by row, the k it is multiplied with; tf32: two entries, the

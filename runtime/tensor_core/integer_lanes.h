@@ -61,19 +61,25 @@ struct IntegerBlock {
 };
 
 template <unsigned words>
-inline Lanes::Int integer_lanes(const MatrixProduct& product, const IntegerBlock& block, const std::uint32_t* line,
-                                int correction, Lanes::Int c) {
+inline Lanes::Int integer_sum(const MatrixProduct& product, const std::uint32_t* lanes, Lanes::Int lane_correction,
+                              const std::uint32_t* line, int correction, Lanes::Int c) {
     using L = Lanes;
-    L::Int sum = L::add(block.correction, L::all(correction));
+    L::Int sum = L::add(lane_correction, L::all(correction));
     if (!product.saturate) sum = L::add(sum, c);
 #pragma GCC unroll 16
     for (unsigned word = 0; word < words; ++word)
-        sum = L::dot(sum, L::load(block.words + word * L::width), L::all(line[word]));
+        sum = L::dot(sum, L::load(lanes + word * L::width), L::all(line[word]));
     if (!product.saturate) return sum;
     const L::Int total = L::add(sum, c);
     const L::Mask over = L::is_negative(L::both(L::either(sum, total), L::either(c, total)));
     // C's sign is the sum's.
     return L::where(over, L::where(L::is_negative(c), L::all(0x80000000u), L::all(0x7fffffffu)), total);
+}
+
+template <unsigned words>
+inline Lanes::Int integer_lanes(const MatrixProduct& product, const IntegerBlock& block, const std::uint32_t* line,
+                                int correction, Lanes::Int c) {
+    return integer_sum<words>(product, block.words, block.correction, line, correction, c);
 }
 
 struct IntegerPlan {

@@ -10,6 +10,10 @@
 #include "runtime/tensor_core/fused_lanes.h"
 #include "runtime/tensor_core/integer_lanes.h"
 
+#include "runtime/tensor_core/fast_group.h"
+#include "runtime/tensor_core/fused_group.h"
+#include "runtime/tensor_core/integer_group.h"
+
 namespace ptarmigan::runtime::tensor_core {
 namespace {
 
@@ -44,6 +48,13 @@ Multiply avx2_multiplier(const MatrixProduct& product, Accuracy accuracy) {
     if (product.k % 64 == 0 && product.unit == Unit::bits_and) return multiply_bits<true>;
     if (product.k % 64 == 0 && product.unit == Unit::bits_xor) return multiply_bits<false>;
     return nullptr;
+}
+
+MultiplyGroup avx2_group_multiplier(const MatrixProduct& product, Accuracy accuracy) {
+    if (accuracy == Accuracy::fast)
+        if (const MultiplyGroup fast = fast_group_code(product)) return fast;
+    if (const MultiplyGroup code = fused_group_code(product)) return code;
+    return integer_group_code(product);
 }
 
 } // namespace ptarmigan::runtime::tensor_core

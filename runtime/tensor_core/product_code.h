@@ -8,11 +8,15 @@
 
 namespace ptarmigan::runtime::tensor_core {
 
-enum class Code : std::uint8_t { portable, avx2, avx512 };
+/// amx: groups of bytes and, fast, of bf16 on tiles; else as avx512.
+enum class Code : std::uint8_t { portable, avx2, avx512, amx };
 
 bool can_run(Code code);
 /// The last one of those that can run.
 Code best_code();
+
+/// What PTARMIGAN_MMA said when it was first asked for.
+Accuracy wanted_accuracy();
 
 using Multiply = void (*)(const MatrixProduct&, const Operands&);
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/tensor_core/product_code.h"
+#include "runtime/tensor_core/product_group.h"
 
 namespace ptarmigan::runtime::tensor_core {
 
@@ -13,5 +14,10 @@ Multiply avx2_multiplier(const MatrixProduct& product, Accuracy accuracy);
 Multiply avx512_multiplier(const MatrixProduct& product, Accuracy accuracy);
 Multiply avx512_vnni_multiplier(const MatrixProduct& product);
 Multiply avx512_bf16_multiplier(const MatrixProduct& product); ///< Accuracy::fast
+
+MultiplyGroup avx2_group_multiplier(const MatrixProduct& product, Accuracy accuracy);
+MultiplyGroup avx512_group_multiplier(const MatrixProduct& product, Accuracy accuracy);
+MultiplyGroup avx512_vnni_group_multiplier(const MatrixProduct& product);
+MultiplyGroup amx_group_multiplier(const MatrixProduct& product, Accuracy accuracy);
 
 } // namespace ptarmigan::runtime::tensor_core

@@ -5,6 +5,7 @@
 #include "runtime/tensor_core/form_product.h"
 #include "runtime/tensor_core/form_table.h"
 #include "runtime/tensor_core/fragments.h"
+#include "runtime/tensor_core/product_group.h"
 
 #include <cstring>
 
@@ -14,19 +15,59 @@ namespace {
 using ptx::MatrixFragment;
 using ptx::MatrixOperand;
 
-/// What follows from a form.
+/// What .satfinite means to wmma.mma of halves (PTX before 6.5): D f16 is the f32 result toward zero. Elsewhere
+/// nothing.
+bool narrows_toward_zero(const ptx::MatrixForm& form) {
+    return form.satfinite && form.a == ptx::MatrixType::f16 && form.c == ptx::MatrixType::f32 &&
+           form.d == ptx::MatrixType::f16;
+}
+
+/// f32 to f16 toward zero; infinities stay.
+std::uint16_t narrow_toward_zero(std::uint32_t bits) {
+    const std::uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
+    if (magnitude > 0x7f800000) return 0x7fff;
+    if (magnitude == 0x7f800000) return static_cast<std::uint16_t>(sign | 0x7c00);
+    const int exponent = static_cast<int>(magnitude >> 23) - 127;
+    if (exponent > 15) return static_cast<std::uint16_t>(sign | 0x7bff);
+    if (exponent >= -14)
+        return static_cast<std::uint16_t>(sign | static_cast<std::uint32_t>(exponent + 15) << 10 |
+                                          (magnitude >> 13 & 0x3ff));
+    if (exponent < -24) return static_cast<std::uint16_t>(sign);
+    return static_cast<std::uint16_t>(sign | ((magnitude & 0x7fffff) | 0x800000) >> (-exponent - 1));
+}
+
+/// What the engine computes of a form.
+MatrixProduct computed_of(const ptx::MatrixForm& form) {
+    MatrixProduct product = product_of(form);
+    if (narrows_toward_zero(form)) product.d = Format::f32;
+    return product;
+}
+
+/// mma has eight columns, pairs of a group sixteen.
+bool is_pair_of(const ptx::MatrixForm& form) {
+    return form.opcode == ptx::MatrixOpcode::mma && form.n == 16;
+}
+ptx::MatrixForm single_of(ptx::MatrixForm form) {
+    if (is_pair_of(form)) form.n = 8;
+    return form;
+}
+
+/// What follows from a form. The fragments are those of one product of a pair.
 struct Plan {
     explicit Plan(const ptx::MatrixForm& wanted)
-        : form(wanted), a(MatrixFragment(wanted, MatrixOperand::a)), b(MatrixFragment(wanted, MatrixOperand::b)),
-          c(MatrixFragment(wanted, MatrixOperand::c)), d(MatrixFragment(wanted, MatrixOperand::d)),
-          multiply(product_of(wanted)), products(a.fragment().lines() / wanted.m),
-          is_sparse(ptx::is_sparse(wanted.opcode)) {}
+        : form(wanted), a(MatrixFragment(single_of(wanted), MatrixOperand::a)),
+          b(MatrixFragment(single_of(wanted), MatrixOperand::b)),
+          c(MatrixFragment(single_of(wanted), MatrixOperand::c)),
+          d(MatrixFragment(single_of(wanted), MatrixOperand::d)), multiply(computed_of(wanted)),
+          multiply_group(computed_of(wanted)), products(a.fragment().lines() / wanted.m),
+          is_sparse(ptx::is_sparse(wanted.opcode)), is_pair(is_pair_of(wanted)) {}
 
     ptx::MatrixForm form;
     FragmentMover a, b, c, d;
     Multiplier multiply;
+    GroupMultiplier multiply_group;
     unsigned products; ///< whose matrices follow each other
-    bool is_sparse;
+    bool is_sparse, is_pair;
 };
 
 const Plan& plan_of(const ptx::MatrixForm& form) {
@@ -73,13 +114,17 @@ void copy_lane(const Operand& operand, const abi::MatrixCall& from, unsigned fro
                     operand.fragment.register_bits() / 8);
 }
 
+void say_that_part_of_a_warp_multiplies() {
+    log_once("part of a warp multiplies",
+             "a product of matrices that only a part of a warp executes is not done, as on a GPU");
+}
+
 } // namespace
 
 void multiply_fragments(abi::MatrixCall& call, std::uint32_t lanes) {
     const Plan& plan = plan_of(call.form);
     if (lanes != ~0u) {
-        log_once("part of a warp multiplies",
-                 "a product of matrices that only a part of a warp executes is not done, as on a GPU");
+        say_that_part_of_a_warp_multiplies();
         const std::size_t words = plan.d.fragment().registers() * plan.d.fragment().register_bits() / 32;
         for (std::size_t r = 0; r < words; ++r)
             for (std::size_t lane = 0; lane < 32; ++lane)
@@ -99,8 +144,62 @@ void multiply_fragments(abi::MatrixCall& call, std::uint32_t lanes) {
     for (unsigned i = 0; i < plan.products; ++i)
         plan.multiply(a + part(plan.a, i), b + part(plan.b, i), c + part(plan.c, i), d + part(plan.d, i),
                       plan.is_sparse ? selected : nullptr, {rows, columns});
+    if (narrows_toward_zero(plan.form)) {
+        std::uint16_t halves[most_accumulators / 4];
+        const unsigned elements = unsigned{plan.form.m} * plan.form.n;
+        for (unsigned i = 0; i < elements; ++i) {
+            std::uint32_t sum;
+            std::memcpy(&sum, d + 4 * i, sizeof sum);
+            halves[i] = narrow_toward_zero(sum);
+        }
+        std::memcpy(d, halves, 2 * elements);
+    }
     plan.d.scatter(d, call.d);
 }
+
+void multiply_group(const abi::MatrixGroup& group, std::uint32_t lanes) {
+    const Plan& plan = plan_of(group.form);
+    const auto words_of = [](const FragmentMover& mover) {
+        return std::size_t{mover.fragment().distinct_registers()} * mover.fragment().register_bits() / 32;
+    };
+    const std::size_t words_a = words_of(plan.a), words_b = words_of(plan.b), words_d = words_of(plan.d);
+    const unsigned sides = plan.is_pair ? 2 : 1;
+    if (lanes != ~0u) {
+        say_that_part_of_a_warp_multiplies();
+        for (unsigned i = 0; i < group.chain_count; ++i)
+            std::memmove(group.accumulators[group.chains[i].d * words_d * sides],
+                         group.accumulators[group.chains[i].c * words_d * sides],
+                         words_d * sides * sizeof *group.accumulators);
+        return;
+    }
+    const auto bytes = [](const FragmentMover& mover) { return mover.fragment().lines() * mover.line_bytes(); };
+    const std::size_t bytes_a = bytes(plan.a), bytes_b = bytes(plan.b), bytes_d = bytes(plan.d) * sides;
+    const unsigned matrices_b = group.b_count * sides;
+    std::uint8_t* a =
+        group_memory(0, group.a_count * bytes_a + matrices_b * bytes_b + group.accumulator_count * bytes_d);
+    std::uint8_t *b = a + group.a_count * bytes_a, *accumulators = b + matrices_b * bytes_b;
+    // Of a pair both stand in each line.
+    const std::size_t line = plan.d.line_bytes(), stride = line * sides;
+    for (unsigned i = 0; i < group.a_count; ++i) plan.a.gather(group.a + i * words_a, a + i * bytes_a);
+    for (unsigned i = 0; i < matrices_b; ++i) plan.b.gather(group.b + i * words_b, b + i * bytes_b);
+    // An accumulator is some chain's C or D first; what D's hold before does not matter.
+    std::uint64_t made = 0;
+    static_assert(abi::MatrixGroup::most_accumulators <= 64);
+    for (unsigned i = 0; i < group.chain_count; ++i) {
+        const abi::MatrixChain& chain = group.chains[i];
+        for (unsigned side = 0; side < sides && !(made >> chain.c & 1); ++side)
+            plan.c.gather(group.accumulators + (chain.c * sides + side) * words_d,
+                          accumulators + chain.c * bytes_d + side * line, stride);
+        made |= std::uint64_t{1} << chain.c | std::uint64_t{1} << chain.d;
+    }
+    plan.multiply_group(
+        {a, b, accumulators, group.a_count, group.b_count, group.steps, group.chains, group.chain_count});
+    for (unsigned i = 0; i < group.chain_count; ++i)
+        for (unsigned side = 0; side < sides; ++side)
+            plan.d.scatter(accumulators + group.chains[i].d * bytes_d + side * line,
+                           group.accumulators + (group.chains[i].d * sides + side) * words_d, stride);
+}
+
 
 void deposit_lane(const abi::MatrixCall& step, unsigned lane_of_step, abi::MatrixCall& warp, unsigned lane) {
     const Plan& plan = plan_of(step.form);
@@ -122,6 +221,10 @@ void collect_lane(const abi::MatrixCall& warp, unsigned lane, abi::MatrixCall& s
 
 void matrix_service(abi::CtaContext*, std::uint32_t, abi::MatrixCall* call) {
     multiply_fragments(*call, static_cast<std::uint32_t>(call->active));
+}
+
+void matrix_group_service(abi::CtaContext*, std::uint32_t, const abi::MatrixGroup* group) {
+    multiply_group(*group, static_cast<std::uint32_t>(group->active));
 }
 
 } // namespace ptarmigan::runtime::tensor_core

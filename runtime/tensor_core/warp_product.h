@@ -11,11 +11,16 @@ namespace ptarmigan::runtime::tensor_core {
 /// type, zeros otherwise. stderr says so once.
 void multiply_fragments(abi::MatrixCall& call, std::uint32_t lanes);
 
+/// The same for a group: accumulators of its chains' results are replaced, or are their C's where a part of the warp is
+/// missing.
+void multiply_group(const abi::MatrixGroup& group, std::uint32_t lanes);
+
 /// Copies a lane's registers between the calls of a step and of the warp: the operands', and the results back.
 void deposit_lane(const abi::MatrixCall& step, unsigned lane_of_step, abi::MatrixCall& warp, unsigned lane);
 void collect_lane(const abi::MatrixCall& warp, unsigned lane, abi::MatrixCall& step, unsigned lane_of_step);
 
-/// abi::Services::matrix.
+/// abi::Services::matrix and matrix_group.
 void matrix_service(abi::CtaContext*, std::uint32_t step, abi::MatrixCall* call);
+void matrix_group_service(abi::CtaContext*, std::uint32_t step, const abi::MatrixGroup* group);
 
 } // namespace ptarmigan::runtime::tensor_core

@@ -12,6 +12,7 @@
 //   write_notes.cpp     what copies must not see yet
 #pragma once
 
+#include "translator/analysis/arithmetic/product_groups.h"
 #include "translator/analysis/graph/linear_plan.h"
 #include "translator/analysis/loops/plan_turns.h"
 #include "translator/analysis/memory/load_groups.h"
@@ -96,11 +97,13 @@ public:
     llvm::Value* live_bits() override;
     LaneAddress address(const ptx::Operand& operand, ptx::StateSpace space) override;
     bool may_stream() const override { return current_instruction_ && current_instruction_->streams; }
+    const ProductGroup* product_group(const ptx::Instruction& inst) override;
     llvm::ArrayRef<const ptx::Instruction*> loads_with(const ptx::Instruction& inst) override;
     llvm::Value* call_builtin(std::string_view name, llvm::Type* result, Values arguments) override;
     llvm::Value* guard_correction(ValueId guard) override;
     llvm::Value* guard_holds(ValueId guard) override;
     const ptx::Module& source() const override { return unit_.loader.module(); }
+    void note_write(llvm::Value* addresses, unsigned bytes) override;
     llvm::DebugLoc access_location(const AccessForm& form) override {
         return unit_.location(function_, current_->location, form);
     }
@@ -272,10 +275,11 @@ private:
 
     BlockId current_block_ = no_block;
     const GraphInstruction* current_instruction_ = nullptr;
-    std::vector<LoadGroup> load_groups_; ///< of the block at hand
-    bool full_version_ = false;          ///< the version of the block at hand for which all lanes are active
-    bool lane_zero_ = false;             ///< operands are read as lane 0 sees them
-    bool guard_handled_ = false;         ///< the guard became a branch: active() ignores it
+    std::vector<LoadGroup> load_groups_;          ///< of the block at hand
+    std::optional<ProductGroups> product_groups_; ///< once asked for
+    bool full_version_ = false;                   ///< the version of the block at hand for which all lanes are active
+    bool lane_zero_ = false;                      ///< operands are read as lane 0 sees them
+    bool guard_handled_ = false;                  ///< the guard became a branch: active() ignores it
     std::vector<std::pair<ValueId, LaneValue>>* captured_ = nullptr;
 
     llvm::Value* call_mask_ = nullptr; ///< lanes of the target being served by an indirect call

@@ -155,6 +155,11 @@ llvm::ArrayRef<const ptx::Instruction*> GraphEmitter::loads_with(const ptx::Inst
     return {};
 }
 
+const ProductGroup* GraphEmitter::product_group(const ptx::Instruction& inst) {
+    if (!product_groups_) product_groups_.emplace(graph_);
+    return product_groups_->with(inst);
+}
+
 LaneValue GraphEmitter::value_in(BlockId block, ValueId value) {
     if (block != current_block_) cache_.clear();
     return value_at(block, value);

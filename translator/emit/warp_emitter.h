@@ -18,6 +18,8 @@
 
 namespace ptarmigan::translator {
 
+struct ProductGroup;
+
 using Ir = llvm::IRBuilder<>;
 using Values = llvm::ArrayRef<llvm::Value*>;
 
@@ -149,6 +151,9 @@ public:
     /// The store at hand may go past the caches where the grid asks for it.
     virtual bool may_stream() const = 0;
     virtual llvm::ArrayRef<const ptx::Instruction*> loads_with(const ptx::Instruction&) { return {}; }
+    /// The products of matrices that are made together with `inst` by a step of a whole warp, where the first of them
+    /// stands; null if there are none.
+    virtual const ProductGroup* product_group(const ptx::Instruction&) { return nullptr; }
     /// The result of a load that was made together with an earlier one; null if it was not.
     const LaneValue* early_load(const ptx::Instruction& inst) const {
         auto found = early_loads_.find(&inst);
@@ -159,6 +164,10 @@ public:
     /// Where the current instruction's accesses of this form are said to be made, see AccessMark in
     /// lower/access_mark.h.
     virtual llvm::DebugLoc access_location(const AccessForm& form) = 0;
+
+    /// Tells the runtime which bytes at `addresses` (<W x i64>) the active lanes are going to write, where it asks for
+    /// that (write_notes.cpp). For stores that are more than one access of a lane; others are told of by their row.
+    virtual void note_write(llvm::Value* addresses, unsigned bytes) = 0;
 
     // --- calls out
     // -----------------------------------------------------------------------------------------------------

@@ -28,12 +28,16 @@ void GraphEmitter::note_write(const ptx::Instruction& inst) {
     const auto space = inst.space == ptx::StateSpace::none ? ptx::StateSpace::generic : inst.space;
     const LaneAddress place = address(inst[ptx::Role::a], space);
     if (place.interleaved) return; // local memory
-    llvm::Value* addresses = broadcast(place.address);
+    note_write(broadcast(place.address), access_bytes(inst));
+}
+
+void GraphEmitter::note_write(llvm::Value* addresses, unsigned bytes) {
+    if (!unit_.notes_writes) return;
     llvm::AllocaInst* slot = take_lane_slot(addresses->getType());
     ir_.CreateStore(addresses, slot);
     const auto call = [&] {
         call_service(offsetof(abi::Services, note_write), ir_.getVoidTy(),
-                     {cta_context(), slot, active_bits(), ir_.getInt32(access_bytes(inst))});
+                     {cta_context(), slot, active_bits(), ir_.getInt32(bytes)});
     };
     if (all_active())
         call();

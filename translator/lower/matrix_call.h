@@ -35,4 +35,7 @@ private:
     llvm::AllocaInst* buffer_;
 };
 
+/// Makes all products of a group whose first one is `inst`, and writes their results. For steps of a whole warp.
+void call_matrix_group(WarpEmitter& e, const ptx::Instruction& inst, const ProductGroup& group);
+
 } // namespace ptarmigan::translator::lower

@@ -72,7 +72,7 @@ public:
             words.push_back(LaneValue::varying(lanes));
             if (moves_pairs()) {
                 if (words.size() < 2) continue;
-                store_lanes(e_, access(r - 1, 0), words);
+                store_access(access(r - 1, 0), words);
             } else {
                 store_register(r, lanes);
             }
@@ -95,13 +95,19 @@ private:
     /// Two registers of a lane that lie side by side go together.
     bool moves_pairs() const { return along_ && fragment_.order() == MatrixFragment::Order::pairs; }
 
+    void store_access(const MemoryAccess& access, llvm::ArrayRef<LaneValue> values) {
+        if (space_ != StateSpace::shared)
+            e_.note_write(e_.broadcast(access.address.address), access.bytes * access.count);
+        store_lanes(e_, access, values);
+    }
+
     void store_register(unsigned r, Value* lanes) {
         Ir& ir = e_.ir();
         const unsigned bits = access_bits(), accesses = fragment_.register_bits() / bits;
         for (unsigned i = 0; i < accesses; ++i) {
             Value* part = i ? ir.CreateLShr(lanes, integer(lanes, i * bits)) : lanes;
             part = ir.CreateTrunc(part, e_.lanes_type(ir.getIntNTy(bits)));
-            store_lanes(e_, access(r, i), {LaneValue::varying(part)});
+            store_access(access(r, i), {LaneValue::varying(part)});
         }
     }
 

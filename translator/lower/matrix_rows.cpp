@@ -104,6 +104,28 @@ ValueList if_whole(WarpEmitter& e, llvm::function_ref<ValueList()> body) {
     return values;
 }
 
+/// An illegal instruction, as on an H100, where the generic address of a row that counts is not in the CTA's own shared
+/// memory: global, local, parameters, constants, or another CTA's of the cluster.
+void check_rows(WarpEmitter& e, const Instruction& inst, const LaneAddress& address) {
+    if (address.space != StateSpace::generic) return;
+    Ir& ir = e.ir();
+    Operand zero;
+    zero.kind = Operand::Kind::address;
+    zero.base = Operand::Base::none;
+    zero.type = ptx::ScalarType::u64;
+    Value* window = e.broadcast(e.address(zero, StateSpace::shared).address);
+    Value* rank =
+        ir.CreateZExt(e.context_field(ir.getInt32Ty(), offsetof(abi::CtaContext, cluster_ctarank), "cluster_ctarank"),
+                      ir.getInt64Ty());
+    Value* offset = ir.CreateSub(e.broadcast(address.address), window);
+    Value* wrong = ir.CreateICmpNE(ir.CreateLShr(offset, e.splat(ir.getInt64(abi::cluster_rank_bit))), e.splat(rank));
+    if (Value* counted = addressing_lanes(e, inst)) wrong = ir.CreateAnd(wrong, counted);
+    if (!e.all_active()) wrong = ir.CreateSelect(e.active(), wrong, llvm::Constant::getNullValue(wrong->getType()));
+    e.if_then(
+        e.any(ir.CreateFreeze(wrong)),
+        [&] { e.trap(e.to_bits(ir.CreateFreeze(wrong)), std::uint32_t(abi::Fault::illegal_instruction)); }, false);
+}
+
 /// Access of one word of a lane's, or of a halfword of a transposed matrix.
 MemoryAccess lane_access(WarpEmitter& e, Value* addresses, StateSpace space, unsigned bytes) {
     MemoryAccess access;
@@ -340,7 +362,10 @@ Value* addressing_lanes(WarpEmitter& e, const Instruction& inst) {
 void ldmatrix(WarpEmitter& e, const Instruction& inst) {
     const LaneAddress address = row_addresses(e, inst);
     const auto load = whole_warp(e) ? load_rows : load_words;
-    const ValueList matrices = if_whole(e, [&] { return load(e, address, matrix_count(inst), inst.has(Word::trans)); });
+    const ValueList matrices = if_whole(e, [&] {
+        check_rows(e, inst, address);
+        return load(e, address, matrix_count(inst), inst.has(Word::trans));
+    });
     for (unsigned m = 0; m < matrices.size(); ++m) write_word(e, e.element(inst[Role::d], m), matrices[m]);
 }
 
@@ -350,6 +375,7 @@ void stmatrix(WarpEmitter& e, const Instruction& inst) {
     ValueList matrices;
     for (unsigned m = 0; m < matrix_count(inst); ++m) matrices.push_back(word_of(e, e.element(inst[Role::b], m)));
     if_whole(e, [&]() -> ValueList {
+        check_rows(e, inst, address);
         store(e, address, matrices, inst.has(Word::trans));
         return {};
     });

@@ -111,6 +111,8 @@ Pair with_and_without(const std::string& name, const std::string& before, const 
     return {name, before + global_fence + meet + after, before + meet + after};
 }
 
+std::string one_warp(const std::string& body) { return "setp.ge.u32 %p2, %r60, 32; @%p2 bra PAST;\n" + body + "PAST:\n"; }
+
 const Pair pairs[] = {
     {"the same thread", write_one + fence + load(), write_one + load()},
     {"written by other threads, who fence", stores + fence + meet + load(), stores + meet + load()},
@@ -134,6 +136,8 @@ const Pair pairs[] = {
     with_and_without("atom.cas", "atom.global.cas.b32 %r30, [%l1], 0, %r20;\n", load()),
     with_and_without("red, all lanes at one place", "red.global.add.u32 [%l60+4], %r20;\n", load()),
     with_and_without("red of vectors", "mov.f32 %f1, 0f3F800000; mov.f32 %f2, 0f40000000; red.global.add.v2.f32 [%l1], {%f1, %f2};\n", load()),
+    with_and_without("wmma.store", one_warp("wmma.store.d.sync.aligned.row.m16n16k16.global.s32 [%l60], {%r20, %r21, %r22, %r23, %r20, %r21, %r22, %r23};\n"), load()),
+    with_and_without("wmma.store of halves by columns", one_warp("wmma.store.d.sync.aligned.col.m8n32k16.f16 [%l60], {%r20, %r21, %r22, %r23};\n"), load(512)),
     with_and_without("a tile of one dimension", stores, load_1d),
     with_and_without("a swizzled tile", stores, load_2d),
     with_and_without("some bytes of a swizzled tile", "st.global.u8 [%l1+5], %r20;\n", load_2d),

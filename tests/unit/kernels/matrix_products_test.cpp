@@ -127,3 +127,107 @@ TEST_CASE("wmma: strides, spaces and layouts of loads and stores") {
             }
     }
 }
+
+TEST_CASE("mma.sp: metadata of every nibble") {
+    // A holds ones, B k + 1 in all columns: each stored element adds what its two bits select, also if both of a pair are alike or descend (as
+    // golden.tsv's blocks 48 to 63 have it).
+    const std::string halves = "and.b32 %r1, %r60, 3; shl.b32 %r1, %r1, 1;\n"
+                               "add.u32 %r2, %r1, 1; cvt.rn.f16.u32 %h1, %r2; add.u32 %r2, %r1, 2; cvt.rn.f16.u32 %h2, %r2; mov.b32 %r10, {%h1, %h2};\n"
+                               "add.u32 %r2, %r1, 9; cvt.rn.f16.u32 %h1, %r2; add.u32 %r2, %r1, 10; cvt.rn.f16.u32 %h2, %r2; mov.b32 %r11, {%h1, %h2};\n"
+                               "mov.b32 %r12, 0x3c003c00; mov.f32 %f0, 0f00000000; mul.wide.u32 %l1, %r60, 4; add.u64 %l1, %l1, %l60;\n";
+    std::string body = halves;
+    for (unsigned nibble = 0; nibble < 16; ++nibble)
+        body += "mov.b32 %r13, " + std::to_string(nibble * 0x11111111u) +
+                "; mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r12, %r12}, {%r10, %r11}, {%f0, %f0, %f0, %f0}, %r13, 0x0;\n"
+                "st.global.f32 [%l1+" + std::to_string(nibble * 128) + "], %f" + std::to_string(1 + nibble % 4) + ";\n";
+    const Array<std::uint32_t> out(16 * lanes);
+    run(body, {1}, {lanes}, {out.address()});
+    const Words values = out.values();
+    for (unsigned nibble = 0; nibble < 16; ++nibble) {
+        unsigned sum = 0;
+        for (unsigned chunk = 0; chunk < 4; ++chunk) sum += 2 * (4 * chunk + 1) + nibble % 4 + nibble / 4;
+        for (unsigned lane = 0; lane < lanes; ++lane) {
+            float value;
+            std::memcpy(&value, &values[nibble * lanes + lane], sizeof value);
+            INFO(nibble << " " << lane);
+            REQUIRE(value == float(sum));
+        }
+    }
+}
+
+TEST_CASE("mma: products that stand together") {
+    // Chains over tiles of two rows and two columns, whose first results are read too, one C for two chains, and a loop.
+    const std::string mma = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 ", a0 = "{%r10, %r10, %r10, %r10}", a1 = "{%r11, %r11, %r11, %r11}",
+                      b0 = "{%r14, %r14}", b1 = "{%r15, %r15}";
+    const auto d = [](unsigned first) {
+        std::string text = "{";
+        for (unsigned i = 0; i < 4; ++i) text += (i ? ", %r" : "%r") + std::to_string(first + i);
+        return text + "}";
+    };
+    std::string body = "mov.b32 %r10, 0x01010101; mov.b32 %r11, 0x03030303; mov.b32 %r14, 0x02020202; mov.b32 %r15, 0xffffffff; mov.u32 %r1, 0;\n"
+                       "mul.wide.u32 %l1, %r60, 4; add.u64 %l1, %l1, %l60;\n";
+    for (unsigned i = 16; i < 48; ++i) body += "mov.u32 %r" + std::to_string(i) + ", %r60;\n";
+    body += "ROUND:\n";
+    body += mma + d(16) + ", " + a0 + ", " + b0 + ", " + d(16) + ";\n";                // + 64 a round
+    body += mma + d(20) + ", " + a0 + ", " + b1 + ", " + d(20) + ";\n";                // - 32
+    body += "add.u32 %r1, %r1, 1;\n";
+    body += mma + d(24) + ", " + a1 + ", " + b0 + ", " + d(24) + ";\n";                // + 192
+    body += mma + d(16) + ", " + a1 + ", " + b1 + ", " + d(16) + ";\n";                // - 96
+    body += mma + d(28) + ", " + a1 + ", " + b1 + ", " + d(16) + ";\n";                // of that, - 96
+    body += mma + d(32) + ", " + a0 + ", " + b0 + ", " + d(16) + ";\n";                // of that, + 64
+    body += mma + d(36) + ", " + a0 + ", " + b0 + ", " + d(28) + ";\n";                // of that, + 64
+    body += "add.u32 %r40, %r40, %r28;\nsetp.lt.u32 %p1, %r1, 3; @%p1 bra ROUND;\n";
+    const unsigned registers_out[] = {16, 20, 24, 28, 32, 36, 39, 40};
+    for (unsigned i = 0; i < 8; ++i) body += "st.global.u32 [%l1+" + std::to_string(i * 128) + "], %r" + std::to_string(registers_out[i]) + ";\n";
+    const Array<std::uint32_t> out(8 * lanes);
+    run(body, {1}, {lanes}, {out.address()});
+    const Words values = out.values();
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        const auto at = [&](unsigned i) { return static_cast<int>(values[i * lanes + lane] - lane); };
+        INFO(lane);
+        REQUIRE(at(0) == 3 * (64 - 96));
+        REQUIRE(at(1) == -3 * 32);
+        REQUIRE(at(2) == 3 * 192);
+        REQUIRE(at(3) == 3 * (64 - 96) - 96);
+        REQUIRE(at(4) == 3 * (64 - 96) + 64);
+        REQUIRE(at(5) == 3 * (64 - 96) - 96 + 64);
+        REQUIRE(at(6) == at(5));
+        int sum = 0;
+        for (int round = 1; round <= 3; ++round) sum += round * (64 - 96) - 96 + static_cast<int>(lane);
+        REQUIRE(at(7) == sum);
+    }
+}
+
+TEST_CASE("wmma.mma: .satfinite of halves rounds toward zero where C is f32 (PTX 6.4)") {
+    // D = A * I + C with A of one number and C of another, as an H100 gives it (2026-11-26).
+    struct Case {
+        std::uint32_t a;
+        float c;
+        std::uint32_t plain, satfinite;
+    };
+    const Case cases[] = {{0x7bff, 0, 0x7bff, 0x7bff},         {0x7bff, 65504, 0x7c00, 0x7bff}, {0xfbff, -65504, 0xfc00, 0xfbff}, {0x7c00, 0, 0x7c00, 0x7c00},
+                          {0x7e00, 0, 0x7fff, 0x7fff},         {0x7bff, 16, 0x7c00, 0x7bff},    {0xfbff, -16, 0xfc00, 0xfbff},    {0x3c00, 70000, 0x7c00, 0x7bff},
+                          {0xfc00, 1, 0xfc00, 0xfc00}};
+    for (const bool satfinite : {false, true})
+        for (const Case& given : cases) {
+            std::uint32_t c;
+            std::memcpy(&c, &given.c, sizeof c);
+            const std::string a = std::to_string(given.a | given.a << 16);
+            std::string registers_c = "{%f1";
+            for (unsigned i = 1; i < 8; ++i) registers_c += ", %f1";
+            // One k has A's number, in all rows: lanes with t = 0 hold k 0, 1, 8 and 9; B is 1 there.
+            const std::string body = "and.b32 %r1, %r60, 3; setp.eq.u32 %p1, %r1, 0; mov.b32 %r10, 0; mov.b32 %r11, 0; mov.b32 %f1, " + std::to_string(c) +
+                                     "; mov.b32 %r12, " + a + ";\n@%p1 and.b32 %r10, %r12, 0xffff; @%p1 mov.b32 %r11, 0x3c00;\n"
+                                     "mov.b32 %r13, 0;\nwmma.mma.sync.aligned.row.col.m16n16k16.f16.f32" + (satfinite ? ".satfinite " : " ") +
+                                     "{%r20, %r21, %r22, %r23}, {%r10, %r10, %r13, %r13, %r10, %r10, %r13, %r13}, {%r11, %r13, %r11, %r13, %r11, %r13, %r11, %r13}, " +
+                                     registers_c + "};\nmul.wide.u32 %l1, %r60, 4; add.u64 %l1, %l1, %l60; st.global.u32 [%l1], %r20;\n";
+            const Array<std::uint32_t> out(lanes);
+            Frame frame;
+            frame.target = "sm_70";
+            frame.version = "6.4";
+            run(body, {1}, {lanes}, {out.address()}, "", 0, frame);
+            INFO(satfinite << " " << given.a << " " << given.c);
+            const std::uint32_t half = satfinite ? given.satfinite : given.plain;
+            for (const std::uint32_t value : out.values()) REQUIRE(value == (half | half << 16));
+        }
+}

@@ -2,6 +2,7 @@
 // The list of steps from a bound body to a canonical SSA graph.
 #include "translator/analysis/build/build_graph.h"
 
+#include "translator/analysis/arithmetic/product_groups.h"
 #include "translator/analysis/build/build_ssa.h"
 #include "translator/analysis/build/canonical_cfg.h"
 #include "translator/analysis/build/close_loops.h"
@@ -53,6 +54,7 @@ FunctionGraph build_graph(ptx::ModuleLoader& loader, ptx::FunctionId function, c
     fold_approximations(flat.graph);
     split_divisions(flat.graph);
     contract_products(flat.graph);
+    gather_products(flat.graph);
     FunctionGraph graph = std::move(flat.graph);
     Edges successors = successor_edges(graph), predecessors = reverse_edges(successors);
     graph.forest = find_loops(successors, predecessors, DominatorTree(successors, predecessors, 0));

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/tensor_core/product_group.h"
+
+#include "runtime/tensor_core/vector_product.h"
+
+#include <memory>
+#include <new>
+
+namespace ptarmigan::runtime::tensor_core {
+namespace {
+
+unsigned bits_of(Format format) {
+    switch (format) {
+    case Format::f64: return 64;
+    case Format::f16:
+    case Format::bf16: return 16;
+    case Format::e4m3:
+    case Format::e5m2:
+    case Format::s8:
+    case Format::u8: return 8;
+    case Format::s4:
+    case Format::u4: return 4;
+    case Format::b1: return 1;
+    default: return 32;
+    }
+}
+
+struct Freed {
+    void operator()(std::uint8_t* memory) const { ::operator delete[](memory, std::align_val_t{64}); }
+};
+struct Memory {
+    std::unique_ptr<std::uint8_t[], Freed> bytes;
+    std::size_t size = 0;
+};
+
+} // namespace
+
+std::size_t bytes_of_a(const MatrixProduct& product) {
+    return std::size_t{product.m} * product.stored() * bits_of(product.a) / 8;
+}
+std::size_t bytes_of_b(const MatrixProduct& product) {
+    return std::size_t{product.n} * product.k * bits_of(product.b) / 8;
+}
+std::size_t bytes_of_accumulator(const MatrixProduct& product) {
+    return std::size_t{product.m} * product.n * bits_of(product.d) / 8;
+}
+
+std::uint8_t* group_memory(unsigned place, std::size_t bytes) {
+    thread_local Memory memories[2];
+    Memory& memory = memories[place];
+    if (memory.size < bytes) {
+        memory.bytes.reset(static_cast<std::uint8_t*>(::operator new[](bytes, std::align_val_t{64})));
+        memory.size = bytes;
+    }
+    return memory.bytes.get();
+}
+
+void multiply_one_by_one(Multiply multiply, const MatrixProduct& product, const ProductGroup& group) {
+    const auto* a = static_cast<const std::uint8_t*>(group.a);
+    const auto* b = static_cast<const std::uint8_t*>(group.b);
+    auto* accumulators = static_cast<std::uint8_t*>(group.accumulators);
+    const std::size_t size = bytes_of_accumulator(product);
+    for (unsigned i = 0; i < group.chain_count; ++i) {
+        const abi::MatrixChain& chain = group.chains[i];
+        std::uint8_t *c = accumulators + chain.c * size, *d = accumulators + chain.d * size;
+        for (unsigned step = chain.first; step < chain.first + chain.count; ++step, c = d)
+            multiply(product, {a + group.steps[step].a * bytes_of_a(product),
+                               b + group.steps[step].b * bytes_of_b(product), c, d, nullptr});
+    }
+}
+
+MultiplyGroup group_multiplier([[maybe_unused]] Code code, const MatrixProduct& product,
+                               [[maybe_unused]] Accuracy accuracy) {
+    MultiplyGroup found = nullptr;
+    if (product.sparse || product.c != product.d || product.scales != 0 || product.c_halvings != 0) return nullptr;
+#if defined(__x86_64__)
+    static const bool vnni = __builtin_cpu_supports("avx512vnni");
+    if (code == Code::amx) {
+        if (const MultiplyGroup tiles = amx_group_multiplier(product, accuracy)) return tiles;
+        code = Code::avx512;
+    }
+    if (code == Code::avx512 && vnni && product.unit == Unit::integer) found = avx512_vnni_group_multiplier(product);
+    if (code == Code::avx512 && !found) found = avx512_group_multiplier(product, accuracy);
+    if (code != Code::portable && !found) found = avx2_group_multiplier(product, accuracy);
+#endif
+    return found;
+}
+
+GroupMultiplier::GroupMultiplier(const MatrixProduct& product)
+    : product_(product), code_(group_multiplier(best_code(), product, wanted_accuracy())),
+      single_(multiplier(best_code(), product, wanted_accuracy())) {}
+
+void GroupMultiplier::operator()(const ProductGroup& group) const {
+    if (code_) return code_(product_, group);
+    multiply_one_by_one(single_, product_, group);
+}
+
+} // namespace ptarmigan::runtime::tensor_core
