@@ -44,10 +44,7 @@ bool can_run(Code code) {
 }
 
 Code best_code() {
-    static const Code best = can_run(Code::amx)      ? Code::amx
-                             : can_run(Code::avx512) ? Code::avx512
-                             : can_run(Code::avx2)   ? Code::avx2
-                                                     : Code::portable;
+    static const Code best = can_run(Code::avx512) ? Code::avx512 : can_run(Code::avx2) ? Code::avx2 : Code::portable;
     return best;
 }
 

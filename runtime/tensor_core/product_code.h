@@ -11,8 +11,10 @@ namespace ptarmigan::runtime::tensor_core {
 /// amx: groups of bytes and, fast, of bf16 on tiles; else as avx512.
 enum class Code : std::uint8_t { portable, avx2, avx512, amx };
 
+/// Asking for amx asks the system to let the process use tiles, after which it refuses alternate signal stacks of less
+/// than some 11 KB.
 bool can_run(Code code);
-/// The last one of those that can run.
+/// The last one of those that can run, but amx.
 Code best_code();
 
 /// What PTARMIGAN_MMA said when it was first asked for.

@@ -33,6 +33,16 @@ struct Memory {
     std::size_t size = 0;
 };
 
+/// Tiles are asked for only where they are used.
+Code best_group_code(const MatrixProduct& product) {
+#if defined(__x86_64__)
+    if (!product.sparse && product.c == product.d && amx_group_multiplier(product, wanted_accuracy()) &&
+        can_run(Code::amx))
+        return Code::amx;
+#endif
+    return best_code();
+}
+
 } // namespace
 
 std::size_t bytes_of_a(const MatrixProduct& product) {
@@ -87,7 +97,7 @@ MultiplyGroup group_multiplier([[maybe_unused]] Code code, const MatrixProduct& 
 }
 
 GroupMultiplier::GroupMultiplier(const MatrixProduct& product)
-    : product_(product), code_(group_multiplier(best_code(), product, wanted_accuracy())),
+    : product_(product), code_(group_multiplier(best_group_code(product), product, wanted_accuracy())),
       single_(multiplier(best_code(), product, wanted_accuracy())) {}
 
 void GroupMultiplier::operator()(const ProductGroup& group) const {

@@ -26,7 +26,7 @@ struct ProductGroup {
 using MultiplyGroup = void (*)(const MatrixProduct&, const ProductGroup&);
 
 /// What multiplies groups of such products, dense ones with C and D of one type; null: nothing but one after the other
-/// does. `code`: as for multiplier().
+/// does. `code`: as for multiplier(), amx where that can run.
 MultiplyGroup group_multiplier(Code code, const MatrixProduct& product, Accuracy accuracy);
 
 /// As group_multiplier(), or one by one, by the best code of this CPU and as accurate as PTARMIGAN_MMA says; chosen
