@@ -87,8 +87,7 @@ void multiply_fused_group(const MatrixProduct& product, const ProductGroup& grou
     Operands operands = given;
     if constexpr (add_c) {
         const std::size_t bytes_a = std::size_t{stacked.m} * k, bytes_b = std::size_t{stacked.n} * k;
-        alignas(64) thread_local std::uint8_t parted[2 * abi::MatrixGroup::most_words * 128];
-        if (bytes_a + bytes_b > sizeof parted) return multiply_one_by_one(multiply_fused_lanes, product, group);
+        std::uint8_t* parted = group_memory(2, bytes_a + bytes_b);
         part_for_two_sums(group.a, stacked.m, k, parted);
         part_for_two_sums(group.b, stacked.n, k, parted + bytes_a);
         operands.a = parted;

@@ -56,7 +56,7 @@ std::size_t bytes_of_accumulator(const MatrixProduct& product) {
 }
 
 std::uint8_t* group_memory(unsigned place, std::size_t bytes) {
-    thread_local Memory memories[2];
+    thread_local Memory memories[3]; // small: static TLS of a library that is loaded late is scarce
     Memory& memory = memories[place];
     if (memory.size < bytes) {
         memory.bytes.reset(static_cast<std::uint8_t*>(::operator new[](bytes, std::align_val_t{64})));

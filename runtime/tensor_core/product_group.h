@@ -52,7 +52,7 @@ std::size_t bytes_of_accumulator(const MatrixProduct& product);
 
 /// The calling thread's memory for a group's matrices in the engine's layout, at least `bytes`, from an address on that
 /// is a multiple of 64. Held until the thread ends; what was in it may be gone after the next call. `place`: 0 for
-/// dense matrices, 1 for packed ones.
+/// dense matrices, 1 for packed ones, 2 for those whose elements are parted.
 std::uint8_t* group_memory(unsigned place, std::size_t bytes);
 
 } // namespace ptarmigan::runtime::tensor_core
