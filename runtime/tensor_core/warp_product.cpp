@@ -200,7 +200,6 @@ void multiply_group(const abi::MatrixGroup& group, std::uint32_t lanes) {
                            group.accumulators + (group.chains[i].d * sides + side) * words_d, stride);
 }
 
-
 void deposit_lane(const abi::MatrixCall& step, unsigned lane_of_step, abi::MatrixCall& warp, unsigned lane) {
     const Plan& plan = plan_of(step.form);
     warp.form = step.form;

@@ -33,7 +33,7 @@ std::string escaped(std::string_view text, const char* characters) {
 bool has_fast_sums(const ptx::FormInfo& form) {
     const auto says = [&](std::string_view text) { return form.syntax.find(text) != std::string_view::npos; };
     return form.lowered && says("mma") && says(" d, ") && !says(".load") && !says(".store") && !says(".s32") &&
-           !says(".f64") && !says(".m8n8k4") &&
+           !says(".block_scale") && !says(".f64") && !says(".m8n8k4") &&
            (form.opcode == "mma" || form.opcode == "wmma" || form.opcode == "wgmma");
 }
 constexpr const char* fast_sum_bound =
