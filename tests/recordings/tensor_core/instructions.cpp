@@ -232,7 +232,7 @@ public:
         std::vector<std::uint32_t> rows, metadata(std::size_t(warps_) * 32);
         for (int i = 0; i < form_.m; ++i) a.insert(a.end(), row.begin(), row.end()), rows.insert(rows.end(), nibbles.begin(), nibbles.end());
         for (int i = 0; i < form_.n; ++i) b.insert(b.end(), column.begin(), column.end());
-        for (std::size_t w = 0; w < std::size_t(warps_) && form_.sparse; ++w) instruction_.put_metadata(rows, &metadata[32 * w]);
+        for (std::size_t w = 0; w < std::size_t(warps_) && form_.sparse; ++w) tensor_inputs::metadata_words(recording_, rows.data(), &metadata[32 * w]);
         d_.assign(tiles, Elements(size));
         put(0, std::vector<Elements>(tiles, a));
         put(1, std::vector<Elements>(tiles, b));
