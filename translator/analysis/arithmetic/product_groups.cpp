@@ -263,7 +263,7 @@ void gather_products(const FunctionGraph& graph, Block& block) {
         results.clear();
     };
     const auto reads_results = [&](const GraphInstruction& instruction) {
-        const std::vector<ValueId> values = uses(graph, instruction);
+        const auto values = uses(graph, instruction);
         return std::any_of(values.begin(), values.end(), [&](ValueId value) { return results.count(value) != 0; });
     };
     const auto operand_reads_results = [&](const Operand& operand) {
