@@ -2,6 +2,8 @@
 // How a stream waits for memory that anybody may write.
 #pragma once
 
+#include "runtime/stream/dispatcher.h"
+
 #include <algorithm>
 #include <chrono>
 #include <sched.h>
@@ -10,7 +12,8 @@
 namespace ptarmigan::runtime {
 
 /// Who writes may be another thread of this core, or far away: first turns, then longer and longer sleeps between
-/// looks.
+/// looks. Who is to write may wait for a thread itself: what other streams have left to threads that wait, or all there is
+/// where the system gives no threads, is started.
 class Patience {
 public:
     void pass() {
@@ -22,6 +25,7 @@ public:
             sched_yield();
             return;
         }
+        Dispatcher::get().hurry();
         std::this_thread::sleep_for(sleep_);
         sleep_ = std::min(sleep_ * 2, longest);
     }
