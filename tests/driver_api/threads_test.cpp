@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <random>
 #include <thread>
 #include <vector>
@@ -81,4 +82,36 @@ TEST_CASE("threads: one context, handles of others, objects that go away") {
         thread.join();
     CHECK(shared.failures == 0);
     CHECK(cuCtxSynchronize() == 0);
+}
+
+TEST_CASE("threads: what is given to many streams is done though nobody waits with the driver") {
+    CUcontext context = driver_test::context();
+    constexpr unsigned givers = 8, streams = 16, rounds_of_work = 20;
+    std::vector<CUstream> handles(streams);
+    for (CUstream& stream : handles) REQUIRE(cuStreamCreate(&stream, 1) == 0);
+    const CUdeviceptr word = driver_test::allocate(4);
+    CUfunction store = driver_test::function("store");
+    for (unsigned round = 0; round < rounds_of_work; ++round) {
+        std::atomic<unsigned> done{0}, failures{0};
+        std::vector<std::thread> threads;
+        for (unsigned self = 0; self < givers; ++self)
+            threads.emplace_back([&, self] {
+                failures += cuCtxSetCurrent(context) != 0;
+                for (unsigned i = 0; i < streams; ++i) {
+                    CUdeviceptr where = word;
+                    unsigned value = i;
+                    void* arguments[] = {&where, &value};
+                    CUstream stream = handles[(self * 7 + i) % streams];
+                    if (i % 3) failures += cuLaunchKernel(store, 1, 1, 1, 1, 1, 1, 0, stream, arguments, nullptr) != 0;
+                    failures += cuLaunchHostFunc(
+                                    stream, [](void* count) { ++*static_cast<std::atomic<unsigned>*>(count); }, &done) != 0;
+                }
+            });
+        for (std::thread& thread : threads) thread.join();
+        for (unsigned i = 0; done < givers * streams && i < 20000; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        REQUIRE(failures == 0);
+        REQUIRE(done == givers * streams);
+    }
+    for (CUstream stream : handles) CHECK(cuStreamDestroy_v2(stream) == 0);
+    CHECK(cuMemFree_v2(word) == 0);
 }
