@@ -12,8 +12,8 @@
 namespace ptarmigan::runtime {
 
 /// Who writes may be another thread of this core, or far away: first turns, then longer and longer sleeps between
-/// looks. Who is to write may wait for a thread itself: what other streams have left to threads that wait, or all there is
-/// where the system gives no threads, is started.
+/// looks. Who is to write may wait for a thread itself: what other streams have left to threads that wait, or all there
+/// is where the system gives no threads, is started.
 class Patience {
 public:
     void pass() {
