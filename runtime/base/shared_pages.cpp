@@ -127,8 +127,9 @@ bool move_to_file(std::uintptr_t at, std::size_t size, int file, int protection)
         else
             mprotect(pointer(at), size, protection);
     }
-    moving_end.store(0);
+    // Counted first: who finds nothing being moved any more has to find that something was.
     moves.fetch_add(1);
+    moving_end.store(0);
     munmap(copy, size);
     return moved;
 }
