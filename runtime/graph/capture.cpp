@@ -53,6 +53,14 @@ public:
     Status host_function(void (*function)(void*), void* data) override { return add(HostWork{function, data}); }
     Status allocate(const std::shared_ptr<MemoryPool>& pool, std::size_t size, std::uint64_t& pointer) override;
     Status free(std::uint64_t pointer) override;
+    Status values(std::vector<ValueStep> steps) override {
+        return add(MemoryOperationsWork{&stream.context(), std::move(steps), {}});
+    }
+    Status semaphores(std::vector<std::pair<std::shared_ptr<ExternalSemaphore>, std::uint64_t>> semaphores,
+                      bool wait) override {
+        SemaphoreWork work{std::move(semaphores), {}, {}};
+        return wait ? add(SemaphoreWaitWork{std::move(work)}) : add(SemaphoreSignalWork{std::move(work)});
+    }
     Status record(Event& event, bool external, unsigned port) override;
     Status wait(Event& event, bool external) override;
     Status forbid() override {

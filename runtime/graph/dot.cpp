@@ -28,6 +28,7 @@ enum DotFlags : unsigned {
     handles = 1024,
     allocate_params = 2048,
     free_params = 4096,
+    operation_params = 8192,
     topology = 16384,
 };
 
@@ -36,6 +37,12 @@ std::string hex(std::uint64_t value) {
 }
 std::string hex(const void* pointer) {
     return hex(reinterpret_cast<std::uintptr_t>(pointer));
+}
+
+/// Extents of a grid or a block.
+std::string shape_of(const std::array<std::uint32_t, 3>& extents) {
+    if (extents[1] == 1 && extents[2] == 1) return std::to_string(extents[0]);
+    return fmt::format("\\{{{},{},{}\\}}", extents[0], extents[1], extents[2]);
 }
 
 class Printer {
@@ -79,11 +86,9 @@ private:
     void print_work(const Node& node, const KernelWork& work) {
         const std::string& name = work.function->kernel().name();
         const LaunchConfig& config = work.config;
-        const std::string shape =
-            has(kernel_params)
-                ? fmt::format("\\<\\<\\<{},{},{}\\>\\>\\>", config.grid[0] * config.grid[1] * config.grid[2],
-                              config.block[0] * config.block[1] * config.block[2], config.dynamic_shared)
-                : std::string();
+        const std::string shape = has(kernel_params) ? fmt::format("\\<\\<\\<{},{},{}\\>\\>\\>", shape_of(config.grid),
+                                                                   shape_of(config.block), config.dynamic_shared)
+                                                     : std::string();
         const void* function = work.library_kernel ? work.library_kernel : work.function;
         if (!has(kernel_attributes)) {
             out_ += fmt::format("style=\"bold\" shape=\"octagon\" label=\"{}\n{}\n", label_, name);
@@ -181,10 +186,44 @@ private:
         out_ += "style=\"solid\" shape=\"record\" label=\"{\nMEM_FREE\n" + ids(node) +
                 fmt::format("| {{{{dptr}} | {{{}}}}}\n}}", hex(work.memory->pointer()));
     }
-    void print_work(const Node& node, const MemoryOperationsWork&) { plain(node, "BATCH_MEM_OP"); }
+    void print_work(const Node& node, const MemoryOperationsWork& work) {
+        if (!has(operation_params)) return plain(node, "BATCH_MEM_OP");
+        const bool with_handle = has(handles);
+        out_ +=
+            fmt::format("style=\"solid\" shape=\"record\" label=\"{{\nBATCH_MEM_OP\n| {{{{ID{} | count | flags }} | "
+                        "{{{}{} | {} | {} }}}}\n",
+                        with_handle ? " | node handle" : "", label_, with_handle ? " | " + hex(&node) : "",
+                        work.steps.size(), hex(std::uint64_t{0}));
+        for (std::size_t i = 0; i < work.steps.size(); ++i) {
+            const ValueStep& step = work.steps[i];
+            constexpr const char* until[] = {"GEQ", "EQ", "AND", "NOR"};
+            const bool writes = step.kind == ValueStep::Kind::write;
+            const std::string name = step.kind == ValueStep::Kind::barrier
+                                         ? std::string("BARRIER")
+                                         : fmt::format("{}_VALUE_{}", writes ? "WRITE" : "WAIT", step.bytes * 8);
+            out_ +=
+                fmt::format("| {{{{{{paramArray[{}] | {{op | addr | val | flags }}}}}}\n| {{{} | {} | {} | {}}}}}\n", i,
+                            name, hex(step.address), hex(step.value),
+                            step.kind == ValueStep::Kind::wait ? until[static_cast<unsigned>(step.until)] : "DEFAULT");
+        }
+        out_ += "}";
+    }
     void print_work(const Node& node, const SemaphoreSignalWork&) { plain(node, "EXT_SEMAS_SIGNAL"); }
     void print_work(const Node& node, const SemaphoreWaitWork&) { plain(node, "EXT_SEMAS_WAIT"); }
-    void print_work(const Node& node, const ConditionalWork&) { plain(node, "CONDITIONAL"); }
+    void print_work(const Node& node, const ConditionalWork& work) {
+        constexpr const char* kinds[] = {"IF", "WHILE", "SWITCH"};
+        out_ += fmt::format("style=\"bold\" shape=\"record\" label=\"{{\nCONDITIONAL\n| {{ID | {}}}\n", label_);
+        if (has(handles))
+            out_ += fmt::format("| {{node handle| {}}}\n| {{Conditional Handle|{}}}\n", hex(&node), work.value->handle);
+        out_ += fmt::format("| {{Conditional Type| {}}}\n", kinds[static_cast<unsigned>(work.kind)]);
+        for (std::size_t i = 0; i < work.bodies.size(); ++i) {
+            const std::string name = work.kind == ConditionalWork::Kind::if_nonzero      ? (i == 0 ? "True" : "False")
+                                     : work.kind == ConditionalWork::Kind::while_nonzero ? "Body"
+                                                                                         : std::to_string(i);
+            out_ += fmt::format("| {{{}|graph_{}}}\n", name, work.bodies[i]->id());
+        }
+        out_ += "}\n";
+    }
 
     void plain(const Node& node, const std::string& name) {
         out_ += fmt::format("style=\"solid\" shape=\"rectangle\" label=\"{}\n{}\n", label_, name);

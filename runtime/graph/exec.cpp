@@ -114,6 +114,18 @@ Status GraphExec::check(const Graph& graph, InstantiateReport& report) const {
     if (has_circle(graph)) return fail(InstantiateResult::invalid_structure, nullptr, Status::invalid_value);
     for (const auto& value : graph.conditional_values)
         if (!value->used) return fail(InstantiateResult::conditional_handle_unused, nullptr, Status::invalid_value);
+    const Node* unfit = nullptr; // in a body of a conditional node
+    const auto is_unfit = [&](const Node& node) {
+        if (!runs_on_device(node) && node.type() != NodeType::conditional) unfit = &node;
+        return unfit != nullptr;
+    };
+    graph.any_node([&](const Node& node) {
+        if (const auto* conditional = std::get_if<ConditionalWork>(&node.work))
+            for (const auto& body : conditional->bodies)
+                if (!unfit) body->any_node(is_unfit);
+        return unfit != nullptr;
+    });
+    if (unfit) return fail(InstantiateResult::operation_not_supported, unfit, Status::invalid_value);
     if (flags_ & device_launch) {
         if (graph.nodes().empty()) return fail(InstantiateResult::error, nullptr, Status::invalid_value);
         const Node* bad = nullptr;
@@ -148,7 +160,7 @@ Status GraphExec::instantiate(const std::shared_ptr<Graph>& graph, std::uint64_t
         exec->blueprint_->forget_handles();
         for_each_node(*exec->blueprint_, [&](Node& node) { exec->nodes_[node.copy_of()] = &node; });
     }
-    const Status status = exec->make_entries(*exec->blueprint_, report);
+    const Status status = exec->make_entries(*exec->blueprint_);
     if (status != Status::success) {
         report.result = InstantiateResult::error;
         return status;
@@ -173,7 +185,7 @@ GraphExec::~GraphExec() {
 }
 
 /// The work of all nodes becomes steps; memory nodes and contexts are noted.
-Status GraphExec::make_entries(const Graph& graph, InstantiateReport& report) {
+Status GraphExec::make_entries(const Graph& graph) {
     Status failed = Status::success;
     for_each_node(graph, [&](const Node& node) {
         if (failed != Status::success) return;
@@ -184,7 +196,6 @@ Status GraphExec::make_entries(const Graph& graph, InstantiateReport& report) {
         if (const auto* free = std::get_if<FreeWork>(&node.work)) frees_.push_back(free->memory);
         if (node.type() == NodeType::conditional) return; // of the programs inside: program_of()
         failed = make_entry(node);
-        if (failed != Status::success) report.node = &node;
     });
     return failed;
 }

@@ -92,7 +92,7 @@ private:
     };
 
     Status check(const Graph& graph, InstantiateReport& report) const;
-    Status make_entries(const Graph& graph, InstantiateReport& report);
+    Status make_entries(const Graph& graph);
     Status make_entry(const Node& node);
     void lay_out(const Graph& graph);
     std::shared_ptr<const Program> program_of(const Graph& graph);

@@ -3,11 +3,12 @@
 #pragma once
 
 #include "runtime/launch/launch.h"
+#include "runtime/memory/external_objects.h"
 #include "runtime/memory/memory.h"
+#include "runtime/memory/stream_values.h"
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <variant>
@@ -99,23 +100,22 @@ struct FreeWork {
     std::shared_ptr<GraphMemory> memory;
 };
 
-/// Operations on words of memory (cuStreamBatchMemOp): the operations as given, and what does them.
+/// cuStreamBatchMemOp.
 struct MemoryOperationsWork {
     Context* context = nullptr;
-    std::vector<std::array<std::uint64_t, 6>> operations; ///< CUstreamBatchMemOpParams
-    unsigned flags = 0;
+    std::vector<ValueStep> steps;
+    mutable std::vector<std::array<std::uint64_t, 6>> given; ///< CUstreamBatchMemOpParams, for who asks for them
 };
 
-struct SemaphoreSignalWork {
-    std::vector<std::function<void()>> signals;
-    std::vector<const void*> semaphores;
-    std::vector<std::array<std::uint8_t, 144>> parameters;
+/// Semaphores and the values to signal, or to wait for.
+struct SemaphoreWork {
+    std::vector<std::pair<std::shared_ptr<ExternalSemaphore>, std::uint64_t>> semaphores;
+    /// As given, for who asks for them: handles, and CUDA_EXTERNAL_SEMAPHORE_PARAMS.
+    mutable std::vector<void*> handles;
+    mutable std::vector<std::array<std::uint8_t, 144>> parameters;
 };
-struct SemaphoreWaitWork {
-    std::vector<std::function<void()>> waits;
-    std::vector<const void*> semaphores;
-    std::vector<std::array<std::uint8_t, 144>> parameters;
-};
+struct SemaphoreSignalWork : SemaphoreWork {};
+struct SemaphoreWaitWork : SemaphoreWork {};
 
 struct ConditionalWork {
     enum class Kind : std::uint8_t { if_nonzero, while_nonzero, select };

@@ -20,7 +20,10 @@ Status make_grid_of(const KernelWork& work, std::shared_ptr<Grid>& grid) {
     std::size_t bytes = work.parameters.size();
     void* extra[] = {reinterpret_cast<void*>(1), const_cast<std::uint8_t*>(work.parameters.data()),
                      reinterpret_cast<void*>(2), &bytes, nullptr};
-    return make_grid(*work.function, work.config, work.context(), nullptr, extra, grid);
+    const Status status = make_grid(*work.function, work.config, work.context(), nullptr, extra, grid);
+    if (status != Status::success) return status;
+    work.function->mark_used();
+    return work.module->bind_references();
 }
 
 class KernelStep : public Step {
@@ -124,6 +127,41 @@ private:
     const EventWaitWork work_;
 };
 
+class MemoryOperationsStep : public Step {
+public:
+    explicit MemoryOperationsStep(MemoryOperationsWork work) : work_(std::move(work)) {}
+    void run(const GraphLaunch& launch) override {
+        for (const ValueStep& step : work_.steps)
+            if (check_place(step) != Status::success) return report_bad_memory(launch, "memory operation");
+        make_steps(work_.steps, *launch.context);
+    }
+
+private:
+    const MemoryOperationsWork work_;
+};
+
+class SemaphoreSignalStep : public Step {
+public:
+    explicit SemaphoreSignalStep(SemaphoreSignalWork work) : work_(std::move(work)) {}
+    void run(const GraphLaunch&) override {
+        for (const auto& [semaphore, value] : work_.semaphores) semaphore->signal_now(value);
+    }
+
+private:
+    const SemaphoreSignalWork work_;
+};
+
+class SemaphoreWaitStep : public Step {
+public:
+    explicit SemaphoreWaitStep(SemaphoreWaitWork work) : work_(std::move(work)) {}
+    void run(const GraphLaunch& launch) override {
+        for (const auto& [semaphore, value] : work_.semaphores) semaphore->wait_now(value, *launch.context);
+    }
+
+private:
+    const SemaphoreWaitWork work_;
+};
+
 class ConditionalStep : public Step {
 public:
     ConditionalStep(ConditionalWork work, std::vector<std::shared_ptr<const Program>> bodies)
@@ -150,6 +188,13 @@ public:
             if (work_.value->get() < bodies_.size()) run_program(bodies_[work_.value->get()], launch);
             break;
         }
+        skip(launch);
+    }
+    /// Nobody waits for ever for an event that a graph which did not run records.
+    void skip(const GraphLaunch& launch) override {
+        for (const auto& body : bodies_)
+            for (const auto& step : body->steps)
+                if (step) step->skip(launch);
     }
 
 private:
@@ -181,9 +226,9 @@ struct MakeStep {
     Status operator()(const FreeWork&) const { return Status::success; }
     Status operator()(const std::monostate&) const { return Status::success; }
     Status operator()(const ChildWorkOfGraph&) const { return Status::success; }
-    Status operator()(const MemoryOperationsWork&) const { return Status::not_supported; }
-    Status operator()(const SemaphoreSignalWork&) const { return Status::not_supported; }
-    Status operator()(const SemaphoreWaitWork&) const { return Status::not_supported; }
+    Status operator()(const MemoryOperationsWork& work) const { return made<MemoryOperationsStep>(work); }
+    Status operator()(const SemaphoreSignalWork& work) const { return made<SemaphoreSignalStep>(work); }
+    Status operator()(const SemaphoreWaitWork& work) const { return made<SemaphoreWaitStep>(work); }
 
     template <class S, class W> Status made(const W& work) const {
         step = std::make_shared<S>(work);

@@ -24,7 +24,7 @@ struct ConditionalValues {
 std::shared_ptr<ConditionalValue> ConditionalValue::create(Context& context, std::uint32_t value, bool assign_default) {
     ConditionalValues& all = ConditionalValues::get();
     std::unique_lock lock(all.mutex);
-    const std::uint64_t handle = all.next++ << 8;
+    const std::uint64_t handle = all.next++;
     auto made = std::make_shared<ConditionalValue>(context, value, assign_default, handle);
     all.values[handle] = made;
     return made;

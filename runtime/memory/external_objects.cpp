@@ -106,28 +106,28 @@ bool ExternalSemaphore::try_wait(std::uint64_t value) const {
     return poll(&ready, 1, 0) == 1 && read(file_.descriptor(), &taken, sizeof taken) == sizeof taken;
 }
 
+void ExternalSemaphore::signal_now(std::uint64_t value) {
+    if (counter_) {
+        __atomic_store_n(counter_, value, __ATOMIC_RELEASE);
+        return;
+    }
+    const std::uint64_t one = 1;
+    const ssize_t written = write(file_.descriptor(), &one, sizeof one);
+    static_cast<void>(written); // fails where 2^64 signals are not taken only
+}
+
+void ExternalSemaphore::wait_now(std::uint64_t value, const Context& context) {
+    Patience patience;
+    while (!try_wait(value) && context.status() == Status::success) patience.pass();
+}
+
 void ExternalSemaphore::signal(Stream& stream, std::uint64_t value) {
-    stream.submit(
-        [self = shared_from_this(), value] {
-            if (self->counter_) {
-                __atomic_store_n(self->counter_, value, __ATOMIC_RELEASE);
-                return;
-            }
-            const std::uint64_t one = 1;
-            const ssize_t written = write(self->file_.descriptor(), &one, sizeof one);
-            static_cast<void>(written); // fails where 2^64 signals are not taken only
-        },
-        Stream::Start::elsewhere);
+    stream.submit([self = shared_from_this(), value] { self->signal_now(value); }, Stream::Start::elsewhere);
 }
 
 void ExternalSemaphore::wait(Stream& stream, std::uint64_t value) {
-    Context& context = stream.context();
-    stream.submit(
-        [self = shared_from_this(), value, &context] {
-            Patience patience;
-            while (!self->try_wait(value) && context.status() == Status::success) patience.pass();
-        },
-        Stream::Start::elsewhere);
+    stream.submit([self = shared_from_this(), value, &context = stream.context()] { self->wait_now(value, context); },
+                  Stream::Start::elsewhere);
 }
 
 } // namespace ptarmigan::runtime

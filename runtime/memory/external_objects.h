@@ -66,6 +66,9 @@ public:
     /// In stream order.
     void signal(Stream& stream, std::uint64_t value);
     void wait(Stream& stream, std::uint64_t value);
+    /// On this thread and now; a wait ends with a fault of `context`, too.
+    void signal_now(std::uint64_t value);
+    void wait_now(std::uint64_t value, const Context& context);
 
 private:
     bool try_wait(std::uint64_t value) const;

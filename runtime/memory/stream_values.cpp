@@ -31,6 +31,8 @@ void wait(const ValueStep& step, const Context& context) {
     while (!ends_wait(step, load(step)) && context.status() == Status::success) patience.pass();
 }
 
+} // namespace
+
 void make_steps(const std::vector<ValueStep>& steps, const Context& context) {
     for (const ValueStep& step : steps) {
         if (context.status() != Status::success) return;
@@ -38,8 +40,6 @@ void make_steps(const std::vector<ValueStep>& steps, const Context& context) {
         if (step.kind == ValueStep::Kind::wait) wait(step, context);
     }
 }
-
-} // namespace
 
 bool ends_wait(const ValueStep& step, std::uint64_t held) {
     const std::uint64_t all = step.bytes == 4 ? 0xffffffffu : ~std::uint64_t{0};
@@ -63,12 +63,16 @@ Status check_place(const ValueStep& step) {
     return fits ? Status::success : Status::invalid_value;
 }
 
-void submit_values(Stream& stream, std::vector<ValueStep> steps) {
+Status submit_values(Stream& stream, std::vector<ValueStep> steps) {
+    std::shared_ptr<StreamRecorder> recorder;
+    if (const Status status = stream.begin_work(recorder); status != Status::success) return status;
+    if (recorder) return recorder->values(std::move(steps));
     const bool waits = std::any_of(steps.begin(), steps.end(),
                                    [](const ValueStep& step) { return step.kind == ValueStep::Kind::wait; });
     Context& context = stream.context();
     stream.submit([steps = std::move(steps), &context] { make_steps(steps, context); },
                   waits ? Stream::Start::elsewhere : Stream::Start::inline_if_idle);
+    return Status::success;
 }
 
 } // namespace ptarmigan::runtime

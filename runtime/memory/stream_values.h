@@ -9,6 +9,7 @@
 
 namespace ptarmigan::runtime {
 
+class Context;
 class Stream;
 
 /// One step of a stream: writes a value, waits for one, or (a barrier) nothing, because all that a stream does is seen
@@ -30,7 +31,9 @@ bool ends_wait(const ValueStep& step, std::uint64_t held);
 Status check_place(const ValueStep& step);
 
 /// Makes the steps in order when the stream comes to them. The places have been checked. A wait looks at its memory
-/// again and again, with sleeps between, until it ends or a fault ends its context.
-void submit_values(Stream& stream, std::vector<ValueStep> steps);
+/// again and again, with sleeps between, until it ends or a fault ends its context. The status is of capture.
+Status submit_values(Stream& stream, std::vector<ValueStep> steps);
+/// Makes the steps now, on this thread.
+void make_steps(const std::vector<ValueStep>& steps, const Context& context);
 
 } // namespace ptarmigan::runtime

@@ -3,6 +3,7 @@
 
 #include "runtime/graph/graph_memory.h"
 #include "runtime/graph/program.h"
+#include "runtime/shim/value_steps.h"
 #include "runtime/texture/array.h"
 
 #include <algorithm>
@@ -181,8 +182,67 @@ CUDA_HOST_NODE_PARAMS parameters_of(const runtime::HostWork& work) {
     return {work.function, work.data};
 }
 
-Status make_work(const CUDA_BATCH_MEM_OP_NODE_PARAMS&, runtime::MemoryOperationsWork&) {
-    return Status::not_supported;
+Status make_work(const CUDA_BATCH_MEM_OP_NODE_PARAMS& given, runtime::MemoryOperationsWork& work) {
+    if (given.flags != 0 || !given.ctx || (given.count != 0 && !given.paramArray)) return Status::invalid_value;
+    if (const Status status = context_of(given.ctx, work.context); status != Status::success) return status;
+    for (unsigned i = 0; i < given.count; ++i) {
+        runtime::ValueStep step;
+        const Status status = make_value_step(given.paramArray[i], step);
+        // Memory that is none yet is looked at when the node runs.
+        const bool unknown = status == Status::invalid_value && step.kind != runtime::ValueStep::Kind::barrier &&
+                             step.address % step.bytes == 0 &&
+                             !runtime::AddressSpace::get().is_known_range(step.address, step.bytes);
+        if (status != Status::success && !unknown) return status;
+        work.steps.push_back(step);
+    }
+    return Status::success;
+}
+
+CUDA_BATCH_MEM_OP_NODE_PARAMS parameters_of(const runtime::MemoryOperationsWork& work) {
+    using Kind = runtime::ValueStep::Kind;
+    constexpr int wait_32 = 1, write_32 = 2, wait_64 = 4, write_64 = 5, barrier = 6;
+    static_assert(sizeof(CUstreamBatchMemOpParams) == sizeof work.given[0]);
+    work.given.clear();
+    for (const runtime::ValueStep& step : work.steps) {
+        CUstreamBatchMemOpParams given{};
+        const bool wide = step.bytes == 8;
+        if (step.kind == Kind::barrier)
+            given.barrier = {barrier, 0};
+        else if (step.kind == Kind::wait)
+            given.value = {wide ? wait_64 : wait_32, step.address, step.value, static_cast<unsigned>(step.until), 0};
+        else
+            given.value = {wide ? write_64 : write_32, step.address, step.value, 0, 0};
+        std::memcpy(work.given.emplace_back().data(), &given, sizeof given);
+    }
+    auto* list = reinterpret_cast<CUstreamBatchMemOpParams*>(work.given.data());
+    return {reinterpret_cast<CUcontext>(work.context), static_cast<unsigned>(work.steps.size()), list, 0};
+}
+
+Status make_work(const CUDA_EXT_SEM_NODE_PARAMS& given, runtime::SemaphoreWork& work) {
+    if (given.numExtSems == 0 || !given.extSemArray || !given.paramsArray) return Status::invalid_value;
+    for (unsigned i = 0; i < given.numExtSems; ++i) {
+        auto semaphore = find_handle<runtime::ExternalSemaphore>(given.extSemArray[i]);
+        if (!semaphore) return Status::invalid_handle;
+        const CUDA_EXTERNAL_SEMAPHORE_PARAMS& parameters = given.paramsArray[i];
+        if (parameters.flags != 0) return Status::invalid_value;
+        work.semaphores.emplace_back(std::move(semaphore), parameters.params.fence.value);
+    }
+    return Status::success;
+}
+
+CUDA_EXT_SEM_NODE_PARAMS parameters_of(const runtime::SemaphoreWork& work) {
+    static_assert(sizeof(CUDA_EXTERNAL_SEMAPHORE_PARAMS) == sizeof work.parameters[0]);
+    work.handles.clear();
+    work.parameters.clear();
+    for (const auto& [semaphore, value] : work.semaphores) {
+        CUDA_EXTERNAL_SEMAPHORE_PARAMS parameters{};
+        parameters.params.fence.value = value;
+        work.handles.push_back(semaphore.get());
+        std::memcpy(work.parameters.emplace_back().data(), &parameters, sizeof parameters);
+    }
+    return {reinterpret_cast<CUexternalSemaphore*>(work.handles.data()),
+            reinterpret_cast<const CUDA_EXTERNAL_SEMAPHORE_PARAMS*>(work.parameters.data()),
+            static_cast<unsigned>(work.semaphores.size())};
 }
 
 Status make_work(CUDA_MEM_ALLOC_NODE_PARAMS& given, runtime::AllocateWork& work) {
@@ -367,8 +427,8 @@ Status make_any_work(CUgraphNodeParams& given, runtime::Graph& parent, NodeWork&
     case NodeType::free: return make_work(given.free, work.emplace<runtime::FreeWork>());
     case NodeType::memory_operations: return make_work(given.memOp, work.emplace<runtime::MemoryOperationsWork>());
     case NodeType::conditional: return make_conditional(given.conditional, parent, work);
-    case NodeType::semaphore_signal:
-    case NodeType::semaphore_wait: return Status::not_supported;
+    case NodeType::semaphore_signal: return make_work(given.semaphores, work.emplace<runtime::SemaphoreSignalWork>());
+    case NodeType::semaphore_wait: return make_work(given.semaphores, work.emplace<runtime::SemaphoreWaitWork>());
     }
     return Status::invalid_value;
 }
@@ -403,6 +463,8 @@ Status make_changed_work(const CUgraphNodeParams& given, const NodeWork& old, No
     case NodeType::event_wait:
     case NodeType::event_record: return make_event_work(given.event.event, type, work);
     case NodeType::memory_operations: return make_work(given.memOp, work.emplace<runtime::MemoryOperationsWork>());
+    case NodeType::semaphore_signal: return make_work(given.semaphores, work.emplace<runtime::SemaphoreSignalWork>());
+    case NodeType::semaphore_wait: return make_work(given.semaphores, work.emplace<runtime::SemaphoreWaitWork>());
     case NodeType::conditional: return Status::not_supported;
     default: return Status::invalid_value;
     }
@@ -450,7 +512,15 @@ Status any_parameters_of(const Node& node, CUgraphNodeParams& place) {
                              reinterpret_cast<CUcontext>(conditional.context)};
         break;
     }
-    default: return Status::not_supported;
+    case NodeType::memory_operations:
+        place.memOp = parameters_of(std::get<runtime::MemoryOperationsWork>(node.work));
+        break;
+    case NodeType::semaphore_signal:
+        place.semaphores = parameters_of(std::get<runtime::SemaphoreSignalWork>(node.work));
+        break;
+    case NodeType::semaphore_wait:
+        place.semaphores = parameters_of(std::get<runtime::SemaphoreWaitWork>(node.work));
+        break;
     }
     return Status::success;
 }

@@ -20,6 +20,7 @@ Status make_work(const CUDA_MEMCPY3D& given, CUcontext context, runtime::CopyWor
 Status make_work(const CUDA_MEMSET_NODE_PARAMS& given, CUcontext context, runtime::FillWork& work);
 Status make_work(const CUDA_HOST_NODE_PARAMS& given, runtime::HostWork& work);
 Status make_work(const CUDA_BATCH_MEM_OP_NODE_PARAMS& given, runtime::MemoryOperationsWork& work);
+Status make_work(const CUDA_EXT_SEM_NODE_PARAMS& given, runtime::SemaphoreWork& work);
 Status make_work(CUDA_MEM_ALLOC_NODE_PARAMS& given, runtime::AllocateWork& work); ///< writes dptr
 Status make_work(const CUDA_MEM_FREE_NODE_PARAMS& given, runtime::FreeWork& work);
 
@@ -28,6 +29,8 @@ CUDA_KERNEL_NODE_PARAMS parameters_of(const runtime::KernelWork& work);
 CUDA_MEMCPY3D parameters_of(const runtime::CopyWork& work);
 CUDA_MEMSET_NODE_PARAMS parameters_of(const runtime::FillWork& work);
 CUDA_HOST_NODE_PARAMS parameters_of(const runtime::HostWork& work);
+CUDA_BATCH_MEM_OP_NODE_PARAMS parameters_of(const runtime::MemoryOperationsWork& work);
+CUDA_EXT_SEM_NODE_PARAMS parameters_of(const runtime::SemaphoreWork& work);
 CUDA_MEM_ALLOC_NODE_PARAMS parameters_of(const runtime::AllocateWork& work);
 
 /// A child node of `parent`: a clone of the graph, or (ownership 1) the graph itself.

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
+#include <vector>
 
 namespace ptarmigan::runtime {
 
@@ -18,8 +20,10 @@ class Event;
 class Function;
 class MemoryPool;
 class Stream;
+class ExternalSemaphore;
 struct CopyBox;
 struct LaunchConfig;
+struct ValueStep;
 
 /// Each call returns what the driver says of the call that it records. Thread-safe.
 class StreamRecorder {
@@ -33,6 +37,10 @@ public:
     virtual Status host_function(void (*function)(void*), void* data) = 0;
     virtual Status allocate(const std::shared_ptr<MemoryPool>& pool, std::size_t size, std::uint64_t& pointer) = 0;
     virtual Status free(std::uint64_t pointer) = 0;
+    virtual Status values(std::vector<ValueStep> steps) = 0;
+    /// Signals semaphores, or waits for them, each with its value.
+    virtual Status semaphores(std::vector<std::pair<std::shared_ptr<ExternalSemaphore>, std::uint64_t>> semaphores,
+                              bool wait) = 0;
     /// `port`: of the stream's last kernel, that the event marks (CUgraphKernelNodePort); 0: its end.
     virtual Status record(Event& event, bool external, unsigned port) = 0;
     virtual Status wait(Event& event, bool external) = 0;

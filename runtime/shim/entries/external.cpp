@@ -73,6 +73,7 @@ template <class T> CUresult destroy(const void* handle) {
 CUresult submit_semaphores(CUstream stream, DefaultStream default_stream, const CUexternalSemaphore* handles,
                            const CUDA_EXTERNAL_SEMAPHORE_PARAMS* parameters, unsigned count,
                            void (ExternalSemaphore::*submit)(Stream&, std::uint64_t)) {
+    const bool waits = submit == &ExternalSemaphore::wait;
     return stream_entry(stream, default_stream, [&](Stream& queue) {
         if (count == 0 || !handles || !parameters) return Status::invalid_value;
         std::vector<std::shared_ptr<ExternalSemaphore>> semaphores;
@@ -80,6 +81,13 @@ CUresult submit_semaphores(CUstream stream, DefaultStream default_stream, const 
             semaphores.push_back(find_handle<ExternalSemaphore>(handles[i]));
             if (!semaphores.back()) return Status::invalid_handle;
             if (parameters[i].flags != 0) return Status::invalid_value; // of NvSciSync objects
+        }
+        std::shared_ptr<runtime::StreamRecorder> recorder;
+        if (const Status status = queue.begin_work(recorder); status != Status::success) return status;
+        if (recorder) {
+            std::vector<std::pair<std::shared_ptr<ExternalSemaphore>, std::uint64_t>> values;
+            for (unsigned i = 0; i < count; ++i) values.emplace_back(semaphores[i], parameters[i].params.fence.value);
+            return recorder->semaphores(std::move(values), waits);
         }
         for (unsigned i = 0; i < count; ++i) ((*semaphores[i]).*submit)(queue, parameters[i].params.fence.value);
         return Status::success;

@@ -226,6 +226,24 @@ PTM_API(cuGraphExecEventWaitNodeSetEvent, CUgraphExec exec, CUgraphNode node, CU
     return set_node_of_type(exec, node, runtime::NodeType::event_wait,
                             [&](CUgraphNodeParams& general) { general.event.event = event; });
 }
+PTM_API(cuGraphExecBatchMemOpNodeSetParams, CUgraphExec exec, CUgraphNode node,
+        const CUDA_BATCH_MEM_OP_NODE_PARAMS* given) {
+    if (!given) return static_cast<CUresult>(Status::invalid_value);
+    return set_node_of_type(exec, node, runtime::NodeType::memory_operations,
+                            [&](CUgraphNodeParams& general) { general.memOp = *given; });
+}
+PTM_API(cuGraphExecExternalSemaphoresSignalNodeSetParams, CUgraphExec exec, CUgraphNode node,
+        const CUDA_EXT_SEM_NODE_PARAMS* given) {
+    if (!given) return static_cast<CUresult>(Status::invalid_value);
+    return set_node_of_type(exec, node, runtime::NodeType::semaphore_signal,
+                            [&](CUgraphNodeParams& general) { general.semaphores = *given; });
+}
+PTM_API(cuGraphExecExternalSemaphoresWaitNodeSetParams, CUgraphExec exec, CUgraphNode node,
+        const CUDA_EXT_SEM_NODE_PARAMS* given) {
+    if (!given) return static_cast<CUresult>(Status::invalid_value);
+    return set_node_of_type(exec, node, runtime::NodeType::semaphore_wait,
+                            [&](CUgraphNodeParams& general) { general.semaphores = *given; });
+}
 PTM_API(cuGraphExecNodeSetParams, CUgraphExec exec, CUgraphNode node, CUgraphNodeParams* given) {
     if (!given) return static_cast<CUresult>(Status::invalid_value);
     if (given->type == static_cast<int>(runtime::NodeType::child))

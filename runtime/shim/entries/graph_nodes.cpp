@@ -237,6 +237,29 @@ PTM_API(cuGraphChildGraphNodeGetGraph, CUgraphNode node, CUgraph* graph) {
 PTM_EVENT_NODES(Record, NodeType::event_record)
 PTM_EVENT_NODES(Wait, NodeType::event_wait)
 
+// ---- memory operations and semaphores ----
+
+/// The entries of a type whose parameters are given and got whole.
+#define PTM_PLAIN_NODES(name, Work, Parameters)                                                                        \
+    PTM_API(cuGraphAdd##name##Node, CUgraphNode* node, CUgraph graph, const CUgraphNode* before, std::size_t count,    \
+            const Parameters* given) {                                                                                 \
+        return add_node(node, graph, before, nullptr, count, [&](NodeWork& work) {                                     \
+            return given ? make_work(*given, work.emplace<Work>()) : Status::invalid_value;                            \
+        });                                                                                                            \
+    }                                                                                                                  \
+    PTM_API(cuGraph##name##NodeGetParams, CUgraphNode node, Parameters* place) {                                       \
+        return get_parameters<Work>(node, place);                                                                      \
+    }                                                                                                                  \
+    PTM_API(cuGraph##name##NodeSetParams, CUgraphNode node, const Parameters* given) {                                 \
+        return set_work(node, [&](const NodeWork& old, NodeWork& work) {                                               \
+            if (!std::holds_alternative<Work>(old) || !given) return Status::invalid_value;                            \
+            return make_work(*given, work.emplace<Work>());                                                            \
+        });                                                                                                            \
+    }
+PTM_PLAIN_NODES(BatchMemOp, runtime::MemoryOperationsWork, CUDA_BATCH_MEM_OP_NODE_PARAMS)
+PTM_PLAIN_NODES(ExternalSemaphoresSignal, runtime::SemaphoreSignalWork, CUDA_EXT_SEM_NODE_PARAMS)
+PTM_PLAIN_NODES(ExternalSemaphoresWait, runtime::SemaphoreWaitWork, CUDA_EXT_SEM_NODE_PARAMS)
+
 // ---- memory ----
 
 PTM_API(cuGraphAddMemAllocNode, CUgraphNode* node, CUgraph graph, const CUgraphNode* before, std::size_t count,

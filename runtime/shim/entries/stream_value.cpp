@@ -5,6 +5,7 @@
 
 #include "runtime/shim/convert.h"
 #include "runtime/shim/stream_types.h"
+#include "runtime/shim/value_steps.h"
 
 #include <vector>
 
@@ -47,12 +48,25 @@ template <class Make> CUresult submit_one(CUstream stream, DefaultStream default
     return stream_entry(stream, default_stream, [&](Stream& queue) {
         ValueStep step;
         if (const Status status = make(step); status != Status::success) return status;
-        runtime::submit_values(queue, {step});
-        return Status::success;
+        return runtime::submit_values(queue, {step});
     });
 }
 
-Status make_step(const CUstreamBatchMemOpParams& given, ValueStep& step) {
+CUresult submit_batch(CUstream stream, DefaultStream default_stream, unsigned count,
+                      const CUstreamBatchMemOpParams* given, unsigned flags) {
+    return stream_entry(stream, default_stream, [&](Stream& queue) {
+        if (flags != 0 || count > most_operations || (count != 0 && !given)) return Status::invalid_value;
+        if (count == 0) return Status::success;
+        std::vector<ValueStep> steps(count);
+        for (unsigned i = 0; i < count; ++i)
+            if (const Status status = make_value_step(given[i], steps[i]); status != Status::success) return status;
+        return runtime::submit_values(queue, std::move(steps));
+    });
+}
+
+} // namespace
+
+Status ptarmigan::shim::make_value_step(const CUstreamBatchMemOpParams& given, ValueStep& step) {
     const auto& value = given.value;
     switch (given.operation) {
     case wait_32: return make_wait(4, value.address, value.value, value.flags, step);
@@ -64,21 +78,6 @@ Status make_step(const CUstreamBatchMemOpParams& given, ValueStep& step) {
     default: return Status::invalid_value;
     }
 }
-
-CUresult submit_batch(CUstream stream, DefaultStream default_stream, unsigned count,
-                      const CUstreamBatchMemOpParams* given, unsigned flags) {
-    return stream_entry(stream, default_stream, [&](Stream& queue) {
-        if (flags != 0 || count > most_operations || (count != 0 && !given)) return Status::invalid_value;
-        if (count == 0) return Status::success;
-        std::vector<ValueStep> steps(count);
-        for (unsigned i = 0; i < count; ++i)
-            if (const Status status = make_step(given[i], steps[i]); status != Status::success) return status;
-        runtime::submit_values(queue, std::move(steps));
-        return Status::success;
-    });
-}
-
-} // namespace
 
 // The first versions, without _v2, are refused as by an H100's driver.
 #define PTM_VALUE_API(name, bytes, Value, make)                                                                        \
