@@ -98,7 +98,8 @@ BodyBinder::Want BodyBinder::want_of(const OperandPattern& pattern, const HeadMa
                     (any(effects, Effects::atomic | Effects::store | Effects::async | Effects::call) &&
                      !any(effects, Effects::volatile_read));
     want.must_sink = match.result_is_sink;
-    if (form.info->chapter == "matrix" || form.info->chapter == "warpgroup_matrix")
+    const bool selects_scales = pattern.role == Role::ids_a || pattern.role == Role::ids_b; // two numbers
+    if ((form.info->chapter == "matrix" || form.info->chapter == "warpgroup_matrix") && !selects_scales)
         want.element_rule = ElementRule::fragment;
     else if (any(effects, Effects::atomic | Effects::async) || match.vector_size == 8)
         want.element_rule = ElementRule::bits;

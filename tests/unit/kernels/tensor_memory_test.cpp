@@ -49,6 +49,7 @@ TEST_CASE("tcgen05.ld, st: shapes", "[.][sm_100]") {
     for (const Form& form : {Form{"32x32b", 1, 1, 0}, Form{"32x32b", 64, 64, 0}, Form{"32x32b", 128, 128, 0}, Form{"16x64b", 1, 1, 16}, Form{"16x64b", 8, 8, 0},
                              Form{"16x128b", 1, 2, 0}, Form{"16x128b", 16, 32, 16}, Form{"16x256b", 1, 4, 16}, Form{"16x256b", 32, 128, 0}}) {
         for (const bool packed : {false, true}) {
+            if (packed && form.shape == std::string("16x256b") && form.repeat == 32) continue; // all 512 columns
             const std::string text = std::string(form.shape) + ".x" + std::to_string(form.repeat);
             INFO(text << packed);
             const Words image = random_words(random, tensor_words);
