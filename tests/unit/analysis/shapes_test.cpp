@@ -151,5 +151,11 @@ TEST_CASE("what is only assumed to be uniform must be so where it is used") {
     CHECK(k.shape_of("%r10").is_varying());
 }
 
+TEST_CASE("shapes: a thread's number that is moved as a float under a condition is bits") {
+    AnalysedKernel k("mov.u32 %r0, %tid.x; ld.param.u32 %r3, [n]; setp.eq.u32 %p0, %r3, 1; add.u32 %r1, %r0, 100;\n"
+                     "@%p0 mov.f32 %r1, %r0; ld.param.u64 %rd0, [p]; st.global.u32 [%rd0], %r1;");
+    CHECK(k.shape_of("%r1").is_varying());
+}
+
 } // namespace
 } // namespace ptarmigan::test

@@ -180,7 +180,8 @@ Shape ShapeRules::copy(const ptx::Instruction& inst) {
     }
     Shape shape = of(a);
     bool same_size = ptx::bit_size(a.type) == ptx::bit_size(d.type);
-    return shape.is_affine() && (!whole || !same_size) ? varying_shape() : shape;
+    // A number that is moved as a float (mov.f32 of a .b32 register, under a condition) is bits.
+    return shape.is_affine() && (!whole || !same_size || ptx::is_float(a.type)) ? varying_shape() : shape;
 }
 
 Shape ShapeRules::memory(const ptx::Instruction& inst) const {
