@@ -168,54 +168,23 @@ TEST_CASE("ldmatrix: a warp that has come through a branch of its own, in a loop
     }
 }
 
-namespace {
-
-/// What ldmatrix or stmatrix of `count` matrices ends in where the row of lane `odd` is `offset` bytes beyond its place in memory of kind
-/// `memory`.
-int outcome(bool loads, unsigned count, const std::string& memory, unsigned odd, long offset) {
-    const bool is_window = memory == "shared";
-    std::string text = ".local .align 16 .b8 depot[4096];\nmov.u32 %r1, memory; shl.b32 %r2, %r60, 4; cvt.u64.u32 %l1, %r2;\n";
-    if (is_window) text += "cvt.u64.u32 %l2, %r1;\n";
-    else if (memory == "generic") text += "cvt.u64.u32 %l2, %r1; cvta.shared.u64 %l2, %l2;\n";
-    else if (memory == "global") text += "mov.u64 %l2, %l60;\n";
-    else if (memory == "constant") text += "mov.u64 %l2, constants; cvta.const.u64 %l2, %l2;\n";
-    else if (memory == "local") text += "mov.u64 %l2, depot; cvta.local.u64 %l2, %l2;\n";
-    text += "add.u64 %l2, %l2, %l1; add.u64 %l3, %l2, " + std::to_string(offset) + "; setp.eq.u32 %p1, %r60, " + to_string(odd) +
-            "; selp.b64 %l2, %l3, %l2, %p1; cvt.u32.u64 %r3, %l2;\n";
-    const std::string place = is_window ? ".shared.b16 " : ".b16 ", address = is_window ? "[%r3]" : "[%l2]",
-                      words = std::string(loads ? "ldmatrix" : "stmatrix") + ".sync.aligned.m8n8.x" + to_string(count) + place;
-    for (unsigned i = 0; i < count; ++i) text += "mov.u32 %r" + to_string(20 + i) + ", " + to_string(i) + ";\n";
-    text += loads ? words + registers(count) + ", " + address + ";\n" : words + address + ", " + registers(count) + ";\n";
-    for (unsigned i = 0; i < count; ++i) text += "st.global.u32 [%l60], %r" + to_string(20 + i) + ";\n";
-    const Array<std::uint32_t> global(4096);
-    try {
-        run(text, {1}, {lanes}, {global.address()}, shared + ".const .align 16 .b8 constants[4096];\n");
-    } catch (const Error& error) { return error.code(); }
-    return 0;
-}
-
-} // namespace
-
-// As 98 cases on an H100 ended (2026-11-26).
-TEST_CASE("ldmatrix, stmatrix: rows at wrong places") {
-    constexpr int illegal_address = 700, illegal_instruction = 715, misaligned_address = 716;
-    for (const bool loads : {true, false}) {
-        INFO(loads);
-        for (const char* memory : {"global", "constant", "local"}) {
-            INFO(memory);
-            CHECK(outcome(loads, 4, memory, 0, 0) == illegal_instruction);
-            CHECK(outcome(loads, 1, memory, 5, 0) == illegal_instruction);
-        }
-        for (const char* memory : {"shared", "generic"}) {
-            INFO(memory);
-            for (const long offset : {1, 2, 4, 8}) CHECK(outcome(loads, 4, memory, 3, offset) == misaligned_address);
-            CHECK(outcome(loads, 1, memory, 3, 8) == misaligned_address);
-            CHECK(outcome(loads, 2, memory, 15, 8) == misaligned_address);
-            CHECK(outcome(loads, 4, memory, 31, 1 << 20) == illegal_address);
-            // Nobody looks at these lanes' addresses.
-            CHECK(outcome(loads, 1, memory, 9, 8) == 0);
-            CHECK(outcome(loads, 1, memory, 9, 1 << 20) == 0);
-            CHECK(outcome(loads, 2, memory, 16, 8) == 0);
-        }
-    }
+TEST_CASE("ldmatrix, stmatrix: nobody looks at the rows of lanes beyond the matrices") {
+    // Wrong rows that count are faults, which a process keeps (translator/lower/README.md, 2026-11-26).
+    struct Case {
+        unsigned count, lane, offset;
+    };
+    for (const bool loads : {true, false})
+        for (const bool generic : {false, true})
+            for (const Case& given : {Case{1, 9, 8}, Case{1, 9, 1 << 20}, Case{2, 16, 8}, Case{2, 31, 1 << 20}}) {
+                std::string text = "mov.u32 %r1, memory; shl.b32 %r2, %r60, 4; add.u32 %r1, %r1, %r2; add.u32 %r3, %r1, " + to_string(given.offset) +
+                                   "; setp.eq.u32 %p1, %r60, " + to_string(given.lane) + "; selp.b32 %r1, %r3, %r1, %p1;\n"
+                                   "cvt.u64.u32 %l1, %r1; cvta.shared.u64 %l1, %l1;\n";
+                for (unsigned i = 0; i < given.count; ++i) text += "mov.u32 %r" + to_string(20 + i) + ", " + to_string(i) + ";\n";
+                const std::string address = generic ? "[%l1]" : "[%r1]", of_registers = registers(given.count);
+                text += std::string(loads ? "ldmatrix" : "stmatrix") + ".sync.aligned.m8n8.x" + to_string(given.count) + (generic ? ".b16 " : ".shared.b16 ") +
+                        (loads ? of_registers + ", " + address : address + ", " + of_registers) + ";\nst.global.u32 [%l60], %r20;\n";
+                const Array<std::uint32_t> global(4);
+                INFO(loads << generic << given.count << " " << given.offset);
+                REQUIRE_NOTHROW(run(text, {1}, {lanes}, {global.address()}, shared));
+            }
 }
