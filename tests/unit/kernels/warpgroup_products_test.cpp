@@ -112,7 +112,7 @@ const Pair pairs[] = {
     {"the second group's results", ready + load_c + clear_upper + fence + product() + commit + product(second) + commit + wait(0) + save_sums,
      ready + load_c + clear_upper + fence + product() + commit + product(second) + commit + wait(1) + save_sums + wait(0)},
     {"loaded in bulk, not waited for", load_in_bulk + wait_for_load + load_c + fence + product() + commit + wait(0) + save,
-     load_in_bulk + load_c + fence + product() + commit + wait(0) + save},
+     load_in_bulk + load_c + fence + product() + commit + wait(0) + save, false},
     {"the last round of a loop", ready + load_c + rounds + wait(0) + save, ready + load_c + rounds + save + wait(0)},
 };
 
