@@ -89,6 +89,7 @@ struct Counting {
         unsigned times = rounds;
         void* parameters[] = {&at, &times};
         REQUIRE(cuMemsetD32_v2(at, 0, page / 4) == 0);
+        REQUIRE(cuCtxSynchronize() == 0); // the stream does not wait for it
         REQUIRE(cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, parameters, nullptr) == 0);
     }
 };
