@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products as Blackwell's libraries write them: tiles by tensor maps with a 64-byte swizzle, a ring of stages between a loading thread
 // and one that issues tcgen05.mma, two accumulators in tensor memory so that four warps store one tile while the next is computed; and a pair
-// of blocks that computes 256 rows together, each with half of A and of B. nvcc: -arch=sm_100a
+// of blocks that computes 256 rows together, each with half of A and of B. nvcc: -arch=compute_100a -code=compute_100a
 #include "common/program.h"
 
 /// CUtensorMap.
