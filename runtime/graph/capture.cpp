@@ -319,7 +319,9 @@ Status start(const std::shared_ptr<Stream>& stream, CaptureMode mode, std::share
     sequence->graph = std::move(graph);
     sequence->into_given = into_given;
     sequences().push_back(sequence);
-    join_sequence(sequence, *stream)->before = std::move(before);
+    const auto recorder = join_sequence(sequence, *stream);
+    recorder->has_recorded = !before.empty();
+    recorder->before = std::move(before);
     return Status::success;
 }
 

@@ -132,9 +132,10 @@ private:
                 return end.array ? 'A' : end.side == Side::host ? 'H' : end.side == Side::device ? 'D' : 'U';
             };
             const std::size_t bytes = box.width_bytes * box.height * box.depth;
-            out_ += fmt::format("style=\"solid\" shape=\"trapezium\"label=\"{}\nMEMCPY\n({}to{},{})\n", label_,
-                                letter(box.source), letter(box.destination), bytes);
-            return print_handle(node);
+            out_ += fmt::format("style=\"solid\" shape=\"trapezium\"label=\"{}\nMEMCPY\n", label_);
+            print_handle(node);
+            out_ += fmt::format("({}to{},{})\n", letter(box.source), letter(box.destination), bytes);
+            return;
         }
         const char* words = "MemoryType | Array | Host | Device | XInBytes | Y | Z | Pitch | Height | LOD";
         out_ += "style=\"solid\" shape=\"record\" label=\"{\nMEMCPY\n" + ids(node) +
@@ -145,9 +146,10 @@ private:
     }
     void print_work(const Node& node, const FillWork& work) {
         if (!has(fill_params)) {
-            out_ += fmt::format("style=\"solid\" shape=\"invtrapezium\"label=\"{}\nMEMSET\n({},{})\n", label_,
-                                work.value, work.width * work.element_size * work.height);
-            return print_handle(node);
+            out_ += fmt::format("style=\"solid\" shape=\"invtrapezium\"label=\"{}\nMEMSET\n", label_);
+            print_handle(node);
+            out_ += fmt::format("({},{})\n", work.value, work.width * work.element_size * work.height);
+            return;
         }
         const bool with_handle = has(handles);
         out_ += fmt::format(
@@ -178,8 +180,8 @@ private:
         if (!has(allocate_params)) return plain(node, "MEM_ALLOC");
         out_ += "style=\"solid\" shape=\"record\" label=\"{\nMEM_ALLOC\n" + ids(node) +
                 "| {{{poolProps | {allocType | handleTypes | {location | {type | id}}} | {PINNED | NONE | DEVICE | " +
-                fmt::format("{}}}}}}}\n| {{{{bytesize | dptr}} | {{{} | {}}}}}\n}}", work.place.id, work.memory->size(),
-                            hex(work.memory->pointer()));
+                fmt::format("{}}}}}}}}}\n| {{{{bytesize | dptr}} | {{{} | {}}}}}\n}}", work.place.id,
+                            work.memory->size(), hex(work.memory->pointer()));
     }
     void print_work(const Node& node, const FreeWork& work) {
         if (!has(free_params)) return plain(node, "MEM_FREE");

@@ -311,6 +311,10 @@ Status GraphExec::take_memory() {
     return Status::success;
 }
 
+void GraphExec::reserve_memory() const {
+    if (!allocations_.empty()) reserve_graph_memory({id_, memory_bytes_});
+}
+
 Status GraphExec::launch(Stream& stream) {
     std::shared_ptr<StreamRecorder> recorder;
     if (const Status status = stream.begin_work(recorder); status != Status::success) return status;

@@ -66,6 +66,8 @@ public:
     bool has_memory_nodes() const { return !allocations_.empty() || !frees_.empty(); }
 
     Status launch(Stream& stream);
+    /// cuGraphUpload: counts the memory that its launches will need.
+    void reserve_memory() const;
     /// All steps and then the graphs that its kernels launched for then. One at a time.
     void run(const std::shared_ptr<const Program>& program, const GraphLaunch& launch);
     /// By a kernel of `launch`, on this thread and now.

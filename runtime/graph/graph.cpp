@@ -16,6 +16,21 @@ namespace {
 
 std::atomic<std::uint64_t> next_node_id{1};
 
+/// Takes away the links that `is` accepts; the last one comes in their place, as in the driver's lists. How many.
+template <class Is> std::size_t take_links(std::vector<Node::Link>& links, const Is& is) {
+    std::size_t taken = 0;
+    for (std::size_t i = 0; i < links.size();) {
+        if (!is(links[i])) {
+            ++i;
+            continue;
+        }
+        links[i] = links.back();
+        links.pop_back();
+        ++taken;
+    }
+    return taken;
+}
+
 } // namespace
 
 std::recursive_mutex& graph_mutex() {
@@ -82,8 +97,8 @@ Status Graph::cut(Node& from, Node& to, std::optional<EdgeData> data) {
             return link.node == wanted && (!data || link.data == *data);
         };
     };
-    if (std::erase_if(from.after_, is(to)) == 0) return Status::invalid_value;
-    std::erase_if(to.before_, is(from));
+    if (take_links(from.after_, is(to)) == 0) return Status::invalid_value;
+    take_links(to.before_, is(from));
     return Status::success;
 }
 
@@ -100,8 +115,8 @@ std::vector<std::shared_ptr<Graph>> graphs_in(const Node& node) {
 
 void Graph::remove(Node& node) {
     const auto is_node = [&](const Node::Link& link) { return link.node == &node; };
-    for (const Node::Link& link : node.before_) std::erase_if(link.node->after_, is_node);
-    for (const Node::Link& link : node.after_) std::erase_if(link.node->before_, is_node);
+    for (const Node::Link& link : node.before_) take_links(link.node->after_, is_node);
+    for (const Node::Link& link : node.after_) take_links(link.node->before_, is_node);
     for (const auto& graph : graphs_in(node)) graph->forget_handles();
     if (const auto* conditional = std::get_if<ConditionalWork>(&node.work)) conditional->value->used = false;
     HandleTable<Node>::get().remove(&node);

@@ -86,9 +86,9 @@ Status check_copy(Side to, const void* destination, Side from, const void* sourc
 
 Status memory_copy(Stream& stream, Side to, void* destination, Side from, const void* source, std::size_t size,
                    bool blocking) {
-    if (size == 0) return Status::success;
     std::shared_ptr<StreamRecorder> recorder;
     if (const Status status = stream.begin_work(recorder); status != Status::success) return status;
+    if (size == 0) return Status::success;
     if (recorder) return blocking ? recorder->forbid() : recorder->copy(line_of(to, destination, from, source, size));
     const Range target = classify(to, destination, size, true), origin = classify(from, source, size, false);
     if (target == Range::bad || origin == Range::bad) return Status::invalid_value;

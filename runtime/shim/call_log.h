@@ -22,7 +22,8 @@ constexpr std::string_view called_entry(std::string_view pretty_function) {
         std::string_view name = pretty_function.substr(start, end - start);
         const std::string_view rest = pretty_function.substr(std::min(end, pretty_function.size()));
         const bool is_function = rest.starts_with('(') && start >= 2 && pretty_function.substr(start - 2, 2) == "::";
-        if (shared.empty() && is_function && !name.ends_with("_entry") && name != "fenced") shared = name;
+        const bool wraps = name.ends_with("_entry") || name == "entry" || name == "fenced";
+        if (shared.empty() && is_function && !wraps) shared = name;
         if (name.size() < 3 || !name.starts_with("cu") || name[2] < 'A' || name[2] > 'Z') continue;
         constexpr std::string_view suffix = "_body"; // PTM_STREAM_API
         if (name.ends_with(suffix)) name.remove_suffix(suffix.size());

@@ -55,17 +55,16 @@ Status make_end(const End& given, const runtime::CopyBox& box, runtime::CopyBox:
 } // namespace
 
 Status make_work(const CUDA_KERNEL_NODE_PARAMS& given, runtime::KernelWork& work) {
-    if (given.func && given.kern) return Status::invalid_value;
-    if (!given.func && !given.kern) return Status::invalid_handle;
+    if (!given.func && !given.kern) return Status::invalid_handle; // the kernel counts without a function only
     std::shared_ptr<runtime::Function> function;
     if (given.func) function = find_handle<runtime::Function>(given.func);
     if (!function) {
         runtime::Context* context = nullptr;
         Status status = context_of(given.ctx, context);
         if (status == Status::success)
-            status = find_function(given.kern ? static_cast<const void*>(given.kern) : given.func, *context, function);
+            status = find_function(given.func ? static_cast<const void*>(given.func) : given.kern, *context, function);
         if (status != Status::success) return status;
-        work.library_kernel = given.kern;
+        work.library_kernel = given.func ? static_cast<const void*>(given.func) : given.kern;
     }
     work.function = function.get();
     work.module = function->module().shared_from_this();
@@ -346,9 +345,12 @@ namespace {
 
 Status make_conditional(CUDA_CONDITIONAL_NODE_PARAMS& given, runtime::Graph& parent, NodeWork& work) {
     auto value = runtime::ConditionalValue::find(given.handle);
-    const auto& known = parent.conditional_values;
-    if (!value || value->used || std::find(known.begin(), known.end(), value) == known.end())
-        return Status::invalid_value;
+    bool known = false; // to the graph, or to one that it is inside of
+    for (const runtime::Graph* above = &parent; above; above = above->parent()) {
+        const auto& values = above->conditional_values;
+        known = known || std::find(values.begin(), values.end(), value) != values.end();
+    }
+    if (!value || value->used || !known) return Status::invalid_value;
     constexpr unsigned most_of_if = 2;
     const bool is_if = given.type == 0, is_while = given.type == 1;
     if (given.type < 0 || given.type > 2 || given.size == 0) return Status::invalid_value;

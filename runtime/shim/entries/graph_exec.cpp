@@ -142,11 +142,14 @@ PTM_STREAM_API(cuGraphLaunch, cuGraphLaunch_ptsz, (CUgraphExec exec, CUstream st
 }
 PTM_STREAM_API(cuGraphUpload, cuGraphUpload_ptsz, (CUgraphExec exec, CUstream stream), (exec, stream)) {
     const auto of = find_handle<GraphExec>(exec);
-    return stream_entry(stream, default_stream, [&](runtime::Stream& queue) { // everything is in place already
+    return stream_entry(stream, default_stream, [&](runtime::Stream& queue) {
         std::shared_ptr<runtime::StreamRecorder> recorder;
         if (!of) return Status::invalid_value;
         const Status status = queue.begin_work(recorder);
-        return recorder ? recorder->forbid() : status;
+        if (status != Status::success) return status;
+        if (recorder) return recorder->forbid();
+        of->reserve_memory(); // the rest is in place already
+        return Status::success;
     });
 }
 PTM_API(cuGraphExecUpdate, CUgraphExec exec, CUgraph graph, CUgraphNode* node, int* result) {
@@ -157,9 +160,8 @@ PTM_API(cuGraphExecUpdate, CUgraphExec exec, CUgraph graph, CUgraphNode* node, i
     });
 }
 PTM_API(cuGraphExecUpdate_v2, CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo* info) {
-    if (!info) return static_cast<CUresult>(Status::invalid_value);
     return update(exec, graph, [&](const runtime::UpdateReport& report) {
-        *info = {static_cast<int>(report.result), handle_of(report.node), handle_of(report.from)};
+        if (info) *info = {static_cast<int>(report.result), handle_of(report.node), handle_of(report.from)};
     });
 }
 PTM_API(cuGraphNodeSetEnabled, CUgraphExec exec, CUgraphNode handle, unsigned enabled) {

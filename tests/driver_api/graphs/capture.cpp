@@ -251,7 +251,6 @@ void ask_records(const Ground& ground) {
         return result;
     });
     ask("priority", [&] { return with_attribute(8, [](CUlaunchAttributeValue& v) { v.priority = -1; }); });
-    ask("updatable node", [&] { return with_attribute(13, [](CUlaunchAttributeValue& v) { v.cooperative = 1; }); });
 }
 
 void ask_forks(const Ground& ground) {

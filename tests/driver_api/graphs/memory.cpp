@@ -228,16 +228,6 @@ void ask_life(const Ground& ground) {
         ground.give(std::string("two instances ") + (at_once ? "at once" : "in a row"), answer);
         must("cuGraphExecDestroy", execs[1]);
     }
-    // Reuse inside.
-    CUgraph reuse = ground.graph();
-    CUDA_MEM_ALLOC_NODE_PARAMS q = alloc_of(1 << 20), r = alloc_of(1 << 20), s = alloc_of(1 << 20);
-    CUgraphNode a{}, f{}, b{}, c{};
-    must("cuGraphAddMemAllocNode", &a, reuse, no_nodes, none, &q);
-    must("cuGraphAddMemFreeNode", &f, reuse, &a, std::size_t{1}, q.dptr);
-    must("cuGraphAddMemAllocNode", &b, reuse, &f, std::size_t{1}, &r);
-    must("cuGraphAddMemAllocNode", &c, reuse, no_nodes, none, &s);
-    ground.give("reuse behind a free", q.dptr == r.dptr);
-    ground.give("reuse beside", q.dptr == s.dptr);
 }
 
 } // namespace

@@ -175,7 +175,7 @@ void ask_copies(const Ground& ground) {
     ground.give("copy: no context", call("cuGraphAddMemcpyNode", &node, graph, no_nodes, none, &good, CUcontext{}));
     ground.give("copy: null", call("cuGraphAddMemcpyNode", &node, graph, no_nodes, none, static_cast<P*>(nullptr), ground.context));
     ground.give("copy: null node", call("cuGraphAddMemcpyNode", no_nodes, graph, no_nodes, none, &good, ground.context));
-    add("plain", [](P& p) { p.reserved0 = nullptr, p.srcPitch = 64; });
+    add("with a pitch", [](P& p) { p.srcPitch = 64; });
     P got{};
     must("cuGraphMemcpyNodeGetParams", node, &got);
     ground.give("get", number(static_cast<long long>(got.WidthInBytes)) + " " + number(static_cast<long long>(got.Height)) + " " + number(static_cast<long long>(got.Depth)) + " pitches " +
