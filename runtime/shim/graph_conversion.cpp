@@ -64,7 +64,7 @@ Status make_work(const CUDA_KERNEL_NODE_PARAMS& given, runtime::KernelWork& work
         if (status == Status::success)
             status = find_function(given.func ? static_cast<const void*>(given.func) : given.kern, *context, function);
         if (status != Status::success) return status;
-        work.library_kernel = given.func ? static_cast<const void*>(given.func) : given.kern;
+        if (!given.func) work.library_kernel = given.kern;
     }
     work.function = function.get();
     work.module = function->module().shared_from_this();
