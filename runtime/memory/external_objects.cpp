@@ -54,15 +54,16 @@ OwnedFile::~OwnedFile() {
     close(descriptor_);
 }
 
-Status ExternalMemory::import(Context& context, int descriptor, std::size_t size,
+Status ExternalMemory::import(Context& context, int descriptor, std::size_t size, bool whole,
                               std::shared_ptr<ExternalMemory>& memory) {
     if (size == 0 || !is_file_of(descriptor, size)) return Status::invalid_value;
-    memory = std::make_shared<ExternalMemory>(context, descriptor, size);
+    memory = std::make_shared<ExternalMemory>(context, descriptor, size, whole);
     HandleTable<ExternalMemory>::get().add(memory);
     return Status::success;
 }
 
 Status ExternalMemory::map(std::size_t offset, std::size_t size, DevicePointer& pointer) const {
+    if (whole_ && offset != 0) return Status::invalid_value;
     if (size == 0 || offset % page_size() != 0 || offset > size_ || size > size_ - offset) return Status::invalid_value;
     // Whole granules, so that nothing else lies where the file is mapped.
     const std::size_t granules = (size + AddressSpace::granule - 1) / AddressSpace::granule * AddressSpace::granule;

@@ -32,11 +32,13 @@ private:
 /// cuImportExternalMemory. Thread-safe; buffers outlive it.
 class ExternalMemory {
 public:
-    ExternalMemory(Context& context, int descriptor, std::size_t size)
-        : context_(context), file_(descriptor), size_(size) {}
+    ExternalMemory(Context& context, int descriptor, std::size_t size, bool whole)
+        : context_(context), file_(descriptor), size_(size), whole_(whole) {}
     /// Of a file of at least `size` bytes that can be mapped, which is this object's then; invalid_value for other
     /// descriptors, which stay the caller's.
-    static Status import(Context& context, int descriptor, std::size_t size, std::shared_ptr<ExternalMemory>& memory);
+    /// `whole`: one resource has it, so buffers begin where it does.
+    static Status import(Context& context, int descriptor, std::size_t size, bool whole,
+                         std::shared_ptr<ExternalMemory>& memory);
 
     Context& context() const { return context_; }
     /// cuExternalMemoryGetMappedBuffer: device memory that shares the file's bytes, to be freed by cuMemFree. `offset`
@@ -47,6 +49,7 @@ private:
     Context& context_;
     const OwnedFile file_;
     const std::size_t size_;
+    const bool whole_;
 };
 
 /// cuImportExternalSemaphore: an eventfd (a signal adds one, a wait takes one), or a file that begins with a counter of

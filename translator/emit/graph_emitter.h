@@ -12,7 +12,7 @@
 //   write_notes.cpp     what copies must not see yet
 #pragma once
 
-#include "translator/analysis/arithmetic/product_groups.h"
+#include "translator/analysis/build/product_groups.h"
 #include "translator/analysis/graph/linear_plan.h"
 #include "translator/analysis/loops/plan_turns.h"
 #include "translator/analysis/memory/load_groups.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // mma, mma.sp and wmma.mma (manual 9.7.14.4.5, 9.7.14.5.14, 9.7.14.6.3). Loads and stores of matrices are in
 // matrix_memory.cpp, ldmatrix and its like in matrix_rows.cpp.
-#include "translator/analysis/arithmetic/product_groups.h"
+#include "translator/analysis/build/product_groups.h"
 #include "translator/lower/collective_call.h"
 #include "translator/lower/lane_math.h"
 #include "translator/lower/matrix_call.h"

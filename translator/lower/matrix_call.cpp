@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/lower/matrix_call.h"
 
-#include "translator/analysis/arithmetic/product_groups.h"
+#include "translator/analysis/build/product_groups.h"
 #include "translator/lower/collective_call.h"
 #include "translator/lower/lane_math.h"
 

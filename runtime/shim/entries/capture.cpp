@@ -111,6 +111,7 @@ PTM_STREAM_API(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph_ptsz,
                (CUstream stream, CUgraph handle, const CUgraphNode* before, const CUgraphEdgeData* data,
                 std::size_t count, int mode),
                (stream, handle, before, data, count, mode)) {
+    PTM_REQUIRE(handle);
     return stream_entry(stream, default_stream, [&](Stream& queue) {
         const auto graph = find_handle<runtime::Graph>(handle);
         if (!graph || !is_mode(mode)) return Status::invalid_value;
@@ -131,22 +132,26 @@ PTM_STREAM_API(cuStreamEndCapture, cuStreamEndCapture_ptsz, (CUstream stream, CU
     });
 }
 PTM_STREAM_API(cuStreamIsCapturing, cuStreamIsCapturing_ptsz, (CUstream stream, int* status), (stream, status)) {
+    PTM_REQUIRE(status);
     return is_capturing(stream, default_stream, status);
 }
 PTM_STREAM_API(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_ptsz,
                (CUstream stream, int* status, unsigned long long* id), (stream, status, id)) {
+    PTM_REQUIRE(status);
     return get_info(stream, default_stream, {status, id, nullptr, nullptr, nullptr, nullptr, false});
 }
 PTM_STREAM_API(cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v2_ptsz,
                (CUstream stream, int* status, unsigned long long* id, CUgraph* graph, const CUgraphNode** nodes,
                 std::size_t* count),
                (stream, status, id, graph, nodes, count)) {
+    PTM_REQUIRE(status);
     return get_info(stream, default_stream, {status, id, graph, nodes, nullptr, count, false});
 }
 PTM_STREAM_API(cuStreamGetCaptureInfo_v3, cuStreamGetCaptureInfo_v3_ptsz,
                (CUstream stream, int* status, unsigned long long* id, CUgraph* graph, const CUgraphNode** nodes,
                 const CUgraphEdgeData** data, std::size_t* count),
                (stream, status, id, graph, nodes, data, count)) {
+    PTM_REQUIRE(status);
     return get_info(stream, default_stream, {status, id, graph, nodes, data, count, true});
 }
 PTM_STREAM_API(cuStreamUpdateCaptureDependencies, cuStreamUpdateCaptureDependencies_ptsz,

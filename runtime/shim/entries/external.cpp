@@ -36,7 +36,8 @@ Status import_memory(Context& context, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC& d
     case memory_opaque_fd: {
         std::shared_ptr<ExternalMemory> memory;
         const auto size = static_cast<std::size_t>(description.size);
-        const Status status = foreign(ExternalMemory::import(context, description.handle.fd, size, memory));
+        const bool whole = (description.flags & dedicated) != 0;
+        const Status status = foreign(ExternalMemory::import(context, description.handle.fd, size, whole, memory));
         if (status == Status::success) handle = to_handle<CUexternalMemory>(memory);
         return status;
     }
@@ -44,7 +45,8 @@ Status import_memory(Context& context, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC& d
     case memory_opaque_kmt:
     case memory_heap:
     case memory_nvscibuf: return Status::not_supported;
-    case memory_dmabuf_fd: return description.handle.fd < 0 ? Status::invalid_value : Status::not_supported;
+    case memory_dmabuf_fd:
+        return description.handle.fd < 0 || description.flags != 0 ? Status::invalid_value : Status::not_supported;
     default: return Status::invalid_value;
     }
 }
@@ -103,7 +105,7 @@ PTM_API(cuImportExternalMemory, CUexternalMemory* memory, const CUDA_EXTERNAL_ME
 }
 PTM_API(cuExternalMemoryGetMappedBuffer, CUdeviceptr* pointer, CUexternalMemory handle,
         const CUDA_EXTERNAL_MEMORY_BUFFER_DESC* description) {
-    PTM_REQUIRE_IN_CONTEXT(pointer && handle && description);
+    PTM_REQUIRE(pointer && handle && description);
     return object_entry<ExternalMemory>(handle, [&](ExternalMemory& memory) {
         if (description->flags != 0) return Status::invalid_value;
         runtime::DevicePointer mapped = 0;

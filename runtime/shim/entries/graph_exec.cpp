@@ -97,12 +97,15 @@ CUresult update(CUgraphExec exec, CUgraph graph, const auto& report_to) {
 } // namespace
 
 PTM_API(cuGraphInstantiate, CUgraphExec* exec, CUgraph graph, CUgraphNode* node, char* log, std::size_t size) {
+    PTM_REQUIRE_IN_CONTEXT(exec && graph);
     return instantiate_with_log(exec, graph, node, log, size);
 }
 PTM_API(cuGraphInstantiate_v2, CUgraphExec* exec, CUgraph graph, CUgraphNode* node, char* log, std::size_t size) {
+    PTM_REQUIRE_IN_CONTEXT(exec && graph);
     return instantiate_with_log(exec, graph, node, log, size);
 }
 PTM_API(cuGraphInstantiateWithFlags, CUgraphExec* exec, CUgraph graph, unsigned long long flags) {
+    PTM_REQUIRE_IN_CONTEXT(exec && graph);
     return instantiate_with_flags(exec, graph, flags);
 }
 PTM_STREAM_API(cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_ptsz,

@@ -2,13 +2,13 @@
 // The list of steps from a bound body to a canonical SSA graph.
 #include "translator/analysis/build/build_graph.h"
 
-#include "translator/analysis/arithmetic/product_groups.h"
 #include "translator/analysis/build/build_ssa.h"
 #include "translator/analysis/build/canonical_cfg.h"
 #include "translator/analysis/build/close_loops.h"
 #include "translator/analysis/build/flatten.h"
 #include "translator/analysis/build/interleave_locals.h"
 #include "translator/analysis/build/late_accumulators.h"
+#include "translator/analysis/build/product_groups.h"
 #include "translator/analysis/graph/dominators.h"
 #include "translator/analysis/graph/form_queries.h"
 

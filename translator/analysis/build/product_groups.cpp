@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "translator/analysis/arithmetic/product_groups.h"
+#include "translator/analysis/build/product_groups.h"
 
 #include "frontend/ptx/matrix_fragments.h"
 #include "translator/analysis/graph/form_queries.h"
