@@ -42,7 +42,7 @@ public:
     void set_c(llvm::Value* lanes);
     /// Calls the service if any lane is active.
     void run();
-    /// Result truncated to `scalar`, and the predicate words (<W x i32>).
+    /// Result truncated to `scalar`, of steps of one lane at most 32 bits, and the predicate words (<W x i32>).
     llvm::Value* result(llvm::Type* scalar);
     llvm::Value* predicate();
 

@@ -35,15 +35,26 @@ Value* warp_lanes(WarpEmitter& e) {
     return ir.CreateAdd(e.splat(ir.CreateAnd(e.first_thread(), ir.getInt32(abi::warp_size - 1))), lane_numbers(e));
 }
 
-/// Narrow steps: the value (an integer) that lane from[l] of the warp holds, for each lane l.
+/// Narrow steps: the value (an integer) that lane from[l] of the warp holds, for each lane l. Steps of one lane
+/// exchange words, see Services::lane_collective.
 Value* of_lanes(WarpEmitter& e, Value* value, Value* from) {
-    constexpr std::uint32_t by_index = 3, all_lanes = 31;
-    CollectiveCallBuffer call(e, abi::Collective::shfl, by_index);
-    call.set_source(value);
-    call.set_b(from);
-    call.set_c(e.splat(e.ir().getInt32(all_lanes)));
-    call.run();
-    return call.result(value->getType()->getScalarType());
+    constexpr std::uint32_t by_index = 3, all_lanes = 31, word_bits = 32;
+    Ir& ir = e.ir();
+    const auto exchange = [&](Value* part) {
+        CollectiveCallBuffer call(e, abi::Collective::shfl, by_index);
+        call.set_source(part);
+        call.set_b(from);
+        call.set_c(e.splat(ir.getInt32(all_lanes)));
+        call.run();
+        return call.result(part->getType()->getScalarType());
+    };
+    if (e.width() > 1 || value->getType()->getScalarSizeInBits() <= word_bits) return exchange(value);
+    Value* shift = llvm::ConstantInt::get(value->getType(), word_bits);
+    llvm::Type* words = e.lanes_type(ir.getInt32Ty());
+    Value* low = exchange(ir.CreateTrunc(value, words));
+    Value* high = exchange(ir.CreateTrunc(ir.CreateLShr(value, shift), words));
+    return ir.CreateOr(ir.CreateZExt(low, value->getType()),
+                       ir.CreateShl(ir.CreateZExt(high, value->getType()), shift));
 }
 
 /// A matrix (<32 x i32>, eight rows) with rows and columns exchanged.
