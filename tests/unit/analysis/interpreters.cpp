@@ -168,7 +168,7 @@ void Step::execute(BlockId block, const GraphInstruction& instruction, const Mas
         return;
     }
     if (is_cta_barrier(inst)) return;
-    std::vector<ValueId> results = definitions(graph_, instruction);
+    const auto results = definitions(graph_, instruction);
     if (results.empty()) return;
     Lanes lanes(width_);
     for (unsigned l = 0; l < width_; ++l)

@@ -84,6 +84,7 @@ public:
     const ptx::Module& source() const override { return module_; }
     bool may_stream() const override { return false; }
     llvm::DebugLoc access_location(const AccessForm&) override { return marked; }
+    void note_write(llvm::Value*, unsigned) override {}
 
 private:
     llvm::Value* slot(unsigned argument, unsigned index);
