@@ -4,6 +4,7 @@
 // before the launch, nobody can wait for a child, and nothing promises that grids run at the same time.
 #include "runtime/launch/child_work.h"
 
+#include "runtime/base/host_access.h"
 #include "runtime/base/log.h"
 #include "runtime/code/fault.h"
 #include "runtime/context/context.h"
@@ -119,6 +120,7 @@ bool run_item(Grid& parent, ChildItem& item, Pending& pending) {
 } // namespace
 
 void run_child_work(Grid& grid) {
+    const DeviceMemoryUse use; // copies and fills are done here
     if (!grid.children || grid.stopped()) return;
     Pending pending;
     push(grid, pending);
