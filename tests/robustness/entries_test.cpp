@@ -57,6 +57,7 @@ const std::set<std::string> fine_with_zeros{
     "cuCtxGetStreamPriorityRange", "cuCtxPopCurrent", "cuCtxResetPersistingL2Cache",
     "cuCtxSetCacheConfig", "cuCtxSetCurrent", "cuCtxSetFlags", "cuCtxSetLimit",
     "cuCtxSetSharedMemConfig", "cuCtxSynchronize", "cuDevicePrimaryCtxRelease",
+    "cuDeviceGraphMemTrim", "cuMemcpyPeer", "cuMemcpyPeerAsync",
     "cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxSetFlags", "cuInit",
     "cuProfilerStart", "cuProfilerStop", "cuStreamCopyAttributes",
     // memory: freeing, copying or filling nothing
@@ -95,6 +96,8 @@ TEST_CASE("entries: zeros are refused") {
     for (const DriverEntry& entry : driver_entries()) {
         if (!entry.implemented)
             continue;
+        // Zeros are the thread's own stream there, which may be captured, where the legacy one may not.
+        if (std::strstr(entry.export_name, "Capture_ptsz") || std::strstr(entry.export_name, "Capture_v2_ptsz")) continue;
         restore();
         INFO(entry.export_name);
         const int result = call(entry, {});

@@ -218,10 +218,12 @@ TEST_CASE("fatbin: other images are told apart") {
     std::string text = " \n\n.version 9.0\n";
     CHECK(image_kind(text.c_str()) == ImageKind::ptx_text);
     CHECK(read_image(text.c_str(), SIZE_MAX, {}).text == text);
-    CHECK(read_image("\x7f"
-                     "ELF and so on",
-                     14, {})
-              .result == ImageResult::no_binary_for_device);
+    char elf[64] = "\x7f"
+                   "ELF";
+    CHECK(read_image(elf, sizeof elf, {}).result == ImageResult::invalid_image);
+    elf[18] = static_cast<char>(190); // the machine: a GPU's code
+    CHECK(read_image(elf, sizeof elf, {}).result == ImageResult::no_binary_for_device);
+    CHECK(read_image(elf, 14, {}).result == ImageResult::invalid_image);
     CHECK(read_image("\x01\x02\x03\x04", 4, {}).result == ImageResult::invalid_image);
     CHECK(image_kind("", 1) == ImageKind::unknown);
     CHECK(image_kind(nullptr) == ImageKind::unknown);
