@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/memory/stream_values.h"
 
+#include "runtime/base/host_access.h"
 #include "runtime/context/context.h"
 #include "runtime/memory/address_space.h"
 #include "runtime/memory/outside_writes.h"
@@ -13,6 +14,7 @@ namespace ptarmigan::runtime {
 namespace {
 
 std::uint64_t load(const ValueStep& step) {
+    const DeviceMemoryUse use;
     if (step.bytes == 4) return __atomic_load_n(reinterpret_cast<const std::uint32_t*>(step.address), __ATOMIC_ACQUIRE);
     return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(step.address), __ATOMIC_ACQUIRE);
 }
