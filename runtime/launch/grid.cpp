@@ -195,7 +195,7 @@ void run_on_threads(const std::shared_ptr<Grid>& grid) {
         UnfencedWrites::get().fence(); // a grid's begin is one, too
     const QuickTime quick_time(*grid);
     grid->start = Clock::now();
-    grid->short_ns = short_grid_ns();
+    if (helpers > 0) grid->short_ns = short_grid_ns(); // reading the clock is a tenth of an empty grid
     if (is_too_small_to_share(*grid))
         grid->late_helpers = helpers;
     else

@@ -552,7 +552,7 @@ void Worker::run(Grid& grid, std::uint32_t number) {
     products_.seed(grid.async_seed);
     tensor_memories_.seed(grid.async_seed);
     scope_.cta = nullptr;
-    progress_time_ = std::chrono::steady_clock::now();
+    if (grid.hang_limit != std::chrono::nanoseconds{0}) progress_time_ = std::chrono::steady_clock::now();
     if (const Schedule& schedule = Schedule::of_process(); schedule.random)
         scheduler_.choose_by(Choices(schedule.seed * 0x100000001b3u ^ grid.launch.grid_id));
     ensure_signal_stack();
