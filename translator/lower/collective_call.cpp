@@ -128,21 +128,26 @@ void CollectiveCallBuffer::set_c(Value* lanes) {
 
 void CollectiveCallBuffer::run() {
     Ir& ir = e_.ir();
+    // Where a call returns to tells its line, and who asks activemask at one place: calls of two arms stay two.
+    const auto keep_apart = [](Value* made) -> Value* {
+        llvm::cast<llvm::CallInst>(made)->addFnAttr(llvm::Attribute::NoMerge);
+        return made;
+    };
     if (!buffer_) {
         const auto call = [&]() -> Value* {
             Value* upper = ir.CreateShl(ir.CreateZExt(c_, ir.getInt64Ty()), ir.getInt64(32));
             Value* operands = ir.CreateOr(upper, ir.CreateZExt(b_, ir.getInt64Ty()));
-            return e_.call_service(
-                offsetof(abi::Services, lane_collective), ir.getInt64Ty(),
-                {e_.cta_context(), e_.step_index(), ir.getInt32(what_), members_, source_, operands});
+            return keep_apart(
+                e_.call_service(offsetof(abi::Services, lane_collective), ir.getInt64Ty(),
+                                {e_.cta_context(), e_.step_index(), ir.getInt32(what_), members_, source_, operands}));
         };
         answer_ = e_.all_active() ? call()
                                   : e_.if_else(e_.any(e_.active()), call, [&]() -> Value* { return ir.getInt64(0); });
         return;
     }
     auto call = [&] {
-        e_.call_service(offsetof(abi::Services, collective), ir.getVoidTy(),
-                        {e_.cta_context(), e_.step_index(), buffer_});
+        keep_apart(e_.call_service(offsetof(abi::Services, collective), ir.getVoidTy(),
+                                   {e_.cta_context(), e_.step_index(), buffer_}));
     };
     // Lanes that don't take part read results too: give them defined ones.
     store(offsetof(abi::CollectiveCall, result), llvm::Constant::getNullValue(e_.lanes_type(ir.getInt64Ty())));
