@@ -8,6 +8,7 @@
 #include "translator/llvm/drop_idle_fences.h"
 #include "translator/llvm/drop_unchanged_saves.h"
 #include "translator/llvm/hide_bit_selectors.h"
+#include "translator/llvm/hide_sign_sources.h"
 #include "translator/llvm/hide_truncations.h"
 #include "translator/llvm/inline_marked.h"
 #include "translator/llvm/masks_as_integers.h"
@@ -80,6 +81,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, Optimization o
         late.addPass(AddMasksByChoice());
         late.addPass(PartMasksAndIntegers());
         late.addPass(HideBitSelectors());
+        late.addPass(HideSignSources());
     }
 
     llvm::ModulePassManager passes;
