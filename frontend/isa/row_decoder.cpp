@@ -2,6 +2,7 @@
 #include "frontend/isa/row_decoder.h"
 
 #include "frontend/isa/constraint_decoder.h"
+#include "frontend/ptx/module.h"
 
 #include <algorithm>
 
@@ -181,7 +182,8 @@ private:
             pattern.constraint.kind = types_ == 0 ? Constraint::Kind::any : Constraint::Kind::type;
             pattern.constraint.slot = 0;
         }
-        if (out_.operands.size() >= 10) fault("more than ten operands");
+        if (out_.operands.size() >= ptx::Instruction::max_operands)
+            fault("more operands than an instruction has places for");
         out_.operands.push_back(pattern);
         out_.constraint_texts.push_back(form == OperandPattern::Form::bracket_first ? "address" : "type");
     }
