@@ -67,7 +67,8 @@ TEST_CASE("launch: extreme clusters and attributes") {
         attributes[0].id = 4;
         attributes[0].value.clusterDim = {any(), any(), any()};
         const auto& size = attributes[0].value.clusterDim;
-        const bool single = size.x == 1 && size.y == 1 && size.z == 1;
+        // All zeros say nothing, as on an H100.
+        const bool single = size.x == size.y && size.y == size.z && size.x <= 1;
         const CUresult result =
             cuLaunchKernelEx(&config, kernel.function, kernel.parameters, nullptr);
         INFO(size.x << " " << size.y << " " << size.z);
