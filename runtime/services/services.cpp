@@ -161,7 +161,7 @@ void device_free(abi::CtaContext* cta, void* pointer, std::uint32_t step, std::u
 
 void assert_fail(abi::CtaContext* cta, std::uint32_t step, std::uint32_t lane, const char* message, const char* file,
                  std::uint32_t line, const char* function, std::uint64_t) {
-    const std::uint32_t width = worker_of(cta).grid().code->properties.lane_width;
+    const std::uint32_t width = worker_of(cta).code().properties.lane_width;
     const std::uint64_t thread = std::uint64_t{step} * width + lane;
     const std::uint64_t x = thread % cta->ntid[0], rest = thread / cta->ntid[0];
     char text[2048];
@@ -193,7 +193,7 @@ void misaligned(abi::CtaContext* cta, std::uint32_t step, std::uint64_t lanes, s
 
 void mbarrier(abi::CtaContext* cta, std::uint32_t step, abi::MbarrierCall* call) {
     Worker& worker = worker_of(cta);
-    worker.mbarriers().run(*cta, step, worker.grid().code->properties.lane_width, *call);
+    worker.mbarriers().run(*cta, step, worker.code().properties.lane_width, *call);
 }
 
 void cluster_barrier(abi::CtaContext* cta, std::uint32_t step, std::uint32_t wait, std::uint64_t active,
@@ -209,7 +209,7 @@ void cluster_barrier(abi::CtaContext* cta, std::uint32_t step, std::uint32_t wai
 
 void async_copy(abi::CtaContext* cta, std::uint32_t step, abi::AsyncCall* call) {
     Worker& worker = worker_of(cta);
-    worker.copies().run(*cta, step, worker.grid().code->properties.lane_width, *call);
+    worker.copies().run(*cta, step, worker.code().properties.lane_width, *call);
 }
 
 void warpgroup(abi::CtaContext* cta, std::uint32_t step, abi::WarpgroupCall* call) {
@@ -243,7 +243,7 @@ void wait_for_tensor_memory(abi::CtaContext& cta, const Wait& wait) {
 
 void tensor_memory(abi::CtaContext* cta, std::uint32_t step, abi::TensorMemoryCall* call) {
     Worker& worker = worker_of(cta);
-    worker.tensor_memories().run(*cta, step, worker.grid().code->properties.lane_width, *call, wait_for_tensor_memory);
+    worker.tensor_memories().run(*cta, step, worker.code().properties.lane_width, *call, wait_for_tensor_memory);
 }
 
 std::uint64_t lane_collective(abi::CtaContext* cta, std::uint32_t step, std::uint32_t what, std::uint32_t members,
