@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tensor_core/product_group.h"
 
+#include "runtime/base/per_thread.h"
 #include "runtime/tensor_core/vector_product.h"
 
+#include <array>
 #include <memory>
 #include <new>
 
@@ -56,8 +58,8 @@ std::size_t bytes_of_accumulator(const MatrixProduct& product) {
 }
 
 std::uint8_t* group_memory(unsigned place, std::size_t bytes) {
-    thread_local Memory memories[3]; // small: static TLS of a library that is loaded late is scarce
-    Memory& memory = memories[place];
+    thread_local std::array<Memory, 3>* memories; // small: static TLS of a library that is loaded late is scarce
+    Memory& memory = per_thread(memories)[place];
     if (memory.size < bytes) {
         memory.bytes.reset(static_cast<std::uint8_t*>(::operator new[](bytes, std::align_val_t{64})));
         memory.size = bytes;

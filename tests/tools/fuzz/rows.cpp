@@ -50,6 +50,7 @@ RowUse use_of(const FormInfo& info, Version version, Target target) {
     if (with(Effects::atomic)) return {Use::atomic, ""};
     if (with(Effects::load | Effects::store)) return {Use::memory, ""};
     if (with(Effects::fence)) return has_address(info) ? RowUse{Use::none, "tensor maps: tests/recordings/async_copies"} : RowUse{Use::fence, ""};
+    if (info.opcode == "setmaxnreg") return {Use::none, "changes nothing that a program sees"};
     if (info.opcode == "discard") return {Use::none, "leaves memory undefined"};
     if (info.opcode == "createpolicy") return info.syntax.find("fractional") != std::string_view::npos ? RowUse{Use::policy, ""} : RowUse{Use::none, "takes what only a host or a range gives"};
     if (info.opcode == "cvta" || info.opcode == "isspacep" || info.opcode == "mapa" || info.opcode == "getctarank") return {Use::address, ""};

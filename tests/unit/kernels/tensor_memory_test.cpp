@@ -209,7 +209,8 @@ TEST_CASE("tcgen05.shift", "[.][sm_100]") {
     Words expected = run.memory[0];
     for (unsigned column = 16; column < 24; ++column)
         for (unsigned lane = 64; lane < 95; ++lane) expected[tensor_index(lane, column)] = run.memory[0][tensor_index(lane + 1, column)];
-    REQUIRE(run.go(commit_of("add.u32 %r20, %r51, " + std::to_string((64 << 16) + 16) + ";\ntcgen05.shift.cta_group::1.down [%r20];\n", 0, 0))[0] == expected);
+    REQUIRE(run.go(commit_of("add.u32 %r20, %r51, " + std::to_string((64 << 16) + 16) + ";\n"
+        "tcgen05.shift.cta_group::1.down [%r20];\n", 0, 0))[0] == expected);
 }
 
 TEST_CASE("tcgen05.ld.red", "[.][sm_103]") {
