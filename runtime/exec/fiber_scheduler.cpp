@@ -149,6 +149,12 @@ bool FiberScheduler::yield(const Wait& wait) {
     return true;
 }
 
+void FiberScheduler::let_others_run() {
+    if (!current_ || !has_runnable()) return;
+    push(current_);
+    block({.kind = Wait::Kind::passed});
+}
+
 void FiberScheduler::note_phase() {
     if (!current_ || take_mark(current_->cta->context(), phase_mark)) note_progress();
 }

@@ -80,6 +80,8 @@ public:
     void block(const Wait& wait);
     /// Lets the others run once. False if there was nobody else.
     bool yield(const Wait& wait);
+    /// The same for a step that waits for nothing: what counts turns of those that wait does not see it.
+    void let_others_run();
     /// Where a step could as well be overtaken by others: under a random schedule it may be.
     void reorder();
     /// From now on chance decides which step goes on next (see Schedule).

@@ -222,7 +222,14 @@ void Mbarriers::wait_for_lanes(abi::CtaContext& cta, std::uint32_t step, Call& c
     // Copies that are put off until somebody waits for them: a test says no once more, so that it is seen to be able
     // to.
     while (behind != 64 && complete_next(object_of(call, behind)) && !tests) behind = look();
-    if (behind == 64 || tests) return;
+    if (behind == 64) {
+        // A warp of a GPU waits for a copy or product as all others do, so none is two phases ahead of another's look,
+        // and programs count on that. Here copies may be done at once: without a turn in between the first warp would
+        // go through all phases before the others come to see one.
+        scheduler_.let_others_run();
+        return;
+    }
+    if (tests) return;
     if (call.others != 0) {
         // Suspending the step would stop the lanes that this one may wait for.
         scheduler_.yield(

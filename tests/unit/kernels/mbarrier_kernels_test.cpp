@@ -59,6 +59,38 @@ TEST_CASE("mbarrier: all arrive and wait by state, over several phases", "[kerne
     }
 }
 
+TEST_CASE("mbarrier: no warp is two phases ahead of another's look", "[kernels][mbarrier]") {
+    // The first thread completes each phase by itself, as where copies complete them; nothing but the waits keeps its
+    // warp from the next one. On a GPU the others are there long before that (CUTLASS's tutorials count on it).
+    constexpr unsigned threads = 160, rounds = 9;
+    for (const std::string wait : {"mbarrier.try_wait.parity.shared.b64 %p1, [bar], %r5, 20;", "mbarrier.test_wait.parity.shared.b64 %p1, [bar], %r5;"}) {
+        Array<std::uint32_t> out(threads);
+        run(init(1) + R"(
+            mov.u32 %r1, 0;                 // round
+            mov.u32 %r2, 0;                 // looks
+        ROUND:
+            @%p0 mbarrier.arrive.shared.b64 %l1, [bar];
+            and.b32 %r5, %r1, 1;
+        WAIT: )" + wait + R"(
+            @%p1 bra NEXT;
+            nanosleep.u32 20;
+            add.u32 %r2, %r2, 1;
+            setp.lt.u32 %p2, %r2, 2000;     // then it is lost
+            @%p2 bra WAIT;
+            bra END;
+        NEXT:
+            add.u32 %r1, %r1, 1;
+            setp.lt.u32 %p2, %r1, 9;
+            @%p2 bra ROUND;
+        END:
+            mul.wide.u32 %l2, %r60, 4;
+            add.u64 %l2, %l2, %l60;
+            st.global.u32 [%l2], %r1;
+        )", {1}, {threads}, {out.address()}, object);
+        REQUIRE(out.values() == Words(threads, rounds));
+    }
+}
+
 TEST_CASE("mbarrier: a producer warp and consumer warps with full and empty barriers", "[kernels][mbarrier]") {
     // Warp 0's lane 0 fills a two-stage ring, warps 1 to 3 add up; parities as pipelines count them.
     constexpr unsigned items = 40;
