@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/analysis/waits/warp_talk.h"
 
+#include "translator/analysis/graph/dominators.h"
 #include "translator/analysis/graph/form_queries.h"
 #include "translator/analysis/memory/memory_places.h"
 #include "translator/analysis/memory/shared_accesses.h"
@@ -8,6 +9,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace ptarmigan::translator {
@@ -28,15 +31,22 @@ public:
     }
 
     bool reach_others_loads() {
-        std::vector<BlockId> work;
-        for (BlockId block = static_cast<BlockId>(graph_.blocks.size()); block-- > 0;) work.push_back(block);
+        // In the order of control: going along one way after the other would walk a block once for each way that
+        // leads there.
+        const std::vector<BlockId> order = reverse_post_order(successor_edges(graph_), 0);
+        std::vector<std::size_t> position(graph_.blocks.size());
+        std::set<std::size_t> work;
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            position[order[i]] = i;
+            work.insert(work.end(), i);
+        }
         while (!work.empty()) {
-            const BlockId block = work.back();
-            work.pop_back();
+            const BlockId block = order[*work.begin()];
+            work.erase(work.begin());
             State open = at_entry_[block];
             if (walk(block, open)) return true;
             for (BlockId successor : graph_.blocks[block].successors)
-                if (!open.empty() && enter(successor, open)) work.push_back(successor);
+                if (!open.empty() && enter(successor, open)) work.insert(position[successor]);
         }
         return false;
     }
@@ -81,11 +91,24 @@ private:
             if (here.is_global || here.is_atomic) continue;
             if (here.reads && !is_own(here, open))
                 for (const auto& [store, passed] : open)
-                    if (accesses_.encounter(accesses_.all()[store], here, as_flags(passed)) != Encounter::never)
-                        return true;
+                    if (may_meet(store, number, passed)) return true;
             if (here.writes) open[number] = no_blocks();
         }
         return false;
+    }
+
+    /// Asked again each time that a block is walked: what nothing that was passed makes meet is asked once, the rest
+    /// when more has been passed than at the last time.
+    bool may_meet(std::size_t store, std::size_t load, const Blocks& passed) {
+        const auto ask = [&](const std::vector<bool>& flags) {
+            return accesses_.encounter(accesses_.all()[store], accesses_.all()[load], flags) != Encounter::never;
+        };
+        const auto [found, is_new] = asked_.try_emplace({store, load});
+        Asked& asked = found->second;
+        if (is_new) asked.are_apart = !ask(std::vector<bool>(graph_.blocks.size(), true));
+        if (asked.are_apart || asked.passed == passed) return false;
+        asked.passed = passed;
+        return ask(as_flags(passed));
     }
 
     /// The thread itself has written the word since lanes last waited, and each has one of its own. What others write
@@ -104,9 +127,15 @@ private:
         return places_.of(graph_.blocks[access.block].instructions[access.index].inst);
     }
 
+    struct Asked {
+        bool are_apart = false; ///< whatever was passed
+        Blocks passed;          ///< with which they were found apart at last; empty: not yet
+    };
+
     const FunctionGraph& graph_;
     SharedAccesses accesses_;
     const MemoryPlaces places_;
+    std::map<std::pair<std::size_t, std::size_t>, Asked> asked_; ///< by the numbers of store and load
     std::vector<State> at_entry_;
     std::vector<std::size_t> first_access_; ///< by block
 };
