@@ -2,12 +2,11 @@
 // What a byte of a PTX text can be part of, and where runs of bytes end.
 #pragma once
 
+#include "frontend/parse/bytes.h"
+
 #include <array>
 #include <bit>
 #include <cstdint>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 namespace ptarmigan::ptx {
 
@@ -46,29 +45,13 @@ inline bool is_class(char c, std::uint8_t bits) {
     return (character_classes[static_cast<unsigned char>(c)] & bits) != 0;
 }
 
-#ifdef __SSE2__
-/// Bytes whose value minus `first`, without a sign, is less than `count`.
-inline __m128i in_range(__m128i bytes, char first, int count) {
-    return _mm_cmplt_epi8(_mm_add_epi8(bytes, _mm_set1_epi8(static_cast<char>(-128 - first))),
-                          _mm_set1_epi8(static_cast<char>(-128 + count)));
-}
-#endif
-
 /// Where the run of `identifier_part`s that begins at `at` ends. Without a branch for each byte:
 /// lengths of names are what a CPU can't guess.
 inline const char* identifier_end(const char* at, const char* end) {
-#ifdef __SSE2__
     for (; end - at >= 16; at += 16) {
-        const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-        const __m128i letters = in_range(_mm_or_si128(bytes, _mm_set1_epi8(0x20)), 'a', 26);
-        const __m128i digits = in_range(bytes, '0', 10);
-        const __m128i others =
-            _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('_')), _mm_cmpeq_epi8(bytes, _mm_set1_epi8('$')));
-        const __m128i parts = _mm_or_si128(_mm_or_si128(letters, digits), others);
-        const unsigned stop = ~static_cast<unsigned>(_mm_movemask_epi8(parts)) & 0xffffu;
+        const unsigned stop = ~name_bytes(at) & 0xffffu;
         if (stop != 0) return at + std::countr_zero(stop);
     }
-#endif
     while (at < end && is_class(*at, identifier_part)) ++at;
     return at;
 }

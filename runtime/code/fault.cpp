@@ -34,14 +34,6 @@ __attribute__((tls_model("initial-exec"))) thread_local bool is_passing_on = fal
 std::mutex report_mutex;
 std::array<char, 2048> last_report{}; ///< stable address for last_fault_report()
 
-bool was_write(const ucontext_t& context) {
-#if defined(__x86_64__)
-    return (context.uc_mcontext.gregs[REG_ERR] & 2) != 0;
-#else
-    return false;
-#endif
-}
-
 abi::Fault fault_of_signal(int number) {
     switch (number) {
     case SIGILL: return abi::Fault::illegal_instruction;

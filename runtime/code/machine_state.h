@@ -8,7 +8,7 @@
 
 namespace ptarmigan::runtime {
 
-/// Async-signal-safe. All zero on CPUs other than x86-64.
+/// Async-signal-safe.
 void save_registers(const ucontext_t& context, translator::MachineState& state);
 
 } // namespace ptarmigan::runtime

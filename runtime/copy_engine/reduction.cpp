@@ -3,6 +3,9 @@
 // tests/recordings/async_copies.
 #include "runtime/copy_engine/reduction.h"
 
+#include "runtime/base/processor.h"
+#include "runtime/copy_engine/reduction_code.h"
+
 #include <bit>
 #include <cmath>
 #include <type_traits>
@@ -13,8 +16,8 @@ namespace {
 struct Half {
     using Bits = std::uint16_t;
     static constexpr Bits nan = 0x7fff;
-    static float widen(Bits bits) { return static_cast<float>(std::bit_cast<_Float16>(bits)); }
-    static Bits narrow(float value) { return std::bit_cast<Bits>(static_cast<_Float16>(value)); }
+    static float widen(Bits bits) { return static_cast<float>(std::bit_cast<float16>(bits)); }
+    static Bits narrow(float value) { return std::bit_cast<Bits>(static_cast<float16>(value)); }
 };
 
 struct Brain {
@@ -172,6 +175,11 @@ ReduceRun reduce_run_portably(BulkReduction operation, TensorType type) {
     case BulkReduction::bit_xor: return bit_run<Xor>(type);
     }
     return nullptr;
+}
+
+ReduceRun reduce_run(BulkReduction operation, TensorType type) {
+    const ReduceRun generated = reduce_run_generated(operation, type);
+    return generated ? generated : reduce_run_portably(operation, type);
 }
 
 } // namespace ptarmigan::runtime

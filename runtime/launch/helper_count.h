@@ -2,6 +2,8 @@
 // How many helpers are inside a grid, and whether it still takes any.
 #pragma once
 
+#include "runtime/base/processor.h"
+
 #include <atomic>
 #include <cstdint>
 
@@ -26,7 +28,7 @@ public:
     void close(int spins) {
         std::uint32_t state = state_.fetch_or(closed, std::memory_order_acq_rel) | closed;
         for (int i = 0; state != closed && i < spins; ++i) {
-            relax();
+            relax_cpu();
             state = state_.load(std::memory_order_acquire);
         }
         while (state != closed) {
@@ -46,14 +48,6 @@ protected: // the two steps of enter(), between which others may come and go
     void turn_back() { leave(); }
 
 private:
-    static void relax() {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#elif defined(__aarch64__)
-        asm volatile("isb" ::: "memory");
-#endif
-    }
-
     static constexpr std::uint32_t closed = 0x80000000u;
     std::atomic<std::uint32_t> state_{0}; ///< helpers inside, and `closed`
 };

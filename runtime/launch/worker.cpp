@@ -4,6 +4,7 @@
 #include "runtime/launch/worker.h"
 
 #include "runtime/base/log.h"
+#include "runtime/base/processor.h"
 #include "runtime/base/tuning.h"
 #include "runtime/exec/hang_report.h"
 #include "runtime/launch/cta_order.h"
@@ -15,10 +16,6 @@
 #include <cstring>
 #include <sched.h>
 #include <vector>
-
-#ifdef __x86_64__
-#include <immintrin.h>
-#endif
 
 namespace ptarmigan::runtime {
 
@@ -97,11 +94,8 @@ FiberCta& Worker::fiber_cta(abi::CtaContext*) {
     return *scheduler_.current()->cta; // services are called by the step that runs
 }
 
-/// x86 orders streaming stores with nothing but a fence.
-static void finish_streaming_stores([[maybe_unused]] const abi::CtaContext& context) {
-#ifdef __x86_64__
-    if (context.streams) _mm_sfence();
-#endif
+static void finish_streaming_stores(const abi::CtaContext& context) {
+    if (context.streams) order_streaming_stores();
 }
 
 void Worker::run_whole_ctas() {

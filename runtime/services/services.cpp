@@ -3,6 +3,7 @@
 #include "runtime/launch/kernel_services.h"
 
 #include "runtime/base/log.h"
+#include "runtime/base/processor.h"
 #include "runtime/code/fault.h"
 #include "runtime/context/context.h"
 #include "runtime/context/printf_buffer.h"
@@ -20,10 +21,6 @@
 #include <sched.h>
 #include <time.h>
 #include <unistd.h>
-
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 namespace ptarmigan::runtime {
 namespace {
@@ -46,14 +43,6 @@ void collective(abi::CtaContext* cta, std::uint32_t step, abi::CollectiveCall* c
     worker_of(cta).fiber_cta(cta).collective(step, *call, PTM_RETURN_ADDRESS());
 }
 
-void pause_cpu() {
-#if defined(__x86_64__)
-    _mm_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-}
-
 /// Nothing else of this worker can go on: give the CPU away more and more.
 void back_off(Worker& worker, std::uint64_t nanoseconds) {
     constexpr unsigned pauses = 16;
@@ -61,7 +50,7 @@ void back_off(Worker& worker, std::uint64_t nanoseconds) {
         const timespec time{0, static_cast<long>(nanoseconds < 1'000'000 ? nanoseconds : 1'000'000)};
         nanosleep(&time, nullptr);
     } else if (worker.spins < pauses) {
-        pause_cpu();
+        relax_cpu();
     } else {
         sched_yield();
     }
@@ -221,13 +210,7 @@ void note_write(abi::CtaContext* cta, const std::uint64_t* addresses, std::uint6
 }
 
 std::uint64_t clock_ticks(abi::CtaContext*) {
-#if defined(__x86_64__)
-    return __rdtsc();
-#elif defined(__aarch64__)
-    std::uint64_t ticks;
-    asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-    return ticks;
-#endif
+    return cpu_ticks();
 }
 
 std::uint64_t global_timer(abi::CtaContext*) {

@@ -3,10 +3,6 @@
 
 #include <cstring>
 
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
-
 namespace ptarmigan::runtime::tensor_core {
 namespace {
 
@@ -130,18 +126,5 @@ bool DensePair::make(MatrixProduct& product, Operands& operands) {
 void part_for_two_sums(const void* from, unsigned lines, unsigned k, void* to) {
     part_pieces<std::uint16_t>(static_cast<const std::uint8_t*>(from), lines, k, static_cast<std::uint8_t*>(to));
 }
-
-#if defined(__x86_64__)
-FloatMode::FloatMode(Rounding rounding) : before_(_mm_getcsr()) {
-    constexpr unsigned masked = 0x1f80, modes[] = {0x0000, 0x6000, 0x2000, 0x4000};
-    _mm_setcsr(masked | modes[static_cast<unsigned>(rounding)]);
-}
-FloatMode::~FloatMode() {
-    _mm_setcsr(before_);
-}
-#else
-FloatMode::FloatMode(Rounding) : before_(0) {}
-FloatMode::~FloatMode() = default;
-#endif
 
 } // namespace ptarmigan::runtime::tensor_core

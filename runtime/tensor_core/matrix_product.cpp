@@ -3,44 +3,12 @@
 
 #include "runtime/base/env.h"
 #include "runtime/tensor_core/scale_groups.h"
-#include "runtime/tensor_core/vector_product.h"
-
-#if defined(__x86_64__)
-#include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
+#include "runtime/tensor_core/vector_code.h"
 
 namespace ptarmigan::runtime::tensor_core {
 
-#if defined(__x86_64__)
-namespace {
-
-/// Tiles of bytes and bf16, which Linux lets a process use when it asks for them.
-bool may_use_amx() {
-    unsigned a = 0, b = 0, c = 0, d = 0;
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
-    constexpr unsigned bf16 = 1u << 22, tile = 1u << 24, int8 = 1u << 25;
-    constexpr long request_permission = 0x1023, tile_data = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-    return (d & (bf16 | tile | int8)) == (bf16 | tile | int8) &&
-           syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
-}
-
-} // namespace
-#endif
-
 bool can_run(Code code) {
-#if defined(__x86_64__)
-    static const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                             __builtin_cpu_supports("f16c") && __builtin_cpu_supports("popcnt");
-    static const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    if (code == Code::avx2) return avx2;
-    if (code == Code::avx512) return avx512;
-    static const bool amx = avx512 && may_use_amx();
-    if (code == Code::amx) return amx;
-#endif
-    return code == Code::portable;
+    return code == Code::portable || can_run_vectors(code);
 }
 
 Code best_code() {
@@ -58,18 +26,11 @@ bool is_known_to_vectors(const MatrixProduct& product) {
 
 } // namespace
 
-Multiply multiplier([[maybe_unused]] Code code, const MatrixProduct& product, [[maybe_unused]] Accuracy accuracy) {
+Multiply multiplier(Code code, const MatrixProduct& product, Accuracy accuracy) {
     if (code == Code::amx) code = Code::avx512;
-    Multiply found = nullptr;
     if (product.unit == Unit::scaled_groups && code != Code::portable) return multiply_scale_groups;
     if (!is_known_to_vectors(product)) return multiply_portably;
-#if defined(__x86_64__)
-    static const bool vnni = __builtin_cpu_supports("avx512vnni"), bf16 = __builtin_cpu_supports("avx512bf16");
-    if (code == Code::avx512 && vnni && product.unit == Unit::integer) found = avx512_vnni_multiplier(product);
-    if (code == Code::avx512 && bf16 && accuracy == Accuracy::fast) found = avx512_bf16_multiplier(product);
-    if (code == Code::avx512 && !found) found = avx512_multiplier(product, accuracy);
-    if (code != Code::portable && !found) found = avx2_multiplier(product, accuracy);
-#endif
+    const Multiply found = code == Code::portable ? nullptr : vector_multiplier(code, product, accuracy);
     return found ? found : multiply_portably;
 }
 

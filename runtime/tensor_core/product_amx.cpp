@@ -4,8 +4,6 @@
 // side.
 #include "runtime/tensor_core/vector_product.h"
 
-#if defined(__x86_64__)
-
 #include "runtime/tensor_core/lanes_avx2.h"
 
 #include <cstring>
@@ -170,5 +168,3 @@ MultiplyGroup amx_group_multiplier(const MatrixProduct& product, Accuracy accura
 }
 
 } // namespace ptarmigan::runtime::tensor_core
-
-#endif

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tensor_core/vector_product.h"
 
-#if defined(__x86_64__)
-
 #include "runtime/tensor_core/lanes_avx2.h"
 
 #include "runtime/tensor_core/chain_lanes.h"
@@ -58,5 +56,3 @@ MultiplyGroup avx2_group_multiplier(const MatrixProduct& product, Accuracy accur
 }
 
 } // namespace ptarmigan::runtime::tensor_core
-
-#endif

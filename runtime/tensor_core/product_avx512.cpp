@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tensor_core/vector_product.h"
 
-#if defined(__x86_64__)
-
 #include "runtime/tensor_core/lanes_avx512.h"
 
 #include "runtime/tensor_core/chain_lanes.h"
@@ -32,5 +30,3 @@ MultiplyGroup avx512_group_multiplier(const MatrixProduct& product, Accuracy acc
 }
 
 } // namespace ptarmigan::runtime::tensor_core
-
-#endif

@@ -3,8 +3,6 @@
 // matrices. Subnormal numbers count as zero there, and pairs of products are rounded.
 #include "runtime/tensor_core/vector_product.h"
 
-#if defined(__x86_64__)
-
 #include "runtime/tensor_core/lanes_avx512.h"
 
 #include "runtime/tensor_core/packed_lines.h"
@@ -68,5 +66,3 @@ Multiply avx512_bf16_multiplier(const MatrixProduct& product) {
 }
 
 } // namespace ptarmigan::runtime::tensor_core
-
-#endif

@@ -2,8 +2,6 @@
 // Integers on CPUs with AVX512_VNNI: four products a lane and instruction.
 #include "runtime/tensor_core/vector_product.h"
 
-#if defined(__x86_64__)
-
 #include "runtime/tensor_core/lanes_avx512.h"
 
 #include "runtime/tensor_core/integer_lanes.h"
@@ -21,5 +19,3 @@ MultiplyGroup avx512_vnni_group_multiplier(const MatrixProduct& product) {
 }
 
 } // namespace ptarmigan::runtime::tensor_core
-
-#endif

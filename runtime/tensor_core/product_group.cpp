@@ -2,7 +2,7 @@
 #include "runtime/tensor_core/product_group.h"
 
 #include "runtime/base/per_thread.h"
-#include "runtime/tensor_core/vector_product.h"
+#include "runtime/tensor_core/vector_code.h"
 
 #include <array>
 #include <memory>
@@ -37,11 +37,8 @@ struct Memory {
 
 /// Tiles are asked for only where they are used.
 Code best_group_code(const MatrixProduct& product) {
-#if defined(__x86_64__)
-    if (!product.sparse && product.c == product.d && amx_group_multiplier(product, wanted_accuracy()) &&
-        can_run(Code::amx))
+    if (!product.sparse && product.c == product.d && has_tile_code(product, wanted_accuracy()) && can_run(Code::amx))
         return Code::amx;
-#endif
     return best_code();
 }
 
@@ -81,21 +78,9 @@ void multiply_one_by_one(Multiply multiply, const MatrixProduct& product, const 
     }
 }
 
-MultiplyGroup group_multiplier([[maybe_unused]] Code code, const MatrixProduct& product,
-                               [[maybe_unused]] Accuracy accuracy) {
-    MultiplyGroup found = nullptr;
+MultiplyGroup group_multiplier(Code code, const MatrixProduct& product, Accuracy accuracy) {
     if (product.sparse || product.c != product.d || product.scales != 0 || product.c_halvings != 0) return nullptr;
-#if defined(__x86_64__)
-    static const bool vnni = __builtin_cpu_supports("avx512vnni");
-    if (code == Code::amx) {
-        if (const MultiplyGroup tiles = amx_group_multiplier(product, accuracy)) return tiles;
-        code = Code::avx512;
-    }
-    if (code == Code::avx512 && vnni && product.unit == Unit::integer) found = avx512_vnni_group_multiplier(product);
-    if (code == Code::avx512 && !found) found = avx512_group_multiplier(product, accuracy);
-    if (code != Code::portable && !found) found = avx2_group_multiplier(product, accuracy);
-#endif
-    return found;
+    return code == Code::portable ? nullptr : vector_group_multiplier(code, product, accuracy);
 }
 
 GroupMultiplier::GroupMultiplier(const MatrixProduct& product)

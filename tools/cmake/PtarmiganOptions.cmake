@@ -4,6 +4,27 @@ option(PTARMIGAN_BUILD_BENCHMARKS "Build the benchmarks where their peers (OpenC
 option(PTARMIGAN_CUDART_HANDSHAKE "Answer the validity check that NVIDIA's cudart makes of its driver" ON)
 set(PTARMIGAN_SANITIZE "" CACHE STRING "Comma-separated sanitizers: address,undefined or thread")
 
+# What the code is built for: x86_64 or aarch64.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+    set(PTARMIGAN_ARCHITECTURE x86_64)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+    set(PTARMIGAN_ARCHITECTURE aarch64)
+else()
+    message(FATAL_ERROR "Ptarmigan runs on x86-64 and AArch64, not on ${CMAKE_SYSTEM_PROCESSOR}")
+endif()
+# Takes the files of other architectures off a list of sources: their names say what they are for (the test
+# architecture_files holds all others to what every CPU has).
+function(ptarmigan_keep_architecture ptarmigan_list)
+    set(kept "${${ptarmigan_list}}")
+    if(NOT PTARMIGAN_ARCHITECTURE STREQUAL "x86_64")
+        list(FILTER kept EXCLUDE REGEX "_(x86|avx2|avx512|avx512_[a-z0-9]+|amx)\\.cpp$")
+    endif()
+    if(NOT PTARMIGAN_ARCHITECTURE STREQUAL "aarch64")
+        list(FILTER kept EXCLUDE REGEX "_aarch64\\.cpp$")
+    endif()
+    set(${ptarmigan_list} "${kept}" PARENT_SCOPE)
+endfunction()
+
 if(NOT CMAKE_BUILD_TYPE)
     set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()

@@ -2,17 +2,14 @@
 // Decodes the instruction with Zydis and computes what it accessed.
 #include "translator/fault_lanes.h"
 
-#if defined(__x86_64__)
 #include <Zydis/Zydis.h>
 
 #include <algorithm>
 #include <cstring>
 #include <optional>
-#endif
 
 namespace ptarmigan::translator {
 
-#if defined(__x86_64__)
 namespace {
 
 constexpr std::uint64_t page = 4096;
@@ -185,14 +182,5 @@ std::uint64_t faulting_lanes(const AccessForm& form, const FaultPlace& place) {
     }
     return 0;
 }
-
-#else
-
-std::uint64_t faulting_lanes(const AccessForm& form, const FaultPlace& place) {
-    if (form.kind != AccessForm::Kind::noted || place.noted_lane >= 64) return 0;
-    return std::uint64_t(1) << place.noted_lane;
-}
-
-#endif
 
 } // namespace ptarmigan::translator

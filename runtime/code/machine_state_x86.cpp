@@ -3,15 +3,11 @@
 // chapter 13).
 #include "runtime/code/machine_state.h"
 
-#include <cstring>
-
-#if defined(__x86_64__)
 #include <cpuid.h>
-#endif
+#include <cstring>
 
 namespace ptarmigan::runtime {
 
-#if defined(__x86_64__)
 namespace {
 
 /// Groups of the XSAVE area by the number of their bit.
@@ -76,13 +72,5 @@ void save_registers(const ucontext_t& context, translator::MachineState& state) 
     vectors.copy(registers_16_to_31, 16, 64, first + 16 * stride, stride);
     vectors.copy(mask_registers, 8, 8, reinterpret_cast<std::uint8_t*>(state.masks), 8);
 }
-
-#else
-
-void save_registers(const ucontext_t&, translator::MachineState& state) {
-    std::memset(&state, 0, sizeof state);
-}
-
-#endif
 
 } // namespace ptarmigan::runtime

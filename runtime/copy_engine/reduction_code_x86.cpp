@@ -5,15 +5,11 @@
 
 #include "runtime/copy_engine/row_code.h"
 
-#if defined(__x86_64__)
 #include <cpuid.h>
 #include <xbyak/xbyak.h>
 #include <xbyak/xbyak_util.h>
-#endif
 
 namespace ptarmigan::runtime {
-
-#if defined(__x86_64__)
 
 namespace {
 
@@ -356,19 +352,6 @@ ReduceRun reduce_run_generated(BulkReduction operation, TensorType type) {
     case bit_xor: return bit_run<Kind::bit_xor, bit_xor>(type);
     default: return nullptr;
     }
-}
-
-#else
-
-ReduceRun reduce_run_generated(BulkReduction, TensorType) {
-    return nullptr;
-}
-
-#endif
-
-ReduceRun reduce_run(BulkReduction operation, TensorType type) {
-    const ReduceRun generated = reduce_run_generated(operation, type);
-    return generated ? generated : reduce_run_portably(operation, type);
 }
 
 } // namespace ptarmigan::runtime

@@ -10,14 +10,10 @@
 #include <mutex>
 #include <unordered_map>
 
-#if defined(__x86_64__)
 #include <xbyak/xbyak.h>
 #include <xbyak/xbyak_util.h>
-#endif
 
 namespace ptarmigan::runtime {
-
-#if defined(__x86_64__)
 
 namespace {
 
@@ -325,16 +321,5 @@ const RowCode* row_code(const RowShape& shape, RowVectors vectors) {
     last = {key, &made->code};
     return last.code;
 }
-
-#else
-
-RowVectors row_vectors() {
-    return RowVectors::none;
-}
-const RowCode* row_code(const RowShape&, RowVectors) {
-    return nullptr;
-}
-
-#endif
 
 } // namespace ptarmigan::runtime

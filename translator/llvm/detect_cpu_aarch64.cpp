@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "translator/llvm/detect_cpu.h"
+
+#include <sys/auxv.h>
+
+namespace ptarmigan::translator {
+namespace {
+
+struct Feature {
+    const char* name;          ///< LLVM's
+    unsigned long first_word;  ///< bits of AT_HWCAP that must all be there, fixed by the Linux ABI
+    unsigned long second_word; ///< likewise of AT_HWCAP2
+};
+
+constexpr unsigned long bit(unsigned number) {
+    return 1ul << number;
+}
+
+const Feature features[] = {
+    {"aes", bit(3) | bit(4), 0},
+    {"sha2", bit(5) | bit(6), 0},
+    {"crc", bit(7), 0},
+    {"lse", bit(8), 0}, // without it atomics are loops of exclusive loads and stores
+    {"fullfp16", bit(9) | bit(10), 0},
+    {"rdm", bit(12), 0},
+    {"jsconv", bit(13), 0},
+    {"complxnum", bit(14), 0},
+    {"rcpc", bit(15), 0},
+    {"sha3", bit(17) | bit(21), 0},
+    {"dotprod", bit(20), 0},
+    {"fp16fml", bit(23), 0},
+    {"rcpc-immo", bit(26), 0},
+    {"fptoint", 0, bit(8)},
+    {"i8mm", 0, bit(13)},
+};
+
+} // namespace
+
+TargetCpu detect_cpu() {
+    const unsigned long first = getauxval(AT_HWCAP), second = getauxval(AT_HWCAP2);
+    TargetCpu target;
+    target.architecture = TargetCpu::Architecture::aarch64;
+    target.cpu = "neoverse-n1";
+    for (const Feature& feature : features) {
+        const bool there =
+            (first & feature.first_word) == feature.first_word && (second & feature.second_word) == feature.second_word;
+        if (!target.features.empty()) target.features += ',';
+        target.features += there ? '+' : '-';
+        target.features += feature.name;
+    }
+    target.features += ",-bf16"; // as AVX512_BF16 on x86: narrowing a bfloat that was widened may change its NaN
+    return target;
+}
+
+} // namespace ptarmigan::translator
