@@ -312,7 +312,10 @@ Status pack_launch_parameters(const Kernel& kernel, void* const* parameters, voi
 
 bool renew_grid(const std::shared_ptr<Grid>& shared) {
     Grid& grid = *shared;
-    if (shared.use_count() > 1 || grid.stopped() || grid.children || grid.cooperative || grid.good) return false;
+    if (shared.use_count() > 1) return false;
+    // use_count() is a relaxed look: pairs with the release in which the last other owner let the grid go.
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (grid.stopped() || grid.children || grid.cooperative || grid.good) return false;
     if (grid.tiered && grid.tiered->has_good()) return false;
     if (static_cast<abi::AsyncMode>(grid.launch.async_mode) != abi::AsyncMode::eager) return false;
     grid.next_cta.store(0, std::memory_order_relaxed);

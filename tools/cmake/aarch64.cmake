@@ -19,4 +19,4 @@ set(ENV{PKG_CONFIG_LIBDIR} "${PTARMIGAN_SYSROOT}/usr/lib/aarch64-linux-gnu/pkgco
 add_link_options("LINKER:-rpath-link,${PTARMIGAN_SYSROOT}/usr/lib/aarch64-linux-gnu")
 
 # What runs the build's own generators and the tests that ctest starts.
-set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L /usr/aarch64-linux-gnu)
+set(CMAKE_CROSSCOMPILING_EMULATOR "${PTARMIGAN_SYSROOT}/../qemu/usr/bin/qemu-aarch64" -L /usr/aarch64-linux-gnu)
