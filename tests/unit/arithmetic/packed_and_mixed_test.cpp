@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pairs of floats (.f32x2) and sums of halves and floats (manual 9.7.5), of compute capability 10.0, against the host's floats.
 #include "host_float.h"
+#include "runtime/base/processor.h"
 #include "statement_runner.h"
 
 #include <catch2/catch.hpp>
@@ -21,7 +22,7 @@ const Mode modes[] = {{"rn", FE_TONEAREST}, {"rz", FE_TOWARDZERO}, {"rm", FE_DOW
 float low(u64 pair) { return from_bits<float>(pair & 0xffffffff); }
 float high(u64 pair) { return from_bits<float>(pair >> 32); }
 
-float of_half(u64 bits) { return float(std::bit_cast<_Float16>(std::uint16_t(bits))); }
+float of_half(u64 bits) { return float(std::bit_cast<ptarmigan::runtime::float16>(std::uint16_t(bits))); }
 float of_bfloat(u64 bits) { return from_bits<float>(bits << 16 & 0xffff0000); }
 
 /// "add.rn.f32x2" in another mode.
