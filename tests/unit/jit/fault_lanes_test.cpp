@@ -128,4 +128,61 @@ TEST_CASE("fault lanes: one place") {
     c.code = {0x62, 0xf1}; // cut short
     CHECK(c.lanes(page) == 0);
 }
+#elif defined(__aarch64__)
+namespace {
+
+constexpr std::uint64_t page = 0x7f0000001000; ///< cannot be accessed; what lies before it can
+
+std::uint64_t lanes(std::uint32_t instruction, const MachineState& state, const AccessForm& form, std::uint64_t address) {
+    FaultPlace place;
+    place.state = &state;
+    place.code = reinterpret_cast<const std::uint8_t*>(&instruction);
+    place.code_size = sizeof instruction;
+    place.address = address;
+    place.has_address = true;
+    place.noted_lane = 9;
+    return faulting_lanes(form, place);
+}
+
+AccessForm form(Kind kind, unsigned bytes, unsigned first, unsigned count) {
+    AccessForm result{kind, std::uint8_t(bytes), std::vector<std::uint8_t>(count)};
+    std::iota(result.lanes.begin(), result.lanes.end(), std::uint8_t(first));
+    return result;
+}
+
+} // namespace
+
+TEST_CASE("fault lanes: consecutive elements") {
+    MachineState state{};
+    state.general[1] = page - 32 - 8;
+    const AccessForm four = form(Kind::elements, 4, 4, 4), eight = form(Kind::elements, 4, 8, 8);
+    CHECK(lanes(0x3dc00820, state, four, page) == 1ull << 6);                    // ldr q0, [x1, #32]
+    CHECK(lanes(0xad410420, state, eight, page) == 1ull << 10);                  // ldp q0, q1, [x1, #32]
+    CHECK(lanes(0xad410420, state, four, page) == 0);                            // more than was promised
+    CHECK(lanes(0x3dc00820, state, four, page + 8192) == 0);                     // some other access
+    state.general[1] = page - 8;
+    CHECK(lanes(0x4c00a820, state, eight, page) == 1ull << 10);                  // st1 {v0.4s, v1.4s}, [x1]
+    CHECK(lanes(0x28810820, state, form(Kind::elements, 4, 0, 2), page - 8) == 1); // stp w0, w2, [x1], #8
+    state.general[2] = 4;
+    CHECK(lanes(0x3ca26822, state, four, page) == 1ull << 5);                    // str q2, [x1, x2]
+    CHECK(lanes(0x58000000, state, four, page) == 0);                            // ldr x0, of a constant
+}
+
+TEST_CASE("fault lanes: one place") {
+    MachineState state{};
+    const AccessForm one = form(Kind::lanes, 4, 13, 1);
+    for (const std::uint32_t instruction : {
+             0xb9400420u, // ldr w0, [x1, #4]
+             0xbc62d820u, // ldr s0, [x1, w2, sxtw #2]
+             0x0d409020u, // ld1 {v0.s}[1], [x1]
+             0xb82003e2u, // ldadd w0, w2, [sp]
+             0x38bfc020u, // ldaprb w0, [x1]
+             0x88dffc20u, // ldar w0, [x1]
+         })
+        CHECK(lanes(instruction, state, one, page) == 1ull << 13);
+    CHECK(lanes(0xf85f8020, state, one, page) == 0); // ldur x0, [x1, #-8]: merged with another lane's
+    CHECK(lanes(0xf85f8020, state, form(Kind::lanes, 0, 0, 16), page) == 0xffff);
+    CHECK(lanes(0xd503201f, state, one, page) == 0); // nop
+    CHECK(lanes(0xd503201f, state, {Kind::noted, 0, {}}, page) == 1ull << 9);
+}
 #endif
