@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/code/image_loader.h"
 
+#include "runtime/base/page_size.h"
 #include "runtime/code/perf_map.h"
 #include "translator/kernel_abi.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -121,10 +121,9 @@ std::atomic<Registry*> handler_registry{nullptr};
 
 std::unique_ptr<LoadedImage> LoadedImage::load(const translator::KernelImage& image, std::string name) {
     check(image, name);
-    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     std::unique_ptr<LoadedImage> loaded(new LoadedImage);
     loaded->name_ = std::move(name);
-    const std::size_t size = (image.bytes.size() + page - 1) / page * page;
+    const std::size_t size = round_up_to_pages(image.bytes.size());
     void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw std::runtime_error("no memory for generated code");
     loaded->base_ = static_cast<std::uint8_t*>(memory);
@@ -140,7 +139,7 @@ std::unique_ptr<LoadedImage> LoadedImage::load(const translator::KernelImage& im
         std::memcpy(loaded->base_ + relocation.offset, &value, sizeof value);
     }
     // Where host pages are larger than the image's, the constants on the last code page stay executable.
-    const std::size_t code = (image.code_size + page - 1) / page * page;
+    const std::size_t code = round_up_to_pages(image.code_size);
     if (mprotect(loaded->base_, code, PROT_READ | PROT_EXEC) != 0 ||
         (size > code && mprotect(loaded->base_ + code, size - code, PROT_READ) != 0))
         throw std::runtime_error("the system does not let generated code be executable");

@@ -2,22 +2,13 @@
 // Reserving and opening the windows.
 #include "runtime/launch/cta_arena.h"
 
+#include "runtime/base/page_size.h"
 #include "runtime/base/tuning.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 namespace ptarmigan::runtime {
 namespace {
-
-std::size_t page_size() {
-    static const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    return size;
-}
-
-std::size_t to_pages(std::size_t bytes) {
-    return (bytes + page_size() - 1) / page_size() * page_size();
-}
 
 /// In front of and behind each window, for negative offsets and vector accesses that begin inside.
 constexpr std::size_t guard = 64 << 10;
@@ -41,14 +32,14 @@ bool Window::resize(std::size_t size, std::size_t reserve) {
 }
 
 bool Window::resize(std::size_t size, unsigned parts, std::size_t distance, std::size_t reserve) {
-    const std::size_t wanted = to_pages(size), end = (parts - 1) * distance + wanted;
+    const std::size_t wanted = round_up_to_pages(size), end = (parts - 1) * distance + wanted;
     const bool same_parts = parts == parts_ && distance == distance_;
     if (base_ && wanted == accessible_ && same_parts) return true;
     if (!base_ || end > reserved_) {
         if (base_) munmap(base_ - guard, reserved_ + 2 * guard);
         base_ = nullptr;
         accessible_ = 0;
-        reserved_ = to_pages(reserve > end ? reserve : end);
+        reserved_ = round_up_to_pages(reserve > end ? reserve : end);
         void* memory =
             mmap(nullptr, reserved_ + 2 * guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED) return false;

@@ -2,6 +2,7 @@
 #include "runtime/memory/external_objects.h"
 
 #include "runtime/base/handle_table.h"
+#include "runtime/base/page_size.h"
 #include "runtime/context/context.h"
 #include "runtime/context/context_keeper.h"
 #include "runtime/memory/address_space.h"
@@ -43,10 +44,6 @@ void end_external_objects(Context& context) {
 
 const RegisterContextKeeper external_objects_of_contexts(ContextKeeper::Kind::external_objects,
                                                          {.end = end_external_objects});
-
-std::size_t page_size() {
-    return static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-}
 
 } // namespace
 

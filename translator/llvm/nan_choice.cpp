@@ -14,7 +14,7 @@ using namespace llvm;
 
 namespace {
 
-constexpr std::uint64_t quiet_bit = 0x8000000000000;
+constexpr std::uint64_t quiet_bit = 0x8000000000000, made_nan = 0xfff8000000000000;
 
 } // namespace
 
@@ -25,6 +25,9 @@ Value* unchosen(const Value* value) {
     const auto* test = dyn_cast<FCmpInst>(select->getCondition());
     if (!test || test->getPredicate() != FCmpInst::FCMP_UNO || test->getOperand(0) != test->getOperand(1))
         return nullptr;
+    const APFloat* number = nullptr; // the NaN that stands for those which the operation makes
+    if (select->getFalseValue() == test->getOperand(0) && match(select->getTrueValue(), m_APFloat(number)))
+        return number->bitcastToAPInt() == made_nan ? const_cast<Value*>(select->getFalseValue()) : nullptr;
     const APInt* bits = nullptr;
     if (!match(select->getTrueValue(), m_BitCast(m_Or(m_BitCast(m_Specific(test->getOperand(0))), m_APInt(bits)))))
         return nullptr;

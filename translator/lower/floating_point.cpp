@@ -66,12 +66,23 @@ bool may_pass_on(Op operation, Values v) {
 // Of several NaN operands of double sums and products the hardware keeps b, quieted, else c, else a. LLVM's pass list
 // takes this out of the path without NaNs (translator/llvm/defer_nan_choice.h). The manual leaves it open:
 // PTARMIGAN_APPROX=fast does without.
-Value* last_nan(Ir& ir, Op operation, Values v, Value* result) {
+Value* last_nan(WarpEmitter& e, Op operation, Values v, Value* result) {
+    Ir& ir = e.ir();
     const bool passes_on = may_pass_on(operation, v);
-    if (operation == Op::sqrt || (operation == Op::div && !passes_on)) return result;
     const auto choose = [&](Value* operand) {
         result = ir.CreateSelect(is_nan(ir, operand), quieted(ir, operand), result);
     };
+    // x86 does with the operands of quotients and roots what the hardware does, and sets the sign of a NaN that it
+    // makes. AArch64 takes signalling NaNs first, and makes positive ones.
+    const bool of_one_or_first = operation == Op::sqrt || operation == Op::div;
+    if (e.options().target.architecture == TargetCpu::Architecture::aarch64) {
+        result = ir.CreateSelect(is_nan(ir, result), canonical_nan(result), result);
+        if (of_one_or_first) {
+            for (Value* operand : llvm::reverse(v)) choose(operand);
+            return result;
+        }
+    }
+    if (of_one_or_first && !(operation == Op::div && passes_on)) return result;
     // Of (-x) + y LLVM makes y - x, which has another NaN.
     const llvm::Function* function = ir.GetInsertBlock()->getParent();
     if (passes_on || function->hasFnAttribute(touches_signs_attribute)) choose(v.front());
@@ -105,7 +116,7 @@ Value* float_arithmetic(WarpEmitter& e, Op operation, Values v, const FloatOptio
     if (options.ftz) result = flush_result(e, operation, operands, result, options.rounding);
     bool chooses =
         result->getType()->getScalarType()->isDoubleTy() && e.options().approximation == Approximation::exact;
-    if (chooses) result = last_nan(ir, operation, operands, invalid_constant(operation, operands, result));
+    if (chooses) result = last_nan(e, operation, operands, invalid_constant(operation, operands, result));
     result = options.sat ? saturate_unit(ir, result) : canonicalize(ir, result);
     return options.ftz ? mark_flushed(result) : result;
 }
