@@ -1,5 +1,6 @@
 # Options of the project, and the two interface targets that carry compile flags: no global flags anywhere.
 option(PTARMIGAN_BUILD_TESTS "Build the tests" ON)
+option(PTARMIGAN_LONG_TESTS "All tests whole, not the slice of them that fits a continuous integration" "$ENV{PTARMIGAN_LONG_TESTS}")
 option(PTARMIGAN_BUILD_BENCHMARKS "Build the benchmarks where their peers (OpenCL, OpenBLAS, OpenMP) are installed" OFF)
 option(PTARMIGAN_CUDART_HANDSHAKE "Answer the validity check that NVIDIA's cudart makes of its driver" ON)
 set(PTARMIGAN_SANITIZE "" CACHE STRING "Comma-separated sanitizers: address,undefined or thread")

@@ -70,11 +70,14 @@ std::string hex(std::uint64_t value) {
     return text;
 }
 
-int run_cases(int count, char** arguments, const std::vector<Case>& cases) {
-    if (count != 3) {
-        std::fprintf(stderr, "usage: %s LIBCUDA RECORDING.txt|--record\n", arguments[0]);
+int run_cases(int count, char** arguments, const std::vector<Case>& all) {
+    const std::size_t every = count == 5 && std::strcmp(arguments[3], "--every") == 0 ? std::strtoul(arguments[4], nullptr, 10) : count == 3;
+    if (every == 0) {
+        std::fprintf(stderr, "usage: %s LIBCUDA RECORDING.txt [--every N]|--record\n", arguments[0]);
         return 2;
     }
+    std::vector<Case> cases;
+    for (std::size_t i = 0; i < all.size(); i += every) cases.push_back(all[i]);
     const std::vector<std::string> lines = lines_of(arguments[1], cases);
     if (std::strcmp(arguments[2], "--record") == 0) {
         for (const std::string& line : lines) std::puts(line.c_str());

@@ -17,7 +17,7 @@ struct Case {
     std::function<std::string(Driver&)> run;
 };
 
-/// PROGRAM LIBCUDA RECORDING.txt compares, PROGRAM LIBCUDA --record prints. Returns main's status.
+/// PROGRAM LIBCUDA RECORDING.txt compares (with --every N behind it every Nth case), PROGRAM LIBCUDA --record prints. Returns main's status.
 int run_cases(int count, char** arguments, const std::vector<Case>& cases);
 
 std::string hex(std::uint64_t value);
