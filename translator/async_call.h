@@ -95,8 +95,8 @@ constexpr std::uint32_t tensor_detail(TensorMode mode, unsigned rank, BulkReduct
 struct AsyncCall {
     /// Bits of `flags`. multicast: to the CTAs of the cluster in `mask`; pair_barrier: .cta_group::2, the mbarrier may
     /// be the neighbour's; ignores: the first and last bytes, of which `offsets` 0 and 1 say how many, are nobody's
-    /// (.ignore_oob).
-    static constexpr std::uint32_t multicast = 1, masked = 2, pair_barrier = 4, ignores = 8;
+    /// (.ignore_oob); multimem: the target is a multicast address.
+    static constexpr std::uint32_t multicast = 1, masked = 2, pair_barrier = 4, ignores = 8, multimem = 16;
     std::uint32_t operation, flags, detail;
     std::uint32_t line; ///< of the PTX text
     std::uint64_t active;

@@ -6,6 +6,7 @@
 
 #include "translator/async_call.h"
 #include "translator/matrix_call.h"
+#include "translator/multimem_call.h"
 #include "translator/tensor_memory_call.h"
 
 #include <cstddef>
@@ -13,7 +14,7 @@
 
 namespace ptarmigan::abi {
 
-inline constexpr std::uint32_t kernel_abi_version = 26;
+inline constexpr std::uint32_t kernel_abi_version = 27;
 inline constexpr unsigned warp_size = 32;
 
 /// Shared addresses: rank of the CTA in its cluster << cluster_rank_bit | offset in its memory, as on Hopper.
@@ -224,6 +225,8 @@ struct Services {
                                      std::uint64_t source, std::uint64_t operands);
     /// Products of matrices by a step of a whole warp. Never suspends.
     void (*matrix_group)(CtaContext*, std::uint32_t step, const MatrixGroup*);
+    /// multimem_call.h; faults don't return. Never suspends.
+    void (*multimem)(CtaContext*, std::uint32_t step, MultimemCall*);
 };
 
 /// One launch; constant while the grid runs except `fault`.

@@ -6,7 +6,9 @@
 #include "runtime/base/process_exit.h"
 #include "runtime/context/context_keeper.h"
 #include "runtime/context/current_context.h"
+#include "runtime/context/peer_access.h"
 #include "runtime/context/printf_buffer.h"
+#include "runtime/device/device.h"
 #include "translator/kernel_abi.h"
 
 #include <algorithm>
@@ -23,11 +25,32 @@ bool valid_flags(unsigned flags) {
     return (flags & ~known_flags) == 0 && schedule != 3 && schedule < 5;
 }
 
-constexpr std::uint64_t primary_id = 1;
-std::atomic<std::uint64_t> next_context_id{primary_id + 1};
+std::atomic<std::uint64_t> next_context_id{1};
 std::atomic<int> fault_of_process{0};
 
 constexpr std::array<std::size_t, 10> default_limits = {1024, 8650752, 8388608, 0, 2048, 64, 11796480, 232448, 0, 0};
+
+/// Streams, events and operations refer to their context: it is never freed, only cleared.
+struct MadeContexts {
+    std::mutex mutex;
+    std::vector<std::shared_ptr<Context>> all;
+
+    static MadeContexts& get() {
+        static auto* made = new MadeContexts; // never destroyed: programs call in from their exit handlers
+        return *made;
+    }
+};
+
+/// Grids that may wait for others, of all contexts: a fault ends them all.
+struct RunningGrids {
+    std::mutex mutex; ///< a leaf
+    std::vector<std::uint32_t*> faults;
+
+    static RunningGrids& get() {
+        static auto* grids = new RunningGrids; // never destroyed: kernels may outlive static destructors
+        return *grids;
+    }
+};
 
 /// Filled in before main().
 constinit std::array<ContextKeeper, static_cast<std::size_t>(ContextKeeper::Kind::count)> keepers{};
@@ -38,22 +61,31 @@ RegisterContextKeeper::RegisterContextKeeper(ContextKeeper::Kind kind, const Con
     keepers[static_cast<std::size_t>(kind)] = keeper;
 }
 
-const std::shared_ptr<Context>& primary_context() {
-    static const auto& primary = *[] { // never destroyed: programs call in from their exit handlers
-        auto* context = new std::shared_ptr<Context>(std::make_shared<Context>(Context::Kind::primary, 0));
-        HandleTable<Context>::get().add(*context);
-        return context;
+const std::shared_ptr<Context>& primary_context(int device) {
+    static const auto& all = *[] { // never destroyed: programs call in from their exit handlers
+        auto* contexts = new std::vector<std::shared_ptr<Context>>;
+        for (int i = 0; i < Device::number_of_devices(); ++i) {
+            contexts->push_back(std::make_shared<Context>(Context::Kind::primary, 0, i));
+            HandleTable<Context>::get().add(contexts->back());
+        }
+        return contexts;
     }();
-    return primary;
+    return all[static_cast<std::size_t>(device)];
+}
+
+bool was_context(const void* handle) {
+    MadeContexts& made = MadeContexts::get();
+    std::lock_guard lock(made.mutex);
+    return std::any_of(made.all.begin(), made.all.end(), [&](const auto& context) { return context.get() == handle; });
 }
 
 Status process_fault() {
     return static_cast<Status>(fault_of_process.load());
 }
 
-Context::Context(Kind kind, unsigned flags)
-    : kind_(kind), id_(kind == Kind::primary ? primary_id : next_context_id++), flags_(flags), limits_(default_limits),
-      printf_(std::make_unique<PrintfBuffer>()) {
+Context::Context(Kind kind, unsigned flags, int device)
+    : kind_(kind), device_(device), id_(kind == Kind::green ? next_context_id++ : 0), flags_(flags),
+      limits_(default_limits), printf_(std::make_unique<PrintfBuffer>()) {
     if (kind == Kind::green) return;
     for (const ContextKeeper& keeper : keepers)
         if (keeper.make) keeper.make(*this);
@@ -62,20 +94,18 @@ Context::Context(Kind kind, unsigned flags)
 Context::~Context() = default;
 
 Context& Context::root() {
-    return kind_ == Kind::green ? *primary_context() : *this;
+    return kind_ == Kind::green ? *primary_context(device_) : *this;
 }
 
-Status Context::create(unsigned flags, std::shared_ptr<Context>& context) {
+Status Context::create(unsigned flags, int device, std::shared_ptr<Context>& context) {
     if (!valid_flags(flags)) return Status::invalid_value;
     if (process_fault() != Status::success) return process_fault();
-    context = std::make_shared<Context>(Kind::user, flags);
+    context = std::make_shared<Context>(Kind::user, flags, device);
     HandleTable<Context>::get().add(context);
-    // Streams, events and operations refer to their context: it is never freed, only cleared.
-    static std::mutex mutex;
-    static auto* all = new std::vector<std::shared_ptr<Context>>;
     {
-        std::lock_guard lock(mutex);
-        all->push_back(context);
+        MadeContexts& made = MadeContexts::get();
+        std::lock_guard lock(made.mutex);
+        made.all.push_back(context);
     }
     std::unique_lock lock(context->mutex_);
     context->activate();
@@ -101,6 +131,7 @@ Status Context::destroy() {
 void Context::activate() {
     for (const ContextKeeper& keeper : keepers)
         if (keeper.begin) keeper.begin(*this);
+    id_.store(next_context_id++);
     destroyed_.store(false);
     active_.store(true, std::memory_order_release);
 }
@@ -123,6 +154,7 @@ void Context::clear() {
     wait_for_work(); // of other threads, meanwhile
     for (const ContextKeeper& keeper : keepers)
         if (keeper.end) keeper.end(*this);
+    PeerAccess::get().forget(*this);
     std::lock_guard lock(mutex_);
     limits_ = default_limits;
     printf_limit_fixed_.store(false);
@@ -170,7 +202,6 @@ Status Context::reset() {
     flags_ = 0;
     lock.unlock();
     clear();
-    fault_.store(0);
     return Status::success;
 }
 
@@ -191,16 +222,15 @@ Status Context::status() const {
     if (kind_ == Kind::green) return destroyed_.load() ? Status::context_is_destroyed : root().status();
     if (!active_.load(std::memory_order_acquire))
         return destroyed_.load() ? Status::context_is_destroyed : Status::invalid_context;
-    return static_cast<Status>(fault_.load(std::memory_order_acquire));
+    return static_cast<Status>(fault_of_process.load(std::memory_order_acquire));
 }
 
 void Context::set_fault(Status code) {
     int none = 0;
-    fault_.compare_exchange_strong(none, static_cast<int>(code));
-    none = 0;
     fault_of_process.compare_exchange_strong(none, static_cast<int>(code));
-    std::lock_guard lock(running_mutex_);
-    for (std::uint32_t* fault : running_) {
+    RunningGrids& grids = RunningGrids::get();
+    std::lock_guard lock(grids.mutex);
+    for (std::uint32_t* fault : grids.faults) {
         std::uint32_t running = 0;
         __atomic_compare_exchange_n(fault, &running, static_cast<std::uint32_t>(abi::Fault::trap), false,
                                     __ATOMIC_RELEASE, __ATOMIC_RELAXED);
@@ -208,15 +238,17 @@ void Context::set_fault(Status code) {
 }
 
 bool Context::add_running(std::uint32_t& fault) {
-    std::lock_guard lock(running_mutex_);
-    if (fault_.load() != 0) return false;
-    running_.push_back(&fault);
+    RunningGrids& grids = RunningGrids::get();
+    std::lock_guard lock(grids.mutex);
+    if (fault_of_process.load() != 0) return false;
+    grids.faults.push_back(&fault);
     return true;
 }
 
 void Context::remove_running(std::uint32_t& fault) {
-    std::lock_guard lock(running_mutex_);
-    std::erase(running_, &fault);
+    RunningGrids& grids = RunningGrids::get();
+    std::lock_guard lock(grids.mutex);
+    std::erase(grids.faults, &fault);
 }
 
 Status Context::synchronize() {

@@ -41,12 +41,12 @@ class Context : public std::enable_shared_from_this<Context> {
 public:
     /// green: a name for the primary context (green_context.h), which has nothing of its own.
     enum class Kind { primary, user, green };
-    /// Use create() or primary_context().
-    Context(Kind kind, unsigned flags);
+    /// Use create() or primary_context(). `device`: an ordinal.
+    Context(Kind kind, unsigned flags, int device);
     ~Context();
 
-    /// cuCtxCreate: a new active user context, made current on the calling thread (pushed).
-    static Status create(unsigned flags, std::shared_ptr<Context>& context);
+    /// cuCtxCreate: a new active user context of a device (an ordinal), made current on the calling thread (pushed).
+    static Status create(unsigned flags, int device, std::shared_ptr<Context>& context);
     /// cuCtxDestroy of a user context: waits for its work, frees everything that it owns. The
     /// primary context: invalid_context.
     Status destroy();
@@ -65,6 +65,8 @@ public:
     Status set_primary_flags(unsigned flags);
     void primary_state(unsigned& flags, bool& active) const;
 
+    /// Ordinal of its device (Device::get()).
+    int device() const { return device_; }
     bool is_primary() const { return kind_ == Kind::primary; }
     /// The context that calls work in: the primary one for green ones, else this.
     Context& root();
@@ -76,12 +78,13 @@ public:
     /// What every entry that needs a context returns first: success, the sticky code of an earlier
     /// kernel fault, or context_is_destroyed. Lock-free.
     Status status() const;
-    /// Makes `code` sticky in this context and in the process (the first one wins), and stops the grids that run.
-    void set_fault(Status code);
+    /// Makes `code` sticky in all contexts of the process, whatever device is theirs (the first one wins), and stops
+    /// the grids that run.
+    static void set_fault(Status code);
     /// A grid that may wait for others runs: at a fault of another one Fault::trap is written to its word `fault`,
     /// which it looks at. False if there was one already.
-    bool add_running(std::uint32_t& fault);
-    void remove_running(std::uint32_t& fault);
+    static bool add_running(std::uint32_t& fault);
+    static void remove_running(std::uint32_t& fault);
 
     /// Waits until all streams are idle and flushes device printf; a fault's sticky code.
     Status synchronize();
@@ -92,7 +95,8 @@ public:
     unsigned flags() const;
     Status set_flags(unsigned flags); ///< cuCtxSetFlags
     unsigned api_version() const { return 3020; }
-    std::uint64_t id() const { return id_; }
+    /// A new one at each activation; 0 before the first.
+    std::uint64_t id() const { return id_.load(); }
     Status limit(Limit limit, std::size_t& value) const;
     Status set_limit(Limit limit, std::size_t value);
     int cache_config() const { return cache_config_.load(); }
@@ -128,16 +132,14 @@ private:
     void clear();
 
     const Kind kind_;
-    const std::uint64_t id_;
+    const int device_;
+    std::atomic<std::uint64_t> id_;
     mutable std::mutex mutex_; ///< guards everything below that is not atomic
     unsigned flags_;
     unsigned references_ = 0;
     std::atomic<bool> active_{false};
     std::atomic<bool> destroyed_{false};
-    std::atomic<int> fault_{0};
     std::atomic<int> attached_{0}; ///< beside who made it
-    std::mutex running_mutex_;     ///< a leaf; guards running_
-    std::vector<std::uint32_t*> running_;
     std::array<std::size_t, 10> limits_{};
     std::atomic<bool> printf_limit_fixed_{false}, heap_limit_fixed_{false};
     std::atomic<int> cache_config_{0}, shared_config_{1};
@@ -148,8 +150,12 @@ private:
     std::shared_ptr<MemoryPool> default_pool_, pool_;
 };
 
-/// The device's primary context. Exists always; inactive until retained. Its handle never changes.
-const std::shared_ptr<Context>& primary_context();
+/// The primary context of a device (an ordinal below Device::count(); 0 exists always). Inactive until retained. Its
+/// handle never changes.
+const std::shared_ptr<Context>& primary_context(int device = 0);
+
+/// Whether that was the handle of a context which Context::destroy() has ended.
+bool was_context(const void* handle);
 
 /// The code that a kernel fault left in the process, or success. The driver refuses new contexts
 /// with it.

@@ -30,9 +30,9 @@ SmSplit split_multiprocessors(unsigned least, bool apart) {
     return {size, groups};
 }
 
-Status GreenContext::create(SmRange range, std::shared_ptr<GreenContext>& green) {
-    if (const Status status = primary_context()->retain(); status != Status::success) return status;
-    auto context = std::make_shared<Context>(Context::Kind::green, 0);
+Status GreenContext::create(SmRange range, int device, std::shared_ptr<GreenContext>& green) {
+    if (const Status status = primary_context(device)->retain(); status != Status::success) return status;
+    auto context = std::make_shared<Context>(Context::Kind::green, 0, device);
     green = std::make_shared<GreenContext>(range, context->id());
     context->set_green(green);
     green->context_ = std::move(context);
@@ -46,7 +46,7 @@ Status GreenContext::destroy() {
     if (!self) return Status::invalid_handle;
     HandleTable<Context>::get().remove(context_.get());
     context_->end_green();
-    return primary_context()->release();
+    return context_->root().release();
 }
 
 std::shared_ptr<GreenContext> current_green_context() {

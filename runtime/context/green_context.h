@@ -36,8 +36,8 @@ SmSplit split_multiprocessors(unsigned least, bool apart);
 class GreenContext : public std::enable_shared_from_this<GreenContext> {
 public:
     GreenContext(SmRange range, std::uint64_t id) : range_(range), id_(id) {}
-    /// cuGreenCtxCreate: retains the primary context.
-    static Status create(SmRange range, std::shared_ptr<GreenContext>& green);
+    /// cuGreenCtxCreate on a device (an ordinal): retains its primary context.
+    static Status create(SmRange range, int device, std::shared_ptr<GreenContext>& green);
     /// cuGreenCtxDestroy: waits for nothing; streams of it go on.
     Status destroy();
 

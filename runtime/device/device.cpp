@@ -13,14 +13,23 @@
 #include <cstring>
 #include <fstream>
 #include <mutex>
+#include <numeric>
 #include <sched.h>
 #include <sstream>
 #include <unistd.h>
+#include <utility>
 
 namespace ptarmigan::runtime {
 namespace {
 
+constexpr int first_pci_slot = 6;
+
 std::atomic<bool> is_initialized{false};
+/// Numbers of the devices that the process sees, in its order. Written once, before is_initialized.
+std::vector<int>& seen_numbers() {
+    static auto* numbers = new std::vector<int>;
+    return *numbers;
+}
 
 unsigned usable_cpus() {
     cpu_set_t set;
@@ -69,24 +78,45 @@ unsigned parse_compute_capability(const std::string& text) {
     return major * 10 + minor;
 }
 
-/// A fixed id of RFC 4122's form: one device, the same in every process.
-std::array<std::uint8_t, 16> make_uuid() {
+/// A fixed id of RFC 4122's form for each device, the same in every process. They differ in the first bytes, by which
+/// programs and people shorten them.
+std::array<std::uint8_t, 16> make_uuid(int number) {
     std::array<std::uint8_t, 16> uuid{};
     const char letters[17] = "PtarmiganDevice0";
     std::memcpy(uuid.data(), letters, uuid.size());
+    uuid[0] = static_cast<std::uint8_t>(uuid[0] + number);
+    uuid[15] = static_cast<std::uint8_t>(uuid[15] + number);
     uuid[6] = static_cast<std::uint8_t>((uuid[6] & 0x0f) | 0x40);
     uuid[8] = static_cast<std::uint8_t>((uuid[8] & 0x3f) | 0x80);
     return uuid;
 }
 
-Status visible_by_environment() {
-    if (!env_is_set(Env::visible_devices)) return Status::success;
-    return find_visible_device(env_text(Env::visible_devices), make_uuid());
+Status visible_by_environment(std::vector<int>& numbers) {
+    const int all = Device::number_of_devices();
+    if (env_is_set(Env::device_order)) {
+        const std::string order = env_text(Env::device_order);
+        if (order != "FASTEST_FIRST" && order != "PCI_BUS_ID") return Status::invalid_device; // all are equally fast
+    }
+    if (!env_is_set(Env::visible_devices)) {
+        numbers.resize(static_cast<std::size_t>(all));
+        std::iota(numbers.begin(), numbers.end(), 0);
+        return Status::success;
+    }
+    std::vector<std::array<std::uint8_t, 16>> uuids;
+    for (int number = 0; number < all; ++number) uuids.push_back(make_uuid(number));
+    return find_visible_devices(env_text(Env::visible_devices), uuids, numbers);
+}
+
+/// Devices lie in slots side by side, as a virtual machine's do.
+std::string make_bus_id(int number) {
+    char text[16];
+    std::snprintf(text, sizeof text, "0000:00:%02x.0", static_cast<unsigned>(first_pci_slot + number));
+    return text;
 }
 
 } // namespace
 
-Device::Device() {
+Device::Device(int number) : number_(number) {
     report_env_problems();
     compute_capability_ = parse_compute_capability(env_text(Env::cc));
     workers_ = usable_cpus();
@@ -94,7 +124,7 @@ Device::Device() {
         workers_ = static_cast<unsigned>(*wanted < 1024 ? *wanted : 1024);
     multiprocessors_ = static_cast<unsigned>(env_number(Env::sms).value_or(workers_));
     const std::uint64_t host = host_memory();
-    total_memory_ = host / 2;
+    total_memory_ = host / 2 / static_cast<std::uint64_t>(number_of_devices());
     if (const auto wanted = env_number(Env::memory); wanted) total_memory_ = *wanted;
     total_memory_ &= ~((std::size_t{2} << 20) - 1);
     clock_khz_ = host_clock_khz();
@@ -106,18 +136,39 @@ Device::Device() {
         name_ = "Ptarmigan (" + cpu + ") [sm_" + std::to_string(compute_capability_) + "]";
     }
     if (name_.size() > 255) name_.resize(255);
-    pci_bus_id_ = "0000:00:06.0";
-    uuid_ = make_uuid();
+    pci_bus_id_ = make_bus_id(number);
+    uuid_ = make_uuid(number);
 }
 
-Device& Device::get() {
-    static auto* device = new Device; // never destroyed: programs call in from their exit handlers
-    return *device;
+int Device::number_of_devices() {
+    static const int number = static_cast<int>(env_number(Env::devices).value_or(1));
+    return number;
+}
+
+Device& Device::numbered(int number) {
+    static const auto& all = *[] { // never destroyed: programs call in from their exit handlers
+        auto* devices = new std::vector<Device*>;
+        for (int i = 0; i < number_of_devices(); ++i) devices->push_back(new Device(i));
+        return devices;
+    }();
+    return *all[static_cast<std::size_t>(number)];
+}
+
+Device& Device::get(int ordinal) {
+    const std::vector<int>& seen = seen_numbers();
+    const auto index = static_cast<std::size_t>(ordinal);
+    const bool is_seen = is_initialized.load(std::memory_order_acquire) && index < seen.size();
+    return numbered(is_seen ? seen[index] : ordinal < number_of_devices() ? ordinal : 0);
 }
 
 Status Device::initialize() {
-    if (const Status status = visible_by_environment(); status != Status::success) return status;
-    get();
+    static std::mutex mutex;
+    std::lock_guard lock(mutex);
+    if (is_initialized.load(std::memory_order_relaxed)) return Status::success;
+    std::vector<int> numbers;
+    if (const Status status = visible_by_environment(numbers); status != Status::success) return status;
+    numbered(0);
+    seen_numbers() = std::move(numbers);
     watch_process_exit();
     watch_forks();
     is_initialized.store(true, std::memory_order_release);
@@ -129,12 +180,14 @@ bool Device::initialized() {
 }
 
 int Device::count() {
-    return visible_by_environment() == Status::success ? 1 : 0;
+    if (is_initialized.load(std::memory_order_acquire)) return static_cast<int>(seen_numbers().size());
+    std::vector<int> numbers;
+    return visible_by_environment(numbers) == Status::success ? static_cast<int>(numbers.size()) : 0;
 }
 
 std::optional<int> Device::attribute(int id) const {
     const int multiprocessors = static_cast<int>(multiprocessors_);
-    const int clock_khz = clock_khz_, l2_bytes = l2_bytes_;
+    const int clock_khz = clock_khz_, l2_bytes = l2_bytes_, pci_slot = first_pci_slot + number_, number = number_;
     const int cc_major = static_cast<int>(compute_capability_ / 10);
     const int cc_minor = static_cast<int>(compute_capability_ % 10);
     switch (id) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one device of the process: the host's CPUs, described as an H200 except where that would be a
-// lie.
+// The devices of the process: the host's CPUs, described as an H200 except where that would be a lie, as often as
+// PTARMIGAN_DEVICES says. They share the CPUs; what each has of its own is an identity and a part of the memory.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -18,16 +18,27 @@ namespace ptarmigan::runtime {
 /// Constant after its first use. Thread-safe.
 class Device {
 public:
-    /// cuInit's work, once: reads PTARMIGAN_* and CUDA_VISIBLE_DEVICES. no_device or
-    /// invalid_device as find_visible_device() says. Later calls return the same answer.
+    /// How many devices there can be.
+    static constexpr int most = 16;
+
+    /// cuInit's work: reads PTARMIGAN_* and CUDA_VISIBLE_DEVICES. no_device or invalid_device as
+    /// find_visible_devices() says. Once it has succeeded, later calls change nothing.
     static Status initialize();
     /// True once initialize() has succeeded. Lock-free.
     static bool initialized();
-    /// Number of devices that the process sees: 1, or 0 when CUDA_VISIBLE_DEVICES hides it.
+    /// Number of devices that the process sees; before initialize() has succeeded, that it would see.
     static int count();
-    /// The device. initialize() need not have been called (the tool's `info`), but usually was.
-    static Device& get();
+    /// Number of devices that there are, seen or not (PTARMIGAN_DEVICES).
+    static int number_of_devices();
+    /// The device that the process sees as `ordinal`, below count(). What all devices have in common is asked of
+    /// get(). initialize() need not have been called (the tool's `info`), but usually was: before that, and where
+    /// there is no such ordinal, the numbers are those of the devices that there are.
+    static Device& get(int ordinal = 0);
+    /// The device with number `number`, below number_of_devices(), whether the process sees it or not.
+    static Device& numbered(int number);
 
+    /// Which of the devices that there are.
+    int number() const { return number_; }
     const std::string& name() const { return name_; }
     std::size_t total_memory() const { return total_memory_; }
     const std::array<std::uint8_t, 16>& uuid() const { return uuid_; }
@@ -42,8 +53,9 @@ public:
     std::optional<int> attribute(int id) const;
 
 private:
-    Device();
+    explicit Device(int number);
 
+    const int number_;
     std::string name_;
     std::string pci_bus_id_;
     std::size_t total_memory_ = 0;

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/visible_devices.h"
 
+#include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <string>
 
 namespace ptarmigan::runtime {
 namespace {
 
-enum class Names { nothing, number, uuid };
+/// One entry of the list: the device that it names, -1: none, and whether by number.
+struct Entry {
+    int device = -1;
+    bool by_number = false;
+};
 
 std::string text_of(const std::array<std::uint8_t, 16>& uuid) {
     static constexpr char digits[] = "0123456789abcdef";
@@ -20,43 +26,49 @@ std::string text_of(const std::array<std::uint8_t, 16>& uuid) {
     return text;
 }
 
-bool is_digit(char c) {
-    return c >= '0' && c <= '9';
+/// The device whose UUID begins so, or whose whole UUID stands at the beginning; -1 if none or several do.
+int find_by_uuid(std::string_view beginning, std::span<const std::string> uuids) {
+    int found = -1;
+    const auto equal = [](char given, char digit) { return std::tolower(static_cast<unsigned char>(given)) == digit; };
+    for (std::size_t i = 0; i < uuids.size(); ++i) {
+        const std::string_view given = beginning.substr(0, uuids[i].size());
+        if (given.empty() || !std::equal(given.begin(), given.end(), uuids[i].begin(), equal)) continue;
+        if (found >= 0) return -1;
+        found = static_cast<int>(i);
+    }
+    return found;
 }
 
-/// How one entry of the list names the device.
-Names names_device(std::string_view entry, const std::string& uuid) {
-    const std::size_t first = entry.find_first_not_of(" \t");
-    if (first == std::string_view::npos) return Names::nothing;
-    entry.remove_prefix(first);
-    entry = entry.substr(0, entry.find_last_not_of(" \t") + 1);
-    if (entry.starts_with("GPU-")) {
-        entry.remove_prefix(4);
-        if (entry.empty() || entry.size() > uuid.size()) return Names::nothing;
-        for (std::size_t i = 0; i < entry.size(); ++i)
-            if (std::tolower(static_cast<unsigned char>(entry[i])) != uuid[i]) return Names::nothing;
-        return Names::uuid;
-    }
-    if (entry.starts_with('+')) entry.remove_prefix(1);
-    bool any = false;
-    for (; !entry.empty() && is_digit(entry.front()); entry.remove_prefix(1), any = true)
-        if (entry.front() != '0') return Names::nothing;
-    return any ? Names::number : Names::nothing;
+/// As C reads a number into an int: blanks and a sign in front, anything behind, and bits beyond 32 lost.
+Entry read_entry(std::string_view entry, std::span<const std::string> uuids) {
+    for (const std::string_view prefix : {"GPU-", "MIG-"})
+        if (entry.starts_with(prefix)) return {find_by_uuid(entry.substr(prefix.size()), uuids), false};
+    const std::string text(entry);
+    char* end = nullptr;
+    const auto number = static_cast<std::int32_t>(std::strtol(text.c_str(), &end, 10));
+    const bool exists = end != text.c_str() && number >= 0 && static_cast<std::size_t>(number) < uuids.size();
+    return exists ? Entry{number, true} : Entry{};
 }
 
 } // namespace
 
-Status find_visible_device(std::string_view list, const std::array<std::uint8_t, 16>& uuid) {
-    const std::string own = text_of(uuid);
-    std::size_t numbers = 0;
-    for (bool first = true;; first = false) {
+Status find_visible_devices(std::string_view list, std::span<const std::array<std::uint8_t, 16>> uuids,
+                            std::vector<int>& numbers) {
+    std::vector<std::string> texts;
+    for (const auto& uuid : uuids) texts.push_back(text_of(uuid));
+    numbers.clear();
+    bool by_number = false;
+    for (;;) {
         const std::size_t end = list.find(',');
-        const Names names = names_device(list.substr(0, end), own);
-        if (first && names == Names::nothing) return Status::no_device;
-        if (names == Names::number && ++numbers == 2) return Status::invalid_device;
-        if (names != Names::number || end == std::string_view::npos) return Status::success;
+        const Entry entry = read_entry(list.substr(0, end), texts);
+        if (numbers.empty()) by_number = entry.by_number;
+        if (entry.device < 0 || entry.by_number != by_number) break;
+        if (std::find(numbers.begin(), numbers.end(), entry.device) != numbers.end()) return Status::invalid_device;
+        numbers.push_back(entry.device);
+        if (end == std::string_view::npos) break;
         list.remove_prefix(end + 1);
     }
+    return numbers.empty() ? Status::no_device : Status::success;
 }
 
 } // namespace ptarmigan::runtime

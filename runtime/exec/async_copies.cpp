@@ -7,6 +7,7 @@
 #include "runtime/copy_engine/copy_engine.h"
 #include "runtime/exec/mbarriers.h"
 #include "runtime/exec/unfenced_writes.h"
+#include "runtime/memory/multicast.h"
 
 #include <algorithm>
 
@@ -124,6 +125,22 @@ void AsyncCopies::load_tensor(const Copy& copy) {
             deliver(in_cta(copy, copy.target, rank), in_cta(copy, copy.barrier, told_rank(copy, rank)));
 }
 
+/// perform_operation() for each device's memory behind a multicast address.
+void AsyncCopies::perform_multimem(const Copy& copy) {
+    MulticastPlaces places;
+    const std::uint32_t size = bulk_size(copy.size);
+    if (size == 0) return;
+    if (!MulticastMaps::get().find(copy.target, size, places))
+        fail(copy, abi::Fault::illegal_address, copy.target,
+             "no multicast memory, or some device has none bound there");
+    Copy one = copy;
+    one.flags &= ~AsyncCall::multimem;
+    for (unsigned i = 0; i < places.count; ++i) {
+        one.target = reinterpret_cast<std::uint64_t>(places.at[i]);
+        perform_operation(one);
+    }
+}
+
 void AsyncCopies::store(const Copy& copy) {
     auto* target = reinterpret_cast<std::uint8_t*>(copy.target);
     const std::uint32_t size = bulk_size(copy.size);
@@ -224,6 +241,7 @@ void AsyncCopies::perform_operation(const Copy& copy) {
             fail(copy, abi::Fault::mbarrier_overflow, copy.barrier);
         return;
     }
+    if ((copy.flags & AsyncCall::multimem) != 0) return perform_multimem(copy);
     auto* target = reinterpret_cast<std::uint8_t*>(copy.target);
     switch (copy.operation) {
     case Operation::copy:

@@ -94,6 +94,7 @@ private:
     void load(const Copy& copy);
     void load_tensor(const Copy& copy);
     void store(const Copy& copy);
+    void perform_multimem(const Copy& copy);
     void reduce(const Copy& copy);
     void put_value(const Copy& copy);
     void change_map(const Copy& copy);

@@ -243,7 +243,8 @@ Status CaptureRecorder::allocate(const std::shared_ptr<MemoryPool>& pool, std::s
     const PoolProperties& properties = pool->properties();
     work.place = properties.place;
     work.allocation_type = 1;
-    const Status status = GraphMemory::create(stream.context(), properties.kind, size, work.memory);
+    const Status status = GraphMemory::create(stream.context(), properties.kind, size, work.memory,
+                                              work.place.type == MemoryPlace::device ? work.place.id : any_device);
     if (status != Status::success) return failed(status);
     pointer = work.memory->pointer();
     return add(std::move(work));

@@ -48,10 +48,12 @@ struct Count {
 
 } // namespace
 
-Status GraphMemory::create(Context& context, MemoryKind kind, std::size_t size, std::shared_ptr<GraphMemory>& memory) {
+Status GraphMemory::create(Context& context, MemoryKind kind, std::size_t size, std::shared_ptr<GraphMemory>& memory,
+                           int device) {
     AddressSpace& space = AddressSpace::get();
     Allocation allocation;
-    const Status status = space.allocate(size, kind, &context, allocation);
+    const Status status =
+        space.allocate(size, kind, &context, device == any_device ? context.device() : device, allocation);
     if (status != Status::success) return status;
     memory = std::make_shared<GraphMemory>(context, allocation.base, size);
     return space.annotate(allocation.base, [&](Allocation& record) { record.owner = memory; });

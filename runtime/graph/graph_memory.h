@@ -24,7 +24,9 @@ void reserve_graph_memory(const GraphFootprint& footprint);
 /// Thread-safe. Kept by the nodes and instances that name it, and by itself while the program holds it.
 class GraphMemory : public AllocationOwner, public std::enable_shared_from_this<GraphMemory> {
 public:
-    static Status create(Context& context, MemoryKind kind, std::size_t size, std::shared_ptr<GraphMemory>& memory);
+    /// `device`: an ordinal, or any_device for the context's.
+    static Status create(Context& context, MemoryKind kind, std::size_t size, std::shared_ptr<GraphMemory>& memory,
+                         int device = any_device);
     GraphMemory(Context& context, DevicePointer pointer, std::size_t size)
         : context_(context), pointer_(pointer), size_(size) {}
     ~GraphMemory() override;

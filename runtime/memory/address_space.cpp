@@ -4,12 +4,15 @@
 
 #include "runtime/base/host_access.h"
 #include "runtime/base/log.h"
+#include "runtime/context/context.h"
+#include "runtime/context/peer_access.h"
 #include "runtime/device/device.h"
 #include "runtime/memory/managed_advice.h"
 #include "runtime/memory/outside_writes.h"
 #include "runtime/memory/pool.h"
 
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <sys/mman.h>
 
@@ -40,6 +43,16 @@ constexpr bool counts(MemoryKind kind) {
 
 } // namespace
 
+bool Allocation::is_reached_by(int ordinal) const {
+    if (ordinal == any_device) return true;
+    if (kind == MemoryKind::mapped) return access_of(ordinal) != 0;
+    const bool on_device = kind == MemoryKind::device || kind == MemoryKind::pool || kind == MemoryKind::imported;
+    if (!on_device || device == ordinal) return true;
+    unsigned flags = 0;
+    if (pool) return pool->access({MemoryPlace::device, ordinal}, flags) == Status::success && flags != 0;
+    return !owned_by_module && PeerAccess::get().allows(ordinal, context);
+}
+
 AddressSpace& AddressSpace::get() {
     static auto* space = new AddressSpace; // never destroyed: kernels may outlive static destructors
     return *space;
@@ -47,9 +60,11 @@ AddressSpace& AddressSpace::get() {
 
 AddressSpace::AddressSpace() {
     capacity_ = Device::get().total_memory();
+    const auto devices = static_cast<std::size_t>(Device::number_of_devices());
+    in_use_.resize(devices);
     // Four times the capacity, so that ranges can stay unused for a while after a free and so catch
     // stale pointers.
-    for (std::size_t size = capacity_ * 4; size >= granule * 8; size /= 2) {
+    for (std::size_t size = capacity_ * devices * 4; size >= granule * 8; size /= 2) {
         void* base = mmap(nullptr, size + granule, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (base == MAP_FAILED) continue;
         reservation_ = round_up(reinterpret_cast<std::uintptr_t>(base), granule);
@@ -62,10 +77,10 @@ AddressSpace::AddressSpace() {
         mprotect(reinterpret_cast<void*>(reservation_), leading_bytes, PROT_READ | PROT_WRITE) == 0)
         leading = leading_bytes;
     const std::size_t usable = reservation_size_ - leading;
-    if (usable < capacity_) {
-        log_once("reservation", "device memory is " + std::to_string(usable >> 20) + " MiB, not " +
+    if (usable / devices < capacity_) {
+        log_once("reservation", "device memory is " + std::to_string(usable / devices >> 20) + " MiB, not " +
                                     std::to_string(capacity_ >> 20) + ": this process has no more room for addresses");
-        capacity_ = usable;
+        capacity_ = usable / devices;
     }
     // Half of the addresses are as much as there are for device memory, then.
     const std::size_t for_host = HostAccess::is_guarded() ? usable / 2 / granule * granule : 0;
@@ -126,12 +141,21 @@ bool AddressSpace::commit(std::uintptr_t address, std::size_t size, MemoryKind k
     return true;
 }
 
+bool AddressSpace::has_room(int device, std::size_t size) const {
+    return size <= capacity_ && in_use_[static_cast<std::size_t>(device)] <= capacity_ - size;
+}
+
 Status AddressSpace::allocate(std::size_t size, MemoryKind kind, Context* context, Allocation& allocation,
+                              std::size_t align) {
+    return allocate(size, kind, context, context ? context->device() : 0, allocation, align);
+}
+
+Status AddressSpace::allocate(std::size_t size, MemoryKind kind, Context* context, int device, Allocation& allocation,
                               std::size_t align) {
     if (size == 0) return Status::invalid_value;
     std::unique_lock lock(mutex_);
     if (size > reservation_size_) return Status::out_of_memory;
-    if (counts(kind) && (size > capacity_ || in_use_ > capacity_ - size)) return Status::out_of_memory;
+    if (counts(kind) && !has_room(device, size)) return Status::out_of_memory;
     const std::size_t reserved = round_up(size, size > shared_granule_limit ? granule : alignment);
     if (align < alignment) align = alignment;
     const std::uintptr_t address = take_range(ranges_for(kind), reserved, align);
@@ -140,13 +164,14 @@ Status AddressSpace::allocate(std::size_t size, MemoryKind kind, Context* contex
         give_range(ranges_for(kind), address, reserved);
         return Status::out_of_memory;
     }
-    if (counts(kind)) in_use_ += reserved;
+    if (counts(kind)) in_use_[static_cast<std::size_t>(device)] += reserved;
     allocation = Allocation{};
     allocation.base = address;
     allocation.size = size;
     allocation.reserved = reserved;
     allocation.kind = kind;
     allocation.context = context;
+    allocation.device = device;
     allocation.id = next_id_++;
     allocation.sync_memops = kind == MemoryKind::managed;
     allocations_.emplace(address, allocation);
@@ -171,7 +196,7 @@ void AddressSpace::release(const Allocation& allocation) {
         unmap_to_nothing(first * granule, (last - first + 1) * granule);
         shared_.erase(first * granule);
     }
-    if (counts(allocation.kind)) in_use_ -= size;
+    if (counts(allocation.kind)) in_use_[static_cast<std::size_t>(allocation.device)] -= size;
     if (allocation.pool && !allocation.free_pending) allocation.pool->give_back(allocation.size);
     if (allocation.kind == MemoryKind::managed) ManagedAdvice::get().forget(allocation.base, allocation.end());
     give_range(ranges_for(allocation.kind), allocation.base, size);
@@ -206,6 +231,7 @@ Allocation AddressSpace::reuse(const Allocation& kept, std::size_t size, Context
     allocation.size = size;
     allocation.reserved = kept.reserved;
     allocation.kind = kept.kind;
+    allocation.device = kept.device;
     allocation.context = context;
     std::unique_lock lock(mutex_);
     allocation.id = next_id_++;
@@ -272,7 +298,7 @@ std::optional<Allocation> AddressSpace::find(std::uintptr_t address) const {
     return allocation;
 }
 
-KnownRange AddressSpace::range(std::uintptr_t address, std::size_t size) const {
+KnownRange AddressSpace::range(std::uintptr_t address, std::size_t size, int device) const {
     KnownRange range;
     std::shared_lock lock(mutex_);
     auto next = allocations_.upper_bound(address);
@@ -281,23 +307,25 @@ KnownRange AddressSpace::range(std::uintptr_t address, std::size_t size) const {
     if (address >= first.end()) return range;
     range.known = true;
     range.host = first.is_host();
-    range.access = first.access;
+    range.reached = first.is_reached_by(device);
+    range.lent = first.kind == MemoryKind::mapped || first.pool != nullptr;
+    range.access = first.access_of(device);
     if (first.free_pending) return range;
     std::size_t covered = first.end() - address;
     // Memory that grows by maps is used as one.
     while (covered < size && first.kind == MemoryKind::mapped && next != allocations_.end() &&
            next->first == address + covered && next->second.kind == MemoryKind::mapped) {
         covered += next->second.size;
-        range.access &= next->second.access;
+        range.access &= next->second.access_of(device);
         ++next;
     }
     range.whole = size <= covered;
     return range;
 }
 
-bool AddressSpace::is_known_range(std::uintptr_t address, std::size_t size) const {
-    const KnownRange known = range(address, size);
-    return known.whole && known.access == 3;
+bool AddressSpace::is_known_range(std::uintptr_t address, std::size_t size, int device) const {
+    const KnownRange known = range(address, size, device);
+    return known.whole && known.access == 3 && known.reached;
 }
 
 Status AddressSpace::share(std::uintptr_t address, SharedAllocation& shared) {
@@ -322,16 +350,16 @@ Status AddressSpace::share(std::uintptr_t address, SharedAllocation& shared) {
     return Status::success;
 }
 
-bool AddressSpace::charge(std::size_t size) {
+bool AddressSpace::charge(int device, std::size_t size) {
     std::unique_lock lock(mutex_);
-    if (size > capacity_ || in_use_ > capacity_ - size) return false;
-    in_use_ += size;
+    if (!has_room(device, size)) return false;
+    in_use_[static_cast<std::size_t>(device)] += size;
     return true;
 }
 
-void AddressSpace::discharge(std::size_t size) {
+void AddressSpace::discharge(int device, std::size_t size) {
     std::unique_lock lock(mutex_);
-    in_use_ -= size;
+    in_use_[static_cast<std::size_t>(device)] -= size;
 }
 
 void AddressSpace::free_context(Context* context) {
@@ -347,9 +375,14 @@ void AddressSpace::free_context(Context* context) {
     }
 }
 
+std::size_t AddressSpace::bytes_in_use(int device) const {
+    std::shared_lock lock(mutex_);
+    return in_use_[static_cast<std::size_t>(device)];
+}
+
 std::size_t AddressSpace::bytes_in_use() const {
     std::shared_lock lock(mutex_);
-    return in_use_;
+    return std::accumulate(in_use_.begin(), in_use_.end(), std::size_t{0});
 }
 
 } // namespace ptarmigan::runtime

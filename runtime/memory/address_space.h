@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <shared_mutex>
+#include <vector>
 
 namespace ptarmigan::runtime {
 
@@ -42,6 +43,9 @@ public:
     virtual void free() = 0;
 };
 
+/// Instead of an ordinal: what some device may do.
+constexpr int any_device = -1;
+
 /// One allocation. Plain data; a copy stays valid when the allocation goes.
 struct Allocation {
     std::uintptr_t base = 0;
@@ -58,9 +62,18 @@ struct Allocation {
     bool free_pending = false;            ///< cuMemFreeAsync was called
     bool sync_memops = false;             ///< CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
     bool on_host = false;                 ///< mapped memory of the host's
-    unsigned access = 3;                  ///< of the device: CUmemAccess_flags
+    unsigned access = 3;                  ///< of any device: CUmemAccess_flags
+    std::uint32_t access_by_device = 0;   ///< of mapped memory: two bits for each ordinal
     int handle_types = 0;                 ///< of mapped memory: CUmemAllocationHandleType
+    int device = 0;                       ///< ordinal: whose memory it is, or who allocated memory of the host's
     std::uintptr_t end() const { return base + size; }
+    /// CUmemAccess_flags of a device's kernels (an ordinal), as far as maps say; that memory is a peer's does not
+    /// count.
+    unsigned access_of(int ordinal) const {
+        return kind == MemoryKind::mapped && ordinal != any_device ? access_by_device >> 2 * ordinal & 3 : access;
+    }
+    /// Whether kernels of a device may use it: its own memory, the host's, and peers' that it was given access to.
+    bool is_reached_by(int ordinal) const;
     bool is_host() const { return kind == MemoryKind::pinned || kind == MemoryKind::registered; }
     /// Neither the host nor another process writes to it.
     bool is_device_only() const {
@@ -70,10 +83,12 @@ struct Allocation {
 
 /// What a range of addresses is as a whole.
 struct KnownRange {
-    bool known = false;  ///< begins in memory that the driver knows
-    bool whole = false;  ///< and ends in it: in one allocation that is not being freed, or in maps side by side
-    bool host = false;   ///< Allocation::is_host()
-    unsigned access = 0; ///< of the device to all of it
+    bool known = false;   ///< begins in memory that the driver knows
+    bool whole = false;   ///< and ends in it: in one allocation that is not being freed, or in maps side by side
+    bool host = false;    ///< Allocation::is_host()
+    bool reached = false; ///< Allocation::is_reached_by()
+    bool lent = false;    ///< access is given by cuMemSetAccess or cuMemPoolSetAccess
+    unsigned access = 0;  ///< of the device to all of it
 };
 
 /// Where another process finds an allocation of this one.
@@ -93,9 +108,12 @@ public:
 
     static AddressSpace& get();
 
-    /// Device memory: 512-byte aligned. 0 bytes: invalid_value; more than there is: out_of_memory.
-    /// `alignment` up to 2 MiB.
+    /// Memory of the context's device: 512-byte aligned. 0 bytes: invalid_value; more than the device has left:
+    /// out_of_memory. `alignment` up to 2 MiB.
     Status allocate(std::size_t size, MemoryKind kind, Context* context, Allocation& allocation,
+                    std::size_t alignment = AddressSpace::alignment);
+    /// The same of another device's memory (an ordinal).
+    Status allocate(std::size_t size, MemoryKind kind, Context* context, int device, Allocation& allocation,
                     std::size_t alignment = AddressSpace::alignment);
     /// Frees the allocation that starts at `address`; invalid_value if there is none that `accepts`
     /// takes.
@@ -118,20 +136,24 @@ public:
     std::optional<Allocation> find(std::uintptr_t address) const;
     /// Edits the record of the allocation that starts at `address`; invalid_value if there is none.
     Status annotate(std::uintptr_t address, const std::function<void(Allocation&)>& edit);
-    KnownRange range(std::uintptr_t address, std::size_t size) const;
+    /// What it is to a device (an ordinal).
+    KnownRange range(std::uintptr_t address, std::size_t size, int device = any_device) const;
     /// Moves the granules of the allocation that `address` lies in into a file, unless they are in one: what another
     /// process may map. Only memory of this space; invalid_value for other memory, out_of_memory if there are no files.
     /// Needs the fault handlers to be in place (move_to_file).
     Status share(std::uintptr_t address, SharedAllocation& shared);
-    /// True if the range is what a device pointer may be, and be written to.
-    bool is_known_range(std::uintptr_t address, std::size_t size) const;
+    /// True if the range is what a pointer may be in kernels of a device (an ordinal), and be written to.
+    bool is_known_range(std::uintptr_t address, std::size_t size, int device = any_device) const;
     /// Frees everything that `context` owns.
     void free_context(Context* context);
 
-    /// Counts device memory that is not allocated here; false if there is not so much.
-    bool charge(std::size_t size);
-    void discharge(std::size_t size);
+    /// Counts memory of a device (an ordinal) that is not allocated here; false if it has not so much left.
+    bool charge(int device, std::size_t size);
+    void discharge(int device, std::size_t size);
+    /// Of a device; of all of them.
+    std::size_t bytes_in_use(int device) const;
     std::size_t bytes_in_use() const;
+    /// Of each device.
     std::size_t capacity() const { return capacity_; }
     /// True if the address lies in the reserved range, allocated or not. Async-signal-safe.
     bool in_reservation(std::uintptr_t address) const { return address - reservation_ < reservation_size_; }
@@ -160,7 +182,8 @@ private:
     std::uintptr_t reservation_ = 0;
     std::size_t reservation_size_ = 0;
     std::size_t capacity_ = 0;
-    std::size_t in_use_ = 0;
+    bool has_room(int device, std::size_t size) const;
+    std::vector<std::size_t> in_use_; ///< by device
     std::uint64_t next_id_ = 1;
 };
 

@@ -2,6 +2,7 @@
 // Copies and fills: range checks at the call, bytes moved in stream order.
 #include "runtime/base/tuning.h"
 #include "runtime/context/context.h"
+#include "runtime/context/current_context.h"
 #include "runtime/context/printf_buffer.h"
 #include "runtime/memory/memory.h"
 #include "runtime/memory/outside_writes.h"
@@ -21,16 +22,24 @@ std::uintptr_t address_of(const void* pointer) {
 /// What a range of bytes is, once it has been checked.
 enum class Range : std::uint8_t { bad, device, pinned, pageable };
 
-/// `writes`: the range is the copy's target.
-Range classify(Side side, const void* pointer, std::size_t size, bool writes) {
+/// One end of a copy or fill for a device (an ordinal): `writes` if it is the target.
+Range classify(Side side, const void* pointer, std::size_t size, bool writes, int device, bool fills = false) {
     if (!pointer) return Range::bad;
-    const KnownRange range = AddressSpace::get().range(address_of(pointer), size);
+    const KnownRange range = AddressSpace::get().range(address_of(pointer), size, device);
     if (!range.known) return side == Side::device ? Range::bad : Range::pageable;
     if (!range.whole) return Range::bad; // also of registered memory that the range goes on after
     constexpr unsigned reads = 1, reads_and_writes = 3;
     const unsigned needed = writes ? reads_and_writes : reads;
     if ((range.access & needed) != needed) return Range::bad;
+    if (!range.reached && (range.lent || fills)) return Range::bad;
     return range.host ? Range::pinned : Range::device;
+}
+
+/// Ordinal of the calling thread's device, or of the stream's where no context is current.
+int device_of(const Stream& stream, Reach reach) {
+    if (reach == Reach::between_contexts) return any_device;
+    const Context* const context = working_context();
+    return context ? context->device() : stream.context().device();
 }
 
 /// Runs `work` in stream order. Copies that touch pageable memory, and blocking ones, are done on
@@ -79,18 +88,20 @@ CopyBox line_of(Side to, void* destination, Side from, const void* source, std::
 
 Status check_copy(Side to, const void* destination, Side from, const void* source, std::size_t size) {
     if (size == 0) return Status::success;
-    const bool good =
-        classify(to, destination, size, true) != Range::bad && classify(from, source, size, false) != Range::bad;
+    const bool good = classify(to, destination, size, true, any_device) != Range::bad &&
+                      classify(from, source, size, false, any_device) != Range::bad;
     return good ? Status::success : Status::invalid_value;
 }
 
 Status memory_copy(Stream& stream, Side to, void* destination, Side from, const void* source, std::size_t size,
-                   bool blocking) {
+                   bool blocking, Reach reach) {
     std::shared_ptr<StreamRecorder> recorder;
     if (const Status status = stream.begin_work(recorder); status != Status::success) return status;
     if (size == 0) return Status::success;
     if (recorder) return blocking ? recorder->forbid() : recorder->copy(line_of(to, destination, from, source, size));
-    const Range target = classify(to, destination, size, true), origin = classify(from, source, size, false);
+    const int device = device_of(stream, reach);
+    const Range target = classify(to, destination, size, true, device);
+    const Range origin = classify(from, source, size, false, device);
     if (target == Range::bad || origin == Range::bad) return Status::invalid_value;
     const bool device_only = target == Range::device && origin == Range::device;
     bool wait = blocking && !device_only;
@@ -123,14 +134,14 @@ Status memory_copy(Stream& stream, Side to, void* destination, Side from, const 
         wait, size);
 }
 
-Status RowCopy::lay_out(const CopyBox& box, RowCopy& copy) {
+Status RowCopy::lay_out(const CopyBox& box, RowCopy& copy, int device) {
     copy = {};
     if (box.width_bytes == 0 || box.height == 0 || box.depth == 0) return Status::success;
     const auto lay_out = [&](const CopyBox::End& end, Rows& rows, bool writes) {
         std::size_t offset = 0, last = 0;
         if (!box_span(end, box, offset, last, rows.pitch, rows.slice)) return false;
         rows.first = static_cast<std::uint8_t*>(end.base) + offset;
-        const Range range = end.base ? classify(end.side, rows.first, last - offset, writes) : Range::bad;
+        const Range range = end.base ? classify(end.side, rows.first, last - offset, writes, device) : Range::bad;
         rows.pageable = range == Range::pageable;
         rows.on_device = range == Range::device;
         return range != Range::bad;
@@ -156,13 +167,14 @@ void RowCopy::run() const {
                          source.first + z * source.slice + y * source.pitch, width);
 }
 
-Status memory_copy(Stream& stream, const CopyBox& box, bool blocking) {
+Status memory_copy(Stream& stream, const CopyBox& box, bool blocking, Reach reach) {
     if (box.width_bytes == 0 || box.height == 0 || box.depth == 0) return Status::success;
     std::shared_ptr<StreamRecorder> recorder;
     if (const Status status = stream.begin_work(recorder); status != Status::success) return status;
     if (recorder) return blocking ? recorder->forbid() : recorder->copy(box);
     RowCopy copy;
-    if (const Status status = RowCopy::lay_out(box, copy); status != Status::success) return status;
+    if (const Status status = RowCopy::lay_out(box, copy, device_of(stream, reach)); status != Status::success)
+        return status;
     const bool device_only = copy.source.on_device && copy.destination.on_device;
     const bool pageable = copy.source.pageable || copy.destination.pageable;
     return run_transfer(
@@ -170,7 +182,7 @@ Status memory_copy(Stream& stream, const CopyBox& box, bool blocking) {
 }
 
 Status RowFill::lay_out(DevicePointer pointer, std::size_t pitch, unsigned element_size, std::uint32_t value,
-                        std::size_t width, std::size_t height, RowFill& fill) {
+                        std::size_t width, std::size_t height, RowFill& fill, int device) {
     fill = {};
     if (element_size != 1 && element_size != 2 && element_size != 4) return Status::invalid_value;
     if (width == 0 || height == 0) return Status::success;
@@ -180,7 +192,7 @@ Status RowFill::lay_out(DevicePointer pointer, std::size_t pitch, unsigned eleme
     if (__builtin_mul_overflow(height > 1 ? pitch : row, height - 1, &span) || __builtin_add_overflow(span, row, &span))
         return Status::invalid_value;
     auto* first = reinterpret_cast<std::uint8_t*>(pointer);
-    const Range range = classify(Side::device, first, span, true);
+    const Range range = classify(Side::device, first, span, true, device, true);
     if (pointer % element_size != 0 || range == Range::bad) return Status::invalid_value;
     fill = {first, pitch, row, height, element_size, value, range == Range::pinned};
     return Status::success;
@@ -206,7 +218,8 @@ Status memory_fill(Stream& stream, DevicePointer pointer, std::size_t pitch, uns
     if (recorder)
         return blocking ? recorder->forbid() : recorder->fill(pointer, pitch, element_size, value, width, height);
     RowFill fill;
-    const Status status = RowFill::lay_out(pointer, pitch, element_size, value, width, height, fill);
+    const Status status =
+        RowFill::lay_out(pointer, pitch, element_size, value, width, height, fill, stream.context().device());
     if (status != Status::success || !fill.first) return status;
     const std::size_t span = (fill.height - 1) * (fill.height > 1 ? fill.pitch : fill.row) + fill.row;
     return run_transfer(

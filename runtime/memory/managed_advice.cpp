@@ -49,7 +49,7 @@ Advice ManagedAdvice::common(std::uintptr_t begin, std::uintptr_t end) const {
     for (++piece; piece != pieces_.end() && piece->first < end; ++piece) {
         const Advice& other = piece->second;
         all.read_mostly &= other.read_mostly;
-        all.by_device &= other.by_device;
+        all.by_devices &= other.by_devices;
         all.by_host &= other.by_host;
         if (all.preferred != other.preferred) all.preferred = {};
         if (all.prefetched != other.prefetched) all.prefetched = {};
@@ -89,7 +89,12 @@ Status managed_advise(DevicePointer pointer, std::size_t size, int advice, Memor
         case unset_read_mostly: page.read_mostly = false; break;
         case set_preferred: page.preferred = place; break;
         case unset_preferred: page.preferred = {}; break;
-        default: (place.type == MemoryPlace::device ? page.by_device : page.by_host) = advice == set_accessed_by; break;
+        default: {
+            const std::uint32_t bit = place.type == MemoryPlace::device ? 1u << place.id : 0;
+            if (bit == 0) page.by_host = advice == set_accessed_by;
+            page.by_devices = advice == set_accessed_by ? page.by_devices | bit : page.by_devices & ~bit;
+            break;
+        }
         }
     });
     return Status::success;
@@ -122,7 +127,8 @@ Status managed_attribute(DevicePointer pointer, std::size_t size, int attribute,
     case 2: answer[0] = advice.preferred.ordinal(); break;
     case accessed_by: {
         std::size_t used = 0;
-        if (advice.by_device) answer[used++] = 0;
+        for (int id = 0; id < Device::count() && used < answer.size(); ++id)
+            if (advice.by_devices >> id & 1) answer[used++] = id;
         if (advice.by_host && used < answer.size()) answer[used] = -1;
         break;
     }

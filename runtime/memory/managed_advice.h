@@ -12,7 +12,8 @@ namespace ptarmigan::runtime {
 
 /// Of one page, or common to all pages of a range.
 struct Advice {
-    bool read_mostly = false, by_device = false, by_host = false;
+    bool read_mostly = false, by_host = false;
+    std::uint32_t by_devices = 0; ///< a bit for each ordinal
     MemoryPlace preferred, prefetched;
     bool operator==(const Advice&) const = default;
 };

@@ -3,6 +3,7 @@
 #include "runtime/memory/memory.h"
 
 #include "runtime/context/context.h"
+#include "runtime/context/current_context.h"
 #include "runtime/memory/process_memory.h"
 #include "runtime/memory/virtual_memory.h"
 #include "runtime/stream/dispatcher.h"
@@ -25,6 +26,12 @@ void wait_for_context(Context& context) {
 
 std::uintptr_t address_of(const void* pointer) {
     return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
+/// Ordinal of the calling thread's device; any_device where no context is current.
+int device_of_caller() {
+    const Context* const context = working_context();
+    return context ? context->device() : any_device;
 }
 
 bool freeable_by_mem_free(const Allocation& allocation) {
@@ -74,14 +81,15 @@ Status memory_free(Context& context, DevicePointer pointer) {
 Status memory_info(Context& context, std::size_t& free, std::size_t& total) {
     const AddressSpace& space = AddressSpace::get();
     total = space.capacity();
-    free = total - std::min(total, space.bytes_in_use());
+    free = total - std::min(total, space.bytes_in_use(context.device()));
     return Status::success;
 }
 
 Status memory_address_range(DevicePointer pointer, DevicePointer& base, std::size_t& size) {
     const auto allocation = AddressSpace::get().find(pointer);
     const bool elsewhere = allocation && allocation->kind == MemoryKind::pinned && allocation->pool;
-    if (!allocation || elsewhere || allocation->access == 0) return Status::not_found;
+    if (!allocation || elsewhere || allocation->access == 0 || !allocation->is_reached_by(device_of_caller()))
+        return Status::not_found;
     base = allocation->base;
     size = allocation->size;
     return Status::success;
@@ -153,6 +161,7 @@ Status host_register(Context& context, void* pointer, std::size_t size, unsigned
     allocation.size = size;
     allocation.kind = MemoryKind::registered;
     allocation.context = &context;
+    allocation.device = context.device();
     allocation.flags = flags;
     allocation.access = writes ? 3 : 1;
     return AddressSpace::get().add(allocation);
@@ -229,7 +238,8 @@ Status known_pointer_attribute(const Allocation& allocation, int attribute, Devi
     case 1: return put<const void*>(value, of_context ? allocation.context : nullptr);
     case 2: return put(value, host ? type_host : type_device);
     case 3:
-        if (allocation.access && !of_host_pool) return put(value, pointer);
+        if (allocation.access && !of_host_pool && allocation.is_reached_by(device_of_caller()))
+            return put(value, pointer);
         static_cast<void>(put<void*>(value, nullptr));
         return Status::invalid_value;
     case 4:
@@ -245,7 +255,7 @@ Status known_pointer_attribute(const Allocation& allocation, int attribute, Devi
     case 6: return put<unsigned>(value, allocation.sync_memops);
     case 7: return put(value, allocation.id);
     case 8: return put<unsigned>(value, managed);
-    case 9: return put<int>(value, 0);
+    case 9: return put<int>(value, allocation.device);
     case 10: return put<unsigned>(value, kind == MemoryKind::device && !allocation.owned_by_module);
     case 11: return put<std::uint64_t>(value, of_host_pool ? 0 : mapped ? allocation.reservation : allocation.base);
     case 12: return put<std::uint64_t>(value, mapped ? allocation.reserved : allocation.size);

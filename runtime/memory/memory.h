@@ -42,10 +42,17 @@ Status managed_allocate(Context& context, std::size_t size, unsigned flags, Devi
 /// memory.
 enum class Side : std::uint8_t { host, device, unified };
 
+/// Whose memory a copy may use. Memory of cuMemAlloc is any copy's; what has its access from cuMemSetAccess or
+/// cuMemPoolSetAccess only if the device has it.
+enum class Reach : std::uint8_t {
+    of_caller,       ///< the device of the calling thread's context
+    between_contexts ///< the call names them (cuMemcpyPeer): any
+};
+
 /// One-dimensional copies. `blocking` false: the asynchronous entries; pageable host memory is read
 /// (or written) before the call returns, as the driver does. Size 0: success.
 Status memory_copy(Stream& stream, Side to, void* destination, Side from, const void* source, std::size_t size,
-                   bool blocking);
+                   bool blocking, Reach reach = Reach::of_caller);
 
 /// What memory_copy() would say, without copying.
 Status check_copy(Side to, const void* destination, Side from, const void* source, std::size_t size);
@@ -63,7 +70,7 @@ struct CopyBox {
     End source, destination;
     std::size_t width_bytes = 0, height = 1, depth = 1;
 };
-Status memory_copy(Stream& stream, const CopyBox& box, bool blocking);
+Status memory_copy(Stream& stream, const CopyBox& box, bool blocking, Reach reach = Reach::of_caller);
 Status check_copy(const CopyBox& box);
 
 /// A copy whose ranges have been checked: rows of bytes.
@@ -75,8 +82,9 @@ struct RowCopy {
     };
     Rows source, destination;
     std::size_t width = 0, height = 0, depth = 0; ///< one of them 0: nothing
-    /// invalid_value if an end is no memory of its kind, or the box does not fit.
-    static Status lay_out(const CopyBox& box, RowCopy& copy);
+    /// invalid_value if an end is no memory of its kind, or was not given to a device (an ordinal), or the box does not
+    /// fit.
+    static Status lay_out(const CopyBox& box, RowCopy& copy, int device = any_device);
     void run() const;
 };
 
@@ -88,7 +96,7 @@ struct RowFill {
     std::uint32_t value = 0;
     bool pinned = false;
     static Status lay_out(DevicePointer pointer, std::size_t pitch, unsigned element_size, std::uint32_t value,
-                          std::size_t width, std::size_t height, RowFill& fill);
+                          std::size_t width, std::size_t height, RowFill& fill, int device = any_device);
     void run() const;
 };
 

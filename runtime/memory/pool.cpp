@@ -88,7 +88,8 @@ Status place_status(MemoryPlace& place, int allocation_type, MemoryKind& kind) {
 }
 
 void make_default_pool(Context& context) {
-    auto pool = std::make_shared<MemoryPool>(PoolProperties{.is_default = true});
+    const MemoryPlace place{MemoryPlace::device, context.device()};
+    auto pool = std::make_shared<MemoryPool>(PoolProperties{.place = place, .is_default = true});
     HandleTable<MemoryPool>::get().add(pool);
     context.keep(std::move(pool));
 }
@@ -130,7 +131,9 @@ Status MemoryPool::export_file(int& file) {
         note.words[0] = number_;
         note.words[1] = static_cast<std::uint64_t>(properties_.kind);
         note.words[2] = static_cast<std::uint64_t>(properties_.place.type);
-        note.words[3] = static_cast<std::uint64_t>(properties_.place.id);
+        const MemoryPlace& place = properties_.place;
+        note.words[3] =
+            static_cast<std::uint64_t>(place.type == MemoryPlace::device ? Device::get(place.id).number() : place.id);
         note.words[4] = static_cast<std::uint64_t>(properties_.handle_types);
         file_ = make_shared_file(0, note);
         if (!file_) return Status::out_of_memory;
@@ -158,6 +161,10 @@ Status MemoryPool::import_file(int file, std::shared_ptr<MemoryPool>& pool) {
                       : note.words[1] == static_cast<std::uint64_t>(MemoryKind::managed) ? MemoryKind::managed
                                                                                          : MemoryKind::pool;
     properties.place = {static_cast<int>(note.words[2]), static_cast<int>(note.words[3])};
+    if (properties.place.type == MemoryPlace::device) {
+        properties.place.id = ordinal_of_device(properties.place.id);
+        if (properties.place.id < 0) return Status::invalid_device;
+    }
     properties.handle_types = static_cast<int>(note.words[4]);
     pool = std::make_shared<MemoryPool>(properties);
     HandleTable<MemoryPool>::get().add(pool);
@@ -241,8 +248,8 @@ Status MemoryPool::access(MemoryPlace place, unsigned& flags) const {
     const MemoryKind kind = properties_.kind;
     switch (place.type) {
     case MemoryPlace::device:
-        if (place.id < 0 || place.id >= Device::count()) return Status::invalid_device;
-        flags = kind == MemoryKind::pool ? read_write : device_access_;
+        if (place.id < 0 || place.id >= Device::count()) return Status::invalid_value;
+        flags = place == properties_.place ? read_write : device_access_[static_cast<std::size_t>(place.id)];
         return Status::success;
     case MemoryPlace::host:
     case MemoryPlace::host_numa: flags = kind == MemoryKind::pinned ? read_write : 0; return Status::success;
@@ -250,13 +257,25 @@ Status MemoryPool::access(MemoryPlace place, unsigned& flags) const {
     }
 }
 
-Status MemoryPool::set_access(MemoryPlace place, unsigned flags) {
-    if (place.type != MemoryPlace::device || (flags != 0 && flags != 1 && flags != read_write))
-        return place.type == MemoryPlace::host || place.type == MemoryPlace::host_numa ? Status::success
-                                                                                       : Status::invalid_value;
+Status MemoryPool::check_access(MemoryPlace place, unsigned flags) const {
+    constexpr unsigned read_only = 1;
+    const bool of_device = place.type == MemoryPlace::device, at_home = place == properties_.place;
+    const bool several = properties_.kind == MemoryKind::pool && Device::count() > 1;
+    if (!of_device || (flags != 0 && flags != read_only && flags != read_write)) {
+        const bool of_host = place.type == MemoryPlace::host || place.type == MemoryPlace::host_numa;
+        return !of_host ? Status::invalid_value : several ? Status::not_supported : Status::success;
+    }
     if (place.id < 0 || place.id >= Device::count()) return Status::invalid_device;
+    if (!several) return Status::success;
+    if (at_home && flags != read_write) return Status::invalid_device;
+    return flags == read_only ? Status::not_supported : Status::success;
+}
+
+Status MemoryPool::set_access(MemoryPlace place, unsigned flags) {
+    if (const Status status = check_access(place, flags); status != Status::success) return status;
+    if (place.type != MemoryPlace::device) return Status::success;
     std::lock_guard lock(mutex_);
-    device_access_ = flags;
+    device_access_[static_cast<std::size_t>(place.id)] = flags;
     return Status::success;
 }
 
@@ -326,7 +345,9 @@ Status MemoryPool::allocate(std::size_t size, Context* context, Allocation& allo
     if (kept)
         allocation = space.reuse(*kept, size, context);
     else
-        status = space.allocate(size, properties_.kind, context, allocation);
+        status = space.allocate(
+            size, properties_.kind, context,
+            properties_.place.type == MemoryPlace::device ? properties_.place.id : context->device(), allocation);
     if (status != Status::success) {
         give_back(size);
         return status;
@@ -371,7 +392,7 @@ Status pool_of_place(MemoryPlace place, int allocation_type, bool current, std::
     MemoryKind kind{};
     if (const Status status = place_status(place, allocation_type, kind); status != Status::success) return status;
     if (kind == MemoryKind::pool) {
-        const Context& primary = *primary_context();
+        const Context& primary = *primary_context(place.id);
         pool = current ? primary.pool() : primary.default_pool();
         return Status::success;
     }
@@ -388,7 +409,7 @@ Status set_pool_of_place(MemoryPlace place, int allocation_type, const std::shar
     if (!pool || pool->properties().kind != kind || pool->properties().place != place || pool->properties().origin)
         return Status::invalid_value;
     if (kind == MemoryKind::pool) {
-        primary_context()->set_pool(pool);
+        primary_context(place.id)->set_pool(pool);
         return Status::success;
     }
     Directory& directory = Directory::get();
@@ -402,7 +423,7 @@ Status retire_pool(const std::shared_ptr<MemoryPool>& pool) {
     if (properties.is_default) return Status::invalid_value;
     pool->retire();
     if (properties.kind == MemoryKind::pool) {
-        Context& primary = *primary_context();
+        Context& primary = *primary_context(properties.place.id);
         if (primary.pool() == pool) primary.set_pool(primary.default_pool());
         return Status::success;
     }

@@ -5,8 +5,10 @@
 #pragma once
 
 #include "runtime/base/status.h"
+#include "runtime/device/device.h"
 #include "runtime/memory/address_space.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -63,6 +65,8 @@ public:
     /// CUmemAccess_flags of who is at `place`.
     Status access(MemoryPlace place, unsigned& flags) const;
     Status set_access(MemoryPlace place, unsigned flags);
+    /// What set_access() would say, without changing anything.
+    Status check_access(MemoryPlace place, unsigned flags) const;
 
     /// An allocation of the stream's context, counted; out_of_memory beyond the largest size.
     Status allocate(std::size_t size, Context* context, Allocation& allocation);
@@ -86,7 +90,7 @@ private:
     std::uint64_t number_ = 0; ///< that other processes know it by, once they do
     int flags_[3] = {1, 1, 1}; ///< attributes 1 to 3
     std::uint64_t threshold_ = 0, reserved_ = 0, reserved_high_ = 0, used_ = 0, used_high_ = 0;
-    unsigned device_access_ = 0; ///< of pools elsewhere
+    std::array<unsigned, Device::most> device_access_{}; ///< by ordinal, of other devices than the pool's own
     /// Frees what is kept beyond what is reserved and not used; with the lock, which it gives back.
     void end_surplus(std::unique_lock<std::mutex> lock);
     std::multimap<std::size_t, Allocation> kept_; ///< committed memory for the next allocations, by size

@@ -2,11 +2,19 @@
 #include "runtime/memory/process_memory.h"
 
 #include "runtime/base/host_access.h"
+#include "runtime/context/context.h"
+#include "runtime/device/device.h"
 #include "runtime/memory/outside_writes.h"
 
 #include <sys/mman.h>
 
 namespace ptarmigan::runtime {
+
+int ordinal_of_device(int number) {
+    for (int ordinal = 0; ordinal < Device::count(); ++ordinal)
+        if (Device::get(ordinal).number() == number) return ordinal;
+    return -1;
+}
 
 ProcessMemory& ProcessMemory::get() {
     static auto* memory = new ProcessMemory; // never destroyed: programs call in from their exit handlers
@@ -29,7 +37,8 @@ Status ProcessMemory::open(const FilePlace& place, Context& context, const std::
                            DevicePointer& pointer) {
     std::lock_guard lock(mutex_);
     for (auto& [address, import] : imports_)
-        if (import.inode == place.inode && import.offset == place.offset) {
+        if (import.inode == place.inode && import.offset == place.offset &&
+            import.context->device() == context.device()) {
             if (import.context != &context) return Status::invalid_handle;
             // The owner has to have it still.
             if (!open_place(place)) return Status::invalid_value;
@@ -42,20 +51,22 @@ Status ProcessMemory::open(const FilePlace& place, Context& context, const std::
     std::size_t size = 0;
     if (!file || !read_shared_file(file.get(), size, note)) return Status::invalid_value;
     if (place.size == 0 || place.offset > size || place.size > size - place.offset) return Status::invalid_value;
-    auto window = windows_.find(place.inode);
+    const std::pair key(place.inode, context.device());
+    auto window = windows_.find(key);
     if (window == windows_.end()) {
         Window made;
         made.size = size;
         made.base = map_shared(0, size, file.get(), 0, PROT_READ | PROT_WRITE);
         if (made.base == 0) return Status::out_of_memory;
         HostAccess::protect(made.base, size, PROT_READ | PROT_WRITE);
-        window = windows_.emplace(place.inode, made).first;
+        window = windows_.emplace(key, made).first;
     }
     Allocation allocation;
     allocation.base = window->second.base + place.offset;
     allocation.size = place.size;
     allocation.kind = MemoryKind::imported;
     allocation.context = &context;
+    allocation.device = context.device();
     allocation.pool = pool;
     const Status status = AddressSpace::get().add(allocation);
     if (status != Status::success) {
@@ -75,7 +86,7 @@ Status ProcessMemory::open(const FilePlace& place, Context& context, const std::
 void ProcessMemory::end(std::map<std::uintptr_t, Import>::iterator import) {
     const OutsideWrite ends; // of what is known of its contents
     static_cast<void>(AddressSpace::get().remove(import->first, MemoryKind::imported));
-    const auto window = windows_.find(import->second.inode);
+    const auto window = windows_.find({import->second.inode, import->second.context->device()});
     if (--window->second.users == 0) {
         HostAccess::forget(window->second.base, window->second.size);
         munmap(reinterpret_cast<void*>(window->second.base), window->second.size);

@@ -9,8 +9,13 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <utility>
 
 namespace ptarmigan::runtime {
+
+/// Processes name devices to each other by number (Device::number()), since each may see others in another order: the
+/// ordinal here, -1 for one that this process does not see.
+int ordinal_of_device(int number);
 
 /// One of the process. Thread-safe; its mutex comes before AddressSpace's.
 class ProcessMemory {
@@ -43,8 +48,8 @@ private:
     void end(std::map<std::uintptr_t, Import>::iterator import);
 
     std::mutex mutex_;
-    std::map<std::uint64_t, Window> windows_;  ///< by inode
-    std::map<std::uintptr_t, Import> imports_; ///< by address
+    std::map<std::pair<std::uint64_t, int>, Window> windows_; ///< by inode and device, which have one each
+    std::map<std::uintptr_t, Import> imports_;                ///< by address
 };
 
 } // namespace ptarmigan::runtime

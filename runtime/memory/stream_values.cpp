@@ -66,6 +66,10 @@ Status check_place(const ValueStep& step) {
 }
 
 Status submit_values(Stream& stream, std::vector<ValueStep> steps) {
+    for (const ValueStep& step : steps) {
+        const auto allocation = AddressSpace::get().find(step.address);
+        if (allocation && !allocation->is_reached_by(stream.context().device())) return Status::invalid_value;
+    }
     std::shared_ptr<StreamRecorder> recorder;
     if (const Status status = stream.begin_work(recorder); status != Status::success) return status;
     if (recorder) return recorder->values(std::move(steps));

@@ -6,8 +6,11 @@
 
 #include "runtime/base/shared_pages.h"
 #include "runtime/base/status.h"
+#include "runtime/device/device.h"
 #include "runtime/memory/memory.h"
+#include "runtime/memory/multicast.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -49,6 +52,18 @@ public:
 
     /// cuMemCreate.
     Status create(std::size_t size, const PhysicalProperties& properties, PhysicalHandle& handle);
+    /// cuMulticastCreate: a handle of a team. Such a handle is mapped, given access to and released as memory's; its
+    /// addresses are for `multimem` instructions alone.
+    Status create(std::shared_ptr<MulticastTeam> team, PhysicalHandle& handle);
+    /// invalid_value if the handle is no team's.
+    Status team(PhysicalHandle handle, std::shared_ptr<MulticastTeam>& team) const;
+    /// cuMulticastBindMem: binds a part of the memory as its device's; as `device`'s, which it has to be, if that is
+    /// not any_device.
+    Status bind(MulticastTeam& team, int device, std::size_t offset, PhysicalHandle handle, std::size_t memory_offset,
+                std::size_t size);
+    /// cuMulticastBindAddr: the same of what is mapped or allocated at an address.
+    Status bind_address(MulticastTeam& team, int device, std::size_t offset, std::uintptr_t address, std::size_t size);
+
     /// cuMemRelease: ends one reference; the memory lives on while it is mapped.
     Status release(PhysicalHandle handle);
     /// cuMemRetainAllocationHandle: of the map that `address` lies in.
@@ -80,11 +95,18 @@ private:
     struct Map {
         std::size_t size = 0;
         std::shared_ptr<Physical> memory;
-        unsigned device_access = 0, host_access = 0;
+        std::array<std::uint8_t, Device::most> device_access{}; ///< by ordinal
+        unsigned host_access = 0;
+        /// What any device may do.
+        unsigned any_device_access() const;
     };
     VirtualMemory() = default;
     std::shared_ptr<Physical> find(PhysicalHandle handle) const;
     bool share(Physical& memory);
+    Status bind(MulticastTeam& team, int device, std::size_t offset, Physical& memory, std::size_t memory_offset,
+                std::size_t size);
+    Status map_team(std::uintptr_t address, std::size_t size, std::size_t offset,
+                    const std::shared_ptr<Physical>& memory);
     bool is_reserved(std::uintptr_t address, std::size_t size) const;
     void drop_map(std::map<std::uintptr_t, Map>::iterator map);
 

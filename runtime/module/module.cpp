@@ -44,8 +44,10 @@ const RegisterContextKeeper modules_of_contexts(ContextKeeper::Kind::modules, {.
 
 } // namespace
 
-Status Module::create(Context& context, std::shared_ptr<ModuleSource> source, std::shared_ptr<Module>& module) {
+Status Module::create(Context& context, std::shared_ptr<ModuleSource> source, std::shared_ptr<Module>& module,
+                      std::shared_ptr<Module> sibling) {
     std::shared_ptr<Module> result(new Module(context, std::move(source)));
+    result->sibling_ = std::move(sibling);
     if (const Status status = result->place_variables(); status != Status::success) return status;
     result->initialise_variables();
     result->functions_.reserve(result->source_->kernels().size());
@@ -77,6 +79,10 @@ Status Module::place_variables() {
             continue;
         }
         if (!has_address(variable)) continue;
+        if (variable.managed && sibling_) {
+            addresses_[id] = sibling_->addresses_[id];
+            continue;
+        }
         const MemoryKind kind = variable.managed ? MemoryKind::managed : MemoryKind::device;
         const std::size_t size = std::max<std::size_t>(variable.size, 1);
         Allocation allocation;
@@ -96,7 +102,7 @@ void Module::initialise_variables() {
     const DeviceMemoryUse use;
     const std::vector<ptx::Variable>& variables = source_->module().variables;
     for (std::size_t id = 0; id < variables.size(); ++id) {
-        if (addresses_[id] == 0 || is_reference(variables[id])) continue;
+        if (addresses_[id] == 0 || is_reference(variables[id]) || (variables[id].managed && sibling_)) continue;
         const ptx::Variable& variable = variables[id];
         auto* bytes = reinterpret_cast<std::uint8_t*>(addresses_[id]);
         // Memory may have been used before.

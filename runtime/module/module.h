@@ -42,8 +42,10 @@ private:
 class Module : public std::enable_shared_from_this<Module> {
 public:
     /// Places and initialises the variables. The context may be the primary one before it was
-    /// retained.
-    static Status create(Context& context, std::shared_ptr<ModuleSource> source, std::shared_ptr<Module>& module);
+    /// retained. `sibling`: a module of the same source in another context, whose managed variables are this one's,
+    /// too.
+    static Status create(Context& context, std::shared_ptr<ModuleSource> source, std::shared_ptr<Module>& module,
+                         std::shared_ptr<Module> sibling = nullptr);
     /// cuModuleUnload: waits for the context's work, then frees the variables; while the process exits it does not
     /// wait, and leaves them where work is left. invalid_handle if it is no module.
     static Status unload(const void* handle);
@@ -79,6 +81,7 @@ private:
     };
     Context& context_;
     std::shared_ptr<ModuleSource> source_;
+    std::shared_ptr<Module> sibling_;
     std::vector<std::uint64_t> addresses_;
     std::vector<Reference> references_;
     std::mutex bind_mutex_;                            ///< guards Reference::object

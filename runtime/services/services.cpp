@@ -7,6 +7,7 @@
 #include "runtime/code/fault.h"
 #include "runtime/context/context.h"
 #include "runtime/context/printf_buffer.h"
+#include "runtime/exec/multimem.h"
 #include "runtime/exec/unfenced_writes.h"
 #include "runtime/launch/launch_control.h"
 #include "runtime/launch/worker.h"
@@ -209,6 +210,10 @@ void note_write(abi::CtaContext* cta, const std::uint64_t* addresses, std::uint6
     UnfencedWrites::get().note(*cta, addresses, lanes, bytes);
 }
 
+void multimem(abi::CtaContext* cta, std::uint32_t step, abi::MultimemCall* call) {
+    run_multimem(*cta, step, *call);
+}
+
 std::uint64_t clock_ticks(abi::CtaContext*) {
     return cpu_ticks();
 }
@@ -267,7 +272,8 @@ const abi::Services& kernel_services() {
                                            warpgroup,
                                            tensor_memory,
                                            lane_collective,
-                                           tensor_core::matrix_group_service};
+                                           tensor_core::matrix_group_service,
+                                           multimem};
     return services;
 }
 

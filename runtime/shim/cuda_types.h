@@ -172,6 +172,12 @@ struct CUmemAllocationProp {
     } allocFlags;
 };
 
+struct CUmulticastObjectProp {
+    unsigned numDevices;
+    std::size_t size;
+    unsigned long long handleTypes, flags;
+};
+
 struct CUmemPoolPtrExportData {
     unsigned char reserved[64];
 };

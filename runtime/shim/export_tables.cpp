@@ -50,7 +50,7 @@ CUresult primary_context_handle(CUcontext* context, CUdevice device) {
     return entry([&] {
         if (!context) return Status::invalid_value;
         if (device < 0 || device >= runtime::Device::count()) return Status::invalid_device;
-        *context = to_handle<CUcontext>(runtime::primary_context());
+        *context = to_handle<CUcontext>(runtime::primary_context(device));
         return Status::success;
     });
 }
@@ -178,7 +178,7 @@ CUresult validity_check(std::uint32_t runtime_version, std::uint64_t unix_second
         }
         std::vector<HandshakeDevice> devices;
         for (int i = 0; i < runtime::Device::count(); ++i) {
-            runtime::Device& device = runtime::Device::get();
+            runtime::Device& device = runtime::Device::get(i);
             auto number = [&](int id) { return static_cast<std::uint32_t>(device.attribute(id).value_or(0)); };
             devices.push_back({device.uuid(), number(50), number(33), number(34)});
         }

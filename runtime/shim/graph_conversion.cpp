@@ -263,7 +263,7 @@ Status make_work(CUDA_MEM_ALLOC_NODE_PARAMS& given, runtime::AllocateWork& work)
         work.access.push_back({access.location.type, access.location.id, access.flags});
     }
     const Status status =
-        runtime::GraphMemory::create(*context, runtime::MemoryKind::pool, given.bytesize, work.memory);
+        runtime::GraphMemory::create(*context, runtime::MemoryKind::pool, given.bytesize, work.memory, place.id);
     if (status == Status::success) given.dptr = work.memory->pointer();
     return status;
 }

@@ -128,12 +128,15 @@ Status Library::source(std::shared_ptr<runtime::ModuleSource>& source, std::stri
 Status Library::module(runtime::Context& context, std::shared_ptr<runtime::Module>& module) {
     std::lock_guard lock(mutex_);
     if (Status status = load_locked(); status != Status::success) return status;
-    std::shared_ptr<runtime::Module>& entry = modules_[context.id()];
+    std::shared_ptr<runtime::Module>& entry = modules_[&context];
     // A reset or destroyed context takes its modules with it; holding the old one keeps its address
     // from being reused.
     if (!entry || !HandleTable<runtime::Module>::get().find(entry.get())) {
-        std::shared_ptr<runtime::Module> fresh;
-        if (Status status = runtime::Module::create(context, source_, fresh); status != Status::success) return status;
+        std::shared_ptr<runtime::Module> fresh, sibling;
+        for (const auto& [its_context, other] : modules_)
+            if (other && HandleTable<runtime::Module>::get().find(other.get())) sibling = other;
+        const Status status = runtime::Module::create(context, source_, fresh, std::move(sibling));
+        if (status != Status::success) return status;
         entry = std::move(fresh);
     }
     module = entry;

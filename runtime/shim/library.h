@@ -70,8 +70,8 @@ private:
     Status status_ = Status::success;
     std::string log_;
     std::shared_ptr<runtime::ModuleSource> source_;
-    std::vector<std::shared_ptr<LibraryKernel>> kernels_;               ///< by Kernel::index()
-    std::map<std::uint64_t, std::shared_ptr<runtime::Module>> modules_; ///< by Context::id()
+    std::vector<std::shared_ptr<LibraryKernel>> kernels_; ///< by Kernel::index()
+    std::map<const runtime::Context*, std::shared_ptr<runtime::Module>> modules_;
 };
 
 } // namespace ptarmigan::shim

@@ -153,6 +153,7 @@ Status Event::elapsed(Event& start, Event& end, float& milliseconds) {
     const Mark first = start.mark(), second = end.mark();
     if ((start.flags_ | end.flags_) & disable_timing) return Status::invalid_handle;
     if (!first.operation || !second.operation) return Status::invalid_handle;
+    if (start.context().device() != end.context().device()) return Status::invalid_handle;
     Dispatcher& dispatcher = Dispatcher::get();
     if (!dispatcher.is_done(first.operation) || !dispatcher.is_done(second.operation)) return Status::not_ready;
     milliseconds = std::chrono::duration<float, std::milli>(*second.time - *first.time).count();

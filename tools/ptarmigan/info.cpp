@@ -35,13 +35,16 @@ int info(bool attributes) {
     auto cache = runtime::CacheSettings::from_environment();
     unsigned cc = device.compute_capability();
     std::printf("device               %s\n", device.name().c_str());
-    std::printf("visible              %s\n", runtime::Device::count() ? "yes" : "no (CUDA_VISIBLE_DEVICES)");
+    std::printf("devices              %d (PTARMIGAN_DEVICES), of which programs see %d%s\n",
+                runtime::Device::number_of_devices(), runtime::Device::count(),
+                runtime::Device::count() ? "" : " (CUDA_VISIBLE_DEVICES)");
     std::printf("compute capability   %u.%u\n", cc / 10, cc % 10);
     std::printf("multiprocessors      %u (PTARMIGAN_SMS)\n", device.multiprocessors());
     std::printf("workers              %u host threads that run CTAs\n", device.workers());
-    std::printf("memory               %zu MiB\n", device.total_memory() >> 20);
+    std::printf("memory               %zu MiB each\n", device.total_memory() >> 20);
     std::printf("driver version       13.5\n");
-    std::printf("PCI bus id           %s\n", device.pci_bus_id().c_str());
+    for (int i = 0; i < runtime::Device::count(); ++i)
+        std::printf("PCI bus id of %-6d %s\n", i, runtime::Device::get(i).pci_bus_id().c_str());
     std::printf("compiles for         %s%s\n", target.cpu.c_str(), target.avx512 ? " (AVX-512)" : "");
     std::printf("kernel cache         %s\n", describe_cache(cache).c_str());
     if (cache.enabled)

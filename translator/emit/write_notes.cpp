@@ -17,6 +17,7 @@ bool may_write_global(const ptx::Instruction& inst) {
     using ptx::Effects;
     if (!has_effect(inst, Effects::store | Effects::atomic) || has_effect(inst, Effects::load)) return false;
     if (inst.space == shared || inst.space == local || inst.space == param || opcode(inst) == "mbarrier") return false;
+    if (opcode(inst) == "multimem") return false; // nothing is at the address itself
     return inst[ptx::Role::a].kind == ptx::Operand::Kind::address && access_bytes(inst) != 0;
 }
 

@@ -39,6 +39,7 @@ void bulk_store(WarpEmitter& e, const Instruction& inst) {
         call.add_flags(AsyncCall::masked);
         call.set_mask(inst[Role::byte_mask]);
     }
+    if (ptx::form_info(inst.form).opcode == "multimem") call.add_flags(AsyncCall::multimem);
     call.run();
 }
 
@@ -59,6 +60,7 @@ void bulk_reduce(WarpEmitter& e, const Instruction& inst) {
     call.set_source(inst[Role::a], StateSpace::shared);
     call.set_size(inst[Role::size]);
     if (to_shared) call.set_barrier(inst[Role::mbar], StateSpace::shared);
+    if (ptx::form_info(inst.form).opcode == "multimem") call.add_flags(AsyncCall::multimem);
     call.run();
 }
 

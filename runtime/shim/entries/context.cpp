@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Primary and user contexts, the current-context stack, limits and peers.
+#include "runtime/context/peer_access.h"
 #include "runtime/graph/capture.h"
 #include "runtime/shim/convert.h"
 #include "runtime/shim/export_tables.h"
@@ -8,6 +9,7 @@ using namespace ptarmigan;
 using namespace ptarmigan::shim;
 using runtime::Context;
 using runtime::Device;
+using runtime::PeerAccess;
 
 namespace {
 
@@ -15,7 +17,7 @@ namespace {
 template <class Body> CUresult primary_entry(CUdevice device, Body&& body) {
     return entry([&] {
         if (device < 0 || device >= Device::count()) return Status::invalid_device;
-        return body(*runtime::primary_context());
+        return body(*runtime::primary_context(device));
     });
 }
 
@@ -30,7 +32,7 @@ CUresult create_context(CUcontext* handle, unsigned flags, CUdevice device) {
         if (!handle) return Status::invalid_value;
         if (device < 0 || device >= Device::count()) return Status::invalid_device;
         std::shared_ptr<Context> context;
-        Status status = Context::create(flags, context);
+        Status status = Context::create(flags, device, context);
         if (status == Status::success) *handle = to_handle<CUcontext>(context);
         return status;
     });
@@ -77,6 +79,14 @@ CUresult set_primary_flags(CUdevice device, unsigned flags) {
     return primary_entry(device, [&](Context& context) { return context.set_primary_flags(flags); });
 }
 
+/// body(Context&) of a context that lives.
+template <class Body> Status with_peer(CUcontext handle, Body&& body) {
+    const auto peer = find_handle<Context>(handle);
+    if (!peer) return runtime::was_context(handle) ? Status::context_is_destroyed : Status::invalid_context;
+    const Status status = peer->status();
+    return status == Status::success ? body(peer->root()) : status;
+}
+
 CUresult push_context(CUcontext handle) {
     return entry([&] {
         auto context = find_handle<Context>(handle);
@@ -110,7 +120,7 @@ CUresult context_device(CUdevice* device, CUcontext handle) {
         if (!device) return Status::invalid_value;
         std::shared_ptr<Context> context;
         Status status = context_or_current(handle, context);
-        if (status == Status::success) *device = 0;
+        if (status == Status::success) *device = context->device();
         return status;
     });
 }
@@ -312,16 +322,15 @@ PTM_API(cuCtxGetStreamPriorityRange, int* least, int* greatest) {
     });
 }
 
-// There is one device: a peer can only be the device itself, which the driver refuses.
-PTM_API(cuCtxEnablePeerAccess, CUcontext peer, unsigned flags) {
-    return context_entry([&](Context&) {
+PTM_API(cuCtxEnablePeerAccess, CUcontext handle, unsigned flags) {
+    return context_entry([&](Context& context) {
         if (flags) return Status::invalid_value;
-        return find_handle<Context>(peer) ? Status::peer_access_unsupported : Status::invalid_context;
+        return with_peer(handle, [&](Context& peer) { return PeerAccess::get().enable(context, peer); });
     });
 }
-PTM_API(cuCtxDisablePeerAccess, CUcontext peer) {
-    return context_entry([&](Context&) {
-        return find_handle<Context>(peer) ? Status::peer_access_not_enabled : Status::invalid_context;
+PTM_API(cuCtxDisablePeerAccess, CUcontext handle) {
+    return context_entry([&](Context& context) {
+        return with_peer(handle, [&](Context& peer) { return PeerAccess::get().disable(context, peer); });
     });
 }
 

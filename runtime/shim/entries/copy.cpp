@@ -7,6 +7,7 @@
 using namespace ptarmigan;
 using namespace ptarmigan::shim;
 using runtime::CopyBox;
+using runtime::Reach;
 using runtime::Side;
 using runtime::Stream;
 
@@ -46,10 +47,11 @@ Status make_end(const EndWords& words, const CopyBox& box, CopyBox::End& end) {
     return Status::success;
 }
 
-Status run_copy(Stream& queue, const EndWords& source, const EndWords& destination, CopyBox& box, bool blocking) {
+Status run_copy(Stream& queue, const EndWords& source, const EndWords& destination, CopyBox& box, bool blocking,
+                Reach reach = Reach::of_caller) {
     if (const Status status = make_end(source, box, box.source); status != Status::success) return status;
     if (const Status status = make_end(destination, box, box.destination); status != Status::success) return status;
-    return runtime::memory_copy(queue, box, blocking);
+    return runtime::memory_copy(queue, box, blocking, reach);
 }
 
 Status copy_box(Stream& queue, const CUDA_MEMCPY2D* c, bool blocking) {
@@ -91,7 +93,7 @@ Status copy_box(Stream& queue, const CUDA_MEMCPY3D_PEER* c, bool blocking) {
                      c->srcHeight, c->srcXInBytes, c->srcY, c->srcZ},
                     {c->dstMemoryType, c->dstHost, c->dstDevice, c->dstArray, c->dstPitch, c->dstHeight, c->dstXInBytes,
                      c->dstY, c->dstZ},
-                    box, blocking);
+                    box, blocking, Reach::between_contexts);
 }
 
 /// A line of bytes of an array that has one row.
@@ -112,9 +114,16 @@ Status copy_line(Stream& queue, const EndWords& to, const EndWords& from, std::s
     return run_copy(queue, from, to, box, blocking);
 }
 
-/// The contexts are not looked at: addresses tell where memory is.
-Status copy_between(Stream& queue, CUdeviceptr to, CUdeviceptr from, std::size_t size, bool blocking) {
-    return runtime::memory_copy(queue, Side::device, host(to), Side::device, host(from), size, blocking);
+/// The contexts are not looked at: addresses tell where memory is. Between devices it is not captured.
+Status copy_between(Stream& queue, CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                    std::size_t size, bool blocking) {
+    if (const auto recorder = queue.recorder()) {
+        const auto target = find_handle<runtime::Context>(to_context);
+        const auto origin = find_handle<runtime::Context>(from_context);
+        if (target && origin && target->device() != origin->device()) return recorder->forbid();
+    }
+    return runtime::memory_copy(queue, Side::device, host(to), Side::device, host(from), size, blocking,
+                                Reach::between_contexts);
 }
 
 } // namespace
@@ -151,7 +160,8 @@ PTM_BLOCKING_AND_ASYNC(cuMemcpyDtoD_v2, cuMemcpyDtoDAsync_v2, (CUdeviceptr to, C
 PTM_BLOCKING_AND_ASYNC(cuMemcpyPeer, cuMemcpyPeerAsync,
                        (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
                         std::size_t size),
-                       (to, to_context, from, from_context, size), copy_between(queue, to, from, size, blocking))
+                       (to, to_context, from, from_context, size),
+                       copy_between(queue, to, to_context, from, from_context, size, blocking))
 PTM_BLOCKING_AND_ASYNC(cuMemcpy2D_v2, cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D* box), (box),
                        copy_box(queue, box, blocking))
 PTM_BLOCKING_AND_ASYNC(cuMemcpy3D_v2, cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D* box), (box),

@@ -13,7 +13,6 @@ using runtime::Device;
 
 namespace {
 
-/// CUDA's only device here is number 0.
 bool valid_device(CUdevice device) {
     return device >= 0 && device < Device::count();
 }
@@ -23,7 +22,7 @@ template <class T, class Body> CUresult device_query(T* result, CUdevice device,
     return entry([&] {
         if (!result) return Status::invalid_value;
         if (!valid_device(device)) return Status::invalid_device;
-        return body(Device::get());
+        return body(Device::get(device));
     });
 }
 
@@ -172,9 +171,12 @@ PTM_API(cuDeviceGetPCIBusId, char* bus_id, int length, CUdevice device) {
 PTM_API(cuDeviceGetByPCIBusId, CUdevice* device, const char* bus_id) {
     return entry([&] {
         if (!device || !bus_id || !is_bus_id(bus_id)) return Status::invalid_value;
-        if (!Device::count() || !names_device(bus_id, Device::get().pci_bus_id())) return Status::invalid_device;
-        *device = 0;
-        return Status::success;
+        for (int ordinal = 0; ordinal < Device::count(); ++ordinal)
+            if (names_device(bus_id, Device::get(ordinal).pci_bus_id())) {
+                *device = ordinal;
+                return Status::success;
+            }
+        return Status::invalid_device;
     });
 }
 
@@ -188,14 +190,21 @@ PTM_API(cuDeviceGetExecAffinitySupport, int* supported, int, CUdevice device) {
 PTM_API(cuDeviceCanAccessPeer, int* can, CUdevice device, CUdevice peer) {
     return device_query(can, device, [&](Device&) {
         if (!valid_device(peer)) return Status::invalid_device;
-        *can = 0;
+        *can = device != peer;
         return Status::success;
     });
 }
 
-PTM_API(cuDeviceGetP2PAttribute, int* value, int, CUdevice source, CUdevice) {
-    // One device only, and the driver refuses a pair of equal devices.
-    return device_query(value, source, [&](Device&) { return Status::invalid_device; });
+PTM_API(cuDeviceGetP2PAttribute, int* value, int attribute, CUdevice source, CUdevice peer) {
+    return device_query(value, source, [&](Device&) {
+        // Rank of the way's speed (0: the best), access, native atomics, arrays, only some atomics: an H200's behind
+        // NVLink.
+        constexpr int answers[] = {0, 1, 1, 1, 0};
+        if (!valid_device(peer) || peer == source) return Status::invalid_device;
+        if (attribute < 1 || attribute > 5) return Status::invalid_value;
+        *value = answers[attribute - 1];
+        return Status::success;
+    });
 }
 
 PTM_API(cuDeviceGetTexture1DLinearMaxWidth, std::size_t* elements, int, unsigned, CUdevice device) {

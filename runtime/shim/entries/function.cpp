@@ -99,6 +99,10 @@ std::array<std::uint32_t, 3> cluster_of(const CUlaunchConfig& config) {
     return {1, 1, 1};
 }
 
+bool valid_device(CUdevice device) {
+    return device >= 0 && device < runtime::Device::count();
+}
+
 } // namespace
 
 PTM_API(cuFuncGetAttribute, int* value, int attribute, CUfunction function) {
@@ -179,10 +183,13 @@ PTM_API(cuKernelGetLibrary, CUlibrary* library, CUkernel handle) {
         return Status::success;
     });
 }
-PTM_API(cuKernelGetAttribute, int* value, int attribute, CUkernel kernel, CUdevice) {
+// Attributes are the kernel's on all devices, where a GPU's driver keeps them by device.
+PTM_API(cuKernelGetAttribute, int* value, int attribute, CUkernel kernel, CUdevice device) {
+    if (value && !valid_device(device)) return kernel_entry(kernel, [](auto&) { return Status::invalid_device; });
     return get_attribute(value, attribute, kernel);
 }
-PTM_API(cuKernelSetAttribute, int attribute, int value, CUkernel kernel, CUdevice) {
+PTM_API(cuKernelSetAttribute, int attribute, int value, CUkernel kernel, CUdevice device) {
+    if (!valid_device(device)) return kernel_entry(kernel, [](auto&) { return Status::invalid_device; });
     return set_attribute(kernel, attribute, value);
 }
 PTM_API(cuKernelSetCacheConfig, CUkernel kernel, int config, CUdevice) {

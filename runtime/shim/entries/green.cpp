@@ -26,14 +26,15 @@ constexpr unsigned split_apart = 1, split_for_clusters = 2, default_stream_flag 
 struct Inside {
     std::uint64_t mark;
     SmRange range;
+    int device;
 };
 constexpr std::uint64_t our_mark = 0x7074617270736d31;
 
-CUdevResource make_resource(SmRange range, const runtime::SmGranularity& granularity) {
+CUdevResource make_resource(SmRange range, int device, const runtime::SmGranularity& granularity) {
     CUdevResource resource;
     std::memset(&resource, 0, sizeof resource);
     resource.type = resource_sm;
-    const Inside inside{our_mark, range};
+    const Inside inside{our_mark, range, device};
     std::memcpy(resource.internal, &inside, sizeof inside);
     resource.sm.smCount = range.count;
     resource.sm.minSmPartitionSize = granularity.least;
@@ -42,27 +43,29 @@ CUdevResource make_resource(SmRange range, const runtime::SmGranularity& granula
 }
 
 /// The multiprocessors of a resource that we made and nobody has changed.
-bool read_resource(const CUdevResource& resource, SmRange& range) {
+bool read_resource(const CUdevResource& resource, SmRange& range, int& device) {
     Inside inside;
     std::memcpy(&inside, resource.internal, sizeof inside);
     if (resource.type != resource_sm || inside.mark != our_mark) return false;
     range = inside.range;
+    device = inside.device;
     const unsigned all = Device::get().multiprocessors();
     return range.count != 0 && range.count == resource.sm.smCount && range.first < all &&
            range.count <= all - range.first;
 }
 
-Status give_resource(CUdevResource* resource, int type, SmRange range) {
+Status give_resource(CUdevResource* resource, int type, SmRange range, int device) {
     if (type != resource_sm) return Status::invalid_resource_type;
     if (!resource) return Status::invalid_value;
     if (range.count == 0) range = {0, Device::get().multiprocessors()};
-    *resource = make_resource(range, runtime::sm_granularity(false));
+    *resource = make_resource(range, device, runtime::sm_granularity(false));
     return Status::success;
 }
 
 /// What cuDevResourceGenerateDesc hands out.
 struct Description {
     SmRange range;
+    int device = 0; ///< of the last resource
 };
 
 SmRange range_of(const Context& context) {
@@ -104,22 +107,25 @@ PTM_API(cuDeviceGetDevResource, CUdevice device, CUdevResource* resource, int ty
     return entry([&] {
         if (!resource) return Status::invalid_value;
         if (device < 0 || device >= Device::count()) return Status::invalid_device;
-        return give_resource(resource, type, {});
+        return give_resource(resource, type, {}, device);
     });
 }
 PTM_API(cuCtxGetDevResource, CUcontext handle, CUdevResource* resource, int type) {
     PTM_REQUIRE(resource);
-    return named_context_entry(handle,
-                               [&](Context& context) { return give_resource(resource, type, range_of(context)); });
+    return named_context_entry(
+        handle, [&](Context& context) { return give_resource(resource, type, range_of(context), context.device()); });
 }
 PTM_API(cuGreenCtxGetDevResource, CUgreenCtx handle, CUdevResource* resource, int type) {
     PTM_REQUIRE(resource);
-    return green_entry(handle, [&](GreenContext& green) { return give_resource(resource, type, green.range()); });
+    return green_entry(handle, [&](GreenContext& green) {
+        return give_resource(resource, type, green.range(), green.context()->device());
+    });
 }
 PTM_STREAM_API(cuStreamGetDevResource, cuStreamGetDevResource_ptsz,
                (CUstream stream, CUdevResource* resource, int type), (stream, resource, type)) {
     return stream_entry(stream, default_stream, [&](Stream& queue) {
-        return give_resource(resource, type, queue.green() ? queue.green()->range() : SmRange{});
+        return give_resource(resource, type, queue.green() ? queue.green()->range() : SmRange{},
+                             queue.context().device());
     });
 }
 
@@ -129,9 +135,10 @@ PTM_API(cuDevSmResourceSplitByCount, CUdevResource* groups, unsigned* count, con
         if (!count || !input || (flags & split_apart && flags & split_for_clusters)) return Status::invalid_value;
         if (input->type != resource_sm) return Status::invalid_resource_type;
         SmRange range;
+        int device = 0;
         const unsigned all = Device::get().multiprocessors();
         // Parts are not split again, as by the driver of CUDA 13.0.
-        if (!read_resource(*input, range) || range.count != all || least > all)
+        if (!read_resource(*input, range, device) || range.count != all || least > all)
             return Status::invalid_resource_configuration;
         const runtime::SmSplit split = runtime::split_multiprocessors(least, flags & split_apart);
         if (!groups) {
@@ -141,11 +148,11 @@ PTM_API(cuDevSmResourceSplitByCount, CUdevResource* groups, unsigned* count, con
         if (*count == 0) return Status::invalid_value;
         *count = std::min(*count, split.groups);
         for (unsigned i = 0; i < *count; ++i) {
-            groups[i] = make_resource({range.first, split.size}, {});
+            groups[i] = make_resource({range.first, split.size}, device, {});
             range.first += split.size, range.count -= split.size;
         }
         if (rest) {
-            *rest = make_resource(range, {});
+            *rest = make_resource(range, device, {});
             if (range.count == 0) rest->type = resource_none;
         }
         return Status::success;
@@ -159,7 +166,7 @@ PTM_API(cuDevResourceGenerateDesc, CUdevResourceDesc* handle, CUdevResource* res
         for (unsigned i = 0; i < count; ++i) {
             SmRange range;
             if (resources[i].type != resource_sm) return Status::invalid_resource_type;
-            if (!read_resource(resources[i], range)) return Status::invalid_resource_configuration;
+            if (!read_resource(resources[i], range, description->device)) return Status::invalid_resource_configuration;
             if (i == 0)
                 description->range = range;
             else
@@ -179,9 +186,10 @@ PTM_API(cuGreenCtxCreate, CUgreenCtx* handle, CUdevResourceDesc description, CUd
         if (device < 0 || device >= Device::count()) return Status::invalid_device;
         const auto resources = find_handle<Description>(description);
         if (!handle || (description && !resources) || flags != default_stream_flag) return Status::invalid_value;
+        if (resources && resources->device != device) return Status::invalid_device;
         const SmRange range = resources ? resources->range : SmRange{0, Device::get().multiprocessors()};
         std::shared_ptr<GreenContext> green;
-        const Status status = GreenContext::create(range, green);
+        const Status status = GreenContext::create(range, device, green);
         if (status == Status::success) *handle = to_handle<CUgreenCtx>(green);
         return status;
     });

@@ -4,6 +4,7 @@
 
 #include "runtime/shim/convert.h"
 
+#include <algorithm>
 #include <vector>
 
 using namespace ptarmigan;
@@ -165,14 +166,39 @@ PTM_STREAM_API(cuLaunchKernelEx, cuLaunchKernelEx_ptsz,
 PTM_API(cuLaunchCooperativeKernelMultiDevice, const CUDA_LAUNCH_PARAMS* launches, unsigned count, unsigned flags) {
     PTM_REQUIRE(launches);
     constexpr unsigned known_flags = 3; // no synchronisation before, none after: it is left out or does no harm
-    PTM_REQUIRE(count == 1 && flags <= known_flags); // one device, one launch
-    if (reinterpret_cast<std::uintptr_t>(launches->hStream) <= stream_per_thread)
-        return entry([] { return Status::invalid_handle; });
-    LaunchConfig config;
-    config.grid = Dimensions{launches->gridDimX, launches->gridDimY, launches->gridDimZ};
-    config.block = Dimensions{launches->blockDimX, launches->blockDimY, launches->blockDimZ};
-    config.dynamic_shared = launches->sharedMemBytes;
-    config.cooperative = true;
-    return launch(launches->function, config, launches->hStream, DefaultStream::legacy, launches->kernelParams,
-                  nullptr);
+    PTM_REQUIRE(count != 0 && count <= static_cast<unsigned>(runtime::Device::count()) && flags <= known_flags);
+    const CUDA_LAUNCH_PARAMS& first = launches[0];
+    std::vector<int> devices;
+    for (unsigned i = 0; i < count; ++i) {
+        const CUDA_LAUNCH_PARAMS& launch = launches[i];
+        const auto stream = reinterpret_cast<std::uintptr_t>(launch.hStream) > stream_per_thread
+                                ? find_handle<runtime::Stream>(launch.hStream)
+                                : nullptr;
+        if (!stream) return entry([] { return Status::invalid_handle; });
+        const auto function = find_handle<runtime::Function>(launch.function);
+        const int device = stream->context().device();
+        // A stream of another device than the function's, too.
+        if (function && &function->module().context() != &stream->context())
+            return entry([] { return Status::invalid_handle; });
+        const bool differs = launch.gridDimX != first.gridDimX || launch.gridDimY != first.gridDimY ||
+                             launch.gridDimZ != first.gridDimZ || launch.blockDimX != first.blockDimX ||
+                             launch.blockDimY != first.blockDimY || launch.blockDimZ != first.blockDimZ ||
+                             launch.sharedMemBytes != first.sharedMemBytes;
+        if (differs) return entry([] { return Status::invalid_value; });
+        if (std::find(devices.begin(), devices.end(), device) != devices.end())
+            return entry([] { return Status::invalid_device; });
+        devices.push_back(device);
+    }
+    for (unsigned i = 0; i < count; ++i) {
+        const CUDA_LAUNCH_PARAMS& part = launches[i];
+        LaunchConfig config;
+        config.grid = Dimensions{part.gridDimX, part.gridDimY, part.gridDimZ};
+        config.block = Dimensions{part.blockDimX, part.blockDimY, part.blockDimZ};
+        config.dynamic_shared = part.sharedMemBytes;
+        config.cooperative = true;
+        const CUresult result =
+            launch(part.function, config, part.hStream, DefaultStream::legacy, part.kernelParams, nullptr);
+        if (result != 0) return result;
+    }
+    return 0;
 }

@@ -40,8 +40,10 @@ PTM_API(cuMemAdvise, CUdeviceptr pointer, std::size_t size, unsigned advice, CUd
 }
 PTM_API(cuMemAdvise_v2, CUdeviceptr pointer, std::size_t size, unsigned advice, CUmemLocation location) {
     PTM_REQUIRE(pointer);
-    return context_entry(
-        [&](Context&) { return runtime::managed_advise(pointer, size, static_cast<int>(advice), place_of(location)); });
+    return context_entry([&](Context&) {
+        const Status status = runtime::managed_advise(pointer, size, static_cast<int>(advice), place_of(location));
+        return status == Status::invalid_device ? Status::invalid_value : status; // unlike the first version
+    });
 }
 
 PTM_API(cuMemRangeGetAttribute, void* data, std::size_t data_size, unsigned attribute, CUdeviceptr pointer,

@@ -76,8 +76,7 @@ PTM_API(cuDeviceGetMemPool, CUmemoryPool* pool, CUdevice device) {
 PTM_API(cuDeviceSetMemPool, CUdevice device, CUmemoryPool handle) {
     return entry([&] {
         auto pool = find_handle<MemoryPool>(handle);
-        if (!pool) return Status::invalid_value;
-        if (!valid_device(device)) return Status::invalid_device;
+        if (!pool || !valid_device(device)) return Status::invalid_value;
         return runtime::set_pool_of_place({MemoryPlace::device, device}, pinned, pool);
     });
 }
@@ -139,12 +138,16 @@ PTM_API(cuMemPoolTrimTo, CUmemoryPool handle, std::size_t kept) {
 PTM_API(cuMemPoolSetAccess, CUmemoryPool handle, const CUmemAccessDesc* places, std::size_t count) {
     return pool_entry(handle, [&](MemoryPool& pool) {
         if (!places && count) return Status::invalid_value;
-        for (std::size_t i = 0; i < count; ++i)
-            if (const Status status =
-                    pool.set_access(place_of(places[i].location), static_cast<unsigned>(places[i].flags));
-                status != Status::success)
-                return status;
-        return Status::success;
+        const auto for_each = [&](auto&& act) {
+            Status status = Status::success;
+            for (std::size_t i = 0; i < count && status == Status::success; ++i)
+                status = act(place_of(places[i].location), static_cast<unsigned>(places[i].flags));
+            return status;
+        };
+        const Status status =
+            for_each([&](MemoryPlace place, unsigned flags) { return pool.check_access(place, flags); });
+        if (status != Status::success) return status;
+        return for_each([&](MemoryPlace place, unsigned flags) { return pool.set_access(place, flags); });
     });
 }
 PTM_API(cuMemPoolGetAccess, unsigned* flags, CUmemoryPool handle, CUmemLocation* location) {
@@ -156,7 +159,8 @@ PTM_API(cuMemPoolGetAccess, unsigned* flags, CUmemoryPool handle, CUmemLocation*
 PTM_STREAM_API(cuMemAllocAsync, cuMemAllocAsync_ptsz, (CUdeviceptr * pointer, std::size_t size, CUstream stream),
                (pointer, size, stream)) {
     return stream_entry(stream, default_stream, [&](runtime::Stream& queue) {
-        return allocate_from(queue, runtime::primary_context()->pool(), pointer, size); // of the device
+        const int device = queue.context().device();
+        return allocate_from(queue, runtime::primary_context(device)->pool(), pointer, size);
     });
 }
 PTM_STREAM_API(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz,

@@ -229,9 +229,9 @@ PTM_API(cuStreamGetGreenCtx, CUstream stream, void** green) { // which cuBLAS as
 }
 PTM_STREAM_API(cuStreamGetDevice, cuStreamGetDevice_ptsz, (CUstream stream, CUdevice* device), (stream, device)) {
     PTM_REQUIRE(device);
-    return named_stream_entry(stream, default_stream, [&](Stream&) {
+    return named_stream_entry(stream, default_stream, [&](Stream& queue) {
         if (!device) return Status::invalid_value;
-        *device = 0;
+        *device = queue.context().device();
         return Status::success;
     });
 }

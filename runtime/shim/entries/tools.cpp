@@ -119,6 +119,15 @@ bool is_process(int pid) {
 /// A notification that somebody waits for; there is nothing to notify of.
 struct Notification {};
 
+/// No operation is native on a link; invalid_value for what is none.
+Status give_no_capabilities(unsigned* capabilities, const int* operations, unsigned count) {
+    constexpr int operation_count = 13;
+    std::fill_n(capabilities, count, 0u);
+    const bool known = std::all_of(operations, operations + count,
+                                   [](int operation) { return operation >= 0 && operation < operation_count; });
+    return known ? Status::success : Status::invalid_value;
+}
+
 } // namespace
 
 PTM_API(cuCoredumpGetAttributeGlobal, int setting, void* value, std::size_t* size) {
@@ -184,19 +193,18 @@ PTM_API(cuDeviceUnregisterAsyncNotification, CUdevice device, void* handle) {
 PTM_API(cuDeviceGetHostAtomicCapabilities, unsigned* capabilities, const int* operations, unsigned count,
         CUdevice device) {
     return entry([&] { // what a link does natively: nothing over PCIe, and an H100 says so
-        constexpr int operation_count = 13;
         if (!capabilities || !operations || count == 0) return Status::invalid_value;
         if (device < 0 || device >= Device::count()) return Status::invalid_device;
-        std::fill_n(capabilities, count, 0u);
-        const bool known = std::all_of(operations, operations + count,
-                                       [](int operation) { return operation >= 0 && operation < operation_count; });
-        return known ? Status::success : Status::invalid_value;
+        return give_no_capabilities(capabilities, operations, count);
     });
 }
-PTM_API(cuDeviceGetP2PAtomicCapabilities, unsigned* capabilities, const int* operations, unsigned count, CUdevice,
-        CUdevice) {
-    return entry([&] { // between two devices
-        return capabilities && operations && count != 0 ? Status::invalid_device : Status::invalid_value;
+PTM_API(cuDeviceGetP2PAtomicCapabilities, unsigned* capabilities, const int* operations, unsigned count,
+        CUdevice source, CUdevice peer) {
+    return entry([&] { // an H200's behind NVLink, though atomics of peers work there as here
+        if (!capabilities || !operations || count == 0) return Status::invalid_value;
+        const auto valid = [](CUdevice device) { return device >= 0 && device < Device::count(); };
+        if (!valid(source) || !valid(peer) || source == peer) return Status::invalid_device;
+        return give_no_capabilities(capabilities, operations, count);
     });
 }
 

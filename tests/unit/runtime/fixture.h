@@ -43,7 +43,7 @@ class Fixture {
 public:
     Fixture() {
         REQUIRE(ok(Device::initialize()));
-        REQUIRE(ok(Context::create(0, context_)));
+        REQUIRE(ok(Context::create(0, 0, context_)));
         std::string log;
         std::shared_ptr<ModuleSource> source;
         const Status loaded = ModuleSource::load(module_text, "test.ptx", source, log);

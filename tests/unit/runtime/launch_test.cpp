@@ -158,7 +158,7 @@ Outcome fault_of(const std::function<void(Fixture &)> &set_kernel, DevicePointer
         if (static_cast<int>(fixture.context().status()) != code)
             code = -2;
         std::shared_ptr<Context> other;
-        if (static_cast<int>(Context::create(0, other)) != code)
+        if (static_cast<int>(Context::create(0, 0, other)) != code)
             code = -3;
         const std::string report = std::to_string(code) + " " + last_fault_report();
         const ssize_t written = write(ends[1], report.data(), report.size());

@@ -39,6 +39,7 @@ TEST_CASE("visible devices: recorded lists") {
     };
     for (const auto& row : rows) {
         INFO(row.list);
-        CHECK(find_visible_device(row.list, uuid) == row.status);
+        std::vector<int> numbers;
+        CHECK(find_visible_devices(row.list, {&uuid, 1}, numbers) == row.status);
     }
 }
