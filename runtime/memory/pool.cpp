@@ -249,7 +249,9 @@ Status MemoryPool::access(MemoryPlace place, unsigned& flags) const {
     switch (place.type) {
     case MemoryPlace::device:
         if (place.id < 0 || place.id >= Device::count()) return Status::invalid_value;
-        flags = place == properties_.place ? read_write : device_access_[static_cast<std::size_t>(place.id)];
+        flags = kind == MemoryKind::pool && place == properties_.place
+                    ? read_write
+                    : device_access_[static_cast<std::size_t>(place.id)];
         return Status::success;
     case MemoryPlace::host:
     case MemoryPlace::host_numa: flags = kind == MemoryKind::pinned ? read_write : 0; return Status::success;

@@ -197,6 +197,7 @@ const Form forms[] = {
     {"multimem.red.relaxed.gpu.min.s32", Element::s32, 1, 32, least},
     {"multimem.red.relaxed.gpu.and.b32", Element::u32, 1, 32, both},
     {"multimem.red.relaxed.sys.add.v2.f16x2", Element::f16, 2, 32, add},
+    {"multimem.red.release.gpu.min.v4.f16x2", Element::f16, 4, 32, least},
     {"multimem.red.relaxed.sys.add.v2.f16", Element::f16, 2, 16, add},
     {"multimem.red.relaxed.sys.max.v8.f16", Element::f16, 8, 16, most},
 };
