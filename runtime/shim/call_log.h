@@ -4,7 +4,7 @@
 
 #include "runtime/shim/cuda_types.h"
 
-#include <algorithm>
+#include <cstddef>
 #include <string_view>
 
 namespace ptarmigan::shim {
@@ -13,14 +13,19 @@ namespace ptarmigan::shim {
 /// entry's lambdas as an argument: the first word that begins as the API's names do. Of a lambda in a function that
 /// several entries share, that function's name. Clang names lambdas by their place: then it is "a driver entry".
 constexpr std::string_view called_entry(std::string_view pretty_function) {
-    constexpr std::string_view word = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    // The compiler runs this for every entry: few steps a character.
+    constexpr auto in_word = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    };
+    const char* const text = pretty_function.data();
+    const std::size_t size = pretty_function.size();
     std::string_view shared;
     for (std::size_t start = 0, end = 0;;) {
-        start = pretty_function.find_first_of(word, end);
-        if (start == std::string_view::npos) return shared.empty() ? "a driver entry" : shared;
-        end = pretty_function.find_first_not_of(word, start);
+        for (start = end; start < size && !in_word(text[start]);) ++start;
+        if (start == size) return shared.empty() ? "a driver entry" : shared;
+        for (end = start; end < size && in_word(text[end]);) ++end;
         std::string_view name = pretty_function.substr(start, end - start);
-        const std::string_view rest = pretty_function.substr(std::min(end, pretty_function.size()));
+        const std::string_view rest = pretty_function.substr(end);
         const bool is_function = rest.starts_with('(') && start >= 2 && pretty_function.substr(start - 2, 2) == "::";
         const bool wraps = name.ends_with("_entry") || name == "entry" || name == "fenced";
         if (shared.empty() && is_function && !wraps) shared = name;

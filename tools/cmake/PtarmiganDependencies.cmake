@@ -3,6 +3,8 @@ find_package(Threads REQUIRED)
 find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
 find_package(TBB REQUIRED)
 find_package(fmt REQUIRED)
+add_library(ptarmigan_fmt STATIC "${CMAKE_CURRENT_LIST_DIR}/fmt_archive.cpp")
+target_link_libraries(ptarmigan_fmt PRIVATE ptarmigan_flags)
 # Archives where they are installed: each shared library costs every program that loads libcuda.so.1 some 60 us.
 set(Boost_USE_STATIC_LIBS ON)
 find_package(Boost 1.74 COMPONENTS context QUIET)
