@@ -13,6 +13,10 @@
 #include <string>
 #include <vector>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #ifdef PTARMIGAN_BENCH_OPENBLAS
 #include <cblas.h>
 extern "C" void openblas_set_num_threads(int);
@@ -125,12 +129,66 @@ void fill(Format format, std::size_t elements, std::vector<std::uint64_t>& matri
     }
 }
 
+#if defined(__x86_64__)
+// What the core can do at most: multiply-adds of registers, and products of tiles that stay where they are.
+[[gnu::target("avx2,fma")]] void multiply_add_avx2() {
+    const __m256 x = _mm256_set1_ps(0.5f);
+    __m256 sums[12] = {};
+    for (unsigned i = 0; i < 1000; ++i)
+#pragma GCC unroll 12
+        for (__m256& sum : sums) {
+            sum = _mm256_fmadd_ps(sum, x, x);
+            __asm__ volatile("" : "+v"(sum));
+        }
+}
+[[gnu::target("avx512f")]] void multiply_add_avx512() {
+    const __m512 x = _mm512_set1_ps(0.5f);
+    __m512 sums[12] = {};
+    for (unsigned i = 0; i < 1000; ++i)
+#pragma GCC unroll 12
+        for (__m512& sum : sums) {
+            sum = _mm512_fmadd_ps(sum, x, x);
+            __asm__ volatile("" : "+v"(sum));
+        }
+}
+struct alignas(64) FullTiles {
+    std::uint8_t palette = 1, first_row = 0, unused[14] = {};
+    std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+[[gnu::target("amx-tile,amx-bf16")]] void multiply_tiles_of_bf16() {
+    const FullTiles shapes;
+    __asm__ volatile("ldtilecfg %0" ::"m"(shapes) : "memory");
+    for (unsigned i = 0; i < 250; ++i)
+        __asm__ volatile("tdpbf16ps %%tmm6, %%tmm4, %%tmm0\n tdpbf16ps %%tmm7, %%tmm4, %%tmm1\n"
+                         "tdpbf16ps %%tmm6, %%tmm5, %%tmm2\n tdpbf16ps %%tmm7, %%tmm5, %%tmm3" ::);
+    __asm__ volatile("tilerelease" ::: "memory");
+}
+
+void print_limits() {
+    const auto print = [](bool can, double operations, void (*body)()) {
+        if (can)
+            std::printf(" %.0f |", rate_of(operations, body));
+        else
+            std::printf(" - |");
+    };
+    std::printf("| limit: f32 multiply-adds of registers, bf16 of tiles | | | |");
+    print(can_run(Code::avx2), 2e-9 * 12 * 1000 * 8, multiply_add_avx2);
+    print(can_run(Code::avx512), 2e-9 * 12 * 1000 * 16, multiply_add_avx512);
+    print(can_run(Code::amx), 2e-9 * 1000 * 16 * 16 * 32, multiply_tiles_of_bf16);
+    std::printf("\n");
+}
+#endif
+
 } // namespace
 
 int main(int argc, char** argv) {
     const std::string only = argc > 1 ? argv[1] : "";
     std::printf(
         "| Gop/s of one core | portable | AVX2 | AVX-512 | fast, AVX2 | fast, AVX-512 | fast or bytes, AMX |\n| --- | --- | --- | --- | --- | --- | --- |\n");
+#if defined(__x86_64__)
+    print_limits();
+#endif
     std::mt19937 random(1);
     for (const Case& given : cases) {
         if (std::string(given.name).find(only) == std::string::npos) continue;

@@ -17,7 +17,7 @@ struct BroadcastLines {
     unsigned k;
 
     Line line(unsigned i) const {
-        return {values + i * k, reinterpret_cast<const std::uint32_t*>(bytes + i * k), special[i]};
+        return {values + i * k, reinterpret_cast<const std::uint32_t*>(bytes + i * k), special + i};
     }
 };
 
@@ -79,6 +79,7 @@ struct Orientation {
 
 template <Sum sum, unsigned products, bool windowed, unsigned sums, bool add_c>
 void multiply_fused_group(const MatrixProduct& product, const ProductGroup& group) {
+    const FloatMode mode(add_c ? Rounding::nearest_even : Rounding::toward_zero);
     constexpr unsigned k = products * sums;
     MatrixProduct stacked = product;
     stacked.m = static_cast<std::uint16_t>(product.m * group.a_count);
@@ -123,30 +124,17 @@ void multiply_fused_group(const MatrixProduct& product, const ProductGroup& grou
                                const unsigned of_lanes = way.lane_matrix(steps[step]) * way.lane_lines + lane_line,
                                               of_lines = way.line_matrix(steps[step]) * way.lines + line;
                                const LaneBlock& block = packed.blocks[of_lanes / Lanes::width];
-                               for (unsigned i = 0; i < 8; ++i) {
-                                   Lanes::Float result = element_lanes<sum, products, windowed, sums, add_c>(
-                                       plan, block, packed.lines.line(of_lines + i), Lanes::number(tile[i]), of_lanes,
-                                       of_lines + i);
-                                   // C's addition is in f32; sums of halves are rounded already.
-                                   if constexpr (add_c && is_half(sum)) result = Lanes::round_to_f16(result);
-                                   tile[i] = Lanes::bits(result);
-                               }
+                               tile_lanes<sum, products, windowed, sums, add_c>(
+                                   plan, block, packed.lines.line(of_lines), tile, of_lanes, of_lines);
+                               // C's addition is in f32; sums of halves are rounded already.
+                               if constexpr (add_c && is_half(sum))
+                                   for (auto& line_of_tile : tile)
+                                       line_of_tile = Lanes::bits(Lanes::round_to_f16(Lanes::number(line_of_tile)));
                            }
                            store_lines_of_tile(product, way.rows_are_lanes, d, index, tile);
                        }
                    }
                });
-}
-
-template <unsigned products, unsigned sums>
-void multiply_fp8_group_f32(const MatrixProduct& product, const ProductGroup& group) {
-    const FloatMode mode(Rounding::nearest_even);
-    multiply_fused_group<Sum::f32_25, products, false, sums, true>(product, group);
-}
-template <unsigned products, unsigned sums>
-void multiply_fp8_group_f16(const MatrixProduct& product, const ProductGroup& group) {
-    const FloatMode mode(Rounding::nearest_even);
-    multiply_fused_group<Sum::f16_25, products, false, sums, true>(product, group);
 }
 
 template <Sum sum, bool windowed> MultiplyGroup fused_group_code(unsigned k) {
@@ -166,8 +154,12 @@ inline MultiplyGroup fused_group_code(const MatrixProduct& product) {
                                       : fused_group_code<Sum::f32_25, false>(product.k);
     case Unit::two_fused: return product.k == 8 ? multiply_fused_group<Sum::f32_25, 4, true, 2, false> : nullptr;
     case Unit::fp8_by_f16:
-        if (product.k == 16) return half ? multiply_fp8_group_f16<8, 2> : multiply_fp8_group_f32<8, 2>;
-        if (product.k == 32) return half ? multiply_fp8_group_f16<16, 2> : multiply_fp8_group_f32<16, 2>;
+        if (product.k == 16)
+            return half ? multiply_fused_group<Sum::f16_25, 8, false, 2, true>
+                        : multiply_fused_group<Sum::f32_25, 8, false, 2, true>;
+        if (product.k == 32)
+            return half ? multiply_fused_group<Sum::f16_25, 16, false, 2, true>
+                        : multiply_fused_group<Sum::f32_25, 16, false, 2, true>;
         return nullptr;
     default: return nullptr;
     }

@@ -18,46 +18,65 @@ constexpr bool is_half(Sum sum) {
     return sum == Sum::f16_25 || sum == Sum::f16_13;
 }
 
-/// What all sums of a call have in common. Exponents are those of f32's fields here: 127 for numbers from 1 on. In
-/// memory, because GCC makes vectors of constants by way of general registers.
+/// What all sums of a call have in common. Exponents stand where f32 has them (field << 23), 127 for numbers from 1 on.
+/// In memory, because GCC makes vectors of constants by way of general registers.
 struct SumFrame {
-    std::int32_t byte = 0xff, special = 0xff, magnitude = 0x7fffffff, one = 1,
-                 sign = static_cast<std::int32_t>(0x80000000);
-    std::int32_t half_least = 113; ///< exponent of f16's subnormal numbers
+    std::int32_t exponent = 0x7f800000, magnitude = 0x7fffffff, one = 1, sign = static_cast<std::int32_t>(0x80000000);
+    std::int32_t half_least = 113 << 23; ///< exponent of f16's subnormal numbers
     std::int32_t fraction_bits;
     std::int32_t kept;              ///< bits of the result
-    std::int32_t scale;             ///< 2^(fraction_bits - E) has the field scale - E, with the packed numbers' factor
-    std::int32_t c_scale;           ///< without
+    std::int32_t lift;              ///< what the packed numbers' exponents are less
+    std::int32_t c_scale;           ///< 2^(fraction_bits - E) has the field c_scale - E; that of products is lift more
     std::int32_t most_scaled;       ///< larger E cut all products
     std::int32_t least;             ///< of E
     std::int32_t above_least, most; ///< where results of f32 are surely normal
     std::int32_t needed;            ///< from this E on flushed numbers don't matter
     bool negate;
+    bool is_lean; ///< products are zero or between above_least and most, and need no most_scaled; nothing is negated
 };
 
-/// One sum for each lane: of `products` products and `c`. Lanes that this can't do are added to `left`.
-template <Sum sum, unsigned products, bool windowed>
+/// Lanes that a sum can't do: those of `lanes`, and those where `signs` is negative.
+struct Left {
+    Lanes::Mask lanes = Lanes::no_lanes();
+    Lanes::Int signs = Lanes::all(0);
+
+    void add(Lanes::Mask more) { lanes = Lanes::or_else(lanes, more); }
+    Lanes::Mask all() const { return Lanes::or_else(lanes, Lanes::is_negative(signs)); }
+};
+
+/// One sum for each lane: of `products` products and `c`. Lanes that this can't do are added to `left`. Without
+/// `is_nearest` the thread rounds toward zero.
+template <Sum sum, unsigned products, bool windowed, bool is_lean, bool is_nearest>
 inline Lanes::Float sum_lanes(const SumFrame& frame, const LaneBlock& lanes, const Line& line, unsigned first,
-                              Lanes::Float c, Lanes::Mask& left) {
+                              Lanes::Float c, Left& left) {
     using L = Lanes;
     const auto all = [](const std::int32_t& constant) { return L::all(constant); };
-    L::Int of_products = L::all(0); // E's field; 0: all products are zero
-    for (unsigned group = first / 4; group < (first + products) / 4; ++group)
-        of_products = L::greater_bytes(
-            of_products, L::sub_bytes(L::load(lanes.exponents + group * L::width), L::all(line.exponents[group])));
+    const auto bytes_of_products = [&](unsigned group) {
+        return L::sub_bytes(L::load(lanes.exponents + group * L::width), L::all(line.exponents[group]));
+    };
+    L::Int of_products = bytes_of_products(first / 4); // E's field; 0: all products are zero
+    for (unsigned group = first / 4 + 1; group < (first + products) / 4; ++group)
+        of_products = L::greater_bytes(of_products, bytes_of_products(group));
     of_products = L::greater_bytes(of_products, L::down<16>(of_products));
-    of_products = L::both(L::greater_bytes(of_products, L::down<8>(of_products)), all(frame.byte));
+    of_products = L::both(L::up<23>(L::greater_bytes(of_products, L::down<8>(of_products))), all(frame.exponent));
 
-    L::Int c_exponent = L::both(L::down<23>(L::bits(c)), all(frame.byte));
+    L::Int c_exponent = L::both(L::bits(c), all(frame.exponent));
     if constexpr (is_half(sum)) {
-        left = L::or_else(left, L::is_equal(c_exponent, all(frame.special))); // infinity, NaN
+        left.add(L::is_equal(c_exponent, all(frame.exponent))); // infinity, NaN
         c_exponent = L::but_zero(L::bits(c), L::greater(c_exponent, all(frame.half_least)));
+    } else if constexpr (is_lean) {
+        left.add(L::outside_and_some(c_exponent, frame.above_least, frame.most, L::bits(c)));
     }
     const L::Int top = L::greater(L::greater(of_products, c_exponent), all(frame.least));
-    if constexpr (windowed) left = L::or_else(left, L::is_greater(all(frame.needed), top));
+    if constexpr (windowed) left.signs = L::any_of(left.signs, L::sub(top, all(frame.needed)));
 
-    const L::Int scaled = windowed ? L::smaller(top, all(frame.most_scaled)) : top;
-    const L::Float scale = L::number(L::up<23>(L::sub(all(frame.scale), scaled)));
+    const L::Int c_scale_field = L::sub(all(frame.c_scale), top);
+    const L::Float c_scale = L::number(c_scale_field);
+    L::Float scale = c_scale;
+    if constexpr (windowed)
+        scale = L::number(
+            L::add(is_lean ? c_scale_field : L::sub(all(frame.c_scale), L::smaller(top, all(frame.most_scaled))),
+                   all(frame.lift)));
     L::Int even = L::all(0), odd = L::all(0);
     const auto add_product = [&](L::Int& to, unsigned k) {
         const L::Float product = L::mul(L::load(lanes.values + k * L::width), L::all(line.values[k]));
@@ -72,18 +91,17 @@ inline Lanes::Float sum_lanes(const SumFrame& frame, const LaneBlock& lanes, con
     }
     L::Int sum_of_products = L::add(even, odd);
     if constexpr (is_crowded) {
-        left = L::or_else(left,
-                          L::is_negative(L::both(L::either(even, sum_of_products), L::either(odd, sum_of_products))));
-        left = L::or_else(left, L::is_equal(sum_of_products, all(frame.sign))); // has no negative
+        left.signs = L::any_of(left.signs, L::both(L::either(even, sum_of_products), L::either(odd, sum_of_products)));
+        left.add(L::is_equal(sum_of_products, all(frame.sign))); // has no negative
     }
-    if (frame.negate) sum_of_products = L::sub(L::all(0), sum_of_products);
-    const L::Float c_scale = windowed ? L::number(L::up<23>(L::sub(all(frame.c_scale), top))) : scale;
+    if constexpr (!is_lean)
+        if (frame.negate) sum_of_products = L::sub(L::all(0), sum_of_products);
     const L::Int addend = L::truncate(L::mul(c, c_scale));
     const L::Int total = L::add(sum_of_products, addend);
-    left = L::or_else(left, L::is_negative(L::both(L::either(sum_of_products, total), L::either(addend, total))));
+    left.signs = L::any_of(left.signs, L::both(L::either(sum_of_products, total), L::either(addend, total)));
 
-    L::Float rounded = L::to_float_toward_zero(total);
-    const L::Float unit = L::number(L::up<23>(L::sub(top, all(frame.fraction_bits))));
+    L::Float rounded = is_nearest ? L::to_float_toward_zero(total) : L::to_float_if_toward_zero(total);
+    const L::Float unit = L::number(L::sub(top, all(frame.fraction_bits)));
     if constexpr (is_half(sum)) {
         // What was cut off becomes a sticky bit.
         rounded = L::number(L::or_unless_equal(L::bits(rounded), all(frame.one), L::truncate(rounded), total));
@@ -91,8 +109,8 @@ inline Lanes::Float sum_lanes(const SumFrame& frame, const LaneBlock& lanes, con
         return L::number(L::but_zero(L::bits(half), L::bits(half))); // no -0
     }
     // Results that may be subnormal or overflow are left, C's infinities and NaNs with them, but not where all is zero.
-    const L::Int some = L::any_of(of_products, L::both(L::bits(c), all(frame.magnitude)));
-    left = L::or_else(left, L::outside_and_some(top, all(frame.above_least), all(frame.most), some));
+    if constexpr (!is_lean)
+        left.add(L::outside_and_some(top, frame.above_least, frame.most, L::any_of(of_products, L::bits(c))));
     const L::Float result = L::mul(rounded, unit);
     return sum == Sum::f32_13 ? L::number(L::both(L::bits(result), all(frame.kept))) : result;
 }
@@ -107,6 +125,8 @@ struct Plan {
     const MatrixProduct& given; ///< as the caller has it, for lanes that are left
     const Operands& given_operands;
     const std::uint8_t *lane_scales, *line_scales; ///< null, if there are none
+
+    bool is_lean() const { return frame.is_lean && !lane_scales; }
 };
 
 /// The elements that the vector code has left, in place of the lanes.
@@ -145,29 +165,36 @@ inline Lanes::Float times_power(Lanes::Float x, Lanes::Int exponent, Lanes::Mask
     return L::number(L::where(zero, bits, L::add(bits, L::up<23>(exponent))));
 }
 
+/// C's infinities and NaNs.
+inline Lanes::Mask special_lanes(Lanes::Float c) {
+    using L = Lanes;
+    return L::is_equal(L::both(L::bits(c), L::all(0x7f800000)), L::all(0x7f800000));
+}
+
+/// One line of any kind.
 template <Sum sum, unsigned products, bool windowed, unsigned sums, bool add_c>
 inline Lanes::Float element_lanes(const Plan& plan, const LaneBlock& lanes, const Line& line, Lanes::Float c,
                                   unsigned lane_line, unsigned line_number) {
     using L = Lanes;
-    L::Mask left = lanes.special;
-    if (line.special) left = L::mask_of(~0u);
+    Left left;
+    left.add(*line.special ? L::mask_of(~0u) : lanes.special);
     L::Float result = add_c ? L::all(0.0f) : c;
     [[maybe_unused]] L::Int scale = L::all(0);
     constexpr bool may_scale = sum == Sum::f32_25 && !windowed && sums == 1 && products > 16;
     if constexpr (may_scale)
         if (plan.lane_scales) {
-            scale = scale_lanes(plan, lane_line, line_number, left);
-            result = times_power(c, L::sub(L::all(0), scale), left);
+            scale = scale_lanes(plan, lane_line, line_number, left.lanes);
+            result = times_power(c, L::sub(L::all(0), scale), left.lanes);
         }
     for (unsigned i = 0; i < sums; ++i)
-        result = sum_lanes<sum, products, windowed>(plan.frame, lanes, line, i * products, result, left);
+        result = sum_lanes<sum, products, windowed, false, add_c>(plan.frame, lanes, line, i * products, result, left);
     if constexpr (may_scale)
-        if (plan.lane_scales) result = times_power(result, scale, left);
+        if (plan.lane_scales) result = times_power(result, scale, left.lanes);
     if constexpr (add_c) {
-        left = L::or_else(left, L::is_equal(L::both(L::bits(c), L::all(0x7f800000)), L::all(0x7f800000)));
+        left.add(special_lanes(c));
         result = L::add_to_nearest(c, result);
     }
-    if (const std::uint32_t bits = L::bits_of(left) & ((1u << L::width) - 1); bits != 0) [[unlikely]] {
+    if (const std::uint32_t bits = L::bits_of(left.all()) & ((1u << L::width) - 1); bits != 0) [[unlikely]] {
         std::uint32_t c_of[L::width], d_of[L::width];
         L::store(c_of, L::bits(c));
         L::store(d_of, L::bits(result));
@@ -177,17 +204,59 @@ inline Lanes::Float element_lanes(const Plan& plan, const LaneBlock& lanes, cons
     return result;
 }
 
+/// Eight lines, one after the other.
+template <Sum sum, unsigned products, bool windowed, unsigned sums, bool add_c>
+[[gnu::noinline]] void tile_of_any(const Plan& plan, const LaneBlock& lanes, const Line& first, Lanes::Int (&tile)[8],
+                                   unsigned lane_line, unsigned line_number) {
+    for (unsigned i = 0; i < 8; ++i)
+        tile[i] = Lanes::bits(element_lanes<sum, products, windowed, sums, add_c>(
+            plan, lanes, first.after(i, products * sums), Lanes::number(tile[i]), lane_line, line_number + i));
+}
+
+/// Eight lines of lanes: C, and then D. What can't be done for some lane is found once for all, and done anew then.
+template <Sum sum, unsigned products, bool windowed, unsigned sums, bool add_c>
+inline void tile_lanes(const Plan& plan, const LaneBlock& lanes, const Line& first, Lanes::Int (&tile)[8],
+                       unsigned lane_line, unsigned line_number) {
+    using L = Lanes;
+    if (plan.is_lean() && !first.is_any_special()) [[likely]] {
+        Left left;
+        left.add(lanes.special);
+        L::Int results[8];
+        for (unsigned i = 0; i < 8; ++i) {
+            const L::Float c = L::number(tile[i]);
+            L::Float result = add_c ? L::all(0.0f) : c;
+            for (unsigned part = 0; part < sums; ++part)
+                result = sum_lanes<sum, products, windowed, true, add_c>(
+                    plan.frame, lanes, first.after(i, products * sums), part * products, result, left);
+            if constexpr (add_c) {
+                left.add(special_lanes(c));
+                result = L::add_to_nearest(c, result);
+            }
+            results[i] = L::bits(result);
+        }
+        if (L::bits_of(left.all()) == 0) [[likely]] {
+            for (unsigned i = 0; i < 8; ++i) tile[i] = results[i];
+            return;
+        }
+    }
+    tile_of_any<sum, products, windowed, sums, add_c>(plan, lanes, first, tile, lane_line, line_number);
+}
+
 /// All lines of one block of lanes, which are columns of B: rows of D as they lie.
 template <Sum sum, unsigned products, bool windowed, unsigned sums, bool add_c>
 inline void multiply_columns(const Plan& plan, const LaneBlock& lanes, const PackedLines& rows, unsigned first_row,
                              unsigned column) {
-    for (unsigned i = 0; i < rows.count; ++i) {
+    using L = Lanes;
+    for (unsigned i = 0; i < rows.count; i += 8) {
         const std::size_t index = std::size_t{first_row + i} * plan.product.n + column;
-        const Lanes::Float c =
-            plan.product.c_is_zero ? Lanes::all(0.0f) : load_row(plan.product.c, plan.operands.c, index);
-        store_row(
-            plan.product.d, plan.operands.d, index,
-            element_lanes<sum, products, windowed, sums, add_c>(plan, lanes, rows.line(i), c, column, first_row + i));
+        L::Int tile[8];
+        for (unsigned j = 0; j < 8; ++j)
+            tile[j] = plan.product.c_is_zero
+                          ? L::all(0)
+                          : L::bits(load_row(plan.product.c, plan.operands.c, index + j * plan.product.n));
+        tile_lanes<sum, products, windowed, sums, add_c>(plan, lanes, rows.line(i), tile, column, first_row + i);
+        for (unsigned j = 0; j < 8; ++j)
+            store_row(plan.product.d, plan.operands.d, index + j * plan.product.n, L::number(tile[j]));
     }
 }
 
@@ -198,15 +267,13 @@ inline void multiply_rows(const Plan& plan, const LaneBlock& lanes, const Packed
     using L = Lanes;
     for (unsigned i = 0; i < columns.count; i += 8) {
         const std::size_t index = std::size_t{row} * plan.product.n + first_column + i;
-        L::Int c[8], d[8];
+        L::Int tile[8];
         if (plan.product.c_is_zero)
-            for (auto& column : c) column = L::all(0);
+            for (auto& column : tile) column = L::all(0);
         else
-            load_tile(plan.product.c, plan.operands.c, index, plan.product.n, c);
-        for (unsigned j = 0; j < 8; ++j)
-            d[j] = L::bits(element_lanes<sum, products, windowed, sums, add_c>(
-                plan, lanes, columns.line(i + j), L::number(c[j]), row, first_column + i + j));
-        store_tile(plan.product.d, plan.operands.d, index, plan.product.n, d);
+            load_tile(plan.product.c, plan.operands.c, index, plan.product.n, tile);
+        tile_lanes<sum, products, windowed, sums, add_c>(plan, lanes, columns.line(i), tile, row, first_column + i);
+        store_tile(plan.product.d, plan.operands.d, index, plan.product.n, tile);
     }
 }
 
@@ -278,25 +345,39 @@ inline MultiplyFused fused_code(const MatrixProduct& product) {
 }
 
 inline SumFrame frame_of(const MatrixProduct& product, const Window& a, const Window& b) {
-    const bool half = product.c == Format::f16 && product.d == Format::f16;
+    const bool half = product.c == Format::f16 && product.d == Format::f16, windowed = is_windowed(product.a);
     const int lift = a.moved + b.moved;
+    const auto at = [](int field) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(field) << 23); };
+    const int fraction_bits = product.unit == Unit::fused_fp8 ? 13 : 25;
     SumFrame frame{};
-    frame.fraction_bits = product.unit == Unit::fused_fp8 ? 13 : 25;
+    frame.fraction_bits = at(fraction_bits);
     frame.kept = product.unit == Unit::fused_fp8 ? ~0x3ff : ~0;
-    frame.scale = frame.fraction_bits + lift + 254;
-    frame.c_scale = frame.fraction_bits + 254;
-    frame.most_scaled = frame.scale - 1;
+    frame.lift = at(lift);
+    frame.c_scale = at(fraction_bits + 254);
+    const int most_scaled = fraction_bits + lift + 253;
+    frame.most_scaled = at(most_scaled < 255 ? most_scaled : 255);
     // f16's is the hardware's; that of f32 would be -133, but what lies so low is left.
-    frame.least = half ? 127 - 21 : lift > 1 ? 25 + lift : 26;
-    frame.above_least = frame.least + 1;
-    frame.most = 247;
+    int least = half ? 127 - 21 : lift > 1 ? 25 + lift : 26;
+    if (least > 254) least = 254;
+    const int most = 247;
+    frame.least = at(least);
+    frame.above_least = at(least + 1);
+    frame.most = at(most);
     // Products of less than 2^(E - 25) leave nothing.
     const int of_a = a.flushed_exponent + b.top, of_b = b.flushed_exponent + a.top;
-    frame.needed = 127 + 27 + lift + (of_a > of_b ? of_a : of_b);
+    int needed = 127 + 27 + lift + (of_a > of_b ? of_a : of_b);
     // Below, products may leave nothing where the hardware keeps some.
-    if (lift < -26 && frame.needed < 27) frame.needed = 27;
-    if (lift > most_lift) frame.needed = 1000;
+    if (lift < -26 && needed < 27) needed = 27;
+    if (lift > most_lift || needed > 255)
+        frame.needed = 0x7fffffff;
+    else
+        frame.needed = at(needed < 0 ? 0 : needed);
     frame.negate = product.negate_product;
+    // Of f16 and smaller formats products are between 2^-28 and 2^32.
+    frame.is_lean = !frame.negate;
+    if (windowed)
+        frame.is_lean &= lift <= most_lift && most_scaled >= 255 && a.lowest + b.lowest + 127 > least &&
+                         a.top + b.top + lift + 127 <= most;
     return frame;
 }
 
@@ -332,9 +413,8 @@ inline void multiply_fused_lanes(const MatrixProduct& given, const Operands& giv
                     : rows_are_lanes ? scales.b
                                      : scales.a};
     const MultiplyFused code = fused_code(product);
-    if (product.unit != Unit::fp8_by_f16)
-        return code(plan); // nothing else rounds or makes subnormal numbers that count
-    const FloatMode mode(Rounding::nearest_even);
+    // Only what is said to round to nearest does, and nothing makes subnormal numbers that count.
+    const FloatMode mode(product.unit == Unit::fp8_by_f16 ? Rounding::nearest_even : Rounding::toward_zero);
     code(plan);
 }
 

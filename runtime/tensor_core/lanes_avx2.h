@@ -69,9 +69,11 @@ struct Lanes {
     static Int but_zero(Int tested, Int value) { return _mm256_andnot_si256(is_equal(up<1>(tested), all(0)), value); }
     /// x | y, and x where p is q.
     static Int or_unless_equal(Int x, Int y, Int p, Int q) { return any_of(x, _mm256_andnot_si256(is_equal(p, q), y)); }
-    /// Where x is not low .. high, and `some` is not 0.
-    static Mask outside_and_some(Int x, Int low, Int high, Int some) {
-        return but_not(or_else(is_greater(low, x), is_greater(x, high)), is_equal(some, all(0)));
+    /// The same where the thread rounds toward zero.
+    static Float to_float_if_toward_zero(Int x) { return _mm256_cvtepi32_ps(x); }
+    /// Where the exponent x is not low .. high, and `some` is not 0 without its sign.
+    static Mask outside_and_some(Int x, std::int32_t low, std::int32_t high, Int some) {
+        return but_not(or_else(is_greater(all(low), x), is_greater(x, all(high))), is_equal(up<1>(some), all(0)));
     }
     static Float add_to_nearest(Float x, Float y) { return _mm256_add_ps(x, y); } // the caller sets the mode
 

@@ -65,10 +65,11 @@ struct Lanes {
     static Int or_unless_equal(Int x, Int y, Int p, Int q) {
         return _mm512_mask_or_epi32(x, _mm512_cmpneq_epi32_mask(p, q), x, y);
     }
-    /// Where x is not low .. high, and `some` is not 0.
-    static Mask outside_and_some(Int x, Int low, Int high, Int some) {
-        const Mask outside = or_else(_mm512_cmpgt_epi32_mask(low, x), _mm512_cmpgt_epi32_mask(x, high));
-        return _mm512_mask_test_epi32_mask(outside, some, some);
+    static Float to_float_if_toward_zero(Int x) { return to_float_toward_zero(x); }
+    /// Where the exponent x is not low .. high, and `some` is not 0 without its sign.
+    static Mask outside_and_some(Int x, std::int32_t low, std::int32_t high, Int some) {
+        return _mm512_mask_cmpgt_epu32_mask(_mm512_test_epi32_mask(some, all(0x7fffffff)),
+                                            _mm512_sub_epi32(x, all(low)), all(high - low));
     }
     static Float add_to_nearest(Float x, Float y) {
         return _mm512_add_round_ps(x, y, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);

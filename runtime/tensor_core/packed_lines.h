@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace ptarmigan::runtime::tensor_core {
 namespace {
@@ -30,6 +31,7 @@ struct Window {
     int lowest_field = 1;         ///< of numbers that are kept
     int top = 16;                 ///< the largest packed exponent
     int flushed_exponent = -4096; ///< no flushed number's packed exponent was above this
+    int lowest = -14;             ///< the least exponent of numbers that are kept, as they were
 };
 
 /// Elements in lanes: value, exponent byte, and whether it is infinite or NaN.
@@ -131,7 +133,9 @@ inline Window window_of(Format format, const void* matrix, unsigned elements) {
     if (format != Format::bf16 && format != Format::tf32) return {};
     const auto* bytes = static_cast<const std::uint8_t*>(matrix);
     const Extent extent = format == Format::bf16 ? extent_of_bf16(bytes, elements) : extent_of_tf32(bytes, elements);
-    const int top_field = extent.largest >> 23 > 1 ? extent.largest >> 23 : 1, low_field = extent.smallest >> 23;
+    const int low_field = extent.smallest >> 23;
+    int top_field = extent.largest >> 23 > 1 ? extent.largest >> 23 : 1;
+    if (extent.largest == 0) top_field = 127; // all are zero
     Window window;
     const int exponent = top_field - 127;
     window.moved = exponent > largest_packed ? exponent - largest_packed : exponent < 0 ? exponent : 0;
@@ -139,6 +143,7 @@ inline Window window_of(Format format, const void* matrix, unsigned elements) {
     if (top_field > window_size) window.lowest_field = top_field - window_size;
     if (low_field < window.lowest_field) // subnormal numbers have the formal exponent of field 1
         window.flushed_exponent = (window.lowest_field > 1 ? window.lowest_field - 1 : 1) - 127 - window.moved;
+    window.lowest = (low_field > window.lowest_field ? low_field : window.lowest_field) - 127;
     return window;
 }
 
@@ -146,7 +151,16 @@ inline Window window_of(Format format, const void* matrix, unsigned elements) {
 struct Line {
     const float* values;
     const std::uint32_t* exponents; ///< four bytes each
-    bool special;
+    const bool* special;
+
+    /// The one that is `i` behind this one.
+    Line after(unsigned i, unsigned k) const { return {values + i * k, exponents + i * k / 4, special + i}; }
+    /// True if one of eight from this one on has infinities or NaNs.
+    bool is_any_special() const {
+        std::uint64_t some;
+        std::memcpy(&some, special, sizeof some);
+        return some != 0;
+    }
 };
 
 /// Lines whose elements are broadcast.
@@ -165,7 +179,7 @@ struct PackedLines {
                      bytes, special);
     }
     Line line(unsigned i) const {
-        return {values + i * k, reinterpret_cast<const std::uint32_t*>(bytes + i * k), special[i]};
+        return {values + i * k, reinterpret_cast<const std::uint32_t*>(bytes + i * k), special + i};
     }
 };
 

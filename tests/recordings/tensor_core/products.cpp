@@ -257,6 +257,7 @@ int main(int argc, char** argv) {
             std::printf("%s: %s, block %d: %016llx, an H100 gives %016llx\n", code_names[static_cast<int>(code)],
                         recording->name.c_str(), block, static_cast<unsigned long long>(got),
                         static_cast<unsigned long long>(expected));
+            std::fflush(stdout);
         }
     };
     std::vector<std::thread> threads;

@@ -4,8 +4,11 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <random>
 #include <vector>
 
@@ -57,19 +60,70 @@ void fill(Format format, Kind kind, std::vector<std::uint64_t>& words, std::size
     }
 }
 
+/// Numbers as programs have them, and worse: about which exponent, how far apart, which part is zero or 2^-40 as large,
+/// which is infinite or NaN (one in so many; 0: none).
+struct Spread {
+    const char* name;
+    int exponent, spread, zeros, tiny, special;
+};
+constexpr Spread spreads[] = {
+    {"near 1", 0, 3, 0, 0, 0},        {"normal deviates", 0, 9, 0, 0, 0}, {"ReLU", -2, 8, 2, 0, 0}, {"softmax", -1, 24, 5, 3, 0},
+    {"small", -13, 12, 9, 0, 0},      {"gradients", -40, 30, 9, 9, 0},    {"large", 13, 4, 0, 5, 0}, {"huge", 60, 30, 7, 7, 0},
+    {"all exponents", 100, 230, 7, 0, 0}, {"zeros", 0, 1, 1, 0, 0},       {"specials", 0, 6, 4, 0, 40},
+};
+
+/// `value` cut to a format; what is too large becomes the largest number, special ones stay.
+std::uint32_t bits_of(Format format, float value) {
+    std::uint32_t bits;
+    std::memcpy(&bits, &value, 4);
+    if (format == f32 || format == tf32) return bits;
+    if (format == bf16) return bits >> 16;
+    const bool is_half = format == f16, has_infinity = format != e4m3;
+    const int exponent_bits = is_half || format == e5m2 ? 5 : 4, fraction_bits = is_half ? 10 : format == e5m2 ? 2 : 3;
+    const int bias = (1 << (exponent_bits - 1)) - 1, top = has_infinity ? (1 << exponent_bits) - 2 : 15;
+    const std::uint32_t sign = bits >> 31 << (exponent_bits + fraction_bits);
+    if (std::isnan(value)) return sign | ((1u << (exponent_bits + fraction_bits)) - 1);
+    if (std::isinf(value) && has_infinity) return sign | ((1u << exponent_bits) - 1) << fraction_bits;
+    const double units = std::floor(std::ldexp(std::abs(double{value}), bias - 1 + fraction_bits)); // of subnormal numbers
+    if (units < double(1 << fraction_bits)) return sign | static_cast<std::uint32_t>(units);
+    const int field = std::ilogb(value) + bias;
+    const auto fraction = bits >> (23 - fraction_bits) & ((1u << fraction_bits) - 1);
+    const std::uint32_t most = static_cast<std::uint32_t>(top) << fraction_bits | (has_infinity ? (1u << fraction_bits) - 1 : 6);
+    return sign | std::min(most, field > top ? most : static_cast<std::uint32_t>(field) << fraction_bits | fraction);
+}
+
+void fill(Format format, const Spread& kind, std::vector<std::uint64_t>& words, std::size_t bytes, std::mt19937& random) {
+    words.assign(bytes / 8 + 1, 0);
+    auto* to = reinterpret_cast<std::uint8_t*>(words.data());
+    const auto one_in = [&](int n) { return n != 0 && random() % static_cast<unsigned>(n) == 0; };
+    const std::size_t size = format == f32 || format == tf32 ? 4 : format == f16 || format == bf16 ? 2 : 1;
+    for (std::size_t i = 0; i < bytes; i += size) {
+        float value = 1.0f + static_cast<float>(random() >> 9) / 8388608.0f;
+        value = std::ldexp(value, kind.exponent - static_cast<int>(random() % static_cast<unsigned>(kind.spread)));
+        if (one_in(kind.tiny)) value = std::ldexp(value, -40);
+        if (one_in(kind.zeros)) value = 0;
+        if (one_in(kind.special)) value = random() % 2 ? INFINITY : NAN;
+        const std::uint32_t bits = bits_of(format, random() % 2 ? -value : value);
+        std::memcpy(to + i, &bits, size);
+    }
+}
+
 struct Group {
     std::vector<std::uint64_t> a, b, accumulators;
     std::vector<abi::MatrixStep> steps;
     std::vector<abi::MatrixChain> chains;
     ProductGroup group{};
 
-    Group(const MatrixProduct& product, Kind kind, std::mt19937& random) {
+    Group(const MatrixProduct& product, Kind kind, std::mt19937& random) : Group(product, kind, kind, kind, random) {}
+
+    template <class KindA, class KindB, class KindC>
+    Group(const MatrixProduct& product, KindA kind_a, KindB kind_b, KindC kind_c, std::mt19937& random) {
         group.a_count = 1 + random() % 4;
         group.b_count = 1 + random() % 5;
         const unsigned count = 1 + random() % 8;
-        fill(product.a, kind, a, bytes_of_a(product) * group.a_count, random);
-        fill(product.b, kind, b, bytes_of_b(product) * group.b_count, random);
-        fill(product.c, kind, accumulators, bytes_of_accumulator(product) * count, random);
+        fill(product.a, kind_a, a, bytes_of_a(product) * group.a_count, random);
+        fill(product.b, kind_b, b, bytes_of_b(product) * group.b_count, random);
+        fill(product.c, kind_c, accumulators, bytes_of_accumulator(product) * count, random);
         for (unsigned i = 0; i < count; ++i) {
             const auto steps_of_chain = static_cast<std::uint16_t>(1 + random() % 4);
             chains.push_back({static_cast<std::uint16_t>(steps.size()), steps_of_chain, static_cast<std::uint8_t>(random() % count),
@@ -121,6 +175,37 @@ TEST_CASE("tensor core: groups have the bits of their products one after the oth
                     CHECK(same);
                 }
             }
+}
+
+TEST_CASE("tensor core: groups of numbers of all sizes have the portable code's bits") {
+    std::mt19937 random(3);
+    const bool is_long = std::getenv("PTARMIGAN_LONG_TESTS") != nullptr;
+    for (unsigned i = 0; i < std::size(forms) * (is_long ? 20 : 1); ++i) {
+        const MatrixProduct& product = forms[i % std::size(forms)];
+        if (product.a == f64 || product.unit == Unit::integer || product.unit == Unit::bits_xor) continue;
+        for (const Spread& of_a : spreads)
+            for (const Spread& of_b : spreads) {
+                if (!is_long && random() % 3 != 0) continue;
+                const Spread of_c{"C", of_a.exponent + of_b.exponent + static_cast<int>(random() % 40) - 20, 1 + static_cast<int>(random() % 50),
+                                  static_cast<int>(random() % 4), 9, of_a.special ? 50 : 0};
+                const Group group(product, of_a, of_b, of_c, random);
+                auto expected = group.accumulators;
+                multiply_one_by_one(multiply_portably, product, group.on(expected));
+                for (const Code code : vector_codes()) {
+                    auto results = group.accumulators;
+                    INFO("form " << &product - forms << " code " << static_cast<int>(code) << ": " << of_a.name << " times " << of_b.name);
+                    const MultiplyGroup multiply = group_multiplier(code, product, Accuracy::exact);
+                    REQUIRE(multiply);
+                    multiply(product, group.on(results));
+                    const bool same = results == expected;
+                    CHECK(same);
+                    results = group.accumulators;
+                    multiply_one_by_one(multiplier(code, product), product, group.on(results));
+                    const bool also = results == expected;
+                    CHECK(also);
+                }
+            }
+    }
 }
 
 TEST_CASE("tensor core: fast groups are close to exact ones") {
