@@ -8,6 +8,7 @@
 #include "translator/llvm/drop_idle_fences.h"
 #include "translator/llvm/drop_unchanged_saves.h"
 #include "translator/llvm/hide_bit_selectors.h"
+#include "translator/llvm/hide_repeated_loads.h"
 #include "translator/llvm/hide_sign_sources.h"
 #include "translator/llvm/hide_truncations.h"
 #include "translator/llvm/inline_marked.h"
@@ -83,6 +84,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, Optimization o
         late.addPass(HideBitSelectors());
         late.addPass(HideSignSources());
     }
+    if (!full) late.addPass(HideRepeatedLoads());
 
     llvm::ModulePassManager passes;
     passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(early)));
