@@ -44,6 +44,18 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
     return number << shift;
 }
 
+/// "12" or "0.25"; nothing if `text` is anything else.
+std::optional<double> parse_seconds(std::string_view text) {
+    constexpr double most = 1e9;
+    double seconds = 0;
+    const char* end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, seconds, std::chars_format::fixed);
+    if (error != std::errc() || rest != end || !(seconds >= 0)) return std::nullopt; // "nan" is taken by from_chars
+    return std::min(seconds, most);
+}
+
+constexpr std::string_view seconds_word = "S.s";
+
 struct TargetRow {
     unsigned sm;
     std::string_view suffix;
@@ -117,7 +129,7 @@ constexpr std::string_view flag_words = "on|off|1|0|yes|no|true|false";
 std::string_view words_of(std::string_view accepted) {
     if (accepted == "flag") return flag_words;
     if (accepted == "M.m") return capability_words();
-    return is_range(accepted) ? std::string_view() : accepted;
+    return is_range(accepted) || accepted == seconds_word ? std::string_view() : accepted;
 }
 
 /// `value` with the case of the word that takes it, so that the code need know only that.
@@ -149,6 +161,10 @@ std::optional<std::uint64_t> env_number(Env variable) {
     return parse_size(env_text(variable));
 }
 
+std::optional<double> env_seconds(Env variable) {
+    return parse_seconds(env_text(variable));
+}
+
 bool env_flag(Env variable) {
     const std::string text = env_text(variable);
     return text == "1" || text == "on" || text == "yes" || text == "true";
@@ -158,6 +174,7 @@ std::string env_problem(Env variable, std::string_view value) {
     const std::string_view accepted = table[static_cast<unsigned>(variable)].accepted;
     if (accepted.empty() || value.empty()) return "";
     if (is_range(accepted)) return range_problem(accepted, value);
+    if (accepted == seconds_word) return parse_seconds(value) ? "" : "seconds, as in 10 or 0.25";
     const std::string_view words = words_of(accepted);
     if (!word_for(words, value).empty()) return "";
     std::string text = "one of ";

@@ -36,6 +36,8 @@ std::string env_text(Env variable);
 bool env_is_set(Env variable);
 /// env_text() as a whole number with an optional K, M, G or T suffix (powers of 1024). Nothing if it is empty.
 std::optional<std::uint64_t> env_number(Env variable);
+/// env_text() as seconds, at most a billion. Nothing if it is empty.
+std::optional<double> env_seconds(Env variable);
 /// "1", "on", "yes" or "true".
 bool env_flag(Env variable);
 

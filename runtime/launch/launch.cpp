@@ -211,8 +211,8 @@ void choose_tier(Grid& grid, KernelCode code) {
 }
 
 std::chrono::nanoseconds hang_limit() {
-    static const std::uint64_t seconds = env_number(Env::hang_timeout).value_or(0);
-    return std::chrono::seconds{static_cast<std::int64_t>(std::min<std::uint64_t>(seconds, 1'000'000'000))};
+    static const double seconds = env_seconds(Env::hang_timeout).value_or(0);
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>{seconds});
 }
 
 std::atomic<std::uint64_t> next_grid_id{1};

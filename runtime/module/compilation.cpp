@@ -34,10 +34,7 @@ using translator::CompileProgress;
 /// Nothing where there is no limit. Not to be met by what is merely big, or slow on a loaded machine: this is CPU time,
 /// and the test programs' kernels take 0.1 to 3 ms a statement, 0.6 s at most (2026-11-25, Zen 5).
 std::optional<double> budget_seconds(const CompileProgress& progress) {
-    if (const auto set = env_number(Env::compile_budget)) {
-        if (*set == 0) return std::nullopt;
-        return static_cast<double>(*set);
-    }
+    if (const auto set = env_seconds(Env::compile_budget)) return *set == 0 ? std::nullopt : set;
     constexpr double least = 20, per_statement = 0.02;
     return least + per_statement * progress.statements;
 }
@@ -271,7 +268,7 @@ translator::CompiledKernel compile_kernel(const translator::TranslatorApi& api, 
     const std::string what = fmt::format(
         "{}; {} other forms failed, the last one by {}. Please report it{}", *cause, failed.size() - 1,
         failed.back().cause, saved.empty() ? " (PTARMIGAN_REPRODUCER=DIR saves what is needed)" : " with " + saved);
-    throw CompilationFailure(what, costly && !env_number(Env::compile_budget));
+    throw CompilationFailure(what, costly && !env_seconds(Env::compile_budget));
 }
 
 } // namespace ptarmigan::runtime

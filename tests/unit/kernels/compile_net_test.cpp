@@ -107,7 +107,7 @@ TEST_CASE("a compilation that fails at any stage is tried again in another form"
 }
 
 TEST_CASE("a compilation that does not end is given up", "[kernels][net]") {
-    const Setting budget("PTARMIGAN_COMPILE_BUDGET", "1");
+    const Setting budget("PTARMIGAN_COMPILE_BUDGET", "0.25");
     {
         const Setting setting = fault("*:loop@code:1");
         CHECK(computes("k"));
