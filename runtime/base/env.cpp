@@ -150,6 +150,11 @@ bool env_is_set(Env variable) {
     return std::getenv(table[static_cast<unsigned>(variable)].name) != nullptr;
 }
 
+bool env_is_given(Env variable) {
+    const char* value = std::getenv(table[static_cast<unsigned>(variable)].name);
+    return value && *value && env_problem(variable, value).empty();
+}
+
 std::string env_text(Env variable) {
     const EnvVariable& row = table[static_cast<unsigned>(variable)];
     const char* value = std::getenv(row.name);

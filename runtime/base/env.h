@@ -34,6 +34,8 @@ std::span<const EnvVariable> env_variables();
 std::string env_text(Env variable);
 /// True if the variable is set in the environment, even to nothing.
 bool env_is_set(Env variable);
+/// True if it is set to something that it takes, not to nothing.
+bool env_is_given(Env variable);
 /// env_text() as a whole number with an optional K, M, G or T suffix (powers of 1024). Nothing if it is empty.
 std::optional<std::uint64_t> env_number(Env variable);
 /// env_text() as seconds, at most a billion. Nothing if it is empty.

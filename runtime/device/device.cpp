@@ -4,7 +4,9 @@
 
 #include "runtime/base/env.h"
 #include "runtime/base/forked_child.h"
+#include "runtime/base/log.h"
 #include "runtime/base/process_exit.h"
+#include "runtime/device/device_profile.h"
 #include "runtime/device/visible_devices.h"
 
 #include <atomic>
@@ -91,6 +93,14 @@ std::array<std::uint8_t, 16> make_uuid(int number) {
     return uuid;
 }
 
+/// What is wrong with PTARMIGAN_DEVICE: a program must not run on another device than it was meant for.
+std::string profile_problem() {
+    const char* name = std::getenv("PTARMIGAN_DEVICE");
+    const std::string problem = env_problem(Env::device, name ? name : "");
+    return problem.empty() ? problem
+                           : std::string("there is no device \"") + name + "\": PTARMIGAN_DEVICE takes " + problem;
+}
+
 Status visible_by_environment(std::vector<int>& numbers) {
     const int all = Device::number_of_devices();
     if (env_is_set(Env::device_order)) {
@@ -118,18 +128,25 @@ std::string make_bus_id(int number) {
 
 Device::Device(int number) : number_(number) {
     report_env_problems();
+    const DeviceProfile* const profile = chosen_profile();
     compute_capability_ = parse_compute_capability(env_text(Env::cc));
+    if (profile && !env_is_given(Env::cc)) compute_capability_ = profile->compute_capability;
     workers_ = usable_cpus();
     if (const auto wanted = env_number(Env::workers); wanted)
         workers_ = static_cast<unsigned>(*wanted < 1024 ? *wanted : 1024);
     multiprocessors_ = static_cast<unsigned>(env_number(Env::sms).value_or(workers_));
+    if (profile && !env_is_given(Env::sms)) multiprocessors_ = profile->multiprocessors;
     const std::uint64_t host = host_memory();
-    total_memory_ = host / 2 / static_cast<std::uint64_t>(number_of_devices());
+    const auto devices = static_cast<std::uint64_t>(number_of_devices());
+    total_memory_ = host / 2 / devices;
+    if (profile && profile->memory < total_memory_)
+        total_memory_ = profile->memory; // more would end in the host's lack of it
     if (const auto wanted = env_number(Env::memory); wanted) total_memory_ = *wanted;
     total_memory_ &= ~((std::size_t{2} << 20) - 1);
     clock_khz_ = host_clock_khz();
     l2_bytes_ = host_l2_bytes();
     name_ = env_text(Env::device_name);
+    if (name_.empty() && profile) name_ = profile->name;
     if (name_.empty()) {
         std::string cpu = cpuinfo("model name");
         if (cpu.empty()) cpu = "host CPU";
@@ -165,6 +182,10 @@ Status Device::initialize() {
     static std::mutex mutex;
     std::lock_guard lock(mutex);
     if (is_initialized.load(std::memory_order_relaxed)) return Status::success;
+    if (const std::string problem = profile_problem(); !problem.empty()) {
+        log_once("PTARMIGAN_DEVICE", problem);
+        return Status::invalid_device;
+    }
     std::vector<int> numbers;
     if (const Status status = visible_by_environment(numbers); status != Status::success) return status;
     numbered(0);
@@ -186,6 +207,8 @@ int Device::count() {
 }
 
 std::optional<int> Device::attribute(int id) const {
+    if (const DeviceProfile* profile = chosen_profile())
+        if (const auto value = profile_attribute(*profile, id); value) return value;
     const int multiprocessors = static_cast<int>(multiprocessors_);
     const int clock_khz = clock_khz_, l2_bytes = l2_bytes_, pci_slot = first_pci_slot + number_, number = number_;
     const int cc_major = static_cast<int>(compute_capability_ / 10);

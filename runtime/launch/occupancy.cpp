@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The occupancy formula of compute capability 9.0: CTAs, warps, registers and shared memory per
-// multiprocessor.
+// The occupancy formula: CTAs, warps, registers and shared memory per multiprocessor, recorded of compute capability
+// 9.0; other capabilities put other limits into it.
 #include "runtime/launch/occupancy.h"
 
 #include "runtime/context/green_context.h"
 #include "runtime/device/device.h"
+#include "runtime/device/device_profile.h"
 #include "runtime/module/module_source.h"
 
 #include <algorithm>
@@ -12,9 +13,11 @@
 namespace ptarmigan::runtime {
 namespace {
 
-constexpr int max_block = 1024, max_ctas = 32, max_warps = 64, warp = 32;
-constexpr std::size_t shared_per_sm = 233472, reserved_shared = 1024, shared_unit = 128;
-constexpr std::size_t optin_shared = 232448;
+constexpr int max_block = 1024, warp = 32;
+
+std::size_t as_size(int limit) {
+    return static_cast<std::size_t>(limit);
+}
 
 std::size_t round_up(std::size_t value, std::size_t multiple) {
     return (value + multiple - 1) / multiple * multiple;
@@ -31,15 +34,17 @@ Status input_of(Kernel& kernel, OccupancyInput& input) {
 
 int resident_ctas(const OccupancyInput& kernel, int block_size, std::size_t dynamic_shared) {
     if (block_size > max_block || dynamic_shared > kernel.max_dynamic_shared) return 0;
+    const CapabilityLimits& limits = device_limits();
     const int warps = (block_size + warp - 1) / warp;
-    int ctas = std::min(max_ctas, max_warps / warps);
+    int ctas = std::min(limits.ctas, limits.threads / warp / warps);
     if (kernel.registers > 0) {
         // Four schedulers with 16384 registers each; a warp takes its registers in units of 256.
         const std::size_t per_warp = round_up(std::size_t{32} * kernel.registers, 256);
         ctas = std::min(ctas, static_cast<int>(16384 / per_warp * 4) / warps);
     }
-    const std::size_t shared = round_up(kernel.static_shared + dynamic_shared + reserved_shared, shared_unit);
-    return std::min(ctas, static_cast<int>(shared_per_sm / shared));
+    const std::size_t shared =
+        round_up(kernel.static_shared + dynamic_shared + as_size(limits.shared_reserved), as_size(limits.shared_unit));
+    return shared == 0 ? ctas : std::min(ctas, static_cast<int>(as_size(limits.shared) / shared));
 }
 
 Status occupancy_blocks(Kernel& kernel, int block_size, std::size_t dynamic_shared, int& blocks) {
@@ -80,9 +85,11 @@ Status occupancy_dynamic_shared(Kernel& kernel, int blocks, int block_size, std:
     if (const Status status = input_of(kernel, input); status != Status::success) return status;
     bytes = 0;
     if (resident_ctas(input, block_size, 0) < blocks) return Status::success;
-    const std::size_t per_cta = shared_per_sm / static_cast<std::size_t>(blocks) / shared_unit * shared_unit;
-    const std::size_t used = reserved_shared + input.static_shared;
-    if (per_cta > used) bytes = std::min(per_cta - used, optin_shared - input.static_shared);
+    const CapabilityLimits& limits = device_limits();
+    const std::size_t unit = as_size(limits.shared_unit), optin = as_size(limits.shared_optin);
+    const std::size_t per_cta = as_size(limits.shared) / static_cast<std::size_t>(blocks) / unit * unit;
+    const std::size_t used = as_size(limits.shared_reserved) + input.static_shared;
+    if (per_cta > used) bytes = std::min(per_cta - used, optin - input.static_shared);
     return Status::success;
 }
 
@@ -99,7 +106,7 @@ Status occupancy_clusters(Kernel* kernel, std::array<std::uint32_t, 3> cluster, 
     const std::uint64_t size = std::uint64_t{cluster[0]} * cluster[1] * cluster[2];
     if (size == 0 || (size > 8 && !(kernel && kernel->non_portable_cluster()))) return Status::invalid_cluster_size;
     if (block_size <= 0) return Status::invalid_value;
-    OccupancyInput input{0, 0, optin_shared};
+    OccupancyInput input{0, 0, as_size(device_limits().shared_optin)};
     if (kernel)
         if (const Status status = input_of(*kernel, input); status != Status::success) return status;
     const int per_sm = resident_ctas(input, block_size, dynamic_shared);

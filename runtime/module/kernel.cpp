@@ -39,7 +39,7 @@ enum FunctionAttribute : int {
     attribute_count = 16,
 };
 
-constexpr int default_shared_limit = 49152, optin_shared_limit = max_static_shared;
+constexpr int default_shared_limit = 49152;
 
 std::uint32_t product(const std::array<std::uint32_t, 3>& extents) {
     return extents[0] * extents[1] * extents[2];
@@ -214,7 +214,7 @@ Status Kernel::set_attribute(int id, int value) {
     if (const Status status = this->facts(facts); status != Status::success) return status;
     switch (id) {
     case max_dynamic_shared_size:
-        if (value < 0 || value > optin_shared_limit - static_cast<int>(facts->static_shared))
+        if (value < 0 || value > max_static_shared() - static_cast<int>(facts->static_shared))
             return Status::invalid_value;
         break;
     case shared_carveout:

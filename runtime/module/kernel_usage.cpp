@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/module/kernel_usage.h"
 
+#include "runtime/device/device_profile.h"
+
 #include "frontend/ptx/provided_functions.h"
 
 #include <algorithm>
@@ -197,8 +199,12 @@ std::uint64_t constant_bytes(const ptx::Module& module) {
     return layout.size();
 }
 
+int max_static_shared() {
+    return device_limits().shared_optin;
+}
+
 std::string excess_of(const KernelUsage& usage, const std::string& kernel) {
-    return excess("Entry function '" + kernel + "' uses too much shared data", usage.shared, max_static_shared);
+    return excess("Entry function '" + kernel + "' uses too much shared data", usage.shared, max_static_shared());
 }
 
 std::string excess_of_constants(const ptx::Module& module) {

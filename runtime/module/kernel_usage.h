@@ -12,8 +12,9 @@
 
 namespace ptarmigan::runtime {
 
-/// What the NVIDIA driver's compiler allows on an H200 (ptxas by itself stops at 48 KiB of shared memory).
-constexpr int max_static_shared = 232448;
+/// What the NVIDIA driver's compiler allows: all that a CTA can have (ptxas by itself stops at 48 KiB of shared
+/// memory).
+int max_static_shared();
 constexpr int max_constants = 65536;
 
 /// A function that is used and that nothing defines.

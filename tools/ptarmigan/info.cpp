@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `ptarmigan info`: the device as programs will see it.
 #include "runtime/device/device.h"
+#include "runtime/device/device_profile.h"
+#include "runtime/device/driver_version.h"
 #include "runtime/module/disk_cache.h"
 #include "runtime/module/kernel_cache.h"
 #include "runtime/module/process_target.h"
@@ -29,20 +31,37 @@ std::string describe_system_cache(const std::string& folder) {
     return folder + (problem.empty() ? " (only read)" : " (" + problem + ")");
 }
 
+/// Which GPU the device claims to be, and how much of that was looked at on one.
+std::string describe_profile() {
+    const runtime::DeviceProfile* profile = runtime::chosen_profile();
+    if (!profile) return "none: the host, described as an H200 (PTARMIGAN_DEVICE)";
+    const std::string source = profile->source;
+    return std::string(profile->id) + (profile->recorded ? ", " + source : ", not recorded from hardware: " + source);
+}
+
+/// Where it is not the claimed GPU's.
+std::string describe_memory(const runtime::Device& device) {
+    const runtime::DeviceProfile* profile = runtime::chosen_profile();
+    if (!profile || device.total_memory() >= profile->memory - (2 << 20)) return "";
+    return " (half of the host's; the GPU has " + std::to_string(profile->memory >> 20) + ", PTARMIGAN_MEMORY)";
+}
+
 int info(bool attributes) {
     runtime::Device& device = runtime::Device::get();
     auto target = runtime::process_target();
     auto cache = runtime::CacheSettings::from_environment();
     unsigned cc = device.compute_capability();
     std::printf("device               %s\n", device.name().c_str());
+    std::printf("profile              %s\n", describe_profile().c_str());
     std::printf("devices              %d (PTARMIGAN_DEVICES), of which programs see %d%s\n",
                 runtime::Device::number_of_devices(), runtime::Device::count(),
                 runtime::Device::count() ? "" : " (CUDA_VISIBLE_DEVICES)");
     std::printf("compute capability   %u.%u\n", cc / 10, cc % 10);
     std::printf("multiprocessors      %u (PTARMIGAN_SMS)\n", device.multiprocessors());
     std::printf("workers              %u host threads that run CTAs\n", device.workers());
-    std::printf("memory               %zu MiB each\n", device.total_memory() >> 20);
-    std::printf("driver version       13.5\n");
+    std::printf("memory               %zu MiB each%s\n", device.total_memory() >> 20, describe_memory(device).c_str());
+    std::printf("driver version       %d.%d (%s)\n", runtime::cuda_version / 1000, runtime::cuda_version % 1000 / 10,
+                runtime::driver_version);
     for (int i = 0; i < runtime::Device::count(); ++i)
         std::printf("PCI bus id of %-6d %s\n", i, runtime::Device::get(i).pci_bus_id().c_str());
     std::printf("compiles for         %s%s\n", target.cpu.c_str(), target.avx512 ? " (AVX-512)" : "");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Initialisation and devices.
 #include "runtime/base/forked_child.h"
+#include "runtime/device/driver_version.h"
 #include "runtime/shim/convert.h"
 
 #include <algorithm>
@@ -58,6 +59,8 @@ PTM_API(cuInit, unsigned flags) {
         return runtime::is_forked_child() ? Status::not_initialized : Device::initialize();
     });
 }
+
+static_assert(driver_version == runtime::cuda_version); // libnvidia-ml.so.1 says the same
 
 PTM_API(cuDriverGetVersion, int* version) {
     if (!version) return static_cast<CUresult>(Status::invalid_value);
