@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <unistd.h>
 
@@ -418,14 +419,14 @@ void ask_dot(const Ground& ground) {
     CUgraphNode a = ground.kernel_node(small), b = ground.kernel_node(small);
     CUgraphEdgeData data{1, 0, 1, {}};
     must("cuGraphAddDependencies_v2", small, &a, &b, &data, std::size_t{1});
-    char path[] = "/tmp/dotXXXXXX";
-    const int file = mkstemp(path);
+    std::string path = std::filesystem::temp_directory_path() / "dotXXXXXX";
+    const int file = mkstemp(path.data());
     if (file >= 0) close(file);
     for (unsigned flags : {0u, 1u, 2u, 4u, 8u, 16u, 32u, 64u, 512u, 1024u, 2048u, 4096u, 16384u})
         for (CUgraph graph : {base.graph, small}) {
             if (graph == small && flags > 1 && flags != 16384) continue;
             const std::string of = "flags " + number(flags) + (graph == small ? " small" : "");
-            ground.give(of, call("cuGraphDebugDotPrint", graph, static_cast<const char*>(path), flags));
+            ground.give(of, call("cuGraphDebugDotPrint", graph, path.c_str(), flags));
             std::ifstream lines(path);
             int at = 0;
             for (std::string line; std::getline(lines, line);) {
@@ -450,7 +451,7 @@ void ask_dot(const Ground& ground) {
         must("cuGraphAddBatchMemOpNode", &node, shaped, no_nodes, none, &batch);
         for (unsigned flags : {0u, 4u, 8192u, 32768u, 1u}) {
             const std::string of = "flags " + number(flags) + " shaped";
-            ground.give(of, call("cuGraphDebugDotPrint", shaped, static_cast<const char*>(path), flags));
+            ground.give(of, call("cuGraphDebugDotPrint", shaped, path.c_str(), flags));
             std::ifstream lines(path);
             int at = 0;
             for (std::string line; std::getline(lines, line);) {
@@ -461,12 +462,12 @@ void ask_dot(const Ground& ground) {
         }
     }
     ground.give("no path", call("cuGraphDebugDotPrint", small, static_cast<const char*>(nullptr), 0u));
-    ground.give("no graph", call("cuGraphDebugDotPrint", CUgraph{}, static_cast<const char*>(path), 0u));
+    ground.give("no graph", call("cuGraphDebugDotPrint", CUgraph{}, path.c_str(), 0u));
     ground.give("no folder", call("cuGraphDebugDotPrint", small, "/nonexistent/file", 0u));
-    ground.give("flags 65536", call("cuGraphDebugDotPrint", small, static_cast<const char*>(path), 65536u));
+    ground.give("flags 65536", call("cuGraphDebugDotPrint", small, path.c_str(), 65536u));
     if (const char* keep = std::getenv("KEEP_DOT"))
         (void)call("cuGraphDebugDotPrint", base.graph, keep, 1u);
-    unlink(path);
+    unlink(path.c_str());
 }
 
 /// What the driver says where a handle is gone. It crashes at others, or takes them.
