@@ -9,6 +9,7 @@
 #include "runtime/context/peer_access.h"
 #include "runtime/context/printf_buffer.h"
 #include "runtime/device/device.h"
+#include "runtime/device/device_use.h"
 #include "translator/kernel_abi.h"
 
 #include <algorithm>
@@ -128,12 +129,17 @@ Status Context::destroy() {
     return Status::success;
 }
 
+DeviceUse& Context::used() const {
+    return device_use(static_cast<unsigned>(Device::get(device_).number()));
+}
+
 void Context::activate() {
     for (const ContextKeeper& keeper : keepers)
         if (keeper.begin) keeper.begin(*this);
     id_.store(next_context_id++);
     destroyed_.store(false);
     active_.store(true, std::memory_order_release);
+    used().contexts.fetch_add(1, std::memory_order_relaxed);
 }
 
 /// Grids of an inactive context do not start any more: what was launched before its end is waited for before it is
@@ -155,6 +161,7 @@ void Context::clear() {
     for (const ContextKeeper& keeper : keepers)
         if (keeper.end) keeper.end(*this);
     PeerAccess::get().forget(*this);
+    used().contexts.fetch_sub(1, std::memory_order_relaxed);
     std::lock_guard lock(mutex_);
     limits_ = default_limits;
     printf_limit_fixed_.store(false);

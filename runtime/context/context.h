@@ -16,6 +16,7 @@
 
 namespace ptarmigan::runtime {
 
+struct DeviceUse;
 class GreenContext;
 class Stream;
 class PrintfBuffer;
@@ -67,6 +68,8 @@ public:
 
     /// Ordinal of its device (Device::get()).
     int device() const { return device_; }
+    /// What this process uses of it.
+    DeviceUse& used() const;
     bool is_primary() const { return kind_ == Kind::primary; }
     /// The context that calls work in: the primary one for green ones, else this.
     Context& root();

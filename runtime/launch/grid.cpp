@@ -6,6 +6,7 @@
 #include "runtime/base/tuning.h"
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
+#include "runtime/device/device_use.h"
 #include "runtime/exec/unfenced_writes.h"
 #include "runtime/launch/child_work.h"
 #include "runtime/launch/helpers.h"
@@ -195,6 +196,8 @@ void run_on_threads(const std::shared_ptr<Grid>& grid) {
         UnfencedWrites::get().fence(); // a grid's begin is one, too
     const QuickTime quick_time(*grid);
     grid->start = Clock::now();
+    DeviceUse& use = grid->context->used();
+    use.grid_begins(grid->start.time_since_epoch() / std::chrono::nanoseconds(1));
     if (helpers > 0) grid->short_ns = short_grid_ns(); // reading the clock is a tenth of an empty grid
     if (is_too_small_to_share(*grid))
         grid->late_helpers = helpers;
@@ -204,6 +207,7 @@ void run_on_threads(const std::shared_ptr<Grid>& grid) {
     if (helpers > 0) close_to_helpers(*grid);
     const OutsideWrite ended; // what it wrote is there for everybody
     const Clock::time_point end = Clock::now();
+    use.grid_ends(end.time_since_epoch() / std::chrono::nanoseconds(1));
     last_end.store(end, std::memory_order_relaxed);
     remember_cost(*grid, static_cast<std::uint64_t>((end - grid->start) / std::chrono::nanoseconds(1)));
     if (log_enabled(LogLevel::trace)) log_ended(*grid);

@@ -7,6 +7,7 @@
 #include "runtime/context/context.h"
 #include "runtime/context/peer_access.h"
 #include "runtime/device/device.h"
+#include "runtime/device/device_use.h"
 #include "runtime/memory/managed_advice.h"
 #include "runtime/memory/outside_writes.h"
 #include "runtime/memory/pool.h"
@@ -164,7 +165,7 @@ Status AddressSpace::allocate(std::size_t size, MemoryKind kind, Context* contex
         give_range(ranges_for(kind), address, reserved);
         return Status::out_of_memory;
     }
-    if (counts(kind)) in_use_[static_cast<std::size_t>(device)] += reserved;
+    if (counts(kind)) set_in_use(device, in_use_[static_cast<std::size_t>(device)] + reserved);
     allocation = Allocation{};
     allocation.base = address;
     allocation.size = size;
@@ -196,7 +197,8 @@ void AddressSpace::release(const Allocation& allocation) {
         unmap_to_nothing(first * granule, (last - first + 1) * granule);
         shared_.erase(first * granule);
     }
-    if (counts(allocation.kind)) in_use_[static_cast<std::size_t>(allocation.device)] -= size;
+    if (counts(allocation.kind))
+        set_in_use(allocation.device, in_use_[static_cast<std::size_t>(allocation.device)] - size);
     if (allocation.pool && !allocation.free_pending) allocation.pool->give_back(allocation.size);
     if (allocation.kind == MemoryKind::managed) ManagedAdvice::get().forget(allocation.base, allocation.end());
     give_range(ranges_for(allocation.kind), allocation.base, size);
@@ -350,16 +352,21 @@ Status AddressSpace::share(std::uintptr_t address, SharedAllocation& shared) {
     return Status::success;
 }
 
+void AddressSpace::set_in_use(int device, std::size_t bytes) {
+    in_use_[static_cast<std::size_t>(device)] = bytes;
+    device_use(static_cast<unsigned>(Device::get(device).number())).memory.store(bytes, std::memory_order_relaxed);
+}
+
 bool AddressSpace::charge(int device, std::size_t size) {
     std::unique_lock lock(mutex_);
     if (!has_room(device, size)) return false;
-    in_use_[static_cast<std::size_t>(device)] += size;
+    set_in_use(device, in_use_[static_cast<std::size_t>(device)] + size);
     return true;
 }
 
 void AddressSpace::discharge(int device, std::size_t size) {
     std::unique_lock lock(mutex_);
-    in_use_[static_cast<std::size_t>(device)] -= size;
+    set_in_use(device, in_use_[static_cast<std::size_t>(device)] - size);
 }
 
 void AddressSpace::free_context(Context* context) {

@@ -168,6 +168,8 @@ private:
     static void give_range(Ranges& ranges, std::uintptr_t address, std::size_t size);
     bool commit(std::uintptr_t address, std::size_t size, MemoryKind kind);
     void release(const Allocation& allocation);
+    /// Tells other processes, too. With the lock held.
+    void set_in_use(int device, std::size_t bytes);
     struct SharedGranules {
         std::size_t size;
         FileDescriptor file;

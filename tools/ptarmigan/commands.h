@@ -24,6 +24,10 @@ void add_info_command(CLI::App& app, int& exit_code);
 void add_isa_command(CLI::App& app, int& exit_code);
 void add_driver_command(CLI::App& app, int& exit_code);
 void add_env_command(CLI::App& app, int& exit_code);
+void add_smi_command(CLI::App& app);
+
+/// `ptarmigan smi WORDS`, and `nvidia-smi WORDS` where this program is called so: nvidia-smi's options and exit codes.
+int run_smi(const std::vector<std::string>& words);
 
 /// Replaces this process by a program that finds our libcuda.so.1. Returns only if that can't be done, with the exit
 /// status for it and a message on stderr.

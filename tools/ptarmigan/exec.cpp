@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `ptarmigan exec`: starts an unmodified CUDA program with our libcuda.so.1 in front of any other.
+// `ptarmigan exec`: starts an unmodified CUDA program with our libcuda.so.1 and libnvidia-ml.so.1 in front of any
+// others, and an nvidia-smi that shows these devices.
 // `ptarmigan env` lists the variables that its options set.
 #include "runtime/base/env.h"
 #include "tools/ptarmigan/commands.h"
@@ -48,6 +49,12 @@ void check_values(const ExecOptions& options) {
     }
 }
 
+void put_in_front(const char* variable, const std::filesystem::path& folder) {
+    std::string path = folder;
+    if (const char* inherited = std::getenv(variable); inherited && *inherited) path += std::string(":") + inherited;
+    setenv(variable, path.c_str(), 1);
+}
+
 } // namespace
 
 int run_program(const std::vector<std::string>& program) {
@@ -57,10 +64,10 @@ int run_program(const std::vector<std::string>& program) {
         std::fprintf(stderr, "ptarmigan: %s/libcuda.so.1 is missing; build the target `cuda`\n", folder.c_str());
         return exit_failure;
     }
-    std::string path = folder;
-    if (const char* inherited = std::getenv("LD_LIBRARY_PATH"); inherited && *inherited)
-        path += std::string(":") + inherited;
-    setenv("LD_LIBRARY_PATH", path.c_str(), 1);
+    put_in_front("LD_LIBRARY_PATH", folder);
+    if (const auto commands = folder.parent_path() / "libexec";
+        std::getenv("PATH") && std::filesystem::exists(commands / "nvidia-smi", error))
+        put_in_front("PATH", commands);
     std::vector<char*> arguments;
     for (const std::string& argument : program) arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);

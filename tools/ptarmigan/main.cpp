@@ -90,11 +90,27 @@ std::vector<std::string> arguments(int argc, char** argv) {
     return {list.rbegin(), list.rend()};
 }
 
+/// How many words come before those of nvidia-smi: its options are none of CLI11's kind. 0: it is not meant.
+int words_before_smi(int argc, char** argv) {
+    if (argc > 0 && std::filesystem::path(argv[0]).filename() == "nvidia-smi") return 1;
+    return argc > 1 && std::strcmp(argv[1], "smi") == 0 ? 2 : 0;
+}
+
+int show_devices(const std::vector<std::string>& words) {
+    try {
+        return run_smi(words);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "ptarmigan: %s\n", error.what());
+        return exit_failure;
+    }
+}
+
 } // namespace
 } // namespace ptarmigan::tool
 
 int main(int argc, char** argv) {
     using namespace ptarmigan::tool;
+    if (const int words = words_before_smi(argc, argv); words != 0) return show_devices({argv + words, argv + argc});
     CLI::App app{"Runs CUDA programs on the CPU, and shows what becomes of their PTX.", "ptarmigan"};
     app.require_subcommand(1);
     app.set_version_flag("--version", "ptarmigan 0.1.0");
@@ -110,6 +126,7 @@ int main(int argc, char** argv) {
     add_isa_command(app, exit_code);
     add_driver_command(app, exit_code);
     add_env_command(app, exit_code);
+    add_smi_command(app);
     try {
         app.parse(arguments(argc, argv));
     } catch (const CLI::ParseError& error) {
