@@ -2,6 +2,8 @@
 // Fat binary reader. All header fields are hostile until checked against the container's extent.
 #include "runtime/module/fatbin.h"
 
+#include "frontend/sass/cubin.h"
+
 #include <lz4.h>
 #include <sys/mman.h>
 #include <zstd.h>
@@ -9,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <utility>
 
 namespace ptarmigan::runtime {
@@ -55,6 +58,8 @@ bool looks_like_text(const std::uint8_t* bytes, std::size_t size) {
     return false;
 }
 
+std::string unpack_entry(const PtxEntry& entry);
+
 /// Reads one entry's header at `offset` of [0, end); returns its full size or 0 when it is unsound.
 std::uint64_t read_entry(const std::uint8_t* bytes, std::uint64_t offset, std::uint64_t end,
                          ContainerContents& contents) {
@@ -71,7 +76,7 @@ std::uint64_t read_entry(const std::uint8_t* bytes, std::uint64_t offset, std::u
     unsigned architecture = load<std::uint32_t>(header, 0x1c);
     if (kind == kind_cubin) contents.sass.push_back(architecture);
     if (kind == kind_lto) ++contents.lto_entries;
-    if (kind != kind_ptx) return header_size + payload_size;
+    if (kind != kind_ptx && kind != kind_cubin) return header_size + payload_size;
 
     PtxEntry entry;
     entry.architecture = architecture;
@@ -91,7 +96,7 @@ std::uint64_t read_entry(const std::uint8_t* bytes, std::uint64_t offset, std::u
         if (text_at <= header_size && text_size <= header_size - text_at)
             entry.options.assign(reinterpret_cast<const char*>(header + text_at), text_size);
     }
-    contents.ptx.push_back(std::move(entry));
+    (kind == kind_ptx ? contents.ptx : contents.cubins).push_back(std::move(entry));
     return header_size + payload_size;
 }
 
@@ -114,6 +119,15 @@ bool runs_as_sass(const std::vector<unsigned>& sass, unsigned device) {
     return std::any_of(sass.begin(), sass.end(), [&](unsigned architecture) {
         return architecture / 10 == device / 10 && architecture <= device;
     });
+}
+
+/// The machine code to lift, or null: the highest architecture that the device has.
+const PtxEntry* choose_cubin(const std::vector<PtxEntry>& entries, unsigned device) {
+    const PtxEntry* best = nullptr;
+    for (const PtxEntry& entry : entries)
+        if (sass::lifts_architecture(entry.architecture) && eligible(entry, device) && (!best || better(entry, *best)))
+            best = &entry;
+    return best;
 }
 
 /// The entry to compile, or null. The last resort is the lowest of the newer ones, plain ones first: code for exactly
@@ -174,9 +188,43 @@ ImagePtx unpack_chosen(const PtxEntry& entry, unsigned device) {
     return image;
 }
 
+/// Machine code becomes PTX.
+ImagePtx lift_image(std::span<const std::uint8_t> cubin, unsigned device) {
+    ImagePtx image;
+    auto lifted = std::make_shared<sass::LiftedModule>();
+    std::string error;
+    if (!sass::lift_cubin(cubin, *lifted, error)) {
+        if (lifted->architecture == 0) return invalid("the cubin is damaged: " + error);
+        image.result = ImageResult::no_binary_for_device;
+        image.message = "the image is a cubin: " + error;
+        image.advice = "hand over PTX instead";
+        return image;
+    }
+    image.architecture = lifted->architecture;
+    if (lifted->architecture > device) {
+        image.result = ImageResult::no_binary_for_device;
+        image.message = "the image is a cubin for sm_" + std::to_string(lifted->architecture) +
+                        ", and the device is of sm_" + std::to_string(device);
+        return image;
+    }
+    image.result = ImageResult::ok;
+    image.text = std::move(lifted->text);
+    image.lifted = std::move(lifted);
+    return image;
+}
+
 ImagePtx read_container(const void* container, std::size_t size, const ImageOptions& options) {
     ContainerContents contents = list_container(container, size);
     if (!contents.sound) return invalid("the fat binary's headers are damaged");
+    if (options.lifts) {
+        const PtxEntry* cubin = choose_cubin(contents.cubins, options.device_architecture);
+        if (cubin != nullptr && (options.prefers_sass || choose(contents.ptx, contents.sass, options) == nullptr)) {
+            const std::string bytes = unpack_entry(*cubin);
+            ImagePtx image = lift_image({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()},
+                                        options.device_architecture);
+            if (image.result == ImageResult::ok || !has_suitable_ptx(contents, options)) return image;
+        }
+    }
     const PtxEntry* entry = choose(contents.ptx, contents.sass, options);
     return entry ? unpack_chosen(*entry, options.device_architecture) : no_ptx(contents, options.device_architecture);
 }
@@ -236,7 +284,9 @@ ContainerContents list_container(const void* container, std::size_t size) {
     return contents;
 }
 
-std::string unpack_ptx(const PtxEntry& entry) {
+namespace {
+
+std::string unpack_entry(const PtxEntry& entry) {
     std::string text;
     auto source = reinterpret_cast<const char*>(entry.payload);
     if (entry.stored_size == 0 || entry.stored_size > text_limit || entry.text_size > text_limit) return text;
@@ -255,6 +305,13 @@ std::string unpack_ptx(const PtxEntry& entry) {
     } else {
         text.assign(source, entry.stored_size);
     }
+    return text;
+}
+
+} // namespace
+
+std::string unpack_ptx(const PtxEntry& entry) {
+    std::string text = unpack_entry(entry);
     // Stored texts are padded with NULs to 8 bytes, and a NUL may be part of the packed text.
     if (auto end = text.find('\0'); end != std::string::npos) text.resize(end);
     return text;
@@ -301,9 +358,15 @@ ImagePtx read_image(const void* image, std::size_t size, const ImageOptions& opt
         if (size >= machine_place + sizeof machine)
             std::memcpy(&machine, static_cast<const char*>(image) + machine_place, sizeof machine);
         if (machine != cuda_machine) return invalid("the image is an ELF file, but not of a GPU's machine code");
+        if (options.lifts) {
+            const std::size_t extent = sass::elf_extent(image, std::min<std::size_t>(size, size_limit));
+            if (extent != 0)
+                return lift_image({static_cast<const std::uint8_t*>(image), extent}, options.device_architecture);
+        }
         ImagePtx result;
         result.result = ImageResult::no_binary_for_device;
-        result.message = "the image is a cubin (SASS machine code), which only a GPU can run";
+        result.message = options.lifts ? "the image is a cubin whose headers are damaged"
+                                       : "the image is a cubin (SASS machine code), which can't be used here";
         result.advice = "hand over PTX instead";
         return result;
     }

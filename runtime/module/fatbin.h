@@ -4,8 +4,11 @@
 // of the fields: fatbin.cpp.
 #pragma once
 
+#include "frontend/sass/lift.h"
+
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,7 +26,7 @@ enum class ImageResult : std::uint8_t {
     invalid_image,        ///< damaged or unknown: 200
 };
 
-/// One PTX entry of a container, text not yet unpacked.
+/// One entry of a container, PTX or a cubin, not yet unpacked.
 struct PtxEntry {
     unsigned architecture = 0; ///< 90 for sm_90
     char variant = 0;          ///< 'a' architecture-specific, 'f' family, 0 plain
@@ -41,6 +44,7 @@ struct ContainerContents {
     bool sound = false; ///< all headers lie inside the container
     std::vector<PtxEntry> ptx;
     std::vector<unsigned> sass; ///< architectures of cubins
+    std::vector<PtxEntry> cubins;
     unsigned lto_entries = 0;
 };
 
@@ -59,6 +63,8 @@ struct ImagePtx {
     std::string message;            ///< when result != ok: what is wrong, for one line on stderr
     std::string advice;             ///< what helps, if the program is the user's own; may be empty
     unsigned architecture = 0;
+    /// Where `text` was made of machine code: what it says nothing of.
+    std::shared_ptr<const sass::LiftedModule> lifted;
     bool is_newer = false; ///< for a newer architecture than the device's: taken as the last resort
 };
 
@@ -66,6 +72,8 @@ struct ImageOptions {
     unsigned device_architecture = 90; ///< major * 10 + minor
     bool accept_newer = false;         ///< take PTX for newer architectures when nothing else is there
     bool replaces_sass = true;         ///< likewise in whole programs with machine code that the device would run
+    bool lifts = false;                ///< take machine code where no PTX suits the device
+    bool prefers_sass = false;         ///< with `lifts`: even where PTX suits
 };
 
 /// `size` bounds every read (SIZE_MAX: unknown; then sizes stated by the headers are trusted within

@@ -331,6 +331,10 @@ Status Kernel::code(const translator::BlockShape& shape, bool small_grid, bool c
         code = variant.code;
         return Status::success;
     }
+    if (const std::string refusal = source_.refusal(name()); !refusal.empty()) {
+        set_repeated_error_detail(refusal);
+        return Status::not_supported;
+    }
     translator::CompileOptions options = process_options();
     options.small_grid = small_grid;
     options.late_copies = late_copies;

@@ -160,6 +160,15 @@ std::shared_ptr<Function> Module::find_function(std::string_view name) const {
 }
 
 Status Module::find_global(std::string_view name, DevicePointer& pointer, std::size_t& size, bool only_managed) const {
+    if (const sass::LiftedModule* lifted = source_->lifted(); lifted != nullptr)
+        for (const sass::VariableAlias& alias : lifted->aliases) {
+            if (alias.name != name) continue;
+            const auto home = source_->module().find_variable(alias.variable);
+            if (!home || addresses_[*home] == 0 || only_managed) return Status::not_found;
+            pointer = addresses_[*home] + alias.offset;
+            size = alias.size;
+            return Status::success;
+        }
     const auto id = source_->module().find_variable(name);
     // The driver has another code for names that are something else.
     if (id ? is_reference(source_->module().variables[*id]) : find_function(name) != nullptr)

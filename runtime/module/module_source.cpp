@@ -141,7 +141,7 @@ std::string unsupported_version(ptx::Version version) {
 }
 
 Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<ModuleSource>& source, std::string& log,
-                          BodyCheck check, TextUse use) {
+                          BodyCheck check, TextUse use, std::shared_ptr<const sass::LiftedModule> lifted) {
     log.clear();
     const auto start = std::chrono::steady_clock::now();
     if (first_word(ptx).rfind(".version", 0) != 0) {
@@ -151,6 +151,7 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
     }
     std::shared_ptr<ModuleSource> result(new ModuleSource);
     result->name_ = name;
+    result->lifted_ = std::move(lifted);
     result->hash_ = hash_text(ptx);
     ptx::ModuleLoader::Options options;
     std::optional<std::string> known_log;
@@ -193,6 +194,15 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
     if (log_enabled(LogLevel::info)) log_loaded(*result, result->loader_->text().size(), start);
     source = std::move(result);
     return Status::success;
+}
+
+std::string ModuleSource::refusal(std::string_view kernel) const {
+    if (lifted_)
+        for (const sass::RefusedKernel& refused : lifted_->refused)
+            if (refused.kernel == kernel)
+                return "kernel " + refused.kernel + ": its machine code (sm_" + std::to_string(lifted_->architecture) +
+                       ") can't be lifted: " + refused.reason;
+    return {};
 }
 
 const ptx::Module& ModuleSource::module() const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "frontend/module_loader.h"
+#include "frontend/sass/lift.h"
 #include "runtime/base/status.h"
 #include "runtime/module/kernel_cache.h"
 #include "runtime/module/likely_kernels.h"
@@ -148,7 +149,8 @@ public:
     /// warnings, mostly nothing. `name` is for messages. Where bodies are checked at load, functions
     /// that nothing defines are load errors too, unless it is the input of a link.
     static Status load(std::string ptx, std::string name, std::shared_ptr<ModuleSource>& source, std::string& log,
-                       BodyCheck check = BodyCheck::at_first_use, TextUse use = TextUse::program);
+                       BodyCheck check = BodyCheck::at_first_use, TextUse use = TextUse::program,
+                       std::shared_ptr<const sass::LiftedModule> lifted = nullptr);
 
     const ptx::Module& module() const;
     const std::string& name() const { return name_; }
@@ -159,6 +161,10 @@ public:
     Kernel* find_kernel(std::string_view name) const;
     std::uint32_t const_bytes() const { return const_bytes_; }
     TextHash text_hash() const { return hash_; }
+    /// Null where the text is not made of machine code.
+    const sass::LiftedModule* lifted() const { return lifted_.get(); }
+    /// Why a kernel of machine code can't run; empty if it can.
+    std::string refusal(std::string_view kernel) const;
     /// Kernels are checked when they are got.
     bool checks_when_got() const { return checks_when_got_; }
 
@@ -177,6 +183,7 @@ private:
     std::vector<std::unique_ptr<Kernel>> kernels_;
     std::unordered_map<std::string_view, Kernel*> kernels_by_name_;
     LikelyKernels likely_kernels_;
+    std::shared_ptr<const sass::LiftedModule> lifted_;
     std::uint32_t const_bytes_ = 0;
     bool checks_when_got_ = false;
 };

@@ -36,6 +36,8 @@ Status load_source(const void* image, std::size_t size, bool wants_log, std::sha
     runtime::ImageOptions options;
     options.device_architecture = runtime::Device::get().compute_capability();
     options.accept_newer = runtime::env_flag(runtime::Env::accept_newer_ptx);
+    options.lifts = true;
+    options.prefers_sass = runtime::env_text(runtime::Env::prefer) == "sass";
     std::string owner = image_owner(image);
     runtime::ImagePtx ptx = runtime::read_image(image, size, options);
     if (ptx.result != runtime::ImageResult::ok) {
@@ -61,8 +63,14 @@ Status load_source(const void* image, std::size_t size, bool wants_log, std::sha
     if (ptx.is_newer)
         runtime::log(runtime::LogLevel::info, name + ": has machine code for this device but no PTX: that for sm_" +
                                                   std::to_string(ptx.architecture) + " is taken");
+    if (ptx.lifted)
+        for (const sass::RefusedKernel& refused : ptx.lifted->refused)
+            runtime::log(runtime::LogLevel::info,
+                         name + ": kernel " + refused.kernel + " can't be lifted: " + refused.reason);
+    const bool is_substitute = ptx.is_newer || ptx.lifted;
     return runtime::ModuleSource::load(std::move(ptx.text), std::move(name), source, log, check,
-                                       ptx.is_newer ? runtime::TextUse::substitute : runtime::TextUse::program);
+                                       is_substitute ? runtime::TextUse::substitute : runtime::TextUse::program,
+                                       std::move(ptx.lifted));
 }
 
 LibraryKernel::LibraryKernel(std::weak_ptr<Library> library, std::shared_ptr<runtime::ModuleSource> source,

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reader of cubins: ELF files of machine code. It finds kernels, their parameters, constants, variables and
+// relocations. Every offset is checked; a damaged file is an error text, never a fault.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptarmigan::sass {
+
+struct CubinRelocation {
+    std::uint64_t offset = 0; ///< in the section that it changes
+    std::uint32_t type = 0;
+    std::uint32_t symbol = 0;
+    std::int64_t addend = 0;
+};
+
+struct CubinSection {
+    std::string_view name;
+    std::span<const std::uint8_t> bytes; ///< empty for sections without contents
+    std::uint64_t size = 0, alignment = 1;
+    std::uint32_t type = 0, info = 0;
+    std::vector<CubinRelocation> relocations;
+};
+
+struct CubinSymbol {
+    std::string_view name;
+    std::uint64_t value = 0, size = 0;
+    std::uint8_t type = 0;    ///< STT_*: 1 object, 2 function, 3 section
+    std::uint8_t binding = 0; ///< STB_*: 0 local, 1 global, 2 weak
+    std::uint8_t other = 0;
+    std::uint16_t section = 0;
+};
+
+struct KernelParameter {
+    std::uint32_t ordinal = 0, offset = 0, size = 0;
+};
+
+/// An entry, by what the file says of it.
+struct CubinKernel {
+    std::string_view name;
+    std::size_t text = 0;                          ///< index of its section
+    std::optional<std::size_t> parameters_section; ///< .nv.constant0.NAME
+    std::vector<KernelParameter> parameters;       ///< by ordinal
+    std::uint32_t parameter_base = 0;              ///< where they begin in bank 0
+    std::uint32_t registers = 0, shared_size = 0, shared_alignment = 1, stack_size = 0;
+    std::uint32_t max_threads = 0; ///< 0: not given
+    std::uint32_t required_threads[3] = {};
+    /// Of each indirect branch, by its byte offset: where it may go.
+    struct BranchTargets {
+        std::uint32_t branch = 0;
+        std::vector<std::uint32_t> targets;
+    };
+    std::vector<BranchTargets> branch_targets;
+};
+
+struct Cubin {
+    unsigned architecture = 0; ///< 80 for sm_80
+    std::vector<CubinSection> sections;
+    std::vector<CubinSymbol> symbols;
+    std::vector<CubinKernel> kernels;
+
+    const CubinSection* find_section(std::string_view name) const;
+};
+
+/// Reads a cubin, whose bytes must stay. False with what is wrong in `error`.
+bool read_cubin(std::span<const std::uint8_t> image, Cubin& cubin, std::string& error);
+
+/// Bytes that an ELF file takes by its own headers, at most `limit`; 0 if it is none.
+std::size_t elf_extent(const void* image, std::size_t limit);
+
+} // namespace ptarmigan::sass

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// From 128 bits to an instruction, by its row.
+#include "frontend/sass/opcode_table.h"
+
+namespace ptarmigan::sass {
+namespace {
+
+using Kind = Operand::Kind;
+
+ImmediateType immediate_type(char letter) {
+    switch (letter) {
+    case 's': return ImmediateType::signed_int;
+    case 'f': return ImmediateType::f32;
+    case 'e': return ImmediateType::f64_high;
+    case 'h': return ImmediateType::f16x2;
+    default: return ImmediateType::bits;
+    }
+}
+
+class Decoder {
+public:
+    explicit Decoder(Instruction& instruction)
+        : inst_(instruction), code_(instruction.code), form_(*instruction.form) {}
+
+    bool decode() {
+        bool known = true;
+        for (const ModifierSpec& spec : form_.modifiers) {
+            const std::string& name = spec.names[spec.field.of(code_)];
+            if (name == "?") known = false;
+            if (name.empty()) continue;
+            if (inst_.modifier_count == Instruction::max_modifiers) return false;
+            inst_.modifiers[inst_.modifier_count++] = name;
+        }
+        for (const OperandSpec& spec : form_.operands) {
+            Operand& operand = inst_.operands[inst_.operand_count++];
+            if (!decode(spec, operand)) known = false;
+        }
+        return known;
+    }
+
+private:
+    enum class Slot { a, low, high }; ///< bits 24, 32 and 64
+
+    bool decode(const OperandSpec& spec, Operand& operand) {
+        switch (spec.kind) {
+        case 'd':
+            reg(operand, spec, unsigned(spec.field.of(code_)));
+            if (spec.may_negate)
+                modifiers(spec, operand, spec.field.parts[0].first == 32 ? 63 : 75,
+                          spec.field.parts[0].first == 32 ? 62 : 74, 0);
+            if (spec.field.parts[0].first == 32) operand.reuse = code_.bit(123);
+            return true;
+        case 'D':
+            operand.kind = Kind::uniform;
+            operand.index = std::uint8_t(spec.field.of(code_) & 63);
+            return true;
+        case 'a': slot_register(spec, operand, Slot::a); return true;
+        case 'b':
+        case 'c': return by_layout(spec, operand);
+        case 'P':
+        case 'U':
+        case 'V':
+            operand.kind =
+                spec.kind == 'P' || (spec.kind == 'V' && !code_.bit(67)) ? Kind::predicate : Kind::uniform_predicate;
+            operand.index = std::uint8_t(spec.field.of(code_));
+            operand.negated = spec.may_negate && code_.bit(spec.field.parts[0].first + 3u);
+            return true;
+        case '#':
+            operand.kind = Kind::immediate;
+            operand.value = spec.is_signed ? code_.signed_bits(spec.field.parts[0].first, spec.field.parts[0].count)
+                                           : std::int64_t(spec.field.of(code_));
+            return true;
+        case 'g':
+        case 'l':
+        case 's':
+        case 't': address(spec.kind, operand); return true;
+        case 'C': constant(operand); return true;
+        case 'S':
+            operand.kind = Kind::special;
+            operand.value = std::int64_t(code_.bits(72, 8));
+            return true;
+        case 'T':
+            operand.kind = Kind::target;
+            operand.value = inst_.address + 16 + relative();
+            return true;
+        case 'W':
+            if (code_.bits(32, 2) < 2) return true;
+            operand.kind = Kind::uniform;
+            operand.index = std::uint8_t(code_.bits(24, 6));
+            operand.inverted = code_.bit(30);
+            return true;
+        case 'J':
+            operand.kind = Kind::register_target;
+            operand.index = std::uint8_t(code_.bits(24, 8));
+            operand.value = inst_.address + 16 + relative();
+            return true;
+        case 'B':
+        case 'Q':
+            operand.kind = Kind::number;
+            operand.value = std::int64_t(spec.field.of(code_));
+            return true;
+        case 'R': operand.kind = Kind::number; return true;
+        case 'k': return true;
+        }
+        return false;
+    }
+
+    /// Bits 34 to 81 hold a distance from the next instruction in units of 4 bytes.
+    std::int64_t relative() const { return code_.signed_bits(34, 48) * 4; }
+
+    static void reg(Operand& operand, const OperandSpec&, unsigned index) {
+        operand.kind = Kind::reg;
+        operand.index = std::uint8_t(index);
+    }
+
+    bool is_uniform_layout() const { return form_.layout == Layout::uabc || form_.layout == Layout::uab; }
+
+    void modifiers(const OperandSpec& spec, Operand& operand, unsigned negate, unsigned absolute, unsigned swizzle) {
+        const bool bit = code_.bit(negate);
+        operand.negated = spec.may_negate && bit;
+        operand.inverted = spec.may_invert && bit;
+        if (spec.invert_with_x && bit) (inst_.has("X") ? operand.inverted : operand.negated) = true;
+        operand.absolute = spec.may_be_absolute && code_.bit(absolute);
+        if (spec.type != 'h' || form_.id == FormId::lea || form_.id == FormId::ulea) return;
+        operand.negated = bit;
+        operand.absolute = code_.bit(absolute);
+        operand.swizzle = std::uint8_t(code_.bits(swizzle, 2));
+    }
+    void slot_modifiers(const OperandSpec& spec, Operand& operand, Slot slot) {
+        const bool halves = spec.type == 'h';
+        switch (slot) {
+        case Slot::a: modifiers(spec, operand, 72, 73, 74); break;
+        case Slot::low: modifiers(spec, operand, 63, 62, 60); break;
+        case Slot::high: modifiers(spec, operand, halves ? 84 : 75, halves ? 83 : 74, 81); break;
+        }
+    }
+    void slot_register(const OperandSpec& spec, Operand& operand, Slot slot) {
+        constexpr unsigned first[] = {24, 32, 64};
+        const auto index = unsigned(code_.bits(first[unsigned(slot)], 8));
+        if (is_uniform_layout()) {
+            operand.kind = Kind::uniform;
+            operand.index = std::uint8_t(index & 63);
+        } else {
+            reg(operand, spec, index);
+            const bool third = spec.kind == 'c' || form_.layout == Layout::ac || form_.layout == Layout::ad;
+            operand.reuse = code_.bit(spec.kind == 'a' ? 122 : third ? 124 : 123);
+        }
+        slot_modifiers(spec, operand, slot);
+    }
+    void immediate(const OperandSpec& spec, Operand& operand) {
+        operand.kind = Kind::immediate;
+        operand.type = immediate_type(spec.type);
+        operand.value =
+            operand.type == ImmediateType::signed_int ? code_.signed_bits(32, 32) : std::int64_t(code_.bits(32, 32));
+    }
+    void constant(const OperandSpec& spec, Operand& operand) {
+        operand.kind = Kind::constant;
+        operand.index = zero_register;
+        operand.bindless = code_.bit(91);
+        if (operand.bindless) operand.uniform = std::uint8_t(code_.bits(32, 6));
+        operand.bank = std::uint8_t(code_.bits(54, 5));
+        operand.value = std::int64_t(code_.bits(38, 16));
+        slot_modifiers(spec, operand, Slot::low);
+    }
+    void uniform(const OperandSpec& spec, Operand& operand) {
+        operand.kind = Kind::uniform;
+        operand.index = std::uint8_t(code_.bits(32, 6));
+        slot_modifiers(spec, operand, Slot::low);
+    }
+    bool by_layout(const OperandSpec& spec, Operand& operand) {
+        const bool is_b = spec.kind == 'b';
+        const auto number = unsigned(code_.bits(9, 3));
+        switch (form_.layout) {
+        case Layout::ac:
+        case Layout::ad:
+        case Layout::ab:
+        case Layout::uab:
+            switch (number) {
+            case 1: slot_register(spec, operand, form_.layout == Layout::ad ? Slot::high : Slot::low); return true;
+            case 2:
+            case 4: immediate(spec, operand); return true;
+            case 3:
+            case 5: constant(spec, operand); return true;
+            default: uniform(spec, operand); return true;
+            }
+        case Layout::abc:
+        case Layout::uabc: {
+            const bool c_is_low = number == 2 || number == 3 || number == 7;
+            if (is_b == c_is_low) {
+                slot_register(spec, operand, Slot::high);
+                return true;
+            }
+            switch (number) {
+            case 1: slot_register(spec, operand, Slot::low); return true;
+            case 2:
+            case 4: immediate(spec, operand); return true;
+            case 3:
+            case 5: constant(spec, operand); return true;
+            default: uniform(spec, operand); return true;
+            }
+        }
+        default: return false;
+        }
+    }
+    /// Of LDC and ULDC.
+    void constant(Operand& operand) {
+        operand.kind = Kind::constant;
+        operand.index = form_.id == FormId::uldc ? zero_register : std::uint8_t(code_.bits(24, 8));
+        operand.bindless = code_.bit(91);
+        if (operand.bindless) operand.uniform = std::uint8_t(code_.bits(form_.id == FormId::uldc ? 24 : 32, 6));
+        operand.bank = std::uint8_t(code_.bits(54, 5));
+        operand.value = form_.id == FormId::uldc ? std::int64_t(code_.bits(38, 16)) : code_.signed_bits(38, 16);
+    }
+    void address(char space, Operand& operand) {
+        operand.kind = Kind::address;
+        operand.index = std::uint8_t(code_.bits(24, 8));
+        operand.value = code_.signed_bits(40, 24);
+        const bool second_register = form_.code == 0x38c || form_.code == 0x38d || form_.code == 0xf8c;
+        if (form_.id == FormId::ldgsts) { // both in one instruction
+            if (space == 't') {
+                operand.index = std::uint8_t(code_.bits(16, 8));
+                operand.value = code_.signed_bits(44, 20);
+                return;
+            }
+            operand.value = code_.signed_bits(32, 12);
+        }
+        if (space == 'g') {
+            // A uniform register is added, or is a descriptor, which says nothing here.
+            const bool is_atomic = form_.rule == "atomic" || form_.rule == "reduction";
+            const bool is_load = form_.id == FormId::ld || form_.id == FormId::ldg;
+            const bool has_uniform = code_.bit(91), is_descriptor = code_.bit(is_atomic ? 71 : 76);
+            operand.wide = has_uniform && (form_.id == FormId::ldgsts || code_.bit(72));
+            if (has_uniform && !is_descriptor) operand.uniform = std::uint8_t(code_.bits(is_load ? 32 : 64, 6));
+            return;
+        }
+        if (space == 's' && form_.id != FormId::ldsm)
+            operand.scale = std::uint8_t(code_.bits(78, 2) == 0 ? 0 : code_.bits(78, 2) + 1);
+        if (code_.bit(91)) {
+            const bool store = form_.code == 0x387 || form_.code == 0x388 || form_.code == 0x988;
+            const unsigned first = second_register || store ? 64 : 32;
+            operand.uniform = std::uint8_t(code_.bits(first, 6));
+        }
+    }
+
+    Instruction& inst_;
+    const Code code_;
+    const Form& form_;
+};
+
+} // namespace
+
+bool decode(Code code, std::uint32_t address, Instruction& instruction) {
+    instruction = Instruction{};
+    instruction.code = code;
+    instruction.address = address;
+    instruction.guard = std::uint8_t(code.bits(12, 3));
+    instruction.guard_negated = code.bit(15);
+    instruction.form = find_form(unsigned(code.bits(0, 12)));
+    if (instruction.form == nullptr) return false;
+    instruction.guard_uniform =
+        instruction.form->mnemonic[0] == 'U' || instruction.form->mnemonic == "S2UR"; // uniform data path
+    return Decoder(instruction).decode();
+}
+
+} // namespace ptarmigan::sass

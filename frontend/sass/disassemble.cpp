@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text of instructions, as NVIDIA's disassembler writes it. Proof that the decoder reads what is there.
+#include "frontend/sass/opcode_table.h"
+#include "frontend/sass/special_registers.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+namespace ptarmigan::sass {
+namespace {
+
+using Kind = Operand::Kind;
+
+std::string hexadecimal(std::uint64_t value) {
+    char text[24];
+    std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+    return text;
+}
+std::string signed_hexadecimal(std::int64_t value) {
+    return value < 0 ? "-" + hexadecimal(0 - static_cast<std::uint64_t>(value)) : hexadecimal(std::uint64_t(value));
+}
+
+std::string floating(double value, bool quiet) {
+    if (std::isnan(value)) return std::string(std::signbit(value) ? "-" : "+") + (quiet ? "QNAN " : "SNAN ");
+    if (std::isinf(value)) return value < 0 ? "-INF " : "+INF ";
+    if (value == 0 && std::signbit(value)) return "-0.0 ";
+    char text[64];
+    std::snprintf(text, sizeof text, std::fabs(value) < 1e9 ? "%.20g" : "%.20e", value);
+    return text;
+}
+
+double half(unsigned bits) {
+    const unsigned exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double value = exponent == 0    ? std::ldexp(fraction, -24)
+                   : exponent == 31 ? (fraction != 0 ? std::nan("") : INFINITY)
+                                    : std::ldexp(1024 + fraction, int(exponent) - 25);
+    return (bits & 0x8000u) != 0 ? std::copysign(value, -1.0) : value;
+}
+
+std::string immediate(const Instruction& inst, const Operand& operand) {
+    const auto bits = static_cast<std::uint32_t>(operand.value);
+    switch (operand.type) {
+    case ImmediateType::signed_int: return signed_hexadecimal(operand.value);
+    case ImmediateType::f32: return floating(std::bit_cast<float>(bits), (bits & 0x400000u) != 0);
+    case ImmediateType::f64_high:
+        return floating(std::bit_cast<double>(std::uint64_t(bits) << 32), (bits & 0x80000u) != 0);
+    case ImmediateType::f16x2: {
+        if (inst.has("BF16_V2")) {
+            const float low = std::bit_cast<float>(bits << 16), high = std::bit_cast<float>(bits & 0xffff0000u);
+            return floating(high, (bits & 0x400000u) != 0) + ", " + floating(low, (bits & 0x40u) != 0);
+        }
+        return floating(half(bits >> 16), (bits & 0x2000000u) != 0) + ", " +
+               floating(half(bits & 0xffffu), (bits & 0x200u) != 0);
+    }
+    case ImmediateType::bits: break;
+    }
+    return operand.value < 0 ? signed_hexadecimal(operand.value) : hexadecimal(std::uint64_t(operand.value));
+}
+
+std::string register_name(unsigned index) {
+    return index == zero_register ? "RZ" : "R" + std::to_string(index);
+}
+std::string uniform_name(unsigned index) {
+    return index == zero_uniform ? "URZ" : "UR" + std::to_string(index);
+}
+std::string predicate_name(unsigned index, bool uniform) {
+    return (uniform ? "U" : "") + (index == true_predicate ? std::string("PT") : "P" + std::to_string(index));
+}
+
+std::string offset(std::int64_t value) {
+    return value == 0 ? std::string() : "+" + signed_hexadecimal(value);
+}
+
+std::string address(const Operand& operand) {
+    std::string text;
+    const bool with_uniform = operand.uniform != zero_uniform;
+    if (operand.index != zero_register || (operand.value == 0 && !with_uniform)) {
+        text = register_name(operand.index);
+        if (operand.scale != 0) text += ".X" + std::to_string(1u << operand.scale);
+        if (operand.wide) text += ".64";
+    }
+    if (with_uniform) text += (text.empty() ? "" : "+") + uniform_name(operand.uniform);
+    if (operand.value != 0)
+        text += text.empty() ? hexadecimal(std::uint64_t(operand.value & 0xffffff)) : offset(operand.value);
+    return "[" + text + "]";
+}
+
+std::string modified(const Operand& operand, std::string text) {
+    constexpr const char* swizzles[] = {"", ".F32", ".H0_H0", ".H1_H1"};
+    if (operand.absolute) text = "|" + text + "|";
+    if (operand.reuse) text += ".reuse";
+    text += swizzles[operand.swizzle];
+    if (operand.inverted) text = "~" + text;
+    if (operand.negated) text = "-" + text;
+    return text;
+}
+
+std::string print(const Instruction& inst, const OperandSpec& spec, const Operand& operand) {
+    switch (operand.kind) {
+    case Kind::none: return {};
+    case Kind::reg: return modified(operand, register_name(operand.index));
+    case Kind::uniform: return modified(operand, uniform_name(operand.index));
+    case Kind::predicate:
+    case Kind::uniform_predicate:
+        return (operand.negated ? "!" : "") + predicate_name(operand.index, operand.kind == Kind::uniform_predicate);
+    case Kind::immediate: return immediate(inst, operand);
+    case Kind::constant: {
+        std::string text =
+            operand.bindless ? "cx[" + uniform_name(operand.uniform) + "][" : "c[" + hexadecimal(operand.bank) + "][";
+        if (operand.index == zero_register)
+            text += signed_hexadecimal(operand.value);
+        else
+            text += register_name(operand.index) + offset(operand.value);
+        return modified(operand, text + "]");
+    }
+    case Kind::address: return address(operand);
+    case Kind::special: return special_register_name(unsigned(operand.value));
+    case Kind::target: return signed_hexadecimal(operand.value);
+    case Kind::register_target:
+        return register_name(operand.index) + " " +
+               signed_hexadecimal(inst.form->id == FormId::brx ? operand.value - inst.address - 16 : operand.value);
+    case Kind::number: return spec.kind == 'R' ? "PR" : (spec.kind == 'Q' ? "SB" : "B") + std::to_string(operand.value);
+    }
+    return {};
+}
+
+bool is_hidden(const Instruction& inst, const OperandSpec& spec, const Operand& operand) {
+    if (operand.kind == Kind::none) return true;
+    if (spec.only_with == 'x' && !inst.has("X")) return true;
+    if (spec.only_with == 'e' && !inst.has("EX")) return true;
+    if (spec.only_with == 'm' && !inst.has("SP")) return true;
+    const FormId id = inst.form->id;
+    if (spec.kind == 'c' && (id == FormId::lea || id == FormId::ulea) && (!inst.has("HI") || inst.has("SX32")))
+        return true;
+    if (spec.kind == 'c' && id == FormId::f2fp && !inst.has("MERGE_C")) return true;
+    if (spec.silent >= 0 && operand.value == spec.silent) return true;
+    if (!spec.optional) return false;
+    if (operand.kind == Kind::reg) return operand.index == zero_register;
+    if (operand.kind == Kind::uniform) return operand.index == zero_uniform;
+    return operand.index == true_predicate && !operand.negated;
+}
+
+/// Additions and moves on the multiplier have names of their own.
+std::string multiply_alias(const Instruction& inst) {
+    const Operand &a = inst.operands[2], &b = inst.operands[3], &c = inst.operands[4];
+    const auto zero = [](const Operand& operand) {
+        return operand.kind == Kind::reg && operand.index == zero_register;
+    };
+    if (zero(a) && zero(b) && c.kind != Kind::uniform) return "MOV";
+    if (b.kind == Kind::immediate && b.value == 1) return "IADD";
+    const auto bits = static_cast<std::uint32_t>(b.value);
+    if (zero(c) && b.kind == Kind::immediate && std::has_single_bit(bits)) return "SHL";
+    return {};
+}
+
+} // namespace
+
+std::string describe(const Instruction& inst) {
+    if (inst.form == nullptr) return "opcode " + hexadecimal(inst.code.bits(0, 12));
+    std::string text = inst.form->mnemonic;
+    if (inst.form->id == FormId::imad && !inst.has("X"))
+        if (const std::string alias = multiply_alias(inst); !alias.empty()) text += "." + alias;
+    const auto is_suffix = [&](std::size_t index) {
+        for (const OperandSpec& spec : inst.form->operands)
+            if (spec.suffix == int(index)) return true;
+        return false;
+    };
+    for (std::size_t i = 0; i < inst.form->modifiers.size(); ++i) {
+        const ModifierSpec& spec = inst.form->modifiers[i];
+        const std::string& name = spec.names[spec.field.of(inst.code)];
+        if (!name.empty() && !is_suffix(i))
+            text += "." + (name == "?" ? "INVALID" + std::to_string(spec.field.of(inst.code)) : name);
+    }
+    return text;
+}
+
+std::string disassemble(const Instruction& inst) {
+    std::string text;
+    if (inst.guard != true_predicate || inst.guard_negated)
+        text =
+            std::string("@") + (inst.guard_negated ? "!" : "") + predicate_name(inst.guard, inst.guard_uniform) + " ";
+    text += describe(inst);
+    if (inst.form == nullptr) return text;
+    const char* separator = " ";
+    for (unsigned i = 0; i < inst.operand_count; ++i) {
+        const OperandSpec& spec = inst.form->operands[i];
+        if (is_hidden(inst, spec, inst.operands[i])) continue;
+        text += separator + print(inst, spec, inst.operands[i]);
+        if (spec.suffix >= 0) {
+            const ModifierSpec& suffix = inst.form->modifiers[std::size_t(spec.suffix)];
+            const std::string& name = suffix.names[suffix.field.of(inst.code)];
+            if (!name.empty()) text += "." + name;
+        }
+        separator = ", ";
+    }
+    return text;
+}
+
+} // namespace ptarmigan::sass

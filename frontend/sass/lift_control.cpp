@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules of branches, barriers and what lanes of a warp do together.
+#include "frontend/sass/lifter.h"
+
+namespace ptarmigan::sass {
+namespace {
+
+using Kind = Operand::Kind;
+
+} // namespace
+
+void Lifter::branch(const Instruction& inst) {
+    const Block& block = blocks_[current_block_];
+    if (inst.has("DIV")) {
+        // To a slow way for threads that do not come together: here they wait for each other at what follows.
+        const Operand& among = inst.operands[1];
+        Value value = read(among);
+        const std::string copy = temporary();
+        emit("mov.b32 " + copy + ", " + value.text);
+        collective_mask_ = copy;
+        pairs_.reset(active_mask_bit);
+        return;
+    }
+    if (inst.has("CONV")) {
+        emit("bra " + label(block.successors.front()));
+        return;
+    }
+    const Condition also = condition(inst.operands[0]);
+    if (also.name.empty() && !also.value) return;
+    if (also.name.empty()) {
+        emit_guarded("bra " + label(block.successors.front()));
+        return;
+    }
+    std::string both = as_register(also);
+    if (!is_unguarded(inst)) {
+        Operand guard;
+        guard.kind = inst.guard_uniform ? Kind::uniform_predicate : Kind::predicate;
+        guard.index = inst.guard;
+        guard.negated = inst.guard_negated;
+        const std::string combined = predicate_temporary();
+        emit("and.pred " + combined + ", " + both + ", " + as_register(condition(guard)));
+        both = combined;
+    }
+    if (writes_) text_ += "\t@" + both + " bra " + label(block.successors.front()) + ";\n";
+}
+
+void Lifter::branch_indexed(const Instruction& inst) {
+    const Block& block = blocks_[current_block_];
+    const Operand& place = inst.operands[1];
+    if (inst.operands[0].index != true_predicate || inst.operands[0].negated || !is_unguarded(inst)) refuse_here();
+    const Value where = read_index(place.index);
+    // The register holds a distance from `value`: one comparison for each place that it may lead to.
+    for (std::size_t i = 0; i < block.successors.size(); ++i) {
+        const unsigned successor = block.successors[i];
+        if (i + 1 == block.successors.size()) {
+            emit("bra " + label(successor));
+            break;
+        }
+        const std::string same = predicate_temporary();
+        const auto distance = std::uint32_t(std::int64_t(blocks_[successor].begin) - place.value);
+        emit("setp.eq.u32 " + same + ", " + where.text + ", " + std::to_string(distance));
+        if (writes_) text_ += "\t@" + same + " bra " + label(successor) + ";\n";
+    }
+}
+
+/// Where lanes that went different ways meet.
+void Lifter::reconverge(const Instruction&) {
+    collective_mask_.clear();
+    pairs_.reset(active_mask_bit);
+}
+
+void Lifter::exit(const Instruction& inst) {
+    const Condition also = condition(inst.operands[0]);
+    if (inst.has("PREEMPTED") || inst.has("KEEPREFCOUNT")) refuse_here();
+    if (also.name.empty() && !also.value) return;
+    if (also.name.empty()) {
+        emit_guarded("exit");
+        return;
+    }
+    if (!is_unguarded(inst)) refuse_here("two conditions");
+    if (writes_) text_ += "\t@" + as_register(also) + " exit;\n";
+}
+
+void Lifter::call(const Instruction& inst) {
+    const Condition also = condition(inst.operands[0]);
+    if (!also.name.empty() || !also.value) refuse_here("a condition");
+    emit_guarded("bra " + label(blocks_[current_block_].successors.front()));
+}
+
+void Lifter::ret(const Instruction& inst) {
+    const Condition also = condition(inst.operands[0]);
+    if (!also.name.empty() || !also.value) refuse_here("a condition");
+    emit_guarded("bra " + label(blocks_[current_block_].successors.front()));
+}
+
+void Lifter::trap(const Instruction& inst) {
+    emit_guarded(inst.has("TRAP") ? "trap" : "brkpt");
+}
+
+std::string Lifter::mask() {
+    return collective_mask_.empty() ? std::string("0xffffffff") : collective_mask_;
+}
+
+void Lifter::barrier(const Instruction& inst) {
+    const Operand &number = inst.operands[0], &threads = inst.operands[1];
+    std::string id = std::to_string(number.value);
+    if (number.kind == Kind::reg) {
+        // Number and, above it, count, where both are in the register.
+        id = temporary();
+        emit("and.b32 " + id + ", " + read_index(number.index).text + ", 15");
+    }
+    const std::string count = threads.value != 0 ? ", " + std::to_string(threads.value) : std::string();
+    if (inst.has("SYNC")) {
+        const bool is_plain = number.kind != Kind::reg && count.empty();
+        emit_guarded((is_plain ? "bar.sync " : "barrier.sync ") + id + count);
+    } else if (inst.has("ARV")) {
+        if (count.empty()) refuse_here();
+        emit_guarded("barrier.arrive " + id + count);
+    } else if (inst.has("RED.POPC")) {
+        emit_guarded("barrier.red.popc.u32 %barrier_result, " + id + count + ", " +
+                     as_register(condition(inst.operands[2])));
+    } else if (inst.has("RED.AND") || inst.has("RED.OR")) {
+        emit_guarded(std::string("barrier.red.") + (inst.has("RED.AND") ? "and" : "or") + ".pred %barrier_predicate, " +
+                     id + count + ", " + as_register(condition(inst.operands[2])));
+    } else {
+        refuse_here();
+    }
+}
+
+void Lifter::barrier_result(const Instruction& inst) {
+    if (!inst.has("RESULT")) refuse_here();
+    write(inst.operands[0], value_of("%barrier_result"));
+    write_predicate(inst.operands[1], "%barrier_predicate");
+}
+
+void Lifter::shuffle(const Instruction& inst) {
+    const char* mode = inst.has("IDX") ? "idx" : inst.has("UP") ? "up" : inst.has("DOWN") ? "down" : "bfly";
+    const auto source = [&](const Operand& operand) {
+        return operand.kind == Kind::immediate ? std::to_string(operand.value) : read_index(index_of(operand)).text;
+    };
+    const Operand& p = inst.operands[0];
+    const std::string value = in_register(read(inst.operands[2])), b = source(inst.operands[3]),
+                      c = source(inst.operands[4]);
+    const std::string result = temporary(), valid = predicate_temporary();
+    emit_guarded(std::string("shfl.sync.") + mode + ".b32 " + result + (p.index == true_predicate ? "" : "|" + valid) +
+                 ", " + value + ", " + b + ", " + c + ", " + mask());
+    write(inst.operands[1], value_of(result));
+    if (p.index != true_predicate) write_predicate(p, valid);
+}
+
+void Lifter::vote(const Instruction& inst) {
+    const Operand &d = inst.operands[0], &p = inst.operands[1];
+    const Condition source = condition(inst.operands[2]);
+    const bool has_result = d.index != (d.kind == Kind::uniform ? zero_uniform : zero_register);
+    if (has_result) {
+        const std::string result = temporary();
+        if (source.name.empty() && source.value)
+            emit_guarded("activemask.b32 " + result);
+        else
+            emit_guarded("vote.sync.ballot.b32 " + result + ", " + as_register(source) + ", " + mask());
+        if (p.index != true_predicate) refuse_here("two results");
+        if (source.name.empty() && source.value && is_unguarded(inst)) {
+            // What these lanes do together from here to where they meet others again.
+            emit("mov.b32 %active_mask, " + result);
+            collective_mask_ = "%active_mask";
+            pairs_.set(active_mask_bit);
+        }
+        write(d, value_of(result));
+        return;
+    }
+    if (p.index == true_predicate) return;
+    const std::string result = predicate_temporary();
+    emit_guarded(std::string("vote.sync.") +
+                 (inst.has("ALL")   ? "all"
+                  : inst.has("ANY") ? "any"
+                                    : "uni") +
+                 ".pred " + result + ", " + as_register(source) + ", " + mask());
+    write_predicate(p, result);
+}
+
+void Lifter::match(const Instruction& inst) {
+    const bool is_wide = inst.has("U64");
+    const std::string value = is_wide ? wide_text(read_pair(inst.operands[2])) : in_register(read(inst.operands[2]));
+    const std::string result = temporary(), all = predicate_temporary(), type = is_wide ? ".b64 " : ".b32 ";
+    if (inst.has("ANY")) {
+        emit_guarded("match.any.sync" + type + result + ", " + value + ", " + mask());
+        write(inst.operands[1], value_of(result));
+        return;
+    }
+    emit_guarded("match.all.sync" + type + result + "|" + all + ", " + value + ", " + mask());
+    write(inst.operands[1], value_of(result));
+    write_predicate(inst.operands[0], all);
+}
+
+void Lifter::redux(const Instruction& inst) {
+    const bool is_signed = inst.has("S32");
+    const std::string type =
+        inst.has("SUM") || inst.has("MIN") || inst.has("MAX") ? (is_signed ? ".s32 " : ".u32 ") : ".b32 ";
+    const char* operation = inst.has("SUM")   ? "add"
+                            : inst.has("MIN") ? "min"
+                            : inst.has("MAX") ? "max"
+                            : inst.has("OR")  ? "or"
+                            : inst.has("XOR") ? "xor"
+                                              : "and";
+    const std::string result = temporary();
+    emit_guarded(std::string("redux.sync.") + operation + type + result + ", " + in_register(read(inst.operands[1])) +
+                 ", " + mask());
+    write(inst.operands[0], value_of(result));
+}
+
+void Lifter::warpsync(const Instruction& inst) {
+    const Operand &also = inst.operands[0], &among = inst.operands[1];
+    if (also.index != true_predicate || also.negated || inst.has("EXCLUSIVE")) refuse_here();
+    const std::string copy = temporary();
+    emit("mov.b32 " + copy + ", " + read(among).text);
+    emit_guarded("bar.warp.sync " + copy);
+    collective_mask_ = copy;
+    pairs_.reset(active_mask_bit);
+}
+
+void Lifter::nanosleep(const Instruction& inst) {
+    const Operand& time = inst.operands[1];
+    emit_guarded("nanosleep.u32 " + (time.kind == Kind::immediate ? std::to_string(time.value) : read(time).text));
+}
+
+} // namespace ptarmigan::sass

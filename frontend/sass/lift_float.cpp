@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules of floating-point instructions and conversions.
+#include "frontend/sass/lifter.h"
+
+namespace ptarmigan::sass {
+namespace {
+
+using Kind = Operand::Kind;
+
+std::string rounding(const Instruction& inst) {
+    return inst.has("RM") ? ".rm" : inst.has("RP") ? ".rp" : inst.has("RZ") ? ".rz" : ".rn";
+}
+
+bool is_zero_register(const Operand& operand) {
+    return operand.kind == Kind::reg && operand.index == zero_register;
+}
+
+} // namespace
+
+void Lifter::fsel(const Instruction& inst) {
+    if (inst.has("FTZ")) refuse_here();
+    const std::string a = read_float(inst.operands[1]), b = read_float(inst.operands[2]);
+    const Condition choice = condition(inst.operands[3]);
+    const std::string result = temporary();
+    if (choice.name.empty())
+        emit("mov.b32 " + result + ", " + (choice.value ? a : b));
+    else
+        emit("selp.f32 " + result + ", " + (choice.negated ? b : a) + ", " + (choice.negated ? a : b) + ", " +
+             choice.name);
+    write(inst.operands[0], value_of(result));
+}
+
+void Lifter::fmnmx(const Instruction& inst) {
+    const std::string a = read_float(inst.operands[1]), b = read_float(inst.operands[2]);
+    const Condition is_minimum = condition(inst.operands[3]);
+    const std::string words = std::string(inst.has("FTZ") ? ".ftz" : "") + (inst.has("NAN") ? ".NaN" : "") + ".f32 ";
+    const auto one = [&](const char* opcode) {
+        const std::string result = temporary();
+        emit(opcode + words + result + ", " + a + ", " + b);
+        return result;
+    };
+    if (is_minimum.name.empty()) {
+        write(inst.operands[0], value_of(one(is_minimum.value ? "min" : "max")));
+        return;
+    }
+    const std::string low = one("min"), high = one("max"), result = temporary();
+    emit("selp.b32 " + result + ", " + low + ", " + high + ", " + as_register(is_minimum));
+    write(inst.operands[0], value_of(result));
+}
+
+void Lifter::fsetp(const Instruction& inst) {
+    const std::string a = read_float(inst.operands[2]), b = read_float(inst.operands[3]), word = compare_word(inst);
+    std::string result = inst.has("T") ? "%ptrue" : "%pfalse";
+    if (!word.empty()) {
+        result = predicate_temporary();
+        emit("setp." + word + (inst.has("FTZ") ? ".ftz.f32 " : ".f32 ") + result + ", " + a + ", " + b);
+    }
+    combine(inst, result, inst.operands[0], inst.operands[1], inst.operands[4]);
+}
+
+void Lifter::dsetp(const Instruction& inst) {
+    const std::string a = read_double(inst.operands[2]), b = read_double(inst.operands[3]), word = compare_word(inst);
+    std::string result = inst.has("T") ? "%ptrue" : "%pfalse";
+    if (!word.empty()) {
+        result = predicate_temporary();
+        emit("setp." + word + ".f64 " + result + ", " + a + ", " + b);
+    }
+    combine(inst, result, inst.operands[0], inst.operands[1], inst.operands[4]);
+}
+
+void Lifter::fmul(const Instruction& inst) {
+    for (const char* scale : {"FMZ", "D8", "D4", "D2", "M2", "M4"})
+        if (inst.has(scale)) refuse_here();
+    const std::string a = read_float(inst.operands[1]), b = read_float(inst.operands[2]), result = temporary();
+    emit("mul" + rounding(inst) + (inst.has("FTZ") ? ".ftz" : "") + (inst.has("SAT") ? ".sat" : "") + ".f32 " + result +
+         ", " + a + ", " + b);
+    const Value value = value_of(result);
+    // A sine's argument in turns: PTX's sin has the multiplication inside.
+    if (inst.has("RZ") && !inst.has("SAT") && inst.operands[2].kind == Kind::immediate &&
+        std::uint32_t(inst.operands[2].value) == 0x3e22f983u) {
+        const std::string argument = temporary();
+        emit("mov.b32 " + argument + ", " + a);
+        sine_arguments_[value.number] = (inst.has("FTZ") ? "z" : "n") + argument;
+    }
+    write(inst.operands[0], value);
+}
+
+void Lifter::fadd(const Instruction& inst) {
+    const std::string a = read_float(inst.operands[1]), b = read_float(inst.operands[2]), result = temporary();
+    emit("add" + rounding(inst) + (inst.has("FTZ") ? ".ftz" : "") + (inst.has("SAT") ? ".sat" : "") + ".f32 " + result +
+         ", " + a + ", " + b);
+    write(inst.operands[0], value_of(result));
+}
+
+void Lifter::ffma(const Instruction& inst) {
+    if (inst.has("FMZ")) refuse_here();
+    const std::string a = read_float(inst.operands[1]), b = read_float(inst.operands[2]),
+                      c = read_float(inst.operands[3]), result = temporary();
+    emit("fma" + rounding(inst) + (inst.has("FTZ") ? ".ftz" : "") + (inst.has("SAT") ? ".sat" : "") + ".f32 " + result +
+         ", " + a + ", " + b + ", " + c);
+    write(inst.operands[0], value_of(result));
+}
+
+/// Whether a division needs its slow way, which is right for all operands; the fast one is where exponents are
+/// moderate: then no step of it leaves the normal numbers.
+void Lifter::fchk(const Instruction& inst) {
+    std::string slow;
+    for (unsigned i = 1; i < 3; ++i) {
+        const std::string value = in_register(read_plain(inst.operands[i])), exponent = temporary(),
+                          above = temporary(), outside = predicate_temporary();
+        emit("bfe.u32 " + exponent + ", " + value + ", 23, 8");
+        emit("sub.s32 " + above + ", " + exponent + ", 80");
+        emit("setp.ge.u32 " + outside + ", " + above + ", 94");
+        if (slow.empty()) {
+            slow = outside;
+            continue;
+        }
+        const std::string either = predicate_temporary();
+        emit("or.pred " + either + ", " + slow + ", " + outside);
+        slow = either;
+    }
+    write_predicate(inst.operands[0], slow);
+}
+
+void Lifter::mufu(const Instruction& inst) {
+    if (inst.has("F16")) refuse_here();
+    const Operand& d = inst.operands[0];
+    if (inst.has("RCP64H") || inst.has("RSQ64H")) { // of the upper half; the lower one is zero
+        if (inst.operands[1].negated || inst.operands[1].absolute) refuse_here();
+        const Value high = read(inst.operands[1]);
+        const std::string result = wide_temporary();
+        emit((inst.has("RCP64H") ? "rcp.approx.ftz.f64 " : "rsqrt.approx.ftz.f64 ") + result + ", " +
+             wide_text(join(constant(0), high)));
+        write(d, value_of(high_half(name_wide(result)).text));
+        return;
+    }
+    const std::string result = temporary();
+    if (inst.has("SIN") || inst.has("COS")) {
+        if (inst.operands[1].negated || inst.operands[1].absolute) refuse_here();
+        const Value turns = read_plain(inst.operands[1]);
+        const auto found = sine_arguments_.find(turns.number);
+        if (found == sine_arguments_.end()) refuse_here("an argument that no multiplication by 1/2pi made");
+        emit((inst.has("SIN") ? "sin.approx" : "cos.approx") +
+             std::string(found->second[0] == 'z' ? ".ftz.f32 " : ".f32 ") + result + ", " + found->second.substr(1));
+        write(d, value_of(result));
+        return;
+    }
+    const std::string a = read_float(inst.operands[1]);
+    const char* opcode = inst.has("EX2")    ? "ex2.approx.ftz.f32 "
+                         : inst.has("LG2")  ? "lg2.approx.ftz.f32 "
+                         : inst.has("RCP")  ? "rcp.approx.ftz.f32 "
+                         : inst.has("RSQ")  ? "rsqrt.approx.ftz.f32 "
+                         : inst.has("TANH") ? "tanh.approx.f32 "
+                                            : nullptr;
+    if (opcode == nullptr) refuse_here();
+    emit(opcode + result + ", " + a);
+    write(d, value_of(result));
+}
+
+void Lifter::dmul(const Instruction& inst) {
+    const std::string a = read_double(inst.operands[1]), b = read_double(inst.operands[2]), result = wide_temporary();
+    emit("mul" + rounding(inst) + ".f64 " + result + ", " + a + ", " + b);
+    write_pair(inst.operands[0], name_wide(result));
+}
+
+void Lifter::dadd(const Instruction& inst) {
+    const std::string a = read_double(inst.operands[1]), b = read_double(inst.operands[2]), result = wide_temporary();
+    emit("add" + rounding(inst) + ".f64 " + result + ", " + a + ", " + b);
+    write_pair(inst.operands[0], name_wide(result));
+}
+
+void Lifter::dfma(const Instruction& inst) {
+    const std::string a = read_double(inst.operands[1]), b = read_double(inst.operands[2]),
+                      c = read_double(inst.operands[3]), result = wide_temporary();
+    emit("fma" + rounding(inst) + ".f64 " + result + ", " + a + ", " + b + ", " + c);
+    write_pair(inst.operands[0], name_wide(result));
+}
+
+namespace {
+
+/// Rounding to an integer, by the words that stand in the row.
+std::string to_integer(const Instruction& inst) {
+    return inst.has("TRUNC") ? ".rzi" : inst.has("FLOOR") ? ".rmi" : inst.has("CEIL") ? ".rpi" : ".rni";
+}
+
+} // namespace
+
+/// Float to integer. The f32 forms of PTX's cvt have .NTZ in machine code, the others never.
+void Lifter::f2i(const Instruction& inst) {
+    const bool from_double = inst.has("F64");
+    if (inst.has("F16")) refuse_here();
+    const auto size = unsigned(inst.code.bits(75, 2));
+    const bool is_signed = inst.code.bit(72), to_wide = size == 3;
+    if (inst.has("NTZ") == (inst.form->id != FormId::f2i)) refuse_here();
+    if (size < 2) refuse_here();
+    const std::string type = std::string(is_signed ? ".s" : ".u") + (to_wide ? "64" : "32");
+    const std::string source = from_double ? read_double(inst.operands[1]) : read_float(inst.operands[1]);
+    const std::string result = to_wide ? wide_temporary() : temporary();
+    emit("cvt" + to_integer(inst) + (inst.has("FTZ") ? ".ftz" : "") + type + (from_double ? ".f64 " : ".f32 ") +
+         result + ", " + source);
+    if (to_wide)
+        write_pair(inst.operands[0], name_wide(result));
+    else
+        write(inst.operands[0], value_of(result));
+}
+
+void Lifter::i2f(const Instruction& inst) {
+    const bool to_double = inst.has("F64");
+    if (inst.has("F16")) refuse_here();
+    const auto size = unsigned(inst.code.bits(84, 2));
+    const bool is_signed = inst.code.bit(74);
+    std::string source;
+    if (size == 3) {
+        source = wide_text(read_pair(inst.operands[1]));
+    } else {
+        source = read_plain(inst.operands[1]).text;
+        if (size < 2) { // a part of the register, chosen by bits 60 and 61
+            const auto part = inst.operands[1].kind == Kind::reg ? unsigned(inst.code.bits(60, 2)) : 0u;
+            const std::string cut = temporary();
+            emit(std::string(is_signed ? "bfe.s32 " : "bfe.u32 ") + cut + ", " + source + ", " +
+                 std::to_string(8 * part) + ", " + std::to_string(8u << size));
+            source = cut;
+        }
+    }
+    const std::string result = to_double ? wide_temporary() : temporary();
+    emit("cvt" + rounding(inst) + (to_double ? ".f64" : ".f32") + (is_signed ? ".s" : ".u") +
+         (size == 3 ? "64 " : "32 ") + result + ", " + source);
+    if (to_double)
+        write_pair(inst.operands[0], name_wide(result));
+    else
+        write(inst.operands[0], value_of(result));
+}
+
+void Lifter::frnd(const Instruction& inst) {
+    if (inst.form->id == FormId::frnd64) {
+        const std::string result = wide_temporary();
+        emit("cvt" + to_integer(inst) + ".f64.f64 " + result + ", " + read_double(inst.operands[1]));
+        write_pair(inst.operands[0], name_wide(result));
+        return;
+    }
+    if (inst.has("F16F16")) refuse_here();
+    const std::string result = temporary();
+    emit("cvt" + to_integer(inst) + (inst.has("FTZ") ? ".ftz" : "") + ".f32.f32 " + result + ", " +
+         read_float(inst.operands[1]));
+    write(inst.operands[0], value_of(result));
+}
+
+void Lifter::f2f64(const Instruction& inst) {
+    const auto to = unsigned(inst.code.bits(75, 2)), from = unsigned(inst.code.bits(84, 2));
+    if (to == 3 && from == 2) {
+        const std::string result = wide_temporary();
+        emit(std::string("cvt") + (inst.has("FTZ") ? ".ftz" : "") + ".f64.f32 " + result + ", " +
+             read_float(inst.operands[1]));
+        write_pair(inst.operands[0], name_wide(result));
+    } else if (to == 2 && from == 3) {
+        const std::string result = temporary();
+        emit("cvt" + rounding(inst) + (inst.has("FTZ") ? ".ftz" : "") + ".f32.f64 " + result + ", " +
+             read_double(inst.operands[1]));
+        write(inst.operands[0], value_of(result));
+    } else {
+        refuse_here();
+    }
+}
+
+void Lifter::f2fp(const Instruction& inst) {
+    if (inst.has("MERGE_C") || inst.has("SATFINITE")) refuse_here();
+    const std::string a = read_float(inst.operands[1]), b = read_float(inst.operands[2]), result = temporary();
+    emit(std::string("cvt") + (inst.has("RZ") ? ".rz" : ".rn") + (inst.has("RELU") ? ".relu" : "") +
+         (inst.has("BF16") ? ".bf16x2.f32 " : ".f16x2.f32 ") + result + ", " + a + ", " + b);
+    write(inst.operands[0], value_of(result));
+}
+
+/// Two halves as an operand of a packed instruction, chosen, made absolute and negated.
+std::string Lifter::read_halves(const Operand& operand, bool bfloat) {
+    const Value value = read_plain(operand);
+    std::string text = value.text;
+    if (operand.kind == Kind::immediate || value.constant) {
+        std::uint32_t bits = *value.constant;
+        if (operand.absolute) bits &= 0x7fff7fffu;
+        if (operand.negated) bits ^= 0x80008000u;
+        text = temporary();
+        emit("mov.b32 " + text + ", " + std::to_string(bits));
+        return text;
+    }
+    if (operand.swizzle == 1) refuse_here("a f32 among halves");
+    if (operand.swizzle >= 2) {
+        const std::string twice = temporary();
+        emit("prmt.b32 " + twice + ", " + text + ", 0, " + (operand.swizzle == 2 ? "0x1010" : "0x3232"));
+        text = twice;
+    }
+    static_cast<void>(bfloat);
+    if (operand.absolute) {
+        const std::string result = temporary();
+        emit("and.b32 " + result + ", " + text + ", 0x7fff7fff");
+        text = result;
+    }
+    if (operand.negated) {
+        const std::string result = temporary();
+        emit("xor.b32 " + result + ", " + text + ", 0x80008000");
+        text = result;
+    }
+    return text;
+}
+
+void Lifter::hadd2(const Instruction& inst) {
+    const Operand &a = inst.operands[1], &b = inst.operands[2];
+    const bool bfloat = inst.has("BF16_V2");
+    if (inst.has("F32")) { // -0 and a half: the conversion to f32
+        if (!is_zero_register(a) || !a.negated || a.swizzle > 1 || b.swizzle < 2 || inst.has("SAT") ||
+            inst.has("FTZ") || bfloat)
+            refuse_here();
+        const std::string pair = read_halves(b, false), half = "%h0", result = temporary();
+        emit("cvt.u16.u32 " + half + ", " + pair);
+        emit("cvt.f32.f16 " + result + ", " + half);
+        write(inst.operands[0], value_of(result));
+        return;
+    }
+    const std::string left = read_halves(a, bfloat), right = read_halves(b, bfloat), result = temporary();
+    if (bfloat) refuse_here();
+    emit(std::string("add.rn") + (inst.has("FTZ") ? ".ftz" : "") + (inst.has("SAT") ? ".sat" : "") + ".f16x2 " +
+         result + ", " + left + ", " + right);
+    write(inst.operands[0], value_of(result));
+}
+
+void Lifter::hmul2(const Instruction& inst) {
+    if (inst.has("FMZ") || inst.has("BF16_V2")) refuse_here();
+    const std::string left = read_halves(inst.operands[1], false), right = read_halves(inst.operands[2], false),
+                      result = temporary();
+    emit(std::string("mul.rn") + (inst.has("FTZ") ? ".ftz" : "") + (inst.has("SAT") ? ".sat" : "") + ".f16x2 " +
+         result + ", " + left + ", " + right);
+    write(inst.operands[0], value_of(result));
+}
+
+void Lifter::hfma2(const Instruction& inst) {
+    const Operand &a = inst.operands[1], &b = inst.operands[2], &c = inst.operands[3];
+    if (inst.has("FMZ")) refuse_here();
+    // -0 * 0 plus a constant: how a constant comes into a register without the integer unit.
+    if (is_zero_register(a) && is_zero_register(b) && a.negated != b.negated && c.kind == Kind::immediate &&
+        !inst.has("SAT") && !inst.has("RELU") && !inst.has("FTZ")) {
+        const auto bits = std::uint32_t(c.value);
+        const auto changes = [](std::uint32_t half) { return (half & 0x7fffu) > 0x7c00u; };
+        if (!changes(bits & 0xffffu) && !changes(bits >> 16) && !inst.has("BF16_V2")) {
+            write(inst.operands[0], constant(bits));
+            return;
+        }
+    }
+    const bool bfloat = inst.has("BF16_V2");
+    const std::string x = read_halves(a, bfloat), y = read_halves(b, bfloat), z = read_halves(c, bfloat),
+                      result = temporary();
+    if (bfloat && (inst.has("FTZ") || inst.has("SAT"))) refuse_here();
+    emit(std::string("fma.rn") + (inst.has("FTZ") ? ".ftz" : "") + (inst.has("SAT") ? ".sat" : "") +
+         (inst.has("RELU") ? ".relu" : "") + (bfloat ? ".bf16x2 " : ".f16x2 ") + result + ", " + x + ", " + y + ", " +
+         z);
+    write(inst.operands[0], value_of(result));
+}
+
+} // namespace ptarmigan::sass

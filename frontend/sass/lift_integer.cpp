@@ -1,0 +1,885 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules of integer, logic and predicate instructions.
+#include "frontend/sass/lifter.h"
+#include "frontend/sass/special_registers.h"
+
+#include <bit>
+#include <cstdio>
+
+namespace ptarmigan::sass {
+namespace {
+
+using Kind = Operand::Kind;
+
+std::string hexadecimal(std::uint64_t value) {
+    char text[24];
+    std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+    return text;
+}
+
+bool is_zero(const Operand& operand) {
+    return (operand.kind == Kind::reg && operand.index == zero_register) ||
+           (operand.kind == Kind::uniform && operand.index == zero_uniform) ||
+           (operand.kind == Kind::immediate && operand.value == 0);
+}
+
+} // namespace
+
+void Lifter::nothing(const Instruction&) {}
+
+void Lifter::mov(const Instruction& inst) {
+    if (inst.form->id == FormId::mov && inst.operands[2].value != 15) refuse_here("MOV of some lanes");
+    write(inst.operands[0], read(inst.operands[1]));
+}
+
+void Lifter::r2ur(const Instruction& inst) {
+    // The predicate (whether all lanes have one value) is asked for where the value goes nowhere; it may be false then.
+    if (inst.has("OR") || inst.operands[0].index != true_predicate) refuse_here();
+    write(inst.operands[1], read(inst.operands[2]));
+}
+
+void Lifter::sel(const Instruction& inst) {
+    const Value a = read(inst.operands[1]), b = read(inst.operands[2]);
+    Condition choice = condition(inst.operands[3]);
+    if (choice.name.empty()) {
+        write(inst.operands[0], choice.value ? a : b);
+        return;
+    }
+    const std::string result = temporary();
+    emit("selp.b32 " + result + ", " + (choice.negated ? b : a).text + ", " + (choice.negated ? a : b).text + ", " +
+         choice.name);
+    write(inst.operands[0], value_of(result));
+}
+
+std::string Lifter::compare_word(const Instruction& inst) {
+    static constexpr const char* words[][2] = {
+        {"LT", "lt"},   {"EQ", "eq"},   {"LE", "le"},   {"GT", "gt"},   {"NE", "ne"},   {"GE", "ge"},   {"NUM", "num"},
+        {"NAN", "nan"}, {"LTU", "ltu"}, {"EQU", "equ"}, {"LEU", "leu"}, {"GTU", "gtu"}, {"NEU", "neu"}, {"GEU", "geu"}};
+    for (const auto& word : words)
+        if (inst.has(word[0])) return word[1];
+    return {};
+}
+
+/// first = result OP with, second = not result OP with.
+void Lifter::combine(const Instruction& inst, const std::string& result, const Operand& first, const Operand& second,
+                     const Operand& with) {
+    const Condition other = condition(with);
+    const std::string operation = inst.has("OR") ? "or" : inst.has("XOR") ? "xor" : "and";
+    const auto one = [&](const std::string& value) {
+        if (other.name.empty()) {
+            if (operation == "and") return other.value ? value : std::string("%pfalse");
+            if (operation == "or") return other.value ? std::string("%ptrue") : value;
+        }
+        const std::string combined = predicate_temporary();
+        emit(operation + ".pred " + combined + ", " + value + ", " + as_register(other));
+        return combined;
+    };
+    const bool needs_second = second.index != true_predicate;
+    std::string inverse;
+    if (needs_second) {
+        inverse = predicate_temporary();
+        emit("not.pred " + inverse + ", " + result);
+        inverse = one(inverse);
+    }
+    const std::string value = one(result);
+    // A source may be a destination, too.
+    if (needs_second) {
+        const std::string copy = predicate_temporary();
+        emit("mov.pred " + copy + ", " + inverse);
+        write_predicate(first, value);
+        write_predicate(second, copy);
+    } else {
+        write_predicate(first, value);
+    }
+}
+
+void Lifter::isetp(const Instruction& inst) {
+    const Value a = read(inst.operands[2]), b = read(inst.operands[3]);
+    const std::string word = compare_word(inst), type = inst.has("U32") ? ".u32 " : ".s32 ";
+    std::string result;
+    if (word.empty()) {
+        result = inst.has("T") ? "%ptrue" : "%pfalse";
+    } else {
+        result = predicate_temporary();
+        emit("setp." + word + type + result + ", " + a.text + ", " + b.text);
+    }
+    if (inst.has("EX")) { // upper halves: where they are equal the lower ones, compared before, decide
+        if (word.empty()) refuse_here();
+        const std::string equal = predicate_temporary(), low = as_register(condition(inst.operands[5])),
+                          by_low = predicate_temporary(), unequal = predicate_temporary(),
+                          by_high = predicate_temporary(), both = predicate_temporary();
+        emit("setp.eq.s32 " + equal + ", " + a.text + ", " + b.text);
+        emit("and.pred " + by_low + ", " + equal + ", " + low);
+        emit("not.pred " + unequal + ", " + equal);
+        emit("and.pred " + by_high + ", " + unequal + ", " + result);
+        emit("or.pred " + both + ", " + by_low + ", " + by_high);
+        result = both;
+    }
+    combine(inst, result, inst.operands[0], inst.operands[1], inst.operands[4]);
+}
+
+/// d = a + b + c and, with .X, the carries of the lower half.
+void Lifter::iadd3(const Instruction& inst) {
+    const Operand &d = inst.operands[0], &first = inst.operands[1], &second = inst.operands[2];
+    const Operand* sources[] = {&inst.operands[3], &inst.operands[4], &inst.operands[5]};
+    const bool has_carries = first.index != true_predicate || second.index != true_predicate;
+    if (!inst.has("X")) {
+        Value plain[3];
+        for (unsigned i = 0; i < 3; ++i) plain[i] = read_plain(*sources[i]);
+        std::uint32_t known = 0;
+        bool is_constant = true;
+        std::vector<std::string> terms;
+        std::string result;
+        for (unsigned i = 0; i < 3; ++i) {
+            if (!plain[i].constant) {
+                is_constant = false;
+                continue;
+            }
+            known += sources[i]->negated ? 0u - *plain[i].constant : *plain[i].constant;
+        }
+        Value value;
+        if (is_constant && !has_carries) {
+            write(d, constant(known));
+            return;
+        }
+        // Positive terms first, then what is taken away, then constants.
+        for (unsigned pass = 0; pass < 2; ++pass)
+            for (unsigned i = 0; i < 3; ++i) {
+                if (plain[i].constant || sources[i]->negated != (pass == 1)) continue;
+                if (result.empty() && pass == 0) {
+                    result = plain[i].text;
+                    value = plain[i];
+                    continue;
+                }
+                const std::string sum = temporary();
+                if (pass == 0)
+                    emit("add.s32 " + sum + ", " + result + ", " + plain[i].text);
+                else
+                    emit("sub.s32 " + sum + ", " + (result.empty() ? std::string("0") : result) + ", " + plain[i].text);
+                result = sum;
+                value = value_of(sum);
+            }
+        if (known != 0 || result.empty()) {
+            const std::string sum = temporary();
+            emit("add.s32 " + sum + ", " + (result.empty() ? std::string("0") : result) + ", " +
+                 std::to_string(std::int32_t(known)));
+            value = value_of(sum);
+        }
+        if (!has_carries) {
+            write(d, value);
+            return;
+        }
+        // The carries: of the sum of a and b, and of that and c. Negated terms are ~x with a carry in.
+        Carry carry;
+        const auto saved = [&](const Value& source) {
+            Value copy = source;
+            if (source.constant) return copy;
+            copy.text = temporary();
+            emit("mov.b32 " + copy.text + ", " + source.text);
+            return copy;
+        };
+        Value* parts[] = {&carry.a, &carry.b, &carry.c};
+        std::string total;
+        for (unsigned i = 0; i < 3; ++i) {
+            *parts[i] = saved(plain[i]);
+            carry.negated[i] = sources[i]->negated;
+            const std::string wide = wide_temporary();
+            // -x contributes 2^32 - x, also for x = 0: hardware adds ~x and 1 and counts that carry.
+            if (parts[i]->constant)
+                emit("mov.b64 " + wide + ", " +
+                     hexadecimal(sources[i]->negated ? 0x100000000ull - *parts[i]->constant
+                                                     : std::uint64_t(*parts[i]->constant)));
+            else {
+                emit("cvt.u64.u32 " + wide + ", " + parts[i]->text);
+                if (sources[i]->negated) emit("sub.u64 " + wide + ", 0x100000000, " + wide);
+            }
+            if (total.empty()) {
+                total = wide;
+                continue;
+            }
+            const std::string sum = wide_temporary();
+            emit("add.u64 " + sum + ", " + total + ", " + wide);
+            total = sum;
+        }
+        const Value over = high_half(name_wide(total));
+        const std::string at_least_one = predicate_temporary(), two = predicate_temporary();
+        emit("setp.ge.u32 " + at_least_one + ", " + over.text + ", 1");
+        emit("setp.ge.u32 " + two + ", " + over.text + ", 2");
+        // The two carries of three terms only ever count together: the first is there from one on, the second from two.
+        bool has_zero = false;
+        for (unsigned i = 0; i < 3; ++i)
+            if (is_zero(*sources[i]) && !sources[i]->negated) has_zero = true;
+        const bool has_both = first.index != true_predicate && second.index != true_predicate;
+        if (!has_zero && !has_both) refuse_here("one carry of three terms");
+        write(d, value);
+        write_predicate(first, at_least_one);
+        write_predicate(second, has_both ? two : at_least_one);
+        if (is_unguarded(inst)) {
+            carry.known = true;
+            carry.result = index_of(d);
+            carry.result_number =
+                carry.result < register_count && carry.result != zero_register ? registers_[carry.result].number : 0;
+            carry.number = has_both ? next_number_++ : 0;
+            for (const Operand* p : {&first, &second})
+                if (p->index != true_predicate)
+                    carries_[p->index + (p->kind == Kind::uniform_predicate ? 8u : 0u)] = carry;
+        }
+        return;
+    }
+    // Upper half.
+    const Operand &in = inst.operands[6], &in2 = inst.operands[7];
+    const Condition first_in = condition(in), second_in = condition(in2);
+    if (upper_half(inst, d, {sources[0], sources[1], sources[2]}, in, in2, has_carries)) return;
+    std::string result;
+    for (unsigned i = 0; i < 3; ++i) {
+        const Value part = read(*sources[i]);
+        if (result.empty()) {
+            result = part.text;
+            continue;
+        }
+        const std::string sum = temporary();
+        emit("add.s32 " + sum + ", " + result + ", " + part.text);
+        result = sum;
+    }
+    if (has_carries) { // by 64-bit sums
+        std::string total;
+        for (unsigned i = 0; i < 3; ++i) {
+            const Value part = read(*sources[i]);
+            const std::string wide = wide_temporary();
+            emit("cvt.u64.u32 " + wide + ", " + part.text);
+            if (total.empty()) {
+                total = wide;
+                continue;
+            }
+            const std::string sum = wide_temporary();
+            emit("add.u64 " + sum + ", " + total + ", " + wide);
+            total = sum;
+        }
+        for (const Condition& carry : {first_in, second_in}) {
+            if (carry.name.empty() && !carry.value) continue;
+            const std::string one = wide_temporary(), sum = wide_temporary();
+            emit("selp.b64 " + one + ", 1, 0, " + as_register(carry));
+            emit("add.u64 " + sum + ", " + total + ", " + one);
+            total = sum;
+        }
+        const bool has_both = first.index != true_predicate && second.index != true_predicate;
+        bool has_zero = false;
+        for (unsigned i = 0; i < 3; ++i)
+            if (is_zero(*sources[i]) && !sources[i]->inverted) has_zero = true;
+        if (!has_zero && !has_both) refuse_here("one carry of three terms");
+        const int wide = name_wide(total);
+        const Value low = low_half(wide), high = high_half(wide);
+        const std::string over = predicate_temporary();
+        emit("setp.ge.u32 " + over + ", " + high.text + ", 1");
+        const std::string twice = predicate_temporary();
+        emit("setp.ge.u32 " + twice + ", " + high.text + ", 2");
+        write(d, value_of(low.text));
+        write_predicate(first, over);
+        write_predicate(second, has_both ? twice : over);
+        return;
+    }
+    for (const Condition& carry : {first_in, second_in}) {
+        if (carry.name.empty() && !carry.value) continue;
+        const std::string one = temporary(), sum = temporary();
+        emit("selp.b32 " + one + ", 1, 0, " + as_register(carry));
+        emit("add.s32 " + sum + ", " + result + ", " + one);
+        result = sum;
+    }
+    write(d, value_of(result));
+}
+
+bool Lifter::is_unguarded(const Instruction& inst) {
+    return inst.guard == true_predicate && !inst.guard_negated;
+}
+
+/// The upper half of a sum whose lower half left its carry in `in`: both halves become one 64-bit sum.
+bool Lifter::upper_half(const Instruction& inst, const Operand& d, std::array<const Operand*, 3> sources,
+                        const Operand& in, const Operand& in2, bool has_carries) {
+    if (has_carries || !is_unguarded(inst) || in.negated || in.index == true_predicate) return false;
+    const Carry carry = carries_[in.index + (in.kind == Kind::uniform_predicate ? 8u : 0u)];
+    const bool has_second = in2.kind != Kind::none && !(in2.index == true_predicate && in2.negated);
+    if (has_second != (carry.number != 0)) return false;
+    if (has_second) {
+        const Carry& second = carries_[in2.index + (in2.kind == Kind::uniform_predicate ? 8u : 0u)];
+        if (in2.negated || !second.known || second.number != carry.number || in2.index == in.index) return false;
+    }
+    const unsigned index = index_of(d);
+    if (!carry.known || carry.is_shift) return false;
+    // Terms of the upper half in any order: each belongs to one of the lower half, negated as that is.
+    const Value low[3] = {carry.a, carry.b, carry.c};
+    Value high[3];
+    for (unsigned i = 0; i < 3; ++i) high[i] = read_plain(*sources[i]);
+    // Any order has the same sum. Halves of one value belong together.
+    for (unsigned i = 0; i < 3; ++i)
+        for (unsigned k = 0; k < 3; ++k)
+            if (k != i && high[i].wide >= 0 && high[i].is_high && low[k].wide == high[i].wide && !low[k].is_high &&
+                low[i].wide != high[i].wide && carry.negated[i] == carry.negated[k]) {
+                std::swap(sources[i], sources[k]);
+                std::swap(high[i], high[k]);
+            }
+    std::string total;
+    for (const bool negated : {false, true})
+        for (unsigned i = 0; i < 3; ++i) {
+            if (carry.negated[i] != negated) continue;
+            if (sources[i]->inverted != negated || sources[i]->negated) return false;
+            const bool is_nothing =
+                low[i].constant && *low[i].constant == 0 && high[i].constant && *high[i].constant == 0;
+            if (is_nothing) continue;
+            const int wide = join(low[i], high[i]);
+            if (total.empty() && !negated) {
+                total = wide_text(wide);
+                continue;
+            }
+            const std::string sum = wide_temporary();
+            emit((negated ? "sub.s64 " : "add.s64 ") + sum + ", " + (total.empty() ? std::string("0") : total) + ", " +
+                 wide_text(wide));
+            total = sum;
+        }
+    if (total.empty()) return false;
+    finish_pair(index, carry, name_wide(total));
+    return true;
+}
+
+/// The lower half is in its register already: if that is the one before `index`, both are now halves of `wide`.
+void Lifter::finish_pair(unsigned index, const Carry& carry, int wide) {
+    if (index % 2 == 1 && carry.result + 1 == index && index < register_count && carry.result_number != 0 &&
+        registers_[carry.result].number == carry.result_number) {
+        Operand pair;
+        pair.kind = index >= uniform_base ? Kind::uniform : Kind::reg;
+        pair.index = std::uint8_t((index - 1) % uniform_base);
+        write_pair(pair, wide);
+        return;
+    }
+    write_index(index, high_half(wide));
+    // The lower half's register holds the other half, wherever it is.
+    if (carry.result < register_count && carry.result_number != 0 &&
+        registers_[carry.result].number == carry.result_number && carry.result != index) {
+        registers_[carry.result].wide = wide;
+        registers_[carry.result].is_high = false;
+    }
+}
+
+void Lifter::viadd(const Instruction& inst) {
+    const Value a = read(inst.operands[1]), b = read(inst.operands[2]);
+    if (a.constant && b.constant) {
+        write(inst.operands[0], constant(*a.constant + *b.constant));
+        return;
+    }
+    const std::string result = temporary();
+    emit("add.s32 " + result + ", " + a.text + ", " + b.text);
+    write(inst.operands[0], value_of(result));
+}
+
+void Lifter::lea(const Instruction& inst) {
+    const Operand &d = inst.operands[0], &carry_out = inst.operands[1], &a = inst.operands[2], &b = inst.operands[3],
+                  &c = inst.operands[4], &in = inst.operands[6];
+    const auto shift = unsigned(inst.operands[5].value);
+    if (!inst.has("HI")) {
+        const Value low = read_plain(a), addend = read_plain(b);
+        if (inst.has("X") || a.negated || b.negated || inst.has("SX32")) refuse_here();
+        std::string shifted = low.text;
+        if (shift != 0) {
+            shifted = temporary();
+            emit("shl.b32 " + shifted + ", " + low.text + ", " + std::to_string(shift));
+        }
+        const std::string result = temporary();
+        emit("add.s32 " + result + ", " + shifted + ", " + addend.text);
+        if (carry_out.index == true_predicate) {
+            write(d, value_of(result));
+            return;
+        }
+        Carry carry;
+        carry.is_shift = true;
+        carry.shift = shift;
+        const auto saved = [&](const Value& source) {
+            Value copy = source;
+            if (source.constant) return copy;
+            copy.text = temporary();
+            emit("mov.b32 " + copy.text + ", " + source.text);
+            return copy;
+        };
+        carry.a = saved(low);
+        carry.b = saved(addend);
+        const std::string over = predicate_temporary();
+        emit("setp.lt.u32 " + over + ", " + result + ", " + shifted);
+        write(d, value_of(result));
+        write_predicate(carry_out, over);
+        if (is_unguarded(inst)) {
+            carry.known = true;
+            carry.result = index_of(d);
+            carry.result_number = carry.result != zero_register ? registers_[carry.result].number : 0;
+            carries_[carry_out.index + (carry_out.kind == Kind::uniform_predicate ? 8u : 0u)] = carry;
+        }
+        return;
+    }
+    if (carry_out.index != true_predicate || a.negated || a.inverted || b.inverted || (b.negated && inst.has("X")))
+        refuse_here();
+    const Value low = read_plain(a), addend = read(b);
+    const auto widened = [&]() {
+        if (!inst.has("SX32")) return join(low, read_plain(c));
+        const std::string wide = wide_temporary();
+        emit("cvt.s64.s32 " + wide + ", " + low.text);
+        return name_wide(wide);
+    };
+    if (inst.has("X")) {
+        const Carry carry = carries_[in.index + (in.kind == Kind::uniform_predicate ? 8u : 0u)];
+        if (is_unguarded(inst) && in.index != true_predicate && carry.known && carry.is_shift && carry.shift == shift &&
+            (carry.a.number == low.number && low.number != 0)) {
+            std::string wide = wide_text(widened());
+            if (shift != 0) {
+                const std::string shifted = wide_temporary();
+                emit("shl.b64 " + shifted + ", " + wide + ", " + std::to_string(shift));
+                wide = shifted;
+            }
+            const std::string total = wide_temporary();
+            emit("add.s64 " + total + ", " + wide + ", " + wide_text(join(carry.b, addend)));
+            finish_pair(index_of(d), carry, name_wide(total));
+            return;
+        }
+    }
+    const std::string shifted = wide_temporary();
+    emit("shl.b64 " + shifted + ", " + wide_text(widened()) + ", " + std::to_string(shift));
+    const Value high = high_half(name_wide(shifted));
+    std::string result = temporary();
+    emit("add.s32 " + result + ", " + high.text + ", " + addend.text);
+    if (inst.has("X")) {
+        const std::string one = temporary(), sum = temporary();
+        emit("selp.b32 " + one + ", 1, 0, " + as_register(condition(in)));
+        emit("add.s32 " + sum + ", " + result + ", " + one);
+        result = sum;
+    }
+    write(d, value_of(result));
+}
+
+void Lifter::lop3(const Instruction& inst) {
+    const Operand &p = inst.operands[0], &d = inst.operands[1];
+    const Value a = read_plain(inst.operands[2]), b = read_plain(inst.operands[3]), c = read_plain(inst.operands[4]);
+    const auto table = unsigned(inst.operands[5].value);
+    // A constant input leaves a smaller table; the usual ones have names that later stages know.
+    const auto bit = [&](unsigned x, unsigned y, unsigned z) { return table >> (4 * x + 2 * y + z) & 1u; };
+    std::string result = temporary();
+    const bool without_c = c.constant && (*c.constant == 0 || *c.constant == ~0u);
+    const unsigned z = c.constant && *c.constant == ~0u ? 1 : 0;
+    const unsigned of_two = bit(0, 0, z) | bit(0, 1, z) << 1 | bit(1, 0, z) << 2 | bit(1, 1, z) << 3;
+    Value value;
+    if (without_c && of_two == 8)
+        emit("and.b32 " + result + ", " + a.text + ", " + b.text);
+    else if (without_c && of_two == 14)
+        emit("or.b32 " + result + ", " + a.text + ", " + b.text);
+    else if (without_c && of_two == 6)
+        emit("xor.b32 " + result + ", " + a.text + ", " + b.text);
+    else if (without_c && of_two == 5) // ~b
+        emit("not.b32 " + result + ", " + b.text);
+    else if (without_c && of_two == 3)
+        emit("not.b32 " + result + ", " + a.text);
+    else
+        emit("lop3.b32 " + result + ", " + a.text + ", " + b.text + ", " + c.text + ", " + hexadecimal(table));
+    value = value_of(result);
+    if (p.index != true_predicate) {
+        const std::string nonzero = predicate_temporary();
+        emit("setp.ne.s32 " + nonzero + ", " + result + ", 0");
+        const Condition with = condition(inst.operands[6]);
+        std::string combined = nonzero;
+        if (!with.name.empty() || with.value != inst.has("PAND")) {
+            combined = predicate_temporary();
+            emit((inst.has("PAND") ? "and.pred " : "or.pred ") + combined + ", " + nonzero + ", " + as_register(with));
+        }
+        write(d, value);
+        write_predicate(p, combined);
+        return;
+    }
+    write(d, value);
+}
+
+void Lifter::plop3(const Instruction& inst) {
+    const Condition sources[] = {condition(inst.operands[2]), condition(inst.operands[3]), condition(inst.operands[4])};
+    std::string names[3];
+    for (unsigned i = 0; i < 3; ++i) names[i] = as_register(sources[i]);
+    std::string results[2];
+    for (unsigned which = 0; which < 2; ++which) {
+        if (inst.operands[which].index == true_predicate) continue;
+        auto table = unsigned(inst.operands[5 + which].value);
+        // Constant inputs leave a table of fewer.
+        const auto entry = [&](unsigned i) { return table >> i & 1u; };
+        std::string result;
+        for (unsigned i = 0; i < 8; ++i) { // a sum of products over inputs that are no constants
+            if (entry(i) == 0) continue;
+            bool possible = true;
+            std::string product;
+            for (unsigned k = 0; k < 3; ++k) {
+                const bool wanted = (i >> (2 - k) & 1u) != 0;
+                if (sources[k].name.empty()) {
+                    if (sources[k].value != wanted) possible = false;
+                    continue;
+                }
+                std::string factor = names[k];
+                if (!wanted) {
+                    factor = predicate_temporary();
+                    emit("not.pred " + factor + ", " + names[k]);
+                }
+                if (product.empty()) {
+                    product = factor;
+                    continue;
+                }
+                const std::string both = predicate_temporary();
+                emit("and.pred " + both + ", " + product + ", " + factor);
+                product = both;
+            }
+            if (!possible) continue;
+            if (product.empty()) product = "%ptrue";
+            if (result.empty()) {
+                result = product;
+                continue;
+            }
+            const std::string sum = predicate_temporary();
+            emit("or.pred " + sum + ", " + result + ", " + product);
+            result = sum;
+        }
+        results[which] = predicate_temporary();
+        emit("mov.pred " + results[which] + ", " + (result.empty() ? "%pfalse" : result));
+    }
+    for (unsigned which = 0; which < 2; ++which)
+        if (!results[which].empty()) write_predicate(inst.operands[which], results[which]);
+}
+
+void Lifter::iabs(const Instruction& inst) {
+    const std::string result = temporary();
+    emit("abs.s32 " + result + ", " + read(inst.operands[1]).text);
+    write(inst.operands[0], value_of(result));
+}
+
+void Lifter::prmt(const Instruction& inst) {
+    const Value a = read(inst.operands[1]), selector = read(inst.operands[2]), c = read(inst.operands[3]);
+    std::string opcode = "prmt.b32";
+    for (const char* mode : {"F4E", "B4E", "RC8", "ECL", "ECR", "RC16"})
+        if (inst.has(mode)) {
+            opcode += '.';
+            for (const char* letter = mode; *letter != 0; ++letter)
+                opcode += *letter >= 'A' ? char(*letter + 32) : *letter;
+        }
+    const std::string result = temporary();
+    emit(opcode + " " + result + ", " + a.text + ", " + c.text + ", " + selector.text);
+    write(inst.operands[0], value_of(result));
+}
+
+void Lifter::imnmx(const Instruction& inst) {
+    const Value a = read(inst.operands[1]), b = read(inst.operands[2]);
+    const Condition is_minimum = condition(inst.operands[3]);
+    const std::string type = inst.has("U32") ? ".u32 " : ".s32 ";
+    const auto one = [&](const char* opcode) {
+        const std::string result = temporary();
+        emit(opcode + type + result + ", " + a.text + ", " + b.text);
+        return result;
+    };
+    if (is_minimum.name.empty()) {
+        write(inst.operands[0], value_of(one(is_minimum.value ? "min" : "max")));
+        return;
+    }
+    const std::string low = one("min"), high = one("max"), result = temporary();
+    emit("selp.b32 " + result + ", " + low + ", " + high + ", " + as_register(is_minimum));
+    write(inst.operands[0], value_of(result));
+}
+
+/// A funnel of two registers, c above a, shifted by b. A shift is 32 (or 64 of the 64-bit types) at most, or with .W
+/// the amount's lower bits.
+void Lifter::shf(const Instruction& inst) {
+    const Operand& d = inst.operands[0];
+    const Value a = read(inst.operands[1]), amount = read(inst.operands[2]), c = read(inst.operands[3]);
+    const bool is_left = inst.has("L"), is_high = inst.has("HI"), wraps = inst.has("W");
+    const bool is_wide = inst.has("U64") || inst.has("S64"), is_signed = inst.has("S32") || inst.has("S64");
+    const std::uint32_t limit = is_wide ? 64 : 32;
+    std::optional<std::uint32_t> by = amount.constant;
+    if (by) by = wraps ? *by % limit : std::min(*by, limit);
+    std::string shift = by ? std::to_string(*by) : amount.text;
+    if (!by && wraps) {
+        shift = temporary();
+        emit("and.b32 " + shift + ", " + amount.text + ", " + std::to_string(limit - 1));
+    } else if (!by) {
+        shift = temporary();
+        emit("min.u32 " + shift + ", " + amount.text + ", " + std::to_string(limit));
+    }
+    const std::string result = temporary();
+    if (is_left && !is_high) {
+        emit("shl.b32 " + result + ", " + a.text + ", " + shift);
+        write(d, value_of(result));
+        return;
+    }
+    if (!is_left && is_high) {
+        emit((is_signed ? "shr.s32 " : "shr.u32 ") + result + ", " + c.text + ", " + shift);
+        Value value = value_of(result);
+        if (is_signed && by && *by == 31) value.sign_of = c.number;
+        write(d, value);
+        return;
+    }
+    const std::string wide = wide_temporary();
+    emit((is_left     ? "shl.b64 "
+          : is_signed ? "shr.s64 "
+                      : "shr.u64 ") +
+         wide + ", " + wide_text(join(a, c)) + ", " + shift);
+    const int whole = name_wide(wide);
+    write(d, is_high ? high_half(whole) : low_half(whole));
+}
+
+void Lifter::sgxt(const Instruction& inst) {
+    const Value a = read(inst.operands[1]), width = read(inst.operands[2]);
+    if (inst.has("W") || !width.constant || *width.constant == 0 || *width.constant > 32) refuse_here();
+    const std::string result = temporary();
+    emit((inst.has("U32") ? "bfe.u32 " : "bfe.s32 ") + result + ", " + a.text + ", 0, " +
+         std::to_string(*width.constant));
+    write(inst.operands[0], value_of(result));
+}
+
+void Lifter::bmsk(const Instruction& inst) {
+    const Value position = read(inst.operands[1]), width = read(inst.operands[2]);
+    const std::string result = temporary();
+    emit(std::string("bmsk.") + (inst.has("W") ? "wrap" : "clamp") + ".b32 " + result + ", " + position.text + ", " +
+         width.text);
+    write(inst.operands[0], value_of(result));
+}
+
+void Lifter::imad(const Instruction& inst) {
+    const Operand &d = inst.operands[0], &p = inst.operands[1];
+    const Operand &left = inst.operands[2], &right = inst.operands[3], &addend = inst.operands[4];
+    const bool is_move = is_zero(left) || is_zero(right);
+    if (inst.has("X")) {
+        // c + carry, as the upper half of a sum; with factors, a product below it.
+        const Operand& in = inst.operands[5];
+        if (is_move && p.index == true_predicate) {
+            static const Operand nothing = [] {
+                Operand zero;
+                zero.kind = Kind::reg;
+                zero.index = zero_register;
+                return zero;
+            }();
+            const Carry carry = carries_[in.index + (in.kind == Kind::uniform_predicate ? 8u : 0u)];
+            // Which term of the lower half this is the upper half of is told by what is negated.
+            for (unsigned place = 0; carry.known && place < 3; ++place) {
+                std::array<const Operand*, 3> sources = {&nothing, &nothing, &nothing};
+                bool fits = true;
+                for (unsigned i = 0; i < 3; ++i)
+                    if (i != place && (carry.negated[i] || (carry.is_shift))) fits = false;
+                if (!fits || carry.negated[place] != addend.inverted) continue;
+                sources[place] = &addend;
+                Operand none;
+                if (upper_half(inst, d, sources, in, none, false)) return;
+                break;
+            }
+        }
+        // IMAD.X with a factor 1: an addition of three.
+        if (!is_move && !(right.kind == Kind::immediate && right.value == 1)) {
+            if (p.index != true_predicate) refuse_here();
+            const Value a = read(left), b = read(right), c = read(addend);
+            const std::string product = temporary(), one = temporary(), sum = temporary();
+            emit("mad.lo.s32 " + product + ", " + a.text + ", " + b.text + ", " + c.text);
+            emit("selp.b32 " + one + ", 1, 0, " + as_register(condition(in)));
+            emit("add.s32 " + sum + ", " + product + ", " + one);
+            write(d, value_of(sum));
+            return;
+        }
+        if (p.index != true_predicate) refuse_here("a carry");
+        if (!is_move) {
+            Operand none;
+            static const Operand nothing = [] {
+                Operand zero;
+                zero.kind = Kind::reg;
+                zero.index = zero_register;
+                return zero;
+            }();
+            if (upper_half(inst, d, {&left, &addend, &nothing}, in, none, false)) return;
+        }
+        const Value c = read(addend);
+        std::string sum = c.text;
+        if (!is_move) {
+            sum = temporary();
+            emit("add.s32 " + sum + ", " + read(left).text + ", " + c.text);
+        }
+        const std::string one = temporary(), result = temporary();
+        emit("selp.b32 " + one + ", 1, 0, " + as_register(condition(in)));
+        emit("add.s32 " + result + ", " + sum + ", " + one);
+        write(d, value_of(result));
+        return;
+    }
+    if (p.index != true_predicate) refuse_here("a carry");
+    const Value c = read(addend);
+    if (is_move) {
+        write(d, c);
+        return;
+    }
+    const Value a = read(left), b = read(right);
+    const std::string result = temporary();
+    const bool no_addend = c.constant && *c.constant == 0;
+    if (b.constant && *b.constant == 1)
+        emit("add.s32 " + result + ", " + a.text + ", " + c.text);
+    else if (no_addend && b.constant && std::has_single_bit(*b.constant))
+        emit("shl.b32 " + result + ", " + a.text + ", " + std::to_string(std::countr_zero(*b.constant)));
+    else if (no_addend)
+        emit("mul.lo.s32 " + result + ", " + a.text + ", " + b.text);
+    else
+        emit("mad.lo.s32 " + result + ", " + a.text + ", " + b.text + ", " + c.text);
+    write(d, value_of(result));
+}
+
+void Lifter::imad_wide(const Instruction& inst) {
+    const Operand &d = inst.operands[0], &p = inst.operands[1], &addend = inst.operands[4];
+    const std::string type = inst.has("U32") ? ".u32 " : ".s32 ";
+    const Value a = read(inst.operands[2]), b = read(inst.operands[3]);
+    if (addend.negated || addend.inverted) refuse_here();
+    const int c = is_zero(addend) ? -1 : read_pair(addend);
+    std::string product = wide_temporary();
+    if (!inst.has("X") && p.index == true_predicate) {
+        if (c < 0)
+            emit("mul.wide" + type + product + ", " + a.text + ", " + b.text);
+        else
+            emit("mad.wide" + type + product + ", " + a.text + ", " + b.text + ", " + wide_text(c));
+        write_pair(d, name_wide(product));
+        return;
+    }
+    emit("mul.wide" + type + product + ", " + a.text + ", " + b.text);
+    std::string over;
+    const auto add = [&](const std::string& term) {
+        const std::string sum = wide_temporary(), carry = predicate_temporary();
+        emit("add.u64 " + sum + ", " + product + ", " + term);
+        emit("setp.lt.u64 " + carry + ", " + sum + ", " + product);
+        if (over.empty())
+            over = carry;
+        else {
+            const std::string either = predicate_temporary();
+            emit("or.pred " + either + ", " + over + ", " + carry);
+            over = either;
+        }
+        product = sum;
+    };
+    if (!inst.has("U32") && p.index != true_predicate) refuse_here("a carry of a signed product");
+    if (c >= 0) add(wide_text(c));
+    if (inst.has("X")) {
+        const std::string one = wide_temporary();
+        emit("selp.b64 " + one + ", 1, 0, " + as_register(condition(inst.operands[5])));
+        add(one);
+    }
+    write_pair(d, name_wide(product));
+    if (p.index != true_predicate) write_predicate(p, over.empty() ? "%pfalse" : over);
+}
+
+/// The upper half of a * b + c, where c is a pair.
+void Lifter::imad_hi(const Instruction& inst) {
+    const Operand &d = inst.operands[0], &p = inst.operands[1], &addend = inst.operands[4];
+    const Value a = read(inst.operands[2]), b = read(inst.operands[3]);
+    if (inst.has("X") || addend.negated || addend.inverted) refuse_here();
+    const std::string type = inst.has("U32") ? ".u32 " : ".s32 ";
+    if (is_zero(addend)) {
+        const std::string high = temporary();
+        emit("mul.hi" + type + high + ", " + a.text + ", " + b.text);
+        write(d, value_of(high));
+        write_predicate(p, false);
+        return;
+    }
+    const int c = read_pair(addend);
+    const std::string sum = wide_temporary();
+    std::string over;
+    if (p.index == true_predicate) {
+        emit("mad.wide" + type + sum + ", " + a.text + ", " + b.text + ", " + wide_text(c));
+    } else {
+        if (!inst.has("U32")) refuse_here("a carry of a signed product");
+        const std::string product = wide_temporary();
+        over = predicate_temporary();
+        emit("mul.wide" + type + product + ", " + a.text + ", " + b.text);
+        emit("add.u64 " + sum + ", " + product + ", " + wide_text(c));
+        emit("setp.lt.u64 " + over + ", " + sum + ", " + product);
+    }
+    const Value high = high_half(name_wide(sum));
+    write(d, value_of(high.text));
+    if (!over.empty()) write_predicate(p, over);
+}
+
+void Lifter::idp(const Instruction& inst) {
+    if (!inst.has("4A")) refuse_here();
+    const bool a_signed = inst.code.bit(73), b_signed = inst.code.bit(74);
+    const Value a = read(inst.operands[1]), b = read(inst.operands[2]), c = read(inst.operands[3]);
+    const std::string result = temporary();
+    emit(std::string("dp4a.") + (a_signed ? "s32" : "u32") + (b_signed ? ".s32 " : ".u32 ") + result + ", " + a.text +
+         ", " + b.text + ", " + c.text);
+    write(inst.operands[0], value_of(result));
+}
+
+void Lifter::flo(const Instruction& inst) {
+    if (inst.operands[1].index != true_predicate) refuse_here();
+    const std::string result = temporary();
+    emit(std::string("bfind") + (inst.has("SH") ? ".shiftamt" : "") + (inst.has("U32") ? ".u32 " : ".s32 ") + result +
+         ", " + read(inst.operands[2]).text);
+    write(inst.operands[0], value_of(result));
+}
+
+void Lifter::brev(const Instruction& inst) {
+    const std::string result = temporary();
+    emit("brev.b32 " + result + ", " + read(inst.operands[1]).text);
+    write(inst.operands[0], value_of(result));
+}
+
+void Lifter::popc(const Instruction& inst) {
+    const std::string result = temporary();
+    emit("popc.b32 " + result + ", " + read(inst.operands[1]).text);
+    write(inst.operands[0], value_of(result));
+}
+
+/// d = a with the bits of `mask` taken from the predicates, of one byte.
+void Lifter::p2r(const Instruction& inst) {
+    const Value a = read(inst.operands[2]);
+    const auto mask = std::uint32_t(inst.operands[3].value);
+    if (inst.has("B1") || inst.has("B2") || inst.has("B3") || (mask & ~0x7fu) != 0) refuse_here();
+    std::string result = temporary();
+    emit("and.b32 " + result + ", " + a.text + ", " + hexadecimal(~mask & 0xffffffffu));
+    for (unsigned i = 0; i < 7; ++i) {
+        if ((mask >> i & 1u) == 0) continue;
+        const std::string bit = temporary(), sum = temporary();
+        emit("selp.b32 " + bit + ", " + hexadecimal(1u << i) + ", 0, %p" + std::to_string(i));
+        emit("or.b32 " + sum + ", " + result + ", " + bit);
+        result = sum;
+    }
+    write(inst.operands[0], value_of(result));
+}
+
+void Lifter::r2p(const Instruction& inst) {
+    const Value a = read(inst.operands[1]);
+    const auto mask = std::uint32_t(inst.operands[2].value);
+    const unsigned byte = inst.has("B1") ? 1 : inst.has("B2") ? 2 : inst.has("B3") ? 3 : 0;
+    if ((mask & ~0x7fu) != 0) refuse_here();
+    for (unsigned i = 0; i < 7; ++i) {
+        if ((mask >> i & 1u) == 0) continue;
+        const std::string bit = temporary(), is_set = predicate_temporary();
+        emit("and.b32 " + bit + ", " + a.text + ", " + hexadecimal(1u << (8 * byte + i)));
+        emit("setp.ne.s32 " + is_set + ", " + bit + ", 0");
+        Operand p;
+        p.kind = Kind::predicate;
+        p.index = std::uint8_t(i);
+        write_predicate(p, is_set);
+    }
+}
+
+void Lifter::s2r(const Instruction& inst) {
+    const auto number = unsigned(inst.operands[1].value);
+    const std::string_view source = special_register_in_ptx(number);
+    if (source.empty()) refuse_here(special_register_name(number));
+    const std::string result = temporary();
+    emit("mov.u32 " + result + ", " + std::string(source));
+    write(inst.operands[0], value_of(result));
+}
+
+void Lifter::cs2r(const Instruction& inst) {
+    const auto number = unsigned(inst.operands[1].value);
+    if (inst.has("32")) {
+        s2r(inst);
+        return;
+    }
+    const std::string result = wide_temporary();
+    if (number == 255)
+        emit("mov.b64 " + result + ", 0");
+    else if (number == 80)
+        emit("mov.u64 " + result + ", %clock64");
+    else if (number == 82)
+        emit("mov.u64 " + result + ", %globaltimer");
+    else
+        refuse_here(special_register_name(number));
+    write_pair(inst.operands[0], name_wide(result));
+}
+
+} // namespace ptarmigan::sass

@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules of loads, stores, atomics, copies and fences.
+#include "frontend/sass/lifter.h"
+
+namespace ptarmigan::sass {
+namespace {
+
+using Kind = Operand::Kind;
+
+struct Size {
+    unsigned bytes;
+    const char* narrow; ///< type of a load of less than a register
+};
+Size size_of(const Instruction& inst) {
+    if (inst.has("U8")) return {1, ".u8"};
+    if (inst.has("S8")) return {1, ".s8"};
+    if (inst.has("U16")) return {2, ".u16"};
+    if (inst.has("S16")) return {2, ".s16"};
+    if (inst.has("64")) return {8, ""};
+    if (inst.has("128")) return {16, ""};
+    return {4, ""};
+}
+
+std::string plus(std::int64_t offset) {
+    return offset == 0 ? std::string() : "+" + std::to_string(offset);
+}
+
+} // namespace
+
+/// The text between the brackets.
+std::string Lifter::address(const Operand& operand, std::string_view space) {
+    if (space == ".global" || space.empty()) {
+        if (operand.index == zero_register && operand.uniform == zero_uniform) refuse_here("an absolute address");
+        int base = -1;
+        if (operand.index != zero_register) {
+            if (operand.wide || operand.uniform == zero_uniform) {
+                base = pair_at(operand.index);
+            } else {
+                const std::string wide = wide_temporary();
+                emit("cvt.u64.u32 " + wide + ", " + read_index(operand.index).text);
+                base = name_wide(wide);
+            }
+        }
+        if (operand.uniform != zero_uniform) {
+            const int second = pair_at(uniform_base + operand.uniform);
+            if (base < 0) {
+                base = second;
+            } else {
+                const std::string sum = wide_temporary();
+                emit("add.s64 " + sum + ", " + wide_text(base) + ", " + wide_text(second));
+                base = name_wide(sum);
+            }
+        }
+        return "[" + wide_text(base) + plus(operand.value) + "]";
+    }
+    const bool is_shared = space == ".shared";
+    std::int64_t offset = operand.value;
+    std::string sum;
+    const auto add = [&](const std::string& term) {
+        if (sum.empty()) {
+            sum = term;
+            return;
+        }
+        const std::string result = temporary();
+        emit("add.s32 " + result + ", " + sum + ", " + term);
+        sum = result;
+    };
+    if (operand.index != zero_register) {
+        const Value base = read_index(operand.index);
+        if (base.constant) {
+            offset += std::int64_t(*base.constant) << operand.scale;
+        } else if (operand.scale != 0) {
+            const std::string scaled = temporary();
+            emit("shl.b32 " + scaled + ", " + base.text + ", " + std::to_string(operand.scale));
+            add(scaled);
+        } else {
+            add(base.text);
+        }
+    }
+    if (operand.uniform != zero_uniform) {
+        const Value base = read_index(uniform_base + operand.uniform);
+        if (base.constant)
+            offset += *base.constant;
+        else
+            add(base.text);
+    }
+    offset = std::int32_t(offset); // addresses of both spaces have 32 bits
+    const std::string variable = !is_shared                ? "sass_stack"
+                                 : kernel_.shared_size > 0 ? "sass_shared"
+                                                           : "sass_dynamic_shared";
+    if (!is_shared && kernel_.stack_size == 0) refuse_here("local memory of a kernel without a stack");
+    if (sum.empty()) return "[" + variable + plus(offset) + "]";
+    if (is_shared) {
+        add("%shared_base");
+        return "[" + sum + plus(offset) + "]";
+    }
+    if (offset != 0) add(std::to_string(offset));
+    const std::string wide = wide_temporary(), place = wide_temporary();
+    emit("cvt.u64.u32 " + wide + ", " + sum);
+    emit("add.s64 " + place + ", %local_base, " + wide);
+    return "[" + place + "]";
+}
+
+/// .relaxed.gpu and the like, or nothing for weak accesses.
+std::string Lifter::memory_order(const Instruction& inst) const {
+    switch (inst.code.bits(77, 4)) {
+    case 0: return "";
+    case 5: return ".relaxed.cta";
+    case 7: return ".relaxed.gpu";
+    case 10: return ".relaxed.sys";
+    case 12: return ".mmio.relaxed.sys";
+    case 4: return "nc";
+    default: throw Unliftable("an order of memory that is not known");
+    }
+}
+
+void Lifter::load_value(const Instruction& inst, const std::string& opcode, const Operand& target, const Operand& place,
+                        std::string_view space) {
+    const Size size = size_of(inst);
+    const std::string where = address(place, space);
+    const unsigned first = index_of(target);
+    if (size.bytes <= 4) {
+        const std::string result = temporary();
+        emit_guarded(opcode + (size.bytes == 4 ? ".b32" : size.narrow) + " " + result + ", " + where);
+        write_index(first, value_of(result));
+    } else if (size.bytes == 8) {
+        const std::string result = wide_temporary();
+        emit_guarded(opcode + ".b64 " + result + ", " + where);
+        if (first != zero_register) write_pair(target, name_wide(result));
+    } else {
+        std::string results[4];
+        for (std::string& result : results) result = temporary();
+        emit_guarded(opcode + ".v4.b32 {" + results[0] + ", " + results[1] + ", " + results[2] + ", " + results[3] +
+                     "}, " + where);
+        for (unsigned i = 0; i < 4 && first != zero_register; ++i) write_index(first + i, value_of(results[i]));
+    }
+}
+
+void Lifter::store_value(const Instruction& inst, const std::string& opcode, const Operand& place, unsigned first,
+                         std::string_view space) {
+    const Size size = size_of(inst);
+    const std::string where = address(place, space);
+    const auto in_register = [&](unsigned index) {
+        const Value value = first == zero_register ? constant(0) : read_index(index);
+        if (!value.constant) return value.text;
+        const std::string copy = temporary();
+        emit("mov.b32 " + copy + ", " + value.text);
+        return copy;
+    };
+    if (size.bytes <= 4) {
+        emit_guarded(opcode +
+                     (size.bytes == 1   ? ".b8 "
+                      : size.bytes == 2 ? ".b16 "
+                                        : ".b32 ") +
+                     where + ", " + (size.bytes == 2 ? half_of(in_register(first)) : in_register(first)));
+    } else if (size.bytes == 8) {
+        emit_guarded(opcode + ".b64 " + where + ", " + wide_text(pair_at(first)));
+    } else {
+        std::string values = in_register(first);
+        for (unsigned i = 1; i < 4; ++i) values += ", " + in_register(first + i);
+        emit_guarded(opcode + ".v4.b32 " + where + ", {" + values + "}");
+    }
+}
+
+std::string Lifter::half_of(const std::string& value) {
+    const std::string result = "%h" + std::to_string(halves_++);
+    emit("cvt.u16.u32 " + result + ", " + value);
+    return result;
+}
+
+/// Bank 2 as a variable, where a register chooses among its constants.
+void Lifter::use_table() {
+    const CubinSection* section = cubin_.find_section(".nv.constant2." + std::string(kernel_.name));
+    if (section == nullptr) section = cubin_.find_section(".nv.constant2");
+    if (section == nullptr || section->bytes.empty()) refuse_here("a table that is not there");
+    if (!section->relocations.empty()) refuse_here("a table of addresses");
+    if (!table_.empty()) return;
+    table_ = ".const .align 16 .b8 sass_table_" + std::string(kernel_.name) + "[" +
+             std::to_string(section->bytes.size()) + "] = {";
+    for (std::size_t i = 0; i < section->bytes.size(); ++i)
+        table_ += (i == 0 ? "" : i % 32 == 0 ? ",\n" : ",") + std::to_string(section->bytes[i]);
+    table_ += "};\n";
+}
+
+void Lifter::load(const Instruction& inst) {
+    const bool is_global = inst.form->id == FormId::ldg;
+    const Operand& target = inst.operands[is_global ? 1 : 0];
+    if (is_global && inst.operands[0].index != true_predicate) refuse_here();
+    const std::string order = memory_order(inst), space = is_global ? ".global" : "";
+    const std::string opcode = order == "nc" ? (is_global ? "ld.global.nc" : "ld") : "ld" + order + space;
+    load_value(inst, opcode, target, inst.operands[is_global ? 2 : 1], space);
+}
+void Lifter::load_local(const Instruction& inst) {
+    load_value(inst, "ld.local", inst.operands[0], inst.operands[1], ".local");
+}
+void Lifter::load_shared(const Instruction& inst) {
+    load_value(inst, "ld.shared", inst.operands[0], inst.operands[1], ".shared");
+}
+
+void Lifter::store(const Instruction& inst) {
+    const std::string order = memory_order(inst), space = inst.form->id == FormId::stg ? ".global" : "";
+    if (order == "nc") refuse_here();
+    store_value(inst, "st" + order + space, inst.operands[0], index_of(inst.operands[1]), space);
+}
+void Lifter::store_local(const Instruction& inst) {
+    store_value(inst, "st.local", inst.operands[0], index_of(inst.operands[1]), ".local");
+}
+void Lifter::store_shared(const Instruction& inst) {
+    store_value(inst, "st.shared", inst.operands[0], index_of(inst.operands[1]), ".shared");
+}
+
+void Lifter::load_constant(const Instruction& inst) {
+    const Operand& place = inst.operands[1];
+    const Size size = size_of(inst);
+    if (inst.has("IL") || inst.has("IS") || inst.has("ISL") || place.bindless) refuse_here();
+    if (place.index == zero_register && size.bytes >= 4) {
+        if (size.bytes == 8) {
+            write_pair(inst.operands[0],
+                       join(constant_word(place.bank, place.value), constant_word(place.bank, place.value + 4)));
+        } else {
+            write(inst.operands[0], constant_word(place.bank, place.value));
+        }
+        return;
+    }
+    std::string where;
+    if (place.index == zero_register && place.bank == 0) {
+        for (const KernelParameter& parameter : kernel_.parameters) {
+            const std::int64_t inside = place.value - kernel_.parameter_base - parameter.offset;
+            if (inside >= 0 && inside + size.bytes <= parameter.size)
+                where = "param_" + std::to_string(parameter.ordinal) + plus(inside);
+        }
+        if (where.empty()) refuse_here();
+        const std::string result = temporary();
+        emit(std::string("ld.param") + size.narrow + " " + result + ", [" + where + "]");
+        write(inst.operands[0], value_of(result));
+        return;
+    }
+    std::string base;
+    if (place.index != zero_register) {
+        base = wide_temporary();
+        emit("cvt.s64.s32 " + base + ", " + read_index(place.index).text);
+    }
+    if (place.bank == 3 || place.bank == 2) {
+        if (place.bank == 2) use_table();
+        const std::string variable = wide_temporary();
+        emit("mov.u64 " + variable + ", " +
+             (place.bank == 2 ? "sass_table_" + std::string(kernel_.name) : std::string("sass_constants")));
+        std::string sum = variable;
+        if (!base.empty()) {
+            sum = wide_temporary();
+            emit("add.s64 " + sum + ", " + variable + ", " + base);
+        }
+        where = "[" + sum + plus(place.value) + "]";
+        if (size.bytes == 8) {
+            const std::string result = wide_temporary();
+            emit_guarded("ld.const.b64 " + result + ", " + where);
+            write_pair(inst.operands[0], name_wide(result));
+        } else {
+            const std::string result = temporary();
+            emit_guarded(std::string("ld.const") + (size.bytes == 4 ? ".b32" : size.narrow) + " " + result + ", " +
+                         where);
+            write(inst.operands[0], value_of(result));
+        }
+        return;
+    }
+    if (place.bank == 0 && place.index != zero_register && !kernel_.parameters.empty()) {
+        // An array among the parameters: the one that the constant part of the address lies in.
+        for (const KernelParameter& parameter : kernel_.parameters) {
+            const std::int64_t inside = place.value - kernel_.parameter_base - parameter.offset;
+            if (inside < 0 || inside >= std::int64_t(parameter.size) || kernel_.parameters.size() != 1) continue;
+            const std::string variable = wide_temporary(), sum = wide_temporary();
+            emit("mov.u64 " + variable + ", param_" + std::to_string(parameter.ordinal));
+            emit("add.s64 " + sum + ", " + variable + ", " + base);
+            where = "[" + sum + plus(inside) + "]";
+            if (size.bytes == 8) {
+                const std::string result = wide_temporary();
+                emit_guarded("ld.param.b64 " + result + ", " + where);
+                write_pair(inst.operands[0], name_wide(result));
+            } else {
+                const std::string result = temporary();
+                emit_guarded(std::string("ld.param") + (size.bytes == 4 ? ".b32" : size.narrow) + " " + result + ", " +
+                             where);
+                write(inst.operands[0], value_of(result));
+            }
+            return;
+        }
+    }
+    refuse_here("a constant by a register");
+}
+
+namespace {
+
+struct AtomicType {
+    const char *type, *bits;
+    unsigned bytes;
+};
+/// Of bits 73 to 76; `any` for exchange and logic.
+AtomicType atomic_type(unsigned value) {
+    switch (value) {
+    case 0: return {".u32", ".b32", 4};
+    case 1: return {".s32", ".b32", 4};
+    case 2: return {".u64", ".b64", 8};
+    case 3: return {".f32", "", 4};
+    case 4: return {".noftz.f16x2", "", 4};
+    case 5: return {".s64", ".b64", 8};
+    case 6: return {".f64", "", 8};
+    default: throw Unliftable("a type of an atomic operation");
+    }
+}
+
+std::string operation_words(const Instruction& inst, const AtomicType& type) {
+    static constexpr const char* words[][2] = {{"ADD", ".add"}, {"MIN", ".min"}, {"MAX", ".max"},
+                                               {"INC", ".inc"}, {"DEC", ".dec"}, {"AND", ".and"},
+                                               {"OR", ".or"},   {"XOR", ".xor"}, {"EXCH", ".exch"}};
+    for (const auto& word : words) {
+        if (!inst.has(word[0])) continue;
+        const std::string operation = word[1];
+        const bool is_bits = operation == ".and" || operation == ".or" || operation == ".xor" || operation == ".exch";
+        if (is_bits && type.bits[0] == 0) throw Unliftable("a logic operation of floats");
+        // Addition wraps: there is no add.s64, and s32 is the same.
+        const bool is_sum = operation == ".add" && type.bits[0] != 0;
+        return operation + (is_bits ? type.bits : is_sum ? (type.bytes == 8 ? ".u64" : ".u32") : type.type);
+    }
+    throw Unliftable("an atomic operation that is not known");
+}
+
+std::string atomic_order(const Instruction& inst) {
+    switch (inst.code.bits(77, 4)) {
+    case 5: return ".relaxed.cta";
+    case 7: return ".relaxed.gpu";
+    case 10: return ".relaxed.sys";
+    default: throw Unliftable("an order of memory that is not known");
+    }
+}
+
+} // namespace
+
+void Lifter::atomic(const Instruction& inst) {
+    if (inst.operands[0].index != true_predicate) refuse_here();
+    const AtomicType type = atomic_type(unsigned(inst.code.bits(73, 4)));
+    const std::string space = inst.form->mnemonic == "ATOM" ? "" : ".global";
+    const std::string where = address(inst.operands[2], space);
+    const unsigned source = index_of(inst.operands[3]);
+    const std::string opcode = "atom" + atomic_order(inst) + space + operation_words(inst, type);
+    if (type.bytes == 8) {
+        const std::string result = wide_temporary();
+        emit_guarded(opcode + " " + result + ", " + where + ", " + wide_text(pair_at(source)));
+        write_pair(inst.operands[1], name_wide(result));
+    } else {
+        const std::string result = temporary();
+        emit_guarded(opcode + " " + result + ", " + where + ", " + in_register(read_index(source)));
+        write(inst.operands[1], value_of(result));
+    }
+}
+
+std::string Lifter::in_register(const Value& value) {
+    if (!value.constant) return value.text;
+    const std::string copy = temporary();
+    emit("mov.b32 " + copy + ", " + value.text);
+    return copy;
+}
+
+void Lifter::reduction(const Instruction& inst) {
+    const AtomicType type = atomic_type(unsigned(inst.code.bits(73, 4)));
+    const std::string where = address(inst.operands[0], ".global");
+    const unsigned source = index_of(inst.operands[1]);
+    emit_guarded("red" + atomic_order(inst) + ".global" + operation_words(inst, type) + " " + where + ", " +
+                 (type.bytes == 8 ? wide_text(pair_at(source)) : in_register(read_index(source))));
+}
+
+void Lifter::compare_and_swap(const Instruction& inst) {
+    if (inst.operands[0].index != true_predicate) refuse_here();
+    const bool is_wide = inst.has("64");
+    const std::string space = inst.form->id == FormId::atomg_cas ? ".global" : "";
+    Operand place = inst.operands[2];
+    place.wide = true; // there is no room to say so
+    const std::string where = address(place, space);
+    const unsigned compared = index_of(inst.operands[3]), swapped = index_of(inst.operands[4]);
+    const std::string opcode = "atom" + atomic_order(inst) + space + ".cas" + (is_wide ? ".b64 " : ".b32 ");
+    if (is_wide) {
+        const std::string result = wide_temporary();
+        emit_guarded(opcode + result + ", " + where + ", " + wide_text(pair_at(compared)) + ", " +
+                     wide_text(pair_at(swapped)));
+        write_pair(inst.operands[1], name_wide(result));
+    } else {
+        const std::string result = temporary();
+        emit_guarded(opcode + result + ", " + where + ", " + in_register(read_index(compared)) + ", " +
+                     in_register(read_index(swapped)));
+        write(inst.operands[1], value_of(result));
+    }
+}
+
+void Lifter::atomic_shared(const Instruction& inst) {
+    const AtomicType type = atomic_type(unsigned(inst.code.bits(73, 2)));
+    const std::string where = address(inst.operands[1], ".shared");
+    const unsigned source = index_of(inst.operands[2]);
+    const std::string opcode = "atom.shared" + operation_words(inst, type);
+    if (type.bytes == 8) {
+        const std::string result = wide_temporary();
+        emit_guarded(opcode + " " + result + ", " + where + ", " + wide_text(pair_at(source)));
+        write_pair(inst.operands[0], name_wide(result));
+    } else {
+        const std::string result = temporary();
+        emit_guarded(opcode + " " + result + ", " + where + ", " + in_register(read_index(source)));
+        write(inst.operands[0], value_of(result));
+    }
+}
+
+/// CAS gives the old value, CAST whether it was the expected one.
+void Lifter::compare_and_swap_shared(const Instruction& inst) {
+    const bool is_wide = inst.has("64"), tests = inst.has("CAST") || inst.has("CAST.SPIN");
+    const std::string where = address(inst.operands[1], ".shared");
+    const unsigned compared = index_of(inst.operands[2]), swapped = index_of(inst.operands[3]);
+    const std::string expected = is_wide ? wide_text(pair_at(compared)) : in_register(read_index(compared));
+    const std::string fresh = is_wide ? wide_text(pair_at(swapped)) : in_register(read_index(swapped));
+    const std::string old = is_wide ? wide_temporary() : temporary();
+    emit_guarded("atom.shared.cas" + std::string(is_wide ? ".b64 " : ".b32 ") + old + ", " + where + ", " + expected +
+                 ", " + fresh);
+    if (tests) {
+        const std::string same = predicate_temporary(), result = temporary();
+        emit("setp.eq" + std::string(is_wide ? ".s64 " : ".s32 ") + same + ", " + old + ", " + expected);
+        emit("selp.b32 " + result + ", 1, 0, " + same);
+        if (is_wide)
+            write_pair(inst.operands[0], join(value_of(result), constant(0)));
+        else
+            write(inst.operands[0], value_of(result));
+    } else if (is_wide) {
+        write_pair(inst.operands[0], name_wide(old));
+    } else {
+        write(inst.operands[0], value_of(old));
+    }
+}
+
+void Lifter::count_shared(const Instruction& inst) {
+    const std::string where = address(inst.operands[1], ".shared"), result = temporary();
+    emit_guarded("atom.shared.add.u32 " + result + ", " + where + ", 1");
+    write(inst.operands[0], value_of(result));
+}
+
+void Lifter::copy_to_shared(const Instruction& inst) {
+    const Operand& with = inst.operands[2];
+    if (inst.has("ZFILL") || with.index != true_predicate || with.negated) refuse_here("a condition");
+    const unsigned bytes = inst.has("128") ? 16 : inst.has("64") ? 8 : 4;
+    const std::string to = address(inst.operands[0], ".shared"), from = address(inst.operands[1], ".global");
+    emit_guarded(std::string("cp.async.") + (inst.has("BYPASS") ? "cg" : "ca") + ".shared.global " + to + ", " + from +
+                 ", " + std::to_string(bytes));
+}
+
+void Lifter::commit_copies(const Instruction&) {
+    emit_guarded("cp.async.commit_group");
+}
+
+void Lifter::wait_copies(const Instruction& inst) {
+    if (inst.operands[0].value != 0 || !inst.has("LE")) refuse_here();
+    emit_guarded("cp.async.wait_group " + std::to_string(inst.operands[1].value));
+}
+
+void Lifter::fence(const Instruction& inst) {
+    const char* scope = inst.has("CTA") ? ".cta" : inst.has("GPU") ? ".gpu" : inst.has("SYS") ? ".sys" : nullptr;
+    const char* order = inst.has("SC") ? "fence.sc" : inst.has("ALL") ? "fence.acq_rel" : nullptr;
+    if (scope == nullptr || order == nullptr) refuse_here();
+    emit_guarded(std::string(order) + scope);
+}
+
+/// IVALL makes what other multiprocessors wrote visible: the second half of an acquire.
+void Lifter::cache_control(const Instruction& inst) {
+    if (!inst.has("IVALL")) refuse_here();
+    emit_guarded("fence.acq_rel.gpu");
+}
+
+} // namespace ptarmigan::sass

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of a lifted module: variables, then kernels.
+#include "frontend/sass/lift.h"
+#include "frontend/sass/lifter.h"
+
+#include <algorithm>
+
+namespace ptarmigan::sass {
+namespace {
+
+/// The variable that stands for a section of variables.
+std::string_view variable_of(std::string_view section) {
+    if (section == ".nv.global") return "sass_global";
+    if (section == ".nv.global.init") return "sass_global_init";
+    if (section == ".nv.constant3") return "sass_constants";
+    return {};
+}
+
+void declare_variable(const CubinSection& section, std::string& text) {
+    if (section.size == 0) return;
+    const bool is_constant = section.name == ".nv.constant3";
+    text += std::string(".visible ") + (is_constant ? ".const" : ".global") + " .align " +
+            std::to_string(std::max<std::uint64_t>(section.alignment, 16)) + " .b8 " +
+            std::string(variable_of(section.name)) + "[" + std::to_string(section.size) + "]";
+    if (!section.relocations.empty()) throw Unliftable("variables that hold addresses");
+    const auto last =
+        std::find_if(section.bytes.rbegin(), section.bytes.rend(), [](std::uint8_t byte) { return byte != 0; });
+    const std::size_t given = std::size_t(section.bytes.rend() - last);
+    if (given > 0) {
+        text += " = {";
+        for (std::size_t i = 0; i < given; ++i) {
+            if (i) text += i % 32 == 0 ? ",\n" : ",";
+            text += std::to_string(section.bytes[i]);
+        }
+        text += "}";
+    }
+    text += ";\n";
+}
+
+} // namespace
+
+bool lifts_architecture(unsigned architecture) {
+    return architecture >= 80 && architecture <= 90;
+}
+
+bool lift_cubin(std::span<const std::uint8_t> image, LiftedModule& module, std::string& error) {
+    module = LiftedModule{};
+    Cubin cubin;
+    if (!read_cubin(image, cubin, error)) return false;
+    module.architecture = cubin.architecture;
+    if (!lifts_architecture(cubin.architecture)) {
+        error = "machine code of sm_" + std::to_string(cubin.architecture) + " can't be lifted (sm_80 to sm_90 can)";
+        return false;
+    }
+    std::string& text = module.text;
+    // Forms of the newest version are free to use; none is of a newer architecture than the code's.
+    text = ".version 8.5\n.target sm_" + std::to_string(cubin.architecture) + "\n.address_size 64\n";
+    text += ".extern .shared .align 16 .b8 sass_dynamic_shared[];\n";
+    std::string broken;
+    for (const CubinSection& section : cubin.sections) {
+        if (variable_of(section.name).empty()) continue;
+        try {
+            declare_variable(section, text);
+        } catch (const Unliftable& problem) {
+            error = problem.what();
+            return false;
+        }
+    }
+    for (const CubinSymbol& symbol : cubin.symbols) {
+        if (symbol.type != 1 || symbol.binding == 0 || symbol.section >= cubin.sections.size()) continue;
+        const CubinSection& section = cubin.sections[symbol.section];
+        const std::string_view variable = variable_of(section.name);
+        if (variable.empty() || symbol.value > section.size || symbol.size > section.size - symbol.value) continue;
+        module.aliases.push_back({std::string(symbol.name), std::string(variable), symbol.value, symbol.size});
+    }
+    for (const CubinKernel& kernel : cubin.kernels) {
+        Lifter lifter(cubin, kernel);
+        std::string head = ".visible .entry " + std::string(kernel.name) + "(" + lifter.parameter_list() + ")\n";
+        if (kernel.required_threads[0] != 0)
+            head += ".reqntid " + std::to_string(kernel.required_threads[0]) + ", " +
+                    std::to_string(kernel.required_threads[1]) + ", " + std::to_string(kernel.required_threads[2]) +
+                    "\n";
+        else if (kernel.max_threads != 0)
+            head += ".maxntid " + std::to_string(kernel.max_threads) + ", 1, 1\n";
+        std::string body = "\ttrap;\n\tret;\n";
+        try {
+            body = lifter.lift();
+            text += lifter.table();
+        } catch (const Unliftable& problem) {
+            module.refused.push_back({std::string(kernel.name), problem.what()});
+        }
+        text += head + "{\n" + body + "}\n";
+    }
+    return true;
+}
+
+} // namespace ptarmigan::sass

@@ -1,0 +1,799 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registers, values and blocks; the rules are in lift_*.cpp.
+#include "frontend/sass/lifter.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace ptarmigan::sass {
+namespace {
+
+using Kind = Operand::Kind;
+
+constexpr std::uint32_t instruction_size = 16;
+constexpr unsigned context_limit = 2000, block_limit = 400'000, depth_limit = 24;
+
+std::string hexadecimal(std::uint64_t value) {
+    char text[24];
+    std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+    return text;
+}
+
+using Rule = void (Lifter::*)(const Instruction&);
+struct NamedRule {
+    FormId id;
+    Rule rule; ///< null: refused
+};
+#define LIFT(name) &Lifter::name
+#define REFUSE(reason) nullptr
+#define SASS_FORM(id, code, layout, syntax, lifting) {FormId::id, lifting},
+constexpr NamedRule rules[] = {
+#include "frontend/sass/opcode_table.def"
+};
+#undef SASS_FORM
+#undef LIFT
+#undef REFUSE
+
+} // namespace
+
+Lifter::Lifter(const Cubin& cubin, const CubinKernel& kernel) : cubin_(cubin), kernel_(kernel) {}
+
+void Lifter::rule(const Instruction& inst) {
+    const Rule rule = rules[unsigned(inst.form->id)].rule;
+    if (rule == nullptr) throw Unliftable(std::string(inst.form->refusal));
+    (this->*rule)(inst);
+}
+
+void Lifter::refuse_here(const std::string& why) {
+    throw Unliftable(why);
+}
+
+// --- statements ---
+
+void Lifter::emit(const std::string& statement) {
+    if (!writes_) return;
+    text_ += '\t';
+    text_ += statement;
+    text_ += ";\n";
+}
+
+void Lifter::emit_guarded(const std::string& statement) {
+    if (!writes_) return;
+    text_ += '\t';
+    if (current_->guard != true_predicate || current_->guard_negated) {
+        text_ += current_->guard_negated ? "@!" : "@";
+        text_ += current_->guard == true_predicate
+                     ? std::string("%ptrue")
+                     : (current_->guard_uniform ? "%up" : "%p") + std::to_string(current_->guard);
+        text_ += ' ';
+    }
+    text_ += statement;
+    text_ += ";\n";
+}
+
+std::string Lifter::temporary() {
+    return "%t" + std::to_string(temporaries_++);
+}
+std::string Lifter::wide_temporary() {
+    return "%q" + std::to_string(wide_temporaries_++);
+}
+std::string Lifter::predicate_temporary() {
+    return "%c" + std::to_string(predicate_temporaries_++);
+}
+
+int Lifter::name_wide(const std::string& text) {
+    const auto [place, is_new] = wide_ids_.emplace(text, int(wide_names_.size()));
+    if (is_new) wide_names_.push_back(text);
+    return place->second;
+}
+
+Value Lifter::value_of(std::string text) {
+    Value value;
+    value.text = std::move(text);
+    value.number = next_number_++;
+    return value;
+}
+
+Value Lifter::constant(std::uint32_t bits) {
+    Value value;
+    value.text = hexadecimal(bits);
+    value.constant = bits;
+    return value;
+}
+
+// --- reading ---
+
+unsigned Lifter::index_of(const Operand& operand) {
+    if (operand.kind == Kind::uniform)
+        return operand.index == zero_uniform ? unsigned(zero_register) : uniform_base + operand.index;
+    return operand.index;
+}
+
+std::string Lifter::register_name(unsigned index) {
+    return index >= uniform_base ? "%u" + std::to_string(index - uniform_base) : "%r" + std::to_string(index);
+}
+
+Value Lifter::read_index(unsigned index) {
+    if (index == zero_register) return constant(0);
+    if (index >= register_count) refuse_here("a register out of range");
+    Register& known = registers_[index];
+    if (known.constant) return constant(*known.constant);
+    if (known.number == 0) known.number = next_number_++;
+    Value value;
+    value.text = register_name(index);
+    value.wide = known.wide;
+    value.is_high = known.is_high;
+    value.number = known.number;
+    value.sign_of = known.sign_of;
+    return value;
+}
+
+Value Lifter::read_plain(const Operand& operand) {
+    switch (operand.kind) {
+    case Kind::reg:
+    case Kind::uniform: return read_index(index_of(operand));
+    case Kind::immediate: return constant(std::uint32_t(operand.value));
+    case Kind::constant:
+        if (operand.bindless || operand.index != zero_register) refuse_here("a constant by a register");
+        return constant_word(operand.bank, operand.value);
+    default: refuse_here("an operand of a kind that is not known");
+    }
+}
+
+Value Lifter::read(const Operand& operand) {
+    Value value = read_plain(operand);
+    if (operand.negated) {
+        if (value.constant) return constant(0u - *value.constant);
+        const std::string result = temporary();
+        emit("neg.s32 " + result + ", " + value.text);
+        return value_of(result);
+    }
+    if (operand.inverted) {
+        if (value.constant) return constant(~*value.constant);
+        const std::string result = temporary();
+        emit("not.b32 " + result + ", " + value.text);
+        return value_of(result);
+    }
+    return value;
+}
+
+std::string Lifter::read_float(const Operand& operand) {
+    Value value = read_plain(operand);
+    if (value.constant) {
+        std::uint32_t bits = *value.constant;
+        if (operand.absolute) bits &= 0x7fffffffu;
+        if (operand.negated) bits ^= 0x80000000u;
+        char text[16];
+        std::snprintf(text, sizeof text, "0f%08X", bits);
+        return text;
+    }
+    std::string text = value.text;
+    if (operand.absolute) {
+        const std::string result = temporary();
+        emit("abs.f32 " + result + ", " + text);
+        text = result;
+    }
+    if (operand.negated) {
+        const std::string result = temporary();
+        emit("neg.f32 " + result + ", " + text);
+        text = result;
+    }
+    return text;
+}
+
+std::string Lifter::read_double(const Operand& operand) {
+    const auto literal = [&](std::uint64_t bits) {
+        if (operand.absolute) bits &= ~(std::uint64_t(1) << 63);
+        if (operand.negated) bits ^= std::uint64_t(1) << 63;
+        char text[24];
+        std::snprintf(text, sizeof text, "0d%016llX", static_cast<unsigned long long>(bits));
+        return std::string(text);
+    };
+    if (operand.kind == Kind::immediate) return literal(std::uint64_t(std::uint32_t(operand.value)) << 32);
+    if (operand.kind == Kind::reg && operand.index == zero_register) return literal(0);
+    std::string text;
+    if (operand.kind == Kind::constant) {
+        const Value low = constant_word(operand.bank, operand.value),
+                    high = constant_word(operand.bank, operand.value + 4);
+        if (low.constant && high.constant) return literal(std::uint64_t(*high.constant) << 32 | *low.constant);
+        text = wide_text(join(low, high));
+    } else {
+        text = wide_text(read_pair(operand));
+    }
+    if (operand.absolute) {
+        const std::string result = wide_temporary();
+        emit("abs.f64 " + result + ", " + text);
+        text = result;
+    }
+    if (operand.negated) {
+        const std::string result = wide_temporary();
+        emit("neg.f64 " + result + ", " + text);
+        text = result;
+    }
+    return text;
+}
+
+Value Lifter::low_half(int wide) {
+    Value value = value_of(temporary());
+    emit("cvt.u32.u64 " + value.text + ", " + wide_text(wide));
+    value.wide = wide;
+    return value;
+}
+Value Lifter::high_half(int wide) {
+    Value value = value_of(temporary());
+    const std::string rest = temporary();
+    emit("mov.b64 {" + rest + ", " + value.text + "}, " + wide_text(wide));
+    value.wide = wide;
+    value.is_high = true;
+    return value;
+}
+
+int Lifter::join(const Value& low, const Value& high) {
+    if (low.wide >= 0 && low.wide == high.wide && !low.is_high && high.is_high) return low.wide;
+    const std::string result = wide_temporary();
+    const auto in_register = [&](const Value& value) {
+        if (!value.constant) return value.text;
+        const std::string copy = temporary();
+        emit("mov.b32 " + copy + ", " + value.text);
+        return copy;
+    };
+    if (low.constant && high.constant)
+        emit("mov.b64 " + result + ", " + hexadecimal(std::uint64_t(*high.constant) << 32 | *low.constant));
+    else if (high.constant && *high.constant == 0)
+        emit("cvt.u64.u32 " + result + ", " + low.text);
+    else if (high.sign_of != 0 && high.sign_of == low.number)
+        emit("cvt.s64.s32 " + result + ", " + low.text);
+    else
+        emit("mov.b64 " + result + ", {" + in_register(low) + ", " + in_register(high) + "}");
+    return name_wide(result);
+}
+
+int Lifter::pair_at(unsigned index) {
+    if (index == zero_register) return join(constant(0), constant(0));
+    if (index % 2 != 0) refuse_here("a pair at an odd register");
+    const Value low = read_index(index), high = read_index(index + 1);
+    const int result = join(low, high);
+    // Both halves are known as those of the result now.
+    if (low.wide != result && !low.constant && !high.constant) {
+        registers_[index].wide = registers_[index + 1].wide = result;
+        registers_[index].is_high = false;
+        registers_[index + 1].is_high = true;
+    }
+    return result;
+}
+
+int Lifter::read_pair(const Operand& operand) {
+    switch (operand.kind) {
+    case Kind::reg:
+    case Kind::uniform: return pair_at(index_of(operand));
+    case Kind::immediate: {
+        const auto bits = std::uint32_t(operand.value);
+        return join(constant(bits),
+                    constant(operand.type == ImmediateType::signed_int && operand.value < 0 ? ~0u : 0u));
+    }
+    case Kind::constant:
+        if (operand.bindless || operand.index != zero_register) refuse_here("a constant by a register");
+        return join(constant_word(operand.bank, operand.value), constant_word(operand.bank, operand.value + 4));
+    default: refuse_here("an operand of a kind that is not known");
+    }
+}
+
+// --- constants ---
+
+std::optional<std::uint32_t> Lifter::constant_bytes(unsigned bank, std::int64_t offset) {
+    const std::string name = ".nv.constant" + std::to_string(bank);
+    const CubinSection* section = cubin_.find_section(name + "." + std::string(kernel_.name));
+    if (section == nullptr) section = cubin_.find_section(name);
+    if (section == nullptr || offset < 0 || std::uint64_t(offset) + 4 > section->bytes.size()) return {};
+    for (const CubinRelocation& relocation : section->relocations)
+        if (std::int64_t(relocation.offset) < offset + 4 && std::int64_t(relocation.offset) + 8 > offset) return {};
+    std::uint32_t bits = 0;
+    for (unsigned i = 0; i < 4; ++i) bits |= std::uint32_t(section->bytes[std::size_t(offset) + i]) << 8 * i;
+    return bits;
+}
+
+int Lifter::parameter_pair(std::int64_t offset) {
+    if (const auto found = parameter_pairs_.find(offset); found != parameter_pairs_.end()) return found->second;
+    for (const KernelParameter& parameter : kernel_.parameters) {
+        const std::int64_t inside = offset - kernel_.parameter_base - parameter.offset;
+        if (inside < 0 || inside + 8 > std::int64_t(parameter.size) || inside % 8 != 0) continue;
+        const std::string result = wide_temporary();
+        emit("ld.param.b64 " + result + ", [param_" + std::to_string(parameter.ordinal) +
+             (inside ? "+" + std::to_string(inside) : "") + "]");
+        return parameter_pairs_[offset] = name_wide(result);
+    }
+    return -1;
+}
+
+Value Lifter::constant_word(unsigned bank, std::int64_t offset) {
+    if (offset % 4 != 0) refuse_here("a constant that is not aligned");
+    const std::string place = "c[" + hexadecimal(bank) + "][" + hexadecimal(std::uint64_t(offset)) + "]";
+    if (bank == 0 && offset < std::int64_t(kernel_.parameter_base)) {
+        const auto special = [&](const char* name) {
+            Value value = value_of(temporary());
+            emit("mov.u32 " + value.text + ", " + name);
+            return value;
+        };
+        switch (offset) {
+        case 0x0: return special("%ntid.x");
+        case 0x4: return special("%ntid.y");
+        case 0x8: return special("%ntid.z");
+        case 0xc: return special("%nctaid.x");
+        case 0x10: return special("%nctaid.y");
+        case 0x14: return special("%nctaid.z");
+        case 0x18:
+        case 0x1c:
+            if (cubin_.architecture >= 90) break;
+            return offset == 0x18 ? low_half(name_wide("%shared_window")) : high_half(name_wide("%shared_window"));
+        case 0x20: return low_half(name_wide("%local_window"));
+        case 0x24: return high_half(name_wide("%local_window"));
+        case 0x28: return constant(kernel_.stack_size);
+        case 0x2c: return special("%dynamic_smem_size");
+        case 0x10c: return special("%nsmid");
+        case 0x114: return constant(0); // shared memory that the system takes: none
+        default: break;
+        }
+        const std::int64_t environment = cubin_.architecture >= 90 ? 0x40 : 0x88;
+        if (offset >= environment && offset < environment + 12)
+            return special(("%envreg" + std::to_string((offset - environment) / 4)).c_str());
+        // The descriptor of all global memory, which loads and stores name.
+        const std::int64_t descriptor = cubin_.architecture >= 90 ? 0x208 : 0x118;
+        if (offset == descriptor || offset == descriptor + 4) return constant(0);
+        refuse_here(place);
+    }
+    if (bank == 0) {
+        const std::int64_t even = offset - (offset - std::int64_t(kernel_.parameter_base)) % 8;
+        if (const int pair = parameter_pair(even); pair >= 0) return offset == even ? low_half(pair) : high_half(pair);
+        for (const KernelParameter& parameter : kernel_.parameters) {
+            const std::int64_t inside = offset - kernel_.parameter_base - parameter.offset;
+            const std::string name =
+                "[param_" + std::to_string(parameter.ordinal) + (inside > 0 ? "+" + std::to_string(inside) : "") + "]";
+            if (inside >= 0 && inside + 4 <= std::int64_t(parameter.size)) {
+                Value value = value_of(temporary());
+                emit("ld.param.b32 " + value.text + ", " + name);
+                return value;
+            }
+            if (inside == 0 && parameter.size < 4) {
+                // What lies behind in the word must be no parameter's.
+                for (const KernelParameter& other : kernel_.parameters)
+                    if (other.offset > parameter.offset && other.offset < parameter.offset + 4) refuse_here(place);
+                Value value = value_of(temporary());
+                emit((parameter.size == 1 ? "ld.param.u8 " : "ld.param.u16 ") + value.text + ", " + name);
+                return value;
+            }
+        }
+        refuse_here(place);
+    }
+    if (bank == 2)
+        if (const auto bits = constant_bytes(bank, offset)) return constant(*bits);
+    if (bank == 3 && cubin_.find_section(".nv.constant3") != nullptr) {
+        Value value = value_of(temporary());
+        emit("ld.const.b32 " + value.text + ", [sass_constants+" + std::to_string(offset) + "]");
+        return value;
+    }
+    if (bank == 4) {
+        const CubinSection* section = cubin_.find_section(".nv.constant4");
+        const std::int64_t even = offset & ~std::int64_t(7);
+        if (section != nullptr)
+            for (const CubinRelocation& relocation : section->relocations) {
+                if (std::int64_t(relocation.offset) != even || relocation.type != 2) continue;
+                const CubinSymbol& symbol = cubin_.symbols[relocation.symbol];
+                if (symbol.section >= cubin_.sections.size() || (symbol.type != 1 && symbol.type != 3))
+                    refuse_here("the address of " + std::string(symbol.name));
+                const std::string_view home = cubin_.sections[symbol.section].name;
+                if (home != ".nv.global" && home != ".nv.global.init")
+                    refuse_here("the address of " + std::string(symbol.name));
+                const std::string pair = wide_temporary();
+                emit("mov.u64 " + pair + ", " + (home == ".nv.global" ? "sass_global" : "sass_global_init") + "+" +
+                     std::to_string(symbol.value + std::uint64_t(relocation.addend)));
+                const int wide = name_wide(pair);
+                return offset == even ? low_half(wide) : high_half(wide);
+            }
+    }
+    refuse_here(place);
+}
+
+// --- predicates ---
+
+Condition Lifter::condition(const Operand& operand) {
+    Condition result;
+    if (operand.index == true_predicate) {
+        result.value = !operand.negated;
+        return result;
+    }
+    result.name = (operand.kind == Kind::uniform_predicate ? "%up" : "%p") + std::to_string(operand.index);
+    result.negated = operand.negated;
+    return result;
+}
+
+std::string Lifter::as_register(const Condition& condition) {
+    if (condition.name.empty()) return condition.value ? "%ptrue" : "%pfalse";
+    if (!condition.negated) return condition.name;
+    const std::string result = predicate_temporary();
+    emit("not.pred " + result + ", " + condition.name);
+    return result;
+}
+
+void Lifter::write_predicate(const Operand& operand, const std::string& value) {
+    if (operand.kind == Kind::none || operand.index == true_predicate) return;
+    const bool uniform = operand.kind == Kind::uniform_predicate;
+    carries_[operand.index + (uniform ? 8u : 0u)].known = false;
+    emit_guarded("mov.pred " + ((uniform ? "%up" : "%p") + std::to_string(operand.index)) + ", " + value);
+}
+void Lifter::write_predicate(const Operand& operand, bool value) {
+    write_predicate(operand, std::string(value ? "%ptrue" : "%pfalse"));
+}
+
+// --- writing ---
+
+void Lifter::write(const Operand& operand, Value value) {
+    write_index(index_of(operand), std::move(value));
+}
+
+void Lifter::write_index(unsigned index, Value value) {
+    if (index == zero_register) return;
+    if (index >= register_count) refuse_here("a register out of range");
+    emit_guarded("mov.b32 " + register_name(index) + ", " + value.text);
+    pairs_.reset(index / 2);
+    Register& known = registers_[index];
+    known = Register{};
+    if (current_->guard != true_predicate || current_->guard_negated) {
+        known.number = next_number_++;
+        return;
+    }
+    known.wide = value.wide;
+    known.is_high = value.is_high;
+    known.number = value.number != 0 ? value.number : next_number_++;
+    known.sign_of = value.sign_of;
+    known.constant = value.constant;
+    const unsigned even = index & ~1u;
+    const Register &low = registers_[even], &high = registers_[even + 1];
+    if (low.wide >= 0 && low.wide == high.wide && !low.is_high && high.is_high && even + 1 < register_count) {
+        const std::string name = (even >= uniform_base ? "%ud" : "%d") + std::to_string(even % uniform_base);
+        const int wide = low.wide, own = name_wide(name);
+        if (wide != own) {
+            emit("mov.b64 " + name + ", " + wide_text(wide));
+            for (unsigned i = 0; i < register_count; ++i)
+                if (registers_[i].wide == own) registers_[i].wide = -1;
+            for (Carry& carry : carries_)
+                for (Value* part : {&carry.a, &carry.b, &carry.c})
+                    if (part->wide == own) part->wide = -1;
+        }
+        pairs_.set(even / 2);
+    }
+}
+
+void Lifter::write_pair(const Operand& operand, int wide) {
+    const unsigned index = index_of(operand);
+    if (index == zero_register) return;
+    if (index % 2 != 0 || index + 1 >= register_count) refuse_here("a pair at an odd register");
+    const bool guarded = current_->guard != true_predicate || current_->guard_negated;
+    if (guarded) {
+        Operand guard;
+        guard.kind = current_->guard_uniform ? Kind::uniform_predicate : Kind::predicate;
+        guard.index = current_->guard;
+        guard.negated = current_->guard_negated;
+        const int old = pair_at(index);
+        const std::string result = wide_temporary();
+        emit("selp.b64 " + result + ", " + wide_text(wide) + ", " + wide_text(old) + ", " +
+             as_register(condition(guard)));
+        wide = name_wide(result);
+    }
+    emit("mov.b64 {" + register_name(index) + ", " + register_name(index + 1) + "}, " + wide_text(wide));
+    const std::string name = (index >= uniform_base ? "%ud" : "%d") + std::to_string(index % uniform_base);
+    const int own = name_wide(name);
+    if (own != wide) {
+        emit("mov.b64 " + name + ", " + wide_text(wide));
+        for (unsigned i = 0; i < register_count; ++i)
+            if (registers_[i].wide == own) registers_[i].wide = -1;
+        for (Carry& carry : carries_)
+            for (Value* part : {&carry.a, &carry.b, &carry.c})
+                if (part->wide == own) part->wide = -1;
+    }
+    for (unsigned half = 0; half < 2; ++half) {
+        Register& known = registers_[index + half];
+        known = Register{};
+        known.wide = wide;
+        known.is_high = half == 1;
+        known.number = next_number_++;
+    }
+    pairs_.set(index / 2);
+}
+
+// --- blocks ---
+
+const Instruction& Lifter::instruction_at(std::uint32_t address) const {
+    if (address % instruction_size != 0 || address / instruction_size >= code_.size())
+        throw Unliftable("a branch out of the function");
+    return code_[address / instruction_size];
+}
+
+unsigned Lifter::block_at(unsigned context, std::uint32_t address) {
+    static_cast<void>(instruction_at(address));
+    const auto [place, is_new] = block_ids_.emplace(std::pair(context, address), unsigned(blocks_.size()));
+    if (is_new) {
+        if (blocks_.size() == block_limit) throw Unliftable("too many blocks");
+        Block block;
+        block.context = context;
+        block.begin = address;
+        blocks_.push_back(block);
+    }
+    return place->second;
+}
+
+namespace {
+
+bool is_unconditional(const Instruction& inst) {
+    return inst.guard == true_predicate && !inst.guard_negated;
+}
+
+/// Registers that an instruction may write, at most: the first and how many.
+std::pair<unsigned, unsigned> written(const Instruction& inst) {
+    if (inst.form == nullptr) return {0, 0};
+    for (std::size_t i = 0; i < inst.form->operands.size(); ++i) {
+        const OperandSpec& spec = inst.form->operands[i];
+        if (spec.kind != 'd' || spec.field.parts[0].first != 16) continue;
+        constexpr std::string_view single[] = {"mov",  "sel",  "iadd3", "lea",   "lop3",  "iabs",    "prmt", "imnmx",
+                                               "shf",  "sgxt", "bmsk",  "imad",  "idp",   "flo",     "brev", "popc",
+                                               "p2r",  "s2r",  "viadd", "fsel",  "fmnmx", "fmul",    "fadd", "ffma",
+                                               "mufu", "f2fp", "hadd2", "hfma2", "hmul2", "shuffle", "vote", "imad_hi"};
+        const bool is_single = std::find(std::begin(single), std::end(single), inst.form->rule) != std::end(single);
+        return {inst.operands[i].index, is_single ? 1 : 4};
+    }
+    return {0, 0};
+}
+
+} // namespace
+
+void Lifter::find_successors(unsigned id) {
+    const Block block = blocks_[id];
+    const Instruction& last = code_[block.end / instruction_size - 1];
+    std::vector<unsigned> successors;
+    bool falls_through = true;
+    const std::string_view rule = last.form == nullptr ? std::string_view() : last.form->rule;
+    const std::uint32_t target =
+        last.operand_count > 0 ? std::uint32_t(last.operands[last.operand_count - 1].value) : 0;
+    if (rule == "branch") {
+        if (!last.has("DIV")) successors.push_back(block_at(block.context, target));
+        const Operand& also = last.operands[0];
+        falls_through = last.has("DIV") || (!last.has("CONV") &&
+                                            (!is_unconditional(last) || also.index != true_predicate || also.negated));
+    } else if (rule == "exit") {
+        const Operand& also = last.operands[0];
+        falls_through = !is_unconditional(last) || also.index != true_predicate || also.negated;
+    } else if (rule == "trap") {
+        falls_through = !is_unconditional(last) || !last.has("TRAP");
+    } else if (rule == "branch_indexed") {
+        const auto found = std::find_if(kernel_.branch_targets.begin(), kernel_.branch_targets.end(),
+                                        [&](const auto& entry) { return entry.branch == last.address; });
+        if (found == kernel_.branch_targets.end()) throw Unliftable("BRX without a list of targets");
+        for (const std::uint32_t place : found->targets) successors.push_back(block_at(block.context, place));
+        falls_through = !is_unconditional(last);
+    } else if (rule == "call") {
+        const Context& caller = contexts_[block.context];
+        if (caller.depth == depth_limit) throw Unliftable("calls that nest deeply, or recursion");
+        const auto [place, is_new] =
+            context_ids_.emplace(std::pair(block.context, last.address), unsigned(contexts_.size()));
+        if (is_new) {
+            if (contexts_.size() == context_limit) throw Unliftable("too many calls");
+            Context callee;
+            callee.parent = int(block.context);
+            callee.call = last.address;
+            callee.depth = caller.depth + 1;
+            callee.constants = caller.constants;
+            for (std::uint32_t at = block.begin; at < block.end; at += instruction_size) {
+                const Instruction& inst = code_[at / instruction_size];
+                const auto [first, count] = written(inst);
+                for (unsigned i = 0; i < count; ++i) callee.constants.erase(first + i);
+                if (inst.form == nullptr || !is_unconditional(inst)) continue;
+                if (inst.form->id == FormId::mov && inst.operands[1].kind == Kind::immediate)
+                    callee.constants[inst.operands[0].index] = std::uint32_t(inst.operands[1].value);
+                if (inst.form->id == FormId::imad && inst.operands[4].kind == Kind::immediate &&
+                    inst.operands[2].index == zero_register && inst.operands[3].kind == Kind::reg &&
+                    inst.operands[3].index == zero_register)
+                    callee.constants[inst.operands[0].index] = std::uint32_t(inst.operands[4].value);
+            }
+            contexts_.push_back(std::move(callee));
+        }
+        successors.push_back(block_at(place->second, target));
+        falls_through = !is_unconditional(last);
+    } else if (rule == "ret") {
+        const Context& context = contexts_[block.context];
+        if (context.parent < 0) throw Unliftable("RET outside of a call");
+        // Where to is what the caller passed, in whichever register: the instruction behind the call.
+        const std::uint32_t behind = context.call + instruction_size;
+        const bool is_passed = std::any_of(context.constants.begin(), context.constants.end(),
+                                           [&](const auto& entry) { return entry.second == behind; });
+        if (!is_passed) throw Unliftable("a return to where is not known");
+        successors.push_back(block_at(unsigned(context.parent), behind));
+        falls_through = !is_unconditional(last);
+    }
+    if (falls_through) {
+        if (block.end / instruction_size >= code_.size()) throw Unliftable("code that runs past its end");
+        successors.push_back(block_at(block.context, block.end));
+    }
+    blocks_[id].successors = std::move(successors);
+    blocks_[id].falls_through = falls_through;
+}
+
+void Lifter::discover() {
+    const CubinSection& section = cubin_.sections[kernel_.text];
+    const std::size_t count = section.bytes.size() / instruction_size;
+    code_.resize(count);
+    std::vector<bool> leaders(count + 1), known(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        Code code;
+        for (unsigned byte = 0; byte < 8; ++byte) {
+            code.low |= std::uint64_t(section.bytes[16 * i + byte]) << 8 * byte;
+            code.high |= std::uint64_t(section.bytes[16 * i + 8 + byte]) << 8 * byte;
+        }
+        Instruction& inst = code_[i];
+        known[i] = decode(code, std::uint32_t(16 * i), inst);
+        if (!known[i]) inst.operand_count = 0;
+        if (inst.form == nullptr || !known[i]) continue;
+        const std::string_view rule = inst.form->rule;
+        if (rule == "branch" || rule == "call") {
+            const std::int64_t target = inst.operands[inst.operand_count - 1].value;
+            if (target >= 0 && std::size_t(target / 16) < count) leaders[std::size_t(target / 16)] = true;
+        }
+        if (rule == "branch" || rule == "call" || rule == "exit" || rule == "ret" || rule == "branch_indexed" ||
+            rule == "trap")
+            leaders[i + 1] = true;
+    }
+    for (const auto& entry : kernel_.branch_targets)
+        for (const std::uint32_t target : entry.targets)
+            if (target / 16 < count) leaders[target / 16] = true;
+    contexts_.emplace_back();
+    block_at(0, 0);
+    for (unsigned id = 0; id < blocks_.size(); ++id) {
+        std::uint32_t end = blocks_[id].begin;
+        do {
+            const std::size_t i = end / instruction_size;
+            if (!known[i]) throw Unliftable(describe(code_[i]) + " at " + hexadecimal(end));
+            end += instruction_size;
+        } while (end / instruction_size < count && !leaders[end / instruction_size]);
+        blocks_[id].end = end;
+        find_successors(id);
+        // A return address in the middle of a block that another way leads through: begin anew there.
+        for (const unsigned successor : blocks_[id].successors)
+            if (!leaders[blocks_[successor].begin / instruction_size])
+                throw Unliftable("a return into the middle of a block");
+    }
+}
+
+std::string Lifter::label(unsigned block) const {
+    return "L" + std::to_string(blocks_[block].context) + "_" + hexadecimal(blocks_[block].begin).substr(2);
+}
+
+void Lifter::begin_block(const EntryState& pairs) {
+    registers_ = {};
+    carries_ = {};
+    parameter_pairs_.clear();
+    sine_arguments_.clear();
+    collective_mask_ = pairs[active_mask_bit] ? "%active_mask" : "";
+    pairs_ = pairs;
+    for (unsigned pair = 0; pair < register_count / 2; ++pair) {
+        if (!pairs[pair]) continue;
+        const unsigned index = 2 * pair;
+        const int wide = name_wide((index >= uniform_base ? "%ud" : "%d") + std::to_string(index % uniform_base));
+        for (unsigned half = 0; half < 2; ++half) {
+            registers_[index + half].wide = wide;
+            registers_[index + half].is_high = half == 1;
+        }
+    }
+}
+
+void Lifter::lift_block(unsigned id) {
+    current_block_ = id;
+    const Block& block = blocks_[id];
+    const CubinSection& section = cubin_.sections[kernel_.text];
+    for (std::uint32_t at = block.begin; at < block.end; at += instruction_size) {
+        const Instruction& inst = code_[at / instruction_size];
+        current_ = &inst;
+        if (inst.guard == true_predicate && inst.guard_negated) continue; // never
+        try {
+            for (const CubinRelocation& relocation : section.relocations)
+                if (relocation.offset >= at && relocation.offset < at + instruction_size)
+                    refuse_here("a relocated operand");
+            rule(inst);
+        } catch (const Unliftable& problem) {
+            const std::string what = problem.what(), text = describe(inst);
+            throw Unliftable(text + " at " + hexadecimal(at) + (what.empty() || what == text ? "" : " (" + what + ")"));
+        }
+    }
+    current_ = nullptr;
+}
+
+std::string Lifter::parameter_list() const {
+    std::string text;
+    std::uint32_t end = 0;
+    for (const KernelParameter& parameter : kernel_.parameters) {
+        // The largest alignment that the place allows and that no earlier parameter's end forbids.
+        std::uint32_t alignment = 1;
+        while (alignment < 16 && parameter.offset % (2 * alignment) == 0 &&
+               (end + 2 * alignment - 1) / (2 * alignment) * (2 * alignment) <= parameter.offset)
+            alignment *= 2;
+        const bool is_scalar = parameter.size == 8 || parameter.size == 4 || parameter.size == 2 || parameter.size == 1;
+        if (!text.empty()) text += ", ";
+        if (is_scalar && alignment >= parameter.size &&
+            (end + parameter.size - 1) / parameter.size * parameter.size == parameter.offset)
+            text += ".param .b" + std::to_string(8 * parameter.size) + " param_" + std::to_string(parameter.ordinal);
+        else
+            text += ".param .align " + std::to_string(alignment) + " .b8 param_" + std::to_string(parameter.ordinal) +
+                    "[" + std::to_string(parameter.size) + "]";
+        end = parameter.offset + parameter.size;
+    }
+    return text;
+}
+
+std::string Lifter::lift() {
+    discover();
+    // Which pairs hold one value at the beginning of each block: all, until a way to there says otherwise.
+    using Pairs = EntryState;
+    std::vector<Pairs> entries(blocks_.size(), Pairs().set());
+    entries[0].reset();
+    writes_ = false;
+    std::vector<unsigned> work(blocks_.size());
+    for (unsigned id = 0; id < blocks_.size(); ++id) work[id] = unsigned(blocks_.size()) - 1 - id;
+    std::vector<bool> waits(blocks_.size(), true);
+    while (!work.empty()) {
+        const unsigned id = work.back();
+        work.pop_back();
+        waits[id] = false;
+        begin_block(entries[id]);
+        lift_block(id);
+        for (const unsigned successor : blocks_[id].successors) {
+            const Pairs entry = entries[successor] & pairs_;
+            if (entry == entries[successor]) continue;
+            entries[successor] = entry;
+            if (!waits[successor]) {
+                waits[successor] = true;
+                work.push_back(successor);
+            }
+        }
+    }
+    writes_ = true;
+    temporaries_ = wide_temporaries_ = predicate_temporaries_ = 0;
+    halves_ = 1;
+    wide_names_.clear();
+    wide_ids_.clear();
+    text_.clear();
+    std::vector<unsigned> order(blocks_.size());
+    for (unsigned id = 0; id < order.size(); ++id) order[id] = id;
+    std::sort(order.begin(), order.end(), [&](unsigned a, unsigned b) {
+        return std::pair(blocks_[a].context, blocks_[a].begin) < std::pair(blocks_[b].context, blocks_[b].begin);
+    });
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        const unsigned id = order[i];
+        text_ += label(id) + ":\n";
+        begin_block(entries[id]);
+        lift_block(id);
+        if (blocks_[id].falls_through && (i + 1 == order.size() || order[i + 1] != blocks_[id].successors.back()))
+            emit("bra " + label(blocks_[id].successors.back()));
+    }
+    std::string head;
+    head +=
+        "\t.reg .b32 %r<256>, %u<64>;\n\t.reg .b64 %d<256>, %ud<64>;\n\t.reg .pred %p<7>, %up<7>, %ptrue, %pfalse;\n";
+    head += "\t.reg .b32 %t<" + std::to_string(temporaries_ + 1) + ">;\n";
+    head += "\t.reg .b64 %q<" + std::to_string(wide_temporaries_ + 1) + ">;\n";
+    head += "\t.reg .pred %c<" + std::to_string(predicate_temporaries_ + 1) + ">;\n";
+    head += "\t.reg .b16 %h<" + std::to_string(halves_ + 1) + ">;\n";
+    head +=
+        "\t.reg .b64 %shared_window, %local_window, %local_base;\n\t.reg .b32 %shared_base, %barrier_result, %active_mask;\n";
+    head += "\t.reg .pred %barrier_predicate;\n";
+    head += "\tsetp.eq.u32 %ptrue, 0, 0;\n\tsetp.ne.u32 %pfalse, 0, 0;\n";
+    if (kernel_.shared_size > 0) {
+        const std::uint32_t alignment = std::max(kernel_.shared_alignment, 16u);
+        const std::uint32_t size = (kernel_.shared_size + alignment - 1) / alignment * alignment;
+        head += "\t.shared .align " + std::to_string(alignment) + " .b8 sass_shared[" + std::to_string(size) + "];\n";
+    }
+    const std::string shared = kernel_.shared_size > 0 ? "sass_shared" : "sass_dynamic_shared";
+    head += "\tmov.u32 %shared_base, " + shared + ";\n\tcvta.shared.u64 %shared_window, " + shared + ";\n";
+    if (kernel_.stack_size > 0) {
+        head += "\t.local .align 16 .b8 sass_stack[" + std::to_string(kernel_.stack_size) + "];\n";
+        head += "\tmov.u64 %local_base, sass_stack;\n\tcvta.local.u64 %local_window, sass_stack;\n";
+    }
+    return head + text_;
+}
+
+} // namespace ptarmigan::sass

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lifting rules work with: the registers' contents as far as they are known, and the statements written so far.
+//
+// A register of the machine is a .b32 register of PTX. 64-bit values live in pairs of them. The lifter remembers of
+// which 64-bit value a register holds a half: where both halves come together again, the value itself is used, so that
+// later stages see addresses and doubles whole. At the beginning of a block it is known which pairs hold a value that
+// was written as a whole on all ways to there; such pairs have a 64-bit register of their own beside the two.
+#pragma once
+
+#include "frontend/sass/cubin.h"
+#include "frontend/sass/opcode_table.h"
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptarmigan::sass {
+
+/// Ends the lifting of a kernel; what() says why.
+struct Unliftable : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// A 32-bit value: text of a PTX operand, and what is known of it.
+struct Value {
+    std::string text;
+    int wide = -1;        ///< index of the 64-bit value that it is a half of
+    bool is_high = false; ///< which
+    unsigned number = 0;  ///< equal numbers: equal values; 0: not known
+    unsigned sign_of = 0; ///< all bits are the sign of the value with this number
+    std::optional<std::uint32_t> constant;
+};
+
+/// A predicate as an operand: a register, maybe inverted, or a constant.
+struct Condition {
+    std::string name;  ///< empty: constant
+    bool value = true; ///< of a constant
+    bool negated = false;
+};
+
+/// What is known at the beginning of a block: of each pair whether its 64-bit register holds its value and, last,
+/// whether %active_mask holds the lanes that are together here.
+inline constexpr unsigned active_mask_bit = 160;
+using EntryState = std::bitset<active_mask_bit + 1>;
+
+/// Registers 0 to 254 are R, 256 to 318 UR.
+inline constexpr unsigned register_count = 320, uniform_base = 256;
+
+class Lifter {
+public:
+    struct Block {
+        unsigned context = 0;
+        std::uint32_t begin = 0, end = 0; ///< byte offsets
+        std::vector<unsigned> successors;
+        bool falls_through = false; ///< the last successor follows without a branch
+    };
+
+    Lifter(const Cubin& cubin, const CubinKernel& kernel);
+    /// Declarations and statements of the body. Throws Unliftable.
+    std::string lift();
+    std::string parameter_list() const;
+    /// What lift() needs at module scope.
+    const std::string& table() const { return table_; }
+
+private:
+    void rule(const Instruction& inst);
+    // --- values ---
+    static unsigned index_of(const Operand& operand);
+    static std::string register_name(unsigned index);
+    Value read(const Operand& operand); ///< 32 bits, negated or inverted as the operand says
+    Value read_plain(const Operand& operand);
+    Value read_index(unsigned index);
+    std::string read_float(const Operand& operand);
+    std::string read_double(const Operand& operand);
+    int read_pair(const Operand& operand); ///< 64 bits as an integer
+    int pair_at(unsigned index);
+    int join(const Value& low, const Value& high);
+    Value constant_word(unsigned bank, std::int64_t offset);
+    std::optional<std::uint32_t> constant_bytes(unsigned bank, std::int64_t offset);
+    int parameter_pair(std::int64_t offset);
+    Condition condition(const Operand& operand);
+    std::string as_register(const Condition& condition); ///< a predicate register that has its value
+    std::string wide_text(int wide) const { return wide_names_[std::size_t(wide)]; }
+    Value low_half(int wide), high_half(int wide);
+
+    void write(const Operand& operand, Value value);
+    void write_index(unsigned index, Value value);
+    void write_pair(const Operand& operand, int wide);
+    void write_predicate(const Operand& operand, const std::string& value); ///< a predicate register's name
+    void write_predicate(const Operand& operand, bool value);
+
+    std::string temporary();           ///< .b32
+    std::string wide_temporary();      ///< .b64
+    std::string predicate_temporary(); ///< .pred
+    int name_wide(const std::string& text);
+    Value value_of(std::string text);
+    Value constant(std::uint32_t bits);
+
+    /// A statement without a guard, "add.s32 %t1, %r2, %r3".
+    void emit(const std::string& statement);
+    /// A statement that only the threads execute whose guard is true.
+    void emit_guarded(const std::string& statement);
+    [[noreturn]] void refuse_here(const std::string& why = {});
+
+    // --- blocks ---
+    struct Context {
+        int parent = -1;
+        std::uint32_t call = 0;                      ///< byte offset of the call
+        std::map<unsigned, std::uint32_t> constants; ///< registers whose values are known there
+        unsigned depth = 0;
+    };
+    void discover();
+    unsigned block_at(unsigned context, std::uint32_t address);
+    const Instruction& instruction_at(std::uint32_t address) const;
+    void find_successors(unsigned block);
+    void lift_block(unsigned block);
+    void begin_block(const EntryState& state);
+    std::string label(unsigned block) const;
+    std::string jump_label(std::uint32_t address);
+
+    const Cubin& cubin_;
+    const CubinKernel& kernel_;
+    std::vector<Instruction> code_;
+    std::vector<Context> contexts_;
+    std::vector<Block> blocks_;
+    std::map<std::pair<unsigned, std::uint32_t>, unsigned> block_ids_;
+    std::map<std::pair<unsigned, std::uint32_t>, unsigned> context_ids_;
+
+    // --- state in a block ---
+    struct Register {
+        int wide = -1;
+        bool is_high = false;
+        unsigned number = 0;
+        unsigned sign_of = 0;
+        std::optional<std::uint32_t> constant;
+    };
+    struct Carry { ///< a predicate that holds the carry of the lower half of a sum
+        bool known = false;
+        bool is_shift = false; ///< of LEA: a << shift plus b
+        unsigned shift = 0;
+        Value a, b, c; ///< as read, before negation
+        bool negated[3] = {};
+        unsigned result = 0, result_number = 0; ///< register of the lower half
+        unsigned number = 0;                    ///< where the carry is in two predicates: equal in both
+    };
+    std::array<Register, register_count> registers_{};
+    std::array<Carry, 16> carries_{};
+    EntryState pairs_; ///< whose 64-bit register holds their value
+    std::map<std::int64_t, int> parameter_pairs_;
+    std::map<unsigned, std::string> sine_arguments_; ///< number of x/2pi to x
+    std::string collective_mask_;
+    const Instruction* current_ = nullptr;
+    unsigned current_block_ = 0;
+    unsigned next_number_ = 1;
+
+    std::string text_;
+    bool writes_ = true; ///< false while the blocks' entry states are being found
+    std::vector<std::string> wide_names_;
+    std::map<std::string, int> wide_ids_;
+    unsigned temporaries_ = 0, wide_temporaries_ = 0, predicate_temporaries_ = 0;
+    unsigned halves_ = 1;
+    std::string table_;
+
+    // --- rules ---
+    static bool is_unguarded(const Instruction& inst);
+    bool upper_half(const Instruction& inst, const Operand& d, std::array<const Operand*, 3> sources, const Operand& in,
+                    const Operand& in2, bool has_carries);
+    void finish_pair(unsigned index, const Carry& carry, int wide);
+    std::string compare_word(const Instruction& inst);
+    void combine(const Instruction& inst, const std::string& result, const Operand& first, const Operand& second,
+                 const Operand& with);
+    std::string address(const Operand& operand, std::string_view space);
+    void load_value(const Instruction& inst, const std::string& opcode, const Operand& target, const Operand& place,
+                    std::string_view space);
+    void store_value(const Instruction& inst, const std::string& opcode, const Operand& place, unsigned first,
+                     std::string_view space);
+    std::string mask();
+    void use_table();
+    std::string half_of(const std::string& value); ///< the lower 16 bits, in a .b16 register
+    std::string in_register(const Value& value);
+    std::string read_halves(const Operand& operand, bool bfloat);
+    std::string fragment(const Operand& operand, unsigned count);
+    std::string memory_order(const Instruction& inst) const;
+
+public:
+#define LIFT_RULE(name) void name(const Instruction& inst)
+    LIFT_RULE(mov);
+    LIFT_RULE(sel);
+    LIFT_RULE(isetp);
+    LIFT_RULE(iadd3);
+    LIFT_RULE(lea);
+    LIFT_RULE(lop3);
+    LIFT_RULE(iabs);
+    LIFT_RULE(prmt);
+    LIFT_RULE(imnmx);
+    LIFT_RULE(shf);
+    LIFT_RULE(sgxt);
+    LIFT_RULE(bmsk);
+    LIFT_RULE(plop3);
+    LIFT_RULE(imad);
+    LIFT_RULE(imad_wide);
+    LIFT_RULE(imad_hi);
+    LIFT_RULE(idp);
+    LIFT_RULE(flo);
+    LIFT_RULE(brev);
+    LIFT_RULE(popc);
+    LIFT_RULE(p2r);
+    LIFT_RULE(r2p);
+    LIFT_RULE(s2r);
+    LIFT_RULE(cs2r);
+    LIFT_RULE(viadd);
+    LIFT_RULE(fsel);
+    LIFT_RULE(fmnmx);
+    LIFT_RULE(fsetp);
+    LIFT_RULE(fmul);
+    LIFT_RULE(fadd);
+    LIFT_RULE(ffma);
+    LIFT_RULE(fchk);
+    LIFT_RULE(mufu);
+    LIFT_RULE(dmul);
+    LIFT_RULE(dadd);
+    LIFT_RULE(dsetp);
+    LIFT_RULE(dfma);
+    LIFT_RULE(f2i);
+    LIFT_RULE(i2f);
+    LIFT_RULE(frnd);
+    LIFT_RULE(f2f64);
+    LIFT_RULE(f2fp);
+    LIFT_RULE(hadd2);
+    LIFT_RULE(hfma2);
+    LIFT_RULE(hmul2);
+    LIFT_RULE(hmma);
+    LIFT_RULE(ldsm);
+    LIFT_RULE(movm);
+    LIFT_RULE(load);
+    LIFT_RULE(load_local);
+    LIFT_RULE(load_shared);
+    LIFT_RULE(store);
+    LIFT_RULE(store_local);
+    LIFT_RULE(store_shared);
+    LIFT_RULE(load_constant);
+    LIFT_RULE(atomic);
+    LIFT_RULE(reduction);
+    LIFT_RULE(compare_and_swap);
+    LIFT_RULE(atomic_shared);
+    LIFT_RULE(compare_and_swap_shared);
+    LIFT_RULE(count_shared);
+    LIFT_RULE(copy_to_shared);
+    LIFT_RULE(commit_copies);
+    LIFT_RULE(wait_copies);
+    LIFT_RULE(fence);
+    LIFT_RULE(nothing);
+    LIFT_RULE(reconverge);
+    LIFT_RULE(cache_control);
+    LIFT_RULE(barrier);
+    LIFT_RULE(barrier_result);
+    LIFT_RULE(shuffle);
+    LIFT_RULE(vote);
+    LIFT_RULE(match);
+    LIFT_RULE(redux);
+    LIFT_RULE(warpsync);
+    LIFT_RULE(nanosleep);
+    LIFT_RULE(branch);
+    LIFT_RULE(branch_indexed);
+    LIFT_RULE(exit);
+    LIFT_RULE(call);
+    LIFT_RULE(ret);
+    LIFT_RULE(trap);
+    LIFT_RULE(r2ur);
+#undef LIFT_RULE
+};
+
+} // namespace ptarmigan::sass

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the rows' syntax.
+#include "frontend/sass/opcode_table.h"
+
+#include <array>
+#include <cctype>
+
+namespace ptarmigan::sass {
+namespace {
+
+struct Row {
+    FormId id;
+    std::string_view name;
+    std::uint16_t code;
+    Layout layout;
+    std::string_view syntax, rule, refusal;
+};
+
+#define LIFT(rule) #rule, ""
+#define REFUSE(reason) "", reason
+#define SASS_FORM(id, code, layout, syntax, ...) {FormId::id, #id, code, Layout::layout, syntax, __VA_ARGS__},
+constexpr Row rows[] = {
+#include "frontend/sass/opcode_table.def"
+};
+#undef SASS_FORM
+#undef LIFT
+#undef REFUSE
+
+class SyntaxReader {
+public:
+    SyntaxReader(std::string_view text, Form& form) : text_(text), form_(form) {}
+
+    bool read() {
+        form_.mnemonic = word();
+        while (peek() == '.')
+            if (!modifier()) return false;
+        if (at_ == text_.size()) return true;
+        if (!take(' ')) return false;
+        for (;;) {
+            if (!operand()) return false;
+            if (at_ == text_.size()) return true;
+            if (!take(',') || !take(' ')) return false;
+        }
+    }
+
+private:
+    char peek() const { return at_ < text_.size() ? text_[at_] : 0; }
+    bool take(char c) {
+        if (peek() != c) return false;
+        ++at_;
+        return true;
+    }
+    std::string word() {
+        std::string result;
+        while (std::isalnum(static_cast<unsigned char>(peek())) || peek() == '_') result += text_[at_++];
+        return result;
+    }
+    unsigned number() {
+        unsigned value = 0;
+        while (std::isdigit(static_cast<unsigned char>(peek()))) value = value * 10 + unsigned(text_[at_++] - '0');
+        return value;
+    }
+    bool field(BitField& result) {
+        do {
+            if (!std::isdigit(static_cast<unsigned char>(peek()))) return false;
+            const unsigned first = number();
+            const unsigned count = take(':') ? number() : 1;
+            if (first + count > 128 || count == 0) return false;
+            result.parts.push_back({std::uint8_t(first), std::uint8_t(count)});
+        } while (take('+'));
+        return true;
+    }
+    static unsigned width(const BitField& field) {
+        unsigned bits = 0;
+        for (const BitField::Part& part : field.parts) bits += part.count;
+        return bits;
+    }
+    /// `.NAME`, `.NAME@72`, `.!NAME@72`, `.{A,B}@72:1`
+    bool modifier() {
+        if (!take('.')) return false;
+        ModifierSpec spec;
+        if (take('{')) {
+            do {
+                std::string name;
+                while (peek() != ',' && peek() != '}' && peek() != 0) name += text_[at_++];
+                spec.names.push_back(name == "_" ? std::string() : name);
+            } while (take(','));
+            if (!take('}') || !take('@') || !field(spec.field)) return false;
+            if (take('=')) { // the values, where they are not 0, 1, 2...
+                std::vector<std::string> by_value;
+                for (std::string& name : spec.names) {
+                    const unsigned value = number();
+                    if (value > 255) return false;
+                    if (by_value.size() <= value) by_value.resize(value + 1, "?");
+                    by_value[value] = std::move(name);
+                    take(',');
+                }
+                spec.names = std::move(by_value);
+            }
+            if (width(spec.field) > 8) return false;
+            if (spec.names.size() > (1u << width(spec.field))) return false;
+            spec.names.resize(1u << width(spec.field), "?");
+        } else {
+            const bool when_clear = take('!');
+            std::string name = word();
+            if (name.empty()) return false;
+            if (take('@')) {
+                if (!field(spec.field) || width(spec.field) != 1) return false;
+                spec.names = {"", std::move(name)};
+                if (when_clear) std::swap(spec.names[0], spec.names[1]);
+            } else {
+                spec.names = {std::move(name)}; // no field: value 0
+            }
+        }
+        form_.modifiers.push_back(std::move(spec));
+        return true;
+    }
+    bool operand() {
+        OperandSpec spec;
+        for (;; ++at_) {
+            if (peek() == '-')
+                spec.may_negate = true;
+            else if (peek() == '|')
+                spec.may_be_absolute = true;
+            else if (peek() == '~')
+                spec.may_invert = true;
+            else if (peek() == '^')
+                spec.invert_with_x = true;
+            else if (peek() == '!')
+                spec.may_negate = true;
+            else
+                break;
+        }
+        const auto set = [&](unsigned first, unsigned count) {
+            spec.field.parts = {{std::uint8_t(first), std::uint8_t(count)}};
+        };
+        if (take('[')) {
+            spec.kind = peek();
+            if (spec.kind != 'g' && spec.kind != 'l' && spec.kind != 's' && spec.kind != 't') return false;
+            ++at_;
+            if (!take(']')) return false;
+        } else if (take('#')) {
+            spec.kind = '#';
+            spec.is_signed = take('s');
+            if (!field(spec.field)) return false;
+            if (take('=')) spec.silent = number();
+        } else if (text_.substr(at_).rfind("PR", 0) == 0) {
+            spec.kind = 'R';
+            at_ += 2;
+        } else if (text_.substr(at_).rfind("SB", 0) == 0) {
+            spec.kind = 'Q';
+            at_ += 2;
+            set(44, 3);
+        } else {
+            spec.kind = peek();
+            if (spec.kind == 0) return false;
+            ++at_;
+            switch (spec.kind) {
+            case 'd':
+            case 'D': set(take('@') ? number() : 16, 8); break;
+            case 'a': set(24, 8); break;
+            case 'P':
+            case 'U':
+            case 'V': set(number(), 3); break;
+            case 'B': set(number(), 4); break;
+            case 'b':
+            case 'c':
+            case 'C':
+            case 'S':
+            case 'T':
+            case 'W':
+            case 'J':
+            case 'k': break;
+            default: return false;
+            }
+        }
+        if (take(':')) spec.type = text_[at_++];
+        if (take('?')) spec.optional = true;
+        for (const char word : {'x', 'e', 'm'})
+            if (take(word)) spec.only_with = word;
+        if (peek() == '.') {
+            spec.suffix = int(form_.modifiers.size());
+            if (!modifier()) return false;
+        }
+        form_.operands.push_back(std::move(spec));
+        return form_.operands.size() <= Instruction::max_operands;
+    }
+
+    std::string_view text_;
+    Form& form_;
+    std::size_t at_ = 0;
+};
+
+struct Table {
+    std::vector<Form> forms;
+    std::vector<std::string> faults;
+    std::array<const Form*, 4096> by_opcode{};
+
+    Table() {
+        forms.reserve(std::size(rows));
+        for (const Row& row : rows) {
+            Form form{row.id, row.name, row.code, row.layout, row.syntax, row.rule, row.refusal, {}, {}, {}};
+            if (!SyntaxReader(row.syntax, form).read()) faults.emplace_back(row.name);
+            forms.push_back(std::move(form));
+        }
+        for (const Form& form : forms) {
+            const auto add = [&](unsigned opcode) {
+                if (by_opcode[opcode] != nullptr) faults.push_back(std::string(form.name) + ": opcode taken");
+                by_opcode[opcode] = &form;
+            };
+            const auto layouts = [&](std::initializer_list<unsigned> values) {
+                for (const unsigned value : values) add(form.code | value << 9);
+            };
+            switch (form.layout) {
+            case Layout::exact: add(form.code); break;
+            case Layout::abc: layouts({1, 2, 3, 4, 5, 6, 7}); break;
+            case Layout::ab: layouts({1, 4, 5, 6}); break;
+            case Layout::ac:
+            case Layout::ad: layouts({1, 2, 3, 7}); break;
+            case Layout::uabc: layouts({1, 2, 4}); break;
+            case Layout::uab: layouts({1, 4}); break;
+            }
+        }
+    }
+};
+
+const Table& table() {
+    static const Table result;
+    return result;
+}
+
+} // namespace
+
+std::uint64_t BitField::of(const Code& code) const {
+    std::uint64_t value = 0;
+    unsigned shift = 0;
+    for (const Part& part : parts) {
+        value |= code.bits(part.first, part.count) << shift;
+        shift += part.count;
+    }
+    return value;
+}
+
+std::span<const Form> all_forms() {
+    return table().forms;
+}
+const Form* find_form(unsigned opcode) {
+    return opcode < 4096 ? table().by_opcode[opcode] : nullptr;
+}
+std::span<const std::string> table_faults() {
+    return table().faults;
+}
+
+} // namespace ptarmigan::sass

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of special registers.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ptarmigan::sass {
+
+/// As the disassembler writes it: "SR_TID.X", "SR161" for one without a name.
+std::string special_register_name(unsigned number);
+/// The operand of a PTX mov that has its value; empty if there is none.
+std::string_view special_register_in_ptx(unsigned number);
+
+} // namespace ptarmigan::sass

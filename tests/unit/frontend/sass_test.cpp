@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Machine code: the table, the disassembler beside NVIDIA's, cubins that are damaged, modules that are lifted.
+#include "frontend/module_loader.h"
+#include "frontend/sass/cubin.h"
+#include "frontend/sass/lift.h"
+#include "frontend/sass/opcode_table.h"
+
+#include <catch2/catch.hpp>
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace ptarmigan;
+
+namespace {
+
+const std::string source_folder = PTARMIGAN_SOURCE_DIR;
+
+std::vector<std::uint8_t> read_bytes(const std::string& path) {
+    std::ifstream file(source_folder + "/" + path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+const char* const cubins[] = {"vector_add", "block_reduce_shuffle", "atomic_mix"};
+
+std::string cubin_path(const char* name) {
+    return "tests/programs/cubin/" + std::string(name) + ".sm_80.cubin";
+}
+
+} // namespace
+
+TEST_CASE("sass: every row of the table can be read, and no opcode stands twice") {
+    for (const std::string& fault : sass::table_faults()) FAIL_CHECK(fault);
+    CHECK(sass::all_forms().size() > 100);
+}
+
+TEST_CASE("sass: instructions are printed as NVIDIA's disassembler prints them") {
+    // One instruction of each opcode form and choice of modifiers in what ptxas 13.0 makes of tests/programs/ptx.
+    std::ifstream file(source_folder + "/tests/data/sass_sm_80.txt");
+    std::string line;
+    unsigned count = 0;
+    while (std::getline(file, line)) {
+        sass::Code code;
+        char text[256] = {};
+        unsigned long long high = 0, low = 0;
+        REQUIRE(std::sscanf(line.c_str(), "%16llx%16llx %255[^\n]", &high, &low, text) == 3);
+        code.high = high;
+        code.low = low;
+        sass::Instruction instruction;
+        CHECK(sass::decode(code, 0, instruction));
+        CHECK(sass::disassemble(instruction) == text);
+        ++count;
+    }
+    CHECK(count > 300);
+}
+
+TEST_CASE("sass: cubins become modules that the front end takes") {
+    for (const char* name : cubins) {
+        INFO(name);
+        sass::LiftedModule lifted;
+        std::string error;
+        REQUIRE(sass::lift_cubin(read_bytes(cubin_path(name)), lifted, error));
+        CHECK(lifted.architecture == 80);
+        CHECK(lifted.refused.empty());
+        const auto loader = ptx::ModuleLoader::load(lifted.text, name, {.bind_all_bodies = true, .max_errors = 20});
+        INFO(loader->diagnostics().render_all());
+        CHECK(loader->ok());
+        CHECK(loader->module().find_function(name).has_value());
+    }
+}
+
+TEST_CASE("sass: halves of an address become one value again") {
+    sass::LiftedModule lifted;
+    std::string error;
+    REQUIRE(sass::lift_cubin(read_bytes(cubin_path("vector_add")), lifted, error));
+    // Both loads and the store are at 64-bit products of the index, not at joined halves.
+    CHECK(lifted.text.find("mad.wide.s32") != std::string::npos);
+    CHECK(lifted.text.find("ld.param.b64") != std::string::npos);
+    CHECK(lifted.text.find("mov.b64 %q0, {") == std::string::npos);
+}
+
+TEST_CASE("sass: damaged cubins are errors or refused kernels") {
+    std::minstd_rand random(1);
+    for (const char* name : cubins) {
+        const std::vector<std::uint8_t> whole = read_bytes(cubin_path(name));
+        REQUIRE(whole.size() > 1000);
+        for (unsigned round = 0; round < 150; ++round) {
+            std::vector<std::uint8_t> damaged = whole;
+            for (unsigned i = 0; i <= round % 4; ++i) damaged[random() % damaged.size()] = std::uint8_t(random());
+            if (round % 5 == 0) damaged.resize(random() % damaged.size());
+            sass::LiftedModule lifted;
+            std::string error;
+            if (!sass::lift_cubin(damaged, lifted, error)) CHECK(!error.empty());
+            static_cast<void>(sass::elf_extent(damaged.data(), damaged.size()));
+        }
+    }
+    // An instruction that is not in the table is named.
+    std::vector<std::uint8_t> image = read_bytes(cubin_path("vector_add"));
+    sass::Cubin cubin;
+    std::string error;
+    REQUIRE(sass::read_cubin(image, cubin, error));
+    REQUIRE(cubin.kernels.size() == 1);
+    const auto offset = std::size_t(cubin.sections[cubin.kernels[0].text].bytes.data() - image.data());
+    image[offset + 0x30] = 0xff;
+    image[offset + 0x31] |= 0x0f;
+    sass::LiftedModule lifted;
+    REQUIRE(sass::lift_cubin(image, lifted, error));
+    REQUIRE(lifted.refused.size() == 1);
+    CHECK(lifted.refused[0].kernel == "vector_add");
+    CHECK(lifted.refused[0].reason == "opcode 0xfff at 0x30");
+}
