@@ -105,11 +105,13 @@ std::uint64_t thread_nanoseconds() {
 /// Of quick code's time, what this thread took.
 class QuickTime {
 public:
-    explicit QuickTime(const Grid& grid) : grid_(grid), start_(counts() ? thread_nanoseconds() : 0) {}
+    explicit QuickTime(Grid& grid) : grid_(grid) {
+        if (counts()) grid.quick_start_ns = thread_nanoseconds();
+    }
     ~QuickTime() {
         if (!counts() || grid_.good || grid_.stopped()) return;
         const std::uint64_t workers = grid_.next_worker.load(std::memory_order_relaxed);
-        grid_.kernel->note_quick_run(*grid_.tiered, (thread_nanoseconds() - start_) * workers);
+        grid_.kernel->note_quick_run(*grid_.tiered, (thread_nanoseconds() - grid_.quick_start_ns) * workers);
     }
     QuickTime(const QuickTime&) = delete;
     QuickTime& operator=(const QuickTime&) = delete;
@@ -117,16 +119,18 @@ public:
 private:
     bool counts() const { return grid_.tiered && grid_.kernel; }
     const Grid& grid_;
-    const std::uint64_t start_;
 };
 
 } // namespace
 
-const GridCode* good_code(Grid& grid, std::uint64_t next) {
+const GridCode* good_code(Grid& grid, std::uint64_t next, bool own_thread) {
     if (next < grid.swap_at) return nullptr;
     TieredCode& tiered = *grid.tiered;
     if (!tiered.has_good()) {
-        if (nanoseconds_since(grid.start) >= tiered.long_grid_ns()) tiered.ask(TieredCode::Urgency::high);
+        const std::uint64_t length = tiered.long_grid_ns();
+        if (own_thread && nanoseconds_since(grid.start) >= length &&
+            thread_nanoseconds() - grid.quick_start_ns >= length)
+            tiered.ask(TieredCode::Urgency::high);
         return nullptr;
     }
     std::call_once(grid.good_once, [&] {
