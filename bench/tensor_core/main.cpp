@@ -85,6 +85,7 @@ constexpr Case grouped[] = {
     {"group of mma.m16n8k32 e4m3 -> f32", {e4m3, e4m3, f32, f32, Unit::fp8_by_f16, 16, 8, 32}},
     {"group of wmma.m16n16k16 f16 -> f32", {f16, f16, f32, f32, Unit::fused, 16, 16, 16}},
     {"group of mma.m16n8k32 s8", {s8, s8, s32, s32, Unit::integer, 16, 8, 32}},
+    {"group of pairs of mma.m16n8k16 f16 -> f32", {f16, f16, f32, f32, Unit::fused, 16, 16, 16}},
     {"group of pairs of mma.m16n8k16 bf16 -> f32", {bf16, bf16, f32, f32, Unit::fused, 16, 16, 16}},
     {"group of pairs of mma.m16n8k8 tf32 -> f32", {tf32, tf32, f32, f32, Unit::fused, 16, 16, 8}},
     {"group of pairs of mma.m16n8k32 e4m3 -> f32", {e4m3, e4m3, f32, f32, Unit::fp8_by_f16, 16, 16, 32}},
@@ -215,11 +216,10 @@ int main(int argc, char** argv) {
         for (const Code code : {Code::avx2, Code::avx512}) print_rate(code, Accuracy::fast);
         std::printf(" - |\n");
     }
-    // A warp's tile of 64 x 64: two products for each of the accumulators.
-    constexpr unsigned of_a = 4, depth = 2;
-    for (const Case& given : grouped) {
-        if (std::string(given.name).find(only) == std::string::npos) continue;
-        const MatrixProduct& p = given.product;
+    // A warp's tile of 64 x 64: two products for each of the accumulators, or eight.
+    constexpr unsigned of_a = 4;
+    const auto print_group = [&](const std::string& name, const MatrixProduct& p, unsigned depth) {
+        if (name.find(only) == std::string::npos) return;
         const unsigned of_b = 64 / p.n;
         std::vector<std::uint64_t> a, b, d;
         fill(p.a, std::size_t{p.m} * p.k * of_a * depth, a, random);
@@ -229,14 +229,15 @@ int main(int argc, char** argv) {
         std::vector<ptarmigan::abi::MatrixChain> chains;
         for (unsigned i = 0; i < of_a * of_b; ++i) {
             const auto number = static_cast<std::uint8_t>(i);
-            chains.push_back({static_cast<std::uint16_t>(steps.size()), depth, number, number});
+            chains.push_back(
+                {static_cast<std::uint16_t>(steps.size()), static_cast<std::uint16_t>(depth), number, number});
             for (unsigned k = 0; k < depth; ++k)
                 steps.push_back(
                     {static_cast<std::uint8_t>(k * of_a + i / of_b), static_cast<std::uint8_t>(k * of_b + i % of_b)});
         }
         const ProductGroup group{a.data(),     b.data(),     d.data(),      of_a * depth,
                                  of_b * depth, steps.data(), chains.data(), of_a * of_b};
-        std::printf("| %s | - |", given.name);
+        std::printf("| %s | - |", name.c_str());
         const auto print_rate = [&](Code code, Accuracy accuracy) {
             const MultiplyGroup multiply = can_run(code) ? group_multiplier(code, p, accuracy) : nullptr;
             if (!multiply) {
@@ -249,7 +250,10 @@ int main(int argc, char** argv) {
             for (const Code code : {Code::avx2, Code::avx512}) print_rate(code, accuracy);
         print_rate(Code::amx, Accuracy::fast);
         std::printf("\n");
-    }
+    };
+    for (const Case& given : grouped) print_group(given.name, given.product, 2);
+    for (const Case& given : grouped)
+        if (given.product.n == 16) print_group(given.name + std::string(", 8 deep"), given.product, 8);
 #ifdef PTARMIGAN_BENCH_OPENBLAS
     openblas_set_num_threads(1);
     for (const int size : {256, 1024}) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of fast sums: eight lines of accumulators in registers over a whole chain. Included behind fast_lanes.h.
+// Groups of fast sums: some lines of two vectors of accumulators in registers over a whole chain. Included behind
+// fast_lanes.h.
 #pragma once
 
 #include "runtime/tensor_core/fast_lanes.h"
@@ -8,15 +9,99 @@
 namespace ptarmigan::runtime::tensor_core {
 namespace {
 
-/// Eight lines of one product; `lines` lie behind each other.
-template <unsigned k> inline void add_fast(const float* lanes, const float* lines, Lanes::Float (&sums)[8]) {
+constexpr unsigned lines_at_once = Lanes::width == 16 ? 8 : 4; ///< times two vectors: registers for accumulators
+
+/// `lines_at_once` lines of one product, which lie behind each other, times some vectors of lanes.
+template <unsigned k, unsigned vectors>
+inline void add_fast(const float* const (&lanes)[vectors], const float* lines,
+                     Lanes::Float (&sums)[vectors][lines_at_once]) {
     using L = Lanes;
 #pragma GCC unroll 4
     for (unsigned i = 0; i < k; ++i) {
-        const L::Float values = L::load(lanes + i * L::width);
+        L::Float values[vectors];
+        for (unsigned v = 0; v < vectors; ++v) values[v] = L::load(lanes[v] + i * L::width);
 #pragma GCC unroll 8
-        for (unsigned j = 0; j < 8; ++j) sums[j] = L::fma(values, L::all(lines[j * k + i]), sums[j]);
+        for (unsigned j = 0; j < lines_at_once; ++j) {
+            const L::Float of_line = L::all(lines[j * k + i]);
+            for (unsigned v = 0; v < vectors; ++v) sums[v][j] = L::fma(values[v], of_line, sums[v][j]);
+        }
     }
+}
+
+/// Widened matrices of a group.
+struct FastGroup {
+    const MatrixProduct& product;
+    const ProductGroup& group;
+    const Orientation& way;
+    const float *lanes, *lines;
+
+    std::uint8_t* accumulator(unsigned number) const {
+        const std::size_t size = std::size_t{product.m} * product.n * (product.d == Format::f16 ? 2 : 4);
+        return static_cast<std::uint8_t*>(group.accumulators) + number * size;
+    }
+};
+
+/// Lanes of a chain's accumulator.
+struct ChainLanes {
+    const abi::MatrixChain* chain;
+    unsigned lane_line;
+};
+
+/// Chains whose lines are the same, from their first product to their last.
+template <unsigned k, unsigned vectors>
+inline void run_fast_chains(const FastGroup& the, const ChainLanes (&places)[vectors]) {
+    using L = Lanes;
+    const MatrixProduct& product = the.product;
+    for (unsigned line = 0; line < the.way.lines; line += lines_at_once) {
+        L::Float sums[vectors][lines_at_once];
+        for (unsigned v = 0; v < vectors; ++v) {
+            const std::uint8_t* c = the.accumulator(places[v].chain->c);
+            const std::size_t index = the.way.index(places[v].lane_line, line, product.n);
+            if (the.way.rows_are_lanes) {
+                L::Int tile[8];
+                load_tile(product.c, c, index, product.n, tile);
+                for (unsigned i = 0; i < lines_at_once; ++i) sums[v][i] = L::number(tile[i]);
+            } else {
+                for (unsigned i = 0; i < lines_at_once; ++i) sums[v][i] = load_row(product.c, c, index + i * product.n);
+            }
+        }
+        const unsigned count = places[0].chain->count;
+        for (unsigned step = 0; step < count; ++step) {
+            const float* lanes[vectors];
+            for (unsigned v = 0; v < vectors; ++v)
+                lanes[v] = the.lanes +
+                           (the.way.lane_matrix(the.group.steps[places[v].chain->first + step]) * the.way.lane_lines +
+                            places[v].lane_line) *
+                               std::size_t{k};
+            const unsigned matrix = the.way.line_matrix(the.group.steps[places[0].chain->first + step]);
+            add_fast<k, vectors>(lanes, the.lines + (matrix * the.way.lines + line) * std::size_t{k}, sums);
+            if (product.d == Format::f16) // each instruction's result is one
+                for (auto& vector : sums)
+                    for (auto& sum : vector) sum = L::round_to_f16(sum);
+        }
+        for (unsigned v = 0; v < vectors; ++v) {
+            std::uint8_t* d = the.accumulator(places[v].chain->d);
+            const std::size_t index = the.way.index(places[v].lane_line, line, product.n);
+            if (the.way.rows_are_lanes) {
+                L::Int tile[8];
+                for (unsigned i = 0; i < lines_at_once; ++i) tile[i] = L::bits(sums[v][i]);
+                store_tile(product.d, d, index, product.n, tile);
+            } else {
+                for (unsigned i = 0; i < lines_at_once; ++i) store_row(product.d, d, index + i * product.n, sums[v][i]);
+            }
+        }
+    }
+}
+
+/// True if two chains that follow each other may be done side by side: their lines are the same, and the second one
+/// does not need what the first one makes, nor the other way round.
+inline bool go_together(const FastGroup& the, const abi::MatrixChain& first, const abi::MatrixChain& second) {
+    if (first.count != second.count || second.c == first.d || second.d == first.c || second.d == first.d) return false;
+    for (unsigned step = 0; step < first.count; ++step)
+        if (the.way.line_matrix(the.group.steps[first.first + step]) !=
+            the.way.line_matrix(the.group.steps[second.first + step]))
+            return false;
+    return true;
 }
 
 template <unsigned k> void multiply_fast_group(const MatrixProduct& product, const ProductGroup& group) {
@@ -39,27 +124,20 @@ template <unsigned k> void multiply_fast_group(const MatrixProduct& product, con
         turn_lines(reinterpret_cast<const std::uint32_t*>(flat), k,
                    reinterpret_cast<std::uint32_t*>(lanes + first * k));
     }
-    run_chains(product, group,
-               [&](const abi::MatrixStep* steps, unsigned count, const std::uint8_t* c, std::uint8_t* d) {
-                   for (unsigned lane_line = 0; lane_line < way.lane_lines; lane_line += L::width) {
-                       for (unsigned line = 0; line < way.lines; line += 8) {
-                           const std::size_t index = way.index(lane_line, line, product.n);
-                           L::Int tile[8];
-                           L::Float sums[8];
-                           load_lines_of_tile(product, way.rows_are_lanes, c, index, tile);
-                           for (unsigned i = 0; i < 8; ++i) sums[i] = L::number(tile[i]);
-                           for (unsigned step = 0; step < count; ++step) {
-                               const unsigned of_lanes = way.lane_matrix(steps[step]) * way.lane_lines + lane_line,
-                                              of_lines = way.line_matrix(steps[step]) * way.lines + line;
-                               add_fast<k>(lanes + of_lanes * k, lines + of_lines * k, sums);
-                               if (product.d == Format::f16) // each instruction's result is one
-                                   for (auto& sum : sums) sum = L::round_to_f16(sum);
-                           }
-                           for (unsigned i = 0; i < 8; ++i) tile[i] = L::bits(sums[i]);
-                           store_lines_of_tile(product, way.rows_are_lanes, d, index, tile);
-                       }
-                   }
-               });
+    const FastGroup the{product, group, way, lanes, lines};
+    const abi::MatrixChain* const end = group.chains + group.chain_count;
+    for (const abi::MatrixChain* chain = group.chains; chain < end; ++chain) {
+        unsigned lane_line = 0;
+        for (; lane_line + 2 * L::width <= way.lane_lines; lane_line += 2 * L::width)
+            run_fast_chains<k, 2>(the, {{chain, lane_line}, {chain, lane_line + L::width}});
+        if (lane_line == way.lane_lines) continue;
+        if (way.lane_lines == L::width && chain + 1 < end && go_together(the, chain[0], chain[1])) {
+            run_fast_chains<k, 2>(the, {{chain, 0}, {chain + 1, 0}});
+            ++chain;
+            continue;
+        }
+        run_fast_chains<k, 1>(the, {{chain, lane_line}});
+    }
 }
 
 inline MultiplyGroup fast_group_code(const MatrixProduct& product) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // wgmma's lines of golden.tsv as PTX instructions: each block multiplies one tile's matrices, which the host has laid out as
 // shared memory has them for the form's descriptors, or as the lanes' registers. On a GPU and on Ptarmigan:
-//   tensor_core_warpgroup_instructions LIBCUDA FOLDER [--form TEXT] [--blocks N] [--every N]
-// N blocks of 64 of each form (1 unless said otherwise, 64: all), of every Nth form only.
+//   tensor_core_warpgroup_instructions LIBCUDA FOLDER [--form TEXT] [--blocks N] [--every N] [--slice I/N]
+// N blocks of 64 of each form (1 unless said otherwise, 64: all), of every Nth form only; --slice I/N: of those blocks the Ith part.
 #include "tests/recordings/driver.h"
 #include "tests/recordings/tensor_core/golden.h"
 
@@ -258,18 +258,19 @@ private:
 int main(int argc, char** argv) {
     const char* library = nullptr;
     std::string folder, form;
-    int blocks = 1, every = 1;
+    int blocks = 1, every = 1, slice = 0, slices = 1;
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
         const char* value = i + 1 < argc ? argv[i + 1] : "";
         if (word == "--form") form = value, ++i;
         else if (word == "--blocks") blocks = std::atoi(value), ++i;
         else if (word == "--every") every = std::atoi(value), ++i;
+        else if (word == "--slice") slices = std::sscanf(value, "%d/%d", &slice, &slices) == 2 ? slices : 0, ++i;
         else if (!library) library = argv[i];
         else folder = word;
     }
-    if (!library || folder.empty() || blocks < 1 || every < 1) {
-        std::fprintf(stderr, "usage: tensor_core_warpgroup_instructions LIBCUDA FOLDER [--form TEXT] [--blocks N] [--every N]\n");
+    if (!library || folder.empty() || blocks < 1 || every < 1 || slices < 1) {
+        std::fprintf(stderr, "usage: tensor_core_warpgroup_instructions LIBCUDA FOLDER [--form TEXT] [--blocks N] [--every N] [--slice I/N]\n");
         return 2;
     }
     recordings::Driver driver(library);
@@ -277,7 +278,7 @@ int main(int argc, char** argv) {
     for (const Golden& recording : tensor_inputs::read_golden(folder + "/golden.tsv")) {
         if (!recording.has("wgmma") || !recording.has(form.c_str()) || recording.form.id % every != 0) continue;
         Block operands(driver, recording);
-        for (int i = 0; i < blocks; ++i) {
+        for (int i = slice; i < blocks; i += slices) {
             const int block = blocks == 64 ? i : int(tensor_inputs::mix(std::uint64_t(recording.form.id * 64 + i)) % 64);
             const std::uint64_t hash = operands.hash(block);
             if (hash == recording.hash[std::size_t(block)]) {
