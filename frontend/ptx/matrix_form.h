@@ -3,59 +3,17 @@
 // that later stages share.
 #pragma once
 
+#include "frontend/ptx/matrix_type.h"
 #include "frontend/ptx/module.h"
 
 #include <cstdint>
 
 namespace ptarmigan::ptx {
 
-/// Types of a matrix' elements. Those of 6 bits are in the low bits of a byte; e2m1 as well as half a byte, and, where
-/// formats are mixed (e2m1_in_byte), in bits 2 to 5 of a byte.
-enum class MatrixType : std::uint8_t {
-    f16,
-    bf16,
-    tf32,
-    e4m3,
-    e5m2,
-    f32,
-    f64,
-    s32,
-    s8,
-    u8,
-    s4,
-    u4,
-    b1,
-    e3m2,
-    e2m3,
-    e2m1_in_byte,
-    e2m1,
-};
-
-constexpr unsigned bit_size(MatrixType type) {
-    switch (type) {
-    case MatrixType::f16:
-    case MatrixType::bf16: return 16;
-    case MatrixType::f64: return 64;
-    case MatrixType::e4m3:
-    case MatrixType::e5m2:
-    case MatrixType::e3m2:
-    case MatrixType::e2m3:
-    case MatrixType::e2m1_in_byte:
-    case MatrixType::s8:
-    case MatrixType::u8: return 8;
-    case MatrixType::s4:
-    case MatrixType::u4:
-    case MatrixType::e2m1: return 4;
-    case MatrixType::b1: return 1;
-    default: return 32;
-    }
-}
-
 enum class MatrixOpcode : std::uint8_t { mma, mma_sp, wmma, wgmma, wgmma_sp };
 constexpr bool is_sparse(MatrixOpcode opcode) {
     return opcode == MatrixOpcode::mma_sp || opcode == MatrixOpcode::wgmma_sp;
 }
-enum class MatrixRounding : std::uint8_t { nearest_even, toward_zero, down, up };
 /// .kind: plain stands for none. The kinds after mixed are block-scaled.
 enum class MatrixKind : std::uint8_t { plain, mixed, scaled_mixed, scaled_e2m1 };
 

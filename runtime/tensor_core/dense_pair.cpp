@@ -6,17 +6,6 @@
 namespace ptarmigan::runtime::tensor_core {
 namespace {
 
-unsigned bits_of(Format format) {
-    switch (format) {
-    case Format::f16:
-    case Format::bf16: return 16;
-    case Format::tf32: return 32;
-    case Format::s4:
-    case Format::u4: return 4;
-    default: return 8;
-    }
-}
-
 /// The k's of a row that have an element, 64 or 128 of them. In registers: this is what filling a row waits for.
 template <typename Bits> class Taken {
 public:
@@ -78,7 +67,7 @@ template <typename Piece> void part_pieces(const std::uint8_t* from, unsigned li
 } // namespace
 
 bool DensePair::fill_gaps(const MatrixProduct& product, const Operands& operands) {
-    const unsigned stored = product.stored(), bits = bits_of(product.a);
+    const unsigned stored = product.stored(), bits = bit_size(product.a);
     const unsigned row_bytes = product.k * bits / 8, given_bytes = stored * bits / 8;
     if (product.m * row_bytes > most_bytes || product.k > (bits == 4 ? 128u : 64u)) return false;
     std::memset(dense_, 0, product.m * row_bytes);

@@ -36,7 +36,7 @@ inline Lanes::Float widen(Format format, const std::uint8_t* from, unsigned inde
 
 inline void widen_lines(Format format, const std::uint8_t* matrix, unsigned first, unsigned lines, unsigned k,
                         float* values) {
-    const std::uint8_t* from = matrix + std::size_t{first} * k * bits_of_format(format) / 8;
+    const std::uint8_t* from = matrix + std::size_t{first} * k * bit_size(format) / 8;
     for (unsigned i = 0; i < lines * k; i += Lanes::width) Lanes::store(values + i, widen(format, from, i));
 }
 

@@ -6,13 +6,6 @@ namespace {
 
 using ptx::MatrixType;
 
-/// The two lists are one.
-Format format_of(MatrixType type) {
-    static_assert(int(Format::f16) == int(MatrixType::f16) && int(Format::e2m1) == int(MatrixType::e2m1) &&
-                  int(Format::s32) == int(MatrixType::s32));
-    return static_cast<Format>(type);
-}
-
 Unit unit_of(const ptx::MatrixForm& form) {
     using Opcode = ptx::MatrixOpcode;
     if (form.kind == ptx::MatrixKind::mixed) return Unit::fused;
@@ -36,10 +29,10 @@ Unit unit_of(const ptx::MatrixForm& form) {
 
 MatrixProduct product_of(const ptx::MatrixForm& form) {
     MatrixProduct product{};
-    product.a = format_of(form.a);
-    product.b = format_of(form.b);
-    product.c = format_of(form.c);
-    product.d = format_of(form.d);
+    product.a = form.a;
+    product.b = form.b;
+    product.c = form.c;
+    product.d = form.d;
     product.unit = unit_of(form);
     product.m = form.m;
     product.n = form.n;
@@ -47,9 +40,7 @@ MatrixProduct product_of(const ptx::MatrixForm& form) {
     product.sparse = ptx::is_sparse(form.opcode);
     product.saturate = form.satfinite;
     product.negate_product = form.negate;
-    static_assert(int(Rounding::up) == int(ptx::MatrixRounding::up) &&
-                  int(Rounding::down) == int(ptx::MatrixRounding::down));
-    product.rounding = static_cast<Rounding>(form.rounding);
+    product.rounding = form.rounding;
     product.scales = form.scales;
     product.scale = form.scale_ue4m3 ? ScaleFormat::ue4m3 : ScaleFormat::ue8m0;
     return product;

@@ -32,7 +32,8 @@ struct SumFrame {
     std::int32_t above_least, most; ///< where results of f32 are surely normal
     std::int32_t needed;            ///< from this E on flushed numbers don't matter
     bool negate;
-    bool is_lean; ///< products are zero or between above_least and most, and need no most_scaled; nothing is negated
+    bool is_lean;  ///< products are zero or between above_least and most, and need no most_scaled; nothing is negated
+    bool is_plain; ///< nothing was moved or flushed that matters
 };
 
 /// Lanes that a sum can't do: those of `lanes`, and those where `signs` is negative.
@@ -213,29 +214,43 @@ template <Sum sum, unsigned products, bool windowed, unsigned sums, bool add_c>
             plan, lanes, first.after(i, products * sums), Lanes::number(tile[i]), lane_line, line_number + i));
 }
 
+/// Eight lines of lanes: C, and then D. False, and nothing is done, if some lane's element can't be done.
+template <Sum sum, unsigned products, bool windowed, unsigned sums, bool add_c>
+inline bool lean_tile(const SumFrame& frame, const LaneBlock& lanes, const Line& first, Lanes::Int (&tile)[8]) {
+    using L = Lanes;
+    Left left;
+    left.add(lanes.special);
+    L::Int results[8];
+    for (unsigned i = 0; i < 8; ++i) {
+        const L::Float c = L::number(tile[i]);
+        L::Float result = add_c ? L::all(0.0f) : c;
+        for (unsigned part = 0; part < sums; ++part)
+            result = sum_lanes<sum, products, windowed, true, add_c>(frame, lanes, first.after(i, products * sums),
+                                                                     part * products, result, left);
+        if constexpr (add_c) {
+            left.add(special_lanes(c));
+            result = L::add_to_nearest(c, result);
+        }
+        results[i] = L::bits(result);
+    }
+    if (L::bits_of(left.all()) != 0) [[unlikely]]
+        return false;
+    for (unsigned i = 0; i < 8; ++i) tile[i] = results[i];
+    return true;
+}
+
 /// Eight lines of lanes: C, and then D. What can't be done for some lane is found once for all, and done anew then.
 template <Sum sum, unsigned products, bool windowed, unsigned sums, bool add_c>
 inline void tile_lanes(const Plan& plan, const LaneBlock& lanes, const Line& first, Lanes::Int (&tile)[8],
                        unsigned lane_line, unsigned line_number) {
-    using L = Lanes;
     if (plan.is_lean() && !first.is_any_special()) [[likely]] {
-        Left left;
-        left.add(lanes.special);
-        L::Int results[8];
-        for (unsigned i = 0; i < 8; ++i) {
-            const L::Float c = L::number(tile[i]);
-            L::Float result = add_c ? L::all(0.0f) : c;
-            for (unsigned part = 0; part < sums; ++part)
-                result = sum_lanes<sum, products, windowed, true, add_c>(
-                    plan.frame, lanes, first.after(i, products * sums), part * products, result, left);
-            if constexpr (add_c) {
-                left.add(special_lanes(c));
-                result = L::add_to_nearest(c, result);
+        if constexpr (windowed) {
+            if (!plan.frame.is_plain) {
+                if (lean_tile<sum, products, true, sums, add_c>(plan.frame, lanes, first, tile)) return;
+            } else if (lean_tile<sum, products, false, sums, add_c>(plan.frame, lanes, first, tile)) {
+                return;
             }
-            results[i] = L::bits(result);
-        }
-        if (L::bits_of(left.all()) == 0) [[likely]] {
-            for (unsigned i = 0; i < 8; ++i) tile[i] = results[i];
+        } else if (lean_tile<sum, products, false, sums, add_c>(plan.frame, lanes, first, tile)) {
             return;
         }
     }
@@ -372,6 +387,7 @@ inline SumFrame frame_of(const MatrixProduct& product, const Window& a, const Wi
         frame.needed = 0x7fffffff;
     else
         frame.needed = at(needed < 0 ? 0 : needed);
+    frame.is_plain = lift == 0 && needed <= least;
     frame.negate = product.negate_product;
     // Of f16 and smaller formats products are between 2^-28 and 2^32.
     frame.is_lean = !frame.negate;

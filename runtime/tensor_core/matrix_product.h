@@ -3,6 +3,8 @@
 // instructions are not known here: callers hand over plain matrices of one instruction.
 #pragma once
 
+#include "frontend/ptx/matrix_type.h"
+
 #include <cstdint>
 
 namespace ptarmigan::runtime::tensor_core {
@@ -10,27 +12,9 @@ namespace ptarmigan::runtime::tensor_core {
 /// Elements. tf32 fills 32-bit words of which the upper 19 count; s4 and u4 lie two in a byte, the first in the low
 /// half; b1 lie 32 in a word, the first in bit 0. e3m2 and e2m3 are in the low bits of a byte, e2m1_in_byte in bits 2
 /// to 5 of one; e2m1 lie two in a byte like s4.
-enum class Format : std::uint8_t {
-    f16,
-    bf16,
-    tf32,
-    e4m3,
-    e5m2,
-    f32,
-    f64,
-    s32,
-    s8,
-    u8,
-    s4,
-    u4,
-    b1,
-    e3m2,
-    e2m3,
-    e2m1_in_byte,
-    e2m1,
-};
+using Format = ptx::MatrixType;
 
-enum class Rounding : std::uint8_t { nearest_even, toward_zero, down, up };
+using Rounding = ptx::MatrixRounding;
 
 /// The sequence of steps that makes an element of D (README.md has the formulas).
 enum class Unit : std::uint8_t {

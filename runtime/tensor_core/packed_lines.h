@@ -20,11 +20,12 @@ constexpr unsigned most_lines = 64; ///< packed at a time
 constexpr unsigned most_k = 64;
 constexpr int window_size = 50;
 constexpr int largest_packed = 16; ///< exponent
+constexpr int least_unmoved = -8;  ///< a matrix whose largest exponent is this may stay: products are normal still
 constexpr int most_lift =
     255 - 159; ///< what products may be more than the packed ones, for bytes to hold their exponents
 
-/// Where the exponents of a matrix lie. Those of bf16 and tf32 are moved so that the largest is 0 to 16, and numbers
-/// that are more than window_size below it are flushed to zero; f16 and fp8 are packed as they are.
+/// Where the exponents of a matrix lie. Those of bf16 and tf32 are moved so that the largest is -8 to 16 (0, if it was
+/// less), and numbers that are more than window_size below it are flushed to zero; f16 and fp8 are packed as they are.
 struct Window {
     bool widened = false;         ///< fp8 counts as f16
     int moved = 0;                ///< what exponents are less when packed
@@ -54,10 +55,6 @@ inline Unpacked unpack_tf32(Lanes::Int word, const Window& window) {
 /// The bits that count.
 inline Lanes::Int load_tf32(const std::uint8_t* from, unsigned index) {
     return Lanes::both(Lanes::load(reinterpret_cast<const std::uint32_t*>(from + index * 4)), Lanes::all(~0x1fff));
-}
-
-inline unsigned bits_of_format(Format format) {
-    return format == Format::tf32 ? 32 : format == Format::f16 || format == Format::bf16 ? 16 : 8;
 }
 
 /// Calls `body` with the kind of elements as a template argument; not for tf32.
@@ -138,7 +135,7 @@ inline Window window_of(Format format, const void* matrix, unsigned elements) {
     if (extent.largest == 0) top_field = 127; // all are zero
     Window window;
     const int exponent = top_field - 127;
-    window.moved = exponent > largest_packed ? exponent - largest_packed : exponent < 0 ? exponent : 0;
+    window.moved = exponent > largest_packed ? exponent - largest_packed : exponent < least_unmoved ? exponent : 0;
     window.top = exponent - window.moved;
     if (top_field > window_size) window.lowest_field = top_field - window_size;
     if (low_field < window.lowest_field) // subnormal numbers have the formal exponent of field 1
@@ -175,8 +172,8 @@ struct PackedLines {
         count = lines;
         k = k_of_line;
         for (unsigned i = 0; i < lines; ++i) special[i] = false;
-        unpack_lines(format, matrix + std::size_t{first} * k * bits_of_format(format) / 8, lines, k, window, values,
-                     bytes, special);
+        unpack_lines(format, matrix + std::size_t{first} * k * bit_size(format) / 8, lines, k, window, values, bytes,
+                     special);
     }
     Line line(unsigned i) const {
         return {values + i * k, reinterpret_cast<const std::uint32_t*>(bytes + i * k), special + i};
@@ -212,7 +209,7 @@ struct LaneBlock {
         // What E is more than the sum of packed exponents goes into the lanes' bytes.
         const int bias = lift > most_lift ? 255 : 159 + lift < 0 ? 0 : 159 + lift;
         const L::Int biases = L::all(0x01010101u * static_cast<unsigned>(bias));
-        const std::uint8_t* from = matrix + std::size_t{first} * k * bits_of_format(format) / 8;
+        const std::uint8_t* from = matrix + std::size_t{first} * k * bit_size(format) / 8;
         if (format != Format::tf32) {
             with_small(format, window, [&]<Small small>() {
                 special = turn_small<small>(from, k, window.moved, window.lowest_field, biases, values, exponents);

@@ -11,22 +11,6 @@
 namespace ptarmigan::runtime::tensor_core {
 namespace {
 
-unsigned bits_of(Format format) {
-    switch (format) {
-    case Format::f64: return 64;
-    case Format::f16:
-    case Format::bf16: return 16;
-    case Format::e4m3:
-    case Format::e5m2:
-    case Format::s8:
-    case Format::u8: return 8;
-    case Format::s4:
-    case Format::u4: return 4;
-    case Format::b1: return 1;
-    default: return 32;
-    }
-}
-
 struct Freed {
     void operator()(std::uint8_t* memory) const { ::operator delete[](memory, std::align_val_t{64}); }
 };
@@ -45,13 +29,13 @@ Code best_group_code(const MatrixProduct& product) {
 } // namespace
 
 std::size_t bytes_of_a(const MatrixProduct& product) {
-    return std::size_t{product.m} * product.stored() * bits_of(product.a) / 8;
+    return std::size_t{product.m} * product.stored() * bit_size(product.a) / 8;
 }
 std::size_t bytes_of_b(const MatrixProduct& product) {
-    return std::size_t{product.n} * product.k * bits_of(product.b) / 8;
+    return std::size_t{product.n} * product.k * bit_size(product.b) / 8;
 }
 std::size_t bytes_of_accumulator(const MatrixProduct& product) {
-    return std::size_t{product.m} * product.n * bits_of(product.d) / 8;
+    return std::size_t{product.m} * product.n * bit_size(product.d) / 8;
 }
 
 std::uint8_t* group_memory(unsigned place, std::size_t bytes) {

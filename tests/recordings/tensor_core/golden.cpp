@@ -35,18 +35,7 @@ std::vector<Golden> read_golden(const std::string& path) {
 }
 
 unsigned bits_of(Format format) {
-    switch (format) {
-    case Format::f64: return 64;
-    case Format::f16:
-    case Format::bf16: return 16;
-    case Format::e4m3:
-    case Format::e5m2:
-    case Format::s8:
-    case Format::u8: return 8;
-    case Format::s4:
-    case Format::u4: return 4;
-    default: return 32;
-    }
+    return format == Format::b1 ? 32 : bit_size(format);
 }
 
 void metadata_words(const Golden& recording, const std::uint32_t* nibbles, std::uint32_t* words) {
