@@ -348,9 +348,162 @@ void Lifter::atomic(const Instruction& inst) {
         write_pair(inst.operands[1], name_wide(result));
     } else {
         const std::string result = temporary();
-        emit_guarded(opcode + " " + result + ", " + where + ", " + in_register(read_index(source)));
+        emit_guarded(opcode + " " + result + ", " + where + ", " + atomic_operand(type.bits[0] != 0, source));
         write(inst.operands[1], value_of(result));
     }
+}
+
+/// A zero that is seen to be one makes a loop that waits by atomicAdd(p, 0) known as such.
+std::string Lifter::atomic_operand(bool is_integer, unsigned index) {
+    const Value value = read_index(index);
+    return is_integer && value.constant ? value.text : in_register(value);
+}
+
+/// The loop that ptxas makes of an atomic operation on shared memory for which there is no instruction: load, operate,
+/// swap if unchanged, again if it was not. It becomes that operation. False if the block is no such loop.
+bool Lifter::lift_shared_loop(const Block& block) {
+    if (block.end - block.begin < 4 * 16 || block.end - block.begin > 8 * 16) return false;
+    std::vector<const Instruction*> steps;
+    for (std::uint32_t at = block.begin; at < block.end; at += 16) {
+        const Instruction& inst = code_[at / 16];
+        if (inst.form->rule == "nothing") continue;
+        steps.push_back(&inst);
+    }
+    if (steps.size() < 5) return false;
+    const Instruction &first = *steps[0], &last = *steps.back();
+    const bool is_wide = first.has("64");
+    std::size_t swap_at = 0;
+    for (std::size_t i = 0; i < steps.size(); ++i)
+        if (steps[i]->form->id == FormId::atoms_cas) swap_at = i;
+    for (std::size_t i = 0; i + 1 < steps.size(); ++i)
+        if (!is_unguarded(*steps[i])) return false;
+    if (first.form->id != FormId::lds || swap_at < 2 || last.form->rule != "branch" || last.guard == true_predicate ||
+        !last.guard_negated || last.operands[last.operand_count - 1].value != std::int64_t(block.begin))
+        return false;
+    const Instruction& swap = *steps[swap_at];
+    const Operand &old = first.operands[0], &place = first.operands[1], &to = swap.operands[1];
+    if (!swap.has("CAST.SPIN") || swap.has("64") != is_wide || swap.operands[2].index != old.index ||
+        place.index != to.index || place.uniform != to.uniform || place.value != to.value || place.scale != to.scale)
+        return false;
+    if (swap.operands[0].index != swap.operands[3].index) return false;
+    // What follows asks whether the swap succeeded.
+    if (steps.size() != swap_at + (is_wide ? 4 : 3)) return false;
+    const Instruction& test = *steps[swap_at + 1];
+    if (test.form->id != FormId::isetp || !test.has("EQ") || test.operands[2].index != swap.operands[0].index ||
+        test.operands[3].kind != Operand::Kind::immediate || test.operands[3].value != 1)
+        return false;
+    if (is_wide) {
+        const Instruction& upper = *steps[swap_at + 2];
+        if (upper.form->id != FormId::isetp || !upper.has("EX") || !upper.has("EQ") ||
+            upper.operands[2].index != swap.operands[0].index + 1 || upper.operands[3].index != zero_register ||
+            upper.operands[0].index != last.guard)
+            return false;
+    } else if (test.operands[0].index != last.guard) {
+        return false;
+    }
+    // The operation: a sum of the old value and what the loop doesn't change.
+    const Instruction& operation = *steps[1];
+    const unsigned result = swap.operands[3].index;
+    const auto changes = [&](unsigned index) {
+        for (const Operand* written : {&old, &operation.operands[0], &swap.operands[0]})
+            if (index != zero_register && (index == written->index || (is_wide && index == written->index + 1u)))
+                return true;
+        return false;
+    };
+    if (changes(place.index) || operation.operands[0].index != result || result == zero_register ||
+        old.index == zero_register)
+        return false;
+    std::string statement;
+    current_ = &first;
+    if (swap_at == 2 && operation.form->id == FormId::fadd && !is_wide && operation.modifier_count == 0) {
+        const Operand &a = operation.operands[1], &b = operation.operands[2];
+        const bool a_is_old = a.kind == Operand::Kind::reg && a.index == old.index && !a.negated && !a.absolute;
+        const bool b_is_old = b.kind == Operand::Kind::reg && b.index == old.index && !b.negated && !b.absolute;
+        if (a_is_old == b_is_old) return false;
+        const Operand& term = a_is_old ? b : a;
+        if (term.kind == Operand::Kind::reg && changes(term.index)) return false;
+        statement = "add.f32 %t, " + read_float(term);
+    } else if (swap_at == 2 && operation.form->id == FormId::dadd && is_wide && operation.modifier_count == 0) {
+        const Operand &a = operation.operands[1], &b = operation.operands[2];
+        const bool a_is_old = a.kind == Operand::Kind::reg && a.index == old.index && !a.negated && !a.absolute;
+        const bool b_is_old = b.kind == Operand::Kind::reg && b.index == old.index && !b.negated && !b.absolute;
+        if (a_is_old == b_is_old) return false;
+        const Operand& term = a_is_old ? b : a;
+        if (term.kind == Operand::Kind::reg && (changes(term.index) || changes(term.index + 1u))) return false;
+        statement = "add.f64 %t, " + read_double(term);
+    } else if (swap_at == 3 && is_wide && operation.form->id == FormId::iadd3 && !operation.has("X")) {
+        // R' = R + t with its carry, then the upper half by IADD3.X or IMAD.X.
+        const Instruction& upper = *steps[2];
+        if (operation.operands[1].index == true_predicate || operation.operands[2].index != true_predicate)
+            return false;
+        const Operand* low = nullptr;
+        unsigned olds = 0;
+        for (unsigned i = 3; i < 6; ++i) {
+            const Operand& source = operation.operands[i];
+            if (source.negated) return false;
+            if (source.kind == Operand::Kind::reg && source.index == old.index)
+                ++olds;
+            else if (!(source.kind == Operand::Kind::reg && source.index == zero_register)) {
+                if (low != nullptr) return false;
+                low = &source;
+            }
+        }
+        if (olds != 1 || low == nullptr || upper.operands[0].index != result + 1u) return false;
+        const bool is_sum = upper.form->id == FormId::iadd3 && upper.has("X");
+        const bool is_product = upper.form->id == FormId::imad && upper.has("X");
+        if (!is_sum && !is_product) return false;
+        const Operand& carry = upper.operands[is_sum ? 6 : 5];
+        if (carry.negated || carry.index != operation.operands[1].index) return false;
+        if (is_sum && !(upper.operands[7].index == true_predicate && upper.operands[7].negated)) return false;
+        const Operand* high = nullptr;
+        olds = 0;
+        std::vector<const Operand*> terms;
+        if (is_sum) {
+            if (upper.operands[1].index != true_predicate || upper.operands[2].index != true_predicate) return false;
+            for (unsigned i = 3; i < 6; ++i) terms.push_back(&upper.operands[i]);
+        } else {
+            if (upper.operands[1].index != true_predicate) return false;
+            const Operand &left = upper.operands[2], &right = upper.operands[3];
+            const bool is_one = right.kind == Operand::Kind::immediate && right.value == 1;
+            const bool is_nothing = left.kind == Operand::Kind::reg && left.index == zero_register;
+            if (!is_one && !is_nothing) return false;
+            if (is_one) terms.push_back(&left);
+            terms.push_back(&upper.operands[4]);
+        }
+        for (const Operand* source : terms) {
+            if (source->negated || source->inverted) return false;
+            if (source->kind == Operand::Kind::reg && source->index == old.index + 1u)
+                ++olds;
+            else if (!(source->kind == Operand::Kind::reg && source->index == zero_register)) {
+                if (high != nullptr) return false;
+                high = source;
+            }
+        }
+        if (olds != 1) return false;
+        for (const Operand* source : {low, high})
+            if (source != nullptr && source->kind == Operand::Kind::reg && changes(source->index)) return false;
+        statement = "add.u64 %t, " + wide_text(join(read(*low), high == nullptr ? constant(0) : read(*high)));
+    } else {
+        return false;
+    }
+    const std::string before = is_wide ? wide_temporary() : temporary();
+    const std::size_t comma = statement.find("%t, ");
+    emit("atom.shared." + statement.substr(0, comma) + before + ", " + address(place, ".shared") + ", " +
+         statement.substr(comma + 4));
+    // What the loop leaves behind.
+    Operand success = swap.operands[0];
+    if (is_wide) {
+        write_pair(old, name_wide(before));
+        write_pair(success, join(constant(1), constant(0)));
+    } else {
+        write(old, value_of(before));
+        write(success, constant(1));
+    }
+    Operand done;
+    done.kind = Operand::Kind::predicate;
+    done.index = last.guard;
+    write_predicate(done, true);
+    return true;
 }
 
 std::string Lifter::in_register(const Value& value) {
@@ -365,7 +518,7 @@ void Lifter::reduction(const Instruction& inst) {
     const std::string where = address(inst.operands[0], ".global");
     const unsigned source = index_of(inst.operands[1]);
     emit_guarded("red" + atomic_order(inst) + ".global" + operation_words(inst, type) + " " + where + ", " +
-                 (type.bytes == 8 ? wide_text(pair_at(source)) : in_register(read_index(source))));
+                 (type.bytes == 8 ? wide_text(pair_at(source)) : atomic_operand(type.bits[0] != 0, source)));
 }
 
 void Lifter::compare_and_swap(const Instruction& inst) {
@@ -401,7 +554,7 @@ void Lifter::atomic_shared(const Instruction& inst) {
         write_pair(inst.operands[0], name_wide(result));
     } else {
         const std::string result = temporary();
-        emit_guarded(opcode + " " + result + ", " + where + ", " + in_register(read_index(source)));
+        emit_guarded(opcode + " " + result + ", " + where + ", " + atomic_operand(type.bits[0] != 0, source));
         write(inst.operands[0], value_of(result));
     }
 }

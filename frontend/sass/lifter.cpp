@@ -687,6 +687,10 @@ void Lifter::lift_block(unsigned id) {
     current_block_ = id;
     const Block& block = blocks_[id];
     const CubinSection& section = cubin_.sections[kernel_.text];
+    if (lift_shared_loop(block)) {
+        current_ = nullptr;
+        return;
+    }
     for (std::uint32_t at = block.begin; at < block.end; at += instruction_size) {
         const Instruction& inst = code_[at / instruction_size];
         current_ = &inst;

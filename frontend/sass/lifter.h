@@ -183,6 +183,8 @@ private:
                      std::string_view space);
     std::string mask();
     void use_table();
+    std::string atomic_operand(bool is_integer, unsigned index);
+    bool lift_shared_loop(const Block& block);
     std::string half_of(const std::string& value); ///< the lower 16 bits, in a .b16 register
     std::string in_register(const Value& value);
     std::string read_halves(const Operand& operand, bool bfloat);
