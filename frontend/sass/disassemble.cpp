@@ -9,15 +9,17 @@
 #include <cstring>
 
 namespace ptarmigan::sass {
-namespace {
-
-using Kind = Operand::Kind;
 
 std::string hexadecimal(std::uint64_t value) {
     char text[24];
     std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
     return text;
 }
+
+namespace {
+
+using Kind = Operand::Kind;
+
 std::string signed_hexadecimal(std::int64_t value) {
     return value < 0 ? "-" + hexadecimal(0 - static_cast<std::uint64_t>(value)) : hexadecimal(std::uint64_t(value));
 }

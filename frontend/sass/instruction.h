@@ -98,4 +98,7 @@ std::string disassemble(const Instruction& instruction);
 /// A few words for a message: mnemonic and modifiers, or the number of an opcode that is not in the table.
 std::string describe(const Instruction& instruction);
 
+/// "0x" and digits as the disassembler and PTX write them.
+std::string hexadecimal(std::uint64_t value);
+
 } // namespace ptarmigan::sass

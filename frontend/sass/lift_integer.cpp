@@ -11,12 +11,6 @@ namespace {
 
 using Kind = Operand::Kind;
 
-std::string hexadecimal(std::uint64_t value) {
-    char text[24];
-    std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-    return text;
-}
-
 bool is_zero(const Operand& operand) {
     return (operand.kind == Kind::reg && operand.index == zero_register) ||
            (operand.kind == Kind::uniform && operand.index == zero_uniform) ||

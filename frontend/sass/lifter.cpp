@@ -13,12 +13,6 @@ using Kind = Operand::Kind;
 constexpr std::uint32_t instruction_size = 16;
 constexpr unsigned context_limit = 2000, block_limit = 400'000, depth_limit = 24;
 
-std::string hexadecimal(std::uint64_t value) {
-    char text[24];
-    std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-    return text;
-}
-
 using Rule = void (Lifter::*)(const Instruction&);
 struct NamedRule {
     FormId id;
