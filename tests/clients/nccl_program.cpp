@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives of NVIDIA's NCCL over two devices: `nccl_program LIBNCCL one|two`, in one process or two.
+// NVIDIA's NCCL over two devices, in one process or two: `nccl_program LIBNCCL start|start2` makes communicators,
+// `one|two` runs collectives too.
 // libcuda.so.1 and libnvidia-ml.so.1 are what the loader finds.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <string>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -72,6 +74,21 @@ struct Rank {
     }
 };
 
+/// Communicators know themselves; then their end.
+void check_communicators(std::vector<Rank>& ranks, int all) {
+    for (const Rank& rank : ranks) {
+        int size = -1, number = -1, device = -1;
+        rank.use();
+        must(nccl, "ncclCommCount", rank.communicator, &size);
+        must(nccl, "ncclCommUserRank", rank.communicator, &number);
+        must(nccl, "ncclCommCuDevice", rank.communicator, &device);
+        const bool right = size == all && number == rank.number && device == rank.number;
+        std::printf("rank %d of %d on device %d%s\n", number, size, device, right ? "" : ": wrong");
+        failures += !right;
+    }
+    for (const Rank& rank : ranks) must(nccl, "ncclCommDestroy", rank.communicator);
+}
+
 /// The ranks of this process, of `all`.
 void run(std::vector<Rank>& ranks, int all) {
     const auto together = [&](auto&& each) {
@@ -125,18 +142,18 @@ void run(std::vector<Rank>& ranks, int all) {
     for (const Rank& rank : ranks) must(nccl, "ncclCommDestroy", rank.communicator);
 }
 
-int in_one_process() {
+int in_one_process(bool starts_only) {
     std::vector<Rank> ranks(2);
     for (int i = 0; i < 2; ++i) ranks[static_cast<std::size_t>(i)].start(i);
     void* communicators[2] = {};
     const int devices[] = {0, 1};
     must(nccl, "ncclCommInitAll", &communicators[0], 2, &devices[0]);
     for (std::size_t i = 0; i < 2; ++i) ranks[i].communicator = communicators[i];
-    run(ranks, 2);
+    starts_only ? check_communicators(ranks, 2) : run(ranks, 2);
     return failures != 0;
 }
 
-int in_two_processes() {
+int in_two_processes(bool starts_only) {
     int ends[2];
     if (pipe(ends) != 0) return 1;
     const pid_t child = fork();
@@ -151,7 +168,7 @@ int in_two_processes() {
     std::vector<Rank> ranks(1);
     ranks[0].start(number);
     must(nccl, "ncclCommInitRank", &ranks[0].communicator, 2, id, number);
-    run(ranks, 2);
+    starts_only ? check_communicators(ranks, 2) : run(ranks, 2);
     int status = 0;
     if (number == 0) waitpid(child, &status, 0);
     return failures != 0 || status != 0;
@@ -163,9 +180,11 @@ int main(int words, char** word) {
     cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
     nccl = words == 3 ? dlopen(word[1], RTLD_NOW) : nullptr;
     if (!cuda || !nccl) {
-        std::printf("%s\n", words == 3 ? dlerror() : "nccl_program LIBNCCL one|two");
+        std::printf("%s\n", words == 3 ? dlerror() : "nccl_program LIBNCCL start|start2|one|two");
         return 1;
     }
     setvbuf(stdout, nullptr, _IOLBF, 0);
-    return word[2][0] == 'o' ? in_one_process() : in_two_processes();
+    const std::string mode = word[2];
+    const bool starts_only = mode.starts_with("start");
+    return mode == "one" || mode == "start" ? in_one_process(starts_only) : in_two_processes(starts_only);
 }
