@@ -14,7 +14,7 @@ struct nvmlDevice_st {
 namespace ptarmigan::nvml {
 namespace {
 
-constexpr unsigned most_devices = 64;
+constexpr unsigned most_devices = runtime::Device::most;
 
 std::atomic<unsigned> initializations{0};
 

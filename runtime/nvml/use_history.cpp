@@ -16,8 +16,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using runtime::ProcessUse;
 
-/// /proc is read again when that old: monitors ask several questions at once, programs ask what they have just done.
-constexpr std::chrono::milliseconds fresh_for(2);
 /// What a busy time is measured over at least.
 constexpr std::chrono::milliseconds least_period(20);
 
@@ -29,19 +27,9 @@ struct Sample {
 
 std::mutex mutex;
 
-const std::vector<ProcessUse>& uses_now(bool fresh) {
-    static auto& uses = *new std::vector<ProcessUse>;
-    static Clock::time_point read{};
-    if (fresh || read == Clock::time_point{} || Clock::now() - read > fresh_for) {
-        uses = runtime::read_device_uses();
-        read = Clock::now();
-    }
-    return uses;
-}
-
 Sample take_sample(unsigned device) {
     Sample sample;
-    const auto& uses = uses_now(true);
+    const std::vector<ProcessUse> uses = runtime::read_device_uses();
     sample.when = Clock::now();
     for (const ProcessUse& use : uses) sample.busy[use.process] = use.devices[device].busy;
     return sample;
@@ -61,9 +49,8 @@ unsigned percent_between(const Sample& before, const Sample& after) {
 } // namespace
 
 std::vector<DeviceUser> users_of(unsigned device) {
-    std::lock_guard lock(mutex);
     std::vector<DeviceUser> users;
-    for (const ProcessUse& use : uses_now(false))
+    for (const ProcessUse& use : runtime::read_device_uses())
         if (use.devices[device].contexts != 0) users.push_back({use.process, use.devices[device].memory});
     return users;
 }

@@ -13,7 +13,7 @@ struct DeviceUser {
     std::uint64_t memory; ///< bytes
 };
 
-/// Ordered by process. At most 2 ms old. Thread-safe, as all here.
+/// Ordered by process. Thread-safe, as all here.
 std::vector<DeviceUser> users_of(unsigned device);
 /// The sum of theirs.
 std::uint64_t memory_used(unsigned device);

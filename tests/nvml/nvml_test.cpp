@@ -46,7 +46,6 @@ nvmlDevice_t first_device() {
 
 /// What NVML says a process uses; nothing if it is not in the list.
 bool listed(nvmlDevice_t device, pid_t process, std::uint64_t& memory) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5)); // lists are good for 2 ms
     std::vector<nvmlProcessInfo_v2_t> list(256);
     auto count = static_cast<unsigned>(list.size());
     REQUIRE(nvmlDeviceGetComputeRunningProcesses_v3(device, &count, list.data()) == 0);
