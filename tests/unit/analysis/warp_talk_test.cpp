@@ -4,6 +4,11 @@
 
 #include "translator/analysis/waits/warp_talk.h"
 
+#include <time.h>
+
+#include <algorithm>
+#include <string>
+
 using namespace ptarmigan;
 using namespace ptarmigan::translator;
 
@@ -19,6 +24,30 @@ bool talks(const std::string& body) {
     )" + body + "ld.param.u64 %rd1, [p]; st.global.u32 [%rd1], %r7; ret;",
                                 {128, 1, 1}, 1, ".shared .align 4 .b8 words[8192];\n.shared .align 4 .b8 others[8192];\n");
     return talks_without_meeting(kernel.graph, kernel.shape);
+}
+
+/// Thread CPU time of the analysis for a loop over `count` diamonds, each with a store to a word of the thread's own in
+/// either arm and a load behind; the words lie elsewhere in each round. The best of five.
+double microseconds(unsigned count) {
+    std::string body = "mov.u32 %r1, %tid.x; mov.u32 %r2, words; mad.lo.u32 %r2, %r1, 4, %r2; ld.param.u32 %r6, [n]; mov.u32 %r7, 0; mov.u32 %r9, 0;\n"
+                       "round: mad.lo.u32 %r8, %r9, 4194304, %r2;\n";
+    for (unsigned i = 0; i < count; ++i) {
+        const std::string n = std::to_string(i), word = "[%r8+" + std::to_string(512 * i) + "]";
+        body += "and.b32 %r3, %r6, " + std::to_string(1u << (i % 20)) + "; setp.ne.u32 %p1, %r3, 0; @%p1 bra else" + n + ";\n"
+                "st.shared.u32 " + word + ", %r6; bra join" + n + ";\nelse" + n + ": st.shared.u32 " + word + ", %r7;\n"
+                "join" + n + ": ld.shared.u32 %r5, " + word + "; add.u32 %r7, %r7, %r5;\n";
+    }
+    body += "add.u32 %r9, %r9, 1; setp.lt.u32 %p2, %r9, %r6; @%p2 bra round; ld.param.u64 %rd1, [p]; st.global.u32 [%rd1], %r7; ret;";
+    const test::AnalysedKernel kernel(body, {128, 1, 1}, 1, ".extern .shared .align 4 .b8 words[];\n");
+    double best = 1e18;
+    for (int round = 0; round < 5; ++round) {
+        timespec start{}, end{};
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
+        CHECK_FALSE(talks_without_meeting(kernel.graph, kernel.shape));
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+        best = std::min(best, double(end.tv_sec - start.tv_sec) * 1e6 + double(end.tv_nsec - start.tv_nsec) * 1e-3);
+    }
+    return best;
 }
 
 } // namespace
@@ -48,4 +77,41 @@ TEST_CASE("warp talk: not where lanes wait for each other between, or keep to th
     CHECK_FALSE(talks("st.shared.u32 [%r2], %r6; mov.u32 %r11, words; mad.lo.u32 %r12, %r1, 4, %r11; ld.shared.u32 %r7, [%r12];"));
     CHECK_FALSE(talks("st.shared.u32 [%r2], %r6; ld.shared.u32 %r7, [%r2 + 4096];"));
     CHECK_FALSE(talks("ld.shared.u32 %r7, [%r2 + 4]; st.shared.u32 [%r2], %r7;")); // settle_races()
+}
+
+TEST_CASE("warp talk: a word is the thread's own where it was written on every way", "[races]") {
+    // %r8: an address that nobody knows.
+    const std::string elsewhere = "ld.param.u64 %rd2, [q]; ld.global.u32 %r8, [%rd2]; setp.lt.u32 %p1, %r1, %r6;";
+    const std::string other = "st.shared.u32 [%r8], %r6; ", own = "st.shared.u32 [%r2], %r6; ";
+    CHECK(talks(elsewhere + other + "ld.shared.u32 %r7, [%r2];"));
+    CHECK_FALSE(talks(elsewhere + own + other + "ld.shared.u32 %r7, [%r2];"));
+    CHECK(talks(elsewhere + "@%p1 bra skip; " + own + "skip: " + other + "ld.shared.u32 %r7, [%r2];"));
+    CHECK(talks(elsewhere + "@!%p1 bra skip; " + own + "skip: " + other + "ld.shared.u32 %r7, [%r2];"));
+    CHECK_FALSE(talks(elsewhere + "@%p1 bra skip; " + own + "bra join; skip: " + own + "join: " + other + "ld.shared.u32 %r7, [%r2];"));
+    CHECK(talks(elsewhere + "@%p1 " + own + other + "ld.shared.u32 %r7, [%r2];"));
+    CHECK(talks(elsewhere + "@%p1 " + own + other + "@!%p1 ld.shared.u32 %r7, [%r2];"));
+    CHECK_FALSE(talks(elsewhere + "mov.u32 %r7, 0; @%p1 " + own + other + "@%p1 ld.shared.u32 %r7, [%r2];"));
+    // In each round, and in all but the first.
+    const std::string again = "add.u32 %r9, %r9, 1; setp.lt.u32 %p2, %r9, %r6; @%p2 bra round;";
+    CHECK_FALSE(talks(elsewhere + "mov.u32 %r9, 0; round: " + own + other + "ld.shared.u32 %r7, [%r2]; " + again));
+    CHECK(talks(elsewhere + "mov.u32 %r9, 0; round: " + other + "ld.shared.u32 %r7, [%r2]; " + own + again));
+}
+
+TEST_CASE("warp talk: what was passed between store and load", "[races]") {
+    // Words of all threads from %r8 on, which is another in each round: next to each other in one, anywhere in two.
+    const auto rounds = [](const std::string& body) {
+        return "mov.u32 %r7, 0; mov.u32 %r9, 0; round: mad.lo.u32 %r8, %r9, 4, %r2; " + body +
+               "add.u32 %r9, %r9, 1; setp.lt.u32 %p2, %r9, %r6; @%p2 bra round; ";
+    };
+    CHECK_FALSE(talks(rounds("st.shared.u32 [%r8], %r6; ld.shared.u32 %r7, [%r8];")));
+    CHECK_FALSE(talks(rounds("st.shared.u32 [%r8], %r6; setp.lt.u32 %p1, %r9, 7; @%p1 bra over; add.u32 %r7, %r7, 1; over: ld.shared.u32 %r7, [%r8 + 512];")));
+    CHECK(talks(rounds("ld.shared.u32 %r7, [%r8]; st.shared.u32 [%r8], %r6; ")));
+    CHECK_FALSE(talks(rounds("ld.shared.u32 %r7, [%r8]; st.shared.u32 [%r8], %r6; bar.warp.sync -1; ")));
+    CHECK(talks(rounds("setp.lt.u32 %p1, %r9, 7; @%p1 bra over; st.shared.u32 [%r8], %r6; over: ld.shared.u32 %r7, [%r8];")));
+}
+
+TEST_CASE("warp talk: the time grows with the number of accesses, not with its square", "[races]") {
+    const double one = microseconds(100), four = microseconds(400);
+    INFO(one << " us for 100 diamonds, " << four << " us for four times as many");
+    CHECK(four < 8 * one);
 }

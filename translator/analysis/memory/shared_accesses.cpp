@@ -209,6 +209,68 @@ bool SharedAccesses::facts_keep_apart(const Known& first, const Known& second, s
     return false;
 }
 
+/// Only facts about what some address contains are looked at (facts_keep_apart).
+bool SharedAccesses::tells_of_addresses(const LinearSum& fact) {
+    if (!address_terms_) {
+        address_terms_.emplace();
+        for (const SharedAccess& access : all_)
+            if (!access.is_anywhere && !access.is_global)
+                for (const auto& [term, factor] : known(access).address.uniform) address_terms_->insert(term);
+    }
+    return std::any_of(fact.terms.begin(), fact.terms.end(),
+                       [&](const auto& entry) { return address_terms_->contains(entry.first); });
+}
+
+SharedAccesses::Kind SharedAccesses::kind(const SharedAccess& access) {
+    KindKey key;
+    auto& [flags, bytes, variable, uniform, varying, numbers, threads, facts] = key;
+    flags = unsigned(access.is_anywhere) | unsigned(access.is_global) << 1 | unsigned(access.is_atomic) << 2;
+    Kind result;
+    if (!access.is_anywhere) {
+        const Known& place = known(access);
+        bytes = access.bytes;
+        variable = access.variable;
+        uniform = place.address.uniform;
+        varying = place.address.varying;
+        numbers = place.address.numbers;
+        threads = place.set.threads;
+        for (const LinearSum& fact : place.set.facts)
+            if (tells_of_addresses(fact)) facts.emplace_back(fact.constant, fact.terms);
+        if (!numbers.empty()) result.base = numbers[0];
+        for (std::int64_t& number : numbers) number = std::int64_t(std::uint64_t(number) - std::uint64_t(result.base));
+    }
+    const auto [entry, is_new] = kinds_.try_emplace(std::move(key), kinds_.size());
+    result.id = entry->second;
+    if (!is_new) return result;
+    KindFacts& of_kind = kind_facts_.emplace_back();
+    if (access.is_anywhere) return result;
+    constexpr std::int64_t far = INT64_MAX / 8;
+    const Known& place = known(access);
+    for (const auto* terms : {&place.address.uniform, &place.address.varying})
+        for (const auto& [term, factor] : *terms)
+            of_kind.divisor = std::gcd(of_kind.divisor, factor < 0 ? 0 - std::uint64_t(factor) : std::uint64_t(factor));
+    for (const auto& [term, factor] : place.address.uniform)
+        if (term.kind != Term::Kind::special && graph_.values[term.id].block != no_block)
+            of_kind.asked_blocks.push_back(graph_.values[term.id].block);
+    std::sort(of_kind.asked_blocks.begin(), of_kind.asked_blocks.end());
+    of_kind.asked_blocks.erase(std::unique(of_kind.asked_blocks.begin(), of_kind.asked_blocks.end()),
+                               of_kind.asked_blocks.end());
+    std::int64_t spread = 0;
+    for (const std::int64_t number : std::get<5>(entry->first))
+        spread = number < -far || number > far ? far : std::max(spread, number < 0 ? -number : number);
+    of_kind.spread = std::min(far, spread + std::int64_t(access.bytes));
+    return result;
+}
+
+SharedAccesses::Spacing SharedAccesses::spacing(std::size_t kind, std::size_t other) const {
+    const KindFacts &a = kind_facts_[kind], &b = kind_facts_[other];
+    constexpr std::int64_t far = INT64_MAX / 8;
+    const std::uint64_t period = std::gcd(a.divisor, b.divisor);
+    // What is not known differs by a multiple of the period, whichever of it is settled.
+    if (a.spread == far || b.spread == far || period > std::uint64_t(far)) return {};
+    return {std::int64_t(period), a.spread + b.spread};
+}
+
 bool SharedAccesses::have_one_address(const SharedAccess& a, const SharedAccess& b) {
     if (a.is_anywhere || b.is_anywhere) return false;
     const auto operand = [&](const SharedAccess& access) -> const Operand& {

@@ -5,6 +5,11 @@
 #include "translator/analysis/arithmetic/thread_sums.h"
 #include "translator/analysis/arithmetic/value_ranges.h"
 
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <tuple>
+
 namespace ptarmigan::translator {
 
 /// Of two accesses, by threads of different steps.
@@ -47,6 +52,24 @@ public:
     /// only what is known to meet counts: pointers may be to one array, but mostly are not.
     Encounter encounter(const SharedAccess& first, const SharedAccess& second, const std::vector<bool>& passed);
 
+    /// What encounter() looks at of an access: two pairs of the same kinds, with the same difference of their `base`s,
+    /// meet alike. In unrolled code there are few kinds.
+    struct Kind {
+        std::size_t id = 0;
+        std::int64_t base = 0;
+    };
+    /// Not for global memory.
+    Kind kind(const SharedAccess& access);
+    /// The blocks of which encounter() asks whether they were passed, for accesses of this kind, each once.
+    const std::vector<BlockId>& asked_blocks(const Kind& kind) const { return kind_facts_[kind.id].asked_blocks; }
+    /// Accesses of two kinds never meet where the difference of their bases is `reach` or more from each multiple of
+    /// `period` (from 0 if that is 0), whatever was passed.
+    struct Spacing {
+        std::int64_t period = 0;
+        std::int64_t reach = INT64_MAX; ///< this: they may meet anywhere
+    };
+    Spacing spacing(std::size_t kind, std::size_t other) const;
+
     /// Both are at one address, which is a number of each thread that is not known.
     bool have_one_address(const SharedAccess& a, const SharedAccess& b);
 
@@ -60,6 +83,7 @@ private:
         bool bounded = true;
     };
     const Known& known(const SharedAccess& access);
+    bool tells_of_addresses(const LinearSum& fact);
     std::optional<std::uint32_t> variable_of(const ptx::Operand& address) const;
     std::optional<std::uint32_t> variable_of(ValueId value, unsigned& phis_left) const;
     bool are_apart(const SharedAccess& first, const SharedAccess& second) const;
@@ -75,7 +99,21 @@ private:
     ThreadSums sums_;
     std::vector<SharedAccess> all_;
     std::map<std::pair<BlockId, std::size_t>, Known> known_;
-    std::vector<Interval> ranges_; ///< when first asked
+    /// Whether plain, atomic or anywhere, global; bytes; variable; terms; numbers from the first one on; threads;
+    /// facts.
+    using Terms = std::map<LinearSum::Term, std::int64_t>;
+    using KindKey =
+        std::tuple<unsigned, std::uint32_t, std::optional<std::uint32_t>, Terms, Terms, std::vector<std::int64_t>,
+                   std::vector<bool>, std::vector<std::pair<std::int64_t, Terms>>>;
+    std::map<KindKey, std::size_t> kinds_;
+    struct KindFacts {
+        std::vector<BlockId> asked_blocks;
+        std::uint64_t divisor = 0;           ///< of the factors of all that is not known; 0: all is known
+        std::int64_t spread = INT64_MAX / 8; ///< how far a thread may be from the base, with the bytes; this: anywhere
+    };
+    std::vector<KindFacts> kind_facts_;                      ///< by kind
+    std::optional<std::set<LinearSum::Term>> address_terms_; ///< of all accesses to shared memory
+    std::vector<Interval> ranges_;                           ///< when first asked
 };
 
 } // namespace ptarmigan::translator
