@@ -159,7 +159,9 @@ private:
     std::string read_kernel(CubinKernel& kernel) {
         const std::string name(kernel.name);
         if (const CubinSection* shared = cubin_.find_section(".nv.shared." + name)) {
-            kernel.shared_size = std::uint32_t(shared->size);
+            // On sm_90 the system's first kilobyte is counted.
+            const std::uint64_t reserved = cubin_.architecture >= 90 ? 0x400 : 0;
+            kernel.shared_size = std::uint32_t(shared->size - std::min(shared->size, reserved));
             kernel.shared_alignment = std::uint32_t(shared->alignment);
         }
         if (const CubinSection* constants = cubin_.find_section(".nv.constant0." + name))

@@ -105,8 +105,12 @@ private:
         return false;
     }
 
-    /// Bits 34 to 81 hold a distance from the next instruction in units of 4 bytes.
-    std::int64_t relative() const { return code_.signed_bits(34, 48) * 4; }
+    /// A distance from the next instruction, in units of 4 bytes: bits 34 to 81, and on sm_90 below them 16 to 23.
+    std::int64_t relative() const {
+        const std::int64_t high = code_.signed_bits(34, 48);
+        if (inst_.architecture < 90) return high * 4;
+        return (high * 256 + std::int64_t(code_.bits(16, 8))) * 4;
+    }
 
     static void reg(Operand& operand, const OperandSpec&, unsigned index) {
         operand.kind = Kind::reg;
@@ -249,10 +253,11 @@ private:
 
 } // namespace
 
-bool decode(Code code, std::uint32_t address, Instruction& instruction) {
+bool decode(Code code, std::uint32_t address, Instruction& instruction, unsigned architecture) {
     instruction = Instruction{};
     instruction.code = code;
     instruction.address = address;
+    instruction.architecture = std::uint8_t(architecture);
     instruction.guard = std::uint8_t(code.bits(12, 3));
     instruction.guard_negated = code.bit(15);
     instruction.form = find_form(unsigned(code.bits(0, 12)));

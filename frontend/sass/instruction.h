@@ -74,6 +74,7 @@ struct Instruction {
     const Form* form = nullptr; ///< null: not in the table
     Code code;
     std::uint32_t address = 0; ///< byte offset in its section
+    std::uint8_t architecture = 80;
     std::uint8_t guard = true_predicate;
     bool guard_negated = false;
     bool guard_uniform = false;
@@ -90,7 +91,7 @@ struct Instruction {
 
 /// Decodes one instruction. False, with as much as is known in `instruction`, where the opcode is not in the table
 /// (`form` is null) or a modifier has no meaning (`form` is set).
-bool decode(Code code, std::uint32_t address, Instruction& instruction);
+bool decode(Code code, std::uint32_t address, Instruction& instruction, unsigned architecture = 80);
 
 /// The text that NVIDIA's disassembler prints for it, without its comments; targets are printed as numbers.
 std::string disassemble(const Instruction& instruction);

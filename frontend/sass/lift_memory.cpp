@@ -30,27 +30,10 @@ std::string plus(std::int64_t offset) {
 /// The text between the brackets.
 std::string Lifter::address(const Operand& operand, std::string_view space) {
     if (space == ".global" || space.empty()) {
-        if (operand.index == zero_register && operand.uniform == zero_uniform) refuse_here("an absolute address");
-        int base = -1;
-        if (operand.index != zero_register) {
-            if (operand.wide || operand.uniform == zero_uniform) {
-                base = pair_at(operand.index);
-            } else {
-                const std::string wide = wide_temporary();
-                emit("cvt.u64.u32 " + wide + ", " + read_index(operand.index).text);
-                base = name_wide(wide);
-            }
-        }
-        if (operand.uniform != zero_uniform) {
-            const int second = pair_at(uniform_base + operand.uniform);
-            if (base < 0) {
-                base = second;
-            } else {
-                const std::string sum = wide_temporary();
-                emit("add.s64 " + sum + ", " + wide_text(base) + ", " + wide_text(second));
-                base = name_wide(sum);
-            }
-        }
+        if (!current_->has("E")) refuse_here("an address of 32 bits");
+        if (operand.index == zero_register) refuse_here("an absolute address");
+        if (operand.uniform != zero_uniform) refuse_here("a uniform register in an address");
+        const int base = pair_at(operand.index);
         return "[" + wide_text(base) + plus(operand.value) + "]";
     }
     const bool is_shared = space == ".shared";
@@ -84,6 +67,8 @@ std::string Lifter::address(const Operand& operand, std::string_view space) {
         else
             add(base.text);
     }
+    // The system has the first kilobyte of shared memory on sm_90.
+    if (is_shared && cubin_.architecture >= 90) offset -= 0x400;
     offset = std::int32_t(offset); // addresses of both spaces have 32 bits
     const std::string variable = !is_shared                ? "sass_stack"
                                  : kernel_.shared_size > 0 ? "sass_shared"
@@ -515,9 +500,9 @@ std::string Lifter::in_register(const Value& value) {
 
 void Lifter::reduction(const Instruction& inst) {
     const AtomicType type = atomic_type(unsigned(inst.code.bits(73, 4)));
-    const std::string where = address(inst.operands[0], ".global");
+    const std::string where = address(inst.operands[0], ""); // of generic addresses, too
     const unsigned source = index_of(inst.operands[1]);
-    emit_guarded("red" + atomic_order(inst) + ".global" + operation_words(inst, type) + " " + where + ", " +
+    emit_guarded("red" + atomic_order(inst) + operation_words(inst, type) + " " + where + ", " +
                  (type.bytes == 8 ? wide_text(pair_at(source)) : atomic_operand(type.bits[0] != 0, source)));
 }
 

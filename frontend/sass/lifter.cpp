@@ -622,7 +622,7 @@ void Lifter::discover() {
             code.high |= std::uint64_t(section.bytes[16 * i + 8 + byte]) << 8 * byte;
         }
         Instruction& inst = code_[i];
-        known[i] = decode(code, std::uint32_t(16 * i), inst);
+        known[i] = decode(code, std::uint32_t(16 * i), inst, cubin_.architecture);
         if (!known[i]) inst.operand_count = 0;
         if (inst.form == nullptr || !known[i]) continue;
         const std::string_view rule = inst.form->rule;
