@@ -47,6 +47,7 @@ std::string describe_memory(const runtime::Device& device) {
 }
 
 int info(bool attributes) {
+    static_cast<void>(runtime::Device::initialize()); // so that ordinals are those of programs
     runtime::Device& device = runtime::Device::get();
     auto target = runtime::process_target();
     auto cache = runtime::CacheSettings::from_environment();
