@@ -67,7 +67,7 @@ bool lift_cubin(std::span<const std::uint8_t> image, LiftedModule& module, std::
         }
     }
     for (const CubinSymbol& symbol : cubin.symbols) {
-        if (symbol.type != 1 || symbol.binding == 0 || symbol.section >= cubin.sections.size()) continue;
+        if (symbol.type != 1 || symbol.section >= cubin.sections.size()) continue;
         const CubinSection& section = cubin.sections[symbol.section];
         const std::string_view variable = variable_of(section.name);
         if (variable.empty() || symbol.value > section.size || symbol.size > section.size - symbol.value) continue;
@@ -82,6 +82,8 @@ bool lift_cubin(std::span<const std::uint8_t> image, LiftedModule& module, std::
                     "\n";
         else if (kernel.max_threads != 0)
             head += ".maxntid " + std::to_string(kernel.max_threads) + ", 1, 1\n";
+        // The cubin's own number: occupancy follows from it.
+        if (kernel.registers != 0) head += ".maxnreg " + std::to_string(kernel.registers) + "\n";
         std::string body = "\ttrap;\n\tret;\n";
         try {
             body = lifter.lift();

@@ -135,6 +135,8 @@ Status Kernel::find_facts() {
     facts_.static_shared = static_cast<std::uint32_t>(usage.shared);
     facts_.local = static_cast<std::uint32_t>(usage.local);
     facts_.registers = invented_registers(usage.registers);
+    if (const std::uint32_t limit = function().limits.max_registers; limit != 0)
+        facts_.registers = std::min(facts_.registers, std::max(limit, 16u));
     facts_.statements = usage.statements;
     facts_.max_threads = max_threads_of(function().limits);
     return Status::success;
