@@ -96,7 +96,7 @@ BodyBinder::Want BodyBinder::want_of(const OperandPattern& pattern, const HeadMa
     const bool second = pattern.form == OperandPattern::Form::pair_second;
     want.may_sink = (second ? opcode != "elect" && opcode != "lop3" : (pair && opcode != "shfl") || opcode == "lop3") ||
                     (any(effects, Effects::atomic | Effects::store | Effects::async | Effects::call) &&
-                     !any(effects, Effects::volatile_read));
+                     !any(effects, Effects::volatile_read) && opcode != "multimem"); // a sum that nobody reads
     want.must_sink = match.result_is_sink;
     const bool selects_scales = pattern.role == Role::ids_a || pattern.role == Role::ids_b; // two numbers
     if ((form.info->chapter == "matrix" || form.info->chapter == "warpgroup_matrix") && !selects_scales)
