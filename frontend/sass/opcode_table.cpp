@@ -225,7 +225,7 @@ struct Table {
 };
 
 const Table& table() {
-    static const Table result;
+    static const Table& result = *new Table; // never destroyed: kernels may outlive static destructors
     return result;
 }
 

@@ -36,7 +36,7 @@ Status load_source(const void* image, std::size_t size, bool wants_log, std::sha
     runtime::ImageOptions options;
     options.device_architecture = runtime::Device::get().compute_capability();
     options.accept_newer = runtime::env_flag(runtime::Env::accept_newer_ptx);
-    options.lifts = true;
+    options.lifts = runtime::env_flag(runtime::Env::machine_code);
     options.prefers_sass = runtime::env_text(runtime::Env::prefer) == "sass";
     std::string owner = image_owner(image);
     runtime::ImagePtx ptx = runtime::read_image(image, size, options);
