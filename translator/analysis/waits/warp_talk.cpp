@@ -177,7 +177,7 @@ private:
         const SharedAccess& here = all()[load];
         if (here.is_global || here.is_atomic) return false;
         if (!meets_some(load, open.some)) return false;
-        return pairs_left_ == 0 || !is_own(here, open);
+        return pairs_left_ == 0 || !(is_own(here, open) || is_in_own_place(load, open));
     }
 
     /// Looks at the stores only whose addresses are near the load's.
@@ -310,16 +310,33 @@ private:
     /// own. What others write to a place that is not known is taken to be elsewhere: they would have to wait for the
     /// load on a GPU, too.
     bool is_own(const SharedAccess& load, const State& open) {
-        const std::vector<bool> nowhere(graph_.blocks.size());
         return open.all.any([&](std::size_t word) {
             const SharedAccess& store = all()[stores_to_[word]];
             const ptx::Instruction &first = instruction(store), &second = instruction(load);
             if (first.guard != ptx::no_id &&
                 (first.guard != second.guard || first.guard_negated != second.guard_negated))
                 return false;
-            if (accesses_.have_one_address(store, load)) return true;
-            return places_.overlap(places_.of(first), places_.of(second)) == Overlap::same_place &&
-                   accesses_.encounter(load, load, nowhere) == Encounter::never;
+            return is_one_word_each(store, load);
+        });
+    }
+
+    /// Do the two take the same word, another in each thread?
+    bool is_one_word_each(const SharedAccess& store, const SharedAccess& load) {
+        if (accesses_.have_one_address(store, load)) return true;
+        return places_.overlap(places_.of(instruction(store)), places_.of(instruction(load))) == Overlap::same_place &&
+               accesses_.encounter(load, load, std::vector<bool>(graph_.blocks.size())) == Encounter::never;
+    }
+
+    /// The thread has written the word on some way only, but it is the same word at the load: nothing that changes the
+    /// address is passed between. So each thread keeps to a word of its own, as in a loop that may have no round.
+    bool is_in_own_place(std::size_t load, const State& open) {
+        return open.some.any([&](std::size_t store) {
+            if (!is_one_word_each(all()[store], all()[load])) return false;
+            const SharedAccesses::Kind from = kind(store), to = kind(load);
+            for (const auto* blocks : {&accesses_.asked_blocks(from), &accesses_.asked_blocks(to)})
+                for (BlockId block : *blocks)
+                    if (is_between(store, load, block)) return false;
+            return true;
         });
     }
 
