@@ -54,6 +54,13 @@ constexpr struct {
     {"NvLinkCapability 18", "2 for links beyond the last, 3 here"},
     {"NvLinkCapability 99", "2 for links beyond the last, 3 here"},
     {"second: ", "needs two devices"},
+    {"Processes nowhere", "others may use the device meanwhile"},
+    {"Processes_v2 nowhere", "others may use the device meanwhile"},
+    {"Processes_v3 nowhere", "others may use the device meanwhile"},
+    {"without room", "others may use the device meanwhile"},
+    {"in room for 1", "others may use the device meanwhile"},
+    {"of processes", "others may use the device meanwhile"},
+    {"v1's use is", "others may use the device meanwhile"},
 };
 
 /// The comparison, without what is not compared.
