@@ -32,20 +32,8 @@ void Lifter::fsel(const Instruction& inst) {
 
 void Lifter::fmnmx(const Instruction& inst) {
     const std::string a = read_float(inst.operands[1]), b = read_float(inst.operands[2]);
-    const Condition is_minimum = condition(inst.operands[3]);
     const std::string words = std::string(inst.has("FTZ") ? ".ftz" : "") + (inst.has("NAN") ? ".NaN" : "") + ".f32 ";
-    const auto one = [&](const char* opcode) {
-        const std::string result = temporary();
-        emit(opcode + words + result + ", " + a + ", " + b);
-        return result;
-    };
-    if (is_minimum.name.empty()) {
-        write(inst.operands[0], value_of(one(is_minimum.value ? "min" : "max")));
-        return;
-    }
-    const std::string low = one("min"), high = one("max"), result = temporary();
-    emit("selp.b32 " + result + ", " + low + ", " + high + ", " + as_register(is_minimum));
-    write(inst.operands[0], value_of(result));
+    write_extreme(inst, words, a, b);
 }
 
 void Lifter::fsetp(const Instruction& inst) {

@@ -187,13 +187,7 @@ void Lifter::iadd3(const Instruction& inst) {
                 emit("cvt.u64.u32 " + wide + ", " + parts[i]->text);
                 if (sources[i]->negated) emit("sub.u64 " + wide + ", 0x100000000, " + wide);
             }
-            if (total.empty()) {
-                total = wide;
-                continue;
-            }
-            const std::string sum = wide_temporary();
-            emit("add.u64 " + sum + ", " + total + ", " + wide);
-            total = sum;
+            add_wide(total, wide);
         }
         const Value over = high_half(name_wide(total));
         const std::string at_least_one = predicate_temporary(), two = predicate_temporary();
@@ -241,20 +235,13 @@ void Lifter::iadd3(const Instruction& inst) {
             const Value part = read(*sources[i]);
             const std::string wide = wide_temporary();
             emit("cvt.u64.u32 " + wide + ", " + part.text);
-            if (total.empty()) {
-                total = wide;
-                continue;
-            }
-            const std::string sum = wide_temporary();
-            emit("add.u64 " + sum + ", " + total + ", " + wide);
-            total = sum;
+            add_wide(total, wide);
         }
         for (const Condition& carry : {first_in, second_in}) {
             if (carry.name.empty() && !carry.value) continue;
-            const std::string one = wide_temporary(), sum = wide_temporary();
+            const std::string one = wide_temporary();
             emit("selp.b64 " + one + ", 1, 0, " + as_register(carry));
-            emit("add.u64 " + sum + ", " + total + ", " + one);
-            total = sum;
+            add_wide(total, one);
         }
         const bool has_both = first.index != true_predicate && second.index != true_predicate;
         bool has_zero = false;
@@ -558,11 +545,17 @@ void Lifter::prmt(const Instruction& inst) {
 
 void Lifter::imnmx(const Instruction& inst) {
     const Value a = read(inst.operands[1]), b = read(inst.operands[2]);
-    const Condition is_minimum = condition(inst.operands[3]);
     const std::string type = inst.has("U32") ? ".u32 " : ".s32 ";
+    write_extreme(inst, type, a.text, b.text);
+}
+
+/// min or max of two operands, as the predicate behind them says.
+void Lifter::write_extreme(const Instruction& inst, const std::string& words, const std::string& a,
+                           const std::string& b) {
+    const Condition is_minimum = condition(inst.operands[3]);
     const auto one = [&](const char* opcode) {
         const std::string result = temporary();
-        emit(opcode + type + result + ", " + a.text + ", " + b.text);
+        emit(opcode + words + result + ", " + a + ", " + b);
         return result;
     };
     if (is_minimum.name.empty()) {
@@ -572,6 +565,16 @@ void Lifter::imnmx(const Instruction& inst) {
     const std::string low = one("min"), high = one("max"), result = temporary();
     emit("selp.b32 " + result + ", " + low + ", " + high + ", " + as_register(is_minimum));
     write(inst.operands[0], value_of(result));
+}
+
+void Lifter::add_wide(std::string& total, const std::string& term) {
+    if (total.empty()) {
+        total = term;
+        return;
+    }
+    const std::string sum = wide_temporary();
+    emit("add.u64 " + sum + ", " + total + ", " + term);
+    total = sum;
 }
 
 /// A funnel of two registers, c above a, shifted by b. A shift is 32 (or 64 of the 64-bit types) at most, or with .W

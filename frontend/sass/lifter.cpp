@@ -151,6 +151,18 @@ Value Lifter::read(const Operand& operand) {
     return value;
 }
 
+std::string Lifter::with_sign(const Operand& operand, std::string text, const char* type) {
+    const bool is_wide = std::string_view(type) == ".f64";
+    const auto apply = [&](const char* opcode) {
+        const std::string result = is_wide ? wide_temporary() : temporary();
+        emit(std::string(opcode) + type + " " + result + ", " + text);
+        text = result;
+    };
+    if (operand.absolute) apply("abs");
+    if (operand.negated) apply("neg");
+    return text;
+}
+
 std::string Lifter::read_float(const Operand& operand) {
     Value value = read_plain(operand);
     if (value.constant) {
@@ -162,17 +174,7 @@ std::string Lifter::read_float(const Operand& operand) {
         return text;
     }
     std::string text = value.text;
-    if (operand.absolute) {
-        const std::string result = temporary();
-        emit("abs.f32 " + result + ", " + text);
-        text = result;
-    }
-    if (operand.negated) {
-        const std::string result = temporary();
-        emit("neg.f32 " + result + ", " + text);
-        text = result;
-    }
-    return text;
+    return with_sign(operand, text, ".f32");
 }
 
 std::string Lifter::read_double(const Operand& operand) {
@@ -194,17 +196,7 @@ std::string Lifter::read_double(const Operand& operand) {
     } else {
         text = wide_text(read_pair(operand));
     }
-    if (operand.absolute) {
-        const std::string result = wide_temporary();
-        emit("abs.f64 " + result + ", " + text);
-        text = result;
-    }
-    if (operand.negated) {
-        const std::string result = wide_temporary();
-        emit("neg.f64 " + result + ", " + text);
-        text = result;
-    }
-    return text;
+    return with_sign(operand, text, ".f64");
 }
 
 Value Lifter::low_half(int wide) {

@@ -77,6 +77,8 @@ private:
     Value read(const Operand& operand); ///< 32 bits, negated or inverted as the operand says
     Value read_plain(const Operand& operand);
     Value read_index(unsigned index);
+    /// `text` with the operand's absolute value and sign; `type`: .f32 or .f64.
+    std::string with_sign(const Operand& operand, std::string text, const char* type);
     std::string read_float(const Operand& operand);
     std::string read_double(const Operand& operand);
     int read_pair(const Operand& operand); ///< 64 bits as an integer
@@ -96,7 +98,11 @@ private:
     void write_predicate(const Operand& operand, const std::string& value); ///< a predicate register's name
     void write_predicate(const Operand& operand, bool value);
 
-    std::string temporary();           ///< .b32
+    std::string temporary(); ///< .b32
+    /// total += term, 64 bits; an empty total is none.
+    void add_wide(std::string& total, const std::string& term);
+    /// MNMX's result: min or max, in PTX with these words behind, of a and b.
+    void write_extreme(const Instruction& inst, const std::string& words, const std::string& a, const std::string& b);
     std::string wide_temporary();      ///< .b64
     std::string predicate_temporary(); ///< .pred
     int name_wide(const std::string& text);
