@@ -36,8 +36,8 @@ Status load_source(const void* image, std::size_t size, bool wants_log, std::sha
     runtime::ImageOptions options;
     options.device_architecture = runtime::Device::get().compute_capability();
     options.accept_newer = runtime::env_flag(runtime::Env::accept_newer_ptx);
-    options.lifts = runtime::env_flag(runtime::Env::machine_code);
     options.prefers_sass = runtime::env_text(runtime::Env::prefer) == "sass";
+    options.lifts = options.prefers_sass || runtime::env_flag(runtime::Env::machine_code);
     std::string owner = image_owner(image);
     runtime::ImagePtx ptx = runtime::read_image(image, size, options);
     if (ptx.result != runtime::ImageResult::ok) {
