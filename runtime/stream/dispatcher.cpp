@@ -163,6 +163,15 @@ void Dispatcher::start_expected() {
     }
 }
 
+/// Under mutex_: a thread waits no longer, and what was made ready for it in this stream is anybody's.
+void Dispatcher::leave_to_others(std::uint64_t stream_id) {
+    for (const OperationPtr& operation : ready_) {
+        if (operation->stream_id != stream_id || operation->due != taken_by_waiter) continue;
+        operation->due = {};
+        wake_thread();
+    }
+}
+
 void Dispatcher::hurry() {
     std::unique_lock lock(mutex_);
     start_expected();
@@ -289,6 +298,7 @@ void Dispatcher::wait(const OperationPtr& operation) {
     if (!operation) return;
     std::unique_lock lock(mutex_);
     if (operation->state != Operation::State::done) learn_from_wait();
+    bool keeps_next = false; // some that follow in the stream may be ready for this thread alone
     while (operation->state != Operation::State::done) {
         OperationPtr mine;
         if (operation->state == Operation::State::ready) {
@@ -300,8 +310,11 @@ void Dispatcher::wait(const OperationPtr& operation) {
         }
         if (mine) {
             lock.unlock();
-            // What follows `mine` in the stream stands before `operation`, and is taken in the next turn.
-            run(mine, mine->stream_id != operation->stream_id || mine == operation ? Next::nobody : Next::same_stream);
+            // What follows `mine` in the stream stands before `operation`, and is taken in the next turn: unless
+            // `operation` is a promise, which `mine` may have kept.
+            const bool keeps = mine->stream_id == operation->stream_id && mine != operation;
+            keeps_next = keeps_next || keeps;
+            run(mine, keeps ? Next::same_stream : Next::nobody);
             lock.lock();
             continue;
         }
@@ -310,6 +323,7 @@ void Dispatcher::wait(const OperationPtr& operation) {
         operation_done_.wait(lock);
         --waiters_;
     }
+    if (keeps_next) leave_to_others(operation->stream_id);
 }
 
 std::shared_ptr<Operation> Dispatcher::promise(const Stream& stream) const {

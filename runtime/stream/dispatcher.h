@@ -104,6 +104,7 @@ private:
     bool has_due(Clock::time_point now) const;
     bool make_thread();
     void start_expected();
+    void leave_to_others(std::uint64_t stream_id);
     void learn_from_wait();
     void take_ready(const OperationPtr& operation);
     OperationPtr take_ready_of_stream(std::uint64_t stream_id);
