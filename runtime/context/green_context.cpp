@@ -30,6 +30,32 @@ SmSplit split_multiprocessors(unsigned least, bool apart) {
     return {size, groups};
 }
 
+unsigned scheduled_together(const SmRequest& request) {
+    return request.together ? request.together : sm_granularity(false).alignment;
+}
+
+Status take_multiprocessors(const SmRequest& request, unsigned all, SmRange& rest, SmRange& part) {
+    constexpr unsigned most_together = 32, pair = 2;
+    const unsigned together = scheduled_together(request);
+    if (together % pair != 0 || together > most_together || request.count % pair != 0) return Status::invalid_value;
+    if (request.count > all || (request.count % together != 0 && !request.backfill))
+        return Status::invalid_resource_configuration;
+    // Of each cluster of processors what of it lies in `rest`.
+    unsigned grouped = 0, begin = 0;
+    for (const unsigned members : multiprocessor_groups(Device::get().multiprocessors())) {
+        const unsigned first = std::max(begin, rest.first);
+        const unsigned end = std::min(begin + members, rest.first + rest.count);
+        if (end > first) grouped += (end - first) / together * together;
+        begin += members;
+    }
+    const unsigned most = request.backfill && grouped > 0 ? rest.count / pair * pair : grouped;
+    if (request.count > most) return Status::invalid_resource_configuration;
+    const unsigned count = request.count ? request.count : most;
+    part = {rest.first, count};
+    rest.first += count, rest.count -= count;
+    return Status::success;
+}
+
 Status GreenContext::create(SmRange range, int device, std::shared_ptr<GreenContext>& green) {
     if (const Status status = primary_context(device)->retain(); status != Status::success) return status;
     auto context = std::make_shared<Context>(Context::Kind::green, 0, device);

@@ -32,6 +32,19 @@ struct SmSplit {
 };
 SmSplit split_multiprocessors(unsigned least, bool apart);
 
+/// What cuDevSmResourceSplit is asked for.
+struct SmRequest {
+    unsigned count = 0;    ///< 0: as many as there are
+    unsigned together = 0; ///< scheduled together in groups of so many; 0: the device's own number
+    bool backfill = false; ///< the last ones may be of no group
+};
+/// Takes the multiprocessors of `part` from the front of `rest`, by cuda.h of 13.5 (no GPU was asked). With count 0
+/// `part` may get none. A group lies within one cluster of processors (GPC). invalid_value: a request that can't be
+/// meant; invalid_resource_configuration: `rest`, of `all` multiprocessors at first, has not so many.
+Status take_multiprocessors(const SmRequest& request, unsigned all, SmRange& rest, SmRange& part);
+/// How many a request schedules together.
+unsigned scheduled_together(const SmRequest& request);
+
 /// Thread-safe. Handles are found in HandleTable<GreenContext>.
 class GreenContext : public std::enable_shared_from_this<GreenContext> {
 public:

@@ -33,12 +33,18 @@ struct CUdevResource {
     unsigned char internal[92];
     union {
         struct {
-            unsigned smCount, minSmPartitionSize, smCoscheduledAlignment, flags;
+            unsigned smCount, minSmPartitionSize, smCoscheduledAlignment, flags, localityDomainId;
         } sm;
         unsigned char oversize[48];
     };
 };
 static_assert(sizeof(CUdevResource) == 144);
+
+struct CU_DEV_SM_RESOURCE_GROUP_PARAMS {
+    unsigned smCount, coscheduledSmCount, preferredCoscheduledSmCount, flags, localityDomainId;
+    unsigned reserved[11];
+};
+static_assert(sizeof(CU_DEV_SM_RESOURCE_GROUP_PARAMS) == 64);
 
 struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
     int type;

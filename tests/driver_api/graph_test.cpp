@@ -35,6 +35,9 @@ CUresult cuGraphAddMemAllocNode(CUgraphNode*, CUgraph, const CUgraphNode*, std::
 CUresult cuGraphAddMemFreeNode(CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t, CUdeviceptr);
 CUresult cuGraphAddNode_v2(CUgraphNode*, CUgraph, const CUgraphNode*, const CUgraphEdgeData*, std::size_t,
                            CUgraphNodeParams*);
+CUresult cuGraphAddNode_v3(CUgraphNode*, CUgraph, const CUgraphNode*, const CUgraphEdgeData*, std::size_t,
+                           CUgraphNodeParams*);
+CUresult cuGraphNodeSetParams_v2(CUgraphNode, CUgraphNodeParams*);
 CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle*, CUgraph, CUcontext, unsigned, unsigned);
 CUresult cuGraphInstantiateWithFlags(CUgraphExec*, CUgraph, unsigned long long);
 CUresult cuGraphExecDestroy(CUgraphExec);
@@ -650,4 +653,36 @@ TEST_CASE("graph: threads build, launch and destroy graphs beside each other") {
     for (std::thread& thread : threads) thread.join();
     CHECK(wrong == 0);
     for (unsigned t = 0; t < 6; ++t) CHECK(g.word(16 * t) == 180);
+}
+
+TEST_CASE("graph: a kernel node of 13.4 names its function's context or none") {
+    Ground g;
+    CUcontext other = nullptr;
+    REQUIRE(cuCtxCreate_v4(&other, nullptr, 0, 0) == 0);
+    CUcontext popped = nullptr;
+    REQUIRE(cuCtxPopCurrent_v2(&popped) == 0);
+    CUdeviceptr where = g.memory;
+    unsigned value = 5;
+    void* parameters[] = {&where, &value};
+    CUgraphNodeParams given{};
+    given.type = 0;
+    given.kernel = g.parameters_of("add", parameters);
+    CUgraphNode node = nullptr;
+    given.kernel.ctx = other;
+    CHECK(cuGraphAddNode_v3(&node, g.graph, nullptr, nullptr, 0, &given) == 201);
+    CHECK(cuGraphAddNode_v2(&node, g.graph, nullptr, nullptr, 0, &given) == 0); // ignored before
+    given.kernel.ctx = g.context;
+    CHECK(cuGraphAddNode_v3(&node, g.graph, &node, nullptr, 1, &given) == 0);
+    given.kernel.ctx = nullptr;
+    value = 6;
+    CHECK(cuGraphNodeSetParams_v2(node, &given) == 0);
+    given.kernel.ctx = other;
+    value = 7;
+    CHECK(cuGraphNodeSetParams_v2(node, &given) == 201);
+    CHECK(cuGraphNodeSetParams_v2(node, nullptr) == 1);
+    CUgraphExec exec = g.instance();
+    g.run(exec);
+    CHECK(g.word(0) == 11);
+    CHECK(cuGraphExecDestroy(exec) == 0);
+    CHECK(cuCtxDestroy_v2(other) == 0);
 }

@@ -13,6 +13,8 @@ CUresult cuDeviceGetDevResource(CUdevice, CUdevResource*, int);
 CUresult cuCtxGetDevResource(CUcontext, CUdevResource*, int);
 CUresult cuGreenCtxGetDevResource(CUgreenCtx, CUdevResource*, int);
 CUresult cuDevSmResourceSplitByCount(CUdevResource*, unsigned*, const CUdevResource*, CUdevResource*, unsigned, unsigned);
+CUresult cuDevSmResourceSplit(CUdevResource*, unsigned, const CUdevResource*, CUdevResource*, unsigned,
+                              CU_DEV_SM_RESOURCE_GROUP_PARAMS*);
 CUresult cuDevResourceGenerateDesc(CUdevResourceDesc*, CUdevResource*, unsigned);
 CUresult cuGreenCtxCreate(CUgreenCtx*, CUdevResourceDesc, CUdevice, unsigned);
 CUresult cuGreenCtxDestroy(CUgreenCtx);
@@ -163,4 +165,74 @@ TEST_CASE("green contexts: events of all their streams") {
     CHECK(cuEventDestroy_v2(event) == 0);
     CHECK(cuEventDestroy_v2(other) == 0);
     CHECK(cuMemFreeHost(flag) == 0);
+}
+
+TEST_CASE("green: multiprocessors are split by what groups ask for") {
+    driver_test::context();
+    using Group = CU_DEV_SM_RESOURCE_GROUP_PARAMS;
+    CUdevResource whole, rest, parts[2];
+    REQUIRE(cuDeviceGetDevResource(0, &whole, 1) == 0);
+    const unsigned all = whole.sm.smCount;
+    REQUIRE(all >= 32);
+
+    SECTION("two counts, and the rest") {
+        Group groups[2] = {{16, 8}, {10, 2}};
+        REQUIRE(cuDevSmResourceSplit(parts, 2, &whole, &rest, 0, groups) == 0);
+        CHECK(parts[0].sm.smCount == 16);
+        CHECK(parts[0].sm.smCoscheduledAlignment == 8);
+        CHECK(parts[1].sm.smCount == 10);
+        CHECK(rest.sm.smCount == all - 26);
+        CUdevResourceDesc description = nullptr;
+        CUgreenCtx green = nullptr;
+        REQUIRE(cuDevResourceGenerateDesc(&description, &parts[1], 1) == 0);
+        REQUIRE(cuGreenCtxCreate(&green, description, 0, 1) == 0);
+        CUdevResource own;
+        REQUIRE(cuGreenCtxGetDevResource(green, &own, 1) == 0);
+        CHECK(own.sm.smCount == 10);
+        CHECK(cuGreenCtxDestroy(green) == 0);
+        Group once_more[1] = {{8, 2}}; // what is left is split again
+        REQUIRE(cuDevSmResourceSplit(parts, 1, &rest, &rest, 0, once_more) == 0);
+        CHECK(rest.sm.smCount == all - 34);
+    }
+    SECTION("a count of 0 is found out") {
+        Group groups[2] = {{8, 4}, {0, 2, 0, 1}};
+        REQUIRE(cuDevSmResourceSplit(parts, 2, &whole, &rest, 0, groups) == 0);
+        CHECK(groups[1].smCount == (all - 8) / 2 * 2);
+        CHECK(parts[1].sm.smCount == groups[1].smCount);
+        CHECK(parts[1].sm.flags == 1);
+        CHECK(rest.type == (all % 2 ? 1 : 0));
+        Group own[1] = {}; // the device's own number stands as 0
+        REQUIRE(cuDevSmResourceSplit(nullptr, 1, &whole, nullptr, 0, own) == 0);
+        CHECK(own[0].coscheduledSmCount == 0);
+        CHECK(own[0].smCount % 8 == 0);
+        CHECK(own[0].smCount > 0);
+        Group too_many[2] = {{0, 2, 0, 1}, {}}; // nothing is left for the second
+        CHECK(cuDevSmResourceSplit(nullptr, 2, &whole, nullptr, 0, too_many) == 0);
+        CHECK(too_many[1].smCount == 0);
+        Group again[2] = {{0, 2, 0, 1}, {}};
+        CHECK(cuDevSmResourceSplit(parts, 2, &whole, nullptr, 0, again) == 915);
+        CHECK(again[0].smCount == 0); // unchanged
+    }
+    SECTION("what can't be") {
+        const auto refuses = [&](Group group, int code) {
+            CHECK(cuDevSmResourceSplit(parts, 1, &whole, nullptr, 0, &group) == code);
+        };
+        refuses({7, 2}, 1);
+        refuses({12, 8}, 915);
+        refuses({all + 2, 2}, 915);
+        refuses({8, 3}, 1);
+        refuses({8, 64}, 1);
+        refuses({8, 2, 0, 2}, 915); // no locality domains
+        refuses({8, 2, 0, 8}, 1);
+        Group fine{8, 2}, more{8, 2};
+        more.reserved[3] = 1;
+        refuses(more, 1);
+        CHECK(cuDevSmResourceSplit(parts, 1, &whole, nullptr, 1, &fine) == 1);
+        CHECK(cuDevSmResourceSplit(parts, 0, &whole, nullptr, 0, &fine) == 1);
+        CHECK(cuDevSmResourceSplit(parts, 1, nullptr, nullptr, 0, &fine) == 1);
+        CHECK(cuDevSmResourceSplit(parts, 1, &whole, nullptr, 0, nullptr) == 1);
+        CUdevResource none = whole;
+        none.type = 0;
+        CHECK(cuDevSmResourceSplit(parts, 1, &none, nullptr, 0, &fine) == 914);
+    }
 }

@@ -5,9 +5,11 @@
 
 #include "runtime/shim/texture_types.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 extern "C" {
@@ -30,6 +32,7 @@ CUresult cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC*, CUtexObject);
 CUresult cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC*, CUtexObject);
 CUresult cuSurfObjectCreate(CUsurfObject*, const CUDA_RESOURCE_DESC*);
 CUresult cuSurfObjectDestroy(CUsurfObject);
+CUresult cuTensorMapSetAllocationClass(void*, int, int*);
 }
 
 namespace {
@@ -296,4 +299,21 @@ TEST_CASE("arrays: copies of lines stay inside") {
     CHECK(cuArrayDestroy(a) == 0);
     CHECK(cuArrayDestroy(b) == 0);
     CHECK(cuArrayDestroy(b) == 400);
+}
+
+TEST_CASE("tensor maps: the class of an allocation changes nothing") {
+    driver_test::context();
+    unsigned char map[128];
+    std::fill(std::begin(map), std::end(map), static_cast<unsigned char>(0x5a));
+    for (int asked = 0; asked <= 2; ++asked) {
+        int in_effect = -1;
+        CHECK(cuTensorMapSetAllocationClass(map, asked, &in_effect) == 0);
+        CHECK(in_effect == 1);
+        CHECK(cuTensorMapSetAllocationClass(map, asked, nullptr) == 0);
+    }
+    CHECK(std::all_of(std::begin(map), std::end(map), [](unsigned char byte) { return byte == 0x5a; }));
+    int in_effect = -1;
+    CHECK(cuTensorMapSetAllocationClass(map, 3, &in_effect) == 1);
+    CHECK(in_effect == 1);
+    CHECK(cuTensorMapSetAllocationClass(nullptr, 1, nullptr) == 1);
 }

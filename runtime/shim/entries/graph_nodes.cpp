@@ -337,6 +337,18 @@ CUresult set_any(CUgraphNode node, CUgraphNodeParams* given) {
     });
 }
 
+/// From 13.4 on a kernel node that names a context besides its function has to name the function's (a green one counts
+/// as the context that it is a part of).
+Status check_context(const CUgraphNodeParams* given) {
+    if (!given || given->type != static_cast<int>(NodeType::kernel) || !given->kernel.func || !given->kernel.ctx)
+        return Status::success;
+    const auto context = find_handle<runtime::Context>(given->kernel.ctx);
+    if (!context) return Status::invalid_context;
+    const auto function = find_handle<runtime::Function>(given->kernel.func);
+    if (!function) return Status::success; // who makes the node says what it is
+    return &context->root() == &function->module().context().root() ? Status::success : Status::invalid_context;
+}
+
 } // namespace
 
 PTM_API(cuGraphAddNode, CUgraphNode* node, CUgraph graph, const CUgraphNode* before, std::size_t count,
@@ -347,8 +359,17 @@ PTM_API(cuGraphAddNode_v2, CUgraphNode* node, CUgraph graph, const CUgraphNode* 
         std::size_t count, CUgraphNodeParams* given) {
     return add_any(node, graph, before, data, count, given);
 }
+PTM_API(cuGraphAddNode_v3, CUgraphNode* node, CUgraph graph, const CUgraphNode* before, const CUgraphEdgeData* data,
+        std::size_t count, CUgraphNodeParams* given) {
+    const Status status = check_context(given);
+    return status == Status::success ? add_any(node, graph, before, data, count, given) : entry([&] { return status; });
+}
 PTM_API(cuGraphNodeSetParams, CUgraphNode node, CUgraphNodeParams* given) {
     return set_any(node, given);
+}
+PTM_API(cuGraphNodeSetParams_v2, CUgraphNode node, CUgraphNodeParams* given) {
+    const Status status = check_context(given);
+    return status == Status::success ? set_any(node, given) : entry([&] { return status; });
 }
 PTM_API(cuGraphNodeGetParams, CUgraphNode node, CUgraphNodeParams* place) {
     return node_entry(node, [&](Node& of) { return place ? any_parameters_of(of, *place) : Status::invalid_value; });

@@ -6,7 +6,10 @@
 #include "runtime/shim/convert.h"
 #include "runtime/shim/stream_types.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <vector>
 
 using namespace ptarmigan;
 using namespace ptarmigan::shim;
@@ -154,6 +157,47 @@ PTM_API(cuDevSmResourceSplitByCount, CUdevResource* groups, unsigned* count, con
         if (rest) {
             *rest = make_resource(range, device, {});
             if (range.count == 0) rest->type = resource_none;
+        }
+        return Status::success;
+    });
+}
+
+PTM_API(cuDevSmResourceSplit, CUdevResource* results, unsigned count, const CUdevResource* input,
+        CUdevResource* remainder, unsigned flags, CU_DEV_SM_RESOURCE_GROUP_PARAMS* groups) {
+    return entry([&] {
+        constexpr unsigned backfill = 1, of_locality_domain = 2, more_of_locality_domain = 4;
+        constexpr unsigned localities = of_locality_domain | more_of_locality_domain;
+        if (!input || !groups || count == 0 || flags != 0) return Status::invalid_value;
+        if (input->type != resource_sm) return Status::invalid_resource_type;
+        SmRange rest;
+        int device = 0;
+        if (!read_resource(*input, rest, device)) return Status::invalid_resource_configuration;
+        const unsigned all = rest.count;
+        std::vector<SmRange> parts;
+        for (unsigned i = 0; i < count; ++i) {
+            const CU_DEV_SM_RESOURCE_GROUP_PARAMS& group = groups[i];
+            const auto is_set = [](unsigned word) { return word != 0; };
+            if (group.flags & ~(backfill | localities)) return Status::invalid_value;
+            if (std::any_of(std::begin(group.reserved), std::end(group.reserved), is_set)) return Status::invalid_value;
+            if (group.flags & localities) return Status::invalid_resource_configuration; // there are no domains
+            const runtime::SmRequest request{group.smCount, group.coscheduledSmCount, (group.flags & backfill) != 0};
+            SmRange part;
+            const Status status = runtime::take_multiprocessors(request, all, rest, part);
+            if (status != Status::success) return status;
+            if (results && part.count < runtime::scheduled_together(request))
+                return Status::invalid_resource_configuration;
+            parts.push_back(part);
+        }
+        for (unsigned i = 0; i < count; ++i) {
+            const unsigned together = runtime::scheduled_together({0, groups[i].coscheduledSmCount, false});
+            groups[i].smCount = parts[i].count;
+            if (!results) continue;
+            results[i] = make_resource(parts[i], device, {together, together});
+            results[i].sm.flags = groups[i].flags;
+        }
+        if (remainder) {
+            *remainder = make_resource(rest, device, {});
+            if (rest.count == 0) remainder->type = resource_none;
         }
         return Status::success;
     });
