@@ -4,6 +4,7 @@ option(PTARMIGAN_LONG_TESTS "All tests whole, not the slice of them that fits a 
 option(PTARMIGAN_BUILD_BENCHMARKS "Build the benchmarks where their peers (OpenCL, OpenBLAS, OpenMP) are installed" OFF)
 option(PTARMIGAN_CUDART_HANDSHAKE "Answer the validity check that NVIDIA's cudart makes of its driver" ON)
 set(PTARMIGAN_SANITIZE "" CACHE STRING "Comma-separated sanitizers: address,undefined or thread")
+set(PTARMIGAN_TRANSLATOR "" CACHE FILEPATH "A translator of another build for this one's libcuda.so.1; empty: its own is built")
 
 # What the code is built for: x86_64 or aarch64.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
