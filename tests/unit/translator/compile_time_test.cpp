@@ -2,6 +2,7 @@
 // The time to compile grows with the length of a kernel and not with its square: four times the statements take about
 // four times as long. The bound is loose (a square would be 16), since machines are noisy.
 #include "frontend/module_loader.h"
+#include "tests/support/growth.h"
 #include "translator/compile.h"
 
 #include <catch2/catch.hpp>
@@ -61,21 +62,17 @@ translator::CompiledKernel compile(const std::string& text, unsigned threads) {
     return translator::compile(*loader, "k", shape, options);
 }
 
-/// Thread CPU time, the best of five.
+/// Thread CPU time.
 double microseconds(const std::string& text, const translator::CompileForm& form) {
-    double best = 1e18;
-    for (int round = 0; round < 5; ++round) {
-        const auto loader = ptx::ModuleLoader::load(text, "long.ptx");
-        translator::CompileOptions options;
-        static_cast<translator::CompileForm&>(options) = form;
-        options.target = translator::host_target();
-        translator::BlockShape shape;
-        shape.ntid[0] = 128;
-        translator::CompileTimes times;
-        translator::compile(*loader, "k", shape, options, &times);
-        best = std::min(best, times.emit + times.passes + times.codegen + times.link);
-    }
-    return best;
+    const auto loader = ptx::ModuleLoader::load(text, "long.ptx");
+    translator::CompileOptions options;
+    static_cast<translator::CompileForm&>(options) = form;
+    options.target = translator::host_target();
+    translator::BlockShape shape;
+    shape.ntid[0] = 128;
+    translator::CompileTimes times;
+    translator::compile(*loader, "k", shape, options, &times);
+    return times.emit + times.passes + times.codegen + times.link;
 }
 
 } // namespace
@@ -88,9 +85,11 @@ TEST_CASE("the time to compile grows with the number of branches, not with its s
             form.optimization = optimization;
             const unsigned count = optimization == translator::Optimization::full ? 100 : 300;
             for (const auto& many : {diamonds, diamonds_in_a_loop}) {
-                const double one = microseconds(many(count), form), four = microseconds(many(4 * count), form);
-                INFO(describe(form) << (many == diamonds ? "" : ", in a loop") << ": " << one << " us for " << count << ", " << four << " us for four times as many");
-                CHECK(four < 8 * one);
+                const std::string text = many(count), longer = many(4 * count);
+                const auto time = [&form](const std::string& of) { return [&form, &of] { return microseconds(of, form); }; };
+                const test::Growth grown = test::growth(8, time(text), time(longer));
+                INFO(describe(form) << (many == diamonds ? "" : ", in a loop") << ": " << grown.one << " us for " << count << ", " << grown.four << " us for four times as many");
+                CHECK(grown.below(8));
             }
         }
 }
