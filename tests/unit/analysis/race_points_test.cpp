@@ -49,6 +49,20 @@ TEST_CASE("race points: one point between reads and writes that may meet", "[rac
     )") == 1);
 }
 
+TEST_CASE("race points: a copy writes where it writes to, and a bulk copy reads", "[races]") {
+    const std::string pointer = "ld.param.u64 %rd2, [p];";
+    CHECK(points(pointer + "ld.shared.u32 %r7, [%r2 + 4]; cp.async.ca.shared.global [%r2], [%rd2], 4;") == 1);
+    CHECK(points(pointer + "ld.shared.u32 %r7, [words]; setp.eq.u32 %p1, %r1, 0; @%p1 cp.async.ca.shared.global [words], [%rd2], 4;") == 1);
+    CHECK(points(pointer + "ld.shared.u32 %r7, [%r2]; cp.async.ca.shared.global [%r2], [%rd2], 4;") == 0);
+    CHECK(points(pointer + "ld.shared.u32 %r7, [words]; cp.async.ca.shared.global [others], [%rd2], 4;") == 0);
+    // The source is no shared memory, whatever its register holds besides.
+    CHECK(points("cvt.u64.u32 %rd2, %r2; ld.shared.u32 %r7, [%r2]; cp.async.ca.shared.global [%r2], [%rd2 + 4], 4;") == 0);
+    CHECK(points(pointer + "setp.eq.u32 %p1, %r1, 0; @%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd2], [words + 256], 16;"
+                           "st.shared.u32 [%r2], %r6;") == 1);
+    CHECK(points(pointer + "setp.eq.u32 %p1, %r1, 0; @%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd2], [others], 16;"
+                           "st.shared.u32 [%r2], %r6;") == 0);
+}
+
 TEST_CASE("race points: none where a barrier stands between", "[races]") {
     CHECK(points("ld.shared.u32 %r7, [words]; bar.sync 0; st.shared.u32 [%r2], %r6;") == 0);
     CHECK(points(R"(

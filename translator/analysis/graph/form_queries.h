@@ -28,6 +28,17 @@ inline bool is_terminator(const ptx::Instruction& inst) {
     return has_effect(inst, ptx::Effects::terminator);
 }
 
+/// The operand that names memory of `inst.space`: where a copy writes (its source is of another space), else the
+/// address of a load, a store or an atomic.
+inline const ptx::Operand& accessed_memory(const ptx::Instruction& inst) {
+    const ptx::Operand& destination = inst[ptx::Role::d];
+    return destination.kind == ptx::Operand::Kind::address ? destination : inst[ptx::Role::a];
+}
+/// It reads memory of `inst.space`: not so a copy, whose effects are a load and a store.
+inline bool loads_accessed_memory(const ptx::Instruction& inst) {
+    return has_effect(inst, ptx::Effects::load) && inst[ptx::Role::d].kind != ptx::Operand::Kind::address;
+}
+
 /// Removable when nothing reads its results.
 inline bool is_removable(const ptx::Instruction& inst) {
     using enum ptx::Effects;

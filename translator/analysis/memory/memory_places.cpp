@@ -2,6 +2,7 @@
 #include "translator/analysis/memory/memory_places.h"
 
 #include "translator/analysis/graph/form_queries.h"
+#include "translator/analysis/memory/alignment.h"
 
 #include <algorithm>
 #include <numeric>
@@ -153,9 +154,9 @@ const MemoryPlace& MemoryPlaces::of(const ptx::Instruction& inst) const {
 MemoryPlace MemoryPlaces::place_of(const ptx::Instruction& inst, unsigned loads_left) const {
     MemoryPlace place;
     place.space = inst.space;
-    place.bytes = ptx::bit_size(inst.type()) / 8 * inst.vector_size;
-    const Operand& address = inst[ptx::Role::a];
-    if (address.kind != Operand::Kind::address) return place;
+    place.bytes = access_bytes(inst);
+    const Operand& address = accessed_memory(inst);
+    if (address.kind != Operand::Kind::address || place.bytes == 0) return place; // 0: of a size that is not known here
     if (address.base == Operand::Base::variable) {
         place.root = Root::variable;
         place.id = pair(std::uint64_t(address.scope), address.index);

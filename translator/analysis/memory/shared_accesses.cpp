@@ -64,11 +64,6 @@ bool come_in_different_steps(const std::vector<bool>& a, const std::vector<bool>
     return some_a && some_b && differ;
 }
 
-/// The operand in shared memory that an instruction reads or writes.
-const Operand& address_of(const ptx::Instruction& inst) {
-    return has_effect(inst, Effects::async) ? inst[ptx::Role::d] : inst[ptx::Role::a];
-}
-
 } // namespace
 
 SharedAccesses::SharedAccesses(const FunctionGraph& graph, const BlockShape& block, unsigned width,
@@ -84,16 +79,16 @@ SharedAccesses::SharedAccesses(const FunctionGraph& graph, const BlockShape& blo
                 has_effect(inst, Effects::call) || inst[ptx::Role::mbar].kind != Operand::Kind::none ||
                 has_effect(inst, Effects::waits) || opcode(inst) == "mbarrier")
                 continue;
-            const Operand& address = address_of(inst);
-            if (address.kind != Operand::Kind::address) continue;
             SharedAccess access{.block = id, .index = i};
+            const Operand& address = operand(access);
+            if (address.kind != Operand::Kind::address) continue;
             access.is_atomic = has_effect(inst, Effects::atomic);
             access.variable = variable_of(address);
             if (has_effect(inst, Effects::async)) {
                 const Operand& size = inst[ptx::Role::size];
-                if (opcode(inst) != "cp" || !has_effect(inst, Effects::store) || size.kind != Operand::Kind::imm)
-                    continue;
-                access.writes = true;
+                if (size.kind != Operand::Kind::imm) continue;
+                access.is_atomic = false;
+                access.reads = true;
                 access.bytes = std::uint32_t(size.value);
             } else {
                 const bool is_shared = inst.space == ptx::StateSpace::shared ||
@@ -101,7 +96,7 @@ SharedAccesses::SharedAccesses(const FunctionGraph& graph, const BlockShape& blo
                 const bool is_other = inst.space == ptx::StateSpace::global || inst.space == ptx::StateSpace::generic;
                 if (!is_shared && !is_other) continue;
                 access.is_global = !is_shared;
-                access.reads = access.is_atomic || has_effect(inst, Effects::load);
+                access.reads = access.is_atomic || loads_accessed_memory(inst);
                 access.writes = access.is_atomic || has_effect(inst, Effects::store);
                 access.bytes = access_bytes(inst);
                 // wmma: a matrix, whose lines are as far apart as the program says.
@@ -110,6 +105,12 @@ SharedAccesses::SharedAccesses(const FunctionGraph& graph, const BlockShape& blo
             all_.push_back(access);
         }
     }
+}
+
+const Operand& SharedAccesses::operand(const SharedAccess& access) const {
+    const ptx::Instruction& inst = graph_.blocks[access.block].instructions[access.index].inst;
+    // Without an mbarrier bulk copies and reductions go from shared memory to global.
+    return has_effect(inst, Effects::async) ? inst[ptx::Role::a] : accessed_memory(inst);
 }
 
 std::optional<std::uint32_t> SharedAccesses::variable_of(const Operand& address) const {
@@ -145,7 +146,7 @@ const SharedAccesses::Known& SharedAccesses::known(const SharedAccess& access) {
     const auto [entry, is_new] = known_.try_emplace({access.block, access.index});
     if (!is_new) return entry->second;
     const ptx::Instruction& inst = graph_.blocks[access.block].instructions[access.index].inst;
-    const Operand& address = address_of(inst);
+    const Operand& address = operand(access);
     LinearSum sum{std::int64_t(address.value), {}};
     if (address.base == Operand::Base::reg)
         sum = *sums_.sums().of(address, no_loop);
@@ -273,9 +274,6 @@ SharedAccesses::Spacing SharedAccesses::spacing(std::size_t kind, std::size_t ot
 
 bool SharedAccesses::have_one_address(const SharedAccess& a, const SharedAccess& b) {
     if (a.is_anywhere || b.is_anywhere) return false;
-    const auto operand = [&](const SharedAccess& access) -> const Operand& {
-        return address_of(graph_.blocks[access.block].instructions[access.index].inst);
-    };
     const Operand &first = operand(a), &second = operand(b);
     return first.base == Operand::Base::reg && second.base == Operand::Base::reg && first.index == second.index &&
            first.value == second.value && !known(a).address.varying.empty();

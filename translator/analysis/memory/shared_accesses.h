@@ -42,10 +42,12 @@ class SharedAccesses {
 public:
     SharedAccesses(const FunctionGraph& graph, const BlockShape& block, unsigned width, const CalledFunctions& called);
 
-    /// In the order of blocks and instructions. Plain and volatile loads and stores, atomics, cp.async; what moves
-    /// under an mbarrier is not among them. Generic addresses are of shared memory where they are computed from a
-    /// .shared variable.
+    /// In the order of blocks and instructions. Plain and volatile loads and stores, atomics, cp.async, what bulk
+    /// copies of a fixed size to global memory read; what moves under an mbarrier is not among them. Generic addresses
+    /// are of shared memory where they are computed from a .shared variable.
     const std::vector<SharedAccess>& all() const { return all_; }
+    /// The operand that names the place.
+    const ptx::Operand& operand(const SharedAccess& access) const;
 
     /// Does a thread come to the word of `first` that a thread of another step comes to in `second`, later and before
     /// the CTA meets? `passed`: the blocks entered between, in which values may have become others. Of global memory

@@ -219,10 +219,10 @@ private:
             const ptx::Instruction& inst = instruction.inst;
             if (has_effect(inst, ptx::Effects::barrier)) open.clear();
             if (inst.space != ptx::StateSpace::shared || has_effect(inst, ptx::Effects::atomic)) continue;
-            const Operand& address = inst[ptx::Role::a];
+            const Operand& address = accessed_memory(inst);
             if (address.kind != Operand::Kind::address) continue;
             const SharedPlace place{address.base, address.index, static_cast<std::uint64_t>(address.value)};
-            if (has_effect(inst, ptx::Effects::load))
+            if (loads_accessed_memory(inst))
                 for (const SharedPlace& store : open)
                     if (store != place || place.base != Operand::Base::reg) return true;
             if (has_effect(inst, ptx::Effects::store)) open.insert(place);

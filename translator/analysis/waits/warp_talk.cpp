@@ -79,7 +79,7 @@ public:
         for (std::size_t number = 0; number < all().size(); ++number) {
             if (!all()[number].writes) continue;
             const ptx::Instruction& inst = instruction(all()[number]);
-            const ptx::Operand& address = inst[has_effect(inst, ptx::Effects::async) ? ptx::Role::d : ptx::Role::a];
+            const ptx::Operand& address = accesses_.operand(all()[number]);
             const auto [found, is_new] = words.try_emplace({address.base, address.index, address.scope, address.value,
                                                             all()[number].bytes, inst.guard, inst.guard_negated},
                                                            words.size());
