@@ -1,5 +1,5 @@
-# Precompiled headers: the standard library, which takes a second in each of 800 objects, and LLVM and Catch2 where a target
-# is built on them. Sources still include what they use: clang, which refuses a header made with other flags, sanitizers and
+# Precompiled headers: the standard library, which takes a second in each of 800 objects, and LLVM, Catch2 and CLI11 where a
+# target is built on them. Sources still include what they use: clang, which refuses a header made with other flags, sanitizers and
 # cross builds compile without.
 if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR PTARMIGAN_SANITIZE OR CMAKE_CROSSCOMPILING)
     return()
@@ -26,6 +26,8 @@ endfunction()
 ptarmigan_precompile(precompiled_library -fPIC "")
 ptarmigan_precompile(precompiled_llvm -fPIC ptarmigan_llvm ${ptarmigan_llvm_headers})
 ptarmigan_precompile(precompiled_program -fPIE "")
+ptarmigan_precompile(precompiled_command_line -fPIE "" <CLI/CLI.hpp> <fmt/format.h>)
+target_include_directories(precompiled_command_line SYSTEM PRIVATE "${CLI11_INCLUDE_DIR}")
 if(PTARMIGAN_BUILD_TESTS)
     ptarmigan_precompile(precompiled_test -fPIE Catch2::Catch2 ${ptarmigan_test_headers})
     ptarmigan_precompile(precompiled_llvm_test -fPIE "ptarmigan_llvm;Catch2::Catch2" ${ptarmigan_test_headers} ${ptarmigan_llvm_headers})
@@ -37,6 +39,7 @@ function(ptarmigan_use_precompiled folder)
     foreach(target IN LISTS targets)
         get_target_property(type ${target} TYPE)
         get_target_property(libraries ${target} LINK_LIBRARIES)
+        get_target_property(includes ${target} INCLUDE_DIRECTORIES)
         if(target MATCHES "^precompiled_" OR NOT type MATCHES "LIBRARY|EXECUTABLE" OR type STREQUAL "INTERFACE_LIBRARY")
             continue()
         endif()
@@ -46,6 +49,8 @@ function(ptarmigan_use_precompiled folder)
         endif()
         if("ptarmigan_test_main" IN_LIST libraries OR (header STREQUAL precompiled_llvm AND type STREQUAL "EXECUTABLE"))
             string(APPEND header _test)
+        elseif(header STREQUAL precompiled AND type STREQUAL "EXECUTABLE" AND "${CLI11_INCLUDE_DIR}" IN_LIST includes)
+            string(APPEND header _command_line)
         elseif(header STREQUAL precompiled)
             if(type STREQUAL "EXECUTABLE")
                 string(APPEND header _program)
