@@ -2,6 +2,7 @@
 // `ptarmigan dump`: any stage between PTX text and machine code, as text.
 #include "frontend/module_loader.h"
 #include "frontend/parse/lexer.h"
+#include "runtime/base/env.h"
 #include "runtime/module/compilation.h"
 #include "runtime/module/kernel_cache.h"
 #include "tools/ptarmigan/commands.h"
@@ -165,6 +166,9 @@ void add_dump_command(CLI::App& app, int& exit_code) {
     command->add_flag("--late-copies", options->late_copies, "for PTARMIGAN_ASYNC other than eager");
     command->add_flag("--times", options->times,
                       "compile, and print the time of each stage on stderr (not with tokens, module)");
+    // What a program would be run with is what is shown, unless an option says otherwise.
+    for (const runtime::EnvVariable& variable : runtime::env_variables())
+        if (CLI::Option* option = command->get_option_no_throw(variable.option)) option->envname(variable.name);
     command->callback([options, &exit_code] { exit_code = dump(*options); });
 }
 
