@@ -230,7 +230,11 @@ std::shared_ptr<const Program> GraphExec::program_of(const Graph& graph) {
         if (node) {
             if (const auto* conditional = std::get_if<ConditionalWork>(&node->work)) {
                 std::vector<std::shared_ptr<const Program>> bodies;
-                for (const auto& body : conditional->bodies) bodies.push_back(program_of(*body));
+                program->conditional_values.push_back(conditional->value);
+                for (const auto& body : conditional->bodies) {
+                    const auto& values = bodies.emplace_back(program_of(*body))->conditional_values;
+                    program->conditional_values.insert(program->conditional_values.end(), values.begin(), values.end());
+                }
                 static_cast<void>(make_step(node->work, bodies, step));
             } else if (const Entry& entry = entries_.at(node); entry.enabled) {
                 step = entry.step;
@@ -337,6 +341,10 @@ Status GraphExec::launch(Stream& stream) {
 void GraphExec::run(const std::shared_ptr<const Program>& program, const GraphLaunch& launch) {
     {
         std::lock_guard lock(running_);
+        // "At the beginning of each graph execution" (cuGraphConditionalHandleCreate): an earlier launch looks at them
+        // until it has ended.
+        for (const auto& value : program->conditional_values)
+            if (value->assign_default) value->set(value->default_value);
         run_program(program, launch);
     }
     for (;;) {
@@ -456,7 +464,12 @@ Status GraphExec::change(const std::vector<std::pair<Node*, Node*>>& pairs, Upda
         if (report.result != UpdateResult::success) return Status::graph_exec_update_failure;
     }
     for (const auto& [own, given] : pairs) {
-        if (own->type() == NodeType::child || own->type() == NodeType::conditional) continue;
+        if (own->type() == NodeType::child) continue;
+        if (auto* conditional = std::get_if<ConditionalWork>(&own->work)) {
+            // "Handle flags and default values are updated" (cuGraphExecUpdate): the kernels of `given` set its value.
+            conditional->value = std::get<ConditionalWork>(given->work).value;
+            continue;
+        }
         own->work = given->work;
         if (make_entry(*own) == Status::success) continue;
         report = {UpdateResult::error, given, nullptr};

@@ -54,6 +54,8 @@ struct Topology {
 struct Program {
     std::shared_ptr<const Topology> topology;
     std::vector<std::shared_ptr<Step>> steps; ///< null: nothing to do
+    /// Of its conditional nodes and those in their bodies.
+    std::vector<std::shared_ptr<ConditionalValue>> conditional_values;
 };
 
 /// Runs all steps, on this thread and, where steps wait for none of each other, on dispatcher threads that come to

@@ -167,7 +167,6 @@ public:
     ConditionalStep(ConditionalWork work, std::vector<std::shared_ptr<const Program>> bodies)
         : work_(std::move(work)), bodies_(std::move(bodies)) {}
     void prepare(GraphLaunch& launch, const Stream& stream) override {
-        if (work_.value->assign_default) work_.value->set(work_.value->default_value);
         for (const auto& body : bodies_)
             for (const auto& step : body->steps)
                 if (step) step->prepare(launch, stream);

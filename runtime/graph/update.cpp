@@ -90,6 +90,10 @@ struct Compare {
     UpdateResult operator()(const FreeWork& own, const FreeWork& given) const {
         return own.memory == given.memory ? UpdateResult::success : UpdateResult::parameters_changed;
     }
+    UpdateResult operator()(const ConditionalWork& own, const ConditionalWork& given) const {
+        return own.kind == given.kind && own.context == given.context ? UpdateResult::success
+                                                                      : UpdateResult::parameters_changed;
+    }
     template <class Own, class Given> UpdateResult operator()(const Own&, const Given&) const {
         return std::is_same_v<Own, Given> ? UpdateResult::success : UpdateResult::node_type_changed;
     }

@@ -686,3 +686,65 @@ TEST_CASE("graph: a kernel node of 13.4 names its function's context or none") {
     CHECK(cuGraphExecDestroy(exec) == 0);
     CHECK(cuCtxDestroy_v2(other) == 0);
 }
+
+namespace {
+
+/// A graph that adds `amount` to the word at `where` as its condition says: switches between words by a default value.
+CUgraph make_switch(Ground& g, unsigned choice, unsigned kind) {
+    CUgraph graph = nullptr;
+    CUgraphConditionalHandle handle = 0;
+    REQUIRE(cuGraphCreate(&graph, 0) == 0);
+    REQUIRE(cuGraphConditionalHandleCreate(&handle, graph, g.context, choice, 1) == 0);
+    CUgraphNodeParams p{};
+    p.type = 13, p.conditional = {handle, static_cast<int>(kind), kind == 2 ? 3u : 1u, nullptr, g.context};
+    CUgraphNode node = nullptr;
+    REQUIRE(cuGraphAddNode_v2(&node, graph, nullptr, nullptr, 0, &p) == 0);
+    for (unsigned i = 0; i < (kind == 2 ? 3u : 1u); ++i)
+        g.kernel_in(p.conditional.phGraph_out[i], {}, "add", g.memory + 4 * i, 1u);
+    return graph;
+}
+
+} // namespace
+
+TEST_CASE("graph: each launch begins with the conditions' defaults, also behind one that runs") {
+    Ground g;
+    CUgraphConditionalHandle loop = 0;
+    REQUIRE(cuGraphConditionalHandleCreate(&loop, g.graph, g.context, 1, 1) == 0);
+    CUgraphNodeParams p{};
+    p.type = 13, p.conditional = {loop, 1, 1, nullptr, g.context};
+    CUgraphNode repeated = nullptr;
+    REQUIRE(cuGraphAddNode_v2(&repeated, g.graph, nullptr, nullptr, 0, &p) == 0);
+    CUgraphNode added = g.kernel_in(p.conditional.phGraph_out[0], {}, "add", g.memory + 4, 1u);
+    g.kernel_in(p.conditional.phGraph_out[0], {added}, "count_down", g.memory, loop);
+    CUDA_MEMSET_NODE_PARAMS five{};
+    five.dst = g.memory, five.elementSize = 4, five.value = 5, five.width = 1, five.height = 1;
+    CUgraphNode filled = nullptr;
+    REQUIRE(cuGraphAddMemsetNode(&filled, g.graph, nullptr, 0, &five, g.context) == 0);
+    REQUIRE(cuGraphAddDependencies(g.graph, &filled, &repeated, 1) == 0);
+    CUgraphExec exec = g.instance();
+    g.set(1, 0);
+    for (int i = 0; i < 50; ++i) REQUIRE(cuGraphLaunch(exec, g.stream) == 0);
+    REQUIRE(cuStreamSynchronize(g.stream) == 0);
+    CHECK(g.word(1) == 250);
+    CHECK(cuGraphExecDestroy(exec) == 0);
+}
+
+TEST_CASE("graph: an update brings the other graph's conditions") {
+    Ground g;
+    constexpr unsigned if_nonzero = 0, select = 2;
+    CUgraph first = make_switch(g, 0, select), second = make_switch(g, 2, select), other = make_switch(g, 1, if_nonzero);
+    CUgraphExec exec = g.instance(first);
+    CUgraphExecUpdateResultInfo info{};
+    g.run(exec);
+    REQUIRE(cuGraphExecUpdate_v2(exec, second, &info) == 0);
+    REQUIRE(cuGraphDestroy(second) == 0);
+    g.run(exec);
+    g.run(exec);
+    CHECK(g.word(0) == 1);
+    CHECK(g.word(1) == 0);
+    CHECK(g.word(2) == 2);
+    CHECK(cuGraphExecUpdate_v2(exec, other, &info) == 910); // another kind of node
+    CHECK(cuGraphExecDestroy(exec) == 0);
+    CHECK(cuGraphDestroy(first) == 0);
+    CHECK(cuGraphDestroy(other) == 0);
+}
