@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/exec/multimem.h"
 
+#include "runtime/base/processor.h"
 #include "runtime/code/fault.h"
 #include "runtime/copy_engine/reduction.h"
 #include "runtime/memory/multicast.h"
@@ -49,7 +50,7 @@ TensorType reduced_type(MultimemType type) {
 }
 
 float half(std::uint16_t bits) {
-    return static_cast<float>(std::bit_cast<_Float16>(bits));
+    return static_cast<float>(std::bit_cast<float16>(bits));
 }
 
 /// Of the formats of 8 and 16 bits.
@@ -69,7 +70,7 @@ float widen(MultimemType type, std::uint32_t bits) {
 /// To nearest even; of 8 bits as conversions to them are, which never give infinities.
 std::uint32_t narrow(MultimemType type, float value) {
     if (std::isnan(value)) return type == MultimemType::f16 || type == MultimemType::bf16 ? 0x7fff : 0x7f;
-    if (type == MultimemType::f16) return std::bit_cast<std::uint16_t>(static_cast<_Float16>(value));
+    if (type == MultimemType::f16) return std::bit_cast<std::uint16_t>(static_cast<float16>(value));
     if (type == MultimemType::bf16) {
         const auto bits = std::bit_cast<std::uint32_t>(value);
         return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
@@ -108,7 +109,7 @@ Bytes reduce_in_float(const MultimemCall& call, const std::array<Bytes, Device::
             if (!call.wider)
                 all = widen(type, narrow(type, all));
             else if (size == 1)
-                all = half(std::bit_cast<std::uint16_t>(static_cast<_Float16>(all)));
+                all = half(std::bit_cast<std::uint16_t>(static_cast<float16>(all)));
         }
         const std::uint32_t bits = narrow(type, all);
         std::memcpy(result.data() + at, &bits, size);

@@ -48,12 +48,6 @@ unsigned columns_of(Shape shape, unsigned registers) {
     }
 }
 
-float float_of(std::uint32_t bits) {
-    float value;
-    std::memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 std::uint32_t reduce(const TensorMemoryCall& call, const std::uint32_t* words, unsigned count) {
     const auto reduction = static_cast<Reduction>(call.reduction);
     const auto at = [&](unsigned i) { return words[std::size_t{i} * warp_lanes]; };

@@ -1,7 +1,7 @@
 # Precompiled headers: the standard library, which takes a second in each of 800 objects, and LLVM, Catch2 and CLI11 where a
-# target is built on them. Sources still include what they use: clang, which refuses a header made with other flags, sanitizers and
-# cross builds compile without.
-if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR PTARMIGAN_SANITIZE OR CMAKE_CROSSCOMPILING)
+# target is built on them. Sources still include what they use: clang, which refuses a header made with other flags, and
+# sanitizers compile without.
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR PTARMIGAN_SANITIZE)
     return()
 endif()
 

@@ -7,6 +7,7 @@
 #include "runtime/module/kernel_cache.h"
 #include "runtime/module/process_target.h"
 #include "tools/ptarmigan/commands.h"
+#include "translator/llvm/detect_cpu.h"
 
 #include <CLI/CLI.hpp>
 
@@ -65,7 +66,9 @@ int info(bool attributes) {
                 runtime::driver_version);
     for (int i = 0; i < runtime::Device::count(); ++i)
         std::printf("PCI bus id of %-6d %s\n", i, runtime::Device::get(i).pci_bus_id().c_str());
-    std::printf("compiles for         %s%s\n", target.cpu.c_str(), target.avx512 ? " (AVX-512)" : "");
+    const std::string vectors = translator::describe_vectors(target);
+    std::printf("compiles for         %s%s\n", target.cpu.c_str(),
+                vectors.empty() ? "" : (" (" + vectors + ")").c_str());
     std::printf("kernel cache         %s\n", describe_cache(cache).c_str());
     if (cache.enabled)
         for (const std::string& folder : cache.system_directories)

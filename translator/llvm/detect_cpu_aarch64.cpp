@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/detect_cpu.h"
 
+#include <string>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 
 namespace ptarmigan::translator {
 namespace {
@@ -50,6 +52,12 @@ TargetCpu detect_cpu() {
     }
     target.features += ",-bf16"; // as AVX512_BF16 on x86: narrowing a bfloat that was widened may change its NaN
     return target;
+}
+
+std::string describe_vectors(const TargetCpu&) {
+    if (!(getauxval(AT_HWCAP) & bit(22))) return "NEON";
+    const int length = prctl(PR_SVE_GET_VL); // bytes in the low half
+    return "NEON; SVE" + (length < 0 ? "" : " of " + std::to_string((length & 0xffff) * 8) + " bits") + " is not used";
 }
 
 } // namespace ptarmigan::translator

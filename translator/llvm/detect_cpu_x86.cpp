@@ -91,4 +91,8 @@ TargetCpu detect_cpu() {
     return target;
 }
 
+std::string describe_vectors(const TargetCpu& target) {
+    return target.avx512 ? "AVX-512" : "";
+}
+
 } // namespace ptarmigan::translator
