@@ -4,6 +4,8 @@
 // a cache miss only, through `ptarmigan_translator_entry`.
 #pragma once
 
+#include "translator/launch_work.h"
+
 #include <array>
 #include <atomic>
 #include <compare>
@@ -147,6 +149,7 @@ struct KernelProperties {
     /// that follows from these parameters would be misaligned.
     std::vector<AlignmentDemand> alignment_demands;
     std::vector<AccessForm> accesses; ///< that LineEntry::access speaks of
+    LaunchWork work;                  ///< of a thread; of code of least optimisation only
 };
 
 struct CompiledKernel {

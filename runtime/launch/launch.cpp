@@ -199,10 +199,24 @@ bool runs_fibers_for_long(const Grid& grid, const LoadedKernel& quick) {
     return quick.properties.uses_fibers && grid.cta_count * grid.cluster_size * block * weight >= longest_quick_threads;
 }
 
+/// Quick code whose loops, counted, keep a CTA for twice as long as good code takes to make: nothing takes over within
+/// one. CTAs that may wait for each other all begin before one ends.
+bool has_long_ctas(const Grid& grid, const LaunchConfig& config, const KernelCode& code) {
+    constexpr std::uint64_t statements_per_ns = 1,
+                            lanes_side_by_side = 4; // of wide steps, vectors without optimisation
+    const translator::KernelProperties& properties = code.code->properties;
+    const std::uint64_t statements = translator::statements_of_thread(properties.work, grid.params, config.grid);
+    std::uint64_t threads = volume(config.block) * grid.cluster_size;
+    threads = std::max<std::uint64_t>(properties.lane_width > 1 ? threads / lanes_side_by_side : threads, 1);
+    if (properties.spins) threads *= std::max<std::uint64_t>(grid.cta_count / Device::get().workers(), 1);
+    return statements / statements_per_ns > 2 * code.tiered->good_ns() / threads;
+}
+
 /// The code that the grid begins with, and whether better code may take over.
-void choose_tier(Grid& grid, KernelCode code) {
+void choose_tier(Grid& grid, const LaunchConfig& config, KernelCode code) {
     const bool automatic = TierSetting::of_process().mode == TierSetting::Mode::automatic;
-    if (code.tiered && (needs_wider_steps(grid, *code.code) || (automatic && runs_fibers_for_long(grid, *code.code)))) {
+    if (code.tiered && (needs_wider_steps(grid, *code.code) ||
+                        (automatic && (runs_fibers_for_long(grid, *code.code) || has_long_ctas(grid, config, code))))) {
         if (const auto good = code.tiered->make_now(); good && meets_demands(grid, *good)) code = {good, nullptr};
     }
     grid.code = std::move(code.code);
@@ -362,7 +376,7 @@ Status make_grid(Function& function, const LaunchConfig& config, Context& contex
     grid->cluster_size = static_cast<std::uint32_t>(volume(cluster));
     grid->cta_count = volume(config.grid) / grid->cluster_size;
     grid->kernel = &kernel;
-    choose_tier(*grid, std::move(code));
+    choose_tier(*grid, config, std::move(code));
     grid->hang_limit = hang_limit();
     grid->multiprocessors = range_of(config);
     fill_launch_context(*grid, config, cluster, config.has_cluster || kernel.required_cluster()[0] != 0,

@@ -32,24 +32,29 @@ public:
 
     void add(BackgroundOrder order, std::function<void()> work) {
         const std::lock_guard lock(mutex_);
-        std::deque<std::function<void()>>& queue = queue_of(order);
+        Queue& queue = queue_of(order);
         if (order == BackgroundOrder::soon)
             queue.push_front(std::move(work));
         else
             queue.push_back(std::move(work));
-        if (idle_ == 0 && threads_ < most_threads()) start();
-        changed_.notify_one();
+        Crew& crew = crew_of(order);
+        if (crew.idle == 0 && crew.threads < most_threads()) start(crew);
+        crew.changed.notify_one();
     }
 
     void forget(BackgroundOrder order) {
-        std::deque<std::function<void()>> forgotten;
+        Queue forgotten;
         const std::lock_guard lock(mutex_);
         forgotten.swap(queue_of(order));
     }
 
     void wait() {
         std::unique_lock lock(mutex_);
-        done_.wait(lock, [&] { return idle_ == threads_ && !has_work(); });
+        done_.wait(lock, [&] {
+            for (const Crew& crew : crews_)
+                if (crew.idle != crew.threads || crew.has_work()) return false;
+            return true;
+        });
     }
 
 private:
@@ -58,38 +63,41 @@ private:
         return workers > 2 ? workers - 1 : 1;
     }
 
-    std::deque<std::function<void()>>& queue_of(BackgroundOrder order) {
-        return queues_[static_cast<std::size_t>(order)];
-    }
+    using Queue = std::deque<std::function<void()>>;
 
-    bool has_work() const {
-        for (const auto& queue : queues_)
-            if (!queue.empty()) return true;
-        return false;
-    }
+    /// Threads that take from queues of their own, the first one first.
+    struct Crew {
+        bool has_work() const { return !queues[0].empty() || !queues[1].empty(); }
+        std::condition_variable changed;
+        std::array<Queue, 2> queues;
+        unsigned threads = 0, idle = 0;
+    };
+
+    Crew& crew_of(BackgroundOrder order) { return crews_[order == BackgroundOrder::soon ? 0 : 1]; }
+    Queue& queue_of(BackgroundOrder order) { return crew_of(order).queues[order == BackgroundOrder::later ? 1 : 0]; }
 
     /// Under mutex_. Without a thread the work stays undone: nobody waits for it.
-    void start() {
+    void start(Crew& crew) {
         sigset_t all, before;
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before); // the program's signals stay away
         try {
-            std::thread([this] { serve(); }).detach();
-            ++threads_;
+            std::thread([this, &crew] { serve(crew); }).detach();
+            ++crew.threads;
         } catch (const std::system_error&) {
         }
         pthread_sigmask(SIG_SETMASK, &before, nullptr);
     }
 
-    void serve() {
+    void serve(Crew& crew) {
         pthread_setname_np(pthread_self(), "ptm-compile");
         std::unique_lock lock(mutex_);
         for (;;) {
-            ++idle_;
+            ++crew.idle;
             done_.notify_all();
-            changed_.wait(lock, [&] { return has_work(); });
-            --idle_;
-            std::function<void()> work = take();
+            crew.changed.wait(lock, [&] { return crew.has_work(); });
+            --crew.idle;
+            std::function<void()> work = take(crew);
             lock.unlock();
             work();
             work = nullptr; // what it held goes before others may look
@@ -97,8 +105,8 @@ private:
         }
     }
 
-    std::function<void()> take() {
-        for (auto& queue : queues_) {
+    static std::function<void()> take(Crew& crew) {
+        for (Queue& queue : crew.queues) {
             if (queue.empty()) continue;
             std::function<void()> work = std::move(queue.front());
             queue.pop_front();
@@ -109,16 +117,17 @@ private:
 
     /// In a forked child, with mutex_ locked. Condition variables remember the sleepers that are gone.
     void forget_threads() {
-        new (&changed_) std::condition_variable;
+        for (Crew& crew : crews_) {
+            new (&crew.changed) std::condition_variable;
+            crew.threads = crew.idle = 0;
+        }
         new (&done_) std::condition_variable;
-        threads_ = idle_ = 0;
         mutex_.unlock();
     }
 
     std::mutex mutex_; ///< guards what follows
-    std::condition_variable changed_, done_;
-    std::array<std::deque<std::function<void()>>, 3> queues_;
-    unsigned threads_ = 0, idle_ = 0;
+    std::condition_variable done_;
+    std::array<Crew, 2> crews_; ///< for what is made before its launch, and for what gets better
 };
 
 } // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that compile while the program runs: one less than the process has CPUs, at least one, made when there is
-// something to do. They end with the process, which does not wait for them; in a forked child there are none at first.
+// Threads that compile while the program runs, made when there is something to do: for kernels that are likely to be
+// launched soon one less than the process has CPUs, at least one, and as many others for better code of kernels that
+// run, which takes long and would stand in the way. They end with the process, which does not wait for them; in a
+// forked child there are none at first.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +10,8 @@
 
 namespace ptarmigan::runtime {
 
-/// Who goes first: what a running grid waits for, what is likely to be launched soon, what may be launched again.
+/// What a running grid waits for, what is likely to be launched soon (by threads of its own), and what may be launched
+/// again, which goes behind the first.
 enum class BackgroundOrder : std::uint8_t { urgent, soon, later };
 
 /// Has `work` done some time, unless the process ends before. `work` must not throw. Of `soon` the newest goes first.

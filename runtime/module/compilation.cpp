@@ -72,6 +72,16 @@ public:
     }
 };
 
+/// What may be launched next is made before what is better only, and of that first what a running grid waits for.
+int niceness_of(BackgroundOrder order) {
+    switch (order) {
+    case BackgroundOrder::soon: return 1;
+    case BackgroundOrder::urgent: return 10;
+    case BackgroundOrder::later: return 19;
+    }
+    return 19;
+}
+
 class Attempt {
 public:
     Attempt(const translator::TranslatorApi& api, const CompileProgress& progress, const std::function<void()>& work,
@@ -143,7 +153,7 @@ private:
     void wait_for(pthread_t thread) {
         using namespace std::chrono_literals;
         constexpr unsigned polite_stops = 500;
-        const CompileWait told(progress_.kernel, !setting_.in_background);
+        const CompileWait told(progress_.kernel, !setting_.background);
         std::unique_lock lock(mutex_);
         while (!has_emitted()) {
             if (changed_.wait_for(lock, 1ms, [&] { return done_; }) || is_over_budget(thread)) break;
@@ -160,14 +170,13 @@ private:
 
     bool has_emitted() const { return progress_.stage.load() > CompileProgress::Stage::emission; }
 
-    /// What is left needs nothing but the CPU: others may use the loader meanwhile, and nobody waits for this thread
-    /// who has not chosen to.
+    /// What is left needs nothing but the CPU: others may use the loader and fork meanwhile, and nobody waits for this
+    /// thread who has not chosen to.
     void after_emission() {
-        constexpr int least_priority = 19;
         if (setting_.loader && setting_.loader->owns_lock()) setting_.loader->unlock();
         gate_.unlock();
-        if (setting_.in_background && thread_id_ != 0)
-            setpriority(PRIO_PROCESS, static_cast<id_t>(thread_id_.load()), least_priority);
+        if (setting_.background && thread_id_ != 0)
+            setpriority(PRIO_PROCESS, static_cast<id_t>(thread_id_.load()), niceness_of(*setting_.background));
     }
 
     bool is_over_budget(pthread_t thread) const {
@@ -181,8 +190,8 @@ private:
     const CompileProgress& progress_;
     const std::function<void()>& work_;
     const AttemptSetting setting_;
-    std::atomic<pid_t> thread_id_{0};
     std::shared_lock<std::shared_mutex> gate_;
+    std::atomic<pid_t> thread_id_{0};
     CrashScope scope_;
     std::exception_ptr error_;
     bool crashed_ = false;
@@ -206,7 +215,7 @@ std::optional<std::string> try_form(const translator::TranslatorApi& api, const 
         const auto work = [&] {
             compiled = api.compile(request.loader, request.kernel, request.shape, options, nullptr, &progress);
         };
-        const AttemptSetting setting{&loader, request.in_background, shares.allowed, &shares.taken};
+        const AttemptSetting setting{&loader, request.background, shares.allowed, &shares.taken};
         const double seconds = attempt_compilation(api, progress, work, setting);
         if (log_enabled(LogLevel::info))
             log(LogLevel::info, fmt::format("kernel {}: {:.3f} ms of CPU for {} statements", request.kernel,

@@ -28,10 +28,10 @@ public:
 
 struct AttemptSetting {
     std::unique_lock<std::mutex>* loader =
-        nullptr;                ///< unlocked when the module is emitted: it needs the loader no more
-    bool in_background = false; ///< from then on at the least priority
-    double share = 1;           ///< of the budget, that it may take
-    double* taken = nullptr;    ///< where the share is put that it took, however it ends
+        nullptr;                               ///< unlocked when the module is emitted: it needs the loader no more
+    std::optional<BackgroundOrder> background; ///< no launch waits for it: it runs at a lower priority
+    double share = 1;                          ///< of the budget, that it may take
+    double* taken = nullptr;                   ///< where the share is put that it took, however it ends
 };
 
 /// Runs `work`, which calls into `api`, on a thread of its own that has the stack the translator wants, and waits.

@@ -249,7 +249,12 @@ void Kernel::set_code(std::shared_ptr<const LoadedKernel> code) {
 Kernel::Variant Kernel::make_variant(const translator::BlockShape& shape, const translator::CompileOptions& options,
                                      std::uint64_t threads) {
     KernelCache& cache = KernelCache::process_cache();
-    KernelRequest good{source_.loader(), source_.loader_mutex(), source_.text_hash(), name(), shape, options};
+    KernelRequest good{
+        source_.loader(), source_.loader_mutex(), source_.text_hash(), name(), shape, options, false, {}};
+    // Kernels are launched in the order of the text, more or less.
+    const auto compile_behind = [&] {
+        if (options.lane_width == 0) source_.likely_kernels().compile_behind(source_, index_);
+    };
     using Mode = TierSetting::Mode;
     const Mode mode = TierSetting::of_process().mode;
     // Steps of few lanes would be too many to be alive at once, and who goes next is to be the same in each run.
@@ -258,20 +263,23 @@ Kernel::Variant Kernel::make_variant(const translator::BlockShape& shape, const 
     bool good_only = mode == Mode::best || keeps_width || is_quick(options);
     if (mode == Mode::automatic) {
         source_.likely_kernels().note_launch(index_);
-        if (auto code = cache.find(good)) return {{std::move(code), nullptr}};
+        if (auto code = cache.find(good)) {
+            if (code == ahead_) compile_behind();
+            return {{std::move(code), nullptr}};
+        }
         good_only = good_only || facts_.statements <= small_kernel_statements || threads >= longest_quick_threads;
-        if (good_only && options.lane_width == 0) source_.likely_kernels().compile_behind(source_, index_);
+        if (good_only) compile_behind();
     }
     if (good_only) return {{cache.get(good), nullptr}};
     KernelRequest quick = good;
     quick.options = quick_options(options);
     if (mode == Mode::quick) return {{cache.get(quick), nullptr}};
 
-    const auto make = [source = source_.weak_from_this(), kernel = this, shape, options](bool in_background) {
+    const auto make = [source = source_.weak_from_this(), kernel = this, shape,
+                       options](std::optional<BackgroundOrder> order) {
         const std::shared_ptr<ModuleSource> alive = source.lock();
         if (!alive) return std::shared_ptr<const LoadedKernel>();
-        return KernelCache::process_cache().get({alive->loader(), alive->loader_mutex(), alive->text_hash(),
-                                                 kernel->name(), shape, options, in_background});
+        return kernel->get_for(order, shape, options);
     };
     auto tiered = std::make_shared<TieredCode>(name(), facts_.statements, make);
     if (mode == Mode::swap) {
@@ -285,9 +293,21 @@ Kernel::Variant Kernel::make_variant(const translator::BlockShape& shape, const 
     // An earlier process left it: what runs again and again, each time too shortly, is to become good code at last.
     else if (code && code != ahead_)
         tiered->ask(TieredCode::Urgency::some);
-    if (!code && options.lane_width == 0) source_.likely_kernels().compile_behind(source_, index_);
+    if (!code || code == ahead_) compile_behind();
     if (!code) code = cache.get(quick);
     return {{std::move(code), std::move(tiered)}};
+}
+
+std::shared_ptr<const LoadedKernel> Kernel::get_for(std::optional<BackgroundOrder> order,
+                                                    const translator::BlockShape& shape,
+                                                    const translator::CompileOptions& options) const {
+    SharedLoader& shared = order ? source_.background_loader(*order) : source_.launch_loader();
+    auto code = KernelCache::process_cache().get(
+        {*shared.loader, shared.mutex, source_.text_hash(), name(), shape, options, false, order});
+    if (!order) return code;
+    const std::lock_guard lock(shared.mutex); // a body takes many times its text
+    shared.loader->forget_bodies();
+    return code;
 }
 
 bool Kernel::compile_ahead() {
@@ -301,8 +321,7 @@ bool Kernel::compile_ahead() {
     options.small_grid = true;
     if (facts->statements > small_kernel_statements) options = quick_options(options);
     try {
-        auto code = KernelCache::process_cache().get(
-            {source_.loader(), source_.loader_mutex(), source_.text_hash(), name(), shape, options});
+        auto code = get_for(BackgroundOrder::soon, shape, options);
         const std::lock_guard lock(mutex_);
         if (variants_.empty()) ahead_ = std::move(code);
         return true;

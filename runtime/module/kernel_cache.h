@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/code/image_loader.h"
+#include "runtime/module/background.h"
 #include "translator/compile.h"
 
 #include <array>
@@ -44,8 +45,9 @@ struct KernelRequest {
     std::string kernel;
     translator::BlockShape shape;
     translator::CompileOptions options;
-    bool other_form = false;    ///< `options` has the form that worked where the one asked for did not
-    bool in_background = false; ///< nobody waits for it: others' work goes first, as soon as the loader is free again
+    bool other_form = false; ///< `options` has the form that worked where the one asked for did not
+    /// Whose turn it is on a background thread, where launches' work goes first; none: a launch waits for it.
+    std::optional<BackgroundOrder> background;
 };
 
 /// Where and whether compiled kernels are kept between processes.

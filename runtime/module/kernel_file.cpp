@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little, "fields are stored as 
 using Magic = std::uint8_t[8];
 constexpr Magic kernel_magic = {'P', 'T', 'M', 'K', 'E', 'R', 'N', '\n'};
 constexpr Magic note_magic = {'P', 'T', 'M', 'N', 'O', 'T', 'E', '\n'};
-constexpr std::uint32_t file_version = 9;
+constexpr std::uint32_t file_version = 10;
 constexpr std::uint32_t image_base_import = 0xffffffffu;
 
 struct Header {
@@ -181,8 +181,37 @@ bool consistent(const translator::CompiledKernel& kernel) {
     }
     for (const translator::AccessForm& form : properties.accesses)
         if (form.kind > translator::AccessForm::Kind::noted) return false;
+    if (!translator::is_consistent(properties.work)) return false;
     return properties.lane_width >= 1 && properties.lane_width <= abi::warp_size && properties.step_count >= 1 &&
            properties.step_count <= 1024 && properties.cta_frame_size % 64 == 0;
+}
+
+void write_work(Writer& writer, const translator::LaunchWork& work) {
+    writer.value<std::uint64_t>(work.numbers.size());
+    for (const translator::LaunchNumber& number : work.numbers) {
+        writer.value(number.kind);
+        writer.value(number.bits);
+        writer.value<std::uint8_t>(number.is_signed);
+        writer.value(number.a);
+        writer.value(number.b);
+        writer.value(number.value);
+    }
+    writer.value<std::uint64_t>(work.loops.size());
+    for (const translator::LaunchLoop& loop : work.loops) writer.value(loop);
+}
+
+void read_work(Reader& reader, translator::LaunchWork& work) {
+    work.numbers.resize(reader.count(19));
+    for (translator::LaunchNumber& number : work.numbers) {
+        number.kind = reader.value<translator::LaunchNumber::Kind>();
+        number.bits = reader.value<std::uint8_t>();
+        number.is_signed = reader.flag();
+        number.a = reader.value<std::uint32_t>();
+        number.b = reader.value<std::uint32_t>();
+        number.value = reader.value<std::int64_t>();
+    }
+    work.loops.resize(reader.count(sizeof(translator::LaunchLoop)));
+    for (translator::LaunchLoop& loop : work.loops) loop = reader.value<translator::LaunchLoop>();
 }
 
 } // namespace
@@ -226,6 +255,7 @@ std::vector<std::uint8_t> write_kernel_file(std::string_view key, const translat
         writer.value(form.element_bytes);
         writer.array(form.lanes.data(), form.lanes.size());
     }
+    write_work(writer, kernel.properties.work);
     return finish_file(std::move(writer), kernel_magic);
 }
 
@@ -273,6 +303,7 @@ std::optional<translator::CompiledKernel> read_kernel_file(std::span<const std::
         const auto lanes = reader.array();
         form.lanes.assign(lanes.begin(), lanes.end());
     }
+    read_work(reader, kernel.properties.work);
     if (!reader.ok() || !reader.at_end() || !consistent(kernel)) return std::nullopt;
     return kernel;
 }

@@ -160,19 +160,20 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
     result->checks_when_got_ = check == BodyCheck::at_load_or_got && is_large && !known_log;
     const bool checks_bodies = check != BodyCheck::at_first_use && !known_log && !result->checks_when_got_;
     options.bind_all_bodies = checks_bodies && !is_large; // and kept
-    result->loader_ = ptx::ModuleLoader::load(std::move(ptx), std::move(name), options);
+    result->launch_loader_.loader = ptx::ModuleLoader::load(std::move(ptx), std::move(name), options);
     // A newer version may use what this frontend takes for an error: the version is the better
     // answer then.
-    const ptx::Module& module = result->loader_->module();
-    if (const Status status = check_header(module, result->loader_->text(), use, log); status != Status::success) {
+    const ptx::Module& module = result->launch_loader_.loader->module();
+    if (const Status status = check_header(module, result->launch_loader_.loader->text(), use, log);
+        status != Status::success) {
         set_error_detail(result->name_ + ": " + log);
         return status;
     }
     std::vector<BodyUsage> usage;
-    if (checks_bodies) usage = check_bodies(*result->loader_);
-    log = known_log ? *known_log : driver_log(result->loader_->diagnostics());
-    if (!result->loader_->ok()) {
-        set_error_detail(result->loader_->diagnostics().render_all());
+    if (checks_bodies) usage = check_bodies(*result->launch_loader_.loader);
+    log = known_log ? *known_log : driver_log(result->launch_loader_.loader->diagnostics());
+    if (!result->launch_loader_.loader->ok()) {
+        set_error_detail(result->launch_loader_.loader->diagnostics().render_all());
         return Status::invalid_ptx;
     }
     if (const std::string excess = too_large(module, usage); !excess.empty()) {
@@ -191,7 +192,7 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
     }
     result->add_kernels();
     result->const_bytes_ = static_cast<std::uint32_t>(constant_bytes(module));
-    if (log_enabled(LogLevel::info)) log_loaded(*result, result->loader_->text().size(), start);
+    if (log_enabled(LogLevel::info)) log_loaded(*result, result->launch_loader_.loader->text().size(), start);
     source = std::move(result);
     return Status::success;
 }
@@ -205,13 +206,21 @@ std::string ModuleSource::refusal(std::string_view kernel) const {
     return {};
 }
 
+SharedLoader& ModuleSource::background_loader(BackgroundOrder order) {
+    const bool ahead = order == BackgroundOrder::soon;
+    SharedLoader& shared = ahead ? ahead_loader_ : better_loader_;
+    std::call_once(ahead ? ahead_once_ : better_once_,
+                   [&] { shared.loader = ptx::ModuleLoader::load(std::string(launch_loader_.loader->text()), name_); });
+    return shared;
+}
+
 const ptx::Module& ModuleSource::module() const {
-    return loader_->module();
+    return launch_loader_.loader->module();
 }
 
 std::string ModuleSource::place_of(std::uint32_t line) const {
     std::string text = name_ + " PTX line " + std::to_string(line);
-    if (const auto origin = ptx::find_unit_line(loader_->text(), line))
+    if (const auto origin = ptx::find_unit_line(launch_loader_.loader->text(), line))
         text += " (" + origin->unit + " PTX line " + std::to_string(origin->line) + ")";
     return text;
 }

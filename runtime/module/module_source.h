@@ -120,6 +120,10 @@ private:
     };
 
     Status find_facts();
+    /// From the cache, or compiled in that turn; none: for a launch.
+    std::shared_ptr<const LoadedKernel> get_for(std::optional<BackgroundOrder> order,
+                                                const translator::BlockShape& shape,
+                                                const translator::CompileOptions& options) const;
     Variant make_variant(const translator::BlockShape& shape, const translator::CompileOptions& options,
                          std::uint64_t threads);
 
@@ -138,6 +142,12 @@ private:
     using VariantKey = std::tuple<std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>, bool, bool, bool, bool>;
     std::map<VariantKey, Variant> variants_;
     std::shared_ptr<const LoadedKernel> ahead_; ///< keeps it in the cache until the first launch
+};
+
+/// The loader is used by one thread at a time, which holds `mutex`.
+struct SharedLoader {
+    std::unique_ptr<ptx::ModuleLoader> loader;
+    std::mutex mutex;
 };
 
 /// Thread-safe.
@@ -169,16 +179,20 @@ public:
     bool checks_when_got() const { return checks_when_got_; }
 
     /// The loader, to be used under loader_mutex() only.
-    ptx::ModuleLoader& loader() { return *loader_; }
-    std::mutex& loader_mutex() { return loader_mutex_; }
+    ptx::ModuleLoader& loader() { return *launch_loader_.loader; }
+    std::mutex& loader_mutex() { return launch_loader_.mutex; }
+    SharedLoader& launch_loader() { return launch_loader_; }
+    /// One of the same text for background work of that kind, made when it is first asked for: a kernel's module takes
+    /// its loader for as long as it is emitted, and launches go on meanwhile.
+    SharedLoader& background_loader(BackgroundOrder order);
     LikelyKernels& likely_kernels() { return likely_kernels_; }
 
 private:
     ModuleSource() = default;
     void add_kernels();
     std::string name_;
-    std::unique_ptr<ptx::ModuleLoader> loader_;
-    std::mutex loader_mutex_;
+    SharedLoader launch_loader_, ahead_loader_, better_loader_;
+    std::once_flag ahead_once_, better_once_;
     TextHash hash_;
     std::vector<std::unique_ptr<Kernel>> kernels_;
     std::unordered_map<std::string_view, Kernel*> kernels_by_name_;

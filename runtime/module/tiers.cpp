@@ -65,17 +65,17 @@ void TieredCode::ask(Urgency urgency) {
     while (!asked_.compare_exchange_weak(before, level, std::memory_order_relaxed))
         if (before >= level) return;
     const auto order = level == 2 ? BackgroundOrder::urgent : BackgroundOrder::later;
-    run_in_background(order, [self = shared_from_this(), level] {
+    run_in_background(order, [self = shared_from_this(), order] {
         const std::unique_lock lock(self->making_, std::try_to_lock); // another thread is at it if asked twice
-        if (lock) self->make(level == 1);
+        if (lock) self->make(order);
     });
 }
 
 /// Under making_.
-void TieredCode::make(bool nobody_waits) {
+void TieredCode::make(std::optional<BackgroundOrder> order) {
     if (has_good() || failed_) return;
     try {
-        good_ = make_(nobody_waits);
+        good_ = make_(order);
         if (!good_) failed_ = true; // its module is gone
         is_there_.store(good_ != nullptr, std::memory_order_release);
     } catch (const std::exception& error) {
@@ -86,7 +86,7 @@ void TieredCode::make(bool nobody_waits) {
 
 std::shared_ptr<const LoadedKernel> TieredCode::make_now() {
     const std::lock_guard lock(making_);
-    make(false);
+    make(std::nullopt);
     return good();
 }
 

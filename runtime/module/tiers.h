@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 namespace ptarmigan::runtime {
@@ -48,9 +49,9 @@ public:
         high, ///< a grid is running quick code and takes long
     };
 
-    /// Makes the good code; throws if that can't be. Called on another thread, once at most. The argument: nobody
-    /// waits for it.
-    using Make = std::function<std::shared_ptr<const LoadedKernel>(bool in_background)>;
+    /// Makes the good code; throws if that can't be. Called once at most, on a background thread in the turn that the
+    /// argument says, or on that of a launch.
+    using Make = std::function<std::shared_ptr<const LoadedKernel>(std::optional<BackgroundOrder>)>;
 
     /// `statements`: of the kernel.
     TieredCode(std::string kernel, std::uint32_t statements, Make make);
@@ -69,13 +70,15 @@ public:
     bool add_run_time(std::uint64_t nanoseconds);
     /// A grid that has run quick code for so long is worth good code now.
     std::uint64_t long_grid_ns() const { return 2 * worth_ns_; }
+    /// About what good code takes to make.
+    std::uint64_t good_ns() const { return hot_ns_; }
 
 private:
-    void make(bool nobody_waits);
+    void make(std::optional<BackgroundOrder> order);
 
     const std::string kernel_;
     const std::uint64_t worth_ns_; ///< quick code's run time from which on good code is made
-    const std::uint64_t hot_ns_;   ///< about what good code takes to make
+    const std::uint64_t hot_ns_;   ///< good_ns()
     const Make make_;
     std::atomic<std::uint64_t> run_ns_{0};
     std::atomic<int> asked_{0}; ///< 1: with some urgency, 2: with high

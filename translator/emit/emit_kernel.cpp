@@ -8,6 +8,7 @@
 #include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/graph/split_block.h"
 #include "translator/analysis/graph/verify_graph.h"
+#include "translator/analysis/loops/count_rounds.h"
 #include "translator/analysis/loops/plan_prefetch.h"
 #include "translator/analysis/loops/plan_streaming.h"
 #include "translator/analysis/loops/plan_turns.h"
@@ -148,6 +149,7 @@ public:
           graph_(build_graph(loader, kernel, graph_options_)), progress_(progress) {}
 
     std::unique_ptr<llvm::Module> run(KernelProperties& properties) {
+        if (is_quick()) properties.work = count_rounds(graph_);
         choose_forms();
         if (progress_) progress_->stage = CompileProgress::Stage::emission;
         unit_.shared = shared_layout(unit_.loader, unit_.kernel);

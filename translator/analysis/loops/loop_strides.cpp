@@ -17,10 +17,13 @@ std::optional<std::int64_t> LoopStrides::of(ValueId value, std::uint32_t loop) c
 
 std::optional<LinearSum> LoopStrides::gain_of(ValueId value, std::uint32_t loop) const {
     const std::optional<LinearSum> sum = sums_.of(value, loop);
-    if (!sum) return std::nullopt;
+    return sum ? gain_of(*sum, loop) : std::nullopt;
+}
+
+std::optional<LinearSum> LoopStrides::gain_of(const LinearSum& sum, std::uint32_t loop) const {
     LinearSum gain;
     const LoopInfo& info = graph_.forest.loops[loop];
-    for (auto [term, scale] : sum->terms) {
+    for (auto [term, scale] : sum.terms) {
         if (term.kind != LinearSum::Term::Kind::value || !sums_.is_inside(term.id, loop)) continue;
         const Phi& phi = *sums_.definition(term.id).phi;
         const auto& predecessors = graph_.blocks[info.header].predecessors;

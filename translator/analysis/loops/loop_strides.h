@@ -15,8 +15,11 @@ public:
     std::optional<std::int64_t> of(ValueId value, std::uint32_t loop) const;
     /// The same as a sum over values that `loop` leaves alone; none if it is no such sum.
     std::optional<LinearSum> gain_of(ValueId value, std::uint32_t loop) const;
+    /// Of a sum over the header's phis and values that `loop` leaves alone.
+    std::optional<LinearSum> gain_of(const LinearSum& sum, std::uint32_t loop) const;
     /// True if `value` is computed from something that `loop` loads in the same round.
     bool depends_on_load(ValueId value, std::uint32_t loop) const;
+    const LinearSums& sums() const { return sums_; }
 
 private:
     const FunctionGraph& graph_;
