@@ -146,7 +146,8 @@ private:
         auto* type = llvm::FunctionType::get(i32, {pointer, i32, pointer, pointer, pointer}, false);
         llvm::Function* function =
             unit_.create_function(type, fmt::format("region{}", region), llvm::Function::InternalLinkage);
-        function->addFnAttr(llvm::Attribute::AlwaysInline);
+        // In code that is made quickly it stays a function: inlining it takes a tenth of the time.
+        if (unit_.options.optimization == Optimization::full) function->addFnAttr(llvm::Attribute::AlwaysInline);
         for (unsigned argument : {2u, 3u, 4u}) function->addParamAttr(argument, llvm::Attribute::NoAlias);
         function->addParamAttr(2, llvm::Attribute::get(unit_.context, frame_attribute));
         functions_.push_back(function);

@@ -12,6 +12,17 @@
 
 namespace ptarmigan::translator {
 
+namespace {
+
+void forget_aliases(llvm::Function& function, llvm::CallBase& call) {
+    for (const llvm::Argument& argument : function.args()) {
+        function.removeParamAttr(argument.getArgNo(), llvm::Attribute::NoAlias);
+        call.removeParamAttr(argument.getArgNo(), llvm::Attribute::NoAlias);
+    }
+}
+
+} // namespace
+
 llvm::PreservedAnalyses InlineMarked::run(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
     auto& functions = analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(module).getManager();
     const auto assumptions = [&](llvm::Function& function) -> llvm::AssumptionCache& {
@@ -27,7 +38,7 @@ llvm::PreservedAnalyses InlineMarked::run(llvm::Module& module, llvm::ModuleAnal
                 calls.insert(call);
         for (llvm::CallBase* call : calls) {
             llvm::InlineFunctionInfo info(assumptions);
-            // The aliases of the function's arguments are noted in the copy.
+            if (!notes_aliases_) forget_aliases(function, *call);
             llvm::InlineFunction(*call, info, /*MergeAttributes=*/true,
                                  &functions.getResult<llvm::AAManager>(function));
         }

@@ -9,8 +9,14 @@ namespace ptarmigan::translator {
 /// Inlines all calls of functions that are marked `alwaysinline`, and removes those that nobody names any more. Does
 /// what LLVM's AlwaysInliner does without block frequencies, which nothing here reads and which take time that grows
 /// with the square of the blocks of a loop.
-struct InlineMarked : llvm::PassInfoMixin<InlineMarked> {
+class InlineMarked : public llvm::PassInfoMixin<InlineMarked> {
+public:
+    /// `notes_aliases`: what the callee knows of its arguments' aliases is noted in the copy.
+    explicit InlineMarked(bool notes_aliases) : notes_aliases_(notes_aliases) {}
     llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager& analyses);
+
+private:
+    bool notes_aliases_;
 };
 
 } // namespace ptarmigan::translator

@@ -7,12 +7,14 @@
 #include "translator/llvm/defer_nan_choice.h"
 #include "translator/llvm/drop_idle_fences.h"
 #include "translator/llvm/drop_unchanged_saves.h"
+#include "translator/llvm/fast_selection_forms.h"
 #include "translator/llvm/hide_bit_selectors.h"
 #include "translator/llvm/hide_repeated_loads.h"
 #include "translator/llvm/hide_sign_sources.h"
 #include "translator/llvm/hide_truncations.h"
 #include "translator/llvm/inline_marked.h"
 #include "translator/llvm/masks_as_integers.h"
+#include "translator/llvm/part_loads.h"
 #include "translator/llvm/part_masks_and_integers.h"
 #include "translator/llvm/promote_slots.h"
 #include "translator/llvm/sink_nan_canonicalization.h"
@@ -84,11 +86,13 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, Optimization o
         late.addPass(HideBitSelectors());
         late.addPass(HideSignSources());
     }
+    if (!full && machine.getTargetTriple().isX86()) late.addPass(FastSelectionForms());
     if (!full) late.addPass(HideRepeatedLoads());
+    if (full && machine.getTargetTriple().isX86()) late.addPass(PartLoads());
 
     llvm::ModulePassManager passes;
     passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(early)));
-    passes.addPass(InlineMarked());
+    passes.addPass(InlineMarked(full));
     passes.addPass(llvm::GlobalDCEPass()); // builtins, once inlined
     passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(late)));
     passes.run(module, modules);
