@@ -96,6 +96,22 @@ TEST_CASE("warp talk: a word that the thread writes on some way is its own while
     CHECK_FALSE(talks(elsewhere + "mov.u32 %r9, 0; round: " + other + "ld.shared.u32 %r7, [%r2]; " + own + again));
 }
 
+TEST_CASE("warp talk: counters in places that nobody knows are each thread's own", "[races]") {
+    const std::string places = "ld.param.u64 %rd2, [q]; mad.wide.u32 %rd3, %r1, 8, %rd2; ld.global.v2.u32 {%r8, %r9}, [%rd3];"
+                               "add.u32 %r8, %r8, %r2; add.u32 %r9, %r9, %r2; setp.lt.u32 %p1, %r1, %r6;";
+    const auto counter = [](const std::string& place, const std::string& between = "") {
+        return "ld.shared.u32 %r7, [" + place + "]; " + between + "add.u32 %r7, %r7, 1; st.shared.u32 [" + place + "], %r7; ";
+    };
+    CHECK_FALSE(talks(places + counter("%r8") + counter("%r9")));
+    CHECK_FALSE(talks(places + "@%p1 bra skip; " + counter("%r8") + "skip: " + counter("%r9")));
+    CHECK(talks(places + "st.shared.u32 [%r8], %r6; ld.shared.u32 %r7, [%r9];"));
+    CHECK(talks(places + counter("%r8") + counter("%r9", "bar.warp.sync -1; ")));
+    CHECK(talks(places + counter("%r8") + "ld.shared.u32 %r7, [%r9]; @%p1 st.shared.u32 [%r9], %r6;"));
+    CHECK(talks(places + counter("%r8") + "ld.volatile.shared.u32 %r7, [%r9]; st.volatile.shared.u32 [%r9], %r6;"));
+    CHECK(talks(counter("words") + counter("words"))); // one for all
+    CHECK(talks(places + counter("%r8") + counter("%r9 + 4") + "ld.shared.u32 %r7, [%r9];"));
+}
+
 TEST_CASE("warp talk: what was passed between store and load", "[races]") {
     // Words of all threads from %r8 on, which is another in each round: next to each other in one, anywhere in two.
     const auto rounds = [](const std::string& body) {

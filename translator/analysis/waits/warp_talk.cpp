@@ -177,7 +177,7 @@ private:
         const SharedAccess& here = all()[load];
         if (here.is_global || here.is_atomic) return false;
         if (!meets_some(load, open.some)) return false;
-        return pairs_left_ == 0 || !(is_own(here, open) || is_in_own_place(load, open));
+        return pairs_left_ == 0 || !(is_own(here, open) || is_in_own_place(load, open) || is_written_back(load));
     }
 
     /// Looks at the stores only whose addresses are near the load's.
@@ -338,6 +338,31 @@ private:
                     if (is_between(store, load, block)) return false;
             return true;
         });
+    }
+
+    static bool is_volatile(const ptx::Instruction& inst) { return inst.has(ptx::Modifier::volatile_); }
+
+    /// Does the thread execute `inst` if it executes `other`?
+    static bool executes_as(const ptx::Instruction& inst, const ptx::Instruction& other) {
+        return inst.guard == ptx::no_id || (inst.guard == other.guard && inst.guard_negated == other.guard_negated);
+    }
+
+    /// The thread writes the word next, in a place that nobody knows. A counter that lanes shared would lose what
+    /// others count on a GPU, where they load it together: so each has its own, however far the place may be from the
+    /// thread's.
+    bool is_written_back(std::size_t load) {
+        const SharedAccess& here = all()[load];
+        const std::vector<GraphInstruction>& instructions = graph_.blocks[here.block].instructions;
+        std::size_t looked_at = here.index;
+        for (std::size_t next = load + 1; next < first_access_[here.block + 1]; ++next) {
+            const SharedAccess& store = all()[next];
+            for (; looked_at < store.index; ++looked_at)
+                if (is_meeting(instructions[looked_at].inst)) return false;
+            if (store.writes && !store.is_global && !store.is_atomic && store.bytes == here.bytes &&
+                executes_as(instruction(store), instruction(here)) && accesses_.have_one_address(here, store))
+                return !is_volatile(instruction(here)) && !is_volatile(instruction(store));
+        }
+        return false;
     }
 
     const ptx::Instruction& instruction(const SharedAccess& access) const {
