@@ -121,7 +121,21 @@ private:
     const Grid& grid_;
 };
 
+/// On the grid's own thread: if it has all CPUs, one helper is to leave.
+void want_cpu(Grid& grid) {
+    const bool has_all = grid.max_workers > 1 && grid.max_workers == Device::get().workers();
+    if (!has_all || grid.held_helpers != 0) return;
+    grid.held_helpers = 1;
+    grid.spare_cpu.store(Grid::SpareCpu::wanted, std::memory_order_relaxed);
+}
+
 } // namespace
+
+bool leaves_cpu(Grid& grid) {
+    using enum Grid::SpareCpu;
+    if (grid.spare_cpu.load(std::memory_order_relaxed) != wanted) return false;
+    return grid.spare_cpu.exchange(left, std::memory_order_relaxed) == wanted;
+}
 
 const GridCode* good_code(Grid& grid, std::uint64_t next, bool own_thread) {
     if (next < grid.swap_at) return nullptr;
@@ -129,8 +143,10 @@ const GridCode* good_code(Grid& grid, std::uint64_t next, bool own_thread) {
     if (!tiered.has_good()) {
         const std::uint64_t length = tiered.long_grid_ns();
         if (own_thread && nanoseconds_since(grid.start) >= length &&
-            thread_nanoseconds() - grid.quick_start_ns >= length)
+            thread_nanoseconds() - grid.quick_start_ns >= length) {
             tiered.ask(TieredCode::Urgency::high);
+            want_cpu(grid);
+        }
         return nullptr;
     }
     std::call_once(grid.good_once, [&] {
@@ -182,13 +198,6 @@ private:
     Grid* grid_;
 };
 
-/// How many helpers of a grid that runs quick code are not to come before the good code.
-std::uint64_t hold_helpers(Grid& grid, std::uint64_t helpers) {
-    const bool automatic = TierSetting::of_process().mode == TierSetting::Mode::automatic;
-    if (grid.tiered && automatic && helpers + 1 == Device::get().workers()) grid.held_helpers = helpers != 0;
-    return grid.held_helpers;
-}
-
 void run_on_threads(const std::shared_ptr<Grid>& grid) {
     const StoppedByFaults stopped(*grid);
     const WatchedGrid watched(*grid);
@@ -206,7 +215,7 @@ void run_on_threads(const std::shared_ptr<Grid>& grid) {
     if (is_too_small_to_share(*grid))
         grid->late_helpers = helpers;
     else
-        call_helpers(grid, helpers - hold_helpers(*grid, helpers));
+        call_helpers(grid, helpers);
     run_share(*grid);
     if (helpers > 0) close_to_helpers(*grid);
     const OutsideWrite ended; // what it wrote is there for everybody

@@ -80,9 +80,12 @@ struct Grid : std::enable_shared_from_this<Grid>, GridCode {
 
     const Kernel* kernel = nullptr;     ///< null in tests; of `module`
     std::shared_ptr<TieredCode> tiered; ///< not null: `code` is quick, and better code may come
-    std::uint64_t held_helpers = 0;     ///< come with the good code: until then a CPU is left to those who make it
-    std::uint64_t quick_start_ns = 0;   ///< CPU time of the grid's own thread when it began, if `tiered`
-    std::uint64_t swap_at = 0;          ///< CTAs below this number run the code that the grid began with
+    /// Whether a helper is to leave its CPU to those who make the good code, which a long grid waits for.
+    enum class SpareCpu : std::uint8_t { not_wanted, wanted, left };
+    std::atomic<SpareCpu> spare_cpu{SpareCpu::not_wanted};
+    std::uint64_t held_helpers = 0;   ///< come back with the good code; of the grid's own thread
+    std::uint64_t quick_start_ns = 0; ///< CPU time of the grid's own thread when it began, if `tiered`
+    std::uint64_t swap_at = 0;        ///< CTAs below this number run the code that the grid began with
     std::once_flag good_once;
     std::unique_ptr<const GridCode> good; ///< what later CTAs run: see good_code()
 
@@ -108,6 +111,8 @@ void run_grid(const std::shared_ptr<Grid>& grid);
 /// Of a grid that began with quick code: the good code that takes over from CTA (cluster) `next` on, null if there is
 /// none yet or it can't. On the grid's own thread (`own_thread`) asks for it where the grid takes long. Thread-safe.
 const GridCode* good_code(Grid& grid, std::uint64_t next, bool own_thread);
+/// For a helper, before it draws again: is it the one that is to leave? Thread-safe.
+bool leaves_cpu(Grid& grid);
 /// Calls the held helpers. On the grid's own thread.
 void call_held_helpers(Grid& grid);
 /// What launches with `code` take of the host, `grid` being filled in but for that.

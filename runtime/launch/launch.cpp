@@ -336,6 +336,7 @@ bool renew_grid(const std::shared_ptr<Grid>& shared) {
     grid.next_worker.store(0, std::memory_order_relaxed);
     grid.progress.store(0, std::memory_order_relaxed);
     grid.late_helpers = grid.held_helpers = 0;
+    grid.spare_cpu.store(Grid::SpareCpu::not_wanted, std::memory_order_relaxed);
     grid.helpers.reopen();
     grid.chunk = 1;
     choose_workers(grid,

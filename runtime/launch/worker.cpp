@@ -25,7 +25,7 @@ bool Worker::draw(std::uint64_t& first, std::uint64_t& end, bool may_move_on) {
     if (grid.tiered && use_ == grid_ && may_move_on) {
         const std::uint64_t next = grid.next_cta.load(std::memory_order_relaxed);
         next_code_ = next < grid.cta_count ? good_code(grid, next, number_ == 0) : nullptr;
-        if (next_code_) return false;
+        if (next_code_ || (number_ != 0 && leaves_cpu(grid))) return false;
     }
     if (number_ == 0 && grid.late_helpers != 0) call_late_helpers(grid);
     first = grid.next_cta.fetch_add(grid.chunk, std::memory_order_relaxed);

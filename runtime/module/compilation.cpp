@@ -72,10 +72,11 @@ public:
     }
 };
 
-/// What may be launched next is made before what is better only, and of that first what a running grid waits for.
+/// Grids go first, then what may be launched next, then what is better only: of that first what a running grid waits
+/// for, which leaves a CPU for it.
 int niceness_of(BackgroundOrder order) {
     switch (order) {
-    case BackgroundOrder::soon: return 1;
+    case BackgroundOrder::soon: return 5;
     case BackgroundOrder::urgent: return 10;
     case BackgroundOrder::later: return 19;
     }
