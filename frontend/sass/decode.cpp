@@ -17,6 +17,38 @@ ImmediateType immediate_type(char letter) {
     }
 }
 
+/// Scheduling: how long to wait, for which scoreboards, which operands stay near. No meaning.
+constexpr Code scheduling{0, ~std::uint64_t(0) << (105 - 64)};
+/// Opcode and guard.
+constexpr Code always_read{0xffff, 0};
+
+/// An instruction's bits, and which of them were looked at.
+class Bits {
+public:
+    explicit Bits(Code code)
+        : code_(code), read_{always_read.low | scheduling.low, always_read.high | scheduling.high} {}
+
+    std::uint64_t bits(unsigned first, unsigned count) {
+        for (unsigned i = first; i < first + count; ++i)
+            (i < 64 ? read_.low : read_.high) |= std::uint64_t(1) << i % 64;
+        return code_.bits(first, count);
+    }
+    std::int64_t signed_bits(unsigned first, unsigned count) {
+        static_cast<void>(bits(first, count));
+        return code_.signed_bits(first, count);
+    }
+    bool bit(unsigned index) { return bits(index, 1) != 0; }
+    std::uint64_t of(const BitField& field) {
+        for (const BitField::Part& part : field.parts) static_cast<void>(bits(part.first, part.count));
+        return field.of(code_);
+    }
+    Code unread() const { return {code_.low & ~read_.low, code_.high & ~read_.high}; }
+
+private:
+    const Code code_;
+    Code read_;
+};
+
 class Decoder {
 public:
     explicit Decoder(Instruction& instruction)
@@ -25,7 +57,7 @@ public:
     bool decode() {
         bool known = true;
         for (const ModifierSpec& spec : form_.modifiers) {
-            const std::string& name = spec.names[spec.field.of(code_)];
+            const std::string& name = spec.names[code_.of(spec.field)];
             if (name == "?") known = false;
             if (name.empty()) continue;
             if (inst_.modifier_count == Instruction::max_modifiers) return false;
@@ -35,16 +67,20 @@ public:
             Operand& operand = inst_.operands[inst_.operand_count++];
             if (!decode(spec, operand)) known = false;
         }
-        return known;
+        if ((is_uniform_layout() && !code_.bit(uses_uniform)) || lacks_flag_) known = false;
+        inst_.unread = code_.unread();
+        return known && inst_.unread.low == 0 && inst_.unread.high == 0;
     }
 
 private:
+    /// Set where a uniform register stands among the sources of an instruction.
+    static constexpr unsigned uses_uniform = 91;
     enum class Slot { a, low, high }; ///< bits 24, 32 and 64
 
     bool decode(const OperandSpec& spec, Operand& operand) {
         switch (spec.kind) {
         case 'd':
-            reg(operand, spec, unsigned(spec.field.of(code_)));
+            reg(operand, spec, unsigned(code_.of(spec.field)));
             if (spec.may_negate)
                 modifiers(spec, operand, spec.field.parts[0].first == 32 ? 63 : 75,
                           spec.field.parts[0].first == 32 ? 62 : 74, 0);
@@ -52,8 +88,8 @@ private:
             return true;
         case 'D':
             operand.kind = Kind::uniform;
-            operand.index = std::uint8_t(spec.field.of(code_) & 63);
-            return true;
+            operand.index = std::uint8_t(code_.of(spec.field) & 63);
+            return spec.field.parts[0].first == 16 || code_.bit(uses_uniform);
         case 'a': slot_register(spec, operand, Slot::a); return true;
         case 'b':
         case 'c': return by_layout(spec, operand);
@@ -62,13 +98,13 @@ private:
         case 'V':
             operand.kind =
                 spec.kind == 'P' || (spec.kind == 'V' && !code_.bit(67)) ? Kind::predicate : Kind::uniform_predicate;
-            operand.index = std::uint8_t(spec.field.of(code_));
+            operand.index = std::uint8_t(code_.of(spec.field));
             operand.negated = spec.may_negate && code_.bit(spec.field.parts[0].first + 3u);
             return true;
         case '#':
             operand.kind = Kind::immediate;
             operand.value = spec.is_signed ? code_.signed_bits(spec.field.parts[0].first, spec.field.parts[0].count)
-                                           : std::int64_t(spec.field.of(code_));
+                                           : std::int64_t(code_.of(spec.field));
             return true;
         case 'g':
         case 'l':
@@ -80,11 +116,13 @@ private:
             operand.value = std::int64_t(code_.bits(72, 8));
             return true;
         case 'T':
+            if (spec.only_with == 'c' && !inst_.has("COLLECTIVE")) return true;
             operand.kind = Kind::target;
             operand.value = inst_.address + 16 + relative();
             return true;
         case 'W':
             if (code_.bits(32, 2) < 2) return true;
+            static_cast<void>(code_.bit(uses_uniform));
             operand.kind = Kind::uniform;
             operand.index = std::uint8_t(code_.bits(24, 6));
             operand.inverted = code_.bit(30);
@@ -97,18 +135,18 @@ private:
         case 'B':
         case 'Q':
             operand.kind = Kind::number;
-            operand.value = std::int64_t(spec.field.of(code_));
+            operand.value = std::int64_t(code_.of(spec.field));
             return true;
         case 'R': operand.kind = Kind::number; return true;
-        case 'k': return true;
+        case 'k': return code_.bits(24, 8) == zero_register; // of all lines: no address
         }
         return false;
     }
 
     /// A distance from the next instruction, in units of 4 bytes: bits 34 to 81, and on sm_90 below them 16 to 23.
-    std::int64_t relative() const {
+    std::int64_t relative() {
         const std::int64_t high = code_.signed_bits(34, 48);
-        if (inst_.architecture < 90) return high * 4;
+        if (inst_.architecture < 90 || form_.id == FormId::bssy) return high * 4;
         return (high * 256 + std::int64_t(code_.bits(16, 8))) * 4;
     }
 
@@ -120,13 +158,12 @@ private:
     bool is_uniform_layout() const { return form_.layout == Layout::uabc || form_.layout == Layout::uab; }
 
     void modifiers(const OperandSpec& spec, Operand& operand, unsigned negate, unsigned absolute, unsigned swizzle) {
-        const bool bit = code_.bit(negate);
-        operand.negated = spec.may_negate && bit;
-        operand.inverted = spec.may_invert && bit;
-        if (spec.invert_with_x && bit) (inst_.has("X") ? operand.inverted : operand.negated) = true;
+        operand.negated = spec.may_negate && code_.bit(negate);
+        operand.inverted = spec.may_invert && code_.bit(negate);
+        if (spec.invert_with_x && code_.bit(negate)) (inst_.has("X") ? operand.inverted : operand.negated) = true;
         operand.absolute = spec.may_be_absolute && code_.bit(absolute);
         if (spec.type != 'h' || form_.id == FormId::lea || form_.id == FormId::ulea) return;
-        operand.negated = bit;
+        operand.negated = code_.bit(negate);
         operand.absolute = code_.bit(absolute);
         operand.swizzle = std::uint8_t(code_.bits(swizzle, 2));
     }
@@ -169,6 +206,7 @@ private:
     void uniform(const OperandSpec& spec, Operand& operand) {
         operand.kind = Kind::uniform;
         operand.index = std::uint8_t(code_.bits(32, 6));
+        lacks_flag_ |= !code_.bit(uses_uniform);
         slot_modifiers(spec, operand, Slot::low);
     }
     bool by_layout(const OperandSpec& spec, Operand& operand) {
@@ -219,7 +257,8 @@ private:
         operand.kind = Kind::address;
         operand.index = std::uint8_t(code_.bits(24, 8));
         operand.value = code_.signed_bits(40, 24);
-        const bool second_register = form_.code == 0x38c || form_.code == 0x38d || form_.code == 0xf8c;
+        const bool second_register =
+            form_.code == 0x38c || form_.code == 0x38d || form_.code == 0xf8c || form_.code == 0x98c;
         if (form_.id == FormId::ldgsts) { // both in one instruction
             if (space == 't') {
                 operand.index = std::uint8_t(code_.bits(16, 8));
@@ -232,9 +271,12 @@ private:
             // A uniform register is added, or is a descriptor, which says nothing here.
             const bool is_atomic = form_.rule == "atomic" || form_.rule == "reduction";
             const bool is_load = form_.id == FormId::ld || form_.id == FormId::ldg;
-            const bool has_uniform = code_.bit(91), is_descriptor = code_.bit(is_atomic ? 71 : 76);
-            operand.wide = has_uniform && (form_.id == FormId::ldgsts || code_.bit(72));
-            if (has_uniform && !is_descriptor) operand.uniform = std::uint8_t(code_.bits(is_load ? 32 : 64, 6));
+            const bool is_copy = form_.id == FormId::ldgsts, is_reduction = form_.rule == "reduction";
+            if (!code_.bit(uses_uniform)) return;
+            operand.wide = code_.bit((is_atomic && !is_reduction) || is_copy ? 70 : 90);
+            lacks_flag_ |= !operand.wide;
+            operand.is_descriptor = code_.bit(is_atomic ? 71 : 76);
+            operand.uniform = std::uint8_t(code_.bits(is_load ? 32 : 64, 6));
             return;
         }
         if (space == 's' && form_.id != FormId::ldsm)
@@ -247,7 +289,8 @@ private:
     }
 
     Instruction& inst_;
-    const Code code_;
+    Bits code_;
+    bool lacks_flag_ = false; ///< of uniform registers, or of addresses in pairs
     const Form& form_;
 };
 
@@ -260,7 +303,7 @@ bool decode(Code code, std::uint32_t address, Instruction& instruction, unsigned
     instruction.architecture = std::uint8_t(architecture);
     instruction.guard = std::uint8_t(code.bits(12, 3));
     instruction.guard_negated = code.bit(15);
-    instruction.form = find_form(unsigned(code.bits(0, 12)));
+    instruction.form = find_form(unsigned(code.bits(0, 12)), architecture);
     if (instruction.form == nullptr) return false;
     instruction.guard_uniform =
         instruction.form->mnemonic[0] == 'U' || instruction.form->mnemonic == "S2UR"; // uniform data path

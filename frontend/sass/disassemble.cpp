@@ -75,9 +75,9 @@ std::string offset(std::int64_t value) {
     return value == 0 ? std::string() : "+" + signed_hexadecimal(value);
 }
 
-std::string address(const Operand& operand) {
+std::string address(const Instruction& inst, const Operand& operand) {
     std::string text;
-    const bool with_uniform = operand.uniform != zero_uniform;
+    const bool with_uniform = operand.uniform != zero_uniform && !operand.is_descriptor;
     if (operand.index != zero_register || (operand.value == 0 && !with_uniform)) {
         text = register_name(operand.index);
         if (operand.scale != 0) text += ".X" + std::to_string(1u << operand.scale);
@@ -86,7 +86,8 @@ std::string address(const Operand& operand) {
     if (with_uniform) text += (text.empty() ? "" : "+") + uniform_name(operand.uniform);
     if (operand.value != 0)
         text += text.empty() ? hexadecimal(std::uint64_t(operand.value & 0xffffff)) : offset(operand.value);
-    return "[" + text + "]";
+    const bool names_descriptor = operand.is_descriptor && inst.architecture >= 90;
+    return (names_descriptor ? "desc[" + uniform_name(operand.uniform) + "][" : "[") + text + "]";
 }
 
 std::string modified(const Operand& operand, std::string text) {
@@ -111,13 +112,15 @@ std::string print(const Instruction& inst, const OperandSpec& spec, const Operan
     case Kind::constant: {
         std::string text =
             operand.bindless ? "cx[" + uniform_name(operand.uniform) + "][" : "c[" + hexadecimal(operand.bank) + "][";
-        if (operand.index == zero_register)
+        if (operand.index == zero_register && inst.form->id == FormId::ldc && operand.value == 0)
+            text += "RZ";
+        else if (operand.index == zero_register)
             text += signed_hexadecimal(operand.value);
         else
             text += register_name(operand.index) + offset(operand.value);
         return modified(operand, text + "]");
     }
-    case Kind::address: return address(operand);
+    case Kind::address: return address(inst, operand);
     case Kind::special: return special_register_name(unsigned(operand.value));
     case Kind::target: return signed_hexadecimal(operand.value);
     case Kind::register_target:
@@ -133,10 +136,11 @@ bool is_hidden(const Instruction& inst, const OperandSpec& spec, const Operand& 
     if (spec.only_with == 'x' && !inst.has("X")) return true;
     if (spec.only_with == 'e' && !inst.has("EX")) return true;
     if (spec.only_with == 'm' && !inst.has("SP")) return true;
+    if (spec.only_with == 'r' && !inst.has("RED.POPC") && !inst.has("RED.AND") && !inst.has("RED.OR")) return true;
     const FormId id = inst.form->id;
     if (spec.kind == 'c' && (id == FormId::lea || id == FormId::ulea) && (!inst.has("HI") || inst.has("SX32")))
         return true;
-    if (spec.kind == 'c' && id == FormId::f2fp && !inst.has("MERGE_C")) return true;
+    if (spec.kind == 'c' && (id == FormId::f2fp || id == FormId::f2fp_hopper) && !inst.has("MERGE_C")) return true;
     if (spec.silent >= 0 && operand.value == spec.silent) return true;
     if (!spec.optional) return false;
     if (operand.kind == Kind::reg) return operand.index == zero_register;
@@ -153,13 +157,16 @@ std::string multiply_alias(const Instruction& inst) {
     if (zero(a) && zero(b) && c.kind != Kind::uniform) return "MOV";
     if (b.kind == Kind::immediate && b.value == 1) return "IADD";
     const auto bits = static_cast<std::uint32_t>(b.value);
+    if (inst.architecture >= 90 && inst.has("U32") && bits == 0x10000) return {};
     if (zero(c) && b.kind == Kind::immediate && std::has_single_bit(bits)) return "SHL";
     return {};
 }
 
 } // namespace
 
-std::string describe(const Instruction& inst) {
+namespace {
+
+std::string mnemonic_of(const Instruction& inst) {
     if (inst.form == nullptr) return "opcode " + hexadecimal(inst.code.bits(0, 12));
     std::string text = inst.form->mnemonic;
     if (inst.form->id == FormId::imad && !inst.has("X"))
@@ -178,12 +185,25 @@ std::string describe(const Instruction& inst) {
     return text;
 }
 
+std::string unread_bits(const Instruction& inst) {
+    std::string text;
+    for (unsigned i = 0; i < 128; ++i)
+        if (inst.unread.bit(i)) text += (text.empty() ? " with bits " : ", ") + std::to_string(i);
+    return text;
+}
+
+} // namespace
+
+std::string describe(const Instruction& inst) {
+    return mnemonic_of(inst) + unread_bits(inst);
+}
+
 std::string disassemble(const Instruction& inst) {
     std::string text;
     if (inst.guard != true_predicate || inst.guard_negated)
         text =
             std::string("@") + (inst.guard_negated ? "!" : "") + predicate_name(inst.guard, inst.guard_uniform) + " ";
-    text += describe(inst);
+    text += mnemonic_of(inst);
     if (inst.form == nullptr) return text;
     const char* separator = " ";
     for (unsigned i = 0; i < inst.operand_count; ++i) {

@@ -57,9 +57,10 @@ struct Operand {
     std::uint8_t scale = 0;   ///< of an address: .X4 2, .X8 3, .X16 4
     bool negated = false;     ///< -x; of a predicate !p
     bool absolute = false;
-    bool inverted = false; ///< ~x
-    bool wide = false;     ///< of an address: the register is a pair
-    bool bindless = false; ///< of a constant: the bank is in UR uniform
+    bool inverted = false;      ///< ~x
+    bool wide = false;          ///< of an address: the register is a pair
+    bool is_descriptor = false; ///< of an address: UR uniform names the memory, which is all of it
+    bool bindless = false;      ///< of a constant: the bank is in UR uniform
     bool reuse = false;
     ImmediateType type = ImmediateType::bits;
     std::int64_t value = 0;
@@ -73,6 +74,7 @@ struct Instruction {
 
     const Form* form = nullptr; ///< null: not in the table
     Code code;
+    Code unread;               ///< set bits that the row says nothing about
     std::uint32_t address = 0; ///< byte offset in its section
     std::uint8_t architecture = 80;
     std::uint8_t guard = true_predicate;
@@ -90,7 +92,7 @@ struct Instruction {
 };
 
 /// Decodes one instruction. False, with as much as is known in `instruction`, where the opcode is not in the table
-/// (`form` is null) or a modifier has no meaning (`form` is set).
+/// (`form` is null), a modifier has no meaning or a bit is set that the row does not name (`form` is set).
 bool decode(Code code, std::uint32_t address, Instruction& instruction, unsigned architecture = 80);
 
 /// The text that NVIDIA's disassembler prints for it, without its comments; targets are printed as numbers.

@@ -11,6 +11,7 @@ using Kind = Operand::Kind;
 
 void Lifter::branch(const Instruction& inst) {
     const Block& block = blocks_[current_block_];
+    if (inst.has("ANY")) refuse_here();
     if (inst.has("DIV")) {
         // To a slow way for threads that do not come together: here they wait for each other at what follows.
         const Operand& among = inst.operands[1];
@@ -208,11 +209,20 @@ void Lifter::redux(const Instruction& inst) {
     write(inst.operands[0], value_of(result));
 }
 
+void Lifter::elect(const Instruction& inst) {
+    const Operand &p = inst.operands[0], &leader = inst.operands[1], &among = inst.operands[2];
+    if (among.index != true_predicate || among.negated || inst.has("IGNOREKILL")) refuse_here();
+    const std::string lane = temporary(), chosen = predicate_temporary();
+    emit_guarded("elect.sync " + lane + "|" + chosen + ", " + mask());
+    write(leader, value_of(lane));
+    write_predicate(p, chosen);
+}
+
 void Lifter::warpsync(const Instruction& inst) {
     const Operand &also = inst.operands[0], &among = inst.operands[1];
-    if (also.index != true_predicate || also.negated || inst.has("EXCLUSIVE")) refuse_here();
+    if (also.index != true_predicate || also.negated || inst.has("EXCLUSIVE") || inst.has("COLLECTIVE")) refuse_here();
     const std::string copy = temporary();
-    emit("mov.b32 " + copy + ", " + read(among).text);
+    emit("mov.b32 " + copy + ", " + (inst.has("ALL") ? std::string("0xffffffff") : read(among).text));
     emit_guarded("bar.warp.sync " + copy);
     collective_mask_ = copy;
     pairs_.reset(active_mask_bit);

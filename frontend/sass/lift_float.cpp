@@ -48,8 +48,10 @@ void Lifter::fsetp(const Instruction& inst) {
 
 void Lifter::dsetp(const Instruction& inst) {
     const std::string a = read_double(inst.operands[2]), b = read_double(inst.operands[3]), word = compare_word(inst);
-    std::string result = inst.has("T") ? "%ptrue" : "%pfalse";
-    if (!word.empty()) {
+    std::string result;
+    if (word.empty()) {
+        refuse_here();
+    } else {
         result = predicate_temporary();
         emit("setp." + word + ".f64 " + result + ", " + a + ", " + b);
     }

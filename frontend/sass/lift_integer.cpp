@@ -549,14 +549,38 @@ void Lifter::imnmx(const Instruction& inst) {
     write_extreme(inst, type, a.text, b.text);
 }
 
-/// min or max of two operands, as the predicate behind them says.
+void Lifter::vimnmx3(const Instruction& inst) {
+    const Value a = read(inst.operands[1]), b = read(inst.operands[2]), c = read(inst.operands[3]);
+    write_extreme(inst, inst.has("U32") ? ".u32 " : ".s32 ", a.text, b.text, c.text);
+}
+
+void Lifter::viaddmnmx(const Instruction& inst) {
+    const Value a = read(inst.operands[1]), b = read(inst.operands[2]), c = read(inst.operands[3]);
+    const std::string sum = temporary();
+    emit("add.s32 " + sum + ", " + a.text + ", " + b.text);
+    write_extreme(inst, inst.has("U32") ? ".u32 " : ".s32 ", sum, c.text);
+}
+
+void Lifter::vabsdiff(const Instruction& inst) {
+    if (inst.operands[1].index != true_predicate) refuse_here();
+    const Value a = read(inst.operands[2]), b = read(inst.operands[3]), c = read(inst.operands[4]);
+    const std::string result = temporary();
+    emit(std::string("sad") + (inst.has("U32") ? ".u32 " : ".s32 ") + result + ", " + a.text + ", " + b.text + ", " +
+         c.text);
+    write(inst.operands[0], value_of(result));
+}
+
+/// min or max of two or three operands, as the predicate, the last operand, says.
 void Lifter::write_extreme(const Instruction& inst, const std::string& words, const std::string& a,
-                           const std::string& b) {
-    const Condition is_minimum = condition(inst.operands[3]);
+                           const std::string& b, const std::string& c) {
+    const Condition is_minimum = condition(inst.operands[inst.operand_count - 1u]);
     const auto one = [&](const char* opcode) {
-        const std::string result = temporary();
+        std::string result = temporary();
         emit(opcode + words + result + ", " + a + ", " + b);
-        return result;
+        if (c.empty()) return result;
+        const std::string of_three = temporary();
+        emit(opcode + words + of_three + ", " + result + ", " + c);
+        return of_three;
     };
     if (is_minimum.name.empty()) {
         write(inst.operands[0], value_of(one(is_minimum.value ? "min" : "max")));
@@ -854,6 +878,10 @@ void Lifter::r2p(const Instruction& inst) {
 
 void Lifter::s2r(const Instruction& inst) {
     const auto number = unsigned(inst.operands[1].value);
+    if (number == shared_window_high_number) {
+        write(inst.operands[0], shared_window_high());
+        return;
+    }
     const std::string_view source = special_register_in_ptx(number);
     if (source.empty()) refuse_here(special_register_name(number));
     const std::string result = temporary();

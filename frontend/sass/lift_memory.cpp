@@ -32,7 +32,7 @@ std::string Lifter::address(const Operand& operand, std::string_view space) {
     if (space == ".global" || space.empty()) {
         if (!current_->has("E")) refuse_here("an address of 32 bits");
         if (operand.index == zero_register) refuse_here("an absolute address");
-        if (operand.uniform != zero_uniform) refuse_here("a uniform register in an address");
+        if (operand.uniform != zero_uniform && !operand.is_descriptor) refuse_here("a uniform register in an address");
         const int base = pair_at(operand.index);
         return "[" + wide_text(base) + plus(operand.value) + "]";
     }
@@ -68,7 +68,7 @@ std::string Lifter::address(const Operand& operand, std::string_view space) {
             add(base.text);
     }
     // The system has the first kilobyte of shared memory on sm_90.
-    if (is_shared && cubin_.architecture >= 90) offset -= 0x400;
+    if (is_shared && cubin_.architecture >= 90) offset -= system_shared;
     offset = std::int32_t(offset); // addresses of both spaces have 32 bits
     const std::string variable = !is_shared                ? "sass_stack"
                                  : kernel_.shared_size > 0 ? "sass_shared"
@@ -279,18 +279,15 @@ struct AtomicType {
     const char *type, *bits;
     unsigned bytes;
 };
-/// Of bits 73 to 76; `any` for exchange and logic.
-AtomicType atomic_type(unsigned value) {
-    switch (value) {
-    case 0: return {".u32", ".b32", 4};
-    case 1: return {".s32", ".b32", 4};
-    case 2: return {".u64", ".b64", 8};
-    case 3: return {".f32", "", 4};
-    case 4: return {".noftz.f16x2", "", 4};
-    case 5: return {".s64", ".b64", 8};
-    case 6: return {".f64", "", 8};
-    default: throw Unliftable("a type of an atomic operation");
-    }
+AtomicType atomic_type(const Instruction& inst) {
+    if (inst.has("S32")) return {".s32", ".b32", 4};
+    if (inst.has("64")) return {".u64", ".b64", 8};
+    if (inst.has("S64")) return {".s64", ".b64", 8};
+    if (inst.has("F32.FTZ.RN")) return {".f32", "", 4};
+    if (inst.has("F64.RN")) return {".f64", "", 8};
+    if (inst.has("F16x2.RN")) return {".noftz.f16x2", "", 4};
+    if (inst.has("BF16x2.RN")) return {".noftz.bf16x2", "", 4};
+    return {".u32", ".b32", 4};
 }
 
 std::string operation_words(const Instruction& inst, const AtomicType& type) {
@@ -322,7 +319,7 @@ std::string atomic_order(const Instruction& inst) {
 
 void Lifter::atomic(const Instruction& inst) {
     if (inst.operands[0].index != true_predicate) refuse_here();
-    const AtomicType type = atomic_type(unsigned(inst.code.bits(73, 4)));
+    const AtomicType type = atomic_type(inst);
     const std::string space = inst.form->mnemonic == "ATOM" ? "" : ".global";
     const std::string where = address(inst.operands[2], space);
     const unsigned source = index_of(inst.operands[3]);
@@ -499,7 +496,7 @@ std::string Lifter::in_register(const Value& value) {
 }
 
 void Lifter::reduction(const Instruction& inst) {
-    const AtomicType type = atomic_type(unsigned(inst.code.bits(73, 4)));
+    const AtomicType type = atomic_type(inst);
     const std::string where = address(inst.operands[0], ""); // of generic addresses, too
     const unsigned source = index_of(inst.operands[1]);
     emit_guarded("red" + atomic_order(inst) + operation_words(inst, type) + " " + where + ", " +
@@ -529,7 +526,7 @@ void Lifter::compare_and_swap(const Instruction& inst) {
 }
 
 void Lifter::atomic_shared(const Instruction& inst) {
-    const AtomicType type = atomic_type(unsigned(inst.code.bits(73, 2)));
+    const AtomicType type = atomic_type(inst);
     const std::string where = address(inst.operands[1], ".shared");
     const unsigned source = index_of(inst.operands[2]);
     const std::string opcode = "atom.shared" + operation_words(inst, type);

@@ -40,7 +40,7 @@ void declare_variable(const CubinSection& section, std::string& text) {
 } // namespace
 
 bool lifts_architecture(unsigned architecture) {
-    return architecture >= 80 && architecture < 90;
+    return architecture >= 80 && architecture <= 90;
 }
 
 bool lift_cubin(std::span<const std::uint8_t> image, LiftedModule& module, std::string& error) {
@@ -49,7 +49,7 @@ bool lift_cubin(std::span<const std::uint8_t> image, LiftedModule& module, std::
     if (!read_cubin(image, cubin, error)) return false;
     module.architecture = cubin.architecture;
     if (!lifts_architecture(cubin.architecture)) {
-        error = "machine code of sm_" + std::to_string(cubin.architecture) + " can't be lifted (sm_80 to sm_89 can)";
+        error = "machine code of sm_" + std::to_string(cubin.architecture) + " can't be lifted (sm_80 to sm_90 can)";
         return false;
     }
     std::string& text = module.text;

@@ -45,6 +45,8 @@ void Lifter::refuse_here(const std::string& why) {
 // --- statements ---
 
 void Lifter::emit(const std::string& statement) {
+    if (statement.find(window_high) != statement.npos)
+        refuse_here("the upper half of shared memory's window by itself");
     if (!writes_) return;
     text_ += '\t';
     text_ += statement;
@@ -52,6 +54,8 @@ void Lifter::emit(const std::string& statement) {
 }
 
 void Lifter::emit_guarded(const std::string& statement) {
+    if (statement.find(window_high) != statement.npos)
+        refuse_here("the upper half of shared memory's window by itself");
     if (!writes_) return;
     text_ += '\t';
     if (current_->guard != true_predicate || current_->guard_negated) {
@@ -112,6 +116,7 @@ Value Lifter::read_index(unsigned index) {
     if (index >= register_count) refuse_here("a register out of range");
     Register& known = registers_[index];
     if (known.constant) return constant(*known.constant);
+    if (known.is_window_high) return shared_window_high();
     if (known.number == 0) known.number = next_number_++;
     Value value;
     value.text = register_name(index);
@@ -199,6 +204,12 @@ std::string Lifter::read_double(const Operand& operand) {
     return with_sign(operand, text, ".f64");
 }
 
+Value Lifter::shared_window_high() {
+    Value value = value_of(std::string(window_high));
+    value.is_window_high = true;
+    return value;
+}
+
 Value Lifter::low_half(int wide) {
     Value value = value_of(temporary());
     emit("cvt.u32.u64 " + value.text + ", " + wide_text(wide));
@@ -217,6 +228,14 @@ Value Lifter::high_half(int wide) {
 int Lifter::join(const Value& low, const Value& high) {
     if (low.wide >= 0 && low.wide == high.wide && !low.is_high && high.is_high) return low.wide;
     const std::string result = wide_temporary();
+    if (high.is_window_high) { // a shared address made generic
+        const std::string from_start = wide_temporary();
+        const std::string offset = temporary();
+        emit("sub.s32 " + offset + ", " + low.text + ", " + std::to_string(system_shared));
+        emit("cvt.u64.u32 " + from_start + ", " + offset);
+        emit("add.s64 " + result + ", " + from_start + ", %shared_window");
+        return name_wide(result);
+    }
     const auto in_register = [&](const Value& value) {
         if (!value.constant) return value.text;
         const std::string copy = temporary();
@@ -419,10 +438,18 @@ void Lifter::write(const Operand& operand, Value value) {
 void Lifter::write_index(unsigned index, Value value) {
     if (index == zero_register) return;
     if (index >= register_count) refuse_here("a register out of range");
-    emit_guarded("mov.b32 " + register_name(index) + ", " + value.text);
     pairs_.reset(index / 2);
+    pairs_.reset(window_high_bits + index);
     Register& known = registers_[index];
     known = Register{};
+    if (value.is_window_high) { // it has no value: it is known by its place only
+        if (current_->guard != true_predicate || current_->guard_negated) refuse_here("a condition");
+        known.is_window_high = true;
+        known.number = next_number_++;
+        pairs_.set(window_high_bits + index);
+        return;
+    }
+    emit_guarded("mov.b32 " + register_name(index) + ", " + value.text);
     if (current_->guard != true_predicate || current_->guard_negated) {
         known.number = next_number_++;
         return;
@@ -482,6 +509,7 @@ void Lifter::write_pair(const Operand& operand, int wide) {
         known.wide = wide;
         known.is_high = half == 1;
         known.number = next_number_++;
+        pairs_.reset(window_high_bits + index + half);
     }
     pairs_.set(index / 2);
 }
@@ -658,6 +686,8 @@ void Lifter::begin_block(const EntryState& pairs) {
     sine_arguments_.clear();
     collective_mask_ = pairs[active_mask_bit] ? "%active_mask" : "";
     pairs_ = pairs;
+    for (unsigned index = 0; index < register_count; ++index)
+        registers_[index].is_window_high = pairs[window_high_bits + index];
     for (unsigned pair = 0; pair < register_count / 2; ++pair) {
         if (!pairs[pair]) continue;
         const unsigned index = 2 * pair;

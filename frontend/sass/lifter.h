@@ -36,7 +36,13 @@ struct Value {
     unsigned number = 0;  ///< equal numbers: equal values; 0: not known
     unsigned sign_of = 0; ///< all bits are the sign of the value with this number
     std::optional<std::uint32_t> constant;
+    bool is_window_high = false; ///< the upper half of generic addresses of shared memory; it has no value of its own
 };
+
+/// Stands in texts for a value that is_window_high; no statement may use it.
+inline constexpr std::string_view window_high = "%window_high";
+/// Bytes of shared memory that the system has on sm_90, where a kernel's begins.
+inline constexpr unsigned system_shared = 0x400;
 
 /// A predicate as an operand: a register, maybe inverted, or a constant.
 struct Condition {
@@ -45,13 +51,13 @@ struct Condition {
     bool negated = false;
 };
 
-/// What is known at the beginning of a block: of each pair whether its 64-bit register holds its value and, last,
-/// whether %active_mask holds the lanes that are together here.
-inline constexpr unsigned active_mask_bit = 160;
-using EntryState = std::bitset<active_mask_bit + 1>;
-
 /// Registers 0 to 254 are R, 256 to 318 UR.
 inline constexpr unsigned register_count = 320, uniform_base = 256;
+
+/// What is known at the beginning of a block: of each pair whether its 64-bit register holds its value, whether
+/// %active_mask holds the lanes that are together here, and of each register whether it is_window_high.
+inline constexpr unsigned active_mask_bit = 160, window_high_bits = 161;
+using EntryState = std::bitset<window_high_bits + register_count>;
 
 class Lifter {
 public:
@@ -91,6 +97,7 @@ private:
     std::string as_register(const Condition& condition); ///< a predicate register that has its value
     std::string wide_text(int wide) const { return wide_names_[std::size_t(wide)]; }
     Value low_half(int wide), high_half(int wide);
+    Value shared_window_high();
 
     void write(const Operand& operand, Value value);
     void write_index(unsigned index, Value value);
@@ -101,8 +108,9 @@ private:
     std::string temporary(); ///< .b32
     /// total += term, 64 bits; an empty total is none.
     void add_wide(std::string& total, const std::string& term);
-    /// MNMX's result: min or max, in PTX with these words behind, of a and b.
-    void write_extreme(const Instruction& inst, const std::string& words, const std::string& a, const std::string& b);
+    /// MNMX's result: min or max, in PTX with these words behind, of a and b, and of c where there is one.
+    void write_extreme(const Instruction& inst, const std::string& words, const std::string& a, const std::string& b,
+                       const std::string& c = {});
     std::string wide_temporary();      ///< .b64
     std::string predicate_temporary(); ///< .pred
     int name_wide(const std::string& text);
@@ -146,6 +154,7 @@ private:
         unsigned number = 0;
         unsigned sign_of = 0;
         std::optional<std::uint32_t> constant;
+        bool is_window_high = false;
     };
     struct Carry { ///< a predicate that holds the carry of the lower half of a sum
         bool known = false;
@@ -224,6 +233,9 @@ public:
     LIFT_RULE(s2r);
     LIFT_RULE(cs2r);
     LIFT_RULE(viadd);
+    LIFT_RULE(vimnmx3);
+    LIFT_RULE(viaddmnmx);
+    LIFT_RULE(vabsdiff);
     LIFT_RULE(fsel);
     LIFT_RULE(fmnmx);
     LIFT_RULE(fsetp);
@@ -273,6 +285,7 @@ public:
     LIFT_RULE(vote);
     LIFT_RULE(match);
     LIFT_RULE(redux);
+    LIFT_RULE(elect);
     LIFT_RULE(warpsync);
     LIFT_RULE(nanosleep);
     LIFT_RULE(branch);

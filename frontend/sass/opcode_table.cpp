@@ -12,17 +12,23 @@ struct Row {
     FormId id;
     std::string_view name;
     std::uint16_t code;
+    bool in_ampere, in_hopper;
     Layout layout;
     std::string_view syntax, rule, refusal;
 };
 
 #define LIFT(rule) #rule, ""
 #define REFUSE(reason) "", reason
-#define SASS_FORM(id, code, layout, syntax, ...) {FormId::id, #id, code, Layout::layout, syntax, __VA_ARGS__},
+#define SASS_FORM_OF(ampere, hopper, id, code, layout, syntax, ...)                                                    \
+    {FormId::id, #id, code, ampere, hopper, Layout::layout, syntax, __VA_ARGS__},
+#define SASS_FORM(...) SASS_FORM_OF(true, true, __VA_ARGS__)
+#define SASS_FORM_80(...) SASS_FORM_OF(true, false, __VA_ARGS__)
+#define SASS_FORM_90(...) SASS_FORM_OF(false, true, __VA_ARGS__)
 constexpr Row rows[] = {
 #include "frontend/sass/opcode_table.def"
 };
 #undef SASS_FORM
+#undef SASS_FORM_OF
 #undef LIFT
 #undef REFUSE
 
@@ -176,7 +182,7 @@ private:
         }
         if (take(':')) spec.type = text_[at_++];
         if (take('?')) spec.optional = true;
-        for (const char word : {'x', 'e', 'm'})
+        for (const char word : {'x', 'e', 'm', 'r', 'c'})
             if (take(word)) spec.only_with = word;
         if (peek() == '.') {
             spec.suffix = int(form_.modifiers.size());
@@ -194,19 +200,25 @@ private:
 struct Table {
     std::vector<Form> forms;
     std::vector<std::string> faults;
-    std::array<const Form*, 4096> by_opcode{};
+    std::array<const Form*, 4096> by_opcode[2]{}; ///< of sm_80 to sm_89, of sm_90
 
     Table() {
         forms.reserve(std::size(rows));
         for (const Row& row : rows) {
-            Form form{row.id, row.name, row.code, row.layout, row.syntax, row.rule, row.refusal, {}, {}, {}};
+            Form form{row.id,        row.name,   row.code,   row.in_ampere,
+                      row.in_hopper, row.layout, row.syntax, row.rule,
+                      row.refusal,   {},         {},         {}};
             if (!SyntaxReader(row.syntax, form).read()) faults.emplace_back(row.name);
             forms.push_back(std::move(form));
         }
         for (const Form& form : forms) {
             const auto add = [&](unsigned opcode) {
-                if (by_opcode[opcode] != nullptr) faults.push_back(std::string(form.name) + ": opcode taken");
-                by_opcode[opcode] = &form;
+                for (unsigned family = 0; family < 2; ++family) {
+                    if (!(family == 0 ? form.in_ampere : form.in_hopper)) continue;
+                    if (by_opcode[family][opcode] != nullptr)
+                        faults.push_back(std::string(form.name) + ": opcode taken");
+                    by_opcode[family][opcode] = &form;
+                }
             };
             const auto layouts = [&](std::initializer_list<unsigned> values) {
                 for (const unsigned value : values) add(form.code | value << 9);
@@ -244,8 +256,8 @@ std::uint64_t BitField::of(const Code& code) const {
 std::span<const Form> all_forms() {
     return table().forms;
 }
-const Form* find_form(unsigned opcode) {
-    return opcode < 4096 ? table().by_opcode[opcode] : nullptr;
+const Form* find_form(unsigned opcode, unsigned architecture) {
+    return opcode < 4096 ? table().by_opcode[architecture < 90 ? 0 : 1][opcode] : nullptr;
 }
 std::span<const std::string> table_faults() {
     return table().faults;

@@ -40,7 +40,7 @@ struct OperandSpec {
     bool may_negate = false, may_be_absolute = false, may_invert = false, invert_with_x = false;
     char type = 0; ///< the letter behind the colon
     bool optional = false;
-    char only_with = 0; ///< printed with .X (x), .EX (e), .SP (m) only
+    char only_with = 0; ///< printed with .X (x), .EX (e), .SP (m), .RED (r), .COLLECTIVE (c) only
     bool is_signed = false;
     BitField field;           ///< registers and predicates: the first bit is all that counts
     std::int64_t silent = -1; ///< a value that is not printed
@@ -51,6 +51,7 @@ struct Form {
     FormId id;
     std::string_view name; ///< the row's id
     std::uint16_t code;
+    bool in_ampere, in_hopper; ///< sm_80 to sm_89, sm_90
     Layout layout;
     std::string_view syntax;
     std::string_view rule;    ///< name of the lifting rule; empty: refused
@@ -62,8 +63,8 @@ struct Form {
 
 /// All rows, in the table's order. Decoded once; the references stay.
 std::span<const Form> all_forms();
-/// The row for bits 0 to 11, or null.
-const Form* find_form(unsigned opcode);
+/// The row for bits 0 to 11 in code of `architecture`, or null.
+const Form* find_form(unsigned opcode, unsigned architecture);
 /// Rows that could not be decoded, for the test.
 std::span<const std::string> table_faults();
 

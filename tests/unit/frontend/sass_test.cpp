@@ -40,23 +40,38 @@ TEST_CASE("sass: every row of the table can be read, and no opcode stands twice"
 }
 
 TEST_CASE("sass: instructions are printed as NVIDIA's disassembler prints them") {
-    // One instruction of each opcode form and choice of modifiers in what ptxas 13.0 makes of tests/programs/ptx.
-    std::ifstream file(source_folder + "/tests/data/sass_sm_80.txt");
-    std::string line;
-    unsigned count = 0;
-    while (std::getline(file, line)) {
-        sass::Code code;
-        char text[256] = {};
-        unsigned long long high = 0, low = 0;
-        REQUIRE(std::sscanf(line.c_str(), "%16llx%16llx %255[^\n]", &high, &low, text) == 3);
-        code.high = high;
-        code.low = low;
-        sass::Instruction instruction;
-        CHECK(sass::decode(code, 0, instruction));
-        CHECK(sass::disassemble(instruction) == text);
-        ++count;
+    // One instruction of each opcode form and choice of modifiers in what ptxas 13.0 makes of tests/programs/ptx and
+    // of PTX by Triton and Numba, and in a sample of PyTorch and cuBLAS.
+    for (const unsigned architecture : {80u, 90u}) {
+        std::ifstream file(source_folder + "/tests/data/sass_sm_" + std::to_string(architecture) + ".txt");
+        std::string line;
+        unsigned count = 0;
+        while (std::getline(file, line)) {
+            sass::Code code;
+            char text[256] = {};
+            unsigned long long high = 0, low = 0;
+            REQUIRE(std::sscanf(line.c_str(), "%16llx%16llx %255[^\n]", &high, &low, text) == 3);
+            code.high = high;
+            code.low = low;
+            sass::Instruction instruction;
+            CHECK(sass::decode(code, 0, instruction, architecture));
+            CHECK(sass::disassemble(instruction) == text);
+            ++count;
+        }
+        CHECK(count > 300);
     }
-    CHECK(count > 300);
+}
+
+TEST_CASE("sass: an instruction with a bit that its row does not name is refused by name") {
+    // F2FP of sm_90 packs f32 to f16; with bits 73, 74 and 89 it unpacks E4M3, which no row has.
+    const sass::Code packs{0x0000003aff1d723e, 0x000fe200000000ff}, unpacks{0x0000003aff1d723e, 0x000fe200020006ff};
+    sass::Instruction instruction;
+    CHECK(sass::decode(packs, 0, instruction, 90));
+    CHECK_FALSE(sass::decode(unpacks, 0, instruction, 90));
+    CHECK(sass::describe(instruction) == "F2FP.F16.F32.PACK_AB with bits 73, 74, 89");
+    // DSETP's comparisons 0 and 15 are MIN and MAX, a warp barrier's operand is elsewhere on sm_90.
+    CHECK(sass::decode({0x000000120200722a, 0x003fde000390f000}, 0, instruction, 90));
+    CHECK(instruction.has("MAX"));
 }
 
 TEST_CASE("sass: cubins become modules that the front end takes") {
