@@ -282,7 +282,7 @@ private:
         if (space == 's' && form_.id != FormId::ldsm)
             operand.scale = std::uint8_t(code_.bits(78, 2) == 0 ? 0 : code_.bits(78, 2) + 1);
         if (code_.bit(91)) {
-            const bool store = form_.code == 0x387 || form_.code == 0x388 || form_.code == 0x988;
+            const bool store = form_.code == 0x387 || form_.code == 0x987 || form_.code == 0x388 || form_.code == 0x988;
             const unsigned first = second_register || store ? 64 : 32;
             operand.uniform = std::uint8_t(code_.bits(first, 6));
         }

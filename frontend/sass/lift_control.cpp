@@ -26,7 +26,9 @@ void Lifter::branch(const Instruction& inst) {
         emit("bra " + label(block.successors.front()));
         return;
     }
-    const Condition also = condition(inst.operands[0]);
+    const bool is_uniform = inst.form->id == FormId::bra_uniform;
+    if (is_uniform && (inst.operands[0].index != true_predicate || inst.operands[0].negated)) refuse_here();
+    const Condition also = condition(inst.operands[is_uniform ? 1 : 0]);
     if (also.name.empty() && !also.value) return;
     if (also.name.empty()) {
         emit_guarded("bra " + label(block.successors.front()));
@@ -220,7 +222,7 @@ void Lifter::elect(const Instruction& inst) {
 
 void Lifter::warpsync(const Instruction& inst) {
     const Operand &also = inst.operands[0], &among = inst.operands[1];
-    if (also.index != true_predicate || also.negated || inst.has("EXCLUSIVE") || inst.has("COLLECTIVE")) refuse_here();
+    if (also.index != true_predicate || also.negated || inst.has("COLLECTIVE")) refuse_here();
     const std::string copy = temporary();
     emit("mov.b32 " + copy + ", " + (inst.has("ALL") ? std::string("0xffffffff") : read(among).text));
     emit_guarded("bar.warp.sync " + copy);

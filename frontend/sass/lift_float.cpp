@@ -49,8 +49,24 @@ void Lifter::fsetp(const Instruction& inst) {
 void Lifter::dsetp(const Instruction& inst) {
     const std::string a = read_double(inst.operands[2]), b = read_double(inst.operands[3]), word = compare_word(inst);
     std::string result;
-    if (word.empty()) {
-        refuse_here();
+    if (word.empty()) { // MIN, MAX: whether a is the extreme, and whether both are NaN
+        const Operand &with = inst.operands[4], &both = inst.operands[1];
+        if (with.index != true_predicate || with.negated) refuse_here("a condition");
+        const std::string extreme = wide_temporary(), bits = wide_temporary(), is_first = predicate_temporary(),
+                          is_number = predicate_temporary(), no_numbers = predicate_temporary(),
+                          takes_first = predicate_temporary(), first_nan = predicate_temporary(),
+                          second_nan = predicate_temporary();
+        emit(std::string(inst.has("MIN") ? "min" : "max") + ".f64 " + extreme + ", " + a + ", " + b);
+        emit("mov.b64 " + bits + ", " + a);
+        emit("setp.eq.s64 " + is_first + ", " + extreme + ", " + bits);
+        emit("setp.num.f64 " + is_number + ", " + a + ", " + a);
+        emit("and.pred " + takes_first + ", " + is_first + ", " + is_number);
+        emit("not.pred " + first_nan + ", " + is_number);
+        emit("setp.nan.f64 " + second_nan + ", " + b + ", " + b);
+        emit("and.pred " + no_numbers + ", " + first_nan + ", " + second_nan);
+        write_predicate(inst.operands[0], takes_first);
+        write_predicate(both, no_numbers);
+        return;
     } else {
         result = predicate_temporary();
         emit("setp." + word + ".f64 " + result + ", " + a + ", " + b);
@@ -140,6 +156,7 @@ void Lifter::mufu(const Instruction& inst) {
                          : inst.has("LG2")  ? "lg2.approx.ftz.f32 "
                          : inst.has("RCP")  ? "rcp.approx.ftz.f32 "
                          : inst.has("RSQ")  ? "rsqrt.approx.ftz.f32 "
+                         : inst.has("SQRT") ? "sqrt.approx.ftz.f32 "
                          : inst.has("TANH") ? "tanh.approx.f32 "
                                             : nullptr;
     if (opcode == nullptr) refuse_here();

@@ -290,6 +290,15 @@ bool Lifter::upper_half(const Instruction& inst, const Operand& d, std::array<co
     const Value low[3] = {carry.a, carry.b, carry.c};
     Value high[3];
     for (unsigned i = 0; i < 3; ++i) high[i] = read_plain(*sources[i]);
+    // A generic address of shared memory stays in its window, whose upper half has no value of its own.
+    if (high[0].is_window_high || high[1].is_window_high || high[2].is_window_high) {
+        for (unsigned i = 0; i < 3; ++i)
+            if (sources[i]->negated || sources[i]->inverted || carry.negated[i] ||
+                !(high[i].is_window_high || (high[i].constant && *high[i].constant == 0)))
+                refuse_here("arithmetic of generic addresses of shared memory");
+        write_index(index, shared_window_high());
+        return true;
+    }
     // Any order has the same sum. Halves of one value belong together.
     for (unsigned i = 0; i < 3; ++i)
         for (unsigned k = 0; k < 3; ++k)
@@ -643,8 +652,13 @@ void Lifter::shf(const Instruction& inst) {
 
 void Lifter::sgxt(const Instruction& inst) {
     const Value a = read(inst.operands[1]), width = read(inst.operands[2]);
-    if (inst.has("W") || !width.constant || *width.constant == 0 || *width.constant > 32) refuse_here();
     const std::string result = temporary();
+    if (inst.has("W") || !width.constant || *width.constant == 0 || *width.constant > 32) {
+        emit(std::string("szext.") + (inst.has("W") ? "wrap" : "clamp") + (inst.has("U32") ? ".u32 " : ".s32 ") +
+             result + ", " + a.text + ", " + width.text);
+        write(inst.operands[0], value_of(result));
+        return;
+    }
     emit((inst.has("U32") ? "bfe.u32 " : "bfe.s32 ") + result + ", " + a.text + ", 0, " +
          std::to_string(*width.constant));
     write(inst.operands[0], value_of(result));

@@ -541,20 +541,26 @@ bool is_unconditional(const Instruction& inst) {
     return inst.guard == true_predicate && !inst.guard_negated;
 }
 
-/// Registers that an instruction may write, at most: the first and how many.
-std::pair<unsigned, unsigned> written(const Instruction& inst) {
-    if (inst.form == nullptr) return {0, 0};
+/// Whether R1, the stack's end, is written with anything but its beginning and sums of itself and constants.
+bool grows_stack(const Instruction& inst) {
+    constexpr unsigned stack_end = 1;
     for (std::size_t i = 0; i < inst.form->operands.size(); ++i) {
         const OperandSpec& spec = inst.form->operands[i];
         if (spec.kind != 'd' || spec.field.parts[0].first != 16) continue;
-        constexpr std::string_view single[] = {"mov",  "sel",  "iadd3", "lea",   "lop3",  "iabs",    "prmt", "imnmx",
-                                               "shf",  "sgxt", "bmsk",  "imad",  "idp",   "flo",     "brev", "popc",
-                                               "p2r",  "s2r",  "viadd", "fsel",  "fmnmx", "fmul",    "fadd", "ffma",
-                                               "mufu", "f2fp", "hadd2", "hfma2", "hmul2", "shuffle", "vote", "imad_hi"};
-        const bool is_single = std::find(std::begin(single), std::end(single), inst.form->rule) != std::end(single);
-        return {inst.operands[i].index, is_single ? 1 : 4};
+        if (inst.operands[i].index != stack_end) return false;
+        const std::string_view rule = inst.form->rule;
+        if (rule != "iadd3" && rule != "viadd" && rule != "mov" && rule != "imad" && rule != "load_constant")
+            return true;
+        for (std::size_t k = i + 1; k < inst.operand_count; ++k) {
+            const Operand& source = inst.operands[k];
+            const bool is_register =
+                (source.kind == Kind::reg && source.index != zero_register && source.index != stack_end) ||
+                (source.kind == Kind::uniform && source.index != zero_uniform);
+            if (is_register) return true;
+        }
+        return false;
     }
-    return {0, 0};
+    return false;
 }
 
 } // namespace
@@ -569,7 +575,7 @@ void Lifter::find_successors(unsigned id) {
         last.operand_count > 0 ? std::uint32_t(last.operands[last.operand_count - 1].value) : 0;
     if (rule == "branch") {
         if (!last.has("DIV")) successors.push_back(block_at(block.context, target));
-        const Operand& also = last.operands[0];
+        const Operand& also = last.operands[last.form->id == FormId::bra_uniform ? 1 : 0];
         falls_through = last.has("DIV") || (!last.has("CONV") &&
                                             (!is_unconditional(last) || also.index != true_predicate || also.negated));
     } else if (rule == "exit") {
@@ -594,19 +600,6 @@ void Lifter::find_successors(unsigned id) {
             callee.parent = int(block.context);
             callee.call = last.address;
             callee.depth = caller.depth + 1;
-            callee.constants = caller.constants;
-            for (std::uint32_t at = block.begin; at < block.end; at += instruction_size) {
-                const Instruction& inst = code_[at / instruction_size];
-                const auto [first, count] = written(inst);
-                for (unsigned i = 0; i < count; ++i) callee.constants.erase(first + i);
-                if (inst.form == nullptr || !is_unconditional(inst)) continue;
-                if (inst.form->id == FormId::mov && inst.operands[1].kind == Kind::immediate)
-                    callee.constants[inst.operands[0].index] = std::uint32_t(inst.operands[1].value);
-                if (inst.form->id == FormId::imad && inst.operands[4].kind == Kind::immediate &&
-                    inst.operands[2].index == zero_register && inst.operands[3].kind == Kind::reg &&
-                    inst.operands[3].index == zero_register)
-                    callee.constants[inst.operands[0].index] = std::uint32_t(inst.operands[4].value);
-            }
             contexts_.push_back(std::move(callee));
         }
         successors.push_back(block_at(place->second, target));
@@ -614,10 +607,10 @@ void Lifter::find_successors(unsigned id) {
     } else if (rule == "ret") {
         const Context& context = contexts_[block.context];
         if (context.parent < 0) throw Unliftable("RET outside of a call");
-        // Where to is what the caller passed, in whichever register: the instruction behind the call.
+        // Where to is what the caller passed, in whichever register: the instruction behind the call, whose address
+        // must be among the code's constants.
         const std::uint32_t behind = context.call + instruction_size;
-        const bool is_passed = std::any_of(context.constants.begin(), context.constants.end(),
-                                           [&](const auto& entry) { return entry.second == behind; });
+        const bool is_passed = std::binary_search(addresses_.begin(), addresses_.end(), behind);
         if (!is_passed) throw Unliftable("a return to where is not known");
         successors.push_back(block_at(unsigned(context.parent), behind));
         falls_through = !is_unconditional(last);
@@ -654,6 +647,13 @@ void Lifter::discover() {
             rule == "trap")
             leaders[i + 1] = true;
     }
+    for (const Instruction& inst : code_)
+        for (unsigned i = 0; i < inst.operand_count; ++i)
+            if (inst.operands[i].kind == Kind::immediate) addresses_.push_back(std::uint32_t(inst.operands[i].value));
+    std::sort(addresses_.begin(), addresses_.end());
+    for (std::size_t i = 0; i < count; ++i)
+        if (known[i] && grows_stack(code_[i]))
+            throw Unliftable("a stack that grows (alloca) at " + hexadecimal(16 * i));
     for (const auto& entry : kernel_.branch_targets)
         for (const std::uint32_t target : entry.targets)
             if (target / 16 < count) leaders[target / 16] = true;

@@ -126,8 +126,7 @@ private:
     // --- blocks ---
     struct Context {
         int parent = -1;
-        std::uint32_t call = 0;                      ///< byte offset of the call
-        std::map<unsigned, std::uint32_t> constants; ///< registers whose values are known there
+        std::uint32_t call = 0; ///< byte offset of the call
         unsigned depth = 0;
     };
     void discover();
@@ -142,6 +141,7 @@ private:
     const Cubin& cubin_;
     const CubinKernel& kernel_;
     std::vector<Instruction> code_;
+    std::vector<std::uint32_t> addresses_; ///< immediate operands, sorted
     std::vector<Context> contexts_;
     std::vector<Block> blocks_;
     std::map<std::pair<unsigned, std::uint32_t>, unsigned> block_ids_;
