@@ -34,6 +34,8 @@ enum Attribute : std::uint8_t {
     kparam_info = 0x17,
     regcount = 0x2f,
     indirect_branch_targets = 0x34,
+    cta_per_cluster = 0x3d,
+    explicit_cluster = 0x3e,
 };
 
 class Reader {
@@ -177,6 +179,8 @@ private:
             case max_threads:
                 kernel.max_threads = std::max(word[0], 1u) * std::max(word[1], 1u) * std::max(word[2], 1u);
                 break;
+            case explicit_cluster: kernel.has_clusters = true; break;
+            case cta_per_cluster: kernel.has_clusters = word[0] * word[1] * word[2] != 1; break;
             case reqntid: std::copy_n(word, 3, kernel.required_threads); break;
             case indirect_branch_targets: read_branch_targets(payload, kernel); break;
             default: break;

@@ -51,6 +51,7 @@ struct CubinKernel {
     std::uint32_t registers = 0, shared_size = 0, shared_alignment = 1, stack_size = 0;
     std::uint32_t max_threads = 0; ///< 0: not given
     std::uint32_t required_threads[3] = {};
+    bool has_clusters = false; ///< it is launched in clusters only
     /// Of each indirect branch, by its byte offset: where it may go.
     struct BranchTargets {
         std::uint32_t branch = 0;

@@ -256,7 +256,7 @@ private:
     void address(char space, Operand& operand) {
         operand.kind = Kind::address;
         operand.index = std::uint8_t(code_.bits(24, 8));
-        operand.value = code_.signed_bits(40, 24);
+        if (space != 'g') operand.value = code_.signed_bits(40, 24);
         const bool second_register =
             form_.code == 0x38c || form_.code == 0x38d || form_.code == 0xf8c || form_.code == 0x98c;
         if (form_.id == FormId::ldgsts) { // both in one instruction
@@ -272,7 +272,13 @@ private:
             const bool is_atomic = form_.rule == "atomic" || form_.rule == "reduction";
             const bool is_load = form_.id == FormId::ld || form_.id == FormId::ldg;
             const bool is_copy = form_.id == FormId::ldgsts, is_reduction = form_.rule == "reduction";
-            if (!code_.bit(uses_uniform)) return;
+            const bool is_plain_store = form_.id == FormId::st_plain;
+            const bool has_uniform = code_.bit(uses_uniform);
+            if (!has_uniform && (is_load || is_plain_store))
+                operand.value = code_.signed_bits(32, 32);
+            else if (!is_copy)
+                operand.value = code_.signed_bits(40, 24);
+            if (!has_uniform) return;
             operand.wide = code_.bit((is_atomic && !is_reduction) || is_copy ? 70 : 90);
             lacks_flag_ |= !operand.wide;
             operand.is_descriptor = code_.bit(is_atomic ? 71 : 76);

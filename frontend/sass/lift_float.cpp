@@ -329,6 +329,59 @@ void Lifter::hadd2(const Instruction& inst) {
     write(inst.operands[0], value_of(result));
 }
 
+std::array<std::string, 2> Lifter::compare_halves(const Instruction& inst, unsigned first) {
+    const bool bfloat = inst.has("BF16_V2");
+    const std::string word = compare_word(inst);
+    if (word.empty() || (bfloat && inst.has("FTZ"))) refuse_here();
+    const std::string a = read_halves(inst.operands[first], bfloat), b = read_halves(inst.operands[first + 1], bfloat);
+    std::array<std::string, 2> results = {predicate_temporary(), predicate_temporary()};
+    emit("setp." + word + (inst.has("FTZ") ? ".ftz" : "") + (bfloat ? ".bf16x2 " : ".f16x2 ") + results[0] + "|" +
+         results[1] + ", " + a + ", " + b);
+    const Condition with = condition(inst.operands[first + 2]);
+    const bool is_and = inst.has("AND");
+    if (with.name.empty() && with.value && is_and) return results;
+    const std::string other = as_register(with);
+    for (std::string& result : results) {
+        const std::string combined = predicate_temporary();
+        emit((is_and           ? "and.pred "
+              : inst.has("OR") ? "or.pred "
+                               : "xor.pred ") +
+             combined + ", " + result + ", " + other);
+        result = combined;
+    }
+    return results;
+}
+
+/// 1.0 (.BF) or all bits in each half where the comparison holds.
+void Lifter::hset2(const Instruction& inst) {
+    const auto holds = compare_halves(inst, 1);
+    const unsigned one = !inst.has("BF") ? 0xffff : inst.has("BF16_V2") ? 0x3f80 : 0x3c00;
+    const std::string low = temporary(), high = temporary(), both = temporary();
+    emit("selp.b32 " + low + ", " + hexadecimal(one) + ", 0, " + holds[0]);
+    emit("selp.b32 " + high + ", " + hexadecimal(one << 16) + ", 0, " + holds[1]);
+    emit("or.b32 " + both + ", " + low + ", " + high);
+    write(inst.operands[0], value_of(both));
+}
+
+void Lifter::hsetp2(const Instruction& inst) {
+    const auto holds = compare_halves(inst, 2);
+    write_predicate(inst.operands[0], holds[0]);
+    write_predicate(inst.operands[1], holds[1]);
+}
+
+/// To a half in the lower 16 bits.
+void Lifter::f2f(const Instruction& inst) {
+    const auto to = unsigned(inst.code.bits(75, 3)), from = unsigned(inst.code.bits(84, 3));
+    constexpr unsigned f16 = 1, f32 = 2, bf16 = 4;
+    if (from != f32 || (to != f16 && to != bf16) || inst.has("FTZ")) refuse_here();
+    if (to == bf16 && (inst.has("RM") || inst.has("RP"))) refuse_here();
+    const std::string half = "%h" + std::to_string(halves_++), result = temporary();
+    emit("cvt" + rounding(inst) + (to == f16 ? ".f16" : ".bf16") + ".f32 " + half + ", " +
+         read_float(inst.operands[1]));
+    emit("cvt.u32.u16 " + result + ", " + half);
+    write(inst.operands[0], value_of(result));
+}
+
 void Lifter::hmul2(const Instruction& inst) {
     if (inst.has("FMZ") || inst.has("BF16_V2")) refuse_here();
     const std::string left = read_halves(inst.operands[1], false), right = read_halves(inst.operands[2], false),

@@ -99,6 +99,11 @@ void Lifter::isetp(const Instruction& inst) {
     }
     if (inst.has("EX")) { // upper halves: where they are equal the lower ones, compared before, decide
         if (word.empty()) refuse_here();
+        if (a.constant && b.constant && *a.constant == *b.constant) {
+            combine(inst, as_register(condition(inst.operands[5])), inst.operands[0], inst.operands[1],
+                    inst.operands[4]);
+            return;
+        }
         const std::string equal = predicate_temporary(), low = as_register(condition(inst.operands[5])),
                           by_low = predicate_temporary(), unequal = predicate_temporary(),
                           by_high = predicate_temporary(), both = predicate_temporary();
@@ -366,14 +371,21 @@ void Lifter::lea(const Instruction& inst) {
     const auto shift = unsigned(inst.operands[5].value);
     if (!inst.has("HI")) {
         const Value low = read_plain(a), addend = read_plain(b);
-        if (inst.has("X") || a.negated || b.negated || inst.has("SX32")) refuse_here();
+        if (inst.has("X") || a.negated || inst.has("SX32")) refuse_here();
         std::string shifted = low.text;
         if (shift != 0) {
             shifted = temporary();
             emit("shl.b32 " + shifted + ", " + low.text + ", " + std::to_string(shift));
         }
         const std::string result = temporary();
-        emit("add.s32 " + result + ", " + shifted + ", " + addend.text);
+        emit((b.negated ? "sub.s32 " : "add.s32 ") + result + ", " + shifted + ", " + addend.text);
+        if (b.negated && carry_out.index != true_predicate) { // ~b and 1 are added
+            const std::string over = predicate_temporary();
+            emit("setp.ge.u32 " + over + ", " + shifted + ", " + addend.text);
+            write(d, value_of(result));
+            write_predicate(carry_out, over);
+            return;
+        }
         if (carry_out.index == true_predicate) {
             write(d, value_of(result));
             return;
@@ -402,8 +414,8 @@ void Lifter::lea(const Instruction& inst) {
         }
         return;
     }
-    if (carry_out.index != true_predicate || a.negated || a.inverted || b.inverted || (b.negated && inst.has("X")))
-        refuse_here();
+    const bool has_carry = carry_out.index != true_predicate;
+    if (a.negated || a.inverted || (has_carry && (inst.has("X") || b.negated || b.inverted))) refuse_here();
     const Value low = read_plain(a), addend = read(b);
     const auto widened = [&]() {
         if (!inst.has("SX32")) return join(low, read_plain(c));
@@ -411,10 +423,11 @@ void Lifter::lea(const Instruction& inst) {
         emit("cvt.s64.s32 " + wide + ", " + low.text);
         return name_wide(wide);
     };
+    if (addend.is_window_high) refuse_here("arithmetic of generic addresses of shared memory");
     if (inst.has("X")) {
         const Carry carry = carries_[in.index + (in.kind == Kind::uniform_predicate ? 8u : 0u)];
-        if (is_unguarded(inst) && in.index != true_predicate && carry.known && carry.is_shift && carry.shift == shift &&
-            (carry.a.number == low.number && low.number != 0)) {
+        if (is_unguarded(inst) && !b.inverted && !in.negated && in.index != true_predicate && carry.known &&
+            carry.is_shift && carry.shift == shift && (carry.a.number == low.number && low.number != 0)) {
             std::string wide = wide_text(widened());
             if (shift != 0) {
                 const std::string shifted = wide_temporary();
@@ -438,7 +451,13 @@ void Lifter::lea(const Instruction& inst) {
         emit("add.s32 " + sum + ", " + result + ", " + one);
         result = sum;
     }
+    std::string over;
+    if (has_carry) {
+        over = predicate_temporary();
+        emit("setp.lt.u32 " + over + ", " + result + ", " + high.text);
+    }
     write(d, value_of(result));
+    if (has_carry) write_predicate(carry_out, over);
 }
 
 void Lifter::lop3(const Instruction& inst) {
@@ -554,8 +573,11 @@ void Lifter::prmt(const Instruction& inst) {
 
 void Lifter::imnmx(const Instruction& inst) {
     const Value a = read(inst.operands[1]), b = read(inst.operands[2]);
-    const std::string type = inst.has("U32") ? ".u32 " : ".s32 ";
-    write_extreme(inst, type, a.text, b.text);
+    const bool is_unsigned = inst.has("U32") || inst.has("U16x2"), is_packed = inst.has("U16x2") || inst.has("S16x2");
+    if (inst.has("RELU") && is_unsigned) refuse_here();
+    const std::string type = std::string(is_unsigned ? ".u" : ".s") + (is_packed ? "16x2 " : "32 ");
+    write_extreme(inst, (inst.has("RELU") ? ".relu" : "") + type, is_packed ? in_register(a) : a.text,
+                  is_packed ? in_register(b) : b.text);
 }
 
 void Lifter::vimnmx3(const Instruction& inst) {

@@ -56,6 +56,60 @@ void Lifter::hmma(const Instruction& inst) {
     for (unsigned i = 0; i < count && first != zero_register; ++i) write_index(first + i, value_of(results[i]));
 }
 
+/// Products of bytes.
+void Lifter::imma(const Instruction& inst) {
+    const bool a_is_narrow = inst.code.bit(83), b_is_narrow = inst.code.bit(84);
+    if (a_is_narrow || b_is_narrow || !is_unguarded(inst)) refuse_here();
+    const char* shape = nullptr;
+    unsigned a = 1, b = 1, count = 4;
+    if (inst.has("8816")) {
+        shape = "m8n8k16";
+        count = 2;
+    } else if (inst.has("16816")) {
+        shape = "m16n8k16";
+        a = 2;
+    } else if (inst.has("16832")) {
+        shape = "m16n8k32";
+        a = 4;
+        b = 2;
+    }
+    if (shape == nullptr) refuse_here();
+    const std::string left = fragment(inst.operands[1], a), right = fragment(inst.operands[2], b),
+                      addend = fragment(inst.operands[3], count);
+    std::string results[4], list;
+    for (unsigned i = 0; i < count; ++i) {
+        results[i] = temporary();
+        list += (i ? ", " : "") + results[i];
+    }
+    emit("mma.sync.aligned." + std::string(shape) + ".row.col" + (inst.has("SAT") ? ".satfinite" : "") + ".s32" +
+         (inst.code.bit(76) ? ".s8" : ".u8") + (inst.code.bit(78) ? ".s8" : ".u8") + ".s32 {" + list + "}, " + left +
+         ", " + right + ", " + addend);
+    const unsigned first = inst.operands[0].index;
+    for (unsigned i = 0; i < count && first != zero_register; ++i) write_index(first + i, value_of(results[i]));
+}
+
+/// Products of doubles: a and b are pairs, c and d two of them.
+void Lifter::dmma(const Instruction& inst) {
+    for (unsigned i = 1; i < 4; ++i)
+        if (inst.operands[i].negated || inst.operands[i].absolute) refuse_here();
+    for (const char* rounding : {"RM", "RP", "RZ"})
+        if (inst.has(rounding)) refuse_here();
+    if (!is_unguarded(inst)) refuse_here("a condition");
+    const auto pair = [&](const Operand& operand, unsigned offset) {
+        const bool is_zero = operand.index == zero_register;
+        return wide_text(pair_at(is_zero ? operand.index : operand.index + offset));
+    };
+    const std::string first = wide_temporary(), second = wide_temporary();
+    emit("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {" + first + ", " + second + "}, {" +
+         pair(inst.operands[1], 0) + "}, {" + pair(inst.operands[2], 0) + "}, {" + pair(inst.operands[3], 0) + ", " +
+         pair(inst.operands[3], 2) + "}");
+    Operand d = inst.operands[0];
+    write_pair(d, name_wide(first));
+    if (d.index == zero_register) return;
+    d.index = std::uint8_t(d.index + 2);
+    write_pair(d, name_wide(second));
+}
+
 void Lifter::ldsm(const Instruction& inst) {
     if (inst.has("M816") || inst.has("M832")) refuse_here();
     const unsigned count = inst.has("4") ? 4 : inst.has("2") ? 2 : 1;

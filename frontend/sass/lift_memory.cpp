@@ -572,13 +572,33 @@ void Lifter::count_shared(const Instruction& inst) {
     write(inst.operands[0], value_of(result));
 }
 
+/// Where the predicate is false the target becomes zero. With .ZFILL the lower bits of the address say how many bytes
+/// at the end do.
 void Lifter::copy_to_shared(const Instruction& inst) {
-    const Operand& with = inst.operands[2];
-    if (inst.has("ZFILL") || with.index != true_predicate || with.negated) refuse_here("a condition");
+    const Operand &with = inst.operands[2], &source = inst.operands[1];
     const unsigned bytes = inst.has("128") ? 16 : inst.has("64") ? 8 : 4;
-    const std::string to = address(inst.operands[0], ".shared"), from = address(inst.operands[1], ".global");
+    const std::string to = address(inst.operands[0], ".shared");
+    std::string from = address(source, ".global"), size;
+    if (inst.has("ZFILL")) {
+        const std::string place = wide_temporary(), low = wide_temporary(), start = wide_temporary(),
+                          missing = temporary();
+        size = temporary();
+        emit("add.s64 " + place + ", " + wide_text(pair_at(source.index)) + ", " + std::to_string(source.value));
+        emit("and.b64 " + low + ", " + place + ", " + std::to_string(bytes - 1));
+        emit("sub.s64 " + start + ", " + place + ", " + low);
+        emit("cvt.u32.u64 " + missing + ", " + low);
+        emit("sub.s32 " + size + ", " + std::to_string(bytes) + ", " + missing);
+        from = "[" + start + "]";
+    }
+    const Condition copies = condition(with);
+    if (!copies.name.empty() || !copies.value) {
+        const std::string chosen = temporary();
+        emit("selp.b32 " + chosen + ", " + (size.empty() ? std::to_string(bytes) : size) + ", 0, " +
+             as_register(copies));
+        size = chosen;
+    }
     emit_guarded(std::string("cp.async.") + (inst.has("BYPASS") ? "cg" : "ca") + ".shared.global " + to + ", " + from +
-                 ", " + std::to_string(bytes));
+                 ", " + std::to_string(bytes) + (size.empty() ? "" : ", " + size));
 }
 
 void Lifter::commit_copies(const Instruction&) {

@@ -747,6 +747,7 @@ std::string Lifter::parameter_list() const {
 }
 
 std::string Lifter::lift() {
+    if (kernel_.has_clusters) throw Unliftable("clusters of blocks");
     discover();
     // Which pairs hold one value at the beginning of each block: all, until a way to there says otherwise.
     using Pairs = EntryState;

@@ -203,6 +203,8 @@ private:
     std::string half_of(const std::string& value); ///< the lower 16 bits, in a .b16 register
     std::string in_register(const Value& value);
     std::string read_halves(const Operand& operand, bool bfloat);
+    /// A predicate for each half, in order; `with` is combined already.
+    std::array<std::string, 2> compare_halves(const Instruction& inst, unsigned first);
     std::string fragment(const Operand& operand, unsigned count);
     std::string memory_order(const Instruction& inst) const;
 
@@ -253,10 +255,15 @@ public:
     LIFT_RULE(frnd);
     LIFT_RULE(f2f64);
     LIFT_RULE(f2fp);
+    LIFT_RULE(f2f);
+    LIFT_RULE(hset2);
+    LIFT_RULE(hsetp2);
     LIFT_RULE(hadd2);
     LIFT_RULE(hfma2);
     LIFT_RULE(hmul2);
     LIFT_RULE(hmma);
+    LIFT_RULE(imma);
+    LIFT_RULE(dmma);
     LIFT_RULE(ldsm);
     LIFT_RULE(movm);
     LIFT_RULE(load);

@@ -3,13 +3,25 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
 
 namespace fuzz {
 namespace {
 
 constexpr std::size_t memory_bytes = max_threads * (output_bytes + scratch_bytes) + common_bytes;
+
+/// What is loaded: the program's text, or code that was made of it, from the file that FUZZ_CODE names.
+std::string code_of(const Program& program) {
+    const char* path = std::getenv("FUZZ_CODE");
+    if (path == nullptr) return program.text;
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw std::runtime_error(std::string("cannot read ") + path);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
 
 } // namespace
 
@@ -25,7 +37,7 @@ Runner::Runner(const char* library) : driver_(library) {
 
 std::vector<unsigned char> Runner::run(const Program& program) {
     std::vector<unsigned char> memory(memory_bytes);
-    void* module = driver_.load(program.text);
+    void* module = driver_.load(code_of(program));
     driver_.upload(memory_, memory.data(), memory.size());
     recordings::Address scratch = memory_ + max_threads * output_bytes;
     std::vector<std::uint64_t> block = input_words(parameter_bytes, 11);
