@@ -109,6 +109,10 @@ TEST_CASE("warp talk: counters in places that nobody knows are each thread's own
     CHECK(talks(places + counter("%r8") + "ld.shared.u32 %r7, [%r9]; @%p1 st.shared.u32 [%r9], %r6;"));
     CHECK(talks(places + counter("%r8") + "ld.volatile.shared.u32 %r7, [%r9]; st.volatile.shared.u32 [%r9], %r6;"));
     CHECK(talks(counter("words") + counter("words"))); // one for all
+    // Two words that are put in order, as a sort does in a warp.
+    const std::string exchange = "ld.shared.u32 %r11, [%r8]; ld.shared.u32 %r12, [%r9]; min.u32 %r13, %r11, %r12; max.u32 %r14, %r11, %r12;"
+                                 "st.shared.u32 [%r8], %r13; st.shared.u32 [%r9], %r14;";
+    CHECK(talks(places + exchange + "add.u32 %r8, %r8, %r6; add.u32 %r9, %r9, %r6;" + exchange));
     CHECK(talks(places + counter("%r8") + counter("%r9 + 4") + "ld.shared.u32 %r7, [%r9];"));
 }
 

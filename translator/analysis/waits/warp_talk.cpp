@@ -3,6 +3,7 @@
 
 #include "translator/analysis/graph/dominators.h"
 #include "translator/analysis/graph/form_queries.h"
+#include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/memory/memory_places.h"
 #include "translator/analysis/memory/shared_accesses.h"
 
@@ -177,7 +178,7 @@ private:
         const SharedAccess& here = all()[load];
         if (here.is_global || here.is_atomic) return false;
         if (!meets_some(load, open.some)) return false;
-        return pairs_left_ == 0 || !(is_own(here, open) || is_in_own_place(load, open) || is_written_back(load));
+        return pairs_left_ == 0 || !(is_own(here, open) || is_in_own_place(load, open) || is_counter(load));
     }
 
     /// Looks at the stores only whose addresses are near the load's.
@@ -347,10 +348,26 @@ private:
         return inst.guard == ptx::no_id || (inst.guard == other.guard && inst.guard_negated == other.guard_negated);
     }
 
-    /// The thread writes the word next, in a place that nobody knows. A counter that lanes shared would lose what
-    /// others count on a GPU, where they load it together: so each has its own, however far the place may be from the
-    /// thread's.
-    bool is_written_back(std::size_t load) {
+    /// Is what `store` writes computed from what `load`, in front of it in the block, has read, and from nothing else?
+    bool counts(const SharedAccess& load, const SharedAccess& store) const {
+        const std::vector<GraphInstruction>& instructions = graph_.blocks[load.block].instructions;
+        const FewValues read = definitions(graph_, instructions[load.index]);
+        const ptx::Operand& written = instruction(store)[ptx::Role::b];
+        if (read.size() != 1 || written.kind != ptx::Operand::Kind::reg) return false;
+        for (std::size_t i = load.index + 1; i < store.index; ++i) {
+            const FewValues results = definitions(graph_, instructions[i]);
+            if (std::find(results.begin(), results.end(), written.index) == results.end()) continue;
+            const FewValues sources = uses(graph_, instructions[i]);
+            return is_removable(instructions[i].inst) && !has_effect(instructions[i].inst, ptx::Effects::load) &&
+                   sources.size() == 1 && sources[0] == read[0];
+        }
+        return false;
+    }
+
+    /// The thread counts in the word, which is in a place that nobody knows: loads it, adds a constant, writes it back.
+    /// A counter that lanes shared would lose what others count on a GPU, where they load it together: so each has its
+    /// own, however far the place may be from the thread's.
+    bool is_counter(std::size_t load) {
         const SharedAccess& here = all()[load];
         const std::vector<GraphInstruction>& instructions = graph_.blocks[here.block].instructions;
         std::size_t looked_at = here.index;
@@ -360,7 +377,7 @@ private:
                 if (is_meeting(instructions[looked_at].inst)) return false;
             if (store.writes && !store.is_global && !store.is_atomic && store.bytes == here.bytes &&
                 executes_as(instruction(store), instruction(here)) && accesses_.have_one_address(here, store))
-                return !is_volatile(instruction(here)) && !is_volatile(instruction(store));
+                return !is_volatile(instruction(here)) && !is_volatile(instruction(store)) && counts(here, store);
         }
         return false;
     }
