@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <set>
 #include <utility>
 
@@ -339,32 +340,48 @@ Status GraphExec::launch(Stream& stream) {
 }
 
 void GraphExec::run(const std::shared_ptr<const Program>& program, const GraphLaunch& launch) {
-    {
-        std::lock_guard lock(running_);
-        // "At the beginning of each graph execution" (cuGraphConditionalHandleCreate): an earlier launch looks at them
-        // until it has ended.
-        for (const auto& value : program->conditional_values)
-            if (value->assign_default) value->set(value->default_value);
-        run_program(program, launch);
-    }
-    for (;;) {
-        std::vector<std::shared_ptr<GraphExec>> tails;
-        {
-            std::lock_guard lock(launch.mutex);
-            tails.swap(launch.tails);
-        }
-        if (tails.empty()) return;
-        for (const auto& tail : tails) tail->run_from_device(launch);
+    run_once(program, launch);
+    // Graphs that end by launching others, or themselves again, go on for as long as they like: no recursion.
+    std::deque<std::shared_ptr<GraphExec>> next(launch.tails.begin(), launch.tails.end());
+    while (!next.empty()) {
+        GraphLaunch tail;
+        tail.exec = std::move(next.front());
+        next.pop_front();
+        tail.stream = launch.stream;
+        tail.context = launch.context;
+        tail.exec->run_once(tail.exec->current_program(), tail);
+        next.insert(next.begin(), tail.tails.begin(), tail.tails.end());
     }
 }
 
-void GraphExec::run_from_device(const GraphLaunch& launch) {
-    std::unique_lock lock(mutex_);
-    const std::shared_ptr<const Program> program = this->program();
-    lock.unlock();
-    // Device graphs have no nodes that prepare for a launch. What their kernels launch for later, `launch` runs later.
-    std::lock_guard running(running_);
+void GraphExec::run_once(const std::shared_ptr<const Program>& program, const GraphLaunch& launch) {
+    std::lock_guard lock(running_);
+    is_running_.store(true, std::memory_order_relaxed);
+    // "At the beginning of each graph execution" (cuGraphConditionalHandleCreate): an earlier launch looks at them
+    // until it has ended.
+    for (const auto& value : program->conditional_values)
+        if (value->assign_default) value->set(value->default_value);
     run_program(program, launch);
+    is_running_.store(false, std::memory_order_relaxed);
+}
+
+std::shared_ptr<const Program> GraphExec::current_program() {
+    std::lock_guard lock(mutex_);
+    return program();
+}
+
+void GraphExec::run_from_device(const GraphLaunch& parent) {
+    // Device graphs have no nodes that prepare for a launch.
+    GraphLaunch launch;
+    launch.exec = shared_from_this();
+    launch.stream = parent.stream;
+    launch.context = parent.context;
+    run(current_program(), launch);
+    is_called_.store(false, std::memory_order_release);
+}
+
+bool GraphExec::call_from_device() {
+    return !is_running_.load(std::memory_order_relaxed) && !is_called_.exchange(true, std::memory_order_acquire);
 }
 
 namespace {
@@ -384,13 +401,16 @@ int launch_from_device(Grid& grid, std::uint64_t handle, std::uint64_t stream) {
     if (!exec || !(exec->flags() & GraphExec::device_launch)) return ChildWork::invalid_value;
     switch (stream) {
     case graph_tail: {
+        if (exec != launch->exec && exec->is_running()) return ChildWork::invalid_value;
         std::lock_guard lock(launch->mutex);
         launch->tails.push_back(exec);
         return ChildWork::success;
     }
     case graph_fire_and_forget:
     case graph_sibling: {
-        if (exec == launch->exec) return ChildWork::invalid_value; // it runs
+        // "Launching a device graph from the device while a previous launch of the graph is running will cause an
+        // error" (CUDA programming guide): it would wait for itself.
+        if (exec == launch->exec || !exec->call_from_device()) return ChildWork::invalid_value;
         auto item = std::make_unique<ChildItem>();
         item->host_work = [exec, launch] {
             exec->run_from_device(*launch);

@@ -6,6 +6,7 @@
 #include "runtime/graph/graph.h"
 #include "runtime/graph/program.h"
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -70,8 +71,11 @@ public:
     void reserve_memory() const;
     /// All steps and then the graphs that its kernels launched for then. One at a time.
     void run(const std::shared_ptr<const Program>& program, const GraphLaunch& launch);
-    /// By a kernel of `launch`, on this thread and now.
-    void run_from_device(const GraphLaunch& launch);
+    /// For a kernel of another graph's launch `parent`, on this thread and now; call_from_device() has allowed it.
+    void run_from_device(const GraphLaunch& parent);
+    /// False if it runs, or is going to: a graph that a kernel launches may not.
+    bool call_from_device();
+    bool is_running() const { return is_running_.load(std::memory_order_relaxed); }
     /// cuGraphExecUpdate.
     Status update(Graph& graph, UpdateReport& report);
     /// cuGraphExecXxxNodeSetParams: `node` is one of the graph that it was made of.
@@ -104,8 +108,13 @@ private:
     Status take_memory();
     void measure_memory();
 
-    std::mutex running_;       ///< held while its steps run: they are used again. Taken with no other lock
-    mutable std::mutex mutex_; ///< guards everything; graph_mutex() may be taken under it
+    void run_once(const std::shared_ptr<const Program>& program, const GraphLaunch& launch);
+    std::shared_ptr<const Program> current_program();
+
+    std::mutex running_; ///< held while its steps run: they are used again. Taken with no other lock
+    std::atomic<bool> is_running_{false};
+    std::atomic<bool> is_called_{false}; ///< by a kernel, and has not ended
+    mutable std::mutex mutex_;           ///< guards everything; graph_mutex() may be taken under it
     std::shared_ptr<Graph> blueprint_;
     std::shared_ptr<Graph> source_; ///< whose only instance this is
     std::unordered_map<std::uint64_t, Node*>

@@ -748,3 +748,35 @@ TEST_CASE("graph: an update brings the other graph's conditions") {
     CHECK(cuGraphDestroy(first) == 0);
     CHECK(cuGraphDestroy(other) == 0);
 }
+
+TEST_CASE("graph: a graph that a kernel launches is itself, and not twice at once") {
+    Ground g;
+    constexpr unsigned long long device_launch = 4;
+    CUgraph inner = nullptr;
+    REQUIRE(cuGraphCreate(&inner, 0) == 0);
+    CUgraphNode self = g.kernel_in(inner, {}, "launch_other", g.memory + 4, CUdeviceptr{0});
+    g.kernel_in(inner, {self}, "again", g.memory + 16); // ends by launching itself, not what launched it
+    CUgraphExec called = g.instance(inner, device_launch);
+    CUdeviceptr where = g.memory + 4, handle = reinterpret_cast<CUdeviceptr>(called);
+    void* parameters[] = {&where, &handle};
+    const CUDA_KERNEL_NODE_PARAMS own = g.parameters_of("launch_other", parameters);
+    REQUIRE(cuGraphExecKernelNodeSetParams_v2(called, self, &own) == 0);
+    g.kernel({}, "launch_other", g.memory, handle);
+    g.kernel({}, "add", g.memory + 8, 1u);
+    CUgraphExec caller = g.instance(nullptr, device_launch);
+    g.set(0, 99), g.set(1, 0), g.set(2, 0), g.set(4, 30), g.set(5, 99);
+    g.run(caller);
+    CHECK(g.word(0) == 0); // launched
+    CHECK(g.word(1) == 1); // refused: it runs
+    CHECK(g.word(2) == 1); // once
+    CHECK(g.word(4) == 0);
+    CHECK(g.word(5) == 0);
+    g.set(0, 99), g.set(4, 3);
+    g.run(caller); // and again
+    CHECK(g.word(0) == 0);
+    CHECK(g.word(2) == 2);
+    CHECK(g.word(4) == 0);
+    CHECK(cuGraphExecDestroy(caller) == 0);
+    CHECK(cuGraphExecDestroy(called) == 0);
+    CHECK(cuGraphDestroy(inner) == 0);
+}
