@@ -89,7 +89,8 @@ Status occupancy_dynamic_shared(Kernel& kernel, int blocks, int block_size, std:
     const std::size_t unit = as_size(limits.shared_unit), optin = as_size(limits.shared_optin);
     const std::size_t per_cta = as_size(limits.shared) / static_cast<std::size_t>(blocks) / unit * unit;
     const std::size_t used = as_size(limits.shared_reserved) + input.static_shared;
-    if (per_cta > used) bytes = std::min(per_cta - used, optin - input.static_shared);
+    // "Cap computed dynamic SM by user requested limit specified via cuFuncSetAttribute()" (cuda_occupancy.h).
+    if (per_cta > used) bytes = std::min({per_cta - used, optin - input.static_shared, input.max_dynamic_shared});
     return Status::success;
 }
 

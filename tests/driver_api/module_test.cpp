@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+extern "C" CUresult cuOccupancyAvailableDynamicSMemPerBlock(std::size_t*, CUfunction, int, int);
+
 using driver_test::kernels;
 
 namespace {
@@ -257,4 +259,21 @@ TEST_CASE("function: attributes and parameters") {
     CHECK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, function, 0, 0) == 1);
     CHECK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, function, 1024, 0) == 0);
     CHECK(value == 2);
+}
+
+// As NVIDIA's cuda_occupancy.h computes it for 9.0.
+TEST_CASE("function: dynamic shared memory that is left is no more than the function may take") {
+    CUfunction function = driver_test::function("add_one");
+    const auto left = [&](int blocks) {
+        std::size_t bytes = 1;
+        CHECK(cuOccupancyAvailableDynamicSMemPerBlock(&bytes, function, blocks, 256) == 0);
+        return bytes;
+    };
+    CHECK(left(1) == 49152);
+    CHECK(left(8) == 233472 / 8 / 128 * 128 - 1024);
+    REQUIRE(cuFuncSetAttribute(function, 8, 100000) == 0);
+    CHECK(left(1) == 100000);
+    CHECK(left(2) == 100000);
+    CHECK(left(4) == 233472 / 4 - 1024);
+    REQUIRE(cuFuncSetAttribute(function, 8, 49152) == 0);
 }
