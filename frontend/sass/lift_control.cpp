@@ -15,11 +15,7 @@ void Lifter::branch(const Instruction& inst) {
     if (inst.has("DIV")) {
         // To a slow way for threads that do not come together: here they wait for each other at what follows.
         const Operand& among = inst.operands[1];
-        Value value = read(among);
-        const std::string copy = temporary();
-        emit("mov.b32 " + copy + ", " + value.text);
-        collective_mask_ = copy;
-        pairs_.reset(active_mask_bit);
+        come_together(read(among).text);
         return;
     }
     if (inst.has("CONV")) {
@@ -163,10 +159,7 @@ void Lifter::vote(const Instruction& inst) {
             emit_guarded("vote.sync.ballot.b32 " + result + ", " + as_register(source) + ", " + mask());
         if (p.index != true_predicate) refuse_here("two results");
         if (source.name.empty() && source.value && is_unguarded(inst)) {
-            // What these lanes do together from here to where they meet others again.
-            emit("mov.b32 %active_mask, " + result);
-            collective_mask_ = "%active_mask";
-            pairs_.set(active_mask_bit);
+            come_together(result);
         }
         write(d, value_of(result));
         return;
@@ -226,8 +219,14 @@ void Lifter::warpsync(const Instruction& inst) {
     const std::string copy = temporary();
     emit("mov.b32 " + copy + ", " + (inst.has("ALL") ? std::string("0xffffffff") : read(among).text));
     emit_guarded("bar.warp.sync " + copy);
-    collective_mask_ = copy;
-    pairs_.reset(active_mask_bit);
+    come_together(copy);
+}
+
+/// From here to where these lanes meet others again they are the ones that do things together.
+void Lifter::come_together(const std::string& lanes) {
+    emit("mov.b32 %active_mask, " + lanes);
+    collective_mask_ = "%active_mask";
+    pairs_.set(active_mask_bit);
 }
 
 void Lifter::nanosleep(const Instruction& inst) {

@@ -197,6 +197,7 @@ private:
     void store_value(const Instruction& inst, const std::string& opcode, const Operand& place, unsigned first,
                      std::string_view space);
     std::string mask();
+    void come_together(const std::string& lanes);
     void use_table();
     std::string atomic_operand(bool is_integer, unsigned index);
     bool lift_shared_loop(const Block& block);
