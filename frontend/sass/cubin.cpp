@@ -150,6 +150,7 @@ private:
                 const auto found = by_symbol.find(symbol);
                 if (found == by_symbol.end()) return;
                 CubinKernel& kernel = cubin_.kernels[found->second];
+                if (attribute == regcount) kernel.registers = std::min(value, 255u); // older files: in the section, too
                 if (attribute == frame_size || attribute == min_stack_size)
                     kernel.stack_size = std::max(kernel.stack_size, value);
             });

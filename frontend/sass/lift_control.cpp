@@ -188,6 +188,18 @@ void Lifter::match(const Instruction& inst) {
     write_predicate(inst.operands[0], all);
 }
 
+/// Whether VOTE.ANY of PT, which asks which lanes are here, comes later in the block, before they meet others.
+bool Lifter::is_followed_by_vote_of_all(const Instruction& inst) const {
+    for (std::uint32_t at = inst.address + 16; at < blocks_[current_block_].end; at += 16) {
+        const Instruction& next = code_[at / 16];
+        if (next.form->rule == "reconverge" || next.form->rule == "warpsync") return false;
+        if (next.form->rule == "vote" && next.has("ANY") && next.operands[2].index == true_predicate &&
+            !next.operands[2].negated)
+            return true;
+    }
+    return false;
+}
+
 void Lifter::redux(const Instruction& inst) {
     const bool is_signed = inst.has("S32");
     const std::string type =
@@ -198,6 +210,12 @@ void Lifter::redux(const Instruction& inst) {
                             : inst.has("OR")  ? "or"
                             : inst.has("XOR") ? "xor"
                                               : "and";
+    // Before one lane adds for all: of those that are here, as the vote that chooses it says.
+    if (collective_mask_.empty() && is_unguarded(inst) && is_followed_by_vote_of_all(inst)) {
+        const std::string here = temporary();
+        emit("activemask.b32 " + here);
+        come_together(here);
+    }
     const std::string result = temporary();
     emit_guarded(std::string("redux.sync.") + operation + type + result + ", " + in_register(read(inst.operands[1])) +
                  ", " + mask());

@@ -197,6 +197,7 @@ private:
     void store_value(const Instruction& inst, const std::string& opcode, const Operand& place, unsigned first,
                      std::string_view space);
     std::string mask();
+    bool is_followed_by_vote_of_all(const Instruction& inst) const;
     void come_together(const std::string& lanes);
     void use_table();
     std::string atomic_operand(bool is_integer, unsigned index);
