@@ -210,6 +210,13 @@ void Lifter::redux(const Instruction& inst) {
                             : inst.has("OR")  ? "or"
                             : inst.has("XOR") ? "xor"
                                               : "and";
+    // A constant is its own minimum, maximum, conjunction and disjunction, whoever is here; nobody need wait for
+    // anybody.
+    const Value source = read(inst.operands[1]);
+    if (source.constant && !inst.has("SUM") && !inst.has("XOR")) {
+        write(inst.operands[0], source);
+        return;
+    }
     // Before one lane adds for all: of those that are here, as the vote that chooses it says.
     if (collective_mask_.empty() && is_unguarded(inst) && is_followed_by_vote_of_all(inst)) {
         const std::string here = temporary();
@@ -217,8 +224,7 @@ void Lifter::redux(const Instruction& inst) {
         come_together(here);
     }
     const std::string result = temporary();
-    emit_guarded(std::string("redux.sync.") + operation + type + result + ", " + in_register(read(inst.operands[1])) +
-                 ", " + mask());
+    emit_guarded(std::string("redux.sync.") + operation + type + result + ", " + in_register(source) + ", " + mask());
     write(inst.operands[0], value_of(result));
 }
 
