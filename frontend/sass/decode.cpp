@@ -88,7 +88,8 @@ private:
             return true;
         case 'D':
             operand.kind = Kind::uniform;
-            operand.index = std::uint8_t(code_.of(spec.field) & 63);
+            operand.index = std::uint8_t(code_.of(spec.field));
+            if (operand.index > zero_uniform) return false;
             return spec.field.parts[0].first == 16 || code_.bit(uses_uniform);
         case 'a': slot_register(spec, operand, Slot::a); return true;
         case 'b':
@@ -181,6 +182,7 @@ private:
         if (is_uniform_layout()) {
             operand.kind = Kind::uniform;
             operand.index = std::uint8_t(index & 63);
+            lacks_flag_ |= index > zero_uniform;
         } else {
             reg(operand, spec, index);
             const bool third = spec.kind == 'c' || form_.layout == Layout::ac || form_.layout == Layout::ad;
@@ -296,7 +298,7 @@ private:
 
     Instruction& inst_;
     Bits code_;
-    bool lacks_flag_ = false; ///< of uniform registers, or of addresses in pairs
+    bool lacks_flag_ = false; ///< of uniform registers or of addresses in pairs; or a register that is not there
     const Form& form_;
 };
 
