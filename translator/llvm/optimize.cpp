@@ -3,6 +3,7 @@
 
 #include "translator/llvm/add_masks_by_choice.h"
 #include "translator/llvm/bfloats_as_integers.h"
+#include "translator/llvm/choices_as_integers.h"
 #include "translator/llvm/compare_halves_as_floats.h"
 #include "translator/llvm/defer_nan_choice.h"
 #include "translator/llvm/drop_idle_fences.h"
@@ -78,6 +79,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, Optimization o
     if (full && lacks_mask_registers(machine)) late.addPass(MasksAsIntegers());
     late.addPass(BfloatsAsIntegers());
     if (full) late.addPass(CompareHalvesAsFloats());
+    if (machine.getTargetTriple().isAArch64()) late.addPass(ChoicesAsIntegers());
     if (lacks_mask_registers(machine)) {
         late.addPass(HideTruncations());
     } else if (machine.getTargetTriple().isX86()) {
