@@ -75,7 +75,8 @@ Value* last_nan(WarpEmitter& e, Op operation, Values v, Value* result) {
     // x86 does with the operands of quotients and roots what the hardware does, and sets the sign of a NaN that it
     // makes. AArch64 takes signalling NaNs first, and makes positive ones.
     const bool of_one_or_first = operation == Op::sqrt || operation == Op::div;
-    if (e.options().target.architecture == TargetCpu::Architecture::aarch64) {
+    const bool arm = e.options().target.architecture == TargetCpu::Architecture::aarch64;
+    if (arm) {
         result = ir.CreateSelect(is_nan(ir, result), canonical_nan(result), result);
         if (of_one_or_first) {
             for (Value* operand : llvm::reverse(v)) choose(operand);
@@ -83,9 +84,9 @@ Value* last_nan(WarpEmitter& e, Op operation, Values v, Value* result) {
         }
     }
     if (of_one_or_first && !(operation == Op::div && passes_on)) return result;
-    // Of (-x) + y LLVM makes y - x, which has another NaN.
+    // Of (-x) + y LLVM makes y - x, which has another NaN; on AArch64 the first operand's has been replaced above.
     const llvm::Function* function = ir.GetInsertBlock()->getParent();
-    if (passes_on || function->hasFnAttribute(touches_signs_attribute)) choose(v.front());
+    if (arm || passes_on || function->hasFnAttribute(touches_signs_attribute)) choose(v.front());
     for (Value* operand : llvm::reverse(v.drop_front())) choose(operand);
     return result;
 }
