@@ -5,6 +5,7 @@
 #include "runtime/shim/stream_types.h"
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 #include <vector>
 
@@ -141,8 +142,8 @@ TEST_CASE("green contexts: events of all their streams") {
     CUstream streams[2] = {parts.stream(0), parts.stream(0)};
     void* flag = nullptr;
     REQUIRE(cuMemHostAlloc(&flag, 4096, 0) == 0);
-    auto* word = static_cast<volatile std::uint32_t*>(flag);
-    *word = 0;
+    const std::atomic_ref<std::uint32_t> word(*static_cast<std::uint32_t*>(flag));
+    word = 0;
     for (CUstream stream : streams) REQUIRE(cuStreamWaitValue32_v2(stream, reinterpret_cast<CUdeviceptr>(flag), 1, 1) == 0);
     CUevent event = nullptr, other = nullptr;
     REQUIRE(cuEventCreate(&event, 2) == 0);
@@ -156,7 +157,7 @@ TEST_CASE("green contexts: events of all their streams") {
     REQUIRE(cuStreamCreate(&later, 1) == 0);
     REQUIRE(cuEventRecord(other, later) == 0); // of a stream that did not exist yet
     CHECK(cuEventQuery(other) == 600);
-    *word = 1;
+    word = 1;
     CHECK(cuEventSynchronize(other) == 0);
     CHECK(cuEventQuery(event) == 0);
     CHECK(cuCtxSynchronize() == 0);
