@@ -83,7 +83,7 @@ const Pair pairs[] = {
 
 } // namespace
 
-TEST_CASE("async: clusters are right whenever copies are done, and fail if they forget something", "[kernels][async]") {
+TEST_CASE("async: clusters are right whenever copies are done, and fail if they forget something", "[kernels][async][pairs]") {
     for (const Pair& pair : pairs) check_pair(pair, run_program);
 }
 

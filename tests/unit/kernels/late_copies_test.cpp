@@ -108,6 +108,6 @@ const Pair pairs[] = {
 
 } // namespace
 
-TEST_CASE("async: right programs are right whenever copies are done, wrong ones fail when they are late", "[kernels][async]") {
+TEST_CASE("async: right programs are right whenever copies are done, wrong ones fail when they are late", "[kernels][async][pairs]") {
     for (const Pair& pair : pairs) check_pair(pair, run_program);
 }

@@ -171,7 +171,7 @@ const Pair right_programs[] = {
 
 } // namespace
 
-TEST_CASE("global memory: late copies need a proxy fence behind threads' writes", "[kernels][async]") {
+TEST_CASE("global memory: late copies need a proxy fence behind threads' writes", "[kernels][async][pairs]") {
     for (const Pair& pair : pairs) check_pair(pair, run_program, seeds);
     for (const Pair& pair : block_pairs) check_pair(pair, run_blocks, seeds);
 }

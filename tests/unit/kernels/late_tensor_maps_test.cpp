@@ -128,7 +128,7 @@ const Pair block_pairs[] = {
 
 } // namespace
 
-TEST_CASE("tensor maps: late copies need the fences of the tensormap proxy", "[kernels][async]") {
+TEST_CASE("tensor maps: late copies need the fences of the tensormap proxy", "[kernels][async][pairs]") {
     for (const Pair& pair : pairs) check_pair(pair, run_program);
     for (const Pair& pair : block_pairs) check_pair(pair, run_blocks);
 }

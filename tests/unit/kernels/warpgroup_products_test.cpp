@@ -118,7 +118,7 @@ const Pair pairs[] = {
 
 } // namespace
 
-TEST_CASE("wgmma: right programs are right whenever products are done, wrong ones fail when they are late", "[kernels][async]") {
+TEST_CASE("wgmma: right programs are right whenever products are done, wrong ones fail when they are late", "[kernels][async][pairs]") {
     for (const Pair& pair : pairs) check_pair(pair, run_program, 2);
 }
 
