@@ -6,18 +6,32 @@ namespace ptarmigan::sass {
 
 namespace {
 
-using Kind = Operand::Kind;
+/// "{%t1, %t2}".
+std::string list_of(const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "{" : ", ") + name;
+    return text + "}";
+}
 
 } // namespace
 
 /// Registers from `operand` on, "{%r4, %r5}".
 std::string Lifter::fragment(const Operand& operand, unsigned count) {
-    std::string text = "{";
-    for (unsigned i = 0; i < count; ++i) {
-        const Value value = operand.index == zero_register ? constant(0) : read_index(operand.index + i);
-        text += (i ? ", " : "") + in_register(value);
-    }
-    return text + "}";
+    std::vector<std::string> names;
+    for (unsigned i = 0; i < count; ++i)
+        names.push_back(in_register(operand.index == zero_register ? constant(0) : read_index(operand.index + i)));
+    return list_of(names);
+}
+
+std::vector<std::string> Lifter::result_temporaries(unsigned count) {
+    std::vector<std::string> names;
+    for (unsigned i = 0; i < count; ++i) names.push_back(temporary());
+    return names;
+}
+
+void Lifter::write_results(const Operand& first, const std::vector<std::string>& results) {
+    if (first.index == zero_register) return;
+    for (unsigned i = 0; i < results.size(); ++i) write_index(first.index + i, value_of(results[i]));
 }
 
 void Lifter::hmma(const Instruction& inst) {
@@ -44,16 +58,11 @@ void Lifter::hmma(const Instruction& inst) {
     const std::string of = tf32 ? "tf32.tf32" : bfloat ? "bf16.bf16" : "f16.f16", sum = single ? "f32" : "f16";
     const std::string left = fragment(inst.operands[1], a), right = fragment(inst.operands[2], b),
                       addend = fragment(inst.operands[3], count);
-    std::string results[4], list;
-    for (unsigned i = 0; i < count; ++i) {
-        results[i] = temporary();
-        list += (i ? ", " : "") + results[i];
-    }
+    const std::vector<std::string> results = result_temporaries(count);
     if (!is_unguarded(inst)) refuse_here("a condition");
-    emit("mma.sync.aligned." + std::string(shape) + ".row.col." + sum + "." + of + "." + sum + " {" + list + "}, " +
-         left + ", " + right + ", " + addend);
-    const unsigned first = inst.operands[0].index;
-    for (unsigned i = 0; i < count && first != zero_register; ++i) write_index(first + i, value_of(results[i]));
+    emit("mma.sync.aligned." + std::string(shape) + ".row.col." + sum + "." + of + "." + sum + " " + list_of(results) +
+         ", " + left + ", " + right + ", " + addend);
+    write_results(inst.operands[0], results);
 }
 
 /// Products of bytes.
@@ -76,16 +85,11 @@ void Lifter::imma(const Instruction& inst) {
     if (shape == nullptr) refuse_here();
     const std::string left = fragment(inst.operands[1], a), right = fragment(inst.operands[2], b),
                       addend = fragment(inst.operands[3], count);
-    std::string results[4], list;
-    for (unsigned i = 0; i < count; ++i) {
-        results[i] = temporary();
-        list += (i ? ", " : "") + results[i];
-    }
+    const std::vector<std::string> results = result_temporaries(count);
     emit("mma.sync.aligned." + std::string(shape) + ".row.col" + (inst.has("SAT") ? ".satfinite" : "") + ".s32" +
-         (inst.code.bit(76) ? ".s8" : ".u8") + (inst.code.bit(78) ? ".s8" : ".u8") + ".s32 {" + list + "}, " + left +
-         ", " + right + ", " + addend);
-    const unsigned first = inst.operands[0].index;
-    for (unsigned i = 0; i < count && first != zero_register; ++i) write_index(first + i, value_of(results[i]));
+         (inst.code.bit(76) ? ".s8" : ".u8") + (inst.code.bit(78) ? ".s8" : ".u8") + ".s32 " + list_of(results) + ", " +
+         left + ", " + right + ", " + addend);
+    write_results(inst.operands[0], results);
 }
 
 /// Products of doubles: a and b are pairs, c and d two of them.
@@ -114,15 +118,10 @@ void Lifter::ldsm(const Instruction& inst) {
     if (inst.has("M816") || inst.has("M832")) refuse_here();
     const unsigned count = inst.has("4") ? 4 : inst.has("2") ? 2 : 1;
     const std::string where = address(inst.operands[1], ".shared");
-    std::string results[4], list;
-    for (unsigned i = 0; i < count; ++i) {
-        results[i] = temporary();
-        list += (i ? ", " : "") + results[i];
-    }
+    const std::vector<std::string> results = result_temporaries(count);
     emit_guarded("ldmatrix.sync.aligned.m8n8.x" + std::to_string(count) + (inst.has("MT88") ? ".trans" : "") +
-                 ".shared.b16 {" + list + "}, " + where);
-    const unsigned first = inst.operands[0].index;
-    for (unsigned i = 0; i < count && first != zero_register; ++i) write_index(first + i, value_of(results[i]));
+                 ".shared.b16 " + list_of(results) + ", " + where);
+    write_results(inst.operands[0], results);
 }
 
 void Lifter::movm(const Instruction& inst) {
