@@ -34,6 +34,7 @@ constexpr const char* usage =
     "  --time-limit S           seconds for one program (60)\n"
     "  --for S                  starts nothing after so many seconds\n"
     "  --minimise               leave out what a difference does not need\n"
+    "  --gpu LIBCUDA            with --compare: a GPU's driver; what differs from the recording is written with what differs from that, and minimised by it\n"
     "  --output FOLDER          where programs that differ are written (.)\n"
     "  --record FILE            write what the library gives; --compare FILE: compare with it\n"
     "                           both: run those programs only that are not in the latter, or are others now, and keep the rest\n"
@@ -41,7 +42,7 @@ constexpr const char* usage =
     "  --run FILE.ptx           a program from a file; with --registers what each thread leaves, too\n";
 
 struct Options {
-    std::string library, forms, configurations = ".*", record, compare, output = ".", run;
+    std::string library, gpu, forms, configurations = ".*", record, compare, output = ".", run;
     std::uint32_t from = 0, to = 100;
     unsigned per_program = 3, jobs = 1, chunk = 25, time_limit = 60, seconds = 0;
     Flavour flavour = Flavour::portable;
@@ -82,6 +83,7 @@ Options parse(int argc, char** argv) {
         else if (name == "--time-limit") o.time_limit = number();
         else if (name == "--for") o.seconds = number();
         else if (name == "--minimise") o.minimise = true;
+        else if (name == "--gpu") o.gpu = value();
         else if (name == "--output") o.output = value();
         else if (name == "--record") o.record = value();
         else if (name == "--compare") o.compare = value();
@@ -99,7 +101,7 @@ class Campaign {
 public:
     explicit Campaign(const Options& options)
         : o_(options), generator_(o_.flavour, o_.version, o_.target, o_.forms), ways_(o_.record.empty() ? configurations(o_.configurations) : std::vector<Configuration>{{"library", {}}}),
-          workers_(o_.library, ways_, o_.time_limit, o_.seconds) {
+          workers_(o_.library, ways_, o_.time_limit, o_.seconds), gpu_(o_.gpu, {{"gpu", {}}}, o_.time_limit, o_.seconds) {
         if (ways_.empty()) throw std::invalid_argument("no such configuration");
     }
 
@@ -196,11 +198,14 @@ private:
             return;
         }
         for (const auto& [way, result] : results)
-            if (is_error(result) || result != expected) return report(seed, first, way, result, expected);
-        if (!o_.compare.empty()) compare(seed, expected);
+            if (is_error(result) || result != expected) {
+                fail(seed, std::string(ways_[way].name) + " gives " + result + ", " + ways_[first].name + " " + expected);
+                return report(seed, {workers_, first, ways_[first]}, {workers_, way, ways_[way]}, result);
+            }
+        if (!o_.compare.empty()) compare(seed, first, expected);
     }
 
-    void compare(std::uint32_t seed, const Result& result) {
+    void compare(std::uint32_t seed, unsigned way, const Result& result) {
         const auto found = recording_.find(seed);
         if (found == recording_.end() || found->second.result[0] == '-') {
             ++missing_;
@@ -208,9 +213,10 @@ private:
         }
         const Recorded now = recorded(result, generator_.generate(seed).text);
         if (now.text != found->second.text) ++changed_;
-        else if ((now.result == found->second.result) == found->second.known_difference)
+        else if ((now.result == found->second.result) == found->second.known_difference) {
             fail(seed, found->second.known_difference ? "agrees although it is marked as a known difference" : "differs from the recording");
-        else ++(found->second.known_difference ? known_ : agree_);
+            if (!o_.gpu.empty() && !found->second.known_difference) report(seed, {gpu_, 0, {"gpu", {}}}, {workers_, way, ways_[way]}, result);
+        } else ++(found->second.known_difference ? known_ : agree_);
     }
 
     void fail(std::uint32_t seed, const std::string& text) {
@@ -219,28 +225,36 @@ private:
         std::fflush(stdout);
     }
 
-    void report(std::uint32_t seed, unsigned first, unsigned way, const Result& result, const Result& expected) {
-        fail(seed, std::string(ways_[way].name) + " gives " + result + ", " + ways_[first].name + " " + expected);
+    /// One of two that should leave the same in memory.
+    struct Side {
+        const Workers& workers;
+        unsigned way;
+        Configuration configuration;
+        Result run(const Program& program, std::vector<unsigned char>* memory = nullptr) const { return workers.run_one(way, program, memory); }
+    };
+
+    /// Writes the program of `seed`, for which `other` gave `result` and `expected` something else.
+    void report(std::uint32_t seed, const Side& expected, const Side& other, const Result& result) {
         std::set<unsigned> without;
         const bool errs = is_error(result);
         if (o_.minimise)
             without = reduce(generator_, seed, [&](const Program& program) {
-                const Result now = workers_.run_one(way, program);
+                const Result now = other.run(program);
                 if (errs) return is_error(now) && (alike(now, result) || result.find("no end") != Result::npos);
                 if (is_error(now)) return false;
-                const Result other = workers_.run_one(first, program);
-                return !is_error(other) && other != now;
+                const Result right = expected.run(program);
+                return !is_error(right) && right != now;
             });
         const Program program = generator_.generate(seed, without);
         std::vector<unsigned char> a, b;
-        const Result again = workers_.run_one(way, program, &a);
-        workers_.run_one(first, program, &b);
-        const std::string path = o_.output + "/" + std::to_string(seed) + "_" + ways_[way].name + ".ptx";
+        const Result again = other.run(program, &b);
+        expected.run(program, &a);
+        const std::string path = o_.output + "/" + std::to_string(seed) + "_" + other.configuration.name + ".ptx";
         std::filesystem::create_directories(o_.output);
         std::ofstream file(path);
-        file << launch_line(program) << "// fuzz_programs LIBCUDA --run " << std::filesystem::path(path).filename().string() << " --configurations '" << ways_[first].name << "|" << ways_[way].name << "'\n"
-             << "// seed " << seed << ", " << ways_[way].name << ":";
-        for (const char* variable : ways_[way].environment) file << " " << variable;
+        file << launch_line(program) << "// fuzz_programs LIBCUDA --run " << std::filesystem::path(path).filename().string() << " --configurations '" << expected.configuration.name << "|" << other.configuration.name << "'\n"
+             << "// seed " << seed << ", " << other.configuration.name << ":";
+        for (const char* variable : other.configuration.environment) file << " " << variable;
         file << "\n// " << again << "\n";
         if (!a.empty() && !b.empty()) file << describe_difference(a, b, program.threads());
         file << program.text;
@@ -249,7 +263,7 @@ private:
     const Options& o_;
     Generator generator_;
     std::vector<Configuration> ways_;
-    Workers workers_;
+    Workers workers_, gpu_;
     Recording recording_;
     unsigned failed_ = 0, agree_ = 0, known_ = 0, changed_ = 0, missing_ = 0;
 };
