@@ -6,6 +6,7 @@
 #include "runtime/graph/node_work.h"
 #include "runtime/stream/stream.h"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -37,6 +38,12 @@ class Step {
 public:
     virtual ~Step() = default;
     virtual void run(const GraphLaunch& launch) = 0;
+    /// run() from `start` on, which is now or zero; when it ended, or zero where nobody looked.
+    virtual std::chrono::steady_clock::time_point run_from(const GraphLaunch& launch,
+                                                           std::chrono::steady_clock::time_point) {
+        run(launch);
+        return {};
+    }
     /// On the launching thread, in the order of the list.
     virtual void prepare(GraphLaunch&, const Stream&) {}
     /// It did not run, because the launch ended with a fault.

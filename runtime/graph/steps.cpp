@@ -29,18 +29,21 @@ Status make_grid_of(const KernelWork& work, std::shared_ptr<Grid>& grid) {
 class KernelStep : public Step {
 public:
     KernelStep(KernelWork work, std::shared_ptr<Grid> grid) : work_(std::move(work)), grid_(std::move(grid)) {}
-    void run(const GraphLaunch& launch) override {
+    void run(const GraphLaunch& launch) override { run_from(launch, {}); }
+    std::chrono::steady_clock::time_point run_from(const GraphLaunch& launch,
+                                                   std::chrono::steady_clock::time_point start) override {
         if (!is_fresh_ && !renew_grid(grid_)) {
             std::shared_ptr<Grid> grid;
             if (const Status status = make_grid_of(work_, grid); status != Status::success) {
                 log(LogLevel::error, "a kernel of a graph can't be launched: " + work_.function->kernel().name());
-                return launch.context->set_fault(status);
+                launch.context->set_fault(status);
+                return {};
             }
             grid_ = std::move(grid);
         }
         is_fresh_ = false;
         grid_->graph_launch = &launch;
-        run_grid(grid_);
+        return run_grid(grid_, start);
     }
 
 private:

@@ -169,9 +169,11 @@ void call_late_helpers(Grid& grid) {
     grid.late_helpers = 0;
 }
 
-void run_grid(const std::shared_ptr<Grid>& grid) {
-    run_ctas(grid);
+Clock::time_point run_grid(const std::shared_ptr<Grid>& grid, Clock::time_point start) {
+    const Clock::time_point end = run_ctas(grid, start);
+    if (!grid->children) return end;
     run_child_work(*grid);
+    return {};
 }
 
 namespace {
@@ -198,20 +200,20 @@ private:
     Grid* grid_;
 };
 
-void run_on_threads(const std::shared_ptr<Grid>& grid) {
+Clock::time_point run_on_threads(const std::shared_ptr<Grid>& grid, Clock::time_point start) {
     const StoppedByFaults stopped(*grid);
     const WatchedGrid watched(*grid);
-    if (grid->context->status() != Status::success) return; // an earlier fault: nothing runs any more
+    if (grid->context->status() != Status::success) return {}; // an earlier fault: nothing runs any more
     const std::uint64_t draws = (grid->cta_count + grid->chunk - 1) / grid->chunk;
     std::uint64_t helpers = grid->max_workers - 1;
     if (helpers > draws - 1) helpers = draws - 1;
     if (static_cast<abi::AsyncMode>(grid->launch.async_mode) != abi::AsyncMode::eager)
         UnfencedWrites::get().fence(); // a grid's begin is one, too
     const QuickTime quick_time(*grid);
-    grid->start = Clock::now();
+    grid->start = start != Clock::time_point{} ? start : Clock::now();
     DeviceUse& use = grid->context->used();
     use.grid_begins(grid->start.time_since_epoch() / std::chrono::nanoseconds(1));
-    if (helpers > 0) grid->short_ns = short_grid_ns(); // reading the clock is a tenth of an empty grid
+    if (helpers > 0) grid->short_ns = short_grid_ns();
     if (is_too_small_to_share(*grid))
         grid->late_helpers = helpers;
     else
@@ -224,13 +226,15 @@ void run_on_threads(const std::shared_ptr<Grid>& grid) {
     last_end.store(end, std::memory_order_relaxed);
     remember_cost(*grid, static_cast<std::uint64_t>((end - grid->start) / std::chrono::nanoseconds(1)));
     if (log_enabled(LogLevel::trace)) log_ended(*grid);
+    return end;
 }
 
 } // namespace
 
-void run_ctas(const std::shared_ptr<Grid>& grid) {
-    run_on_threads(grid);
+Clock::time_point run_ctas(const std::shared_ptr<Grid>& grid, Clock::time_point start) {
+    const Clock::time_point end = run_on_threads(grid, start);
     if (grid->stopped()) report(*grid);
+    return end;
 }
 
 } // namespace ptarmigan::runtime

@@ -104,9 +104,13 @@ struct Grid : std::enable_shared_from_this<Grid>, GridCode {
 
 /// Runs the grid's CTAs: on this thread, and on oneTBB workers as far as they come. Returns when
 /// every CTA has exited or a fault ended the grid; the fault is in the context then, and reported.
-void run_ctas(const std::shared_ptr<Grid>& grid);
+/// `start`: now, where the caller knows it: reading the clock is a tenth of an empty grid. Returns when it ended, which
+/// is zero where nobody looked.
+std::chrono::steady_clock::time_point run_ctas(const std::shared_ptr<Grid>& grid,
+                                               std::chrono::steady_clock::time_point start = {});
 /// run_ctas(), then the work that its threads launched.
-void run_grid(const std::shared_ptr<Grid>& grid);
+std::chrono::steady_clock::time_point run_grid(const std::shared_ptr<Grid>& grid,
+                                               std::chrono::steady_clock::time_point start = {});
 
 /// Of a grid that began with quick code: the good code that takes over from CTA (cluster) `next` on, null if there is
 /// none yet or it can't. On the grid's own thread (`own_thread`) asks for it where the grid takes long. Thread-safe.

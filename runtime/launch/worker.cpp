@@ -12,6 +12,7 @@
 #include "runtime/module/module.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <sched.h>
@@ -572,8 +573,9 @@ void Worker::run(Grid& grid, std::uint32_t number) {
 namespace {
 
 struct WorkerPool {
+    std::atomic<Worker*> last{nullptr}; ///< the last one that came back, without the mutex; owned
     std::mutex mutex;
-    std::vector<std::unique_ptr<Worker>> idle;
+    std::vector<std::unique_ptr<Worker>> idle; ///< the others
     static WorkerPool& get() {
         static auto* pool = new WorkerPool; // never destroyed: workers may outlive static destructors
         return *pool;
@@ -584,6 +586,8 @@ struct WorkerPool {
 
 WorkerLease::WorkerLease() {
     WorkerPool& pool = WorkerPool::get();
+    worker_.reset(pool.last.exchange(nullptr, std::memory_order_acquire));
+    if (worker_) return;
     std::lock_guard lock(pool.mutex);
     if (pool.idle.empty()) {
         worker_ = std::make_unique<Worker>();
@@ -595,6 +599,11 @@ WorkerLease::WorkerLease() {
 
 WorkerLease::~WorkerLease() {
     WorkerPool& pool = WorkerPool::get();
+    Worker* none = nullptr;
+    if (pool.last.compare_exchange_strong(none, worker_.get(), std::memory_order_release, std::memory_order_relaxed)) {
+        static_cast<void>(worker_.release());
+        return;
+    }
     std::lock_guard lock(pool.mutex);
     pool.idle.push_back(std::move(worker_));
 }
