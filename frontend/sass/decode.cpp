@@ -121,6 +121,11 @@ private:
             operand.kind = Kind::target;
             operand.value = inst_.address + 16 + relative();
             return true;
+        case 'E': // in bytes
+            operand.kind = Kind::target;
+            operand.value = inst_.address + 16 +
+                            (code_.signed_bits(64, 18) * 256 * 65536 * 65536 + std::int64_t(code_.bits(24, 40)));
+            return true;
         case 'W':
             if (code_.bits(32, 2) < 2) return true;
             static_cast<void>(code_.bit(uses_uniform));

@@ -9,6 +9,19 @@ using Kind = Operand::Kind;
 
 } // namespace
 
+/// A predicate that is true where the condition and the instruction's guard are.
+std::string Lifter::with_guard(const Instruction& inst, const Condition& also) {
+    const std::string both = as_register(also);
+    if (is_unguarded(inst)) return both;
+    Operand guard;
+    guard.kind = inst.guard_uniform ? Kind::uniform_predicate : Kind::predicate;
+    guard.index = inst.guard;
+    guard.negated = inst.guard_negated;
+    const std::string combined = predicate_temporary();
+    emit("and.pred " + combined + ", " + both + ", " + as_register(condition(guard)));
+    return combined;
+}
+
 void Lifter::branch(const Instruction& inst) {
     const Block& block = blocks_[current_block_];
     if (inst.has("ANY")) refuse_here();
@@ -30,16 +43,7 @@ void Lifter::branch(const Instruction& inst) {
         emit_guarded("bra " + label(block.successors.front()));
         return;
     }
-    std::string both = as_register(also);
-    if (!is_unguarded(inst)) {
-        Operand guard;
-        guard.kind = inst.guard_uniform ? Kind::uniform_predicate : Kind::predicate;
-        guard.index = inst.guard;
-        guard.negated = inst.guard_negated;
-        const std::string combined = predicate_temporary();
-        emit("and.pred " + combined + ", " + both + ", " + as_register(condition(guard)));
-        both = combined;
-    }
+    const std::string both = with_guard(inst, also);
     if (writes_) text_ += "\t@" + both + " bra " + label(block.successors.front()) + ";\n";
 }
 
@@ -76,8 +80,8 @@ void Lifter::exit(const Instruction& inst) {
         emit_guarded("exit");
         return;
     }
-    if (!is_unguarded(inst)) refuse_here("two conditions");
-    if (writes_) text_ += "\t@" + as_register(also) + " exit;\n";
+    const std::string both = with_guard(inst, also);
+    if (writes_) text_ += "\t@" + both + " exit;\n";
 }
 
 void Lifter::call(const Instruction& inst) {

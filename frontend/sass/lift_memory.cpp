@@ -195,8 +195,13 @@ void Lifter::store_shared(const Instruction& inst) {
 }
 
 void Lifter::load_constant(const Instruction& inst) {
-    const Operand& place = inst.operands[1];
+    Operand place = inst.operands[1];
     const Size size = size_of(inst);
+    if (place.index != zero_register)
+        if (const Value index = read_index(place.index); index.constant) {
+            place.value += std::int32_t(*index.constant);
+            place.index = zero_register;
+        }
     if (inst.has("IL") || inst.has("IS") || inst.has("ISL") || place.bindless) refuse_here();
     if (place.index == zero_register && size.bytes >= 4) {
         if (size.bytes == 8) {
@@ -249,26 +254,26 @@ void Lifter::load_constant(const Instruction& inst) {
         return;
     }
     if (place.bank == 0 && place.index != zero_register && !kernel_.parameters.empty()) {
-        // An array among the parameters: the one that the constant part of the address lies in.
-        for (const KernelParameter& parameter : kernel_.parameters) {
-            const std::int64_t inside = place.value - kernel_.parameter_base - parameter.offset;
-            if (inside < 0 || inside >= std::int64_t(parameter.size) || kernel_.parameters.size() != 1) continue;
-            const std::string variable = wide_temporary(), sum = wide_temporary();
-            emit("mov.u64 " + variable + ", param_" + std::to_string(parameter.ordinal));
-            emit("add.s64 " + sum + ", " + variable + ", " + base);
-            where = "[" + sum + plus(inside) + "]";
-            if (size.bytes == 8) {
-                const std::string result = wide_temporary();
-                emit_guarded("ld.param.b64 " + result + ", " + where);
-                write_pair(inst.operands[0], name_wide(result));
-            } else {
-                const std::string result = temporary();
-                emit_guarded(std::string("ld.param") + (size.bytes == 4 ? ".b32" : size.narrow) + " " + result + ", " +
-                             where);
-                write(inst.operands[0], value_of(result));
-            }
-            return;
+        // An array among the parameters, which lie as in the bank: from the one on that the constant part of the
+        // address lies in or behind, or from the first where an index begins above 0.
+        const KernelParameter* array = &kernel_.parameters.front();
+        for (const KernelParameter& parameter : kernel_.parameters)
+            if (place.value >= std::int64_t(kernel_.parameter_base) + parameter.offset) array = &parameter;
+        const std::string variable = wide_temporary(), sum = wide_temporary();
+        emit("mov.u64 " + variable + ", param_" + std::to_string(array->ordinal));
+        emit("add.s64 " + sum + ", " + variable + ", " + base);
+        where = "[" + sum + plus(place.value - std::int64_t(kernel_.parameter_base) - array->offset) + "]";
+        if (size.bytes == 8) {
+            const std::string result = wide_temporary();
+            emit_guarded("ld.param.b64 " + result + ", " + where);
+            write_pair(inst.operands[0], name_wide(result));
+        } else {
+            const std::string result = temporary();
+            emit_guarded(std::string("ld.param") + (size.bytes == 4 ? ".b32" : size.narrow) + " " + result + ", " +
+                         where);
+            write(inst.operands[0], value_of(result));
         }
+        return;
     }
     refuse_here("a constant by a register");
 }

@@ -56,7 +56,7 @@ bool lift_cubin(std::span<const std::uint8_t> image, LiftedModule& module, std::
     // Forms of the newest version are free to use; none is of a newer architecture than the code's.
     text = ".version 8.5\n.target sm_" + std::to_string(cubin.architecture) + "\n.address_size 64\n";
     text += ".extern .shared .align 16 .b8 sass_dynamic_shared[];\n";
-    std::string broken;
+    text += Lifter::provided_declarations(cubin);
     for (const CubinSection& section : cubin.sections) {
         if (variable_of(section.name).empty()) continue;
         try {

@@ -250,7 +250,9 @@ int Lifter::join(const Value& low, const Value& high) {
         emit("cvt.s64.s32 " + result + ", " + low.text);
     else
         emit("mov.b64 " + result + ", {" + in_register(low) + ", " + in_register(high) + "}");
-    return name_wide(result);
+    const int wide = name_wide(result);
+    if (low.constant && high.constant) wide_constants_[wide] = std::uint64_t(*high.constant) << 32 | *low.constant;
+    return wide;
 }
 
 int Lifter::pair_at(unsigned index) {
@@ -383,6 +385,8 @@ Value Lifter::constant_word(unsigned bank, std::int64_t offset) {
             for (const CubinRelocation& relocation : section->relocations) {
                 if (std::int64_t(relocation.offset) != even || relocation.type != 2) continue;
                 const CubinSymbol& symbol = cubin_.symbols[relocation.symbol];
+                if (const auto address = provided_address(symbol.name); symbol.section == 0 && address)
+                    return constant(offset == even ? std::uint32_t(*address) : std::uint32_t(*address >> 32));
                 if (symbol.section >= cubin_.sections.size() || (symbol.type != 1 && symbol.type != 3))
                     refuse_here("the address of " + std::string(symbol.name));
                 const std::string_view home = cubin_.sections[symbol.section].name;
@@ -509,6 +513,8 @@ void Lifter::write_pair(const Operand& operand, int wide) {
         known.wide = wide;
         known.is_high = half == 1;
         known.number = next_number_++;
+        if (const auto bits = wide_constants_.find(wide); bits != wide_constants_.end())
+            known.constant = std::uint32_t(bits->second >> 32 * half);
         pairs_.reset(window_high_bits + index + half);
     }
     pairs_.set(index / 2);
@@ -589,7 +595,7 @@ void Lifter::find_successors(unsigned id) {
         if (found == kernel_.branch_targets.end()) throw Unliftable("BRX without a list of targets");
         for (const std::uint32_t place : found->targets) successors.push_back(block_at(block.context, place));
         falls_through = !is_unconditional(last);
-    } else if (rule == "call") {
+    } else if (rule == "call" || rule == "call_indexed") {
         const Context& caller = contexts_[block.context];
         if (caller.depth == depth_limit) throw Unliftable("calls that nest deeply, or recursion");
         const auto [place, is_new] =
@@ -602,7 +608,12 @@ void Lifter::find_successors(unsigned id) {
             callee.depth = caller.depth + 1;
             contexts_.push_back(std::move(callee));
         }
-        successors.push_back(block_at(place->second, target));
+        if (rule == "call")
+            successors.push_back(block_at(place->second, target));
+        else
+            for (const std::uint32_t function : pointed_functions_)
+                successors.push_back(block_at(place->second, function));
+        if (successors.empty()) throw Unliftable("a call of functions that are not known");
         falls_through = !is_unconditional(last);
     } else if (rule == "ret") {
         const Context& context = contexts_[block.context];
@@ -621,6 +632,24 @@ void Lifter::find_successors(unsigned id) {
     }
     blocks_[id].successors = std::move(successors);
     blocks_[id].falls_through = falls_through;
+}
+
+/// Functions of the kernel whose places stand in bank 2, in variables or among the code's immediate operands.
+void Lifter::find_pointed_functions() {
+    std::set<std::uint64_t> words(addresses_.begin(), addresses_.end());
+    for (const std::string& name : {".nv.constant2." + std::string(kernel_.name), std::string(".nv.global.init")}) {
+        const CubinSection* section = cubin_.find_section(name);
+        if (section == nullptr) continue;
+        for (std::size_t at = 0; at + 8 <= section->bytes.size(); at += 8) {
+            std::uint64_t word = 0;
+            for (unsigned i = 0; i < 8; ++i) word |= std::uint64_t(section->bytes[at + i]) << 8 * i;
+            words.insert(word);
+        }
+    }
+    for (const CubinSymbol& symbol : cubin_.symbols)
+        if (symbol.type == 2 && symbol.section == kernel_.text && symbol.value != 0 && symbol.value % 16 == 0 &&
+            words.count(symbol.value) != 0)
+            pointed_functions_.push_back(std::uint32_t(symbol.value));
 }
 
 void Lifter::discover() {
@@ -644,7 +673,7 @@ void Lifter::discover() {
             if (target >= 0 && std::size_t(target / 16) < count) leaders[std::size_t(target / 16)] = true;
         }
         if (rule == "branch" || rule == "call" || rule == "exit" || rule == "ret" || rule == "branch_indexed" ||
-            rule == "trap")
+            rule == "trap" || rule == "call_indexed")
             leaders[i + 1] = true;
     }
     for (const Instruction& inst : code_)
@@ -657,6 +686,11 @@ void Lifter::discover() {
     for (const auto& entry : kernel_.branch_targets)
         for (const std::uint32_t target : entry.targets)
             if (target / 16 < count) leaders[target / 16] = true;
+    if (std::any_of(code_.begin(), code_.end(),
+                    [](const Instruction& inst) { return inst.form != nullptr && inst.form->rule == "call_indexed"; }))
+        find_pointed_functions();
+    for (const std::uint32_t function : pointed_functions_)
+        if (function / 16 < count) leaders[function / 16] = true;
     contexts_.emplace_back();
     block_at(0, 0);
     for (unsigned id = 0; id < blocks_.size(); ++id) {
@@ -778,6 +812,7 @@ std::string Lifter::lift() {
     halves_ = 1;
     wide_names_.clear();
     wide_ids_.clear();
+    wide_constants_.clear();
     text_.clear();
     std::vector<unsigned> order(blocks_.size());
     for (unsigned id = 0; id < order.size(); ++id) order[id] = id;

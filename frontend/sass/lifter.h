@@ -74,6 +74,8 @@ public:
     std::string parameter_list() const;
     /// What lift() needs at module scope.
     const std::string& table() const { return table_; }
+    /// Declarations of the functions that the runtime provides and the cubin names, for a module's head.
+    static std::string provided_declarations(const Cubin& cubin);
 
 private:
     void rule(const Instruction& inst);
@@ -94,6 +96,7 @@ private:
     std::optional<std::uint32_t> constant_bytes(unsigned bank, std::int64_t offset);
     int parameter_pair(std::int64_t offset);
     Condition condition(const Operand& operand);
+    std::string with_guard(const Instruction& inst, const Condition& also);
     std::string as_register(const Condition& condition); ///< a predicate register that has its value
     std::string wide_text(int wide) const { return wide_names_[std::size_t(wide)]; }
     Value low_half(int wide), high_half(int wide);
@@ -130,6 +133,7 @@ private:
         unsigned depth = 0;
     };
     void discover();
+    void find_pointed_functions();
     unsigned block_at(unsigned context, std::uint32_t address);
     const Instruction& instruction_at(std::uint32_t address) const;
     void find_successors(unsigned block);
@@ -142,6 +146,7 @@ private:
     const CubinKernel& kernel_;
     std::vector<Instruction> code_;
     std::vector<std::uint32_t> addresses_; ///< immediate operands, sorted
+    std::vector<std::uint32_t> pointed_functions_;
     std::vector<Context> contexts_;
     std::vector<Block> blocks_;
     std::map<std::pair<unsigned, std::uint32_t>, unsigned> block_ids_;
@@ -179,6 +184,7 @@ private:
     bool writes_ = true; ///< false while the blocks' entry states are being found
     std::vector<std::string> wide_names_;
     std::map<std::string, int> wide_ids_;
+    std::map<int, std::uint64_t> wide_constants_; ///< what 64-bit values are, where that is known
     unsigned temporaries_ = 0, wide_temporaries_ = 0, predicate_temporaries_ = 0;
     unsigned halves_ = 1;
     std::string table_;
@@ -200,6 +206,10 @@ private:
     bool is_followed_by_vote_of_all(const Instruction& inst) const;
     void come_together(const std::string& lanes);
     void use_table();
+    /// The number that stands for a provided function's address; none for others.
+    static std::optional<std::uint64_t> provided_address(std::string_view name);
+    /// Calls the function, of the lanes of a predicate if one is given.
+    void call_provided(std::uint64_t address, const std::string& chosen);
     std::string atomic_operand(bool is_integer, unsigned index);
     bool lift_shared_loop(const Block& block);
     std::string half_of(const std::string& value); ///< the lower 16 bits, in a .b16 register
@@ -304,6 +314,9 @@ public:
     LIFT_RULE(branch_indexed);
     LIFT_RULE(exit);
     LIFT_RULE(call);
+    LIFT_RULE(call_absolute);
+    LIFT_RULE(call_indexed);
+    LIFT_RULE(lepc);
     LIFT_RULE(ret);
     LIFT_RULE(trap);
     LIFT_RULE(r2ur);

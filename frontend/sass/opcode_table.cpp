@@ -174,6 +174,7 @@ private:
             case 'C':
             case 'S':
             case 'T':
+            case 'E':
             case 'W':
             case 'J':
             case 'k': break;

@@ -218,7 +218,11 @@ ImagePtx read_container(const void* container, std::size_t size, const ImageOpti
     if (!contents.sound) return invalid("the fat binary's headers are damaged");
     if (options.lifts) {
         const PtxEntry* cubin = choose_cubin(contents.cubins, options.device_architecture);
-        if (cubin != nullptr && (options.prefers_sass || choose(contents.ptx, contents.sass, options) == nullptr)) {
+        // PTX for newer devices is no substitute for what a GPU would take: libraries have other kernels in it.
+        const bool has_ptx = std::any_of(contents.ptx.begin(), contents.ptx.end(), [&](const PtxEntry& entry) {
+            return eligible(entry, options.device_architecture);
+        });
+        if (cubin != nullptr && (options.prefers_sass || !has_ptx)) {
             const std::string bytes = unpack_entry(*cubin);
             ImagePtx image = lift_image({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()},
                                         options.device_architecture);

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules of calls through registers: of functions that the runtime provides, whose addresses are in bank 4, and of the
+// kernel's own, whose places are in bank 2.
+//
+// A provided function's address is a number that no memory has, so that it may travel through registers and branches:
+// where it is known at the call there is one function, else the lanes are sent where their register says.
+// Arguments are in R4 and behind, 64-bit ones in pairs that begin at an even register; results are in R4 and R5.
+#include "frontend/sass/lifter.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace ptarmigan::sass {
+namespace {
+
+struct ProvidedFunction {
+    std::string_view name;
+    std::string_view parameters; ///< a digit of bytes each
+    char result;                 ///< its bytes, 0: none
+};
+
+constexpr ProvidedFunction functions[] = {
+    {"vprintf", "88", 4},
+    {"malloc", "8", 8},
+    {"free", "8", 0},
+    {"__assertfail", "88488", 0},
+};
+constexpr unsigned first_argument = 4;
+/// Upper half of the numbers that stand for these functions' addresses: no address of this machine's or of a GPU's.
+constexpr std::uint32_t function_high = 0xfffe0000;
+
+std::uint32_t function_low(std::size_t index) {
+    return std::uint32_t(16 * (index + 1));
+}
+
+bool is_named(const Cubin& cubin, const ProvidedFunction& function) {
+    return std::any_of(cubin.symbols.begin(), cubin.symbols.end(),
+                       [&](const CubinSymbol& symbol) { return symbol.name == function.name; });
+}
+
+} // namespace
+
+std::optional<std::uint64_t> Lifter::provided_address(std::string_view name) {
+    const auto* found =
+        std::find_if(std::begin(functions), std::end(functions), [&](const auto& f) { return f.name == name; });
+    if (found == std::end(functions)) return {};
+    return std::uint64_t(function_high) << 32 | function_low(std::size_t(found - std::begin(functions)));
+}
+
+std::string Lifter::provided_declarations(const Cubin& cubin) {
+    std::string text;
+    for (const ProvidedFunction& function : functions) {
+        if (!is_named(cubin, function)) continue;
+        text += ".extern .func ";
+        if (function.result != 0) text += "(.param .b" + std::to_string(8 * function.result) + " sass_result) ";
+        text += std::string(function.name) + "(";
+        for (std::size_t i = 0; i < function.parameters.size(); ++i)
+            text += std::string(i == 0 ? "" : ", ") + ".param .b" + std::to_string(8 * (function.parameters[i] - '0')) +
+                    " sass_argument_" + std::to_string(i);
+        text += ");\n";
+    }
+    return text;
+}
+
+void Lifter::call_provided(std::uint64_t address, const std::string& chosen) {
+    const ProvidedFunction& function = functions[std::uint32_t(address) / 16 - 1];
+    std::vector<std::string> arguments;
+    unsigned at = first_argument;
+    for (const char bytes : function.parameters) {
+        if (bytes == '8') {
+            at += at % 2;
+            arguments.push_back(wide_text(pair_at(at)));
+            at += 2;
+        } else {
+            arguments.push_back(in_register(read_index(at)));
+            at += 1;
+        }
+    }
+    // The parameters' names live in a scope of their own.
+    if (writes_) text_ += "\t{\n";
+    std::string list;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const std::string type = ".b" + std::to_string(8 * (function.parameters[i] - '0')),
+                          name = "sass_call_" + std::to_string(i);
+        emit(".param " + type + " " + name);
+        emit("st.param" + type + " [" + name + "], " + arguments[i]);
+        list += (i == 0 ? "" : ", ") + name;
+    }
+    const std::string type = ".b" + std::to_string(8 * function.result);
+    if (function.result != 0) emit(".param " + type + " sass_call_result");
+    const std::string call = "call " + std::string(function.result != 0 ? "(sass_call_result), " : "") +
+                             std::string(function.name) + ", (" + list + ")";
+    if (chosen.empty()) {
+        emit_guarded(call);
+    } else if (writes_) {
+        text_ += "\t@" + chosen + " " + call + ";\n";
+    }
+    const std::string result = function.result == 8 ? wide_temporary() : temporary();
+    if (function.result != 0) emit("ld.param" + type + " " + result + ", [sass_call_result]");
+    if (writes_) text_ += "\t}\n";
+    if (function.result == 0) return;
+    if (chosen.empty()) {
+        Operand target;
+        target.kind = Operand::Kind::reg;
+        target.index = first_argument;
+        if (function.result == 8)
+            write_pair(target, name_wide(result));
+        else
+            write(target, value_of(result));
+        return;
+    }
+    // One of several: the others' lanes keep what they have.
+    const Value low = function.result == 8 ? low_half(name_wide(result)) : value_of(result);
+    const auto choose = [&](unsigned index, const Value& value) {
+        const std::string kept = temporary();
+        emit("selp.b32 " + kept + ", " + value.text + ", " + in_register(read_index(index)) + ", " + chosen);
+        write_index(index, value_of(kept));
+    };
+    if (function.result == 8) {
+        const Value high = high_half(name_wide(result));
+        choose(first_argument + 1, high);
+    }
+    choose(first_argument, low);
+}
+
+/// LEPC: the address of code, which only returns use, and those are known by their call.
+void Lifter::lepc(const Instruction& inst) {
+    const std::uint64_t place = inst.operand_count > 1 ? std::uint64_t(inst.operands[1].value) : inst.address;
+    write_pair(inst.operands[0], join(constant(std::uint32_t(place)), constant(std::uint32_t(place >> 32))));
+}
+
+void Lifter::call_absolute(const Instruction& inst) {
+    const Condition also = condition(inst.operands[0]);
+    if (!also.name.empty() || !also.value) refuse_here("a condition");
+    const Operand& target = inst.operands[1];
+    const unsigned index = index_of(target);
+    const Value low = read_index(index), high = read_index(index + 1);
+    if (low.constant && high.constant) {
+        const std::uint64_t address = std::uint64_t(*high.constant) << 32 | *low.constant;
+        for (const ProvidedFunction& function : functions)
+            if (provided_address(function.name) == address) {
+                call_provided(address, {});
+                return;
+            }
+        refuse_here("a function at no known place");
+    }
+    if (!is_unguarded(inst)) refuse_here("a condition");
+    const std::string where = wide_text(pair_at(index));
+    std::string none = "%ptrue";
+    std::vector<std::pair<std::uint64_t, std::string>> chosen;
+    for (const ProvidedFunction& function : functions) {
+        if (!is_named(cubin_, function)) continue;
+        const std::uint64_t address = *provided_address(function.name);
+        const std::string same = predicate_temporary(), rest = predicate_temporary();
+        emit("setp.eq.b64 " + same + ", " + where + ", " + hexadecimal(address));
+        emit("setp.ne.and.b64 " + rest + ", " + where + ", " + hexadecimal(address) + ", " + none);
+        none = rest;
+        chosen.emplace_back(address, same);
+    }
+    if (writes_) text_ += "\t@" + none + " trap;\n";
+    for (const auto& [address, predicate] : chosen) call_provided(address, predicate);
+}
+
+/// Of one of the kernel's own functions: as BRX, but a lane whose register names none of them traps.
+void Lifter::call_indexed(const Instruction& inst) {
+    const Condition also = condition(inst.operands[0]);
+    if (!also.name.empty() || !also.value || !is_unguarded(inst)) refuse_here("a condition");
+    const Operand& place = inst.operands[1];
+    const Value where = read_index(place.index);
+    for (const unsigned successor : blocks_[current_block_].successors) {
+        const std::string same = predicate_temporary();
+        const auto distance = std::uint32_t(std::int64_t(blocks_[successor].begin) - place.value);
+        emit("setp.eq.u32 " + same + ", " + where.text + ", " + std::to_string(distance));
+        if (writes_) text_ += "\t@" + same + " bra " + label(successor) + ";\n";
+    }
+    emit("trap");
+}
+
+} // namespace ptarmigan::sass
