@@ -11,8 +11,15 @@ namespace {
 
 constexpr unsigned lines_at_once = Lanes::width == 16 ? 8 : 4; ///< times two vectors: registers for accumulators
 
+/// What a step of k does.
+struct MultiplyAdd {
+    static Lanes::Float add(Lanes::Float lanes, Lanes::Float of_line, Lanes::Float sum) {
+        return Lanes::fma(lanes, of_line, sum);
+    }
+};
+
 /// `lines_at_once` lines of one product, which lie behind each other, times some vectors of lanes.
-template <unsigned k, unsigned vectors>
+template <unsigned k, class Step, unsigned vectors>
 inline void add_fast(const float* const (&lanes)[vectors], const float* lines,
                      Lanes::Float (&sums)[vectors][lines_at_once]) {
     using L = Lanes;
@@ -23,12 +30,12 @@ inline void add_fast(const float* const (&lanes)[vectors], const float* lines,
 #pragma GCC unroll 8
         for (unsigned j = 0; j < lines_at_once; ++j) {
             const L::Float of_line = L::all(lines[j * k + i]);
-            for (unsigned v = 0; v < vectors; ++v) sums[v][j] = L::fma(values[v], of_line, sums[v][j]);
+            for (unsigned v = 0; v < vectors; ++v) sums[v][j] = Step::add(values[v], of_line, sums[v][j]);
         }
     }
 }
 
-/// Widened matrices of a group.
+/// Matrices of a group as `Step` takes them, `k` words to a line.
 struct FastGroup {
     const MatrixProduct& product;
     const ProductGroup& group;
@@ -48,7 +55,7 @@ struct ChainLanes {
 };
 
 /// Chains whose lines are the same, from their first product to their last.
-template <unsigned k, unsigned vectors>
+template <unsigned k, class Step, unsigned vectors>
 inline void run_fast_chains(const FastGroup& the, const ChainLanes (&places)[vectors]) {
     using L = Lanes;
     const MatrixProduct& product = the.product;
@@ -74,7 +81,7 @@ inline void run_fast_chains(const FastGroup& the, const ChainLanes (&places)[vec
                             places[v].lane_line) *
                                std::size_t{k};
             const unsigned matrix = the.way.line_matrix(the.group.steps[places[0].chain->first + step]);
-            add_fast<k, vectors>(lanes, the.lines + (matrix * the.way.lines + line) * std::size_t{k}, sums);
+            add_fast<k, Step, vectors>(lanes, the.lines + (matrix * the.way.lines + line) * std::size_t{k}, sums);
             if (product.d == Format::f16) // each instruction's result is one
                 for (auto& vector : sums)
                     for (auto& sum : vector) sum = L::round_to_f16(sum);
@@ -83,7 +90,7 @@ inline void run_fast_chains(const FastGroup& the, const ChainLanes (&places)[vec
             std::uint8_t* d = the.accumulator(places[v].chain->d);
             const std::size_t index = the.way.index(places[v].lane_line, line, product.n);
             if (the.way.rows_are_lanes) {
-                L::Int tile[8];
+                L::Int tile[8] = {};
                 for (unsigned i = 0; i < lines_at_once; ++i) tile[i] = L::bits(sums[v][i]);
                 store_tile(product.d, d, index, product.n, tile);
             } else {
@@ -102,6 +109,25 @@ inline bool go_together(const FastGroup& the, const abi::MatrixChain& first, con
             the.way.line_matrix(the.group.steps[second.first + step]))
             return false;
     return true;
+}
+
+/// All chains of a group.
+template <unsigned k, class Step> inline void run_fast_group(const FastGroup& the) {
+    using L = Lanes;
+    const Orientation& way = the.way;
+    const abi::MatrixChain* const end = the.group.chains + the.group.chain_count;
+    for (const abi::MatrixChain* chain = the.group.chains; chain < end; ++chain) {
+        unsigned lane_line = 0;
+        for (; lane_line + 2 * L::width <= way.lane_lines; lane_line += 2 * L::width)
+            run_fast_chains<k, Step, 2>(the, {{chain, lane_line}, {chain, lane_line + L::width}});
+        if (lane_line == way.lane_lines) continue;
+        if (way.lane_lines == L::width && chain + 1 < end && go_together(the, chain[0], chain[1])) {
+            run_fast_chains<k, Step, 2>(the, {{chain, 0}, {chain + 1, 0}});
+            ++chain;
+            continue;
+        }
+        run_fast_chains<k, Step, 1>(the, {{chain, lane_line}});
+    }
 }
 
 template <unsigned k> void multiply_fast_group(const MatrixProduct& product, const ProductGroup& group) {
@@ -124,20 +150,7 @@ template <unsigned k> void multiply_fast_group(const MatrixProduct& product, con
         turn_lines(reinterpret_cast<const std::uint32_t*>(flat), k,
                    reinterpret_cast<std::uint32_t*>(lanes + first * k));
     }
-    const FastGroup the{product, group, way, lanes, lines};
-    const abi::MatrixChain* const end = group.chains + group.chain_count;
-    for (const abi::MatrixChain* chain = group.chains; chain < end; ++chain) {
-        unsigned lane_line = 0;
-        for (; lane_line + 2 * L::width <= way.lane_lines; lane_line += 2 * L::width)
-            run_fast_chains<k, 2>(the, {{chain, lane_line}, {chain, lane_line + L::width}});
-        if (lane_line == way.lane_lines) continue;
-        if (way.lane_lines == L::width && chain + 1 < end && go_together(the, chain[0], chain[1])) {
-            run_fast_chains<k, 2>(the, {{chain, 0}, {chain + 1, 0}});
-            ++chain;
-            continue;
-        }
-        run_fast_chains<k, 1>(the, {{chain, lane_line}});
-    }
+    run_fast_group<k, MultiplyAdd>({product, group, way, lanes, lines});
 }
 
 inline MultiplyGroup fast_group_code(const MatrixProduct& product) {

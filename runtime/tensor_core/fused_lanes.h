@@ -45,9 +45,9 @@ struct Left {
     Lanes::Mask all() const { return Lanes::or_else(lanes, Lanes::is_negative(signs)); }
 };
 
-/// One sum for each lane: of `products` products and `c`. Lanes that this can't do are added to `left`. Without
-/// `is_nearest` the thread rounds toward zero.
-template <Sum sum, unsigned products, bool windowed, bool is_lean, bool is_nearest>
+/// One sum for each lane: of `products` products and `c`, which is +0 if it is `from_zero`. Lanes that this can't do
+/// are added to `left`. Without `is_nearest` the thread rounds toward zero.
+template <Sum sum, unsigned products, bool windowed, bool is_lean, bool is_nearest, bool from_zero>
 inline Lanes::Float sum_lanes(const SumFrame& frame, const LaneBlock& lanes, const Line& line, unsigned first,
                               Lanes::Float c, Left& left) {
     using L = Lanes;
@@ -61,14 +61,18 @@ inline Lanes::Float sum_lanes(const SumFrame& frame, const LaneBlock& lanes, con
     of_products = L::greater_bytes(of_products, L::down<16>(of_products));
     of_products = L::both(L::up<23>(L::greater_bytes(of_products, L::down<8>(of_products))), all(frame.exponent));
 
-    L::Int c_exponent = L::both(L::bits(c), all(frame.exponent));
-    if constexpr (is_half(sum)) {
-        left.add(L::is_equal(c_exponent, all(frame.exponent))); // infinity, NaN
-        c_exponent = L::but_zero(L::bits(c), L::greater(c_exponent, all(frame.half_least)));
-    } else if constexpr (is_lean) {
-        left.add(L::outside_and_some(c_exponent, frame.above_least, frame.most, L::bits(c)));
+    L::Int top = of_products;
+    if constexpr (!from_zero) {
+        L::Int c_exponent = L::both(L::bits(c), all(frame.exponent));
+        if constexpr (is_half(sum)) {
+            left.add(L::is_equal(c_exponent, all(frame.exponent))); // infinity, NaN
+            c_exponent = L::but_zero(L::bits(c), L::greater(c_exponent, all(frame.half_least)));
+        } else if constexpr (is_lean) {
+            left.add(L::outside_and_some(c_exponent, frame.above_least, frame.most, L::bits(c)));
+        }
+        top = L::greater(top, c_exponent);
     }
-    const L::Int top = L::greater(L::greater(of_products, c_exponent), all(frame.least));
+    top = L::greater(top, all(frame.least));
     if constexpr (windowed) left.signs = L::any_of(left.signs, L::sub(top, all(frame.needed)));
 
     const L::Int c_scale_field = L::sub(all(frame.c_scale), top);
@@ -97,9 +101,12 @@ inline Lanes::Float sum_lanes(const SumFrame& frame, const LaneBlock& lanes, con
     }
     if constexpr (!is_lean)
         if (frame.negate) sum_of_products = L::sub(L::all(0), sum_of_products);
-    const L::Int addend = L::truncate(L::mul(c, c_scale));
-    const L::Int total = L::add(sum_of_products, addend);
-    left.signs = L::any_of(left.signs, L::both(L::either(sum_of_products, total), L::either(addend, total)));
+    L::Int total = sum_of_products;
+    if constexpr (!from_zero) {
+        const L::Int addend = L::truncate(L::mul(c, c_scale));
+        total = L::add(sum_of_products, addend);
+        left.signs = L::any_of(left.signs, L::both(L::either(sum_of_products, total), L::either(addend, total)));
+    }
 
     L::Float rounded = is_nearest ? L::to_float_toward_zero(total) : L::to_float_if_toward_zero(total);
     const L::Float unit = L::number(L::sub(top, all(frame.fraction_bits)));
@@ -111,9 +118,21 @@ inline Lanes::Float sum_lanes(const SumFrame& frame, const LaneBlock& lanes, con
     }
     // Results that may be subnormal or overflow are left, C's infinities and NaNs with them, but not where all is zero.
     if constexpr (!is_lean)
-        left.add(L::outside_and_some(top, frame.above_least, frame.most, L::any_of(of_products, L::bits(c))));
+        left.add(L::outside_and_some(top, frame.above_least, frame.most,
+                                     from_zero ? of_products : L::any_of(of_products, L::bits(c))));
     const L::Float result = L::mul(rounded, unit);
     return sum == Sum::f32_13 ? L::number(L::both(L::bits(result), all(frame.kept))) : result;
+}
+
+/// `sums` sums, one after the other; the first one's C is +0 if the given one is added behind them.
+template <Sum sum, unsigned products, bool windowed, unsigned sums, bool add_c, bool is_lean>
+inline Lanes::Float sums_of_lanes(const SumFrame& frame, const LaneBlock& lanes, const Line& line, Lanes::Float c,
+                                  Left& left) {
+    Lanes::Float result = sum_lanes<sum, products, windowed, is_lean, add_c, add_c>(frame, lanes, line, 0, c, left);
+    for (unsigned i = 1; i < sums; ++i)
+        result =
+            sum_lanes<sum, products, windowed, is_lean, add_c, false>(frame, lanes, line, i * products, result, left);
+    return result;
 }
 
 /// How a call goes through its matrices.
@@ -179,7 +198,7 @@ inline Lanes::Float element_lanes(const Plan& plan, const LaneBlock& lanes, cons
     using L = Lanes;
     Left left;
     left.add(*line.special ? L::mask_of(~0u) : lanes.special);
-    L::Float result = add_c ? L::all(0.0f) : c;
+    L::Float result = c;
     [[maybe_unused]] L::Int scale = L::all(0);
     constexpr bool may_scale = sum == Sum::f32_25 && !windowed && sums == 1 && products > 16;
     if constexpr (may_scale)
@@ -187,8 +206,7 @@ inline Lanes::Float element_lanes(const Plan& plan, const LaneBlock& lanes, cons
             scale = scale_lanes(plan, lane_line, line_number, left.lanes);
             result = times_power(c, L::sub(L::all(0), scale), left.lanes);
         }
-    for (unsigned i = 0; i < sums; ++i)
-        result = sum_lanes<sum, products, windowed, false, add_c>(plan.frame, lanes, line, i * products, result, left);
+    result = sums_of_lanes<sum, products, windowed, sums, add_c, false>(plan.frame, lanes, line, result, left);
     if constexpr (may_scale)
         if (plan.lane_scales) result = times_power(result, scale, left.lanes);
     if constexpr (add_c) {
@@ -223,10 +241,8 @@ inline bool lean_tile(const SumFrame& frame, const LaneBlock& lanes, const Line&
     L::Int results[8];
     for (unsigned i = 0; i < 8; ++i) {
         const L::Float c = L::number(tile[i]);
-        L::Float result = add_c ? L::all(0.0f) : c;
-        for (unsigned part = 0; part < sums; ++part)
-            result = sum_lanes<sum, products, windowed, true, add_c>(frame, lanes, first.after(i, products * sums),
-                                                                     part * products, result, left);
+        L::Float result = sums_of_lanes<sum, products, windowed, sums, add_c, true>(
+            frame, lanes, first.after(i, products * sums), c, left);
         if constexpr (add_c) {
             left.add(special_lanes(c));
             result = L::add_to_nearest(c, result);

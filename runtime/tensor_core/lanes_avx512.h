@@ -216,8 +216,8 @@ struct Lanes {
         return _mm256_castsi256_ps(half ? _mm512_extracti64x4_epi64(value, 1) : _mm512_castsi512_si256(value));
     }
 
-    /// x[i] lane j becomes x[j] lane i, in each half of eight lanes.
-    static void transpose_halves(Int (&x)[8]) {
+    /// x[i] lane j becomes x[j] lane i, in each half of eight lanes. In registers: GCC 12 calls it with them in memory.
+    [[gnu::always_inline]] static inline void transpose_halves(Int (&x)[8]) {
         Int pair[8], quad[8];
         for (int i = 0; i < 4; ++i) {
             pair[2 * i] = _mm512_unpacklo_epi32(x[2 * i], x[2 * i + 1]);
@@ -237,7 +237,7 @@ struct Lanes {
         }
     }
     /// Eight words of each of sixteen lines, `stride` words apart, to eight registers of sixteen lanes.
-    static void load_lines(const std::uint32_t* from, unsigned stride, Int (&to)[8]) {
+    [[gnu::always_inline]] static inline void load_lines(const std::uint32_t* from, unsigned stride, Int (&to)[8]) {
         for (unsigned i = 0; i < 8; ++i) {
             const auto* line = reinterpret_cast<const __m256i*>(from + i * stride);
             const auto* other = reinterpret_cast<const __m256i*>(from + (i + 8) * stride);
@@ -246,7 +246,8 @@ struct Lanes {
         transpose_halves(to);
     }
     /// The same for four words.
-    static void load_short_lines(const std::uint32_t* from, unsigned stride, Int (&to)[8]) {
+    [[gnu::always_inline]] static inline void load_short_lines(const std::uint32_t* from, unsigned stride,
+                                                               Int (&to)[8]) {
         for (unsigned i = 0; i < 8; ++i) {
             const auto* line = reinterpret_cast<const __m128i*>(from + i * stride);
             const auto* other = reinterpret_cast<const __m128i*>(from + (i + 8) * stride);

@@ -5,6 +5,7 @@
 
 #include "runtime/tensor_core/lanes_avx512.h"
 
+#include "runtime/tensor_core/fast_group.h"
 #include "runtime/tensor_core/packed_lines.h"
 
 namespace ptarmigan::runtime::tensor_core {
@@ -52,15 +53,47 @@ template <unsigned k> void multiply_pairs(const MatrixProduct& product, const Op
     }
 }
 
+struct PairProducts {
+    static Lanes::Float add(Lanes::Float lanes, Lanes::Float of_line, Lanes::Float sum) {
+        return _mm512_dpbf16_ps(sum, (__m512bh)Lanes::bits(lanes), (__m512bh)Lanes::bits(of_line));
+    }
+};
+
+template <unsigned k> void multiply_pair_group(const MatrixProduct& product, const ProductGroup& group) {
+    using L = Lanes;
+    constexpr unsigned words = k / 2;
+    const FloatMode mode(Rounding::nearest_even);
+    const Orientation way(product);
+    const unsigned all_lanes = way.rows_are_lanes ? product.m * group.a_count : product.n * group.b_count;
+    const auto* lane_matrix = static_cast<const std::uint32_t*>(way.rows_are_lanes ? group.a : group.b);
+    const auto* lines = static_cast<const float*>(way.rows_are_lanes ? group.b : group.a); // words of two
+    auto* lanes = reinterpret_cast<std::uint32_t*>(group_memory(1, std::size_t{all_lanes} * words * 4));
+    for (unsigned first = 0; first < all_lanes; first += L::width)
+        turn_lines(lane_matrix + std::size_t{first} * words, words, lanes + std::size_t{first} * words);
+    run_fast_group<words, PairProducts>({product, group, way, reinterpret_cast<const float*>(lanes), lines});
+}
+
+bool is_of_pairs(const MatrixProduct& product) {
+    const bool fits = product.n % Lanes::width == 0 || (product.m % Lanes::width == 0 && product.n % 8 == 0);
+    return product.a == Format::bf16 && product.c == Format::f32 && product.d == Format::f32 && !product.sparse && fits;
+}
+
 } // namespace
 
 Multiply avx512_bf16_multiplier(const MatrixProduct& product) {
-    const bool fits = product.n % Lanes::width == 0 || (product.m % Lanes::width == 0 && product.n % 8 == 0);
-    if (product.a != Format::bf16 || product.c != Format::f32 || product.d != Format::f32 || product.sparse || !fits)
-        return nullptr;
+    if (!is_of_pairs(product)) return nullptr;
     switch (product.k) {
     case 8: return multiply_pairs<8>;
     case 16: return multiply_pairs<16>;
+    default: return nullptr;
+    }
+}
+
+MultiplyGroup avx512_bf16_group_multiplier(const MatrixProduct& product) {
+    if (!is_of_pairs(product) || product.m % 8 != 0) return nullptr;
+    switch (product.k) {
+    case 8: return multiply_pair_group<8>;
+    case 16: return multiply_pair_group<16>;
     default: return nullptr;
     }
 }

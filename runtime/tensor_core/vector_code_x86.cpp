@@ -46,13 +46,14 @@ Multiply vector_multiplier(Code code, const MatrixProduct& product, Accuracy acc
 }
 
 MultiplyGroup vector_group_multiplier(Code code, const MatrixProduct& product, Accuracy accuracy) {
-    static const bool vnni = __builtin_cpu_supports("avx512vnni");
+    static const bool vnni = __builtin_cpu_supports("avx512vnni"), bf16 = __builtin_cpu_supports("avx512bf16");
     if (code == Code::amx) {
         if (const MultiplyGroup tiles = amx_group_multiplier(product, accuracy)) return tiles;
         code = Code::avx512;
     }
     MultiplyGroup found = nullptr;
     if (code == Code::avx512 && vnni && product.unit == Unit::integer) found = avx512_vnni_group_multiplier(product);
+    if (code == Code::avx512 && bf16 && accuracy == Accuracy::fast) found = avx512_bf16_group_multiplier(product);
     if (code == Code::avx512 && !found) found = avx512_group_multiplier(product, accuracy);
     return found ? found : avx2_group_multiplier(product, accuracy);
 }

@@ -18,6 +18,7 @@ Multiply avx512_bf16_multiplier(const MatrixProduct& product); ///< Accuracy::fa
 MultiplyGroup avx2_group_multiplier(const MatrixProduct& product, Accuracy accuracy);
 MultiplyGroup avx512_group_multiplier(const MatrixProduct& product, Accuracy accuracy);
 MultiplyGroup avx512_vnni_group_multiplier(const MatrixProduct& product);
+MultiplyGroup avx512_bf16_group_multiplier(const MatrixProduct& product); ///< Accuracy::fast
 MultiplyGroup amx_group_multiplier(const MatrixProduct& product, Accuracy accuracy);
 
 } // namespace ptarmigan::runtime::tensor_core

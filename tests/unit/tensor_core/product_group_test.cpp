@@ -118,18 +118,22 @@ struct Group {
 
     template <class KindA, class KindB, class KindC>
     Group(const MatrixProduct& product, KindA kind_a, KindB kind_b, KindC kind_c, std::mt19937& random) {
-        group.a_count = 1 + random() % 4;
-        group.b_count = 1 + random() % 5;
-        const unsigned count = 1 + random() % 8;
+        // A tile of a warp, or steps and chains of any matrices and accumulators.
+        const bool is_tile = random() % 2 == 0;
+        const unsigned of_a = 1 + random() % 3, of_b = 1 + random() % 4, depth = 1 + random() % 5;
+        group.a_count = is_tile ? of_a * depth : 1 + random() % 4;
+        group.b_count = is_tile ? of_b * depth : 1 + random() % 5;
+        const unsigned count = is_tile ? of_a * of_b : 1 + random() % 8;
         fill(product.a, kind_a, a, bytes_of_a(product) * group.a_count, random);
         fill(product.b, kind_b, b, bytes_of_b(product) * group.b_count, random);
         fill(product.c, kind_c, accumulators, bytes_of_accumulator(product) * count, random);
         for (unsigned i = 0; i < count; ++i) {
-            const auto steps_of_chain = static_cast<std::uint16_t>(1 + random() % 4);
-            chains.push_back({static_cast<std::uint16_t>(steps.size()), steps_of_chain, static_cast<std::uint8_t>(random() % count),
+            const auto steps_of_chain = static_cast<std::uint16_t>(is_tile ? depth : 1 + random() % 4);
+            chains.push_back({static_cast<std::uint16_t>(steps.size()), steps_of_chain, static_cast<std::uint8_t>(is_tile ? i : random() % count),
                               static_cast<std::uint8_t>(i)});
             for (unsigned j = 0; j < steps_of_chain; ++j)
-                steps.push_back({static_cast<std::uint8_t>(random() % group.a_count), static_cast<std::uint8_t>(random() % group.b_count)});
+                steps.push_back({static_cast<std::uint8_t>(is_tile ? j * of_a + i / of_b : random() % group.a_count),
+                                 static_cast<std::uint8_t>(is_tile ? j * of_b + i % of_b : random() % group.b_count)});
         }
         group.a = a.data();
         group.b = b.data();
