@@ -147,10 +147,32 @@ private:
     std::map<Value*, Value*> extended_;
 };
 
+/// Makes masks of the bits of a number by comparing them all at once. Returns if there were any.
+bool spread_bits(Function& function) {
+    SmallVector<BitCastInst*> masks;
+    for (Instruction& instruction : instructions(function))
+        if (auto* mask = dyn_cast<BitCastInst>(&instruction);
+            mask && is_mask(mask->getType()) && mask->getOperand(0)->getType()->isIntegerTy())
+            masks.push_back(mask);
+    for (BitCastInst* mask : masks) {
+        const unsigned lanes = cast<FixedVectorType>(mask->getType())->getNumElements();
+        if (lanes > 32) continue;
+        IRBuilder<> ir(mask);
+        SmallVector<std::uint32_t, 32> bits(lanes);
+        for (unsigned i = 0; i < lanes; ++i) bits[i] = 1u << i;
+        Value* number = ir.CreateVectorSplat(lanes, ir.CreateZExt(mask->getOperand(0), ir.getInt32Ty()));
+        mask->replaceAllUsesWith(
+            ir.CreateIsNotNull(ir.CreateAnd(number, ConstantDataVector::get(ir.getContext(), bits))));
+        mask->eraseFromParent();
+    }
+    return !masks.empty();
+}
+
 } // namespace
 
 PreservedAnalyses MasksAsIntegers::run(Function& function, FunctionAnalysisManager&) {
-    if (!WideMasks(function).run()) return PreservedAnalyses::all();
+    const bool spread = spread_bits_ && spread_bits(function);
+    if (!WideMasks(function).run() && !spread) return PreservedAnalyses::all();
     PreservedAnalyses preserved;
     preserved.preserveSet<CFGAnalyses>();
     return preserved;

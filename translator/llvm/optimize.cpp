@@ -76,10 +76,12 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, Optimization o
         late.addPass(llvm::InstCombinePass());
         late.addPass(llvm::SimplifyCFGPass());
     }
-    if (full && lacks_mask_registers(machine)) late.addPass(MasksAsIntegers());
+    const bool is_aarch64 = machine.getTargetTriple().isAArch64();
+    if (full && (lacks_mask_registers(machine) || is_aarch64))
+        late.addPass(MasksAsIntegers(/*spread_bits=*/is_aarch64));
     late.addPass(BfloatsAsIntegers());
     if (full) late.addPass(CompareHalvesAsFloats());
-    if (machine.getTargetTriple().isAArch64()) late.addPass(ChoicesAsIntegers());
+    if (is_aarch64) late.addPass(ChoicesAsIntegers());
     if (lacks_mask_registers(machine)) {
         late.addPass(HideTruncations());
     } else if (machine.getTargetTriple().isX86()) {
