@@ -97,7 +97,9 @@ private:
             return;
         }
         const char* aligned = chance(2) ? ".aligned" : "";
-        w_("    barrier.cluster.arrive{}{}; barrier.cluster.wait{}{};\n", chance(2) ? ".release" : "", aligned, chance(2) ? ".acquire" : "", aligned);
+        const char* acquire = chance(2) ? ".acquire" : "";
+        const char* release = chance(2) ? ".release" : "";
+        w_("    barrier.cluster.arrive{}{}; barrier.cluster.wait{}{};\n", release, aligned, acquire, aligned);
     }
 
     struct Load {
@@ -200,8 +202,8 @@ private:
         const unsigned all = std::min(count, buffer_bytes / form.bytes);
         neighbour("%t4", in_buffer(buffer), distance);
         neighbour("%t7", barrier_place(), distance);
-        w_("    setp.lt.u32 %leader, %me, {}; mad.lo.u32 %t4, %me, {}, %t4; xor.b32 %t2, %acc, %me; mul.wide.u32 %a1, %acc, {};\n", all,
-           form.text[0] == 'r' && chance(2) ? 0 : form.bytes, 3 + 2 * random_.below(1000));
+        const unsigned factor = 3 + 2 * random_.below(1000), pitch = form.text[0] == 'r' && chance(2) ? 0 : form.bytes;
+        w_("    setp.lt.u32 %leader, %me, {}; mad.lo.u32 %t4, %me, {}, %t4; xor.b32 %t2, %acc, %me; mul.wide.u32 %a1, %acc, {};\n", all, pitch, factor);
         w_("    @%leader {} [%t4], {}, [%t7];\n", form.text, form.value);
         loads_.push_back({buffer, false});
         expect(all * form.bytes);
@@ -265,7 +267,8 @@ private:
         stored_ |= 2;
         const unsigned row = 16 + random_.below(8); // the second quarter of the CTA's memory
         choose_leader(1);
-        w_("    mad.lo.u32 %t2, %cta, {}, {}; mov.u32 %t3, {}; add.u32 %t1, %base, {};\n", rows, row, pick({0, 8, 4, 12}), source() * buffer_bytes);
+        const unsigned from = source() * buffer_bytes;
+        w_("    mad.lo.u32 %t2, %cta, {}, {}; mov.u32 %t3, {}; add.u32 %t1, %base, {};\n", rows, row, pick({0, 8, 4, 12}), from);
         const char* reduction = pick<const char*>({"", "", "add", "min", "max", "and", "or", "xor", "inc", "dec"});
         if (*reduction)
             w_("    @%leader cp.reduce.async.bulk.tensor.2d.global.shared::cta.{}.tile.bulk_group [%store_map, {%t3, %t2}], [%t1];\n", reduction);
@@ -377,7 +380,8 @@ private:
         w_("    bar.sync 0;\n");
         for (const Load& load : loads_)
             if (!load.late) {
-                w_("    mad.lo.u32 %t2, %me, {}, {}; and.b32 %t2, %t2, 0x3fc; add.u32 %t2, %t2, {}; add.u32 %t2, %t2, %base;\n", 4 + 8 * random_.below(4), 4 * random_.below(256), load.buffer * buffer_bytes);
+                const unsigned offset = 4 * random_.below(256), pitch = 4 + 8 * random_.below(4);
+                w_("    mad.lo.u32 %t2, %me, {}, {}; and.b32 %t2, %t2, 0x3fc; add.u32 %t2, %t2, {}; add.u32 %t2, %t2, %base;\n", pitch, offset, load.buffer * buffer_bytes);
                 mix("shared.u32");
             }
         meet();
@@ -410,7 +414,8 @@ private:
         const unsigned buffer = random_.below(buffer_count), distance = random_.below(cluster_);
         if (cluster_ > 1) {
             neighbour("%t4", in_buffer(buffer), distance);
-            w_("    mad.lo.u32 %t2, %me, {}, {}; and.b32 %t2, %t2, 0x3fc; add.u32 %t2, %t2, %t4;\n", 4 + 8 * random_.below(4), 4 * random_.below(256));
+            const unsigned offset = 4 * random_.below(256), pitch = 4 + 8 * random_.below(4);
+            w_("    mad.lo.u32 %t2, %me, {}, {}; and.b32 %t2, %t2, 0x3fc; add.u32 %t2, %t2, %t4;\n", pitch, offset);
             mix("shared::cluster.u32");
         }
         for (const Load& load : loads_)
@@ -424,9 +429,11 @@ private:
 
     /// Threads write their own words.
     void change() {
-        for (unsigned i = random_.below(3); i-- > 0;)
-            w_("    add.u32 %t2, %me, {}; and.b32 %t2, %t2, 255; shl.b32 %t2, %t2, 2; add.u32 %t2, %t2, %base; st.shared.u32 [%t2+{}], %acc;\n    bar.sync 0;\n",
-               random_.below(256), random_.below(buffer_count) * buffer_bytes);
+        for (unsigned i = random_.below(3); i-- > 0;) {
+            const unsigned buffer = random_.below(buffer_count), by = random_.below(256);
+            w_("    add.u32 %t2, %me, {}; and.b32 %t2, %t2, 255; shl.b32 %t2, %t2, 2; add.u32 %t2, %t2, %base; st.shared.u32 [%t2+{}], %acc;\n    bar.sync 0;\n", by,
+               buffer * buffer_bytes);
+        }
     }
 
     /// Half of the threads leave an object of all.

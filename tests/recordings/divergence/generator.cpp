@@ -100,15 +100,20 @@ private:
         case 6: return line("max.s32 " + d + ", " + a + ", " + b + ";");
         case 7: return line("selp.b32 " + d + ", " + a + ", " + b + ", " + predicate() + ";");
         case 8: return line("add.u32 " + d + ", " + a + ", " + text_of(random_.below(100000)) + ";");
-        case 9: return line((random_.below(2) ? "@" : "@!") + predicate() + " xor.b32 " + d + ", " + a + ", " + text_of(random_.below(100000)) + ";");
+        case 9: {
+            const std::string by = text_of(random_.below(100000)), p = predicate();
+            return line((random_.below(2) ? "@" : "@!") + p + " xor.b32 " + d + ", " + a + ", " + by + ";");
+        }
         default: return some_predicate(predicate());
         }
     }
     void some_predicate(const std::string& p) {
-        line("shr.u32 %x, " + word() + ", " + text_of(random_.below(12)) + ";");
+        const std::string by = text_of(random_.below(12)), shifted = word();
+        line("shr.u32 %x, " + shifted + ", " + by + ";");
         const unsigned most = random_.below(2) ? 1 : 3;
         line("and.b32 %x, %x, " + text_of(most) + ";");
-        line("setp." + std::string(random_.below(2) ? "eq" : "ne") + ".u32 " + p + ", %x, " + text_of(random_.below(most + 1)) + ";");
+        const std::string with = text_of(random_.below(most + 1));
+        line("setp." + std::string(random_.below(2) ? "eq" : "ne") + ".u32 " + p + ", %x, " + with + ";");
     }
     void some_arithmetic() {
         for (unsigned i = random_.below(4); i != 0; --i) arithmetic();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/recordings/programs/generator.h"
 
+#include "tests/recordings/programs/drawn_text.h"
 #include "tests/recordings/random.h"
 
 #include <iterator>
@@ -36,13 +37,21 @@ private:
 
     void line(const std::string& text) { text_ += text + "\n"; }
     std::string label(const char* kind) { return std::string("$") + kind + name_ + "_" + text_of(labels_++); }
-    std::string half() { return "%h" + text_of(random_.below(halves)); }
-    std::string word() { return "%r" + text_of(random_.below(words)); }
-    std::string wide() { return "%q" + text_of(random_.below(doubles)); }
-    std::string predicate() { return "%p" + text_of(random_.below(predicates)); }
-    std::string guard() {
-        if (random_.below(6) != 0) return "";
-        return std::string(random_.below(2) ? "@" : "@!") + predicate() + " ";
+    DrawnText number(unsigned count) {
+        return DrawnText([this, count] { return text_of(random_.below(count)); });
+    }
+    DrawnText one_of(const char* first, const char* second) {
+        return DrawnText([=, this] { return std::string(random_.below(2) ? first : second); });
+    }
+    DrawnText half() { return "%h" + number(halves); }
+    DrawnText word() { return "%r" + number(words); }
+    DrawnText wide() { return "%q" + number(doubles); }
+    DrawnText predicate() { return "%p" + number(predicates); }
+    DrawnText guard() {
+        return DrawnText([this]() -> std::string {
+            if (random_.below(6) != 0) return "";
+            return one_of("@", "@!") + predicate() + " ";
+        });
     }
 
     std::string operand(const std::string& type) {
@@ -130,7 +139,7 @@ private:
     void call() {
         const std::string a = word(), b = wide(), result = word();
         if (random_.below(3)) {
-            line(guard() + "call (" + result + "), f" + name_ + "_" + text_of(random_.below(functions)) + ", (" + a + ", " + b + ", %in);");
+            line(guard() + "call (" + result + "), f" + name_ + "_" + number(functions) + ", (" + a + ", " + b + ", %in);");
             return;
         }
         // Through a pointer, which differs from lane to lane.
@@ -158,13 +167,13 @@ private:
     void collective() {
         switch (random_.below(8)) {
         // Only from lanes that exist: the last warp of some shapes has 8.
-        case 0: line("shfl.sync.bfly.b32 " + word() + "|" + predicate() + ", " + word() + ", " + text_of(random_.below(8)) + ", 0x1f, %mask;"); break;
-        case 1: line("shfl.sync.up.b32 " + word() + ", " + word() + ", " + text_of(random_.below(5)) + ", 0, %mask;"); break;
+        case 0: line("shfl.sync.bfly.b32 " + word() + "|" + predicate() + ", " + word() + ", " + number(8) + ", 0x1f, %mask;"); break;
+        case 1: line("shfl.sync.up.b32 " + word() + ", " + word() + ", " + number(5) + ", 0, %mask;"); break;
         case 2: line("and.b32 %x0, " + word() + ", 7;"); line("shfl.sync.idx.b32 " + word() + ", " + word() + ", %x0, 0x1f, %mask;"); break;
         case 3: line("vote.sync.ballot.b32 " + word() + ", " + predicate() + ", %mask;"); break;
-        case 4: line(std::string("vote.sync.") + (random_.below(2) ? "any" : "all") + ".pred " + predicate() + ", " + predicate() + ", %mask;"); break;
+        case 4: line("vote.sync." + one_of("any", "all") + ".pred " + predicate() + ", " + predicate() + ", %mask;"); break;
         case 5: line("and.b32 %x0, " + word() + ", 3;"); line("match.any.sync.b32 " + word() + ", %x0, %mask;"); break;
-        case 6: line(std::string("redux.sync.") + (random_.below(2) ? "add" : "max") + ".s32 " + word() + ", " + word() + ", %mask;"); break;
+        case 6: line("redux.sync." + one_of("add", "max") + ".s32 " + word() + ", " + word() + ", %mask;"); break;
         default: line("barrier.cta.red.popc.aligned.u32 " + word() + ", 0, " + predicate() + ";");
         }
     }
@@ -174,7 +183,7 @@ private:
     void conditional(unsigned depth, bool together) {
         const std::string otherwise = label("else"), end = label("end");
         if (together) line("setp.eq.u32 %n, %cta, " + text_of(random_.below(3)) + ";");
-        line((together ? std::string("@%n") : (random_.below(2) ? "@" : "@!") + predicate()) + " bra " + otherwise + ";");
+        line((together ? DrawnText("@%n") : one_of("@", "@!") + predicate()) + " bra " + otherwise + ";");
         block(1 + random_.below(5), depth + 1, together);
         if (random_.below(2)) {
             line("bra " + end + ";");
