@@ -120,6 +120,9 @@ Value* combine_float(WarpEmitter& e, const AtomicOperation& operation, Value* ol
         const bool is_cache = adder == AtomicOperation::Adder::cache;
         if (operation.type == ScalarType::f32) return to_bits(ir, add_float(ir, x, y, is_cache));
         Value* sum = add_float(ir, x, y, false);
+        // That of an invalid sum has its sign set, which x86 does, too.
+        if (e.options().target.architecture == TargetCpu::Architecture::aarch64)
+            sum = ir.CreateSelect(is_nan(ir, sum), canonical_nan(sum), sum);
         return is_cache ? keep_signalling(ir, sum, x, y) : keep_old_nan(e, sum, x, y);
     };
     if (operation.adder != AtomicOperation::Adder::by_address) return add_by(operation.adder);
