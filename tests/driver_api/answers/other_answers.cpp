@@ -94,7 +94,7 @@ void ask_logs(Answers& answers) {
     }
     std::vector<char> buffer(200000);
     std::size_t given = buffer.size();
-    answers.give("dump since now", number(call("cuLogsDumpToMemory", &at, buffer.data(), &given, 0u)) + " " + number(static_cast<long long>(given)));
+    answers.give("dump since now", call("cuLogsDumpToMemory", &at, buffer.data(), &given, 0u));
     given = buffer.size();
     answers.give("dump with flags", call("cuLogsDumpToMemory", &at, buffer.data(), &given, 1u));
     answers.give("dump to no file", call("cuLogsDumpToFile", static_cast<unsigned*>(nullptr), static_cast<const char*>(nullptr), 0u));
@@ -154,7 +154,7 @@ void ask_checkpoints(Answers& answers) {
     } processes[] = {{"self", getpid()}, {"0", 0}, {"-1", -1}, {"nobody", 999999}};
     for (const auto& process : processes) {
         int state = 77;
-        answers.give(std::string("state of ") + process.name, number(call("cuCheckpointProcessGetState", process.pid, &state)) + " " + number(state));
+        answers.give(std::string("state of ") + process.name, call("cuCheckpointProcessGetState", process.pid, &state));
     }
 }
 
@@ -216,7 +216,7 @@ void ask_rest(Answers& answers) {
     answers.give("profiler with a mode", call("cuProfilerInitialize", "config", "output", 1));
     for (int type : {0, 1, 2}) {
         unsigned affinity[4] = {7, 7, 7, 7};
-        answers.give("execution affinity " + number(type), number(call("cuCtxGetExecAffinity", static_cast<void*>(affinity), type)) + " " + number(affinity[0]) + " " + number(affinity[1]));
+        answers.give("execution affinity " + number(type), call("cuCtxGetExecAffinity", static_cast<void*>(affinity), type));
     }
     for (const char* entry : {"cuDeviceGetHostAtomicCapabilities", "cuDeviceGetP2PAtomicCapabilities"}) {
         if (!dlsym(library, entry)) continue;
@@ -229,7 +229,7 @@ void ask_rest(Answers& answers) {
         const int operations[2] = {0, 10};
         answers.give(std::string(entry) + " of none", call(entry, capabilities, operations, 0u, 0, 0));
         answers.give(std::string(entry) + " of device 1", call(entry, capabilities, operations, 2u, 1, 1));
-        answers.give(std::string(entry) + " of two", number(call(entry, capabilities, operations, 2u, 0, 0)) + " " + number(capabilities[0]) + " " + number(capabilities[1]));
+        answers.give(std::string(entry) + " of two", call(entry, capabilities, operations, 2u, 0, 0));
     }
     void* notification = nullptr;
     const auto notify = +[](void*, void*, void*) {};
@@ -254,7 +254,7 @@ void ask_rest(Answers& answers) {
     launch.stream = stream;
     for (unsigned flags : {0u, 1u, 2u, 3u, 4u}) answers.give("launch on one device flags " + number(flags), call("cuLaunchCooperativeKernelMultiDevice", &launch, 1u, flags));
     unsigned devices = 7, list[4] = {};
-    for (int which = 0; which <= 4; ++which) answers.give("GL devices " + number(which), number(call("cuGLGetDevices_v2", &devices, list, 4u, which)) + " " + number(devices));
+    for (int which = 0; which <= 4; ++which) answers.give("GL devices " + number(which), call("cuGLGetDevices_v2", &devices, list, 4u, which));
     void* resource = nullptr;
     answers.give("GL buffer", call("cuGraphicsGLRegisterBuffer", &resource, 1u, 0u));
     answers.give("GL image", call("cuGraphicsGLRegisterImage", &resource, 1u, 0xde1u, 0u));
@@ -292,7 +292,7 @@ void ask_rest(Answers& answers) {
     } flat = {64, 64, 0x20, 1}, got = {};
     void* array = nullptr;
     answers.give("old array", call("cuArrayCreate", &array, &flat));
-    if (array) answers.give("old array's description", number(call("cuArrayGetDescriptor", &got, array)) + " " + number(got.width) + "x" + number(got.height) + " " + number(got.format));
+    if (array) answers.give("old array's description", call("cuArrayGetDescriptor", &got, array));
     struct {
         unsigned width, height, depth;
         int format;
@@ -300,7 +300,7 @@ void ask_rest(Answers& answers) {
     } deep = {16, 16, 16, 0x20, 1, 0}, deep_got = {};
     void* volume = nullptr;
     answers.give("old volume", call("cuArray3DCreate", &volume, &deep));
-    if (volume) answers.give("old volume's description", number(call("cuArray3DGetDescriptor", &deep_got, volume)) + " " + number(deep_got.width) + "x" + number(deep_got.height) + "x" + number(deep_got.depth));
+    if (volume) answers.give("old volume's description", call("cuArray3DGetDescriptor", &deep_got, volume));
     if (array) {
         answers.give("old copy into an array", call("cuMemcpyHtoA", array, 0u, static_cast<void*>(bytes), 16u));
         answers.give("old copy out of an array", call("cuMemcpyAtoH", static_cast<void*>(bytes), array, 0u, 16u));

@@ -41,6 +41,17 @@ bool changes_state(const char* name) {
 
 using Call = int (*)(std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, double);
 
+/// cuIpcOpen*: a structure of 64 bytes by value, whose address is passed on AArch64.
+struct ProcessHandle {
+    char bytes[64];
+};
+using CallWithHandle = int (*)(void*, ProcessHandle, unsigned);
+
+int call_with_zeros(const char* name, void* entry) {
+    if (std::strncmp(name, "cuIpcOpen", 9) == 0) return reinterpret_cast<CallWithHandle>(entry)(nullptr, ProcessHandle{}, 0);
+    return reinterpret_cast<Call>(entry)(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0);
+}
+
 [[noreturn]] void make_calls(const char* state, int first, int stride, std::FILE* out) {
     alarm(30);
     void* const library = dlopen(library_name, RTLD_NOW);
@@ -57,7 +68,7 @@ using Call = int (*)(std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t,
         std::fprintf(out, "%d %s\t", i, name);
         std::fflush(out);
         alarm(5);
-        const int result = reinterpret_cast<Call>(entry)(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0);
+        const int result = call_with_zeros(name, entry);
         std::fprintf(out, "%d\n", result);
         std::fflush(out);
         if (changes_state(name)) std::_Exit(4);
