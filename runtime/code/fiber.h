@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fibers on Boost.Context's switch, with guarded stacks and the sanitizers' annotations. The only
-// file that switches.
+// Fibers, with guarded stacks and the sanitizers' annotations. The only file that switches.
 #pragma once
 
-#include <boost/context/detail/fcontext.hpp>
+#include "runtime/code/stack_switch.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -22,8 +21,8 @@ namespace ptarmigan::runtime {
 /// may only be resumed on the thread that started it. Abandoning a suspended fiber is fine: its
 /// stack is reused as it is.
 struct Fiber {
-    boost::context::detail::fcontext_t context = nullptr;
-    void* stack = nullptr; ///< lowest usable address
+    void* context = nullptr; ///< while it is suspended: where
+    void* stack = nullptr;   ///< lowest usable address
     std::size_t stack_size = 0;
 #if defined(__SANITIZE_ADDRESS__)
     void* fake_stack = nullptr;
@@ -32,16 +31,14 @@ struct Fiber {
     void* tsan = nullptr;
 #endif
 
-    using Entry = void (*)(boost::context::detail::transfer_t);
-
     /// Makes the fiber start with `entry` when it is switched to for the first time. entry must
     /// call arrived() first and must never return.
-    void start(Entry entry) {
+    void start(StackEntry entry) {
         auto* top = static_cast<char*>(stack) + stack_size - top_offset();
 #if defined(__SANITIZE_ADDRESS__)
         __asan_unpoison_memory_region(stack, stack_size); // frames of an abandoned fiber
 #endif
-        context = boost::context::detail::make_fcontext(top, stack_size, entry);
+        context = start_stack(top, stack_size, entry);
 #if defined(__SANITIZE_THREAD__)
         if (!tsan) tsan = __tsan_create_fiber(0);
 #endif
@@ -80,10 +77,17 @@ struct Fiber {
         return fiber;
     }
 #endif
+    /// Who switches to whom: on the stack that is left, until it is resumed.
+    struct Switch {
+        Fiber *from, *to;
+    };
+    static const Switch& switch_of(StackTransfer from) {
+        return *static_cast<Switch*>(from.data);
+    }
     /// Saves who switched here, as its place to be resumed.
-    static void arrived(boost::context::detail::transfer_t from, Fiber& self) {
+    static void arrived(StackTransfer from, [[maybe_unused]] Fiber& self) {
 #if defined(__SANITIZE_ADDRESS__)
-        auto* previous = static_cast<Fiber*>(from.data);
+        Fiber* const previous = switch_of(from).from;
         const void* bottom = nullptr;
         std::size_t size = 0;
         __sanitizer_finish_switch_fiber(self.fake_stack, &bottom, &size);
@@ -92,7 +96,7 @@ struct Fiber {
             previous->asan_size = size;
         }
 #endif
-        static_cast<Fiber*>(from.data)->context = from.fctx;
+        switch_of(from).from->context = from.fctx;
     }
     /// Suspends `self`, which runs now, and goes on with `next`.
     static void switch_to(Fiber& self, Fiber& next) {
@@ -103,7 +107,8 @@ struct Fiber {
 #if defined(__SANITIZE_THREAD__)
         __tsan_switch_to_fiber(next.tsan, 0);
 #endif
-        arrived(boost::context::detail::jump_fcontext(next.context, &self), self);
+        Switch both{&self, &next};
+        arrived(switch_stack(next.context, &both), self);
     }
 #if defined(__SANITIZE_ADDRESS__)
     const void* asan_bottom = nullptr;

@@ -49,9 +49,8 @@ void shuffle(std::uint32_t operation, WarpValues& warp) {
 
 void ballot(WarpValues& warp) {
     std::uint32_t votes = 0;
-    for_each_lane(warp.present, [&](unsigned lane) {
-        if (warp.source[lane] != 0) votes |= 1u << lane;
-    });
+    for (unsigned lane = 0; lane < 32; ++lane) votes |= std::uint32_t{warp.source[lane] != 0} << lane;
+    votes &= warp.present;
     for_each_lane(warp.present, [&](unsigned lane) {
         warp.result[lane] = votes;
         warp.predicate[lane] = votes != 0;

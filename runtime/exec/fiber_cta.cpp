@@ -6,6 +6,7 @@
 #include "runtime/code/image_loader.h"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace ptarmigan::runtime {
 
@@ -28,7 +29,11 @@ bool FiberCta::start(abi::CtaContext& cta, abi::RunStep entry, std::uint32_t ste
     cluster_ = &alone_;
     live_lanes_.assign((step_count * lane_width + abi::warp_size - 1) / abi::warp_size, 0);
     for (std::uint32_t index = 0; index < step_count; ++index) live_lanes_[warp_of(index)] |= lanes_of(index);
-    if (lane_width == 1 && lane_groups_.size() < live_lanes_.size()) lane_groups_.resize(live_lanes_.size());
+    if (lane_width == 1) {
+        if (lane_groups_.size() < live_lanes_.size()) lane_groups_.resize(live_lanes_.size());
+        waiting_lanes_.assign(live_lanes_.size(), 0);
+        lane_results_.resize(live_lanes_.size() * abi::warp_size);
+    }
     return start_fibers(step_count);
 }
 
@@ -72,9 +77,10 @@ Wait FiberCta::wait_of(std::uint32_t step) const {
     return {.kind = Wait::Kind::others};
 }
 
-void FiberCta::step_entry(boost::context::detail::transfer_t from) {
-    // Who switched here passed itself; who starts was noted by the scheduler before the switch.
-    StepFiber& self = *FiberScheduler::starting();
+void FiberCta::step_entry(StackTransfer from) {
+    // A step begins with its fiber.
+    static_assert(std::is_standard_layout_v<StepFiber>);
+    StepFiber& self = *reinterpret_cast<StepFiber*>(Fiber::switch_of(from).to);
     Fiber::arrived(from, self.fiber);
     self.wait = Wait{};
     FiberCta& cta = *self.cta;
@@ -164,19 +170,13 @@ void FiberCta::cluster_barrier(std::uint32_t step, bool wait, std::uint64_t acti
 }
 
 std::uint32_t FiberCta::live_steps_of(std::uint32_t warp) const {
-    const std::uint32_t steps_per_warp = abi::warp_size / lane_width_;
-    std::uint32_t live = 0;
-    for (std::uint32_t step = warp * steps_per_warp; step < (warp + 1) * steps_per_warp && step < step_count_; ++step)
-        live += !steps_[step].finished;
-    return live;
+    return static_cast<std::uint32_t>(__builtin_popcount(live_lanes_[warp])) / lane_width_;
 }
 
 std::uint32_t FiberCta::live_warps() const {
     if (lane_width_ == abi::warp_size) return live_steps_;
-    std::uint32_t live = 0;
-    for (std::uint32_t warp = 0; warp * abi::warp_size < step_count_ * lane_width_; ++warp)
-        live += live_steps_of(warp) != 0;
-    return live;
+    return static_cast<std::uint32_t>(live_lanes_.size()) -
+           static_cast<std::uint32_t>(std::count(live_lanes_.begin(), live_lanes_.end(), 0u));
 }
 
 /// A warp's count is 32 even if the block ends inside it, or lanes of it have exited.
@@ -356,13 +356,12 @@ void FiberCta::release_complete_groups() {
         if (group.values.present != 0 && complete(group)) release(group);
 }
 
-FiberCta::LaneGroup& FiberCta::lane_group_for(std::uint32_t warp, std::uint32_t members, std::uint32_t what) {
-    LaneGroup* empty = nullptr;
+FiberCta::LaneGroup& FiberCta::further_lane_group(std::uint32_t warp, std::uint32_t members, std::uint32_t what) {
+    LaneGroup* empty = lane_groups_[warp].values.present == 0 ? &lane_groups_[warp] : nullptr;
     const auto is_wanted = [&](LaneGroup& group) {
         if (group.values.present == 0 && !empty) empty = &group;
         return group.values.present != 0 && group.warp == warp && group.members == members && group.what == what;
     };
-    if (is_wanted(lane_groups_[warp])) return lane_groups_[warp];
     for (std::size_t i = live_lanes_.size(); i < lane_groups_.size(); ++i)
         if (is_wanted(lane_groups_[i])) return lane_groups_[i];
     LaneGroup& group = empty ? *empty : lane_groups_.emplace_back();
@@ -377,13 +376,13 @@ void FiberCta::release(LaneGroup& group) {
     evaluate_collective(static_cast<abi::Collective>(group.what & 0xff), group.what >> 8, values);
     std::array<StepFiber*, abi::warp_size> released;
     std::size_t count = 0;
+    const std::size_t first = std::size_t{group.warp} * abi::warp_size;
     for (std::uint32_t lanes = values.present; lanes != 0; lanes &= lanes - 1) {
         const auto lane = static_cast<std::uint32_t>(__builtin_ctz(lanes));
-        StepFiber& step = steps_[group.warp * abi::warp_size + lane];
-        step.collective_result = (values.result[lane] & 0xffffffffu) | std::uint64_t{values.predicate[lane]} << 32;
-        step.pending_groups = 0;
-        released[count++] = &step;
+        lane_results_[first + lane] = (values.result[lane] & 0xffffffffu) | std::uint64_t{values.predicate[lane]} << 32;
+        released[count++] = &steps_[first + lane];
     }
+    waiting_lanes_[group.warp] &= ~values.present;
     values.present = 0;
     if (count == 1 && released[0] == scheduler_->current()) return;
     if (!reconvergence_.any()) return scheduler_->make_runnable_first({released.data(), count});
@@ -477,24 +476,6 @@ void FiberCta::collective(std::uint32_t step_index, abi::CollectiveCall& call, s
     while (step.pending_groups != 0)
         scheduler_->block({.kind = Wait::Kind::collective, .number = masks[0], .lanes = call.active, .pc = pc});
     scheduler_->reorder();
-}
-
-std::uint64_t FiberCta::lane_collective(std::uint32_t step_index, const LaneCall& call, std::uintptr_t pc) {
-    StepFiber& step = steps_[step_index];
-    const std::uint32_t warp = step_index / abi::warp_size, lane = step_index % abi::warp_size;
-    if (!(call.members >> lane & 1)) refuse_lanes(step, 1, pc);
-    LaneGroup& group = lane_group_for(warp, call.members, call.what);
-    group.values.present |= 1u << lane;
-    group.values.source[lane] = call.source;
-    group.values.b[lane] = static_cast<std::uint32_t>(call.operands);
-    group.values.c[lane] = static_cast<std::uint32_t>(call.operands >> 32);
-    step.pending_groups = 1;
-    if (complete(group)) release(group);
-    if (step.queued) scheduler_->block({.kind = Wait::Kind::turn});
-    while (step.pending_groups != 0)
-        scheduler_->block({.kind = Wait::Kind::collective, .number = call.members, .lanes = 1, .pc = pc});
-    scheduler_->reorder();
-    return step.collective_result;
 }
 
 /// Some step of the warp may still come to the place where `group` asks who is here: it runs, or waits for its turn

@@ -122,7 +122,7 @@ private:
 
     void set_up(abi::CtaContext& cta, std::uint32_t step_count, std::uint32_t lane_width, FiberScheduler& scheduler);
     bool start_fibers(std::uint32_t count);
-    static void step_entry(boost::context::detail::transfer_t from);
+    static void step_entry(StackTransfer from);
     [[noreturn]] void exit_step(StepFiber& step);
     [[noreturn]] void exit_whole(StepFiber& fiber);
     [[noreturn]] void refuse_warpgroup(const StepFiber& step) const;
@@ -147,10 +147,12 @@ private:
     Group& group_for(const Group& key);
     void release_complete_groups();
     LaneGroup& lane_group_for(std::uint32_t warp, std::uint32_t members, std::uint32_t what);
+    LaneGroup& further_lane_group(std::uint32_t warp, std::uint32_t members, std::uint32_t what);
     bool complete(const LaneGroup& group) const {
         return (group.members & live_lanes_[group.warp] & ~group.values.present) == 0;
     }
     void release(LaneGroup& group);
+    void suspend(StepFiber& self, const Wait& wait);
     void ask_who_is_here(StepFiber& step, abi::CollectiveCall& call, std::uintptr_t pc);
     bool others_may_come(const Group& group) const;
 
@@ -169,9 +171,47 @@ private:
     std::vector<Group> groups_;                   ///< open ones
     std::vector<std::vector<Participant>> spare_; ///< memory of groups that were
     std::vector<LaneGroup> lane_groups_;          ///< by warp the one that was open last, then others; empty ones too
-    std::vector<std::uint32_t> live_lanes_;       ///< by warp
+    std::vector<std::uint32_t> waiting_lanes_;    ///< by warp, of lane_collective()
+    std::vector<std::uint64_t> lane_results_;     ///< by thread: as Services::lane_collective gives it
+    std::vector<std::uint32_t> live_lanes_;       ///< by warp: of a step that is alive all
     std::vector<std::pair<std::uint32_t, Wait>> noted_;
 };
+
+// All that a lane does at a collective is inline, to be one frame on each of the stacks: it is what kernels of steps of
+// one lane do most.
+
+/// The open one, or a new one.
+inline FiberCta::LaneGroup& FiberCta::lane_group_for(std::uint32_t warp, std::uint32_t members, std::uint32_t what) {
+    LaneGroup& last = lane_groups_[warp];
+    if (last.values.present != 0 && last.warp == warp && last.members == members && last.what == what) return last;
+    return further_lane_group(warp, members, what);
+}
+
+/// FiberScheduler::block() where the CTA is known.
+inline void FiberCta::suspend(StepFiber& self, const Wait& wait) {
+    self.wait = wait;
+    if (reconvergence_.any() && !self.queued) reconvergence_.note_stop(self);
+    scheduler_->leave();
+    self.wait = Wait{};
+}
+
+inline std::uint64_t FiberCta::lane_collective(std::uint32_t step_index, const LaneCall& call, std::uintptr_t pc) {
+    StepFiber& step = steps_[step_index];
+    const std::uint32_t warp = step_index / abi::warp_size, lane = step_index % abi::warp_size, bit = 1u << lane;
+    if (!(call.members & bit)) refuse_lanes(step, 1, pc);
+    LaneGroup& group = lane_group_for(warp, call.members, call.what);
+    group.values.present |= bit;
+    group.values.source[lane] = call.source;
+    group.values.b[lane] = static_cast<std::uint32_t>(call.operands);
+    group.values.c[lane] = static_cast<std::uint32_t>(call.operands >> 32);
+    waiting_lanes_[warp] |= bit;
+    if (complete(group)) release(group);
+    if (step.queued) suspend(step, {.kind = Wait::Kind::turn});
+    while ((waiting_lanes_[warp] & bit) != 0)
+        suspend(step, {.kind = Wait::Kind::collective, .number = call.members, .lanes = 1, .pc = pc});
+    if (scheduler_->is_random()) scheduler_->reorder();
+    return lane_results_[step_index];
+}
 
 /// Pure: for tests too.
 void evaluate_collective(abi::Collective kind, std::uint32_t operation, WarpValues& warp);

@@ -17,8 +17,6 @@ namespace {
 
 constexpr std::size_t guard = 4096 * 16;
 
-thread_local StepFiber* switch_target = nullptr;
-
 /// Linux 6.13 and later: pages that fault inside of a mapping, so that stacks side by side are one.
 bool guard_within_mapping(void* memory) {
     constexpr int madv_guard_install = 102;
@@ -39,10 +37,6 @@ std::size_t most_stacks() {
 }
 
 } // namespace
-
-StepFiber* FiberScheduler::starting() {
-    return switch_target;
-}
 
 StackPool::~StackPool() {
     clear();
@@ -112,29 +106,14 @@ void FiberScheduler::make_runnable_first(std::span<StepFiber* const> steps) {
     }
 }
 
-StepFiber* FiberScheduler::pop() {
-    if (random_ && tail_ - head_ > 1) {
-        const std::size_t mask = ring_.size() - 1;
-        std::swap(ring_[head_ & mask], ring_[(head_ + choices_.below(tail_ - head_)) & mask]);
-    }
-    StepFiber* const step = ring_[head_++ & (ring_.size() - 1)];
-    if (step) step->queued = false;
-    return step;
+/// Chance brings one of the ring to its head.
+void FiberScheduler::choose() {
+    const std::size_t mask = ring_.size() - 1;
+    std::swap(ring_[head_ & mask], ring_[(head_ + choices_.below(tail_ - head_)) & mask]);
 }
 
-/// Goes on with the next in the ring, or with the worker if there is none.
-void FiberScheduler::leave() {
-    StepFiber* self = current_;
-    StepFiber* next = has_runnable() ? pop() : nullptr;
-    if (next == self) return;
-    current_ = next;
-    switch_target = next;
-    Fiber::switch_to(self ? self->fiber : root_, next ? next->fiber : root_);
-}
-
-void FiberScheduler::block(const Wait& wait) {
+void FiberScheduler::stop() {
     StepFiber& self = *current_;
-    self.wait = wait;
     if (self.cta->reconvergence().any() && !self.queued) self.cta->reconvergence().note_stop(self);
     leave();
     self.wait = Wait{};

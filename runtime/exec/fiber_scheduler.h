@@ -16,20 +16,20 @@ namespace ptarmigan::runtime {
 
 class FiberCta;
 
-/// A step of a CTA: W lanes in one fiber.
-struct StepFiber {
+/// A step of a CTA: W lanes in one fiber. What each switch needs comes first, in one line of the cache: a warp may be
+/// 32 of these, which switch at each of its collectives.
+struct alignas(64) StepFiber {
     Fiber fiber;
-    FiberCta* cta = nullptr;
-    std::uint32_t step = 0;
-    bool finished = false;
     Wait wait;               ///< why it is suspended; kind `nothing` while it runs
+    bool queued = false;     ///< suspended, and can go on
     bool at_barrier = false; ///< has come to one that is not complete
+    bool finished = false;
+    std::uint32_t step = 0;
+    FiberCta* cta = nullptr;
     std::uint32_t barrier_result = 0;
-    std::uint32_t pending_groups = 0;    ///< collectives: groups of its lanes that are not complete
-    std::uint64_t collective_result = 0; ///< of steps of one lane: as Services::lane_collective gives it
-    std::uint64_t cluster_arrived = 0;   ///< lanes that have arrived at the cluster's barrier in this phase
-    bool cluster_counted = false;        ///< and it counts as arrived
-    bool queued = false;                 ///< suspended, and can go on
+    std::uint32_t pending_groups = 0;  ///< collectives of wider steps: groups of its lanes that are not complete
+    std::uint64_t cluster_arrived = 0; ///< lanes that have arrived at the cluster's barrier in this phase
+    bool cluster_counted = false;      ///< and it counts as arrived
     // Reconvergence:
     bool place_waits = false;        ///< `place` is in a loop that may wait
     std::uint64_t place = 0;         ///< where it waits; lower ones go on first
@@ -74,10 +74,20 @@ public:
     void make_runnable_first(std::span<StepFiber* const> steps);
     /// The step that runs now; null on the worker's own stack.
     StepFiber* current() const { return current_; }
-    /// The step that a switch of the calling thread goes to: how a new fiber learns who it is.
-    static StepFiber* starting();
     /// Suspends the current step, which waits for `wait`, until make_runnable(). Called on its fiber.
-    void block(const Wait& wait);
+    void block(const Wait& wait) {
+        current_->wait = wait; // here, so that it is made in place
+        stop();
+    }
+    /// The same once its `wait` says why, and without a look at who else of its warp can run: goes on with the next in
+    /// the ring, or with the worker if there is none.
+    void leave() {
+        StepFiber* const self = current_;
+        StepFiber* const next = has_runnable() ? pop() : nullptr;
+        if (next == self) return;
+        current_ = next;
+        Fiber::switch_to(self ? self->fiber : root_, next ? next->fiber : root_);
+    }
     /// Lets the others run once. False if there was nobody else.
     bool yield(const Wait& wait);
     /// The same for a step that waits for nothing: what counts turns of those that wait does not see it.
@@ -130,8 +140,14 @@ private:
         return marked;
     }
     void push(StepFiber* step);
-    StepFiber* pop();
-    void leave();
+    StepFiber* pop() {
+        if (random_ && tail_ - head_ > 1) choose();
+        StepFiber* const step = ring_[head_++ & (ring_.size() - 1)];
+        if (step) step->queued = false;
+        return step;
+    }
+    void choose();
+    void stop();
 
     std::vector<StepFiber*> ring_ = std::vector<StepFiber*>(64); ///< power of two; null: the worker itself
     std::size_t head_ = 0, tail_ = 0;

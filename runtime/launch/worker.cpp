@@ -91,10 +91,6 @@ Worker::Slot* Worker::prepare_slot(std::size_t index) {
     return &slot;
 }
 
-FiberCta& Worker::fiber_cta(abi::CtaContext*) {
-    return *scheduler_.current()->cta; // services are called by the step that runs
-}
-
 static void finish_streaming_stores(const abi::CtaContext& context) {
     if (context.streams) order_streaming_stores();
 }
@@ -146,8 +142,8 @@ struct OtherStack : Fiber {
 
 } // namespace
 
-void Worker::other_stack_entry(boost::context::detail::transfer_t from) {
-    auto& stacks = *static_cast<OtherStack*>(static_cast<Fiber*>(from.data));
+void Worker::other_stack_entry(StackTransfer from) {
+    auto& stacks = *static_cast<OtherStack*>(Fiber::switch_of(from).from);
     Fiber::arrived(from, stacks.fiber);
     stacks.worker->run_whole_ctas();
     Fiber::switch_to(stacks.fiber, stacks);

@@ -33,7 +33,9 @@ public:
     TensorMemories& tensor_memories() { return tensor_memories_; }
     bool in_fibers() const { return cta_of_fibers_; }
     /// The fiber CTA that `context` belongs to.
-    FiberCta& fiber_cta(abi::CtaContext* context);
+    FiberCta& fiber_cta(abi::CtaContext*) {
+        return *scheduler_.current()->cta;
+    } // services are called by the step that runs
     /// For yield(): spins since something happened.
     unsigned spins = 0;
     /// Called by a step that waits: ends the grid if nobody has done anything but wait for the time of
@@ -72,7 +74,7 @@ private:
     void run_whole_ctas();
     void run_in_order(abi::CtaContext& context, abi::RunCta entry, std::uint64_t cta, std::uint64_t end);
     void run_whole_ctas_on_other_stack();
-    static void other_stack_entry(boost::context::detail::transfer_t from);
+    static void other_stack_entry(StackTransfer from);
     void run_fiber_ctas();
     void run_clusters();
     void run_resident_ctas();

@@ -30,8 +30,10 @@ TierSetting setting_from_environment() {
 
 /// What good code costs: measured on cub's kernels (module/README.md).
 constexpr std::uint64_t good_ns_per_statement = 150'000;
-/// Quick code that ran for a part of that will run longer, mostly; less is not worth the CPU time of others.
-constexpr std::uint64_t worth_share = 20, least_worth_ns = 1'000'000;
+/// Quick code that ran for a part of that will run longer. Earlier, programs that launch each kernel a few times
+/// (thrust) pay for code that they never run, and what it costs is the CPU and the memory that compile their next
+/// kernel; later, others wait longer, but only by a part of what good code takes anyhow.
+constexpr std::uint64_t worth_share = 2, least_worth_ns = 1'000'000;
 
 } // namespace
 

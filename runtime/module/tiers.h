@@ -69,7 +69,7 @@ public:
     /// has just become known to be hot: so much time would have been better spent on compiling it well at once.
     bool add_run_time(std::uint64_t nanoseconds);
     /// A grid that has run quick code for so long is worth good code now.
-    std::uint64_t long_grid_ns() const { return 2 * worth_ns_; }
+    std::uint64_t long_grid_ns() const { return worth_ns_; }
     /// About what good code takes to make.
     std::uint64_t good_ns() const { return hot_ns_; }
 
