@@ -28,12 +28,13 @@ TierSetting setting_from_environment() {
     return setting;
 }
 
-/// What good code costs: measured on cub's kernels (module/README.md).
+/// What good code costs at least: small kernels on AVX-512. Those full of collectives take three to seven times as
+/// much.
 constexpr std::uint64_t good_ns_per_statement = 150'000;
-/// Quick code that ran for a part of that will run longer. Earlier, programs that launch each kernel a few times
-/// (thrust) pay for code that they never run, and what it costs is the CPU and the memory that compile their next
-/// kernel; later, others wait longer, but only by a part of what good code takes anyhow.
-constexpr std::uint64_t worth_share = 2, least_worth_ns = 1'000'000;
+/// Quick code that ran for that long will run longer. Earlier, programs that launch each kernel a few times (thrust)
+/// pay for code that they never run: it takes CPU and memory from what compiles their next kernel. Others wait longer,
+/// by a part of what good code takes anyhow.
+constexpr std::uint64_t least_worth_ns = 1'000'000;
 
 } // namespace
 
@@ -57,8 +58,8 @@ translator::CompileOptions quick_options(const translator::CompileOptions& good)
 }
 
 TieredCode::TieredCode(std::string kernel, std::uint32_t statements, Make make)
-    : kernel_(std::move(kernel)), worth_ns_(std::max(least_worth_ns, statements * good_ns_per_statement / worth_share)),
-      hot_ns_(std::max(least_worth_ns, statements * good_ns_per_statement)), make_(std::move(make)) {}
+    : kernel_(std::move(kernel)), worth_ns_(std::max(least_worth_ns, statements * good_ns_per_statement)),
+      hot_ns_(worth_ns_), make_(std::move(make)) {}
 
 void TieredCode::ask(Urgency urgency) {
     const int level = urgency == Urgency::high ? 2 : 1;

