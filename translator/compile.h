@@ -73,6 +73,8 @@ struct CompileOptions : CompileForm {
     bool aligned_parameters = true; ///< the launch guarantees KernelProperties::alignment_demands
     /// The launch may do asynchronous copies later than at once: threads' writes that such copies may miss are noted.
     bool late_copies = false;
+    /// Accesses of global and generic memory ask first whether a kernel may make them (Services::check_access).
+    bool checked_memory = false;
 };
 
 /// What a kernel is compiled for.

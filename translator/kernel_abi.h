@@ -14,7 +14,7 @@
 
 namespace ptarmigan::abi {
 
-inline constexpr std::uint32_t kernel_abi_version = 27;
+inline constexpr std::uint32_t kernel_abi_version = 28;
 inline constexpr unsigned warp_size = 32;
 
 /// Shared addresses: rank of the CTA in its cluster << cluster_rank_bit | offset in its memory, as on Hopper.
@@ -161,7 +161,8 @@ struct Services {
     void (*collective)(CtaContext*, std::uint32_t step, CollectiveCall*);
     /// Gives other steps, CTAs and host threads a chance to run (spin loops, nanosleep). Fiber form may switch, and so
     /// may CTAs of regions that give turns: then between steps with the step `whole_cta`. `lanes` of the step come
-    /// here, for reports; 0: not known.
+    /// here, for reports; 0: not known. With `whole_cta` it is the PTX line of the barrier that steps have come to, or
+    /// all have passed; 0: none has.
     void (*yield)(CtaContext*, std::uint32_t step, std::uint64_t lanes, std::uint64_t nanoseconds);
     /// Does not return to generated code: records the fault and unwinds the grid. `line` is the PTX line.
     void (*trap)(CtaContext*, std::uint32_t step, std::uint64_t lanes, std::uint32_t fault, std::uint32_t line);
@@ -227,6 +228,10 @@ struct Services {
     void (*matrix_group)(CtaContext*, std::uint32_t step, const MatrixGroup*);
     /// multimem_call.h; faults don't return. Never suspends.
     void (*multimem)(CtaContext*, std::uint32_t step, MultimemCall*);
+    /// CompileOptions::checked_memory: the lanes in `lanes` are going to access `bytes` bytes each at generic addresses
+    /// (indexed by lane). Returns if they may. Never suspends.
+    void (*check_access)(CtaContext*, std::uint32_t step, const std::uint64_t* addresses, std::uint64_t lanes,
+                         std::uint32_t bytes, std::uint32_t is_write, std::uint32_t line);
 };
 
 /// One launch; constant while the grid runs except `fault`.

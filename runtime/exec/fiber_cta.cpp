@@ -74,7 +74,7 @@ Wait FiberCta::wait_of(std::uint32_t step) const {
     if (noted_.empty()) return steps_[0].wait;
     for (const auto& [number, wait] : noted_)
         if (number == step) return wait;
-    return {.kind = Wait::Kind::others};
+    return {.kind = Wait::Kind::others, .line = noted_barrier_};
 }
 
 void FiberCta::step_entry(StackTransfer from) {

@@ -59,6 +59,8 @@ public:
     /// Of a CTA that is one fiber: a step waits, until the fiber goes on from where it gives its turn away next.
     void note_wait(std::uint32_t step, const Wait& wait) { noted_.emplace_back(step, wait); }
     bool has_noted_waits() const { return !noted_.empty(); }
+    /// Likewise: where steps that don't wait have come to their barrier; 0: none has.
+    void note_barrier(std::uint32_t line) { noted_barrier_ = line; }
     void forget_waits() { noted_.clear(); }
 
     /// Services of the same name (kernel_abi.h), called on a step's fiber. `pc`: where they return to.
@@ -175,6 +177,7 @@ private:
     std::vector<std::uint64_t> lane_results_;     ///< by thread: as Services::lane_collective gives it
     std::vector<std::uint32_t> live_lanes_;       ///< by warp: of a step that is alive all
     std::vector<std::pair<std::uint32_t, Wait>> noted_;
+    std::uint32_t noted_barrier_ = 0;
 };
 
 // All that a lane does at a collective is inline, to be one frame on each of the stacks: it is what kernels of steps of

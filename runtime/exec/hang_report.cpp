@@ -22,7 +22,8 @@ std::string thread_name(std::uint64_t thread, const std::uint32_t (&ntid)[3]) {
 }
 
 bool same(const Wait& a, const Wait& b) {
-    return a.kind == b.kind && a.number == b.number && a.address == b.address && a.lanes == b.lanes && a.pc == b.pc;
+    return a.kind == b.kind && a.number == b.number && a.address == b.address && a.lanes == b.lanes && a.pc == b.pc &&
+           a.line == b.line;
 }
 
 /// ", of each 16 those that 0xfffe counts," for steps of `width` lanes with `threads` threads together; empty if all
@@ -50,7 +51,7 @@ std::string describe_wait(const Wait& wait) {
     case Wait::Kind::mbarrier: return "wait for the mbarrier at " + hexadecimal(wait.address);
     case Wait::Kind::cluster_barrier: return "wait at the cluster's barrier";
     case Wait::Kind::copies: return "wait for asynchronous copies";
-    case Wait::Kind::others: return "have come to their block's next barrier or have exited";
+    case Wait::Kind::others: return wait.line ? "have exited or wait at their block's barrier" : "have exited";
     case Wait::Kind::reconvergence: return "wait for other lanes of their warp to come as far";
     case Wait::Kind::passed: return "have passed barrier " + std::to_string(wait.number) + " and can go on";
     case Wait::Kind::turn: return "can go on";
@@ -76,7 +77,9 @@ std::string describe_waits(FiberCta& cta, const std::function<std::string(std::u
         text += exited ? "" : which_lanes(wait, width, last + 1 - first);
         text += exited ? std::string(" have exited") : " " + describe_wait(wait);
         CodeLocation location;
-        if (!exited && wait.pc != 0 && find_code(wait.pc - 1, location) && location.line != 0)
+        if (!exited && wait.line != 0)
+            text += ", " + place_of(wait.line);
+        else if (!exited && wait.pc != 0 && find_code(wait.pc - 1, location) && location.line != 0)
             text += ", " + place_of(location.line);
         step = end;
     }

@@ -17,7 +17,8 @@ struct Wait {
         mbarrier,        ///< `address`: of the mbarrier
         cluster_barrier, ///< the barrier of the cluster
         copies,          ///< asynchronous copies
-        others,          ///< it has come to a barrier between regions, or has exited, and others of its CTA have not
+        others,          ///< it has come to the barrier at `line` between regions, or has exited, and others of its CTA
+                         ///< have not; no line: it has exited
         reconvergence,   ///< other lanes of its warp, which come to the same place
         passed,          ///< nothing but its turn: the CTA's barrier `number` is complete
         turn, ///< nothing but its turn: another step was chosen to run first; with a pc: it asks who is active at line
@@ -28,6 +29,7 @@ struct Wait {
     std::uint64_t address = 0;
     std::uint64_t lanes = 0; ///< of the step, that wait; 0: not known. The others may be elsewhere or have exited
     std::uintptr_t pc = 0;   ///< where the service returns to in generated code; 0: unknown
+    std::uint32_t line = 0;  ///< of the PTX text, where that is not what pc says
 };
 
 /// "wait at barrier 3", in the plural.

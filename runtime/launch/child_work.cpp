@@ -22,6 +22,16 @@ void* ChildWork::add_buffer(std::unique_ptr<ChildItem> item) {
     return buffer;
 }
 
+bool ChildWork::has_buffer(const void* address, std::size_t bytes) {
+    std::lock_guard lock(mutex_);
+    auto buffer = buffers_.upper_bound(address);
+    if (buffer == buffers_.begin()) return false;
+    --buffer;
+    const auto offset = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(buffer->first);
+    const std::size_t size = buffer->second->parameters.size() * sizeof(ParameterLine);
+    return offset < size && bytes <= size - offset;
+}
+
 std::unique_ptr<ChildItem> ChildWork::take_buffer(void* buffer) {
     std::lock_guard lock(mutex_);
     const auto found = buffers_.find(buffer);

@@ -52,6 +52,8 @@ public:
 
     /// Makes room for the parameters of a launch. The buffer stays until launch() or the end of the grid.
     void* add_buffer(std::unique_ptr<ChildItem> item);
+    /// Whether `bytes` bytes at `address` lie in one of those buffers.
+    bool has_buffer(const void* address, std::size_t bytes);
     /// What `buffer` is the parameter block of; null if it is none.
     std::unique_ptr<ChildItem> take_buffer(void* buffer);
     /// Queues a launch, or gives its error.

@@ -78,6 +78,7 @@ std::string kernel_key(const std::string& build_id, const KernelRequest& request
     number(options.random_schedule);
     number(options.late_copies);
     number(options.aligned_parameters);
+    number(options.checked_memory);
     return key;
 }
 

@@ -73,6 +73,7 @@ translator::CompileOptions options_from_environment() {
     if (env_text(Env::optimization) == "least") options.optimization = translator::Optimization::least;
     options.random_schedule = Schedule::of_process().random;
     if (env_text(Env::waits) == "all") options.waiting_loops = translator::WaitingLoops::all;
+    options.checked_memory = env_text(Env::check) == "memory";
     if (env_text(Env::approx) == "fast") options.approximation = translator::Approximation::fast;
     return options;
 }

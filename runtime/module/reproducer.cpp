@@ -49,6 +49,7 @@ std::string dump_options(const CompileOptions& options, const BlockShape& shape)
     if (options.cooperative) text += " --cooperative";
     if (options.late_copies) text += " --late-copies";
     if (options.random_schedule) text += " --random-schedule";
+    if (options.checked_memory) text += " --check memory";
     if (!options.aligned_parameters) text += " --checked-alignment";
     return text;
 }

@@ -11,6 +11,7 @@
 #include "runtime/exec/unfenced_writes.h"
 #include "runtime/launch/launch_control.h"
 #include "runtime/launch/worker.h"
+#include "runtime/services/access_check.h"
 #include "runtime/services/device_heap.h"
 #include "runtime/services/device_runtime.h"
 #include "runtime/services/printf.h"
@@ -77,11 +78,14 @@ void give_way(abi::CtaContext* cta, const Wait& wait, std::uint64_t nanoseconds)
     if (!others || worker.spins % ring_turns == 0) back_off(worker, nanoseconds);
 }
 
-/// A CTA that is one fiber, between two steps: all wait or are done up to a barrier, or all have passed one.
-void give_way_as_cta(abi::CtaContext* cta) {
+/// A CTA that is one fiber, between two steps: all wait or are done up to a barrier, or all have passed one, which
+/// stands at `line`.
+void give_way_as_cta(abi::CtaContext* cta, std::uint32_t line) {
     FiberCta& whole = worker_of(cta).fiber_cta(cta);
-    const auto kind = whole.has_noted_waits() ? Wait::Kind::memory : Wait::Kind::passed;
-    give_way(cta, {.kind = kind}, 0);
+    whole.note_barrier(line);
+    Wait wait{.kind = Wait::Kind::memory};
+    if (!whole.has_noted_waits()) wait = {.kind = Wait::Kind::passed, .line = line};
+    give_way(cta, wait, 0);
     whole.forget_waits();
 }
 
@@ -91,7 +95,7 @@ void note_wait(abi::CtaContext* cta, std::uint32_t step, std::uint64_t lanes) {
 }
 
 void yield(abi::CtaContext* cta, std::uint32_t step, std::uint64_t lanes, std::uint64_t nanoseconds) {
-    if (step == abi::whole_cta) return give_way_as_cta(cta);
+    if (step == abi::whole_cta) return give_way_as_cta(cta, std::uint32_t(lanes));
     give_way(cta, {.kind = Wait::Kind::memory, .lanes = lanes, .pc = PTM_RETURN_ADDRESS()}, nanoseconds);
 }
 
@@ -273,7 +277,8 @@ const abi::Services& kernel_services() {
                                            tensor_memory,
                                            lane_collective,
                                            tensor_core::matrix_group_service,
-                                           multimem};
+                                           multimem,
+                                           check_access};
     return services;
 }
 

@@ -25,7 +25,8 @@ struct DumpOptions {
     std::vector<std::string> paths;
     std::string path; ///< what messages call the text
     std::string stage = "module", kernel, target = "host", divergence = "auto", barriers = "auto";
-    std::string waits = "auto", approximation = "exact", optimization = "full", block = "256", cluster = "1";
+    std::string waits = "auto", approximation = "exact", optimization = "full", check = "none", block = "256",
+                cluster = "1";
     unsigned lanes = 0;
     bool small_grid = false, cooperative = false, late_copies = false, random_schedule = false,
          checked_alignment = false, times = false;
@@ -64,6 +65,7 @@ translator::CompileOptions compile_options(const DumpOptions& options) {
     result.waiting_loops = choose<translator::WaitingLoops>("--waits", options.waits, {"auto", "all"});
     result.approximation = choose<translator::Approximation>("--approx", options.approximation, {"exact", "fast"});
     result.optimization = choose<translator::Optimization>("--optimization", options.optimization, {"full", "least"});
+    result.checked_memory = choose<bool>("--check", options.check, {"none", "memory"});
     result.small_grid = options.small_grid;
     result.random_schedule = options.random_schedule;
     result.aligned_parameters = !options.checked_alignment;
@@ -158,6 +160,8 @@ void add_dump_command(CLI::App& app, int& exit_code) {
         ->capture_default_str();
     command->add_option("--approx", options->approximation, "exact or fast")->capture_default_str();
     command->add_option("--optimization", options->optimization, "full or least")->capture_default_str();
+    command->add_option("--check", options->check, "none, or memory: accesses ask whether a kernel may make them")
+        ->capture_default_str();
     command->add_option("--cluster", options->cluster, "cluster shape X[,Y[,Z]] to compile for")->capture_default_str();
     command->add_flag("--random-schedule", options->random_schedule, "for PTARMIGAN_SCHEDULE=random:N");
     command->add_flag("--checked-alignment", options->checked_alignment, "parameters may be misaligned");

@@ -267,6 +267,7 @@ void GraphEmitter::run_handler(const GraphInstruction& instruction) {
                                                                 : address(inst.operands[i], space);
         lower::check_alignment(*this, place, access_bytes(inst), writes, lower::addressing_lanes(*this, inst));
     }
+    check_accesses(instruction);
     mark_work(inst);
     tell_of_addition(inst);
     note_write(inst);

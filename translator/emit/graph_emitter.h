@@ -221,6 +221,8 @@ private:
     void mark_work(const ptx::Instruction& inst);
 
     // write_notes.cpp
+    /// access_checks.cpp
+    void check_accesses(const GraphInstruction& instruction);
     void note_write(const ptx::Instruction& inst);
 
     // lane_versions.cpp

@@ -10,6 +10,7 @@
 
 #include "translator/analysis/arithmetic/canonical_nans.h"
 #include "translator/analysis/graph/branch_levels.h"
+#include "translator/analysis/graph/form_queries.h"
 #include "translator/analysis/loops/plan_turns.h"
 #include "translator/analysis/plans/plan_linearization.h"
 #include "translator/analysis/plans/region_graph.h"
@@ -361,8 +362,27 @@ private:
         ir.CreateRetVoid();
     }
 
-    /// Other CTAs have their turn.
-    static void call_yield(Ir& ir, llvm::Value* cta) {
+    /// Of the barrier in front of a region, in the PTX text.
+    std::uint32_t barrier_line(std::size_t region) const {
+        const auto& instructions = graph_.blocks[barriers_.resume_of[region]].instructions;
+        const auto barrier = std::find_if(instructions.rbegin(), instructions.rend(),
+                                          [](const GraphInstruction& each) { return is_cta_barrier(each.inst); });
+        return barrier == instructions.rend() ? 0 : barrier->inst.location.line;
+    }
+
+    /// The line of the barrier at which steps of `region` have ended, as `next_region` says; 0 if none has.
+    llvm::Value* barrier_line_behind(Ir& ir, std::size_t region, llvm::Value* next_region) const {
+        llvm::Value* next = ir.CreateLoad(ir.getInt32Ty(), next_region);
+        llvm::Value* line = ir.getInt64(0);
+        for (std::size_t other = 1; other < functions_.size(); ++other)
+            if (is_cut(view(region), barriers_.resume_of[other]))
+                line = ir.CreateSelect(ir.CreateICmpEQ(next, ir.getInt32(std::uint32_t(other))),
+                                       ir.getInt64(barrier_line(other)), line);
+        return line;
+    }
+
+    /// Other CTAs have their turn. `line`: as yield() takes it.
+    static void call_yield(Ir& ir, llvm::Value* cta, llvm::Value* line) {
         const auto at = [&](llvm::Value* base, std::uint64_t offset) {
             return ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), base, offset);
         };
@@ -370,7 +390,7 @@ private:
         llvm::Value* yield = ir.CreateLoad(ir.getPtrTy(), at(services, offsetof(abi::Services, yield)));
         auto* type = llvm::FunctionType::get(ir.getVoidTy(),
                                              {ir.getPtrTy(), ir.getInt32Ty(), ir.getInt64Ty(), ir.getInt64Ty()}, false);
-        ir.CreateCall(type, yield, {cta, ir.getInt32(abi::whole_cta), ir.getInt64(0), ir.getInt64(0)});
+        ir.CreateCall(type, yield, {cta, ir.getInt32(abi::whole_cta), line, ir.getInt64(0)});
     }
 
     /// In front of a region: what GraphEmitter::mark_work() does at barriers of the fiber form, and a turn for others
@@ -390,21 +410,21 @@ private:
         llvm::Value* due = ir.CreateICmpEQ(ir.CreateAnd(count, ir.getInt32(period - 1)), ir.getInt32(0));
         ir.CreateCondBr(due, turn, on, llvm::MDBuilder(ir.getContext()).createUnlikelyBranchWeights());
         ir.SetInsertPoint(turn);
-        call_yield(ir, cta);
+        call_yield(ir, cta, ir.getInt64(barrier_line(region)));
         ir.CreateBr(on);
         ir.SetInsertPoint(on);
     }
 
     /// Where all steps that have stopped wait. The block where it ends.
-    static llvm::BasicBlock* emit_turn_of_others(Ir& ir, llvm::Function* function, llvm::Value* cta,
-                                                 llvm::AllocaInst* walkers) {
+    llvm::BasicBlock* emit_turn_of_others(Ir& ir, llvm::Function* function, std::size_t region, llvm::Value* cta,
+                                          llvm::AllocaInst* walkers, llvm::Value* next_region) const {
         llvm::BasicBlock* turn = llvm::BasicBlock::Create(ir.getContext(), "turn", function);
         llvm::BasicBlock* on = llvm::BasicBlock::Create(ir.getContext(), "on", function);
         llvm::Value* count = ir.CreateLoad(ir.getInt32Ty(), walkers);
         ir.CreateStore(ir.getInt32(0), walkers);
         ir.CreateCondBr(ir.CreateICmpEQ(count, ir.getInt32(0)), turn, on);
         ir.SetInsertPoint(turn);
-        call_yield(ir, cta);
+        call_yield(ir, cta, barrier_line_behind(ir, region, next_region));
         ir.CreateBr(on);
         ir.SetInsertPoint(on);
         return on;
@@ -501,7 +521,7 @@ private:
                 back = llvm::BasicBlock::Create(context, "steps.back", function);
                 ir.CreateCondBr(stopped_now, back, after);
                 ir.SetInsertPoint(back);
-                back = emit_turn_of_others(ir, function, cta, walkers);
+                back = emit_turn_of_others(ir, function, region, cta, walkers, next_region);
                 ir.CreateBr(loop);
             } else {
                 ir.CreateCondBr(stopped_now, loop, after);

@@ -34,6 +34,7 @@ const std::vector<Configuration>& all_configurations() {
         {"schedule1", {"PTARMIGAN_SCHEDULE=random:1"}},
         {"schedule2", {"PTARMIGAN_SCHEDULE=random:2", "PTARMIGAN_LANES=8"}},
         {"waits", {"PTARMIGAN_WAITS=all"}},
+        {"check", {"PTARMIGAN_CHECK=memory"}},
         {"late", {"PTARMIGAN_ASYNC=late"}},
     };
     return table;
