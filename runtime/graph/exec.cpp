@@ -143,6 +143,7 @@ Status GraphExec::instantiate(const std::shared_ptr<Graph>& graph, std::uint64_t
                               std::shared_ptr<GraphExec>& made) {
     auto exec = std::make_shared<GraphExec>();
     exec->flags_ = flags & (auto_free | device_launch); // all that the driver tells of later
+    exec->has_node_priorities_ = (flags & node_priority) != 0;
     exec->id_ = next_exec_id.fetch_add(1, std::memory_order_relaxed);
     {
         std::lock_guard lock(graph_mutex());
@@ -331,6 +332,7 @@ Status GraphExec::launch(Stream& stream) {
     launch->exec = shared_from_this();
     launch->stream = &stream;
     launch->context = &stream.context();
+    if (!has_node_priorities_) launch->priority = stream.priority();
     const std::shared_ptr<const Program> program = this->program();
     for (const auto& step : program->steps)
         if (step) step->prepare(*launch, stream);

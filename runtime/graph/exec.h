@@ -126,6 +126,7 @@ private:
     std::shared_ptr<const Program> program_; ///< null: to be made of the entries
     std::shared_ptr<Operation> last_launch_;
     std::uint64_t flags_ = 0, id_ = 0;
+    bool has_node_priorities_ = false;
     Context* context_ = nullptr; ///< that kernels run in; null: any
 };
 

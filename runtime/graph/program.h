@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace ptarmigan::runtime {
@@ -26,6 +27,7 @@ struct GraphLaunch {
     std::shared_ptr<GraphExec> exec; ///< whose launch it is
     const Stream* stream = nullptr;  ///< compared only
     Context* context = nullptr;
+    std::optional<int> priority; ///< of its kernels; empty: each node's own
     /// What is known when it is launched: the marks that its steps record, and those that they wait for.
     std::map<const Step*, Event::Mark> marks;
 

@@ -28,7 +28,11 @@ Status make_grid_of(const KernelWork& work, std::shared_ptr<Grid>& grid) {
 
 class KernelStep : public Step {
 public:
-    KernelStep(KernelWork work, std::shared_ptr<Grid> grid) : work_(std::move(work)), grid_(std::move(grid)) {}
+    KernelStep(KernelWork work, std::shared_ptr<Grid> grid) : work_(std::move(work)), grid_(std::move(grid)) {
+        constexpr unsigned priority_id = 8; // CU_LAUNCH_ATTRIBUTE_PRIORITY
+        if (const auto given = work_.attributes.find(priority_id); given != work_.attributes.end())
+            priority_ = static_cast<std::int32_t>(given->second[0]);
+    }
     void run(const GraphLaunch& launch) override { run_from(launch, {}); }
     std::chrono::steady_clock::time_point run_from(const GraphLaunch& launch,
                                                    std::chrono::steady_clock::time_point start) override {
@@ -43,12 +47,14 @@ public:
         }
         is_fresh_ = false;
         grid_->graph_launch = &launch;
+        grid_->priority = launch.priority.value_or(priority_);
         return run_grid(grid_, start);
     }
 
 private:
     const KernelWork work_;
     std::shared_ptr<Grid> grid_;
+    int priority_ = 0;     ///< the node's
     bool is_fresh_ = true; ///< made and not run yet
 };
 

@@ -11,6 +11,7 @@
 #include "runtime/launch/child_work.h"
 #include "runtime/launch/helpers.h"
 #include "runtime/launch/stuck_grids.h"
+#include "runtime/launch/waiting_grids.h"
 #include "runtime/launch/worker.h"
 #include "runtime/memory/outside_writes.h"
 #include "runtime/memory/virtual_memory.h"
@@ -22,6 +23,7 @@
 
 #include <ctime>
 #include <memory>
+#include <thread>
 
 namespace ptarmigan::runtime {
 namespace {
@@ -158,6 +160,31 @@ const GridCode* good_code(Grid& grid, std::uint64_t next, bool own_thread) {
     return grid.good.get();
 }
 
+/// How long a grid stands back before each draw at most, and how often it looks.
+constexpr std::chrono::microseconds priority_patience{5000}, priority_look{50};
+
+bool is_next(Grid& grid, bool own_thread) {
+    const auto stands_back = [&] { return grid.queue->any_before(grid.priority); };
+    if (!own_thread) {
+        if (!stands_back()) return true;
+        grid.left_helpers.fetch_add(1, std::memory_order_relaxed);
+        return false;
+    }
+    if (stands_back()) {
+        const Clock::time_point begin = Clock::now(), limit = begin + priority_patience;
+        while (stands_back() && !grid.stopped() && Clock::now() < limit) std::this_thread::sleep_for(priority_look);
+        grid.start += Clock::now() - begin; // it did not run meanwhile
+    }
+    if (grid.left_helpers.load(std::memory_order_relaxed) != 0 && !stands_back())
+        call_helpers(grid.shared_from_this(), grid.left_helpers.exchange(0, std::memory_order_relaxed));
+    return true;
+}
+
+void leave_queue(Grid& grid) {
+    if (!grid.waits_in_queue.load(std::memory_order_relaxed)) return;
+    if (grid.waits_in_queue.exchange(false, std::memory_order_relaxed)) grid.queue->remove(grid.priority);
+}
+
 void call_held_helpers(Grid& grid) {
     call_helpers(grid.shared_from_this(), grid.held_helpers);
     grid.held_helpers = 0;
@@ -200,6 +227,22 @@ private:
     Grid* grid_;
 };
 
+/// What others of its device stand back for while it has CTAs to draw.
+class InQueue {
+public:
+    explicit InQueue(Grid& grid) : grid_(grid) {
+        if (!grid.queue || grid.priority == 0) return;
+        grid.queue->add(grid.priority);
+        grid.waits_in_queue.store(true, std::memory_order_relaxed);
+    }
+    ~InQueue() { leave_queue(grid_); }
+    InQueue(const InQueue&) = delete;
+    InQueue& operator=(const InQueue&) = delete;
+
+private:
+    Grid& grid_;
+};
+
 Clock::time_point run_on_threads(const std::shared_ptr<Grid>& grid, Clock::time_point start) {
     const StoppedByFaults stopped(*grid);
     const WatchedGrid watched(*grid);
@@ -209,6 +252,7 @@ Clock::time_point run_on_threads(const std::shared_ptr<Grid>& grid, Clock::time_
     if (helpers > draws - 1) helpers = draws - 1;
     if (static_cast<abi::AsyncMode>(grid->launch.async_mode) != abi::AsyncMode::eager)
         UnfencedWrites::get().fence(); // a grid's begin is one, too
+    const InQueue in_queue(*grid);
     const QuickTime quick_time(*grid);
     grid->start = start != Clock::time_point{} ? start : Clock::now();
     DeviceUse& use = grid->context->used();

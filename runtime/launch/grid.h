@@ -27,6 +27,7 @@ class Context;
 class Kernel;
 class Module;
 class TieredCode;
+class WaitingGrids;
 
 /// What a grid's CTAs run, and what it takes of the host. Constant once a worker uses it.
 struct GridCode {
@@ -66,6 +67,11 @@ struct Grid : std::enable_shared_from_this<Grid>, GridCode {
     std::uint64_t late_helpers = 0;
     std::uint64_t short_ns = 0; ///< what is short
     std::chrono::steady_clock::time_point start;
+
+    int priority = 0;                           ///< of its stream
+    WaitingGrids* queue = nullptr;              ///< of its device; null: its CTAs are drawn whatever others do
+    std::atomic<bool> waits_in_queue{false};    ///< counted there
+    std::atomic<std::uint32_t> left_helpers{0}; ///< that grids of a greater priority have taken; come back after them
 
     std::atomic<std::uint64_t> next_cta{0};
     HelperCount helpers; ///< inside run_share()
@@ -123,6 +129,12 @@ void call_held_helpers(Grid& grid);
 GridCode prepare_code(const Grid& grid, std::shared_ptr<const LoadedKernel> code);
 /// True if the parameters meet what `code` takes for granted.
 bool meets_demands(const Grid& grid, const LoadedKernel& code);
+
+/// Before a CTA is drawn: false on a helper's thread if CTAs of a greater priority are to be drawn first. The grid's
+/// own thread (`own_thread`) waits for that, but not for ever, because they may wait for what this grid does.
+bool is_next(Grid& grid, bool own_thread);
+/// All its CTAs are drawn, or it has ended.
+void leave_queue(Grid& grid);
 
 /// Calls the late helpers if the grid has taken longer than expected. On the grid's own thread,
 /// between CTAs.

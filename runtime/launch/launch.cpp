@@ -11,6 +11,7 @@
 #include "runtime/launch/grid.h"
 #include "runtime/launch/kernel_services.h"
 #include "runtime/launch/occupancy.h"
+#include "runtime/launch/waiting_grids.h"
 #include "runtime/module/module.h"
 #include "runtime/stream/stream.h"
 
@@ -336,6 +337,7 @@ bool renew_grid(const std::shared_ptr<Grid>& shared) {
     grid.next_worker.store(0, std::memory_order_relaxed);
     grid.progress.store(0, std::memory_order_relaxed);
     grid.late_helpers = grid.held_helpers = 0;
+    grid.left_helpers.store(0, std::memory_order_relaxed);
     grid.spare_cpu.store(Grid::SpareCpu::not_wanted, std::memory_order_relaxed);
     grid.helpers.reopen();
     grid.chunk = 1;
@@ -384,6 +386,8 @@ Status make_grid(Function& function, const LaunchConfig& config, Context& contex
                         kernel.parameters().alignment);
     static_cast<GridCode&>(*grid) = prepare_code(*grid, grid->code);
     choose_workers(*grid, volume(config.block) * grid->cluster_size, grid->code->properties.spins);
+    const bool waits = grid->cooperative || grid->code->properties.spins || Schedule::of_process().random;
+    if (!waits) grid->queue = &WaitingGrids::of_device(context.device());
     made = std::move(grid);
     return Status::success;
 }
@@ -401,6 +405,7 @@ Status launch(Function& function, const LaunchConfig& given, Stream& stream, voi
     if (status == Status::success) status = function.module().bind_references();
     if (status != Status::success) return status;
     function.mark_used();
+    grid->priority = config.priority.value_or(stream.priority());
     stream.submit([grid] { run_grid(grid); }, Stream::Start::elsewhere);
     static const bool blocking = env_flag(Env::launch_blocking);
     return blocking ? stream.synchronize() : Status::success;

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace ptarmigan::runtime {
@@ -26,8 +27,9 @@ struct LaunchConfig {
     bool has_cluster = false;                      ///< the cluster attribute was given
     std::uint32_t dynamic_shared = 0;
     bool cooperative = false;
-    SmRange multiprocessors;   ///< where it runs; launch() takes it from the stream
-    bool programmatic = false; ///< need not wait for the end of a kernel before it: noted in captured graphs
+    SmRange multiprocessors;     ///< where it runs; launch() takes it from the stream
+    std::optional<int> priority; ///< instead of the stream's
+    bool programmatic = false;   ///< need not wait for the end of a kernel before it: noted in captured graphs
 };
 
 /// Launches `function` on `stream`: exactly one of `parameters` (a pointer per parameter) and

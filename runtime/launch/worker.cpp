@@ -28,8 +28,10 @@ bool Worker::draw(std::uint64_t& first, std::uint64_t& end, bool may_move_on) {
         next_code_ = next < grid.cta_count ? good_code(grid, next, number_ == 0) : nullptr;
         if (next_code_ || (number_ != 0 && leaves_cpu(grid))) return false;
     }
+    if (grid.queue && !is_next(grid, number_ == 0)) return false;
     if (number_ == 0 && grid.late_helpers != 0) call_late_helpers(grid);
     first = grid.next_cta.fetch_add(grid.chunk, std::memory_order_relaxed);
+    if (first + grid.chunk >= grid.cta_count) leave_queue(grid);
     if (first >= grid.cta_count) return false;
     end = first + grid.chunk < grid.cta_count ? first + grid.chunk : grid.cta_count;
     return true;

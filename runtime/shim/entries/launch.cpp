@@ -68,7 +68,7 @@ Status check_preferred(const LaunchConfig& config, const Dimensions& preferred) 
 }
 
 /// Launch attributes into `config`; events that the launch is to record are put into `events`. Attributes that only
-/// steer caches, priorities or overlap are checked as an H100's driver does it
+/// steer caches or overlap are checked as an H100's driver does it
 /// (tests/driver_api/answers/attribute_answers_h100.txt) and have no effect: a grid here starts when its stream's
 /// earlier work is done, which satisfies all of them.
 Status apply_attributes(const CUlaunchConfig& given, LaunchConfig& config, std::vector<MarkedEvent>& events) {
@@ -82,8 +82,11 @@ Status apply_attributes(const CUlaunchConfig& given, LaunchConfig& config, std::
         const CUlaunchAttributeValue& value = given.attrs[i].value;
         Status status = Status::success;
         switch (given.attrs[i].id) {
-        case launch_ignore:
-        case launch_priority: break;
+        case launch_ignore: break;
+        case launch_priority:
+            status = checked.set_priority(value.priority);
+            config.priority = checked.priority;
+            break;
         case launch_programmatic_serialization: config.programmatic = value.cooperative != 0; break;
         case launch_access_policy_window: {
             const CUaccessPolicyWindow& window = value.accessPolicyWindow;

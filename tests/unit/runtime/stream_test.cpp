@@ -116,6 +116,49 @@ TEST_CASE("event: waits, queries and times") {
     CHECK(Event::elapsed(*start, *untimed, milliseconds) == Status::invalid_handle);
 }
 
+namespace {
+
+/// Blocks that have ended, of the grid whose parameter is 0 (priority: least) and of the one whose it is 1; and how many
+/// of the first when the second began.
+std::atomic<unsigned> ended_blocks[2], ended_before;
+
+void block_of_a_millisecond(ptarmigan::abi::CtaContext *cta) {
+    const std::uint32_t which = value_parameter(cta);
+    if (which == 1 && cta->linear_ctaid == 0)
+        ended_before.store(ended_blocks[0].load());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ended_blocks[which].fetch_add(1);
+}
+
+} // namespace
+
+TEST_CASE("stream: blocks of the greater priority begin first") {
+    Fixture fixture;
+    fixture.set_kernel(block_of_a_millisecond);
+    std::shared_ptr<Stream> least, greatest;
+    REQUIRE(ok(Stream::create(fixture.context(), 1, 0, least)));
+    REQUIRE(ok(Stream::create(fixture.context(), 1, -5, greatest)));
+    for (std::atomic<unsigned> &blocks : ended_blocks) blocks.store(0);
+    constexpr unsigned most = 128, some = 32;
+    const auto launch_on = [&](Stream &stream, unsigned blocks, std::uint32_t which) {
+        LaunchConfig config;
+        config.grid = {blocks, 1, 1};
+        config.block = {1024, 1, 1};
+        DevicePointer unused = 0;
+        void *parameters[] = {&unused, &which};
+        return launch(*fixture.function, config, stream, parameters, nullptr);
+    };
+    REQUIRE(ok(launch_on(*least, most, 0)));
+    while (ended_blocks[0].load() == 0) std::this_thread::yield();
+    REQUIRE(ok(launch_on(*greatest, some, 1)));
+    REQUIRE(ok(greatest->synchronize()));
+    CHECK(ended_blocks[1].load() == some);
+    // A few had begun, and it does not wait for ever.
+    CHECK(ended_blocks[0].load() - ended_before.load() < some * 3 / 4);
+    REQUIRE(ok(least->synchronize()));
+    CHECK(ended_blocks[0].load() == most);
+}
+
 TEST_CASE("stream: handles") {
     Fixture fixture;
     std::shared_ptr<Stream> stream, found;
