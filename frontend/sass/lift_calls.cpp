@@ -24,6 +24,7 @@ constexpr ProvidedFunction functions[] = {
     {"malloc", "8", 8},
     {"free", "8", 0},
     {"__assertfail", "88488", 0},
+    {"cudaGraphSetConditional", "84", 0},
 };
 constexpr unsigned first_argument = 4;
 /// Upper half of the numbers that stand for these functions' addresses: no address of this machine's or of a GPU's.

@@ -12,6 +12,7 @@
 #include "runtime/launch/kernel_services.h"
 #include "runtime/launch/occupancy.h"
 #include "runtime/launch/waiting_grids.h"
+#include "runtime/memory/address_space.h"
 #include "runtime/module/module.h"
 #include "runtime/stream/stream.h"
 
@@ -19,6 +20,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 namespace ptarmigan::runtime {
 namespace {
@@ -105,6 +107,25 @@ Status pack_parameters(const Kernel& kernel, void* const* parameters, void* cons
         std::memcpy(block.data() + layout.offsets[i], parameters[i], variables[i].size);
     }
     return Status::success;
+}
+
+/// Kernels reach the memory of all devices, since all is the process's. Where one is handed an address of a peer's that
+/// its device has no access to, that is said: a GPU would end the context as soon as it is used.
+void tell_of_peer_memory(const Kernel& kernel, const Context& context, const std::vector<std::uint8_t>& parameters) {
+    if (Device::count() < 2) return;
+    AddressSpace& space = AddressSpace::get();
+    std::uintptr_t word = 0;
+    for (std::size_t at = 0; at + sizeof word <= parameters.size(); at += sizeof word) {
+        std::memcpy(&word, &parameters[at], sizeof word);
+        if (!space.in_reservation(word)) continue;
+        const KnownRange range = space.range(word, 1, context.device());
+        if (!range.known || (range.reached && range.access != 0)) continue;
+        log_once(
+            "peer " + kernel.name(),
+            "kernel " + kernel.name() + " on device " + std::to_string(context.device()) +
+                " is handed memory of another device that it has no access to (cuCtxEnablePeerAccess, "
+                "cuMemSetAccess, cuMemPoolSetAccess): it works here, and a GPU ends with error 700 where it is used");
+    }
 }
 
 /// The multiprocessors that a grid's CTAs claim to run on.
@@ -356,6 +377,7 @@ Status make_grid(Function& function, const LaunchConfig& config, Context& contex
     if (failed(status) || failed(status = check_launch(kernel, config))) return status;
     auto grid = std::make_shared<Grid>();
     if (failed(status = pack_parameters(kernel, parameters, extra, grid->params))) return status;
+    tell_of_peer_memory(kernel, context, grid->params);
     std::array<std::uint32_t, 3> cluster{};
     if (failed(status = check_cluster(kernel, config, cluster))) return status;
     if (config.cooperative && failed(status = check_cooperative(kernel, config))) return status;

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel that is handed a peer's memory without access to it: that is said, once access is given it is not. Hidden:
+// ctest runs it with PTARMIGAN_DEVICES=2.
+#include "driver.h"
+#include "fault_child.h"
+
+#include <cstdint>
+#include <string>
+
+extern "C" {
+CUresult cuCtxEnablePeerAccess(CUcontext, unsigned);
+}
+
+namespace {
+
+const char* const text = R"(.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u32 value, .param .u64 place)
+{
+    .reg .u64 %place;
+    .reg .u32 %value;
+    ld.param.u32 %value, [value];
+    ld.param.u64 %place, [place];
+    st.global.u32 [%place], %value;
+    ret;
+}
+)";
+
+/// 0 if the kernel on device 0 has written to the memory of device `owner`.
+int write_to(int owner, bool with_access) {
+    CUcontext first = nullptr, second = nullptr;
+    CUmodule module = nullptr;
+    CUfunction kernel = nullptr;
+    CUdeviceptr place = 0;
+    if (cuInit(0) != 0 || cuDevicePrimaryCtxRetain(&first, 0) != 0 || cuDevicePrimaryCtxRetain(&second, 1) != 0) return -1;
+    if (cuCtxSetCurrent(owner == 0 ? first : second) != 0 || cuMemAlloc_v2(&place, 4096) != 0) return -2;
+    if (cuCtxSetCurrent(first) != 0 || (with_access && cuCtxEnablePeerAccess(second, 0) != 0)) return -3;
+    if (cuModuleLoadData(&module, text) != 0 || cuModuleGetFunction(&kernel, module, "k") != 0) return -4;
+    std::uint32_t value = 7, got = 0;
+    void* parameters[] = {&value, &place};
+    if (cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr) != 0 || cuCtxSynchronize() != 0) return -5;
+    if (cuCtxSetCurrent(owner == 0 ? first : second) != 0 || cuMemcpyDtoH_v2(&got, place, sizeof got) != 0) return -6;
+    return got == value ? 0 : -7;
+}
+
+} // namespace
+
+TEST_CASE("a peer's memory without access is said", "[.peer_memory]") {
+    const std::string what = "kernel k on device 0 is handed memory of another device";
+    const auto says_it = [&](const std::string& said) { return said.find(what) != std::string::npos; };
+    const std::string own = said_by_child([] { return write_to(0, false); });
+    const std::string without = said_by_child([] { return write_to(1, false); });
+    const std::string with = said_by_child([] { return write_to(1, true); });
+    INFO(own + without + with);
+    for (const std::string* said : {&own, &without, &with}) CHECK(said->find("code 0") != std::string::npos);
+    CHECK(!says_it(own));
+    CHECK(says_it(without));
+    CHECK(!says_it(with));
+}
