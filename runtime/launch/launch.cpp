@@ -213,10 +213,10 @@ bool needs_wider_steps(const Grid& grid, const LoadedKernel& quick) {
            grid.cta_count * grid.cluster_size * properties.step_count > most_steps;
 }
 
-/// Quick code whose steps meet at collectives runs a fiber for each of them: some 100 times as long as good code (cub's
-/// sort: 2.4 s and 12 ms a launch), where other quick code takes about 10 times as long.
+/// Quick code whose steps meet at collectives runs a fiber for each of them, which takes some four times as long as
+/// other quick code (thrust's sorts: 4 to 5 ns for a statement of a thread).
 bool runs_fibers_for_long(const Grid& grid, const LoadedKernel& quick) {
-    constexpr std::uint64_t weight = 32;
+    constexpr std::uint64_t weight = 4;
     const std::uint64_t block = std::uint64_t{quick.properties.step_count} * quick.properties.lane_width;
     return quick.properties.uses_fibers && grid.cta_count * grid.cluster_size * block * weight >= longest_quick_threads;
 }

@@ -5,6 +5,7 @@
 
 #include "translator/analysis/build/build_graph.h"
 #include "translator/analysis/build/call_frames.h"
+#include "translator/analysis/build/callee_graph.h"
 #include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/graph/split_block.h"
 #include "translator/analysis/graph/verify_graph.h"
@@ -125,10 +126,10 @@ struct Callees {
 };
 
 void add_callees(ptx::ModuleLoader& loader, const FunctionGraph& graph, const GraphOptions& options,
-                 WaitingLoops waiting, std::set<ptx::FunctionId>& seen, Callees& callees) {
+                 const SharedLayout& layout, WaitingLoops waiting, std::set<ptx::FunctionId>& seen, Callees& callees) {
     for (ptx::FunctionId callee : possible_callees(graph)) {
         if (!seen.insert(callee).second) continue;
-        FunctionGraph body = build_graph(loader, callee, options);
+        FunctionGraph body = build_callee_graph(loader, callee, options, layout);
         callees.effects = callees.effects | effects_of(body);
         callees.spin = callees.spin || may_spin(body, waiting);
         callees.could_spin = callees.could_spin || may_spin(body, WaitingLoops::all);
@@ -137,7 +138,7 @@ void add_callees(ptx::ModuleLoader& loader, const FunctionGraph& graph, const Gr
         callees.called.share = callees.called.share || touches_shared(body);
         callees.called.meet = callees.called.meet || ptx::any(effects_of(body), ptx::Effects::barrier);
         callees.read_in_bulk = callees.read_in_bulk || reads_global_in_bulk(body);
-        add_callees(loader, body, options, waiting, seen, callees);
+        add_callees(loader, body, options, layout, waiting, seen, callees);
     }
 }
 
@@ -146,13 +147,14 @@ public:
     KernelEmitter(llvm::LLVMContext& context, ptx::ModuleLoader& loader, ptx::FunctionId kernel,
                   const BlockShape& shape, const CompileOptions& options, CompileProgress* progress)
         : unit_(context, loader, kernel, shape, options), graph_options_{shape, kernel, options.late_copies},
-          graph_(build_graph(loader, kernel, graph_options_)), progress_(progress) {}
+          graph_(build_graph(loader, kernel, graph_options_)), progress_(progress) {
+        unit_.shared = shared_layout(loader, kernel);
+    }
 
     std::unique_ptr<llvm::Module> run(KernelProperties& properties) {
         if (is_quick()) properties.work = count_rounds(graph_);
         choose_forms();
         if (progress_) progress_->stage = CompileProgress::Stage::emission;
-        unit_.shared = shared_layout(unit_.loader, unit_.kernel);
         if (!unit_.fiber_form && !unit_.gives_turns) properties.streamed_bytes = plan_streaming(graph_);
         note_frame(unit_.kernel, graph_);
         if (unit_.fiber_form)
@@ -205,7 +207,7 @@ private:
         std::set<ptx::FunctionId> seen;
         Callees callees;
         const WaitingLoops waiting = unit_.options.waiting_loops;
-        add_callees(unit_.loader, graph_, graph_options_, waiting, seen, callees);
+        add_callees(unit_.loader, graph_, graph_options_, unit_.shared, waiting, seen, callees);
         const bool uses_shared = !graph_.shared.empty(), collectives = has_collectives(graph_);
         const bool talks = talks_through_volatile(graph_, uses_shared) || (callees.talk && uses_shared) ||
                            talks_without_barrier(graph_);
@@ -472,7 +474,7 @@ private:
     }
 
     void emit_callee(ptx::FunctionId id) {
-        FunctionGraph graph = build_graph(unit_.loader, id, graph_options_);
+        FunctionGraph graph = build_callee_graph(unit_.loader, id, graph_options_, unit_.shared);
         if (progress_) progress_->statements += count_statements(graph);
         DivergenceForm form = unit_.divergence;
         if (unit_.width > 1 && (!graph.forest.reducible || may_spin(graph, unit_.options.waiting_loops)))

@@ -3,6 +3,7 @@
 #include "translator/analysis/build/build_graph.h"
 
 #include "translator/analysis/build/build_ssa.h"
+#include "translator/analysis/build/callee_graph.h"
 #include "translator/analysis/build/canonical_cfg.h"
 #include "translator/analysis/build/close_loops.h"
 #include "translator/analysis/build/flatten.h"
@@ -38,8 +39,14 @@ void find_calls(FunctionGraph& graph) {
 } // namespace
 
 FunctionGraph build_graph(ptx::ModuleLoader& loader, ptx::FunctionId function, const GraphOptions& options) {
+    const ptx::FunctionId kernel =
+        options.kernel == ptx::no_id ? resolve_alias(loader.module(), function) : options.kernel;
+    return build_callee_graph(loader, function, options, shared_layout(loader, kernel));
+}
+
+FunctionGraph build_callee_graph(ptx::ModuleLoader& loader, ptx::FunctionId function, const GraphOptions& options,
+                                 const SharedLayout& layout) {
     function = resolve_alias(loader.module(), function);
-    SharedLayout layout = shared_layout(loader, options.kernel == ptx::no_id ? function : options.kernel);
     FlatFunction flat = flatten(loader, function, options, layout);
     place_stack(flat);
     resolve_locals(flat);
