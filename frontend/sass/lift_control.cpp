@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules of branches, barriers and what lanes of a warp do together.
+#include "frontend/sass/combined_atomics.h"
 #include "frontend/sass/lifter.h"
 
 namespace ptarmigan::sass {
@@ -142,6 +143,12 @@ void Lifter::shuffle(const Instruction& inst) {
         return operand.kind == Kind::immediate ? std::to_string(operand.value) : read_index(index_of(operand)).text;
     };
     const Operand& p = inst.operands[0];
+    if (inst.has("IDX") && inst.operands[3].kind == Kind::reg &&
+        lone_lanes_.count(read_index(index_of(inst.operands[3])).number) != 0) {
+        write(inst.operands[1], read(inst.operands[2]));
+        write_predicate(p, true);
+        return;
+    }
     const std::string value = in_register(read(inst.operands[2])), b = source(inst.operands[3]),
                       c = source(inst.operands[4]);
     const std::string result = temporary(), valid = predicate_temporary();
@@ -155,6 +162,15 @@ void Lifter::vote(const Instruction& inst) {
     const Operand &d = inst.operands[0], &p = inst.operands[1];
     const Condition source = condition(inst.operands[2]);
     const bool has_result = d.index != (d.kind == Kind::uniform ? zero_uniform : zero_register);
+    if (has_result && is_combined(inst)) {
+        const std::string lane = temporary(), bit = temporary();
+        emit("mov.u32 " + lane + ", %laneid");
+        emit("shl.b32 " + bit + ", 1, " + lane);
+        const Value alone = value_of(bit);
+        lone_masks_[alone.number] = lane;
+        write(d, alone);
+        return;
+    }
     if (has_result) {
         const std::string result = temporary();
         if (source.name.empty() && source.value)
@@ -204,6 +220,40 @@ bool Lifter::is_followed_by_vote_of_all(const Instruction& inst) const {
     return false;
 }
 
+bool Lifter::is_read_behind(unsigned block, const Operand& operand) const {
+    constexpr std::size_t search_limit = 2000; // blocks
+    std::vector<unsigned> work = blocks_[block].successors;
+    std::set<unsigned> seen(work.begin(), work.end());
+    while (!work.empty()) {
+        if (seen.size() > search_limit) return true;
+        const Block& next = blocks_[work.back()];
+        work.pop_back();
+        bool is_written = false;
+        for (std::uint32_t at = next.begin; at < next.end && !is_written; at += 16) {
+            if (reads(code_[at / 16], operand)) return true;
+            is_written = overwrites(code_[at / 16], operand);
+        }
+        if (is_written) continue;
+        for (const unsigned successor : next.successors)
+            if (seen.insert(successor).second) work.push_back(successor);
+    }
+    return false;
+}
+
+bool Lifter::is_combined(const Instruction& inst) {
+    auto found = combined_.find(current_block_);
+    if (found == combined_.end()) {
+        const Block& block = blocks_[current_block_];
+        found = combined_
+                    .emplace(current_block_, find_combined_atomics(code_, block.begin, block.end,
+                                                                   [&](const Operand& operand) {
+                                                                       return is_read_behind(current_block_, operand);
+                                                                   }))
+                    .first;
+    }
+    return found->second.count(inst.address) != 0;
+}
+
 void Lifter::redux(const Instruction& inst) {
     const bool is_signed = inst.has("S32");
     const std::string type =
@@ -218,6 +268,10 @@ void Lifter::redux(const Instruction& inst) {
     // anybody.
     const Value source = read(inst.operands[1]);
     if (source.constant && !inst.has("SUM") && !inst.has("XOR")) {
+        write(inst.operands[0], source);
+        return;
+    }
+    if (is_combined(inst)) {
         write(inst.operands[0], source);
         return;
     }

@@ -860,6 +860,13 @@ void Lifter::idp(const Instruction& inst) {
 
 void Lifter::flo(const Instruction& inst) {
     if (inst.operands[1].index != true_predicate) refuse_here();
+    if (const auto alone = lone_masks_.find(read(inst.operands[2]).number);
+        alone != lone_masks_.end() && inst.has("U32") && !inst.has("SH")) {
+        const Value lane = value_of(alone->second);
+        lone_lanes_.insert(lane.number);
+        write(inst.operands[0], lane);
+        return;
+    }
     const std::string result = temporary();
     emit(std::string("bfind") + (inst.has("SH") ? ".shiftamt" : "") + (inst.has("U32") ? ".u32 " : ".s32 ") + result +
          ", " + read(inst.operands[2]).text);
@@ -873,6 +880,10 @@ void Lifter::brev(const Instruction& inst) {
 }
 
 void Lifter::popc(const Instruction& inst) {
+    if (lone_masks_.count(read(inst.operands[1]).number) != 0) {
+        write(inst.operands[0], constant(1));
+        return;
+    }
     const std::string result = temporary();
     emit("popc.b32 " + result + ", " + read(inst.operands[1]).text);
     write(inst.operands[0], value_of(result));

@@ -718,6 +718,8 @@ void Lifter::begin_block(const EntryState& pairs) {
     carries_ = {};
     parameter_pairs_.clear();
     sine_arguments_.clear();
+    lone_masks_.clear();
+    lone_lanes_.clear();
     collective_mask_ = pairs[active_mask_bit] ? "%active_mask" : "";
     pairs_ = pairs;
     for (unsigned index = 0; index < register_count; ++index)

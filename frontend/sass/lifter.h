@@ -106,6 +106,7 @@ private:
     void write_index(unsigned index, Value value);
     void write_pair(const Operand& operand, int wide);
     void write_predicate(const Operand& operand, const std::string& value); ///< a predicate register's name
+    void write_predicate(const Operand& operand, const char* value) { write_predicate(operand, std::string(value)); }
     void write_predicate(const Operand& operand, bool value);
 
     std::string temporary(); ///< .b32
@@ -176,6 +177,9 @@ private:
     std::map<std::int64_t, int> parameter_pairs_;
     std::map<unsigned, std::string> sine_arguments_; ///< number of x/2pi to x
     std::string collective_mask_;
+    std::map<unsigned, std::set<std::uint32_t>> combined_; ///< by block, see combined_atomics.h
+    std::map<unsigned, std::string> lone_masks_; ///< number of a vote's result that is this lane alone, to its number
+    std::set<unsigned> lone_lanes_;              ///< numbers of values that are this lane's number
     const Instruction* current_ = nullptr;
     unsigned current_block_ = 0;
     unsigned next_number_ = 1;
@@ -204,6 +208,8 @@ private:
                      std::string_view space);
     std::string mask();
     bool is_followed_by_vote_of_all(const Instruction& inst) const;
+    bool is_combined(const Instruction& inst); ///< see combined_atomics.h
+    bool is_read_behind(unsigned block, const Operand& operand) const;
     void come_together(const std::string& lanes);
     void use_table();
     /// The number that stands for a provided function's address; none for others.

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/sass/combined_atomics.h"
+
+#include "frontend/sass/opcode_table.h"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+namespace ptarmigan::sass {
+namespace {
+
+using Kind = Operand::Kind;
+
+bool is_unguarded(const Instruction& inst) {
+    return inst.guard == true_predicate && !inst.guard_negated;
+}
+
+bool is_predicate(const Operand& operand) {
+    return operand.kind == Kind::predicate || operand.kind == Kind::uniform_predicate;
+}
+
+/// The operand that is the destination: the register in bits 16 to 23, or a predicate in bits 81 to 86.
+bool is_written(const Instruction& inst, unsigned place) {
+    const OperandSpec& spec = inst.form->operands[place];
+    if (spec.field.parts.empty()) return false;
+    const unsigned first = spec.field.parts[0].first;
+    if (spec.kind == 'd' || spec.kind == 'D') return first == 16;
+    return is_predicate(inst.operands[place]) && (first == 81 || first == 84);
+}
+
+/// Registers that an operand takes.
+unsigned width(const Instruction& inst, const Operand& operand) {
+    if (operand.kind == Kind::address || operand.kind == Kind::register_target) return operand.wide ? 2 : 1;
+    const std::string_view rule = inst.form->rule;
+    if (rule == "shf") return 1;
+    if (rule == "imad_wide" || rule == "imad_hi") {
+        const bool is_wide = &operand == &inst.operands[4] || (&operand == &inst.operands[0] && rule == "imad_wide");
+        return is_wide ? 2 : 1;
+    }
+    if (inst.has("128")) return 4;
+    if (inst.has("64") || inst.has("U64") || inst.has("S64") || inst.has("F64") || inst.has("F64.RN")) return 2;
+    if (rule == "cs2r" || rule.starts_with('d') || inst.form->name.ends_with("64")) return 2;
+    if (rule == "hmma" || rule == "imma" || rule == "ldsm") return 4;
+    return 1;
+}
+
+/// The register or predicate, R and UR apart.
+struct Name {
+    Kind kind;
+    unsigned index;
+    auto operator<=>(const Name&) const = default;
+};
+Name name_of(const Operand& operand) {
+    return {operand.kind, operand.index};
+}
+bool is_nothing(const Operand& operand) {
+    switch (operand.kind) {
+    case Kind::reg: return operand.index == zero_register;
+    case Kind::uniform: return operand.index == zero_uniform;
+    case Kind::predicate:
+    case Kind::uniform_predicate: return operand.index == true_predicate;
+    default: return true;
+    }
+}
+
+/// Whether `operand` of `inst` has `what` in it.
+bool touches(const Instruction& inst, const Operand& operand, const Operand& what) {
+    const bool is_address = operand.kind == Kind::address || operand.kind == Kind::register_target ||
+                            (operand.kind == Kind::constant && operand.index != zero_register);
+    if (is_address && what.kind == Kind::reg && operand.index != zero_register)
+        return what.index >= operand.index && what.index < operand.index + width(inst, operand);
+    if (what.kind == Kind::uniform && (operand.kind == Kind::address || operand.kind == Kind::constant) &&
+        operand.uniform != zero_uniform)
+        return what.index == operand.uniform || what.index == operand.uniform + 1u;
+    if (operand.kind != what.kind || is_nothing(operand)) return false;
+    if (is_predicate(operand)) return operand.index == what.index;
+    return what.index >= operand.index && what.index < operand.index + width(inst, operand);
+}
+
+/// A move of a whole register.
+bool is_move(const Instruction& inst, const Operand& source) {
+    const std::string_view rule = inst.form->rule;
+    if (rule == "mov" || rule == "r2ur") return true;
+    if (rule != "imad" || inst.has("X")) return false;
+    const bool is_addend = &source == &inst.operands[4];
+    return is_addend && !source.negated && !source.inverted &&
+           (is_nothing(inst.operands[2]) || is_nothing(inst.operands[3])) && inst.operands[2].kind == Kind::reg;
+}
+
+bool is_atomic(const Instruction& inst) {
+    const std::string_view rule = inst.form->rule;
+    return rule == "atomic" || rule == "reduction" || rule == "atomic_shared" || rule == "count_shared";
+}
+
+/// The atomic operation for which a REDUX of the same words brings the lanes' operands together.
+std::string_view operation_of(const Instruction& inst) {
+    for (const char* word : {"OR", "XOR", "SUM", "MIN", "MAX"})
+        if (inst.has(word)) return word == std::string_view("SUM") ? "ADD" : word;
+    return "AND";
+}
+
+bool is_lane_number(std::span<const Instruction> code, const Operand& operand) {
+    constexpr int lane_number = 0; // SR_LANEID
+    return std::any_of(code.begin(), code.end(), [&](const Instruction& inst) {
+        return inst.form != nullptr && inst.form->rule == "s2r" && inst.operand_count > 1 &&
+               inst.operands[1].value == lane_number && name_of(inst.operands[0]) == name_of(operand);
+    });
+}
+
+class Search {
+public:
+    Search(std::span<const Instruction> code, std::uint32_t begin, std::uint32_t end,
+           const std::function<bool(const Operand&)>& is_read_behind)
+        : code_(code), begin_(begin), end_(end), is_read_behind_(is_read_behind) {}
+
+    /// Follows the vote's result. False if it is used for anything else.
+    bool follow_vote(const Instruction& vote) {
+        holds_.clear();
+        atomics_.clear();
+        holds_[name_of(vote.operands[0])] = {What::mask, vote.operands[0]};
+        for (std::uint32_t at = vote.address + 16; at < end_; at += 16)
+            if (!step(code_[at / 16])) return false;
+        for (const auto& [name, held] : holds_)
+            if (is_read_behind_(held.operand)) return false;
+        return !atomics_.empty();
+    }
+
+    /// Whether the result goes to the atomic operations of the last vote followed only, with the same operation.
+    bool follow_reduction(const Instruction& redux) {
+        std::vector<Operand> held = {redux.operands[0]};
+        bool is_used = false;
+        for (std::uint32_t at = redux.address + 16; at < end_; at += 16) {
+            const Instruction& inst = code_[at / 16];
+            if (inst.form == nullptr) return false;
+            std::vector<Operand> more;
+            for (unsigned i = 0; i < inst.operand_count; ++i) {
+                const Operand& operand = inst.operands[i];
+                if (is_written(inst, i)) continue;
+                for (const Operand& value : held) {
+                    if (!touches(inst, operand, value)) continue;
+                    if (is_move(inst, operand) && is_unguarded(inst)) {
+                        more.push_back(destination(inst));
+                    } else if (atomics_.count(inst.address) != 0 && operand.kind != Kind::address &&
+                               inst.has(operation_of(redux)) && inst.has("S32") == redux.has("S32") &&
+                               width(inst, operand) == 1) {
+                        is_used = true;
+                    } else {
+                        return false;
+                    }
+                }
+            }
+            drop(held, inst);
+            held.insert(held.end(), more.begin(), more.end());
+        }
+        for (const Operand& value : held)
+            if (is_read_behind_(value)) return false;
+        return is_used;
+    }
+
+private:
+    enum class What { mask, lane, is_chosen };
+    struct Held {
+        What what;
+        Operand operand;
+    };
+
+    static const Operand& destination(const Instruction& inst) {
+        for (unsigned i = 0; i < inst.operand_count; ++i)
+            if (is_written(inst, i) && !is_predicate(inst.operands[i])) return inst.operands[i];
+        return inst.operands[0];
+    }
+
+    static void drop(std::vector<Operand>& held, const Instruction& inst) {
+        std::erase_if(held, [&](const Operand& value) { return overwrites(inst, value); });
+    }
+
+    /// One instruction behind the vote.
+    bool step(const Instruction& inst) {
+        if (inst.form == nullptr) return false;
+        std::map<Name, Held> more;
+        const std::string_view rule = inst.form->rule;
+        for (const auto& [name, held] : holds_) {
+            const bool is_guard = is_predicate(held.operand) && inst.guard == held.operand.index &&
+                                  inst.guard_uniform == (held.operand.kind == Kind::uniform_predicate);
+            if (is_guard) {
+                // Beside the operation the fences that order it.
+                if (inst.guard_negated) return false;
+                if (is_atomic(inst))
+                    atomics_.insert(inst.address);
+                else if (rule != "fence" && rule != "nothing" && rule != "cache_control")
+                    return false;
+            }
+            for (unsigned i = 0; i < inst.operand_count; ++i) {
+                const Operand& operand = inst.operands[i];
+                if (is_written(inst, i) || !touches(inst, operand, held.operand)) continue;
+                if (!is_unguarded(inst) && !is_guard) return false;
+                const Operand& result = destination(inst);
+                if (held.what == What::mask) {
+                    if (is_move(inst, operand)) {
+                        more[name_of(result)] = {What::mask, result};
+                    } else if (rule == "flo") {
+                        if (!inst.has("U32") || inst.has("SH") || operand.inverted) return false;
+                        more[name_of(result)] = {What::lane, result};
+                    } else if (rule == "lop3") {
+                        // With %lanemask_lt: the lanes below this one.
+                        if (inst.operands[5].value != 0xc0) return false;
+                    } else if (rule != "popc" || operand.inverted) {
+                        return false;
+                    }
+                } else if (held.what == What::lane) {
+                    if (is_move(inst, operand)) {
+                        more[name_of(result)] = {What::lane, result};
+                    } else if (rule == "isetp") {
+                        const Operand& other = &operand == &inst.operands[2] ? inst.operands[3] : inst.operands[2];
+                        if (!inst.has("EQ") || !inst.has("AND") || inst.has("EX") || !is_nothing(inst.operands[1]) ||
+                            !is_nothing(inst.operands[4]) || inst.operands[4].negated || !is_lane_number(code_, other))
+                            return false;
+                        more[name_of(inst.operands[0])] = {What::is_chosen, inst.operands[0]};
+                    } else if (rule == "shuffle") {
+                        if (!inst.has("IDX") || i != 3) return false;
+                    } else {
+                        return false;
+                    }
+                } else {
+                    return false;
+                }
+            }
+        }
+        std::erase_if(holds_, [&](const auto& entry) { return overwrites(inst, entry.second.operand); });
+        holds_.merge(more);
+        return true;
+    }
+
+    std::span<const Instruction> code_;
+    std::uint32_t begin_, end_;
+    const std::function<bool(const Operand&)>& is_read_behind_;
+    std::map<Name, Held> holds_;
+    std::set<std::uint32_t> atomics_;
+};
+
+} // namespace
+
+bool reads(const Instruction& inst, const Operand& what) {
+    if (is_predicate(what) && inst.guard == what.index &&
+        inst.guard_uniform == (what.kind == Kind::uniform_predicate) && !is_nothing(what))
+        return true;
+    if (inst.form == nullptr) return true;
+    // All predicates at once.
+    if (inst.form->rule == "p2r" && what.kind == Kind::predicate) return true;
+    for (unsigned i = 0; i < inst.operand_count; ++i)
+        if (!is_written(inst, i) && touches(inst, inst.operands[i], what)) return true;
+    return false;
+}
+
+bool overwrites(const Instruction& inst, const Operand& what) {
+    if (inst.form == nullptr || !is_unguarded(inst)) return false;
+    for (unsigned i = 0; i < inst.operand_count; ++i)
+        if (is_written(inst, i) && touches(inst, inst.operands[i], what)) return true;
+    return false;
+}
+
+std::set<std::uint32_t> find_combined_atomics(std::span<const Instruction> code, std::uint32_t begin, std::uint32_t end,
+                                              const std::function<bool(const Operand&)>& is_read_behind) {
+    std::set<std::uint32_t> found;
+    Search search(code, begin, end, is_read_behind);
+    for (std::uint32_t at = begin; at < end; at += 16) {
+        const Instruction& vote = code[at / 16];
+        if (vote.form == nullptr || vote.form->rule != "vote" || !vote.has("ANY") || !is_unguarded(vote) ||
+            is_nothing(vote.operands[0]) || !is_nothing(vote.operands[1]) || !is_nothing(vote.operands[2]) ||
+            vote.operands[2].negated || !search.follow_vote(vote))
+            continue;
+        found.insert(at);
+        for (std::uint32_t other = begin; other < end; other += 16) {
+            const Instruction& redux = code[other / 16];
+            if (redux.form != nullptr && redux.form->rule == "redux" && is_unguarded(redux) &&
+                search.follow_reduction(redux))
+                found.insert(other);
+        }
+    }
+    return found;
+}
+
+} // namespace ptarmigan::sass
