@@ -19,7 +19,22 @@ bool is_zero_register(const Operand& operand) {
 
 void Lifter::fsel(const Instruction& inst) {
     if (inst.has("FTZ")) refuse_here();
-    const std::string a = read_float(inst.operands[1]), b = read_float(inst.operands[2]);
+    // A choice changes nothing but the sign, of a NaN neither.
+    const auto chosen = [&](const Operand& operand) {
+        Operand plain = operand;
+        plain.absolute = plain.negated = false;
+        std::string text = read_float(plain);
+        if (read_plain(operand).constant) return read_float(operand);
+        const auto apply = [&](const char* opcode, const char* bits) {
+            const std::string changed = temporary();
+            emit(std::string(opcode) + changed + ", " + text + bits);
+            text = changed;
+        };
+        if (operand.absolute) apply("and.b32 ", ", 0x7fffffff");
+        if (operand.negated) apply("xor.b32 ", ", 0x80000000");
+        return text;
+    };
+    const std::string a = chosen(inst.operands[1]), b = chosen(inst.operands[2]);
     const Condition choice = condition(inst.operands[3]);
     const std::string result = temporary();
     if (choice.name.empty())
@@ -31,9 +46,15 @@ void Lifter::fsel(const Instruction& inst) {
 }
 
 void Lifter::fmnmx(const Instruction& inst) {
-    const std::string a = read_float(inst.operands[1]), b = read_float(inst.operands[2]);
-    const std::string words = std::string(inst.has("FTZ") ? ".ftz" : "") + (inst.has("NAN") ? ".NaN" : "") + ".f32 ";
-    write_extreme(inst, words, a, b);
+    std::string words = std::string(inst.has("FTZ") ? ".ftz" : "") + (inst.has("NAN") ? ".NaN" : "");
+    Operand left = inst.operands[1], right = inst.operands[2];
+    if (inst.has("XORSIGN")) { // as ptxas writes PTX's .xorsign.abs
+        if (!left.absolute || !right.absolute || left.negated || right.negated) refuse_here();
+        left.absolute = right.absolute = false;
+        words += ".xorsign.abs";
+    }
+    const std::string a = read_float(left), b = read_float(right);
+    write_extreme(inst, words + ".f32 ", a, b);
 }
 
 void Lifter::fsetp(const Instruction& inst) {

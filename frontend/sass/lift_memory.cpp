@@ -168,7 +168,7 @@ void Lifter::use_table() {
 }
 
 void Lifter::load(const Instruction& inst) {
-    const bool is_global = inst.form->id == FormId::ldg;
+    const bool is_global = inst.form->id == FormId::ldg || inst.form->id == FormId::ldg_plain;
     const Operand& target = inst.operands[is_global ? 1 : 0];
     if (is_global && inst.operands[0].index != true_predicate) refuse_here();
     const std::string order = memory_order(inst), space = is_global ? ".global" : "";
@@ -197,9 +197,9 @@ void Lifter::store_shared(const Instruction& inst) {
 void Lifter::load_constant(const Instruction& inst) {
     Operand place = inst.operands[1];
     const Size size = size_of(inst);
-    if (place.index != zero_register)
-        if (const Value index = read_index(place.index); index.constant) {
-            place.value += std::int32_t(*index.constant);
+    if (place.index != zero_register && !place.bindless) // ptxas -O0 has all offsets in registers
+        if (const Value offset = read_index(place.index); offset.constant) {
+            place.value += std::int32_t(*offset.constant);
             place.index = zero_register;
         }
     if (inst.has("IL") || inst.has("IS") || inst.has("ISL") || place.bindless) refuse_here();
