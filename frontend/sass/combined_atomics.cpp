@@ -111,7 +111,7 @@ bool is_lane_number(std::span<const Instruction> code, const Operand& operand) {
 class Search {
 public:
     Search(std::span<const Instruction> code, std::uint32_t begin, std::uint32_t end,
-           const std::function<bool(const Operand&)>& is_read_behind)
+           const IsReadBehind& is_read_behind)
         : code_(code), begin_(begin), end_(end), is_read_behind_(is_read_behind) {}
 
     /// Follows the vote's result. False if it is used for anything else.
@@ -119,10 +119,11 @@ public:
         holds_.clear();
         atomics_.clear();
         holds_[name_of(vote.operands[0])] = {What::mask, vote.operands[0]};
-        for (std::uint32_t at = vote.address + 16; at < end_; at += 16)
+        const std::uint32_t last = std::min(end_, vote.address + 16 * combination_limit);
+        for (std::uint32_t at = vote.address + 16; at < last; at += 16)
             if (!step(code_[at / 16])) return false;
         for (const auto& [name, held] : holds_)
-            if (is_read_behind_(held.operand)) return false;
+            if (is_read_behind_(last, held.operand)) return false;
         return !atomics_.empty();
     }
 
@@ -130,7 +131,8 @@ public:
     bool follow_reduction(const Instruction& redux) {
         std::vector<Operand> held = {redux.operands[0]};
         bool is_used = false;
-        for (std::uint32_t at = redux.address + 16; at < end_; at += 16) {
+        const std::uint32_t last = std::min(end_, redux.address + 16 * combination_limit);
+        for (std::uint32_t at = redux.address + 16; at < last; at += 16) {
             const Instruction& inst = code_[at / 16];
             if (inst.form == nullptr) return false;
             std::vector<Operand> more;
@@ -154,7 +156,7 @@ public:
             held.insert(held.end(), more.begin(), more.end());
         }
         for (const Operand& value : held)
-            if (is_read_behind_(value)) return false;
+            if (is_read_behind_(last, value)) return false;
         return is_used;
     }
 
@@ -234,7 +236,7 @@ private:
 
     std::span<const Instruction> code_;
     std::uint32_t begin_, end_;
-    const std::function<bool(const Operand&)>& is_read_behind_;
+    const IsReadBehind& is_read_behind_;
     std::map<Name, Held> holds_;
     std::set<std::uint32_t> atomics_;
 };
@@ -261,7 +263,7 @@ bool overwrites(const Instruction& inst, const Operand& what) {
 }
 
 std::set<std::uint32_t> find_combined_atomics(std::span<const Instruction> code, std::uint32_t begin, std::uint32_t end,
-                                              const std::function<bool(const Operand&)>& is_read_behind) {
+                                              const IsReadBehind& is_read_behind) {
     std::set<std::uint32_t> found;
     Search search(code, begin, end, is_read_behind);
     for (std::uint32_t at = begin; at < end; at += 16) {
@@ -271,7 +273,8 @@ std::set<std::uint32_t> find_combined_atomics(std::span<const Instruction> code,
             vote.operands[2].negated || !search.follow_vote(vote))
             continue;
         found.insert(at);
-        for (std::uint32_t other = begin; other < end; other += 16) {
+        const std::uint32_t from = at - begin > 16 * combination_limit ? at - 16 * combination_limit : begin;
+        for (std::uint32_t other = from; other < std::min(end, at + 16 * combination_limit); other += 16) {
             const Instruction& redux = code[other / 16];
             if (redux.form != nullptr && redux.form->rule == "redux" && is_unguarded(redux) &&
                 search.follow_reduction(redux))

@@ -22,11 +22,16 @@
 
 namespace ptarmigan::sass {
 
+/// How far an operation and the vote that chooses who does it are apart, at most, in instructions.
+inline constexpr std::uint32_t combination_limit = 256;
+
+/// Whether the register or predicate is read at this byte offset of the block or behind it, before it is written.
+using IsReadBehind = std::function<bool(std::uint32_t, const Operand&)>;
+
 /// Byte offsets of the VOTE and REDUX in code[begin / 16, end / 16), a basic block, that only choose who does an atomic
-/// operation for all. `is_read_behind(operand)`: whether the register or predicate is read behind the block before it
-/// is written.
+/// operation for all.
 std::set<std::uint32_t> find_combined_atomics(std::span<const Instruction> code, std::uint32_t begin, std::uint32_t end,
-                                              const std::function<bool(const Operand&)>& is_read_behind);
+                                              const IsReadBehind& is_read_behind);
 
 /// Whether the instruction reads, or without a condition writes, any part of the register or predicate.
 bool reads(const Instruction& inst, const Operand& what);

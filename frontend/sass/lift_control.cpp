@@ -3,6 +3,8 @@
 #include "frontend/sass/combined_atomics.h"
 #include "frontend/sass/lifter.h"
 
+#include <algorithm>
+
 namespace ptarmigan::sass {
 namespace {
 
@@ -210,7 +212,8 @@ void Lifter::match(const Instruction& inst) {
 
 /// Whether VOTE.ANY of PT, which asks which lanes are here, comes later in the block, before they meet others.
 bool Lifter::is_followed_by_vote_of_all(const Instruction& inst) const {
-    for (std::uint32_t at = inst.address + 16; at < blocks_[current_block_].end; at += 16) {
+    const std::uint32_t end = std::min(blocks_[current_block_].end, inst.address + 16 * combination_limit);
+    for (std::uint32_t at = inst.address + 16; at < end; at += 16) {
         const Instruction& next = code_[at / 16];
         if (next.form->rule == "reconverge" || next.form->rule == "warpsync") return false;
         if (next.form->rule == "vote" && next.has("ANY") && next.operands[2].index == true_predicate &&
@@ -220,20 +223,26 @@ bool Lifter::is_followed_by_vote_of_all(const Instruction& inst) const {
     return false;
 }
 
-bool Lifter::is_read_behind(unsigned block, const Operand& operand) const {
-    constexpr std::size_t search_limit = 2000; // blocks
-    std::vector<unsigned> work = blocks_[block].successors;
+bool Lifter::is_read_behind(std::uint32_t from, const Operand& operand) {
+    enum class Found { read, written, nothing };
+    const auto look = [&](std::uint32_t begin, std::uint32_t end) {
+        for (std::uint32_t at = begin; at < end; at += 16) {
+            if (search_steps_ == 0 || reads(code_[at / 16], operand)) return Found::read;
+            --search_steps_;
+            if (overwrites(code_[at / 16], operand)) return Found::written;
+        }
+        return Found::nothing;
+    };
+    const Block& here = blocks_[current_block_];
+    if (const Found found = look(from, here.end); found != Found::nothing) return found == Found::read;
+    std::vector<unsigned> work = here.successors;
     std::set<unsigned> seen(work.begin(), work.end());
     while (!work.empty()) {
-        if (seen.size() > search_limit) return true;
         const Block& next = blocks_[work.back()];
         work.pop_back();
-        bool is_written = false;
-        for (std::uint32_t at = next.begin; at < next.end && !is_written; at += 16) {
-            if (reads(code_[at / 16], operand)) return true;
-            is_written = overwrites(code_[at / 16], operand);
-        }
-        if (is_written) continue;
+        const Found found = look(next.begin, next.end);
+        if (found == Found::read) return true;
+        if (found == Found::written) continue;
         for (const unsigned successor : next.successors)
             if (seen.insert(successor).second) work.push_back(successor);
     }
@@ -246,8 +255,8 @@ bool Lifter::is_combined(const Instruction& inst) {
         const Block& block = blocks_[current_block_];
         found = combined_
                     .emplace(current_block_, find_combined_atomics(code_, block.begin, block.end,
-                                                                   [&](const Operand& operand) {
-                                                                       return is_read_behind(current_block_, operand);
+                                                                   [&](std::uint32_t from, const Operand& operand) {
+                                                                       return is_read_behind(from, operand);
                                                                    }))
                     .first;
     }

@@ -691,6 +691,9 @@ void Lifter::discover() {
         find_pointed_functions();
     for (const std::uint32_t function : pointed_functions_)
         if (function / 16 < count) leaders[function / 16] = true;
+    for (const CubinRelocation& relocation : section.relocations)
+        relocated_.push_back(std::uint32_t(relocation.offset / instruction_size * instruction_size));
+    std::sort(relocated_.begin(), relocated_.end());
     contexts_.emplace_back();
     block_at(0, 0);
     for (unsigned id = 0; id < blocks_.size(); ++id) {
@@ -738,7 +741,6 @@ void Lifter::begin_block(const EntryState& pairs) {
 void Lifter::lift_block(unsigned id) {
     current_block_ = id;
     const Block& block = blocks_[id];
-    const CubinSection& section = cubin_.sections[kernel_.text];
     if (lift_shared_loop(block)) {
         current_ = nullptr;
         return;
@@ -748,9 +750,7 @@ void Lifter::lift_block(unsigned id) {
         current_ = &inst;
         if (inst.guard == true_predicate && inst.guard_negated) continue; // never
         try {
-            for (const CubinRelocation& relocation : section.relocations)
-                if (relocation.offset >= at && relocation.offset < at + instruction_size)
-                    refuse_here("a relocated operand");
+            if (std::binary_search(relocated_.begin(), relocated_.end(), at)) refuse_here("a relocated operand");
             rule(inst);
         } catch (const Unliftable& problem) {
             const std::string what = problem.what(), text = describe(inst);

@@ -148,6 +148,7 @@ private:
     std::vector<Instruction> code_;
     std::vector<std::uint32_t> addresses_; ///< immediate operands, sorted
     std::vector<std::uint32_t> pointed_functions_;
+    std::vector<std::uint32_t> relocated_; ///< byte offsets of instructions with a relocation, sorted
     std::vector<Context> contexts_;
     std::vector<Block> blocks_;
     std::map<std::pair<unsigned, std::uint32_t>, unsigned> block_ids_;
@@ -178,6 +179,7 @@ private:
     std::map<unsigned, std::string> sine_arguments_; ///< number of x/2pi to x
     std::string collective_mask_;
     std::map<unsigned, std::set<std::uint32_t>> combined_; ///< by block, see combined_atomics.h
+    std::size_t search_steps_ = 20'000'000;                ///< instructions that is_read_behind may still look at
     std::map<unsigned, std::string> lone_masks_; ///< number of a vote's result that is this lane alone, to its number
     std::set<unsigned> lone_lanes_;              ///< numbers of values that are this lane's number
     const Instruction* current_ = nullptr;
@@ -208,8 +210,8 @@ private:
                      std::string_view space);
     std::string mask();
     bool is_followed_by_vote_of_all(const Instruction& inst) const;
-    bool is_combined(const Instruction& inst); ///< see combined_atomics.h
-    bool is_read_behind(unsigned block, const Operand& operand) const;
+    bool is_combined(const Instruction& inst);                       ///< see combined_atomics.h
+    bool is_read_behind(std::uint32_t from, const Operand& operand); ///< from there on in the current block
     void come_together(const std::string& lanes);
     void use_table();
     /// The number that stands for a provided function's address; none for others.
