@@ -294,7 +294,7 @@ void Lifter::f2fp(const Instruction& inst) {
     if (inst.has("MERGE_C") || inst.has("SATFINITE")) refuse_here();
     const std::string a = read_float(inst.operands[1]), b = read_float(inst.operands[2]), result = temporary();
     emit(std::string("cvt") + (inst.has("RZ") ? ".rz" : ".rn") + (inst.has("RELU") ? ".relu" : "") +
-         (inst.has("BF16") ? ".bf16x2.f32 " : ".f16x2.f32 ") + result + ", " + a + ", " + b);
+         (inst.has("BF16") || inst.has("BF16.F32") ? ".bf16x2.f32 " : ".f16x2.f32 ") + result + ", " + a + ", " + b);
     write(inst.operands[0], value_of(result));
 }
 
