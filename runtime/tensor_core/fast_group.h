@@ -61,14 +61,21 @@ inline void run_fast_chains(const FastGroup& the, const ChainLanes (&places)[vec
     const MatrixProduct& product = the.product;
     for (unsigned line = 0; line < the.way.lines; line += lines_at_once) {
         L::Float sums[vectors][lines_at_once];
+#pragma GCC unroll 2
         for (unsigned v = 0; v < vectors; ++v) {
             const std::uint8_t* c = the.accumulator(places[v].chain->c);
             const std::size_t index = the.way.index(places[v].lane_line, line, product.n);
             if (the.way.rows_are_lanes) {
                 L::Int tile[8];
                 load_tile(product.c, c, index, product.n, tile);
+#pragma GCC unroll 8
                 for (unsigned i = 0; i < lines_at_once; ++i) sums[v][i] = L::number(tile[i]);
+            } else if (product.c == Format::f32) {
+#pragma GCC unroll 8
+                for (unsigned i = 0; i < lines_at_once; ++i)
+                    sums[v][i] = L::load(reinterpret_cast<const float*>(c) + index + i * product.n);
             } else {
+#pragma GCC unroll 8
                 for (unsigned i = 0; i < lines_at_once; ++i) sums[v][i] = load_row(product.c, c, index + i * product.n);
             }
         }
@@ -86,14 +93,21 @@ inline void run_fast_chains(const FastGroup& the, const ChainLanes (&places)[vec
                 for (auto& vector : sums)
                     for (auto& sum : vector) sum = L::round_to_f16(sum);
         }
+#pragma GCC unroll 2
         for (unsigned v = 0; v < vectors; ++v) {
             std::uint8_t* d = the.accumulator(places[v].chain->d);
             const std::size_t index = the.way.index(places[v].lane_line, line, product.n);
             if (the.way.rows_are_lanes) {
                 L::Int tile[8] = {};
+#pragma GCC unroll 8
                 for (unsigned i = 0; i < lines_at_once; ++i) tile[i] = L::bits(sums[v][i]);
                 store_tile(product.d, d, index, product.n, tile);
+            } else if (product.d == Format::f32) {
+#pragma GCC unroll 8
+                for (unsigned i = 0; i < lines_at_once; ++i)
+                    L::store(reinterpret_cast<float*>(d) + index + i * product.n, sums[v][i]);
             } else {
+#pragma GCC unroll 8
                 for (unsigned i = 0; i < lines_at_once; ++i) store_row(product.d, d, index + i * product.n, sums[v][i]);
             }
         }

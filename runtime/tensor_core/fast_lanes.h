@@ -12,32 +12,44 @@
 namespace ptarmigan::runtime::tensor_core {
 namespace {
 
-template <Small small> inline Lanes::Float widen_small(Lanes::Int bytes) {
-    return numbers_of<small>(Lanes::widen_f16(halves_of_bytes<small>(bytes)));
-}
-
-inline Lanes::Float widen(Format format, const std::uint8_t* from, unsigned index) {
+/// Elements of a matrix from `index` on.
+template <Format format> inline Lanes::Float widen(const std::uint8_t* from, unsigned index) {
     using L = Lanes;
-    switch (format) {
-    case Format::f16: return L::load_f16(from + index * 2);
-    case Format::e5m2: return L::widen_f16(L::up<8>(L::load_bytes(from + index)));
-    case Format::e4m3: {
-        const L::Int word = L::load_bytes(from + index), magnitude = L::both(word, L::all(0x7f));
-        const L::Float value = numbers_of<Small::e4m3>(L::widen_f16(halves_of_bytes<Small::e4m3>(word)));
+    const auto small = [&]<Small kind>() {
+        return numbers_of<kind>(L::widen_f16(halves_of_bytes<kind>(L::load_bytes(from + index))));
+    };
+    if constexpr (format == Format::f16) return L::load_f16(from + index * 2);
+    if constexpr (format == Format::e5m2) return L::widen_f16(L::up<8>(L::load_bytes(from + index)));
+    if constexpr (format == Format::e4m3) {
+        const L::Int magnitude = L::both(L::load_bytes(from + index), L::all(0x7f));
+        const L::Float value = small.template operator()<Small::e4m3>();
         return L::number(L::where(L::is_equal(magnitude, L::all(0x7f)), L::all(0x7fffffff), L::bits(value)));
     }
-    case Format::e3m2: return widen_small<Small::e3m2>(L::load_bytes(from + index));
-    case Format::e2m3: return widen_small<Small::e2m3>(L::load_bytes(from + index));
-    case Format::e2m1_in_byte: return widen_small<Small::e2m1>(L::load_bytes(from + index));
-    case Format::bf16: return L::number(L::up<16>(L::load_halves(from + index * 2)));
-    default: return L::number(load_tf32(from, index));
-    }
+    if constexpr (format == Format::e3m2) return small.template operator()<Small::e3m2>();
+    if constexpr (format == Format::e2m3) return small.template operator()<Small::e2m3>();
+    if constexpr (format == Format::e2m1_in_byte) return small.template operator()<Small::e2m1>();
+    if constexpr (format == Format::bf16) return L::number(L::up<16>(L::load_halves(from + index * 2)));
+    return L::number(load_tf32(from, index));
+}
+
+template <Format format> inline void widen_elements(const std::uint8_t* from, unsigned elements, float* values) {
+    for (unsigned i = 0; i < elements; i += Lanes::width) Lanes::store(values + i, widen<format>(from, i));
 }
 
 inline void widen_lines(Format format, const std::uint8_t* matrix, unsigned first, unsigned lines, unsigned k,
                         float* values) {
     const std::uint8_t* from = matrix + std::size_t{first} * k * bit_size(format) / 8;
-    for (unsigned i = 0; i < lines * k; i += Lanes::width) Lanes::store(values + i, widen(format, from, i));
+    const unsigned elements = lines * k;
+    switch (format) {
+    case Format::f16: return widen_elements<Format::f16>(from, elements, values);
+    case Format::e5m2: return widen_elements<Format::e5m2>(from, elements, values);
+    case Format::e4m3: return widen_elements<Format::e4m3>(from, elements, values);
+    case Format::e3m2: return widen_elements<Format::e3m2>(from, elements, values);
+    case Format::e2m3: return widen_elements<Format::e2m3>(from, elements, values);
+    case Format::e2m1_in_byte: return widen_elements<Format::e2m1_in_byte>(from, elements, values);
+    case Format::bf16: return widen_elements<Format::bf16>(from, elements, values);
+    default: return widen_elements<Format::tf32>(from, elements, values);
+    }
 }
 
 template <unsigned k>
