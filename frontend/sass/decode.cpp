@@ -254,6 +254,14 @@ private:
     /// Of LDC and ULDC.
     void constant(Operand& operand) {
         operand.kind = Kind::constant;
+        if (form_.id == FormId::uldc_indexed) {
+            lacks_flag_ |= !code_.bit(uses_uniform);
+            operand.index = zero_register;
+            operand.uniform = std::uint8_t(code_.bits(24, 6));
+            operand.bank = std::uint8_t(code_.bits(54, 5));
+            operand.value = code_.signed_bits(38, 16);
+            return;
+        }
         operand.index = form_.id == FormId::uldc ? zero_register : std::uint8_t(code_.bits(24, 8));
         operand.bindless = code_.bit(91);
         if (operand.bindless) operand.uniform = std::uint8_t(code_.bits(form_.id == FormId::uldc ? 24 : 32, 6));

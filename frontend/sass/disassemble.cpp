@@ -114,6 +114,8 @@ std::string print(const Instruction& inst, const OperandSpec& spec, const Operan
             operand.bindless ? "cx[" + uniform_name(operand.uniform) + "][" : "c[" + hexadecimal(operand.bank) + "][";
         if (operand.index == zero_register && inst.form->id == FormId::ldc && operand.value == 0)
             text += "RZ";
+        else if (inst.form->id == FormId::uldc_indexed)
+            text += uniform_name(operand.uniform) + offset(operand.value);
         else if (operand.index == zero_register)
             text += signed_hexadecimal(operand.value);
         else

@@ -135,6 +135,7 @@ void Lifter::call_absolute(const Instruction& inst) {
     if (!also.name.empty() || !also.value) refuse_here("a condition");
     const Operand& target = inst.operands[1];
     const unsigned index = index_of(target);
+    if (index % 2 != 0) refuse_here("a pair at an odd register");
     const Value low = read_index(index), high = read_index(index + 1);
     if (low.constant && high.constant) {
         const std::uint64_t address = std::uint64_t(*high.constant) << 32 | *low.constant;

@@ -280,7 +280,8 @@ void Lifter::redux(const Instruction& inst) {
         write(inst.operands[0], source);
         return;
     }
-    if (is_combined(inst)) {
+    // The lanes that a collective's mask names, which each of them has: they come together at BRA.DIV.
+    if (is_combined(inst) || (inst.has("OR") && is_unguarded(inst) && is_mask_of_division(inst))) {
         write(inst.operands[0], source);
         return;
     }
@@ -293,6 +294,51 @@ void Lifter::redux(const Instruction& inst) {
     const std::string result = temporary();
     emit_guarded(std::string("redux.sync.") + operation + type + result + ", " + in_register(source) + ", " + mask());
     write(inst.operands[0], value_of(result));
+}
+
+/// Whether the uniform register that `inst` writes says who divides at this block's BRA.DIV.
+bool Lifter::is_mask_of_division(const Instruction& inst) const {
+    const Instruction& last = code_[blocks_[current_block_].end / 16 - 1];
+    if (last.form->rule != "branch" || !last.has("DIV") || last.operands[1].kind != Kind::uniform ||
+        last.operands[1].index != inst.operands[0].index)
+        return false;
+    for (std::uint32_t at = inst.address + 16; at < last.address; at += 16)
+        for (const Operand& operand : code_[at / 16].operands)
+            if ((operand.kind == Kind::uniform && operand.index == inst.operands[0].index) ||
+                operand.uniform == inst.operands[0].index)
+                return false;
+    return true;
+}
+
+/// Whether the predicate that `inst` writes is asked by nothing but this block's BRA.DIV.
+bool Lifter::is_guard_of_division(const Instruction& inst) const {
+    const Instruction& last = code_[blocks_[current_block_].end / 16 - 1];
+    const std::uint8_t predicate = inst.operands[0].index;
+    if (last.form->rule != "branch" || !last.has("DIV") || last.guard != predicate) return false;
+    for (std::uint32_t at = inst.address + 16; at < last.address; at += 16) {
+        const Instruction& next = code_[at / 16];
+        if (next.guard == predicate || next.form->rule == "p2r") return false;
+        for (const Operand& operand : next.operands)
+            if (operand.kind == Kind::predicate && operand.index == predicate) return false;
+    }
+    // Behind it the predicate is written before it is read, on the way that does not divide.
+    const Block& behind = blocks_[blocks_[current_block_].successors.back()];
+    for (std::uint32_t at = behind.begin; at < behind.end; at += 16) {
+        const Instruction& next = code_[at / 16];
+        if ((next.guard == predicate && !next.guard_uniform) || next.form->rule == "p2r") return false;
+        // A row names the predicates that it writes before its sources.
+        bool is_source = false, is_written = false;
+        for (unsigned i = 0; i < next.operand_count; ++i) {
+            const Operand& operand = next.operands[i];
+            if (operand.kind == Kind::reg || operand.kind == Kind::immediate || operand.kind == Kind::constant)
+                is_source = is_source || i > 0;
+            if (operand.kind != Kind::predicate || operand.index != predicate) continue;
+            if (is_source || operand.negated) return false;
+            is_written = true;
+        }
+        if (is_written) return next.guard == true_predicate;
+    }
+    return false;
 }
 
 void Lifter::elect(const Instruction& inst) {

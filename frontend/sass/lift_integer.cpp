@@ -28,7 +28,12 @@ void Lifter::mov(const Instruction& inst) {
 
 void Lifter::r2ur(const Instruction& inst) {
     // The predicate (whether all lanes have one value) is asked for where the value goes nowhere; it may be false then.
-    if (inst.has("OR") || inst.operands[0].index != true_predicate) refuse_here();
+    if (inst.has("OR")) refuse_here();
+    if (inst.operands[0].index != true_predicate) {
+        // Only a way that is not gone here may ask for it.
+        if (!is_guard_of_division(inst)) refuse_here();
+        write_predicate(inst.operands[0], true);
+    }
     write(inst.operands[1], read(inst.operands[2]));
 }
 
@@ -371,13 +376,21 @@ void Lifter::lea(const Instruction& inst) {
     const auto shift = unsigned(inst.operands[5].value);
     if (!inst.has("HI")) {
         const Value low = read_plain(a), addend = read_plain(b);
-        if (inst.has("X") || a.negated || inst.has("SX32")) refuse_here();
+        if (inst.has("X") || (a.negated && b.negated) || inst.has("SX32")) refuse_here();
         std::string shifted = low.text;
         if (shift != 0) {
             shifted = temporary();
             emit("shl.b32 " + shifted + ", " + low.text + ", " + std::to_string(shift));
         }
         const std::string result = temporary();
+        if (a.negated) { // ~a and 1, shifted: what comes out is right for the upper half of a difference
+            emit("sub.s32 " + result + ", " + addend.text + ", " + shifted);
+            const std::string over = predicate_temporary();
+            if (carry_out.index != true_predicate) emit("setp.ge.u32 " + over + ", " + addend.text + ", " + shifted);
+            write(d, value_of(result));
+            if (carry_out.index != true_predicate) write_predicate(carry_out, over);
+            return;
+        }
         emit((b.negated ? "sub.s32 " : "add.s32 ") + result + ", " + shifted + ", " + addend.text);
         if (b.negated && carry_out.index != true_predicate) { // ~b and 1 are added
             const std::string over = predicate_temporary();
@@ -582,7 +595,12 @@ void Lifter::imnmx(const Instruction& inst) {
 
 void Lifter::vimnmx3(const Instruction& inst) {
     const Value a = read(inst.operands[1]), b = read(inst.operands[2]), c = read(inst.operands[3]);
-    write_extreme(inst, inst.has("U32") ? ".u32 " : ".s32 ", a.text, b.text, c.text);
+    write_extreme(inst,
+                  inst.has("U16x2")   ? ".u16x2 "
+                  : inst.has("S16x2") ? ".s16x2 "
+                  : inst.has("U32")   ? ".u32 "
+                                      : ".s32 ",
+                  in_register(a), in_register(b), in_register(c));
 }
 
 void Lifter::viaddmnmx(const Instruction& inst) {

@@ -197,13 +197,15 @@ void Lifter::store_shared(const Instruction& inst) {
 void Lifter::load_constant(const Instruction& inst) {
     Operand place = inst.operands[1];
     const Size size = size_of(inst);
-    if (place.index != zero_register && !place.bindless) // ptxas -O0 has all offsets in registers
-        if (const Value offset = read_index(place.index); offset.constant) {
-            place.value += std::int32_t(*offset.constant);
-            place.index = zero_register;
+    unsigned by = place.index; // the register that is added
+    if (inst.form->id == FormId::uldc_indexed && place.uniform != zero_uniform) by = uniform_base + place.uniform;
+    if (by != zero_register)
+        if (const Value index = read_index(by); index.constant) {
+            place.value += std::int32_t(*index.constant);
+            by = zero_register;
         }
     if (inst.has("IL") || inst.has("IS") || inst.has("ISL") || place.bindless) refuse_here();
-    if (place.index == zero_register && size.bytes >= 4) {
+    if (by == zero_register && size.bytes >= 4) {
         if (size.bytes == 8) {
             write_pair(inst.operands[0],
                        join(constant_word(place.bank, place.value), constant_word(place.bank, place.value + 4)));
@@ -213,7 +215,7 @@ void Lifter::load_constant(const Instruction& inst) {
         return;
     }
     std::string where;
-    if (place.index == zero_register && place.bank == 0) {
+    if (by == zero_register && place.bank == 0) {
         for (const KernelParameter& parameter : kernel_.parameters) {
             const std::int64_t inside = place.value - kernel_.parameter_base - parameter.offset;
             if (inside >= 0 && inside + size.bytes <= parameter.size)
@@ -226,9 +228,9 @@ void Lifter::load_constant(const Instruction& inst) {
         return;
     }
     std::string base;
-    if (place.index != zero_register) {
+    if (by != zero_register) {
         base = wide_temporary();
-        emit("cvt.s64.s32 " + base + ", " + read_index(place.index).text);
+        emit("cvt.s64.s32 " + base + ", " + read_index(by).text);
     }
     if (place.bank == 3 || place.bank == 2) {
         if (place.bank == 2) use_table();
@@ -253,7 +255,7 @@ void Lifter::load_constant(const Instruction& inst) {
         }
         return;
     }
-    if (place.bank == 0 && place.index != zero_register && !kernel_.parameters.empty()) {
+    if (place.bank == 0 && by != zero_register && !kernel_.parameters.empty()) {
         // An array among the parameters, which lie as in the bank: from the one on that the constant part of the
         // address lies in or behind, or from the first where an index begins above 0.
         const KernelParameter* array = &kernel_.parameters.front();

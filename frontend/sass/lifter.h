@@ -212,6 +212,8 @@ private:
     bool is_followed_by_vote_of_all(const Instruction& inst) const;
     bool is_combined(const Instruction& inst);                       ///< see combined_atomics.h
     bool is_read_behind(std::uint32_t from, const Operand& operand); ///< from there on in the current block
+    bool is_mask_of_division(const Instruction& inst) const;
+    bool is_guard_of_division(const Instruction& inst) const;
     void come_together(const std::string& lanes);
     void use_table();
     /// The number that stands for a provided function's address; none for others.

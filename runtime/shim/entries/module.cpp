@@ -42,12 +42,15 @@ CUresult read_named(const char* path, std::string& contents) {
 CUresult load_library(CUlibrary* handle, const void* image, unsigned jit_count, const unsigned* jit_options,
                       void** jit_values, unsigned count, const unsigned* options, void** values) {
     return entry([&] {
-        if (!handle || !image || (count && (!options || !values))) return Status::invalid_value;
+        if (!handle || !image || (count && !options)) return Status::invalid_value;
+        // cuBLASLt says that it preserves its binaries without any values, so that option needs none.
+        const auto needs_value = [](unsigned option) { return option != library_option_preserved; };
+        if (count && !values && std::any_of(options, options + count, needs_value)) return Status::invalid_value;
         JitOptions jit(jit_count, jit_options, jit_values);
         if (jit.status() != Status::success) return jit.status();
         bool preserved = false;
         for (unsigned i = 0; i < count; ++i)
-            if (options[i] == library_option_preserved) preserved = values[i] != nullptr;
+            if (options[i] == library_option_preserved) preserved = values && values[i] != nullptr;
         auto library = Library::create(image, preserved && !jit.wants_logs(), jit.wants_logs());
         if (jit.wants_logs()) {
             std::shared_ptr<runtime::ModuleSource> source;
