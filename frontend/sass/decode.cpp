@@ -274,13 +274,22 @@ private:
         if (space != 'g') operand.value = code_.signed_bits(40, 24);
         const bool second_register =
             form_.code == 0x38c || form_.code == 0x38d || form_.code == 0xf8c || form_.code == 0x98c;
-        if (form_.id == FormId::ldgsts) { // both in one instruction
+        if (form_.id == FormId::ldgsts || form_.id == FormId::ldgsts_uniform) { // both in one instruction
+            const bool adds_uniform = form_.id == FormId::ldgsts_uniform;
             if (space == 't') {
                 operand.index = std::uint8_t(code_.bits(16, 8));
                 operand.value = code_.signed_bits(44, 20);
+                if (!adds_uniform) return;
+                lacks_flag_ |= !code_.bit(uses_uniform);
+                operand.uniform = std::uint8_t(code_.bits(64, 6));
                 return;
             }
             operand.value = code_.signed_bits(32, 12);
+            if (adds_uniform) {
+                operand.wide = code_.bit(70);
+                lacks_flag_ |= !operand.wide;
+                return;
+            }
         }
         if (space == 'g') {
             // A uniform register is added, or is a descriptor, which says nothing here.
