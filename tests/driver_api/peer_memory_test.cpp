@@ -11,6 +11,8 @@ extern "C" {
 CUresult cuCtxEnablePeerAccess(CUcontext, unsigned);
 }
 
+using namespace driver_test;
+
 namespace {
 
 const char* const text = R"(.version 8.0
