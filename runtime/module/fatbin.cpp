@@ -213,6 +213,17 @@ ImagePtx lift_image(std::span<const std::uint8_t> cubin, unsigned device) {
     return image;
 }
 
+/// Whether the PTX has every kernel of the lifted text.
+bool has_all_kernels(const std::string& ptx, const std::string& lifted) {
+    constexpr std::string_view entry = ".visible .entry ";
+    for (std::size_t at = lifted.find(entry); at != lifted.npos; at = lifted.find(entry, at)) {
+        at += entry.size();
+        const std::size_t end = lifted.find('(', at);
+        if (end == lifted.npos || ptx.find(lifted.substr(at, end - at) + "(") == ptx.npos) return false;
+    }
+    return true;
+}
+
 ImagePtx read_container(const void* container, std::size_t size, const ImageOptions& options) {
     ContainerContents contents = list_container(container, size);
     if (!contents.sound) return invalid("the fat binary's headers are damaged");
@@ -226,7 +237,14 @@ ImagePtx read_container(const void* container, std::size_t size, const ImageOpti
             const std::string bytes = unpack_entry(*cubin);
             ImagePtx image = lift_image({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()},
                                         options.device_architecture);
-            if (image.result == ImageResult::ok || !has_suitable_ptx(contents, options)) return image;
+            const PtxEntry* instead = choose(contents.ptx, contents.sass, options);
+            if (instead == nullptr) return image;
+            if (image.result == ImageResult::ok) {
+                if (options.prefers_sass || image.lifted->refused.empty()) return image;
+                // Newer PTX of the same kernels runs those that can't be lifted, too.
+                ImagePtx newer = unpack_chosen(*instead, options.device_architecture);
+                return newer.result == ImageResult::ok && has_all_kernels(newer.text, image.text) ? newer : image;
+            }
         }
     }
     const PtxEntry* entry = choose(contents.ptx, contents.sass, options);

@@ -99,6 +99,20 @@ TEST_CASE("sass: halves of an address become one value again") {
     CHECK(lifted.text.find("mov.b64 %q0, {") == std::string::npos);
 }
 
+TEST_CASE("sass: pairs of bf16 and of f16 are packed as what they are") {
+    for (const char* path : {"tests/programs/cubin/bfloat_pack.sm_80.cubin", "tests/programs/cubin/bfloat_pack.sm_90.cubin"}) {
+        INFO(path);
+        sass::LiftedModule lifted;
+        std::string error;
+        REQUIRE(sass::lift_cubin(read_bytes(path), lifted, error));
+        CHECK(lifted.refused.empty());
+        const std::size_t bfloat = lifted.text.find("cvt.rn.bf16x2.f32"), half = lifted.text.find("cvt.rn.f16x2.f32");
+        CHECK(bfloat != std::string::npos);
+        CHECK(half != std::string::npos);
+        CHECK(lifted.text.find("cvt.rn.f16x2.f32", half + 1) == std::string::npos);
+    }
+}
+
 TEST_CASE("sass: damaged cubins are errors or refused kernels") {
     std::minstd_rand random(1);
     for (const char* name : cubins) {
