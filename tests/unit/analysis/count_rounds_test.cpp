@@ -50,6 +50,9 @@ TEST_CASE("rounds: counters up to a parameter, by what they gain", "[rounds]") {
     CHECK(rounds(loop("", "setp.ne.s32 %p1, %r2, 5000;"), {}) == 4999);
     CHECK(rounds(loop("neg.s32 %r2, %r1;", "setp.ne.s32 %p1, %r2, 0;"), {.n = 300}) == 299);
     CHECK(rounds(loop("mov.u32 %r2, %r1; mov.u32 %r3, -2;", "setp.gt.s32 %p1, %r2, 0;"), {.n = 300}) == 149);
+    const std::string down = "ld.param.u64 %rd1, [p]; ld.param.u32 %r1, [n];"
+                             "L: st.global.u32 [%rd1], %r1; add.u32 %r1, %r1, -1; setp.ne.u32 %p1, %r1, 0; @%p1 bra L; ret;";
+    CHECK(rounds(down, {.n = 300}) == 299); // the immediate is 0xffffffff
 }
 
 TEST_CASE("rounds: a grid's threads share what they stride over", "[rounds]") {

@@ -245,13 +245,21 @@ private:
         const std::optional<LinearSum> gain_left = strides_.gain_of(*left, loop),
                                        gain_right = strides_.gain_of(*right, loop);
         if (!gain_left || !gain_right) return false;
-        const LinearSum gain = gain_left->plus(*gain_right, -1);
+        const unsigned bits = ptx::bit_size(inst.type());
+        const LinearSum gain = cut(gain_left->plus(*gain_right, -1), bits);
         if (gain.terms.empty() && gain.constant == 0) return false;
-        const auto distance = maker_.of(left->plus(*right, -1)), by = maker_.of(gain);
+        const auto distance = maker_.of(cut(left->plus(*right, -1), bits)), by = maker_.of(gain);
         if (!distance || !by) return false;
         work_.loops[loop + 1].distance = *distance;
         work_.loops[loop + 1].gain = *by;
         return true;
+    }
+
+    /// Its constant as a number with a sign: add.u32 of -1 adds 0xffffffff.
+    static LinearSum cut(LinearSum sum, unsigned bits) {
+        const unsigned unwanted = 64 - std::clamp(bits, 1u, 64u);
+        sum.constant = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum.constant) << unwanted) >> unwanted;
+        return sum;
     }
 
     const FunctionGraph& graph_;
