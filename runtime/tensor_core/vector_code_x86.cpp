@@ -12,14 +12,18 @@
 namespace ptarmigan::runtime::tensor_core {
 namespace {
 
-/// Tiles of bytes and bf16, which Linux lets a process use when it asks for them.
-bool may_use_amx() {
+/// The CPU has tiles of bytes and bf16.
+bool has_tiles() {
     unsigned a = 0, b = 0, c = 0, d = 0;
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
     constexpr unsigned bf16 = 1u << 22, tile = 1u << 24, int8 = 1u << 25;
+    return (d & (bf16 | tile | int8)) == (bf16 | tile | int8);
+}
+
+/// Linux lets a process use them when it asks, and wants larger stacks for signals then.
+bool may_use_tiles() {
     constexpr long request_permission = 0x1023, tile_data = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-    return (d & (bf16 | tile | int8)) == (bf16 | tile | int8) &&
-           syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+    return has_tiles() && syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
 }
 
 } // namespace
@@ -32,7 +36,7 @@ bool can_run_vectors(Code code) {
     if (code == Code::avx2) return avx2;
     if (code == Code::avx512) return avx512;
     if (code != Code::amx) return false;
-    static const bool amx = avx512 && may_use_amx();
+    static const bool amx = avx512 && may_use_tiles();
     return amx;
 }
 
@@ -48,7 +52,7 @@ Multiply vector_multiplier(Code code, const MatrixProduct& product, Accuracy acc
 MultiplyGroup vector_group_multiplier(Code code, const MatrixProduct& product, Accuracy accuracy) {
     static const bool vnni = __builtin_cpu_supports("avx512vnni");
     // CPUs with tiles have narrow units for pairs: a Xeon's groups take 1.3 times as long as with multiply-adds.
-    static const bool bf16 = __builtin_cpu_supports("avx512bf16") && !can_run_vectors(Code::amx);
+    static const bool bf16 = __builtin_cpu_supports("avx512bf16") && !has_tiles();
     if (code == Code::amx) {
         if (const MultiplyGroup tiles = amx_group_multiplier(product, accuracy)) return tiles;
         code = Code::avx512;
