@@ -294,7 +294,7 @@ private:
         if (space == 'g') {
             // A uniform register is added, or is a descriptor, which says nothing here.
             const bool is_atomic = form_.rule == "atomic" || form_.rule == "reduction";
-            const bool is_load = form_.id == FormId::ld || form_.id == FormId::ldg || form_.id == FormId::ldg_plain;
+            const bool is_load = form_.id == FormId::ld || form_.id == FormId::ldg; // ldg_plain: 24 bits
             const bool is_copy = form_.id == FormId::ldgsts, is_reduction = form_.rule == "reduction";
             const bool is_plain_store = form_.id == FormId::st_plain;
             const bool has_uniform = code_.bit(uses_uniform);
