@@ -304,8 +304,10 @@ private:
                 operand.value = code_.signed_bits(40, 24);
             if (!has_uniform) return;
             operand.wide = code_.bit((is_atomic && !is_reduction) || is_copy ? 70 : 90);
-            lacks_flag_ |= !operand.wide;
             operand.is_descriptor = code_.bit(is_atomic ? 71 : 76);
+            // Without it a register is an offset of 32 bits from the uniform pair: known is RZ, none.
+            const bool has_no_offset = is_load && !operand.is_descriptor && operand.index == zero_register;
+            lacks_flag_ |= !operand.wide && !has_no_offset;
             operand.uniform = std::uint8_t(code_.bits(is_load ? 32 : 64, 6));
             return;
         }

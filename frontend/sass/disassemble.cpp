@@ -78,7 +78,9 @@ std::string offset(std::int64_t value) {
 std::string address(const Instruction& inst, const Operand& operand) {
     std::string text;
     const bool with_uniform = operand.uniform != zero_uniform && !operand.is_descriptor;
-    if (operand.index != zero_register || (operand.value == 0 && !with_uniform)) {
+    if (operand.index == zero_register && with_uniform && inst.form->id == FormId::ldg && !operand.wide) {
+        text = "RZ.U32";
+    } else if (operand.index != zero_register || (operand.value == 0 && !with_uniform)) {
         text = register_name(operand.index);
         if (operand.scale != 0) text += ".X" + std::to_string(1u << operand.scale);
         if (operand.wide) text += ".64";

@@ -31,6 +31,9 @@ std::string plus(std::int64_t offset) {
 std::string Lifter::address(const Operand& operand, std::string_view space) {
     if (space == ".global" || space.empty()) {
         if (!current_->has("E")) refuse_here("an address of 32 bits");
+        if (operand.index == zero_register && operand.uniform != zero_uniform && !operand.is_descriptor &&
+            operand.uniform % 2 == 0)
+            return "[" + wide_text(pair_at(uniform_base + operand.uniform)) + plus(operand.value) + "]";
         if (operand.index == zero_register) refuse_here("an absolute address");
         if (operand.uniform != zero_uniform && !operand.is_descriptor) refuse_here("a uniform register in an address");
         const int base = pair_at(operand.index);
