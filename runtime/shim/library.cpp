@@ -41,8 +41,10 @@ Status load_source(const void* image, std::size_t size, bool wants_log, std::sha
     std::string owner = image_owner(image);
     runtime::ImagePtx ptx = runtime::read_image(image, size, options);
     if (ptx.result != runtime::ImageResult::ok) {
-        if (ptx.result == runtime::ImageResult::no_binary_for_device)
+        if (ptx.result == runtime::ImageResult::no_binary_for_device) {
             ptx.advice = machine_code_advice(owner, loaded_objects(), ptx.advice);
+            if (!options.lifts) ptx.advice += "; PTARMIGAN_MACHINE_CODE=1 tries machine code of sm_80 to sm_90";
+        }
         log = (owner.empty() ? std::string() : owner + ": ") + describe_failure(ptx);
         runtime::set_error_detail(log);
         return Status{runtime::image_result_code(ptx.result)};
