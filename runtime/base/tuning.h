@@ -74,7 +74,8 @@ inline constexpr unsigned idle_turns_before_draw = 64;
 /// may be those of a loop that waits.
 inline constexpr unsigned turns_before_draw = 1024;
 /// How long a step that has seen the value that it waited for lets others look at most (GoalWaits): some time slices of
-/// the operating system, for workers that do not run.
+/// the operating system, for workers that do not run. CPU time of the thread that lets them: others that want to run
+/// get as much meanwhile, however loaded the machine is. On the clock at most 50 times that.
 inline constexpr std::uint64_t longest_look_ns = 100'000'000;
 /// Stacks of suspended steps, and CTAs' memory, that a worker keeps between grids; what a crowd needed beyond is given
 /// back.

@@ -3,6 +3,7 @@
 #include "runtime/launch/grid.h"
 
 #include "runtime/base/log.h"
+#include "runtime/base/thread_time.h"
 #include "runtime/base/tuning.h"
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
@@ -95,13 +96,6 @@ void log_ended(Grid& grid) {
                     launch.grid_id, grid.code->name, tier_of(grid), fmt::join(launch.nctaid, "x"),
                     fmt::join(launch.ntid, "x"), launch.shared_size, grid.next_worker.load(std::memory_order_relaxed),
                     grid.stopped() ? "fault after" : "ran for", elapsed(grid.start)));
-}
-
-/// CPU time of this thread: wall clock would take a loaded machine for long work.
-std::uint64_t thread_nanoseconds() {
-    timespec now{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 /// Of quick code's time, what this thread took.

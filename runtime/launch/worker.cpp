@@ -5,6 +5,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/processor.h"
+#include "runtime/base/thread_time.h"
 #include "runtime/base/tuning.h"
 #include "runtime/exec/hang_report.h"
 #include "runtime/launch/cta_order.h"
@@ -393,8 +394,9 @@ void Worker::note_wait_for_goal() {
 void Worker::let_others_look() {
     const GoalWaits& waits = grid_->goal_waits;
     const GoalWaits::Marks marks = waits.waiting();
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::nanoseconds(tuning::longest_look_ns);
-    while (!waits.have_looked(marks) && std::chrono::steady_clock::now() < limit) {
+    const std::uint64_t limit = thread_nanoseconds() + tuning::longest_look_ns;
+    const auto latest = std::chrono::steady_clock::now() + 50 * std::chrono::nanoseconds(tuning::longest_look_ns);
+    while (!waits.have_looked(marks) && thread_nanoseconds() < limit && std::chrono::steady_clock::now() < latest) {
         if (grid_->stopped()) leave_kernel();
         if (!scheduler_.yield({.kind = Wait::Kind::turn})) sched_yield();
     }
