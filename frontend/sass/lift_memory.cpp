@@ -259,15 +259,43 @@ void Lifter::load_constant(const Instruction& inst) {
         return;
     }
     if (place.bank == 0 && by != zero_register && !kernel_.parameters.empty()) {
-        // An array among the parameters, which lie as in the bank: from the one on that the constant part of the
-        // address lies in or behind, or from the first where an index begins above 0.
-        const KernelParameter* array = &kernel_.parameters.front();
-        for (const KernelParameter& parameter : kernel_.parameters)
-            if (place.value >= std::int64_t(kernel_.parameter_base) + parameter.offset) array = &parameter;
-        const std::string variable = wide_temporary(), sum = wide_temporary();
-        emit("mov.u64 " + variable + ", param_" + std::to_string(array->ordinal));
+        // An array among the parameters, from the one on that the constant part of the address lies in or behind. At
+        // -O0 the register is the whole address, so that any parameter may be meant: one that lies elsewhere than in
+        // the bank is told by the address that comes out.
+        const std::vector<PlacedParameter> placed = place_parameters();
+        std::size_t array = 0;
+        std::int64_t shift = 0; // from a place in the bank to that of the declared list
+        bool is_shifted = false;
+        for (std::size_t i = 0; i < placed.size(); ++i) {
+            const std::int64_t from = kernel_.parameters[i].offset;
+            if (place.value >= std::int64_t(kernel_.parameter_base) + from) array = i;
+            is_shifted = is_shifted || placed[i].offset != from;
+        }
+        const std::string variable = wide_temporary();
+        std::string sum = wide_temporary();
+        std::int64_t behind = place.value - std::int64_t(kernel_.parameter_base) - kernel_.parameters[array].offset;
+        if (is_shifted) {
+            array = 0;
+            std::string inside = wide_temporary(), in_bank = inside;
+            emit("add.s64 " + inside + ", " + base + ", " +
+                 std::to_string(place.value - std::int64_t(kernel_.parameter_base)));
+            for (std::size_t i = 0; i < placed.size(); ++i) {
+                const std::int64_t from = kernel_.parameters[i].offset, here = std::int64_t(placed[i].offset) - from;
+                if (here == shift) continue;
+                const std::string is_behind = predicate_temporary(), moved = wide_temporary(),
+                                  chosen = wide_temporary();
+                emit("setp.ge.s64 " + is_behind + ", " + in_bank + ", " + std::to_string(from));
+                emit("add.s64 " + moved + ", " + in_bank + ", " + std::to_string(here));
+                emit("selp.b64 " + chosen + ", " + moved + ", " + inside + ", " + is_behind);
+                inside = chosen;
+                shift = here;
+            }
+            base = inside;
+            behind = 0;
+        }
+        emit("mov.u64 " + variable + ", param_" + std::to_string(kernel_.parameters[array].ordinal));
         emit("add.s64 " + sum + ", " + variable + ", " + base);
-        where = "[" + sum + plus(place.value - std::int64_t(kernel_.parameter_base) - array->offset) + "]";
+        where = "[" + sum + plus(behind) + "]";
         if (size.bytes == 8) {
             const std::string result = wide_temporary();
             emit_guarded("ld.param.b64 " + result + ", " + where);

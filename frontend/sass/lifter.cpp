@@ -760,24 +760,38 @@ void Lifter::lift_block(unsigned id) {
     current_ = nullptr;
 }
 
-std::string Lifter::parameter_list() const {
-    std::string text;
-    std::uint32_t end = 0;
+std::vector<Lifter::PlacedParameter> Lifter::place_parameters() const {
+    std::vector<PlacedParameter> placed;
+    std::uint32_t end = 0, end_here = 0; // in the bank, and in the list that is declared
     for (const KernelParameter& parameter : kernel_.parameters) {
         // The largest alignment that the place allows and that no earlier parameter's end forbids.
         std::uint32_t alignment = 1;
         while (alignment < 16 && parameter.offset % (2 * alignment) == 0 &&
                (end + 2 * alignment - 1) / (2 * alignment) * (2 * alignment) <= parameter.offset)
             alignment *= 2;
-        const bool is_scalar = parameter.size == 8 || parameter.size == 4 || parameter.size == 2 || parameter.size == 1;
+        const bool is_power = parameter.size == 8 || parameter.size == 4 || parameter.size == 2 || parameter.size == 1;
+        const bool is_scalar = is_power && alignment >= parameter.size &&
+                               (end + parameter.size - 1) / parameter.size * parameter.size == parameter.offset;
+        if (is_scalar) alignment = parameter.size;
+        const std::uint32_t offset = (end_here + alignment - 1) / alignment * alignment;
+        placed.push_back({alignment, offset, is_scalar});
+        end = parameter.offset + parameter.size;
+        end_here = offset + parameter.size;
+    }
+    return placed;
+}
+
+std::string Lifter::parameter_list() const {
+    std::string text;
+    const std::vector<PlacedParameter> placed = place_parameters();
+    for (std::size_t i = 0; i < placed.size(); ++i) {
+        const KernelParameter& parameter = kernel_.parameters[i];
         if (!text.empty()) text += ", ";
-        if (is_scalar && alignment >= parameter.size &&
-            (end + parameter.size - 1) / parameter.size * parameter.size == parameter.offset)
+        if (placed[i].is_scalar)
             text += ".param .b" + std::to_string(8 * parameter.size) + " param_" + std::to_string(parameter.ordinal);
         else
-            text += ".param .align " + std::to_string(alignment) + " .b8 param_" + std::to_string(parameter.ordinal) +
-                    "[" + std::to_string(parameter.size) + "]";
-        end = parameter.offset + parameter.size;
+            text += ".param .align " + std::to_string(placed[i].alignment) + " .b8 param_" +
+                    std::to_string(parameter.ordinal) + "[" + std::to_string(parameter.size) + "]";
     }
     return text;
 }

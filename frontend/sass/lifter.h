@@ -78,6 +78,14 @@ public:
     static std::string provided_declarations(const Cubin& cubin);
 
 private:
+    /// How a parameter is declared in PTX: its offset there is not that in the bank where the bank's alignment is of
+    /// the bank's addresses, or above 16.
+    struct PlacedParameter {
+        std::uint32_t alignment = 1, offset = 0;
+        bool is_scalar = false;
+    };
+    std::vector<PlacedParameter> place_parameters() const; ///< by ordinal
+
     void rule(const Instruction& inst);
     // --- values ---
     static unsigned index_of(const Operand& operand);

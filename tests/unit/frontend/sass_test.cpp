@@ -113,6 +113,19 @@ TEST_CASE("sass: pairs of bf16 and of f16 are packed as what they are") {
     }
 }
 
+TEST_CASE("sass: a register's address of the parameters is the bank's, where a parameter lies elsewhere in PTX") {
+    // Three of 8 bytes, then 64 bytes of alignment 32, which are at 48 in the bank, that begins at 0x210, and at 32 here.
+    sass::LiftedModule lifted;
+    std::string error;
+    REQUIRE(sass::lift_cubin(read_bytes("tests/programs/cubin/parameter_block.sm_90.cubin"), lifted, error));
+    CHECK(lifted.refused.empty());
+    const std::size_t asked = lifted.text.find("setp.ge.s64");
+    REQUIRE(asked != std::string::npos);
+    const std::string behind = lifted.text.substr(asked, 120);
+    CHECK(behind.substr(0, behind.find(';')).ends_with(", 48"));
+    CHECK(behind.find(", -16;") != std::string::npos);
+}
+
 TEST_CASE("sass: damaged cubins are errors or refused kernels") {
     std::minstd_rand random(1);
     for (const char* name : cubins) {
