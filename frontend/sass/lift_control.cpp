@@ -16,12 +16,8 @@ using Kind = Operand::Kind;
 std::string Lifter::with_guard(const Instruction& inst, const Condition& also) {
     const std::string both = as_register(also);
     if (is_unguarded(inst)) return both;
-    Operand guard;
-    guard.kind = inst.guard_uniform ? Kind::uniform_predicate : Kind::predicate;
-    guard.index = inst.guard;
-    guard.negated = inst.guard_negated;
     const std::string combined = predicate_temporary();
-    emit("and.pred " + combined + ", " + both + ", " + as_register(condition(guard)));
+    emit("and.pred " + combined + ", " + both + ", " + as_register(guard_condition()));
     return combined;
 }
 

@@ -60,9 +60,7 @@ void Lifter::emit_guarded(const std::string& statement) {
     text_ += '\t';
     if (current_->guard != true_predicate || current_->guard_negated) {
         text_ += current_->guard_negated ? "@!" : "@";
-        text_ += current_->guard == true_predicate
-                     ? std::string("%ptrue")
-                     : (current_->guard_uniform ? "%up" : "%p") + std::to_string(current_->guard);
+        text_ += current_->guard == true_predicate ? std::string("%ptrue") : guard_condition().name;
         text_ += ' ';
     }
     text_ += statement;
@@ -415,6 +413,30 @@ Condition Lifter::condition(const Operand& operand) {
     return result;
 }
 
+Condition Lifter::guard_condition() const {
+    Operand guard;
+    guard.kind = current_->guard_uniform ? Kind::uniform_predicate : Kind::predicate;
+    guard.index = current_->guard;
+    guard.negated = current_->guard_negated;
+    Condition result = condition(guard);
+    if (!guard_copy_.empty()) result.name = guard_copy_;
+    return result;
+}
+
+/// An instruction that may write its own guard is guarded by a copy: it writes several things, one after the other.
+void Lifter::keep_guard(const Instruction& inst) {
+    guard_copy_.clear();
+    if (inst.guard == true_predicate) return;
+    const Kind kind = inst.guard_uniform ? Kind::uniform_predicate : Kind::predicate;
+    bool may_write = inst.form->rule == "r2p" && !inst.guard_uniform;
+    for (unsigned i = 0; i < inst.operand_count; ++i)
+        may_write = may_write || (inst.operands[i].kind == kind && inst.operands[i].index == inst.guard);
+    if (!may_write) return;
+    const std::string copy = predicate_temporary();
+    emit("mov.pred " + copy + ", " + guard_condition().name);
+    guard_copy_ = copy;
+}
+
 std::string Lifter::as_register(const Condition& condition) {
     if (condition.name.empty()) return condition.value ? "%ptrue" : "%pfalse";
     if (!condition.negated) return condition.name;
@@ -486,14 +508,10 @@ void Lifter::write_pair(const Operand& operand, int wide) {
     if (index % 2 != 0 || index + 1 >= register_count) refuse_here("a pair at an odd register");
     const bool guarded = current_->guard != true_predicate || current_->guard_negated;
     if (guarded) {
-        Operand guard;
-        guard.kind = current_->guard_uniform ? Kind::uniform_predicate : Kind::predicate;
-        guard.index = current_->guard;
-        guard.negated = current_->guard_negated;
         const int old = pair_at(index);
         const std::string result = wide_temporary();
         emit("selp.b64 " + result + ", " + wide_text(wide) + ", " + wide_text(old) + ", " +
-             as_register(condition(guard)));
+             as_register(guard_condition()));
         wide = name_wide(result);
     }
     emit("mov.b64 {" + register_name(index) + ", " + register_name(index + 1) + "}, " + wide_text(wide));
@@ -751,7 +769,9 @@ void Lifter::lift_block(unsigned id) {
         if (inst.guard == true_predicate && inst.guard_negated) continue; // never
         try {
             if (std::binary_search(relocated_.begin(), relocated_.end(), at)) refuse_here("a relocated operand");
+            keep_guard(inst);
             rule(inst);
+            guard_copy_.clear();
         } catch (const Unliftable& problem) {
             const std::string what = problem.what(), text = describe(inst);
             throw Unliftable(text + " at " + hexadecimal(at) + (what.empty() || what == text ? "" : " (" + what + ")"));

@@ -103,7 +103,9 @@ private:
     Value constant_word(unsigned bank, std::int64_t offset);
     std::optional<std::uint32_t> constant_bytes(unsigned bank, std::int64_t offset);
     int parameter_pair(std::int64_t offset);
-    Condition condition(const Operand& operand);
+    static Condition condition(const Operand& operand);
+    Condition guard_condition() const; ///< of the current instruction
+    void keep_guard(const Instruction& inst);
     std::string with_guard(const Instruction& inst, const Condition& also);
     std::string as_register(const Condition& condition); ///< a predicate register that has its value
     std::string wide_text(int wide) const { return wide_names_[std::size_t(wide)]; }
@@ -186,6 +188,7 @@ private:
     std::map<std::int64_t, int> parameter_pairs_;
     std::map<unsigned, std::string> sine_arguments_; ///< number of x/2pi to x
     std::string collective_mask_;
+    std::string guard_copy_;                               ///< empty: the guard's own register holds it
     std::map<unsigned, std::set<std::uint32_t>> combined_; ///< by block, see combined_atomics.h
     std::size_t search_steps_ = 20'000'000;                ///< instructions that is_read_behind may still look at
     std::map<unsigned, std::string> lone_masks_; ///< number of a vote's result that is this lane alone, to its number

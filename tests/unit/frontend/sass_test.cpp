@@ -126,6 +126,25 @@ TEST_CASE("sass: a register's address of the parameters is the bank's, where a p
     CHECK(behind.find(", -16;") != std::string::npos);
 }
 
+TEST_CASE("sass: an instruction that writes its own guard is guarded by what that was") {
+    std::vector<std::uint8_t> image = read_bytes(cubin_path("vector_add"));
+    sass::Cubin cubin;
+    std::string error;
+    REQUIRE(sass::read_cubin(image, cubin, error));
+    const auto offset = std::size_t(cubin.sections[cubin.kernels[0].text].bytes.data() - image.data());
+    REQUIRE((image[offset + 0x41] & 0xf0) == 0x70); // ISETP P0, by PT
+    image[offset + 0x41] &= 0x0f;
+    sass::LiftedModule lifted;
+    REQUIRE(sass::lift_cubin(image, lifted, error));
+    REQUIRE(lifted.refused.empty());
+    const std::size_t kept = lifted.text.find(", %p0;");
+    REQUIRE(kept != std::string::npos);
+    const std::size_t line = lifted.text.rfind("mov.pred ", kept);
+    REQUIRE(line != std::string::npos);
+    const std::string copy = lifted.text.substr(line + 9, kept - line - 9);
+    CHECK(lifted.text.find("@" + copy + " mov.pred %p0, ", kept) != std::string::npos);
+}
+
 TEST_CASE("sass: damaged cubins are errors or refused kernels") {
     std::minstd_rand random(1);
     for (const char* name : cubins) {
