@@ -190,7 +190,7 @@ private:
                 if (inst.guard_negated) return false;
                 if (is_atomic(inst))
                     atomics_.insert(inst.address);
-                else if (rule != "fence" && rule != "nothing" && rule != "cache_control")
+                else if (rule != "fence" && rule != "nothing" && rule != "no_operation" && rule != "cache_control")
                     return false;
             }
             for (unsigned i = 0; i < inst.operand_count; ++i) {

@@ -32,7 +32,10 @@ enum Attribute : std::uint8_t {
     frame_size = 0x11,
     min_stack_size = 0x12,
     kparam_info = 0x17,
+    coop_group_instr_offsets = 0x28,
+    coop_group_mask_regids = 0x29,
     regcount = 0x2f,
+    int_warp_wide_instr_offsets = 0x31,
     indirect_branch_targets = 0x34,
     cta_per_cluster = 0x3d,
     explicit_cluster = 0x3e,
@@ -172,6 +175,7 @@ private:
         kernel.parameter_base = cubin_.architecture >= 90 ? 0x210 : 0x160; // said only where there are some
         const CubinSection* info = cubin_.find_section(".nv.info." + name);
         if (info == nullptr) return "no .nv.info";
+        std::vector<std::uint32_t> offsets, masks; // of what lanes of a warp do together
         bool sound = visit_info(info->bytes, [&](std::uint8_t attribute, std::uint16_t, auto payload) {
             std::uint32_t word[3] = {};
             for (unsigned i = 0; i < 3; ++i) static_cast<void>(load(payload, 4 * i, word[i]));
@@ -184,10 +188,23 @@ private:
             case explicit_cluster: kernel.has_clusters = true; break;
             case cta_per_cluster: kernel.has_clusters = word[0] * word[1] * word[2] != 1; break;
             case reqntid: std::copy_n(word, 3, kernel.required_threads); break;
+            case coop_group_instr_offsets: read_words(payload, offsets); break;
+            case coop_group_mask_regids: read_words(payload, masks); break;
+            case int_warp_wide_instr_offsets: read_words(payload, kernel.internal_collectives); break;
             case indirect_branch_targets: read_branch_targets(payload, kernel); break;
             default: break;
             }
         });
+        std::sort(kernel.internal_collectives.begin(), kernel.internal_collectives.end());
+        for (std::size_t i = 0; i < offsets.size(); ++i) {
+            CubinKernel::Collective collective{offsets[i], std::nullopt, false};
+            const std::uint32_t mask = masks.size() == offsets.size() ? masks[i] : 0;
+            collective.is_of_all = mask == 0xffffffff;
+            if (mask >> 8 == 0x050000) collective.mask = std::uint8_t(mask);
+            kernel.collectives.push_back(collective);
+        }
+        std::sort(kernel.collectives.begin(), kernel.collectives.end(),
+                  [](const auto& a, const auto& b) { return a.offset < b.offset; });
         std::sort(kernel.parameters.begin(), kernel.parameters.end(),
                   [](const KernelParameter& a, const KernelParameter& b) { return a.ordinal < b.ordinal; });
         std::uint32_t end = 0;
@@ -197,6 +214,11 @@ private:
             end = parameter.offset + parameter.size;
         }
         return sound && end <= 65536 ? std::string() : "damaged: .nv.info";
+    }
+
+    static void read_words(std::span<const std::uint8_t> bytes, std::vector<std::uint32_t>& words) {
+        std::uint32_t word = 0;
+        for (std::size_t at = 0; load(bytes, at, word); at += 4) words.push_back(word);
     }
 
     /// Records of: offset of the branch, two halves, number of targets, targets.

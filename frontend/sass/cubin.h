@@ -58,6 +58,16 @@ struct CubinKernel {
         std::vector<std::uint32_t> targets;
     };
     std::vector<BranchTargets> branch_targets;
+    /// Byte offsets, ascending, of instructions that lanes of a warp do together for the compiler's own ends: the
+    /// source knows nothing of them.
+    std::vector<std::uint32_t> internal_collectives;
+    /// Those of the source by byte offset, ascending, and which lanes they name.
+    struct Collective {
+        std::uint32_t offset = 0;
+        std::optional<std::uint8_t> mask; ///< a register; none: not known
+        bool is_of_all = false;           ///< all lanes of the warp
+    };
+    std::vector<Collective> collectives;
 };
 
 struct Cubin {

@@ -10,6 +10,10 @@ namespace {
 
 using Kind = Operand::Kind;
 
+bool is_in(const std::vector<std::uint32_t>& offsets, const Instruction& inst) {
+    return std::binary_search(offsets.begin(), offsets.end(), inst.address);
+}
+
 } // namespace
 
 /// A predicate that is true where the condition and the instruction's guard are.
@@ -183,6 +187,11 @@ void Lifter::vote(const Instruction& inst) {
         return;
     }
     if (p.index == true_predicate) return;
+    // The compiler's own: it asks the lanes that happen to be here, and any of them could be here alone.
+    if (!inst.has("UNI") && is_in(kernel_.internal_collectives, inst)) {
+        write_predicate(p, as_register(source));
+        return;
+    }
     const std::string result = predicate_temporary();
     emit_guarded(std::string("vote.sync.") +
                  (inst.has("ALL")   ? "all"
@@ -194,6 +203,12 @@ void Lifter::vote(const Instruction& inst) {
 
 void Lifter::match(const Instruction& inst) {
     const bool is_wide = inst.has("U64");
+    // Do the lanes of BRA.DIV's mask have that one mask? The source says that they do.
+    if (is_in(kernel_.internal_collectives, inst)) {
+        if (!inst.has("ANY") || !ends_in_division()) refuse_here("among the lanes that are here");
+        write(inst.operands[1], constant(0xffffffff));
+        return;
+    }
     const std::string value = is_wide ? wide_text(read_pair(inst.operands[2])) : in_register(read(inst.operands[2]));
     const std::string result = temporary(), all = predicate_temporary(), type = is_wide ? ".b64 " : ".b32 ";
     if (inst.has("ANY")) {
@@ -204,6 +219,21 @@ void Lifter::match(const Instruction& inst) {
     emit_guarded("match.all.sync" + type + result + "|" + all + ", " + value + ", " + mask());
     write(inst.operands[1], value_of(result));
     write_predicate(inst.operands[0], all);
+}
+
+/// `bar.warp.sync` of the source is one where the lanes are together on a GPU anyhow. Here they may not be.
+void Lifter::no_operation(const Instruction& inst) {
+    const auto found =
+        std::lower_bound(kernel_.collectives.begin(), kernel_.collectives.end(), inst.address,
+                         [](const CubinKernel::Collective& c, std::uint32_t address) { return c.offset < address; });
+    if (found == kernel_.collectives.end() || found->offset != inst.address) return;
+    if (!found->is_of_all && !found->mask) refuse_here("where lanes meet, not known which");
+    emit_guarded("bar.warp.sync " + (found->is_of_all ? std::string("0xffffffff") : read_index(*found->mask).text));
+}
+
+bool Lifter::ends_in_division() const {
+    const Instruction& last = code_[blocks_[current_block_].end / 16 - 1];
+    return last.form->rule == "branch" && last.has("DIV");
 }
 
 /// Whether VOTE.ANY of PT, which asks which lanes are here, comes later in the block, before they meet others.

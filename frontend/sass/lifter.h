@@ -223,6 +223,7 @@ private:
     bool is_followed_by_vote_of_all(const Instruction& inst) const;
     bool is_combined(const Instruction& inst);                       ///< see combined_atomics.h
     bool is_read_behind(std::uint32_t from, const Operand& operand); ///< from there on in the current block
+    bool ends_in_division() const;                                   ///< the block, in BRA.DIV
     bool is_mask_of_division(const Instruction& inst) const;
     bool is_guard_of_division(const Instruction& inst) const;
     void come_together(const std::string& lanes);
@@ -320,6 +321,7 @@ public:
     LIFT_RULE(wait_copies);
     LIFT_RULE(fence);
     LIFT_RULE(nothing);
+    LIFT_RULE(no_operation);
     LIFT_RULE(reconverge);
     LIFT_RULE(cache_control);
     LIFT_RULE(barrier);

@@ -126,6 +126,20 @@ TEST_CASE("sass: a register's address of the parameters is the bank's, where a p
     CHECK(behind.find(", -16;") != std::string::npos);
 }
 
+TEST_CASE("sass: bar.warp.sync is one, where machine code needs none") {
+    // NOP, whose mask's register .nv.info names: the ballot's result.
+    for (const char* path : {"tests/programs/cubin/lanes_meet.sm_80.cubin", "tests/programs/cubin/lanes_meet.sm_90.cubin"}) {
+        INFO(path);
+        sass::LiftedModule lifted;
+        std::string error;
+        REQUIRE(sass::lift_cubin(read_bytes(path), lifted, error));
+        CHECK(lifted.refused.empty());
+        const std::size_t ballot = lifted.text.find("vote.sync.ballot"), store = lifted.text.find("st.global", ballot),
+                          meet = lifted.text.find("bar.warp.sync", store), load = lifted.text.find("ld.global", meet);
+        CHECK(load != std::string::npos);
+    }
+}
+
 TEST_CASE("sass: an instruction that writes its own guard is guarded by what that was") {
     std::vector<std::uint8_t> image = read_bytes(cubin_path("vector_add"));
     sass::Cubin cubin;
