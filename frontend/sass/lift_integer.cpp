@@ -799,6 +799,7 @@ void Lifter::imad_wide(const Instruction& inst) {
     const std::string type = inst.has("U32") ? ".u32 " : ".s32 ";
     const Value a = read(inst.operands[2]), b = read(inst.operands[3]);
     if (addend.negated || addend.inverted) refuse_here();
+    if (addend.kind == Kind::immediate && !is_zero(addend)) refuse_here("64 bits of a constant"); // nobody writes it
     const int c = is_zero(addend) ? -1 : read_pair(addend);
     std::string product = wide_temporary();
     if (!inst.has("X") && p.index == true_predicate) {
@@ -848,6 +849,7 @@ void Lifter::imad_hi(const Instruction& inst) {
         write_predicate(p, false);
         return;
     }
+    if (addend.kind == Kind::immediate) refuse_here("64 bits of a constant");
     const int c = read_pair(addend);
     const std::string sum = wide_temporary();
     std::string over;

@@ -271,11 +271,8 @@ int Lifter::read_pair(const Operand& operand) {
     switch (operand.kind) {
     case Kind::reg:
     case Kind::uniform: return pair_at(index_of(operand));
-    case Kind::immediate: {
-        const auto bits = std::uint32_t(operand.value);
-        return join(constant(bits),
-                    constant(operand.type == ImmediateType::signed_int && operand.value < 0 ? ~0u : 0u));
-    }
+    // As with doubles: ptxas writes I2F.F64.U64 d, 0x5 for 5 << 32, and takes a register for 5.
+    case Kind::immediate: return join(constant(0), constant(std::uint32_t(operand.value)));
     case Kind::constant:
         if (operand.bindless || operand.index != zero_register) refuse_here("a constant by a register");
         return join(constant_word(operand.bank, operand.value), constant_word(operand.bank, operand.value + 4));

@@ -113,6 +113,27 @@ TEST_CASE("sass: pairs of bf16 and of f16 are packed as what they are") {
     }
 }
 
+TEST_CASE("sass: an operand of 64 bits that is a constant holds the upper half") {
+    // double(0x500000000) is I2F.F64.U64 d, 0x5; x % 0xffc0000000000000 begins with I2F.U64.RP d, 0xffc00000.
+    for (const char* path :
+         {"tests/programs/cubin/wide_constants.sm_80.cubin", "tests/programs/cubin/wide_constants.sm_90.cubin"}) {
+        INFO(path);
+        sass::LiftedModule lifted;
+        std::string error;
+        REQUIRE(sass::lift_cubin(read_bytes(path), lifted, error));
+        CHECK(lifted.refused.empty());
+        for (const char* type : {"cvt.rn.f64.u64", "cvt.rp.f32.u64"}) {
+            const std::size_t conversion = lifted.text.find(type);
+            REQUIRE(conversion != std::string::npos);
+            const std::size_t source = lifted.text.find(", ", conversion) + 2;
+            const std::string name = lifted.text.substr(source, lifted.text.find(';', source) - source);
+            const std::string value = type[4] == 'r' && type[5] == 'n' ? "0x500000000" : "0xffc0000000000000";
+            INFO(lifted.text);
+            CHECK(lifted.text.find("mov.b64 " + name + ", " + value + ";") != std::string::npos);
+        }
+    }
+}
+
 TEST_CASE("sass: a register's address of the parameters is the bank's, where a parameter lies elsewhere in PTX") {
     // Three of 8 bytes, then 64 bytes of alignment 32, which are at 48 in the bank, that begins at 0x210, and at 32 here.
     sass::LiftedModule lifted;
