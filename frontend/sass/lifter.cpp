@@ -584,7 +584,48 @@ bool grows_stack(const Instruction& inst) {
     return false;
 }
 
+/// Where R1 is after `inst`: it begins at `size`.
+std::int64_t stack_end_after(const Instruction& inst, std::int64_t before, std::int64_t size) {
+    constexpr unsigned stack_end = 1;
+    if (inst.form == nullptr || inst.operand_count < 2 || inst.operands[0].kind != Operand::Kind::reg ||
+        inst.operands[0].index != stack_end)
+        return before;
+    const std::string_view rule = inst.form->rule;
+    std::int64_t sum = 0;
+    const bool is_sum = rule == "iadd3" || rule == "viadd";
+    for (unsigned k = 1; k < inst.operand_count; ++k) {
+        const Operand& source = inst.operands[k];
+        if (source.kind == Operand::Kind::constant && source.bank == 0 && source.value == 0x28) return size;
+        if (source.kind == Operand::Kind::immediate) sum += std::int32_t(source.value);
+    }
+    return is_sum ? before + sum : before;
+}
+
 } // namespace
+
+/// alloca with a constant: R1 goes further down than what the file says of the stack's size.
+void Lifter::check_stack() const {
+    const auto size = std::int64_t(kernel_.stack_size);
+    std::vector<std::int64_t> deepest(blocks_.size(), size + 1);
+    std::vector<unsigned> work{0};
+    deepest[0] = size;
+    std::size_t steps = 64 + 16 * blocks_.size();
+    while (!work.empty()) {
+        const Block& block = blocks_[work.back()];
+        std::int64_t end = deepest[work.back()];
+        work.pop_back();
+        for (std::uint32_t at = block.begin; at < block.end; at += instruction_size) {
+            end = stack_end_after(code_[at / instruction_size], end, size);
+            if (end < 0 || steps == 0) throw Unliftable("a stack that grows (alloca) at " + hexadecimal(at));
+        }
+        --steps;
+        for (const unsigned successor : block.successors)
+            if (end < deepest[successor]) {
+                deepest[successor] = end;
+                work.push_back(successor);
+            }
+    }
+}
 
 void Lifter::find_successors(unsigned id) {
     const Block block = blocks_[id];
@@ -725,6 +766,7 @@ void Lifter::discover() {
             if (!leaders[blocks_[successor].begin / instruction_size])
                 throw Unliftable("a return into the middle of a block");
     }
+    check_stack();
 }
 
 std::string Lifter::label(unsigned block) const {

@@ -106,6 +106,7 @@ private:
     static Condition condition(const Operand& operand);
     Condition guard_condition() const; ///< of the current instruction
     void keep_guard(const Instruction& inst);
+    void check_stack() const; ///< throws Unliftable
     std::string with_guard(const Instruction& inst, const Condition& also);
     std::string as_register(const Condition& condition); ///< a predicate register that has its value
     std::string wide_text(int wide) const { return wide_names_[std::size_t(wide)]; }

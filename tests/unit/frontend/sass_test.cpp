@@ -180,6 +180,25 @@ TEST_CASE("sass: an instruction that writes its own guard is guarded by what tha
     CHECK(lifted.text.find("@" + copy + " mov.pred %p0, ", kept) != std::string::npos);
 }
 
+TEST_CASE("sass: a stack that goes below its beginning is refused") {
+    std::vector<std::uint8_t> image = read_bytes("tests/programs/cubin/device_printf.sm_90.cubin");
+    sass::Cubin cubin;
+    std::string error;
+    REQUIRE(sass::read_cubin(image, cubin, error));
+    const auto offset = std::size_t(cubin.sections[cubin.kernels[0].text].bytes.data() - image.data());
+    std::size_t changed = 0; // VIADD or IADD3 R1, R1, -frame: 0x1000 further down
+    for (std::size_t at = offset; at + 16 <= offset + 0x100; at += 16)
+        if (image[at + 2] == 1 && image[at + 3] == 1 && image[at + 7] == 0xff) {
+            image[at + 5] = static_cast<std::uint8_t>(image[at + 5] - 0x10);
+            ++changed;
+        }
+    REQUIRE(changed == 1);
+    sass::LiftedModule lifted;
+    REQUIRE(sass::lift_cubin(image, lifted, error));
+    REQUIRE(lifted.refused.size() == 1);
+    CHECK(lifted.refused[0].reason.starts_with("a stack that grows"));
+}
+
 TEST_CASE("sass: damaged cubins are errors or refused kernels") {
     std::minstd_rand random(1);
     for (const char* name : cubins) {
