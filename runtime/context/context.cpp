@@ -8,6 +8,7 @@
 #include "runtime/context/current_context.h"
 #include "runtime/context/peer_access.h"
 #include "runtime/context/printf_buffer.h"
+#include "runtime/context/refused_launch.h"
 #include "runtime/device/device.h"
 #include "runtime/device/device_use.h"
 #include "translator/kernel_abi.h"
@@ -267,7 +268,8 @@ Status Context::after_wait() {
     for (const ContextKeeper& keeper : keepers)
         if (keeper.waited) keeper.waited();
     printf_->flush();
-    return status();
+    const Status known = status();
+    return known == Status::success && take_refused_launch() ? Status::not_supported : known;
 }
 
 unsigned Context::flags() const {

@@ -4,6 +4,7 @@
 #include "runtime/context/context.h"
 #include "runtime/context/current_context.h"
 #include "runtime/context/printf_buffer.h"
+#include "runtime/context/refused_launch.h"
 #include "runtime/memory/memory.h"
 #include "runtime/memory/outside_writes.h"
 #include "runtime/stream/stream.h"
@@ -52,7 +53,7 @@ Status run_transfer(Stream& stream, std::function<void()> work, bool wait, std::
     }
     const Status status = stream.submit_and_wait(std::move(work));
     stream.context().printf_buffer().flush();
-    return status;
+    return status == Status::success && take_refused_launch() ? Status::not_supported : status;
 }
 
 /// Bytes that one end of a box spans, from its base; false if a sum or product does not fit, or if

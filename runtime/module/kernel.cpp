@@ -5,6 +5,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/repeated_error.h"
 #include "runtime/base/schedule.h"
+#include "runtime/context/refused_launch.h"
 #include "runtime/device/device.h"
 #include "runtime/module/kernel_usage.h"
 #include "runtime/module/module_notes.h"
@@ -361,6 +362,7 @@ Status Kernel::code(const translator::BlockShape& shape, bool small_grid, bool c
     }
     if (const std::string refusal = source_.refusal(name()); !refusal.empty()) {
         set_repeated_error_detail(refusal);
+        note_refused_launch();
         return Status::not_supported;
     }
     translator::CompileOptions options = process_options();

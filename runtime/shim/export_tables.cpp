@@ -231,6 +231,9 @@ const auto validity = sized_table<0xd4082055, 3>({{1, slot(validity_check)}});
 const auto library_queries =
     sized_table<0x21318c60, 93>({{4, slot(is_context)}, {39, slot(stream_number)}, {51, slot(stream_object)}});
 const auto fft_queries = sized_table<0x6e163fbe, 99>({{7, slot(no_shortcut)}});
+/// cuBLASLt calls slot 4 of it where it chooses a product of f16, without asking whether there is a table, and goes on
+/// without what it refuses. No recording says what is in it.
+const auto blas_queries = sized_table<0x1734dc26, 64>();
 
 const Slot* cudart_table() {
     return cudart.data();
@@ -264,6 +267,7 @@ const TableRow table_rows[] = {
     {id("d4082055bde6704b8d34ba123c66e1f2"), validity.data()},
     {id("21318c60971432488ca641ff7324c8f2"), library_queries.data()},
     {id("6e163fbeb958444d835ce182aff1991e"), fft_queries.data()},
+    {id("1734dc26800d47458726c0f1e7dd8bca"), blas_queries.data()},
     // da9151d3 (a cache of compiled code) is left out: NVRTC without it compiles, as does cuBLAS.
 };
 
