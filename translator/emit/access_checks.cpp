@@ -29,19 +29,11 @@ void GraphEmitter::check_accesses(const GraphInstruction& instruction) {
     const LaneAddress place =
         address(inst[ptx::Role::a], inst.space == ptx::StateSpace::none ? ptx::StateSpace::generic : inst.space);
     if (place.interleaved) return; // local memory
-    llvm::Value* addresses = broadcast(place.address);
-    llvm::AllocaInst* slot = take_lane_slot(addresses->getType());
-    ir_.CreateStore(addresses, slot);
-    const auto call = [&] {
+    tell_of_addresses(broadcast(place.address), [&](llvm::Value* addresses) {
         call_service(offsetof(abi::Services, check_access), ir_.getVoidTy(),
-                     {cta_context(), step_index(), slot, active_bits(), ir_.getInt32(access_bytes(inst)),
+                     {cta_context(), step_index(), addresses, active_bits(), ir_.getInt32(access_bytes(inst)),
                       ir_.getInt32(!has_effect(inst, ptx::Effects::load)), ir_.getInt32(inst.location.line)});
-    };
-    if (all_active())
-        call();
-    else
-        if_then(any(active()), call);
-    return_lane_slot(slot);
+    });
 }
 
 } // namespace ptarmigan::translator

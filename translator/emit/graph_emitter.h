@@ -223,6 +223,8 @@ private:
     // write_notes.cpp
     /// access_checks.cpp
     void check_accesses(const GraphInstruction& instruction);
+    /// `call` with the lanes' addresses in memory, where a lane is active.
+    void tell_of_addresses(llvm::Value* addresses, const std::function<void(llvm::Value* slot)>& call);
     void note_write(const ptx::Instruction& inst);
 
     // lane_versions.cpp

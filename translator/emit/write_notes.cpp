@@ -34,16 +34,19 @@ void GraphEmitter::note_write(const ptx::Instruction& inst) {
 
 void GraphEmitter::note_write(llvm::Value* addresses, unsigned bytes) {
     if (!unit_.notes_writes) return;
-    llvm::AllocaInst* slot = take_lane_slot(addresses->getType());
-    ir_.CreateStore(addresses, slot);
-    const auto call = [&] {
+    tell_of_addresses(addresses, [&](llvm::Value* slot) {
         call_service(offsetof(abi::Services, note_write), ir_.getVoidTy(),
                      {cta_context(), slot, active_bits(), ir_.getInt32(bytes)});
-    };
+    });
+}
+
+void GraphEmitter::tell_of_addresses(llvm::Value* addresses, const std::function<void(llvm::Value* slot)>& call) {
+    llvm::AllocaInst* slot = take_lane_slot(addresses->getType());
+    ir_.CreateStore(addresses, slot);
     if (all_active())
-        call();
+        call(slot);
     else
-        if_then(any(active()), call);
+        if_then(any(active()), [&] { call(slot); });
     return_lane_slot(slot);
 }
 
