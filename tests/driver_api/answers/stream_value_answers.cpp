@@ -101,6 +101,7 @@ void ask_places(Answers& answers) {
                                           : call("cuStreamWaitValue64_v2", stream, device, value, flags);
             answers.give("wait " + number(bits) + " flags " + number(flags), result);
         }
+    must("cuStreamSynchronize", stream); // the writes of other streams are not ordered behind its waits for another value
     for (std::uintptr_t special : {std::uintptr_t{0}, std::uintptr_t{1}, std::uintptr_t{2}})
         answers.give("write 32 in stream " + number(static_cast<long long>(special)),
                      call("cuStreamWriteValue32_v2", reinterpret_cast<CUstream>(special), device, 7u, 0u));
