@@ -157,7 +157,7 @@ void ask_reservations(const Told& told) {
     };
     wish("a free address, whole", big, 16 * page);
     wish("an unaligned address", big + 4096, page);
-    wish("an address not aligned to what is asked", big + page, page, 64 * page);
+    wish("an address not aligned to what is asked", big + ((big + page) % (64 * page) ? 1 : 2) * page, page, 64 * page);
     const CUdeviceptr taken = reserve(4 * page);
     wish("a taken address", taken, page);
     wish("an address whose end is taken", taken - page, 2 * page);

@@ -2,6 +2,8 @@
 // Questions about graphs as such: nodes, edges, their order, clones, children.
 #include "questions.h"
 
+#include <atomic>
+#include <mutex>
 #include <unistd.h>
 
 namespace graph_questions {
@@ -284,13 +286,27 @@ void ask_children(const Ground& ground) {
     ground.give("ownership 2", call("cuGraphAddNode_v2", &node, top, no_nodes, static_cast<CUgraphEdgeData*>(nullptr), std::size_t{0}, &move));
 }
 
-struct Log { std::vector<int> calls; };
+struct Log {
+    std::mutex mutex;
+    std::vector<int> calls;
+};
 Log destroyed;
 void note_destroyed(void* which) {
+    std::lock_guard lock(destroyed.mutex);
     destroyed.calls.push_back(static_cast<int>(reinterpret_cast<std::uintptr_t>(which)));
 }
+/// Who was destroyed since the last call. Destructors are called by a thread of the driver's, some time later: an object that is
+/// released behind the others tells when it has come as far, however busy the machine is.
 std::string take_destroyed() {
-    usleep(20000);
+    static std::atomic<bool> is_fence_called;
+    is_fence_called = false;
+    CUuserObject fence{};
+    CUhostFn note = [](void*) { is_fence_called = true; };
+    must("cuUserObjectCreate", &fence, static_cast<void*>(nullptr), note, 1u, 1u);
+    must("cuUserObjectRelease", fence, 1u);
+    while (!is_fence_called) usleep(100);
+    usleep(20000); // those that are called beside it
+    std::lock_guard lock(destroyed.mutex);
     std::string text;
     for (int which : destroyed.calls) text += (text.empty() ? "" : " ") + number(which);
     destroyed.calls.clear();
