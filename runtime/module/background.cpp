@@ -3,6 +3,7 @@
 
 #include "runtime/device/device.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <condition_variable>
@@ -37,9 +38,19 @@ public:
             queue.push_front(std::move(work));
         else
             queue.push_back(std::move(work));
-        Crew& crew = crew_of(order);
-        if (crew.idle == 0 && crew.threads < most_threads()) start(crew);
-        crew.changed.notify_one();
+        wake(crew_of(order));
+    }
+
+    void begin_wait() {
+        const std::lock_guard lock(mutex_);
+        ++waiting_launches_;
+        Crew& crew = crew_of(BackgroundOrder::soon);
+        if (crew.has_work()) wake(crew);
+    }
+
+    void end_wait() {
+        const std::lock_guard lock(mutex_);
+        --waiting_launches_;
     }
 
     void forget(BackgroundOrder order) {
@@ -73,6 +84,19 @@ private:
         unsigned threads = 0, idle = 0;
     };
 
+    /// Under mutex_. How many threads of a crew may be at work.
+    unsigned most_at_work(const Crew& crew) const {
+        const unsigned most = most_threads();
+        if (&crew != &crews_[0]) return most;
+        return std::min(most + waiting_launches_, std::max(most, Device::get().workers()));
+    }
+
+    /// Under mutex_. There is work for the crew.
+    void wake(Crew& crew) {
+        if (crew.idle == 0 && crew.threads < most_at_work(crew)) start(crew);
+        crew.changed.notify_one();
+    }
+
     Crew& crew_of(BackgroundOrder order) { return crews_[order == BackgroundOrder::soon ? 0 : 1]; }
     Queue& queue_of(BackgroundOrder order) { return crew_of(order).queues[order == BackgroundOrder::later ? 1 : 0]; }
 
@@ -95,7 +119,8 @@ private:
         for (;;) {
             ++crew.idle;
             done_.notify_all();
-            crew.changed.wait(lock, [&] { return crew.has_work(); });
+            // Of those that a launch's waiting has called the last ones wait until the others have done their work.
+            crew.changed.wait(lock, [&] { return crew.has_work() && crew.threads - crew.idle < most_at_work(crew); });
             --crew.idle;
             std::function<void()> work = take(crew);
             lock.unlock();
@@ -121,6 +146,7 @@ private:
             new (&crew.changed) std::condition_variable;
             crew.threads = crew.idle = 0;
         }
+        waiting_launches_ = 0;
         new (&done_) std::condition_variable;
         mutex_.unlock();
     }
@@ -128,12 +154,21 @@ private:
     std::mutex mutex_; ///< guards what follows
     std::condition_variable done_;
     std::array<Crew, 2> crews_; ///< for what is made before its launch, and for what gets better
+    unsigned waiting_launches_ = 0;
 };
 
 } // namespace
 
 void run_in_background(BackgroundOrder order, std::function<void()> work) {
     Background::get().add(order, std::move(work));
+}
+
+LaunchWaits::LaunchWaits() {
+    Background::get().begin_wait();
+}
+
+LaunchWaits::~LaunchWaits() {
+    Background::get().end_wait();
 }
 
 void forget_soon() {

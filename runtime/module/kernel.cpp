@@ -270,7 +270,7 @@ Kernel::Variant Kernel::make_variant(const translator::BlockShape& shape, const 
         options.cooperative || options.barriers == translator::BarrierForm::fibers || options.random_schedule;
     bool good_only = mode == Mode::best || keeps_width || is_quick(options);
     if (mode == Mode::automatic) {
-        source_.likely_kernels().note_launch(index_);
+        source_.likely_kernels().note_launch(source_, index_);
         if (auto code = cache.find(good)) {
             if (code == ahead_) compile_behind();
             return {{std::move(code), nullptr}};

@@ -280,7 +280,12 @@ std::shared_ptr<const LoadedKernel> KernelCache::find(const KernelRequest& reque
 std::shared_ptr<const LoadedKernel> KernelCache::get(const KernelRequest& request) {
     const std::string key = kernel_key(impl_->build_id, request);
     const std::shared_ptr<Entry> entry = impl_->entry(key);
-    const std::lock_guard lock(entry->mutex);
+    std::unique_lock lock(entry->mutex, std::try_to_lock);
+    if (!lock) {
+        std::optional<LaunchWaits> waits;
+        if (!request.background) waits.emplace();
+        lock.lock();
+    }
     if (auto kernel = entry->kernel.lock()) {
         impl_->count(&CacheStatistics::memory_hits);
         return kernel;

@@ -4,14 +4,14 @@
 #include "runtime/module/background.h"
 #include "runtime/module/module_source.h"
 
-#include <algorithm>
 #include <memory>
+#include <ranges>
+#include <string>
 
 namespace ptarmigan::runtime {
 namespace {
 
-/// How many kernels behind one are looked at; of a program with 54 launched kernels among 102 of its text (thrust) two
-/// of five among them were launched.
+/// How many of the kernels behind one are compiled.
 constexpr std::uint32_t kernels_behind = 6;
 /// Of texts with more kernels few are launched.
 constexpr std::size_t most_kernels = 256;
@@ -20,26 +20,31 @@ constexpr std::size_t unused_at_first = 12, unused_share = 2;
 
 } // namespace
 
-LikelyKernels::State& LikelyKernels::state(std::uint32_t index) {
-    if (states_.size() <= index) states_.resize(index + 1);
-    return states_[index];
+bool LikelyKernels::prepare(ModuleSource& source) {
+    const auto& kernels = source.kernels();
+    if (kernels.size() > most_kernels) return false;
+    if (forecast_) return true;
+    std::vector<std::string> names;
+    for (const auto& kernel : kernels) names.push_back(kernel->name());
+    forecast_.emplace(names);
+    states_.resize(kernels.size());
+    return true;
 }
 
-void LikelyKernels::note_launch(std::uint32_t index) {
+void LikelyKernels::note_launch(ModuleSource& source, std::uint32_t index) {
     const std::lock_guard lock(mutex_);
-    if (state(index) == State::compiled) ++used_;
-    state(index) = State::launched;
+    if (!prepare(source)) return;
+    if (states_[index] == State::compiled) ++used_;
+    states_[index] = State::launched;
+    forecast_->note_launch(index);
 }
 
 void LikelyKernels::compile_behind(ModuleSource& source, std::uint32_t index) {
-    const std::size_t count = source.kernels().size();
-    if (count > most_kernels) return;
-    const auto last = static_cast<std::uint32_t>(std::min<std::size_t>(count - 1, index + kernels_behind));
     const std::lock_guard lock(mutex_);
-    if (compiled_ - used_ > unused_at_first + unused_share * used_) return;
-    for (std::uint32_t next = last; next > index; --next) { // the newest goes first
-        if (state(next) != State::unknown) continue;
-        state(next) = State::queued;
+    if (!prepare(source) || compiled_ - used_ > unused_at_first + unused_share * used_) return;
+    for (const std::uint32_t next : forecast_->behind(index, kernels_behind) | std::views::reverse) {
+        if (states_[next] != State::unknown && states_[next] != State::queued) continue;
+        states_[next] = State::queued; // once more, perhaps: the newest goes first, and now this one is near
         run_in_background(BackgroundOrder::soon, [weak = source.weak_from_this(), next] {
             if (const auto alive = weak.lock()) alive->likely_kernels().compile(*alive, next);
         });
@@ -49,16 +54,21 @@ void LikelyKernels::compile_behind(ModuleSource& source, std::uint32_t index) {
 void LikelyKernels::compile(ModuleSource& source, std::uint32_t index) {
     {
         const std::lock_guard lock(mutex_);
-        if (state(index) != State::queued) return; // it is launched already
+        if (states_[index] != State::queued) return; // it is launched already, or was queued twice
+        if (!forecast_->is_likely(index)) {          // no more
+            states_[index] = State::unknown;
+            return;
+        }
+        states_[index] = State::begun;
     }
     const bool made = source.kernels()[index]->compile_ahead();
     const std::lock_guard lock(mutex_);
     if (!made) return;
     ++compiled_;
-    if (state(index) == State::launched)
+    if (states_[index] == State::launched)
         ++used_;
     else
-        state(index) = State::compiled;
+        states_[index] = State::compiled;
 }
 
 } // namespace ptarmigan::runtime
