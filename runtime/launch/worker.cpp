@@ -449,7 +449,8 @@ void Worker::out_of_memory() {
 std::uint64_t Worker::lanes_of_fault(const FaultRecord& record) const {
     const LoadedKernel& code = *use_->code;
     if (record.fault != abi::Fault::illegal_address || record.access == 0 || !code.image ||
-        record.access > code.properties.accesses.size())
+        record.access > code.properties.accesses.size() || record.pc < code.image->code_begin() ||
+        record.pc >= code.image->code_end()) // in a function that is called late, by steps of one lane
         return 0;
     translator::FaultPlace place;
     place.state = &scope_.state;

@@ -397,9 +397,14 @@ ImagePtx read_image(const void* image, std::size_t size, const ImageOptions& opt
     return invalid("the image is neither PTX text, a fat binary nor a cubin");
 }
 
+/// libcudadevrt's own PTX, which ends in calls that only NVIDIA's driver answers.
+static bool is_device_library(std::string_view text) {
+    return text.find("__cuda_syscall_") != text.npos;
+}
+
 /// Relocatable device code (nvcc -rdc=true): the linked container has SASS only, PTX is in the
-/// inputs, one per translation unit. Inputs without suitable PTX drop out, whatever machine code they have: so does
-/// libcudadevrt, whose PTX is for sm_121 and whose functions are the runtime's here.
+/// inputs, one per translation unit. Inputs without suitable PTX drop out, and so does libcudadevrt, whose PTX is for
+/// sm_121 and whose functions are the runtime's here.
 ImagePtx read_units(const std::vector<std::pair<const void*, std::size_t>>& containers, const ImageOptions& options) {
     ContainerContents all;
     ImagePtx image;
@@ -409,13 +414,17 @@ ImagePtx read_units(const std::vector<std::pair<const void*, std::size_t>>& cont
         all.ptx.insert(all.ptx.end(), input.ptx.begin(), input.ptx.end());
         all.sass.insert(all.sass.end(), input.sass.begin(), input.sass.end());
         all.lto_entries += input.lto_entries;
-        const PtxEntry* entry = choose(input.ptx, {}, options);
+        const PtxEntry* entry = choose(input.ptx, input.sass, options);
         if (!entry) {
             ++image.units_without_ptx;
             continue;
         }
         ImagePtx unit = unpack_chosen(*entry, options.device_architecture);
         if (unit.result != ImageResult::ok) return unit;
+        if (unit.is_newer && !options.accept_newer && is_device_library(unit.text)) {
+            ++image.units_without_ptx;
+            continue;
+        }
         image.architecture = std::max(image.architecture, unit.architecture);
         image.is_newer |= unit.is_newer;
         std::string name = entry->source_name;

@@ -8,6 +8,7 @@
 #include "runtime/context/refused_launch.h"
 #include "runtime/device/device.h"
 #include "runtime/module/kernel_usage.h"
+#include "runtime/module/late_functions.h"
 #include "runtime/module/module_notes.h"
 #include "runtime/module/module_source.h"
 #include "runtime/module/process_target.h"
@@ -260,8 +261,9 @@ Kernel::Variant Kernel::make_variant(const translator::BlockShape& shape, const 
     KernelRequest good{
         source_.loader(), source_.loader_mutex(), source_.text_hash(), name(), shape, options, false, {}};
     // Kernels are launched in the order of the text, more or less.
+    const bool calls_late = may_call_late(source_.module());
     const auto compile_behind = [&] {
-        if (options.lane_width == 0) source_.likely_kernels().compile_behind(source_, index_);
+        if (options.lane_width == 0 && !calls_late) source_.likely_kernels().compile_behind(source_, index_);
     };
     using Mode = TierSetting::Mode;
     const Mode mode = TierSetting::of_process().mode;
@@ -281,7 +283,9 @@ Kernel::Variant Kernel::make_variant(const translator::BlockShape& shape, const 
     if (good_only) return {{cache.get(good), nullptr}};
     KernelRequest quick = good;
     quick.options = quick_options(options);
-    if (mode == Mode::quick) return {{cache.get(quick), nullptr}};
+    // Of such a library few kernels are launched and few functions called, and good code for one of them would hold up
+    // the grid that calls it for tens of seconds.
+    if (mode == Mode::quick || (mode == Mode::automatic && calls_late)) return {{cache.get(quick), nullptr}};
 
     const auto make = [source = source_.weak_from_this(), kernel = this, shape,
                        options](std::optional<BackgroundOrder> order) {
@@ -312,6 +316,7 @@ std::shared_ptr<const LoadedKernel> Kernel::get_for(std::optional<BackgroundOrde
     SharedLoader& shared = order ? source_.background_loader(*order) : source_.launch_loader();
     auto code = KernelCache::process_cache().get(
         {*shared.loader, shared.mutex, source_.text_hash(), name(), shape, options, false, order});
+    note_late_caller(source_, name(), shape, options, code);
     if (!order) return code;
     const std::lock_guard lock(shared.mutex); // a body takes many times its text
     shared.loader->forget_bodies();
@@ -387,6 +392,7 @@ Status Kernel::code(const translator::BlockShape& shape, bool small_grid, bool c
         return Status::unknown;
     }
     code = made.code;
+    note_late_caller(source_, name(), shape, options, code.code);
     if (options.divergence == translator::DivergenceForm::masks && code.code->properties.spins &&
         code.code->properties.uses_fibers && code.code->properties.lane_width > 1)
         log_once("masks " + name(), "kernel " + name() +

@@ -9,6 +9,7 @@
 #include "runtime/module/kernel_file.h"
 #include "runtime/module/tiers.h"
 #include "runtime/module/translator_library.h"
+#include "translator/late_call.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -74,7 +75,8 @@ void log_loaded(const LoadedKernel& kernel, const KernelRequest& request, std::s
 void warn_of_other_width(const LoadedKernel& kernel, const KernelRequest& request) {
     const std::uint32_t asked = request.options.lane_width, lanes = kernel.properties.lane_width;
     const bool as_asked = asked == 0 || lanes == asked || kernel.form.lane_width != asked;
-    if (as_asked) return;
+    const bool is_function = !translator::split_late_name(request.kernel).second.empty(); // its kernel was warned of
+    if (as_asked || is_function) return;
     const std::string why =
         lanes == 1
             ? "runs lane by lane although PTARMIGAN_LANES={}: lanes of its warps may meet at collectives or "

@@ -4,6 +4,8 @@
 #include "runtime/services/device_runtime.h"
 
 #include "frontend/ptx/device_runtime.h"
+#include "runtime/base/log.h"
+#include "runtime/base/tuning.h"
 #include "runtime/code/fault.h"
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
@@ -13,13 +15,16 @@
 #include "runtime/launch/occupancy.h"
 #include "runtime/launch/worker.h"
 #include "runtime/memory/address_space.h"
+#include "runtime/module/late_functions.h"
 #include "runtime/module/module.h"
 #include "runtime/services/cuda_errors.h"
 #include "runtime/services/device_heap.h"
+#include "translator/late_call.h"
 
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <string>
 
 namespace ptarmigan::runtime {
 namespace {
@@ -439,10 +444,36 @@ constexpr Handler handlers[] = {
 #undef DEVICE_RUNTIME
 };
 
+/// Code for a function that is called late, null (and why on stderr) if there is none.
+const LoadedKernel* find_late_function(const Worker& worker, ptx::FunctionId function) {
+    const Grid& grid = worker.grid();
+    const LoadedKernel& code = worker.code();
+    const std::size_t whole = &code == grid.code.get() ? grid.fiber_stack : grid.good->fiber_stack;
+    const std::size_t taken = code.stack_bytes + tuning::service_stack;
+    std::string error;
+    const LoadedKernel* found = late_function(code, function, whole > taken ? whole - taken : 0, error);
+    if (!found) log(LogLevel::error, error);
+    return found;
+}
+
+std::uint64_t late_code(abi::CtaContext* cta, std::uint32_t step, std::uint32_t lane, const std::uint64_t* arguments) {
+    const Worker& worker = *static_cast<Worker*>(cta->worker);
+    if (const LoadedKernel* function = find_late_function(worker, static_cast<ptx::FunctionId>(arguments[0])))
+        return reinterpret_cast<std::uintptr_t>(function->entry);
+    FaultRecord record;
+    record.fault = abi::Fault::invalid_call_target;
+    record.cta = cta;
+    record.step = step;
+    record.lanes = std::uint64_t{1} << lane;
+    record.line = static_cast<std::uint32_t>(arguments[1]);
+    raise_fault(record);
+}
+
 } // namespace
 
 std::uint64_t device_runtime(abi::CtaContext* cta, std::uint32_t step, std::uint32_t lane, std::uint32_t function,
                              const std::uint64_t* arguments) {
+    if (function == abi::late_function_call) return late_code(cta, step, lane, arguments);
     const Worker& worker = *static_cast<Worker*>(cta->worker);
     Grid& grid = worker.grid();
     const std::uint64_t threads = std::uint64_t{cta->ntid[0]} * cta->ntid[1] * cta->ntid[2];

@@ -4,6 +4,7 @@
 #include "runtime/base/env.h"
 #include "runtime/base/handle_table.h"
 #include "runtime/base/log.h"
+#include "runtime/base/repeated_error.h"
 #include "runtime/context/context.h"
 #include "runtime/device/device.h"
 #include "runtime/module/fatbin.h"
@@ -46,7 +47,7 @@ Status load_source(const void* image, std::size_t size, bool wants_log, std::sha
             if (!options.lifts) ptx.advice += "; PTARMIGAN_MACHINE_CODE=1 tries machine code of sm_80 to sm_90";
         }
         log = (owner.empty() ? std::string() : owner + ": ") + describe_failure(ptx);
-        runtime::set_error_detail(log);
+        runtime::set_repeated_error_detail(log); // NCCL asks for 20 such images
         return Status{runtime::image_result_code(ptx.result)};
     }
     if (!runtime::link_image(ptx, log)) {

@@ -20,7 +20,7 @@ constexpr Library libraries[] = {
     {"libcurand", "cuRAND's device functions (curand_kernel.h), which become PTX"},
     {"libcudnn", "kernels of your own, or a library for CPUs (oneDNN)"},
     {"libcutensor", "kernels of your own or of CUTLASS"},
-    {"libnccl", "plain copies, since there is one device"},
+    {"libnccl", "those of NCCL's kernels that have PTX, which it takes where a device refuses these"},
     {"libnpp", "kernels of your own, or an image library for CPUs"},
     {"libnvjpeg", "a JPEG library for CPUs"},
     {"libnvinfer", "a runtime for CPUs (ONNX Runtime)"},

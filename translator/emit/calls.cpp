@@ -3,8 +3,10 @@
 // callee's argument block starts where the caller's frame ends, at the same offset in all lanes. A call through a
 // pointer whose lanes hold different targets is made once per target, for the lanes that want it.
 #include "translator/lower/calls.h"
+#include "translator/analysis/build/late_targets.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
+#include "translator/late_call.h"
 #include "translator/lower/lane_array.h"
 
 #include <fmt/format.h>
@@ -55,26 +57,16 @@ std::size_t list_size(const Operand& list) {
     return list.kind == Operand::Kind::list ? list.count : 1;
 }
 
-bool same_sizes(const std::vector<ptx::Variable>& a, const std::vector<ptx::Variable>& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                      [](const ptx::Variable& x, const ptx::Variable& y) { return x.size == y.size; });
+/// A generic pointer to a function is a number that no memory has.
+constexpr std::uint64_t pointer_unit = 16;
+std::uint64_t pointer_to(ptx::FunctionId function) {
+    return (std::uint64_t(function) + 1) * pointer_unit;
 }
 
 } // namespace
 
 std::vector<ptx::FunctionId> indirect_targets(const FunctionGraph& graph, const GraphInstruction& instruction) {
-    const Operand& hint = instruction.inst[Role::t];
-    std::vector<ptx::FunctionId> targets;
-    if (hint.kind == Operand::Kind::call_targets) targets = instruction.body->call_targets.at(hint.index);
-    for (ptx::FunctionId id = 0; id < graph.module->functions.size() && hint.kind == Operand::Kind::prototype; ++id) {
-        const ptx::Function& function = graph.module->functions[id];
-        const ptx::Prototype& prototype = instruction.body->prototypes.at(hint.index);
-        if (!function.is_entry && same_sizes(function.returns, prototype.returns) &&
-            same_sizes(function.parameters, prototype.parameters))
-            targets.push_back(id);
-    }
-    std::erase_if(targets, [&](ptx::FunctionId id) { return graph.module->functions[id].is_declaration; });
-    return targets;
+    return call_candidates(*graph.module, *instruction.body, instruction.inst);
 }
 
 bool GraphEmitter::is_real_call(const GraphInstruction& instruction) const {
@@ -133,9 +125,18 @@ void GraphEmitter::emit_indirect_call(const GraphInstruction& instruction) {
     std::vector<ptx::FunctionId> candidates = indirect_targets(graph_, instruction);
     llvm::SwitchInst* choose = ir_.CreateSwitch(target, bad, unsigned(candidates.size()));
     call_results_.clear();
+    const bool is_late = is_late_call(*graph_.module, candidates);
+    if (is_late) {
+        llvm::BasicBlock* arm = new_block("late.target");
+        for (ptx::FunctionId candidate : candidates) choose->addCase(ir_.getInt64(pointer_to(candidate)), arm);
+        ir_.SetInsertPoint(arm);
+        call_late(target, instruction, lanes_here);
+        ir_.CreateBr(next);
+        candidates.clear();
+    }
     for (ptx::FunctionId candidate : candidates) {
         llvm::BasicBlock* arm = new_block("target");
-        choose->addCase(ir_.getInt64((std::uint64_t(candidate) + 1) * 16), arm);
+        choose->addCase(ir_.getInt64(pointer_to(candidate)), arm);
         ir_.SetInsertPoint(arm);
         call_mask_ = from_bits(lanes_here);
         call_function(candidate, instruction, lanes_here);
@@ -158,6 +159,23 @@ void GraphEmitter::emit_indirect_call(const GraphInstruction& instruction) {
         if (found == call_results_.end()) continue;
         write(result, LaneValue::varying(ir_.CreateLoad(found->second->getAllocatedType(), found->second)));
     }
+}
+
+/// Calls what `target`, a pointer to a function without parameters and results, is to: its code is made now if it has
+/// none yet.
+void GraphEmitter::call_late(llvm::Value* target, const GraphInstruction& instruction, llvm::Value* mask_bits) {
+    llvm::Value* id = ir_.CreateSub(ir_.CreateUDiv(target, ir_.getInt64(pointer_unit)), ir_.getInt64(1));
+    llvm::AllocaInst* arguments = entry_alloca(llvm::ArrayType::get(ir_.getInt64Ty(), 2), "late.function");
+    ir_.CreateStore(id, arguments);
+    ir_.CreateStore(ir_.getInt64(instruction.inst.location.line),
+                    ir_.CreateConstInBoundsGEP1_64(ir_.getInt64Ty(), arguments, 1));
+    llvm::Value* lane = ir_.CreateTrunc(first_lane(mask_bits), ir_.getInt32Ty());
+    llvm::Value* entry = call_service(offsetof(abi::Services, device_runtime), ir_.getInt64Ty(),
+                                      {cta_context_, step_, lane, ir_.getInt32(abi::late_function_call), arguments});
+    llvm::Value* offset = callee_frame(instruction.inst, mask_bits);
+    if (interface_->frame_offset) offset = ir_.CreateAdd(interface_->frame_offset, offset);
+    llvm::Value* bits = ir_.CreateTrunc(mask_bits, ir_.getIntNTy(width_));
+    ir_.CreateCall(unit_.callee_type(), ir_.CreateIntToPtr(entry, ir_.getPtrTy()), {cta_context_, step_, bits, offset});
 }
 
 /// Results of an indirect call are gathered over its targets and written once at the end.

@@ -6,6 +6,7 @@
 #include "translator/analysis/build/build_graph.h"
 #include "translator/analysis/build/call_frames.h"
 #include "translator/analysis/build/callee_graph.h"
+#include "translator/analysis/build/late_targets.h"
 #include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/graph/split_block.h"
 #include "translator/analysis/graph/verify_graph.h"
@@ -32,6 +33,7 @@
 #include "translator/emit/region_driver.h"
 #include "translator/jit/image.h"
 #include "translator/kernel_abi.h"
+#include "translator/late_call.h"
 
 #include <fmt/format.h>
 
@@ -45,8 +47,8 @@ namespace ptarmigan::translator {
 
 namespace {
 
-/// Every function that a graph may call for real.
-std::vector<ptx::FunctionId> possible_callees(const FunctionGraph& graph) {
+/// Every function that a graph may call for real, of code that is made with it.
+std::vector<ptx::FunctionId> possible_callees(const FunctionGraph& graph, bool* calls_late = nullptr) {
     std::vector<ptx::FunctionId> callees = graph.real_calls;
     for (const Block& block : graph.blocks)
         for (const GraphInstruction& instruction : block.instructions) {
@@ -55,6 +57,10 @@ std::vector<ptx::FunctionId> possible_callees(const FunctionGraph& graph) {
                 inst[ptx::Role::f].kind == ptx::Operand::Kind::function)
                 continue;
             std::vector<ptx::FunctionId> targets = indirect_targets(graph, instruction);
+            if (is_late_call(*graph.module, targets)) {
+                if (calls_late) *calls_late = true;
+                continue;
+            }
             callees.insert(callees.end(), targets.begin(), targets.end());
         }
     return callees;
@@ -119,15 +125,25 @@ struct Callees {
     bool talk = false;         ///< lanes of a warp talk through volatile shared memory
     bool read_in_bulk = false; ///< reads_global_in_bulk()
     CalledFunctions called;
+    bool late = false; ///< some are called late
     /// Lanes wait in them, or leave them, each by itself.
     bool need_single_lanes() const {
         return spin || exit_threads || ptx::any(effects, ptx::Effects::barrier | ptx::Effects::convergent);
+    }
+    /// Functions that nobody has looked at may do everything.
+    void add_late() {
+        late = true;
+        effects = effects | ptx::Effects::barrier | ptx::Effects::convergent | ptx::Effects::waits;
+        spin = could_spin = exit_threads = talk = read_in_bulk = called.share = called.meet = true;
     }
 };
 
 void add_callees(ptx::ModuleLoader& loader, const FunctionGraph& graph, const GraphOptions& options,
                  const SharedLayout& layout, WaitingLoops waiting, std::set<ptx::FunctionId>& seen, Callees& callees) {
-    for (ptx::FunctionId callee : possible_callees(graph)) {
+    bool calls_late = false;
+    const std::vector<ptx::FunctionId> possible = possible_callees(graph, &calls_late);
+    if (calls_late) callees.add_late();
+    for (ptx::FunctionId callee : possible) {
         if (!seen.insert(callee).second) continue;
         FunctionGraph body = build_callee_graph(loader, callee, options, layout);
         callees.effects = callees.effects | effects_of(body);
@@ -142,22 +158,30 @@ void add_callees(ptx::ModuleLoader& loader, const FunctionGraph& graph, const Gr
     }
 }
 
+/// The frames of functions that are called late are not known: of each byte of the context's stack limit (1,024 if
+/// nobody set it) they get that many.
+constexpr std::uint32_t late_stack_scale = 16;
+
 class KernelEmitter {
 public:
     KernelEmitter(llvm::LLVMContext& context, ptx::ModuleLoader& loader, ptx::FunctionId kernel,
                   const BlockShape& shape, const CompileOptions& options, CompileProgress* progress)
         : unit_(context, loader, kernel, shape, options), graph_options_{shape, kernel, options.late_copies},
-          graph_(build_graph(loader, kernel, graph_options_)), progress_(progress) {
-        unit_.shared = shared_layout(loader, kernel);
+          layout_(shared_layout(loader, kernel)), graph_(build_callee_graph(loader, kernel, graph_options_, layout_)),
+          progress_(progress) {
+        unit_.shared = layout_;
     }
 
-    std::unique_ptr<llvm::Module> run(KernelProperties& properties) {
+    /// The kernel, or `late_function`, which its code calls late: in the same forms.
+    std::unique_ptr<llvm::Module> run(KernelProperties& properties, std::optional<ptx::FunctionId> late_function) {
         if (is_quick()) properties.work = count_rounds(graph_);
         choose_forms();
         if (progress_) progress_->stage = CompileProgress::Stage::emission;
         if (!unit_.fiber_form && !unit_.gives_turns) properties.streamed_bytes = plan_streaming(graph_);
         note_frame(unit_.kernel, graph_);
-        if (unit_.fiber_form)
+        if (late_function)
+            begin_late_function(*late_function);
+        else if (unit_.fiber_form)
             emit_fiber_form();
         else
             properties.frame_size = emit_region_form(unit_, graph_, barriers_);
@@ -190,8 +214,16 @@ private:
         frame.bytes = frame_bytes(graph);
         for (const ptx::Variable& variable : unit_.loader.body(graph.function).variables)
             if (variable.space == ptx::StateSpace::local) frame.own_bytes += variable.size;
-        frame.callees = possible_callees(graph);
+        frame.callees = possible_callees(graph, &calls_late_);
         uses_stack_ = uses_stack_ || graph.uses_stack;
+    }
+
+    /// What callee_queue then begins with is entered from outside.
+    void begin_late_function(ptx::FunctionId id) {
+        if (!unit_.fiber_form) throw std::logic_error("a function is called late by a kernel without fibers");
+        llvm::Function* function = unit_.callee(id);
+        function->setLinkage(llvm::Function::ExternalLinkage);
+        function->setName(entry_symbol);
     }
 
     /// What the frames take is known, as ptxas knows it; the context's limit is for recursion and alloca only.
@@ -199,8 +231,8 @@ private:
         const FrameDepth depth = frame_depth(frames_, unit_.kernel);
         const std::uint64_t bytes = depth.bytes + (uses_stack_ ? FunctionGraph::behind_stack_bytes : 0);
         properties.local_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, UINT32_MAX));
-        properties.unbounded_stack = depth.recursive || uses_stack_;
-        properties.stack_scale = depth.scale;
+        properties.unbounded_stack = depth.recursive || uses_stack_ || calls_late_;
+        properties.stack_scale = calls_late_ ? std::max(depth.scale, late_stack_scale) : depth.scale;
     }
 
     void choose_forms() {
@@ -236,7 +268,7 @@ private:
                              ptx::any(effects_of(graph_) | callees.effects, ptx::Effects::waits),
                          callees.called);
         bool has_points = hands_over_ && mark_hand_over_points_of(graph_);
-        has_points = has_points || (hands_over_ && !seen.empty()); // perhaps in a function
+        has_points = has_points || (hands_over_ && (!seen.empty() || callees.late)); // perhaps in a function
         shape_for(unit_.divergence);
         verify_graph(graph_);
         alignment_demands_ = plan_alignment(graph_, unit_.options.aligned_parameters);
@@ -498,10 +530,11 @@ private:
 
     KernelUnit unit_;
     GraphOptions graph_options_;
+    const SharedLayout layout_;
     FunctionGraph graph_;
     BarrierPlan barriers_;
     std::map<ptx::FunctionId, CallFrame> frames_; ///< of what has been emitted
-    bool spins_ = false, could_spin_ = false, uses_stack_ = false;
+    bool spins_ = false, could_spin_ = false, uses_stack_ = false, calls_late_ = false;
     bool hands_over_ = false; ///< lanes run one by one, and are in step where a GPU's are
     CalledFunctions called_;  ///< if so
     using ShapedFor = std::pair<unsigned, DivergenceForm>;
@@ -514,13 +547,20 @@ private:
 } // namespace
 
 std::unique_ptr<llvm::Module> emit_kernel(llvm::LLVMContext& context, ptx::ModuleLoader& loader,
-                                          const std::string& kernel, const BlockShape& shape,
+                                          const std::string& name, const BlockShape& shape,
                                           const CompileOptions& options, KernelProperties& properties,
                                           CompileProgress* progress) {
-    std::optional<ptx::FunctionId> function = loader.module().find_function(kernel);
-    if (!function || !loader.module().functions[*function].is_entry)
+    const auto [kernel, late] = split_late_name(name);
+    const ptx::Module& module = loader.module();
+    const std::optional<ptx::FunctionId> function = module.find_function(kernel);
+    if (!function || !module.functions[*function].is_entry)
         throw std::invalid_argument(fmt::format("no kernel '{}' in the module", kernel));
-    return KernelEmitter(context, loader, *function, shape, options, progress).run(properties);
+    std::optional<ptx::FunctionId> late_function;
+    if (!late.empty()) late_function = module.find_function(late);
+    if (!late.empty() && (!late_function || module.functions[*late_function].is_entry ||
+                          module.functions[*late_function].is_declaration))
+        throw std::invalid_argument(fmt::format("no function '{}' in the module", late));
+    return KernelEmitter(context, loader, *function, shape, options, progress).run(properties, late_function);
 }
 
 } // namespace ptarmigan::translator

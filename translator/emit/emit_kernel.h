@@ -11,9 +11,9 @@
 
 namespace ptarmigan::translator {
 
-/// The module of `kernel` for one block shape, not yet optimised. Exactly one defined function has external linkage:
-/// entry_symbol of jit/image.h. Notes in `progress` (may be null) what it decides.
-/// Throws UnsupportedError or ptx::DiagnosticError.
+/// The module of `kernel`, or of what late_function_name() says, for one block shape, not yet optimised. Exactly one
+/// defined function has external linkage: entry_symbol of jit/image.h. Notes in `progress` (may be null) what it
+/// decides. Throws UnsupportedError or ptx::DiagnosticError.
 std::unique_ptr<llvm::Module> emit_kernel(llvm::LLVMContext& context, ptx::ModuleLoader& loader,
                                           const std::string& kernel, const BlockShape& shape,
                                           const CompileOptions& options, KernelProperties& properties,

@@ -53,16 +53,19 @@ std::vector<AccessForm> KernelUnit::access_forms() const {
     return forms;
 }
 
+llvm::FunctionType* KernelUnit::callee_type() const {
+    auto* pointer = llvm::PointerType::get(context, 0);
+    auto* i32 = llvm::Type::getInt32Ty(context);
+    return llvm::FunctionType::get(
+        llvm::Type::getVoidTy(context),
+        {pointer, i32, llvm::Type::getIntNTy(context, width), llvm::Type::getInt64Ty(context)}, false);
+}
+
 llvm::Function* KernelUnit::callee(ptx::FunctionId id) {
     auto found = callees.find(id);
     if (found != callees.end()) return found->second;
-    auto* pointer = llvm::PointerType::get(context, 0);
-    auto* i32 = llvm::Type::getInt32Ty(context);
-    auto* type = llvm::FunctionType::get(
-        llvm::Type::getVoidTy(context),
-        {pointer, i32, llvm::Type::getIntNTy(context, width), llvm::Type::getInt64Ty(context)}, false);
     llvm::Function* function =
-        create_function(type, "func." + loader.module().functions[id].name, llvm::Function::InternalLinkage);
+        create_function(callee_type(), "func." + loader.module().functions[id].name, llvm::Function::InternalLinkage);
     function->addFnAttr(llvm::Attribute::NoInline);
     callees.emplace(id, function);
     callee_queue.push_back(id);

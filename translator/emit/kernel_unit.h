@@ -58,6 +58,7 @@ public:
     /// The LLVM function of a PTX function that is called for real:
     /// void (CtaContext*, i32 step, iW active lanes, i64 offset of its argument block in the thread's local memory).
     llvm::Function* callee(ptx::FunctionId function);
+    llvm::FunctionType* callee_type() const;
     void finish_debug_info() { debug_.finalize(); }
 
 private:

@@ -121,3 +121,75 @@ TEST_CASE("predicates are parameters and results", "[kernels][calls]") {
     const auto results = results_of(f, "setp.eq.u32 %p1, %r8, 3; call (_, %p1), f, (%p1, %r8); selp.u32 %r9, 1, 2, %p1;");
     for (unsigned i = 0; i < threads; ++i) CHECK(results[i] == ((i > 9 ? i != 3 : i == 3) ? 1 : 2));
 }
+
+// Tables of 64 functions and more without parameters: code for one of them is made when it is first called.
+
+namespace {
+
+constexpr unsigned table_size = 70;
+
+/// Functions t0 ... t69, each adding what tells it apart to its thread's place in `sums`; `own` in place of some of
+/// them, by number. Then a table of all.
+std::string table_of_functions(const std::vector<std::string>& own = {}) {
+    std::string text = ".global .align 4 .b8 sums[400];\n";
+    for (unsigned i = 0; i < table_size; ++i) text += ".func t" + std::to_string(i) + "();\n";
+    text += ".global .align 8 .u64 table[70] = {t0";
+    for (unsigned i = 1; i < table_size; ++i) text += ", t" + std::to_string(i);
+    text += "};\n";
+    for (unsigned i = 0; i < table_size; ++i)
+        text += ".func t" + std::to_string(i) + "() {\n.reg .b32 t, r; .reg .b64 o, s; .reg .pred p;\n" +
+                "mov.u32 t, %tid.x; mul.wide.u32 o, t, 4; mov.u64 s, sums; add.u64 s, s, o;\n" +
+                (i < own.size() ? own[i]
+                                : "ld.global.u32 r, [s]; add.u32 r, r, " + std::to_string(i * i + 1) +
+                                      "; st.global.u32 [s], r;\nret;") +
+                "\n}\n";
+    return text;
+}
+
+/// Clears the thread's sum; `calls`, with the table's address in %l3 and the sum's in %l2; the sum is the result.
+std::string calling(const std::string& calls) {
+    return "P: .callprototype _ ();\nmov.u64 %l3, table; mul.wide.u32 %l2, %r8, 4; mov.u64 %l4, sums; add.u64 %l2, %l2, "
+           "%l4;\nmov.u32 %r1, 0; st.global.u32 [%l2], %r1;\n" +
+           calls + "\nld.global.u32 %r9, [%l2];";
+}
+
+} // namespace
+
+TEST_CASE("each thread calls another function of a large table", "[kernels][calls]") {
+    const auto results = results_of(
+        table_of_functions(),
+        calling("rem.u32 %r2, %r8, 70; mul.wide.u32 %l5, %r2, 8; add.u64 %l5, %l5, %l3; ld.global.u64 %l6, [%l5];\n"
+                "call %l6, (), P; call %l6, (), P;"));
+    for (unsigned i = 0; i < threads; ++i) CHECK(results[i] == 2 * ((i % 70) * (i % 70) + 1));
+}
+
+TEST_CASE("functions of a large table have barriers, shared and local memory, and call each other", "[kernels][calls]") {
+    const std::string reverses = ".shared .align 4 .b8 there[400]; .local .align 4 .b8 kept[64]; .reg .b32 a;\n"
+                                 "mov.u32 a, kept; st.local.u32 [a+12], t;\n"
+                                 "mov.u32 a, there; mad.lo.u32 a, t, 4, a; st.shared.u32 [a], t; bar.sync 0;\n"
+                                 "mov.u32 a, there; sub.u32 r, 99, t; mad.lo.u32 a, r, 4, a; ld.shared.u32 r, [a];\n"
+                                 "mov.u32 a, kept; ld.local.u32 a, [a+12]; mad.lo.u32 r, a, 1000, r;\n"
+                                 "st.global.u32 [s], r; bar.sync 0; ret;";
+    const std::string calls_both = ".reg .b64 f; P: .callprototype _ ();\n"
+                                   "mov.u64 f, table; ld.global.u64 f, [f]; call f, (), P;\n"
+                                   "mov.u64 f, table; ld.global.u64 f, [f+560-8]; call f, (), P; ret;";
+    // The kernel's own shared variable is where the functions don't write.
+    const auto results = results_of(
+        ".shared .align 4 .b8 mine[400];\n" + table_of_functions({reverses, calls_both}),
+        calling("mov.u32 %r3, mine; mad.lo.u32 %r3, %r8, 4, %r3; mul.lo.u32 %r4, %r8, 7; st.shared.u32 [%r3], %r4;\n"
+                "ld.global.u64 %l6, [%l3+8]; call %l6, (), P;\n"
+                "ld.shared.u32 %r4, [%r3]; ld.global.u32 %r5, [%l2]; mad.lo.u32 %r5, %r4, 100000, %r5; st.global.u32 [%l2], %r5;"));
+    for (unsigned i = 0; i < threads; ++i) CHECK(results[i] == i * 700000 + i * 1000 + 99 - i + 69 * 69 + 1);
+}
+
+TEST_CASE("threads wait for each other and exit in functions of a large table", "[kernels][calls]") {
+    // Of a warp, the last lane's flag ends the wait of the others; odd threads never return.
+    const std::string waits = ".reg .b32 l; .reg .b64 f; and.b32 l, t, 31; mov.u64 f, flags; shr.u32 r, t, 5;\n"
+                              "mul.wide.u32 o, r, 4; add.u64 f, f, o; setp.ne.u32 p, l, 3; @p bra WAIT;\n"
+                              "mov.u32 r, 1; st.volatile.global.u32 [f], r;\n"
+                              "WAIT: ld.volatile.global.u32 r, [f]; setp.eq.u32 p, r, 0; @p bra WAIT;\n"
+                              "st.global.u32 [s], r; and.b32 r, t, 1; setp.eq.u32 p, r, 1; @p exit; ret;";
+    const auto results = results_of(".global .align 4 .b8 flags[16];\n" + table_of_functions({waits}),
+                                    calling("mov.u32 %r1, 5; st.global.u32 [%l1], %r1;\nld.global.u64 %l6, [%l3]; call %l6, (), P;"));
+    for (unsigned i = 0; i < threads; ++i) CHECK(results[i] == (i % 2 ? 5 : 1));
+}

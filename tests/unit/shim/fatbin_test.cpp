@@ -208,6 +208,18 @@ TEST_CASE("fatbin: wrappers of version 1 and 2") {
     CHECK(linked.units.size() == 2);
     CHECK(linked.units_without_ptx == 2);
 
+    // PTX for newer devices stands in for machine code of this one, unit by unit, but not that of libcudadevrt.
+    Bytes newer = make_container({make_entry(2, 90, "ELF"), make_entry(1, 120, ptx_text("sm_120"), Packing::zstd)});
+    Bytes other = make_container({make_entry(2, 100, "ELF"), make_entry(1, 120, ptx_text("sm_120"))});
+    Bytes runtime = make_container({make_entry(2, 90, "ELF"), make_entry(1, 121, ".func f() { __cuda_syscall_x }")});
+    const void* with_newer[] = {newer.data(), runtime.data(), other.data(), newer.data(), nullptr};
+    relocatable.inputs = with_newer;
+    linked = read_image(&relocatable, SIZE_MAX, {});
+    CHECK(linked.is_newer);
+    REQUIRE(linked.units.size() == 2);
+    CHECK(linked.units[1].text == ptx_text("sm_120"));
+    CHECK(linked.units_without_ptx == 2);
+
     Wrapper unknown{.version = 7, .container = ptx.data()};
     CHECK(read_image(&unknown, SIZE_MAX, {}).result == ImageResult::invalid_image);
     Wrapper empty{.container = nullptr};

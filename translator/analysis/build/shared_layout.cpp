@@ -2,6 +2,7 @@
 // Places .shared variables: module scope first, then those of bodies, in declaration order; unsized arrays last,
 // together.
 #include "translator/analysis/build/flatten.h"
+#include "translator/analysis/build/late_targets.h"
 #include "translator/analysis/graph/form_queries.h"
 
 #include <algorithm>
@@ -42,6 +43,13 @@ private:
         for (FunctionId f = 0; f < module_.functions.size(); ++f)
             if (!module_.functions[f].is_entry) visit(f);
     }
+    /// So many of them that looking through each body here would keep them all.
+    void add_late_functions() {
+        if (std::exchange(late_added_, true)) return;
+        const SharedUsers& users = shared_users(loader_);
+        module_variables.insert(users.module_variables.begin(), users.module_variables.end());
+        functions.insert(users.functions.begin(), users.functions.end());
+    }
     void see(const Operand& operand) {
         if (operand.kind == Operand::Kind::function) visit(operand.index);
         bool variable = operand.kind == Operand::Kind::variable ||
@@ -53,7 +61,12 @@ private:
     void scan(FunctionId function) {
         const ptx::Body& body = loader_.body(function);
         for (const ptx::Instruction& inst : body.instructions) {
-            if (is_call(inst) && inst[ptx::Role::f].kind != Operand::Kind::function) visit_all();
+            if (is_call(inst) && inst[ptx::Role::f].kind != Operand::Kind::function) {
+                if (is_late_call(module_, call_candidates(module_, body, inst)))
+                    add_late_functions();
+                else
+                    visit_all();
+            }
             for (unsigned i = 0; i < inst.operand_count; ++i) see(inst.operands[i]);
         }
         for (const Operand& operand : body.operand_pool) see(operand);
@@ -62,7 +75,7 @@ private:
     ptx::ModuleLoader& loader_;
     const ptx::Module& module_;
     std::vector<FunctionId> work_;
-    bool all_visited_ = false;
+    bool all_visited_ = false, late_added_ = false;
 };
 
 } // namespace
