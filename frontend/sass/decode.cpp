@@ -10,7 +10,8 @@ using Kind = Operand::Kind;
 ImmediateType immediate_type(char letter) {
     switch (letter) {
     case 's': return ImmediateType::signed_int;
-    case 'f': return ImmediateType::f32;
+    case 'f':
+    case 'q': return ImmediateType::f32;
     case 'e': return ImmediateType::f64_high;
     case 'h': return ImmediateType::f16x2;
     default: return ImmediateType::bits;
@@ -168,6 +169,8 @@ private:
         operand.inverted = spec.may_invert && code_.bit(negate);
         if (spec.invert_with_x && code_.bit(negate)) (inst_.has("X") ? operand.inverted : operand.negated) = true;
         operand.absolute = spec.may_be_absolute && code_.bit(absolute);
+        if (operand.kind == Kind::reg && (spec.type == 'i' || spec.type == 'q'))
+            operand.part = std::uint8_t(code_.bits(60, 2));
         if (spec.type != 'h' || form_.id == FormId::lea || form_.id == FormId::ulea) return;
         operand.negated = code_.bit(negate);
         operand.absolute = code_.bit(absolute);
@@ -295,6 +298,7 @@ private:
             // A uniform register is added, or is a descriptor, which says nothing here.
             const bool is_atomic = form_.rule == "atomic" || form_.rule == "reduction";
             const bool is_load = form_.id == FormId::ld || form_.id == FormId::ldg; // ldg_plain: 24 bits
+            const bool is_query = form_.rule == "query_space";
             const bool is_copy = form_.id == FormId::ldgsts, is_reduction = form_.rule == "reduction";
             const bool is_plain_store = form_.id == FormId::st_plain;
             const bool has_uniform = code_.bit(uses_uniform);
@@ -302,13 +306,21 @@ private:
                 operand.value = code_.signed_bits(32, 32);
             else if (!is_copy)
                 operand.value = code_.signed_bits(40, 24);
-            if (!has_uniform) return;
+            if (!has_uniform) {
+                operand.wide = is_query; // it has no bit that says so
+                return;
+            }
             operand.wide = code_.bit((is_atomic && !is_reduction) || is_copy ? 70 : 90);
             operand.is_descriptor = code_.bit(is_atomic ? 71 : 76);
+            // On sm_80 the text names the descriptor where it holds a cache's policy, a hint.
+            if (operand.is_descriptor && inst_.architecture < 90)
+                operand.names_descriptor = code_.bit(101);
+            else
+                operand.names_descriptor = operand.is_descriptor;
             // Without it a register is an offset of 32 bits from the uniform pair: known is RZ, none.
             const bool has_no_offset = is_load && !operand.is_descriptor && operand.index == zero_register;
             lacks_flag_ |= !operand.wide && !has_no_offset;
-            operand.uniform = std::uint8_t(code_.bits(is_load ? 32 : 64, 6));
+            operand.uniform = std::uint8_t(code_.bits(is_load || is_query ? 32 : 64, 6));
             return;
         }
         if (space == 's' && form_.id != FormId::ldsm)

@@ -83,13 +83,12 @@ std::string address(const Instruction& inst, const Operand& operand) {
     } else if (operand.index != zero_register || (operand.value == 0 && !with_uniform)) {
         text = register_name(operand.index);
         if (operand.scale != 0) text += ".X" + std::to_string(1u << operand.scale);
-        if (operand.wide) text += ".64";
+        if (operand.wide && inst.form->id != FormId::qspc) text += ".64";
     }
     if (with_uniform) text += (text.empty() ? "" : "+") + uniform_name(operand.uniform);
     if (operand.value != 0)
         text += text.empty() ? hexadecimal(std::uint64_t(operand.value & 0xffffff)) : offset(operand.value);
-    const bool names_descriptor = operand.is_descriptor && inst.architecture >= 90;
-    return (names_descriptor ? "desc[" + uniform_name(operand.uniform) + "][" : "[") + text + "]";
+    return (operand.names_descriptor ? "desc[" + uniform_name(operand.uniform) + "][" : "[") + text + "]";
 }
 
 std::string modified(const Operand& operand, std::string text) {
@@ -102,11 +101,22 @@ std::string modified(const Operand& operand, std::string text) {
     return text;
 }
 
+std::string part(const OperandSpec& spec, const Operand& operand) {
+    if (operand.part == 0) return {};
+    if (spec.type == 'i') return ".B" + std::to_string(operand.part);
+    return operand.part == 1 ? ".H1" : ".INVALID" + std::to_string(operand.part);
+}
+
+/// Of operands of which the sign is meant.
+const char* sign(const OperandSpec& spec) {
+    return spec.type == 'g' ? ".SIGN" : "";
+}
+
 std::string print(const Instruction& inst, const OperandSpec& spec, const Operand& operand) {
     switch (operand.kind) {
     case Kind::none: return {};
-    case Kind::reg: return modified(operand, register_name(operand.index));
-    case Kind::uniform: return modified(operand, uniform_name(operand.index));
+    case Kind::reg: return modified(operand, register_name(operand.index) + part(spec, operand)) + sign(spec);
+    case Kind::uniform: return modified(operand, uniform_name(operand.index)) + sign(spec);
     case Kind::predicate:
     case Kind::uniform_predicate:
         return (operand.negated ? "!" : "") + predicate_name(operand.index, operand.kind == Kind::uniform_predicate);
@@ -122,7 +132,7 @@ std::string print(const Instruction& inst, const OperandSpec& spec, const Operan
             text += signed_hexadecimal(operand.value);
         else
             text += register_name(operand.index) + offset(operand.value);
-        return modified(operand, text + "]");
+        return modified(operand, text + "]") + sign(spec);
     }
     case Kind::address: return address(inst, operand);
     case Kind::special: return special_register_name(unsigned(operand.value));

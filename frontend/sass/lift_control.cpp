@@ -43,7 +43,10 @@ void Lifter::branch(const Instruction& inst) {
     const Condition also = condition(inst.operands[is_uniform ? 1 : 0]);
     if (also.name.empty() && !also.value) return;
     if (also.name.empty()) {
-        emit_guarded("bra " + label(block.successors.front()));
+        if (block.falls_through)
+            emit_guarded("bra " + label(block.successors.front()));
+        else
+            emit("bra " + label(block.successors.front()));
         return;
     }
     const std::string both = with_guard(inst, also);
@@ -252,10 +255,24 @@ bool Lifter::is_followed_by_vote_of_all(const Instruction& inst) const {
 bool Lifter::is_read_behind(std::uint32_t from, const Operand& operand) {
     enum class Found { read, written, nothing };
     const auto look = [&](std::uint32_t begin, std::uint32_t end) {
+        const Instruction* written_under = nullptr; // what wrote it under a condition that holds as before
         for (std::uint32_t at = begin; at < end; at += 16) {
-            if (search_steps_ == 0 || reads(code_[at / 16], operand)) return Found::read;
+            const Instruction& inst = code_[at / 16];
+            const bool is_same = written_under != nullptr && inst.guard == written_under->guard &&
+                                 inst.guard_negated == written_under->guard_negated &&
+                                 inst.guard_uniform == written_under->guard_uniform;
+            if (search_steps_ == 0 || (!is_same && reads(inst, operand))) return Found::read;
             --search_steps_;
-            if (overwrites(code_[at / 16], operand)) return Found::written;
+            if (overwrites(inst, operand)) return Found::written;
+            Instruction unguarded = inst;
+            unguarded.guard = true_predicate;
+            unguarded.guard_negated = false;
+            if (overwrites(unguarded, operand)) written_under = &inst;
+            if (written_under == nullptr) continue;
+            Operand guard;
+            guard.kind = written_under->guard_uniform ? Kind::uniform_predicate : Kind::predicate;
+            guard.index = written_under->guard;
+            if (inst.form->rule == "r2p" || overwrites(unguarded, guard)) written_under = nullptr;
         }
         return Found::nothing;
     };
@@ -336,35 +353,17 @@ bool Lifter::is_mask_of_division(const Instruction& inst) const {
     return true;
 }
 
-/// Whether the predicate that `inst` writes is asked by nothing but this block's BRA.DIV.
-bool Lifter::is_guard_of_division(const Instruction& inst) const {
+/// Whether the predicate that `inst` writes is asked by nothing but this block's BRA.DIV or BRA.CONV, which here do not
+/// ask.
+bool Lifter::is_guard_of_division(const Instruction& inst) {
     const Instruction& last = code_[blocks_[current_block_].end / 16 - 1];
-    const std::uint8_t predicate = inst.operands[0].index;
-    if (last.form->rule != "branch" || !last.has("DIV") || last.guard != predicate) return false;
-    for (std::uint32_t at = inst.address + 16; at < last.address; at += 16) {
-        const Instruction& next = code_[at / 16];
-        if (next.guard == predicate || next.form->rule == "p2r") return false;
-        for (const Operand& operand : next.operands)
-            if (operand.kind == Kind::predicate && operand.index == predicate) return false;
-    }
-    // Behind it the predicate is written before it is read, on the way that does not divide.
-    const Block& behind = blocks_[blocks_[current_block_].successors.back()];
-    for (std::uint32_t at = behind.begin; at < behind.end; at += 16) {
-        const Instruction& next = code_[at / 16];
-        if ((next.guard == predicate && !next.guard_uniform) || next.form->rule == "p2r") return false;
-        // A row names the predicates that it writes before its sources.
-        bool is_source = false, is_written = false;
-        for (unsigned i = 0; i < next.operand_count; ++i) {
-            const Operand& operand = next.operands[i];
-            if (operand.kind == Kind::reg || operand.kind == Kind::immediate || operand.kind == Kind::constant)
-                is_source = is_source || i > 0;
-            if (operand.kind != Kind::predicate || operand.index != predicate) continue;
-            if (is_source || operand.negated) return false;
-            is_written = true;
-        }
-        if (is_written) return next.guard == true_predicate;
-    }
-    return false;
+    const Operand& predicate = inst.operands[0];
+    if (last.form->rule != "branch" || (!last.has("DIV") && !last.has("CONV")) || last.guard != predicate.index ||
+        last.guard_uniform)
+        return false;
+    for (std::uint32_t at = inst.address + 16; at < last.address; at += 16)
+        if (reads(code_[at / 16], predicate) || overwrites(code_[at / 16], predicate)) return false;
+    return !is_read_behind(last.address + 16, predicate);
 }
 
 void Lifter::elect(const Instruction& inst) {
@@ -378,7 +377,7 @@ void Lifter::elect(const Instruction& inst) {
 
 void Lifter::warpsync(const Instruction& inst) {
     const Operand &also = inst.operands[0], &among = inst.operands[1];
-    if (also.index != true_predicate || also.negated || inst.has("COLLECTIVE")) refuse_here();
+    if (also.index != true_predicate || also.negated) refuse_here();
     const std::string copy = temporary();
     emit("mov.b32 " + copy + ", " + (inst.has("ALL") ? std::string("0xffffffff") : read(among).text));
     emit_guarded("bar.warp.sync " + copy);

@@ -45,12 +45,20 @@ void Lifter::fsel(const Instruction& inst) {
     write(inst.operands[0], value_of(result));
 }
 
+/// An operand of .XORSIGN, which is absolute, as PTX's .xorsign.abs takes it.
+void Lifter::use_signs_of_absolutes(Operand& operand, std::uint32_t signs) {
+    const bool is_positive =
+        operand.kind == Kind::immediate && (std::uint32_t(operand.value) & signs) == 0 && !operand.absolute;
+    if ((!operand.absolute && !is_positive) || operand.negated) refuse_here();
+    operand.absolute = false;
+}
+
 void Lifter::fmnmx(const Instruction& inst) {
     std::string words = std::string(inst.has("FTZ") ? ".ftz" : "") + (inst.has("NAN") ? ".NaN" : "");
     Operand left = inst.operands[1], right = inst.operands[2];
     if (inst.has("XORSIGN")) { // as ptxas writes PTX's .xorsign.abs
-        if (!left.absolute || !right.absolute || left.negated || right.negated) refuse_here();
-        left.absolute = right.absolute = false;
+        use_signs_of_absolutes(left, 0x80000000);
+        use_signs_of_absolutes(right, 0x80000000);
         words += ".xorsign.abs";
     }
     const std::string a = read_float(left), b = read_float(right);
@@ -150,8 +158,21 @@ void Lifter::fchk(const Instruction& inst) {
 }
 
 void Lifter::mufu(const Instruction& inst) {
-    if (inst.has("F16")) refuse_here();
     const Operand& d = inst.operands[0];
+    if (inst.has("F16") || inst.has("BF16")) {
+        const bool bfloat = inst.has("BF16");
+        const char* words = inst.has("TANH")            ? (bfloat ? "tanh.approx.bf16 " : "tanh.approx.f16 ")
+                            : inst.has("EX2") && bfloat ? "ex2.approx.ftz.bf16 "
+                            : inst.has("EX2")           ? "ex2.approx.f16 "
+                                                        : nullptr;
+        if (words == nullptr) refuse_here();
+        const std::string half = "%h" + std::to_string(halves_++), both = temporary();
+        emit(words + half + ", " + read_half(inst.operands[1]));
+        emit("cvt.u32.u16 " + both + ", " + half);
+        write(d, value_of(both));
+        return;
+    }
+    if (inst.operands[1].part != 0) refuse_here();
     if (inst.has("RCP64H") || inst.has("RSQ64H")) { // of the upper half; the lower one is zero
         if (inst.operands[1].negated || inst.operands[1].absolute) refuse_here();
         const Value high = read(inst.operands[1]);
@@ -215,16 +236,21 @@ std::string to_integer(const Instruction& inst) {
 
 /// Float to integer. The f32 forms of PTX's cvt have .NTZ in machine code, the others never.
 void Lifter::f2i(const Instruction& inst) {
-    const bool from_double = inst.has("F64");
-    if (inst.has("F16")) refuse_here();
+    const bool from_double = inst.has("F64"), from_half = inst.has("F16");
+    if (from_half ? inst.has("FTZ") : inst.operands[1].part != 0) refuse_here();
     const auto size = unsigned(inst.code.bits(75, 2));
     const bool is_signed = inst.code.bit(72), to_wide = size == 3;
     if (inst.has("NTZ") == (inst.form->id != FormId::f2i)) refuse_here();
-    if (size < 2) refuse_here();
-    const std::string type = std::string(is_signed ? ".s" : ".u") + (to_wide ? "64" : "32");
-    const std::string source = from_double ? read_double(inst.operands[1]) : read_float(inst.operands[1]);
+    // Results of 8 and 16 bits fill the register as PTX's do.
+    const std::string type = std::string(is_signed ? ".s" : ".u") + std::to_string(8u << size);
+    const std::string source = from_double ? read_double(inst.operands[1])
+                               : from_half ? read_half(inst.operands[1])
+                                           : read_float(inst.operands[1]);
     const std::string result = to_wide ? wide_temporary() : temporary();
-    emit("cvt" + to_integer(inst) + (inst.has("FTZ") ? ".ftz" : "") + type + (from_double ? ".f64 " : ".f32 ") +
+    emit("cvt" + to_integer(inst) + (inst.has("FTZ") ? ".ftz" : "") + type +
+         (from_double ? ".f64 "
+          : from_half ? ".f16 "
+                      : ".f32 ") +
          result + ", " + source);
     if (to_wide)
         write_pair(inst.operands[0], name_wide(result));
@@ -233,8 +259,7 @@ void Lifter::f2i(const Instruction& inst) {
 }
 
 void Lifter::i2f(const Instruction& inst) {
-    const bool to_double = inst.has("F64");
-    if (inst.has("F16")) refuse_here();
+    const bool to_double = inst.has("F64"), to_half = inst.has("F16");
     const auto size = unsigned(inst.code.bits(84, 2));
     const bool is_signed = inst.code.bit(74);
     std::string source;
@@ -242,13 +267,23 @@ void Lifter::i2f(const Instruction& inst) {
         source = wide_text(read_pair(inst.operands[1]));
     } else {
         source = read_plain(inst.operands[1]).text;
-        if (size < 2) { // a part of the register, chosen by bits 60 and 61
-            const auto part = inst.operands[1].kind == Kind::reg ? unsigned(inst.code.bits(60, 2)) : 0u;
+        if (size >= 2 && inst.operands[1].part != 0) refuse_here();
+        if (size < 2) { // a part of the register
+            const unsigned part = inst.operands[1].part;
+            if (size == 1 && part % 2 != 0) refuse_here();
             const std::string cut = temporary();
             emit(std::string(is_signed ? "bfe.s32 " : "bfe.u32 ") + cut + ", " + source + ", " +
                  std::to_string(8 * part) + ", " + std::to_string(8u << size));
             source = cut;
         }
+    }
+    if (to_half) {
+        const std::string half = "%h" + std::to_string(halves_++), both = temporary();
+        emit("cvt" + rounding(inst) + ".f16" + (is_signed ? ".s" : ".u") + (size == 3 ? "64 " : "32 ") + half + ", " +
+             source);
+        emit("cvt.u32.u16 " + both + ", " + half);
+        write(inst.operands[0], value_of(both));
+        return;
     }
     const std::string result = to_double ? wide_temporary() : temporary();
     emit("cvt" + rounding(inst) + (to_double ? ".f64" : ".f32") + (is_signed ? ".s" : ".u") +
@@ -330,6 +365,34 @@ std::string Lifter::read_halves(const Operand& operand, bool bfloat) {
     return text;
 }
 
+std::string Lifter::read_half(const Operand& operand) {
+    if (operand.kind == Kind::immediate || operand.part > 1) refuse_here();
+    std::string text = in_register(read_plain(operand));
+    const auto change = [&](const char* opcode, const char* by) {
+        const std::string result = temporary();
+        emit(opcode + result + ", " + text + ", " + by);
+        text = result;
+    };
+    if (operand.part == 1) change("shr.u32 ", "16");
+    if (operand.absolute) change("and.b32 ", "0x7fff");
+    if (operand.negated) change("xor.b32 ", "0x8000");
+    return half_of(text);
+}
+
+void Lifter::hmnmx2(const Instruction& inst) {
+    const bool bfloat = inst.has("BF16_V2");
+    if (bfloat && inst.has("FTZ")) refuse_here();
+    Operand left = inst.operands[1], right = inst.operands[2];
+    std::string words = std::string(inst.has("FTZ") ? ".ftz" : "") + (inst.has("NAN") ? ".NaN" : "");
+    if (inst.has("XORSIGN")) { // as ptxas writes PTX's .xorsign.abs
+        use_signs_of_absolutes(left, 0x80008000);
+        use_signs_of_absolutes(right, 0x80008000);
+        words += ".xorsign.abs";
+    }
+    const std::string a = read_halves(left, bfloat), b = read_halves(right, bfloat);
+    write_extreme(inst, words + (bfloat ? ".bf16x2 " : ".f16x2 "), a, b);
+}
+
 void Lifter::hadd2(const Instruction& inst) {
     const Operand &a = inst.operands[1], &b = inst.operands[2];
     const bool bfloat = inst.has("BF16_V2");
@@ -344,9 +407,9 @@ void Lifter::hadd2(const Instruction& inst) {
         return;
     }
     const std::string left = read_halves(a, bfloat), right = read_halves(b, bfloat), result = temporary();
-    if (bfloat) refuse_here();
-    emit(std::string("add.rn") + (inst.has("FTZ") ? ".ftz" : "") + (inst.has("SAT") ? ".sat" : "") + ".f16x2 " +
-         result + ", " + left + ", " + right);
+    if (bfloat && (inst.has("FTZ") || inst.has("SAT") || inst.architecture < 90)) refuse_here();
+    emit(std::string("add.rn") + (inst.has("FTZ") ? ".ftz" : "") + (inst.has("SAT") ? ".sat" : "") +
+         (bfloat ? ".bf16x2 " : ".f16x2 ") + result + ", " + left + ", " + right);
     write(inst.operands[0], value_of(result));
 }
 
@@ -404,11 +467,13 @@ void Lifter::f2f(const Instruction& inst) {
 }
 
 void Lifter::hmul2(const Instruction& inst) {
-    if (inst.has("FMZ") || inst.has("BF16_V2")) refuse_here();
-    const std::string left = read_halves(inst.operands[1], false), right = read_halves(inst.operands[2], false),
+    const bool bfloat = inst.has("BF16_V2");
+    if (inst.has("FMZ")) refuse_here();
+    if (bfloat && (inst.has("FTZ") || inst.has("SAT") || inst.architecture < 90)) refuse_here();
+    const std::string left = read_halves(inst.operands[1], bfloat), right = read_halves(inst.operands[2], bfloat),
                       result = temporary();
-    emit(std::string("mul.rn") + (inst.has("FTZ") ? ".ftz" : "") + (inst.has("SAT") ? ".sat" : "") + ".f16x2 " +
-         result + ", " + left + ", " + right);
+    emit(std::string("mul.rn") + (inst.has("FTZ") ? ".ftz" : "") + (inst.has("SAT") ? ".sat" : "") +
+         (bfloat ? ".bf16x2 " : ".f16x2 ") + result + ", " + left + ", " + right);
     write(inst.operands[0], value_of(result));
 }
 

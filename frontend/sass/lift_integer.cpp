@@ -869,12 +869,14 @@ void Lifter::imad_hi(const Instruction& inst) {
 }
 
 void Lifter::idp(const Instruction& inst) {
-    if (!inst.has("4A")) refuse_here();
     const bool a_signed = inst.code.bit(73), b_signed = inst.code.bit(74);
     const Value a = read(inst.operands[1]), b = read(inst.operands[2]), c = read(inst.operands[3]);
     const std::string result = temporary();
-    emit(std::string("dp4a.") + (a_signed ? "s32" : "u32") + (b_signed ? ".s32 " : ".u32 ") + result + ", " + a.text +
-         ", " + b.text + ", " + c.text);
+    emit(std::string(inst.has("4A")      ? "dp4a."
+                     : inst.has("2A.LO") ? "dp2a.lo."
+                                         : "dp2a.hi.") +
+         (a_signed ? "s32" : "u32") + (b_signed ? ".s32 " : ".u32 ") + result + ", " + a.text + ", " + b.text + ", " +
+         c.text);
     write(inst.operands[0], value_of(result));
 }
 
@@ -907,6 +909,23 @@ void Lifter::popc(const Instruction& inst) {
     const std::string result = temporary();
     emit("popc.b32 " + result + ", " + read(inst.operands[1]).text);
     write(inst.operands[0], value_of(result));
+}
+
+/// Logic of signs: the table of LOP3, of which the upper bit is taken.
+void Lifter::plop3_sign(const Instruction& inst) {
+    const std::string a = in_register(read(inst.operands[2])), b = in_register(read(inst.operands[3])),
+                      c = in_register(read(inst.operands[4]));
+    std::string results[2];
+    for (unsigned which = 0; which < 2; ++which) {
+        if (inst.operands[which].index == true_predicate) continue;
+        const std::string bits = temporary();
+        results[which] = predicate_temporary();
+        emit("lop3.b32 " + bits + ", " + a + ", " + b + ", " + c + ", " +
+             hexadecimal(std::uint64_t(inst.operands[5 + which].value)));
+        emit("setp.lt.s32 " + results[which] + ", " + bits + ", 0");
+    }
+    for (unsigned which = 0; which < 2; ++which)
+        if (!results[which].empty()) write_predicate(inst.operands[which], results[which]);
 }
 
 /// d = a with the bits of `mask` taken from the predicates, of one byte.

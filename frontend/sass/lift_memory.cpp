@@ -356,7 +356,6 @@ std::string atomic_order(const Instruction& inst) {
 } // namespace
 
 void Lifter::atomic(const Instruction& inst) {
-    if (inst.operands[0].index != true_predicate) refuse_here();
     const AtomicType type = atomic_type(inst);
     const std::string space = inst.form->mnemonic == "ATOM" ? "" : ".global";
     const std::string where = address(inst.operands[2], space);
@@ -371,6 +370,13 @@ void Lifter::atomic(const Instruction& inst) {
         emit_guarded(opcode + " " + result + ", " + where + ", " + atomic_operand(type.bits[0] != 0, source));
         write(inst.operands[1], value_of(result));
     }
+    done_by_hardware(inst);
+}
+
+/// Whether there is an instruction for the operation in the space of the address: code for where there is none is
+/// left out (always_branches). Here there is one for all spaces.
+void Lifter::done_by_hardware(const Instruction& inst) {
+    if (inst.operands[0].index != true_predicate) write_predicate(inst.operands[0], true);
 }
 
 /// A zero that is seen to be one makes a loop that waits by atomicAdd(p, 0) known as such.
@@ -542,7 +548,6 @@ void Lifter::reduction(const Instruction& inst) {
 }
 
 void Lifter::compare_and_swap(const Instruction& inst) {
-    if (inst.operands[0].index != true_predicate) refuse_here();
     const bool is_wide = inst.has("64");
     const std::string space = inst.form->id == FormId::atomg_cas ? ".global" : "";
     Operand place = inst.operands[2];
@@ -561,6 +566,7 @@ void Lifter::compare_and_swap(const Instruction& inst) {
                      in_register(read_index(swapped)));
         write(inst.operands[1], value_of(result));
     }
+    done_by_hardware(inst);
 }
 
 void Lifter::atomic_shared(const Instruction& inst) {
@@ -646,6 +652,23 @@ void Lifter::commit_copies(const Instruction&) {
 void Lifter::wait_copies(const Instruction& inst) {
     if (inst.operands[0].value != 0 || !inst.has("LE")) refuse_here();
     emit_guarded("cp.async.wait_group " + std::to_string(inst.operands[1].value));
+}
+
+/// Which space a generic address is of. G, anything else, holds for constants, too, and what tells those apart is not
+/// known.
+void Lifter::query_space(const Instruction& inst) {
+    const Operand& place = inst.operands[2];
+    if (inst.has("G") || !inst.has("E") || inst.operands[1].index != zero_register) refuse_here();
+    const bool by_uniform = place.uniform != zero_uniform;
+    if (by_uniform && (!place.wide || place.index != zero_register || place.uniform % 2 != 0)) refuse_here();
+    const std::string whole = wide_temporary(), found = predicate_temporary();
+    emit("add.s64 " + whole + ", " + wide_text(pair_at(by_uniform ? uniform_base + place.uniform : place.index)) +
+         ", " + std::to_string(place.value));
+    emit((inst.has("L")   ? "isspacep.local "
+          : inst.has("S") ? "isspacep.shared "
+                          : "isspacep.shared::cluster ") +
+         found + ", " + whole);
+    write_predicate(inst.operands[0], found);
 }
 
 void Lifter::fence(const Instruction& inst) {

@@ -562,69 +562,198 @@ bool is_unconditional(const Instruction& inst) {
     return inst.guard == true_predicate && !inst.guard_negated;
 }
 
-/// Whether R1, the stack's end, is written with anything but its beginning and sums of itself and constants.
-bool grows_stack(const Instruction& inst) {
-    constexpr unsigned stack_end = 1;
+/// What is known of R1 and its copies: distances from the stack's beginning.
+struct StackState {
+    std::map<unsigned, std::int64_t> registers;
+    std::map<std::int64_t, std::int64_t> kept; ///< in the stack, by place
+};
+constexpr unsigned stack_end = 1;
+
+/// The register or predicate in these bits, where `inst` writes one.
+bool writes_predicate(const Instruction& inst, unsigned index) {
     for (std::size_t i = 0; i < inst.form->operands.size(); ++i) {
         const OperandSpec& spec = inst.form->operands[i];
-        if (spec.kind != 'd' || spec.field.parts[0].first != 16) continue;
-        if (inst.operands[i].index != stack_end) return false;
-        const std::string_view rule = inst.form->rule;
-        if (rule != "iadd3" && rule != "viadd" && rule != "mov" && rule != "imad" && rule != "load_constant")
-            return true;
-        for (std::size_t k = i + 1; k < inst.operand_count; ++k) {
-            const Operand& source = inst.operands[k];
-            const bool is_register =
-                (source.kind == Kind::reg && source.index != zero_register && source.index != stack_end) ||
-                (source.kind == Kind::uniform && source.index != zero_uniform);
-            if (is_register) return true;
-        }
-        return false;
+        if (spec.field.parts.empty() || inst.operands[i].kind != Operand::Kind::predicate) continue;
+        const unsigned first = spec.field.parts[0].first;
+        if ((first == 81 || first == 84) && inst.operands[i].index == index) return true;
     }
     return false;
 }
 
-/// Where R1 is after `inst`: it begins at `size`.
-std::int64_t stack_end_after(const Instruction& inst, std::int64_t before, std::int64_t size) {
-    constexpr unsigned stack_end = 1;
-    if (inst.form == nullptr || inst.operand_count < 2 || inst.operands[0].kind != Operand::Kind::reg ||
-        inst.operands[0].index != stack_end)
-        return before;
+/// Follows R1, which begins at `size`, over `inst`. False where it is not known behind it.
+bool follow_stack(const Instruction& inst, StackState& state, std::int64_t size) {
+    using Kind = Operand::Kind;
+    if (inst.form == nullptr || inst.operand_count < 2) return true;
     const std::string_view rule = inst.form->rule;
-    std::int64_t sum = 0;
-    const bool is_sum = rule == "iadd3" || rule == "viadd";
-    for (unsigned k = 1; k < inst.operand_count; ++k) {
-        const Operand& source = inst.operands[k];
-        if (source.kind == Operand::Kind::constant && source.bank == 0 && source.value == 0x28) return size;
-        if (source.kind == Operand::Kind::immediate) sum += std::int32_t(source.value);
+    const auto value_of = [&](const Operand& operand) -> std::optional<std::int64_t> {
+        if (operand.kind == Kind::reg && operand.index == zero_register) return 0;
+        if (operand.kind == Kind::reg && !operand.negated && !operand.inverted)
+            if (const auto found = state.registers.find(operand.index); found != state.registers.end())
+                return found->second;
+        return {};
+    };
+    const auto place_of = [&](const Operand& operand) -> std::optional<std::int64_t> {
+        if (operand.kind != Kind::address || operand.uniform != zero_uniform || operand.scale != 0) return {};
+        const auto found = state.registers.find(operand.index);
+        if (found == state.registers.end()) return {};
+        return found->second + operand.value;
+    };
+    if (rule == "store_local") {
+        // What is kept at a place that is not known is taken for elsewhere: compilers keep R1's copies so.
+        const auto place = place_of(inst.operands[0]);
+        if (!place) return true;
+        for (std::int64_t at = *place - 12; at < *place + 16; at += 4) state.kept.erase(at);
+        const auto value = value_of(inst.operands[1]);
+        const bool is_word = !inst.has("U8") && !inst.has("S8") && !inst.has("U16") && !inst.has("S16") &&
+                             !inst.has("64") && !inst.has("128");
+        if (value && is_word && inst.operands[1].index != zero_register && inst.guard == true_predicate)
+            state.kept[*place] = *value;
+        return true;
     }
-    return is_sum ? before + sum : before;
+    for (std::size_t i = 0; i < inst.form->operands.size(); ++i) {
+        const OperandSpec& spec = inst.form->operands[i];
+        if (spec.kind != 'd' || spec.field.parts.empty() || spec.field.parts[0].first != 16) continue;
+        const unsigned target = inst.operands[i].index;
+        if (target == zero_register) return true;
+        const auto before = state.registers.find(target);
+        std::optional<std::int64_t> result;
+        if (rule == "mov" || rule == "load_constant" || rule == "imad") {
+            const Operand& source = inst.operands[rule == "imad" ? 4 : 1];
+            const bool moves = rule != "imad" || (inst.operands[2].kind == Kind::reg &&
+                                                  inst.operands[2].index == zero_register && !inst.has("X"));
+            const bool is_one = rule == "imad" && inst.operands[3].kind == Kind::immediate &&
+                                inst.operands[3].value == 1 && !inst.has("X");
+            const bool is_whole = rule != "load_constant" || (!inst.has("64") && source.index == zero_register);
+            if (moves && is_whole && source.kind == Kind::constant && source.bank == 0 && source.value == 0x28)
+                result = size;
+            else if (moves && source.kind == Kind::reg)
+                result = source.index == zero_register ? std::nullopt : value_of(source);
+            else if (is_one && value_of(source) && value_of(inst.operands[2]))
+                result = *value_of(source) + *value_of(inst.operands[2]);
+        } else if ((rule == "iadd3" && !inst.has("X")) || rule == "viadd") {
+            std::int64_t sum = 0;
+            unsigned registers = 0;
+            bool known = true;
+            for (std::size_t k = i + 1; k < inst.operand_count; ++k) {
+                const Operand& source = inst.operands[k];
+                if (source.kind == Kind::predicate) continue;
+                if (source.kind == Kind::immediate)
+                    sum += std::int32_t(source.value);
+                else if (source.kind == Kind::reg && source.index == zero_register)
+                    continue;
+                else if (const auto value = value_of(source))
+                    sum += *value, ++registers;
+                else
+                    known = false;
+            }
+            if (known && registers == 1) result = sum;
+        } else if (rule == "lop3" && inst.operands[3].kind == Kind::immediate && inst.operands[5].value == 0xc0 &&
+                   inst.operands[0].index == true_predicate) {
+            // R & -16
+            const auto mask = std::int32_t(inst.operands[3].value);
+            if (const auto value = value_of(inst.operands[2]); value && mask < 0) result = *value & mask;
+        } else if (rule == "load_local" && !inst.has("64") && !inst.has("128")) {
+            if (const auto place = place_of(inst.operands[1]))
+                if (const auto found = state.kept.find(*place); found != state.kept.end()) result = found->second;
+        }
+        const bool is_certain = inst.guard == true_predicate && !inst.guard_negated;
+        if (target == stack_end) {
+            if (!result) return false;
+            // Under a condition the lower of both.
+            if (!is_certain && before != state.registers.end()) result = std::min(*result, before->second);
+            state.registers[target] = *result;
+            return *result >= 0;
+        }
+        unsigned count = inst.has("128")                                                              ? 4
+                         : inst.has("64") || inst.has("U64") || inst.has("S64") || inst.has("F64.RN") ? 2
+                                                                                                      : 1;
+        if (rule == "imad_wide" || rule == "cs2r" || rule.starts_with('d') || inst.form->name.ends_with("64"))
+            count = 2;
+        if (rule == "hmma" || rule == "imma" || rule == "ldsm") count = 4;
+        for (unsigned k = 0; k < count; ++k) state.registers.erase(target + k);
+        if (result && is_certain) state.registers[target] = *result;
+        return true;
+    }
+    return true;
 }
 
 } // namespace
 
-/// alloca with a constant: R1 goes further down than what the file says of the stack's size.
+/// R1 is what it is on all ways, and does not go further down than what the file says of the stack's size: alloca does.
 void Lifter::check_stack() const {
     const auto size = std::int64_t(kernel_.stack_size);
-    std::vector<std::int64_t> deepest(blocks_.size(), size + 1);
+    const auto moves_stack = [](const Instruction& inst) {
+        if (inst.form == nullptr || inst.form->rule == "load_constant") return false;
+        if ((inst.form->rule == "mov" || inst.form->rule == "imad") &&
+            inst.operands[inst.form->rule == "mov" ? 1 : 4].kind == Kind::constant)
+            return false;
+        return inst.operand_count > 0 && inst.operands[0].kind == Kind::reg && inst.operands[0].index == stack_end;
+    };
+    if (std::none_of(code_.begin(), code_.end(), moves_stack)) return;
+    std::vector<std::optional<StackState>> entries(blocks_.size());
     std::vector<unsigned> work{0};
-    deepest[0] = size;
-    std::size_t steps = 64 + 16 * blocks_.size();
+    entries[0] = StackState{{{stack_end, size}}, {}};
+    std::size_t steps = 64 + 64 * blocks_.size();
     while (!work.empty()) {
         const Block& block = blocks_[work.back()];
-        std::int64_t end = deepest[work.back()];
+        StackState state = *entries[work.back()];
         work.pop_back();
-        for (std::uint32_t at = block.begin; at < block.end; at += instruction_size) {
-            end = stack_end_after(code_[at / instruction_size], end, size);
-            if (end < 0 || steps == 0) throw Unliftable("a stack that grows (alloca) at " + hexadecimal(at));
-        }
+        for (std::uint32_t at = block.begin; at < block.end; at += instruction_size)
+            if (steps == 0 || !follow_stack(code_[at / instruction_size], state, size))
+                throw Unliftable("a stack that grows (alloca) at " + hexadecimal(at));
         --steps;
-        for (const unsigned successor : block.successors)
-            if (end < deepest[successor]) {
-                deepest[successor] = end;
+        for (const unsigned successor : block.successors) {
+            std::optional<StackState>& entry = entries[successor];
+            if (!entry) {
+                entry = state;
                 work.push_back(successor);
+                continue;
             }
+            bool changes = false;
+            const auto keep_common = [&](auto& here, const auto& other) {
+                changes |= std::erase_if(here, [&](const auto& item) {
+                               const auto found = other.find(item.first);
+                               return found == other.end() || found->second != item.second;
+                           }) != 0;
+            };
+            // Of R1, which moves under a condition, the lowest.
+            const std::int64_t lowest = std::min(entry->registers[stack_end], state.registers[stack_end]);
+            changes = entry->registers[stack_end] != lowest;
+            entry->registers[stack_end] = state.registers[stack_end] = lowest;
+            keep_common(entry->registers, state.registers);
+            keep_common(entry->kept, state.kept);
+            if (changes) work.push_back(successor);
+        }
     }
+}
+
+/// Whether the branch at the block's end asks what an atomic operation left that is there for all spaces, by
+/// Lifter::done_by_hardware.
+bool Lifter::always_branches(const Block& block) const {
+    const Instruction& last = code_[block.end / instruction_size - 1];
+    if (last.form->id != FormId::bra || last.guard_negated || last.guard == true_predicate || last.guard_uniform)
+        return false;
+    if (last.operands[0].index != true_predicate || last.operands[0].negated) return false;
+    Operand asked;
+    asked.kind = Kind::predicate;
+    asked.index = last.guard;
+    for (std::uint32_t at = last.address; at > block.begin; at -= instruction_size) {
+        const Instruction& inst = code_[at / instruction_size - 1];
+        if (inst.form->rule == "r2p") return false;
+        if (!writes_predicate(inst, asked.index)) continue;
+        if (!is_unconditional(inst) || inst.operands[0].index != asked.index) return false;
+        if (inst.form->rule == "atomic" || inst.form->rule == "compare_and_swap") return true;
+        // A copy.
+        const auto is_true = [&](const Operand& operand) {
+            return operand.kind == Kind::predicate && operand.index == true_predicate && !operand.negated;
+        };
+        if (inst.form->id != FormId::plop3 || inst.operands[1].index != true_predicate || inst.operands[2].negated ||
+            !is_true(inst.operands[3]) || !is_true(inst.operands[4]) || inst.operands[5].value != 0x80)
+            return false;
+        asked.index = inst.operands[2].index;
+        if (asked.index == true_predicate) return false;
+    }
+    return false;
 }
 
 void Lifter::find_successors(unsigned id) {
@@ -639,7 +768,8 @@ void Lifter::find_successors(unsigned id) {
         if (!last.has("DIV")) successors.push_back(block_at(block.context, target));
         const Operand& also = last.operands[last.form->id == FormId::bra_uniform ? 1 : 0];
         falls_through = last.has("DIV") || (!last.has("CONV") &&
-                                            (!is_unconditional(last) || also.index != true_predicate || also.negated));
+                                            (!is_unconditional(last) || also.index != true_predicate || also.negated) &&
+                                            !always_branches(block));
     } else if (rule == "exit") {
         const Operand& also = last.operands[0];
         falls_through = !is_unconditional(last) || also.index != true_predicate || also.negated;
@@ -736,9 +866,6 @@ void Lifter::discover() {
         for (unsigned i = 0; i < inst.operand_count; ++i)
             if (inst.operands[i].kind == Kind::immediate) addresses_.push_back(std::uint32_t(inst.operands[i].value));
     std::sort(addresses_.begin(), addresses_.end());
-    for (std::size_t i = 0; i < count; ++i)
-        if (known[i] && grows_stack(code_[i]))
-            throw Unliftable("a stack that grows (alloca) at " + hexadecimal(16 * i));
     for (const auto& entry : kernel_.branch_targets)
         for (const std::uint32_t target : entry.targets)
             if (target / 16 < count) leaders[target / 16] = true;

@@ -96,6 +96,7 @@ private:
     /// `text` with the operand's absolute value and sign; `type`: .f32 or .f64.
     std::string with_sign(const Operand& operand, std::string text, const char* type);
     std::string read_float(const Operand& operand);
+    void use_signs_of_absolutes(Operand& operand, std::uint32_t signs);
     std::string read_double(const Operand& operand);
     int read_pair(const Operand& operand); ///< 64 bits as an integer
     int pair_at(unsigned index);
@@ -107,6 +108,7 @@ private:
     Condition guard_condition() const; ///< of the current instruction
     void keep_guard(const Instruction& inst);
     void check_stack() const; ///< throws Unliftable
+    bool always_branches(const Block& block) const;
     std::string with_guard(const Instruction& inst, const Condition& also);
     std::string as_register(const Condition& condition); ///< a predicate register that has its value
     std::string wide_text(int wide) const { return wide_names_[std::size_t(wide)]; }
@@ -226,7 +228,7 @@ private:
     bool is_read_behind(std::uint32_t from, const Operand& operand); ///< from there on in the current block
     bool ends_in_division() const;                                   ///< the block, in BRA.DIV
     bool is_mask_of_division(const Instruction& inst) const;
-    bool is_guard_of_division(const Instruction& inst) const;
+    bool is_guard_of_division(const Instruction& inst);
     void come_together(const std::string& lanes);
     void use_table();
     /// The number that stands for a provided function's address; none for others.
@@ -238,6 +240,8 @@ private:
     std::string half_of(const std::string& value); ///< the lower 16 bits, in a .b16 register
     std::string in_register(const Value& value);
     std::string read_halves(const Operand& operand, bool bfloat);
+    /// The half that the operand chooses, in a .b16 register.
+    std::string read_half(const Operand& operand);
     /// A predicate for each half, in order; `with` is combined already.
     std::array<std::string, 2> compare_halves(const Instruction& inst, unsigned first);
     std::string fragment(const Operand& operand, unsigned count);
@@ -245,6 +249,7 @@ private:
     std::vector<std::string> result_temporaries(unsigned count);
     void write_results(const Operand& first, const std::vector<std::string>& results);
     std::string memory_order(const Instruction& inst) const;
+    void done_by_hardware(const Instruction& inst);
 
 public:
 #define LIFT_RULE(name) void name(const Instruction& inst)
@@ -268,6 +273,7 @@ public:
     LIFT_RULE(flo);
     LIFT_RULE(brev);
     LIFT_RULE(popc);
+    LIFT_RULE(plop3_sign);
     LIFT_RULE(p2r);
     LIFT_RULE(r2p);
     LIFT_RULE(s2r);
@@ -298,6 +304,7 @@ public:
     LIFT_RULE(hsetp2);
     LIFT_RULE(hadd2);
     LIFT_RULE(hfma2);
+    LIFT_RULE(hmnmx2);
     LIFT_RULE(hmul2);
     LIFT_RULE(hmma);
     LIFT_RULE(imma);
@@ -320,6 +327,7 @@ public:
     LIFT_RULE(copy_to_shared);
     LIFT_RULE(commit_copies);
     LIFT_RULE(wait_copies);
+    LIFT_RULE(query_space);
     LIFT_RULE(fence);
     LIFT_RULE(nothing);
     LIFT_RULE(no_operation);
