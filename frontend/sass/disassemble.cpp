@@ -101,9 +101,9 @@ std::string modified(const Operand& operand, std::string text) {
     return text;
 }
 
-std::string part(const OperandSpec& spec, const Operand& operand) {
+std::string part(const Instruction& inst, const OperandSpec& spec, const Operand& operand) {
     if (operand.part == 0) return {};
-    if (spec.type == 'i') return ".B" + std::to_string(operand.part);
+    if (spec.type == 'i' && !inst.has("U16") && !inst.has("S16")) return ".B" + std::to_string(operand.part);
     return operand.part == 1 ? ".H1" : ".INVALID" + std::to_string(operand.part);
 }
 
@@ -115,7 +115,7 @@ const char* sign(const OperandSpec& spec) {
 std::string print(const Instruction& inst, const OperandSpec& spec, const Operand& operand) {
     switch (operand.kind) {
     case Kind::none: return {};
-    case Kind::reg: return modified(operand, register_name(operand.index) + part(spec, operand)) + sign(spec);
+    case Kind::reg: return modified(operand, register_name(operand.index) + part(inst, spec, operand)) + sign(spec);
     case Kind::uniform: return modified(operand, uniform_name(operand.index)) + sign(spec);
     case Kind::predicate:
     case Kind::uniform_predicate:

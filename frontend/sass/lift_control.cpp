@@ -35,6 +35,7 @@ void Lifter::branch(const Instruction& inst) {
         return;
     }
     if (inst.has("CONV")) {
+        come_together(read(inst.operands[1]).text);
         emit("bra " + label(block.successors.front()));
         return;
     }
@@ -236,7 +237,7 @@ void Lifter::no_operation(const Instruction& inst) {
 
 bool Lifter::ends_in_division() const {
     const Instruction& last = code_[blocks_[current_block_].end / 16 - 1];
-    return last.form->rule == "branch" && last.has("DIV");
+    return last.form->rule == "branch" && (last.has("DIV") || last.has("CONV"));
 }
 
 /// Whether VOTE.ANY of PT, which asks which lanes are here, comes later in the block, before they meet others.
@@ -339,11 +340,11 @@ void Lifter::redux(const Instruction& inst) {
     write(inst.operands[0], value_of(result));
 }
 
-/// Whether the uniform register that `inst` writes says who divides at this block's BRA.DIV.
+/// Whether the uniform register that `inst` writes says who divides at this block's BRA.DIV or BRA.CONV.
 bool Lifter::is_mask_of_division(const Instruction& inst) const {
     const Instruction& last = code_[blocks_[current_block_].end / 16 - 1];
-    if (last.form->rule != "branch" || !last.has("DIV") || last.operands[1].kind != Kind::uniform ||
-        last.operands[1].index != inst.operands[0].index)
+    if (last.form->rule != "branch" || (!last.has("DIV") && !last.has("CONV")) ||
+        last.operands[1].kind != Kind::uniform || last.operands[1].index != inst.operands[0].index)
         return false;
     for (std::uint32_t at = inst.address + 16; at < last.address; at += 16)
         for (const Operand& operand : code_[at / 16].operands)

@@ -270,10 +270,10 @@ void Lifter::i2f(const Instruction& inst) {
         if (size >= 2 && inst.operands[1].part != 0) refuse_here();
         if (size < 2) { // a part of the register
             const unsigned part = inst.operands[1].part;
-            if (size == 1 && part % 2 != 0) refuse_here();
+            if (size == 1 && part > 1) refuse_here();
             const std::string cut = temporary();
             emit(std::string(is_signed ? "bfe.s32 " : "bfe.u32 ") + cut + ", " + source + ", " +
-                 std::to_string(8 * part) + ", " + std::to_string(8u << size));
+                 std::to_string((8u << size) * part) + ", " + std::to_string(8u << size));
             source = cut;
         }
     }

@@ -825,7 +825,6 @@ void Lifter::imad_wide(const Instruction& inst) {
         }
         product = sum;
     };
-    if (!inst.has("U32") && p.index != true_predicate) refuse_here("a carry of a signed product");
     if (c >= 0) add(wide_text(c));
     if (inst.has("X")) {
         const std::string one = wide_temporary();
@@ -856,7 +855,6 @@ void Lifter::imad_hi(const Instruction& inst) {
     if (p.index == true_predicate) {
         emit("mad.wide" + type + sum + ", " + a.text + ", " + b.text + ", " + wide_text(c));
     } else {
-        if (!inst.has("U32")) refuse_here("a carry of a signed product");
         const std::string product = wide_temporary();
         over = predicate_temporary();
         emit("mul.wide" + type + product + ", " + a.text + ", " + b.text);
