@@ -7,6 +7,7 @@
 #include "runtime/base/log.h"
 #include "runtime/context/context.h"
 #include "runtime/context/current_context.h"
+#include "runtime/context/green_context.h"
 #include "runtime/device/device.h"
 #include "runtime/shim/context_storage.h"
 #include "runtime/shim/convert.h"
@@ -147,8 +148,10 @@ CUresult storage_get(void** value, CUcontext context, void* key) {
 
 // ---- 263e8860: checks of a context ----
 
-CUresult context_check(CUcontext, std::uint32_t* state, const void** detail) {
-    store(state, 0u);
+/// [2]: libcudart 13.1 and later takes a context of the state 1 for a green one, and destroys only those.
+CUresult context_check(CUcontext handle, std::uint32_t* state, const void** detail) {
+    const auto context = find_handle<runtime::Context>(handle);
+    store(state, context && context->green() ? 1u : 0u);
     if (detail) *detail = nullptr;
     return 0;
 }

@@ -237,3 +237,27 @@ TEST_CASE("green: multiprocessors are split by what groups ask for") {
         CHECK(cuDevSmResourceSplit(parts, 1, &none, nullptr, 0, &fine) == 914);
     }
 }
+
+TEST_CASE("a green context as libcudart 13.1 and later makes and ends it: without flags, by its CUcontext") {
+    driver_test::context();
+    CUdevResource whole, part;
+    unsigned count = 1;
+    CUdevResourceDesc description = nullptr;
+    CUgreenCtx green = nullptr;
+    CUcontext context = nullptr;
+    CUstream stream = nullptr;
+    REQUIRE(cuDeviceGetDevResource(0, &whole, 1) == 0);
+    REQUIRE(cuDevSmResourceSplitByCount(&part, &count, &whole, nullptr, 0, 16) == 0);
+    REQUIRE(cuDevResourceGenerateDesc(&description, &part, 1) == 0);
+    CHECK(cuGreenCtxCreate(&green, description, 0, 2) == 1);
+    REQUIRE(cuGreenCtxCreate(&green, description, 0, 0) == 0);
+    REQUIRE(cuCtxFromGreenCtx(&context, green) == 0);
+    const auto by_context = reinterpret_cast<CUgreenCtx>(context);
+    REQUIRE(cuGreenCtxStreamCreate(&stream, by_context, 1, 0) == 0);
+    CHECK(cuStreamSynchronize(stream) == 0);
+    CHECK(cuStreamDestroy_v2(stream) == 0);
+    CHECK(cuGreenCtxDestroy(reinterpret_cast<CUgreenCtx>(driver_test::context())) != 0); // a primary one
+    CHECK(cuGreenCtxDestroy(by_context) == 0);
+    CHECK(cuGreenCtxDestroy(green) == 400);
+    CHECK(cuGreenCtxDestroy(by_context) == 400);
+}

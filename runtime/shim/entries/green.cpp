@@ -97,9 +97,11 @@ Status wait_in_all(Context& context, const GreenContext* green, CUevent handle) 
     return event ? event->make_all_wait(context.root(), green) : Status::invalid_handle;
 }
 
+/// libcudart 13 names a green context by its CUcontext, to the driver too.
 template <class Body> CUresult green_entry(CUgreenCtx handle, Body&& body) {
     return entry([&] {
-        const std::shared_ptr<GreenContext> green = find_handle<GreenContext>(handle);
+        std::shared_ptr<GreenContext> green = find_handle<GreenContext>(handle);
+        if (const auto context = green ? nullptr : find_handle<Context>(handle)) green = context->green();
         return green ? body(*green) : handle ? Status::invalid_handle : Status::invalid_context;
     });
 }
@@ -229,7 +231,8 @@ PTM_API(cuGreenCtxCreate, CUgreenCtx* handle, CUdevResourceDesc description, CUd
     return entry([&] {
         if (device < 0 || device >= Device::count()) return Status::invalid_device;
         const auto resources = find_handle<Description>(description);
-        if (!handle || (description && !resources) || flags != default_stream_flag) return Status::invalid_value;
+        // No flags are of CUDA 13.1, whose libcudart gives none. A green context has a default stream all the same.
+        if (!handle || (description && !resources) || (flags & ~default_stream_flag) != 0) return Status::invalid_value;
         if (resources && resources->device != device) return Status::invalid_device;
         const SmRange range = resources ? resources->range : SmRange{0, Device::get().multiprocessors()};
         std::shared_ptr<GreenContext> green;

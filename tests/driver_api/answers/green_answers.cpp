@@ -129,7 +129,7 @@ void ask_contexts(Answers& answers) {
     int active = 7;
     must("cuDevicePrimaryCtxGetState", 0, &flags, &active);
     answers.give("primary context active before", active);
-    for (unsigned wanted : {0u, 1u, 2u, 3u}) {
+    for (unsigned wanted : {1u, 2u, 3u}) { // 0 is of CUDA 13.1: the driver that was asked, of 13.0, refuses it
         void* green = nullptr;
         const int result = call("cuGreenCtxCreate", &green, one, 0, wanted);
         answers.give("create with flags " + number(wanted), result);
