@@ -103,6 +103,11 @@ private:
             operand.index = std::uint8_t(code_.of(spec.field));
             operand.negated = spec.may_negate && code_.bit(spec.field.parts[0].first + 3u);
             return true;
+        case 'Z':
+            operand.kind = Kind::predicate;
+            operand.index = std::uint8_t(true_predicate ^ code_.of(spec.field));
+            operand.negated = spec.may_negate && code_.bit(spec.field.parts[0].first + 3u);
+            return true;
         case '#':
             operand.kind = Kind::immediate;
             operand.value = spec.is_signed ? code_.signed_bits(spec.field.parts[0].first, spec.field.parts[0].count)
@@ -137,10 +142,11 @@ private:
         case 'J':
             operand.kind = Kind::register_target;
             operand.index = std::uint8_t(code_.bits(24, 8));
-            operand.value = inst_.address + 16 + relative();
+            operand.value = relative() + (inst_.has("ABS") ? 0 : inst_.address + 16);
             return true;
         case 'B':
         case 'Q':
+        case '{':
             operand.kind = Kind::number;
             operand.value = std::int64_t(code_.of(spec.field));
             return true;
@@ -290,7 +296,8 @@ private:
             operand.value = code_.signed_bits(32, 12);
             if (adds_uniform) {
                 operand.wide = code_.bit(70);
-                lacks_flag_ |= !operand.wide;
+                operand.is_descriptor = code_.bit(76); // sm_90 would name its register, too
+                lacks_flag_ |= !operand.wide || (operand.is_descriptor && inst_.architecture >= 90);
                 return;
             }
         }
@@ -317,9 +324,8 @@ private:
                 operand.names_descriptor = code_.bit(101);
             else
                 operand.names_descriptor = operand.is_descriptor;
-            // Without it a register is an offset of 32 bits from the uniform pair: known is RZ, none.
-            const bool has_no_offset = is_load && !operand.is_descriptor && operand.index == zero_register;
-            lacks_flag_ |= !operand.wide && !has_no_offset;
+            // Without it a register is an offset of 32 bits from the uniform pair.
+            lacks_flag_ |= !operand.wide && operand.is_descriptor;
             operand.uniform = std::uint8_t(code_.bits(is_load || is_query ? 32 : 64, 6));
             return;
         }

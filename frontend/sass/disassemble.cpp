@@ -78,8 +78,11 @@ std::string offset(std::int64_t value) {
 std::string address(const Instruction& inst, const Operand& operand) {
     std::string text;
     const bool with_uniform = operand.uniform != zero_uniform && !operand.is_descriptor;
-    if (operand.index == zero_register && with_uniform && inst.form->id == FormId::ldg && !operand.wide) {
-        text = "RZ.U32";
+    const bool is_copy = inst.form->id == FormId::ldgsts;
+    const bool is_shared = inst.form->id == FormId::ldgsts_uniform; // LDGSTS adds to one of its two addresses
+    if (with_uniform && inst.has("E") && !is_shared &&
+        (operand.index != zero_register || is_copy || inst.architecture >= 90)) {
+        text = register_name(operand.index) + (operand.wide ? ".64" : ".U32");
     } else if (operand.index != zero_register || (operand.value == 0 && !with_uniform)) {
         text = register_name(operand.index);
         if (operand.scale != 0) text += ".X" + std::to_string(1u << operand.scale);
@@ -112,6 +115,14 @@ const char* sign(const OperandSpec& spec) {
     return spec.type == 'g' ? ".SIGN" : "";
 }
 
+/// "{3,2}": the bits that are set, the last first.
+std::string set_of(std::uint64_t bits) {
+    std::string text = "{";
+    for (unsigned i = 64; i-- > 0;)
+        if ((bits >> i & 1) != 0) text += (text.size() > 1 ? "," : "") + std::to_string(i);
+    return text + "}";
+}
+
 std::string print(const Instruction& inst, const OperandSpec& spec, const Operand& operand) {
     switch (operand.kind) {
     case Kind::none: return {};
@@ -140,7 +151,9 @@ std::string print(const Instruction& inst, const OperandSpec& spec, const Operan
     case Kind::register_target:
         return register_name(operand.index) + " " +
                signed_hexadecimal(inst.form->id == FormId::brx ? operand.value - inst.address - 16 : operand.value);
-    case Kind::number: return spec.kind == 'R' ? "PR" : (spec.kind == 'Q' ? "SB" : "B") + std::to_string(operand.value);
+    case Kind::number:
+        if (spec.kind == '{') return set_of(std::uint64_t(operand.value));
+        return spec.kind == 'R' ? "PR" : (spec.kind == 'Q' ? "SB" : "B") + std::to_string(operand.value);
     }
     return {};
 }

@@ -65,6 +65,23 @@ void Lifter::fmnmx(const Instruction& inst) {
     write_extreme(inst, words + ".f32 ", a, b);
 }
 
+/// 1.0 where the comparison holds.
+void Lifter::fset(const Instruction& inst) {
+    const std::string a = read_float(inst.operands[1]), b = read_float(inst.operands[2]), word = compare_word(inst);
+    std::string holds = inst.has("T") ? "%ptrue" : "%pfalse";
+    if (!word.empty()) {
+        holds = predicate_temporary();
+        emit("setp." + word + (inst.has("FTZ") ? ".ftz.f32 " : ".f32 ") + holds + ", " + a + ", " + b);
+    }
+    const std::string combined = predicate_temporary(), result = temporary();
+    emit(std::string(inst.has("OR")    ? "or.pred "
+                     : inst.has("XOR") ? "xor.pred "
+                                       : "and.pred ") +
+         combined + ", " + holds + ", " + as_register(condition(inst.operands[3])));
+    emit("selp.b32 " + result + ", 0x3f800000, 0, " + combined);
+    write(inst.operands[0], value_of(result));
+}
+
 void Lifter::fsetp(const Instruction& inst) {
     const std::string a = read_float(inst.operands[2]), b = read_float(inst.operands[3]), word = compare_word(inst);
     std::string result = inst.has("T") ? "%ptrue" : "%pfalse";

@@ -930,13 +930,14 @@ void Lifter::plop3_sign(const Instruction& inst) {
 void Lifter::p2r(const Instruction& inst) {
     const Value a = read(inst.operands[2]);
     const auto mask = std::uint32_t(inst.operands[3].value);
-    if (inst.has("B1") || inst.has("B2") || inst.has("B3") || (mask & ~0x7fu) != 0) refuse_here();
+    const unsigned first = inst.has("B1") ? 8 : inst.has("B2") ? 16 : inst.has("B3") ? 24 : 0; // of the byte
+    if ((mask & ~0x7fu) != 0) refuse_here();
     std::string result = temporary();
-    emit("and.b32 " + result + ", " + a.text + ", " + hexadecimal(~mask & 0xffffffffu));
+    emit("and.b32 " + result + ", " + a.text + ", " + hexadecimal(~(mask << first)));
     for (unsigned i = 0; i < 7; ++i) {
         if ((mask >> i & 1u) == 0) continue;
         const std::string bit = temporary(), sum = temporary();
-        emit("selp.b32 " + bit + ", " + hexadecimal(1u << i) + ", 0, %p" + std::to_string(i));
+        emit("selp.b32 " + bit + ", " + hexadecimal(1u << (first + i)) + ", 0, %p" + std::to_string(i));
         emit("or.b32 " + sum + ", " + result + ", " + bit);
         result = sum;
     }

@@ -31,13 +31,18 @@ std::string plus(std::int64_t offset) {
 std::string Lifter::address(const Operand& operand, std::string_view space) {
     if (space == ".global" || space.empty()) {
         if (!current_->has("E")) refuse_here("an address of 32 bits");
-        if (operand.index == zero_register && operand.uniform != zero_uniform && !operand.is_descriptor &&
-            operand.uniform % 2 == 0)
-            return "[" + wide_text(pair_at(uniform_base + operand.uniform)) + plus(operand.value) + "]";
-        if (operand.index == zero_register) refuse_here("an absolute address");
-        if (operand.uniform != zero_uniform && !operand.is_descriptor) refuse_here("a uniform register in an address");
-        const int base = pair_at(operand.index);
-        return "[" + wide_text(base) + plus(operand.value) + "]";
+        const bool adds_uniform = operand.uniform != zero_uniform && !operand.is_descriptor;
+        if (operand.index == zero_register && !adds_uniform) refuse_here("an absolute address");
+        std::string sum;
+        if (adds_uniform) sum = wide_text(pair_at(uniform_base + operand.uniform));
+        if (operand.index == zero_register) return "[" + sum + plus(operand.value) + "]";
+        std::string base;
+        if (operand.wide || !adds_uniform)
+            base = wide_text(pair_at(operand.index));
+        else // .U32: an offset from the uniform pair
+            base = wide_text(join(read_index(operand.index), constant(0)));
+        add_wide(sum, base);
+        return "[" + sum + plus(operand.value) + "]";
     }
     const bool is_shared = space == ".shared";
     std::int64_t offset = operand.value;
@@ -102,24 +107,34 @@ std::string Lifter::memory_order(const Instruction& inst) const {
     }
 }
 
+/// Where `loads` is false the registers become zero.
 void Lifter::load_value(const Instruction& inst, const std::string& opcode, const Operand& target, const Operand& place,
-                        std::string_view space) {
+                        std::string_view space, const Condition& loads) {
     const Size size = size_of(inst);
     const std::string where = address(place, space);
     const unsigned first = index_of(target);
+    const bool is_chosen = !loads.name.empty() || !loads.value;
+    const std::string chosen = is_chosen ? with_guard(inst, loads) : std::string();
+    const auto load = [&](const std::vector<std::string>& results, const std::string& statement) {
+        if (!is_chosen) {
+            emit_guarded(statement);
+            return;
+        }
+        for (const std::string& result : results) emit((size.bytes == 8 ? "mov.b64 " : "mov.b32 ") + result + ", 0");
+        if (writes_) text_ += "\t@" + chosen + " " + statement + ";\n";
+    };
     if (size.bytes <= 4) {
         const std::string result = temporary();
-        emit_guarded(opcode + (size.bytes == 4 ? ".b32" : size.narrow) + " " + result + ", " + where);
+        load({result}, opcode + (size.bytes == 4 ? ".b32" : size.narrow) + " " + result + ", " + where);
         write_index(first, value_of(result));
     } else if (size.bytes == 8) {
         const std::string result = wide_temporary();
-        emit_guarded(opcode + ".b64 " + result + ", " + where);
+        load({result}, opcode + ".b64 " + result + ", " + where);
         if (first != zero_register) write_pair(target, name_wide(result));
     } else {
-        std::string results[4];
-        for (std::string& result : results) result = temporary();
-        emit_guarded(opcode + ".v4.b32 {" + results[0] + ", " + results[1] + ", " + results[2] + ", " + results[3] +
-                     "}, " + where);
+        const std::vector<std::string> results = {temporary(), temporary(), temporary(), temporary()};
+        load(results, opcode + ".v4.b32 {" + results[0] + ", " + results[1] + ", " + results[2] + ", " + results[3] +
+                          "}, " + where);
         for (unsigned i = 0; i < 4 && first != zero_register; ++i) write_index(first + i, value_of(results[i]));
     }
 }
@@ -176,7 +191,8 @@ void Lifter::load(const Instruction& inst) {
     if (is_global && inst.operands[0].index != true_predicate) refuse_here();
     const std::string order = memory_order(inst), space = is_global ? ".global" : "";
     const std::string opcode = order == "nc" ? (is_global ? "ld.global.nc" : "ld") : "ld" + order + space;
-    load_value(inst, opcode, target, inst.operands[is_global ? 2 : 1], space);
+    load_value(inst, opcode, target, inst.operands[is_global ? 2 : 1], space,
+               is_global ? condition(inst.operands[3]) : Condition());
 }
 void Lifter::load_local(const Instruction& inst) {
     load_value(inst, "ld.local", inst.operands[0], inst.operands[1], ".local");
@@ -622,12 +638,17 @@ void Lifter::copy_to_shared(const Instruction& inst) {
     const Operand &with = inst.operands[2], &source = inst.operands[1];
     const unsigned bytes = inst.has("128") ? 16 : inst.has("64") ? 8 : 4;
     const std::string to = address(inst.operands[0], ".shared");
-    std::string from = address(source, ".global"), size;
-    if (inst.has("ZFILL")) {
+    std::string from, size;
+    if (!inst.has("ZFILL")) {
+        from = address(source, ".global");
+    } else {
         const std::string place = wide_temporary(), low = wide_temporary(), start = wide_temporary(),
                           missing = temporary();
+        Operand base = source;
+        base.value = 0;
+        from = address(base, ".global");
         size = temporary();
-        emit("add.s64 " + place + ", " + wide_text(pair_at(source.index)) + ", " + std::to_string(source.value));
+        emit("add.s64 " + place + ", " + from.substr(1, from.size() - 2) + ", " + std::to_string(source.value));
         emit("and.b64 " + low + ", " + place + ", " + std::to_string(bytes - 1));
         emit("sub.s64 " + start + ", " + place + ", " + low);
         emit("cvt.u32.u64 " + missing + ", " + low);
@@ -649,9 +670,24 @@ void Lifter::commit_copies(const Instruction&) {
     emit_guarded("cp.async.commit_group");
 }
 
+/// Waits until a scoreboard has at most a number of open entries and others have none. Only that of the groups of
+/// copies says anything: registers wait for their loads by themselves.
 void Lifter::wait_copies(const Instruction& inst) {
-    if (inst.operands[0].value != 0 || !inst.has("LE")) refuse_here();
-    emit_guarded("cp.async.wait_group " + std::to_string(inst.operands[1].value));
+    constexpr unsigned no_scoreboard = 7;
+    unsigned copies = no_scoreboard;
+    for (const Instruction& other : code_) {
+        if (other.form == nullptr || other.form->id != FormId::ldgdepbar) continue;
+        const auto counted_by = unsigned(other.code.bits(110, 3));
+        if (counted_by == no_scoreboard || (copies != no_scoreboard && copies != counted_by))
+            refuse_here("groups of copies by several scoreboards");
+        copies = counted_by;
+    }
+    if (!inst.has("LE")) refuse_here();
+    if (copies == no_scoreboard) return;
+    if ((inst.operands[2].value >> copies & 1) != 0)
+        emit_guarded("cp.async.wait_group 0");
+    else if (inst.operands[0].value == std::int64_t(copies))
+        emit_guarded("cp.async.wait_group " + std::to_string(inst.operands[1].value));
 }
 
 /// Which space a generic address is of. G, anything else, holds for constants, too, and what tells those apart is not
@@ -671,11 +707,11 @@ void Lifter::query_space(const Instruction& inst) {
     write_predicate(inst.operands[0], found);
 }
 
+/// One without a word for its order is none that ptxas writes: the strongest there is.
 void Lifter::fence(const Instruction& inst) {
     const char* scope = inst.has("CTA") ? ".cta" : inst.has("GPU") ? ".gpu" : inst.has("SYS") ? ".sys" : nullptr;
-    const char* order = inst.has("SC") ? "fence.sc" : inst.has("ALL") ? "fence.acq_rel" : nullptr;
-    if (scope == nullptr || order == nullptr) refuse_here();
-    emit_guarded(std::string(order) + scope);
+    if (scope == nullptr || inst.has("MMIO")) refuse_here();
+    emit_guarded(std::string(inst.has("ALL") ? "fence.acq_rel" : "fence.sc") + scope);
 }
 
 /// IVALL makes what other multiprocessors wrote visible: the second half of an acquire.

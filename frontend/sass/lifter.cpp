@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registers, values and blocks; the rules are in lift_*.cpp.
 #include "frontend/sass/lifter.h"
+#include "frontend/sass/special_registers.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -364,6 +365,17 @@ Value Lifter::constant_word(unsigned bank, std::int64_t offset) {
                 return value;
             }
         }
+        // Padding between parameters: what ptxas made of a read behind an array's end, or of an int as two words.
+        const auto is_here = [&](const KernelParameter& parameter) {
+            const std::int64_t begin = std::int64_t(kernel_.parameter_base) + parameter.offset;
+            return begin < offset + 4 && offset < begin + parameter.size;
+        };
+        const auto is_behind = [&](const KernelParameter& parameter) {
+            return offset < std::int64_t(kernel_.parameter_base) + parameter.offset;
+        };
+        if (std::none_of(kernel_.parameters.begin(), kernel_.parameters.end(), is_here) &&
+            std::any_of(kernel_.parameters.begin(), kernel_.parameters.end(), is_behind))
+            return constant(0);
         refuse_here(place);
     }
     if (bank == 2)
@@ -679,8 +691,24 @@ bool follow_stack(const Instruction& inst, StackState& state, std::int64_t size)
 
 } // namespace
 
+/// Whether anything in the code reaches the stack: a load, a store, the window of generic addresses or its size.
+bool Lifter::names_local_memory() const {
+    for (const Instruction& inst : code_) {
+        if (inst.form == nullptr) continue;
+        if (inst.form->rule == "load_local" || inst.form->rule == "store_local") return true;
+        for (unsigned i = 0; i < inst.operand_count; ++i) {
+            const Operand& operand = inst.operands[i];
+            if (operand.kind == Kind::constant && operand.bank == 0 && (operand.value & ~7) == 0x20) return true;
+            if (operand.kind == Kind::special && special_register_name(unsigned(operand.value)) == "SR_LMEMHIOFF")
+                return true;
+        }
+    }
+    return false;
+}
+
 /// R1 is what it is on all ways, and does not go further down than what the file says of the stack's size: alloca does.
 void Lifter::check_stack() const {
+    if (kernel_.stack_size == 0 && !names_local_memory()) return; // R1 is a register like others
     const auto size = std::int64_t(kernel_.stack_size);
     const auto moves_stack = [](const Instruction& inst) {
         if (inst.form == nullptr || inst.form->rule == "load_constant") return false;
@@ -805,10 +833,17 @@ void Lifter::find_successors(unsigned id) {
         const Context& context = contexts_[block.context];
         if (context.parent < 0) throw Unliftable("RET outside of a call");
         // Where to is what the caller passed, in whichever register: the instruction behind the call, whose address
-        // must be among the code's constants.
+        // must be among the code's constants, or come from LEPC before the call.
         const std::uint32_t behind = context.call + instruction_size;
         const bool is_passed = std::binary_search(addresses_.begin(), addresses_.end(), behind);
-        if (!is_passed) throw Unliftable("a return to where is not known");
+        const Operand& from = last.operands[1];
+        const auto passes = [&](const Instruction& before) {
+            return before.form != nullptr && before.form->id == FormId::lepc && is_unconditional(before) &&
+                   last.has("ABS") && before.operands[0].index == from.index &&
+                   std::int64_t(before.address) + from.value == std::int64_t(behind);
+        };
+        if (!is_passed && !(context.call > 0 && passes(code_[context.call / instruction_size - 1])))
+            throw Unliftable("a return to where is not known");
         successors.push_back(block_at(unsigned(context.parent), behind));
         falls_through = !is_unconditional(last);
     }

@@ -109,6 +109,7 @@ private:
     void keep_guard(const Instruction& inst);
     void check_stack() const; ///< throws Unliftable
     bool always_branches(const Block& block) const;
+    bool names_local_memory() const;
     std::string with_guard(const Instruction& inst, const Condition& also);
     std::string as_register(const Condition& condition); ///< a predicate register that has its value
     std::string wide_text(int wide) const { return wide_names_[std::size_t(wide)]; }
@@ -219,7 +220,7 @@ private:
                  const Operand& with);
     std::string address(const Operand& operand, std::string_view space);
     void load_value(const Instruction& inst, const std::string& opcode, const Operand& target, const Operand& place,
-                    std::string_view space);
+                    std::string_view space, const Condition& loads = {});
     void store_value(const Instruction& inst, const std::string& opcode, const Operand& place, unsigned first,
                      std::string_view space);
     std::string mask();
@@ -284,6 +285,7 @@ public:
     LIFT_RULE(vabsdiff);
     LIFT_RULE(fsel);
     LIFT_RULE(fmnmx);
+    LIFT_RULE(fset);
     LIFT_RULE(fsetp);
     LIFT_RULE(fmul);
     LIFT_RULE(fadd);

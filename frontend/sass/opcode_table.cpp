@@ -150,6 +150,10 @@ private:
             spec.is_signed = take('s');
             if (!field(spec.field)) return false;
             if (take('=')) spec.silent = number();
+        } else if (take('{')) {
+            spec.kind = '{';
+            spec.silent = 0;
+            if (!field(spec.field) || !take('}')) return false;
         } else if (text_.substr(at_).rfind("PR", 0) == 0) {
             spec.kind = 'R';
             at_ += 2;
@@ -167,6 +171,7 @@ private:
             case 'a': set(24, 8); break;
             case 'P':
             case 'U':
+            case 'Z':
             case 'V': set(number(), 3); break;
             case 'B': set(number(), 4); break;
             case 'b':

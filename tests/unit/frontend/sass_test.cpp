@@ -180,6 +180,50 @@ TEST_CASE("sass: an instruction that writes its own guard is guarded by what tha
     CHECK(lifted.text.find("@" + copy + " mov.pred %p0, ", kept) != std::string::npos);
 }
 
+TEST_CASE("sass: instructions of NVIDIA's libraries that ptxas does not write") {
+    // In the place of vector_add's FADD R9, R4, R3, between the loads and the store.
+    struct Case {
+        std::uint64_t low, high;
+        std::vector<std::string> lifted; ///< in this order
+    };
+    const Case cases[] = {
+        // P2R.B2 R9, PR, R9, 0x5: two predicates into the third byte, whose other bits stay.
+        {0x0000000509097803, 0x000fe40000002000, {"and.b32 %", ", 0xfffaffff;", "selp.b32 %", ", 0x10000, 0, %p0;", "selp.b32 %", ", 0x40000, 0, %p2;"}},
+        // FSET.BF.LT.AND R9, R4, R3, P0
+        {0x000000030409720a, 0x000fe20000001000, {"setp.lt.f32 %", "and.pred %", ", %p0;", "selp.b32 %", ", 0x3f800000, 0, %"}},
+        // LDG.E.CONSTANT R9, [R4], !P3: zero where the predicate is false
+        {0x0000000004097381, 0x000ea400001e890c, {"not.pred %", "%p3;", "mov.b32 %", ", 0;", "@%", " ld.global.nc.b32 %"}},
+        // LDG.E R9, [R4.64+UR4] and [R4.U32+UR4]
+        {0x0000000404097981, 0x000322000c1e0900, {"add.u64 %q", "ld.global.b32 %", "[%q"}},
+        {0x0000000404097981, 0x00032200081e0900, {"cvt.u64.u32 %q", "%r4;", "add.u64 %q", "ld.global.b32 %", "[%q"}},
+        // MEMBAR.GPU
+        {0x0000000000007992, 0x000fec0000012000, {"fence.sc.gpu;"}},
+    };
+    const std::vector<std::uint8_t> whole = read_bytes(cubin_path("vector_add"));
+    sass::Cubin cubin;
+    std::string error;
+    REQUIRE(sass::read_cubin(whole, cubin, error));
+    const auto offset = std::size_t(cubin.sections[cubin.kernels[0].text].bytes.data() - whole.data()) + 0xd0;
+    for (const Case& test : cases) {
+        std::vector<std::uint8_t> image = whole;
+        for (unsigned i = 0; i < 8; ++i) {
+            image[offset + i] = std::uint8_t(test.low >> 8 * i);
+            image[offset + 8 + i] = std::uint8_t(test.high >> 8 * i);
+        }
+        sass::LiftedModule lifted;
+        REQUIRE(sass::lift_cubin(image, lifted, error));
+        INFO(lifted.text);
+        REQUIRE(lifted.refused.empty());
+        std::size_t at = lifted.text.find("ld.global.b32", lifted.text.find("ld.global.b32") + 1);
+        for (const std::string& part : test.lifted) {
+            INFO(part);
+            at = lifted.text.find(part, at);
+            REQUIRE(at != std::string::npos);
+        }
+        CHECK(ptx::ModuleLoader::load(lifted.text, "patched", {.bind_all_bodies = true})->ok());
+    }
+}
+
 TEST_CASE("sass: a stack that goes below its beginning is refused") {
     std::vector<std::uint8_t> image = read_bytes("tests/programs/cubin/device_printf.sm_90.cubin");
     sass::Cubin cubin;
