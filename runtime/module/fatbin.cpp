@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <set>
 #include <span>
+#include <string_view>
 #include <utility>
 
 namespace ptarmigan::runtime {
@@ -121,13 +123,14 @@ bool runs_as_sass(const std::vector<unsigned>& sass, unsigned device) {
     });
 }
 
-/// The machine code to lift, or null: the highest architecture that the device has.
-const PtxEntry* choose_cubin(const std::vector<PtxEntry>& entries, unsigned device) {
-    const PtxEntry* best = nullptr;
+/// The machine code that can be lifted for the device, the highest architecture first.
+std::vector<const PtxEntry*> liftable_cubins(const std::vector<PtxEntry>& entries, unsigned device) {
+    std::vector<const PtxEntry*> cubins;
     for (const PtxEntry& entry : entries)
-        if (sass::lifts_architecture(entry.architecture) && eligible(entry, device) && (!best || better(entry, *best)))
-            best = &entry;
-    return best;
+        if (sass::lifts_architecture(entry.architecture) && eligible(entry, device)) cubins.push_back(&entry);
+    std::stable_sort(cubins.begin(), cubins.end(),
+                     [](const PtxEntry* a, const PtxEntry* b) { return better(*a, *b); });
+    return cubins;
 }
 
 /// The entry to compile, or null. The last resort is the lowest of the newer ones, plain ones first: code for exactly
@@ -213,38 +216,59 @@ ImagePtx lift_image(std::span<const std::uint8_t> cubin, unsigned device) {
     return image;
 }
 
-/// Whether the PTX has every kernel of the lifted text.
-bool has_all_kernels(const std::string& ptx, const std::string& lifted) {
-    constexpr std::string_view entry = ".visible .entry ";
-    for (std::size_t at = lifted.find(entry); at != lifted.npos; at = lifted.find(entry, at)) {
+/// Names of the text's kernels.
+std::set<std::string_view> kernels_of(std::string_view text) {
+    constexpr std::string_view entry = ".entry ";
+    std::set<std::string_view> names;
+    for (std::size_t at = text.find(entry); at != text.npos; at = text.find(entry, at)) {
         at += entry.size();
-        const std::size_t end = lifted.find('(', at);
-        if (end == lifted.npos || ptx.find(lifted.substr(at, end - at) + "(") == ptx.npos) return false;
+        const std::size_t end = text.find_first_of("( \t\r\n", at);
+        if (end == text.npos) break;
+        names.insert(text.substr(at, end - at));
     }
-    return true;
+    return names;
+}
+
+/// Whether `text` has every kernel of `other`.
+bool has_all_kernels(std::string_view text, std::string_view other) {
+    const std::set<std::string_view> here = kernels_of(text), there = kernels_of(other);
+    return std::includes(here.begin(), here.end(), there.begin(), there.end());
+}
+
+/// The machine code of the highest architecture, or that of a lower one with the same kernels of which fewer are
+/// refused.
+ImagePtx lift_best(const std::vector<const PtxEntry*>& cubins, unsigned device) {
+    ImagePtx best;
+    for (const PtxEntry* cubin : cubins) {
+        const std::string bytes = unpack_entry(*cubin);
+        ImagePtx image = lift_image({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, device);
+        const bool is_first = cubin == cubins.front();
+        if (is_first || (image.result == ImageResult::ok &&
+                         (best.result != ImageResult::ok ||
+                          (image.lifted->refused.size() < best.lifted->refused.size() &&
+                           has_all_kernels(image.text, best.text)))))
+            best = std::move(image);
+        if (best.result == ImageResult::ok && best.lifted->refused.empty()) break;
+    }
+    return best;
 }
 
 ImagePtx read_container(const void* container, std::size_t size, const ImageOptions& options) {
     ContainerContents contents = list_container(container, size);
     if (!contents.sound) return invalid("the fat binary's headers are damaged");
     if (options.lifts) {
-        const PtxEntry* cubin = choose_cubin(contents.cubins, options.device_architecture);
-        // PTX for newer devices is no substitute for what a GPU would take: libraries have other kernels in it.
+        const std::vector<const PtxEntry*> cubins = liftable_cubins(contents.cubins, options.device_architecture);
         const bool has_ptx = std::any_of(contents.ptx.begin(), contents.ptx.end(), [&](const PtxEntry& entry) {
             return eligible(entry, options.device_architecture);
         });
-        if (cubin != nullptr && (options.prefers_sass || !has_ptx)) {
-            const std::string bytes = unpack_entry(*cubin);
-            ImagePtx image = lift_image({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()},
-                                        options.device_architecture);
+        if (!cubins.empty() && (options.prefers_sass || !has_ptx)) {
+            ImagePtx image = lift_best(cubins, options.device_architecture);
             const PtxEntry* instead = choose(contents.ptx, contents.sass, options);
-            if (instead == nullptr) return image;
-            if (image.result == ImageResult::ok) {
-                if (options.prefers_sass || image.lifted->refused.empty()) return image;
-                // Newer PTX of the same kernels runs those that can't be lifted, too.
-                ImagePtx newer = unpack_chosen(*instead, options.device_architecture);
-                return newer.result == ImageResult::ok && has_all_kernels(newer.text, image.text) ? newer : image;
-            }
+            if (instead == nullptr || (options.prefers_sass && image.result == ImageResult::ok)) return image;
+            // PTX for newer devices, where it has the same kernels: libraries have others in it.
+            ImagePtx newer = unpack_chosen(*instead, options.device_architecture);
+            if (image.result != ImageResult::ok) return newer;
+            return newer.result == ImageResult::ok && has_all_kernels(newer.text, image.text) ? newer : image;
         }
     }
     const PtxEntry* entry = choose(contents.ptx, contents.sass, options);
