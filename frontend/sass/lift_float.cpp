@@ -318,7 +318,15 @@ void Lifter::frnd(const Instruction& inst) {
         write_pair(inst.operands[0], name_wide(result));
         return;
     }
-    if (inst.has("F16F16")) refuse_here();
+    if (inst.has("F16")) {
+        if (inst.has("FTZ") || inst.code.bits(84, 2) != 1) refuse_here();
+        const std::string half = "%h" + std::to_string(halves_++), both = temporary();
+        emit("cvt" + to_integer(inst) + ".f16.f16 " + half + ", " + read_half(inst.operands[1]));
+        emit("cvt.u32.u16 " + both + ", " + half);
+        write(inst.operands[0], value_of(both));
+        return;
+    }
+    if (inst.operands[1].part != 0 || inst.code.bits(84, 2) != 2) refuse_here();
     const std::string result = temporary();
     emit("cvt" + to_integer(inst) + (inst.has("FTZ") ? ".ftz" : "") + ".f32.f32 " + result + ", " +
          read_float(inst.operands[1]));
@@ -337,6 +345,15 @@ void Lifter::f2f64(const Instruction& inst) {
         emit("cvt" + rounding(inst) + (inst.has("FTZ") ? ".ftz" : "") + ".f32.f64 " + result + ", " +
              read_double(inst.operands[1]));
         write(inst.operands[0], value_of(result));
+    } else if (to == 3 && from == 1 && !inst.has("FTZ")) {
+        const std::string result = wide_temporary();
+        emit("cvt.f64.f16 " + result + ", " + read_half(inst.operands[1]));
+        write_pair(inst.operands[0], name_wide(result));
+    } else if (to == 1 && from == 3 && !inst.has("FTZ")) {
+        const std::string half = "%h" + std::to_string(halves_++), both = temporary();
+        emit("cvt" + rounding(inst) + ".f16.f64 " + half + ", " + read_double(inst.operands[1]));
+        emit("cvt.u32.u16 " + both + ", " + half);
+        write(inst.operands[0], value_of(both));
     } else {
         refuse_here();
     }

@@ -94,6 +94,9 @@ void Lifter::combine(const Instruction& inst, const std::string& result, const O
 
 void Lifter::isetp(const Instruction& inst) {
     const Value a = read(inst.operands[2]), b = read(inst.operands[3]);
+    // Whether an address is of constants is asked so, and where they end here is not what it says.
+    for (const Value& value : {a, b})
+        if (value.wide >= 0 && wide_text(value.wide) == constant_window) refuse_here("the window of constants");
     const std::string word = compare_word(inst), type = inst.has("U32") ? ".u32 " : ".s32 ";
     std::string result;
     if (word.empty()) {
@@ -301,10 +304,14 @@ bool Lifter::upper_half(const Instruction& inst, const Operand& d, std::array<co
     Value high[3];
     for (unsigned i = 0; i < 3; ++i) high[i] = read_plain(*sources[i]);
     // A generic address of shared memory stays in its window, whose upper half has no value of its own.
+    const auto is_below_zero = [&](unsigned i) {
+        return high[i].constant && *high[i].constant == 0xffffffff && low[i].constant &&
+               std::int32_t(*low[i].constant) < 0;
+    };
     if (high[0].is_window_high || high[1].is_window_high || high[2].is_window_high) {
         for (unsigned i = 0; i < 3; ++i)
             if (sources[i]->negated || sources[i]->inverted || carry.negated[i] ||
-                !(high[i].is_window_high || (high[i].constant && *high[i].constant == 0)))
+                !(high[i].is_window_high || (high[i].constant && *high[i].constant == 0) || is_below_zero(i)))
                 refuse_here("arithmetic of generic addresses of shared memory");
         write_index(index, shared_window_high());
         return true;
@@ -798,11 +805,17 @@ void Lifter::imad_wide(const Instruction& inst) {
     const Operand &d = inst.operands[0], &p = inst.operands[1], &addend = inst.operands[4];
     const std::string type = inst.has("U32") ? ".u32 " : ".s32 ";
     const Value a = read(inst.operands[2]), b = read(inst.operands[3]);
-    if (addend.negated || addend.inverted) refuse_here();
+    const bool has_carries = inst.has("X") || p.index != true_predicate;
+    if ((addend.negated || addend.inverted) && (has_carries || addend.inverted)) refuse_here();
     if (addend.kind == Kind::immediate && !is_zero(addend)) refuse_here("64 bits of a constant"); // nobody writes it
-    const int c = is_zero(addend) ? -1 : read_pair(addend);
+    int c = is_zero(addend) ? -1 : read_pair(addend);
+    if (c >= 0 && addend.negated) {
+        const std::string taken_away = wide_temporary();
+        emit("neg.s64 " + taken_away + ", " + wide_text(c));
+        c = name_wide(taken_away);
+    }
     std::string product = wide_temporary();
-    if (!inst.has("X") && p.index == true_predicate) {
+    if (!has_carries) {
         if (c < 0)
             emit("mul.wide" + type + product + ", " + a.text + ", " + b.text);
         else

@@ -336,6 +336,11 @@ Value Lifter::constant_word(unsigned bank, std::int64_t offset) {
         case 0x114: return constant(0); // shared memory that the system takes: none
         default: break;
         }
+        const std::int64_t constants = cubin_.architecture >= 90 ? 0xd0 : 0x50;
+        if ((offset == constants || offset == constants + 4) && cubin_.find_section(".nv.constant3") != nullptr) {
+            const int window = name_wide(std::string(constant_window));
+            return offset == constants ? low_half(window) : high_half(window);
+        }
         const std::int64_t environment = cubin_.architecture >= 90 ? 0x40 : 0x88;
         if (offset >= environment && offset < environment + 12)
             return special(("%envreg" + std::to_string((offset - environment) / 4)).c_str());
@@ -1081,6 +1086,9 @@ std::string Lifter::lift() {
         head += "\t.shared .align " + std::to_string(alignment) + " .b8 sass_shared[" + std::to_string(size) + "];\n";
     }
     const std::string shared = kernel_.shared_size > 0 ? "sass_shared" : "sass_dynamic_shared";
+    if (text_.find(constant_window) != text_.npos)
+        head += "\t.reg .b64 %constant_window;\n\tmov.u64 %constant_window, sass_constants;\n"
+                "\tcvta.const.u64 %constant_window, %constant_window;\n";
     head += "\tmov.u32 %shared_base, " + shared + ";\n\tcvta.shared.u64 %shared_window, " + shared + ";\n";
     if (kernel_.stack_size > 0) {
         head += "\t.local .align 16 .b8 sass_stack[" + std::to_string(kernel_.stack_size) + "];\n";

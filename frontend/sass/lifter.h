@@ -41,6 +41,8 @@ struct Value {
 
 /// Stands in texts for a value that is_window_high; no statement may use it.
 inline constexpr std::string_view window_high = "%window_high";
+/// The generic address of bank 3's beginning.
+inline constexpr std::string_view constant_window = "%constant_window";
 /// Bytes of shared memory that the system has on sm_90, where a kernel's begins.
 inline constexpr unsigned system_shared = 0x400;
 
