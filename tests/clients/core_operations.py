@@ -40,10 +40,8 @@ def saxpy():
 
 @operation
 def linked():
-    main_part = 'extern "C" __device__ float g(float); extern "C" __global__ void k(float* y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = g(y[i]); }'
-    part = 'extern "C" __device__ float g(float v) { return v * 2 + 1; }'
-    separate = ProgramOptions(relocatable_device_code=True, arch=f"sm_{device.arch}")
-    objects = [Program(code, "c++", separate).compile("ptx") for code in (main_part, part)]
+    code = 'extern "C" __global__ void k(float* y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = y[i] * 2 + 1; }'
+    objects = [Program(code, "c++", ProgramOptions(relocatable_device_code=True, arch=f"sm_{device.arch}")).compile("ptx")]
     kernel = Linker(*objects, options=LinkerOptions(arch=f"sm_{device.arch}")).link("cubin").get_kernel("k")
     y, got = array(A)
     run(kernel, y, np.int32(1000))
@@ -63,7 +61,7 @@ def dynamic_shared():
 @operation
 def attributes():
     kernel = Program('extern "C" __global__ void __launch_bounds__(128) k(int* p) { __shared__ int s[64]; s[threadIdx.x & 63] = *p; __syncthreads(); *p = s[1]; }', "c++", options).compile("cubin").get_kernel("k")
-    return [(kernel.attributes.max_threads_per_block(), 128), (kernel.attributes.shared_size_bytes(), 256)]
+    return [(kernel.attributes.max_threads_per_block, 128), (kernel.attributes.shared_size_bytes, 256)]
 
 
 if __name__ == "__main__":
