@@ -128,8 +128,7 @@ std::vector<const PtxEntry*> liftable_cubins(const std::vector<PtxEntry>& entrie
     std::vector<const PtxEntry*> cubins;
     for (const PtxEntry& entry : entries)
         if (sass::lifts_architecture(entry.architecture) && eligible(entry, device)) cubins.push_back(&entry);
-    std::stable_sort(cubins.begin(), cubins.end(),
-                     [](const PtxEntry* a, const PtxEntry* b) { return better(*a, *b); });
+    std::stable_sort(cubins.begin(), cubins.end(), [](const PtxEntry* a, const PtxEntry* b) { return better(*a, *b); });
     return cubins;
 }
 
@@ -243,10 +242,10 @@ ImagePtx lift_best(const std::vector<const PtxEntry*>& cubins, unsigned device) 
         const std::string bytes = unpack_entry(*cubin);
         ImagePtx image = lift_image({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, device);
         const bool is_first = cubin == cubins.front();
-        if (is_first || (image.result == ImageResult::ok &&
-                         (best.result != ImageResult::ok ||
-                          (image.lifted->refused.size() < best.lifted->refused.size() &&
-                           has_all_kernels(image.text, best.text)))))
+        if (is_first ||
+            (image.result == ImageResult::ok &&
+             (best.result != ImageResult::ok ||
+              (image.lifted->refused.size() < best.lifted->refused.size() && has_all_kernels(image.text, best.text)))))
             best = std::move(image);
         if (best.result == ImageResult::ok && best.lifted->refused.empty()) break;
     }
