@@ -272,16 +272,17 @@ private:
         shape_for(unit_.divergence);
         verify_graph(graph_);
         alignment_demands_ = plan_alignment(graph_, unit_.options.aligned_parameters);
-        barriers_ = plan_barriers(graph_, unit_.shape);
         // The CTAs of a cluster take turns on one thread of the host; a callee that needs the whole warp or the CTA to
         // meet can't run inside a region.
-        bool needs_fibers =
-            !barriers_.splittable || has_points || unit_.cluster_size() > 1 || (spins_ && !waits_in_regions) ||
-            (ptx::any(effects_of(graph_), ptx::Effects::waits) && !waits_in_regions) || callees.need_single_lanes() ||
-            ptx::any(callees.effects, ptx::Effects::waits) || (unit_.width < 32 && collectives);
+        const bool needs_fibers = has_points || unit_.cluster_size() > 1 || (spins_ && !waits_in_regions) ||
+                                  (ptx::any(effects_of(graph_), ptx::Effects::waits) && !waits_in_regions) ||
+                                  callees.need_single_lanes() || ptx::any(callees.effects, ptx::Effects::waits) ||
+                                  (unit_.width < 32 && collectives);
         unit_.spins = spins_;
         unit_.fiber_form =
             needs_fibers || unit_.options.random_schedule || unit_.options.barriers == BarrierForm::fibers;
+        if (!unit_.fiber_form) barriers_ = plan_barriers(graph_, unit_.shape);
+        unit_.fiber_form = unit_.fiber_form || !barriers_.splittable;
         unit_.gives_turns = !unit_.fiber_form && (spins_ || (unit_.options.cooperative && barriers_.has_barriers));
         if (may_take_turns()) choose_turn_loops(graph_, unit_.shape, unit_.options.barriers == BarrierForm::turns);
         if (unit_.gives_turns) choose_waiting_turns(graph_, loops_that_wait(graph_, waiting));
@@ -391,8 +392,8 @@ private:
         if (unit_.step_count() == 1 || !graph_.forest.reducible) return;
         waiting = waiting || (has_collectives(graph_) && warps_may_meet_elsewhere());
         shape_for(DivergenceForm::masks);
-        const bool splittable = plan_barriers(graph_, unit_.shape).splittable;
-        if (settle_races_with(splittable && !waiting ? Meeting::barrier : Meeting::turn, called))
+        const bool by_barriers = !waiting && plan_barriers(graph_, unit_.shape).splittable;
+        if (settle_races_with(by_barriers ? Meeting::barrier : Meeting::turn, called))
             settle_races_with(Meeting::turn_where_likely, called); // which makes the kernel run on fibers
         shape_for(unit_.divergence);
     }

@@ -309,6 +309,8 @@ private:
     llvm::Value* counter_mask_ = nullptr; ///< program-counter form: mask of the current block
     LaneOffsets lane_iota_, lane_zeros_;
     std::map<unsigned, LaneOffsets> granule_offsets_; ///< of lanes that are so many bytes apart
+    /// Quick code: what the entry block has loaded from the context, by offset and type.
+    std::map<std::pair<unsigned, llvm::Type*>, llvm::Value*> kept_fields_;
 };
 
 } // namespace ptarmigan::translator

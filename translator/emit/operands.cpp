@@ -20,8 +20,15 @@ llvm::Value* GraphEmitter::first_thread() {
 }
 
 llvm::Value* GraphEmitter::context_field(llvm::Type* type, unsigned byte_offset, std::string_view name) {
-    llvm::Value* place = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), cta_context_, byte_offset);
-    llvm::LoadInst* load = ir_.CreateLoad(type, place, llvm::StringRef(name.data(), name.size()));
+    // Nothing finds what is loaded twice in quick code, so it is loaded once, where the function begins.
+    const bool is_quick = unit_.options.optimization == Optimization::least;
+    llvm::Value** kept = is_quick ? &kept_fields_[{byte_offset, type}] : nullptr;
+    if (kept && *kept) return *kept;
+    llvm::BasicBlock& entry = function_->getEntryBlock();
+    Ir first(&entry, entry.begin());
+    Ir& ir = is_quick ? first : ir_;
+    llvm::Value* place = ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), cta_context_, byte_offset);
+    llvm::LoadInst* load = ir.CreateLoad(type, place, llvm::StringRef(name.data(), name.size()));
     // The context is constant while a step runs (but for `step`, which generated code never reads).
     load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context(), {}));
     // Its product with a lane's number is one multiplication then.
@@ -29,8 +36,9 @@ llvm::Value* GraphEmitter::context_field(llvm::Type* type, unsigned byte_offset,
         llvm::MDBuilder builder(context());
         load->setMetadata(
             llvm::LLVMContext::MD_range,
-            builder.createRange(ir_.getInt64(0)->getValue(), ir_.getInt64(abi::local_stride_limit)->getValue()));
+            builder.createRange(ir.getInt64(0)->getValue(), ir.getInt64(abi::local_stride_limit)->getValue()));
     }
+    if (kept) *kept = load;
     return load;
 }
 

@@ -9,6 +9,9 @@
 #include <llvm/IR/NoFolder.h>
 #include <llvm/Transforms/Utils/Local.h>
 
+#include <cstdint>
+#include <vector>
+
 namespace ptarmigan::translator {
 
 using namespace llvm;
@@ -56,14 +59,120 @@ Value* extreme(IRBuilder<NoFolder>& ir, MinMaxIntrinsic& call) {
     return ir.CreateSelect(ir.CreateICmp(call.getPredicate(), left, right), left, right);
 }
 
+/// Element `index` of a vector that is put together from scalars; null: of another.
+Value* known_element(Value* vector, std::uint64_t index) {
+    for (;;) {
+        if (auto* constant = dyn_cast<Constant>(vector)) return constant->getAggregateElement(unsigned(index));
+        if (auto* insert = dyn_cast<InsertElementInst>(vector)) {
+            const auto* place = dyn_cast<ConstantInt>(insert->getOperand(2));
+            if (!place) return nullptr;
+            if (place->getZExtValue() == index) return insert->getOperand(1);
+            vector = insert->getOperand(0);
+        } else if (auto* shuffle = dyn_cast<ShuffleVectorInst>(vector)) {
+            const int from = shuffle->getMaskValue(unsigned(index));
+            const auto* first = dyn_cast<FixedVectorType>(shuffle->getOperand(0)->getType());
+            if (from < 0 || !first) return nullptr;
+            const bool is_second = unsigned(from) >= first->getNumElements();
+            vector = shuffle->getOperand(is_second);
+            index = is_second ? unsigned(from) - first->getNumElements() : unsigned(from);
+        } else {
+            return nullptr;
+        }
+    }
+}
+
+/// The vector's type if FastISel takes accesses to each of its elements.
+FixedVectorType* parted_type(Type* type) {
+    auto* vector = dyn_cast<FixedVectorType>(type);
+    if (!vector) return nullptr;
+    Type* element = vector->getElementType();
+    const bool is_word = element->isIntegerTy(8) || element->isIntegerTy(16) || element->isIntegerTy(32) ||
+                         element->isIntegerTy(64) || element->isFloatTy() || element->isDoubleTy();
+    return is_word ? vector : nullptr;
+}
+
+std::uint64_t element_bytes(const FixedVectorType& type) {
+    return type.getScalarSizeInBits() / 8;
+}
+
+Value* element_place(IRBuilder<NoFolder>& ir, Value* pointer, std::uint64_t offset) {
+    return offset == 0 ? pointer : ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), pointer, offset);
+}
+
+/// A vector whose elements are used one by one is loaded so: elements that PTX loads together are no more one access
+/// than these (manual, 8.2.2). True if it was; the load has no users then.
+bool part_load(LoadInst& load) {
+    const auto* type = parted_type(load.getType());
+    if (!type || !load.isSimple()) return false;
+    std::vector<ExtractElementInst*> users;
+    for (User* user : load.users()) {
+        auto* extract = dyn_cast<ExtractElementInst>(user);
+        const auto* index = extract ? dyn_cast<ConstantInt>(extract->getIndexOperand()) : nullptr;
+        if (!index || index->getValue().uge(type->getNumElements())) return false;
+        users.push_back(extract);
+    }
+    IRBuilder<NoFolder> ir(&load);
+    std::vector<Value*> elements(type->getNumElements());
+    for (ExtractElementInst* user : users) {
+        const std::uint64_t index = cast<ConstantInt>(user->getIndexOperand())->getZExtValue();
+        const std::uint64_t offset = index * element_bytes(*type);
+        if (!elements[index])
+            elements[index] =
+                ir.CreateAlignedLoad(type->getElementType(), element_place(ir, load.getPointerOperand(), offset),
+                                     commonAlignment(load.getAlign(), offset));
+        user->replaceAllUsesWith(elements[index]);
+        user->eraseFromParent();
+    }
+    return true;
+}
+
+/// Likewise a vector that is put together for a store. True if it was; the store can go.
+bool part_store(StoreInst& store) {
+    const auto* type = parted_type(store.getValueOperand()->getType());
+    if (!type || !store.isSimple()) return false;
+    std::vector<Value*> elements;
+    for (unsigned i = 0; i < type->getNumElements(); ++i) {
+        elements.push_back(known_element(store.getValueOperand(), i));
+        if (!elements.back() || isa<UndefValue>(elements.back())) return false;
+    }
+    IRBuilder<NoFolder> ir(&store);
+    for (unsigned i = 0; i < elements.size(); ++i) {
+        const std::uint64_t offset = i * element_bytes(*type);
+        ir.CreateAlignedStore(elements[i], element_place(ir, store.getPointerOperand(), offset),
+                              commonAlignment(store.getAlign(), offset));
+    }
+    return true;
+}
+
+/// What is computed from all lanes of a step of one lane.
+Value* only_element(IntrinsicInst& call) {
+    switch (call.getIntrinsicID()) {
+    case Intrinsic::vector_reduce_add:
+    case Intrinsic::vector_reduce_and:
+    case Intrinsic::vector_reduce_or:
+    case Intrinsic::vector_reduce_xor:
+    case Intrinsic::vector_reduce_smax:
+    case Intrinsic::vector_reduce_smin:
+    case Intrinsic::vector_reduce_umax:
+    case Intrinsic::vector_reduce_umin: break;
+    default: return nullptr;
+    }
+    const auto* type = dyn_cast<FixedVectorType>(call.getArgOperand(0)->getType());
+    return type && type->getNumElements() == 1 ? known_element(call.getArgOperand(0), 0) : nullptr;
+}
+
 /// What stands for `instruction`; null: it stays.
 Value* form_of(Instruction& instruction) {
     IRBuilder<NoFolder> ir(&instruction);
     if (auto* freeze = dyn_cast<FreezeInst>(&instruction)) return fixed_bit(ir, *freeze);
     if (auto* select = dyn_cast<SelectInst>(&instruction)) return bit_choice(ir, *select);
     if (auto* extremes = dyn_cast<MinMaxIntrinsic>(&instruction)) return extreme(ir, *extremes);
-    if (auto* call = dyn_cast<IntrinsicInst>(&instruction); call && call->getIntrinsicID() == Intrinsic::fabs)
-        return absolute(ir, *call);
+    if (auto* call = dyn_cast<IntrinsicInst>(&instruction))
+        return call->getIntrinsicID() == Intrinsic::fabs ? absolute(ir, *call) : only_element(*call);
+    if (auto* extract = dyn_cast<ExtractElementInst>(&instruction))
+        if (const auto* index = dyn_cast<ConstantInt>(extract->getIndexOperand());
+            index && index->getValue().ult(cast<FixedVectorType>(extract->getVectorOperandType())->getNumElements()))
+            return known_element(extract->getVectorOperand(), index->getZExtValue());
     return nullptr;
 }
 
@@ -76,10 +185,11 @@ PreservedAnalyses FastSelectionForms::run(Function& function, FunctionAnalysisMa
                 instruction.eraseFromParent();
                 continue;
             }
-            if (Value* other = form_of(instruction)) {
-                instruction.replaceAllUsesWith(other);
-                instruction.eraseFromParent();
-            }
+            Value* other = form_of(instruction);
+            if (other) instruction.replaceAllUsesWith(other);
+            auto* load = dyn_cast<LoadInst>(&instruction);
+            auto* store = dyn_cast<StoreInst>(&instruction);
+            if (other || (load && part_load(*load)) || (store && part_store(*store))) instruction.eraseFromParent();
         }
     PreservedAnalyses kept;
     kept.preserveSet<CFGAnalyses>();

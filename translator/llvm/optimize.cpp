@@ -59,9 +59,9 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, Optimization o
     // Before inlining: registers out of their allocas, so that what is inlined is small.
     llvm::FunctionPassManager early;
     early.addPass(PromoteSlots());
-    early.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
     const bool full = optimization == Optimization::full;
     if (full) {
+        early.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
         early.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
         early.addPass(DropUnchangedSaves());
     }

@@ -43,7 +43,8 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const TargetCpu& target
     options.AllowFPOpFusion = llvm::FPOpFusion::Strict; // PTX says which mul and add are one fma
     options.FunctionSections = false;
     options.EmulatedTLS = false;
-    options.EmitStackSizeSection = true; // jit/stack_sizes.h
+    options.EmitStackSizeSection = true;                                // jit/stack_sizes.h
+    options.MCOptions.MCRelaxAll = optimization == Optimization::least; // long jumps, but no search for short ones
     auto machine = builder.createTargetMachine();
     if (!machine) throw std::runtime_error("LLVM: " + llvm::toString(machine.takeError()));
     return std::move(*machine);

@@ -133,7 +133,8 @@ bool ShapeAnalysis::update_divergence() {
         for (std::size_t l = 0; l < graph_.forest.loops.size(); ++l)
             if (flow.divergent_exit[l]) graph_.forest.loops[l].*flag = true;
     };
-    mark(simulate(region_, step_divergent_), step_conflict_, &LoopInfo::divergent_exit);
+    const bool step_parts = std::find(step_divergent_.begin(), step_divergent_.end(), true) != step_divergent_.end();
+    if (step_parts) mark(simulate(region_, step_divergent_), step_conflict_, &LoopInfo::divergent_exit);
     mark(simulate(region_, cta_divergent_), cta_conflict_, &LoopInfo::cta_divergent_exit);
     return true;
 }
