@@ -313,7 +313,7 @@ private:
         if (collectives) {
             const unsigned width = std::exchange(unit_.width, abi::warp_size);
             shape_for(DivergenceForm::masks);
-            mark_whole_meetings(graph_);
+            if (!std::exchange(meetings_marked_, true)) mark_whole_meetings(graph_);
             unit_.width = width;
         }
         // Asked of the width that it will be: lanes that part in a wide step are in different narrow ones.
@@ -409,7 +409,7 @@ private:
     /// True if likely races are left.
     bool settle_races_with(Meeting meeting, const CalledFunctions& called) {
         const SettledRaces races = translator::settle_races(graph_, unit_.shape, unit_.width, meeting, called);
-        if (races.changed) {
+        if (races.changed && meeting == Meeting::barrier) { // turns are instructions without values
             forget_shapes();
             shape_for(DivergenceForm::masks);
         }
@@ -460,6 +460,7 @@ private:
     }
 
     void forget_shapes() {
+        meetings_marked_ = false;
         shaped_for_.reset();
         other_shapes_.clear();
     }
@@ -541,6 +542,7 @@ private:
     using ShapedFor = std::pair<unsigned, DivergenceForm>;
     std::optional<ShapedFor> shaped_for_;      ///< width and form that the graph's shapes are for
     std::map<ShapedFor, Shapes> other_shapes_; ///< of the same graph
+    bool meetings_marked_ = false;             ///< of the same graph: mark_whole_meetings()
     std::vector<AlignmentDemand> alignment_demands_;
     CompileProgress* progress_;
 };

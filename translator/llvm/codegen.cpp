@@ -131,6 +131,7 @@ std::string generate_assembly(llvm::Module& module, llvm::TargetMachine& machine
     llvm::raw_svector_ostream stream(text);
     machine.Options.MCOptions.AsmVerbose = true;
     generate(module, machine, llvm::CodeGenFileType::AssemblyFile, stream);
+    machine.Options.MCOptions.AsmVerbose = false;
     return std::string(text);
 }
 

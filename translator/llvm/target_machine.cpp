@@ -6,8 +6,14 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include <fmt/format.h>
+
+#include <array>
+#include <atomic>
+#include <exception>
 #include <mutex>
 #include <stdexcept>
+#include <utility>
 
 namespace ptarmigan::translator {
 namespace {
@@ -26,11 +32,45 @@ void register_targets() {
     });
 }
 
+/// Nobody uses it.
+struct IdleMachine {
+    std::string kind;
+    std::unique_ptr<llvm::TargetMachine> machine;
+};
+
+/// As many as a process is likely to compile with at a time. No mutex: a fork may come at any time.
+std::array<std::atomic<IdleMachine*>, 4> idle_machines;
+
+std::unique_ptr<llvm::TargetMachine> take_idle(const std::string& kind) {
+    for (auto& place : idle_machines) {
+        std::unique_ptr<IdleMachine> idle(place.exchange(nullptr));
+        if (!idle) continue;
+        if (idle->kind == kind) return std::move(idle->machine);
+        IdleMachine* nobody = nullptr;
+        if (place.compare_exchange_strong(nobody, idle.get())) idle.release();
+    }
+    return nullptr;
+}
+
 } // namespace
 
-std::unique_ptr<llvm::TargetMachine> make_target_machine(const TargetCpu& target, Optimization optimization) {
+void TargetMachineKeeper::operator()(llvm::TargetMachine* machine) const {
+    std::unique_ptr<llvm::TargetMachine> owned(machine);
+    if (std::uncaught_exceptions() > exceptions) return;
+    auto* idle = new IdleMachine{kind, std::move(owned)};
+    for (auto& place : idle_machines) {
+        IdleMachine* nobody = nullptr;
+        if (place.compare_exchange_strong(nobody, idle)) return;
+    }
+    delete idle;
+}
+
+TargetMachinePointer make_target_machine(const TargetCpu& target, Optimization optimization) {
     register_targets();
     const bool x86 = target.architecture == TargetCpu::Architecture::x86_64;
+    TargetMachineKeeper keeper{fmt::format("{} {} {} {}", x86, target.cpu, target.features, int(optimization)),
+                               std::uncaught_exceptions()};
+    if (auto idle = take_idle(keeper.kind)) return {idle.release(), std::move(keeper)};
     llvm::orc::JITTargetMachineBuilder builder(
         llvm::Triple(x86 ? "x86_64-unknown-linux-gnu" : "aarch64-unknown-linux-gnu"));
     builder.setCPU(target.cpu);
@@ -47,7 +87,7 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const TargetCpu& target
     options.MCOptions.MCRelaxAll = optimization == Optimization::least; // long jumps, but no search for short ones
     auto machine = builder.createTargetMachine();
     if (!machine) throw std::runtime_error("LLVM: " + llvm::toString(machine.takeError()));
-    return std::move(*machine);
+    return {machine->release(), std::move(keeper)};
 }
 
 void apply_target(llvm::Module& module, const llvm::TargetMachine& machine, const TargetCpu& target) {
