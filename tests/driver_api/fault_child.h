@@ -34,14 +34,20 @@ inline std::string said_by_child(const std::function<int()>& body) {
     return said;
 }
 
+/// For what a child does: the primary context of a device, which becomes current; null if the driver doesn't give it.
+inline CUcontext begin_on(CUdevice device) {
+    CUcontext primary = nullptr;
+    const bool given = cuInit(0) == 0 && cuDevicePrimaryCtxRetain(&primary, device) == 0 && cuCtxSetCurrent(primary) == 0;
+    return given ? primary : nullptr;
+}
+
 /// Launches kernel `k` of `text` with 64-bit parameters, the first of which is the address of 4096 bytes of device memory
 /// plus `offset`, 32 threads; what synchronising gives, -1 where anything else fails. The memory begins with an odd address.
 inline int code_of_launch(const std::string& text, std::uint64_t offset, std::uint64_t second, std::uint64_t* result = nullptr) {
     CUmodule module = nullptr;
     CUfunction kernel = nullptr;
-    CUcontext primary = nullptr;
     CUdeviceptr data = 0;
-    if (cuInit(0) != 0 || cuDevicePrimaryCtxRetain(&primary, 0) != 0 || cuCtxSetCurrent(primary) != 0) return -1;
+    if (!begin_on(0)) return -1;
     if (cuModuleLoadData(&module, text.c_str()) != 0 || cuModuleGetFunction(&kernel, module, "k") != 0) return -1;
     if (cuMemAlloc_v2(&data, 4096) != 0) return -1;
     const CUdeviceptr odd = data + 1;

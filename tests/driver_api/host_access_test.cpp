@@ -15,13 +15,12 @@ constexpr unsigned count = 1 << 20;
 
 /// What a program does as it should, then host(device memory).
 int use(void (*host)(volatile unsigned*)) {
-    CUcontext primary = nullptr;
     CUmodule module = nullptr;
     CUfunction kernel = nullptr;
     CUdeviceptr device = 0, managed = 0, pooled = 0, variable = 0;
     void* pinned = nullptr;
     std::size_t size = 0;
-    if (cuInit(0) || cuDevicePrimaryCtxRetain(&primary, 0) || cuCtxSetCurrent(primary)) return -1;
+    if (!driver_test::begin_on(0)) return -1;
     if (cuModuleLoadData(&module, driver_test::kernels) || cuModuleGetFunction(&kernel, module, "add_one")) return -2;
     if (cuMemAlloc_v2(&device, count * 4) || cuMemAllocManaged(&managed, count * 4, 1) || cuMemHostAlloc(&pinned, count * 4, 0)) return -3;
     if (cuMemAllocAsync(&pooled, count * 4, nullptr)) return -4;

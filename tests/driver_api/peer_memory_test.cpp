@@ -31,11 +31,11 @@ const char* const text = R"(.version 8.0
 
 /// 0 if the kernel on device 0 has written to the memory of device `owner`.
 int write_to(int owner, bool with_access) {
-    CUcontext first = nullptr, second = nullptr;
     CUmodule module = nullptr;
     CUfunction kernel = nullptr;
     CUdeviceptr place = 0;
-    if (cuInit(0) != 0 || cuDevicePrimaryCtxRetain(&first, 0) != 0 || cuDevicePrimaryCtxRetain(&second, 1) != 0) return -1;
+    const CUcontext first = begin_on(0), second = begin_on(1);
+    if (!first || !second) return -1;
     if (cuCtxSetCurrent(owner == 0 ? first : second) != 0 || cuMemAlloc_v2(&place, 4096) != 0) return -2;
     if (cuCtxSetCurrent(first) != 0 || (with_access && cuCtxEnablePeerAccess(second, 0) != 0)) return -3;
     if (cuModuleLoadData(&module, text) != 0 || cuModuleGetFunction(&kernel, module, "k") != 0) return -4;

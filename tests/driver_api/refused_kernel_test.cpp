@@ -25,11 +25,10 @@ std::string unknown_code() {
 /// What the launch gives, then two waits and two copies, a launch before each pair: digits of 1 for 801, 0 for success.
 int use() {
     const std::string image = unknown_code();
-    CUcontext primary = nullptr;
     CUmodule module = nullptr;
     CUfunction kernel = nullptr;
     CUdeviceptr memory = 0;
-    if (cuInit(0) || cuDevicePrimaryCtxRetain(&primary, 0) || cuCtxSetCurrent(primary) || cuMemAlloc_v2(&memory, 64)) return -1;
+    if (!driver_test::begin_on(0) || cuMemAlloc_v2(&memory, 64)) return -1;
     if (cuModuleLoadData(&module, image.data()) || cuModuleGetFunction(&kernel, module, "vector_add")) return -2;
     std::array<std::uint64_t, 4> values{memory, memory, memory, 1};
     std::array<void*, 4> parameters{&values[0], &values[1], &values[2], &values[3]};

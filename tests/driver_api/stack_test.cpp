@@ -299,9 +299,7 @@ again:
 constexpr int stack_limit = 0; // CU_LIMIT_STACK_SIZE
 
 int code_with_limit(std::size_t limit, std::uint64_t depth, const char* text = counting) {
-    CUcontext primary = nullptr;
-    if (cuInit(0) != 0 || cuDevicePrimaryCtxRetain(&primary, 0) != 0 || cuCtxSetCurrent(primary) != 0) return -1;
-    if (cuCtxSetLimit(stack_limit, limit) != 0) return -1;
+    if (!driver_test::begin_on(0) || cuCtxSetLimit(stack_limit, limit) != 0) return -1;
     std::uint64_t result = 0;
     const int code = driver_test::code_of_launch(text, 0, depth, &result);
     return code == 0 && result != depth ? -2 : code;

@@ -204,7 +204,6 @@ namespace {
 
 std::string report_of_access(int flags, bool mapped, bool write) {
     return driver_test::said_by_child([&] {
-        CUcontext primary = nullptr;
         CUmodule module = nullptr;
         CUfunction kernel = nullptr;
         CUdeviceptr at = 0;
@@ -212,7 +211,7 @@ std::string report_of_access(int flags, bool mapped, bool write) {
         CUmemAllocationProp properties{};
         properties.type = 1, properties.location = {1, 0};
         const CUmemAccessDesc access{{1, 0}, flags};
-        if (cuInit(0) || cuDevicePrimaryCtxRetain(&primary, 0) || cuCtxSetCurrent(primary)) return -1;
+        if (!driver_test::begin_on(0)) return -1;
         if (cuModuleLoadData(&module, write ? driver_test::kernels : R"(
 .version 8.0
 .target sm_75
