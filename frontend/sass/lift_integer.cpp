@@ -435,7 +435,8 @@ void Lifter::lea(const Instruction& inst) {
         return;
     }
     const bool has_carry = carry_out.index != true_predicate;
-    if (a.negated || a.inverted || (has_carry && (inst.has("X") || b.negated || b.inverted))) refuse_here();
+    if (a.negated || (a.inverted && !inst.has("X")) || (has_carry && (inst.has("X") || b.negated || b.inverted)))
+        refuse_here();
     const Value low = read_plain(a), addend = read(b);
     const auto widened = [&]() {
         if (!inst.has("SX32")) return join(low, read_plain(c));
@@ -446,8 +447,9 @@ void Lifter::lea(const Instruction& inst) {
     if (addend.is_window_high) refuse_here("arithmetic of generic addresses of shared memory");
     if (inst.has("X")) {
         const Carry carry = carries_[in.index + (in.kind == Kind::uniform_predicate ? 8u : 0u)];
-        if (is_unguarded(inst) && !b.inverted && !in.negated && in.index != true_predicate && carry.known &&
-            carry.is_shift && carry.shift == shift && (carry.a.number == low.number && low.number != 0)) {
+        if (is_unguarded(inst) && !a.inverted && !b.inverted && !in.negated && in.index != true_predicate &&
+            carry.known && carry.is_shift && carry.shift == shift &&
+            (carry.a.number == low.number && low.number != 0)) {
             std::string wide = wide_text(widened());
             if (shift != 0) {
                 const std::string shifted = wide_temporary();
@@ -462,7 +464,12 @@ void Lifter::lea(const Instruction& inst) {
     }
     const std::string shifted = wide_temporary();
     emit("shl.b64 " + shifted + ", " + wide_text(widened()) + ", " + std::to_string(shift));
-    const Value high = high_half(name_wide(shifted));
+    Value high = high_half(name_wide(shifted));
+    if (a.inverted) { // both registers are; with the carry of -a it is the upper half of a difference
+        const std::string inverse = temporary();
+        emit("not.b32 " + inverse + ", " + high.text);
+        high = value_of(inverse);
+    }
     std::string result = temporary();
     emit("add.s32 " + result + ", " + high.text + ", " + addend.text);
     if (inst.has("X")) {

@@ -399,19 +399,46 @@ Value Lifter::constant_word(unsigned bank, std::int64_t offset) {
                 const CubinSymbol& symbol = cubin_.symbols[relocation.symbol];
                 if (const auto address = provided_address(symbol.name); symbol.section == 0 && address)
                     return constant(offset == even ? std::uint32_t(*address) : std::uint32_t(*address >> 32));
-                if (symbol.section >= cubin_.sections.size() || (symbol.type != 1 && symbol.type != 3))
-                    refuse_here("the address of " + std::string(symbol.name));
-                const std::string_view home = cubin_.sections[symbol.section].name;
-                if (home != ".nv.global" && home != ".nv.global.init")
-                    refuse_here("the address of " + std::string(symbol.name));
                 const std::string pair = wide_temporary();
-                emit("mov.u64 " + pair + ", " + (home == ".nv.global" ? "sass_global" : "sass_global_init") + "+" +
-                     std::to_string(symbol.value + std::uint64_t(relocation.addend)));
+                emit("mov.u64 " + pair + ", " + variable_place(symbol, relocation.addend));
                 const int wide = name_wide(pair);
                 return offset == even ? low_half(wide) : high_half(wide);
             }
     }
     refuse_here(place);
+}
+
+/// A half of a variable's address as an immediate: MOV or UMOV d, 32@lo(name) or 32@hi(name).
+void Lifter::move_address(const Instruction& inst) {
+    constexpr std::uint32_t low_half_type = 56, high_half_type = 57;
+    const CubinRelocation* found = nullptr;
+    for (const CubinRelocation& relocation : cubin_.sections[kernel_.text].relocations) {
+        if (relocation.offset / instruction_size * instruction_size != inst.address) continue;
+        if (found != nullptr) refuse_here("a relocated operand");
+        found = &relocation;
+    }
+    const Operand& source = inst.operands[1];
+    if (found == nullptr || inst.form->rule != "mov" || source.kind != Kind::immediate || source.value != 0 ||
+        (found->type != low_half_type && found->type != high_half_type) || found->symbol >= cubin_.symbols.size())
+        refuse_here("a relocated operand");
+    const std::string place = variable_place(cubin_.symbols[found->symbol], found->addend);
+    int& known = variable_pairs_[place].number;
+    if (known < 0) {
+        const std::string pair = wide_temporary();
+        emit("mov.u64 " + pair + ", " + place);
+        known = name_wide(pair);
+    }
+    write(inst.operands[0], found->type == low_half_type ? low_half(known) : high_half(known));
+}
+
+/// Where a variable of global memory lies in the lifted module's.
+std::string Lifter::variable_place(const CubinSymbol& symbol, std::int64_t addend) {
+    if (symbol.section >= cubin_.sections.size() || (symbol.type != 1 && symbol.type != 3))
+        refuse_here("the address of " + std::string(symbol.name));
+    const std::string_view home = cubin_.sections[symbol.section].name;
+    if (home != ".nv.global" && home != ".nv.global.init") refuse_here("the address of " + std::string(symbol.name));
+    return (home == ".nv.global" ? "sass_global+" : "sass_global_init+") +
+           std::to_string(symbol.value + std::uint64_t(addend));
 }
 
 // --- predicates ---
@@ -944,6 +971,7 @@ void Lifter::begin_block(const EntryState& pairs) {
     registers_ = {};
     carries_ = {};
     parameter_pairs_.clear();
+    variable_pairs_.clear();
     sine_arguments_.clear();
     lone_masks_.clear();
     lone_lanes_.clear();
@@ -974,9 +1002,11 @@ void Lifter::lift_block(unsigned id) {
         current_ = &inst;
         if (inst.guard == true_predicate && inst.guard_negated) continue; // never
         try {
-            if (std::binary_search(relocated_.begin(), relocated_.end(), at)) refuse_here("a relocated operand");
             keep_guard(inst);
-            rule(inst);
+            if (std::binary_search(relocated_.begin(), relocated_.end(), at))
+                move_address(inst);
+            else
+                rule(inst);
             guard_copy_.clear();
         } catch (const Unliftable& problem) {
             const std::string what = problem.what(), text = describe(inst);

@@ -106,6 +106,8 @@ private:
     Value constant_word(unsigned bank, std::int64_t offset);
     std::optional<std::uint32_t> constant_bytes(unsigned bank, std::int64_t offset);
     int parameter_pair(std::int64_t offset);
+    void move_address(const Instruction& inst);
+    std::string variable_place(const CubinSymbol& symbol, std::int64_t addend); ///< as an operand of mov.u64
     static Condition condition(const Operand& operand);
     Condition guard_condition() const; ///< of the current instruction
     void keep_guard(const Instruction& inst);
@@ -192,6 +194,10 @@ private:
     std::array<Carry, 16> carries_{};
     EntryState pairs_; ///< whose 64-bit register holds their value
     std::map<std::int64_t, int> parameter_pairs_;
+    struct Wide {
+        int number = -1;
+    };
+    std::map<std::string, Wide> variable_pairs_;     ///< addresses in this block
     std::map<unsigned, std::string> sine_arguments_; ///< number of x/2pi to x
     std::string collective_mask_;
     std::string guard_copy_;                               ///< empty: the guard's own register holds it
