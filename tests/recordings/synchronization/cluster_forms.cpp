@@ -296,9 +296,9 @@ ROUND:)" + sync + "ld.shared::cluster.u32 %r5,[%r6]; mad.lo.u32 %r5,%r5,3,%r2;\n
     all.push_back({"rank 2 of 2, atomic", rank("mapa.shared::cluster.u32 %r2,%r1,2; red.shared::cluster.add.u32 [%r2],%r9;"), pair});
     all.push_back({"rank 2 of 2, generic", rank("mapa.u64 %rd6,%rd5,2; ld.u32 %r3,[%rd6]; st.global.u32 [%rd1],%r3;"), pair});
     all.push_back({"rank 2 of 2, arrive", rank("mapa.shared::cluster.u32 %r2,%r1,2; mbarrier.arrive.release.cluster.shared::cluster.b64 _,[%r2];"), pair});
-    // Asynchronous stores that can't be made: target in %r2, object in %r1, the CTA's own variable in %r4, one mbarrier object in its middle.
+    // Asynchronous stores that can't be made: target in %r2, object in %r1, the CTA's own variable in %r4, one mbarrier object in its middle. (The recorded kernels began with a 0 there without storing it.)
     const auto misuse = [&](const std::string& name, const std::string& what) {
-        all.push_back({name, rank("mov.u32 %r4,%r1; add.u32 %r1,%r1,128; mov.u32 %r2,%r4; mbarrier.init.shared.b64 [%r1],1;\nmbarrier.arrive.expect_tx.shared.b64 _,[%r1],4;\n" + what +
+        all.push_back({name, rank("st.shared.u32 [%r1],0; mov.u32 %r4,%r1; add.u32 %r1,%r1,128; mov.u32 %r2,%r4; mbarrier.init.shared.b64 [%r1],1;\nmbarrier.arrive.expect_tx.shared.b64 _,[%r1],4;\n" + what +
                                   "\nnanosleep.u32 20000; ld.shared.u32 %r3,[%r4]; st.global.u32 [%rd1],%r3;"), pair});
     };
     for (const std::string put : {"st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r2],%r9,[%r1];",
