@@ -234,6 +234,17 @@ void Lifter::load_constant(const Instruction& inst) {
         return;
     }
     std::string where;
+    if (by == zero_register && place.bank == 0 && place.value < std::int64_t(kernel_.parameter_base)) {
+        // Of the launch's numbers: a part of the word.
+        const std::int64_t first = place.value % 4;
+        if (place.value < 0 || first + size.bytes > 4) refuse_here();
+        const Value word = constant_word(0, place.value - first);
+        const std::string result = temporary();
+        emit(std::string(size.narrow[1] == 's' ? "bfe.s32 " : "bfe.u32 ") + result + ", " + in_register(word) + ", " +
+             std::to_string(8 * first) + ", " + std::to_string(8 * size.bytes));
+        write(inst.operands[0], value_of(result));
+        return;
+    }
     if (by == zero_register && place.bank == 0) {
         for (const KernelParameter& parameter : kernel_.parameters) {
             const std::int64_t inside = place.value - kernel_.parameter_base - parameter.offset;

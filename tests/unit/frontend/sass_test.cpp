@@ -196,6 +196,8 @@ TEST_CASE("sass: instructions of NVIDIA's libraries that ptxas does not write") 
         // LDG.E R9, [R4.64+UR4] and [R4.U32+UR4]
         {0x0000000404097981, 0x000322000c1e0900, {"add.u64 %q", "ld.global.b32 %", "[%q"}},
         {0x0000000404097981, 0x00032200081e0900, {"cvt.u64.u32 %q", "%r4;", "add.u64 %q", "ld.global.b32 %", "[%q"}},
+        // LDC.U16 R9, c[0x0][0xc]: the lower half of %nctaid.x
+        {0x00000300ff097b82, 0x000ea40000000400, {"%nctaid.x;", "bfe.u32 %", ", 0, 16;"}},
         // MEMBAR.GPU
         {0x0000000000007992, 0x000fec0000012000, {"fence.sc.gpu;"}},
     };
