@@ -249,7 +249,7 @@ bool reads(const Instruction& inst, const Operand& what) {
         return true;
     if (inst.form == nullptr) return true;
     // All predicates at once.
-    if (inst.form->rule == "p2r" && what.kind == Kind::predicate) return true;
+    if (inst.form->rule == "p2r" && is_predicate(what)) return true;
     for (unsigned i = 0; i < inst.operand_count; ++i)
         if (!is_written(inst, i) && touches(inst, inst.operands[i], what)) return true;
     return false;

@@ -153,7 +153,8 @@ std::string print(const Instruction& inst, const OperandSpec& spec, const Operan
                signed_hexadecimal(inst.form->id == FormId::brx ? operand.value - inst.address - 16 : operand.value);
     case Kind::number:
         if (spec.kind == '{') return set_of(std::uint64_t(operand.value));
-        return spec.kind == 'R' ? "PR" : (spec.kind == 'Q' ? "SB" : "B") + std::to_string(operand.value);
+        return spec.kind == 'R' ? (inst.form->mnemonic[0] == 'U' ? "UPR" : "PR")
+                                : (spec.kind == 'Q' ? "SB" : "B") + std::to_string(operand.value);
     }
     return {};
 }

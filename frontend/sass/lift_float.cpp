@@ -249,7 +249,43 @@ std::string to_integer(const Instruction& inst) {
     return inst.has("TRUNC") ? ".rzi" : inst.has("FLOOR") ? ".rmi" : inst.has("CEIL") ? ".rpi" : ".rni";
 }
 
+/// Of I2I and I2IP.
+std::string narrow_type(const Instruction& inst) {
+    return inst.has("U8.S32.SAT") ? ".u8" : inst.has("S8.S32.SAT") ? ".s8" : inst.has("U16.S32.SAT") ? ".u16" : ".s16";
+}
+
 } // namespace
+
+/// The nearest value of a narrower type.
+void Lifter::i2i(const Instruction& inst) {
+    const std::string result = temporary();
+    emit("cvt.sat" + narrow_type(inst) + ".s32 " + result + ", " + in_register(read(inst.operands[1])));
+    write(inst.operands[0], value_of(result));
+}
+
+/// Two such values side by side, and above bytes the lower half of the third operand.
+void Lifter::i2ip(const Instruction& inst) {
+    const std::string type = narrow_type(inst), result = temporary();
+    const bool is_byte = type.ends_with('8');
+    const Operand& above = inst.operands[3];
+    if (!is_byte && (above.kind != Kind::reg || above.index != zero_register)) refuse_here();
+    emit("cvt.pack.sat" + type + (is_byte ? ".s32.b32 " : ".s32 ") + result + ", " +
+         in_register(read(inst.operands[1])) + ", " + in_register(read(inst.operands[2])) +
+         (is_byte ? ", " + in_register(read(above)) : std::string()));
+    write(inst.operands[0], value_of(result));
+}
+
+/// Two floats to bytes side by side: known with zeros beside.
+void Lifter::f2ip(const Instruction& inst) {
+    for (const unsigned other : {1u, 3u})
+        if (inst.operands[other].kind != Kind::reg || inst.operands[other].index != zero_register) refuse_here();
+    if (!inst.has("NTZ")) refuse_here();
+    const std::string whole = temporary(), result = temporary();
+    emit("cvt" + to_integer(inst) + (inst.has("U8.F32") ? ".u8" : ".s8") + ".f32 " + whole + ", " +
+         read_float(inst.operands[2]));
+    emit("and.b32 " + result + ", " + whole + ", 0xff");
+    write(inst.operands[0], value_of(result));
+}
 
 /// Float to integer. The f32 forms of PTX's cvt have .NTZ in machine code, the others never.
 void Lifter::f2i(const Instruction& inst) {

@@ -368,6 +368,13 @@ void Lifter::finish_pair(unsigned index, const Carry& carry, int wide) {
 
 void Lifter::viadd(const Instruction& inst) {
     const Value a = read(inst.operands[1]), b = read(inst.operands[2]);
+    if (inst.has("16x2")) {
+        if (inst.operands[2].negated) refuse_here();
+        const std::string sums = temporary();
+        emit("add.u16x2 " + sums + ", " + in_register(a) + ", " + in_register(b));
+        write(inst.operands[0], value_of(sums));
+        return;
+    }
     if (a.constant && b.constant) {
         write(inst.operands[0], constant(*a.constant + *b.constant));
         return;
@@ -957,7 +964,8 @@ void Lifter::p2r(const Instruction& inst) {
     for (unsigned i = 0; i < 7; ++i) {
         if ((mask >> i & 1u) == 0) continue;
         const std::string bit = temporary(), sum = temporary();
-        emit("selp.b32 " + bit + ", " + hexadecimal(1u << (first + i)) + ", 0, %p" + std::to_string(i));
+        emit("selp.b32 " + bit + ", " + hexadecimal(1u << (first + i)) + (inst.guard_uniform ? ", 0, %up" : ", 0, %p") +
+             std::to_string(i));
         emit("or.b32 " + sum + ", " + result + ", " + bit);
         result = sum;
     }

@@ -304,6 +304,9 @@ public:
     LIFT_RULE(dadd);
     LIFT_RULE(dsetp);
     LIFT_RULE(dfma);
+    LIFT_RULE(i2i);
+    LIFT_RULE(i2ip);
+    LIFT_RULE(f2ip);
     LIFT_RULE(f2i);
     LIFT_RULE(i2f);
     LIFT_RULE(frnd);
