@@ -10,6 +10,7 @@
 #include "runtime/exec/hang_report.h"
 #include "runtime/launch/cta_order.h"
 #include "runtime/launch/helpers.h"
+#include "runtime/module/late_functions.h"
 #include "runtime/module/module.h"
 
 #include <algorithm>
@@ -422,7 +423,8 @@ void Worker::check_for_hang() {
     const std::uint64_t own = scheduler_.progress_and_work();
     if (own != seen_progress_) grid.progress.fetch_add(1, std::memory_order_relaxed);
     const std::uint64_t all = grid.progress.load(std::memory_order_relaxed);
-    if (own != seen_progress_ || all != seen_grid_progress_) {
+    // Who waits for a function's code goes on when it is made, and others may wait for him, in other grids too.
+    if (own != seen_progress_ || all != seen_grid_progress_ || makes_late_functions()) {
         seen_progress_ = own;
         seen_grid_progress_ = all;
         progress_time_ = now;

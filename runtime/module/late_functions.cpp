@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -36,6 +37,8 @@ std::mutex& mutex() {
     static auto& mutex = *new std::mutex;
     return mutex;
 }
+
+std::atomic<unsigned> being_made{0};
 
 std::string why_unfit(const LoadedKernel& code, const LoadedKernel& function, std::size_t stack) {
     const translator::KernelProperties &of_code = code.properties, &of_function = function.properties;
@@ -101,6 +104,10 @@ void note_late_caller(ModuleSource& source, const std::string& kernel, const tra
     if (!known) known = std::move(caller);
 }
 
+bool makes_late_functions() {
+    return being_made.load(std::memory_order_relaxed) != 0;
+}
+
 const LoadedKernel* late_function(const LoadedKernel& code, ptx::FunctionId function, std::size_t stack,
                                   std::string& error) {
     std::shared_ptr<Caller> caller;
@@ -115,7 +122,9 @@ const LoadedKernel* late_function(const LoadedKernel& code, ptx::FunctionId func
         if (const auto made = caller->functions.find(function); made != caller->functions.end())
             return made->second.get();
     }
+    being_made.fetch_add(1, std::memory_order_relaxed);
     std::shared_ptr<const LoadedKernel> made = make(*caller, code, function, stack, error);
+    being_made.fetch_sub(1, std::memory_order_relaxed);
     if (!made) return nullptr;
     const std::lock_guard lock(mutex());
     return caller->functions.try_emplace(function, std::move(made)).first->second.get();

@@ -28,4 +28,7 @@ void note_late_caller(ModuleSource& source, const std::string& kernel, const tra
 const LoadedKernel* late_function(const LoadedKernel& code, ptx::FunctionId function, std::size_t stack,
                                   std::string& error);
 
+/// Whether a thread of the process is making one now. Relaxed: a hint.
+bool makes_late_functions();
+
 } // namespace ptarmigan::runtime
