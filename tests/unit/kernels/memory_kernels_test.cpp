@@ -641,3 +641,76 @@ TEST_CASE("variables declared in bodies live as long as the module", "[kernels][
     synchronize();
     CHECK((out.values()[0] == 6 && out.values()[1] == 1000));
 }
+
+TEST_CASE("lanes at a stride that is a parameter, narrowed to 32 bits", "[kernels][memory]") {
+    // int(i * stride) as nvcc writes it: by shifts of the upper half, and by reading the lower half of the register.
+    constexpr std::int64_t middle = 400;
+    constexpr std::int64_t strides[] = {1, 0, 2, -1, -2, 3, std::int64_t{1} << 32, (std::int64_t{5} << 32) + 1, (std::int64_t{1} << 33) - 1};
+    for (std::int64_t stride : strides) {
+        Array<std::uint32_t> in(iota<std::uint32_t>(2 * middle)), out(2 * threads), stored(2 * middle);
+        const auto bytes = std::uint64_t(middle * 4);
+        run(R"(
+            cvt.u64.u32 %l0, %r62;
+            mul.lo.s64 %l1, %l0, %l63;
+            shl.b64 %l2, %l1, 32;
+            shr.s64 %l3, %l2, 30;
+            add.s64 %l4, %l60, %l3;
+            ld.global.u32 %r0, [%l4];
+            cvt.s64.s32 %l5, %l1;
+            shl.b64 %l6, %l5, 2;
+            add.s64 %l7, %l60, %l6;
+            ld.global.u32 %r1, [%l7];
+            mul.wide.u32 %l8, %r62, 4;
+            add.u64 %l9, %l61, %l8;
+            st.global.u32 [%l9], %r0;
+            st.global.u32 [%l9+400], %r1;
+            add.s64 %l10, %l62, %l6;
+            st.global.u32 [%l10], 7;
+        )", {1}, {threads},
+            {in.address() + bytes, out.address(), stored.address() + bytes, std::uint64_t(stride)});
+        INFO("stride " << stride);
+        std::vector<std::uint32_t> expected(2 * threads), marks(2 * middle);
+        for (unsigned i = 0; i < threads; ++i) {
+            const std::int64_t place = middle + std::int32_t(std::uint32_t(i * std::uint64_t(stride)));
+            expected[i] = expected[threads + i] = std::uint32_t(place);
+            marks[std::size_t(place)] = 7;
+        }
+        CHECK(out.values() == expected);
+        CHECK(stored.values() == marks);
+    }
+}
+
+TEST_CASE("lanes that come out side by side, or not, by a quotient and a remainder", "[kernels][memory]") {
+    // rows[i / width] [i % width] of a matrix whose strides are parameters, copied to one of other strides.
+    constexpr unsigned width = 24;
+    constexpr std::uint64_t strides[][4] = {{width, 1, width, 1}, {1, 5, width, 1}, {width, 1, 1, 5}, {0, 1, 40, 1}, {1, 0, 40, 1}};
+    for (const auto& [row_in, column_in, row_out, column_out] : strides) {
+        Array<std::uint64_t> in(iota<std::uint64_t>(256)), out(256);
+        Array<std::uint64_t> table(std::vector{row_in, column_in, row_out, column_out});
+        run(R"(
+            ld.global.v2.u64 {%l10, %l11}, [%l62];
+            ld.global.v2.u64 {%l12, %l13}, [%l62+16];
+            div.u32 %r0, %r62, 24;
+            mul.lo.u32 %r1, %r0, 24;
+            sub.u32 %r2, %r62, %r1;
+            cvt.u64.u32 %l0, %r0;
+            cvt.u64.u32 %l1, %r2;
+            mul.lo.u64 %l2, %l0, %l10;
+            mul.lo.u64 %l3, %l1, %l11;
+            add.u64 %l4, %l2, %l3;
+            shl.b64 %l5, %l4, 3;
+            add.u64 %l6, %l60, %l5;
+            ld.global.u64 %l7, [%l6];
+            mul.lo.u64 %l2, %l0, %l12;
+            mul.lo.u64 %l3, %l1, %l13;
+            add.u64 %l4, %l2, %l3;
+            shl.b64 %l5, %l4, 3;
+            add.u64 %l6, %l61, %l5;
+            st.global.u64 [%l6], %l7;
+        )", {1}, {threads}, {in.address(), out.address(), table.address()});
+        std::vector<std::uint64_t> expected(256);
+        for (unsigned i = 0; i < threads; ++i)
+            expected[i / width * row_out + i % width * column_out] = i / width * row_in + i % width * column_in;
+        CHECK(out.values() == expected);
+    }
+}

@@ -58,6 +58,9 @@ FunctionGraph build_callee_graph(ptx::ModuleLoader& loader, ptx::FunctionId func
     simplify(flat.graph, options.shape);
     if (options.late_copies) spoil_unfenced_registers(flat.graph);
     find_calls(flat.graph);
+    write_ors_as_sums(flat.graph);
+    narrow_upper_halves(flat.graph);
+    narrow_lower_halves(flat.graph);
     fold_approximations(flat.graph);
     split_divisions(flat.graph);
     contract_products(flat.graph);

@@ -13,6 +13,14 @@ void build_ssa(FlatFunction& flat);
 /// `shape` gives the values of %ntid and the like. Leaves the graph canonical, with dense value and block numbers.
 void simplify(FunctionGraph& graph, const BlockShape& shape);
 
+/// Makes sums of `or`s that add. Behind simplify().
+void write_ors_as_sums(FunctionGraph& graph);
+
+/// Makes 32-bit numbers of 64-bit ones of which only the upper half counts. Behind simplify().
+void narrow_upper_halves(FunctionGraph& graph);
+/// Likewise where only the lower half counts.
+void narrow_lower_halves(FunctionGraph& graph);
+
 /// Makes constants and products of approximations of constants, as ptxas does. Behind simplify(), which finds the
 /// constants.
 void fold_approximations(FunctionGraph& graph);
