@@ -15,6 +15,7 @@
 #include "translator/analysis/build/product_groups.h"
 #include "translator/analysis/graph/linear_plan.h"
 #include "translator/analysis/loops/plan_turns.h"
+#include "translator/analysis/memory/computed_numbers.h"
 #include "translator/analysis/memory/load_groups.h"
 #include "translator/analysis/waits/counter_goals.h"
 #include "translator/emit/kernel_unit.h"
@@ -97,6 +98,7 @@ public:
     llvm::Value* live_bits() override;
     LaneAddress address(const ptx::Operand& operand, ptx::StateSpace space) override;
     bool may_stream() const override { return current_instruction_ && current_instruction_->streams; }
+    bool may_be_neighbours(const ptx::Operand& address) override;
     const ProductGroup* product_group(const ptx::Instruction& inst) override;
     llvm::ArrayRef<const ptx::Instruction*> loads_with(const ptx::Instruction& inst) override;
     llvm::Value* call_builtin(std::string_view name, llvm::Type* result, Values arguments) override;
@@ -282,6 +284,7 @@ private:
     const GraphInstruction* current_instruction_ = nullptr;
     std::vector<LoadGroup> load_groups_;          ///< of the block at hand
     std::optional<ProductGroups> product_groups_; ///< once asked for
+    std::optional<std::vector<bool>> computed_;   ///< computed_numbers(), once asked for
     bool full_version_ = false;                   ///< the version of the block at hand for which all lanes are active
     bool lane_zero_ = false;                      ///< operands are read as lane 0 sees them
     bool guard_handled_ = false;                  ///< the guard became a branch: active() ignores it

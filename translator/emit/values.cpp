@@ -149,6 +149,12 @@ void GraphEmitter::begin_block_code() {
     ir_.SetInsertPoint(code);
 }
 
+bool GraphEmitter::may_be_neighbours(const ptx::Operand& address) {
+    if (address.kind != ptx::Operand::Kind::address || address.base != ptx::Operand::Base::reg) return false;
+    if (!computed_) computed_ = computed_numbers(graph_);
+    return (*computed_)[address.index];
+}
+
 llvm::ArrayRef<const ptx::Instruction*> GraphEmitter::loads_with(const ptx::Instruction& inst) {
     for (const LoadGroup& group : load_groups_)
         if (group.first == &inst) return group.loads;

@@ -146,6 +146,8 @@ public:
     /// Address of lane l as a scalar i64.
     llvm::Value* lane_address(const LaneAddress& address, llvm::Value* lane);
 
+    /// The address at hand varies, but is arithmetic on the threads' numbers: lanes may turn out to be neighbours.
+    virtual bool may_be_neighbours(const ptx::Operand& address) = 0;
     /// Loads of the same block that read adjacent elements and may be made together with `inst`, the first of them in
     /// the program (load_groups.h); in ascending order of addresses. Empty if there are none.
     /// The store at hand may go past the caches where the grid asks for it.

@@ -107,6 +107,17 @@ unsigned group_size(WarpEmitter& e, const AccessPlan& plan) {
 
 } // namespace
 
+AccessPattern pattern_of(WarpEmitter& e, const MemoryAccess& access) {
+    const TargetCpu& target = e.options().target;
+    AccessPattern pattern;
+    pattern.offsets = access.address.address.shape.offsets;
+    pattern.steps = access.address.address.stride ? access.address.address.shape.steps : nullptr;
+    pattern.element_bytes = access.bytes;
+    pattern.count = access.count;
+    pattern.native_bytes = target.architecture == TargetCpu::Architecture::aarch64 ? 16 : target.avx512 ? 64 : 32;
+    return pattern;
+}
+
 bool takes_mask(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan) {
     const TargetCpu& target = e.options().target;
     const bool has_small = target.avx512 || target.architecture == TargetCpu::Architecture::aarch64;

@@ -6,6 +6,9 @@
 
 namespace ptarmigan::translator::lower {
 
+/// What the lanes of an access with an affine address touch, for the planner.
+AccessPattern pattern_of(WarpEmitter& e, const MemoryAccess& access);
+
 /// One <W x T> per component. All lanes must be active unless takes_mask() and the plan is gapless.
 llvm::SmallVector<llvm::Value*, 8> load_chunks(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan);
 

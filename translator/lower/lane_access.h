@@ -6,6 +6,10 @@
 
 namespace ptarmigan::translator::lower {
 
+/// All lanes are active and their distances are known without a vector of addresses: single accesses are made at the
+/// base and the distances, where those are better than gathers and scatters.
+bool is_at_distances(WarpEmitter& e, const MemoryAccess& access);
+
 /// The elements of every active lane, as load_lanes() gives them.
 llvm::SmallVector<llvm::Value*, 8> gather(WarpEmitter& e, const MemoryAccess& access);
 

@@ -7,6 +7,7 @@
 #include "translator/lower/access_mark.h"
 #include "translator/lower/chunked_access.h"
 #include "translator/lower/lane_access.h"
+#include "translator/lower/neighbour_access.h"
 #include "translator/lower/row_access.h"
 
 #include <llvm/IR/MDBuilder.h>
@@ -96,17 +97,6 @@ void store_uniform(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<La
         e.if_then(e.any(e.active()), store);
 }
 
-AccessPattern pattern_of(WarpEmitter& e, const MemoryAccess& access) {
-    const TargetCpu& target = e.options().target;
-    AccessPattern pattern;
-    pattern.offsets = access.address.address.shape.offsets;
-    pattern.steps = access.address.address.stride ? access.address.address.shape.steps : nullptr;
-    pattern.element_bytes = access.bytes;
-    pattern.count = access.count;
-    pattern.native_bytes = target.architecture == TargetCpu::Architecture::aarch64 ? 16 : target.avx512 ? 64 : 32;
-    return pattern;
-}
-
 /// When the chunked form applies, null if always: the affine form must hold, and all lanes must be active unless
 /// masks can be cut along with the chunks.
 Value* chunk_condition(WarpEmitter& e, const MemoryAccess& access, bool maskable) {
@@ -118,14 +108,14 @@ Value* chunk_condition(WarpEmitter& e, const MemoryAccess& access, bool maskable
     return condition ? ir.CreateAnd(condition, full) : full;
 }
 
-/// if_else for several results.
+/// if_else for several results. `odds`: how much more often it is `fast`.
 ValueList choose(WarpEmitter& e, Value* condition, llvm::function_ref<ValueList()> fast,
-                 llvm::function_ref<ValueList()> slow) {
+                 llvm::function_ref<ValueList()> slow, unsigned odds = 2000) {
     Ir& ir = e.ir();
     llvm::BasicBlock* fast_block = e.new_block("access.chunks");
     llvm::BasicBlock* slow_block = e.new_block("access.lanes");
     llvm::BasicBlock* done = e.new_block("access.done");
-    ir.CreateCondBr(condition, fast_block, slow_block, llvm::MDBuilder(e.context()).createBranchWeights(2000, 1));
+    ir.CreateCondBr(condition, fast_block, slow_block, llvm::MDBuilder(e.context()).createBranchWeights(odds, 1));
     ir.SetInsertPoint(fast_block);
     ValueList fast_values = fast();
     llvm::BasicBlock* fast_end = ir.GetInsertBlock();
@@ -145,9 +135,26 @@ ValueList choose(WarpEmitter& e, Value* condition, llvm::function_ref<ValueList(
     return result;
 }
 
+/// Neighbours at run time are likely to be so, but not by far.
+constexpr unsigned neighbour_odds = 8;
+
+/// Where the affine form holds, an access without a guard.
+MemoryAccess unguarded(MemoryAccess access) {
+    access.address.guard = nullptr;
+    access.address.address.shape.guard = no_value;
+    return access;
+}
+
 /// Every lane on its own.
-ValueList load_by_lane(WarpEmitter& e, const MemoryAccess& access) {
+ValueList load_each_lane(WarpEmitter& e, const MemoryAccess& access) {
     return wants_rows(e, access) ? load_rows(e, access) : gather(e, access);
+}
+
+ValueList load_by_lane(WarpEmitter& e, const MemoryAccess& access) {
+    if (!access.address.guard || !is_at_distances(e, unguarded(access))) return load_each_lane(e, access);
+    return choose(
+        e, access.address.guard, [&] { return load_each_lane(e, unguarded(access)); },
+        [&] { return gather_in_loop(e, access); });
 }
 
 /// A lane's vector of bytes or halfwords as one element. LLVM 19 and older join shuffles of such small elements wrongly
@@ -177,6 +184,10 @@ ValueList load_varying(WarpEmitter& e, const MemoryAccess& access) {
             return choose(e, condition, fast, [&] { return rare ? gather_in_loop(e, access) : gather(e, access); });
         }
     }
+    if (std::optional<NeighbourAccess> near = load_of_neighbours(e, access))
+        return choose(
+            e, near->condition, [&] { return load_chunks(e, near->access, near->plan); },
+            [&] { return load_by_lane(e, access); }, neighbour_odds);
     return load_by_lane(e, access);
 }
 
@@ -190,25 +201,32 @@ Value* streaming_condition(WarpEmitter& e, const MemoryAccess& access, const Acc
     return ir.CreateAnd(ir.CreateICmpNE(streams, ir.getInt32(0)), whole);
 }
 
+void store_planned(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan, llvm::ArrayRef<Value*> values) {
+    Value* streams = streaming_condition(e, access, plan);
+    auto store = [&](bool past_caches) -> Value* {
+        store_chunks(e, access, plan, values, past_caches);
+        return nullptr;
+    };
+    if (streams)
+        e.if_else(
+            streams, [&] { return store(true); }, [&] { return store(false); });
+    else
+        store(false);
+}
+
+void store_by_lane(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> values) {
+    if (!access.address.guard || !is_at_distances(e, unguarded(access))) return scatter(e, access, values);
+    e.if_else(
+        access.address.guard, [&]() -> Value* { return scatter(e, unguarded(access), values), nullptr; },
+        [&]() -> Value* { return scatter_in_loop(e, access, values), nullptr; });
+}
+
 void store_varying(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> values) {
     if (moves_as_word(access)) return store_varying(e, as_word(e, access), to_words(e, access, values));
     if (access.address.address.is_affine()) {
         if (std::optional<AccessPlan> plan = plan_store(pattern_of(e, access)); plan && plan->gapless) {
-            bool maskable = takes_mask(e, access, *plan);
-            auto fast = [&]() -> ValueList {
-                Value* streams = streaming_condition(e, access, *plan);
-                auto store = [&](bool past_caches) -> Value* {
-                    store_chunks(e, access, *plan, values, past_caches);
-                    return nullptr;
-                };
-                if (streams)
-                    e.if_else(
-                        streams, [&] { return store(true); }, [&] { return store(false); });
-                else
-                    store(false);
-                return {};
-            };
-            Value* condition = chunk_condition(e, access, maskable);
+            auto fast = [&]() -> ValueList { return store_planned(e, access, *plan, values), ValueList(); };
+            Value* condition = chunk_condition(e, access, takes_mask(e, access, *plan));
             auto slow = [&]() -> ValueList {
                 const bool rare = condition == access.address.guard && e.width() > 1;
                 if (rare)
@@ -224,7 +242,13 @@ void store_varying(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Va
             return;
         }
     }
-    scatter(e, access, values);
+    if (std::optional<NeighbourAccess> near = store_of_neighbours(e, access))
+        choose(
+            e, near->condition,
+            [&]() -> ValueList { return store_planned(e, near->access, near->plan, values), ValueList(); },
+            [&]() -> ValueList { return store_by_lane(e, access, values), ValueList(); }, neighbour_odds);
+    else
+        store_by_lane(e, access, values);
 }
 
 } // namespace

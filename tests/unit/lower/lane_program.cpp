@@ -13,6 +13,8 @@ using llvm::Value;
 LaneEmitter::LaneEmitter(llvm::LLVMContext& context, const LaneProgramOptions& options,
                          const CompileOptions& compile_options, llvm::Function* function)
     : WarpEmitter(context, options.width, compile_options), function_(function), full_(options.full_mask) {
+    load_.form = ptx::FormId::ld;
+    current_ = &load_;
     ir_.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", function));
 }
 

@@ -82,6 +82,7 @@ public:
     llvm::Value* guard_correction(ValueId) override { return correction; }
     llvm::Value* guard_holds(ValueId) override { return holds; }
     const ptx::Module& source() const override { return module_; }
+    bool may_be_neighbours(const ptx::Operand&) override { return true; }
     bool may_stream() const override { return false; }
     llvm::DebugLoc access_location(const AccessForm&) override { return marked; }
     void note_write(llvm::Value*, unsigned) override {}
@@ -91,6 +92,7 @@ private:
 
     llvm::Function* function_;
     ptx::Module module_; ///< empty: `source` of what has no text
+    ptx::Instruction load_; ///< what is at hand where nothing is emitted through a handler
     bool full_;
 };
 
