@@ -7,12 +7,14 @@
 //     are slow. 16.4 ms at W = 32, 9.6 at 16, 7.0 at 8 (rows, load_groups.h), 5.7 at 1 with prefetches
 //     (plan_prefetch.h); as a loop that is not unrolled, 20 at W = 4 to 16 and 6.9 at 1. (From W = 8 on down: twice the
 //     time of two threads.) Where gathers are fast, narrow steps still wait for fewer lanes: PoCL's time over ours on
-//     an Emerald Rapids (2026-11-22, 2 cores) is 0.92 to 0.95 at W = 32, 0.96 at 16, 1.14 at 8, 0.86 at 1.
+//     an Emerald Rapids (2026-11-22, 2 cores) is 0.92 to 0.95 at W = 32, 0.96 at 16, 1.14 at 8, 0.86 at 1. Not where
+//     lanes leave together (grid-stride loops): CuPy's take of 4M elements 366 ms at W = 1, 93 at 16 (Zen 3).
 #include "translator/emit/choose_width.h"
 
 #include "frontend/isa/instruction_form.h"
 #include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/graph/liveness.h"
+#include "translator/analysis/loops/row_walks.h"
 #include "translator/analysis/plans/barrier_regions.h"
 
 #include <algorithm>
@@ -67,14 +69,48 @@ unsigned varying_words_over_loops(const FunctionGraph& graph) {
     return most;
 }
 
+/// Instructions by what they define.
+std::vector<const GraphInstruction*> definitions_of(const FunctionGraph& graph) {
+    std::vector<const GraphInstruction*> result(graph.values.size(), nullptr);
+    for (const Block& block : graph.blocks)
+        for (const GraphInstruction& instruction : block.instructions)
+            for (ValueId value : definitions(graph, instruction)) result[value] = &instruction;
+    return result;
+}
+
+/// Lanes leave by comparing numbers that keep their distances (i < n, with the thread's number in i and in nothing
+/// else): all do so in the same round but for once, at the end of what there is to do.
+bool leaves_at_end_of_range(const FunctionGraph& graph, const LoopInfo& loop,
+                            const std::vector<const GraphInstruction*>& definitions) {
+    auto is_inside = [&](BlockId block) {
+        return std::find(loop.blocks.begin(), loop.blocks.end(), block) != loop.blocks.end();
+    };
+    for (BlockId id : loop.blocks) {
+        const Block& block = graph.blocks[id];
+        if (std::all_of(block.successors.begin(), block.successors.end(), is_inside)) continue;
+        if (block.terminator.kind != Terminator::Kind::branch) return false;
+        const ValueId condition = block.terminator.condition;
+        if (graph.values[condition].shape.is_uniform()) continue;
+        const GraphInstruction* test = definitions[condition];
+        if (!test || test->inst.guard != ptx::no_id) return false;
+        for (unsigned i = 1; i < test->inst.operand_count; ++i) {
+            const ptx::Operand& operand = test->inst.operands[i];
+            if (operand.kind == ptx::Operand::Kind::imm || operand.kind == ptx::Operand::Kind::none) continue;
+            if (operand.kind != ptx::Operand::Kind::reg || graph.shape_at(id, operand.index).is_varying()) return false;
+        }
+    }
+    return true;
+}
+
 /// Some innermost loop whose lanes leave at different times spends its instructions on gathers.
 bool walks_memory_lane_by_lane(const FunctionGraph& graph, double limit) {
+    const std::vector<const GraphInstruction*> definitions = definitions_of(graph);
     for (const LoopInfo& loop : graph.forest.loops) {
         if (!loop.divergent_exit) continue;
         bool innermost = std::none_of(graph.forest.loops.begin(), graph.forest.loops.end(), [&](const LoopInfo& other) {
             return other.parent != no_loop && &graph.forest.loops[other.parent] == &loop;
         });
-        if (!innermost) continue;
+        if (!innermost || leaves_at_end_of_range(graph, loop, definitions)) continue;
         unsigned gathers = 0, total = 0;
         for (BlockId block : loop.blocks)
             for (const GraphInstruction& instruction : graph.blocks[block].instructions) {
@@ -121,6 +157,25 @@ unsigned width_by_registers(const FunctionGraph& graph, const TargetCpu& target,
     return 8;
 }
 
+/// Ways of the first cache.
+constexpr unsigned cache_ways = 8;
+
+/// The widest step whose lanes, each on a row of its own, find their lines in the first cache in the next round. Where
+/// gathers are slow no more than 8 lanes anyway. Measured on a Zen 3 (2026-11-27, CPU ms, PolyBench's kernels), rows of
+/// a power of two of bytes at 32, 16, 8, 4 and 1 lanes: one row a lane (ATAX) 39, 16, 4.5, 6.5 and 22, two rows
+/// (GESUMMV) 93, 92, 47, 29 and 115, (SYR2K) 7,758, 4,308, 2,318, 1,692 and 1,160, three (ADI) 57, 54, 28, 25 and 9.6;
+/// rows of other lengths: ATAX 6.3, 5.7, 3.9, 6.4 and 22, GESUMMV 15, 22, 16, 25 and 81, ADI 7.7, 4.7, 4.0, 4.3 and
+/// 9.5.
+unsigned width_by_rows(const FunctionGraph& graph, const TargetCpu& target, unsigned widest) {
+    for (unsigned width : {32u, 16u, 8u, 4u}) {
+        if (width > widest) continue;
+        const RowWalks walks = find_row_walks(graph, width);
+        if (!walks.any) return widest;
+        if (walks.lines_in_set <= cache_ways && (width <= 8 || !target.has_slow_gathers())) return width;
+    }
+    return 1;
+}
+
 /// Their accumulators are hundreds of registers, which lanes that run one by one would hand around. Not mma and wmma:
 /// 32 lanes take as long to make as good code there (a tile of 64 x 64: 0.99 and 0.92 s of CPU, flash attention's first
 /// launches 2.5 s where lanes one by one take 0.55), and long launches wait for that (count_rounds).
@@ -149,7 +204,8 @@ unsigned choose_width(const FunctionGraph& graph, const TargetCpu& target, bool 
         const bool gathers = !target.has_slow_gathers() && walks_memory_lane_by_lane(graph, fast_gather_share);
         return gathers ? std::min(natural, 8u) : 1;
     }
-    return width_by_registers(graph, target, natural);
+    const unsigned width = width_by_registers(graph, target, natural);
+    return uses_shared_memory(graph) ? width : width_by_rows(graph, target, width);
 }
 
 } // namespace ptarmigan::translator
