@@ -321,6 +321,101 @@ KernelCase spmv_case(int n) {
     return c;
 }
 
+KernelCase add_strided_case(std::string name, int n, int stride) {
+    KernelCase c;
+    c.name = std::move(name);
+    c.kernel = "add_strided";
+    const std::size_t size = std::size_t(n) * unsigned(stride);
+    c.buffers = {floats(size, 16), floats(size, 17), zeros(size)};
+    c.arguments = {buffer(0), scalar(stride), buffer(1), scalar(stride), buffer(2), scalar(stride), scalar(n)};
+    c.grid = {groups(n, 128), 1, 1};
+    c.block = {128, 1, 1};
+    c.output = 2;
+    c.unit = "GB/s";
+    c.work = 12e-9 * n;
+    c.openmp = [n, stride](std::vector<Bytes>& b) {
+        const float *x = as<float>(b[0]), *y = as<float>(b[1]);
+        float* z = as<float>(b[2]);
+#pragma omp parallel for
+        for (int i = 0; i < n; ++i) z[i * stride] = x[i * stride] + y[i * stride];
+    };
+    return c;
+}
+
+/// A matrix and a row for all of its rows, as a sum of arrays of unlike shapes.
+KernelCase add_matrices_case(int side) {
+    KernelCase c;
+    c.name = "add, broadcast";
+    c.kernel = "add_matrices";
+    const int n = side * side;
+    c.buffers = {floats(std::size_t(n), 18), floats(std::size_t(side), 19), zeros(std::size_t(n))};
+    c.arguments = {buffer(0), scalar(side), scalar(1), buffer(1),    scalar(0), scalar(1),
+                   buffer(2), scalar(side), scalar(1), scalar(side), scalar(n)};
+    c.grid = {groups(n, 128), 1, 1};
+    c.block = {128, 1, 1};
+    c.output = 2;
+    c.unit = "GB/s";
+    c.work = 8e-9 * n;
+    c.openmp = [side](std::vector<Bytes>& b) {
+        const float *x = as<float>(b[0]), *y = as<float>(b[1]);
+        float* z = as<float>(b[2]);
+#pragma omp parallel for
+        for (int row = 0; row < side; ++row)
+            for (int column = 0; column < side; ++column) z[row * side + column] = x[row * side + column] + y[column];
+    };
+    return c;
+}
+
+KernelCase gemv_case(int n) {
+    KernelCase c;
+    c.name = "gemv by rows";
+    c.kernel = "gemv_rows";
+    c.buffers = {floats(std::size_t(n) * n, 20), floats(n, 21), zeros(n)};
+    c.arguments = {buffer(0), scalar(n), buffer(1), buffer(2), scalar(n)};
+    c.grid = {groups(n, 256), 1, 1};
+    c.block = {256, 1, 1};
+    c.output = 2;
+    c.tolerance = 1e-4f;
+    c.unit = "GB/s";
+    c.work = 4e-9 * n * n;
+    c.openmp = [n](std::vector<Bytes>& b) {
+        const float *A = as<float>(b[0]), *x = as<float>(b[1]);
+        float* y = as<float>(b[2]);
+#pragma omp parallel for
+        for (int row = 0; row < n; ++row) {
+            float sum = 0;
+            for (int k = 0; k < n; ++k) sum = std::fma(A[std::size_t(row) * n + k], x[k], sum);
+            y[row] = sum;
+        }
+    };
+    return c;
+}
+
+KernelCase syrk_case(int n) {
+    KernelCase c;
+    c.name = c.kernel = "syrk";
+    c.buffers = {floats(std::size_t(n) * n, 22), zeros(std::size_t(n) * n)};
+    c.arguments = {buffer(0), buffer(1), scalar(n)};
+    c.grid = {groups(n, 32), groups(n, 8), 1};
+    c.block = {32, 8, 1};
+    c.output = 1;
+    c.tolerance = 1e-4f;
+    c.unit = "GFLOP/s";
+    c.work = 2e-9 * n * n * n;
+    c.openmp = [n](std::vector<Bytes>& b) {
+        const float* A = as<float>(b[0]);
+        float* C = as<float>(b[1]);
+#pragma omp parallel for
+        for (int row = 0; row < n; ++row)
+            for (int column = 0; column < n; ++column) {
+                float sum = C[row * n + column];
+                for (int k = 0; k < n; ++k) sum = std::fma(A[row * n + k], A[column * n + k], sum);
+                C[row * n + column] = sum;
+            }
+    };
+    return c;
+}
+
 /// "16M", "128K", or the number where it is no multiple.
 std::string count_text(int n) {
     if (n % (1 << 20) == 0) return std::to_string(n >> 20) + "M";
@@ -350,6 +445,11 @@ std::vector<KernelCase> all_cases(int scale) {
         black_scholes_case((4 << 20) / scale),
         transpose_case(4096 / side),
         spmv_case((256 << 10) / scale),
+        add_strided_case("add, stride 1", (16 << 20) / scale, 1),
+        add_strided_case("add, stride 3", (8 << 20) / scale, 3),
+        add_matrices_case(4096 / side),
+        gemv_case(4096 / side),
+        syrk_case(512 / side),
     };
 }
 

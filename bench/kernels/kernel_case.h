@@ -58,7 +58,7 @@ template <typename T> const T* as(const Bytes& bytes) {
     return reinterpret_cast<const T*>(bytes.data());
 }
 
-/// The problems that the program is linked with: the twelve of kernels/cases.cpp or those of divergence/; `scale`
+/// The problems that the program is linked with: those of kernels/cases.cpp or those of divergence/; `scale`
 /// divides the sizes (1 = full).
 std::vector<KernelCase> all_cases(int scale);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The twelve benchmark kernels, written once for CUDA C++ and OpenCL C so that both get the same work.
+// The benchmark kernels, written once for CUDA C++ and OpenCL C so that both get the same work.
 // kernels.cu and kernels.cl define the words below and include this file.
 
 KERNEL saxpy(GLOBAL const float* x, GLOBAL float* y, float a, int n) {
@@ -155,4 +155,35 @@ KERNEL spmv(GLOBAL const int* rows, GLOBAL const int* columns, GLOBAL const floa
     float sum = 0.0f;
     for (int j = rows[i]; j < rows[i + 1]; ++j) sum = FMA(values[j], x[columns[j]], sum);
     y[i] = sum;
+}
+
+// z = x + y as libraries write it: any strides, all of them parameters; grid-stride loop.
+KERNEL add_strided(GLOBAL const float* x, int incx, GLOBAL const float* y, int incy, GLOBAL float* z, int incz, int n) {
+    for (int i = GLOBAL_X; i < n; i += GLOBAL_SIZE_X) z[i * incz] = x[i * incx] + y[i * incy];
+}
+
+// The same of matrices, in one index: a quotient and a remainder of it, times strides.
+KERNEL add_matrices(GLOBAL const float* x, int row_x, int column_x, GLOBAL const float* y, int row_y, int column_y,
+                    GLOBAL float* z, int row_z, int column_z, int columns, int n) {
+    for (int i = GLOBAL_X; i < n; i += GLOBAL_SIZE_X) {
+        int row = i / columns, column = i - row * columns;
+        z[row * row_z + column * column_z] =
+            x[row * row_x + column * column_x] + y[row * row_y + column * column_y];
+    }
+}
+
+// y = A * x, a row of A for each thread (PolyBench's ATAX, GESUMMV and others).
+KERNEL gemv_rows(GLOBAL const float* A, int pitch, GLOBAL const float* x, GLOBAL float* y, int n) {
+    int row = GLOBAL_X;
+    if (row >= n) return;
+    float sum = 0.0f;
+    for (int k = 0; k < n; ++k) sum = FMA(A[row * pitch + k], x[k], sum);
+    y[row] = sum;
+}
+
+// C = A * transposed A + C, C in memory all the time (PolyBench's SYRK).
+KERNEL syrk(GLOBAL const float* A, GLOBAL float* C, int n) {
+    int column = GLOBAL_X, row = GLOBAL_Y;
+    if (row >= n || column >= n) return;
+    for (int k = 0; k < n; ++k) C[row * n + column] = FMA(A[row * n + k], A[column * n + k], C[row * n + column]);
 }
