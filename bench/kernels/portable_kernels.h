@@ -167,8 +167,7 @@ KERNEL add_matrices(GLOBAL const float* x, int row_x, int column_x, GLOBAL const
                     GLOBAL float* z, int row_z, int column_z, int columns, int n) {
     for (int i = GLOBAL_X; i < n; i += GLOBAL_SIZE_X) {
         int row = i / columns, column = i - row * columns;
-        z[row * row_z + column * column_z] =
-            x[row * row_x + column * column_x] + y[row * row_y + column * column_y];
+        z[row * row_z + column * column_z] = x[row * row_x + column * column_x] + y[row * row_y + column * column_y];
     }
 }
 
