@@ -14,7 +14,7 @@
 
 namespace ptarmigan::abi {
 
-inline constexpr std::uint32_t kernel_abi_version = 28;
+inline constexpr std::uint32_t kernel_abi_version = 29;
 inline constexpr unsigned warp_size = 32;
 
 /// Shared addresses: rank of the CTA in its cluster << cluster_rank_bit | offset in its memory, as on Hopper.
@@ -224,7 +224,7 @@ struct Services {
     /// the predicate (0 or 1) in the upper one. May suspend the fiber.
     std::uint64_t (*lane_collective)(CtaContext*, std::uint32_t step, std::uint32_t what, std::uint32_t members,
                                      std::uint64_t source, std::uint64_t operands);
-    /// Products of matrices by a step of a whole warp. Never suspends.
+    /// Products of matrices by a step of a whole warp, or moves of their accumulators. Never suspends.
     void (*matrix_group)(CtaContext*, std::uint32_t step, const MatrixGroup*);
     /// multimem_call.h; faults don't return. Never suspends.
     void (*multimem)(CtaContext*, std::uint32_t step, MultimemCall*);

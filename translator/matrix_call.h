@@ -71,6 +71,14 @@ struct MatrixChain {
     std::uint8_t c, d;
 };
 
+/// What is done with a group's accumulators.
+enum class MatrixGroupOperation : std::uint32_t {
+    multiply,        ///< chains of products of accumulators in registers
+    multiply_packed, ///< likewise of `packed`; there each chain's `c` is its `d`
+    pack,            ///< all of them from registers to `packed`, whatever lanes are active
+    unpack,          ///< the other way round
+};
+
 /// Products of one form by a step of a whole warp: chains, in order. Registers as in MatrixCall, those of each matrix
 /// behind each other. C and D have one type.
 struct MatrixGroup {
@@ -84,6 +92,11 @@ struct MatrixGroup {
     std::uint32_t (*b)[32];
     std::uint32_t (*accumulators)[32];
     std::uint16_t a_count, b_count, accumulator_count, chain_count;
+    std::uint32_t operation; ///< MatrixGroupOperation
+    std::uint32_t unused;
+    /// Accumulators in the tensor core's layout, which follows from the form. Each takes as many bytes as its
+    /// registers. From an address on that is a multiple of 64.
+    void* packed;
 };
 
 } // namespace ptarmigan::abi

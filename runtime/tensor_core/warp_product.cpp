@@ -157,47 +157,89 @@ void multiply_fragments(abi::MatrixCall& call, std::uint32_t lanes) {
     plan.d.scatter(d, call.d);
 }
 
+namespace {
+
+std::size_t words_of(const FragmentMover& mover) {
+    return std::size_t{mover.fragment().distinct_registers()} * mover.fragment().register_bits() / 32;
+}
+std::size_t bytes_of(const FragmentMover& mover) {
+    return mover.fragment().lines() * mover.line_bytes();
+}
+
+/// The accumulators of a group in registers and in the engine's layout. Those of a pair both stand in each line.
+class Accumulators {
+public:
+    Accumulators(const Plan& plan, Registers registers, std::uint8_t* packed)
+        : plan_(plan), registers_(registers), packed_(packed) {}
+
+    void pack(unsigned number) const {
+        for (unsigned side = 0; side < sides(); ++side)
+            plan_.c.gather(registers(number, side), place(number, side), stride());
+    }
+    void unpack(unsigned number) const {
+        for (unsigned side = 0; side < sides(); ++side)
+            plan_.d.scatter(place(number, side), registers(number, side), stride());
+    }
+
+private:
+    unsigned sides() const { return plan_.is_pair ? 2 : 1; }
+    std::size_t stride() const { return plan_.d.line_bytes() * sides(); }
+    Registers registers(unsigned number, unsigned side) const {
+        return registers_ + (number * sides() + side) * words_of(plan_.d);
+    }
+    std::uint8_t* place(unsigned number, unsigned side) const {
+        return packed_ + number * bytes_of(plan_.d) * sides() + side * plan_.d.line_bytes();
+    }
+
+    const Plan& plan_;
+    Registers registers_;
+    std::uint8_t* packed_;
+};
+
+} // namespace
+
 void multiply_group(const abi::MatrixGroup& group, std::uint32_t lanes) {
+    using Operation = abi::MatrixGroupOperation;
     const Plan& plan = plan_of(group.form);
-    const auto words_of = [](const FragmentMover& mover) {
-        return std::size_t{mover.fragment().distinct_registers()} * mover.fragment().register_bits() / 32;
-    };
+    const auto operation = static_cast<Operation>(group.operation);
+    if (operation == Operation::pack || operation == Operation::unpack) {
+        const Accumulators all(plan, group.accumulators, static_cast<std::uint8_t*>(group.packed));
+        for (unsigned i = 0; i < group.accumulator_count; ++i)
+            operation == Operation::pack ? all.pack(i) : all.unpack(i);
+        return;
+    }
+    const bool is_packed = operation == Operation::multiply_packed;
     const std::size_t words_a = words_of(plan.a), words_b = words_of(plan.b), words_d = words_of(plan.d);
     const unsigned sides = plan.is_pair ? 2 : 1;
     if (lanes != ~0u) {
         say_that_part_of_a_warp_multiplies();
+        if (is_packed) return;
         for (unsigned i = 0; i < group.chain_count; ++i)
             std::memmove(group.accumulators[group.chains[i].d * words_d * sides],
                          group.accumulators[group.chains[i].c * words_d * sides],
                          words_d * sides * sizeof *group.accumulators);
         return;
     }
-    const auto bytes = [](const FragmentMover& mover) { return mover.fragment().lines() * mover.line_bytes(); };
-    const std::size_t bytes_a = bytes(plan.a), bytes_b = bytes(plan.b), bytes_d = bytes(plan.d) * sides;
+    const std::size_t bytes_a = bytes_of(plan.a), bytes_b = bytes_of(plan.b), bytes_d = bytes_of(plan.d) * sides;
     const unsigned matrices_b = group.b_count * sides;
-    std::uint8_t* a =
-        group_memory(0, group.a_count * bytes_a + matrices_b * bytes_b + group.accumulator_count * bytes_d);
-    std::uint8_t *b = a + group.a_count * bytes_a, *accumulators = b + matrices_b * bytes_b;
-    // Of a pair both stand in each line.
-    const std::size_t line = plan.d.line_bytes(), stride = line * sides;
+    const std::size_t operands = group.a_count * bytes_a + matrices_b * bytes_b;
+    std::uint8_t* a = group_memory(0, operands + (is_packed ? 0 : group.accumulator_count * bytes_d));
+    std::uint8_t* b = a + group.a_count * bytes_a;
+    std::uint8_t* accumulators = is_packed ? static_cast<std::uint8_t*>(group.packed) : a + operands;
     for (unsigned i = 0; i < group.a_count; ++i) plan.a.gather(group.a + i * words_a, a + i * bytes_a);
     for (unsigned i = 0; i < matrices_b; ++i) plan.b.gather(group.b + i * words_b, b + i * bytes_b);
+    const Accumulators moved(plan, group.accumulators, accumulators);
     // An accumulator is some chain's C or D first; what D's hold before does not matter.
     std::uint64_t made = 0;
     static_assert(abi::MatrixGroup::most_accumulators <= 64);
-    for (unsigned i = 0; i < group.chain_count; ++i) {
+    for (unsigned i = 0; i < group.chain_count && !is_packed; ++i) {
         const abi::MatrixChain& chain = group.chains[i];
-        for (unsigned side = 0; side < sides && !(made >> chain.c & 1); ++side)
-            plan.c.gather(group.accumulators + (chain.c * sides + side) * words_d,
-                          accumulators + chain.c * bytes_d + side * line, stride);
+        if (!(made >> chain.c & 1)) moved.pack(chain.c);
         made |= std::uint64_t{1} << chain.c | std::uint64_t{1} << chain.d;
     }
     plan.multiply_group(
         {a, b, accumulators, group.a_count, group.b_count, group.steps, group.chains, group.chain_count});
-    for (unsigned i = 0; i < group.chain_count; ++i)
-        for (unsigned side = 0; side < sides; ++side)
-            plan.d.scatter(accumulators + group.chains[i].d * bytes_d + side * line,
-                           group.accumulators + (group.chains[i].d * sides + side) * words_d, stride);
+    for (unsigned i = 0; i < group.chain_count && !is_packed; ++i) moved.unpack(group.chains[i].d);
 }
 
 void deposit_lane(const abi::MatrixCall& step, unsigned lane_of_step, abi::MatrixCall& warp, unsigned lane) {

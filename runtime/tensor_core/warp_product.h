@@ -12,7 +12,7 @@ namespace ptarmigan::runtime::tensor_core {
 void multiply_fragments(abi::MatrixCall& call, std::uint32_t lanes);
 
 /// The same for a group: accumulators of its chains' results are replaced, or are their C's where a part of the warp is
-/// missing.
+/// missing. Or moves accumulators, as its operation says.
 void multiply_group(const abi::MatrixGroup& group, std::uint32_t lanes);
 
 /// Copies a lane's registers between the calls of a step and of the warp: the operands', and the results back.

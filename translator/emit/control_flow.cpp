@@ -131,6 +131,7 @@ void GraphEmitter::emit_masks(const LinearPlan& plan, const RegionInterface& int
                             accumulated_mask_[block]);
         }
     }
+    place_accumulators();
     if (interface.enter) interface.enter();
     if (!interface.turns.empty()) emit_resumption();
     ir_.CreateBr(blocks_[plan.region.entry]);
@@ -359,12 +360,20 @@ void GraphEmitter::move_phis(BlockId from, unsigned successor, llvm::Value* mask
     const Block& target = graph_.blocks[to];
     if (target.phis.empty()) return;
     unsigned index = predecessor_index(target, graph_.blocks[from], from, successor);
+    keep_accumulators(from, to, index);
+    std::map<std::uint32_t, std::vector<llvm::Value*>> unpacked;
     // All incoming values are read before any phi is written: phis of one block may feed each other.
     std::vector<LaneValue> incoming;
     for (const Phi& phi : target.phis) {
         const SsaValue& info = graph_.values[phi.result];
         ValueId source = phi.incoming[index];
-        LaneValue value = value_at(from, source);
+        if (kept_place(phi.result)) {
+            incoming.emplace_back();
+            continue;
+        }
+        const LoopAccumulators::Place* kept = kept_place(source);
+        LaneValue value = kept ? leaving_accumulator(*kept, unpacked) : value_at(from, source);
+        if (kept) value = convert(value, graph_.values[source].type, false);
         if (graph_.values[source].is_undefined && info.shape.is_affine()) {
             value.shape = info.shape;
             if (info.shape.steps) value.stride = value.base;
@@ -372,6 +381,7 @@ void GraphEmitter::move_phis(BlockId from, unsigned successor, llvm::Value* mask
         incoming.push_back(conform(convert(value, info.type, false), info.shape));
     }
     for (std::size_t i = 0; i < target.phis.size(); ++i) {
+        if (kept_place(target.phis[i].result)) continue;
         const SsaValue& info = graph_.values[target.phis[i].result];
         Slot& slot = slot_of(target.phis[i].result);
         bool merge = plan_ ? plan_->blocks[to].blend[i] : width_ > 1;

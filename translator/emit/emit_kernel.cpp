@@ -486,12 +486,18 @@ private:
         shapes.offsets.swap(graph_.offset_storage);
     }
 
-    void emit_body(GraphEmitter& emitter, const FunctionGraph& graph, const RegionInterface& interface) {
+    void emit_body(GraphEmitter& emitter, const FunctionGraph& graph, RegionInterface& interface) {
         RegionView view = whole_graph(graph);
-        if (unit_.width > 1 && unit_.divergence == DivergenceForm::program_counters)
+        if (unit_.width > 1 && unit_.divergence == DivergenceForm::program_counters) {
             emitter.emit_program_counters(view, interface);
-        else
-            emitter.emit_masks(plan_region(unit_, graph, view), interface);
+            return;
+        }
+        const LinearPlan plan = plan_region(unit_, graph, view);
+        const ProductGroups groups(graph);
+        const LoopAccumulators accumulators = loop_accumulators(unit_, graph, groups, plan);
+        interface.product_groups = &groups;
+        interface.accumulators = &accumulators;
+        emitter.emit_masks(plan, interface);
     }
 
     /// void step_main(CtaContext*, i32 step)

@@ -3,6 +3,7 @@
 // blocks (LLVM's SROA makes SSA of them again); inside a block they are used directly.
 //   values.cpp          slots, reads, writes, phis, blending under guards
 //   operands.cpp        operands, addresses, special registers
+//   kept_accumulators.cpp  accumulators of products that stay packed in loops
 //   affine.cpp          arithmetic on affine shapes
 //   control_flow.cpp    masked execution following a LinearPlan
 //   lane_versions.cpp   blocks in two versions: for all lanes, and for some
@@ -12,7 +13,7 @@
 //   write_notes.cpp     what copies must not see yet
 #pragma once
 
-#include "translator/analysis/build/product_groups.h"
+#include "translator/analysis/build/loop_accumulators.h"
 #include "translator/analysis/graph/linear_plan.h"
 #include "translator/analysis/loops/plan_turns.h"
 #include "translator/analysis/memory/computed_numbers.h"
@@ -52,6 +53,11 @@ struct RegionInterface {
     bool entry_mask_full = false;
     std::function<llvm::Value*()> entry_mask_place;
     llvm::Value* entry_mask_bits = nullptr;
+    /// Accumulators that loops keep, and the groups they were found with; both or none.
+    const ProductGroups* product_groups = nullptr;
+    const LoopAccumulators* accumulators = nullptr;
+    /// Emitted in the function's entry block: their memory. Not set: the function has it on its stack.
+    std::function<llvm::Value*()> accumulator_memory;
     /// Byte offset of this function's frame in the thread's local memory (i64); null = 0.
     llvm::Value* frame_offset = nullptr;
 };
@@ -100,6 +106,7 @@ public:
     bool may_stream() const override { return current_instruction_ && current_instruction_->streams; }
     bool may_be_neighbours(const ptx::Operand& address) override;
     const ProductGroup* product_group(const ptx::Instruction& inst) override;
+    KeptAccumulators kept_accumulators(const ProductGroup& group) override;
     llvm::ArrayRef<const ptx::Instruction*> loads_with(const ptx::Instruction& inst) override;
     llvm::Value* call_builtin(std::string_view name, llvm::Type* result, Values arguments) override;
     llvm::Value* guard_correction(ValueId guard) override;
@@ -142,6 +149,16 @@ private:
     LaneValue convert(LaneValue value, ptx::ScalarType to, bool sign_extend);
     LaneValue blend(const LaneValue& guard, const LaneValue& taken, const LaneValue& previous, const Shape& planned);
     LaneValue constant_value(const SsaValue& value);
+
+    // kept_accumulators.cpp
+    void place_accumulators();
+    const LoopAccumulators::Place* kept_place(ValueId value) const {
+        return interface_->accumulators ? interface_->accumulators->place(value) : nullptr;
+    }
+    llvm::Value* memory_of(const LoopAccumulators::Bank& bank);
+    void keep_accumulators(BlockId from, BlockId to, unsigned index);
+    LaneValue leaving_accumulator(const LoopAccumulators::Place& place,
+                                  std::map<std::uint32_t, std::vector<llvm::Value*>>& unpacked);
 
     // operands.cpp
     LaneValue special_register(const ptx::Operand& operand, const Shape* planned);
@@ -283,8 +300,9 @@ private:
     BlockId current_block_ = no_block;
     const GraphInstruction* current_instruction_ = nullptr;
     std::vector<LoadGroup> load_groups_;          ///< of the block at hand
-    std::optional<ProductGroups> product_groups_; ///< once asked for
     std::optional<std::vector<bool>> computed_;   ///< computed_numbers(), once asked for
+    std::optional<ProductGroups> product_groups_; ///< once asked for, where none were given
+    llvm::Value* accumulator_memory_ = nullptr;   ///< of all banks
     bool full_version_ = false;                   ///< the version of the block at hand for which all lanes are active
     bool lane_zero_ = false;                      ///< operands are read as lane 0 sees them
     bool guard_handled_ = false;                  ///< the guard became a branch: active() ignores it

@@ -30,6 +30,7 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <optional>
 
 namespace ptarmigan::translator {
 
@@ -86,12 +87,24 @@ LinearPlan plan_region(const KernelUnit& unit, const FunctionGraph& graph, const
     return plan;
 }
 
+LoopAccumulators loop_accumulators(const KernelUnit& unit, const FunctionGraph& graph, const ProductGroups& groups,
+                                   llvm::ArrayRef<LinearPlan> plans) {
+    if (unit.width != abi::warp_size || unit.divergence == DivergenceForm::program_counters) return {};
+    return LoopAccumulators(graph, groups, [&](BlockId header) {
+        return std::any_of(plans.begin(), plans.end(), [&](const LinearPlan& plan) {
+            if (!plan.reducible) return true;
+            const std::vector<bool>& blends = plan.blocks[header].blend;
+            return std::find(blends.begin(), blends.end(), true) != blends.end();
+        });
+    });
+}
+
 namespace {
 
 class RegionForm {
 public:
     RegionForm(KernelUnit& unit, const FunctionGraph& graph, const BarrierPlan& barriers)
-        : unit_(unit), graph_(graph), barriers_(barriers), canonical_nans_(canonical_nans(graph)) {}
+        : unit_(unit), graph_(graph), barriers_(barriers), canonical_nans_(canonical_nans(graph)), products_(graph) {}
 
     std::uint32_t emit() {
         counters_ = unit_.width > 1 && unit_.divergence == DivergenceForm::program_counters;
@@ -100,13 +113,20 @@ public:
         turns_.resize(barriers_.regions.size());
         for (std::size_t region = 0; region < plans_.size(); ++region)
             if (unit_.step_count() > 1) turns_[region] = plan_turns(graph_, plans_[region]);
+        keep_accumulators();
         std::vector<TurnPoint> all_turns;
         for (const auto& turns : turns_) all_turns.insert(all_turns.end(), turns.begin(), turns.end());
         frames_ = layout_frames(graph_, barriers_, all_turns, unit_.width, steps_may_exit_early());
+        if (barriers_.regions.size() > 1 || !all_turns.empty()) {
+            accumulators_offset_ = frames_.step_size;
+            step_size_ = frames_.step_size + accumulators_.bytes();
+        } else {
+            step_size_ = frames_.step_size;
+        }
         for (std::size_t region = 0; region < barriers_.regions.size(); ++region) declare_region(region);
         for (std::size_t region = 0; region < barriers_.regions.size(); ++region) emit_region(region);
         emit_driver();
-        return frames_.step_size;
+        return step_size_;
     }
 
 private:
@@ -139,6 +159,23 @@ private:
                 if (to_exit[block] && to_cut[block] && is_cta_divergent_branch(graph_, block)) return true;
         }
         return false;
+    }
+
+    /// What is kept needs no places of its own at barriers and turns.
+    void keep_accumulators() {
+        accumulators_ = loop_accumulators(unit_, graph_, products_, plans_);
+        const auto is_kept = [&](ValueId value) { return accumulators_.place(value) != nullptr; };
+        for (auto& live : barriers_.live_in) std::erase_if(live, is_kept);
+        for (auto& turns : turns_)
+            for (TurnPoint& point : turns) std::erase_if(point.live, is_kept);
+    }
+
+    /// A step's frame for what others than its own code write to: never the stack's.
+    llvm::Value* shared_frame(Ir& ir, llvm::Value* cta, llvm::Value* step) const {
+        llvm::Value* frames = ir.CreateLoad(
+            ir.getPtrTy(), ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), cta, offsetof(abi::CtaContext, frames)));
+        llvm::Value* offset = ir.CreateMul(ir.CreateZExt(step, ir.getInt64Ty()), ir.getInt64(step_size_));
+        return ir.CreateInBoundsGEP(ir.getInt8Ty(), frames, offset);
     }
 
     void declare_region(std::size_t region) {
@@ -174,6 +211,12 @@ private:
                 ir.CreateStore(ir.CreateZExt(emitter.guard_holds(guard), ir.getInt8Ty()), at(frame, place.holds));
         };
         RegionInterface interface;
+        interface.product_groups = &products_;
+        interface.accumulators = &accumulators_;
+        if (accumulators_offset_)
+            interface.accumulator_memory = [&] {
+                return at(shared_frame(ir, function->getArg(0), function->getArg(1)), *accumulators_offset_);
+            };
         bool resumed = region > 0;
         interface.entry_mask_full = !unit_.partial_last_step() && !(resumed && frames_.saves_mask);
         if (resumed && frames_.saves_mask) interface.entry_mask_place = [&] { return at(frame, frames_.mask_offset); };
@@ -464,7 +507,7 @@ private:
             stopped_before = ir.CreatePHI(ir.getInt1Ty(), 3, "some.stopped");
             stopped_before->addIncoming(ir.getFalse(), before);
         }
-        llvm::Value* offset = ir.CreateMul(ir.CreateZExt(step, ir.getInt64Ty()), ir.getInt64(frames_.step_size));
+        llvm::Value* offset = ir.CreateMul(ir.CreateZExt(step, ir.getInt64Ty()), ir.getInt64(step_size_));
         llvm::Value* frame = ir.CreateInBoundsGEP(ir.getInt8Ty(), frames, offset, "frame");
         llvm::Value* runs = nullptr;
         if (region > 0 && frames_.saves_mask)
@@ -535,8 +578,12 @@ private:
 
     KernelUnit& unit_;
     const FunctionGraph& graph_;
-    const BarrierPlan& barriers_;
+    BarrierPlan barriers_;
     std::vector<bool> canonical_nans_; ///< by value
+    ProductGroups products_;
+    LoopAccumulators accumulators_;
+    std::optional<std::uint32_t> accumulators_offset_; ///< behind the step's frame; none: on the stack
+    std::uint32_t step_size_ = 0;                      ///< bytes: of the frame and what is kept
     bool counters_ = false;
     std::vector<LinearPlan> plans_;
     std::vector<std::vector<TurnPoint>> turns_; ///< by region

@@ -132,6 +132,7 @@ LaneValue GraphEmitter::value_at(BlockId block, ValueId value) {
         return zero;
     }
     if (auto cached = cache_.find(value); cached != cache_.end()) return cached->second;
+    if (kept_place(value)) throw std::logic_error("an accumulator that has no registers is read: " + info.name);
     LaneValue result;
     llvm::IRBuilderBase::InsertPointGuard keep(ir_);
     if (loads_end_) ir_.SetInsertPoint(loads_end_);
@@ -159,11 +160,6 @@ llvm::ArrayRef<const ptx::Instruction*> GraphEmitter::loads_with(const ptx::Inst
     for (const LoadGroup& group : load_groups_)
         if (group.first == &inst) return group.loads;
     return {};
-}
-
-const ProductGroup* GraphEmitter::product_group(const ptx::Instruction& inst) {
-    if (!product_groups_) product_groups_.emplace(graph_);
-    return product_groups_->with(inst);
 }
 
 LaneValue GraphEmitter::value_in(BlockId block, ValueId value) {

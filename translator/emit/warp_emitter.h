@@ -156,6 +156,13 @@ public:
     /// The products of matrices that are made together with `inst` by a step of a whole warp, where the first of them
     /// stands; null if there are none.
     virtual const ProductGroup* product_group(const ptx::Instruction&) { return nullptr; }
+    /// Where the accumulators of a group stay over the rounds of a loop (analysis/build/loop_accumulators.h), and their
+    /// numbers there, by chain. Without memory: they are in registers.
+    struct KeptAccumulators {
+        llvm::Value* memory = nullptr;
+        llvm::ArrayRef<std::uint8_t> numbers;
+    };
+    virtual KeptAccumulators kept_accumulators(const ProductGroup&) { return {}; }
     /// The result of a load that was made together with an earlier one; null if it was not.
     const LaneValue* early_load(const ptx::Instruction& inst) const {
         auto found = early_loads_.find(&inst);

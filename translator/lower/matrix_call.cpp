@@ -150,65 +150,144 @@ void MatrixCallBuffer::write(const Operand& registers) {
                    [&](unsigned i) { return register_place(MatrixOperand::d, i); });
 }
 
+namespace {
+
+constexpr std::size_t group_head = (sizeof(abi::MatrixGroup) + 63) / 64 * 64;
+
+/// An abi::MatrixGroup on the stack, registers behind it. Its place serves others afterwards.
+class GroupCall {
+public:
+    /// `form`: of one product, `pairs`: as ProductGroup has them.
+    GroupCall(WarpEmitter& e, ptx::MatrixForm form, bool pairs, abi::MatrixGroupOperation operation,
+              std::size_t register_bytes)
+        : e_(e) {
+        constexpr std::size_t granule = 2048;
+        const std::size_t size = (group_head + register_bytes + granule - 1) / granule * granule;
+        buffer_ = e.take_lane_slot(llvm::ArrayType::get(e.ir().getInt64Ty(), size / 8));
+        buffer_->setAlignment(llvm::Align(64));
+        if (pairs) form.n *= 2;
+        std::uint64_t words[2];
+        static_assert(sizeof words == sizeof form);
+        std::memcpy(words, &form, sizeof words);
+        for (unsigned i = 0; i < 2; ++i) set(offsetof(abi::MatrixGroup, form) + 8 * i, e.ir().getInt64(words[i]));
+        set(offsetof(abi::MatrixGroup, operation), e.ir().getInt32(std::uint32_t(operation)));
+    }
+    ~GroupCall() { e_.return_lane_slot(buffer_); }
+    GroupCall(const GroupCall&) = delete;
+    GroupCall& operator=(const GroupCall&) = delete;
+
+    llvm::Value* place(std::size_t offset) {
+        return e_.ir().CreateConstInBoundsGEP1_64(e_.ir().getInt8Ty(), buffer_, offset);
+    }
+    void set(std::size_t offset, llvm::Value* value) { e_.ir().CreateStore(value, place(offset)); }
+    void set_count(std::size_t offset, std::size_t count) { set(offset, e_.ir().getInt16(std::uint16_t(count))); }
+    void run() {
+        e_.call_service(offsetof(abi::Services, matrix_group), e_.ir().getVoidTy(),
+                        {e_.cta_context(), e_.step_index(), buffer_});
+    }
+
+private:
+    WarpEmitter& e_;
+    llvm::AllocaInst* buffer_;
+};
+
+std::size_t register_bytes(const MatrixFragment& fragment) {
+    return std::size_t{fragment.distinct_registers()} * fragment.register_bits() / 32 * array_bytes;
+}
+
+} // namespace
+
 void call_matrix_group(WarpEmitter& e, const ptx::Instruction& inst, const ProductGroup& group) {
     using Group = abi::MatrixGroup;
-    Ir& ir = e.ir();
-    ptx::MatrixForm form = ptx::matrix_form(inst);
+    using Operation = abi::MatrixGroupOperation;
+    const ptx::MatrixForm form = ptx::matrix_form(inst);
     const MatrixFragment a(form, MatrixOperand::a), b(form, MatrixOperand::b), d(form, MatrixOperand::d);
-    const auto bytes_of = [](const MatrixFragment& fragment) {
-        return std::size_t{fragment.distinct_registers()} * fragment.register_bits() / 32 * array_bytes;
-    };
-    constexpr std::size_t head = (sizeof(Group) + 63) / 64 * 64, granule = 2048;
-    const std::size_t begin_b = head + group.a.size() * bytes_of(a), begin_d = begin_b + group.b.size() * bytes_of(b),
-                      size = begin_d + group.accumulators * bytes_of(d);
-    llvm::AllocaInst* buffer =
-        e.take_lane_slot(llvm::ArrayType::get(ir.getInt64Ty(), (size + granule - 1) / granule * granule / 8));
-    buffer->setAlignment(llvm::Align(64));
-    const auto place = [&](std::size_t offset) {
-        return ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), buffer, offset);
-    };
+    const WarpEmitter::KeptAccumulators kept = e.kept_accumulators(group);
+    const std::size_t begin_b = group_head + group.a.size() * register_bytes(a),
+                      begin_d = begin_b + group.b.size() * register_bytes(b),
+                      end = begin_d + (kept.memory ? 0 : group.accumulators * register_bytes(d));
+    GroupCall buffer(e, form, group.pairs, kept.memory ? Operation::multiply_packed : Operation::multiply,
+                     end - group_head);
     const auto registers_at = [&](std::size_t begin, const MatrixFragment& fragment) {
-        return [&place, begin, bits = fragment.register_bits()](unsigned i) {
-            return place(begin + std::size_t{i} * bits / 32 * array_bytes);
+        return [&buffer, begin, bits = fragment.register_bits()](unsigned i) {
+            return buffer.place(begin + std::size_t{i} * bits / 32 * array_bytes);
         };
     };
 
-    if (group.pairs) form.n *= 2;
-    std::uint64_t words[2];
-    static_assert(sizeof words == sizeof form);
-    std::memcpy(words, &form, sizeof words);
-    for (unsigned i = 0; i < 2; ++i) ir.CreateStore(ir.getInt64(words[i]), place(offsetof(Group, form) + 8 * i));
-    ir.CreateStore(e.active_bits(), place(offsetof(Group, active)));
-    ir.CreateStore(constant_array(e, group.steps), place(offsetof(Group, steps)));
-    ir.CreateStore(constant_array(e, group.chains), place(offsetof(Group, chains)));
-    ir.CreateStore(place(head), place(offsetof(Group, a)));
-    ir.CreateStore(place(begin_b), place(offsetof(Group, b)));
-    ir.CreateStore(place(begin_d), place(offsetof(Group, accumulators)));
-    const auto store_count = [&](std::size_t offset, std::size_t count) {
-        ir.CreateStore(ir.getInt16(std::uint16_t(count)), place(offset));
-    };
-    store_count(offsetof(Group, a_count), group.a.size());
-    store_count(offsetof(Group, b_count), group.b.size() / (group.pairs ? 2 : 1));
-    store_count(offsetof(Group, accumulator_count), group.accumulators / (group.pairs ? 2 : 1));
-    store_count(offsetof(Group, chain_count), group.chains.size());
+    std::vector<abi::MatrixChain> chains = group.chains;
+    for (std::size_t i = 0; i < chains.size() && kept.memory; ++i) chains[i].c = chains[i].d = kept.numbers[i];
+    buffer.set(offsetof(Group, active), e.active_bits());
+    buffer.set(offsetof(Group, steps), constant_array(e, group.steps));
+    buffer.set(offsetof(Group, chains), constant_array(e, chains));
+    buffer.set(offsetof(Group, a), buffer.place(group_head));
+    buffer.set(offsetof(Group, b), buffer.place(begin_b));
+    if (kept.memory)
+        buffer.set(offsetof(Group, packed), kept.memory);
+    else
+        buffer.set(offsetof(Group, accumulators), buffer.place(begin_d));
+    buffer.set_count(offsetof(Group, a_count), group.a.size());
+    buffer.set_count(offsetof(Group, b_count), group.b.size() / (group.pairs ? 2 : 1));
+    buffer.set_count(offsetof(Group, accumulator_count), group.accumulators / (group.pairs ? 2 : 1));
+    buffer.set_count(offsetof(Group, chain_count), group.chains.size());
 
     for (std::size_t i = 0; i < group.a.size(); ++i)
-        store_registers(e, a, *group.a[i], registers_at(head + i * bytes_of(a), a));
+        store_registers(e, a, *group.a[i], registers_at(group_head + i * register_bytes(a), a));
     for (std::size_t i = 0; i < group.b.size(); ++i)
-        store_registers(e, b, *group.b[i], registers_at(begin_b + i * bytes_of(b), b));
-    for (const ProductGroup::Accumulator& given : group.given)
-        store_registers(e, d, *given.registers, registers_at(begin_d + given.number * bytes_of(d), d));
-    const auto call = [&] {
-        e.call_service(offsetof(abi::Services, matrix_group), ir.getVoidTy(),
-                       {e.cta_context(), e.step_index(), buffer});
-    };
+        store_registers(e, b, *group.b[i], registers_at(begin_b + i * register_bytes(b), b));
+    if (!kept.memory)
+        for (const ProductGroup::Accumulator& given : group.given)
+            store_registers(e, d, *given.registers, registers_at(begin_d + given.number * register_bytes(d), d));
     if (e.all_active())
-        call();
+        buffer.run();
     else
-        e.if_then(e.any(e.active()), call);
-    for (const ProductGroup::Accumulator& result : group.results)
-        load_registers(e, d, *result.registers, registers_at(begin_d + result.number * bytes_of(d), d));
-    e.return_lane_slot(buffer);
+        e.if_then(e.any(e.active()), [&] { buffer.run(); });
+    if (!kept.memory)
+        for (const ProductGroup::Accumulator& result : group.results)
+            load_registers(e, d, *result.registers, registers_at(begin_d + result.number * register_bytes(d), d));
+}
+
+void pack_accumulators(WarpEmitter& e, const LoopAccumulators::Bank& bank, llvm::ArrayRef<llvm::Value*> registers,
+                       llvm::Value* memory) {
+    Ir& ir = e.ir();
+    const std::size_t count = bank.phis.size(), bytes = bank.accumulator_bytes / bank.phis[0].size();
+    const auto at = [&](llvm::Value* begin, std::size_t i) {
+        return ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), begin, i * bytes);
+    };
+    const auto is_zero = [](llvm::Value* value) {
+        const auto* constant = llvm::dyn_cast<llvm::Constant>(value);
+        return constant && constant->isNullValue();
+    };
+    // Zeros are zeros in any order.
+    if (std::all_of(registers.begin(), registers.end(), is_zero)) {
+        for (std::size_t i = 0; i < registers.size(); ++i)
+            ir.CreateAlignedStore(registers[i], at(memory, i), llvm::Align(64));
+        return;
+    }
+    GroupCall buffer(e, bank.form, bank.pairs, abi::MatrixGroupOperation::pack, count * bank.accumulator_bytes);
+    buffer.set(offsetof(abi::MatrixGroup, accumulators), buffer.place(group_head));
+    buffer.set(offsetof(abi::MatrixGroup, packed), memory);
+    buffer.set(offsetof(abi::MatrixGroup, active), ir.getInt64(0));
+    buffer.set_count(offsetof(abi::MatrixGroup, accumulator_count), count);
+    for (std::size_t i = 0; i < registers.size(); ++i)
+        ir.CreateAlignedStore(registers[i], at(buffer.place(group_head), i), llvm::Align(64));
+    buffer.run();
+}
+
+std::vector<llvm::Value*> unpack_accumulators(WarpEmitter& e, const LoopAccumulators::Bank& bank, llvm::Value* memory) {
+    Ir& ir = e.ir();
+    const std::size_t count = bank.phis.size(), of_each = bank.phis[0].size(), bytes = bank.accumulator_bytes / of_each;
+    GroupCall buffer(e, bank.form, bank.pairs, abi::MatrixGroupOperation::unpack, count * bank.accumulator_bytes);
+    buffer.set(offsetof(abi::MatrixGroup, accumulators), buffer.place(group_head));
+    buffer.set(offsetof(abi::MatrixGroup, packed), memory);
+    buffer.set(offsetof(abi::MatrixGroup, active), ir.getInt64(0));
+    buffer.set_count(offsetof(abi::MatrixGroup, accumulator_count), count);
+    buffer.run();
+    std::vector<llvm::Value*> registers;
+    llvm::Type* lanes = e.lanes_type(ir.getIntNTy(unsigned(bytes * 8 / abi::warp_size)));
+    for (std::size_t i = 0; i < count * of_each; ++i)
+        registers.push_back(
+            ir.CreateFreeze(ir.CreateAlignedLoad(lanes, buffer.place(group_head + i * bytes), llvm::Align(64))));
+    return registers;
 }
 
 } // namespace ptarmigan::translator::lower

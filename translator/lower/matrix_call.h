@@ -3,6 +3,7 @@
 #pragma once
 
 #include "frontend/ptx/matrix_fragments.h"
+#include "translator/analysis/build/loop_accumulators.h"
 #include "translator/emit/warp_emitter.h"
 #include "translator/kernel_abi.h"
 
@@ -37,5 +38,11 @@ private:
 
 /// Makes all products of a group whose first one is `inst`, and writes their results. For steps of a whole warp.
 void call_matrix_group(WarpEmitter& e, const ptx::Instruction& inst, const ProductGroup& group);
+
+/// Moves a bank's accumulators between registers of all lanes and their places in `memory`: <32 x iN> each, those of an
+/// accumulator behind each other.
+void pack_accumulators(WarpEmitter& e, const LoopAccumulators::Bank& bank, llvm::ArrayRef<llvm::Value*> registers,
+                       llvm::Value* memory);
+std::vector<llvm::Value*> unpack_accumulators(WarpEmitter& e, const LoopAccumulators::Bank& bank, llvm::Value* memory);
 
 } // namespace ptarmigan::translator::lower

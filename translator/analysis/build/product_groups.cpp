@@ -298,6 +298,10 @@ void gather_products(FunctionGraph& graph) {
 }
 
 ProductGroups::ProductGroups(const FunctionGraph& graph) {
+    const auto has_products = [](const Block& block) {
+        return std::any_of(block.instructions.begin(), block.instructions.end(), is_product);
+    };
+    if (std::none_of(graph.blocks.begin(), graph.blocks.end(), has_products)) return;
     const std::vector<std::uint32_t> uses = count_uses(graph);
     const auto keep = [&](GroupBuilder& builder) {
         std::unique_ptr<ProductGroup> group = builder.take();

@@ -41,6 +41,7 @@ public:
     explicit ProductGroups(const FunctionGraph& graph);
     /// Null: the instruction is in none.
     const ProductGroup* with(const ptx::Instruction& inst) const;
+    bool empty() const { return groups_.empty(); }
 
 private:
     std::vector<std::unique_ptr<ProductGroup>> groups_;
