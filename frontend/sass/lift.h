@@ -24,6 +24,9 @@ struct VariableAlias {
 struct LiftedModule {
     std::string text; ///< PTX: all kernels; those that are refused do nothing but trap
     unsigned architecture = 0;
+    /// The shared address, in this code, of the first byte that is a block's own: on sm_90 the system's kilobyte is
+    /// before it. Of the lower halves of generic addresses, too, which this code takes for shared ones.
+    unsigned shared_start = 0;
     std::vector<RefusedKernel> refused;
     std::vector<VariableAlias> aliases;
 };

@@ -48,6 +48,7 @@ bool lift_cubin(std::span<const std::uint8_t> image, LiftedModule& module, std::
     Cubin cubin;
     if (!read_cubin(image, cubin, error)) return false;
     module.architecture = cubin.architecture;
+    module.shared_start = cubin.architecture >= 90 ? system_shared : 0;
     if (!lifts_architecture(cubin.architecture)) {
         error = "machine code of sm_" + std::to_string(cubin.architecture) + " can't be lifted (sm_80 to sm_90 can)";
         return false;

@@ -13,6 +13,20 @@ namespace {
 /// In front of and behind each window, for negative offsets and vector accesses that begin inside.
 constexpr std::size_t guard = 64 << 10;
 
+/// `size` bytes with a guard in front of and behind them, nothing accessible. Null if there is no room.
+std::uint8_t* reserve_range(std::size_t size, std::size_t alignment) {
+    const std::size_t whole = size + 2 * guard + alignment;
+    void* memory = mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return nullptr;
+    auto* const begin = static_cast<std::uint8_t*>(memory);
+    if (alignment == 0) return begin + guard;
+    const auto first = reinterpret_cast<std::uintptr_t>(begin) + guard;
+    const std::size_t skipped = (alignment - first % alignment) % alignment; // given back, as what is left behind
+    if (skipped != 0) munmap(begin, skipped);
+    munmap(begin + skipped + size + 2 * guard, alignment - skipped);
+    return begin + guard + skipped;
+}
+
 } // namespace
 
 Window::~Window() {
@@ -40,10 +54,8 @@ bool Window::resize(std::size_t size, unsigned parts, std::size_t distance, std:
         base_ = nullptr;
         accessible_ = 0;
         reserved_ = round_up_to_pages(reserve > end ? reserve : end);
-        void* memory =
-            mmap(nullptr, reserved_ + 2 * guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory == MAP_FAILED) return false;
-        base_ = static_cast<std::uint8_t*>(memory) + guard;
+        base_ = reserve_range(reserved_, alignment_);
+        if (!base_) return false;
     }
     if (!same_parts && !close()) return false;
     parts_ = parts;
@@ -76,19 +88,22 @@ bool CtaArena::prepare_own(const CtaNeeds& needs) {
     return true;
 }
 
+void CtaArena::point_at(const Window& window, const CtaNeeds& needs) {
+    context.shared = window.data() + needs.shared_start;
+    context.shared_window_size = window.reserved() - needs.shared_start;
+}
+
 bool CtaArena::prepare(const CtaNeeds& needs) {
-    if (!shared.resize(needs.shared, tuning::shared_window) || !prepare_own(needs)) return false;
-    context.shared = shared.data();
-    context.shared_window_size = shared.reserved();
+    if (!shared.resize(needs.shared_end(), tuning::shared_window) || !prepare_own(needs)) return false;
+    point_at(shared, needs);
     return true;
 }
 
 bool CtaArena::prepare(const CtaNeeds& needs, CtaArena& first, std::uint32_t rank, std::uint32_t cluster_size) {
     constexpr std::size_t distance = std::size_t{1} << abi::cluster_rank_bit;
-    if (rank == 0 && !shared.resize(needs.shared, cluster_size, distance, tuning::shared_window)) return false;
+    if (rank == 0 && !shared.resize(needs.shared_end(), cluster_size, distance, tuning::shared_window)) return false;
     if (!prepare_own(needs)) return false;
-    context.shared = first.shared.data();
-    context.shared_window_size = first.shared.reserved();
+    point_at(first.shared, needs);
     return true;
 }
 

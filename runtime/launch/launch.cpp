@@ -2,6 +2,7 @@
 // Checks of a launch, in the driver's order of codes, and the making of a grid.
 #include "runtime/launch/launch.h"
 
+#include "frontend/sass/lift.h"
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
 #include "runtime/base/schedule.h"
@@ -316,6 +317,8 @@ GridCode prepare_code(const Grid& grid, std::shared_ptr<const LoadedKernel> code
     GridCode prepared;
     CtaNeeds& needs = prepared.needs;
     needs.shared = grid.launch.shared_size;
+    if (const sass::LiftedModule* lifted = grid.module ? grid.module->source().lifted() : nullptr)
+        needs.shared_start = lifted->shared_start;
     if (properties.reserved_shared) needs.shared = (needs.shared + 127) / 128 * 128 + properties.reserved_shared;
     constexpr std::size_t most = abi::local_stride_limit - 64;
     const std::size_t least = properties.local_bytes + stack_limit;
