@@ -15,6 +15,7 @@
 #include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/graph/liveness.h"
 #include "translator/analysis/loops/row_walks.h"
+#include "translator/analysis/memory/computed_numbers.h"
 #include "translator/analysis/plans/barrier_regions.h"
 
 #include <algorithm>
@@ -78,10 +79,11 @@ std::vector<const GraphInstruction*> definitions_of(const FunctionGraph& graph) 
     return result;
 }
 
-/// Lanes leave by comparing numbers that keep their distances (i < n, with the thread's number in i and in nothing
-/// else): all do so in the same round but for once, at the end of what there is to do.
+/// Lanes leave by comparing arithmetic on the threads' numbers (i < n): all do so in the same round but for once, at
+/// the end of what there is to do. In the second of two loops that an unrolled one became i is not affine any more.
 bool leaves_at_end_of_range(const FunctionGraph& graph, const LoopInfo& loop,
-                            const std::vector<const GraphInstruction*>& definitions) {
+                            const std::vector<const GraphInstruction*>& definitions,
+                            const std::vector<bool>& computed) {
     auto is_inside = [&](BlockId block) {
         return std::find(loop.blocks.begin(), loop.blocks.end(), block) != loop.blocks.end();
     };
@@ -96,7 +98,7 @@ bool leaves_at_end_of_range(const FunctionGraph& graph, const LoopInfo& loop,
         for (unsigned i = 1; i < test->inst.operand_count; ++i) {
             const ptx::Operand& operand = test->inst.operands[i];
             if (operand.kind == ptx::Operand::Kind::imm || operand.kind == ptx::Operand::Kind::none) continue;
-            if (operand.kind != ptx::Operand::Kind::reg || graph.shape_at(id, operand.index).is_varying()) return false;
+            if (operand.kind != ptx::Operand::Kind::reg || !computed[operand.index]) return false;
         }
     }
     return true;
@@ -105,12 +107,13 @@ bool leaves_at_end_of_range(const FunctionGraph& graph, const LoopInfo& loop,
 /// Some innermost loop whose lanes leave at different times spends its instructions on gathers.
 bool walks_memory_lane_by_lane(const FunctionGraph& graph, double limit) {
     const std::vector<const GraphInstruction*> definitions = definitions_of(graph);
+    const std::vector<bool> computed = computed_numbers(graph);
     for (const LoopInfo& loop : graph.forest.loops) {
         if (!loop.divergent_exit) continue;
         bool innermost = std::none_of(graph.forest.loops.begin(), graph.forest.loops.end(), [&](const LoopInfo& other) {
             return other.parent != no_loop && &graph.forest.loops[other.parent] == &loop;
         });
-        if (!innermost || leaves_at_end_of_range(graph, loop, definitions)) continue;
+        if (!innermost || leaves_at_end_of_range(graph, loop, definitions, computed)) continue;
         unsigned gathers = 0, total = 0;
         for (BlockId block : loop.blocks)
             for (const GraphInstruction& instruction : graph.blocks[block].instructions) {
