@@ -43,6 +43,8 @@ struct Value {
 inline constexpr std::string_view window_high = "%window_high";
 /// The generic address of bank 3's beginning.
 inline constexpr std::string_view constant_window = "%constant_window";
+/// Bytes of an instruction.
+inline constexpr std::uint32_t instruction_size = 16;
 /// Bytes of shared memory that the system has on sm_90, where a kernel's begins.
 inline constexpr unsigned system_shared = 0x400;
 

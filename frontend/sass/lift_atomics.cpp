@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules of atomic operations, and the loops that machine code makes of those in shared memory.
+#include "frontend/sass/lifter.h"
+
+namespace ptarmigan::sass {
+namespace {
+
+struct AtomicType {
+    const char *type, *bits;
+    unsigned bytes;
+};
+AtomicType atomic_type(const Instruction& inst) {
+    if (inst.has("S32")) return {".s32", ".b32", 4};
+    if (inst.has("64")) return {".u64", ".b64", 8};
+    if (inst.has("S64")) return {".s64", ".b64", 8};
+    if (inst.has("F32.FTZ.RN")) return {".f32", "", 4};
+    if (inst.has("F64.RN")) return {".f64", "", 8};
+    if (inst.has("F16x2.RN")) return {".noftz.f16x2", "", 4};
+    if (inst.has("BF16x2.RN")) return {".noftz.bf16x2", "", 4};
+    return {".u32", ".b32", 4};
+}
+
+std::string operation_words(const Instruction& inst, const AtomicType& type) {
+    static constexpr const char* words[][2] = {{"ADD", ".add"}, {"MIN", ".min"}, {"MAX", ".max"},
+                                               {"INC", ".inc"}, {"DEC", ".dec"}, {"AND", ".and"},
+                                               {"OR", ".or"},   {"XOR", ".xor"}, {"EXCH", ".exch"}};
+    for (const auto& word : words) {
+        if (!inst.has(word[0])) continue;
+        const std::string operation = word[1];
+        const bool is_bits = operation == ".and" || operation == ".or" || operation == ".xor" || operation == ".exch";
+        if (is_bits && type.bits[0] == 0) throw Unliftable("a logic operation of floats");
+        // Addition wraps: there is no add.s64, and s32 is the same.
+        const bool is_sum = operation == ".add" && type.bits[0] != 0;
+        return operation + (is_bits ? type.bits : is_sum ? (type.bytes == 8 ? ".u64" : ".u32") : type.type);
+    }
+    throw Unliftable("an atomic operation that is not known");
+}
+
+std::string atomic_order(const Instruction& inst) {
+    switch (inst.code.bits(77, 4)) {
+    case 5: return ".relaxed.cta";
+    case 7: return ".relaxed.gpu";
+    case 10: return ".relaxed.sys";
+    default: throw Unliftable("an order of memory that is not known");
+    }
+}
+
+} // namespace
+
+void Lifter::atomic(const Instruction& inst) {
+    const AtomicType type = atomic_type(inst);
+    const std::string space = inst.form->mnemonic == "ATOM" ? "" : ".global";
+    const std::string where = address(inst.operands[2], space);
+    const unsigned source = index_of(inst.operands[3]);
+    const std::string opcode = "atom" + atomic_order(inst) + space + operation_words(inst, type);
+    if (type.bytes == 8) {
+        const std::string result = wide_temporary();
+        emit_guarded(opcode + " " + result + ", " + where + ", " + wide_text(pair_at(source)));
+        write_pair(inst.operands[1], name_wide(result));
+    } else {
+        const std::string result = temporary();
+        emit_guarded(opcode + " " + result + ", " + where + ", " + atomic_operand(type.bits[0] != 0, source));
+        write(inst.operands[1], value_of(result));
+    }
+    done_by_hardware(inst);
+}
+
+/// Whether there is an instruction for the operation in the space of the address: code for where there is none is
+/// left out (always_branches). Here there is one for all spaces.
+void Lifter::done_by_hardware(const Instruction& inst) {
+    if (inst.operands[0].index != true_predicate) write_predicate(inst.operands[0], true);
+}
+
+/// A zero that is seen to be one makes a loop that waits by atomicAdd(p, 0) known as such.
+std::string Lifter::atomic_operand(bool is_integer, unsigned index) {
+    const Value value = read_index(index);
+    return is_integer && value.constant ? value.text : in_register(value);
+}
+
+/// The loop that ptxas makes of an atomic operation on shared memory for which there is no instruction: load, operate,
+/// swap if unchanged, again if it was not. It becomes that operation. False if the block is no such loop.
+bool Lifter::lift_shared_loop(const Block& block) {
+    if (block.end - block.begin < 4 * 16 || block.end - block.begin > 8 * 16) return false;
+    std::vector<const Instruction*> steps;
+    for (std::uint32_t at = block.begin; at < block.end; at += 16) {
+        const Instruction& inst = code_[at / 16];
+        if (inst.form->rule == "nothing") continue;
+        steps.push_back(&inst);
+    }
+    if (steps.size() < 5) return false;
+    const Instruction &first = *steps[0], &last = *steps.back();
+    const bool is_wide = first.has("64");
+    std::size_t swap_at = 0;
+    for (std::size_t i = 0; i < steps.size(); ++i)
+        if (steps[i]->form->id == FormId::atoms_cas) swap_at = i;
+    for (std::size_t i = 0; i + 1 < steps.size(); ++i)
+        if (!is_unguarded(*steps[i])) return false;
+    if (first.form->id != FormId::lds || swap_at < 2 || last.form->rule != "branch" || last.guard == true_predicate ||
+        !last.guard_negated || last.operands[last.operand_count - 1].value != std::int64_t(block.begin))
+        return false;
+    const Instruction& swap = *steps[swap_at];
+    const Operand &old = first.operands[0], &place = first.operands[1], &to = swap.operands[1];
+    if (!swap.has("CAST.SPIN") || swap.has("64") != is_wide || swap.operands[2].index != old.index ||
+        place.index != to.index || place.uniform != to.uniform || place.value != to.value || place.scale != to.scale)
+        return false;
+    if (swap.operands[0].index != swap.operands[3].index) return false;
+    // What follows asks whether the swap succeeded.
+    if (steps.size() != swap_at + (is_wide ? 4 : 3)) return false;
+    const Instruction& test = *steps[swap_at + 1];
+    if (test.form->id != FormId::isetp || !test.has("EQ") || test.operands[2].index != swap.operands[0].index ||
+        test.operands[3].kind != Operand::Kind::immediate || test.operands[3].value != 1)
+        return false;
+    if (is_wide) {
+        const Instruction& upper = *steps[swap_at + 2];
+        if (upper.form->id != FormId::isetp || !upper.has("EX") || !upper.has("EQ") ||
+            upper.operands[2].index != swap.operands[0].index + 1 || upper.operands[3].index != zero_register ||
+            upper.operands[0].index != last.guard)
+            return false;
+    } else if (test.operands[0].index != last.guard) {
+        return false;
+    }
+    // The operation: a sum of the old value and what the loop doesn't change.
+    const Instruction& operation = *steps[1];
+    const unsigned result = swap.operands[3].index;
+    const auto changes = [&](unsigned index) {
+        for (const Operand* written : {&old, &operation.operands[0], &swap.operands[0]})
+            if (index != zero_register && (index == written->index || (is_wide && index == written->index + 1u)))
+                return true;
+        return false;
+    };
+    if (changes(place.index) || operation.operands[0].index != result || result == zero_register ||
+        old.index == zero_register)
+        return false;
+    std::string statement;
+    current_ = &first;
+    if (swap_at == 2 && operation.form->id == FormId::fadd && !is_wide && operation.modifier_count == 0) {
+        const Operand &a = operation.operands[1], &b = operation.operands[2];
+        const bool a_is_old = a.kind == Operand::Kind::reg && a.index == old.index && !a.negated && !a.absolute;
+        const bool b_is_old = b.kind == Operand::Kind::reg && b.index == old.index && !b.negated && !b.absolute;
+        if (a_is_old == b_is_old) return false;
+        const Operand& term = a_is_old ? b : a;
+        if (term.kind == Operand::Kind::reg && changes(term.index)) return false;
+        statement = "add.f32 %t, " + read_float(term);
+    } else if (swap_at == 2 && operation.form->id == FormId::dadd && is_wide && operation.modifier_count == 0) {
+        const Operand &a = operation.operands[1], &b = operation.operands[2];
+        const bool a_is_old = a.kind == Operand::Kind::reg && a.index == old.index && !a.negated && !a.absolute;
+        const bool b_is_old = b.kind == Operand::Kind::reg && b.index == old.index && !b.negated && !b.absolute;
+        if (a_is_old == b_is_old) return false;
+        const Operand& term = a_is_old ? b : a;
+        if (term.kind == Operand::Kind::reg && (changes(term.index) || changes(term.index + 1u))) return false;
+        statement = "add.f64 %t, " + read_double(term);
+    } else if (swap_at == 3 && is_wide && operation.form->id == FormId::iadd3 && !operation.has("X")) {
+        // R' = R + t with its carry, then the upper half by IADD3.X or IMAD.X.
+        const Instruction& upper = *steps[2];
+        if (operation.operands[1].index == true_predicate || operation.operands[2].index != true_predicate)
+            return false;
+        const Operand* low = nullptr;
+        unsigned olds = 0;
+        for (unsigned i = 3; i < 6; ++i) {
+            const Operand& source = operation.operands[i];
+            if (source.negated) return false;
+            if (source.kind == Operand::Kind::reg && source.index == old.index)
+                ++olds;
+            else if (!(source.kind == Operand::Kind::reg && source.index == zero_register)) {
+                if (low != nullptr) return false;
+                low = &source;
+            }
+        }
+        if (olds != 1 || low == nullptr || upper.operands[0].index != result + 1u) return false;
+        const bool is_sum = upper.form->id == FormId::iadd3 && upper.has("X");
+        const bool is_product = upper.form->id == FormId::imad && upper.has("X");
+        if (!is_sum && !is_product) return false;
+        const Operand& carry = upper.operands[is_sum ? 6 : 5];
+        if (carry.negated || carry.index != operation.operands[1].index) return false;
+        if (is_sum && !(upper.operands[7].index == true_predicate && upper.operands[7].negated)) return false;
+        const Operand* high = nullptr;
+        olds = 0;
+        std::vector<const Operand*> terms;
+        if (is_sum) {
+            if (upper.operands[1].index != true_predicate || upper.operands[2].index != true_predicate) return false;
+            for (unsigned i = 3; i < 6; ++i) terms.push_back(&upper.operands[i]);
+        } else {
+            if (upper.operands[1].index != true_predicate) return false;
+            const Operand &left = upper.operands[2], &right = upper.operands[3];
+            const bool is_one = right.kind == Operand::Kind::immediate && right.value == 1;
+            const bool is_nothing = left.kind == Operand::Kind::reg && left.index == zero_register;
+            if (!is_one && !is_nothing) return false;
+            if (is_one) terms.push_back(&left);
+            terms.push_back(&upper.operands[4]);
+        }
+        for (const Operand* source : terms) {
+            if (source->negated || source->inverted) return false;
+            if (source->kind == Operand::Kind::reg && source->index == old.index + 1u)
+                ++olds;
+            else if (!(source->kind == Operand::Kind::reg && source->index == zero_register)) {
+                if (high != nullptr) return false;
+                high = source;
+            }
+        }
+        if (olds != 1) return false;
+        for (const Operand* source : {low, high})
+            if (source != nullptr && source->kind == Operand::Kind::reg && changes(source->index)) return false;
+        statement = "add.u64 %t, " + wide_text(join(read(*low), high == nullptr ? constant(0) : read(*high)));
+    } else {
+        return false;
+    }
+    const std::string before = is_wide ? wide_temporary() : temporary();
+    const std::size_t comma = statement.find("%t, ");
+    emit("atom.shared." + statement.substr(0, comma) + before + ", " + address(place, ".shared") + ", " +
+         statement.substr(comma + 4));
+    // What the loop leaves behind.
+    Operand success = swap.operands[0];
+    if (is_wide) {
+        write_pair(old, name_wide(before));
+        write_pair(success, join(constant(1), constant(0)));
+    } else {
+        write(old, value_of(before));
+        write(success, constant(1));
+    }
+    Operand done;
+    done.kind = Operand::Kind::predicate;
+    done.index = last.guard;
+    write_predicate(done, true);
+    return true;
+}
+
+std::string Lifter::in_register(const Value& value) {
+    if (!value.constant) return value.text;
+    const std::string copy = temporary();
+    emit("mov.b32 " + copy + ", " + value.text);
+    return copy;
+}
+
+void Lifter::reduction(const Instruction& inst) {
+    const AtomicType type = atomic_type(inst);
+    const std::string where = address(inst.operands[0], ""); // of generic addresses, too
+    const unsigned source = index_of(inst.operands[1]);
+    emit_guarded("red" + atomic_order(inst) + operation_words(inst, type) + " " + where + ", " +
+                 (type.bytes == 8 ? wide_text(pair_at(source)) : atomic_operand(type.bits[0] != 0, source)));
+}
+
+void Lifter::compare_and_swap(const Instruction& inst) {
+    const bool is_wide = inst.has("64");
+    const std::string space = inst.form->id == FormId::atomg_cas ? ".global" : "";
+    Operand place = inst.operands[2];
+    place.wide = true; // there is no room to say so
+    const std::string where = address(place, space);
+    const unsigned compared = index_of(inst.operands[3]), swapped = index_of(inst.operands[4]);
+    const std::string opcode = "atom" + atomic_order(inst) + space + ".cas" + (is_wide ? ".b64 " : ".b32 ");
+    if (is_wide) {
+        const std::string result = wide_temporary();
+        emit_guarded(opcode + result + ", " + where + ", " + wide_text(pair_at(compared)) + ", " +
+                     wide_text(pair_at(swapped)));
+        write_pair(inst.operands[1], name_wide(result));
+    } else {
+        const std::string result = temporary();
+        emit_guarded(opcode + result + ", " + where + ", " + in_register(read_index(compared)) + ", " +
+                     in_register(read_index(swapped)));
+        write(inst.operands[1], value_of(result));
+    }
+    done_by_hardware(inst);
+}
+
+void Lifter::atomic_shared(const Instruction& inst) {
+    const AtomicType type = atomic_type(inst);
+    const std::string where = address(inst.operands[1], ".shared");
+    const unsigned source = index_of(inst.operands[2]);
+    const std::string opcode = "atom.shared" + operation_words(inst, type);
+    if (type.bytes == 8) {
+        const std::string result = wide_temporary();
+        emit_guarded(opcode + " " + result + ", " + where + ", " + wide_text(pair_at(source)));
+        write_pair(inst.operands[0], name_wide(result));
+    } else {
+        const std::string result = temporary();
+        emit_guarded(opcode + " " + result + ", " + where + ", " + atomic_operand(type.bits[0] != 0, source));
+        write(inst.operands[0], value_of(result));
+    }
+}
+
+/// CAS gives the old value, CAST whether it was the expected one.
+void Lifter::compare_and_swap_shared(const Instruction& inst) {
+    const bool is_wide = inst.has("64"), tests = inst.has("CAST") || inst.has("CAST.SPIN");
+    const std::string where = address(inst.operands[1], ".shared");
+    const unsigned compared = index_of(inst.operands[2]), swapped = index_of(inst.operands[3]);
+    const std::string expected = is_wide ? wide_text(pair_at(compared)) : in_register(read_index(compared));
+    const std::string fresh = is_wide ? wide_text(pair_at(swapped)) : in_register(read_index(swapped));
+    const std::string old = is_wide ? wide_temporary() : temporary();
+    emit_guarded("atom.shared.cas" + std::string(is_wide ? ".b64 " : ".b32 ") + old + ", " + where + ", " + expected +
+                 ", " + fresh);
+    if (tests) {
+        const std::string same = predicate_temporary(), result = temporary();
+        emit("setp.eq" + std::string(is_wide ? ".s64 " : ".s32 ") + same + ", " + old + ", " + expected);
+        emit("selp.b32 " + result + ", 1, 0, " + same);
+        if (is_wide)
+            write_pair(inst.operands[0], join(value_of(result), constant(0)));
+        else
+            write(inst.operands[0], value_of(result));
+    } else if (is_wide) {
+        write_pair(inst.operands[0], name_wide(old));
+    } else {
+        write(inst.operands[0], value_of(old));
+    }
+}
+
+void Lifter::count_shared(const Instruction& inst) {
+    const std::string where = address(inst.operands[1], ".shared"), result = temporary();
+    emit_guarded("atom.shared.add.u32 " + result + ", " + where + ", 1");
+    write(inst.operands[0], value_of(result));
+}
+
+} // namespace ptarmigan::sass
