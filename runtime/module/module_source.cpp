@@ -202,7 +202,10 @@ std::string ModuleSource::refusal(std::string_view kernel) const {
         for (const sass::RefusedKernel& refused : lifted_->refused)
             if (refused.kernel == kernel)
                 return "kernel " + refused.kernel + ": its machine code (sm_" + std::to_string(lifted_->architecture) +
-                       ") can't be lifted: " + refused.reason;
+                       ") can't be lifted: " + refused.reason +
+                       (lifted_->architecture >= 90 ? " (with PTARMIGAN_DEVICE=a100 libraries take their code for "
+                                                      "sm_80, of which more is known)"
+                                                    : "");
     return {};
 }
 
