@@ -71,8 +71,12 @@ bool touches(const Instruction& inst, const Operand& operand, const Operand& wha
     if (is_address && what.kind == Kind::reg && operand.index != zero_register)
         return what.index >= operand.index && what.index < operand.index + width(inst, operand);
     if (what.kind == Kind::uniform && (operand.kind == Kind::address || operand.kind == Kind::constant) &&
-        operand.uniform != zero_uniform)
-        return what.index == operand.uniform || what.index == operand.uniform + 1u;
+        operand.uniform != zero_uniform) {
+        // Shared and local addresses have 32 bits.
+        const std::string_view rule = inst.form->rule;
+        const bool is_pair = rule == "copy_to_shared" || (!rule.ends_with("_shared") && !rule.ends_with("_local"));
+        return what.index == operand.uniform || (is_pair && what.index == operand.uniform + 1u);
+    }
     if (operand.kind != what.kind || is_nothing(operand)) return false;
     if (is_predicate(operand)) return operand.index == what.index;
     return what.index >= operand.index && what.index < operand.index + width(inst, operand);
@@ -138,7 +142,7 @@ public:
             std::vector<Operand> more;
             for (unsigned i = 0; i < inst.operand_count; ++i) {
                 const Operand& operand = inst.operands[i];
-                if (is_written(inst, i)) continue;
+                if (is_written(inst, i) || !has_operand(inst, inst.form->operands[i])) continue;
                 for (const Operand& value : held) {
                     if (!touches(inst, operand, value)) continue;
                     if (is_move(inst, operand) && is_unguarded(inst)) {
@@ -195,7 +199,9 @@ private:
             }
             for (unsigned i = 0; i < inst.operand_count; ++i) {
                 const Operand& operand = inst.operands[i];
-                if (is_written(inst, i) || !touches(inst, operand, held.operand)) continue;
+                if (is_written(inst, i) || !has_operand(inst, inst.form->operands[i]) ||
+                    !touches(inst, operand, held.operand))
+                    continue;
                 if (!is_unguarded(inst) && !is_guard) return false;
                 const Operand& result = destination(inst);
                 if (held.what == What::mask) {
@@ -251,7 +257,8 @@ bool reads(const Instruction& inst, const Operand& what) {
     // All predicates at once.
     if (inst.form->rule == "p2r" && is_predicate(what)) return true;
     for (unsigned i = 0; i < inst.operand_count; ++i)
-        if (!is_written(inst, i) && touches(inst, inst.operands[i], what)) return true;
+        if (!is_written(inst, i) && has_operand(inst, inst.form->operands[i]) && touches(inst, inst.operands[i], what))
+            return true;
     return false;
 }
 

@@ -361,4 +361,19 @@ bool decode(Code code, std::uint32_t address, Instruction& instruction, unsigned
     return Decoder(instruction).decode();
 }
 
+bool has_operand(const Instruction& inst, const OperandSpec& spec) {
+    switch (spec.only_with) {
+    case 'x': return inst.has("X");
+    case 'e': return inst.has("EX");
+    case 'm': return inst.has("SP");
+    case 'r': return inst.has("RED.POPC") || inst.has("RED.AND") || inst.has("RED.OR");
+    default: break;
+    }
+    if (spec.kind != 'c') return true;
+    const FormId id = inst.form->id;
+    if (id == FormId::lea || id == FormId::ulea) return inst.has("HI") && !inst.has("SX32");
+    if (id == FormId::f2fp || id == FormId::f2fp_hopper) return inst.has("MERGE_C");
+    return true;
+}
+
 } // namespace ptarmigan::sass

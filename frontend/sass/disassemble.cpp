@@ -160,15 +160,7 @@ std::string print(const Instruction& inst, const OperandSpec& spec, const Operan
 }
 
 bool is_hidden(const Instruction& inst, const OperandSpec& spec, const Operand& operand) {
-    if (operand.kind == Kind::none) return true;
-    if (spec.only_with == 'x' && !inst.has("X")) return true;
-    if (spec.only_with == 'e' && !inst.has("EX")) return true;
-    if (spec.only_with == 'm' && !inst.has("SP")) return true;
-    if (spec.only_with == 'r' && !inst.has("RED.POPC") && !inst.has("RED.AND") && !inst.has("RED.OR")) return true;
-    const FormId id = inst.form->id;
-    if (spec.kind == 'c' && (id == FormId::lea || id == FormId::ulea) && (!inst.has("HI") || inst.has("SX32")))
-        return true;
-    if (spec.kind == 'c' && (id == FormId::f2fp || id == FormId::f2fp_hopper) && !inst.has("MERGE_C")) return true;
+    if (operand.kind == Kind::none || !has_operand(inst, spec)) return true;
     if (spec.silent >= 0 && operand.value == spec.silent) return true;
     if (!spec.optional) return false;
     if (operand.kind == Kind::reg) return operand.index == zero_register;

@@ -93,6 +93,11 @@ struct Instruction {
     }
 };
 
+struct OperandSpec;
+/// Whether `inst` has the operand of its row that `spec` describes: some exist with a modifier only (LEA's carry with
+/// .X), and their bits say nothing else.
+bool has_operand(const Instruction& inst, const OperandSpec& spec);
+
 /// Decodes one instruction. False, with as much as is known in `instruction`, where the opcode is not in the table
 /// (`form` is null), a modifier has no meaning or a bit is set that the row does not name (`form` is set).
 bool decode(Code code, std::uint32_t address, Instruction& instruction, unsigned architecture = 80);

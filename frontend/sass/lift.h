@@ -19,6 +19,7 @@ struct RefusedKernel {
 struct VariableAlias {
     std::string name, variable;
     std::uint64_t offset = 0, size = 0;
+    bool is_managed = false;
 };
 
 struct LiftedModule {

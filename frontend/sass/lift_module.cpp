@@ -16,10 +16,21 @@ std::string_view variable_of(std::string_view section) {
     return {};
 }
 
-void declare_variable(const CubinSection& section, std::string& text) {
+constexpr std::uint8_t managed_flag = 0x04; ///< of a symbol's st_other
+
+/// Whether one of its variables is managed: all of the section are then, which code can't tell.
+bool is_managed(const Cubin& cubin, const CubinSection& section) {
+    return std::any_of(cubin.symbols.begin(), cubin.symbols.end(), [&](const CubinSymbol& symbol) {
+        return symbol.type == 1 && (symbol.other & managed_flag) != 0 && symbol.section < cubin.sections.size() &&
+               &cubin.sections[symbol.section] == &section;
+    });
+}
+
+void declare_variable(const Cubin& cubin, const CubinSection& section, std::string& text) {
     if (section.size == 0) return;
     const bool is_constant = section.name == ".nv.constant3";
-    text += std::string(".visible ") + (is_constant ? ".const" : ".global") + " .align " +
+    text += std::string(".visible ") + (is_constant ? ".const" : ".global") +
+            (!is_constant && is_managed(cubin, section) ? " .attribute(.managed)" : "") + " .align " +
             std::to_string(std::max<std::uint64_t>(section.alignment, 16)) + " .b8 " +
             std::string(variable_of(section.name)) + "[" + std::to_string(section.size) + "]";
     if (!section.relocations.empty()) throw Unliftable("variables that hold addresses");
@@ -61,7 +72,7 @@ bool lift_cubin(std::span<const std::uint8_t> image, LiftedModule& module, std::
     for (const CubinSection& section : cubin.sections) {
         if (variable_of(section.name).empty()) continue;
         try {
-            declare_variable(section, text);
+            declare_variable(cubin, section, text);
         } catch (const Unliftable& problem) {
             error = problem.what();
             return false;
@@ -72,7 +83,8 @@ bool lift_cubin(std::span<const std::uint8_t> image, LiftedModule& module, std::
         const CubinSection& section = cubin.sections[symbol.section];
         const std::string_view variable = variable_of(section.name);
         if (variable.empty() || symbol.value > section.size || symbol.size > section.size - symbol.value) continue;
-        module.aliases.push_back({std::string(symbol.name), std::string(variable), symbol.value, symbol.size});
+        module.aliases.push_back({std::string(symbol.name), std::string(variable), symbol.value, symbol.size,
+                                  (symbol.other & managed_flag) != 0});
     }
     for (const CubinKernel& kernel : cubin.kernels) {
         Lifter lifter(cubin, kernel);

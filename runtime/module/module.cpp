@@ -164,7 +164,7 @@ Status Module::find_global(std::string_view name, DevicePointer& pointer, std::s
         for (const sass::VariableAlias& alias : lifted->aliases) {
             if (alias.name != name) continue;
             const auto home = source_->module().find_variable(alias.variable);
-            if (!home || addresses_[*home] == 0 || only_managed) return Status::not_found;
+            if (!home || addresses_[*home] == 0 || (only_managed && !alias.is_managed)) return Status::not_found;
             pointer = addresses_[*home] + alias.offset;
             size = alias.size;
             return Status::success;

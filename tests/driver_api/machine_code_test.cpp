@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Machine code beside the PTX that it was made of: atomic operations that ptxas combined for the lanes of a warp, in
+// branches narrower than the last collective's mask, and managed variables.
+#include "driver.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr unsigned blocks = 4, threads = 256;
+
+CUmodule load(const char* name) {
+    CUmodule module = nullptr;
+    REQUIRE(cuModuleLoad(&module, (std::string(PTARMIGAN_SOURCE_DIR "/tests/programs/cubin/") + name).c_str()) == 0);
+    return module;
+}
+
+std::vector<std::uint32_t> results(const char* file, const char* name) {
+    const CUmodule module = load(file);
+    CUfunction kernel = nullptr;
+    REQUIRE(cuModuleGetFunction(&kernel, module, name) == 0);
+    std::vector<std::uint32_t> words(blocks * threads);
+    for (std::uint32_t i = 0; i < words.size(); ++i) words[i] = (i * 2654435761u) >> 11;
+    CUdeviceptr in = driver_test::allocate(4 * words.size()), out = driver_test::allocate(4 * words.size());
+    REQUIRE(cuMemcpyHtoD_v2(in, words.data(), 4 * words.size()) == 0);
+    REQUIRE(cuMemsetD8_v2(out, 0, 4 * words.size()) == 0);
+    std::array<void*, 2> parameters{&in, &out};
+    REQUIRE(cuLaunchKernel(kernel, blocks, 1, 1, threads, 1, 1, 0, nullptr, parameters.data(), nullptr) == 0);
+    REQUIRE(cuCtxSynchronize() == 0);
+    REQUIRE(cuMemcpyDtoH_v2(words.data(), out, 4 * words.size()) == 0);
+    CHECK(cuMemFree_v2(in) == 0);
+    CHECK(cuMemFree_v2(out) == 0);
+    CHECK(cuModuleUnload(module) == 0);
+    return words;
+}
+
+} // namespace
+
+TEST_CASE("machine code: atomic operations that ptxas combined") {
+    driver_test::context();
+    for (const char* kernel : {"narrower_branches", "behind_votes"}) {
+        const std::vector<std::uint32_t> expected = results("combined_atomics.ptx", kernel);
+        for (const char* file : {"combined_atomics.sm_80.cubin", "combined_atomics.sm_90.cubin"}) {
+            CAPTURE(kernel, file);
+            CHECK(results(file, kernel) == expected);
+        }
+    }
+}
+
+TEST_CASE("machine code: managed variables") {
+    driver_test::context();
+    for (const char* file : {"combined_atomics.sm_80.cubin", "combined_atomics.sm_90.cubin"}) {
+        CAPTURE(file);
+        const CUmodule module = load(file);
+        CUfunction kernel = nullptr;
+        CUdeviceptr variable = 0;
+        std::size_t size = 0;
+        REQUIRE(cuModuleGetFunction(&kernel, module, "use_managed") == 0);
+        REQUIRE(cuModuleGetGlobal_v2(&variable, &size, module, "managed") == 0);
+        CHECK(size == 4);
+        unsigned is_managed = 0;
+        CHECK(cuPointerGetAttribute(&is_managed, 8, variable) == 0);
+        CHECK(is_managed == 1);
+        auto& value = *reinterpret_cast<volatile int*>(variable);
+        CHECK(value == 7);
+        value = 10;
+        REQUIRE(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr) == 0);
+        REQUIRE(cuCtxSynchronize() == 0);
+        CHECK(value == 73);
+        CHECK(cuModuleUnload(module) == 0);
+    }
+}
