@@ -251,7 +251,7 @@ bool read_cubin(std::span<const std::uint8_t> image, Cubin& cubin, std::string& 
     return error.empty();
 }
 
-std::size_t elf_extent(const void* image, std::size_t limit) {
+std::size_t elf_extent(const void* image, std::size_t limit, bool (*can_be_read)(const void*, std::size_t)) {
     Elf64_Ehdr header;
     if (limit < sizeof header) return 0;
     std::memcpy(&header, image, sizeof header);
@@ -261,6 +261,7 @@ std::size_t elf_extent(const void* image, std::size_t limit) {
     const std::uint64_t table = std::uint64_t(header.e_shnum) * sizeof(Elf64_Shdr);
     if (header.e_shoff > limit || table > limit - header.e_shoff) return 0;
     std::uint64_t extent = header.e_shoff + table;
+    if (!can_be_read(image, extent)) return 0;
     const std::uint64_t programs = header.e_phoff + std::uint64_t(header.e_phnum) * header.e_phentsize;
     if (programs <= limit) extent = std::max(extent, programs);
     for (unsigned i = 0; i < header.e_shnum; ++i) {
@@ -270,7 +271,7 @@ std::size_t elf_extent(const void* image, std::size_t limit) {
         if (section.sh_offset > limit || section.sh_size > limit - section.sh_offset) return 0;
         extent = std::max(extent, section.sh_offset + section.sh_size);
     }
-    return extent;
+    return can_be_read(image, extent) ? extent : 0;
 }
 
 } // namespace ptarmigan::sass

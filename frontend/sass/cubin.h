@@ -82,7 +82,8 @@ struct Cubin {
 /// Reads a cubin, whose bytes must stay. False with what is wrong in `error`.
 bool read_cubin(std::span<const std::uint8_t> image, Cubin& cubin, std::string& error);
 
-/// Bytes that an ELF file takes by its own headers, at most `limit`; 0 if it is none.
-std::size_t elf_extent(const void* image, std::size_t limit);
+/// Bytes that an ELF file takes by its own headers, at most `limit`; 0 if it is none, or claims what `can_be_read` (a
+/// beginning and a size) denies, which is asked before anything behind the first header is read.
+std::size_t elf_extent(const void* image, std::size_t limit, bool (*can_be_read)(const void*, std::size_t));
 
 } // namespace ptarmigan::sass

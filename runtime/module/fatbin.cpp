@@ -3,6 +3,7 @@
 #include "runtime/module/fatbin.h"
 
 #include "frontend/sass/cubin.h"
+#include "runtime/base/mapped_memory.h"
 
 #include <lz4.h>
 #include <sys/mman.h>
@@ -404,7 +405,7 @@ ImagePtx read_image(const void* image, std::size_t size, const ImageOptions& opt
             std::memcpy(&machine, static_cast<const char*>(image) + machine_place, sizeof machine);
         if (machine != cuda_machine) return invalid("the image is an ELF file, but not of a GPU's machine code");
         if (options.lifts) {
-            const std::size_t extent = sass::elf_extent(image, std::min<std::size_t>(size, size_limit));
+            const std::size_t extent = sass::elf_extent(image, std::min<std::size_t>(size, size_limit), is_mapped);
             if (extent != 0)
                 return lift_image({static_cast<const std::uint8_t*>(image), extent}, options.device_architecture);
         }

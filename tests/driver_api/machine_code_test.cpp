@@ -5,6 +5,10 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
+#include <elf.h>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -71,5 +75,30 @@ TEST_CASE("machine code: managed variables") {
         REQUIRE(cuCtxSynchronize() == 0);
         CHECK(value == 73);
         CHECK(cuModuleUnload(module) == 0);
+    }
+}
+
+TEST_CASE("machine code: headers that claim memory which is not there") {
+    driver_test::context();
+    std::ifstream file(PTARMIGAN_SOURCE_DIR "/tests/programs/cubin/combined_atomics.sm_80.cubin", std::ios::binary);
+    const std::string image{std::istreambuf_iterator<char>(file), {}};
+    Elf64_Ehdr header;
+    REQUIRE(image.size() > sizeof header);
+    std::memcpy(&header, image.data(), sizeof header);
+    const auto refused = [&](std::size_t place, unsigned char byte) {
+        std::string damaged = image;
+        damaged[place] = static_cast<char>(byte);
+        CUmodule module = nullptr;
+        CHECK(cuModuleLoadData(&module, damaged.data()) != 0);
+    };
+    refused(offsetof(Elf64_Ehdr, e_shoff) + 5, 0x01); // a terabyte away
+    for (unsigned section = 1; section < header.e_shnum; ++section) {
+        const std::size_t at = header.e_shoff + section * sizeof(Elf64_Shdr);
+        Elf64_Shdr read;
+        std::memcpy(&read, image.data() + at, sizeof read);
+        if (read.sh_type == SHT_NOBITS) continue;
+        CAPTURE(section);
+        refused(at + offsetof(Elf64_Shdr, sh_offset) + 3, 0x3a);
+        refused(at + offsetof(Elf64_Shdr, sh_size) + 3, 0x3a);
     }
 }

@@ -257,7 +257,7 @@ TEST_CASE("sass: damaged cubins are errors or refused kernels") {
             sass::LiftedModule lifted;
             std::string error;
             if (!sass::lift_cubin(damaged, lifted, error)) CHECK(!error.empty());
-            static_cast<void>(sass::elf_extent(damaged.data(), damaged.size()));
+            static_cast<void>(sass::elf_extent(damaged.data(), damaged.size(), [](const void*, std::size_t) { return true; }));
         }
     }
     // An instruction that is not in the table is named.
