@@ -67,6 +67,14 @@ public:
         if (expected != recorded_.end()) recorded_.erase(expected);
     }
     void give(const std::string& question, long long answer) { give(question, std::to_string(answer)); }
+    /// Where we answer `ours` and the driver that was recorded, an older one, `recorded`: both have to be as stated.
+    void give_differing(const std::string& question, long long answer, long long ours, long long recorded) {
+        const auto known = recorded_.find(question);
+        if (compares_ && answer == ours && known != recorded_.end() && known->second == std::to_string(recorded))
+            recorded_.erase(known);
+        else
+            give(question, answer);
+    }
     /// Questions with these words are not asked.
     void forget(const std::string& words) {
         std::erase_if(recorded_, [&](const auto& entry) { return entry.first.find(words) != std::string::npos; });

@@ -129,10 +129,14 @@ void ask_contexts(Answers& answers) {
     int active = 7;
     must("cuDevicePrimaryCtxGetState", 0, &flags, &active);
     answers.give("primary context active before", active);
-    for (unsigned wanted : {1u, 2u, 3u}) { // 0 is of CUDA 13.1: the driver that was asked, of 13.0, refuses it
+    for (unsigned wanted : {0u, 1u, 2u, 3u}) {
         void* green = nullptr;
         const int result = call("cuGreenCtxCreate", &green, one, 0, wanted);
-        answers.give("create with flags " + number(wanted), result);
+        const std::string question = "create with flags " + number(wanted);
+        if (wanted == 0) // CUDA 13.1 takes none; the recorded driver is of 13.0
+            answers.give_differing(question, result, 0, 1);
+        else
+            answers.give(question, result);
         if (result == 0 && wanted != 1) call("cuGreenCtxDestroy", green);
     }
     void *green = nullptr, *second = nullptr, *of_all = nullptr;
