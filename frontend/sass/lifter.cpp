@@ -83,7 +83,7 @@ void Lifter::begin_block(const EntryState& pairs) {
     for (unsigned pair = 0; pair < register_count / 2; ++pair) {
         if (!pairs[pair]) continue;
         const unsigned index = 2 * pair;
-        const int wide = name_wide((index >= uniform_base ? "%ud" : "%d") + std::to_string(index % uniform_base));
+        const int wide = name_wide(pair_name(index));
         for (unsigned half = 0; half < 2; ++half) {
             registers_[index + half].wide = wide;
             registers_[index + half].is_high = half == 1;

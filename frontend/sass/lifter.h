@@ -125,6 +125,10 @@ private:
     void write(const Operand& operand, Value value);
     void write_index(unsigned index, Value value);
     void write_pair(const Operand& operand, int wide);
+    /// The .b64 register of a pair, which begins at an even index.
+    static std::string pair_name(unsigned even);
+    /// Puts a 64-bit value there; nothing else is known to be in it any more.
+    void keep_pair(unsigned even, int wide);
     void write_predicate(const Operand& operand, const std::string& value); ///< a predicate register's name
     void write_predicate(const Operand& operand, const char* value) { write_predicate(operand, std::string(value)); }
     void write_predicate(const Operand& operand, bool value);

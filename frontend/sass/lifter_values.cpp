@@ -474,18 +474,25 @@ void Lifter::write_index(unsigned index, Value value) {
     const unsigned even = index & ~1u;
     const Register &low = registers_[even], &high = registers_[even + 1];
     if (low.wide >= 0 && low.wide == high.wide && !low.is_high && high.is_high && even + 1 < register_count) {
-        const std::string name = (even >= uniform_base ? "%ud" : "%d") + std::to_string(even % uniform_base);
-        const int wide = low.wide, own = name_wide(name);
-        if (wide != own) {
-            emit("mov.b64 " + name + ", " + wide_text(wide));
-            for (unsigned i = 0; i < register_count; ++i)
-                if (registers_[i].wide == own) registers_[i].wide = -1;
-            for (Carry& carry : carries_)
-                for (Value* part : {&carry.a, &carry.b, &carry.c})
-                    if (part->wide == own) part->wide = -1;
-        }
+        keep_pair(even, low.wide);
         pairs_.set(even / 2);
     }
+}
+
+std::string Lifter::pair_name(unsigned even) {
+    return (even >= uniform_base ? "%ud" : "%d") + std::to_string(even % uniform_base);
+}
+
+void Lifter::keep_pair(unsigned even, int wide) {
+    const std::string name = pair_name(even);
+    const int own = name_wide(name);
+    if (own == wide) return;
+    emit("mov.b64 " + name + ", " + wide_text(wide));
+    for (unsigned i = 0; i < register_count; ++i)
+        if (registers_[i].wide == own) registers_[i].wide = -1;
+    for (Carry& carry : carries_)
+        for (Value* part : {&carry.a, &carry.b, &carry.c})
+            if (part->wide == own) part->wide = -1;
 }
 
 void Lifter::write_pair(const Operand& operand, int wide) {
@@ -501,16 +508,7 @@ void Lifter::write_pair(const Operand& operand, int wide) {
         wide = name_wide(result);
     }
     emit("mov.b64 {" + register_name(index) + ", " + register_name(index + 1) + "}, " + wide_text(wide));
-    const std::string name = (index >= uniform_base ? "%ud" : "%d") + std::to_string(index % uniform_base);
-    const int own = name_wide(name);
-    if (own != wide) {
-        emit("mov.b64 " + name + ", " + wide_text(wide));
-        for (unsigned i = 0; i < register_count; ++i)
-            if (registers_[i].wide == own) registers_[i].wide = -1;
-        for (Carry& carry : carries_)
-            for (Value* part : {&carry.a, &carry.b, &carry.c})
-                if (part->wide == own) part->wide = -1;
-    }
+    keep_pair(index, wide);
     for (unsigned half = 0; half < 2; ++half) {
         Register& known = registers_[index + half];
         known = Register{};
