@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machine code beside the PTX that it was made of: atomic operations that ptxas combined for the lanes of a warp, in
-// branches narrower than the last collective's mask, and managed variables.
+// branches narrower than the last collective's mask, pointers to shared memory that went through memory (of which code of
+// sm_90 takes the lower half for the shared address), and managed variables.
+// The cubins: ptxas -arch=sm_80 -o NAME.sm_80.cubin NAME.ptx, or for sm_90; ptxas 13.0.
 #include "driver.h"
 
 #include <array>
@@ -22,6 +24,7 @@ CUmodule load(const char* name) {
     return module;
 }
 
+/// What kernel `name` of two pointers makes of some numbers.
 std::vector<std::uint32_t> results(const char* file, const char* name) {
     const CUmodule module = load(file);
     CUfunction kernel = nullptr;
@@ -51,6 +54,30 @@ TEST_CASE("machine code: atomic operations that ptxas combined") {
             CAPTURE(kernel, file);
             CHECK(results(file, kernel) == expected);
         }
+    }
+}
+
+TEST_CASE("machine code: pointers to shared memory that went through memory") {
+    driver_test::context();
+    constexpr unsigned grid = 16, block = 64;
+    std::vector<std::array<std::uint32_t, 2>> words(block), expected(block);
+    for (unsigned i = 0; i < block; ++i) expected[i].fill((i ^ 1) * 7 + 100); // by the generic and the shared address
+    for (const char* file : {"shared_pointer.ptx", "shared_pointer.sm_80.cubin", "shared_pointer.sm_90.cubin"}) {
+        CAPTURE(file);
+        const CUmodule module = load(file);
+        CUfunction kernel = nullptr;
+        REQUIRE(cuModuleGetFunction(&kernel, module, "shared_pointer") == 0);
+        CUdeviceptr kept = driver_test::allocate(grid * block * 8), out = driver_test::allocate(block * 8);
+        std::array<void*, 2> parameters{&kept, &out};
+        // Launches enough for windows of several workers.
+        for (unsigned round = 0; round < 8; ++round)
+            REQUIRE(cuLaunchKernel(kernel, grid, 1, 1, block, 1, 1, 0, nullptr, parameters.data(), nullptr) == 0);
+        REQUIRE(cuCtxSynchronize() == 0);
+        REQUIRE(cuMemcpyDtoH_v2(words.data(), out, block * 8) == 0);
+        CHECK(words == expected);
+        CHECK(cuMemFree_v2(kept) == 0);
+        CHECK(cuMemFree_v2(out) == 0);
+        CHECK(cuModuleUnload(module) == 0);
     }
 }
 
