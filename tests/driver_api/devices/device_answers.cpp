@@ -20,7 +20,7 @@ int main(int count, char** words) {
     };
     for (const auto& [name, ask] : groups)
         if (count < 4 || std::string(name) == words[3]) ask();
-    // Kernels' accesses are not checked against whose memory it is (runtime/README, 58).
+    // Kernels' accesses are not checked against whose memory it is (runtime/memory/README, 58).
     if (compares) all.forget("refused, ");
     return all.finish();
 }

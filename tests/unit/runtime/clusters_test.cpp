@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CTAs of a cluster are fibers of one thread, wherever they wait: what lets mbarrier objects, cluster barriers and what they
-// keep about waiting steps be plain memory (runtime/README.md, decisions 25 and 26).
+// keep about waiting steps be plain memory (runtime/exec/README.md 25, runtime/launch/README.md 26).
 #include "fixture.h"
 
 #include <array>
