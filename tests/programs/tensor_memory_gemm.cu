@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products as Blackwell's libraries write them: tiles by tensor maps with a 64-byte swizzle, a ring of stages between a loading thread
 // and one that issues tcgen05.mma, two accumulators in tensor memory so that four warps store one tile while the next is computed; and a pair
-// of blocks that computes 256 rows together, each with half of A and of B. nvcc: -arch=compute_100a -code=compute_100a
+// of blocks that computes 256 rows together, each with half of A and of B. Asks for a device that has them. nvcc: -arch=compute_100a -code=compute_100a
 #include "common/program.h"
+
+#include <cstdlib>
 
 /// CUtensorMap.
 struct alignas(64) TensorMap {
@@ -246,6 +248,7 @@ static std::uint16_t half_of(int value) {
 }
 
 int main(int argc, char** argv) {
+    setenv("PTARMIGAN_CC", "10.0", 0);
     const test::Program program("tensor_memory_gemm", argc, argv);
     const int m = 256, n = program.argument(0, 192), depth = program.argument(1, 256);
     test::Random random(31);
