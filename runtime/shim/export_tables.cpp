@@ -9,6 +9,7 @@
 #include "runtime/context/current_context.h"
 #include "runtime/context/green_context.h"
 #include "runtime/device/device.h"
+#include "runtime/module/module.h"
 #include "runtime/shim/context_storage.h"
 #include "runtime/shim/convert.h"
 #include "runtime/shim/cudart_handshake.h"
@@ -127,11 +128,22 @@ CUresult stream_number(CUcontext handle, void* object, std::uint64_t* number) {
     });
 }
 
-// ---- 6e163fbe: a shortcut of cuFFT's to a module's kernels ----
+// ---- 6e163fbe: a module's kernels without their names ----
 
-/// [7]: refused by an H100's driver, too; cuFFT takes the public way.
-CUresult no_shortcut() {
-    return static_cast<CUresult>(Status::invalid_value);
+/// [7]: calls `visit` with each kernel of a module; returns how many there are. So cuFFT, whose modules have one each,
+/// finds it; it takes any other number than 1 for a failure. An H100's driver returned 1 for such a module.
+int visit_functions(CUcontext, CUmodule handle, void (*visit)(void*, CUfunction), void* user) {
+    int visited = 0;
+    const CUresult result = fenced([&] {
+        const auto module = find_handle<runtime::Module>(handle);
+        if (!module || !visit) return Status::invalid_value;
+        for (const auto& function : module->functions()) {
+            visit(user, to_handle<CUfunction>(function));
+            ++visited;
+        }
+        return Status::success;
+    });
+    return result == 0 ? visited : 0;
 }
 
 // ---- c693336e: values that the runtime keeps per context ----
@@ -233,7 +245,7 @@ const auto context_checks = sized_table<0x263e8860, 15>({{2, slot(context_check)
 const auto validity = sized_table<0xd4082055, 3>({{1, slot(validity_check)}});
 const auto library_queries =
     sized_table<0x21318c60, 93>({{4, slot(is_context)}, {39, slot(stream_number)}, {51, slot(stream_object)}});
-const auto fft_queries = sized_table<0x6e163fbe, 99>({{7, slot(no_shortcut)}});
+const auto module_queries = sized_table<0x6e163fbe, 99>({{7, slot(visit_functions)}});
 /// cuBLASLt calls slot 4 of it where it chooses a product of f16, without asking whether there is a table, and goes on
 /// without what it refuses. No recording says what is in it.
 const auto blas_queries = sized_table<0x1734dc26, 64>();
@@ -269,7 +281,7 @@ const TableRow table_rows[] = {
     {id("263e88607cd2614392f6bbd5006dfa7e"), context_checks.data()},
     {id("d4082055bde6704b8d34ba123c66e1f2"), validity.data()},
     {id("21318c60971432488ca641ff7324c8f2"), library_queries.data()},
-    {id("6e163fbeb958444d835ce182aff1991e"), fft_queries.data()},
+    {id("6e163fbeb958444d835ce182aff1991e"), module_queries.data()},
     {id("1734dc26800d47458726c0f1e7dd8bca"), blas_queries.data()},
     // da9151d3 (a cache of compiled code) is left out: NVRTC without it compiles, as does cuBLAS.
 };

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -84,6 +85,34 @@ TEST_CASE("export tables: the current context and the objects of streams") {
     CHECK(cuStreamGetId(nullptr, &id) == 0);
     CHECK(answer == id);
     CHECK(cuStreamDestroy_v2(stream) == 0);
+}
+
+// So cuFFT finds the one kernel of a module; it takes any number but 1 for an error.
+TEST_CASE("export tables: a module's kernels are visited without their names") {
+    const CUcontext context = driver_test::context();
+    const auto visit = [](void* user, CUfunction function) {
+        static_cast<std::vector<CUfunction>*>(user)->push_back(function);
+    };
+    void (*const visitor)(void*, CUfunction) = visit;
+    const void* const* modules = table("6e163fbeb958444d835ce182aff1991e");
+    for (const unsigned count : {1u, 2u}) {
+        std::string text = ".version 8.0\n.target sm_80\n.address_size 64\n";
+        for (unsigned i = 0; i < count; ++i) text += ".visible .entry k" + std::to_string(i) + "() { ret; }\n";
+        CUmodule module = nullptr;
+        REQUIRE(cuModuleLoadData(&module, text.c_str()) == 0);
+        std::vector<CUfunction> visited;
+        CHECK(call_slot(modules, 7, context, module, visitor, static_cast<void*>(&visited)) == int(count));
+        REQUIRE(visited.size() == count);
+        for (unsigned i = 0; i < count; ++i) {
+            CUfunction named = nullptr;
+            CHECK(cuModuleGetFunction(&named, module, ("k" + std::to_string(i)).c_str()) == 0);
+            CHECK(named == visited[i]);
+        }
+        CHECK(cuModuleUnload(module) == 0);
+    }
+    std::vector<CUfunction> visited;
+    CHECK(call_slot(modules, 7, context, CUmodule(nullptr), visitor, static_cast<void*>(&visited)) == 0);
+    CHECK(visited.empty());
 }
 
 TEST_CASE("export tables: no stream is of a green context") {
