@@ -146,6 +146,17 @@ private:
             by_symbol.emplace(std::uint32_t(i), cubin_.kernels.size());
             cubin_.kernels.push_back(std::move(kernel));
         }
+        std::vector<bool> is_entry(cubin_.sections.size());
+        for (const CubinKernel& kernel : cubin_.kernels) is_entry[kernel.text] = true;
+        for (std::size_t i = 0; i < cubin_.sections.size(); ++i) {
+            const CubinSection& text = cubin_.sections[i];
+            if (is_entry[i] || text.bytes.empty() || text.name.substr(0, prefix.size()) != prefix) continue;
+            CubinFunctions& functions = cubin_.functions.emplace_back();
+            functions.text = i;
+            const std::string name(text.name.substr(prefix.size()));
+            if (const CubinSection* info = cubin_.find_section(".nv.info." + name))
+                if (!read_facts(info->bytes, functions.facts)) return name + ": damaged: .nv.info";
+        }
         if (const CubinSection* info = cubin_.find_section(".nv.info")) {
             const bool sound = visit_info(info->bytes, [&](std::uint8_t attribute, std::uint16_t, auto payload) {
                 std::uint32_t symbol = 0, value = 0;
@@ -154,7 +165,10 @@ private:
                 if (found == by_symbol.end()) return;
                 CubinKernel& kernel = cubin_.kernels[found->second];
                 if (attribute == regcount) kernel.registers = std::min(value, 255u); // older files: in the section, too
-                if (attribute == frame_size || attribute == min_stack_size)
+                constexpr std::uint32_t unknown_size = 0xffffffff; // recursion, calls through pointers
+                if ((attribute == frame_size || attribute == min_stack_size) && value == unknown_size)
+                    kernel.has_unknown_stack = true;
+                else if (attribute == frame_size || attribute == min_stack_size)
                     kernel.stack_size = std::max(kernel.stack_size, value);
             });
             if (!sound) return "damaged: .nv.info";
@@ -175,7 +189,6 @@ private:
         kernel.parameter_base = cubin_.architecture >= 90 ? 0x210 : 0x160; // said only where there are some
         const CubinSection* info = cubin_.find_section(".nv.info." + name);
         if (info == nullptr) return "no .nv.info";
-        std::vector<std::uint32_t> offsets, masks; // of what lanes of a warp do together
         bool sound = visit_info(info->bytes, [&](std::uint8_t attribute, std::uint16_t, auto payload) {
             std::uint32_t word[3] = {};
             for (unsigned i = 0; i < 3; ++i) static_cast<void>(load(payload, 4 * i, word[i]));
@@ -188,23 +201,10 @@ private:
             case explicit_cluster: kernel.has_clusters = true; break;
             case cta_per_cluster: kernel.has_clusters = word[0] * word[1] * word[2] != 1; break;
             case reqntid: std::copy_n(word, 3, kernel.required_threads); break;
-            case coop_group_instr_offsets: read_words(payload, offsets); break;
-            case coop_group_mask_regids: read_words(payload, masks); break;
-            case int_warp_wide_instr_offsets: read_words(payload, kernel.internal_collectives); break;
-            case indirect_branch_targets: read_branch_targets(payload, kernel); break;
             default: break;
             }
         });
-        std::sort(kernel.internal_collectives.begin(), kernel.internal_collectives.end());
-        for (std::size_t i = 0; i < offsets.size(); ++i) {
-            CubinKernel::Collective collective{offsets[i], std::nullopt, false};
-            const std::uint32_t mask = masks.size() == offsets.size() ? masks[i] : 0;
-            collective.is_of_all = mask == 0xffffffff;
-            if (mask >> 8 == 0x050000) collective.mask = std::uint8_t(mask);
-            kernel.collectives.push_back(collective);
-        }
-        std::sort(kernel.collectives.begin(), kernel.collectives.end(),
-                  [](const auto& a, const auto& b) { return a.offset < b.offset; });
+        sound = read_facts(info->bytes, kernel.facts) && sound;
         std::sort(kernel.parameters.begin(), kernel.parameters.end(),
                   [](const KernelParameter& a, const KernelParameter& b) { return a.ordinal < b.ordinal; });
         std::uint32_t end = 0;
@@ -216,20 +216,44 @@ private:
         return sound && end <= 65536 ? std::string() : "damaged: .nv.info";
     }
 
+    static bool read_facts(std::span<const std::uint8_t> bytes, CodeFacts& facts) {
+        std::vector<std::uint32_t> offsets, masks; // of what lanes of a warp do together
+        const bool sound = visit_info(bytes, [&](std::uint8_t attribute, std::uint16_t, auto payload) {
+            switch (attribute) {
+            case coop_group_instr_offsets: read_words(payload, offsets); break;
+            case coop_group_mask_regids: read_words(payload, masks); break;
+            case int_warp_wide_instr_offsets: read_words(payload, facts.internal_collectives); break;
+            case indirect_branch_targets: read_branch_targets(payload, facts); break;
+            default: break;
+            }
+        });
+        std::sort(facts.internal_collectives.begin(), facts.internal_collectives.end());
+        for (std::size_t i = 0; i < offsets.size(); ++i) {
+            CodeFacts::Collective collective{offsets[i], std::nullopt, false};
+            const std::uint32_t mask = masks.size() == offsets.size() ? masks[i] : 0;
+            collective.is_of_all = mask == 0xffffffff;
+            if (mask >> 8 == 0x050000) collective.mask = std::uint8_t(mask);
+            facts.collectives.push_back(collective);
+        }
+        std::sort(facts.collectives.begin(), facts.collectives.end(),
+                  [](const auto& a, const auto& b) { return a.offset < b.offset; });
+        return sound;
+    }
+
     static void read_words(std::span<const std::uint8_t> bytes, std::vector<std::uint32_t>& words) {
         std::uint32_t word = 0;
         for (std::size_t at = 0; load(bytes, at, word); at += 4) words.push_back(word);
     }
 
     /// Records of: offset of the branch, two halves, number of targets, targets.
-    static void read_branch_targets(std::span<const std::uint8_t> bytes, CubinKernel& kernel) {
+    static void read_branch_targets(std::span<const std::uint8_t> bytes, CodeFacts& facts) {
         std::uint32_t branch = 0, count = 0;
         for (std::size_t at = 0; load(bytes, at, branch) && load(bytes, at + 8, count);) {
             at += 12;
-            CubinKernel::BranchTargets entry{branch, {}};
+            CodeFacts::BranchTargets entry{branch, {}};
             std::uint32_t target = 0;
             for (; count > 0 && load(bytes, at, target); --count, at += 4) entry.targets.push_back(target);
-            kernel.branch_targets.push_back(std::move(entry));
+            facts.branch_targets.push_back(std::move(entry));
         }
     }
 

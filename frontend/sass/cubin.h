@@ -41,25 +41,16 @@ struct KernelParameter {
     std::uint32_t ordinal = 0, offset = 0, size = 0;
 };
 
-/// An entry, by what the file says of it.
-struct CubinKernel {
-    std::string_view name;
-    std::size_t text = 0;                          ///< index of its section
-    std::optional<std::size_t> parameters_section; ///< .nv.constant0.NAME
-    std::vector<KernelParameter> parameters;       ///< by ordinal
-    std::uint32_t parameter_base = 0;              ///< where they begin in bank 0
-    std::uint32_t registers = 0, shared_size = 0, shared_alignment = 1, stack_size = 0;
-    std::uint32_t max_threads = 0; ///< 0: not given
-    std::uint32_t required_threads[3] = {};
-    bool has_clusters = false; ///< it is launched in clusters only
-    /// Of each indirect branch, by its byte offset: where it may go.
+/// What the file says of instructions of a section, by byte offsets in it.
+struct CodeFacts {
+    /// Of each indirect branch: where it may go.
     struct BranchTargets {
         std::uint32_t branch = 0;
         std::vector<std::uint32_t> targets;
     };
     std::vector<BranchTargets> branch_targets;
-    /// Byte offsets, ascending, of instructions that lanes of a warp do together for the compiler's own ends: the
-    /// source knows nothing of them.
+    /// Instructions, ascending, that lanes of a warp do together for the compiler's own ends: the source knows nothing
+    /// of them.
     std::vector<std::uint32_t> internal_collectives;
     /// Those of the source by byte offset, ascending, and which lanes they name.
     struct Collective {
@@ -70,11 +61,33 @@ struct CubinKernel {
     std::vector<Collective> collectives;
 };
 
+/// An entry, by what the file says of it.
+struct CubinKernel {
+    std::string_view name;
+    std::size_t text = 0;                          ///< index of its section
+    std::optional<std::size_t> parameters_section; ///< .nv.constant0.NAME
+    std::vector<KernelParameter> parameters;       ///< by ordinal
+    std::uint32_t parameter_base = 0;              ///< where they begin in bank 0
+    std::uint32_t registers = 0, shared_size = 0, shared_alignment = 1, stack_size = 0;
+    bool has_unknown_stack = false; ///< stack_size is its least
+    std::uint32_t max_threads = 0;  ///< 0: not given
+    std::uint32_t required_threads[3] = {};
+    bool has_clusters = false; ///< it is launched in clusters only
+    CodeFacts facts;
+};
+
+/// A section of code that is no entry's: functions that kernels call (-G, -rdc).
+struct CubinFunctions {
+    std::size_t text = 0; ///< index of the section
+    CodeFacts facts;
+};
+
 struct Cubin {
     unsigned architecture = 0; ///< 80 for sm_80
     std::vector<CubinSection> sections;
     std::vector<CubinSymbol> symbols;
     std::vector<CubinKernel> kernels;
+    std::vector<CubinFunctions> functions;
 
     const CubinSection* find_section(std::string_view name) const;
 };

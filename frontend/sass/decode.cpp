@@ -127,6 +127,10 @@ private:
             operand.kind = Kind::target;
             operand.value = inst_.address + 16 + relative();
             return true;
+        case 'A': // whole, where relocations put an address
+            operand.kind = Kind::target;
+            operand.value = relative();
+            return true;
         case 'E': // in bytes
             operand.kind = Kind::target;
             operand.value = inst_.address + 16 +

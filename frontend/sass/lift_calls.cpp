@@ -144,10 +144,16 @@ void Lifter::call_absolute(const Instruction& inst) {
                 call_provided(address, {});
                 return;
             }
-        refuse_here("a function at no known place");
+        if (!std::binary_search(absolute_functions_.begin(), absolute_functions_.end(), address))
+            refuse_here("a function at no known place");
     }
     if (!is_unguarded(inst)) refuse_here("a condition");
     const std::string where = wide_text(pair_at(index));
+    if (!absolute_functions_.empty()) {
+        const std::string low_half = temporary();
+        emit("cvt.u32.u64 " + low_half + ", " + where);
+        jump_by_register(low_half, 0, absolute_functions_.size(), {});
+    }
     std::string none = "%ptrue";
     std::vector<std::pair<std::uint64_t, std::string>> chosen;
     for (const ProvidedFunction& function : functions) {
@@ -167,14 +173,8 @@ void Lifter::call_absolute(const Instruction& inst) {
 void Lifter::call_indexed(const Instruction& inst) {
     const Condition also = condition(inst.operands[0]);
     if (!also.name.empty() || !also.value || !is_unguarded(inst)) refuse_here("a condition");
-    const Operand& place = inst.operands[1];
-    const Value where = read_index(place.index);
-    for (const unsigned successor : blocks_[current_block_].successors) {
-        const std::string same = predicate_temporary();
-        const auto distance = std::uint32_t(std::int64_t(blocks_[successor].begin) - place.value);
-        emit("setp.eq.u32 " + same + ", " + where.text + ", " + std::to_string(distance));
-        if (writes_) text_ += "\t@" + same + " bra " + label(successor) + ";\n";
-    }
+    const Operand& target = inst.operands[1];
+    jump_by_register(read_index(target.index).text, target.value, blocks_[current_block_].successors.size(), {});
     emit("trap");
 }
 

@@ -41,17 +41,22 @@ void Lifter::branch(const Instruction& inst) {
     }
     const bool is_uniform = inst.form->id == FormId::bra_uniform;
     if (is_uniform && (inst.operands[0].index != true_predicate || inst.operands[0].negated)) refuse_here();
-    const Condition also = condition(inst.operands[is_uniform ? 1 : 0]);
+    jump_under(inst, condition(inst.operands[is_uniform ? 1 : 0]));
+}
+
+/// To the block's first successor, for the lanes of the condition and the guard.
+void Lifter::jump_under(const Instruction& inst, const Condition& also) {
+    const Block& block = blocks_[current_block_];
     if (also.name.empty() && !also.value) return;
-    if (also.name.empty()) {
-        if (block.falls_through)
-            emit_guarded("bra " + label(block.successors.front()));
-        else
-            emit("bra " + label(block.successors.front()));
-        return;
+    const std::string jump = "bra " + label(block.successors.front());
+    if (!also.name.empty()) {
+        const std::string both = with_guard(inst, also);
+        if (writes_) text_ += "\t@" + both + " " + jump + ";\n";
+    } else if (block.falls_through) {
+        emit_guarded(jump);
+    } else {
+        emit(jump);
     }
-    const std::string both = with_guard(inst, also);
-    if (writes_) text_ += "\t@" + both + " bra " + label(block.successors.front()) + ";\n";
 }
 
 void Lifter::branch_indexed(const Instruction& inst) {
@@ -93,14 +98,46 @@ void Lifter::exit(const Instruction& inst) {
 
 void Lifter::call(const Instruction& inst) {
     const Condition also = condition(inst.operands[0]);
+    if (ends_block(inst)) {
+        jump_under(inst, also);
+        return;
+    }
     if (!also.name.empty() || !also.value) refuse_here("a condition");
-    emit_guarded("bra " + label(blocks_[current_block_].successors.front()));
+    call_provided(std::uint64_t(inst.operands[1].value), {});
 }
 
+/// To the one place that may have called, else to where the register says.
 void Lifter::ret(const Instruction& inst) {
+    const Block& block = blocks_[current_block_];
+    const std::size_t callers = contexts_[block.context].callers.size();
     const Condition also = condition(inst.operands[0]);
-    if (!also.name.empty() || !also.value) refuse_here("a condition");
-    emit_guarded("bra " + label(blocks_[current_block_].successors.front()));
+    if (callers == 1) {
+        jump_under(inst, also);
+        return;
+    }
+    if (also.name.empty() && !also.value) return;
+    const std::string chosen = block.falls_through ? with_guard(inst, also) : std::string();
+    const Operand& to = inst.operands[1];
+    jump_by_register(read_index(to.index).text, to.value, callers, chosen);
+    if (chosen.empty())
+        emit("trap");
+    else if (writes_)
+        text_ += "\t@" + chosen + " trap;\n";
+}
+
+/// Of the lanes of a predicate, or all, to that of the block's first successors whose distance from `base` `where` is.
+void Lifter::jump_by_register(const std::string& where, std::int64_t base, std::size_t count,
+                              const std::string& chosen) {
+    for (std::size_t i = 0; i < count; ++i) {
+        const unsigned successor = blocks_[current_block_].successors[i];
+        const std::string same = predicate_temporary();
+        const auto distance = std::uint32_t(std::int64_t(blocks_[successor].begin) - base);
+        if (chosen.empty())
+            emit("setp.eq.u32 " + same + ", " + where + ", " + std::to_string(distance));
+        else
+            emit("setp.eq.and.u32 " + same + ", " + where + ", " + std::to_string(distance) + ", " + chosen);
+        if (writes_) text_ += "\t@" + same + " bra " + label(successor) + ";\n";
+    }
 }
 
 void Lifter::trap(const Instruction& inst) {
@@ -192,7 +229,7 @@ void Lifter::vote(const Instruction& inst) {
     }
     if (p.index == true_predicate) return;
     // The compiler's own: it asks the lanes that happen to be here, and any of them could be here alone.
-    if (!inst.has("UNI") && is_in(kernel_.internal_collectives, inst)) {
+    if (!inst.has("UNI") && is_in(facts_.internal_collectives, inst)) {
         write_predicate(p, as_register(source));
         return;
     }
@@ -208,7 +245,7 @@ void Lifter::vote(const Instruction& inst) {
 void Lifter::match(const Instruction& inst) {
     const bool is_wide = inst.has("U64");
     // Do the lanes of BRA.DIV's mask have that one mask? The source says that they do.
-    if (is_in(kernel_.internal_collectives, inst)) {
+    if (is_in(facts_.internal_collectives, inst)) {
         if (!inst.has("ANY") || !ends_in_division()) refuse_here("among the lanes that are here");
         write(inst.operands[1], constant(0xffffffff));
         return;
@@ -228,9 +265,9 @@ void Lifter::match(const Instruction& inst) {
 /// `bar.warp.sync` of the source is one where the lanes are together on a GPU anyhow. Here they may not be.
 void Lifter::no_operation(const Instruction& inst) {
     const auto found =
-        std::lower_bound(kernel_.collectives.begin(), kernel_.collectives.end(), inst.address,
-                         [](const CubinKernel::Collective& c, std::uint32_t address) { return c.offset < address; });
-    if (found == kernel_.collectives.end() || found->offset != inst.address) return;
+        std::lower_bound(facts_.collectives.begin(), facts_.collectives.end(), inst.address,
+                         [](const CodeFacts::Collective& c, std::uint32_t address) { return c.offset < address; });
+    if (found == facts_.collectives.end() || found->offset != inst.address) return;
     if (!found->is_of_all && !found->mask) refuse_here("where lanes meet, not known which");
     emit_guarded("bar.warp.sync " + (found->is_of_all ? std::string("0xffffffff") : read_index(*found->mask).text));
 }

@@ -270,18 +270,23 @@ bool Lifter::upper_half(const Instruction& inst, const Operand& d, std::array<co
     const Value low[3] = {carry.a, carry.b, carry.c};
     Value high[3];
     for (unsigned i = 0; i < 3; ++i) high[i] = read_plain(*sources[i]);
-    // A generic address of shared memory stays in its window, whose upper half has no value of its own.
+    // A generic address of shared memory stays in its window.
     const auto is_below_zero = [&](unsigned i) {
         return high[i].constant && *high[i].constant == 0xffffffff && low[i].constant &&
                std::int32_t(*low[i].constant) < 0;
     };
     if (high[0].is_window_high || high[1].is_window_high || high[2].is_window_high) {
-        for (unsigned i = 0; i < 3; ++i)
-            if (sources[i]->negated || sources[i]->inverted || carry.negated[i] ||
-                !(high[i].is_window_high || (high[i].constant && *high[i].constant == 0) || is_below_zero(i)))
-                refuse_here("arithmetic of generic addresses of shared memory");
-        write_index(index, shared_window_high());
-        return true;
+        unsigned windows = 0;
+        bool stays = true;
+        for (unsigned i = 0; i < 3; ++i) {
+            windows += high[i].is_window_high;
+            stays = stays && !sources[i]->negated && !sources[i]->inverted && !carry.negated[i] &&
+                    (high[i].is_window_high || (high[i].constant && *high[i].constant == 0) || is_below_zero(i));
+        }
+        if (stays && windows == 1) {
+            write_index(index, shared_window_high());
+            return true;
+        }
     }
     // Any order has the same sum. Halves of one value belong together.
     for (unsigned i = 0; i < 3; ++i)
@@ -418,7 +423,6 @@ void Lifter::lea(const Instruction& inst) {
         emit("cvt.s64.s32 " + wide + ", " + low.text);
         return name_wide(wide);
     };
-    if (addend.is_window_high) refuse_here("arithmetic of generic addresses of shared memory");
     if (inst.has("X")) {
         const Carry carry = carries_[in.index + (in.kind == Kind::uniform_predicate ? 8u : 0u)];
         if (is_unguarded(inst) && !a.inverted && !b.inverted && !in.negated && in.index != true_predicate &&

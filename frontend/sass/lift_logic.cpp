@@ -300,7 +300,9 @@ void Lifter::s2r(const Instruction& inst) {
         write(inst.operands[0], shared_window_high());
         return;
     }
-    const std::string_view source = special_register_in_ptx(number);
+    const std::string_view source = number == lowest_stack_number && stack_ == Stack::growing
+                                        ? std::string_view("%stack_lowest")
+                                        : special_register_in_ptx(number);
     if (source.empty()) refuse_here(special_register_name(number));
     const std::string result = temporary();
     emit("mov.u32 " + result + ", " + std::string(source));

@@ -81,7 +81,11 @@ std::string Lifter::address(const Operand& operand, std::string_view space) {
     const std::string variable = !is_shared                ? "sass_stack"
                                  : kernel_.shared_size > 0 ? "sass_shared"
                                                            : "sass_dynamic_shared";
-    if (!is_shared && kernel_.stack_size == 0) refuse_here("local memory of a kernel without a stack");
+    if (!is_shared && stack_ == Stack::growing) {
+        if (sum.empty()) refuse_here("a place in a stack that grows");
+    } else if (!is_shared && kernel_.stack_size == 0) {
+        refuse_here("local memory of a kernel without a stack");
+    }
     if (sum.empty()) return "[" + variable + plus(offset) + "]";
     if (is_shared) {
         add("%shared_base");
@@ -413,9 +417,13 @@ void Lifter::query_space(const Instruction& inst) {
     write_predicate(inst.operands[0], found);
 }
 
-/// One without a word for its order is none that ptxas writes: the strongest there is.
+/// One without a word for its order is none that ptxas writes: the strongest there is. Nor is VC a scope of PTX's (it
+/// ends code of -G): all there are.
 void Lifter::fence(const Instruction& inst) {
-    const char* scope = inst.has("CTA") ? ".cta" : inst.has("GPU") ? ".gpu" : inst.has("SYS") ? ".sys" : nullptr;
+    const char* scope = inst.has("CTA")                     ? ".cta"
+                        : inst.has("GPU")                   ? ".gpu"
+                        : inst.has("SYS") || inst.has("VC") ? ".sys"
+                                                            : nullptr;
     if (scope == nullptr || inst.has("MMIO")) refuse_here();
     emit_guarded(std::string(inst.has("ALL") ? "fence.acq_rel" : "fence.sc") + scope);
 }

@@ -4,6 +4,7 @@
 #include "frontend/sass/lifter.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace ptarmigan::sass {
 namespace {
@@ -26,22 +27,57 @@ bool is_managed(const Cubin& cubin, const CubinSection& section) {
     });
 }
 
+/// The text of an address that a variable holds, where it is known: what stands there already is added.
+std::optional<std::string> address_text(const Cubin& cubin, const CubinRelocation& relocation, std::uint64_t word) {
+    constexpr std::uint32_t whole_address = 2;
+    if (relocation.type != whole_address || relocation.offset % 8 != 0) return {};
+    const CubinSymbol& symbol = cubin.symbols[relocation.symbol];
+    if (symbol.section == 0 || symbol.section >= cubin.sections.size()) return {};
+    const std::uint64_t addend = std::uint64_t(relocation.addend) + word;
+    if (const auto function = function_address(cubin, function_bases(cubin), symbol, std::int64_t(addend)))
+        return std::to_string(*function);
+    const CubinSection& home = cubin.sections[symbol.section];
+    const std::uint64_t offset = symbol.value + addend;
+    if ((home.name != ".nv.global" && home.name != ".nv.global.init") || offset > home.size) return {};
+    return "generic(" + std::string(variable_of(home.name)) + ")+" + std::to_string(offset);
+}
+
 void declare_variable(const Cubin& cubin, const CubinSection& section, std::string& text) {
     if (section.size == 0) return;
     const bool is_constant = section.name == ".nv.constant3";
-    text += std::string(".visible ") + (is_constant ? ".const" : ".global") +
-            (!is_constant && is_managed(cubin, section) ? " .attribute(.managed)" : "") + " .align " +
-            std::to_string(std::max<std::uint64_t>(section.alignment, 16)) + " .b8 " +
-            std::string(variable_of(section.name)) + "[" + std::to_string(section.size) + "]";
-    if (!section.relocations.empty()) throw Unliftable("variables that hold addresses");
-    const auto last =
-        std::find_if(section.bytes.rbegin(), section.bytes.rend(), [](std::uint8_t byte) { return byte != 0; });
-    const std::size_t given = std::size_t(section.bytes.rend() - last);
-    if (given > 0) {
+    const bool has_addresses = !section.relocations.empty();
+    const std::uint64_t words = (section.size + 7) / 8;
+    const std::string declaration = std::string(is_constant ? ".const" : ".global") +
+                                    (!is_constant && is_managed(cubin, section) ? " .attribute(.managed)" : "") +
+                                    " .align " + std::to_string(std::max<std::uint64_t>(section.alignment, 16)) +
+                                    (has_addresses ? " .u64 " : " .b8 ") + std::string(variable_of(section.name)) +
+                                    "[" + std::to_string(has_addresses ? words : section.size) + "]";
+    if (has_addresses) text += ".extern " + declaration + ";\n"; // it may hold addresses of its own
+    text += ".visible " + declaration;
+    std::vector<std::string> values;
+    if (has_addresses) {
+        std::vector<std::uint64_t> bits(words);
+        for (std::size_t at = 0; at < section.bytes.size(); ++at)
+            bits[at / 8] |= std::uint64_t(section.bytes[at]) << 8 * (at % 8);
+        for (const std::uint64_t word : bits) values.push_back(hexadecimal(word));
+        for (const CubinRelocation& relocation : section.relocations) {
+            const std::size_t index = relocation.offset / 8;
+            const auto address = index < words ? address_text(cubin, relocation, bits[index]) : std::nullopt;
+            if (!address || values[index] != hexadecimal(bits[index]))
+                throw Unliftable("variables that hold addresses");
+            values[index] = *address;
+        }
+    } else {
+        const auto last =
+            std::find_if(section.bytes.rbegin(), section.bytes.rend(), [](std::uint8_t byte) { return byte != 0; });
+        for (auto byte = section.bytes.begin(); byte != section.bytes.end() - (last - section.bytes.rbegin()); ++byte)
+            values.push_back(std::to_string(*byte));
+    }
+    if (!values.empty()) {
         text += " = {";
-        for (std::size_t i = 0; i < given; ++i) {
+        for (std::size_t i = 0; i < values.size(); ++i) {
             if (i) text += i % 32 == 0 ? ",\n" : ",";
-            text += std::to_string(section.bytes[i]);
+            text += values[i];
         }
         text += "}";
     }
@@ -69,10 +105,12 @@ bool lift_cubin(std::span<const std::uint8_t> image, LiftedModule& module, std::
     text = ".version 8.5\n.target sm_" + std::to_string(cubin.architecture) + "\n.address_size 64\n";
     text += ".extern .shared .align 16 .b8 sass_dynamic_shared[];\n";
     text += Lifter::provided_declarations(cubin);
-    for (const CubinSection& section : cubin.sections) {
-        if (variable_of(section.name).empty()) continue;
+    // Whose addresses others hold first.
+    for (const std::string_view name : {".nv.global", ".nv.global.init", ".nv.constant3"}) {
+        const CubinSection* section = cubin.find_section(name);
+        if (section == nullptr) continue;
         try {
-            declare_variable(cubin, section, text);
+            declare_variable(cubin, *section, text);
         } catch (const Unliftable& problem) {
             error = problem.what();
             return false;

@@ -42,8 +42,6 @@ void Lifter::refuse_here(const std::string& why) {
 // --- statements ---
 
 void Lifter::emit(const std::string& statement) {
-    if (statement.find(window_high) != statement.npos)
-        refuse_here("the upper half of shared memory's window by itself");
     if (!writes_) return;
     text_ += '\t';
     text_ += statement;
@@ -51,8 +49,6 @@ void Lifter::emit(const std::string& statement) {
 }
 
 void Lifter::emit_guarded(const std::string& statement) {
-    if (statement.find(window_high) != statement.npos)
-        refuse_here("the upper half of shared memory's window by itself");
     if (!writes_) return;
     text_ += '\t';
     if (current_->guard != true_predicate || current_->guard_negated) {
@@ -104,14 +100,14 @@ void Lifter::lift_block(unsigned id) {
         if (inst.guard == true_predicate && inst.guard_negated) continue; // never
         try {
             keep_guard(inst);
-            if (std::binary_search(relocated_.begin(), relocated_.end(), at))
-                move_address(inst);
+            if (const auto relocation = relocated_.find(at); relocation != relocated_.end())
+                move_address(inst, relocation->second);
             else
                 rule(inst);
             guard_copy_.clear();
         } catch (const Unliftable& problem) {
             const std::string what = problem.what(), text = describe(inst);
-            throw Unliftable(text + " at " + hexadecimal(at) + (what.empty() || what == text ? "" : " (" + what + ")"));
+            throw Unliftable(text + " at " + place(at) + (what.empty() || what == text ? "" : " (" + what + ")"));
         }
     }
     current_ = nullptr;
@@ -220,8 +216,19 @@ std::string Lifter::lift() {
     if (text_.find(constant_window) != text_.npos)
         head += "\t.reg .b64 %constant_window;\n\tmov.u64 %constant_window, sass_constants;\n"
                 "\tcvta.const.u64 %constant_window, %constant_window;\n";
+    const bool names_window_high = text_.find(window_high) != text_.npos;
     head += "\tmov.u32 %shared_base, " + shared + ";\n\tcvta.shared.u64 %shared_window, " + shared + ";\n";
-    if (kernel_.stack_size > 0) {
+    if (names_window_high)
+        head +=
+            "\t.reg .b32 %window_high;\n\t{\n\t.reg .b32 %low;\n\tmov.b64 {%low, %window_high}, %shared_window;\n\t}\n";
+    if (stack_ == Stack::growing) {
+        // The variable is the thread's only one: behind it is what the context's limit adds, up to the stack's end.
+        head += "\t.reg .b64 %stack_end, %stack_begin;\n\t.reg .b32 %stack_lowest;\n";
+        head += "\t.local .align 16 .b8 sass_stack[" + std::to_string(std::max(kernel_.stack_size, 16u)) + "];\n";
+        head += "\tstacksave.u64 %stack_end;\n\tsub.s64 %local_base, %stack_end, " + std::to_string(growing_stack_end) +
+                ";\n\tmov.u64 %stack_begin, sass_stack;\n\tsub.s64 %stack_begin, %stack_begin, %local_base;\n"
+                "\tcvt.u32.u64 %stack_lowest, %stack_begin;\n\tcvta.local.u64 %local_window, %local_base;\n";
+    } else if (kernel_.stack_size > 0) {
         head += "\t.local .align 16 .b8 sass_stack[" + std::to_string(kernel_.stack_size) + "];\n";
         head += "\tmov.u64 %local_base, sass_stack;\n\tcvta.local.u64 %local_window, sass_stack;\n";
     }

@@ -36,15 +36,19 @@ struct Value {
     unsigned number = 0;  ///< equal numbers: equal values; 0: not known
     unsigned sign_of = 0; ///< all bits are the sign of the value with this number
     std::optional<std::uint32_t> constant;
-    bool is_window_high = false; ///< the upper half of generic addresses of shared memory; it has no value of its own
+    bool is_window_high = false; ///< the upper half of generic addresses of shared memory
 };
 
-/// Stands in texts for a value that is_window_high; no statement may use it.
+/// The register of a value that is_window_high.
 inline constexpr std::string_view window_high = "%window_high";
 /// The generic address of bank 3's beginning.
 inline constexpr std::string_view constant_window = "%constant_window";
 /// Bytes of an instruction.
 inline constexpr std::uint32_t instruction_size = 16;
+/// R1 as c[0x0][0x28] gives it, where the stack may grow: the end of a space of places of which the lowest have no
+/// memory.
+inline constexpr std::uint32_t growing_stack_end = 1 << 24;
+inline constexpr unsigned stack_pointer = 1;
 /// Bytes of shared memory that the system has on sm_90, where a kernel's begins.
 inline constexpr unsigned system_shared = 0x400;
 
@@ -62,6 +66,12 @@ inline constexpr unsigned register_count = 320, uniform_base = 256;
 /// %active_mask holds the lanes that are together here, and of each register whether it is_window_high.
 inline constexpr unsigned active_mask_bit = 160, window_high_bits = 161;
 using EntryState = std::bitset<window_high_bits + register_count>;
+
+/// Where the sections of functions begin in the space of code that all kernels of the module share, by section.
+std::map<std::size_t, std::uint32_t> function_bases(const Cubin& cubin);
+/// The address of a function of such a section; none of other symbols.
+std::optional<std::uint64_t> function_address(const Cubin& cubin, const std::map<std::size_t, std::uint32_t>& bases,
+                                              const CubinSymbol& symbol, std::int64_t addend);
 
 class Lifter {
 public:
@@ -108,15 +118,20 @@ private:
     Value constant_word(unsigned bank, std::int64_t offset);
     std::optional<std::uint32_t> constant_bytes(unsigned bank, std::int64_t offset);
     int parameter_pair(std::int64_t offset);
-    void move_address(const Instruction& inst);
+    void move_address(const Instruction& inst, const CubinRelocation* relocation);
     std::string variable_place(const CubinSymbol& symbol, std::int64_t addend); ///< as an operand of mov.u64
     static Condition condition(const Operand& operand);
     Condition guard_condition() const; ///< of the current instruction
     void keep_guard(const Instruction& inst);
-    void check_stack() const; ///< throws Unliftable
+    void choose_stack();
+    bool is_stack_known() const;
+    bool has_recursion() const;
+    void check_stack_pointer();
     bool always_branches(const Block& block) const;
     bool names_local_memory() const;
     std::string with_guard(const Instruction& inst, const Condition& also);
+    void jump_under(const Instruction& inst, const Condition& also);
+    void jump_by_register(const std::string& where, std::int64_t base, std::size_t count, const std::string& chosen);
     std::string as_register(const Condition& condition); ///< a predicate register that has its value
     std::string wide_text(int wide) const { return wide_names_[std::size_t(wide)]; }
     Value low_half(int wide), high_half(int wide);
@@ -152,16 +167,38 @@ private:
     [[noreturn]] void refuse_here(const std::string& why = {});
 
     // --- blocks ---
-    struct Context {
-        int parent = -1;
+    struct Caller {
+        unsigned context = 0;
         std::uint32_t call = 0; ///< byte offset of the call
+    };
+    /// What is executed between a call and its return: the kernel's beginning, else a clone of the callee for a call,
+    /// or a callee for all that call it.
+    struct Context {
+        std::vector<Caller> callers;
+        std::vector<unsigned> returns; ///< blocks that end so
         unsigned depth = 0;
     };
+    /// Who keeps R1 in the stack.
+    enum class Stack : std::uint8_t {
+        fixed,   ///< nobody: it is known, or R1 is a register like others
+        checked, ///< what it becomes is compared with the stack's beginning
+        growing, ///< that, and the stack has what CU_LIMIT_STACK_SIZE adds
+    };
+    void decode_sections();
+    void decode_section(std::size_t index);
+    std::set<std::size_t> stored_functions() const;
+    void find_pointed_functions(const std::set<std::size_t>& sections);
+    std::optional<std::uint64_t> code_address(const CubinSymbol& symbol, std::int64_t addend) const;
+    std::string place(std::uint32_t address) const; ///< for messages
     void discover();
-    void find_pointed_functions();
+    void find_blocks();
+    bool ends_block(const Instruction& inst) const;
+    bool is_constant(std::uint32_t address) const;
+    unsigned context_of_callee(unsigned caller, std::uint32_t call, std::uint32_t target);
     unsigned block_at(unsigned context, std::uint32_t address);
     const Instruction& instruction_at(std::uint32_t address) const;
     void find_successors(unsigned block);
+    bool passes_return(const Instruction& call) const;
     void lift_block(unsigned block);
     void begin_block(const EntryState& state);
     std::string label(unsigned block) const;
@@ -169,10 +206,18 @@ private:
 
     const Cubin& cubin_;
     const CubinKernel& kernel_;
-    std::vector<Instruction> code_;
+    std::map<std::size_t, std::uint32_t> bases_; ///< of sections of code: where they begin
+    std::vector<Instruction> code_;              ///< by address; without a form between sections
+    std::vector<bool> is_known_, leaders_;
+    std::set<std::uint32_t> section_ends_;
+    CodeFacts facts_;
     std::vector<std::uint32_t> addresses_; ///< immediate operands, sorted
-    std::vector<std::uint32_t> pointed_functions_;
-    std::vector<std::uint32_t> relocated_; ///< byte offsets of instructions with a relocation, sorted
+    std::vector<std::uint32_t> pointed_functions_, absolute_functions_;
+    /// Of instructions with one that has not been applied; null: with several.
+    std::map<std::uint32_t, const CubinRelocation*> relocated_;
+    bool merges_calls_ = false;
+    Stack stack_ = Stack::fixed;
+    std::set<unsigned> changed_contexts_; ///< with new callers
     std::vector<Context> contexts_;
     std::vector<Block> blocks_;
     std::map<std::pair<unsigned, std::uint32_t>, unsigned> block_ids_;

@@ -10,7 +10,11 @@ namespace {
 
 using Kind = Operand::Kind;
 
-constexpr unsigned context_limit = 2000, block_limit = 400'000, depth_limit = 24;
+/// Of calls that are cloned, and of all.
+constexpr unsigned context_limit = 2000, depth_limit = 24, cloned_block_limit = 50'000, block_limit = 400'000;
+
+/// There are too many calls to have a callee's blocks for each.
+struct TooManyCalls {};
 
 } // namespace
 
@@ -25,6 +29,7 @@ unsigned Lifter::block_at(unsigned context, std::uint32_t address) {
     const auto [place, is_new] = block_ids_.emplace(std::pair(context, address), unsigned(blocks_.size()));
     if (is_new) {
         if (blocks_.size() == block_limit) throw Unliftable("too many blocks");
+        if (!merges_calls_ && contexts_.size() > 1 && blocks_.size() == cloned_block_limit) throw TooManyCalls();
         Block block;
         block.context = context;
         block.begin = address;
@@ -44,7 +49,6 @@ struct StackState {
     std::map<unsigned, std::int64_t> registers;
     std::map<std::int64_t, std::int64_t> kept; ///< in the stack, by place
 };
-constexpr unsigned stack_end = 1;
 
 /// The register or predicate in these bits, where `inst` writes one.
 bool writes_predicate(const Instruction& inst, unsigned index) {
@@ -134,7 +138,7 @@ bool follow_stack(const Instruction& inst, StackState& state, std::int64_t size)
                 if (const auto found = state.kept.find(*place); found != state.kept.end()) result = found->second;
         }
         const bool is_certain = inst.guard == true_predicate && !inst.guard_negated;
-        if (target == stack_end) {
+        if (target == stack_pointer) {
             if (!result) return false;
             // Under a condition the lower of both.
             if (!is_certain && before != state.registers.end()) result = std::min(*result, before->second);
@@ -171,29 +175,38 @@ bool Lifter::names_local_memory() const {
     return false;
 }
 
-/// R1 is what it is on all ways, and does not go further down than what the file says of the stack's size: alloca does.
-void Lifter::check_stack() const {
-    if (kernel_.stack_size == 0 && !names_local_memory()) return; // R1 is a register like others
-    const auto size = std::int64_t(kernel_.stack_size);
+/// How R1 is kept in the stack: known on all ways and not further down than what the file says of the stack's size, or
+/// asked where it is written.
+void Lifter::choose_stack() {
+    if (kernel_.stack_size == 0 && !kernel_.has_unknown_stack && !names_local_memory())
+        return; // R1 is a register like others
     const auto moves_stack = [](const Instruction& inst) {
         if (inst.form == nullptr || inst.form->rule == "load_constant") return false;
         if ((inst.form->rule == "mov" || inst.form->rule == "imad") &&
             inst.operands[inst.form->rule == "mov" ? 1 : 4].kind == Kind::constant)
             return false;
-        return inst.operand_count > 0 && inst.operands[0].kind == Kind::reg && inst.operands[0].index == stack_end;
+        return inst.operand_count > 0 && inst.operands[0].kind == Kind::reg && inst.operands[0].index == stack_pointer;
     };
     if (std::none_of(code_.begin(), code_.end(), moves_stack)) return;
+    if (merges_calls_)
+        stack_ = kernel_.has_unknown_stack || has_recursion() ? Stack::growing : Stack::checked;
+    else if (!is_stack_known())
+        stack_ = Stack::growing;
+}
+
+/// Whether R1 is followed over all ways, and stays in the stack.
+bool Lifter::is_stack_known() const {
+    const auto size = std::int64_t(kernel_.stack_size);
     std::vector<std::optional<StackState>> entries(blocks_.size());
     std::vector<unsigned> work{0};
-    entries[0] = StackState{{{stack_end, size}}, {}};
+    entries[0] = StackState{{{stack_pointer, size}}, {}};
     std::size_t steps = 64 + 64 * blocks_.size();
     while (!work.empty()) {
         const Block& block = blocks_[work.back()];
         StackState state = *entries[work.back()];
         work.pop_back();
         for (std::uint32_t at = block.begin; at < block.end; at += instruction_size)
-            if (steps == 0 || !follow_stack(code_[at / instruction_size], state, size))
-                throw Unliftable("a stack that grows (alloca) at " + hexadecimal(at));
+            if (steps == 0 || !follow_stack(code_[at / instruction_size], state, size)) return false;
         --steps;
         for (const unsigned successor : block.successors) {
             std::optional<StackState>& entry = entries[successor];
@@ -210,14 +223,40 @@ void Lifter::check_stack() const {
                            }) != 0;
             };
             // Of R1, which moves under a condition, the lowest.
-            const std::int64_t lowest = std::min(entry->registers[stack_end], state.registers[stack_end]);
-            changes = entry->registers[stack_end] != lowest;
-            entry->registers[stack_end] = state.registers[stack_end] = lowest;
+            const std::int64_t lowest = std::min(entry->registers[stack_pointer], state.registers[stack_pointer]);
+            changes = entry->registers[stack_pointer] != lowest;
+            entry->registers[stack_pointer] = state.registers[stack_pointer] = lowest;
             keep_common(entry->registers, state.registers);
             keep_common(entry->kept, state.kept);
             if (changes) work.push_back(successor);
         }
     }
+    return true;
+}
+
+/// Whether a function may call itself, on whichever way; calls through registers lead to all that they may.
+bool Lifter::has_recursion() const {
+    // 1: being looked at, 2: done.
+    std::vector<std::uint8_t> state(contexts_.size());
+    std::vector<std::vector<unsigned>> callees(contexts_.size());
+    for (unsigned callee = 0; callee < contexts_.size(); ++callee)
+        for (const Caller& caller : contexts_[callee].callers) callees[caller.context].push_back(callee);
+    std::vector<std::pair<unsigned, std::size_t>> way{{0, 0}};
+    state[0] = 1;
+    while (!way.empty()) {
+        auto& [context, next] = way.back();
+        if (next == callees[context].size()) {
+            state[context] = 2;
+            way.pop_back();
+            continue;
+        }
+        const unsigned callee = callees[context][next++];
+        if (state[callee] == 1) return true;
+        if (state[callee] == 2) continue;
+        state[callee] = 1;
+        way.emplace_back(callee, 0);
+    }
+    return false;
 }
 
 /// Whether the branch at the block's end asks what an atomic operation left that is there for all spaces, by
@@ -257,143 +296,176 @@ void Lifter::find_successors(unsigned id) {
     const std::string_view rule = last.form == nullptr ? std::string_view() : last.form->rule;
     const std::uint32_t target =
         last.operand_count > 0 ? std::uint32_t(last.operands[last.operand_count - 1].value) : 0;
+    const auto is_certain = [&](const Operand& also) {
+        return is_unconditional(last) && also.index == true_predicate && !also.negated;
+    };
     if (rule == "branch") {
         if (!last.has("DIV")) successors.push_back(block_at(block.context, target));
         const Operand& also = last.operands[last.form->id == FormId::bra_uniform ? 1 : 0];
-        falls_through = last.has("DIV") || (!last.has("CONV") &&
-                                            (!is_unconditional(last) || also.index != true_predicate || also.negated) &&
-                                            !always_branches(block));
+        falls_through = last.has("DIV") || (!last.has("CONV") && !is_certain(also) && !always_branches(block));
     } else if (rule == "exit") {
-        const Operand& also = last.operands[0];
-        falls_through = !is_unconditional(last) || also.index != true_predicate || also.negated;
+        falls_through = !is_certain(last.operands[0]);
     } else if (rule == "trap") {
         falls_through = !is_unconditional(last) || !last.has("TRAP");
     } else if (rule == "branch_indexed") {
-        const auto found = std::find_if(kernel_.branch_targets.begin(), kernel_.branch_targets.end(),
+        const auto found = std::find_if(facts_.branch_targets.begin(), facts_.branch_targets.end(),
                                         [&](const auto& entry) { return entry.branch == last.address; });
-        if (found == kernel_.branch_targets.end()) throw Unliftable("BRX without a list of targets");
+        if (found == facts_.branch_targets.end()) throw Unliftable("BRX without a list of targets");
         for (const std::uint32_t place : found->targets) successors.push_back(block_at(block.context, place));
         falls_through = !is_unconditional(last);
-    } else if (rule == "call" || rule == "call_indexed") {
-        const Context& caller = contexts_[block.context];
-        if (caller.depth == depth_limit) throw Unliftable("calls that nest deeply, or recursion");
-        const auto [place, is_new] =
-            context_ids_.emplace(std::pair(block.context, last.address), unsigned(contexts_.size()));
-        if (is_new) {
-            if (contexts_.size() == context_limit) throw Unliftable("too many calls");
-            Context callee;
-            callee.parent = int(block.context);
-            callee.call = last.address;
-            callee.depth = caller.depth + 1;
-            contexts_.push_back(std::move(callee));
-        }
-        if (rule == "call")
-            successors.push_back(block_at(place->second, target));
-        else
-            for (const std::uint32_t function : pointed_functions_)
-                successors.push_back(block_at(place->second, function));
+    } else if (rule == "call" && ends_block(last)) {
+        // Without a way back it is a jump.
+        const unsigned context =
+            passes_return(last) ? context_of_callee(block.context, last.address, target) : block.context;
+        successors.push_back(block_at(context, target));
+        falls_through = !is_certain(last.operands[0]);
+    } else if ((rule == "call_indexed" || rule == "call_absolute") && ends_block(last)) {
+        const auto& functions = rule == "call_indexed" ? pointed_functions_ : absolute_functions_;
+        for (const std::uint32_t function : functions)
+            successors.push_back(block_at(context_of_callee(block.context, last.address, function), function));
         if (successors.empty()) throw Unliftable("a call of functions that are not known");
-        falls_through = !is_unconditional(last);
+        // What the runtime provides returns by itself.
+        falls_through = rule == "call_absolute" || !is_unconditional(last);
     } else if (rule == "ret") {
-        const Context& context = contexts_[block.context];
-        if (context.parent < 0) throw Unliftable("RET outside of a call");
+        const Operand& from = last.operands[1];
+        std::vector<unsigned>& returns = contexts_[block.context].returns;
+        if (std::find(returns.begin(), returns.end(), id) == returns.end()) returns.push_back(id);
+        const std::vector<Caller> callers = contexts_[block.context].callers;
+        if (callers.empty()) throw Unliftable("RET outside of a call");
         // Where to is what the caller passed, in whichever register: the instruction behind the call, whose address
         // must be among the code's constants, or come from LEPC before the call.
-        const std::uint32_t behind = context.call + instruction_size;
-        const bool is_passed = std::binary_search(addresses_.begin(), addresses_.end(), behind);
-        const Operand& from = last.operands[1];
-        const auto passes = [&](const Instruction& before) {
-            return before.form != nullptr && before.form->id == FormId::lepc && is_unconditional(before) &&
-                   last.has("ABS") && before.operands[0].index == from.index &&
-                   std::int64_t(before.address) + from.value == std::int64_t(behind);
-        };
-        if (!is_passed && !(context.call > 0 && passes(code_[context.call / instruction_size - 1])))
-            throw Unliftable("a return to where is not known");
-        successors.push_back(block_at(unsigned(context.parent), behind));
-        falls_through = !is_unconditional(last);
+        for (const Caller& caller : callers) {
+            const std::uint32_t behind = caller.call + instruction_size;
+            const auto passes = [&](const Instruction& before) {
+                return before.form != nullptr && before.form->id == FormId::lepc && is_unconditional(before) &&
+                       last.has("ABS") && before.operands[0].index == from.index &&
+                       std::int64_t(before.address) + from.value == std::int64_t(behind);
+            };
+            if (!is_constant(behind) && !(caller.call > 0 && passes(code_[caller.call / instruction_size - 1])))
+                throw Unliftable("a return to where is not known");
+            successors.push_back(block_at(caller.context, behind));
+        }
+        falls_through = !is_certain(last.operands[0]);
     }
     if (falls_through) {
-        if (block.end / instruction_size >= code_.size()) throw Unliftable("code that runs past its end");
+        if (section_ends_.count(block.end) != 0) throw Unliftable("code that runs past its end");
         successors.push_back(block_at(block.context, block.end));
     }
     blocks_[id].successors = std::move(successors);
     blocks_[id].falls_through = falls_through;
 }
 
-/// Functions of the kernel whose places stand in bank 2, in variables or among the code's immediate operands.
-void Lifter::find_pointed_functions() {
-    std::set<std::uint64_t> words(addresses_.begin(), addresses_.end());
-    for (const std::string& name : {".nv.constant2." + std::string(kernel_.name), std::string(".nv.global.init")}) {
-        const CubinSection* section = cubin_.find_section(name);
-        if (section == nullptr) continue;
-        for (std::size_t at = 0; at + 8 <= section->bytes.size(); at += 8) {
-            std::uint64_t word = 0;
-            for (unsigned i = 0; i < 8; ++i) word |= std::uint64_t(section->bytes[at + i]) << 8 * i;
-            words.insert(word);
-        }
-    }
-    for (const CubinSymbol& symbol : cubin_.symbols)
-        if (symbol.type == 2 && symbol.section == kernel_.text && symbol.value != 0 && symbol.value % 16 == 0 &&
-            words.count(symbol.value) != 0)
-            pointed_functions_.push_back(std::uint32_t(symbol.value));
+/// Whether a register is given this place of code: as it is, or as a distance from the section's beginning.
+bool Lifter::is_constant(std::uint32_t address) const {
+    if (std::binary_search(addresses_.begin(), addresses_.end(), address)) return true;
+    for (const auto& [section, base] : bases_)
+        if (base != 0 && address >= base && address - base < cubin_.sections[section].bytes.size())
+            return std::binary_search(addresses_.begin(), addresses_.end(), address - base);
+    return false;
 }
 
-void Lifter::discover() {
-    const CubinSection& section = cubin_.sections[kernel_.text];
-    const std::size_t count = section.bytes.size() / instruction_size;
-    code_.resize(count);
-    std::vector<bool> leaders(count + 1), known(count);
-    for (std::size_t i = 0; i < count; ++i) {
-        Code code;
-        for (unsigned byte = 0; byte < 8; ++byte) {
-            code.low |= std::uint64_t(section.bytes[16 * i + byte]) << 8 * byte;
-            code.high |= std::uint64_t(section.bytes[16 * i + 8 + byte]) << 8 * byte;
-        }
-        Instruction& inst = code_[i];
-        known[i] = decode(code, std::uint32_t(16 * i), inst, cubin_.architecture);
-        if (!known[i]) inst.operand_count = 0;
-        if (inst.form == nullptr || !known[i]) continue;
-        const std::string_view rule = inst.form->rule;
-        if (rule == "branch" || rule == "call") {
-            const std::int64_t target = inst.operands[inst.operand_count - 1].value;
-            if (target >= 0 && std::size_t(target / 16) < count) leaders[std::size_t(target / 16)] = true;
-        }
-        if (rule == "branch" || rule == "call" || rule == "exit" || rule == "ret" || rule == "branch_indexed" ||
-            rule == "trap" || rule == "call_indexed")
-            leaders[i + 1] = true;
+/// Whether whom it calls can come back. CALL is a plain jump, too: `@P CALL.REL` over a branch back, out of a loop.
+bool Lifter::passes_return(const Instruction& call) const {
+    const std::uint32_t behind = call.address + instruction_size;
+    if (section_ends_.count(behind) == 0 && !is_unconditional(call) &&
+        call.operands[1].value == std::int64_t(behind) + instruction_size) {
+        const Instruction& next = code_[behind / instruction_size];
+        if (next.form != nullptr && next.form->rule == "branch" && is_unconditional(next)) return false;
     }
-    for (const Instruction& inst : code_)
-        for (unsigned i = 0; i < inst.operand_count; ++i)
-            if (inst.operands[i].kind == Kind::immediate) addresses_.push_back(std::uint32_t(inst.operands[i].value));
-    std::sort(addresses_.begin(), addresses_.end());
-    for (const auto& entry : kernel_.branch_targets)
-        for (const std::uint32_t target : entry.targets)
-            if (target / 16 < count) leaders[target / 16] = true;
-    if (std::any_of(code_.begin(), code_.end(),
-                    [](const Instruction& inst) { return inst.form != nullptr && inst.form->rule == "call_indexed"; }))
-        find_pointed_functions();
-    for (const std::uint32_t function : pointed_functions_)
-        if (function / 16 < count) leaders[function / 16] = true;
-    for (const CubinRelocation& relocation : section.relocations)
-        relocated_.push_back(std::uint32_t(relocation.offset / instruction_size * instruction_size));
-    std::sort(relocated_.begin(), relocated_.end());
+    if (is_constant(behind)) return true;
+    if (call.address < instruction_size) return false;
+    const Instruction& before = code_[call.address / instruction_size - 1];
+    return before.form != nullptr && before.form->id == FormId::lepc;
+}
+
+/// Where a callee's blocks are: a copy of them for each call, or one for all.
+unsigned Lifter::context_of_callee(unsigned caller, std::uint32_t call, std::uint32_t target) {
+    if (merges_calls_) {
+        const auto [place, is_new] = context_ids_.emplace(std::pair(0u, target), unsigned(contexts_.size()));
+        const unsigned callee = place->second;
+        if (is_new) contexts_.emplace_back();
+        std::vector<Caller>& callers = contexts_[callee].callers;
+        if (std::none_of(callers.begin(), callers.end(),
+                         [&](const Caller& known) { return known.context == caller && known.call == call; })) {
+            callers.push_back({caller, call});
+            changed_contexts_.insert(callee);
+        }
+        return callee;
+    }
+    const unsigned depth = contexts_[caller].depth + 1;
+    if (depth > depth_limit) throw TooManyCalls();
+    const auto [place, is_new] = context_ids_.emplace(std::pair(caller, call), unsigned(contexts_.size()));
+    if (is_new) {
+        if (contexts_.size() == context_limit) throw TooManyCalls();
+        Context& callee = contexts_.emplace_back();
+        callee.callers.push_back({caller, call});
+        callee.depth = depth;
+    }
+    return place->second;
+}
+
+/// Whether control goes elsewhere behind the instruction.
+bool Lifter::ends_block(const Instruction& inst) const {
+    if (inst.form == nullptr) return false;
+    const std::string_view rule = inst.form->rule;
+    if (rule == "call") return std::uint64_t(inst.operands[1].value) >> 32 == 0; // else it is the runtime's
+    if (rule == "call_absolute") return !absolute_functions_.empty();
+    return rule == "branch" || rule == "exit" || rule == "ret" || rule == "branch_indexed" || rule == "trap" ||
+           rule == "call_indexed";
+}
+
+void Lifter::find_blocks() {
     contexts_.emplace_back();
     block_at(0, 0);
     for (unsigned id = 0; id < blocks_.size(); ++id) {
         std::uint32_t end = blocks_[id].begin;
         do {
             const std::size_t i = end / instruction_size;
-            if (!known[i]) throw Unliftable(describe(code_[i]) + " at " + hexadecimal(end));
+            if (!is_known_[i]) throw Unliftable(describe(code_[i]) + " at " + place(end));
             end += instruction_size;
-        } while (end / instruction_size < count && !leaders[end / instruction_size]);
+        } while (section_ends_.count(end) == 0 && !leaders_[end / instruction_size]);
         blocks_[id].end = end;
         find_successors(id);
+        // Who returns to callers that were found later.
+        while (!changed_contexts_.empty()) {
+            const std::vector<unsigned> returns = contexts_[*changed_contexts_.begin()].returns;
+            changed_contexts_.erase(changed_contexts_.begin());
+            for (const unsigned block : returns) find_successors(block);
+        }
         // A return address in the middle of a block that another way leads through: begin anew there.
         for (const unsigned successor : blocks_[id].successors)
-            if (!leaders[blocks_[successor].begin / instruction_size])
+            if (!leaders_[blocks_[successor].begin / instruction_size])
                 throw Unliftable("a return into the middle of a block");
     }
-    check_stack();
+}
+
+void Lifter::discover() {
+    decode_sections();
+    leaders_.assign(code_.size() + 1, false);
+    const auto lead = [&](std::int64_t address) {
+        if (address >= 0 && std::size_t(address / instruction_size) < code_.size())
+            leaders_[std::size_t(address / instruction_size)] = true;
+    };
+    for (const Instruction& inst : code_) {
+        if (!ends_block(inst)) continue;
+        if (inst.form->rule == "branch" || inst.form->rule == "call") lead(inst.operands[inst.operand_count - 1].value);
+        lead(std::int64_t(inst.address) + instruction_size);
+    }
+    for (const auto& entry : facts_.branch_targets)
+        for (const std::uint32_t target : entry.targets) lead(target);
+    for (const std::uint32_t function : pointed_functions_) lead(function);
+    lead(0);
+    try {
+        find_blocks();
+    } catch (const TooManyCalls&) {
+        merges_calls_ = true;
+        contexts_.clear();
+        blocks_.clear();
+        block_ids_.clear();
+        context_ids_.clear();
+        find_blocks();
+    }
+    choose_stack();
 }
 
 } // namespace ptarmigan::sass

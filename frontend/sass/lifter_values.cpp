@@ -275,7 +275,7 @@ Value Lifter::constant_word(unsigned bank, std::int64_t offset) {
             return offset == 0x18 ? low_half(name_wide("%shared_window")) : high_half(name_wide("%shared_window"));
         case 0x20: return low_half(name_wide("%local_window"));
         case 0x24: return high_half(name_wide("%local_window"));
-        case 0x28: return constant(kernel_.stack_size);
+        case 0x28: return stack_ == Stack::growing ? constant(growing_stack_end) : constant(kernel_.stack_size);
         case 0x2c: return special("%dynamic_smem_size");
         case 0x10c: return special("%nsmid");
         case 0x114: return constant(0); // shared memory that the system takes: none
@@ -342,7 +342,7 @@ Value Lifter::constant_word(unsigned bank, std::int64_t offset) {
             for (const CubinRelocation& relocation : section->relocations) {
                 if (std::int64_t(relocation.offset) != even || relocation.type != 2) continue;
                 const CubinSymbol& symbol = cubin_.symbols[relocation.symbol];
-                if (const auto address = provided_address(symbol.name); symbol.section == 0 && address)
+                if (const auto address = code_address(symbol, relocation.addend))
                     return constant(offset == even ? std::uint32_t(*address) : std::uint32_t(*address >> 32));
                 const std::string pair = wide_temporary();
                 emit("mov.u64 " + pair + ", " + variable_place(symbol, relocation.addend));
@@ -354,17 +354,11 @@ Value Lifter::constant_word(unsigned bank, std::int64_t offset) {
 }
 
 /// A half of a variable's address as an immediate: MOV or UMOV d, 32@lo(name) or 32@hi(name).
-void Lifter::move_address(const Instruction& inst) {
+void Lifter::move_address(const Instruction& inst, const CubinRelocation* found) {
     constexpr std::uint32_t low_half_type = 56, high_half_type = 57;
-    const CubinRelocation* found = nullptr;
-    for (const CubinRelocation& relocation : cubin_.sections[kernel_.text].relocations) {
-        if (relocation.offset / instruction_size * instruction_size != inst.address) continue;
-        if (found != nullptr) refuse_here("a relocated operand");
-        found = &relocation;
-    }
     const Operand& source = inst.operands[1];
     if (found == nullptr || inst.form->rule != "mov" || source.kind != Kind::immediate || source.value != 0 ||
-        (found->type != low_half_type && found->type != high_half_type) || found->symbol >= cubin_.symbols.size())
+        (found->type != low_half_type && found->type != high_half_type))
         refuse_here("a relocated operand");
     const std::string place = variable_place(cubin_.symbols[found->symbol], found->addend);
     int& known = variable_pairs_[place].number;
@@ -454,14 +448,15 @@ void Lifter::write_index(unsigned index, Value value) {
     pairs_.reset(window_high_bits + index);
     Register& known = registers_[index];
     known = Register{};
-    if (value.is_window_high) { // it has no value: it is known by its place only
-        if (current_->guard != true_predicate || current_->guard_negated) refuse_here("a condition");
+    if (value.is_window_high && current_->guard == true_predicate && !current_->guard_negated) {
+        emit("mov.b32 " + register_name(index) + ", " + value.text);
         known.is_window_high = true;
         known.number = next_number_++;
         pairs_.set(window_high_bits + index);
         return;
     }
     emit_guarded("mov.b32 " + register_name(index) + ", " + value.text);
+    if (index == stack_pointer) check_stack_pointer();
     if (current_->guard != true_predicate || current_->guard_negated) {
         known.number = next_number_++;
         return;
@@ -477,6 +472,17 @@ void Lifter::write_index(unsigned index, Value value) {
         keep_pair(even, low.wide);
         pairs_.set(even / 2);
     }
+}
+
+/// A stack that ends is a fault, as with recursion in PTX.
+void Lifter::check_stack_pointer() {
+    if (stack_ == Stack::fixed) return;
+    const std::string ends = predicate_temporary(), pointer = register_name(stack_pointer);
+    if (stack_ == Stack::checked)
+        emit("setp.lt.s32 " + ends + ", " + pointer + ", 0");
+    else
+        emit("setp.lt.u32 " + ends + ", " + pointer + ", %stack_lowest");
+    if (writes_) text_ += "\t@" + ends + " trap;\n";
 }
 
 std::string Lifter::pair_name(unsigned even) {
@@ -499,6 +505,7 @@ void Lifter::write_pair(const Operand& operand, int wide) {
     const unsigned index = index_of(operand);
     if (index == zero_register) return;
     if (index % 2 != 0 || index + 1 >= register_count) refuse_here("a pair at an odd register");
+    if (index == (stack_pointer & ~1u) && stack_ != Stack::fixed) refuse_here("R1 in a pair");
     const bool guarded = current_->guard != true_predicate || current_->guard_negated;
     if (guarded) {
         const int old = pair_at(index);

@@ -179,6 +179,7 @@ private:
             case 'C':
             case 'S':
             case 'T':
+            case 'A':
             case 'E':
             case 'W':
             case 'J':

@@ -10,6 +10,9 @@ namespace ptarmigan::sass {
 /// SR_SWINHI, sm_90: the upper half of generic addresses of shared memory.
 inline constexpr unsigned shared_window_high_number = 47;
 
+/// SR_LMEMHIOFF: the lowest that R1 may be.
+inline constexpr unsigned lowest_stack_number = 55;
+
 /// As the disassembler writes it: "SR_TID.X", "SR161" for one without a name.
 std::string special_register_name(unsigned number);
 /// The operand of a PTX mov that has its value; empty if there is none.

@@ -2,6 +2,9 @@
 // `ptarmigan dump`: any stage between PTX text and machine code, as text.
 #include "frontend/module_loader.h"
 #include "frontend/parse/lexer.h"
+#include "frontend/sass/cubin.h"
+#include "frontend/sass/instruction.h"
+#include "frontend/sass/lift.h"
 #include "runtime/base/env.h"
 #include "runtime/module/compilation.h"
 #include "runtime/module/kernel_cache.h"
@@ -15,6 +18,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <vector>
 
@@ -92,6 +96,66 @@ bool has_kernel(const ptx::Module& module, const std::string& kernel) {
                        [&](const ptx::Function& function) { return is_wanted(function, kernel); });
 }
 
+bool is_machine_code(const std::string& text) {
+    return text.compare(0, 4,
+                        "\x7f"
+                        "ELF") == 0;
+}
+
+std::span<const std::uint8_t> bytes_of(const std::string& text) {
+    return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+/// The instructions of a cubin's kernels and functions, as the table reads them.
+int dump_instructions(const std::string& image, const DumpOptions& options) {
+    sass::Cubin cubin;
+    std::string error;
+    if (!sass::read_cubin(bytes_of(image), cubin, error)) {
+        std::fprintf(stderr, "ptarmigan: %s: %s\n", options.path.c_str(), error.c_str());
+        return exit_failure;
+    }
+    const auto show = [&](const sass::CubinSection& section) {
+        std::printf("%.*s:\n", int(section.name.size()), section.name.data());
+        for (std::size_t at = 0; at + 16 <= section.bytes.size(); at += 16) {
+            sass::Code code;
+            for (unsigned i = 0; i < 8; ++i) {
+                code.low |= std::uint64_t(section.bytes[at + i]) << 8 * i;
+                code.high |= std::uint64_t(section.bytes[at + 8 + i]) << 8 * i;
+            }
+            sass::Instruction instruction;
+            const bool known = sass::decode(code, std::uint32_t(at), instruction, cubin.architecture);
+            std::printf("    /*%04zx*/ %s%s;\n", at,
+                        known ? sass::disassemble(instruction).c_str() : sass::describe(instruction).c_str(),
+                        known ? "" : " (not in the table)");
+        }
+    };
+    bool found = false;
+    for (const sass::CubinKernel& kernel : cubin.kernels) {
+        if (!options.kernel.empty() && kernel.name != options.kernel) continue;
+        show(cubin.sections[kernel.text]);
+        found = true;
+    }
+    for (const sass::CubinFunctions& functions : cubin.functions)
+        if (options.kernel.empty()) show(cubin.sections[functions.text]);
+    if (!found) std::fprintf(stderr, "ptarmigan: no kernel %s in %s\n", options.kernel.c_str(), options.path.c_str());
+    return found ? exit_success : exit_usage;
+}
+
+/// Puts the PTX that a cubin is lifted to in its place.
+int lift(std::string& text, const std::string& path) {
+    sass::LiftedModule lifted;
+    std::string error;
+    if (!sass::lift_cubin(bytes_of(text), lifted, error)) {
+        std::fprintf(stderr, "ptarmigan: %s: %s\n", path.c_str(), error.c_str());
+        return exit_failure;
+    }
+    for (const sass::RefusedKernel& refused : lifted.refused)
+        std::fprintf(stderr, "ptarmigan: kernel %s: its machine code (sm_%u) can't be lifted: %s\n",
+                     refused.kernel.c_str(), lifted.architecture, refused.reason.c_str());
+    text = std::move(lifted.text);
+    return exit_success;
+}
+
 int dump(DumpOptions& options) {
     translator::BlockShape shape;
     shape.ntid = parse_block(options.block);
@@ -99,6 +163,18 @@ int dump(DumpOptions& options) {
     (void)compile_options(options); // wrong values are errors at every stage
     std::string text;
     if (int code = read_input(options.paths, text, options.path); code != exit_success) return code;
+    if (options.stage == "sass" && !is_machine_code(text)) {
+        std::fprintf(stderr, "ptarmigan: %s is no cubin\n", options.path.c_str());
+        return exit_usage;
+    }
+    if (is_machine_code(text)) {
+        if (options.stage == "sass") return dump_instructions(text, options);
+        if (const int code = lift(text, options.path); code != exit_success) return code;
+    }
+    if (options.stage == "ptx") {
+        std::fputs(text.c_str(), stdout);
+        return exit_success;
+    }
     if (options.stage == "tokens") return dump_tokens(text, options.path);
     auto loader = ptx::ModuleLoader::load(std::move(text), options.path);
     std::fputs(loader->diagnostics().render_all().c_str(), stderr);
@@ -140,11 +216,13 @@ int dump(DumpOptions& options) {
 
 void add_dump_command(CLI::App& app, int& exit_code) {
     auto options = std::make_shared<DumpOptions>();
-    auto* command = app.add_subcommand("dump", "Show any stage of the translation of a PTX file");
-    command->add_option("files", options->paths, "PTX file; several are linked")->required();
+    auto* command = app.add_subcommand("dump", "Show any stage of the translation of a PTX file or a cubin");
+    command->add_option("files", options->paths, "PTX file or cubin; several PTX files are linked")->required();
     command->add_option("--stage", options->stage, "stage to show")
-        ->check(CLI::IsMember({"tokens", "module", "cfg", "ssa", "shapes", "plan", "llvm", "llvm-opt", "asm"}))
-        ->capture_default_str();
+        ->check(CLI::IsMember(
+            {"sass", "ptx", "tokens", "module", "cfg", "ssa", "shapes", "plan", "llvm", "llvm-opt", "asm"}))
+        ->capture_default_str()
+        ->description("stage to show; sass: a cubin's instructions, ptx: the text that the others begin with");
     command->add_option("--kernel", options->kernel,
                         "only this kernel (default: all); stages tokens and module show the rest too");
     command->add_option("--block", options->block, "block shape X[,Y[,Z]] to compile for")->capture_default_str();

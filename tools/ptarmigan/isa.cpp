@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `ptarmigan isa`: the coverage table, from the instruction table and what the tests know of it.
 #include "frontend/isa/instruction_form.h"
+#include "frontend/sass/opcode_table.h"
 #include "tools/ptarmigan/approximations.h"
 #include "tools/ptarmigan/commands.h"
 #include "tools/ptarmigan/evidence.h"
@@ -16,7 +17,7 @@ namespace ptarmigan::tool {
 namespace {
 
 struct IsaOptions {
-    bool missing = false, untested = false, markdown = false, json = false, summary = false;
+    bool missing = false, untested = false, markdown = false, json = false, summary = false, machine_code = false;
 };
 
 std::string escaped(std::string_view text, const char* characters) {
@@ -131,7 +132,56 @@ void print_summary(const IsaOptions& options) {
     print(name, total);
 }
 
+const char* families_of(const sass::Form& form) {
+    return form.in_ampere && form.in_hopper ? "sm_80-90" : form.in_ampere ? "sm_80-89" : "sm_90";
+}
+
+/// Rows of the table of machine instructions; --missing: those that are known and refused.
+int machine_code(const IsaOptions& options) {
+    struct Count {
+        unsigned lifted = 0, all = 0;
+    } ampere, hopper;
+    if (options.json) std::printf("[");
+    if (options.markdown) std::printf("| row | opcode | architectures | syntax | status |\n|---|---|---|---|---|\n");
+    bool first = true;
+    for (const sass::Form& form : sass::all_forms()) {
+        const bool is_lifted = !form.rule.empty();
+        if (options.missing && is_lifted) continue;
+        const auto count = [&](Count& family, bool is_in) {
+            family.all += is_in;
+            family.lifted += is_in && is_lifted;
+        };
+        count(ampere, form.in_ampere);
+        count(hopper, form.in_hopper);
+        const std::string name(form.name), syntax(form.syntax), refusal(form.refusal), rule(form.rule);
+        if (options.summary) continue;
+        if (options.json)
+            std::printf("%s\n  {\"row\": \"%s\", \"opcode\": %u, \"sm_80\": %s, \"sm_90\": %s, \"syntax\": \"%s\", "
+                        "\"lifts\": %s, \"rule\": \"%s\", \"reason\": \"%s\"}",
+                        first ? "" : ",", name.c_str(), form.code, form.in_ampere ? "true" : "false",
+                        form.in_hopper ? "true" : "false", escaped(syntax, "\"\\").c_str(),
+                        is_lifted ? "true" : "false", rule.c_str(), escaped(refusal, "\"\\").c_str());
+        else if (options.markdown)
+            std::printf("| %s | 0x%03x | %s | `%s` | %s |\n", name.c_str(), form.code, families_of(form),
+                        escaped(syntax, "|").c_str(), is_lifted ? "lifts" : ("refused: " + refusal).c_str());
+        else
+            std::printf("%-20s 0x%03x %-8s %s\n    %s\n", name.c_str(), form.code, families_of(form),
+                        is_lifted ? "lifts" : ("refused: " + refusal).c_str(), syntax.c_str());
+        first = false;
+    }
+    if (options.json) std::printf("\n]\n");
+    if (options.summary) {
+        const auto print = [](const char* family, const Count& count) {
+            std::printf("%-22s %4u rows %4u lift\n", family, count.all, count.lifted);
+        };
+        print("sm_80 to sm_89", ampere);
+        print("sm_90", hopper);
+    }
+    return exit_success;
+}
+
 int isa(const IsaOptions& options) {
+    if (options.machine_code) return machine_code(options);
     if (options.summary) {
         print_summary(options);
         return exit_success;
@@ -174,6 +224,10 @@ void add_isa_command(CLI::App& app, int& exit_code) {
     auto* summary =
         command->add_flag("--summary", options->summary,
                           "counts per chapter: forms that parse, execute, and have results recorded on an H200");
+    auto* sass =
+        command->add_flag("--sass", options->machine_code,
+                          "machine code: the rows of its table (opcode, architectures, the disassembler's text)");
+    sass->excludes(untested);
     missing->excludes(untested);
     markdown->excludes(json)->excludes(summary);
     json->excludes(summary);

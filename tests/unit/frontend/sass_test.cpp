@@ -89,6 +89,31 @@ TEST_CASE("sass: cubins become modules that the front end takes") {
     }
 }
 
+TEST_CASE("sass: a call over a branch back is a jump") {
+    // Of two loops, one in the other: as calls each would be the outer loop once more. ptxas 13 made `@P BRA` of them,
+    // older ones `@!P CALL.REL` and BRA, which is patched in.
+    sass::LiftedModule lifted;
+    std::string error;
+    REQUIRE(sass::lift_cubin(read_bytes("tests/programs/cubin/jump_call.sm_80.cubin"), lifted, error));
+    CHECK(lifted.refused.empty());
+    CHECK(lifted.text.find("L0_60:") != std::string::npos);
+    CHECK(lifted.text.find("L1_") == std::string::npos); // no blocks of a callee
+}
+
+TEST_CASE("sass: functions that call themselves have one body, and a stack that grows") {
+    for (const char* path : {"tests/programs/cubin/recursion.sm_90.cubin", "tests/programs/cubin/recursion.debug_sm_80.cubin"}) {
+        INFO(path);
+        sass::LiftedModule lifted;
+        std::string error;
+        REQUIRE(sass::lift_cubin(read_bytes(path), lifted, error));
+        CHECK(lifted.refused.empty());
+        CHECK(lifted.text.find("stacksave.u64") != std::string::npos);
+        CHECK(lifted.text.find("setp.lt.u32") != std::string::npos);
+        const auto loader = ptx::ModuleLoader::load(lifted.text, path, {.bind_all_bodies = true, .max_errors = 20});
+        CHECK(loader->ok());
+    }
+}
+
 TEST_CASE("sass: halves of an address become one value again") {
     sass::LiftedModule lifted;
     std::string error;
