@@ -18,6 +18,7 @@
 #include "translator/analysis/memory/cta_order.h"
 #include "translator/analysis/plans/barrier_regions.h"
 #include "translator/analysis/plans/plan_linearization.h"
+#include "translator/analysis/shapes/quotient_versions.h"
 #include "translator/analysis/shapes/shapes.h"
 #include "translator/analysis/waits/converged_waits.h"
 #include "translator/analysis/waits/counter_goals.h"
@@ -39,6 +40,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -177,7 +179,8 @@ public:
         if (is_quick()) properties.work = count_rounds(graph_);
         choose_forms();
         if (progress_) progress_->stage = CompileProgress::Stage::emission;
-        if (!unit_.fiber_form && !unit_.gives_turns) properties.streamed_bytes = plan_streaming(graph_);
+        if (!unit_.fiber_form && !unit_.gives_turns)
+            properties.streamed_bytes = streamed_bytes_ ? *streamed_bytes_ : plan_streaming(graph_);
         note_frame(unit_.kernel, graph_);
         if (late_function)
             begin_late_function(*late_function);
@@ -270,6 +273,7 @@ private:
         bool has_points = hands_over_ && mark_hand_over_points_of(graph_);
         has_points = has_points || (hands_over_ && (!seen.empty() || callees.late)); // perhaps in a function
         shape_for(unit_.divergence);
+        if (may_have_versions(callees)) make_versions();
         verify_graph(graph_);
         alignment_demands_ = plan_alignment(graph_, unit_.options.aligned_parameters);
         // The CTAs of a cluster take turns on one thread of the host; a callee that needs the whole warp or the CTA to
@@ -287,6 +291,33 @@ private:
         if (may_take_turns()) choose_turn_loops(graph_, unit_.shape, unit_.options.barriers == BarrierForm::turns);
         if (unit_.gives_turns) choose_waiting_turns(graph_, loops_that_wait(graph_, waiting));
         plan_prefetch(graph_, unit_.shape, unit_.width);
+    }
+
+    /// Nobody meets, waits or is called: what is made twice is made of values and memory only.
+    bool may_have_versions(const Callees& callees) const {
+        using ptx::Effects;
+        return unit_.width > 1 && unit_.divergence == DivergenceForm::masks && graph_.forest.reducible && !is_quick() &&
+               !spins_ && !hands_over_ && graph_.shared.empty() && graph_.real_calls.empty() &&
+               !graph_.has_indirect_call && !callees.late && unit_.cluster_size() == 1 &&
+               !unit_.options.random_schedule && unit_.options.barriers != BarrierForm::fibers &&
+               !ptx::any(effects_of(graph_),
+                         Effects::barrier | Effects::convergent | Effects::waits | Effects::async | Effects::call);
+    }
+
+    void make_versions() {
+        // Bytes that a thread stores are counted once.
+        const std::uint32_t streamed = plan_streaming(graph_);
+        const BlockId general = version_by_quotients(graph_);
+        if (general) {
+            forget_shapes();
+            shape_for(unit_.divergence);
+        }
+        const bool in_loops = version_blocks_by_quotients(graph_, general + 1);
+        if (in_loops) {
+            forget_shapes();
+            shape_for(unit_.divergence);
+        }
+        if (general || in_loops) streamed_bytes_ = streamed;
     }
 
     /// Width and divergence. `needs_counters`: lanes of a step may wait for each other.
@@ -550,6 +581,7 @@ private:
     std::map<ShapedFor, Shapes> other_shapes_; ///< of the same graph
     bool meetings_marked_ = false;             ///< of the same graph: mark_whole_meetings()
     std::vector<AlignmentDemand> alignment_demands_;
+    std::optional<std::uint32_t> streamed_bytes_; ///< of a kernel with versions
     CompileProgress* progress_;
 };
 

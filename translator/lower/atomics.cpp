@@ -190,7 +190,74 @@ Value* as_vector(WarpEmitter& e, const AtomicAccess& access) {
     return e.broadcast(old);
 }
 
+/// Calls `body` with the numbers of all lanes, one after the other. Without an index of set bits: a lane takes a cycle
+/// less.
+void for_all_lanes(WarpEmitter& e, llvm::function_ref<void(Value*)> body) {
+    Ir& ir = e.ir();
+    llvm::BasicBlock* before = ir.GetInsertBlock();
+    llvm::BasicBlock* loop = e.new_block("all.lanes.loop");
+    llvm::BasicBlock* done = e.new_block("all.lanes.done");
+    ir.CreateBr(loop);
+    ir.SetInsertPoint(loop);
+    llvm::PHINode* lane = ir.CreatePHI(ir.getInt32Ty(), 2, "lane");
+    lane->addIncoming(ir.getInt32(0), before);
+    body(lane);
+    Value* next = ir.CreateAdd(lane, ir.getInt32(1));
+    lane->addIncoming(next, ir.GetInsertBlock());
+    ir.CreateCondBr(ir.CreateICmpULT(next, ir.getInt32(e.width())), loop, done);
+    ir.SetInsertPoint(done);
+}
+
+/// All lanes, one after the other, at `places` (<W x i32>) in the CTA's shared memory, where none faults: nobody needs
+/// to know whose turn it is.
+Value* all_in_own_memory(WarpEmitter& e, const AtomicAccess& access, Value* window, Value* places, bool wants_result) {
+    Ir& ir = e.ir();
+    const LaneArray place_array(e, places);
+    std::optional<LaneArray> values, replacements, results;
+    if (!access.b.is_uniform()) values.emplace(e, e.broadcast(access.b));
+    const bool is_cas = access.operation.kind == Kind::cas;
+    if (is_cas && !access.c.is_uniform()) replacements.emplace(e, e.broadcast(access.c));
+    llvm::Type* type = ir.getIntNTy(access.operation.bits());
+    if (wants_result) results.emplace(e, llvm::Constant::getNullValue(e.lanes_type(type)));
+    for_all_lanes(e, [&](Value* lane) {
+        Value* b = values ? values->get(lane) : access.b.base;
+        Value* c = !is_cas ? nullptr : replacements ? replacements->get(lane) : access.c.base;
+        Value* address = ir.CreateAdd(window, ir.CreateZExt(place_array.get(lane), ir.getInt64Ty()));
+        Value* old = perform(e, access, address, b, c);
+        if (results) results->set(lane, old);
+    });
+    return results ? results->vector() : nullptr;
+}
+
+/// i1: lanes at these distances from shared address 0 access nothing but the CTA's own memory. (Not so in clusters, but
+/// for the first CTA of each.)
+Value* are_own_memory(WarpEmitter& e, Value* distances, unsigned bytes) {
+    Ir& ir = e.ir();
+    Value* size = e.context_field(ir.getInt32Ty(), offsetof(abi::CtaContext, shared_size), "shared.size");
+    Value* low = ir.CreateTrunc(distances, e.lanes_type(ir.getInt32Ty()));
+    Value* farthest = ir.CreateZExt(ir.CreateIntMaxReduce(low), ir.getInt64Ty());
+    // Mostly known to be zero.
+    Value* high = ir.CreateOrReduce(ir.CreateLShr(distances, e.splat(ir.getInt64(32))));
+    return ir.CreateAnd(
+        ir.CreateICmpEQ(high, ir.getInt64(0)),
+        ir.CreateICmpULE(ir.CreateAdd(farthest, ir.getInt64(bytes)), ir.CreateZExt(size, ir.getInt64Ty())));
+}
+
 /// Lane after lane.
+Value* lane_by_lane(WarpEmitter& e, const AtomicAccess& access, bool wants_result);
+
+/// Likewise, with a faster way for whole steps in shared memory.
+Value* lane_by_lane_in_private(WarpEmitter& e, const AtomicAccess& access, bool wants_result) {
+    Ir& ir = e.ir();
+    Value* window = e.context_field(ir.getInt64Ty(), offsetof(abi::CtaContext, shared), "shared");
+    Value* distances = ir.CreateSub(e.broadcast(access.address.address), e.splat(window));
+    Value* places = ir.CreateTrunc(distances, e.lanes_type(ir.getInt32Ty()));
+    return e.if_else(
+        are_own_memory(e, distances, access.operation.bits() / 8),
+        [&] { return all_in_own_memory(e, access, window, places, wants_result); },
+        [&] { return lane_by_lane(e, access, wants_result); });
+}
+
 Value* lane_by_lane(WarpEmitter& e, const AtomicAccess& access, bool wants_result) {
     Ir& ir = e.ir();
     llvm::Type* type = ir.getIntNTy(access.operation.bits());
@@ -217,6 +284,9 @@ Value* carry_out(WarpEmitter& e, const AtomicAccess& access, bool wants_result) 
     bool fits = access.operation.bits() <= 64;
     if (access.private_memory && fits && distinct_lanes(access.address, access.operation.bits() / 8))
         return as_vector(e, access);
+    if (access.private_memory && fits && e.width() > 1 && e.all_active() &&
+        e.options().optimization != Optimization::least)
+        return lane_by_lane_in_private(e, access, wants_result);
     return lane_by_lane(e, access, wants_result);
 }
 

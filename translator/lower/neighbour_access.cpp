@@ -25,8 +25,9 @@ Value* all_lanes_active(WarpEmitter& e) {
     return e.ir().CreateICmpEQ(e.active_bits(), e.ir().getInt64(e.width() == 64 ? ~0ull : (1ull << e.width()) - 1));
 }
 
+/// `b` counts only where `a` holds: it may be computed from lanes that are not active, which hold anything, poison too.
 Value* both(Ir& ir, Value* a, Value* b) {
-    return a && b ? ir.CreateAnd(a, b) : a ? a : b;
+    return a && b ? ir.CreateLogicalAnd(a, b) : a ? a : b;
 }
 
 /// Bytes that a lane accesses, times its number.

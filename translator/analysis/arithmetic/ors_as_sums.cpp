@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `or` with a constant whose bits are all zero in the other operand is a sum: LLVM writes (i * 4096) | 16 for
-// i * 4096 + 16, which nothing that looks for sums would see. Sums keep affine shapes.
+// i * 4096 + 16, which nothing that looks for sums would see. Sums keep affine shapes. Likewise ~i, which compilers
+// make of -1 - i.
 #include "translator/analysis/build/build_ssa.h"
 #include "translator/analysis/graph/graph_queries.h"
 
@@ -30,6 +31,7 @@ public:
                 if (inst.guard != ptx::no_id || inst.operand_count < 2) continue;
                 const Operand& d = inst.operands[0];
                 if (d.kind != Operand::Kind::reg) continue;
+                if (inst.form == FormId::not_bits && ptx::bit_size(inst.type()) >= 32) write_complement(inst);
                 if (inst.form == FormId::or_bits && inst.type() != ScalarType::pred) ors.push_back(&inst);
                 if (ptx::bit_size(graph_.values[d.index].type) == ptx::bit_size(d.type)) definitions_[d.index] = &inst;
             }
@@ -75,6 +77,18 @@ private:
             for (unsigned i = 0; i < 3; ++i) inst.operands[i].type = type;
             return;
         }
+    }
+
+    static void write_complement(ptx::Instruction& inst) {
+        const ScalarType type = inst.type() == ScalarType::b64 ? ScalarType::s64 : ScalarType::s32;
+        inst.form = FormId::sub_int;
+        inst.types[0] = type;
+        inst.operand_count = 3;
+        inst.operands[2] = inst.operands[1];
+        inst.operands[1] = {};
+        inst.operands[1].kind = Operand::Kind::imm;
+        inst.operands[1].value = type == ScalarType::s64 ? ~std::uint64_t(0) : 0xffffffffu;
+        for (unsigned i = 0; i < 3; ++i) inst.operands[i].type = type;
     }
 
     FunctionGraph& graph_;

@@ -333,12 +333,26 @@ std::optional<Shape> ShapeRules::by_threads(const ptx::Instruction& inst) {
     return shape_of_bits(*known, ptx::bit_size(inst.operands[0].type));
 }
 
+/// Of an instruction that quotient_versions.h made: lane 0's result, `shape` where that can't be asked for.
+Shape ShapeRules::of_lane_zero(const ptx::Instruction& inst, const Shape& shape) {
+    for (unsigned i = 1; i < inst.operand_count; ++i) {
+        const Operand& operand = inst.operands[i];
+        if (operand.kind != Operand::Kind::reg) continue;
+        const Shape source = graph_.shape_at(block_, operand.index);
+        if (source.level == Level::unknown) return {};
+        if (source.is_varying() || context_.invariant_only) return shape;
+    }
+    context_.graph.values[inst.operands[0].index].lane_zero = true;
+    return uniform_shape();
+}
+
 Shape ShapeRules::unguarded(const ptx::Instruction& inst) {
     Shape shape = by_algebra(inst);
     const Operand& d = inst.operands[0];
     if (d.kind != Operand::Kind::reg) return shape;
     SsaValue& result = context_.graph.values[d.index];
     result.lane_zero = false;
+    if (inst.has(ptx::Modifier::uni) && context_.width > 1) return of_lane_zero(inst, shape);
     if (!shape.is_varying() && shape.guard == no_value) return shape;
     std::optional<Shape> known = by_threads(inst);
     if (!known || known->is_varying()) return shape;

@@ -32,6 +32,7 @@ private:
     Shape of_special(const ptx::Operand& operand) const;
     Shape of_variable(const ptx::Operand& operand);
     Shape unguarded(const ptx::Instruction& inst);
+    Shape of_lane_zero(const ptx::Instruction& inst, const Shape& shape);
     Shape by_algebra(const ptx::Instruction& inst);
     std::optional<Shape> by_threads(const ptx::Instruction& inst);
     Shape shape_of_bits(const ThreadBits& known, unsigned bits);

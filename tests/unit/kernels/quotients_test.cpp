@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quotients and remainders of threads' numbers, for which code comes in versions (analysis/shapes/quotient_versions.h): the same in all
+// lanes, in some, of numbers that wrap around, by zero and by negative numbers.
+#include "kernel.h"
+
+#include <catch2/catch.hpp>
+
+#include <limits>
+#include <type_traits>
+
+using namespace ptarmigan::test;
+
+namespace {
+
+constexpr unsigned threads = 96, ctas = 2, count = threads * ctas;
+
+/// As the H200 divides: by zero all ones and the dividend's, which is all ones, too.
+template <typename T> T quotient(T a, T b) {
+    if (b == 0) return T(-1);
+    if (std::is_signed_v<T> && b == T(-1)) return T(0 - std::make_unsigned_t<T>(a));
+    return T(a / b);
+}
+
+/// `start` + the thread's number, divided by `divisor`; then three times the same, `step` further each, in a loop that
+/// threads leave after the rounds that the quotient says, modulo 4.
+template <typename T> std::uint32_t expected(std::uint32_t thread, T start, T divisor, T step) {
+    using U = std::make_unsigned_t<T>;
+    T i = T(U(start) + U(thread));
+    const T rounds = quotient(i, divisor);
+    U sum = U(rounds) * 3;
+    for (U k = U(rounds) & 3; k != 0; --k) {
+        const T q = quotient(i, divisor);
+        sum = sum * 5 + U(q) + (U(i) - U(q) * U(divisor));
+        i = T(U(i) + U(step));
+    }
+    return std::uint32_t(sum);
+}
+
+template <typename T> void check(T start, T divisor, T step) {
+    const std::string type = std::is_signed_v<T> ? "s32" : "u32";
+    Array<std::uint32_t> out(count);
+    run("cvt.u32.u64 %r1, %l61; cvt.u32.u64 %r2, %l62; cvt.u32.u64 %r3, %l63; add.u32 %r4, %r62, %r1;\n"
+        "div." + type + " %r5, %r4, %r2; mul.lo.u32 %r6, %r5, 3; and.b32 %r7, %r5, 3; setp.eq.u32 %p1, %r7, 0;\n"
+        "@%p1 bra DONE;\nLOOP:\n"
+        "div." + type + " %r8, %r4, %r2; mul.lo.u32 %r9, %r8, %r2; sub.u32 %r10, %r4, %r9; mad.lo.u32 %r6, %r6, 5, %r8; add.u32 %r6, %r6, %r10;\n"
+        "add.u32 %r4, %r4, %r3; sub.u32 %r7, %r7, 1; setp.ne.u32 %p1, %r7, 0;\n@%p1 bra LOOP;\nDONE:\n"
+        "mul.wide.u32 %l1, %r62, 4; add.u64 %l1, %l1, %l60; st.global.u32 [%l1], %r6;",
+        {ctas}, {threads},
+        {out.address(), std::uint64_t(std::uint32_t(start)), std::uint64_t(std::uint32_t(divisor)), std::uint64_t(std::uint32_t(step))});
+    const auto results = out.values();
+    unsigned wrong = 0;
+    for (unsigned i = 0; i < count; ++i) wrong += results[i] != expected<T>(i, start, divisor, step);
+    INFO(type << ' ' << start << " / " << divisor << ", " << step);
+    CHECK(wrong == 0);
+}
+
+} // namespace
+
+TEST_CASE("quotients of threads' numbers, uniform or not", "[kernels][quotients]") {
+    using S = std::numeric_limits<std::int32_t>;
+    for (std::int32_t divisor : {1000, 64, 7, 1, 0, -1, -64, S::min(), S::max()})
+        for (std::int32_t start : {0, 1000, -50, S::max() - 40, S::min(), S::max() - 127}) {
+            check<std::int32_t>(start, divisor, 32);
+            check<std::uint32_t>(std::uint32_t(start), std::uint32_t(divisor), 77);
+        }
+}
+
+TEST_CASE("remainders, stores and loads behind uniform quotients in a loop", "[kernels][quotients]") {
+    const std::uint32_t columns = GENERATE(128u, 40u, 3u);
+    Array<std::uint32_t> out(700);
+    std::vector<std::uint32_t> numbers(128);
+    for (std::uint32_t i = 0; i < 128; ++i) numbers[i] = i * i + 1;
+    Array<std::uint32_t> in(numbers);
+    // out[i] = in[i % columns] + i / columns, the grid twice over what it is long.
+    run("cvt.u32.u64 %r2, %l62; mov.u32 %r4, %r62; mov.u32 %r20, %nctaid.x; mov.u32 %r21, %ntid.x; mul.lo.u32 %r20, %r20, %r21;\nLOOP:\n"
+        "rem.u32 %r5, %r4, %r2; div.u32 %r6, %r4, %r2; mul.wide.u32 %l1, %r5, 4; add.u64 %l1, %l1, %l61; ld.global.u32 %r7, [%l1];\n"
+        "add.u32 %r7, %r7, %r6; mul.wide.u32 %l2, %r4, 4; add.u64 %l2, %l2, %l60; st.global.u32 [%l2], %r7;\n"
+        "add.u32 %r4, %r4, %r20; setp.lt.u32 %p1, %r4, 700;\n@%p1 bra LOOP;",
+        {ctas}, {threads}, {out.address(), in.address(), columns});
+    const auto results = out.values();
+    unsigned wrong = 0;
+    for (std::uint32_t i = 0; i < 700; ++i) wrong += results[i] != numbers[i % columns] + i / columns;
+    CHECK(wrong == 0);
+}
+
+TEST_CASE("atomics of whole steps in shared memory, lanes at any words", "[kernels][quotients][atomics]") {
+    Array<std::uint32_t> out(128);
+    // 64 bins at (t * t) % 64 and what each addition found, summed; the second half beyond the first.
+    run("shl.b32 %r1, %r60, 2; mov.u32 %r2, bins; add.u32 %r1, %r1, %r2; mov.b32 %r3, 0; st.shared.u32 [%r1], %r3; st.shared.u32 [%r1+256], %r3; bar.sync 0;\n"
+        "mul.lo.u32 %r4, %r60, %r60; and.b32 %r4, %r4, 63; shl.b32 %r4, %r4, 2; add.u32 %r4, %r4, %r2;\n"
+        "atom.shared.add.u32 %r5, [%r4], 3; red.shared.max.u32 [%r4+256], %r60; bar.sync 0;\n"
+        "mul.wide.u32 %l1, %r60, 4; add.u64 %l1, %l1, %l60; ld.shared.u32 %r6, [%r1]; ld.shared.u32 %r7, [%r1+256]; mad.lo.u32 %r6, %r6, 1000, %r7;\n"
+        "st.global.u32 [%l1], %r6; rem.u32 %r5, %r5, 3; st.global.u32 [%l1+256], %r5;",
+        {1}, {64}, {out.address()}, ".shared .align 4 .b32 bins[128];");
+    const auto results = out.values();
+    std::vector<std::uint32_t> sums(64), highest(64);
+    for (std::uint32_t t = 0; t < 64; ++t) sums[t * t % 64] += 3, highest[t * t % 64] = t;
+    for (std::uint32_t t = 0; t < 64; ++t) {
+        CHECK(results[t] == sums[t] * 1000 + highest[t]);
+        CHECK(results[64 + t] == 0);
+    }
+}
