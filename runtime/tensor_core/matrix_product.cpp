@@ -12,7 +12,12 @@ bool can_run(Code code) {
 }
 
 Code best_code() {
-    static const Code best = can_run(Code::avx512) ? Code::avx512 : can_run(Code::avx2) ? Code::avx2 : Code::portable;
+    static const Code best = [] {
+        Code last = Code::portable;
+        for (const Code code : codes)
+            if (can_run(code)) last = code;
+        return last;
+    }();
     return best;
 }
 

@@ -28,7 +28,7 @@ using core::MatrixProduct;
 using core::Unit;
 using tensor_inputs::Matrix;
 
-constexpr const char* code_names[] = {"portable", "avx2", "avx512"};
+constexpr const char* code_names[] = {"portable", "avx2", "avx512", "amx", "neon"};
 
 struct Recording : tensor_inputs::Golden {
     MatrixProduct product;
@@ -227,7 +227,7 @@ int main(int argc, char** argv) {
     };
     std::vector<Work> work;
     int wrong_cases = 0;
-    for (const Code code : {Code::portable, Code::avx2, Code::avx512}) {
+    for (const Code code : core::codes) {
         if (!core::can_run(code) || (!code_name.empty() && code_name != code_names[static_cast<int>(code)])) continue;
         wrong_cases += check_edge_cases(folder + "/edge_cases.tsv", recordings, code);
         for (const auto& recording : recordings) {

@@ -23,6 +23,12 @@ TEST_CASE("host target: code for a level runs where all of its instructions are"
     CHECK_FALSE(can_run(host, v4));
     CHECK_FALSE(can_run(host, arm));
     CHECK(can_run(arm, arm));
+    const TargetCpu sve = named_target("neoverse-v1"), longer = named_target("a64fx");
+    CHECK(sve.key() != arm.key());
+    CHECK(can_run(sve, sve));
+    CHECK_FALSE(can_run(arm, sve));
+    CHECK_FALSE(can_run(sve, longer));
+    CHECK_FALSE(can_run(longer, sve));
     host.features = "+sse3,+sse4.2,+popcnt,+movbe,+lzcnt,+bmi,+bmi2,+f16c,+fma,+avx,-avx2";
     CHECK_FALSE(can_run(host, v3));
     CHECK(can_run(host, host));

@@ -149,10 +149,10 @@ struct Group {
 };
 
 std::vector<Code> vector_codes() {
-    std::vector<Code> codes;
-    for (const Code code : {Code::avx2, Code::avx512, Code::amx})
-        if (can_run(code)) codes.push_back(code);
-    return codes;
+    std::vector<Code> vectors;
+    for (const Code code : {Code::avx2, Code::avx512, Code::amx, Code::neon})
+        if (can_run(code)) vectors.push_back(code);
+    return vectors;
 }
 
 } // namespace

@@ -150,7 +150,7 @@ TEST_CASE("tensor core: small formats and block scales") {
                 if (random() % 6 == 0) word = 0;
                 if (special && random() % 20 == 0) word = 0x7f800000 + unsigned(random() % 2);
             }
-            for (const Code code : {Code::portable, Code::avx2, Code::avx512}) {
+            for (const Code code : codes) {
                 if (!can_run(code)) continue;
                 multiplier(code, product)(product, {a.data(), b.data(), c.data(), d.data(), nullptr, {scales_a.data(), scales_b.data()}});
                 for (unsigned row = 0; row < m; ++row)
