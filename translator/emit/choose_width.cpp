@@ -17,6 +17,7 @@
 #include "translator/analysis/loops/row_walks.h"
 #include "translator/analysis/memory/computed_numbers.h"
 #include "translator/analysis/plans/barrier_regions.h"
+#include "translator/llvm/sve.h"
 
 #include <algorithm>
 
@@ -193,7 +194,8 @@ bool multiplies_by_warpgroups(const FunctionGraph& graph) {
 
 unsigned natural_width(const TargetCpu& target, bool whole_warp) {
     if (whole_warp || target.avx512) return 32; // collectives see the whole warp at once
-    return target.architecture == TargetCpu::Architecture::aarch64 ? 8 : 16;
+    if (target.architecture != TargetCpu::Architecture::aarch64) return 16;
+    return std::max(8u, sve_bits(target) / 16); // two registers of words
 }
 
 unsigned quick_width(const FunctionGraph& graph, const TargetCpu& target, bool talks) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/detect_cpu.h"
 
+#include "translator/llvm/sve.h"
+
 #include <string>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
@@ -36,6 +38,13 @@ const Feature features[] = {
     {"i8mm", 0, bit(13)},
 };
 
+/// Of SVE's vectors in this thread, and in those that it starts; 0 where there is no SVE.
+unsigned vector_bits() {
+    if (!(getauxval(AT_HWCAP) & bit(22))) return 0;
+    const int length = prctl(PR_SVE_GET_VL); // bytes in the lower half
+    return length < 0 ? 0 : static_cast<unsigned>(length & 0xffff) * 8;
+}
+
 } // namespace
 
 TargetCpu detect_cpu() {
@@ -50,14 +59,18 @@ TargetCpu detect_cpu() {
         target.features += there ? '+' : '-';
         target.features += feature.name;
     }
+    if (const char* cpu = sve_cpu(vector_bits())) {
+        target.cpu = cpu;
+        target.features += ",+sve,-lse2";
+    }
     target.features += ",-bf16"; // as AVX512_BF16 on x86: narrowing a bfloat that was widened may change its NaN
     return target;
 }
 
-std::string describe_vectors(const TargetCpu&) {
-    if (!(getauxval(AT_HWCAP) & bit(22))) return "NEON";
-    const int length = prctl(PR_SVE_GET_VL); // bytes in the low half
-    return "NEON; SVE" + (length < 0 ? "" : " of " + std::to_string((length & 0xffff) * 8) + " bits") + " is not used";
+std::string describe_vectors(const TargetCpu& target) {
+    if (const unsigned bits = sve_bits(target)) return "SVE of " + std::to_string(bits) + " bits";
+    const unsigned bits = vector_bits();
+    return bits == 0 ? "NEON" : "NEON; SVE of " + std::to_string(bits) + " bits is not used";
 }
 
 } // namespace ptarmigan::translator

@@ -3,6 +3,7 @@
 #include "translator/compile.h"
 
 #include "translator/llvm/detect_cpu.h"
+#include "translator/llvm/sve.h"
 
 #include <algorithm>
 #include <span>
@@ -26,6 +27,16 @@ constexpr const char* sapphire_rapids =
 /// What code for LLVM's neoverse-n1, our aarch64, is made of beyond Armv8.0: as detect_cpu() names it.
 constexpr const char* neoverse_n1[] = {"aes", "sha2", "crc", "lse", "fullfp16", "rdm", "rcpc", "dotprod"};
 
+struct SveCpu {
+    const char* name;
+    unsigned bits;
+};
+constexpr SveCpu sve_cpus[] = {{"neoverse-v1", 256}, {"a64fx", 512}};
+
+/// What such CPUs have beyond our aarch64, of what LLVM's names for them stand for. lse2 is not among AT_HWCAP's bits.
+constexpr const char* neoverse_v1 = "+sve,+fp16fml,+i8mm,+jsconv,+complxnum,+sha3,+rcpc-immo,-lse2,-bf16";
+constexpr const char* a64fx = "+sve,+complxnum,-bf16";
+
 bool has(const TargetCpu& host, const std::string& name) {
     return ("," + host.features + ",").find(",+" + name + ",") != std::string::npos;
 }
@@ -47,8 +58,23 @@ bool has_named(const TargetCpu& host, const TargetCpu& target) {
 bool can_run(const TargetCpu& host, const TargetCpu& target) {
     if (target.architecture != host.architecture) return false;
     if (target.key() == host.key()) return true;
-    if (target.architecture == TargetCpu::Architecture::aarch64) return has_all(host, neoverse_n1);
+    if (sve_bits(target) != 0 && sve_bits(target) != sve_bits(host)) return false;
+    if (target.architecture == TargetCpu::Architecture::aarch64)
+        return has_all(host, neoverse_n1) && has_named(host, target);
     return has_all(host, level_3) && (!target.avx512 || has_all(host, level_4)) && has_named(host, target);
+}
+
+unsigned sve_bits(const TargetCpu& target) {
+    if (target.architecture != TargetCpu::Architecture::aarch64 || !has(target, "sve")) return 0;
+    for (const SveCpu& cpu : sve_cpus)
+        if (target.cpu == cpu.name) return cpu.bits;
+    return 0;
+}
+
+const char* sve_cpu(unsigned bits) {
+    for (const SveCpu& cpu : sve_cpus)
+        if (cpu.bits == bits) return cpu.name;
+    return nullptr;
 }
 
 TargetCpu host_target() {
@@ -79,7 +105,14 @@ TargetCpu named_target(const std::string& name) {
         target.cpu = "neoverse-n1";
         return target;
     }
-    throw std::invalid_argument("unknown target '" + name + "' (host, x86-64-v3, x86-64-v4, sapphirerapids, aarch64)");
+    if (name == "neoverse-v1" || name == "a64fx") {
+        target.architecture = TargetCpu::Architecture::aarch64;
+        target.cpu = name;
+        target.features = name == "a64fx" ? a64fx : neoverse_v1;
+        return target;
+    }
+    throw std::invalid_argument("unknown target '" + name +
+                                "' (host, x86-64-v3, x86-64-v4, sapphirerapids, aarch64, neoverse-v1, a64fx)");
 }
 
 } // namespace ptarmigan::translator

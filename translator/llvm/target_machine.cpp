@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translator/llvm/target_machine.h"
 
+#include "translator/llvm/sve.h"
+
 #include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Support/TargetSelect.h>
@@ -93,6 +95,7 @@ TargetMachinePointer make_target_machine(const TargetCpu& target, Optimization o
 void apply_target(llvm::Module& module, const llvm::TargetMachine& machine, const TargetCpu& target) {
     module.setTargetTriple(machine.getTargetTriple().str());
     module.setDataLayout(machine.createDataLayout());
+    const unsigned scale = sve_bits(target) / 128; // of SVE's vectors; where it is known LLVM puts fixed vectors there
     for (llvm::Function& function : module) {
         if (function.isDeclaration()) continue;
         function.addFnAttr("target-cpu", target.cpu);
@@ -102,6 +105,7 @@ void apply_target(llvm::Module& module, const llvm::TargetMachine& machine, cons
         function.removeFnAttr("min-legal-vector-width");
         function.removeFnAttr("tune-cpu");
         if (target.avx512) function.addFnAttr("prefer-vector-width", "512");
+        if (scale != 0) function.addFnAttr(llvm::Attribute::getWithVScaleRangeArgs(module.getContext(), scale, scale));
         // Frames may be larger than the guard page of a fiber's stack: touch every page on the way down.
         function.addFnAttr("probe-stack", "inline-asm");
     }

@@ -2,6 +2,8 @@
 // Calls of fixed-width vector functions, see lane_calls.h.
 #include "translator/lower/lane_calls.h"
 
+#include "translator/llvm/sve.h"
+
 #include <numeric>
 
 namespace ptarmigan::translator::lower {
@@ -73,7 +75,7 @@ Value* call_lanes(WarpEmitter& e, std::string_view name, Values operands, llvm::
     // Double lanes take two registers where float lanes take one: halve the widest chunk.
     const TargetCpu& target = e.options().target;
     bool arm = target.architecture == TargetCpu::Architecture::aarch64;
-    unsigned widest = target.avx512 ? 16 : arm ? 4 : 8;
+    unsigned widest = target.avx512 ? 16 : arm && sve_bits(target) == 0 ? 4 : 8;
     if (operands[0]->getType()->getScalarSizeInBits() == 64) widest = 8;
     unsigned lanes = std::clamp(total, 4u, widest);
     return in_chunks(e.ir(), frozen, lanes,
