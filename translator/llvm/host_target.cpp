@@ -27,15 +27,18 @@ constexpr const char* sapphire_rapids =
 /// What code for LLVM's neoverse-n1, our aarch64, is made of beyond Armv8.0: as detect_cpu() names it.
 constexpr const char* neoverse_n1[] = {"aes", "sha2", "crc", "lse", "fullfp16", "rdm", "rcpc", "dotprod"};
 
+/// CPUs with longer vectors than NEON's, and what they have beyond our aarch64, of what LLVM's names for them stand
+/// for.
 struct SveCpu {
     const char* name;
     unsigned bits;
+    const char* features;
 };
-constexpr SveCpu sve_cpus[] = {{"neoverse-v1", 256}, {"a64fx", 512}};
-
-/// What such CPUs have beyond our aarch64, of what LLVM's names for them stand for. lse2 is not among AT_HWCAP's bits.
-constexpr const char* neoverse_v1 = "+sve,+fp16fml,+i8mm,+jsconv,+complxnum,+sha3,+rcpc-immo,-lse2,-bf16";
-constexpr const char* a64fx = "+sve,+complxnum,-bf16";
+constexpr SveCpu sve_cpus[] = {
+    // lse2 is not among AT_HWCAP's bits.
+    {"neoverse-v1", 256, "+sve,+fp16fml,+i8mm,+jsconv,+complxnum,+sha3,+rcpc-immo,-lse2,-bf16"},
+    {"a64fx", 512, "+sve,+complxnum,-bf16"},
+};
 
 bool has(const TargetCpu& host, const std::string& name) {
     return ("," + host.features + ",").find(",+" + name + ",") != std::string::npos;
@@ -105,12 +108,8 @@ TargetCpu named_target(const std::string& name) {
         target.cpu = "neoverse-n1";
         return target;
     }
-    if (name == "neoverse-v1" || name == "a64fx") {
-        target.architecture = TargetCpu::Architecture::aarch64;
-        target.cpu = name;
-        target.features = name == "a64fx" ? a64fx : neoverse_v1;
-        return target;
-    }
+    for (const SveCpu& cpu : sve_cpus)
+        if (name == cpu.name) return {TargetCpu::Architecture::aarch64, cpu.name, cpu.features, false};
     throw std::invalid_argument("unknown target '" + name +
                                 "' (host, x86-64-v3, x86-64-v4, sapphirerapids, aarch64, neoverse-v1, a64fx)");
 }
