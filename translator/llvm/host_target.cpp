@@ -108,8 +108,13 @@ TargetCpu named_target(const std::string& name) {
         target.cpu = "neoverse-n1";
         return target;
     }
-    for (const SveCpu& cpu : sve_cpus)
-        if (name == cpu.name) return {TargetCpu::Architecture::aarch64, cpu.name, cpu.features, false};
+    for (const SveCpu& cpu : sve_cpus) {
+        if (name != cpu.name) continue;
+        target.architecture = TargetCpu::Architecture::aarch64;
+        target.cpu = cpu.name;
+        target.features = cpu.features;
+        return target;
+    }
     throw std::invalid_argument("unknown target '" + name +
                                 "' (host, x86-64-v3, x86-64-v4, sapphirerapids, aarch64, neoverse-v1, a64fx)");
 }
