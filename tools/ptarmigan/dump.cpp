@@ -226,7 +226,9 @@ void add_dump_command(CLI::App& app, int& exit_code) {
     command->add_option("--kernel", options->kernel,
                         "only this kernel (default: all); stages tokens and module show the rest too");
     command->add_option("--block", options->block, "block shape X[,Y[,Z]] to compile for")->capture_default_str();
-    command->add_option("--target", options->target, "host, x86-64-v3, x86-64-v4, sapphirerapids, aarch64, neoverse-v1 or a64fx")
+    command
+        ->add_option("--target", options->target,
+                     "host, x86-64-v3, x86-64-v4, sapphirerapids, aarch64, neoverse-v1 or a64fx")
         ->capture_default_str();
     command->add_option("--lanes", options->lanes, "lanes per SIMD step, 0: automatic")
         ->check(CLI::IsMember({0, 1, 4, 8, 16, 32}))
