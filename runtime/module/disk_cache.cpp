@@ -22,6 +22,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view suffix = ".ptmk";
 constexpr std::string_view unfinished_prefix = ".new-";
+constexpr const char* stored_name = "/.stored"; // its length: pages stored since somebody looked at the folder's size
+constexpr std::uint64_t page = 4096;
 constexpr std::uint64_t largest_file = 1ull << 30;
 constexpr std::time_t touch_interval = 60;        // seconds: the order of use need not be finer
 constexpr std::time_t unfinished_lifetime = 3600; // seconds after which a writer counts as dead
@@ -142,11 +144,23 @@ void DiskCache::store(const std::string& name, std::span<const std::uint8_t> con
         return;
     }
     write_file(name, contents);
-    if (written_ > size_limit_ / 16) {
-        prune();
-        written_ = 0;
+    if (is_to_look(contents.size())) prune();
+}
+
+/// Counts what is stored. Of all processes the one that has it reach a sixteenth of the limit looks at all files, or
+/// the first: short ones would take longer for that than for anything else. Races count a little wrong.
+bool DiskCache::is_to_look(std::size_t bytes) const {
+    const std::string path = directory_ + stored_name;
+    const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+    struct stat status;
+    if (file.get() < 0 || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+    const std::vector<std::uint8_t> pages(bytes / page + 1);
+    const std::uint64_t all = static_cast<std::uint64_t>(status.st_size) + pages.size();
+    if (status.st_size != 0 && all * page <= size_limit_ / 16) {
+        write_all(file.get(), pages);
+        return false;
     }
-    written_ += contents.size();
+    return ::ftruncate(file.get(), 1) == 0; // one: somebody has looked
 }
 
 std::vector<DiskCache::File> DiskCache::list() const {

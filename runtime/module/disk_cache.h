@@ -25,8 +25,8 @@ public:
     /// Contents of a file; nothing if there is none, or if someone else could have written it (another owner, or
     /// write permission for others). Marks the file as used.
     std::optional<std::vector<std::uint8_t>> load(const std::string& name) const;
-    /// Adds or replaces a file, then prunes if much was written since the last look at the folder's size. A folder that
-    /// can't be made, or that others may write to, is named on stderr once; one that can only be read is not.
+    /// Adds or replaces a file, then prunes if processes have stored much since one last did. A folder that can't be
+    /// made, or that others may write to, is named on stderr once; one that can only be read is not.
     void store(const std::string& name, std::span<const std::uint8_t> contents);
     const std::string& directory() const { return directory_; }
     struct File {
@@ -48,13 +48,13 @@ private:
     bool prepare_directory();
     void remove_unfinished() const;
     void write_file(const std::string& name, std::span<const std::uint8_t> contents);
+    bool is_to_look(std::size_t bytes) const;
 
     const std::string directory_;
     const std::uint64_t size_limit_;
     const bool read_only_ = false;
     std::mutex mutex_; ///< guards what follows
     bool directory_ready_ = false;
-    std::uint64_t written_ = ~0ull; ///< bytes since the last prune(); "much" at first
 };
 
 } // namespace ptarmigan::runtime

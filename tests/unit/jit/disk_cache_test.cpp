@@ -76,6 +76,29 @@ TEST_CASE("disk cache: the least recently used go first, other files stay") {
     CHECK_FALSE(cache.load("large"));
 }
 
+TEST_CASE("disk cache: a process that stores little does not look at all files") {
+    TemporaryFolder folder;
+    const auto store = [&](const char* name, std::size_t bytes) {
+        DiskCache(folder.path, 1 << 20).store(name, contents(bytes, 0)); // a process of its own, as it were
+    };
+    const std::string dead = folder.path + "/.new-dead";
+    const auto was_looked_at = [&] {
+        const bool looked = !exists(dead);
+        std::ofstream(dead) << "x";
+        set_age(dead, 100000);
+        return looked;
+    };
+    was_looked_at();
+    store("first", 100); // nobody has looked
+    CHECK(was_looked_at());
+    for (int i = 0; i < 10; ++i) store("next", 100);
+    CHECK_FALSE(was_looked_at());
+    for (int i = 0; i < 6; ++i) store("next", 10000); // more than a sixteenth of the limit
+    CHECK(was_looked_at());
+    store("next", 10000);
+    CHECK_FALSE(was_looked_at());
+}
+
 TEST_CASE("disk cache: what others could have written is not read") {
     TemporaryFolder folder;
     DiskCache cache(folder.path, 1 << 20);

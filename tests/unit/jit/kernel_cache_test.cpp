@@ -47,7 +47,7 @@ public:
         std::vector<std::string> found;
         if (std::filesystem::exists(settings.directory))
             for (const auto& entry : std::filesystem::directory_iterator(settings.directory))
-                found.push_back(entry.path().string());
+                if (entry.path().extension() == ".ptmk") found.push_back(entry.path().string());
         return found;
     }
 
