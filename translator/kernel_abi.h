@@ -14,8 +14,9 @@
 
 namespace ptarmigan::abi {
 
-inline constexpr std::uint32_t kernel_abi_version = 29;
+inline constexpr std::uint32_t kernel_abi_version = 30;
 inline constexpr unsigned warp_size = 32;
+inline constexpr unsigned most_joined_votes = 16; ///< of one Services::lane_collective
 
 /// Shared addresses: rank of the CTA in its cluster << cluster_rank_bit | offset in its memory, as on Hopper.
 inline constexpr unsigned cluster_rank_bit = 24;
@@ -221,7 +222,9 @@ struct Services {
     void (*tensor_memory)(CtaContext*, std::uint32_t step, TensorMemoryCall*);
     /// collective() for a step of one lane: `what` is a Collective (not activemask, matrix or warpgroup) and its
     /// operation, shifted left by 8, `operands` are b and, in the upper word, c. Returns the result in the lower word,
-    /// the predicate (0 or 1) in the upper one. May suspend the fiber.
+    /// the predicate (0 or 1) in the upper one; of votes with an operation N > 1, bit i of whose source is the lane's
+    /// vote in the i-th of N ballots, the address of their N words, valid until the lane's next collective. May suspend
+    /// the fiber.
     std::uint64_t (*lane_collective)(CtaContext*, std::uint32_t step, std::uint32_t what, std::uint32_t members,
                                      std::uint64_t source, std::uint64_t operands);
     /// Products of matrices by a step of a whole warp, or moves of their accumulators. Never suspends.

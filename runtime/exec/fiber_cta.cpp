@@ -33,6 +33,7 @@ bool FiberCta::start(abi::CtaContext& cta, abi::RunStep entry, std::uint32_t ste
         if (lane_groups_.size() < live_lanes_.size()) lane_groups_.resize(live_lanes_.size());
         waiting_lanes_.assign(live_lanes_.size(), 0);
         lane_results_.resize(live_lanes_.size() * abi::warp_size);
+        vote_words_.resize(live_lanes_.size() * abi::warp_size);
     }
     return start_fibers(step_count);
 }
@@ -371,15 +372,42 @@ FiberCta::LaneGroup& FiberCta::further_lane_group(std::uint32_t warp, std::uint3
     return group;
 }
 
+void FiberCta::note_results(LaneGroup& group) {
+    WarpValues& values = group.values;
+    const auto kind = static_cast<abi::Collective>(group.what & 0xff);
+    const std::uint32_t operation = group.what >> 8;
+    const std::size_t first = std::size_t{group.warp} * abi::warp_size;
+    const auto for_each_lane = [&](auto&& visit) {
+        for (std::uint32_t lanes = values.present; lanes != 0; lanes &= lanes - 1)
+            visit(static_cast<std::uint32_t>(__builtin_ctz(lanes)));
+    };
+    if (kind != abi::Collective::vote_ballot || operation < 2) {
+        evaluate_collective(kind, operation, values);
+        for_each_lane([&](std::uint32_t lane) {
+            lane_results_[first + lane] = (values.result[lane] & 0xffffffffu) | std::uint64_t{values.predicate[lane]}
+                                                                                    << 32;
+        });
+        return;
+    }
+    VoteWords votes{};
+    for_each_lane([&](std::uint32_t lane) {
+        for (std::uint32_t i = 0; i < operation; ++i)
+            votes.words[i] |= static_cast<std::uint32_t>(values.source[lane] >> i & 1) << lane;
+    });
+    for_each_lane([&](std::uint32_t lane) {
+        vote_words_[first + lane] = votes;
+        lane_results_[first + lane] = reinterpret_cast<std::uintptr_t>(vote_words_[first + lane].words.data());
+    });
+}
+
 void FiberCta::release(LaneGroup& group) {
     WarpValues& values = group.values;
-    evaluate_collective(static_cast<abi::Collective>(group.what & 0xff), group.what >> 8, values);
+    note_results(group);
     std::array<StepFiber*, abi::warp_size> released;
     std::size_t count = 0;
     const std::size_t first = std::size_t{group.warp} * abi::warp_size;
     for (std::uint32_t lanes = values.present; lanes != 0; lanes &= lanes - 1) {
         const auto lane = static_cast<std::uint32_t>(__builtin_ctz(lanes));
-        lane_results_[first + lane] = (values.result[lane] & 0xffffffffu) | std::uint64_t{values.predicate[lane]} << 32;
         released[count++] = &steps_[first + lane];
     }
     waiting_lanes_[group.warp] &= ~values.present;

@@ -154,6 +154,7 @@ private:
         return (group.members & live_lanes_[group.warp] & ~group.values.present) == 0;
     }
     void release(LaneGroup& group);
+    void note_results(LaneGroup& group);
     void suspend(StepFiber& self, const Wait& wait);
     void ask_who_is_here(StepFiber& step, abi::CollectiveCall& call, std::uintptr_t pc);
     bool others_may_come(const Group& group) const;
@@ -175,7 +176,11 @@ private:
     std::vector<LaneGroup> lane_groups_;          ///< by warp the one that was open last, then others; empty ones too
     std::vector<std::uint32_t> waiting_lanes_;    ///< by warp, of lane_collective()
     std::vector<std::uint64_t> lane_results_;     ///< by thread: as Services::lane_collective gives it
-    std::vector<std::uint32_t> live_lanes_;       ///< by warp: of a step that is alive all
+    struct alignas(64) VoteWords {
+        std::array<std::uint32_t, abi::most_joined_votes> words;
+    };
+    std::vector<VoteWords> vote_words_;     ///< by thread: of votes made together
+    std::vector<std::uint32_t> live_lanes_; ///< by warp: of a step that is alive all
     std::vector<std::pair<std::uint32_t, Wait>> noted_;
     std::uint32_t noted_barrier_ = 0;
 };

@@ -7,9 +7,11 @@
 #include "translator/analysis/graph/dominators.h"
 #include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/memory/alignment.h"
+#include "translator/analysis/waits/joined_votes.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/kernel_abi.h"
 #include "translator/lower/alignment_check.h"
+#include "translator/lower/collective_call.h"
 #include "translator/lower/floating_point.h"
 #include "translator/lower/matrix_rows.h"
 #include "translator/lower/prefetch.h"
@@ -210,15 +212,35 @@ void GraphEmitter::emit_instructions(BlockId id) {
     const Block& block = graph_.blocks[id];
     const std::size_t count = block.instructions.size() - (is_cut(id) ? 1 : 0);
     if (block.hand_over != 0) emit_hand_over(block.hand_over);
-    for (std::size_t i = 0; i < count; ++i) emit_instruction(block.instructions[i]);
+    for (std::size_t i = 0; i < count; ++i) {
+        const unsigned votes = width() == 1 && unit_.fiber_form ? joined_votes(graph_, block, i) : 0;
+        if (votes > 1) begin_instruction(block.instructions[i]);
+        if (votes < 2 || !all_active()) {
+            emit_instruction(block.instructions[i]);
+            continue;
+        }
+        emit_votes(&block.instructions[i], votes);
+        i += votes - 1;
+    }
     current_instruction_ = nullptr;
     current_ = nullptr;
 }
 
-void GraphEmitter::emit_instruction(const GraphInstruction& instruction) {
+void GraphEmitter::begin_instruction(const GraphInstruction& instruction) {
     current_ = &instruction.inst;
     current_instruction_ = &instruction;
     ir_.SetCurrentDebugLocation(unit_.location(function_, instruction.inst.location));
+}
+
+void GraphEmitter::emit_votes(const GraphInstruction* first, unsigned count) {
+    lower::join_votes(*this, count, [&](unsigned number) -> const ptx::Instruction& {
+        begin_instruction(first[number]);
+        return first[number].inst;
+    });
+}
+
+void GraphEmitter::emit_instruction(const GraphInstruction& instruction) {
+    begin_instruction(instruction);
     const ptx::FormInfo& form = ptx::form_info(instruction.inst.form);
     if (instruction.hand_over != 0) emit_hand_over(instruction.hand_over);
     // Others may come between any two accesses that threads can see each other by.

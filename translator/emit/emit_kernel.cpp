@@ -23,6 +23,7 @@
 #include "translator/analysis/waits/converged_waits.h"
 #include "translator/analysis/waits/counter_goals.h"
 #include "translator/analysis/waits/hand_over_points.h"
+#include "translator/analysis/waits/joined_votes.h"
 #include "translator/analysis/waits/meeting_places.h"
 #include "translator/analysis/waits/region_waits.h"
 #include "translator/analysis/waits/settle_races.h"
@@ -291,6 +292,7 @@ private:
         if (may_take_turns()) choose_turn_loops(graph_, unit_.shape, unit_.options.barriers == BarrierForm::turns);
         if (unit_.gives_turns) choose_waiting_turns(graph_, loops_that_wait(graph_, waiting));
         plan_prefetch(graph_, unit_.shape, unit_.width);
+        if (unit_.width == 1 && unit_.fiber_form && !unit_.options.random_schedule) gather_votes(graph_);
     }
 
     /// Nobody meets, waits or is called: what is made twice is made of values and memory only.
@@ -348,7 +350,7 @@ private:
             unit_.width = width;
         }
         // Asked of the width that it will be: lanes that part in a wide step are in different narrow ones.
-        if (unit_.width > 1 && needs_single_lanes(callees)) {
+        if (unit_.width > 1 && (is_too_long_for_warps() || needs_single_lanes(callees))) {
             unit_.width = 1;
             hands_over_ = !unit_.options.random_schedule; // which stands for all that the manual allows
             called_ = callees.called;
@@ -360,6 +362,11 @@ private:
             unit_.divergence = DivergenceForm::program_counters;
             shape_for(unit_.divergence);
         }
+    }
+
+    /// Quick code of lanes that count on their warp being one step, for a kernel so long that it would not be quick.
+    bool is_too_long_for_warps() const {
+        return is_quick() && !unit_.options.lane_width && count_statements(graph_) > most_with_counters;
     }
 
     /// Tries to have the threads of a kernel that waits for memory wait between barriers, see region_waits.h. If that

@@ -203,6 +203,8 @@ private:
     bool is_cut(BlockId block) const;
     void emit_instructions(BlockId block);
     void emit_instruction(const GraphInstruction& instruction);
+    void begin_instruction(const GraphInstruction& instruction);
+    void emit_votes(const GraphInstruction* first, unsigned count);
     void run_handler(const GraphInstruction& instruction);
     void emit_prefetch(const ptx::Instruction& inst, const Prefetch& wanted);
     void emit_under_uniform_guard(const GraphInstruction& instruction, llvm::Value* condition);

@@ -18,6 +18,10 @@ llvm::Value* lane_numbers(WarpEmitter& e);
 /// All lanes of the warp come before any goes on, for .aligned instructions: those that wait elsewhere are not meant.
 void meet_in_warp(WarpEmitter& e);
 
+/// Steps of one lane: `count` votes of the whole warp, of which none needs another's result, as one meeting.
+/// `begin(number)` makes one of them the current instruction.
+void join_votes(WarpEmitter& e, unsigned count, llvm::function_ref<const ptx::Instruction&(unsigned)> begin);
+
 /// The warps of a warpgroup wait for each other. Fiber form.
 void warpgroup_barrier(WarpEmitter& e, const ptx::Instruction& inst);
 

@@ -229,6 +229,30 @@ void vote_sync(WarpEmitter& e, const Instruction& inst) {
     lower_vote(e, inst);
 }
 
+void join_votes(WarpEmitter& e, unsigned count, llvm::function_ref<const Instruction&(unsigned)> begin) {
+    Ir& ir = e.ir();
+    Value* holds = ir.getInt64(0);
+    for (unsigned i = count; i-- != 0;) { // the call has the first one's line
+        const Instruction& inst = begin(i);
+        Value* own = e.only_lane(e.lanes(inst[Role::a]));
+        if (inst.has(Word::all)) own = ir.CreateNot(own); // "nobody says no"
+        holds = ir.CreateOr(holds, ir.CreateShl(ir.CreateZExt(own, ir.getInt64Ty()), i));
+    }
+    CollectiveCallBuffer call(e, abi::Collective::vote_ballot, count);
+    call.set_source(holds);
+    call.run();
+    Value* words = ir.CreateIntToPtr(e.only_lane(call.result(ir.getInt64Ty())), ir.getPtrTy());
+    for (unsigned i = 0; i < count; ++i) {
+        const Instruction& inst = begin(i);
+        Value* place = ir.CreateConstInBoundsGEP1_64(ir.getInt32Ty(), words, i);
+        Value* votes = e.splat(ir.CreateAlignedLoad(ir.getInt32Ty(), place, llvm::Align(4)));
+        if (inst.form == ptx::FormId::vote_sync_ballot)
+            e.write(inst[Role::d], LaneValue::varying(votes));
+        else
+            e.write(inst[Role::p], is_zero(e, votes, inst.has(Word::all)));
+    }
+}
+
 void match_sync(WarpEmitter& e, const Instruction& inst) {
     if (inst.has(Word::all))
         match_all(e, inst);

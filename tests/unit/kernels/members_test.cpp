@@ -78,6 +78,37 @@ TEST_CASE("a shuffle from lanes that have exited gives 0", "[members]") {
                      with_predicate) == expected);
 }
 
+TEST_CASE("votes one after the other give what each gives alone", "[members]") {
+    // Lanes with one key find each other by its digits: more votes than are made together, all of which must be there.
+    std::string digits = "and.b32 %r2, %r60, 0xfffffffb; mul.lo.u32 %r2, %r2, 0x12345; mov.u32 %r10, -1;\n";
+    for (unsigned digit = 0; digit < 20; ++digit)
+        digits += "shr.u32 %r4, %r2, " + std::to_string(digit) +
+                  "; and.b32 %r4, %r4, 1; setp.ne.u32 %p3, %r4, 0; vote.sync.ballot.b32 %r5, %p3, 0xffffffff;\n"
+                  "@!%p3 not.b32 %r5, %r5; and.b32 %r10, %r10, %r5;\n";
+    const std::string exit_from_28 =
+        "setp.ge.u32 %p0, %r60, 28; @%p0 bra OUT; bra.uni STAY; OUT: exit; STAY:\n";
+    Words partners(32), of_those_left(32, 9);
+    for (unsigned lane = 0; lane < 32; ++lane) partners[lane] = (1u << lane) | (1u << (lane ^ 4));
+    for (unsigned lane = 0; lane < 28; ++lane) of_those_left[lane] = partners[lane] & 0x0fffffff;
+    CHECK(results_of(digits) == partners);
+    // Whoever has exited is among those that said no, until somebody else says yes.
+    Words left = results_of(exit_from_28 + digits);
+    for (unsigned lane = 0; lane < 28; ++lane) left[lane] &= 0x0fffffff;
+    CHECK(left == of_those_left);
+    // Of several kinds, with results that later ones vote on, and a store between.
+    const std::string kinds = "setp.eq.u32 %p3, %r60, 5; setp.lt.u32 %p4, %r60, 20;\n"
+                              "vote.sync.any.pred %p5, %p3, -1; vote.sync.all.pred %p6, !%p4, -1; "
+                              "vote.sync.ballot.b32 %r3, !%p4, -1; vote.sync.all.pred %p7, %p5, -1;\n"
+                              "vote.sync.uni.pred %p2, %p4, -1; vote.sync.ballot.b32 %r4, %p6, -1;\n"
+                              "mad.wide.u32 %l0, %r60, 4, %l60; st.global.u32 [%l0], 3;\n"
+                              "vote.sync.ballot.b32 %r5, %p3, -1; selp.u32 %r6, 1, 0, %p5; selp.u32 %r7, 2, 0, %p6;\n"
+                              "vote.sync.ballot.b32 %r8, %p4, -1; selp.u32 %r9, 4, 0, %p7; selp.u32 %r10, 8, 0, %p2;\n"
+                              "add.u32 %r10, %r10, %r9; add.u32 %r10, %r10, %r7; add.u32 %r10, %r10, %r6;\n"
+                              "xor.b32 %r10, %r10, %r3; add.u32 %r10, %r10, %r4; xor.b32 %r10, %r10, %r5; "
+                              "shr.u32 %r8, %r8, 1; xor.b32 %r10, %r10, %r8;\n";
+    CHECK(results_of(kinds) == Words(32, ((5u ^ 0xfff00000u) ^ 0x20u) ^ 0x0007ffffu));
+}
+
 TEST_CASE("where the whole warp comes with one mask, the mask is not looked at", "[members]") {
     const std::string mask = "0x000000ff;\n";
     const auto all = [](std::uint32_t value) { return Words(32, value); };

@@ -81,6 +81,10 @@ void single_lanes(abi::CtaContext *cta, std::uint32_t step) {
         values[step] = static_cast<std::uint32_t>(neighbour);
         values[64 + step] = static_cast<std::uint32_t>(neighbour >> 32);
         values[128 + step] = static_cast<std::uint32_t>(votes);
+        // Of three votes together: those above, nobody, all.
+        const std::uint64_t words = cta->services->lane_collective(cta, step, kind(abi::Collective::vote_ballot, 3),
+                                                                   members, (lane + round) % 3 == 0 ? 5 : 4, 0);
+        for (std::uint32_t i = 0; i < 3; ++i) values[192 + 64 * i + step] = reinterpret_cast<std::uint32_t *>(words)[i];
     }
 }
 
@@ -147,7 +151,7 @@ TEST_CASE("fibers: a warp of narrow steps shuffles as one") {
 TEST_CASE("fibers: steps of one lane meet in groups, without those that have exited") {
     Fixture fixture;
     fixture.set_fiber_kernel(single_lanes, 64, 1);
-    const DevicePointer device = fixture.allocate(3 * 256);
+    const DevicePointer device = fixture.allocate(6 * 256);
     REQUIRE(ok(fixture.launch_kernel({3, 1, 1}, {64, 1, 1}, device)));
     REQUIRE(ok(fixture.stream().synchronize()));
     for (unsigned step = 0; step < 64; ++step) {
@@ -160,6 +164,9 @@ TEST_CASE("fibers: steps of one lane meet in groups, without those that have exi
         CHECK(as_values(device)[step] == (lane == 4 ? 0 : (step ^ 2) * 10 + 99));
         CHECK(as_values(device)[64 + step] == 1);
         CHECK(as_values(device)[128 + step] == votes);
+        CHECK(as_values(device)[192 + step] == votes);
+        CHECK(as_values(device)[256 + step] == 0);
+        CHECK(as_values(device)[320 + step] == (lane % 2 ? 0xaaaaaaaa : 0x55555555 & ~(1u << 6)));
     }
 }
 

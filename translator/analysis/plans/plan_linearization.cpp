@@ -80,6 +80,7 @@ public:
         }
         for (BlockId block : region_.order) plan_block(block, divergent[block]);
     }
+    PendingFlow take_flow() { return std::move(flow_); }
 
 private:
     void plan_block(BlockId block, bool divergent);
@@ -174,11 +175,18 @@ void Planner::plan_block(BlockId block, bool divergent) {
 
 } // namespace
 
-LinearPlan plan_linearization(const FunctionGraph& graph, const RegionView& view) {
+LinearPlan plan_linearization(const FunctionGraph& graph, const RegionView& view, PendingFlow& flow) {
     LinearPlan plan;
     plan.region = view;
-    Planner(graph, view, plan).run();
+    Planner planner(graph, view, plan);
+    planner.run();
+    flow = planner.take_flow();
     return plan;
+}
+
+LinearPlan plan_linearization(const FunctionGraph& graph, const RegionView& view) {
+    PendingFlow flow;
+    return plan_linearization(graph, view, flow);
 }
 
 } // namespace ptarmigan::translator

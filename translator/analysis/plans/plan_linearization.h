@@ -12,5 +12,8 @@ RegionView whole_graph(const FunctionGraph& graph);
 
 /// Needs compute_shapes(form masks). The plan of an irreducible region has reducible = false and nothing else.
 LinearPlan plan_linearization(const FunctionGraph& graph, const RegionView& view);
+/// The same, with what it rests on (of a reducible region): positions count along LinearPlan::order.
+struct PendingFlow;
+LinearPlan plan_linearization(const FunctionGraph& graph, const RegionView& view, PendingFlow& flow);
 
 } // namespace ptarmigan::translator

@@ -109,25 +109,25 @@ private:
 } // namespace
 
 void mark_whole_meetings(FunctionGraph& graph) {
-    const RegionGraph region = region_graph(graph, whole_graph(graph));
-    if (!region.reducible) return;
-    std::vector<bool> divergent(graph.blocks.size(), false);
-    for (BlockId block : region.order) divergent[block] = is_divergent_branch(graph, block);
-    const PendingFlow flow = simulate(region, divergent);
-    for (BlockId block : region.order) {
-        const std::vector<std::uint32_t>& elsewhere = flow.pending[region.position[block]];
-        const bool all_come =
-            !flow.may_be_empty[block] && std::all_of(elsewhere.begin(), elsewhere.end(), [&](std::uint32_t position) {
-                return only_exits(graph, region.order[position]);
-            });
-        if (!all_come) continue;
+    PendingFlow flow;
+    const LinearPlan plan = plan_linearization(graph, whole_graph(graph), flow);
+    if (!plan.reducible) return;
+    std::vector<bool> all_come(graph.blocks.size(), false);
+    for (std::uint32_t position = 0; position < plan.order.size(); ++position) {
+        const BlockId block = plan.order[position];
+        const MaskSource& mask = plan.blocks[block].mask;
+        const auto only_exits_at = [&](std::uint32_t elsewhere) { return only_exits(graph, plan.order[elsewhere]); };
+        const std::vector<std::uint32_t>& elsewhere = flow.pending[position];
+        all_come[block] = (mask.kind == MaskSource::Kind::same_as && all_come[mask.block]) ||
+                          (!flow.may_be_empty[block] && std::all_of(elsewhere.begin(), elsewhere.end(), only_exits_at));
+        if (!all_come[block]) continue;
         const auto is_one = [&](ValueId value) { return graph.shape_at(block, value).is_uniform(); };
         for (GraphInstruction& instruction : graph.blocks[block].instructions) {
             const ptx::Instruction& inst = instruction.inst;
-            const ptx::Operand& mask = inst[Role::membermask];
+            const ptx::Operand& mask_operand = inst[Role::membermask];
             if (!is_meeting(inst) || has_effect(inst, Effects::barrier)) continue;
             if (inst.guard != ptx::no_id && !is_one(inst.guard)) continue;
-            instruction.meets_whole_warp = mask.kind != ptx::Operand::Kind::reg || is_one(mask.index);
+            instruction.meets_whole_warp = mask_operand.kind != ptx::Operand::Kind::reg || is_one(mask_operand.index);
         }
     }
 }
