@@ -117,6 +117,10 @@ private:
         case 'l':
         case 's':
         case 't': address(spec.kind, operand); return true;
+        case 'u':
+            operand.kind = Kind::address;
+            operand.index = std::uint8_t(code_.bits(24, 8));
+            return true;
         case 'C': constant(operand); return true;
         case 'S':
             operand.kind = Kind::special;
@@ -154,6 +158,7 @@ private:
             operand.kind = Kind::number;
             operand.value = std::int64_t(code_.of(spec.field));
             return true;
+        case 'N':
         case 'R': operand.kind = Kind::number; return true;
         case 'k': return code_.bits(24, 8) == zero_register; // of all lines: no address
         }

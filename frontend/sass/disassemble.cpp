@@ -229,11 +229,12 @@ std::string disassemble(const Instruction& inst) {
     for (unsigned i = 0; i < inst.operand_count; ++i) {
         const OperandSpec& spec = inst.form->operands[i];
         if (is_hidden(inst, spec, inst.operands[i])) continue;
-        text += separator + print(inst, spec, inst.operands[i]);
+        text += separator;
+        if (spec.kind != 'N') text += print(inst, spec, inst.operands[i]);
         if (spec.suffix >= 0) {
             const ModifierSpec& suffix = inst.form->modifiers[std::size_t(spec.suffix)];
             const std::string& name = suffix.names[suffix.field.of(inst.code)];
-            if (!name.empty()) text += "." + name;
+            if (!name.empty()) text += (spec.kind == 'N' ? "" : ".") + name;
         }
         separator = ", ";
     }

@@ -150,28 +150,47 @@ std::string Lifter::mask() {
 
 void Lifter::barrier(const Instruction& inst) {
     const Operand &number = inst.operands[0], &threads = inst.operands[1];
-    std::string id = std::to_string(number.value);
-    if (number.kind == Kind::reg) {
-        // Number and, above it, count, where both are in the register.
-        id = temporary();
-        emit("and.b32 " + id + ", " + read_index(number.index).text + ", 15");
-    }
-    const std::string count = threads.value != 0 ? ", " + std::to_string(threads.value) : std::string();
-    if (inst.has("SYNC")) {
+    const std::string chosen = as_register(condition(inst.operands[2]));
+    const auto wait = [&](const std::string& id, const std::string& count, const std::string& lanes) {
         const bool is_plain = number.kind != Kind::reg && count.empty();
-        emit_guarded((is_plain ? "bar.sync " : "barrier.sync ") + id + count);
-    } else if (inst.has("ARV")) {
-        if (count.empty()) refuse_here();
-        emit_guarded("barrier.arrive " + id + count);
-    } else if (inst.has("RED.POPC")) {
-        emit_guarded("barrier.red.popc.u32 %barrier_result, " + id + count + ", " +
-                     as_register(condition(inst.operands[2])));
-    } else if (inst.has("RED.AND") || inst.has("RED.OR")) {
-        emit_guarded(std::string("barrier.red.") + (inst.has("RED.AND") ? "and" : "or") + ".pred %barrier_predicate, " +
-                     id + count + ", " + as_register(condition(inst.operands[2])));
-    } else {
-        refuse_here();
+        std::string statement;
+        if (inst.has("SYNC")) {
+            statement = (is_plain ? "bar.sync " : "barrier.sync ") + id + count;
+        } else if (inst.has("ARV")) {
+            if (count.empty()) refuse_here();
+            statement = "barrier.arrive " + id + count;
+        } else if (inst.has("RED.POPC")) {
+            statement = "barrier.red.popc.u32 %barrier_result, " + id + count + ", " + chosen;
+        } else if (inst.has("RED.AND") || inst.has("RED.OR")) {
+            statement = std::string("barrier.red.") + (inst.has("RED.AND") ? "and" : "or") +
+                        ".pred %barrier_predicate, " + id + count + ", " + chosen;
+        } else {
+            refuse_here();
+        }
+        if (lanes.empty())
+            emit_guarded(statement);
+        else if (writes_)
+            text_ += "\t@" + lanes + " " + statement + ";\n";
+    };
+    if (number.kind != Kind::reg) {
+        wait(std::to_string(number.value), threads.value != 0 ? ", " + std::to_string(threads.value) : "", {});
+        return;
     }
+    const Value both = read_index(number.index);
+    const std::string id = temporary();
+    emit("and.b32 " + id + ", " + both.text + ", 15");
+    if (threads.kind != Kind::reg) {
+        wait(id, threads.value != 0 ? ", " + std::to_string(threads.value) : "", {});
+        return;
+    }
+    // The number and, above it, the count of threads, 0 for all, in one register.
+    const std::string count = temporary(), some = predicate_temporary(), all = predicate_temporary();
+    const std::string lanes = as_register(guard_condition());
+    emit("shr.u32 " + count + ", " + both.text + ", 16");
+    emit("setp.ne.and.u32 " + some + ", " + count + ", 0, " + lanes);
+    emit("setp.eq.and.u32 " + all + ", " + count + ", 0, " + lanes);
+    wait(id, ", " + count, some);
+    if (!inst.has("ARV")) wait(id, {}, all);
 }
 
 void Lifter::barrier_result(const Instruction& inst) {

@@ -134,6 +134,19 @@ void Lifter::fmul(const Instruction& inst) {
         emit("mov.b32 " + argument + ", " + a);
         sine_arguments_[value.number] = (inst.has("FTZ") ? "z" : "n") + argument;
     }
+    // A cube's coordinate, divided by the largest of the three.
+    for (const unsigned divisor : {2u, 1u}) {
+        const Operand& operand = inst.operands[divisor];
+        if (operand.kind != Kind::reg || operand.negated || operand.absolute || inst.has("SAT") ||
+            rounding(inst) != ".rn")
+            continue;
+        const unsigned number = read_index(operand.index).number;
+        if (reciprocals_.count(number) == 0) continue;
+        const std::string factor = temporary();
+        emit("mov.b32 " + factor + ", " + (divisor == 2 ? a : b));
+        reciprocal_products_[value.number] = {number, factor};
+        break;
+    }
     write(inst.operands[0], value);
 }
 
@@ -220,7 +233,9 @@ void Lifter::mufu(const Instruction& inst) {
                                             : nullptr;
     if (opcode == nullptr) refuse_here();
     emit(opcode + result + ", " + a);
-    write(d, value_of(result));
+    const Value value = value_of(result);
+    if (inst.has("RCP")) reciprocals_.insert(value.number);
+    write(d, value);
 }
 
 void Lifter::dmul(const Instruction& inst) {
@@ -396,10 +411,20 @@ void Lifter::f2f64(const Instruction& inst) {
 }
 
 void Lifter::f2fp(const Instruction& inst) {
-    if (inst.has("MERGE_C") || inst.has("SATFINITE")) refuse_here();
+    const std::string words = std::string(inst.has("RZ") ? ".rz" : ".rn") + (inst.has("RELU") ? ".relu" : "") +
+                              (inst.has("SATFINITE") ? ".satfinite" : "");
+    if (inst.has("MERGE_C")) { // one number, beside the upper half of c
+        if (!is_zero_register(inst.operands[1]) || !is_zero_register(inst.operands[3])) refuse_here();
+        const std::string half = "%h" + std::to_string(halves_++), whole = temporary();
+        emit("cvt" + words + (inst.has("BF16") || inst.has("BF16.F32") ? ".bf16.f32 " : ".f16.f32 ") + half + ", " +
+             read_float(inst.operands[2]));
+        emit("cvt.u32.u16 " + whole + ", " + half);
+        write(inst.operands[0], value_of(whole));
+        return;
+    }
     const std::string a = read_float(inst.operands[1]), b = read_float(inst.operands[2]), result = temporary();
-    emit(std::string("cvt") + (inst.has("RZ") ? ".rz" : ".rn") + (inst.has("RELU") ? ".relu" : "") +
-         (inst.has("BF16") || inst.has("BF16.F32") ? ".bf16x2.f32 " : ".f16x2.f32 ") + result + ", " + a + ", " + b);
+    emit("cvt" + words + (inst.has("BF16") || inst.has("BF16.F32") ? ".bf16x2.f32 " : ".f16x2.f32 ") + result + ", " +
+         a + ", " + b);
     write(inst.operands[0], value_of(result));
 }
 

@@ -82,7 +82,7 @@ std::string Lifter::address(const Operand& operand, std::string_view space) {
                                  : kernel_.shared_size > 0 ? "sass_shared"
                                                            : "sass_dynamic_shared";
     if (!is_shared && stack_ == Stack::growing) {
-        if (sum.empty()) refuse_here("a place in a stack that grows");
+        if (sum.empty()) return "[%local_base" + plus(offset) + "]";
     } else if (!is_shared && kernel_.stack_size == 0) {
         refuse_here("local memory of a kernel without a stack");
     }

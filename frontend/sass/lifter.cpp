@@ -70,6 +70,8 @@ void Lifter::begin_block(const EntryState& pairs) {
     parameter_pairs_.clear();
     variable_pairs_.clear();
     sine_arguments_.clear();
+    reciprocals_.clear();
+    reciprocal_products_.clear();
     lone_masks_.clear();
     lone_lanes_.clear();
     collective_mask_ = pairs[active_mask_bit] ? "%active_mask" : "";

@@ -250,6 +250,9 @@ private:
     };
     std::map<std::string, Wide> variable_pairs_;     ///< addresses in this block
     std::map<unsigned, std::string> sine_arguments_; ///< number of x/2pi to x
+    std::set<unsigned> reciprocals_;                 ///< numbers of what MUFU.RCP gave
+    /// Number of a product of one: which, and the other factor.
+    std::map<unsigned, std::pair<unsigned, std::string>> reciprocal_products_;
     std::string collective_mask_;
     std::string guard_copy_;                               ///< empty: the guard's own register holds it
     std::map<unsigned, std::set<std::uint32_t>> combined_; ///< by block, see combined_atomics.h
@@ -308,6 +311,11 @@ private:
     /// New temporaries for `count` (at most 4) results of one statement.
     std::vector<std::string> result_temporaries(unsigned count);
     void write_results(const Operand& first, const std::vector<std::string>& results);
+    std::string object_of(const Value& number);
+    Value bound_object(const Instruction& inst, std::size_t operand);
+    std::vector<Value> texture_operands(const Instruction& inst, std::size_t inside, std::size_t count);
+    void write_texels(const Instruction& inst, std::size_t mask_operand, const std::vector<std::string>& texels);
+    std::string surface_place(const Instruction& inst, std::size_t address, std::size_t object, std::string& shape);
     std::string memory_order(const Instruction& inst) const;
     void done_by_hardware(const Instruction& inst);
 
@@ -406,6 +414,12 @@ public:
     LIFT_RULE(elect);
     LIFT_RULE(warpsync);
     LIFT_RULE(nanosleep);
+    LIFT_RULE(texture);
+    LIFT_RULE(texture_gradients);
+    LIFT_RULE(texture_query);
+    LIFT_RULE(surface_load);
+    LIFT_RULE(surface_store);
+    LIFT_RULE(surface_reduce);
     LIFT_RULE(branch);
     LIFT_RULE(branch_indexed);
     LIFT_RULE(exit);

@@ -142,7 +142,8 @@ private:
         };
         if (take('[')) {
             spec.kind = peek();
-            if (spec.kind != 'g' && spec.kind != 'l' && spec.kind != 's' && spec.kind != 't') return false;
+            if (spec.kind != 'g' && spec.kind != 'l' && spec.kind != 's' && spec.kind != 't' && spec.kind != 'u')
+                return false;
             ++at_;
             if (!take(']')) return false;
         } else if (take('#')) {
@@ -178,6 +179,7 @@ private:
             case 'c':
             case 'C':
             case 'S':
+            case 'N':
             case 'T':
             case 'A':
             case 'E':
