@@ -321,7 +321,7 @@ void Lifter::surface_store(const Instruction& inst) {
 void Lifter::surface_reduce(const Instruction& inst) {
     std::string shape;
     const std::string place = surface_place(inst, 0, 2, shape);
-    const bool is_wide = inst.has("64");
+    const bool is_wide = inst.has("U64");
     if (inst.has("S64") || inst.has("F32.FTZ.RN") || shape[0] == 'a') refuse_here();
     const char* operation = inst.has("ADD")   ? "add"
                             : inst.has("MIN") ? "min"
