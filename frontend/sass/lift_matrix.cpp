@@ -92,26 +92,46 @@ void Lifter::imma(const Instruction& inst) {
     write_results(inst.operands[0], results);
 }
 
-/// Products of doubles: a and b are pairs, c and d two of them.
+/// Products of doubles, which lie in pairs of registers in PTX's order.
 void Lifter::dmma(const Instruction& inst) {
     for (unsigned i = 1; i < 4; ++i)
         if (inst.operands[i].negated || inst.operands[i].absolute) refuse_here();
     for (const char* rounding : {"RM", "RP", "RZ"})
         if (inst.has(rounding)) refuse_here();
     if (!is_unguarded(inst)) refuse_here("a condition");
-    const auto pair = [&](const Operand& operand, unsigned offset) {
-        const bool is_zero = operand.index == zero_register;
-        return wide_text(pair_at(is_zero ? operand.index : operand.index + offset));
+    struct Shape {
+        const char *name, *ptx;
+        unsigned a, b, sum;
     };
-    const std::string first = wide_temporary(), second = wide_temporary();
-    emit("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {" + first + ", " + second + "}, {" +
-         pair(inst.operands[1], 0) + "}, {" + pair(inst.operands[2], 0) + "}, {" + pair(inst.operands[3], 0) + ", " +
-         pair(inst.operands[3], 2) + "}");
+    constexpr Shape shapes[] = {
+        {"16x8x4", "m16n8k4", 2, 1, 4}, {"16x8x8", "m16n8k8", 4, 2, 4}, {"16x8x16", "m16n8k16", 8, 4, 4}};
+    Shape shape{"884", "m8n8k4", 1, 1, 2};
+    for (const Shape& large : shapes)
+        if (inst.has(large.name)) shape = large;
+    const auto pairs = [&](const Operand& operand, unsigned count) {
+        std::string list;
+        for (unsigned i = 0; i < count; ++i) {
+            const bool is_zero = operand.index == zero_register;
+            list += (i == 0 ? "{" : ", ") + wide_text(pair_at(is_zero ? operand.index : operand.index + 2 * i));
+        }
+        return list + "}";
+    };
+    const std::string left = pairs(inst.operands[1], shape.a), right = pairs(inst.operands[2], shape.b),
+                      addend = pairs(inst.operands[3], shape.sum);
+    std::vector<std::string> results;
+    std::string list;
+    for (unsigned i = 0; i < shape.sum; ++i) {
+        results.push_back(wide_temporary());
+        list += (i == 0 ? "{" : ", ") + results.back();
+    }
+    emit("mma.sync.aligned." + std::string(shape.ptx) + ".row.col.f64.f64.f64.f64 " + list + "}, " + left + ", " +
+         right + ", " + addend);
     Operand d = inst.operands[0];
-    write_pair(d, name_wide(first));
     if (d.index == zero_register) return;
-    d.index = std::uint8_t(d.index + 2);
-    write_pair(d, name_wide(second));
+    for (const std::string& result : results) {
+        write_pair(d, name_wide(result));
+        d.index = std::uint8_t(d.index + 2);
+    }
 }
 
 void Lifter::ldsm(const Instruction& inst) {

@@ -652,14 +652,38 @@ def copy_back(d):
 
 
 @operation
+def fft_2d(d):
+    a = normal(12, 30).to(d)
+    return torch.view_as_real(torch.fft.fft2(a)), torch.fft.irfft(torch.fft.rfft(a))
+
+
+def pointwise(a, b):
+    return torch.sin(a) * b + a.relu() / (1 + b * b)
+
+
+def reduction(a, b):
+    return (a * b).sum(1), torch.softmax(a, 1).max(1).values
+
+
+@operation
+def compile_pointwise(d):
+    return (pointwise if d == "cpu" else torch.compile(pointwise))(A.to(d), B.to(d))
+
+
+@operation
+def compile_reduction(d):
+    return (reduction if d == "cpu" else torch.compile(reduction))(A.to(d), B.to(d))
+
+
+@operation
 def rnn(d):
     torch.manual_seed(0)
     m = torch.nn.LSTM(8, 16).to(d)
     return m(normal(5, 2, 8).to(d))[0].detach()
 
 
-for model in (torch_training.train_mlp, torch_training.train_gpt, torch_training.train_gpt_bf16):
-    operation(model)
+for model in "train_mlp", "train_resnet", "train_scaled", "train_gpt", "train_gpt_bf16":
+    operation(getattr(torch_training, model))
 
 
 def results(value):
@@ -672,7 +696,7 @@ def results(value):
 # Products of halves, and those for which cuDNN may take tf32; all others are f32 sums in another order.
 COARSE = {
     "matmul_half", "matmul_bf16", "amp", "sdpa_half", "conv1d", "conv2d", "conv2d_dw", "grad_conv", "rnn",
-    "train_gpt_bf16",
+    "train_gpt_bf16", "train_resnet", "train_scaled",
 }  # fmt: skip
 # Losses of many steps, each on what the one before made.
 TRAINED = {"train_mlp", "train_gpt"}

@@ -88,3 +88,54 @@ def train_gpt(d):
 
 def train_gpt_bf16(d):
     return gpt(d, 20, True)
+
+
+class Residual(nn.Module):
+    """A block of ResNet-18: two convolutions with norms, and what goes past them."""
+
+    def __init__(self, inner, outer, stride):
+        super().__init__()
+        self.first = nn.Sequential(nn.Conv2d(inner, outer, 3, stride, 1, bias=False), nn.BatchNorm2d(outer), nn.ReLU())
+        self.second = nn.Sequential(nn.Conv2d(outer, outer, 3, 1, 1, bias=False), nn.BatchNorm2d(outer))
+        self.past = nn.Identity()
+        if stride != 1 or inner != outer:
+            self.past = nn.Sequential(nn.Conv2d(inner, outer, 1, stride, bias=False), nn.BatchNorm2d(outer))
+
+    def forward(self, x):
+        return F.relu(self.second(self.first(x)) + self.past(x))
+
+
+def train_resnet(d, steps=5):
+    """ResNet-18's layers at an eighth of their width, on images of 16 by 16."""
+    torch.manual_seed(7)
+    widths = [8, 8, 16, 32, 64]
+    blocks = [
+        Residual(widths[i] if first else widths[i + 1], widths[i + 1], 2 if first and i else 1)
+        for i in range(4)
+        for first in (True, False)
+    ]
+    begin = [nn.Conv2d(3, 8, 3, 1, 1, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
+    model = nn.Sequential(*begin, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10)).to(d)
+    images, classes = uniform(8, 8, 3, 16, 16).to(d), (uniform(9, 8) * 10).long().to(d)
+    optimizer = torch.optim.SGD(model.parameters(), 0.05, momentum=0.9, weight_decay=1e-4)
+    return losses_of(model, optimizer, lambda m, _: F.cross_entropy(m(images), classes), steps)
+
+
+def train_scaled(d, steps=10):
+    """f16 under autocast with scaled gradients (on the CPU: bf16)."""
+    torch.manual_seed(10)
+    model = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 8)).to(d)
+    inputs, classes = uniform(11, 16, 32).to(d), (uniform(12, 16) * 8).long().to(d)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    kind = torch.device(d).type
+    scaler = torch.amp.GradScaler(kind, enabled=kind == "cuda")
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        with torch.autocast(kind, torch.float16 if kind == "cuda" else torch.bfloat16):
+            loss = F.cross_entropy(model(inputs).float(), classes)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        losses.append(loss.detach())
+    return torch.stack(losses).float().cpu()

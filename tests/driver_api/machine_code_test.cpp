@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machine code beside the PTX that it was made of: atomic operations that ptxas combined for the lanes of a warp, in
 // branches narrower than the last collective's mask, pointers to shared memory that went through memory (of which code of
-// sm_90 takes the lower half for the shared address), and managed variables.
+// sm_90 takes the lower half for the shared address), products of doubles, and managed variables.
 // The cubins: ptxas -arch=sm_80 -o NAME.sm_80.cubin NAME.ptx, or for sm_90; ptxas 13.0.
 #include "driver.h"
 
@@ -11,6 +11,7 @@
 #include <elf.h>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,16 @@ TEST_CASE("machine code: atomic operations that ptxas combined") {
             CAPTURE(kernel, file);
             CHECK(results(file, kernel) == expected);
         }
+    }
+}
+
+TEST_CASE("machine code: products of doubles of all shapes") {
+    driver_test::context();
+    for (const char* kernel : {"doubles_k4", "doubles_k8", "doubles_k16"}) {
+        CAPTURE(kernel);
+        const std::vector<std::uint32_t> expected = results("double_products.ptx", kernel);
+        CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() > 1000);
+        CHECK(results("double_products.sm_90.cubin", kernel) == expected);
     }
 }
 
