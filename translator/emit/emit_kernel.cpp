@@ -18,7 +18,7 @@
 #include "translator/analysis/memory/cta_order.h"
 #include "translator/analysis/plans/barrier_regions.h"
 #include "translator/analysis/plans/plan_linearization.h"
-#include "translator/analysis/shapes/quotient_versions.h"
+#include "translator/analysis/shapes/lane_agreement.h"
 #include "translator/analysis/shapes/shapes.h"
 #include "translator/analysis/waits/converged_waits.h"
 #include "translator/analysis/waits/counter_goals.h"
@@ -309,12 +309,12 @@ private:
     void make_versions() {
         // Bytes that a thread stores are counted once.
         const std::uint32_t streamed = plan_streaming(graph_);
-        const BlockId general = version_by_quotients(graph_);
+        const BlockId general = version_kernel(graph_);
         if (general) {
             forget_shapes();
             shape_for(unit_.divergence);
         }
-        const bool in_loops = version_blocks_by_quotients(graph_, general + 1);
+        const bool in_loops = version_blocks(graph_, general + 1);
         if (in_loops) {
             forget_shapes();
             shape_for(unit_.divergence);

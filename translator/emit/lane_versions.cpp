@@ -5,6 +5,7 @@
 // emitted twice: for all lanes active, which is nearly always so
 // (`if (i < n)`), and for some.
 #include "frontend/isa/instruction_form.h"
+#include "translator/analysis/shapes/lane_agreement.h"
 #include "translator/emit/graph_emitter.h"
 
 #include <llvm/IR/MDBuilder.h>
@@ -24,6 +25,7 @@ bool GraphEmitter::wants_full_version(BlockId id) const {
     if (width_ == 1 || unit_.options.target.avx512 || block.instructions.size() > versioned_instruction_limit)
         return false;
     if (interface_->entry_mask_full && block_mask_is_entry(id)) return false;
+    if (is_for_parted_lanes(graph_, id)) return false;
     bool touches_memory = false;
     for (const GraphInstruction& instruction : block.instructions) {
         const ptx::Instruction& inst = instruction.inst;

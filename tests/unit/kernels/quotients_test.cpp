@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quotients and remainders of threads' numbers, for which code comes in versions (analysis/shapes/quotient_versions.h): the same in all
+// Quotients and remainders of threads' numbers, for which code comes in versions (analysis/shapes/lane_agreement.h): the same in all
 // lanes, in some, of numbers that wrap around, by zero and by negative numbers.
 #include "kernel.h"
 

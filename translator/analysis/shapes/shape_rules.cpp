@@ -238,7 +238,7 @@ bool ShapeRules::cannot_wrap(const Operand& source, const Shape& shape) const {
 
 /// A narrow affine value after sign or zero extension to 64 bits. `result` is the value that carries the guard.
 Shape ShapeRules::widened(const Operand& source, const Shape& shape, ValueId result, unsigned bits) {
-    if (!shape.is_affine() || cannot_wrap(source, shape)) return shape;
+    if (!shape.is_affine() || is_tested_ || cannot_wrap(source, shape)) return shape;
     if (ptx::bit_size(source.type) != 32 || bits != 64) return varying_shape();
     Shape guarded = shape;
     guarded.guard = result;
@@ -333,7 +333,7 @@ std::optional<Shape> ShapeRules::by_threads(const ptx::Instruction& inst) {
     return shape_of_bits(*known, ptx::bit_size(inst.operands[0].type));
 }
 
-/// Of an instruction that quotient_versions.h made: lane 0's result, `shape` where that can't be asked for.
+/// Of an instruction that lane_agreement.h made: lane 0's result, `shape` where that can't be asked for.
 Shape ShapeRules::of_lane_zero(const ptx::Instruction& inst, const Shape& shape) {
     for (unsigned i = 1; i < inst.operand_count; ++i) {
         const Operand& operand = inst.operands[i];
@@ -352,7 +352,10 @@ Shape ShapeRules::unguarded(const ptx::Instruction& inst) {
     if (d.kind != Operand::Kind::reg) return shape;
     SsaValue& result = context_.graph.values[d.index];
     result.lane_zero = false;
-    if (inst.has(ptx::Modifier::uni) && context_.width > 1) return of_lane_zero(inst, shape);
+    const ptx::ShapeRule rule = ptx::form_info(inst.form).shape;
+    const bool is_wider = rule == ptx::ShapeRule::widen || rule == ptx::ShapeRule::multiply_wide ||
+                          rule == ptx::ShapeRule::multiply_wide_add;
+    if (inst.has(ptx::Modifier::uni) && context_.width > 1 && !is_wider) return of_lane_zero(inst, shape);
     if (!shape.is_varying() && shape.guard == no_value) return shape;
     std::optional<Shape> known = by_threads(inst);
     if (!known || known->is_varying()) return shape;
@@ -408,6 +411,7 @@ Shape ShapeRules::by_algebra(const ptx::Instruction& inst) {
 
 Shape ShapeRules::result(BlockId block, const GraphInstruction& instruction, unsigned definition) {
     block_ = block;
+    is_tested_ = instruction.inst.has(ptx::Modifier::uni);
     Shape shape = limit(unguarded(instruction.inst));
     if (instruction.previous.empty() || shape.level == Level::unknown) return shape;
     ValueId old = instruction.previous[definition];

@@ -57,6 +57,7 @@ private:
     std::array<Shape, 3> coordinates_; ///< of %tid
     Shape lane_;                       ///< of %laneid
     BlockId block_ = no_block;         ///< of the instruction at hand
+    bool is_tested_ = false;           ///< and it relies on a test, see lane_agreement.h
 };
 
 } // namespace ptarmigan::translator

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "translator/analysis/shapes/quotient_versions.h"
+#include "translator/analysis/shapes/lane_agreement.h"
 
+#include "frontend/isa/special_registers.h"
 #include "translator/analysis/graph/dominators.h"
 #include "translator/analysis/graph/form_queries.h"
 #include "translator/analysis/graph/graph_queries.h"
@@ -24,6 +25,8 @@ using ptx::ScalarType;
 constexpr std::size_t most_statements = 300, most_in_block = 160;
 /// Instructions that a test at the entry may need.
 constexpr std::size_t most_operands = 48;
+constexpr unsigned most_widenings = 8; ///< that are tested
+constexpr unsigned deepest = 8;        ///< definitions that are looked through
 
 Operand reg(ValueId value, ScalarType type) {
     Operand operand;
@@ -66,6 +69,19 @@ bool is_pure(const ptx::Instruction& inst) {
     return ptx::form_info(inst.form).effects == ptx::Effects::pure;
 }
 
+bool is_special(const Operand& operand, ptx::SpecialRegister which) {
+    return operand.kind == Operand::Kind::special && ptx::SpecialRegister(operand.index) == which;
+}
+
+/// A value of 32 or 64 bits whose lanes are known distances apart.
+bool is_line(const FunctionGraph& graph, const Operand& operand, unsigned bits) {
+    if (operand.kind != Operand::Kind::reg || operand.negated || bits < 32 ||
+        ptx::bit_size(graph.values[operand.index].type) != bits || ptx::bit_size(operand.type) != bits)
+        return false;
+    const Shape& shape = graph.values[operand.index].shape;
+    return shape.is_affine() && !shape.steps && shape.guard == no_value;
+}
+
 /// Its lanes' dividends are known distances apart, its divisor is one number, and its result is varying so far.
 bool is_candidate(const FunctionGraph& graph, const GraphInstruction& instruction) {
     const ptx::Instruction& inst = instruction.inst;
@@ -76,10 +92,8 @@ bool is_candidate(const FunctionGraph& graph, const GraphInstruction& instructio
         return operand.kind == Operand::Kind::reg && !operand.negated &&
                ptx::bit_size(graph.values[operand.index].type) == bits;
     };
-    if (bits < 32 || !is_whole(d) || !is_whole(a) || !graph.values[d.index].shape.is_varying()) return false;
-    const Shape& dividend = graph.values[a.index].shape;
-    if (!dividend.is_affine() || dividend.steps || dividend.guard != no_value) return false;
-    const auto size = std::int64_t(dividend.offsets->size());
+    if (!is_whole(d) || !is_line(graph, a, bits) || !graph.values[d.index].shape.is_varying()) return false;
+    const auto size = std::int64_t(graph.values[a.index].shape.offsets->size());
     std::optional<std::uint64_t> constant;
     if (b.kind == Operand::Kind::imm) constant = b.value;
     if (is_whole(b) && graph.values[b.index].is_constant) constant = graph.values[b.index].constant;
@@ -87,7 +101,48 @@ bool is_candidate(const FunctionGraph& graph, const GraphInstruction& instructio
     return is_whole(b) && graph.values[b.index].shape.is_uniform();
 }
 
-/// What `block` computes to see whether the quotients are the same in all lanes.
+/// A comparison whose answer changes once as the number grows; lanes seldom share that of another. Else none.
+Modifier order_of(const ptx::Instruction& inst) {
+    using enum Modifier;
+    return inst.one_of({lt, le, gt, ge, lo, ls, hi, hs});
+}
+
+/// One side's lanes are known distances apart, the other one's are the same, and the answer is varying so far. Returns
+/// the number of the operand that is a line; none: no such comparison.
+std::optional<unsigned> line_of_comparison(const FunctionGraph& graph, const ptx::Instruction& inst) {
+    if ((inst.form != FormId::setp_signed && inst.form != FormId::setp_unsigned) || inst.guard != ptx::no_id)
+        return std::nullopt;
+    const Operand &d = inst.operands[0], &other = inst.operands[1];
+    if (d.kind != Operand::Kind::reg || (other.kind != Operand::Kind::none && other.kind != Operand::Kind::sink) ||
+        !graph.values[d.index].shape.is_varying())
+        return std::nullopt;
+    if (order_of(inst) == Modifier::none) return std::nullopt;
+    for (unsigned line : {2u, 3u}) {
+        const Operand& uniform = inst.operands[5 - line];
+        const bool is_uniform =
+            uniform.kind == Operand::Kind::imm ||
+            (uniform.kind == Operand::Kind::reg && !uniform.negated && graph.values[uniform.index].shape.is_uniform());
+        if (is_uniform && is_line(graph, inst.operands[line], ptx::bit_size(inst.type()))) return line;
+    }
+    return std::nullopt;
+}
+
+/// A 32-bit line that is made wider and has a guard, for lanes that wrap. Returns the number of the operand.
+std::optional<unsigned> line_of_widening(const FunctionGraph& graph, const ptx::Instruction& inst) {
+    const ptx::ShapeRule rule = ptx::form_info(inst.form).shape;
+    if (rule != ptx::ShapeRule::widen && rule != ptx::ShapeRule::multiply_wide &&
+        rule != ptx::ShapeRule::multiply_wide_add)
+        return std::nullopt;
+    const Operand& d = inst.operands[0];
+    if (inst.guard != ptx::no_id || d.kind != Operand::Kind::reg || inst.modifier_count >= inst.max_modifiers ||
+        graph.values[d.index].shape.guard != d.index)
+        return std::nullopt;
+    for (unsigned line = 1; line <= (rule == ptx::ShapeRule::widen ? 1u : 2u); ++line)
+        if (is_line(graph, inst.operands[line], 32)) return line;
+    return std::nullopt;
+}
+
+/// What `block` computes to see whether lanes share quotients and answers, and whether none wraps.
 class Test {
 public:
     Test(FunctionGraph& graph, BlockId block, std::vector<GraphInstruction>& code)
@@ -105,18 +160,30 @@ public:
         });
         if (known != tested_.end()) return;
         tested_.push_back({type, a.index, b, is_remainder});
-        const LaneOffsets& offsets = *graph_.values[inst.operands[1].index].shape.offsets;
-        const auto [low, high] = std::minmax_element(offsets.begin(), offsets.end());
-        const ScalarType bits = ptx::bit_size(type) == 64 ? ScalarType::b64 : ScalarType::b32;
-        Operand source = a;
-        source.type = bits;
-        const Operand first = emit(FormId::mov, bits, {source}, Modifier::uni);
-        const Operand lowest = emit(FormId::add_int, type, {retyped(first, type), immediate(*low, type)});
-        const Operand highest = emit(FormId::add_int, type, {retyped(first, type), immediate(*high, type)});
-        require(Modifier::le, type, lowest, highest); // no lane wraps
+        const auto [lowest, highest] = ends(a, type, shape_of(inst.operands[1]));
         require(Modifier::eq, type, emit(FormId::div_int, type, {lowest, b}),
                 emit(FormId::div_int, type, {highest, b}));
         if (is_remainder) require(Modifier::ne, type, b, immediate(0, type));
+    }
+
+    /// Of a comparison, whose operand number `line` is one; `a`, `b`: its operands.
+    void add_comparison(const GraphInstruction& comparison, unsigned line, const Operand& a, const Operand& b) {
+        model_ = &comparison;
+        const ptx::Instruction& inst = comparison.inst;
+        const auto [lowest, highest] = ends(line == 2 ? a : b, inst.type(), shape_of(inst.operands[line]));
+        const auto answer = [&](const Operand& end) {
+            return compare(inst.form, order_of(inst), inst.type(), line == 2 ? end : a, line == 2 ? b : end);
+        };
+        const Operand differ = emit(FormId::xor_bits, ScalarType::pred, {answer(lowest), answer(highest)});
+        require(emit(FormId::not_bits, ScalarType::pred, {differ}));
+    }
+
+    /// Of a widening of `a`, its operand number `line`.
+    void add_widening(const GraphInstruction& widening, unsigned line, const Operand& a) {
+        model_ = &widening;
+        const ScalarType from = widening.inst.operands[line].type;
+        const ScalarType type = ptx::is_signed(from) ? ScalarType::s32 : ScalarType::u32;
+        ends(a, type, shape_of(widening.inst.operands[line]));
     }
 
     ValueId result() const { return all_.index; }
@@ -132,6 +199,23 @@ private:
     static Operand retyped(Operand operand, ScalarType type) {
         operand.type = type;
         return operand;
+    }
+
+    const Shape& shape_of(const Operand& operand) const { return graph_.values[operand.index].shape; }
+
+    /// The lowest and the highest of the lanes' values of `line`, if the test holds: no lane wraps.
+    std::pair<Operand, Operand> ends(const Operand& line, ScalarType type, const Shape& shape) {
+        for (const Ends& known : ends_)
+            if (known.line == line.index && known.type == type) return known.values;
+        const LaneOffsets& offsets = *shape.offsets;
+        const auto [low, high] = std::minmax_element(offsets.begin(), offsets.end());
+        const ScalarType bits = ptx::bit_size(type) == 64 ? ScalarType::b64 : ScalarType::b32;
+        const Operand first = emit(FormId::mov, bits, {retyped(line, bits)}, Modifier::uni);
+        const Operand lowest = emit(FormId::add_int, type, {retyped(first, type), immediate(*low, type)});
+        const Operand highest = emit(FormId::add_int, type, {retyped(first, type), immediate(*high, type)});
+        require(Modifier::le, type, lowest, highest);
+        ends_.push_back({line.index, type, {lowest, highest}});
+        return ends_.back().values;
     }
 
     Operand emit(FormId form, ScalarType type, std::initializer_list<Operand> sources,
@@ -154,17 +238,27 @@ private:
         return result;
     }
 
-    void require(Modifier comparison, ScalarType type, const Operand& a, const Operand& b) {
-        const FormId form = ptx::is_signed(type) ? FormId::setp_signed : FormId::setp_unsigned;
-        const Operand holds = emit(form, type, {a, b}, comparison, ScalarType::pred);
+    Operand compare(FormId form, Modifier comparison, ScalarType type, const Operand& a, const Operand& b) {
+        return emit(form, type, {a, b}, comparison, ScalarType::pred);
+    }
+    void require(const Operand& holds) {
         all_ = all_.kind == Operand::Kind::none ? holds : emit(FormId::and_bits, ScalarType::pred, {all_, holds});
+    }
+    void require(Modifier comparison, ScalarType type, const Operand& a, const Operand& b) {
+        require(compare(ptx::is_signed(type) ? FormId::setp_signed : FormId::setp_unsigned, comparison, type, a, b));
     }
 
     FunctionGraph& graph_;
     const BlockId block_;
     std::vector<GraphInstruction>& code_;
     const GraphInstruction* model_ = nullptr;
+    struct Ends {
+        ValueId line;
+        ScalarType type;
+        std::pair<Operand, Operand> values;
+    };
     std::vector<Tested> tested_;
+    std::vector<Ends> ends_;
     Operand all_; ///< predicate; none: nothing was tested
 };
 
@@ -208,11 +302,11 @@ private:
     std::unordered_map<ValueId, ValueId> names_;
 };
 
-/// The division as it is where the test holds; a remainder by the quotient.
+/// What is tested as it is where the test holds; a remainder by the quotient.
 void append_uniform(FunctionGraph& graph, BlockId block, GraphInstruction division,
                     std::vector<GraphInstruction>& code) {
     ptx::Instruction& inst = division.inst;
-    if (inst.form == FormId::div_int) {
+    if (inst.form != FormId::rem_int) {
         inst.modifiers[inst.modifier_count++] = Modifier::uni;
         code.push_back(std::move(division));
         return;
@@ -248,26 +342,58 @@ public:
                 for (ValueId value : definitions(graph_, instruction)) definitions_[value] = &instruction;
         }
         if (statements > most_statements) return 0;
+        const bool widens = widenings() <= most_widenings;
         for (BlockId block = 0; block < graph_.blocks.size(); ++block) {
             if (graph_.forest.loop_of[block] != no_loop) continue;
-            for (const GraphInstruction& instruction : graph_.blocks[block].instructions)
-                if (is_candidate(graph_, instruction)) consider(instruction);
+            for (const GraphInstruction& instruction : graph_.blocks[block].instructions) {
+                const ptx::Instruction& inst = instruction.inst;
+                if (is_candidate(graph_, instruction))
+                    consider(instruction, inst.operands[1], inst.operands[2], true);
+                else if (line_of_comparison(graph_, inst))
+                    consider(instruction, inst.operands[2], inst.operands[3], false);
+                else if (const auto line = line_of_widening(graph_, inst); line && widens)
+                    consider(instruction, inst.operands[*line], inst.operands[*line], true);
+            }
         }
-        if (divided_.empty()) return 0;
+        // Addresses alone are not worth it.
+        if (!has_question_) return 0;
         return make_twice();
     }
 
 private:
-    /// Everything that the operands are computed from is known where the kernel begins.
-    void consider(const GraphInstruction& division) {
+    /// A guard is a comparison at each access, a test one for all of them; but what it compares has to be known, and
+    /// kept, from the entry on.
+    unsigned widenings() const {
+        unsigned count = 0;
+        for (BlockId block = 0; block < graph_.blocks.size(); ++block)
+            for (const GraphInstruction& instruction : graph_.blocks[block].instructions)
+                if (graph_.forest.loop_of[block] == no_loop && line_of_widening(graph_, instruction.inst)) ++count;
+        return count;
+    }
+
+    /// Everything that the operands are computed from is known where the kernel begins. Lanes compare their numbers in
+    /// the block with something in order to part, but those in the grid in order to stay within bounds.
+    void consider(const GraphInstruction& instruction, const Operand& a, const Operand& b, bool in_block) {
         const std::size_t before = needed_.size();
-        const bool known = need(division.inst.operands[1]) && need(division.inst.operands[2]);
-        if (known && needed_.size() <= most_operands) {
-            divided_.insert(division.inst.operands[0].index);
+        const bool known = need(a) && need(b);
+        if (known && needed_.size() <= most_operands &&
+            (in_block || depends_on_cta(a, deepest) || depends_on_cta(b, deepest))) {
+            tested_.insert(instruction.inst.operands[0].index);
+            has_question_ = has_question_ || ptx::form_info(instruction.inst.form).shape == ptx::ShapeRule::elementwise;
             return;
         }
         for (std::size_t i = before; i < needed_.size(); ++i) is_needed_.erase(needed_[i]);
         needed_.resize(before);
+    }
+    bool depends_on_cta(const Operand& operand, unsigned depth) const {
+        if (is_special(operand, ptx::SpecialRegister::ctaid)) return true;
+        if (operand.kind != Operand::Kind::reg || depth == 0) return false;
+        const GraphInstruction* made = definitions_[operand.index];
+        if (!made) return false;
+        const auto infos = ptx::form_info(made->inst.form).operands;
+        for (unsigned i = 0; i < made->inst.operand_count; ++i)
+            if (!infos[i].is_destination && depends_on_cta(made->inst.operands[i], depth - 1)) return true;
+        return false;
     }
     bool need(const Operand& operand) {
         if (operand.kind == Operand::Kind::imm || operand.kind == Operand::Kind::special ||
@@ -309,9 +435,14 @@ private:
         }
         for (const Block& block : graph_.blocks)
             for (const GraphInstruction& instruction : block.instructions) {
-                if (!divides(instruction)) continue;
-                const GraphInstruction named = operands.copy(instruction);
-                test.add(instruction, named.inst.operands[1], named.inst.operands[2]);
+                if (!is_tested(instruction)) continue;
+                const ptx::Instruction named = operands.copy(instruction).inst;
+                if (const auto compared = line_of_comparison(graph_, instruction.inst))
+                    test.add_comparison(instruction, *compared, named.operands[2], named.operands[3]);
+                else if (const auto widened = line_of_widening(graph_, instruction.inst))
+                    test.add_widening(instruction, *widened, named.operands[*widened]);
+                else
+                    test.add(instruction, named.operands[1], named.operands[2]);
             }
         const auto count = BlockId(graph_.blocks.size()); // of each version; its entry's number in the general one
         move_entry(count);
@@ -336,10 +467,9 @@ private:
         return count;
     }
 
-    bool divides(const GraphInstruction& instruction) const {
-        const ptx::Instruction& inst = instruction.inst;
-        return (inst.form == FormId::div_int || inst.form == FormId::rem_int) &&
-               inst.operands[0].kind == Operand::Kind::reg && divided_.contains(inst.operands[0].index);
+    bool is_tested(const GraphInstruction& instruction) const {
+        const Operand& d = instruction.inst.operands[0];
+        return d.kind == Operand::Kind::reg && tested_.contains(d.index) && definitions_[d.index] == &instruction;
     }
 
     void move_entry(BlockId to) {
@@ -370,7 +500,7 @@ private:
             }
             std::vector<GraphInstruction> code;
             for (const GraphInstruction& instruction : graph_.blocks[old].instructions) {
-                if (divides(instruction))
+                if (is_tested(instruction))
                     append_uniform(graph_, old + count, copies.copy(instruction), code);
                 else
                     code.push_back(copies.copy(instruction));
@@ -388,7 +518,8 @@ private:
     std::vector<const GraphInstruction*> definitions_;
     std::vector<const GraphInstruction*> needed_; ///< by a test, each behind what it reads
     std::unordered_set<const GraphInstruction*> is_needed_;
-    std::unordered_set<ValueId> divided_; ///< results of the divisions that are tested
+    std::unordered_set<ValueId> tested_; ///< results of what is tested
+    bool has_question_ = false;          ///< there are quotients and answers among them
 };
 
 /// The part of one block that depends on quotients, twice.
@@ -493,11 +624,22 @@ private:
 
 } // namespace
 
-BlockId version_by_quotients(FunctionGraph& graph) {
+BlockId version_kernel(FunctionGraph& graph) {
     return KernelVersions(graph).run();
 }
 
-bool version_blocks_by_quotients(FunctionGraph& graph, BlockId first) {
+bool is_for_parted_lanes(const FunctionGraph& graph, BlockId block) {
+    const Block& entry = graph.blocks[0];
+    if (block == 0 || entry.successors.size() != 2 || block > entry.successors[1]) return false;
+    const auto has = [&](auto condition) {
+        return std::any_of(entry.instructions.begin(), entry.instructions.end(),
+                           [&](const GraphInstruction& i) { return condition(i.inst); });
+    };
+    return has([](const ptx::Instruction& inst) { return inst.has(Modifier::uni); }) &&
+           !has([](const ptx::Instruction& inst) { return inst.form == FormId::div_int; });
+}
+
+bool version_blocks(FunctionGraph& graph, BlockId first) {
     bool changed = false;
     const auto count = BlockId(graph.blocks.size());
     for (BlockId block = first; block < count; ++block)
