@@ -12,11 +12,13 @@ namespace {
 
 using Planner = std::optional<AccessPlan>(const AccessPattern&);
 
-/// Shared memory is walked in patterns that spare its banks, local memory at a stride of its own.
+/// Strides through shared memory spare its banks, local memory has one of its own. But what is computed lane by lane (a
+/// butterfly's 2 * t - t % stride) often runs along shared memory, too.
 bool is_candidate(WarpEmitter& e, const MemoryAccess& access) {
     const StateSpace space = access.address.space;
     return e.width() > 1 && access.strength == Strength::weak && !access.address.interleaved &&
-           (space == StateSpace::global || space == StateSpace::generic);
+           (space == StateSpace::global || space == StateSpace::generic ||
+            (space == StateSpace::shared && access.address.address.shape.is_varying()));
 }
 
 /// i1: all lanes are active; null if that is known.
