@@ -378,8 +378,9 @@ bool has_operand(const Instruction& inst, const OperandSpec& spec) {
     case 'r': return inst.has("RED.POPC") || inst.has("RED.AND") || inst.has("RED.OR");
     default: break;
     }
-    if (spec.kind != 'c') return true;
     const FormId id = inst.form->id;
+    if (spec.kind == 'a' && id == FormId::f2fp_hopper) return !inst.has("PACK_B");
+    if (spec.kind != 'c') return true;
     if (id == FormId::lea || id == FormId::ulea) return inst.has("HI") && !inst.has("SX32");
     if (id == FormId::f2fp || id == FormId::f2fp_hopper) return inst.has("MERGE_C");
     return true;

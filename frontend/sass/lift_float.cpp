@@ -413,6 +413,14 @@ void Lifter::f2f64(const Instruction& inst) {
 void Lifter::f2fp(const Instruction& inst) {
     const std::string words = std::string(inst.has("RZ") ? ".rz" : ".rn") + (inst.has("RELU") ? ".relu" : "") +
                               (inst.has("SATFINITE") ? ".satfinite" : "");
+    if (inst.has("PACK_B")) { // one number, whose lower bits are zero
+        if (inst.has("SATFINITE") || !is_zero_register(inst.operands[1]) || !is_zero_register(inst.operands[3]))
+            refuse_here();
+        const std::string result = temporary();
+        emit("cvt" + words + ".tf32.f32 " + result + ", " + read_float(inst.operands[2]));
+        write(inst.operands[0], value_of(result));
+        return;
+    }
     if (inst.has("MERGE_C")) { // one number, beside the upper half of c
         if (!is_zero_register(inst.operands[1]) || !is_zero_register(inst.operands[3])) refuse_here();
         const std::string half = "%h" + std::to_string(halves_++), whole = temporary();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machine code beside the PTX that it was made of: atomic operations that ptxas combined for the lanes of a warp, in
 // branches narrower than the last collective's mask, pointers to shared memory that went through memory (of which code of
-// sm_90 takes the lower half for the shared address), products of doubles, and managed variables.
+// sm_90 takes the lower half for the shared address), products of doubles, roundings to tf32, and managed variables.
 // The cubins: ptxas -arch=sm_80 -o NAME.sm_80.cubin NAME.ptx, or for sm_90; ptxas 13.0.
 #include "driver.h"
 
@@ -58,13 +58,13 @@ TEST_CASE("machine code: atomic operations that ptxas combined") {
     }
 }
 
-TEST_CASE("machine code: products of doubles of all shapes") {
+TEST_CASE("machine code: products of doubles of all shapes, and roundings to tf32") {
     driver_test::context();
-    for (const char* kernel : {"doubles_k4", "doubles_k8", "doubles_k16"}) {
+    for (const char* kernel : {"doubles_k4", "doubles_k8", "doubles_k16", "round_to_tf32"}) {
         CAPTURE(kernel);
-        const std::vector<std::uint32_t> expected = results("double_products.ptx", kernel);
+        const std::vector<std::uint32_t> expected = results("hopper_forms.ptx", kernel);
         CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() > 1000);
-        CHECK(results("double_products.sm_90.cubin", kernel) == expected);
+        CHECK(results("hopper_forms.sm_90.cubin", kernel) == expected);
     }
 }
 
