@@ -254,8 +254,11 @@ bool reads(const Instruction& inst, const Operand& what) {
         inst.guard_uniform == (what.kind == Kind::uniform_predicate) && !is_nothing(what))
         return true;
     if (inst.form == nullptr) return true;
-    // All predicates at once.
-    if (inst.form->rule == "p2r" && is_predicate(what)) return true;
+    // Those of a mask at once.
+    if (inst.form->rule == "p2r" && is_predicate(what) &&
+        inst.guard_uniform == (what.kind == Kind::uniform_predicate) &&
+        (inst.operands[3].value >> (what.index & 63) & 1) != 0)
+        return true;
     for (unsigned i = 0; i < inst.operand_count; ++i)
         if (!is_written(inst, i) && has_operand(inst, inst.form->operands[i]) && touches(inst, inst.operands[i], what))
             return true;

@@ -150,6 +150,7 @@ private:
         case 'J':
             operand.kind = Kind::register_target;
             operand.index = std::uint8_t(code_.bits(24, 8));
+            if (form_.id == FormId::brxu && (!code_.bit(uses_uniform) || operand.index > zero_uniform)) return false;
             operand.value = relative() + (inst_.has("ABS") ? 0 : inst_.address + 16);
             return true;
         case 'B':

@@ -149,8 +149,10 @@ std::string print(const Instruction& inst, const OperandSpec& spec, const Operan
     case Kind::special: return special_register_name(unsigned(operand.value));
     case Kind::target: return signed_hexadecimal(operand.value);
     case Kind::register_target:
-        return register_name(operand.index) + " " +
-               signed_hexadecimal(inst.form->id == FormId::brx ? operand.value - inst.address - 16 : operand.value);
+        return (inst.form->id == FormId::brxu ? uniform_name(operand.index) : register_name(operand.index)) + " " +
+               signed_hexadecimal(inst.form->id == FormId::brx || inst.form->id == FormId::brxu
+                                      ? operand.value - inst.address - 16
+                                      : operand.value);
     case Kind::number:
         if (spec.kind == '{') return set_of(std::uint64_t(operand.value));
         return spec.kind == 'R' ? (inst.form->mnemonic[0] == 'U' ? "UPR" : "PR")

@@ -63,7 +63,7 @@ void Lifter::branch_indexed(const Instruction& inst) {
     const Block& block = blocks_[current_block_];
     const Operand& place = inst.operands[1];
     if (inst.operands[0].index != true_predicate || inst.operands[0].negated || !is_unguarded(inst)) refuse_here();
-    const Value where = read_index(place.index);
+    const Value where = read_index(inst.form->id == FormId::brxu ? uniform_base + place.index : place.index);
     // The register holds a distance from `value`: one comparison for each place that it may lead to.
     for (std::size_t i = 0; i < block.successors.size(); ++i) {
         const unsigned successor = block.successors[i];

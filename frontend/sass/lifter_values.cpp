@@ -278,6 +278,9 @@ Value Lifter::constant_word(unsigned bank, std::int64_t offset) {
         case 0x28: return stack_ == Stack::growing ? constant(growing_stack_end) : constant(kernel_.stack_size);
         case 0x2c: return special("%dynamic_smem_size");
         case 0x10c: return special("%nsmid");
+        case 0x128: // not 0: a fence for the device is enough where the source has one for the system
+            if (cubin_.architecture >= 90) break;
+            return constant(0);
         case 0x114: return constant(0); // shared memory that the system takes: none
         default: break;
         }

@@ -275,14 +275,24 @@ ImagePtx read_container(const void* container, std::size_t size, const ImageOpti
     return entry ? unpack_chosen(*entry, options.device_architecture) : no_ptx(contents, options.device_architecture);
 }
 
-/// A program's list of relocatable inputs ends with null.
+/// A program's list of relocatable inputs ends with null. What was linked of them is machine code, for those without
+/// PTX.
 ImagePtx read_relocatable(const Wrapper& wrapper, const ImageOptions& options) {
     std::vector<std::pair<const void*, std::size_t>> containers;
     for (unsigned i = 0; wrapper.inputs && wrapper.inputs[i]; ++i) {
         if (i == input_limit) return invalid("the fat binary's list of relocatable inputs has no end");
         containers.emplace_back(wrapper.inputs[i], SIZE_MAX);
     }
-    return read_units(containers, options);
+    ImagePtx linked;
+    const bool has_linked = options.lifts && wrapper.container != nullptr;
+    if (has_linked && options.prefers_sass) {
+        linked = read_container(wrapper.container, SIZE_MAX, options);
+        if (linked.result == ImageResult::ok) return linked;
+    }
+    ImagePtx units = read_units(containers, options);
+    if (units.result == ImageResult::ok || !has_linked) return units;
+    linked = read_container(wrapper.container, SIZE_MAX, options);
+    return linked.result == ImageResult::ok ? linked : units;
 }
 
 } // namespace
