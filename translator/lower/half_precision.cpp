@@ -51,7 +51,8 @@ Value* carrier(Ir& ir, Op operation, Values v) {
 Value* rounded(WarpEmitter& e, Op operation, Values v) {
     Ir& ir = e.ir();
     llvm::Type* type = v[0]->getType()->getScalarType();
-    if (type->isHalfTy() && has_feature(e, "avx512fp16")) return native(ir, operation, v);
+    const bool has_halves = has_feature(e, "avx512fp16") || has_feature(e, "fullfp16"); // AArch64's
+    if (type->isHalfTy() && has_halves) return native(ir, operation, v);
     return narrow_to_half(ir, carrier(ir, operation, v), type, Rounding::nearest_even);
 }
 
