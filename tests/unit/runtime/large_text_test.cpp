@@ -8,6 +8,7 @@
 #include "runtime/module/kernel_usage.h"
 #include "runtime/module/module_notes.h"
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -136,15 +137,20 @@ TEST_CASE("threads: the work is done on all of them, and where no more can be ma
     CHECK(calls == 4);
     run_on_threads(0, [&] { ++calls; });
     CHECK(calls == 5);
+    constexpr int not_limited = 2;
     const pid_t child = fork();
     if (child == 0) { // no address space for many stacks
         calls = 0;
         const rlimit limit{1u << 20, 1u << 20};
         setrlimit(RLIMIT_AS, &limit);
+        const bool is_limited = mmap(nullptr, 64u << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED;
         run_on_threads(64, [&] { ++calls; });
-        _exit(calls >= 1 && calls < 64 ? 0 : 1);
+        _exit(!is_limited ? not_limited : calls >= 1 && calls < 64 ? 0 : 1);
     }
     int status = 1;
     waitpid(child, &status, 0);
-    CHECK(status == 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == not_limited)
+        WARN("not tested: the address space of a process can't be limited (qemu-user)");
+    else
+        CHECK(status == 0);
 }
