@@ -83,6 +83,38 @@ TEST_CASE("remainders, stores and loads behind uniform quotients in a loop", "[k
     CHECK(wrong == 0);
 }
 
+TEST_CASE("bounds that lanes pass together, in part, or not at all", "[kernels][quotients]") {
+    std::vector<std::uint32_t> numbers(count + 2);
+    for (std::uint32_t i = 0; i < numbers.size(); ++i) numbers[i] = i * 7 + 3;
+    Array<std::uint32_t> in(numbers);
+    const auto [low, high] = GENERATE(table<int, int>({{0, int(count)}, {1, int(count) - 1}, {5, 9}, {40, 150}, {64, 128}, {-3, 1000}, {100, 20}}));
+    Array<std::uint32_t> out(count);
+    // if (i >= low && i < high) out[i] = in[i] + in[i + 1] + in[i + 2]
+    run("cvt.u32.u64 %r2, %l62; cvt.u32.u64 %r3, %l63; setp.ge.s32 %p1, %r62, %r2; setp.lt.s32 %p2, %r62, %r3; and.pred %p1, %p1, %p2;\n"
+        "@!%p1 bra DONE;\nadd.s32 %r5, %r62, 1; mul.wide.s32 %l1, %r62, 4; mul.wide.s32 %l2, %r5, 4; add.s64 %l3, %l61, %l1; add.s64 %l4, %l61, %l2;\n"
+        "ld.global.u32 %r6, [%l3]; ld.global.u32 %r7, [%l4]; ld.global.u32 %r8, [%l4+4]; add.u32 %r6, %r6, %r7; add.u32 %r6, %r6, %r8;\n"
+        "add.s64 %l5, %l60, %l1; st.global.u32 [%l5], %r6;\nDONE:",
+        {ctas}, {threads}, {out.address(), in.address(), std::uint64_t(std::uint32_t(low)), std::uint64_t(std::uint32_t(high))});
+    const auto results = out.values();
+    unsigned wrong = 0;
+    for (int i = 0; i < int(count); ++i)
+        wrong += results[i] != (i >= low && i < high ? numbers[i] + numbers[i + 1] + numbers[i + 2] : 0);
+    CHECK(wrong == 0);
+}
+
+TEST_CASE("indices that wrap in some lanes of a step", "[kernels][quotients]") {
+    const std::uint32_t from = GENERATE(0u, 10u, 32u, 50u, 150u), start = 0u - from; // thread `from` has index 0
+    Array<std::uint32_t> before(count), behind(count);
+    // Elements at start + thread: of one array below zero, of the other from zero on.
+    run("cvt.u32.u64 %r2, %l62; add.u32 %r4, %r62, %r2; setp.lt.u32 %p1, %r62, 1000;\n@!%p1 bra DONE;\n"
+        "mul.wide.u32 %l1, %r4, 4; setp.lt.u32 %p3, %r4, 100000; selp.b64 %l2, %l61, %l60, %p3; add.s64 %l2, %l2, %l1; st.global.u32 [%l2], %r62;\nDONE:",
+        {ctas}, {threads}, {before.address() - 4 * std::uint64_t(start), behind.address(), start});
+    const auto low = before.values(), high = behind.values();
+    unsigned wrong = 0;
+    for (std::uint32_t i = 0; i < count; ++i) wrong += i < from ? low[i] != i : high[i - from] != i;
+    CHECK(wrong == 0);
+}
+
 TEST_CASE("atomics of whole steps in shared memory, lanes at any words", "[kernels][quotients][atomics]") {
     Array<std::uint32_t> out(128);
     // 64 bins at (t * t) % 64 and what each addition found, summed; the second half beyond the first.
