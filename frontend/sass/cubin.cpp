@@ -199,7 +199,10 @@ private:
                 kernel.max_threads = std::max(word[0], 1u) * std::max(word[1], 1u) * std::max(word[2], 1u);
                 break;
             case explicit_cluster: kernel.has_clusters = true; break;
-            case cta_per_cluster: kernel.has_clusters = word[0] * word[1] * word[2] != 1; break;
+            case cta_per_cluster:
+                kernel.has_clusters = true;
+                std::copy_n(word, 3, kernel.cluster);
+                break;
             case reqntid: std::copy_n(word, 3, kernel.required_threads); break;
             default: break;
             }

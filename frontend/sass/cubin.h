@@ -72,7 +72,8 @@ struct CubinKernel {
     bool has_unknown_stack = false; ///< stack_size is its least
     std::uint32_t max_threads = 0;  ///< 0: not given
     std::uint32_t required_threads[3] = {};
-    bool has_clusters = false; ///< it is launched in clusters only
+    bool has_clusters = false;     ///< it is launched in clusters only
+    std::uint32_t cluster[3] = {}; ///< of these dimensions, unless 0
     CodeFacts facts;
 };
 

@@ -108,6 +108,23 @@ private:
             operand.index = std::uint8_t(true_predicate ^ code_.of(spec.field));
             operand.negated = spec.may_negate && code_.bit(spec.field.parts[0].first + 3u);
             return true;
+        case 'Y':
+            operand.kind = Kind::uniform_predicate;
+            operand.index = std::uint8_t(true_predicate ^ code_.of(spec.field));
+            operand.negated = code_.bit(spec.field.parts[0].first + 3u);
+            return true;
+        case 'h':
+            if (!code_.bit(76)) return true;
+            [[fallthrough]];
+        case 'm':
+        case 'G':
+            operand.kind = Kind::uniform;
+            operand.index = std::uint8_t(code_.of(spec.field));
+            return operand.index <= zero_uniform && code_.bit(uses_uniform);
+        case 'X':
+            operand.kind = Kind::number;
+            operand.value = std::int64_t(code_.of(spec.field));
+            return operand.value == 0 || operand.value == no_group;
         case '#':
             operand.kind = Kind::immediate;
             operand.value = spec.is_signed ? code_.signed_bits(spec.field.parts[0].first, spec.field.parts[0].count)
@@ -121,6 +138,8 @@ private:
             operand.kind = Kind::address;
             operand.index = std::uint8_t(code_.bits(24, 8));
             return true;
+        case 'y':
+        case 'z': return barrier_address(spec.kind, operand);
         case 'C': constant(operand); return true;
         case 'S':
             operand.kind = Kind::special;
@@ -319,6 +338,7 @@ private:
             const bool is_query = form_.rule == "query_space";
             const bool is_copy = form_.id == FormId::ldgsts, is_reduction = form_.rule == "reduction";
             const bool is_plain_store = form_.id == FormId::st_plain;
+            const bool is_async_reduction = form_.id == FormId::redas;
             const bool has_uniform = code_.bit(uses_uniform);
             if (!has_uniform && (is_load || is_plain_store))
                 operand.value = code_.signed_bits(32, 32);
@@ -328,8 +348,8 @@ private:
                 operand.wide = is_query; // it has no bit that says so
                 return;
             }
-            operand.wide = code_.bit((is_atomic && !is_reduction) || is_copy ? 70 : 90);
-            operand.is_descriptor = code_.bit(is_atomic ? 71 : 76);
+            operand.wide = code_.bit(is_async_reduction ? 72 : (is_atomic && !is_reduction) || is_copy ? 70 : 90);
+            operand.is_descriptor = !is_async_reduction && code_.bit(is_atomic ? 71 : 76);
             // On sm_80 the text names the descriptor where it holds a cache's policy, a hint.
             if (operand.is_descriptor && inst_.architecture < 90)
                 operand.names_descriptor = code_.bit(101);
@@ -340,13 +360,24 @@ private:
             operand.uniform = std::uint8_t(code_.bits(is_load || is_query ? 32 : 64, 6));
             return;
         }
-        if (space == 's' && form_.id != FormId::ldsm)
+        if (space == 's' && form_.id != FormId::ldsm && form_.id != FormId::stsm)
             operand.scale = std::uint8_t(code_.bits(78, 2) == 0 ? 0 : code_.bits(78, 2) + 1);
         if (code_.bit(91)) {
-            const bool store = form_.code == 0x387 || form_.code == 0x987 || form_.code == 0x388 || form_.code == 0x988;
+            const bool store = form_.code == 0x387 || form_.code == 0x987 || form_.code == 0x388 ||
+                               form_.code == 0x988 || form_.id == FormId::stsm;
             const unsigned first = second_register || store ? 64 : 32;
             operand.uniform = std::uint8_t(code_.bits(first, 6));
         }
+    }
+
+    /// Of an mbarrier object: a uniform register, and for [z] one beside it.
+    bool barrier_address(char space, Operand& operand) {
+        operand.kind = Kind::address;
+        operand.index = space == 'z' ? std::uint8_t(code_.bits(24, 8)) : zero_register;
+        const auto uniform = std::uint8_t(code_.bits(space == 'z' ? 64 : 24, space == 'z' ? 6 : 8));
+        operand.uniform = uniform;
+        operand.value = code_.signed_bits(40, 24);
+        return uniform <= zero_uniform && code_.bit(uses_uniform);
     }
 
     Instruction& inst_;
@@ -366,8 +397,9 @@ bool decode(Code code, std::uint32_t address, Instruction& instruction, unsigned
     instruction.guard_negated = code.bit(15);
     instruction.form = find_form(unsigned(code.bits(0, 12)), architecture);
     if (instruction.form == nullptr) return false;
-    instruction.guard_uniform =
-        instruction.form->mnemonic[0] == 'U' || instruction.form->mnemonic == "S2UR"; // uniform data path
+    instruction.guard_uniform = instruction.form->mnemonic[0] == 'U' ||
+                                instruction.form->mnemonic == "S2UR" || // uniform data path
+                                instruction.form->id == FormId::syncs_exch;
     return Decoder(instruction).decode();
 }
 
@@ -377,8 +409,10 @@ bool has_operand(const Instruction& inst, const OperandSpec& spec) {
     case 'e': return inst.has("EX");
     case 'm': return inst.has("SP");
     case 'r': return inst.has("RED.POPC") || inst.has("RED.AND") || inst.has("RED.OR");
+    case 'w': return inst.has("DEPBAR");
     default: break;
     }
+    if (spec.kind == 'h') return inst.code.bit(76);
     const FormId id = inst.form->id;
     if (spec.kind == 'a' && id == FormId::f2fp_hopper) return !inst.has("PACK_B");
     if (spec.kind != 'c') return true;

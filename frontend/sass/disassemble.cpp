@@ -127,7 +127,11 @@ std::string print(const Instruction& inst, const OperandSpec& spec, const Operan
     switch (operand.kind) {
     case Kind::none: return {};
     case Kind::reg: return modified(operand, register_name(operand.index) + part(inst, spec, operand)) + sign(spec);
-    case Kind::uniform: return modified(operand, uniform_name(operand.index)) + sign(spec);
+    case Kind::uniform:
+        if (spec.kind == 'm') return "[" + uniform_name(operand.index) + "]";
+        if (spec.kind == 'h') return "desc[" + uniform_name(operand.index) + "]";
+        if (spec.kind == 'G') return "gdesc[" + uniform_name(operand.index) + "]";
+        return modified(operand, uniform_name(operand.index)) + sign(spec);
     case Kind::predicate:
     case Kind::uniform_predicate:
         return (operand.negated ? "!" : "") + predicate_name(operand.index, operand.kind == Kind::uniform_predicate);
@@ -145,7 +149,11 @@ std::string print(const Instruction& inst, const OperandSpec& spec, const Operan
             text += register_name(operand.index) + offset(operand.value);
         return modified(operand, text + "]") + sign(spec);
     }
-    case Kind::address: return address(inst, operand);
+    case Kind::address:
+        if (spec.kind == 'y' || spec.kind == 'z')
+            return "[" + (operand.index != zero_register ? register_name(operand.index) + "+" : std::string()) +
+                   uniform_name(operand.uniform) + offset(operand.value) + "]";
+        return address(inst, operand);
     case Kind::special: return special_register_name(unsigned(operand.value));
     case Kind::target: return signed_hexadecimal(operand.value);
     case Kind::register_target:
@@ -155,6 +163,7 @@ std::string print(const Instruction& inst, const OperandSpec& spec, const Operan
                                       : operand.value);
     case Kind::number:
         if (spec.kind == '{') return set_of(std::uint64_t(operand.value));
+        if (spec.kind == 'X') return "gsb" + std::to_string(operand.value);
         return spec.kind == 'R' ? (inst.form->mnemonic[0] == 'U' ? "UPR" : "PR")
                                 : (spec.kind == 'Q' ? "SB" : "B") + std::to_string(operand.value);
     }
@@ -164,6 +173,7 @@ std::string print(const Instruction& inst, const OperandSpec& spec, const Operan
 bool is_hidden(const Instruction& inst, const OperandSpec& spec, const Operand& operand) {
     if (operand.kind == Kind::none || !has_operand(inst, spec)) return true;
     if (spec.silent >= 0 && operand.value == spec.silent) return true;
+    if (spec.kind == 'X') return operand.value == no_group || !has_operand(inst, spec);
     if (!spec.optional) return false;
     if (operand.kind == Kind::reg) return operand.index == zero_register;
     if (operand.kind == Kind::uniform) return operand.index == zero_uniform;

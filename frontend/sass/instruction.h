@@ -29,6 +29,7 @@ struct Code {
 inline constexpr std::uint8_t zero_register = 255; ///< RZ
 inline constexpr std::uint8_t zero_uniform = 63;   ///< URZ
 inline constexpr std::uint8_t true_predicate = 7;  ///< PT, UPT
+inline constexpr std::uint8_t no_group = 7;        ///< of a warpgroup's products: none ends here
 
 /// What an immediate of 32 bits stands for.
 enum class ImmediateType : std::uint8_t { bits, signed_int, f32, f64_high, f16x2 };

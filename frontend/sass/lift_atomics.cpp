@@ -38,6 +38,7 @@ std::string operation_words(const Instruction& inst, const AtomicType& type) {
 
 std::string atomic_order(const Instruction& inst) {
     switch (inst.code.bits(77, 4)) {
+    case 0: return ".relaxed.gpu"; // of code that ptxas did not write: atomic all the same
     case 5: return ".relaxed.cta";
     case 7: return ".relaxed.gpu";
     case 10: return ".relaxed.sys";

@@ -27,7 +27,8 @@ std::string Lifter::with_guard(const Instruction& inst, const Condition& also) {
 
 void Lifter::branch(const Instruction& inst) {
     const Block& block = blocks_[current_block_];
-    if (inst.has("ANY")) refuse_here();
+    // A loop of a warp whose lanes are elected in turn: each does what it is to do by itself, and once.
+    if (inst.has("ANY") && (!inst.has("U") || !elected_in_loop())) refuse_here();
     if (inst.has("DIV")) {
         // To a slow way for threads that do not come together: here they wait for each other at what follows.
         const Operand& among = inst.operands[1];
@@ -426,6 +427,11 @@ bool Lifter::is_guard_of_division(const Instruction& inst) {
 void Lifter::elect(const Instruction& inst) {
     const Operand &p = inst.operands[0], &leader = inst.operands[1], &among = inst.operands[2];
     if (among.index != true_predicate || among.negated || inst.has("IGNOREKILL")) refuse_here();
+    if (const auto elected = elected_in_loop(); elected && elected->index == p.index) {
+        if (leader.index != zero_uniform) refuse_here();
+        write_predicate(p, true);
+        return;
+    }
     const std::string lane = temporary(), chosen = predicate_temporary();
     emit_guarded("elect.sync " + lane + "|" + chosen + ", " + mask());
     write(leader, value_of(lane));

@@ -527,6 +527,30 @@ void Lifter::write_extreme(const Instruction& inst, const std::string& words, co
     write(inst.operands[0], value_of(result));
 }
 
+/// A sum of pairs, of which an immediate is the sign-extended lower half.
+void Lifter::add_wide_uniform(const Instruction& inst) {
+    if (inst.has("X") || inst.operands[1].index != true_predicate || inst.operands[2].index != true_predicate)
+        refuse_here();
+    std::string total;
+    for (unsigned i = 3; i < 6; ++i) {
+        const Operand& operand = inst.operands[i];
+        if (is_zero(operand)) continue;
+        std::string term = wide_temporary();
+        if (operand.kind == Kind::immediate)
+            emit("mov.b64 " + term + ", " + std::to_string(operand.negated ? -operand.value : operand.value));
+        else if (operand.negated)
+            emit("neg.s64 " + term + ", " + wide_text(read_pair(operand)));
+        else
+            term = wide_text(read_pair(operand));
+        add_wide(total, term);
+    }
+    if (total.empty()) {
+        write_pair(inst.operands[0], join(constant(0), constant(0)));
+        return;
+    }
+    write_pair(inst.operands[0], name_wide(total));
+}
+
 void Lifter::add_wide(std::string& total, const std::string& term) {
     if (total.empty()) {
         total = term;

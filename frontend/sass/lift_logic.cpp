@@ -27,7 +27,36 @@ void Lifter::r2ur(const Instruction& inst) {
         if (!is_guard_of_division(inst)) refuse_here();
         write_predicate(inst.operands[0], true);
     }
-    write(inst.operands[1], read(inst.operands[2]));
+    const Value source = read(inst.operands[2]);
+    if (!is_by_hand_ || source.constant) {
+        write(inst.operands[1], source);
+        return;
+    }
+    // The register is the warp's: it gets what the first lane has whose guard is true.
+    const std::string lanes = temporary(), below = temporary(), lowest = temporary(), first = temporary(),
+                      result = temporary(), some = predicate_temporary();
+    if (is_unguarded(inst)) {
+        emit("activemask.b32 " + lanes);
+    } else {
+        const std::string here = temporary();
+        emit("activemask.b32 " + here);
+        emit("vote.sync.ballot.b32 " + lanes + ", " + as_register(guard_condition()) + ", " + here);
+    }
+    emit("sub.s32 " + below + ", 0, " + lanes);
+    emit("and.b32 " + lowest + ", " + lanes + ", " + below);
+    emit("bfind.u32 " + first + ", " + lowest);
+    const std::string among = temporary();
+    emit("activemask.b32 " + among);
+    emit("shfl.sync.idx.b32 " + result + ", " + in_register(source) + ", " + first + ", 0x1f, " + among);
+    if (is_unguarded(inst)) {
+        write(inst.operands[1], value_of(result));
+        return;
+    }
+    const std::string kept = temporary();
+    const Value old = read_index(index_of(inst.operands[1]));
+    emit("setp.ne.s32 " + some + ", " + lanes + ", 0");
+    emit("selp.b32 " + kept + ", " + result + ", " + in_register(old) + ", " + some);
+    write_all(index_of(inst.operands[1]), value_of(kept));
 }
 
 void Lifter::sel(const Instruction& inst) {
@@ -298,6 +327,16 @@ void Lifter::s2r(const Instruction& inst) {
     const auto number = unsigned(inst.operands[1].value);
     if (number == shared_window_high_number) {
         write(inst.operands[0], shared_window_high());
+        return;
+    }
+    if (number == cluster_rank_number) {
+        if (!has_ranks_) {
+            write(inst.operands[0], constant(0));
+            return;
+        }
+        const std::string rank = temporary();
+        emit("mov.u32 " + rank + ", %cluster_ctarank");
+        write(inst.operands[0], value_of(rank));
         return;
     }
     const std::string_view source = number == lowest_stack_number && stack_ == Stack::growing

@@ -88,7 +88,7 @@ std::string Lifter::address(const Operand& operand, std::string_view space) {
     }
     if (sum.empty()) return "[" + variable + plus(offset) + "]";
     if (is_shared) {
-        add("%shared_base");
+        if (!has_ranks_) add("%shared_base");
         return "[" + sum + plus(offset) + "]";
     }
     if (offset != 0) add(std::to_string(offset));
@@ -384,20 +384,34 @@ void Lifter::commit_copies(const Instruction&) {
 /// copies says anything: registers wait for their loads by themselves.
 void Lifter::wait_copies(const Instruction& inst) {
     constexpr unsigned no_scoreboard = 7;
-    unsigned copies = no_scoreboard;
-    for (const Instruction& other : code_) {
-        if (other.form == nullptr || other.form->id != FormId::ldgdepbar) continue;
-        const auto counted_by = unsigned(other.code.bits(110, 3));
-        if (counted_by == no_scoreboard || (copies != no_scoreboard && copies != counted_by))
-            refuse_here("groups of copies by several scoreboards");
-        copies = counted_by;
+    // Of copies to shared memory, and of those in bulk from there.
+    struct Groups {
+        FormId ends;
+        unsigned scoreboard_bit;
+        const char* wait;
+    };
+    constexpr Groups kinds[] = {{FormId::ldgdepbar, 110, "cp.async.wait_group "},
+                                {FormId::utmacmdflush, 113, "cp.async.bulk.wait_group "}};
+    unsigned scoreboards[2] = {no_scoreboard, no_scoreboard};
+    for (const Instruction& other : code_)
+        for (unsigned kind = 0; kind < 2; ++kind) {
+            if (other.form == nullptr || other.form->id != kinds[kind].ends) continue;
+            const auto counted_by = unsigned(other.code.bits(kinds[kind].scoreboard_bit, 3));
+            unsigned& copies = scoreboards[kind];
+            if (counted_by == no_scoreboard || (copies != no_scoreboard && copies != counted_by))
+                refuse_here("groups of copies by several scoreboards");
+            copies = counted_by;
+        }
+    const bool names_one = inst.operands[0].value != std::int64_t(no_scoreboard) && inst.has("LE");
+    const bool is_shared = scoreboards[0] == scoreboards[1];
+    for (unsigned kind = 0; kind < 2; ++kind) {
+        const unsigned copies = scoreboards[kind];
+        if (copies == no_scoreboard) continue;
+        if ((inst.operands[2].value >> copies & 1) != 0)
+            emit_guarded(std::string(kinds[kind].wait) + "0");
+        else if (names_one && inst.operands[0].value == std::int64_t(copies))
+            emit_guarded(kinds[kind].wait + std::to_string(is_shared ? 0 : inst.operands[1].value));
     }
-    if (!inst.has("LE")) refuse_here();
-    if (copies == no_scoreboard) return;
-    if ((inst.operands[2].value >> copies & 1) != 0)
-        emit_guarded("cp.async.wait_group 0");
-    else if (inst.operands[0].value == std::int64_t(copies))
-        emit_guarded("cp.async.wait_group " + std::to_string(inst.operands[1].value));
 }
 
 /// Which space a generic address is of. G, anything else, holds for constants, too, and what tells those apart is not

@@ -102,7 +102,8 @@ bool lift_cubin(std::span<const std::uint8_t> image, LiftedModule& module, std::
     }
     std::string& text = module.text;
     // Forms of the newest version are free to use; none is of a newer architecture than the code's.
-    text = ".version 8.5\n.target sm_" + std::to_string(cubin.architecture) + "\n.address_size 64\n";
+    const std::string target = ".version 8.5\n.target sm_" + std::to_string(cubin.architecture);
+    text = target + "\n.address_size 64\n";
     text += ".extern .shared .align 16 .b8 sass_dynamic_shared[];\n";
     text += Lifter::provided_declarations(cubin);
     // Whose addresses others hold first.
@@ -126,7 +127,7 @@ bool lift_cubin(std::span<const std::uint8_t> image, LiftedModule& module, std::
     }
     for (const CubinKernel& kernel : cubin.kernels) {
         Lifter lifter(cubin, kernel);
-        std::string head = ".visible .entry " + std::string(kernel.name) + "(" + lifter.parameter_list() + ")\n";
+        std::string head;
         if (kernel.required_threads[0] != 0)
             head += ".reqntid " + std::to_string(kernel.required_threads[0]) + ", " +
                     std::to_string(kernel.required_threads[1]) + ", " + std::to_string(kernel.required_threads[2]) +
@@ -142,8 +143,15 @@ bool lift_cubin(std::span<const std::uint8_t> image, LiftedModule& module, std::
         } catch (const Unliftable& problem) {
             module.refused.push_back({std::string(kernel.name), problem.what()});
         }
-        text += head + "{\n" + body + "}\n";
+        if (kernel.cluster[0] != 0)
+            head += ".reqnctapercluster " + std::to_string(kernel.cluster[0]) + ", " +
+                    std::to_string(kernel.cluster[1]) + ", " + std::to_string(kernel.cluster[2]) + "\n";
+        else if (kernel.has_clusters)
+            head += ".explicitcluster\n";
+        text += ".visible .entry " + std::string(kernel.name) + "(" + lifter.parameter_list() + ")\n" + head + "{\n" +
+                body + "}\n";
     }
+    if (text.find("\twgmma.") != text.npos) text.insert(target.size(), "a");
     return true;
 }
 

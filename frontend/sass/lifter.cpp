@@ -124,6 +124,10 @@ std::vector<Lifter::PlacedParameter> Lifter::place_parameters() const {
         while (alignment < 16 && parameter.offset % (2 * alignment) == 0 &&
                (end + 2 * alignment - 1) / (2 * alignment) * (2 * alignment) <= parameter.offset)
             alignment *= 2;
+        // A tensor's map, whose address must be a multiple of 64, is aligned among the bank's addresses.
+        if (cubin_.architecture >= 90 && reads_parameter_window_ && parameter.size >= 128 &&
+            (kernel_.parameter_base + parameter.offset) % 64 == 0)
+            alignment = 64;
         const bool is_power = parameter.size == 8 || parameter.size == 4 || parameter.size == 2 || parameter.size == 1;
         const bool is_scalar = is_power && alignment >= parameter.size &&
                                (end + parameter.size - 1) / parameter.size * parameter.size == parameter.offset;
@@ -134,6 +138,33 @@ std::vector<Lifter::PlacedParameter> Lifter::place_parameters() const {
         end_here = offset + parameter.size;
     }
     return placed;
+}
+
+/// Whether parameters lie at other distances from each other than in the bank.
+bool Lifter::has_shifted_parameters() const {
+    const std::vector<PlacedParameter> placed = place_parameters();
+    for (std::size_t i = 0; i < placed.size(); ++i)
+        if (placed[i].offset - kernel_.parameters[i].offset != placed[0].offset - kernel_.parameters[0].offset)
+            return true;
+    return false;
+}
+
+/// What the code counts on, by what it holds.
+void Lifter::find_kind() {
+    has_ranks_ = kernel_.has_clusters;
+    constexpr std::int64_t give_rank[] = {0x654, 0x4210}; // selectors of PRMT that put a byte on top
+    for (const Instruction& inst : code_) {
+        if (inst.form == nullptr) continue;
+        const std::string_view mnemonic = inst.form->mnemonic, rule = inst.form->rule;
+        if (mnemonic == "SYNCS" || mnemonic == "ARRIVES" || rule == "cluster_arrive" || rule == "store_async" ||
+            rule.starts_with("bulk_") || rule.starts_with("tensor_"))
+            has_ranks_ = true;
+        if (rule == "prmt")
+            for (const std::int64_t selector : give_rank)
+                if (inst.operands[2].kind == Kind::immediate && inst.operands[2].value == selector) has_ranks_ = true;
+        if (rule == "warpgroup" && inst.has("WAIT")) is_by_hand_ = true; // no PTX is that
+    }
+    if (cubin_.architecture < 90) has_ranks_ = false;
 }
 
 std::string Lifter::parameter_list() const {
@@ -152,8 +183,8 @@ std::string Lifter::parameter_list() const {
 }
 
 std::string Lifter::lift() {
-    if (kernel_.has_clusters) throw Unliftable("clusters of blocks");
     discover();
+    find_kind();
     // Which pairs hold one value at the beginning of each block: all, until a way to there says otherwise.
     using Pairs = EntryState;
     std::vector<Pairs> entries(blocks_.size(), Pairs().set());
@@ -219,7 +250,13 @@ std::string Lifter::lift() {
         head += "\t.reg .b64 %constant_window;\n\tmov.u64 %constant_window, sass_constants;\n"
                 "\tcvta.const.u64 %constant_window, %constant_window;\n";
     const bool names_window_high = text_.find(window_high) != text_.npos;
-    head += "\tmov.u32 %shared_base, " + shared + ";\n\tcvta.shared.u64 %shared_window, " + shared + ";\n";
+    head += "\tmov.u32 %shared_base, " + shared + ";\n\tcvta.shared.u64 %shared_window, " +
+            (has_ranks_ ? "0" : shared) + ";\n";
+    if (reads_parameter_window_)
+        head += "\t.reg .b64 %parameter_window;\n\tmov.u64 %parameter_window, param_0;\n"
+                "\tcvta.param.u64 %parameter_window, %parameter_window;\n\tsub.s64 %parameter_window, "
+                "%parameter_window, " +
+                std::to_string(kernel_.parameters[0].offset) + ";\n";
     if (names_window_high)
         head +=
             "\t.reg .b32 %window_high;\n\t{\n\t.reg .b32 %low;\n\tmov.b64 {%low, %window_high}, %shared_window;\n\t}\n";

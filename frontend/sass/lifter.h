@@ -104,6 +104,8 @@ private:
     // --- values ---
     static unsigned index_of(const Operand& operand);
     static std::string register_name(unsigned index);
+    bool has_shifted_parameters() const;
+    void find_kind();
     Value read(const Operand& operand); ///< 32 bits, negated or inverted as the operand says
     Value read_plain(const Operand& operand);
     Value read_index(unsigned index);
@@ -118,6 +120,7 @@ private:
     Value constant_word(unsigned bank, std::int64_t offset);
     std::optional<std::uint32_t> constant_bytes(unsigned bank, std::int64_t offset);
     int parameter_pair(std::int64_t offset);
+    Value parameter_window(bool of_bank, bool is_high);
     void move_address(const Instruction& inst, const CubinRelocation* relocation);
     std::string variable_place(const CubinSymbol& symbol, std::int64_t addend); ///< as an operand of mov.u64
     static Condition condition(const Operand& operand);
@@ -241,6 +244,11 @@ private:
         unsigned result = 0, result_number = 0; ///< register of the lower half
         unsigned number = 0;                    ///< where the carry is in two predicates: equal in both
     };
+    /// Shared addresses hold the block's rank in the cluster.
+    bool has_ranks_ = false;
+    /// Not written by ptxas: a uniform register is the warp's, and what one lane writes the others see.
+    bool is_by_hand_ = false;
+    bool reads_parameter_window_ = false; ///< the address of the parameters
     std::array<Register, register_count> registers_{};
     std::array<Carry, 16> carries_{};
     EntryState pairs_; ///< whose 64-bit register holds their value
@@ -293,6 +301,18 @@ private:
     bool is_mask_of_division(const Instruction& inst) const;
     bool is_guard_of_division(const Instruction& inst);
     void come_together(const std::string& lanes);
+    std::string word_at(unsigned index);
+    std::string cluster_address(unsigned index, std::int64_t offset);
+    std::string cluster_address(const Operand& place);
+    void emit_once(const std::string& statement);
+    std::optional<Operand> elected_in_loop() const;
+    std::string upper_half_of(const std::string& word);
+    std::string bulk_size(const std::string& word);
+    std::string tensor_map(const Operand& operand);
+    std::string coordinates(unsigned first, unsigned rank);
+    std::string matrix_description(unsigned index);
+    void forget(unsigned index);
+    void write_all(unsigned index, const Value& value); ///< of all lanes, whatever the guard is
     void use_table();
     /// The number that stands for a provided function's address; none for others.
     static std::optional<std::uint64_t> provided_address(std::string_view name);
@@ -430,6 +450,30 @@ public:
     LIFT_RULE(ret);
     LIFT_RULE(trap);
     LIFT_RULE(r2ur);
+    LIFT_RULE(add_wide_uniform);
+    LIFT_RULE(warpgroup_product);
+    LIFT_RULE(warpgroup);
+    LIFT_RULE(stsm);
+    LIFT_RULE(barrier_exchange);
+    LIFT_RULE(barrier_arrive);
+    LIFT_RULE(barrier_check);
+    LIFT_RULE(barrier_invalidate);
+    LIFT_RULE(barrier_arrive_copies);
+    LIFT_RULE(store_async);
+    LIFT_RULE(bulk_copy);
+    LIFT_RULE(bulk_reduction);
+    LIFT_RULE(bulk_prefetch);
+    LIFT_RULE(bulk_commit);
+    LIFT_RULE(tensor_load);
+    LIFT_RULE(tensor_store);
+    LIFT_RULE(tensor_prefetch);
+    LIFT_RULE(tensor_map_control);
+    LIFT_RULE(fence_async);
+    LIFT_RULE(cluster_arrive);
+    LIFT_RULE(cluster_wait);
+    LIFT_RULE(set_register_count);
+    LIFT_RULE(wait_for_grids);
+    LIFT_RULE(launch_dependents);
 #undef LIFT_RULE
 };
 

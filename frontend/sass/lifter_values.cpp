@@ -289,6 +289,31 @@ Value Lifter::constant_word(unsigned bank, std::int64_t offset) {
             const int window = name_wide(std::string(constant_window));
             return offset == constants ? low_half(window) : high_half(window);
         }
+        if (cubin_.architecture >= 90) {
+            // Of clusters: whether there are, blocks of one in each direction, what divides by that, clusters, blocks.
+            constexpr const char* directions[] = {"x", "y", "z"};
+            const std::string_view direction =
+                offset >= 0x144 && offset < 0x168 ? directions[(offset - 0x144) / 4 % 3] : "";
+            if (offset == 0x140) {
+                const std::string is_explicit = predicate_temporary(), result = temporary();
+                emit("mov.pred " + is_explicit + ", %is_explicit_cluster");
+                emit("selp.b32 " + result + ", 1, 0, " + is_explicit);
+                return value_of(result);
+            }
+            if (offset >= 0x144 && offset < 0x150)
+                return special(("%cluster_nctaid." + std::string(direction)).c_str());
+            if (offset >= 0x150 && offset < 0x15c) {
+                const Value count = special(("%cluster_nctaid." + std::string(direction)).c_str());
+                const std::string single = temporary(), result = temporary();
+                emit("cvt.rn.f32.u32 " + single + ", " + count.text);
+                emit("rcp.rp.f32 " + result + ", " + single);
+                return value_of(result);
+            }
+            if (offset >= 0x15c && offset < 0x168) return special(("%nclusterid." + std::string(direction)).c_str());
+            if (offset == 0x188) return special("%cluster_nctarank");
+            const bool of_bank = offset == 0xc0 || offset == 0xc4;
+            if (of_bank || offset == 0x198 || offset == 0x19c) return parameter_window(of_bank, offset % 8 != 0);
+        }
         const std::int64_t environment = cubin_.architecture >= 90 ? 0x40 : 0x88;
         if (offset >= environment && offset < environment + 12)
             return special(("%envreg" + std::to_string((offset - environment) / 4)).c_str());
@@ -354,6 +379,23 @@ Value Lifter::constant_word(unsigned bank, std::int64_t offset) {
             }
     }
     refuse_here(place);
+}
+
+/// A half of the address of bank 0, or of the parameters in it.
+Value Lifter::parameter_window(bool of_bank, bool is_high) {
+    if (kernel_.parameters.empty()) refuse_here("the address of parameters that are not there");
+    reads_parameter_window_ = true;
+    // With other distances between the parameters only who knows what is read can tell where that lies: a tensor's map.
+    if (has_shifted_parameters())
+        for (const Instruction& inst : code_)
+            if (inst.form != nullptr && inst.form->id == FormId::ld) refuse_here("the address of parameters");
+    std::string place = "%parameter_window";
+    if (of_bank) {
+        place = wide_temporary();
+        emit("sub.s64 " + place + ", %parameter_window, " + std::to_string(kernel_.parameter_base));
+    }
+    const int wide = name_wide(place);
+    return is_high ? high_half(wide) : low_half(wide);
 }
 
 /// A half of a variable's address as an immediate: MOV or UMOV d, 32@lo(name) or 32@hi(name).

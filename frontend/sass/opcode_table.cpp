@@ -142,8 +142,7 @@ private:
         };
         if (take('[')) {
             spec.kind = peek();
-            if (spec.kind != 'g' && spec.kind != 'l' && spec.kind != 's' && spec.kind != 't' && spec.kind != 'u')
-                return false;
+            if (std::string_view("glstuyz").find(spec.kind) == std::string_view::npos) return false;
             ++at_;
             if (!take(']')) return false;
         } else if (take('#')) {
@@ -170,9 +169,14 @@ private:
             case 'd':
             case 'D': set(take('@') ? number() : 16, 8); break;
             case 'a': set(24, 8); break;
+            case 'm':
+            case 'G': set(number(), 8); break;
+            case 'h': set(40, 8); break;
             case 'P':
             case 'U':
             case 'Z':
+            case 'Y':
+            case 'X':
             case 'V': set(number(), 3); break;
             case 'B': set(number(), 4); break;
             case 'b':
@@ -191,7 +195,7 @@ private:
         }
         if (take(':')) spec.type = text_[at_++];
         if (take('?')) spec.optional = true;
-        for (const char word : {'x', 'e', 'm', 'r', 'c'})
+        for (const char word : {'x', 'e', 'm', 'r', 'c', 'w'})
             if (take(word)) spec.only_with = word;
         if (peek() == '.') {
             spec.suffix = int(form_.modifiers.size());

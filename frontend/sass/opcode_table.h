@@ -40,7 +40,7 @@ struct OperandSpec {
     bool may_negate = false, may_be_absolute = false, may_invert = false, invert_with_x = false;
     char type = 0; ///< the letter behind the colon
     bool optional = false;
-    char only_with = 0; ///< printed with .X (x), .EX (e), .SP (m), .RED (r), .COLLECTIVE (c) only
+    char only_with = 0; ///< printed with .X (x), .EX (e), .SP (m), .RED (r), .COLLECTIVE (c), .DEPBAR (w) only
     bool is_signed = false;
     BitField field;           ///< registers and predicates: the first bit is all that counts
     std::int64_t silent = -1; ///< a value that is not printed

@@ -9,6 +9,7 @@ namespace ptarmigan::sass {
 
 /// SR_SWINHI, sm_90: the upper half of generic addresses of shared memory.
 inline constexpr unsigned shared_window_high_number = 47;
+inline constexpr unsigned cluster_rank_number = 136; ///< SR_CgaCtaId
 
 /// SR_LMEMHIOFF: the lowest that R1 may be.
 inline constexpr unsigned lowest_stack_number = 55;

@@ -77,7 +77,10 @@ void AsyncCopies::check(const Copy& copy) {
         fail(copy, Fault::illegal_instruction, copy.target, "the mask names blocks that the cluster doesn't have");
     if (!tensor) return;
     const std::uint64_t address = stores ? copy.target : copy.source;
-    aligned(address, 64);
+    // Among the parameters it is the bank's address that counts, in which they begin at 0x210 on sm_90.
+    constexpr std::uint64_t parameter_base = 0x210;
+    const std::uint64_t inside = address - reinterpret_cast<std::uint64_t>(copy.cta->params);
+    if (inside >= copy.cta->params_size || (inside + parameter_base) % 64 != 0) aligned(address, 64);
     const TensorMap map = map_at(copy, address);
     const TensorTile* tile = nullptr;
     const TensorPosition position{copy.coordinates, copy.offsets};
