@@ -230,6 +230,27 @@ def jit_rawkernel():
     return [(y.get(), A * 3)]
 
 
+@both
+def transforms(m, x, d, i):
+    z = d[:4096] + 1j * d[4096:8192]
+    return m.fft.fft(z), m.fft.ifft(z[:1000]), m.fft.rfft(x[:3000]), m.fft.fft2(z.reshape(64, 64))
+
+
+@both
+def linear_algebra(m, x, d, i):
+    a = d[:64].reshape(8, 8)
+    s = a @ a.T + 8 * m.eye(8)
+    batch = d[:60].reshape(3, 5, 4)
+    return (
+        m.linalg.solve(s, a),
+        m.linalg.inv(s),
+        m.linalg.cholesky(s),
+        m.linalg.det(s),
+        x[:800].reshape(40, 20) @ x[800:1600].reshape(20, 40),
+        batch @ batch.transpose(0, 2, 1),
+    )
+
+
 @operation
 def filters():
     from cupyx.scipy import ndimage, special
