@@ -416,6 +416,16 @@ void Worker::raise_deadlock() {
     raise_fault(record);
 }
 
+bool Worker::has_waited_long() {
+    const auto now = std::chrono::steady_clock::now();
+    const std::uint64_t progress = scheduler_.progress_and_work();
+    if (progress != waited_at_) {
+        waited_at_ = progress;
+        wait_began_ = now;
+    }
+    return now - wait_began_ > std::chrono::milliseconds(1);
+}
+
 void Worker::check_for_hang() {
     Grid& grid = *grid_;
     if (grid.hang_limit == std::chrono::nanoseconds{0}) return;
@@ -546,6 +556,7 @@ void Worker::run(Grid& grid, std::uint32_t number) {
     number_ = number;
     use_ = &grid;
     spins = 0;
+    waited_at_ = ~std::uint64_t{0};
     copies_.seed(grid.async_seed);
     products_.seed(grid.async_seed);
     tensor_memories_.seed(grid.async_seed);

@@ -38,6 +38,9 @@ public:
     } // services are called by the step that runs
     /// For yield(): spins since something happened.
     unsigned spins = 0;
+    /// Called by a step that waits: whether nothing has happened on this worker for so long that others should have its
+    /// CPU, who may be making the code that is waited for.
+    bool has_waited_long();
     /// Called by a step that waits: ends the grid if nobody has done anything but wait for the time of
     /// PTARMIGAN_HANG_TIMEOUT.
     void check_for_hang();
@@ -117,6 +120,8 @@ private:
     bool looks_are_known_ = false;                             ///< to the grid
     unsigned idle_turns_ = 0, turns_without_exit_ = 0;         ///< of the ring, in run_resident_ctas()
     std::uint64_t seen_progress_ = 0, seen_grid_progress_ = 0; ///< for check_for_hang()
+    std::uint64_t waited_at_ = 0;                              ///< for has_waited_long()
+    std::chrono::steady_clock::time_point wait_began_{};
     std::chrono::steady_clock::time_point progress_time_;
 };
 

@@ -86,6 +86,12 @@ bool is_small(const KernelFacts& facts) {
     return facts.statements <= small_kernel_statements && facts.static_shared == 0;
 }
 
+/// Quick code of a small kernel is done before good code would be made: libraries' kernels that fill a few words.
+bool is_brief(const KernelFacts& facts, std::uint64_t threads) {
+    constexpr std::uint64_t brief_statements = 4'000'000; // of all threads: some milliseconds
+    return threads != 0 && facts.statements != 0 && threads <= brief_statements / facts.statements;
+}
+
 const translator::CompileOptions& process_options() {
     static const auto& options = *new translator::CompileOptions(options_from_environment()); // for exit handlers too
     return options;
@@ -277,7 +283,7 @@ Kernel::Variant Kernel::make_variant(const translator::BlockShape& shape, const 
             if (code == ahead_) compile_behind();
             return {{std::move(code), nullptr}};
         }
-        good_only = good_only || is_small(facts_) || threads >= longest_quick_threads;
+        good_only = good_only || (is_small(facts_) && !is_brief(facts_, threads)) || threads >= longest_quick_threads;
         if (good_only) compile_behind();
     }
     if (good_only) return {{cache.get(good), nullptr}};
@@ -332,7 +338,7 @@ bool Kernel::compile_ahead() {
     for (unsigned i = 0; i < 3; ++i) shape.ntid[i] = std::max<std::uint32_t>(ntid[i], 1);
     translator::CompileOptions options = process_options();
     options.small_grid = true;
-    if (!is_small(*facts)) options = quick_options(options);
+    options = quick_options(options); // a small kernel's grid may be so large that it wants good code, but few are
     try {
         auto code = get_for(BackgroundOrder::soon, shape, options);
         const std::lock_guard lock(mutex_);

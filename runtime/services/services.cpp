@@ -53,6 +53,9 @@ void back_off(Worker& worker, std::uint64_t nanoseconds) {
         nanosleep(&time, nullptr);
     } else if (worker.spins < pauses) {
         relax_cpu();
+    } else if (worker.has_waited_long()) {
+        const timespec time{0, 20'000};
+        nanosleep(&time, nullptr);
     } else {
         sched_yield();
     }

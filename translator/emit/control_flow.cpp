@@ -169,7 +169,7 @@ void GraphEmitter::emit_block(BlockId id) {
     const BlockPlan& plan = plan_->blocks[id];
     current_block_ = id;
     current_instruction_ = nullptr;
-    cache_.clear();
+    known_.clear();
     ir_.SetInsertPoint(blocks_[id]);
     forget_last_round(id);
     if (accumulated_mask_[id]) {
@@ -338,7 +338,7 @@ void GraphEmitter::emit_under_uniform_guard(const GraphInstruction& instruction,
     llvm::BasicBlock* from = ir_.GetInsertBlock();
     ir_.CreateCondBr(condition, taken, done);
     ir_.SetInsertPoint(taken);
-    auto cache = cache_;
+    const KnownValues::Mark known = known_.mark();
     guard_handled_ = true;
     captured_ = &results;
     run_handler(instruction);
@@ -346,7 +346,7 @@ void GraphEmitter::emit_under_uniform_guard(const GraphInstruction& instruction,
     llvm::BasicBlock* end = ir_.GetInsertBlock();
     ir_.CreateBr(done);
     ir_.SetInsertPoint(done);
-    cache_ = std::move(cache); // loads made inside the arm do not dominate what follows
+    known_.go_back(known); // loads made inside the arm do not dominate what follows
     for (auto& [value, contents] : results) {
         const LaneValue& old = before.at(value);
         LaneValue merged = contents;
@@ -417,13 +417,13 @@ void GraphEmitter::move_phis(BlockId from, unsigned successor, llvm::Value* mask
 
 void GraphEmitter::emit_edge(BlockId from, unsigned successor, llvm::Value* mask) {
     BlockId to = graph_.blocks[from].successors[successor];
-    auto saved = cache_;
+    const KnownValues::Mark known = known_.mark();
     move_phis(from, successor, width_ > 1 ? mask : nullptr);
     if (accumulated_mask_[to]) {
         llvm::Value* merged = ir_.CreateOr(load_mask(accumulated_mask_[to]), mask);
         store_mask(accumulated_mask_[to], merged);
     }
-    cache_ = std::move(saved);
+    known_.go_back(known);
 }
 
 /// Lanes for which edge `successor` of an indexed or conditional branch is taken.

@@ -20,6 +20,7 @@
 #include "translator/analysis/memory/load_groups.h"
 #include "translator/analysis/waits/counter_goals.h"
 #include "translator/emit/kernel_unit.h"
+#include "translator/emit/known_values.h"
 #include "translator/emit/warp_emitter.h"
 #include "translator/kernel_abi.h"
 
@@ -324,7 +325,7 @@ private:
 
     std::vector<bool> crosses_;
     std::unordered_map<ValueId, Slot> slots_;
-    std::unordered_map<ValueId, LaneValue> cache_; ///< values known in the current block
+    KnownValues known_; ///< in the current block
     std::unordered_map<ValueId, GuardSlot> guards_;
     std::vector<llvm::AllocaInst*> accumulated_mask_, current_mask_; ///< by block
     llvm::AllocaInst* rounds_ = nullptr;                             ///< of turn loops, since the step was called

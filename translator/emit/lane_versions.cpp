@@ -52,14 +52,14 @@ void GraphEmitter::emit_versions(BlockId id) {
     for (llvm::BasicBlock* version : {full, partial}) {
         ir_.SetInsertPoint(version);
         full_version_ = version == full;
-        cache_.clear();
+        known_.clear();
         begin_block_code();
         emit_instructions(id);
         ir_.CreateBr(done);
     }
     full_version_ = false;
     ir_.SetInsertPoint(done);
-    cache_.clear();
+    known_.clear();
     begin_block_code();
 }
 

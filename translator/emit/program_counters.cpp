@@ -206,9 +206,9 @@ void GraphEmitter::weigh_rounds() {
 
 void GraphEmitter::emit_counter_edge(BlockId block, unsigned successor, llvm::Value* mask) {
     BlockId to = graph_.blocks[block].successors[successor];
-    auto saved = cache_;
+    const KnownValues::Mark known = known_.mark();
     move_phis(block, successor, mask);
-    cache_ = std::move(saved);
+    known_.go_back(known);
     llvm::Value* old = ir_.CreateLoad(counters_->getAllocatedType(), counters_);
     llvm::Value* next = splat(ir_.getInt32(counter_of_[to]));
     ir_.CreateStore(mask ? ir_.CreateSelect(mask, next, old) : next, counters_);
@@ -309,7 +309,7 @@ void GraphEmitter::emit_program_counters(const RegionView& view, const RegionInt
         dispatch->addCase(ir_.getInt32(counter_of_[id]), blocks_[id]);
         current_block_ = id;
         current_instruction_ = nullptr;
-        cache_.clear();
+        known_.clear();
         ir_.SetInsertPoint(blocks_[id]);
         llvm::Value* current = ir_.CreateLoad(counters_->getAllocatedType(), counters_);
         if (may_go_alone_ && ends_wait_[id]) {

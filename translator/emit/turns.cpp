@@ -54,12 +54,13 @@ void GraphEmitter::emit_turn(BlockId latch) {
     if (turn->point.waits)
         call_service(offsetof(abi::Services, note_wait), ir_.getVoidTy(), {cta_context_, step_, lanes_here()});
     // What the block knows of its values, and the place of its loads, are from before the edge.
-    const auto known = std::exchange(cache_, {});
+    const KnownValues::Mark known = known_.mark();
+    known_.clear();
     llvm::Instruction* loads_end = std::exchange(loads_end_, nullptr);
     std::vector<llvm::Value*> masks;
     for (llvm::AllocaInst* slot : masks_at(turn->point)) masks.push_back(load_mask(slot));
     turn->stop(masks);
-    cache_ = known;
+    known_.go_back(known);
     loads_end_ = loads_end;
     ir_.SetInsertPoint(round);
 }

@@ -131,13 +131,13 @@ LaneValue GraphEmitter::value_at(BlockId block, ValueId value) {
         zero.shape.level = Shape::Level::cta_uniform;
         return zero;
     }
-    if (auto cached = cache_.find(value); cached != cache_.end()) return cached->second;
+    if (const LaneValue* known = known_.find(value)) return *known;
     if (kept_place(value)) throw std::logic_error("an accumulator that has no registers is read: " + info.name);
     LaneValue result;
     llvm::IRBuilderBase::InsertPointGuard keep(ir_);
     if (loads_end_) ir_.SetInsertPoint(loads_end_);
     result = load_slot(slot_of(value), info.shape, info.type);
-    cache_.emplace(value, result);
+    known_.set(value, result);
     return result;
 }
 
@@ -163,7 +163,7 @@ llvm::ArrayRef<const ptx::Instruction*> GraphEmitter::loads_with(const ptx::Inst
 }
 
 LaneValue GraphEmitter::value_in(BlockId block, ValueId value) {
-    if (block != current_block_) cache_.clear();
+    if (block != current_block_) known_.clear();
     return value_at(block, value);
 }
 
@@ -208,7 +208,7 @@ void GraphEmitter::define(ValueId value, LaneValue contents) {
         captured_->emplace_back(value, contents);
         return;
     }
-    cache_[value] = contents;
+    known_.set(value, contents);
     if (!crosses_[value]) return;
     Slot& slot = slot_of(value);
     if (!plan_ && info.shape.is_varying() && width_ > 1) {
