@@ -37,6 +37,7 @@ enum Attribute : std::uint8_t {
     regcount = 0x2f,
     int_warp_wide_instr_offsets = 0x31,
     indirect_branch_targets = 0x34,
+    sw_war = 0x36,
     cta_per_cluster = 0x3d,
     explicit_cluster = 0x3e,
 };
@@ -198,6 +199,7 @@ private:
             case max_threads:
                 kernel.max_threads = std::max(word[0], 1u) * std::max(word[1], 1u) * std::max(word[2], 1u);
                 break;
+            case sw_war: kernel.names_workarounds = true; break;
             case explicit_cluster: kernel.has_clusters = true; break;
             case cta_per_cluster:
                 kernel.has_clusters = true;

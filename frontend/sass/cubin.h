@@ -72,8 +72,9 @@ struct CubinKernel {
     bool has_unknown_stack = false; ///< stack_size is its least
     std::uint32_t max_threads = 0;  ///< 0: not given
     std::uint32_t required_threads[3] = {};
-    bool has_clusters = false;     ///< it is launched in clusters only
-    std::uint32_t cluster[3] = {}; ///< of these dimensions, unless 0
+    bool has_clusters = false;      ///< it is launched in clusters only
+    std::uint32_t cluster[3] = {};  ///< of these dimensions, unless 0
+    bool names_workarounds = false; ///< as ptxas does for sm_90's asynchronous instructions
     CodeFacts facts;
 };
 

@@ -79,23 +79,34 @@ void Lifter::emit_once(const std::string& statement) {
         if (writes_) text_ += "\t@" + both + " " + statement + ";\n";
         return;
     }
-    if (const auto elected = elected_in_loop(); elected) {
-        const std::string both = with_guard(*current_, condition(*elected));
+    emit_of_lane(statement);
+}
+
+/// What a uniform instruction does for the lane whose turn it is.
+void Lifter::emit_of_lane(const std::string& statement) {
+    if (const auto lane = lone_lane_in_loop(); lane) {
+        const std::string both = with_guard(*current_, *lane);
         if (writes_) text_ += "\t@" + both + " " + statement + ";\n";
         return;
     }
     emit_guarded(statement);
 }
 
-/// The predicate of ELECT if the block is a loop that goes on while lanes are left that were not elected.
-std::optional<Operand> Lifter::elected_in_loop() const {
+/// Where the block is a loop that goes on while lanes are left whose turn it was not, by ELECT or, lanes with one value
+/// together, by R2UR: which lanes take part.
+std::optional<Condition> Lifter::lone_lane_in_loop() const {
     const Block& block = blocks_[current_block_];
     const Instruction& last = code_[block.end / instruction_size - 1];
-    if (last.form == nullptr || last.form->id != FormId::bra || !last.has("ANY")) return {};
+    if (last.form == nullptr || last.form->id != FormId::bra || !last.has("ANY") || last.guard_negated) return {};
     for (std::uint32_t at = block.begin; at < block.end; at += instruction_size) {
         const Instruction& inst = code_[at / instruction_size];
-        if (inst.form->id == FormId::elect && inst.guard == last.guard && !inst.guard_negated && !last.guard_negated)
-            return inst.operands[0];
+        if (inst.guard != last.guard || inst.guard_negated) continue;
+        if (inst.form->id == FormId::elect) return condition(inst.operands[0]);
+        if (inst.form->rule == "r2ur" && inst.operands[0].index != true_predicate) {
+            Condition lone;
+            lone.name = "%lone";
+            return lone;
+        }
     }
     return {};
 }
@@ -106,7 +117,7 @@ std::optional<Operand> Lifter::elected_in_loop() const {
 void Lifter::barrier_exchange(const Instruction& inst) {
     const std::string where = address(inst.operands[1], ".shared"), word = wide_text(read_pair(inst.operands[2]));
     if (inst.operands[0].index == zero_uniform) {
-        emit_guarded("st.shared.b64 " + where + ", " + word);
+        emit_of_lane("st.shared.b64 " + where + ", " + word);
         return;
     }
     const std::string old = wide_temporary();

@@ -28,7 +28,7 @@ std::string Lifter::with_guard(const Instruction& inst, const Condition& also) {
 void Lifter::branch(const Instruction& inst) {
     const Block& block = blocks_[current_block_];
     // A loop of a warp whose lanes are elected in turn: each does what it is to do by itself, and once.
-    if (inst.has("ANY") && (!inst.has("U") || !elected_in_loop())) refuse_here();
+    if (inst.has("ANY") && (!inst.has("U") || !lone_lane_in_loop())) refuse_here();
     if (inst.has("DIV")) {
         // To a slow way for threads that do not come together: here they wait for each other at what follows.
         const Operand& among = inst.operands[1];
@@ -427,7 +427,7 @@ bool Lifter::is_guard_of_division(const Instruction& inst) {
 void Lifter::elect(const Instruction& inst) {
     const Operand &p = inst.operands[0], &leader = inst.operands[1], &among = inst.operands[2];
     if (among.index != true_predicate || among.negated || inst.has("IGNOREKILL")) refuse_here();
-    if (const auto elected = elected_in_loop(); elected && elected->index == p.index) {
+    if (lone_lane_in_loop()) {
         if (leader.index != zero_uniform) refuse_here();
         write_predicate(p, true);
         return;

@@ -152,6 +152,7 @@ bool Lifter::has_shifted_parameters() const {
 /// What the code counts on, by what it holds.
 void Lifter::find_kind() {
     has_ranks_ = kernel_.has_clusters;
+    bool is_asynchronous = false;
     constexpr std::int64_t give_rank[] = {0x654, 0x4210}; // selectors of PRMT that put a byte on top
     for (const Instruction& inst : code_) {
         if (inst.form == nullptr) continue;
@@ -162,8 +163,10 @@ void Lifter::find_kind() {
         if (rule == "prmt")
             for (const std::int64_t selector : give_rank)
                 if (inst.operands[2].kind == Kind::immediate && inst.operands[2].value == selector) has_ranks_ = true;
-        if (rule == "warpgroup" && inst.has("WAIT")) is_by_hand_ = true; // no PTX is that
+        is_asynchronous =
+            is_asynchronous || mnemonic == "SYNCS" || rule.starts_with("tensor_") || rule.starts_with("warpgroup");
     }
+    is_by_hand_ = is_asynchronous && !kernel_.names_workarounds;
     if (cubin_.architecture < 90) has_ranks_ = false;
 }
 
@@ -238,7 +241,7 @@ std::string Lifter::lift() {
     head += "\t.reg .b16 %h<" + std::to_string(halves_ + 1) + ">;\n";
     head +=
         "\t.reg .b64 %shared_window, %local_window, %local_base;\n\t.reg .b32 %shared_base, %barrier_result, %active_mask;\n";
-    head += "\t.reg .pred %barrier_predicate;\n";
+    head += "\t.reg .pred %barrier_predicate, %lone;\n";
     head += "\tsetp.eq.u32 %ptrue, 0, 0;\n\tsetp.ne.u32 %pfalse, 0, 0;\n";
     if (kernel_.shared_size > 0) {
         const std::uint32_t alignment = std::max(kernel_.shared_alignment, 16u);

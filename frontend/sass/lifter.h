@@ -246,7 +246,8 @@ private:
     };
     /// Shared addresses hold the block's rank in the cluster.
     bool has_ranks_ = false;
-    /// Not written by ptxas: a uniform register is the warp's, and what one lane writes the others see.
+    /// Asynchronous code that ptxas did not write: a uniform register is the warp's, and what one lane writes the
+    /// others see.
     bool is_by_hand_ = false;
     bool reads_parameter_window_ = false; ///< the address of the parameters
     std::array<Register, register_count> registers_{};
@@ -305,7 +306,8 @@ private:
     std::string cluster_address(unsigned index, std::int64_t offset);
     std::string cluster_address(const Operand& place);
     void emit_once(const std::string& statement);
-    std::optional<Operand> elected_in_loop() const;
+    void emit_of_lane(const std::string& statement);
+    std::optional<Condition> lone_lane_in_loop() const;
     std::string upper_half_of(const std::string& word);
     std::string bulk_size(const std::string& word);
     std::string tensor_map(const Operand& operand);
