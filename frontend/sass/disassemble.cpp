@@ -199,7 +199,11 @@ std::string multiply_alias(const Instruction& inst) {
 namespace {
 
 std::string mnemonic_of(const Instruction& inst) {
-    if (inst.form == nullptr) return "opcode " + hexadecimal(inst.code.bits(0, 12));
+    if (inst.form == nullptr) {
+        const auto opcode = unsigned(inst.code.bits(0, 12));
+        const std::string_view name = name_of_opcode(opcode);
+        return (name.empty() ? std::string() : std::string(name) + ", ") + "opcode " + hexadecimal(opcode);
+    }
     std::string text = inst.form->mnemonic;
     if (inst.form->id == FormId::imad && !inst.has("X"))
         if (const std::string alias = multiply_alias(inst); !alias.empty()) text += "." + alias;

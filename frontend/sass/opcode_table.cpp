@@ -272,6 +272,21 @@ std::span<const Form> all_forms() {
 const Form* find_form(unsigned opcode, unsigned architecture) {
     return opcode < 4096 ? table().by_opcode[architecture < 90 ? 0 : 1][opcode] : nullptr;
 }
+std::string_view name_of_opcode(unsigned opcode) {
+    struct Named {
+        unsigned opcode;
+        std::string_view name;
+    };
+#define SASS_FORM(...)
+#define SASS_NAME(mnemonic, code) {code, mnemonic},
+    static constexpr Named names[] = {
+#include "frontend/sass/opcode_table.def"
+    };
+#undef SASS_FORM
+    for (const Named& named : names)
+        if (named.opcode == opcode) return named.name;
+    return {};
+}
 std::span<const std::string> table_faults() {
     return table().faults;
 }

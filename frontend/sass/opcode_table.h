@@ -65,6 +65,8 @@ struct Form {
 std::span<const Form> all_forms();
 /// The row for bits 0 to 11 in code of `architecture`, or null.
 const Form* find_form(unsigned opcode, unsigned architecture);
+/// What the disassembler calls an opcode that has no row; empty if that is not known.
+std::string_view name_of_opcode(unsigned opcode);
 /// Rows that could not be decoded, for the test.
 std::span<const std::string> table_faults();
 

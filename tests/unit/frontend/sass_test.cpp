@@ -68,7 +68,7 @@ TEST_CASE("sass: an instruction with a bit that its row does not name is refused
     sass::Instruction instruction;
     CHECK(sass::decode(packs, 0, instruction, 90));
     CHECK_FALSE(sass::decode(unpacks, 0, instruction, 90));
-    CHECK(sass::describe(instruction) == "F2FP.F16.F32.PACK_AB with bits 73, 74, 89");
+    CHECK(sass::describe(instruction) == "F2FP.INVALID4.PACK_AB with bits 73, 74");
     // DSETP's comparisons 0 and 15 are MIN and MAX, a warp barrier's operand is elsewhere on sm_90.
     CHECK(sass::decode({0x000000120200722a, 0x003fde000390f000}, 0, instruction, 90));
     CHECK(instruction.has("MAX"));
