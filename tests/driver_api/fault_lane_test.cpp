@@ -104,7 +104,7 @@ const std::string load = "ld.global.u32 %r5, [%rd3];";
 const Row rows[] = {
     in_steps("contiguous", 4, 5, load),
     in_steps("contiguous, later", 4, 27, load),
-    in_steps("contiguous store", 4, 21, "st.global.u32 [%rd3], %r3;"),
+    in_parts(in_steps("contiguous store", 4, 21, "st.global.u32 [%rd3], %r3;")),
     in_steps("contiguous bytes", 1, 9, "st.global.u8 [%rd3], %h1;"),
     in_steps("contiguous doubles", 8, 12, "ld.global.u64 %rd8, [%rd3]; shr.u64 %rd7, %rd8, 17; xor.b64 %rd8, %rd8, %rd7;"),
     halves_used(in_steps("halves of contiguous doubles", 8, 12, "ld.global.u64 %rd8, [%rd3];")),
