@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What generated code and the runtime share: layouts, entry signatures, services. Generated code reads
 // these structs at fixed offsets, so every offset that the emitter uses is asserted at the end.
-// Change anything here and bump `kernel_abi_version`: it is part of the key of the disk cache.
+// Change anything here and bump `kernel_abi_version` (kernel_abi_version.h).
 #pragma once
 
 #include "translator/async_call.h"
@@ -14,7 +14,6 @@
 
 namespace ptarmigan::abi {
 
-inline constexpr std::uint32_t kernel_abi_version = 30;
 inline constexpr unsigned warp_size = 32;
 inline constexpr unsigned most_joined_votes = 16; ///< of one Services::lane_collective
 

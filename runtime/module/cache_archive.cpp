@@ -3,7 +3,7 @@
 
 #include "runtime/module/cache_key.h"
 #include "runtime/module/kernel_file.h"
-#include "translator/kernel_abi.h"
+#include "translator/kernel_abi_version.h"
 
 #include <zstd.h>
 

@@ -2,7 +2,7 @@
 #include "runtime/module/cache_key.h"
 
 #include "runtime/module/translator_library.h"
-#include "translator/kernel_abi.h"
+#include "translator/kernel_abi_version.h"
 
 #include <xxhash.h>
 

@@ -2,7 +2,7 @@
 #include "runtime/module/translator_library.h"
 
 #include "runtime/module/kernel_cache.h"
-#include "translator/kernel_abi.h"
+#include "translator/kernel_abi_version.h"
 
 #include <dlfcn.h>
 #include <elf.h>

@@ -6,7 +6,7 @@
 #include "runtime/module/kernel_file.h"
 #include "runtime/module/translator_library.h"
 #include "tools/ptarmigan/commands.h"
-#include "translator/kernel_abi.h"
+#include "translator/kernel_abi_version.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

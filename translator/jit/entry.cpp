@@ -2,7 +2,7 @@
 // The one symbol that libptarmigan-translator.so exports.
 #include "translator/compile.h"
 
-#include "translator/kernel_abi.h"
+#include "translator/kernel_abi_version.h"
 
 namespace ptarmigan::translator {
 

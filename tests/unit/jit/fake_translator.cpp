@@ -3,7 +3,7 @@
 // argument. Counts compilations in a file-backed way that survives processes: see FAKE_TRANSLATOR_LOG.
 #include "translator/compile.h"
 
-#include "translator/kernel_abi.h"
+#include "translator/kernel_abi_version.h"
 
 #include <fcntl.h>
 #include <unistd.h>
