@@ -11,10 +11,6 @@ namespace {
 
 using Kind = Operand::Kind;
 
-std::string plus(std::int64_t offset) {
-    return offset == 0 ? std::string() : "+" + std::to_string(offset);
-}
-
 /// The word of the row among `words`, or null.
 const char* word_of(const Instruction& inst, std::initializer_list<const char*> words) {
     for (const char* word : words)
@@ -23,7 +19,7 @@ const char* word_of(const Instruction& inst, std::initializer_list<const char*> 
 }
 
 /// ADD and the like in PTX.
-std::string operation_of(const Instruction& inst) {
+std::string reduction_of(const Instruction& inst) {
     const char* word = word_of(inst, {"ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR"});
     std::string result;
     for (; word != nullptr && *word != 0; ++word) result += char(*word + 32);
@@ -200,7 +196,7 @@ void Lifter::store_async(const Instruction& inst) {
     const bool is_wide = inst.has("64");
     const std::string value = is_wide ? wide_text(pair_at(first)) : word_at(first);
     if (inst.form->id == FormId::redas) {
-        const std::string operation = operation_of(inst);
+        const std::string operation = reduction_of(inst);
         if (is_wide && operation != "add") refuse_here();
         emit_guarded("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes." + operation +
                      (is_bitwise(operation) ? ".b32 "
@@ -273,7 +269,7 @@ void Lifter::bulk_copy(const Instruction& inst) {
 
 void Lifter::bulk_reduction(const Instruction& inst) {
     const Operand &target = inst.operands[0], &source = inst.operands[1];
-    const std::string size = bulk_size(word_at(index_of(inst.operands[2]))), operation = operation_of(inst);
+    const std::string size = bulk_size(word_at(index_of(inst.operands[2]))), operation = reduction_of(inst);
     const std::string from = cluster_address(index_of(source), 0);
     const bool is_wide = inst.has("U64") || inst.has("S64"), is_signed = inst.has("S32") || inst.has("S64");
     std::string type;
@@ -375,7 +371,7 @@ void Lifter::tensor_store(const Instruction& inst) {
     const unsigned rank = rank_of(inst);
     const bool reduces = inst.form->id == FormId::utmaredg;
     emit_once(std::string(reduces ? "cp.reduce" : "cp") + ".async.bulk.tensor." + std::to_string(rank) +
-              "d.global.shared::cta." + (reduces ? operation_of(inst) + "." : std::string()) +
+              "d.global.shared::cta." + (reduces ? reduction_of(inst) + "." : std::string()) +
               (inst.has("IM2COL") ? "im2col_no_offs" : "tile") + ".bulk_group [" + tensor_map(inst.operands[1]) + ", " +
               coordinates(behind(source, 1), rank) + "], " + cluster_address(index_of(source), 0));
 }

@@ -21,10 +21,6 @@ Size size_of(const Instruction& inst) {
     return {4, ""};
 }
 
-std::string plus(std::int64_t offset) {
-    return offset == 0 ? std::string() : "+" + std::to_string(offset);
-}
-
 } // namespace
 
 /// The text between the brackets.

@@ -52,6 +52,11 @@ inline constexpr unsigned stack_pointer = 1;
 /// Bytes of shared memory that the system has on sm_90, where a kernel's begins.
 inline constexpr unsigned system_shared = 0x400;
 
+/// What stands behind an address: nothing where it is 0.
+inline std::string plus(std::int64_t offset) {
+    return offset == 0 ? std::string() : "+" + std::to_string(offset);
+}
+
 /// A predicate as an operand: a register, maybe inverted, or a constant.
 struct Condition {
     std::string name;  ///< empty: constant
