@@ -174,6 +174,10 @@ private:
             });
             if (!sound) return "damaged: .nv.info";
         }
+        // R1 begins at a multiple of 16, however many bytes the frames take together: code counts on it.
+        constexpr std::uint32_t alignment = 16;
+        for (CubinKernel& kernel : cubin_.kernels)
+            kernel.stack_size = (std::min(kernel.stack_size, 0u - alignment) + alignment - 1) / alignment * alignment;
         return {};
     }
 

@@ -69,7 +69,7 @@ struct CubinKernel {
     std::vector<KernelParameter> parameters;       ///< by ordinal
     std::uint32_t parameter_base = 0;              ///< where they begin in bank 0
     std::uint32_t registers = 0, shared_size = 0, shared_alignment = 1, stack_size = 0;
-    bool has_unknown_stack = false; ///< stack_size is its least
+    bool has_unknown_stack = false; ///< stack_size, a multiple of 16, is its least
     std::uint32_t max_threads = 0;  ///< 0: not given
     std::uint32_t required_threads[3] = {};
     bool has_clusters = false;      ///< it is launched in clusters only

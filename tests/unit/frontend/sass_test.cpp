@@ -251,6 +251,16 @@ TEST_CASE("sass: instructions of NVIDIA's libraries that ptxas does not write") 
     }
 }
 
+TEST_CASE("sass: the stack pointer begins at a multiple of 16") {
+    // The frames of the file are 8 bytes; code may store 16 bytes at what it takes from there.
+    const std::vector<std::uint8_t> image = read_bytes("tests/programs/cubin/function_pointers.sm_90.cubin");
+    sass::LiftedModule lifted;
+    std::string error;
+    REQUIRE(sass::lift_cubin(image, lifted, error));
+    CHECK(lifted.text.find("sass_stack[16]") != std::string::npos);
+    CHECK(lifted.text.find("sass_stack[8]") == std::string::npos);
+}
+
 TEST_CASE("sass: a stack that goes below the size that the file gives is asked where R1 is written") {
     std::vector<std::uint8_t> image = read_bytes("tests/programs/cubin/device_printf.sm_90.cubin");
     sass::Cubin cubin;
