@@ -183,14 +183,18 @@ void ask_managed(const Told& told) {
         if (which == 3) for (int i = 1; i < 4; ++i) said += " " + number(value[i]);
         return said;
     };
-    const auto advise = [&](int advice, int type, int id) { return number(call("cuMemAdvise_v2", managed, page, advice, CUmemLocation{type, id})); };
-    told.give("preferred is 1", advise(3, 1, 1) + ", " + attribute(2));
-    told.give("preferred is 2", advise(3, 1, 2) + ", " + attribute(2));
-    told.give("used by 1", advise(5, 1, 1) + ", " + attribute(3));
-    told.give("used by 0", advise(5, 1, 0) + ", " + attribute(3));
-    told.give("used by the host", advise(5, 2, 0) + ", " + attribute(3));
-    told.give("used by 2", advise(5, 1, 2) + ", " + attribute(3));
-    told.give("not used by 1", advise(6, 1, 1) + ", " + attribute(3));
+    // The attribute is what it was before: the order in which the recorded program's compiler took them.
+    const auto advise = [&](int advice, int type, int id, int which) {
+        const std::string before = attribute(which);
+        return number(call("cuMemAdvise_v2", managed, page, advice, CUmemLocation{type, id})) + ", " + before;
+    };
+    told.give("preferred is 1", advise(3, 1, 1, 2));
+    told.give("preferred is 2", advise(3, 1, 2, 2));
+    told.give("used by 1", advise(5, 1, 1, 3));
+    told.give("used by 0", advise(5, 1, 0, 3));
+    told.give("used by the host", advise(5, 2, 0, 3));
+    told.give("used by 2", advise(5, 1, 2, 3));
+    told.give("not used by 1", advise(6, 1, 1, 3));
     told.give("prefetched to 1 in 0", list({number(call("cuMemPrefetchAsync_v2", managed, page, CUmemLocation{1, 1}, 0u, both.at[0].stream)), attribute(4)}));
     told.give("prefetched to 1 in 1", list({number(call("cuMemPrefetchAsync_v2", managed, page, CUmemLocation{1, 1}, 0u, both.at[1].stream)), attribute(4)}));
     told.give("prefetched to 0 in 1", list({number(call("cuMemPrefetchAsync_v2", managed, page, CUmemLocation{1, 0}, 0u, both.at[1].stream)), attribute(4)}));

@@ -160,7 +160,7 @@ std::string lines_of(const Group& group) {
     if (child == 0) {
         close(ends[0]);
         output = ends[1];
-        alarm(60);
+        alarm(600); // an emulated CPU takes minutes
         Ground ground;
         ground.print = print;
         prepare(ground);
