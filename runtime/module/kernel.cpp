@@ -86,19 +86,6 @@ bool is_small(const KernelFacts& facts) {
     return facts.statements <= small_kernel_statements && facts.static_shared == 0;
 }
 
-/// Quick code of a small kernel is done before good code would be made: libraries' kernels that fill a few words.
-bool is_brief(const KernelFacts& facts, std::uint64_t threads) {
-    constexpr std::uint64_t brief_statements = 4'000'000; // of all threads: some milliseconds
-    return threads != 0 && facts.statements != 0 && threads <= brief_statements / facts.statements;
-}
-
-/// Whether a kernel of the module may fail an assertion. Its line is printed for each lane of the step that comes to it
-/// first, and steps of quick code have one.
-bool may_assert(const ptx::Module& module) {
-    return std::any_of(module.functions.begin(), module.functions.end(),
-                       [](const ptx::Function& function) { return function.name == "__assertfail"; });
-}
-
 const translator::CompileOptions& process_options() {
     static const auto& options = *new translator::CompileOptions(options_from_environment()); // for exit handlers too
     return options;
@@ -290,8 +277,7 @@ Kernel::Variant Kernel::make_variant(const translator::BlockShape& shape, const 
             if (code == ahead_) compile_behind();
             return {{std::move(code), nullptr}};
         }
-        const bool begins_quick = is_brief(facts_, threads) && !may_assert(source_.module());
-        good_only = good_only || (is_small(facts_) && !begins_quick) || threads >= longest_quick_threads;
+        good_only = good_only || is_small(facts_) || threads >= longest_quick_threads;
         if (good_only) compile_behind();
     }
     if (good_only) return {{cache.get(good), nullptr}};
@@ -346,8 +332,7 @@ bool Kernel::compile_ahead() {
     for (unsigned i = 0; i < 3; ++i) shape.ntid[i] = std::max<std::uint32_t>(ntid[i], 1);
     translator::CompileOptions options = process_options();
     options.small_grid = true;
-    // A small kernel's grid may be so large that it wants good code, but few are.
-    if (!is_small(*facts) || !may_assert(source_.module())) options = quick_options(options);
+    if (!is_small(*facts)) options = quick_options(options);
     try {
         auto code = get_for(BackgroundOrder::soon, shape, options);
         const std::lock_guard lock(mutex_);
