@@ -26,8 +26,9 @@ constexpr rlim_t memory_limit = rlim_t{1} << 30;
 
 enum Verdict : int { accepted = 10, refused = 11, out_of_memory = 12 };
 
-/// Reads a text that `make` writes; the verdict, or minus the signal that ended the process.
-int read_within_bounds(const std::function<std::string()>& make, rlim_t seconds = 5) {
+/// Reads a text that `make` writes; the verdict, or minus the signal that ended the process. These texts take 1 to 3 s of
+/// CPU, twice as much beside other work; what grew with their square would take hours.
+int read_within_bounds(const std::function<std::string()>& make, rlim_t seconds = 20) {
     std::fflush(nullptr);
     const pid_t child = fork();
     if (child == 0) {
