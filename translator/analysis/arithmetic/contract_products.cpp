@@ -10,6 +10,7 @@
 //     sum that comes later.
 #include "translator/analysis/build/build_ssa.h"
 #include "translator/analysis/graph/graph_queries.h"
+#include "translator/analysis/graph/make_operands.h"
 #include "translator/analysis/graph/straight_lines.h"
 
 #include <algorithm>
@@ -297,14 +298,8 @@ private:
         inst.operand_count = 2;
         inst.types[0] = site.type;
         inst.location = original.location;
-        SsaValue value;
-        value.type = graph_.values[original.operands[0].index].type;
-        value.block = site.block;
-        graph_.values.push_back(std::move(value));
-        Operand result;
-        result.kind = Operand::Kind::reg;
-        result.index = ValueId(graph_.values.size() - 1);
-        result.type = operand.type;
+        const ptx::ScalarType type = graph_.values[original.operands[0].index].type;
+        const Operand result = register_operand(new_value(graph_, type, site.block), operand.type);
         inst.operands[0] = result;
         inst.operands[1] = operand;
         negations_.push_back({site.block, site.index, std::move(negation)});

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "translator/analysis/graph/graph_queries.h"
+#include "translator/analysis/graph/make_operands.h"
 
 #include <optional>
 
@@ -42,32 +43,14 @@ protected:
     }
 
     ValueId new_value(BlockId block, ScalarType type) {
-        SsaValue value;
-        value.type = type;
-        value.block = block;
-        graph_.values.push_back(std::move(value));
         is_half_.push_back(false);
-        return ValueId(graph_.values.size() - 1);
+        return translator::new_value(graph_, type, block);
     }
     ValueId new_constant(std::uint64_t bits) {
         const ValueId value = new_value(no_block, ScalarType::b32);
         graph_.values[value].is_constant = true;
         graph_.values[value].constant = bits & 0xffffffff;
         return value;
-    }
-    static Operand reg(ValueId value, ScalarType type) {
-        Operand operand;
-        operand.kind = Operand::Kind::reg;
-        operand.type = type;
-        operand.index = value;
-        return operand;
-    }
-    static Operand number(std::uint64_t bits, ScalarType type) {
-        Operand operand;
-        operand.kind = Operand::Kind::imm;
-        operand.type = type;
-        operand.value = bits;
-        return operand;
     }
     /// Another instruction in the place of `at`.
     static GraphInstruction made(const GraphInstruction& at, FormId form, std::initializer_list<ScalarType> types,

@@ -100,13 +100,14 @@ private:
     /// The lower half of a source, narrowed in front of `at` where it is computed with 64 bits.
     Operand lower_half(const Operand& source, ScalarType type, const GraphInstruction& at, BlockId block,
                        std::vector<GraphInstruction>& code) {
-        if (const auto bits = constant(source)) return number(*bits & 0xffffffff, type);
+        if (const auto bits = constant(source)) return constant_operand(*bits & 0xffffffff, type);
         if (is_half_[source.index] || ptx::bit_size(graph_.values[source.index].type) == half_bits)
-            return reg(source.index, type);
+            return register_operand(source.index, type);
         const ValueId narrow = new_value(block, ScalarType::b32);
-        code.push_back(made(at, FormId::cvt_narrow_32, {ScalarType::u32, ScalarType::u64},
-                            {reg(narrow, ScalarType::u32), reg(source.index, ScalarType::u64)}));
-        return reg(narrow, type);
+        code.push_back(
+            made(at, FormId::cvt_narrow_32, {ScalarType::u32, ScalarType::u64},
+                 {register_operand(narrow, ScalarType::u32), register_operand(source.index, ScalarType::u64)}));
+        return register_operand(narrow, type);
     }
 
     void rewrite(BlockId id) {
@@ -126,8 +127,9 @@ private:
                 graph_.values[d.index].type = ScalarType::b32;
                 make_half(id, instruction, code);
             } else if (inst.form == FormId::cvt_narrow_32 && a.kind == Operand::Kind::reg && is_half_[a.index]) {
-                code.push_back(made(instruction, FormId::mov, {ScalarType::b32},
-                                    {reg(d.index, ScalarType::b32), reg(a.index, ScalarType::b32)}));
+                code.push_back(
+                    made(instruction, FormId::mov, {ScalarType::b32},
+                         {register_operand(d.index, ScalarType::b32), register_operand(a.index, ScalarType::b32)}));
             } else {
                 code.push_back(std::move(instruction));
             }
@@ -140,15 +142,15 @@ private:
         const ValueId d = inst.operands[0].index;
         if (inst.form == FormId::cvt_widen_64) {
             const Operand source = lower_half(inst.operands[1], ScalarType::b32, at, id, code);
-            code.push_back(made(at, FormId::mov, {ScalarType::b32}, {reg(d, ScalarType::b32), source}));
+            code.push_back(made(at, FormId::mov, {ScalarType::b32}, {register_operand(d, ScalarType::b32), source}));
             return;
         }
         const bool logic = inst.form != FormId::add_int && inst.form != FormId::sub_int && inst.form != FormId::mul_lo;
         const ScalarType type = logic ? ScalarType::b32 : ScalarType::u32;
         const Operand first = lower_half(inst.operands[1], type, at, id, code);
-        const Operand second = inst.form == FormId::shl ? number(*constant(inst.operands[2]), ScalarType::u32)
+        const Operand second = inst.form == FormId::shl ? constant_operand(*constant(inst.operands[2]), ScalarType::u32)
                                                         : lower_half(inst.operands[2], type, at, id, code);
-        code.push_back(made(at, inst.form, {type}, {reg(d, type), first, second}));
+        code.push_back(made(at, inst.form, {type}, {register_operand(d, type), first, second}));
     }
 };
 

@@ -128,16 +128,18 @@ private:
                 const std::uint64_t more = *constant(inst.operands[2]) - half_bits;
                 const ValueId narrow = more ? new_value(id, ScalarType::b32) : d.index;
                 graph_.values[d.index].type = ScalarType::b32;
-                code.push_back(made(instruction, FormId::cvt_narrow_32, {ScalarType::u32, ScalarType::u64},
-                                    {reg(narrow, ScalarType::u32), reg(a.index, ScalarType::u64)}));
+                code.push_back(
+                    made(instruction, FormId::cvt_narrow_32, {ScalarType::u32, ScalarType::u64},
+                         {register_operand(narrow, ScalarType::u32), register_operand(a.index, ScalarType::u64)}));
                 if (more)
-                    code.push_back(made(
-                        instruction, FormId::shl, {ScalarType::b32},
-                        {reg(d.index, ScalarType::b32), reg(narrow, ScalarType::b32), number(more, ScalarType::u32)}));
+                    code.push_back(
+                        made(instruction, FormId::shl, {ScalarType::b32},
+                             {register_operand(d.index, ScalarType::b32), register_operand(narrow, ScalarType::b32),
+                              constant_operand(more, ScalarType::u32)}));
             } else if (is_reg && is_half_[d.index]) {
                 graph_.values[d.index].type = ScalarType::b32;
                 code.push_back(made(instruction, inst.form, {ScalarType::u32},
-                                    {reg(d.index, ScalarType::u32), upper_half(a, ScalarType::u32),
+                                    {register_operand(d.index, ScalarType::u32), upper_half(a, ScalarType::u32),
                                      upper_half(inst.operands[2], ScalarType::u32)}));
             } else if (is_plain(inst, FormId::shr) && a.kind == Operand::Kind::reg && is_half_[a.index]) {
                 const bool sign = ptx::is_signed(inst.type());
@@ -146,11 +148,12 @@ private:
                 const std::uint64_t less = half_bits - *constant(inst.operands[2]);
                 const ValueId widened = less ? new_value(id, ScalarType::b64) : d.index;
                 code.push_back(made(instruction, FormId::cvt_widen_64, {wide, narrow},
-                                    {reg(widened, wide), reg(a.index, narrow)}));
+                                    {register_operand(widened, wide), register_operand(a.index, narrow)}));
                 if (less)
-                    code.push_back(made(
-                        instruction, FormId::shl, {ScalarType::b64},
-                        {reg(d.index, ScalarType::b64), reg(widened, ScalarType::b64), number(less, ScalarType::u32)}));
+                    code.push_back(
+                        made(instruction, FormId::shl, {ScalarType::b64},
+                             {register_operand(d.index, ScalarType::b64), register_operand(widened, ScalarType::b64),
+                              constant_operand(less, ScalarType::u32)}));
             } else {
                 code.push_back(std::move(instruction));
             }

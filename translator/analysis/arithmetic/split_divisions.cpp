@@ -5,6 +5,7 @@
 // 2^-126). The bits of the quotient are the same either way.
 #include "translator/analysis/build/build_ssa.h"
 #include "translator/analysis/graph/graph_queries.h"
+#include "translator/analysis/graph/make_operands.h"
 
 #include <bit>
 #include <unordered_set>
@@ -20,11 +21,7 @@ using ptx::Role;
 using ptx::ScalarType;
 
 Operand number(float value) {
-    Operand operand;
-    operand.kind = Operand::Kind::imm;
-    operand.type = ScalarType::f32;
-    operand.value = std::bit_cast<std::uint32_t>(value);
-    return operand;
+    return constant_operand(std::bit_cast<std::uint32_t>(value), ScalarType::f32);
 }
 
 /// The instructions of one division, in order.
@@ -60,14 +57,7 @@ private:
     Operand emit(FormId form, ScalarType type, std::vector<Modifier> modifiers, std::vector<Operand> sources) {
         GraphInstruction instruction = division_;
         instruction.previous.clear();
-        SsaValue value;
-        value.type = type;
-        value.block = block_;
-        graph_.values.push_back(std::move(value));
-        Operand result;
-        result.kind = Operand::Kind::reg;
-        result.type = type;
-        result.index = ValueId(graph_.values.size() - 1);
+        const Operand result = register_operand(new_value(graph_, type, block_), type);
         sources.insert(sources.begin(), result);
         set(instruction.inst, form, modifiers, sources);
         code_.push_back(std::move(instruction));

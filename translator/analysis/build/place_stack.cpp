@@ -5,6 +5,7 @@
 // there the stack starts at the end of the function's own frame and goes up, and each call gets the pointer, behind
 // which the callee's frame begins.
 #include "translator/analysis/build/flatten.h"
+#include "translator/analysis/graph/make_operands.h"
 
 #include <algorithm>
 
@@ -37,7 +38,8 @@ public:
             insert_front(entry, move(first, saved, pointer_));
             insert_front(exit, move(first, pointer_, saved));
         }
-        insert_front(0, instruction(first, FormId::stacksave, {ScalarType::u64}, {reg(pointer_, ScalarType::u64)}));
+        insert_front(
+            0, instruction(first, FormId::stacksave, {ScalarType::u64}, {register_operand(pointer_, ScalarType::u64)}));
     }
 
 private:
@@ -57,14 +59,6 @@ private:
         return std::uint32_t(flat_.registers.size() - 1);
     }
 
-    static Operand reg(std::uint32_t index, ScalarType type) {
-        Operand operand;
-        operand.kind = Operand::Kind::reg;
-        operand.index = index;
-        operand.type = type;
-        return operand;
-    }
-
     /// An instruction at the place of `at`, with its operands in the order of the row and without a guard.
     static GraphInstruction instruction(const GraphInstruction& at, FormId form,
                                         std::initializer_list<ScalarType> types,
@@ -80,7 +74,8 @@ private:
     }
 
     static GraphInstruction move(const GraphInstruction& at, std::uint32_t to, std::uint32_t from) {
-        return instruction(at, FormId::mov, {ScalarType::b64}, {reg(to, ScalarType::b64), reg(from, ScalarType::b64)});
+        return instruction(at, FormId::mov, {ScalarType::b64},
+                           {register_operand(to, ScalarType::b64), register_operand(from, ScalarType::b64)});
     }
 
     void insert_front(BlockId block, GraphInstruction instruction) {
@@ -117,21 +112,21 @@ private:
         const bool wide = at.inst.types[0] == ScalarType::u64;
         graph_.narrow_stack_addresses |= !wide;
         GraphInstruction move =
-            wide ? instruction(at, FormId::mov, {ScalarType::u64}, {d, reg(pointer_, ScalarType::u64)})
+            wide ? instruction(at, FormId::mov, {ScalarType::u64}, {d, register_operand(pointer_, ScalarType::u64)})
                  : instruction(at, FormId::cvt_narrow_32, {ScalarType::u32, ScalarType::u64},
-                               {d, reg(pointer_, ScalarType::u64)});
+                               {d, register_operand(pointer_, ScalarType::u64)});
         append_guarded(at, std::move(move), out);
     }
 
     /// Of 32 bits: by how far the pointer has to go from where it is.
     void restore(const GraphInstruction& at, std::vector<GraphInstruction>& out) {
         const Operand& a = at.inst[Role::a];
-        const Operand sp = reg(pointer_, ScalarType::u64);
+        const Operand sp = register_operand(pointer_, ScalarType::u64);
         if (at.inst.types[0] == ScalarType::u64)
             return append_guarded(at, instruction(at, FormId::mov, {ScalarType::u64}, {sp, a}), out);
-        const Operand low = reg(new_register(ScalarType::b32), ScalarType::u32);
-        const Operand way = reg(new_register(ScalarType::b32), ScalarType::u32);
-        const Operand wide = reg(new_register(ScalarType::b64), ScalarType::s64);
+        const Operand low = register_operand(new_register(ScalarType::b32), ScalarType::u32);
+        const Operand way = register_operand(new_register(ScalarType::b32), ScalarType::u32);
+        const Operand wide = register_operand(new_register(ScalarType::b64), ScalarType::s64);
         Operand signed_way = way, unsigned_wide = wide;
         signed_way.type = ScalarType::s32;
         unsigned_wide.type = ScalarType::u64;
@@ -144,8 +139,9 @@ private:
     /// 32 bits of the size count, as on the H200. The handler of what stays an alloca aligns and checks a pointer that
     /// goes down; of one that goes up it checks the new value.
     void allocate(const GraphInstruction& at, std::vector<GraphInstruction>& out) {
-        const Operand sp = reg(pointer_, ScalarType::u64);
-        Operand size = at.inst[Role::size], size_bits = reg(new_register(ScalarType::b64), ScalarType::b64);
+        const Operand sp = register_operand(pointer_, ScalarType::u64);
+        Operand size = at.inst[Role::size],
+                size_bits = register_operand(new_register(ScalarType::b64), ScalarType::b64);
         size.type = at.inst.types[0] == ScalarType::u64 ? ScalarType::b64 : ScalarType::u32;
         if (at.inst.types[0] == ScalarType::u64)
             out.push_back(
@@ -154,12 +150,12 @@ private:
             out.push_back(instruction(at, FormId::cvt_widen_64, {ScalarType::u64, ScalarType::u32},
                                       {as(size_bits, ScalarType::u64), size}));
         const Operand bytes = as(size_bits, ScalarType::u64);
-        const Operand place = reg(new_register(ScalarType::b64), ScalarType::u64);
+        const Operand place = register_operand(new_register(ScalarType::b64), ScalarType::u64);
         if (graph_.stack_goes_up) {
             const Operand& alignment = at.inst[Role::alignment];
             const std::uint64_t align =
                 alignment.kind == Operand::Kind::imm ? std::max<std::uint64_t>(alignment.value, 8) : 8;
-            const Operand behind = reg(new_register(ScalarType::b64), ScalarType::u64);
+            const Operand behind = register_operand(new_register(ScalarType::b64), ScalarType::u64);
             out.push_back(instruction(at, FormId::add_int, {ScalarType::u64},
                                       {place, sp, as(immediate(align - 1), ScalarType::u64)}));
             out.push_back(
@@ -214,7 +210,7 @@ private:
                                graph_.pool.begin() + arguments.first + arguments.count);
                 else if (arguments.kind != Operand::Kind::none)
                     all.push_back(arguments);
-                all.push_back(reg(pointer_, ScalarType::u64));
+                all.push_back(register_operand(pointer_, ScalarType::u64));
                 arguments.kind = Operand::Kind::list;
                 arguments.first = std::uint32_t(graph_.pool.size());
                 arguments.count = std::uint32_t(all.size());

@@ -5,6 +5,7 @@
 #include "translator/analysis/graph/dominators.h"
 #include "translator/analysis/graph/form_queries.h"
 #include "translator/analysis/graph/graph_queries.h"
+#include "translator/analysis/graph/make_operands.h"
 #include "translator/analysis/graph/split_block.h"
 
 #include <algorithm>
@@ -28,21 +29,10 @@ constexpr std::size_t most_operands = 48;
 constexpr unsigned most_widenings = 8; ///< that are tested
 constexpr unsigned deepest = 8;        ///< definitions that are looked through
 
-Operand reg(ValueId value, ScalarType type) {
-    Operand operand;
-    operand.kind = Operand::Kind::reg;
-    operand.index = value;
-    operand.type = type;
-    return operand;
-}
-
 Operand immediate(std::int64_t number, ScalarType type) {
-    Operand operand;
-    operand.kind = Operand::Kind::imm;
-    operand.value = std::uint64_t(number);
-    if (ptx::bit_size(type) < 64) operand.value &= (std::uint64_t(1) << ptx::bit_size(type)) - 1;
-    operand.type = type;
-    return operand;
+    const unsigned bits = ptx::bit_size(type);
+    return constant_operand(std::uint64_t(number) & (bits < 64 ? (std::uint64_t(1) << bits) - 1 : ~std::uint64_t(0)),
+                            type);
 }
 
 ptx::Instruction make(FormId form, ScalarType type, std::initializer_list<Operand> operands, SourceLocation location,
@@ -55,14 +45,6 @@ ptx::Instruction make(FormId form, ScalarType type, std::initializer_list<Operan
     inst.operand_count = std::uint8_t(ptx::form_info(form).operands.size());
     std::copy(operands.begin(), operands.end(), inst.operands.begin());
     return inst;
-}
-
-ValueId new_value(FunctionGraph& graph, ScalarType type, BlockId block) {
-    SsaValue value;
-    value.type = type;
-    value.block = block;
-    graph.values.push_back(std::move(value));
-    return ValueId(graph.values.size() - 1);
 }
 
 bool is_pure(const ptx::Instruction& inst) {
@@ -221,7 +203,7 @@ private:
     Operand emit(FormId form, ScalarType type, std::initializer_list<Operand> sources,
                  Modifier modifier = Modifier::none, ScalarType result_type = ScalarType::none) {
         if (result_type == ScalarType::none) result_type = type;
-        const Operand result = reg(new_value(graph_, result_type, block_), result_type);
+        const Operand result = register_operand(new_value(graph_, result_type, block_), result_type);
         GraphInstruction instruction;
         instruction.body = model_->body;
         instruction.function = model_->function;
@@ -313,8 +295,8 @@ void append_uniform(FunctionGraph& graph, BlockId block, GraphInstruction divisi
     }
     const ScalarType type = inst.type();
     const Operand d = inst.operands[0], a = inst.operands[1], b = inst.operands[2];
-    const Operand quotient = reg(new_value(graph, type, block), type);
-    const Operand whole = reg(new_value(graph, type, block), type);
+    const Operand quotient = register_operand(new_value(graph, type, block), type);
+    const Operand whole = register_operand(new_value(graph, type, block), type);
     const SourceLocation location = inst.location;
     for (const ptx::Instruction& step : {make(FormId::div_int, type, {quotient, a, b}, location, Modifier::uni),
                                          make(FormId::mul_lo, type, {whole, quotient, b}, location),
