@@ -5,6 +5,7 @@
 
 #include <sys/mman.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -144,7 +145,8 @@ const Row rows[] = {
 
 /// The end of a page that inaccessible ones follow.
 std::uint64_t end_of_memory() {
-    constexpr std::size_t page = 4096, pages = 16;
+    constexpr std::size_t pages = 16;
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     void* memory = mmap(nullptr, pages * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED || mprotect(memory, page, PROT_READ | PROT_WRITE) != 0) return 0;
     return reinterpret_cast<std::uint64_t>(memory) + page;
