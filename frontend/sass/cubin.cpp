@@ -74,6 +74,7 @@ public:
         if (header.e_shstrndx >= headers.size()) return "damaged: no section names";
         for (std::size_t i = 0; i < headers.size(); ++i)
             cubin_.sections[i].name = text_at(cubin_.sections[header.e_shstrndx].bytes, headers[i].sh_name);
+        for (std::size_t i = 0; i < headers.size(); ++i) cubin_.sections_by_name.emplace(cubin_.sections[i].name, i);
         for (std::size_t i = 0; i < headers.size(); ++i)
             if (headers[i].sh_type == SHT_SYMTAB && headers[i].sh_link < headers.size())
                 read_symbols(cubin_.sections[i].bytes, cubin_.sections[headers[i].sh_link].bytes);
@@ -273,9 +274,8 @@ private:
 } // namespace
 
 const CubinSection* Cubin::find_section(std::string_view name) const {
-    const auto found =
-        std::find_if(sections.begin(), sections.end(), [&](const CubinSection& s) { return s.name == name; });
-    return found == sections.end() ? nullptr : &*found;
+    const auto found = sections_by_name.find(name);
+    return found == sections_by_name.end() ? nullptr : &sections[found->second];
 }
 
 bool read_cubin(std::span<const std::uint8_t> image, Cubin& cubin, std::string& error) {

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace ptarmigan::sass {
@@ -90,6 +91,7 @@ struct Cubin {
     std::vector<CubinSymbol> symbols;
     std::vector<CubinKernel> kernels;
     std::vector<CubinFunctions> functions;
+    std::unordered_map<std::string_view, std::size_t> sections_by_name; ///< the first of each name
 
     const CubinSection* find_section(std::string_view name) const;
 };

@@ -171,18 +171,14 @@ std::string Lifter::half_of(const std::string& value) {
     return result;
 }
 
-/// Bank 2 as a variable, where a register chooses among its constants.
-void Lifter::use_table() {
-    const CubinSection* section = cubin_.find_section(".nv.constant2." + std::string(kernel_.name));
-    if (section == nullptr) section = cubin_.find_section(".nv.constant2");
+/// Bank 2 in memory, where a register chooses among its constants: an operand of mov.u64.
+std::string Lifter::table_place() {
+    const CubinSection* section = ModulePlan::table_of(cubin_, kernel_);
     if (section == nullptr || section->bytes.empty()) refuse_here("a table that is not there");
     if (!section->relocations.empty()) refuse_here("a table of addresses");
-    if (!table_.empty()) return;
-    table_ = ".const .align 16 .b8 sass_table_" + std::string(kernel_.name) + "[" +
-             std::to_string(section->bytes.size()) + "] = {";
-    for (std::size_t i = 0; i < section->bytes.size(); ++i)
-        table_ += (i == 0 ? "" : i % 32 == 0 ? ",\n" : ",") + std::to_string(section->bytes[i]);
-    table_ += "};\n";
+    const auto found = plan_.tables.find(std::size_t(section - cubin_.sections.data()));
+    if (found == plan_.tables.end()) refuse_here("a table of this size");
+    return std::string(tables_variable) + plus(found->second);
 }
 
 void Lifter::load(const Instruction& inst) {
@@ -263,10 +259,8 @@ void Lifter::load_constant(const Instruction& inst) {
         emit("cvt.s64.s32 " + base + ", " + read_index(by).text);
     }
     if (place.bank == 3 || place.bank == 2) {
-        if (place.bank == 2) use_table();
         const std::string variable = wide_temporary();
-        emit("mov.u64 " + variable + ", " +
-             (place.bank == 2 ? "sass_table_" + std::string(kernel_.name) : std::string("sass_constants")));
+        emit("mov.u64 " + variable + ", " + (place.bank == 2 ? table_place() : std::string("sass_constants")));
         std::string sum = variable;
         if (!base.empty()) {
             sum = wide_temporary();

@@ -27,7 +27,18 @@ constexpr NamedRule rules[] = {
 
 } // namespace
 
-Lifter::Lifter(const Cubin& cubin, const CubinKernel& kernel) : cubin_(cubin), kernel_(kernel) {}
+Lifter::Lifter(const Cubin& cubin, const ModulePlan& plan, const CubinKernel& kernel)
+    : cubin_(cubin), plan_(plan), kernel_(kernel) {
+    const bool may_have_maps = std::any_of(kernel.parameters.begin(), kernel.parameters.end(),
+                                           [&](const KernelParameter& parameter) { return has_map(parameter); });
+    aligns_maps_ =
+        may_have_maps && (plan.functions_read_window || reads_parameter_window(cubin, cubin.sections[kernel.text]));
+}
+
+/// Whether it may be a tensor's map, whose address must be a multiple of 64 among the bank's addresses.
+bool Lifter::has_map(const KernelParameter& parameter) const {
+    return cubin_.architecture >= 90 && parameter.size >= 128 && (kernel_.parameter_base + parameter.offset) % 64 == 0;
+}
 
 void Lifter::rule(const Instruction& inst) {
     const Rule rule = rules[unsigned(inst.form->id)].rule;
@@ -124,10 +135,7 @@ std::vector<Lifter::PlacedParameter> Lifter::place_parameters() const {
         while (alignment < 16 && parameter.offset % (2 * alignment) == 0 &&
                (end + 2 * alignment - 1) / (2 * alignment) * (2 * alignment) <= parameter.offset)
             alignment *= 2;
-        // A tensor's map, whose address must be a multiple of 64, is aligned among the bank's addresses.
-        if (cubin_.architecture >= 90 && reads_parameter_window_ && parameter.size >= 128 &&
-            (kernel_.parameter_base + parameter.offset) % 64 == 0)
-            alignment = 64;
+        if (aligns_maps_ && has_map(parameter)) alignment = 64;
         const bool is_power = parameter.size == 8 || parameter.size == 4 || parameter.size == 2 || parameter.size == 1;
         const bool is_scalar = is_power && alignment >= parameter.size &&
                                (end + parameter.size - 1) / parameter.size * parameter.size == parameter.offset;

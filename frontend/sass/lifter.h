@@ -8,6 +8,7 @@
 #pragma once
 
 #include "frontend/sass/cubin.h"
+#include "frontend/sass/module_plan.h"
 #include "frontend/sass/opcode_table.h"
 
 #include <array>
@@ -72,12 +73,6 @@ inline constexpr unsigned register_count = 320, uniform_base = 256;
 inline constexpr unsigned active_mask_bit = 160, window_high_bits = 161;
 using EntryState = std::bitset<window_high_bits + register_count>;
 
-/// Where the sections of functions begin in the space of code that all kernels of the module share, by section.
-std::map<std::size_t, std::uint32_t> function_bases(const Cubin& cubin);
-/// The address of a function of such a section; none of other symbols.
-std::optional<std::uint64_t> function_address(const Cubin& cubin, const std::map<std::size_t, std::uint32_t>& bases,
-                                              const CubinSymbol& symbol, std::int64_t addend);
-
 class Lifter {
 public:
     struct Block {
@@ -87,12 +82,11 @@ public:
         bool falls_through = false; ///< the last successor follows without a branch
     };
 
-    Lifter(const Cubin& cubin, const CubinKernel& kernel);
+    /// All of which must stay.
+    Lifter(const Cubin& cubin, const ModulePlan& plan, const CubinKernel& kernel);
     /// Declarations and statements of the body. Throws Unliftable.
     std::string lift();
     std::string parameter_list() const;
-    /// What lift() needs at module scope.
-    const std::string& table() const { return table_; }
     /// Declarations of the functions that the runtime provides and the cubin names, for a module's head.
     static std::string provided_declarations(const Cubin& cubin);
 
@@ -109,6 +103,7 @@ private:
     // --- values ---
     static unsigned index_of(const Operand& operand);
     static std::string register_name(unsigned index);
+    bool has_map(const KernelParameter& parameter) const;
     bool has_shifted_parameters() const;
     void find_kind();
     Value read(const Operand& operand); ///< 32 bits, negated or inverted as the operand says
@@ -213,6 +208,7 @@ private:
     std::string jump_label(std::uint32_t address);
 
     const Cubin& cubin_;
+    const ModulePlan& plan_;
     const CubinKernel& kernel_;
     std::map<std::size_t, std::uint32_t> bases_; ///< of sections of code: where they begin
     std::vector<Instruction> code_;              ///< by address; without a form between sections
@@ -255,6 +251,7 @@ private:
     /// others see.
     bool is_by_hand_ = false;
     bool reads_parameter_window_ = false; ///< the address of the parameters
+    bool aligns_maps_ = false;            ///< of tensors among the parameters, for code that may read their address
     std::array<Register, register_count> registers_{};
     std::array<Carry, 16> carries_{};
     EntryState pairs_; ///< whose 64-bit register holds their value
@@ -284,7 +281,6 @@ private:
     std::map<int, std::uint64_t> wide_constants_; ///< what 64-bit values are, where that is known
     unsigned temporaries_ = 0, wide_temporaries_ = 0, predicate_temporaries_ = 0;
     unsigned halves_ = 1;
-    std::string table_;
 
     // --- rules ---
     static bool is_unguarded(const Instruction& inst);
@@ -320,7 +316,7 @@ private:
     std::string matrix_description(unsigned index);
     void forget(unsigned index);
     void write_all(unsigned index, const Value& value); ///< of all lanes, whatever the guard is
-    void use_table();
+    std::string table_place();
     /// The number that stands for a provided function's address; none for others.
     static std::optional<std::uint64_t> provided_address(std::string_view name);
     /// Calls the function, of the lanes of a predicate if one is given.

@@ -12,37 +12,11 @@ namespace {
 
 using Kind = Operand::Kind;
 
-constexpr std::uint64_t space_limit = std::uint64_t(1) << 30;
-constexpr std::uint32_t function_alignment = 128;
-constexpr std::uint8_t function_symbol = 2, section_symbol = 3; ///< STT_FUNC, STT_SECTION
+constexpr std::uint8_t function_symbol = 2; ///< STT_FUNC
 /// Relocations of an operand: halves of an address, and the target of CALL.ABS (of sm_80, of sm_90).
 constexpr std::uint32_t low_half_type = 56, high_half_type = 57, call_types[] = {58, 75};
 
 } // namespace
-
-std::map<std::size_t, std::uint32_t> function_bases(const Cubin& cubin) {
-    std::map<std::size_t, std::uint32_t> bases;
-    std::uint64_t at = 0;
-    for (const CubinKernel& kernel : cubin.kernels)
-        at = std::max<std::uint64_t>(at, cubin.sections[kernel.text].bytes.size());
-    for (const CubinFunctions& functions : cubin.functions) {
-        at = (at + function_alignment - 1) / function_alignment * function_alignment;
-        if (at + cubin.sections[functions.text].bytes.size() > space_limit) break;
-        bases.emplace(functions.text, std::uint32_t(at));
-        at += cubin.sections[functions.text].bytes.size();
-    }
-    return bases;
-}
-
-std::optional<std::uint64_t> function_address(const Cubin& cubin, const std::map<std::size_t, std::uint32_t>& bases,
-                                              const CubinSymbol& symbol, std::int64_t addend) {
-    if (symbol.type != function_symbol && symbol.type != section_symbol) return {};
-    const auto found = bases.find(symbol.section);
-    if (found == bases.end()) return {};
-    const std::uint64_t inside = symbol.value + std::uint64_t(addend);
-    if (inside >= cubin.sections[symbol.section].bytes.size()) return {};
-    return found->second + inside;
-}
 
 std::optional<std::uint64_t> Lifter::code_address(const CubinSymbol& symbol, std::int64_t addend) const {
     if (symbol.section == 0) return addend == 0 ? provided_address(symbol.name) : std::nullopt;
@@ -130,7 +104,7 @@ void Lifter::decode_section(std::size_t index) {
 
 /// The kernel's section and all that it leads to.
 void Lifter::decode_sections() {
-    bases_ = function_bases(cubin_);
+    bases_ = plan_.bases;
     bases_[kernel_.text] = 0;
     std::set<std::size_t> seen{kernel_.text};
     std::vector<std::size_t> work{kernel_.text};

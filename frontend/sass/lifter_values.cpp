@@ -385,6 +385,10 @@ Value Lifter::constant_word(unsigned bank, std::int64_t offset) {
 Value Lifter::parameter_window(bool of_bank, bool is_high) {
     if (kernel_.parameters.empty()) refuse_here("the address of parameters that are not there");
     reads_parameter_window_ = true;
+    // Where parameters lie was said before the code was lifted.
+    if (!aligns_maps_ && std::any_of(kernel_.parameters.begin(), kernel_.parameters.end(),
+                                     [&](const KernelParameter& parameter) { return has_map(parameter); }))
+        refuse_here("the address of parameters");
     // With other distances between the parameters only who knows what is read can tell where that lies: a tensor's map.
     if (has_shifted_parameters())
         for (const Instruction& inst : code_)

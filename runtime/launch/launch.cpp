@@ -317,8 +317,8 @@ GridCode prepare_code(const Grid& grid, std::shared_ptr<const LoadedKernel> code
     GridCode prepared;
     CtaNeeds& needs = prepared.needs;
     needs.shared = grid.launch.shared_size;
-    if (const sass::LiftedModule* lifted = grid.module ? grid.module->source().lifted() : nullptr)
-        needs.shared_start = lifted->shared_start;
+    if (const sass::MachineCode* machine_code = grid.module ? grid.module->source().machine_code() : nullptr)
+        needs.shared_start = machine_code->shared_start();
     if (properties.reserved_shared) needs.shared = (needs.shared + 127) / 128 * 128 + properties.reserved_shared;
     constexpr std::size_t most = abi::local_stride_limit - 64;
     const std::size_t least = properties.local_bytes + stack_limit;

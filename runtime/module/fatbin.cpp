@@ -191,28 +191,27 @@ ImagePtx unpack_chosen(const PtxEntry& entry, unsigned device) {
     return image;
 }
 
-/// Machine code becomes PTX.
-ImagePtx lift_image(std::span<const std::uint8_t> cubin, unsigned device) {
+/// Machine code becomes the declarations of what it has.
+ImagePtx read_machine_code(std::string cubin, unsigned device) {
     ImagePtx image;
-    auto lifted = std::make_shared<sass::LiftedModule>();
     std::string error;
-    if (!sass::lift_cubin(cubin, *lifted, error)) {
-        if (lifted->architecture == 0) return invalid("the cubin is damaged: " + error);
+    const auto code = sass::MachineCode::read(std::move(cubin), image.architecture, error);
+    if (!code) {
+        if (image.architecture == 0) return invalid("the cubin is damaged: " + error);
         image.result = ImageResult::no_binary_for_device;
         image.message = "the image is a cubin: " + error;
         image.advice = "hand over PTX instead";
         return image;
     }
-    image.architecture = lifted->architecture;
-    if (lifted->architecture > device) {
+    if (image.architecture > device) {
         image.result = ImageResult::no_binary_for_device;
-        image.message = "the image is a cubin for sm_" + std::to_string(lifted->architecture) +
+        image.message = "the image is a cubin for sm_" + std::to_string(image.architecture) +
                         ", and the device is of sm_" + std::to_string(device);
         return image;
     }
     image.result = ImageResult::ok;
-    image.text = std::move(lifted->text);
-    image.lifted = std::move(lifted);
+    image.text = code->take_declarations();
+    image.machine_code = code;
     return image;
 }
 
@@ -235,20 +234,14 @@ bool has_all_kernels(std::string_view text, std::string_view other) {
     return std::includes(here.begin(), here.end(), there.begin(), there.end());
 }
 
-/// The machine code of the highest architecture, or that of a lower one with the same kernels of which fewer are
-/// refused.
-ImagePtx lift_best(const std::vector<const PtxEntry*>& cubins, unsigned device) {
+/// The machine code of the highest architecture of which the variables can be had.
+ImagePtx read_best(const std::vector<const PtxEntry*>& cubins, unsigned device) {
     ImagePtx best;
     for (const PtxEntry* cubin : cubins) {
-        const std::string bytes = unpack_entry(*cubin);
-        ImagePtx image = lift_image({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, device);
-        const bool is_first = cubin == cubins.front();
-        if (is_first ||
-            (image.result == ImageResult::ok &&
-             (best.result != ImageResult::ok ||
-              (image.lifted->refused.size() < best.lifted->refused.size() && has_all_kernels(image.text, best.text)))))
-            best = std::move(image);
-        if (best.result == ImageResult::ok && best.lifted->refused.empty()) break;
+        ImagePtx image = read_machine_code(unpack_entry(*cubin), device);
+        const bool is_read = image.result == ImageResult::ok;
+        if (cubin == cubins.front() || is_read) best = std::move(image);
+        if (is_read) break;
     }
     return best;
 }
@@ -262,7 +255,7 @@ ImagePtx read_container(const void* container, std::size_t size, const ImageOpti
             return eligible(entry, options.device_architecture);
         });
         if (!cubins.empty() && (options.prefers_sass || !has_ptx)) {
-            ImagePtx image = lift_best(cubins, options.device_architecture);
+            ImagePtx image = read_best(cubins, options.device_architecture);
             const PtxEntry* instead = choose(contents.ptx, contents.sass, options);
             if (instead == nullptr || (options.prefers_sass && image.result == ImageResult::ok)) return image;
             // PTX for newer devices, where it has the same kernels: libraries have others in it.
@@ -417,7 +410,7 @@ ImagePtx read_image(const void* image, std::size_t size, const ImageOptions& opt
         if (options.lifts) {
             const std::size_t extent = sass::elf_extent(image, std::min<std::size_t>(size, size_limit), is_mapped);
             if (extent != 0)
-                return lift_image({static_cast<const std::uint8_t*>(image), extent}, options.device_architecture);
+                return read_machine_code({static_cast<const char*>(image), extent}, options.device_architecture);
         }
         ImagePtx result;
         result.result = ImageResult::no_binary_for_device;

@@ -63,8 +63,8 @@ struct ImagePtx {
     std::string message;            ///< when result != ok: what is wrong, for one line on stderr
     std::string advice;             ///< what helps, if the program is the user's own; may be empty
     unsigned architecture = 0;
-    /// Where `text` was made of machine code: what it says nothing of.
-    std::shared_ptr<const sass::LiftedModule> lifted;
+    /// Where `text` declares what machine code has: the code, whose kernels are not lifted yet.
+    std::shared_ptr<const sass::MachineCode> machine_code;
     bool is_newer = false; ///< for a newer architecture than the device's: taken as the last resort
 };
 

@@ -43,6 +43,9 @@ enum FunctionAttribute : int {
 
 constexpr int default_shared_limit = 49152;
 
+/// Of machine code, by what it is lifted to: for decisions that are taken before that.
+constexpr unsigned statements_per_instruction = 2;
+
 std::uint32_t product(const std::array<std::uint32_t, 3>& extents) {
     return extents[0] * extents[1] * extents[2];
 }
@@ -95,6 +98,7 @@ const translator::CompileOptions& process_options() {
 
 Kernel::Kernel(ModuleSource& source, ptx::FunctionId id, std::uint32_t index)
     : source_(source), id_(id), index_(index), parameters_(ptx::parameter_layout(function())) {
+    if (source.machine_code() != nullptr) machine_code_ = source.machine_code()->find_kernel(name());
     attributes_[max_dynamic_shared_size] = -1;
     attributes_[shared_carveout] = -1;
     const ptx::EntryLimits& limits = function().limits;
@@ -117,18 +121,53 @@ Status Kernel::parameter(std::size_t index, std::size_t& offset, std::size_t& si
     return Status::success;
 }
 
+/// Throws ptx::DiagnosticError for a body that does not bind, and what lifting throws.
+KernelUsage Kernel::usage() const {
+    if (machine_code_ != nullptr) {
+        const std::unique_ptr<ptx::ModuleLoader> loader = source_.lift(*machine_code_);
+        return usage_of(*loader, loader->module().find_function(name()).value());
+    }
+    const std::lock_guard lock(source_.loader_mutex());
+    return usage_of(source_.loader(), id_);
+}
+
+/// What the file says, so that nothing need be lifted for it.
+static KernelUsage usage_of(const sass::MachineCode& code, const sass::CubinKernel& kernel) {
+    constexpr std::uint32_t least_alignment = 16; // as lifted
+    const std::uint64_t alignment = std::max(kernel.shared_alignment, least_alignment);
+    KernelUsage usage;
+    usage.shared = (kernel.shared_size + alignment - 1) / alignment * alignment;
+    usage.local = kernel.stack_size;
+    usage.registers = kernel.registers;
+    usage.statements = code.count_instructions(kernel) * statements_per_instruction;
+    return usage;
+}
+
 /// Under mutex_.
 Status Kernel::find_facts() {
+    if (machine_code_ != nullptr) {
+        const KernelUsage usage = usage_of(*source_.machine_code(), *machine_code_);
+        if (const std::string excess = excess_of(usage, name()); !excess.empty()) {
+            set_error_detail(excess);
+            return Status::invalid_ptx;
+        }
+        facts_.static_shared = static_cast<std::uint32_t>(usage.shared);
+        facts_.local = static_cast<std::uint32_t>(usage.local);
+        facts_.registers = std::max(usage.registers, 16u);
+        facts_.statements = usage.statements;
+        facts_.max_threads = max_threads_of(function().limits);
+        facts_noted_ = true; // not worth one
+        return Status::success;
+    }
     if (const auto noted = recall_facts(source_.text_hash(), name())) {
         facts_ = *noted;
         facts_.max_threads = max_threads_of(function().limits);
         facts_noted_ = true;
         return Status::success;
     }
-    std::lock_guard loader_lock(source_.loader_mutex());
     KernelUsage usage;
     try {
-        usage = usage_of(source_.loader(), id_);
+        usage = this->usage();
     } catch (const ptx::DiagnosticError& error) {
         set_error_detail(error.what());
         return Status::invalid_ptx;
@@ -157,13 +196,14 @@ Status Kernel::check_cooperative() {
         const std::vector<ptx::Function>& functions = source_.module().functions;
         asks_driver_ = std::any_of(functions.begin(), functions.end(), asks_driver);
         if (*asks_driver_) { // the module does: look for the kernel
-            std::lock_guard loader_lock(source_.loader_mutex());
             try {
-                asks_driver_ = usage_of(source_.loader(), id_).asks_driver;
+                asks_driver_ = usage().asks_driver;
             } catch (const ptx::DiagnosticError& error) {
                 asks_driver_.reset();
                 set_error_detail(error.what());
                 return Status::invalid_ptx;
+            } catch (const translator::UnsupportedError&) { // the launch will say so
+                asks_driver_ = false;
             }
         }
     }
@@ -254,12 +294,18 @@ void Kernel::set_code(std::shared_ptr<const LoadedKernel> code) {
     fixed_code_ = std::move(code);
 }
 
+KernelRequest Kernel::request(SharedLoader& shared, const translator::BlockShape& shape,
+                              const translator::CompileOptions& options, std::optional<BackgroundOrder> order) const {
+    KernelRequest request{*shared.loader, shared.mutex, source_.text_hash(), name(), shape, options, false, order, {}};
+    if (machine_code_ != nullptr) request.make_loader = [this] { return source_.lift(*machine_code_); };
+    return request;
+}
+
 /// Under mutex_. Throws what the cache throws.
 Kernel::Variant Kernel::make_variant(const translator::BlockShape& shape, const translator::CompileOptions& options,
                                      std::uint64_t threads) {
     KernelCache& cache = KernelCache::process_cache();
-    KernelRequest good{
-        source_.loader(), source_.loader_mutex(), source_.text_hash(), name(), shape, options, false, {}};
+    KernelRequest good = request(source_.launch_loader(), shape, options);
     // Kernels are launched in the order of the text, more or less.
     const bool calls_late = may_call_late(source_.module());
     const auto compile_behind = [&] {
@@ -313,11 +359,11 @@ Kernel::Variant Kernel::make_variant(const translator::BlockShape& shape, const 
 std::shared_ptr<const LoadedKernel> Kernel::get_for(std::optional<BackgroundOrder> order,
                                                     const translator::BlockShape& shape,
                                                     const translator::CompileOptions& options) const {
-    SharedLoader& shared = order ? source_.background_loader(*order) : source_.launch_loader();
-    auto code = KernelCache::process_cache().get(
-        {*shared.loader, shared.mutex, source_.text_hash(), name(), shape, options, false, order});
+    const bool has_own = machine_code_ != nullptr; // a loader for each miss
+    SharedLoader& shared = order && !has_own ? source_.background_loader(*order) : source_.launch_loader();
+    auto code = KernelCache::process_cache().get(request(shared, shape, options, order));
     note_late_caller(source_, name(), shape, options, code);
-    if (!order) return code;
+    if (!order || has_own) return code;
     const std::lock_guard lock(shared.mutex); // a body takes many times its text
     shared.loader->forget_bodies();
     return code;
@@ -365,11 +411,12 @@ Status Kernel::code(const translator::BlockShape& shape, bool small_grid, bool c
         code = variant.code;
         return Status::success;
     }
-    if (const std::string refusal = source_.refusal(name()); !refusal.empty()) {
-        set_repeated_error_detail(refusal);
+    const auto refuse = [&] {
+        set_repeated_error_detail(refusal_);
         note_refused_launch();
         return Status::not_supported;
-    }
+    };
+    if (!refusal_.empty()) return refuse();
     translator::CompileOptions options = process_options();
     options.small_grid = small_grid;
     options.late_copies = late_copies;
@@ -378,6 +425,9 @@ Status Kernel::code(const translator::BlockShape& shape, bool small_grid, bool c
     Variant made;
     try {
         made = make_variant(shape, options, threads);
+    } catch (const RefusedMachineCode& error) {
+        refusal_ = error.what();
+        return refuse();
     } catch (const translator::UnsupportedError& error) {
         set_repeated_error_detail(error.what());
         return Status::not_supported;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/module/kernel_cache.h"
 
+#include "frontend/module_loader.h"
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
 #include "runtime/module/cache_key.h"
@@ -193,16 +194,30 @@ struct KernelCache::Impl {
             entry.failure = std::string(known->begin(), known->end());
             throw CompilationFailure(entry.failure, false);
         }
-        KernelRequest again = request;
-        again.other_form = entry.form.has_value();
+        std::unique_ptr<ptx::ModuleLoader> own_loader;
+        std::mutex own_mutex;
+        if (request.make_loader) own_loader = request.make_loader();
+        KernelRequest again{own_loader ? *own_loader : request.loader,
+                            own_loader ? own_mutex : request.loader_mutex,
+                            request.text_hash,
+                            request.kernel,
+                            request.shape,
+                            request.options,
+                            entry.form.has_value(),
+                            request.background,
+                            {}};
         translator::CompileForm& form = again.options;
         if (entry.form) form = *entry.form;
         try {
             translator::CompiledKernel compiled = compile_kernel(api, again);
             const translator::CompileForm& asked = request.options;
-            if (compiled.form != asked) entry.form = compiled.form;
+            if (compiled.form != asked) {
+                entry.form = compiled.form;
+                static_cast<void>(own_loader.release()); // an attempt may have crashed in the middle of it
+            }
             return compiled;
         } catch (const CompilationFailure& failure) {
+            static_cast<void>(own_loader.release());
             entry.failure = failure.what();
             const std::string what =
                 entry.failure + " (found out by an earlier process; with PTARMIGAN_CACHE=off it is tried again)";

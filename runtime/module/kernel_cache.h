@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -48,6 +49,9 @@ struct KernelRequest {
     bool other_form = false; ///< `options` has the form that worked where the one asked for did not
     /// Whose turn it is on a background thread, where launches' work goes first; none: a launch waits for it.
     std::optional<BackgroundOrder> background;
+    /// Makes a loader of the kernel's text for one miss, which takes the place of `loader`: machine code is lifted no
+    /// earlier. Empty: `loader` has the text. Throws what get() throws.
+    std::function<std::unique_ptr<ptx::ModuleLoader>()> make_loader;
 };
 
 /// Where and whether compiled kernels are kept between processes.

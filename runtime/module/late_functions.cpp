@@ -69,6 +69,7 @@ std::shared_ptr<const LoadedKernel> make(const Caller& caller, const LoadedKerne
                                                  caller.shape,
                                                  caller.options,
                                                  false,
+                                                 {},
                                                  {}});
         error = why_unfit(code, *made, stack);
     } catch (const std::exception& failure) {

@@ -160,8 +160,8 @@ std::shared_ptr<Function> Module::find_function(std::string_view name) const {
 }
 
 Status Module::find_global(std::string_view name, DevicePointer& pointer, std::size_t& size, bool only_managed) const {
-    if (const sass::LiftedModule* lifted = source_->lifted(); lifted != nullptr)
-        for (const sass::VariableAlias& alias : lifted->aliases) {
+    if (const sass::MachineCode* code = source_->machine_code(); code != nullptr)
+        for (const sass::VariableAlias& alias : code->aliases()) {
             if (alias.name != name) continue;
             const auto home = source_->module().find_variable(alias.variable);
             if (!home || addresses_[*home] == 0 || (only_managed && !alias.is_managed)) return Status::not_found;

@@ -11,6 +11,7 @@
 #include "runtime/device/device.h"
 #include "runtime/module/kernel_usage.h"
 #include "runtime/module/module_notes.h"
+#include "runtime/module/translator_library.h"
 
 #include <fmt/format.h>
 
@@ -19,6 +20,8 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <stdexcept>
+#include <unistd.h>
 
 namespace ptarmigan::runtime {
 namespace {
@@ -131,6 +134,15 @@ void log_loaded(const ModuleSource& source, std::size_t bytes, std::chrono::stea
                                     source.kernels().size(), elapsed(start)));
 }
 
+/// Names the kernels' code in the cache, so that what is there needs no lifting: all that their text depends on.
+TextHash hash_of(const sass::MachineCode& code) {
+    const TextHash image = hash_text(code.image());
+    std::string key = fmt::format("machine code {:016x} {:016x} {}", image.low, image.high, runtime_build_id());
+    if (runtime_build_id().empty()) // no other process must take what this one's lifter made
+        key += fmt::format(" {} {}", getpid(), std::chrono::system_clock::now().time_since_epoch().count());
+    return hash_text(key);
+}
+
 } // namespace
 
 std::string unsupported_version(ptx::Version version) {
@@ -141,7 +153,7 @@ std::string unsupported_version(ptx::Version version) {
 }
 
 Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<ModuleSource>& source, std::string& log,
-                          BodyCheck check, TextUse use, std::shared_ptr<const sass::LiftedModule> lifted) {
+                          BodyCheck check, TextUse use, std::shared_ptr<const sass::MachineCode> machine_code) {
     log.clear();
     const auto start = std::chrono::steady_clock::now();
     if (first_word(ptx).rfind(".version", 0) != 0) {
@@ -151,8 +163,8 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
     }
     std::shared_ptr<ModuleSource> result(new ModuleSource);
     result->name_ = name;
-    result->lifted_ = std::move(lifted);
-    result->hash_ = hash_text(ptx);
+    result->hash_ = machine_code ? hash_of(*machine_code) : hash_text(ptx);
+    result->machine_code_ = std::move(machine_code);
     ptx::ModuleLoader::Options options;
     std::optional<std::string> known_log;
     const bool is_large = ptx.size() >= large_text;
@@ -176,7 +188,8 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
         set_error_detail(result->launch_loader_.loader->diagnostics().render_all());
         return Status::invalid_ptx;
     }
-    if (const std::string excess = too_large(module, usage); !excess.empty()) {
+    // Of machine code the limit is not for kernels' own constants, which are tables here.
+    if (const std::string excess = result->machine_code_ ? std::string() : too_large(module, usage); !excess.empty()) {
         log = excess;
         set_error_detail(result->name_ + ": " + log);
         return Status::invalid_ptx;
@@ -191,22 +204,38 @@ Status ModuleSource::load(std::string ptx, std::string name, std::shared_ptr<Mod
         }
     }
     result->add_kernels();
-    result->const_bytes_ = static_cast<std::uint32_t>(constant_bytes(module));
+    result->const_bytes_ = static_cast<std::uint32_t>(result->machine_code_ ? result->machine_code_->constant_bytes()
+                                                                            : constant_bytes(module));
     if (log_enabled(LogLevel::info)) log_loaded(*result, result->launch_loader_.loader->text().size(), start);
     source = std::move(result);
     return Status::success;
 }
 
-std::string ModuleSource::refusal(std::string_view kernel) const {
-    if (lifted_)
-        for (const sass::RefusedKernel& refused : lifted_->refused)
-            if (refused.kernel == kernel)
-                return "kernel " + refused.kernel + ": its machine code (sm_" + std::to_string(lifted_->architecture) +
-                       ") can't be lifted: " + refused.reason +
-                       (lifted_->architecture >= 90 ? " (with PTARMIGAN_DEVICE=a100 libraries take their code for "
-                                                      "sm_80, of which more is known)"
-                                                    : "");
-    return {};
+std::unique_ptr<ptx::ModuleLoader> ModuleSource::lift(const sass::CubinKernel& kernel) const {
+    const auto start = std::chrono::steady_clock::now();
+    std::string text, why;
+    if (!machine_code_->lift(kernel, text, why)) {
+        const unsigned architecture = machine_code_->architecture();
+        throw RefusedMachineCode(fmt::format(
+            "kernel {}: its machine code (sm_{}) can't be lifted: {}{}", kernel.name, architecture, why,
+            architecture >= 90
+                ? " (with PTARMIGAN_DEVICE=a100 libraries take their code for sm_80, of which more is known)"
+                : ""));
+    }
+    const std::size_t bytes = text.size();
+    auto loader = ptx::ModuleLoader::load(std::move(text), name_);
+    if (!loader->ok()) throw ptx::DiagnosticError(loader->diagnostics().render_all());
+    // Code names variables by their numbers, and those of the module are what a launch hands over.
+    const std::vector<ptx::Variable>&own = loader->module().variables, &shared = module().variables;
+    const bool agree =
+        std::equal(own.begin(), own.end(), shared.begin(), shared.end(), [](const auto& a, const auto& b) {
+            return a.name == b.name && a.size == b.size && a.space == b.space;
+        });
+    if (!agree) throw std::runtime_error("the lifted kernel has other variables than its module");
+    if (log_enabled(LogLevel::info))
+        log(LogLevel::info, fmt::format("kernel {}: machine code of sm_{} lifted to {} bytes of PTX in {}", kernel.name,
+                                        machine_code_->architecture(), bytes, elapsed(start)));
+    return loader;
 }
 
 SharedLoader& ModuleSource::background_loader(BackgroundOrder order) {

@@ -33,6 +33,8 @@ inline constexpr std::string_view unknown_format = "error   : Binary format for 
 std::string unsupported_version(ptx::Version version);
 
 class ModuleSource;
+struct KernelUsage;
+struct SharedLoader;
 
 /// When the bodies of a text are read, which is when errors in them are reported.
 enum class BodyCheck : std::uint8_t {
@@ -120,6 +122,10 @@ private:
     };
 
     Status find_facts();
+    KernelRequest request(SharedLoader& shared, const translator::BlockShape& shape,
+                          const translator::CompileOptions& options,
+                          std::optional<BackgroundOrder> order = std::nullopt) const;
+    KernelUsage usage() const;
     /// From the cache, or compiled in that turn; none: for a launch.
     std::shared_ptr<const LoadedKernel> get_for(std::optional<BackgroundOrder> order,
                                                 const translator::BlockShape& shape,
@@ -130,6 +136,7 @@ private:
     ModuleSource& source_;
     const ptx::FunctionId id_;
     const std::uint32_t index_;
+    const sass::CubinKernel* machine_code_ = nullptr; ///< of the source's; null: the source's text has the body
     ptx::ParameterLayout parameters_;
     std::mutex mutex_; ///< guards what follows; taken before the source's loader mutex
     const std::shared_ptr<std::atomic<std::uint32_t>> cta_cost_ = std::make_shared<std::atomic<std::uint32_t>>(0);
@@ -138,10 +145,16 @@ private:
     KernelFacts facts_;
     std::optional<bool> asks_driver_;  ///< as KernelUsage; asked for cooperative launches only
     std::array<int, 16> attributes_{}; ///< as set; [8] and [9]: -1 = default
+    std::string refusal_;              ///< why it can't be lifted, once that has been found out
     std::shared_ptr<const LoadedKernel> fixed_code_;
     using VariantKey = std::tuple<std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>, bool, bool, bool, bool>;
     std::map<VariantKey, Variant> variants_;
     std::shared_ptr<const LoadedKernel> ahead_; ///< keeps it in the cache until the first launch
+};
+
+/// A kernel that holds what can't be lifted.
+struct RefusedMachineCode : translator::UnsupportedError {
+    using UnsupportedError::UnsupportedError;
 };
 
 /// The loader is used by one thread at a time, which holds `mutex`.
@@ -160,7 +173,7 @@ public:
     /// that nothing defines are load errors too, unless it is the input of a link.
     static Status load(std::string ptx, std::string name, std::shared_ptr<ModuleSource>& source, std::string& log,
                        BodyCheck check = BodyCheck::at_first_use, TextUse use = TextUse::program,
-                       std::shared_ptr<const sass::LiftedModule> lifted = nullptr);
+                       std::shared_ptr<const sass::MachineCode> machine_code = nullptr);
 
     const ptx::Module& module() const;
     const std::string& name() const { return name_; }
@@ -171,10 +184,11 @@ public:
     Kernel* find_kernel(std::string_view name) const;
     std::uint32_t const_bytes() const { return const_bytes_; }
     TextHash text_hash() const { return hash_; }
-    /// Null where the text is not made of machine code.
-    const sass::LiftedModule* lifted() const { return lifted_.get(); }
-    /// Why a kernel of machine code can't run; empty if it can.
-    std::string refusal(std::string_view kernel) const;
+    /// Null where the text is not made of machine code. Else the text has no bodies: lift() makes them.
+    const sass::MachineCode* machine_code() const { return machine_code_.get(); }
+    /// A loader of the text of one kernel of machine code, whose variables are this module's. Throws
+    /// RefusedMachineCode, or what is wrong with the text. Thread-safe.
+    std::unique_ptr<ptx::ModuleLoader> lift(const sass::CubinKernel& kernel) const;
     /// Kernels are checked when they are got.
     bool checks_when_got() const { return checks_when_got_; }
 
@@ -197,7 +211,7 @@ private:
     std::vector<std::unique_ptr<Kernel>> kernels_;
     std::unordered_map<std::string_view, Kernel*> kernels_by_name_;
     LikelyKernels likely_kernels_;
-    std::shared_ptr<const sass::LiftedModule> lifted_;
+    std::shared_ptr<const sass::MachineCode> machine_code_;
     std::uint32_t const_bytes_ = 0;
     bool checks_when_got_ = false;
 };

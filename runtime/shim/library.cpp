@@ -66,14 +66,10 @@ Status load_source(const void* image, std::size_t size, bool wants_log, std::sha
     if (ptx.is_newer)
         runtime::log(runtime::LogLevel::info, name + ": has machine code for this device but no PTX: that for sm_" +
                                                   std::to_string(ptx.architecture) + " is taken");
-    if (ptx.lifted)
-        for (const sass::RefusedKernel& refused : ptx.lifted->refused)
-            runtime::log(runtime::LogLevel::info,
-                         name + ": kernel " + refused.kernel + " can't be lifted: " + refused.reason);
-    const bool is_substitute = ptx.is_newer || ptx.lifted;
+    const bool is_substitute = ptx.is_newer || ptx.machine_code;
     return runtime::ModuleSource::load(std::move(ptx.text), std::move(name), source, log, check,
                                        is_substitute ? runtime::TextUse::substitute : runtime::TextUse::program,
-                                       std::move(ptx.lifted));
+                                       std::move(ptx.machine_code));
 }
 
 LibraryKernel::LibraryKernel(std::weak_ptr<Library> library, std::shared_ptr<runtime::ModuleSource> source,

@@ -141,19 +141,25 @@ int dump_instructions(const std::string& image, const DumpOptions& options) {
     return found ? exit_success : exit_usage;
 }
 
-/// Puts the PTX that a cubin is lifted to in its place.
-int lift(std::string& text, const std::string& path) {
-    sass::LiftedModule lifted;
+/// Puts the PTX that a cubin is lifted to in its place; of one kernel as launches make it of its code.
+int lift(std::string& text, const DumpOptions& options) {
+    unsigned architecture = 0;
     std::string error;
-    if (!sass::lift_cubin(bytes_of(text), lifted, error)) {
-        std::fprintf(stderr, "ptarmigan: %s: %s\n", path.c_str(), error.c_str());
+    const auto code = sass::MachineCode::read(std::move(text), architecture, error);
+    if (!code) {
+        std::fprintf(stderr, "ptarmigan: %s: %s\n", options.path.c_str(), error.c_str());
         return exit_failure;
     }
-    for (const sass::RefusedKernel& refused : lifted.refused)
+    std::vector<sass::RefusedKernel> refused;
+    std::string why;
+    if (const sass::CubinKernel* kernel = code->find_kernel(options.kernel); kernel == nullptr)
+        text = code->lift_all(refused);
+    else if (!code->lift(*kernel, text, why))
+        refused.push_back({options.kernel, why});
+    for (const sass::RefusedKernel& kernel : refused)
         std::fprintf(stderr, "ptarmigan: kernel %s: its machine code (sm_%u) can't be lifted: %s\n",
-                     refused.kernel.c_str(), lifted.architecture, refused.reason.c_str());
-    text = std::move(lifted.text);
-    return exit_success;
+                     kernel.kernel.c_str(), architecture, kernel.reason.c_str());
+    return why.empty() ? exit_success : exit_failure;
 }
 
 int dump(DumpOptions& options) {
@@ -169,7 +175,7 @@ int dump(DumpOptions& options) {
     }
     if (is_machine_code(text)) {
         if (options.stage == "sass") return dump_instructions(text, options);
-        if (const int code = lift(text, options.path); code != exit_success) return code;
+        if (const int code = lift(text, options); code != exit_success) return code;
     }
     if (options.stage == "ptx") {
         std::fputs(text.c_str(), stdout);

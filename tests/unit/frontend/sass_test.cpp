@@ -89,6 +89,42 @@ TEST_CASE("sass: cubins become modules that the front end takes") {
     }
 }
 
+TEST_CASE("sass: kernels are lifted when they are asked for, alone") {
+    for (const char* path : {"tests/programs/cubin/combined_atomics.sm_90.cubin", "tests/programs/cubin/function_pointers.sm_90.cubin"}) {
+        INFO(path);
+        const std::vector<std::uint8_t> image = read_bytes(path);
+        unsigned architecture = 0;
+        std::string error;
+        const auto code = sass::MachineCode::read({image.begin(), image.end()}, architecture, error);
+        REQUIRE(code);
+        CHECK(architecture == 90);
+        sass::LiftedModule whole;
+        REQUIRE(sass::lift_cubin(image, whole, error));
+        const auto declared = ptx::ModuleLoader::load(code->take_declarations(), path, {});
+        REQUIRE(declared->ok());
+        CHECK(code->lifted_kernels() == 0);
+        const auto& variables = declared->module().variables;
+        REQUIRE(!code->cubin().kernels.empty());
+        for (const sass::CubinKernel& kernel : code->cubin().kernels) {
+            INFO(kernel.name);
+            CHECK(code->find_kernel(kernel.name) == &kernel);
+            const auto id = declared->module().find_function(std::string(kernel.name));
+            REQUIRE(id.has_value());
+            CHECK_THROWS_AS(declared->body(*id), ptx::DiagnosticError); // nobody takes it for one without effects
+            std::string text, why;
+            REQUIRE(code->lift(kernel, text, why));
+            const std::string entry = text.substr(text.find(".visible .entry"));
+            CHECK(whole.text.find(entry) != std::string::npos);
+            const auto alone = ptx::ModuleLoader::load(text, path, {.bind_all_bodies = true});
+            INFO(alone->diagnostics().render_all());
+            REQUIRE(alone->ok());
+            REQUIRE(alone->module().variables.size() == variables.size());
+            for (std::size_t i = 0; i < variables.size(); ++i) CHECK(alone->module().variables[i].name == variables[i].name);
+        }
+        CHECK(code->lifted_kernels() == code->cubin().kernels.size());
+    }
+}
+
 TEST_CASE("sass: a call over a branch back is a jump") {
     // Of two loops, one in the other: as calls each would be the outer loop once more. ptxas 13 made `@P BRA` of them,
     // older ones `@!P CALL.REL` and BRA, which is patched in.
