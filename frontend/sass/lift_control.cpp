@@ -37,7 +37,7 @@ void Lifter::branch(const Instruction& inst) {
     }
     if (inst.has("CONV")) {
         come_together(read(inst.operands[1]).text);
-        emit("bra " + label(block.successors.front()));
+        emit("bra " + way_to(block.successors.front()));
         return;
     }
     const bool is_uniform = inst.form->id == FormId::bra_uniform;
@@ -49,7 +49,7 @@ void Lifter::branch(const Instruction& inst) {
 void Lifter::jump_under(const Instruction& inst, const Condition& also) {
     const Block& block = blocks_[current_block_];
     if (also.name.empty() && !also.value) return;
-    const std::string jump = "bra " + label(block.successors.front());
+    const std::string jump = "bra " + way_to(block.successors.front());
     if (!also.name.empty()) {
         const std::string both = with_guard(inst, also);
         if (writes_) text_ += "\t@" + both + " " + jump + ";\n";
@@ -69,13 +69,13 @@ void Lifter::branch_indexed(const Instruction& inst) {
     for (std::size_t i = 0; i < block.successors.size(); ++i) {
         const unsigned successor = block.successors[i];
         if (i + 1 == block.successors.size()) {
-            emit("bra " + label(successor));
+            emit("bra " + way_to(successor));
             break;
         }
         const std::string same = predicate_temporary();
         const auto distance = std::uint32_t(std::int64_t(blocks_[successor].begin) - place.value);
         emit("setp.eq.u32 " + same + ", " + where.text + ", " + std::to_string(distance));
-        if (writes_) text_ += "\t@" + same + " bra " + label(successor) + ";\n";
+        if (writes_) text_ += "\t@" + same + " bra " + way_to(successor) + ";\n";
     }
 }
 
@@ -137,7 +137,7 @@ void Lifter::jump_by_register(const std::string& where, std::int64_t base, std::
             emit("setp.eq.u32 " + same + ", " + where + ", " + std::to_string(distance));
         else
             emit("setp.eq.and.u32 " + same + ", " + where + ", " + std::to_string(distance) + ", " + chosen);
-        if (writes_) text_ += "\t@" + same + " bra " + label(successor) + ";\n";
+        if (writes_) text_ += "\t@" + same + " bra " + way_to(successor) + ";\n";
     }
 }
 

@@ -193,6 +193,35 @@ std::string Lifter::parameter_list() const {
     return text;
 }
 
+/// Before a block that is one of several entries of a loop: ways to it go through one place, which stands before the
+/// loop's first block.
+void Lifter::enter_loop(unsigned block) {
+    const auto loop = std::size_t(loops_.loop_of[block]);
+    const std::vector<unsigned>& entries = loops_.loops[loop];
+    const std::string number = "%loop_entry" + std::to_string(loop), begin = "loop_" + std::to_string(loop);
+    const auto own = std::find(entries.begin(), entries.end(), block) - entries.begin();
+    const auto come = [&] {
+        emit("mov.b32 " + number + ", " + std::to_string(own));
+        emit("bra " + begin);
+    };
+    come();
+    text_ += label(block) + "_again:\n";
+    come();
+    if (own == 0) {
+        text_ += begin + ":\n";
+        for (std::size_t i = 1; i < entries.size(); ++i) {
+            emit("setp.eq.u32 %is_entry, " + number + ", " + std::to_string(i));
+            text_ += "\t@%is_entry bra " + label(entries[i]) + "_inside;\n";
+        }
+    }
+    text_ += label(block) + "_inside:\n";
+}
+
+/// Where the current block goes to get to another.
+std::string Lifter::way_to(unsigned block) const {
+    return label(block) + (loops_.back_edges.count({current_block_, block}) != 0 ? "_again" : "");
+}
+
 std::string Lifter::lift() {
     discover();
     find_kind();
@@ -232,13 +261,18 @@ std::string Lifter::lift() {
     std::sort(order.begin(), order.end(), [&](unsigned a, unsigned b) {
         return std::pair(blocks_[a].context, blocks_[a].begin) < std::pair(blocks_[b].context, blocks_[b].begin);
     });
+    std::vector<std::vector<unsigned>> successors(blocks_.size());
+    for (unsigned id = 0; id < blocks_.size(); ++id) successors[id] = blocks_[id].successors;
+    loops_ = find_loop_entries(successors);
     for (std::size_t i = 0; i < order.size(); ++i) {
         const unsigned id = order[i];
         text_ += label(id) + ":\n";
+        if (loops_.loop_of[id] >= 0) enter_loop(id);
         begin_block(entries[id]);
         lift_block(id);
-        if (blocks_[id].falls_through && (i + 1 == order.size() || order[i + 1] != blocks_[id].successors.back()))
-            emit("bra " + label(blocks_[id].successors.back()));
+        if (!blocks_[id].falls_through) continue;
+        const unsigned next = blocks_[id].successors.back();
+        if (i + 1 == order.size() || order[i + 1] != next || way_to(next) != label(next)) emit("bra " + way_to(next));
     }
     std::string head;
     head +=
@@ -250,6 +284,8 @@ std::string Lifter::lift() {
     head +=
         "\t.reg .b64 %shared_window, %local_window, %local_base;\n\t.reg .b32 %shared_base, %barrier_result, %active_mask;\n";
     head += "\t.reg .pred %barrier_predicate, %lone;\n";
+    if (!loops_.loops.empty())
+        head += "\t.reg .b32 %loop_entry<" + std::to_string(loops_.loops.size()) + ">;\n\t.reg .pred %is_entry;\n";
     head += "\tsetp.eq.u32 %ptrue, 0, 0;\n\tsetp.ne.u32 %pfalse, 0, 0;\n";
     if (kernel_.shared_size > 0) {
         const std::uint32_t alignment = std::max(kernel_.shared_alignment, 16u);

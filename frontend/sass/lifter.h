@@ -8,6 +8,7 @@
 #pragma once
 
 #include "frontend/sass/cubin.h"
+#include "frontend/sass/loop_entries.h"
 #include "frontend/sass/module_plan.h"
 #include "frontend/sass/opcode_table.h"
 
@@ -203,6 +204,8 @@ private:
     void find_successors(unsigned block);
     bool passes_return(const Instruction& call) const;
     void lift_block(unsigned block);
+    void enter_loop(unsigned block);
+    std::string way_to(unsigned block) const;
     void begin_block(const EntryState& state);
     std::string label(unsigned block) const;
     std::string jump_label(std::uint32_t address);
@@ -224,6 +227,7 @@ private:
     std::set<unsigned> changed_contexts_; ///< with new callers
     std::vector<Context> contexts_;
     std::vector<Block> blocks_;
+    LoopEntries loops_;
     std::map<std::pair<unsigned, std::uint32_t>, unsigned> block_ids_;
     std::map<std::pair<unsigned, std::uint32_t>, unsigned> context_ids_;
 

@@ -96,12 +96,22 @@ void lower_shuffle(WarpEmitter& e, const Instruction& inst) {
         e.write(p, LaneValue::varying(ir.CreateICmpNE(call.predicate(), e.splat(ir.getInt32(0)))));
         return;
     }
-    Source source = source_lanes(e, mode, e.lanes(inst[Role::b]), e.lanes(inst[Role::c]));
+    const LaneValue from = e.read(inst[Role::b]);
+    Source source = source_lanes(e, mode, e.broadcast(from), e.lanes(inst[Role::c]));
     participants(e, inst); // refuses lanes that the mask does not name
     Value* value = to_bits(ir, e.broadcast(a));
     const bool all_take_part = e.all_active();
     // A lane that takes no part gives 0, whatever it has in the register: undefined by the manual, constant on GPUs.
     if (!all_take_part) value = ir.CreateSelect(e.active(), value, llvm::Constant::getNullValue(value->getType()));
+    const ptx::Operand& segment = inst[Role::c];
+    constexpr std::uint64_t segment_bits = 0x1f1f, all_lanes = 0x1f;
+    if (mode == Word::idx && from.is_uniform() && segment.kind == ptx::Operand::Kind::imm &&
+        (segment.value & segment_bits) == all_lanes) {
+        Value* lane = ir.CreateAnd(from.base, integer(from.base, 31));
+        e.write(inst[Role::d], LaneValue::uniform(ir.CreateExtractElement(value, lane)));
+        e.write(p, LaneValue::uniform(ir.getTrue()));
+        return;
+    }
     Value* result = a.is_uniform() && all_take_part ? value : permute_lanes(e, value, source.lane);
     e.write(inst[Role::d], LaneValue::varying(result));
     e.write(p, LaneValue::varying(source.in_range));

@@ -97,6 +97,44 @@ TEST_CASE("a guarded load whose old value nobody reads may be uniform") {
     CHECK(k.shape_of("%r2").is_uniform());
 }
 
+TEST_CASE("shuffles are uniform where all lanes of the warp get one lane's value") {
+    const auto shape = [](const char* lane, const char* segment, const char* mask) {
+        AnalysedKernel k(std::string("mov.u32 %r1, %tid.x; mul.lo.u32 %r2, %r1, %r1; ld.param.u32 %r3, [n]; shfl.sync.idx.b32 %r4, %r2, ") +
+                         lane + ", " + segment + ", " + mask + "; st.global.u32 [%rd1], %r4; ret;");
+        return k.shape_of("%r4");
+    };
+    CHECK(shape("%r3", "31", "-1").is_uniform());
+    CHECK(shape("0", "0x1f", "0xffff").is_uniform());
+    CHECK(shape("%r3", "15", "-1").is_varying());     // lanes from 16 on may get their own
+    CHECK(shape("%r3", "0x101f", "-1").is_varying()); // each half of the warp has one of its own
+    CHECK(shape("%r3", "%r3", "-1").is_varying());
+    CHECK(shape("%r1", "31", "-1").is_varying());
+    CHECK(shape("%r3", "31", "%r1").is_varying());
+}
+
+TEST_CASE("behind a branch on its guard a value is the result or what was before") {
+    // %r3 is the number of a lane until a uniform guard lets it be something else: so it is uniform where the branch on
+    // that guard, or on one that implies it, has been taken.
+    const auto uniform_stores = [](const std::string& branch) {
+        AnalysedKernel k("mov.u32 %r1, %tid.x; mul.lo.u32 %r3, %r1, %r1; ld.param.u32 %r2, [n]; setp.lt.u32 %p1, %r2, 5; setp.gt.u32 %p2, %r2, 2;"
+                         "not.pred %p3, %p1; and.pred %p4, %p1, %p2; or.pred %p5, %p3, %p2; @%p1 mov.u32 %r3, %r2;" + branch +
+                         " bra END; st.global.u32 [%rd1], %r3; END: ret;");
+        unsigned stores = 0;
+        for (const auto& block : k.graph.blocks)
+            for (const auto& instruction : block.instructions)
+                if (instruction.inst.form == ptx::FormId::st)
+                    stores += k.graph.values[instruction.inst.operands[1].index].shape.is_uniform();
+        return stores;
+    };
+    CHECK(uniform_stores("@!%p1") == 1);
+    CHECK(uniform_stores("@%p3") == 1);
+    CHECK(uniform_stores("@!%p4") == 1);
+    CHECK(uniform_stores("@%p5") == 1);
+    CHECK(uniform_stores("@%p1") == 0); // what was before
+    CHECK(uniform_stores("@%p4") == 0); // not known
+    CHECK(uniform_stores("@%p2") == 0);
+}
+
 TEST_CASE("votes are uniform only under a uniform mask") {
     AnalysedKernel k("mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 5; vote.sync.ballot.b32 %r2, %p1, -1; vote.sync.ballot.b32 %r3, %p1, %r1;"
                      "st.global.v2.u32 [%rd1], {%r2, %r3}; ret;");

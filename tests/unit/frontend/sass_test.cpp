@@ -3,6 +3,7 @@
 #include "frontend/module_loader.h"
 #include "frontend/sass/cubin.h"
 #include "frontend/sass/lift.h"
+#include "frontend/sass/loop_entries.h"
 #include "frontend/sass/opcode_table.h"
 
 #include <catch2/catch.hpp>
@@ -11,8 +12,10 @@
 #include <fstream>
 #include <iterator>
 #include <random>
+#include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace ptarmigan;
@@ -123,6 +126,23 @@ TEST_CASE("sass: kernels are lifted when they are asked for, alone") {
         }
         CHECK(code->lifted_kernels() == code->cubin().kernels.size());
     }
+}
+
+TEST_CASE("sass: entries of loops that have several") {
+    using Edges = std::vector<std::vector<unsigned>>;
+    using Blocks = std::vector<unsigned>;
+    // 1 and 2 are the rounds' beginnings; 3 leads back to both.
+    const sass::LoopEntries loop = sass::find_loop_entries(Edges{{1, 2}, {2}, {3}, {1, 2, 4}, {}});
+    REQUIRE(loop.loops == std::vector<Blocks>{{1, 2}});
+    CHECK(loop.loop_of == std::vector<int>{-1, 0, 0, -1, -1});
+    CHECK(loop.back_edges == std::set<std::pair<unsigned, unsigned>>{{1, 2}, {3, 1}, {3, 2}});
+    CHECK(sass::find_loop_entries(Edges{{1}, {2}, {1, 3}, {}}).loops.empty());
+    CHECK(sass::find_loop_entries(Edges{{0, 1}, {}}).loops.empty());
+    // A loop with one entry, and in it one that is entered at 2 and at 3.
+    CHECK(sass::find_loop_entries(Edges{{1}, {2, 3}, {3}, {2, 4}, {1, 5}, {}}).loops == std::vector<Blocks>{{2, 3}});
+    // Nobody comes to 3, which would be another way into the loop.
+    CHECK(sass::find_loop_entries(Edges{{1}, {2}, {1}, {2}}).loops.empty());
+    CHECK(sass::find_loop_entries({}).loops.empty());
 }
 
 TEST_CASE("sass: a call over a branch back is a jump") {

@@ -4,6 +4,7 @@
 #include "translator/analysis/build/build_ssa.h"
 
 #include "frontend/ptx/queries.h"
+#include "translator/analysis/arithmetic/guarded_values.h"
 #include "translator/analysis/arithmetic/value_ranges.h"
 #include "translator/analysis/build/canonical_cfg.h"
 #include "translator/analysis/graph/dominators.h"
@@ -405,6 +406,7 @@ void Simplifier::compact_values() {
 
 void simplify(FunctionGraph& graph, const BlockShape& shape) {
     Simplifier(graph, shape).run();
+    if (resolve_guarded_values(graph)) Simplifier(graph, shape).run();
     // What is known of thread indices decides comparisons, which may cut off code, which may decide more.
     for (unsigned round = 0; round < 4 && decide_comparisons(graph, shape); ++round) Simplifier(graph, shape).run();
     // A cycle that was entered in its middle is a loop once that edge is gone.

@@ -363,6 +363,22 @@ Shape ShapeRules::unguarded(const ptx::Instruction& inst) {
     return *known;
 }
 
+/// What has no rule of its own: of these only a shuffle that gives all lanes of the warp the value of one (in a segment
+/// of 32 lanes every lane's number is in range, so no lane gets its own).
+Shape ShapeRules::shuffled(const ptx::Instruction& inst) {
+    if (inst.form != ptx::FormId::shfl_sync || !inst.has(ptx::Modifier::idx) || context_.invariant_only)
+        return varying_shape();
+    constexpr std::int64_t segment_bits = 0x1f1f, whole_warp = 0x1f;
+    const std::optional<std::int64_t> segment = constant(inst[Role::c]);
+    if (!segment || (*segment & segment_bits) != whole_warp) return varying_shape();
+    for (const Role role : {Role::b, Role::membermask}) {
+        const Shape shape = of(inst[role]);
+        if (shape.level == Level::unknown) return shape;
+        if (!shape.is_uniform()) return varying_shape();
+    }
+    return uniform_shape();
+}
+
 Shape ShapeRules::by_algebra(const ptx::Instruction& inst) {
     const ptx::FormInfo& form = ptx::form_info(inst.form);
     const Operand& d = inst.operands[0];
@@ -398,7 +414,7 @@ Shape ShapeRules::by_algebra(const ptx::Instruction& inst) {
         if (mask.level == Level::unknown) return mask;
         return context_.invariant_only || !mask.is_uniform() ? varying_shape() : uniform_shape();
     }
-    case ShapeRule::varying: return varying_shape();
+    case ShapeRule::varying: return shuffled(inst);
     case ShapeRule::elementwise: break;
     }
     Shape shape = elementwise(inst);

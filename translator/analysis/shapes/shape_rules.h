@@ -44,6 +44,7 @@ private:
     Shape widened(const ptx::Operand& source, const Shape& shape, ValueId result, unsigned bits);
     Shape shifted(const ptx::Instruction& inst, unsigned bits);
     Shape selected(const ptx::Instruction& inst) const;
+    Shape shuffled(const ptx::Instruction& inst);
     bool whole_register(const ptx::Operand& operand) const;
     std::optional<std::int64_t> constant(const ptx::Operand& operand) const;
     bool cannot_wrap(const ptx::Operand& source, const Shape& shape) const;
