@@ -414,10 +414,13 @@ bool has_operand(const Instruction& inst, const OperandSpec& spec) {
     }
     if (spec.kind == 'h') return inst.code.bit(76);
     const FormId id = inst.form->id;
-    if (spec.kind == 'a' && id == FormId::f2fp_hopper) return !inst.has("PACK_B");
+    const auto is_merged = [&] {
+        return inst.has("MERGE_C") || inst.has("PACK_AB_MERGE_C") || inst.has("UNPACK_B_MERGE_C");
+    };
+    if (spec.kind == 'a' && id == FormId::f2fp_hopper) return inst.has("PACK_AB") || inst.has("PACK_AB_MERGE_C");
     if (spec.kind != 'c') return true;
     if (id == FormId::lea || id == FormId::ulea) return inst.has("HI") && !inst.has("SX32");
-    if (id == FormId::f2fp || id == FormId::f2fp_hopper) return inst.has("MERGE_C");
+    if (id == FormId::f2fp || id == FormId::f2fp_hopper) return is_merged();
     return true;
 }
 

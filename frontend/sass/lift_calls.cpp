@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of calls through registers: of functions that the runtime provides, whose addresses are in bank 4, and of the
-// kernel's own, whose places are in bank 2.
+// Rules of calls of functions that the runtime provides: through registers, where their addresses are in bank 4, or, of
+// libcudadevrt's functions whose bodies end in calls of NVIDIA's driver, directly. And of calls through registers of
+// the kernel's own functions, whose places are in bank 2.
 //
 // A provided function's address is a number that no memory has, so that it may travel through registers and branches:
 // where it is known at the call there is one function, else the lanes are sent where their register says.
@@ -17,6 +18,7 @@ struct ProvidedFunction {
     std::string_view name;
     std::string_view parameters; ///< a digit of bytes each
     char result;                 ///< its bytes, 0: none
+    bool is_library = false;     ///< libcudadevrt's: the cubin holds a body, which calls what only NVIDIA's driver has
 };
 
 constexpr ProvidedFunction functions[] = {
@@ -25,6 +27,11 @@ constexpr ProvidedFunction functions[] = {
     {"free", "8", 0},
     {"__assertfail", "88488", 0},
     {"cudaGraphSetConditional", "84", 0},
+    {"cudaCGGetIntrinsicHandle", "4", 8, true},
+    {"cudaCGGetSize", "888", 4, true},
+    {"cudaCGGetRank", "888", 4, true},
+    {"cudaCGSynchronize", "84", 4, true},
+    {"cudaCGSynchronizeGrid", "84", 4, true},
 };
 constexpr unsigned first_argument = 4;
 /// Upper half of the numbers that stand for these functions' addresses: no address of this machine's or of a GPU's.
@@ -46,6 +53,17 @@ std::optional<std::uint64_t> Lifter::provided_address(std::string_view name) {
         std::find_if(std::begin(functions), std::end(functions), [&](const auto& f) { return f.name == name; });
     if (found == std::end(functions)) return {};
     return std::uint64_t(function_high) << 32 | function_low(std::size_t(found - std::begin(functions)));
+}
+
+bool Lifter::is_left_to_runtime(const CubinSymbol& symbol) const {
+    const bool is_library = std::any_of(std::begin(functions), std::end(functions),
+                                        [&](const auto& f) { return f.is_library && f.name == symbol.name; });
+    if (!is_library || symbol.section >= cubin_.sections.size()) return symbol.section == 0;
+    const std::vector<CubinRelocation>& relocations = cubin_.sections[symbol.section].relocations;
+    return symbol.section == 0 || std::any_of(relocations.begin(), relocations.end(), [&](const auto& relocation) {
+               const std::string_view name = cubin_.symbols[relocation.symbol].name;
+               return name.substr(0, 15) == "__cuda_syscall_";
+           });
 }
 
 std::string Lifter::provided_declarations(const Cubin& cubin) {

@@ -413,26 +413,52 @@ void Lifter::f2f64(const Instruction& inst) {
 void Lifter::f2fp(const Instruction& inst) {
     const std::string words = std::string(inst.has("RZ") ? ".rz" : ".rn") + (inst.has("RELU") ? ".relu" : "") +
                               (inst.has("SATFINITE") ? ".satfinite" : "");
+    const std::string result = temporary(), half = "%h" + std::to_string(halves_++);
+    if (inst.has("E4M3") || inst.has("E5M2")) return f2fp_of_bytes(inst, words, result, half);
+    if (inst.has("H1") || (inst.form->id == FormId::f2fp_hopper && !inst.has("F32"))) refuse_here();
+    const std::string type = inst.has("BF16") ? ".bf16" : ".f16";
     if (inst.has("PACK_B")) { // one number, whose lower bits are zero
         if (inst.has("SATFINITE") || !is_zero_register(inst.operands[1]) || !is_zero_register(inst.operands[3]))
             refuse_here();
-        const std::string result = temporary();
         emit("cvt" + words + ".tf32.f32 " + result + ", " + read_float(inst.operands[2]));
-        write(inst.operands[0], value_of(result));
-        return;
-    }
-    if (inst.has("MERGE_C")) { // one number, beside the upper half of c
+    } else if (inst.has("TF32")) {
+        refuse_here();
+    } else if (inst.has("MERGE_C")) { // one number, beside the upper half of c
         if (!is_zero_register(inst.operands[1]) || !is_zero_register(inst.operands[3])) refuse_here();
-        const std::string half = "%h" + std::to_string(halves_++), whole = temporary();
-        emit("cvt" + words + (inst.has("BF16") || inst.has("BF16.F32") ? ".bf16.f32 " : ".f16.f32 ") + half + ", " +
-             read_float(inst.operands[2]));
-        emit("cvt.u32.u16 " + whole + ", " + half);
-        write(inst.operands[0], value_of(whole));
-        return;
+        emit("cvt" + words + type + ".f32 " + half + ", " + read_float(inst.operands[2]));
+        emit("cvt.u32.u16 " + result + ", " + half);
+    } else {
+        const std::string a = read_float(inst.operands[1]), b = read_float(inst.operands[2]);
+        emit("cvt" + words + type + "x2.f32 " + result + ", " + a + ", " + b);
     }
-    const std::string a = read_float(inst.operands[1]), b = read_float(inst.operands[2]), result = temporary();
-    emit("cvt" + words + (inst.has("BF16") || inst.has("BF16.F32") ? ".bf16x2.f32 " : ".f16x2.f32 ") + result + ", " +
-         a + ", " + b);
+    write(inst.operands[0], value_of(result));
+}
+
+/// Two numbers of 8 bits, from two f32 or a pair of f16 (beside the upper half of c), or to such a pair.
+void Lifter::f2fp_of_bytes(const Instruction& inst, const std::string& words, const std::string& result,
+                           const std::string& half) {
+    const std::string bytes = inst.has("E4M3") ? ".e4m3x2" : ".e5m2x2";
+    const bool to_bytes = inst.code.bit(87);
+    if (inst.has("H1") || inst.has("RZ") || to_bytes == inst.has("UNPACK_B")) refuse_here();
+    if (!to_bytes) {
+        if (!inst.has("F16") || inst.has("SATFINITE") || !is_zero_register(inst.operands[1]) ||
+            !is_zero_register(inst.operands[3]))
+            refuse_here();
+        emit("cvt.u16.u32 " + half + ", " + in_register(read_plain(inst.operands[2])));
+        emit("cvt" + words + ".f16x2" + bytes + " " + result + ", " + half);
+    } else {
+        if ((inst.has("E4M3") && inst.has("E5M2")) || !inst.has("SATFINITE") || !is_zero_register(inst.operands[3]))
+            refuse_here();
+        if (inst.has("PACK_AB_MERGE_C") && inst.has("F32")) {
+            const std::string a = read_float(inst.operands[1]), b = read_float(inst.operands[2]);
+            emit("cvt" + words + bytes + ".f32 " + half + ", " + a + ", " + b);
+        } else if (inst.has("UNPACK_B_MERGE_C") && inst.has("F16") && is_zero_register(inst.operands[1])) {
+            emit("cvt" + words + bytes + ".f16x2 " + half + ", " + in_register(read_plain(inst.operands[2])));
+        } else {
+            refuse_here();
+        }
+        emit("cvt.u32.u16 " + result + ", " + half);
+    }
     write(inst.operands[0], value_of(result));
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 namespace ptarmigan::sass {
 namespace {
@@ -28,11 +29,28 @@ bool is_managed(const Cubin& cubin, const CubinSection& section) {
     });
 }
 
+constexpr std::uint32_t whole_address = 2, generic_address = 4, kernel_address = 35; ///< relocations of 64 bits
+
+/// The kernel whose address, as launches from the device take it, is meant.
+const CubinKernel* kernel_of(const Cubin& cubin, const CubinRelocation& relocation) {
+    const CubinSymbol& symbol = cubin.symbols[relocation.symbol];
+    const auto found = std::find_if(cubin.kernels.begin(), cubin.kernels.end(), [&](const CubinKernel& kernel) {
+        return kernel.text == symbol.section && kernel.name == symbol.name;
+    });
+    const bool is_whole = symbol.value == 0 && relocation.addend == 0;
+    return found != cubin.kernels.end() && is_whole ? &*found : nullptr;
+}
+
 /// The text of an address that a variable holds, where it is known: what stands there already is added.
 std::optional<std::string> address_text(const Cubin& cubin, const ModulePlan& plan, const CubinRelocation& relocation,
                                         std::uint64_t word) {
-    constexpr std::uint32_t whole_address = 2;
-    if (relocation.type != whole_address || relocation.offset % 8 != 0) return {};
+    if (relocation.offset % 8 != 0) return {};
+    if (relocation.type == kernel_address) {
+        const CubinKernel* kernel = kernel_of(cubin, relocation);
+        if (kernel == nullptr || word != 0) return {};
+        return std::string(kernel->name);
+    }
+    if (relocation.type != whole_address && relocation.type != generic_address) return {};
     const CubinSymbol& symbol = cubin.symbols[relocation.symbol];
     if (symbol.section == 0 || symbol.section >= cubin.sections.size()) return {};
     const std::uint64_t addend = std::uint64_t(relocation.addend) + word;
@@ -108,7 +126,22 @@ void declare_tables(const Cubin& cubin, const ModulePlan& plan, std::string& tex
     plain += declaration + ";\n";
 }
 
+/// Prototypes of the kernels whose addresses variables hold.
+void declare_kernels(const Cubin& cubin, const ModulePlan& plan, std::string& text) {
+    std::set<const CubinKernel*> declared;
+    for (const CubinSection& section : cubin.sections) {
+        if (variable_of(section.name).empty()) continue;
+        for (const CubinRelocation& relocation : section.relocations) {
+            const CubinKernel* kernel = relocation.type == kernel_address ? kernel_of(cubin, relocation) : nullptr;
+            if (kernel != nullptr && declared.insert(kernel).second)
+                text += ".visible .entry " + std::string(kernel->name) + "(" +
+                        Lifter(cubin, plan, *kernel).parameter_list() + ");\n";
+        }
+    }
+}
+
 void declare_variables(const Cubin& cubin, const ModulePlan& plan, std::string& text, std::string& plain) {
+    declare_kernels(cubin, plan, text);
     // Whose addresses others hold first.
     for (const std::string_view name : {".nv.global", ".nv.global.init", ".nv.constant3"})
         if (const CubinSection* section = cubin.find_section(name))

@@ -322,6 +322,8 @@ private:
     void write_all(unsigned index, const Value& value); ///< of all lanes, whatever the guard is
     std::string table_place();
     /// The number that stands for a provided function's address; none for others.
+    /// Whether calls of a function go to what the runtime provides, though the cubin may hold a body.
+    bool is_left_to_runtime(const CubinSymbol& symbol) const;
     static std::optional<std::uint64_t> provided_address(std::string_view name);
     /// Calls the function, of the lanes of a predicate if one is given.
     void call_provided(std::uint64_t address, const std::string& chosen);
@@ -329,6 +331,8 @@ private:
     bool lift_shared_loop(const Block& block);
     std::string half_of(const std::string& value); ///< the lower 16 bits, in a .b16 register
     std::string in_register(const Value& value);
+    void f2fp_of_bytes(const Instruction& inst, const std::string& words, const std::string& result,
+                       const std::string& half);
     std::string read_halves(const Operand& operand, bool bfloat);
     /// The half that the operand chooses, in a .b16 register.
     std::string read_half(const Operand& operand);

@@ -19,7 +19,7 @@ constexpr std::uint32_t low_half_type = 56, high_half_type = 57, call_types[] = 
 } // namespace
 
 std::optional<std::uint64_t> Lifter::code_address(const CubinSymbol& symbol, std::int64_t addend) const {
-    if (symbol.section == 0) return addend == 0 ? provided_address(symbol.name) : std::nullopt;
+    if (is_left_to_runtime(symbol)) return addend == 0 ? provided_address(symbol.name) : std::nullopt;
     return function_address(cubin_, bases_, symbol, addend);
 }
 
@@ -37,7 +37,7 @@ std::set<std::size_t> Lifter::stored_functions() const {
         if (section.name != ".nv.global.init" && section.name.substr(0, 12) != ".nv.constant") continue;
         for (const CubinRelocation& relocation : section.relocations) {
             const CubinSymbol& symbol = cubin_.symbols[relocation.symbol];
-            if (symbol.section != 0 && code_address(symbol, relocation.addend)) result.insert(symbol.section);
+            if (!is_left_to_runtime(symbol) && code_address(symbol, relocation.addend)) result.insert(symbol.section);
         }
     }
     return result;
@@ -118,7 +118,7 @@ void Lifter::decode_sections() {
         };
         for (const CubinRelocation& relocation : cubin_.sections[index].relocations) {
             const CubinSymbol& symbol = cubin_.symbols[relocation.symbol];
-            if (symbol.section != 0 && code_address(symbol, relocation.addend)) add(symbol.section);
+            if (!is_left_to_runtime(symbol) && code_address(symbol, relocation.addend)) add(symbol.section);
         }
         const std::size_t first = bases_.at(index) / instruction_size,
                           end = first + cubin_.sections[index].bytes.size() / instruction_size;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
 namespace ptarmigan::sass {
 namespace {
@@ -334,26 +335,30 @@ Value Lifter::constant_word(unsigned bank, std::int64_t offset) {
                 emit("ld.param.b32 " + value.text + ", " + name);
                 return value;
             }
-            if (inside == 0 && parameter.size < 4) {
-                // What lies behind in the word must be no parameter's.
-                for (const KernelParameter& other : kernel_.parameters)
-                    if (other.offset > parameter.offset && other.offset < parameter.offset + 4) refuse_here(place);
-                Value value = value_of(temporary());
-                emit((parameter.size == 1 ? "ld.param.u8 " : "ld.param.u16 ") + value.text + ", " + name);
-                return value;
+        }
+        // Small parameters side by side, or the end of one, with padding between them: a number of bytes of each.
+        std::optional<Value> joined;
+        for (const KernelParameter& parameter : kernel_.parameters) {
+            const std::int64_t begin = std::int64_t(kernel_.parameter_base) + parameter.offset - offset;
+            const std::int64_t first = std::max<std::int64_t>(begin, 0),
+                               last = std::min<std::int64_t>(begin + parameter.size, 4);
+            for (std::int64_t byte = first; byte < last;) {
+                const bool two = byte % 2 == 0 && (byte - begin) % 2 == 0 && byte + 2 <= last;
+                Value part = value_of(temporary());
+                emit((two ? "ld.param.u16 " : "ld.param.u8 ") + part.text + ", [param_" +
+                     std::to_string(parameter.ordinal) + plus(byte - begin) + "]");
+                if (byte > 0) emit("shl.b32 " + part.text + ", " + part.text + ", " + std::to_string(8 * byte));
+                if (joined) emit("or.b32 " + part.text + ", " + part.text + ", " + joined->text);
+                joined = part;
+                byte += two ? 2 : 1;
             }
         }
+        if (joined) return *joined;
         // Padding between parameters: what ptxas made of a read behind an array's end, or of an int as two words.
-        const auto is_here = [&](const KernelParameter& parameter) {
-            const std::int64_t begin = std::int64_t(kernel_.parameter_base) + parameter.offset;
-            return begin < offset + 4 && offset < begin + parameter.size;
-        };
         const auto is_behind = [&](const KernelParameter& parameter) {
             return offset < std::int64_t(kernel_.parameter_base) + parameter.offset;
         };
-        if (std::none_of(kernel_.parameters.begin(), kernel_.parameters.end(), is_here) &&
-            std::any_of(kernel_.parameters.begin(), kernel_.parameters.end(), is_behind))
-            return constant(0);
+        if (std::any_of(kernel_.parameters.begin(), kernel_.parameters.end(), is_behind)) return constant(0);
         refuse_here(place);
     }
     if (bank == 2)

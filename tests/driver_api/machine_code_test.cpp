@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machine code beside the PTX that it was made of: atomic operations that ptxas combined for the lanes of a warp, in
 // branches narrower than the last collective's mask, pointers to shared memory that went through memory (of which code of
-// sm_90 takes the lower half for the shared address), products of doubles, roundings to tf32, and managed variables.
+// sm_90 takes the lower half for the shared address), products of doubles, roundings to tf32, numbers of 8 bits, small
+// parameters that are read together, managed variables, and what is linked to libcudadevrt's grid barrier.
 // The cubins: ptxas -arch=sm_80 -o NAME.sm_80.cubin NAME.ptx, or for sm_90; ptxas 13.0.
 #include "driver.h"
 
@@ -14,6 +15,9 @@
 #include <set>
 #include <string>
 #include <vector>
+
+extern "C" CUresult cuLaunchCooperativeKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                              unsigned, CUstream, void**);
 
 namespace {
 
@@ -58,9 +62,9 @@ TEST_CASE("machine code: atomic operations that ptxas combined") {
     }
 }
 
-TEST_CASE("machine code: products of doubles of all shapes, and roundings to tf32") {
+TEST_CASE("machine code: products of doubles of all shapes, roundings to tf32, and numbers of 8 bits") {
     driver_test::context();
-    for (const char* kernel : {"doubles_k4", "doubles_k8", "doubles_k16", "round_to_tf32"}) {
+    for (const char* kernel : {"doubles_k4", "doubles_k8", "doubles_k16", "round_to_tf32", "bytes"}) {
         CAPTURE(kernel);
         const std::vector<std::uint32_t> expected = results("hopper_forms.ptx", kernel);
         CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() > 1000);
@@ -87,6 +91,56 @@ TEST_CASE("machine code: pointers to shared memory that went through memory") {
         REQUIRE(cuMemcpyDtoH_v2(words.data(), out, block * 8) == 0);
         CHECK(words == expected);
         CHECK(cuMemFree_v2(kept) == 0);
+        CHECK(cuMemFree_v2(out) == 0);
+        CHECK(cuModuleUnload(module) == 0);
+    }
+}
+
+TEST_CASE("machine code: small parameters that are read together") {
+    driver_test::context();
+    // As halves: 1.5 + 2, 0.5 * 3, and 1.5 + 3.
+    std::array<std::uint16_t, 4> halves{0x3e00, 0x4000, 0x3800, 0x4200};
+    const std::array<std::uint32_t, 2> expected{0x3e004300, 0x4480};
+    for (const char* file : {"small_parameters.ptx", "small_parameters.sm_80.cubin", "small_parameters.sm_90.cubin"}) {
+        CAPTURE(file);
+        const CUmodule module = load(file);
+        CUfunction kernel = nullptr;
+        REQUIRE(cuModuleGetFunction(&kernel, module, "small_parameters") == 0);
+        CUdeviceptr out = driver_test::allocate(8);
+        REQUIRE(cuMemsetD8_v2(out, 0, 8) == 0);
+        std::array<void*, 5> parameters{&out, &halves[0], &halves[1], &halves[2], &halves[3]};
+        REQUIRE(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters.data(), nullptr) == 0);
+        std::array<std::uint32_t, 2> words{};
+        REQUIRE(cuMemcpyDtoH_v2(words.data(), out, 8) == 0);
+        CHECK(words == expected);
+        CHECK(cuMemFree_v2(out) == 0);
+        CHECK(cuModuleUnload(module) == 0);
+    }
+}
+
+TEST_CASE("machine code: libcudadevrt's grid barrier, and variables that hold addresses") {
+    driver_test::context();
+    constexpr unsigned count = blocks * threads;
+    std::vector<std::uint32_t> expected(2 * count + 3);
+    for (unsigned i = 0; i < count; ++i) {
+        expected[i] = i;
+        expected[count + i] = count - 1 - i;
+    }
+    expected[2 * count] = 'i';   // the text's second byte, by its address in the table
+    expected[2 * count + 1] = 1; // a kernel's address is there
+    expected[2 * count + 2] = 7;
+    for (const char* file : {"grid_groups.ptx", "grid_groups.sm_90.cubin"}) {
+        CAPTURE(file);
+        const CUmodule module = load(file);
+        CUfunction kernel = nullptr;
+        REQUIRE(cuModuleGetFunction(&kernel, module, "meets") == 0);
+        CUdeviceptr out = driver_test::allocate(4 * expected.size());
+        std::array<void*, 1> parameters{&out};
+        REQUIRE(cuLaunchCooperativeKernel(kernel, blocks, 1, 1, threads, 1, 1, 0, nullptr, parameters.data()) == 0);
+        REQUIRE(cuCtxSynchronize() == 0);
+        std::vector<std::uint32_t> words(expected.size());
+        REQUIRE(cuMemcpyDtoH_v2(words.data(), out, 4 * words.size()) == 0);
+        CHECK(words == expected);
         CHECK(cuMemFree_v2(out) == 0);
         CHECK(cuModuleUnload(module) == 0);
     }

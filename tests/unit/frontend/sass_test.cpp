@@ -66,12 +66,12 @@ TEST_CASE("sass: instructions are printed as NVIDIA's disassembler prints them")
 }
 
 TEST_CASE("sass: an instruction with a bit that its row does not name is refused by name") {
-    // F2FP of sm_90 packs f32 to f16; with bits 73, 74 and 89 it unpacks E4M3, which no row has.
-    const sass::Code packs{0x0000003aff1d723e, 0x000fe200000000ff}, unpacks{0x0000003aff1d723e, 0x000fe200020006ff};
+    // F2FP of sm_90 packs f32 to f16; with bits 73, 74 and 89 it unpacks E4M3, which with bit 82 no row has.
+    const sass::Code packs{0x0000003aff1d723e, 0x000fe200000000ff}, unpacks{0x0000003aff1d723e, 0x000fe200020406ff};
     sass::Instruction instruction;
     CHECK(sass::decode(packs, 0, instruction, 90));
     CHECK_FALSE(sass::decode(unpacks, 0, instruction, 90));
-    CHECK(sass::describe(instruction) == "F2FP.INVALID4.PACK_AB with bits 73, 74");
+    CHECK(sass::describe(instruction) == "F2FP.F16.E4M3.UNPACK_B with bits 82");
     // DSETP's comparisons 0 and 15 are MIN and MAX, a warp barrier's operand is elsewhere on sm_90.
     CHECK(sass::decode({0x000000120200722a, 0x003fde000390f000}, 0, instruction, 90));
     CHECK(instruction.has("MAX"));
