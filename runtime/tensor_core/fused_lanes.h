@@ -45,11 +45,19 @@ struct Left {
     Lanes::Mask all() const { return Lanes::or_else(lanes, Lanes::is_negative(signs)); }
 };
 
-/// One sum for each lane: of `products` products and `c`, which is +0 if it is `from_zero`. Lanes that this can't do
-/// are added to `left`. Without `is_nearest` the thread rounds toward zero.
-template <Sum sum, unsigned products, bool windowed, bool is_lean, bool is_nearest, bool from_zero>
-inline Lanes::Float sum_lanes(const SumFrame& frame, const LaneBlock& lanes, const Line& line, unsigned first,
-                              Lanes::Float c, Left& left) {
+constexpr unsigned lines_together = 2; ///< whose products are made side by side
+
+/// Where a lane's addends are cut.
+struct Cut {
+    Lanes::Int of_products, top; ///< the largest exponent of products (0: all are zero), and of all addends: E
+    Lanes::Float scale, c_scale; ///< 2^(fraction_bits - E), of packed products and of C
+};
+
+/// E of a sum of `products` products and `c`, which is +0 if it is `from_zero`. Lanes that can't be done are added to
+/// `left`.
+template <Sum sum, unsigned products, bool windowed, bool is_lean, bool from_zero>
+inline Cut find_cut(const SumFrame& frame, const LaneBlock& lanes, const Line& line, unsigned first, Lanes::Float c,
+                    Left& left) {
     using L = Lanes;
     const auto all = [](const std::int32_t& constant) { return L::all(constant); };
     const auto bytes_of_products = [&](unsigned group) {
@@ -82,34 +90,65 @@ inline Lanes::Float sum_lanes(const SumFrame& frame, const LaneBlock& lanes, con
         scale = L::number(
             L::add(is_lean ? c_scale_field : L::sub(all(frame.c_scale), L::smaller(top, all(frame.most_scaled))),
                    all(frame.lift)));
-    L::Int even = L::all(0), odd = L::all(0);
-    const auto add_product = [&](L::Int& to, unsigned k) {
-        const L::Float product = L::mul(L::load(lanes.values + k * L::width), L::all(line.values[k]));
-        to = L::add(to, L::truncate(L::mul(product, scale)));
-    };
-    // 16 products fit; more of 25 bits are added in two parts of that many (of every 8 where A has gaps, 2 of 4 each).
-    constexpr bool is_crowded = products > 16 && (sum == Sum::f32_25 || sum == Sum::f16_25);
-#pragma GCC unroll 16
-    for (unsigned k = first; k < first + products; k += 2) {
-        add_product(is_crowded && (k & 4) != 0 ? odd : even, k);
-        add_product(is_crowded && (k & 4) == 0 ? even : odd, k + 1);
+    return {of_products, top, scale, c_scale};
+}
+
+/// A lane's products, cut, as integers: in two parts, so that neither overflows.
+struct Parts {
+    Lanes::Int even, odd;
+};
+
+/// 16 products fit; more of 25 bits are added in two parts of that many (of every 8 where A has gaps, 2 of 4 each).
+template <Sum sum, unsigned products>
+constexpr bool is_crowded = products > 16 && (sum == Sum::f32_25 || sum == Sum::f16_25);
+
+/// Cuts and adds the products of some lines with the same lanes.
+template <Sum sum, unsigned products, unsigned k_of_line, unsigned lines>
+inline void add_products(const LaneBlock& lanes, const Line& line, unsigned first, const Cut* cuts, Parts* parts) {
+    using L = Lanes;
+    L::Float scales[lines];
+    L::Int even[lines], odd[lines];
+    for (unsigned i = 0; i < lines; ++i) {
+        scales[i] = cuts[i].scale;
+        even[i] = odd[i] = L::all(0);
     }
-    L::Int sum_of_products = L::add(even, odd);
-    if constexpr (is_crowded) {
-        left.signs = L::any_of(left.signs, L::both(L::either(even, sum_of_products), L::either(odd, sum_of_products)));
+#pragma GCC unroll 16
+    for (unsigned k = 0; k < products; ++k) {
+        const L::Float of_lanes = L::load(lanes.values + (first + k) * L::width);
+        constexpr bool crowded = is_crowded<sum, products>;
+        const bool is_even = (k & (crowded ? 4 : 1)) == 0;
+#pragma GCC unroll 4
+        for (unsigned i = 0; i < lines; ++i) {
+            const L::Float product = L::mul(of_lanes, L::all(line.values[i * k_of_line + first + k]));
+            L::Int& to = is_even ? even[i] : odd[i];
+            to = L::add(to, L::truncate(L::mul(product, scales[i])));
+        }
+    }
+    for (unsigned i = 0; i < lines; ++i) parts[i] = {even[i], odd[i]};
+}
+
+/// The sum of products and C, rounded as the tensor core does. Without `is_nearest` the thread rounds toward zero.
+template <Sum sum, unsigned products, bool is_lean, bool is_nearest, bool from_zero>
+inline Lanes::Float round_sum(const SumFrame& frame, const Cut& cut, const Parts& parts, Lanes::Float c, Left& left) {
+    using L = Lanes;
+    const auto all = [](const std::int32_t& constant) { return L::all(constant); };
+    L::Int sum_of_products = L::add(parts.even, parts.odd);
+    if constexpr (is_crowded<sum, products>) {
+        left.signs = L::any_of(left.signs,
+                               L::both(L::either(parts.even, sum_of_products), L::either(parts.odd, sum_of_products)));
         left.add(L::is_equal(sum_of_products, all(frame.sign))); // has no negative
     }
     if constexpr (!is_lean)
         if (frame.negate) sum_of_products = L::sub(L::all(0), sum_of_products);
     L::Int total = sum_of_products;
     if constexpr (!from_zero) {
-        const L::Int addend = L::truncate(L::mul(c, c_scale));
+        const L::Int addend = L::truncate(L::mul(c, cut.c_scale));
         total = L::add(sum_of_products, addend);
         left.signs = L::any_of(left.signs, L::both(L::either(sum_of_products, total), L::either(addend, total)));
     }
 
     L::Float rounded = is_nearest ? L::to_float_toward_zero(total) : L::to_float_if_toward_zero(total);
-    const L::Float unit = L::number(L::sub(top, all(frame.fraction_bits)));
+    const L::Float unit = L::number(L::sub(cut.top, all(frame.fraction_bits)));
     if constexpr (is_half(sum)) {
         // What was cut off becomes a sticky bit.
         rounded = L::number(L::or_unless_equal(L::bits(rounded), all(frame.one), L::truncate(rounded), total));
@@ -118,20 +157,50 @@ inline Lanes::Float sum_lanes(const SumFrame& frame, const LaneBlock& lanes, con
     }
     // Results that may be subnormal or overflow are left, C's infinities and NaNs with them, but not where all is zero.
     if constexpr (!is_lean)
-        left.add(L::outside_and_some(top, frame.above_least, frame.most,
-                                     from_zero ? of_products : L::any_of(of_products, L::bits(c))));
+        left.add(L::outside_and_some(cut.top, frame.above_least, frame.most,
+                                     from_zero ? cut.of_products : L::any_of(cut.of_products, L::bits(c))));
     const L::Float result = L::mul(rounded, unit);
     return sum == Sum::f32_13 ? L::number(L::both(L::bits(result), all(frame.kept))) : result;
 }
 
+/// One sum for each lane.
+template <Sum sum, unsigned products, bool windowed, bool is_lean, bool is_nearest, bool from_zero>
+inline Lanes::Float sum_lanes(const SumFrame& frame, const LaneBlock& lanes, const Line& line, unsigned first,
+                              Lanes::Float c, Left& left) {
+    const Cut cut = find_cut<sum, products, windowed, is_lean, from_zero>(frame, lanes, line, first, c, left);
+    Parts parts;
+    add_products<sum, products, 0, 1>(lanes, line, first, &cut, &parts);
+    return round_sum<sum, products, is_lean, is_nearest, from_zero>(frame, cut, parts, c, left);
+}
+
+/// The same of eight lines of `k` elements: a step of all at a time, because a sum's steps wait for each other longer
+/// than CPUs look ahead.
+template <Sum sum, unsigned products, bool windowed, unsigned k, bool is_nearest, bool from_zero>
+inline void sum_lean_tile(const SumFrame& frame, const LaneBlock& lanes, const Line& line, unsigned first,
+                          const Lanes::Int (&c)[8], Lanes::Int (&results)[8], Left& left) {
+    using L = Lanes;
+    Cut cuts[8];
+    Parts parts[8];
+#pragma GCC unroll 8
+    for (unsigned i = 0; i < 8; ++i)
+        cuts[i] = find_cut<sum, products, windowed, true, from_zero>(frame, lanes, line.after(i, k), first,
+                                                                     L::number(c[i]), left);
+    for (unsigned i = 0; i < 8; i += lines_together)
+        add_products<sum, products, k, lines_together>(lanes, line.after(i, k), first, cuts + i, parts + i);
+#pragma GCC unroll 8
+    for (unsigned i = 0; i < 8; ++i)
+        results[i] = L::bits(
+            round_sum<sum, products, true, is_nearest, from_zero>(frame, cuts[i], parts[i], L::number(c[i]), left));
+}
+
 /// `sums` sums, one after the other; the first one's C is +0 if the given one is added behind them.
-template <Sum sum, unsigned products, bool windowed, unsigned sums, bool add_c, bool is_lean>
+template <Sum sum, unsigned products, bool windowed, unsigned sums, bool add_c>
 inline Lanes::Float sums_of_lanes(const SumFrame& frame, const LaneBlock& lanes, const Line& line, Lanes::Float c,
                                   Left& left) {
-    Lanes::Float result = sum_lanes<sum, products, windowed, is_lean, add_c, add_c>(frame, lanes, line, 0, c, left);
+    Lanes::Float result = sum_lanes<sum, products, windowed, false, add_c, add_c>(frame, lanes, line, 0, c, left);
     for (unsigned i = 1; i < sums; ++i)
         result =
-            sum_lanes<sum, products, windowed, is_lean, add_c, false>(frame, lanes, line, i * products, result, left);
+            sum_lanes<sum, products, windowed, false, add_c, false>(frame, lanes, line, i * products, result, left);
     return result;
 }
 
@@ -206,7 +275,7 @@ inline Lanes::Float element_lanes(const Plan& plan, const LaneBlock& lanes, cons
             scale = scale_lanes(plan, lane_line, line_number, left.lanes);
             result = times_power(c, L::sub(L::all(0), scale), left.lanes);
         }
-    result = sums_of_lanes<sum, products, windowed, sums, add_c, false>(plan.frame, lanes, line, result, left);
+    result = sums_of_lanes<sum, products, windowed, sums, add_c>(plan.frame, lanes, line, result, left);
     if constexpr (may_scale)
         if (plan.lane_scales) result = times_power(result, scale, left.lanes);
     if constexpr (add_c) {
@@ -239,16 +308,17 @@ inline bool lean_tile(const SumFrame& frame, const LaneBlock& lanes, const Line&
     Left left;
     left.add(lanes.special);
     L::Int results[8];
-    for (unsigned i = 0; i < 8; ++i) {
-        const L::Float c = L::number(tile[i]);
-        L::Float result = sums_of_lanes<sum, products, windowed, sums, add_c, true>(
-            frame, lanes, first.after(i, products * sums), c, left);
-        if constexpr (add_c) {
+    constexpr unsigned k = products * sums;
+    sum_lean_tile<sum, products, windowed, k, add_c, add_c>(frame, lanes, first, 0, tile, results, left);
+    for (unsigned i = 1; i < sums; ++i)
+        sum_lean_tile<sum, products, windowed, k, add_c, false>(frame, lanes, first, i * products, results, results,
+                                                                left);
+    if constexpr (add_c)
+        for (unsigned i = 0; i < 8; ++i) {
+            const L::Float c = L::number(tile[i]);
             left.add(special_lanes(c));
-            result = L::add_to_nearest(c, result);
+            results[i] = L::bits(L::add_to_nearest(c, L::number(results[i])));
         }
-        results[i] = L::bits(result);
-    }
     if (L::bits_of(left.all()) != 0) [[unlikely]]
         return false;
     for (unsigned i = 0; i < 8; ++i) tile[i] = results[i];
