@@ -101,3 +101,26 @@ TEST_CASE("loop accumulators: what others read stays in registers", "[loop_accum
     // Only some rounds multiply.
     CHECK(kept("ROUND: and.b32 %r3, %r1, 1; setp.eq.u32 %p2, %r3, 0; @%p2 bra NEXT; " + products + "NEXT: " + round_end + results) == none);
 }
+
+TEST_CASE("loop accumulators: a warp's tile of 64 x 64, two products deep, is one group", "[loop_accumulators]") {
+    const auto braced = [](const char* name, int first, int count) {
+        std::string text = "{";
+        for (int i = 0; i < count; ++i) text += (i ? ", %" : "%") + std::string(name) + std::to_string(first + i);
+        return text + "}";
+    };
+    std::string text = ".reg .b32 %a<32>; .reg .b32 %b<32>; .reg .f32 %d<128>;\n";
+    for (int i = 0; i < 128; ++i) text += "mov.f32 %d" + std::to_string(i) + ", 0f00000000;\n";
+    text += "ROUND: ";
+    for (int i = 0; i < 64; ++i)
+        text += std::string("ld.global.b32 %") + (i < 32 ? "a" : "b") + std::to_string(i % 32) + ", [%rd1+" + std::to_string(128 * i) + "];\n";
+    for (int depth = 0; depth < 2; ++depth)
+        for (int i = 0; i < 4; ++i)
+            for (int j = 0; j < 8; ++j) {
+                const std::string d = braced("d", 4 * (8 * i + j), 4);
+                text += "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 " + d + ", " + braced("a", 4 * (4 * depth + i), 4) + ", " +
+                        braced("b", 2 * (8 * depth + j), 2) + ", " + d + ";\n";
+            }
+    text += round_end;
+    for (int i = 0; i < 128; ++i) text += "st.global.f32 [%rd1+" + std::to_string(128 * i) + "], %d" + std::to_string(i) + ";\n";
+    CHECK(kept(text) == Kept{1, 16, 1});
+}

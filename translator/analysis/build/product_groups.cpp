@@ -92,15 +92,18 @@ public:
 
     bool add(const ptx::Instruction& inst) {
         using Group = abi::MatrixGroup;
-        // The limits are asked before anything is changed, as if nothing were shared.
-        if (group_->products.size() >= Group::most_steps || group_->a.size() >= Group::most_a ||
-            group_->b.size() >= Group::most_b || group_->accumulators + 2 > Group::most_accumulators ||
-            words_ + words_a_ + words_b_ + 2 * words_d_ > Group::most_words)
-            return false;
         if (!is_of_form(inst, form_) || reads_results(inst[Role::a]) || reads_results(inst[Role::b])) return false;
         const Key c = key_of(graph_, inst[Role::c]);
         const auto producer = produced_.find(c);
         if (producer == produced_.end() && reads_results(inst[Role::c])) return false;
+        // The limits are asked before anything is changed.
+        const bool new_a = numbers_a_.count(key_of(graph_, inst[Role::a])) == 0,
+                   new_b = numbers_b_.count(key_of(graph_, inst[Role::b])) == 0,
+                   new_d = producer == produced_.end() || !producer->second.read_once;
+        if (group_->products.size() >= Group::most_steps || group_->a.size() + new_a > Group::most_a ||
+            group_->b.size() + new_b > Group::most_b || group_->accumulators + new_d > Group::most_accumulators ||
+            words_ + new_a * words_a_ + new_b * words_b_ + new_d * words_d_ > Group::most_words)
+            return false;
 
         group_->products.push_back(&inst);
         const abi::MatrixStep step{number(inst[Role::a], numbers_a_, group_->a, words_a_),
