@@ -4,7 +4,7 @@
 // side.
 #include "runtime/tensor_core/vector_product.h"
 
-#include "runtime/tensor_core/lanes_avx2.h"
+#include "runtime/tensor_core/lanes_avx512.h"
 
 #include <cstring>
 
@@ -43,17 +43,52 @@ unsigned line_bytes_of(const MatrixProduct& product) {
     return product.a == Format::bf16 ? product.k * 2u : product.k;
 }
 
-/// Where the matrices of a step are.
+/// Where the matrices of a step are. Turned columns lie in blocks of `Lanes::width`, of which a matrix may be half.
 struct Places {
-    const std::uint8_t *a, *b;
-    std::size_t a_bytes, b_bytes;
+    const std::uint8_t* a;
+    const std::uint32_t* b;
+    std::size_t a_bytes;
+    unsigned columns, words;
 
     const std::uint8_t* a_of(const abi::MatrixStep& step) const { return a + step.a * a_bytes; }
-    const std::uint8_t* b_of(const abi::MatrixStep& step) const { return b + step.b * b_bytes; }
+    const std::uint32_t* b_of(const abi::MatrixStep& step) const {
+        const unsigned column = step.b * columns, inside = column % Lanes::width;
+        return b + (column - inside) * words + inside;
+    }
 };
 
+constexpr unsigned lines_at_once = Lanes::width; ///< columns of B that are turned together
+constexpr unsigned most_words = 16;              ///< of such a line
+
+/// Lines behind each other, `words` words each: those of the same place side by side.
+void turn(const std::uint32_t* lines, unsigned words, std::uint32_t* to) {
+    Lanes::Int part[8];
+    unsigned word = 0;
+    for (; word + 8 <= words; word += 8) {
+        Lanes::load_lines(lines + word, words, part);
+        for (unsigned i = 0; i < 8; ++i) Lanes::store(to + (word + i) * lines_at_once, part[i]);
+    }
+    if (word == words) return;
+    Lanes::load_short_lines(lines + word, words, part);
+    for (unsigned i = 0; i < 4; ++i) Lanes::store(to + (word + i) * lines_at_once, part[i]);
+}
+
+/// All columns of B, 16 together.
+std::uint32_t* turn_columns(const void* b, unsigned columns, unsigned words) {
+    const auto* from = static_cast<const std::uint32_t*>(b);
+    const unsigned whole = columns / lines_at_once * lines_at_once;
+    auto* turned = reinterpret_cast<std::uint32_t*>(group_memory(1, (whole + lines_at_once) * words * sizeof *from));
+    for (unsigned column = 0; column < whole; column += lines_at_once)
+        turn(from + column * words, words, turned + column * words);
+    if (whole == columns) return turned;
+    alignas(64) std::uint32_t rest[lines_at_once * most_words] = {};
+    std::memcpy(rest, from + whole * words, (columns - whole) * words * sizeof *from);
+    turn(rest, words, turned + whole * words);
+    return turned;
+}
+
 template <Kind kind, unsigned columns> void multiply_tiles(const MatrixProduct& product, const ProductGroup& group) {
-    constexpr long row = columns * 4;
+    constexpr long row = columns * 4, turned_row = lines_at_once * 4;
     const unsigned line_bytes = line_bytes_of(product), words = line_bytes / 4;
     TileShapes shapes;
     for (unsigned tile = 0; tile < 6; ++tile) {
@@ -65,21 +100,10 @@ template <Kind kind, unsigned columns> void multiply_tiles(const MatrixProduct& 
         shapes.row_bytes[tile] = row;
     }
 
-    const std::size_t b_bytes = std::size_t{columns} * line_bytes, size = std::size_t{product.m} * columns * 4;
-    auto* turned = reinterpret_cast<std::uint32_t*>(group_memory(1, group.b_count * b_bytes));
-    for (unsigned i = 0; i < group.b_count; ++i) {
-        const auto* lines =
-            reinterpret_cast<const std::uint32_t*>(static_cast<const std::uint8_t*>(group.b) + i * b_bytes);
-        std::uint32_t* to = turned + i * b_bytes / 4;
-        for (unsigned column = 0; column < columns; column += Lanes::width)
-            for (unsigned word = 0; word < words; word += 4) {
-                Lanes::Int part[8];
-                Lanes::load_short_lines(lines + column * words + word, words, part);
-                for (unsigned j = 0; j < 4; ++j) Lanes::store(to + (word + j) * columns + column, part[j]);
-            }
-    }
-    const Places places{static_cast<const std::uint8_t*>(group.a), reinterpret_cast<const std::uint8_t*>(turned),
-                        std::size_t{product.m} * line_bytes, b_bytes};
+    const std::size_t size = std::size_t{product.m} * columns * 4;
+    const std::uint32_t* turned = turn_columns(group.b, group.b_count * columns, words);
+    const Places places{static_cast<const std::uint8_t*>(group.a), turned, std::size_t{product.m} * line_bytes, columns,
+                        words};
     auto* accumulators = static_cast<std::uint8_t*>(group.accumulators);
     const long a_row = line_bytes;
 
@@ -105,27 +129,25 @@ template <Kind kind, unsigned columns> void multiply_tiles(const MatrixProduct& 
                 const abi::MatrixStep &first = steps[chains[0].first + step], &second = steps[chains[1].first + step],
                                       &third = steps[chains[2].first + step], &fourth = steps[chains[3].first + step];
                 PTM_LOAD_TILE(4, places.a_of(first), a_row);
-                PTM_LOAD_TILE(6, places.b_of(first), row);
+                PTM_LOAD_TILE(6, places.b_of(first), turned_row);
+                PTM_LOAD_TILE(7, places.b_of(second), turned_row);
                 PTM_MULTIPLY_TILES(0, 4, 6);
-                if (second.a == first.a) { // neighbours in a row of tiles
-                    PTM_LOAD_TILE(7, places.b_of(second), row);
+                if (second.a == first.a && third.a == first.a && fourth.a == first.a) { // a row of tiles
                     PTM_MULTIPLY_TILES(1, 4, 7);
-                } else {
-                    PTM_LOAD_TILE(5, places.a_of(second), a_row);
-                    PTM_LOAD_TILE(7, places.b_of(second), row);
-                    PTM_MULTIPLY_TILES(1, 5, 7);
-                }
-                PTM_LOAD_TILE(5, places.a_of(third), a_row);
-                PTM_LOAD_TILE(6, places.b_of(third), row);
-                PTM_MULTIPLY_TILES(2, 5, 6);
-                if (fourth.a == third.a) {
-                    PTM_LOAD_TILE(7, places.b_of(fourth), row);
-                    PTM_MULTIPLY_TILES(3, 5, 7);
-                } else {
-                    PTM_LOAD_TILE(4, places.a_of(fourth), a_row);
-                    PTM_LOAD_TILE(7, places.b_of(fourth), row);
+                    PTM_LOAD_TILE(6, places.b_of(third), turned_row);
+                    PTM_LOAD_TILE(7, places.b_of(fourth), turned_row);
+                    PTM_MULTIPLY_TILES(2, 4, 6);
                     PTM_MULTIPLY_TILES(3, 4, 7);
+                    continue;
                 }
+                PTM_LOAD_TILE(5, places.a_of(second), a_row);
+                PTM_MULTIPLY_TILES(1, 5, 7);
+                PTM_LOAD_TILE(4, places.a_of(third), a_row);
+                PTM_LOAD_TILE(6, places.b_of(third), turned_row);
+                PTM_MULTIPLY_TILES(2, 4, 6);
+                PTM_LOAD_TILE(5, places.a_of(fourth), a_row);
+                PTM_LOAD_TILE(7, places.b_of(fourth), turned_row);
+                PTM_MULTIPLY_TILES(3, 5, 7);
             }
             PTM_STORE_TILE(0, accumulators + chains[0].d * size, row);
             PTM_STORE_TILE(1, accumulators + chains[1].d * size, row);
@@ -137,7 +159,7 @@ template <Kind kind, unsigned columns> void multiply_tiles(const MatrixProduct& 
         PTM_LOAD_TILE(0, accumulators + chains[0].c * size, row);
         for (unsigned step = 0; step < chains[0].count; ++step) {
             PTM_LOAD_TILE(4, places.a_of(steps[chains[0].first + step]), a_row);
-            PTM_LOAD_TILE(6, places.b_of(steps[chains[0].first + step]), row);
+            PTM_LOAD_TILE(6, places.b_of(steps[chains[0].first + step]), turned_row);
             PTM_MULTIPLY_TILES(0, 4, 6);
         }
         PTM_STORE_TILE(0, accumulators + chains[0].d * size, row);
