@@ -28,9 +28,12 @@ llvm::Value* GraphEmitter::memory_of(const LoopAccumulators::Bank& bank) {
 }
 
 const ProductGroup* GraphEmitter::product_group(const ptx::Instruction& inst) {
-    if (interface_->product_groups) return interface_->product_groups->with(inst);
-    if (!product_groups_) product_groups_.emplace(graph_);
-    return product_groups_->with(inst);
+    if (!interface_->product_groups && !product_groups_) product_groups_.emplace(graph_);
+    const ProductGroup* group =
+        (interface_->product_groups ? interface_->product_groups : &*product_groups_)->with(inst);
+    // A product by itself is quicker as a group only where its accumulator is kept.
+    const bool is_single = group && group->products.size() == 1;
+    return is_single && !(interface_->accumulators && interface_->accumulators->use(*group)) ? nullptr : group;
 }
 
 WarpEmitter::KeptAccumulators GraphEmitter::kept_accumulators(const ProductGroup& group) {

@@ -75,6 +75,14 @@ TEST_CASE("loop accumulators: chains that feed only each other", "[loop_accumula
                "add.u32 %r1, %r1, -1; setp.ne.u32 %p1, %r1, 0; @%p1 bra TILE;\n") == Kept{1, 1, 1});
 }
 
+TEST_CASE("loop accumulators: a product by itself", "[loop_accumulators]") {
+    const std::string one = product("{%f0, %f1, %f2, %f3}");
+    CHECK(kept("ROUND: " + one + round_end + results) == Kept{1, 1, 1});
+    // Between two of them warps meet.
+    CHECK(kept("ROUND: " + one + "bar.sync 0; " + one + round_end + results) == Kept{1, 1, 2});
+    CHECK(kept("ROUND: mul.f32 %f3, %f3, 0f3f000000; " + one + round_end + results) == none);
+}
+
 TEST_CASE("loop accumulators: what others read stays in registers", "[loop_accumulators]") {
     CHECK(kept(products + results) == none);
     CHECK(kept("ROUND: " + products + "mul.f32 %f3, %f3, 0f3f000000; " + round_end + results) == none);

@@ -121,9 +121,7 @@ public:
         return true;
     }
 
-    /// Null where there are fewer than two.
     std::unique_ptr<ProductGroup> take() {
-        if (group_->products.size() < 2) return nullptr;
         if (make_pairs()) return std::move(group_);
         for (const Chain& chain : chains_) {
             group_->chains.push_back(
@@ -308,7 +306,6 @@ ProductGroups::ProductGroups(const FunctionGraph& graph) {
     const std::vector<std::uint32_t> uses = count_uses(graph);
     const auto keep = [&](GroupBuilder& builder) {
         std::unique_ptr<ProductGroup> group = builder.take();
-        if (!group) return;
         for (const ptx::Instruction* inst : group->products) group_of_[inst] = group.get();
         groups_.push_back(std::move(group));
     };

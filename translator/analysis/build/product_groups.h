@@ -17,7 +17,8 @@ namespace ptarmigan::translator {
 /// come by.
 void gather_products(FunctionGraph& graph);
 
-/// Unguarded products of one form that stand behind each other in a block, at least two, as abi::MatrixGroup has them.
+/// Unguarded products of one form that stand behind each other in a block, or a single one, as abi::MatrixGroup has
+/// them.
 /// Where chains can be paired so that two differ in B alone, `pairs` is set: matrices B 2 i and 2 i + 1 count as one
 /// with twice the columns, and so do accumulators; steps and chains have the numbers of pairs.
 struct ProductGroup {
