@@ -9,7 +9,12 @@
 namespace ptarmigan::runtime::tensor_core {
 namespace {
 
-constexpr unsigned lines_at_once = Lanes::width == 16 ? 8 : 4; ///< times two vectors: registers for accumulators
+/// Lines at once of which `left` are to be done, times two vectors: registers for accumulators, of which 32 registers
+/// hold 16 and 16 registers 12. Eight are what two multiply-adds a cycle wait for.
+constexpr unsigned lines_at_once(unsigned left) {
+    if (Lanes::width == 16) return 8;
+    return left >= 12 || left % 4 != 0 ? 6 : 4;
+}
 
 /// What a step of k does.
 struct MultiplyAdd {
@@ -18,17 +23,16 @@ struct MultiplyAdd {
     }
 };
 
-/// `lines_at_once` lines of one product, which lie behind each other, times some vectors of lanes.
-template <unsigned k, class Step, unsigned vectors>
-inline void add_fast(const float* const (&lanes)[vectors], const float* lines,
-                     Lanes::Float (&sums)[vectors][lines_at_once]) {
+/// Some lines of one product, which lie behind each other, times some vectors of lanes.
+template <unsigned k, class Step, unsigned vectors, unsigned count>
+inline void add_fast(const float* const (&lanes)[vectors], const float* lines, Lanes::Float (&sums)[vectors][count]) {
     using L = Lanes;
-#pragma GCC unroll 4
+#pragma GCC unroll 16
     for (unsigned i = 0; i < k; ++i) {
         L::Float values[vectors];
         for (unsigned v = 0; v < vectors; ++v) values[v] = L::load(lanes[v] + i * L::width);
 #pragma GCC unroll 8
-        for (unsigned j = 0; j < lines_at_once; ++j) {
+        for (unsigned j = 0; j < count; ++j) {
             const L::Float of_line = L::all(lines[j * k + i]);
             for (unsigned v = 0; v < vectors; ++v) sums[v][j] = Step::add(values[v], of_line, sums[v][j]);
         }
@@ -54,63 +58,76 @@ struct ChainLanes {
     unsigned lane_line;
 };
 
-/// Chains whose lines are the same, from their first product to their last.
-template <unsigned k, class Step, unsigned vectors>
-inline void run_fast_chains(const FastGroup& the, const ChainLanes (&places)[vectors]) {
+/// `lines` lines from `line` on of chains whose lines are the same, from their first product to their last.
+template <unsigned k, class Step, unsigned lines, unsigned vectors>
+inline void run_fast_lines(const FastGroup& the, const ChainLanes (&places)[vectors], unsigned line) {
     using L = Lanes;
     const MatrixProduct& product = the.product;
-    for (unsigned line = 0; line < the.way.lines; line += lines_at_once) {
-        L::Float sums[vectors][lines_at_once];
+    L::Float sums[vectors][lines];
 #pragma GCC unroll 2
-        for (unsigned v = 0; v < vectors; ++v) {
-            const std::uint8_t* c = the.accumulator(places[v].chain->c);
-            const std::size_t index = the.way.index(places[v].lane_line, line, product.n);
-            if (the.way.rows_are_lanes) {
-                L::Int tile[8];
-                load_tile(product.c, c, index, product.n, tile);
+    for (unsigned v = 0; v < vectors; ++v) {
+        const std::uint8_t* c = the.accumulator(places[v].chain->c);
+        const std::size_t index = the.way.index(places[v].lane_line, line, product.n);
+        if (the.way.rows_are_lanes) {
+            L::Int tile[8];
+            load_tile(product.c, c, index, product.n, tile);
 #pragma GCC unroll 8
-                for (unsigned i = 0; i < lines_at_once; ++i) sums[v][i] = L::number(tile[i]);
-            } else if (product.c == Format::f32) {
+            for (unsigned i = 0; i < lines; ++i) sums[v][i] = L::number(tile[i]);
+        } else if (product.c == Format::f32) {
 #pragma GCC unroll 8
-                for (unsigned i = 0; i < lines_at_once; ++i)
-                    sums[v][i] = L::load(reinterpret_cast<const float*>(c) + index + i * product.n);
-            } else {
+            for (unsigned i = 0; i < lines; ++i)
+                sums[v][i] = L::load(reinterpret_cast<const float*>(c) + index + i * product.n);
+        } else {
 #pragma GCC unroll 8
-                for (unsigned i = 0; i < lines_at_once; ++i) sums[v][i] = load_row(product.c, c, index + i * product.n);
-            }
+            for (unsigned i = 0; i < lines; ++i) sums[v][i] = load_row(product.c, c, index + i * product.n);
         }
-        const unsigned count = places[0].chain->count;
-        for (unsigned step = 0; step < count; ++step) {
-            const float* lanes[vectors];
-            for (unsigned v = 0; v < vectors; ++v)
-                lanes[v] = the.lanes +
-                           (the.way.lane_matrix(the.group.steps[places[v].chain->first + step]) * the.way.lane_lines +
-                            places[v].lane_line) *
-                               std::size_t{k};
-            const unsigned matrix = the.way.line_matrix(the.group.steps[places[0].chain->first + step]);
-            add_fast<k, Step, vectors>(lanes, the.lines + (matrix * the.way.lines + line) * std::size_t{k}, sums);
-            if (product.d == Format::f16) // each instruction's result is one
-                for (auto& vector : sums)
-                    for (auto& sum : vector) sum = L::round_to_f16(sum);
-        }
+    }
+    const unsigned count = places[0].chain->count;
+    for (unsigned step = 0; step < count; ++step) {
+        const float* lanes[vectors];
+        for (unsigned v = 0; v < vectors; ++v)
+            lanes[v] =
+                the.lanes + (the.way.lane_matrix(the.group.steps[places[v].chain->first + step]) * the.way.lane_lines +
+                             places[v].lane_line) *
+                                std::size_t{k};
+        const unsigned matrix = the.way.line_matrix(the.group.steps[places[0].chain->first + step]);
+        add_fast<k, Step, vectors>(lanes, the.lines + (matrix * the.way.lines + line) * std::size_t{k}, sums);
+        if (product.d == Format::f16) // each instruction's result is one
+            for (auto& vector : sums)
+                for (auto& sum : vector) sum = L::round_to_f16(sum);
+    }
 #pragma GCC unroll 2
-        for (unsigned v = 0; v < vectors; ++v) {
-            std::uint8_t* d = the.accumulator(places[v].chain->d);
-            const std::size_t index = the.way.index(places[v].lane_line, line, product.n);
-            if (the.way.rows_are_lanes) {
-                L::Int tile[8] = {};
+    for (unsigned v = 0; v < vectors; ++v) {
+        std::uint8_t* d = the.accumulator(places[v].chain->d);
+        const std::size_t index = the.way.index(places[v].lane_line, line, product.n);
+        if (the.way.rows_are_lanes) {
+            L::Int tile[8] = {};
 #pragma GCC unroll 8
-                for (unsigned i = 0; i < lines_at_once; ++i) tile[i] = L::bits(sums[v][i]);
-                store_tile(product.d, d, index, product.n, tile);
-            } else if (product.d == Format::f32) {
+            for (unsigned i = 0; i < lines; ++i) tile[i] = L::bits(sums[v][i]);
+            store_tile(product.d, d, index, product.n, tile);
+        } else if (product.d == Format::f32) {
 #pragma GCC unroll 8
-                for (unsigned i = 0; i < lines_at_once; ++i)
-                    L::store(reinterpret_cast<float*>(d) + index + i * product.n, sums[v][i]);
-            } else {
+            for (unsigned i = 0; i < lines; ++i)
+                L::store(reinterpret_cast<float*>(d) + index + i * product.n, sums[v][i]);
+        } else {
 #pragma GCC unroll 8
-                for (unsigned i = 0; i < lines_at_once; ++i) store_row(product.d, d, index + i * product.n, sums[v][i]);
-            }
+            for (unsigned i = 0; i < lines; ++i) store_row(product.d, d, index + i * product.n, sums[v][i]);
         }
+    }
+}
+
+/// All lines of them.
+template <unsigned k, class Step, unsigned vectors>
+inline void run_fast_chains(const FastGroup& the, const ChainLanes (&places)[vectors]) {
+    for (unsigned line = 0; line < the.way.lines;) {
+        const unsigned count = lines_at_once(the.way.lines - line);
+        if constexpr (Lanes::width == 16)
+            run_fast_lines<k, Step, 8>(the, places, line);
+        else if (count == 6)
+            run_fast_lines<k, Step, 6>(the, places, line);
+        else
+            run_fast_lines<k, Step, 4>(the, places, line);
+        line += count;
     }
 }
 
