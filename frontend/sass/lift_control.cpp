@@ -14,6 +14,14 @@ bool is_in(const std::vector<std::uint32_t>& offsets, const Instruction& inst) {
     return std::binary_search(offsets.begin(), offsets.end(), inst.address);
 }
 
+/// The source's collective that `inst` is; null: it is none.
+const CodeFacts::Collective* find_collective(const CodeFacts& facts, const Instruction& inst) {
+    const auto found =
+        std::lower_bound(facts.collectives.begin(), facts.collectives.end(), inst.address,
+                         [](const CodeFacts::Collective& c, std::uint32_t address) { return c.offset < address; });
+    return found != facts.collectives.end() && found->offset == inst.address ? &*found : nullptr;
+}
+
 } // namespace
 
 /// A predicate that is true where the condition and the instruction's guard are.
@@ -248,8 +256,11 @@ void Lifter::vote(const Instruction& inst) {
         return;
     }
     if (p.index == true_predicate) return;
-    // The compiler's own: it asks the lanes that happen to be here, and any of them could be here alone.
-    if (!inst.has("UNI") && is_in(facts_.internal_collectives, inst)) {
+    // The compiler's own: it asks the lanes that happen to be here, and any of them could be here alone. So it is where
+    // a predicate that all lanes have alike becomes a uniform one (carries, flags of divisions), which .nv.info does
+    // not list: the source's votes leave predicates.
+    const bool is_move = p.kind == Kind::uniform_predicate && !is_by_hand_ && find_collective(facts_, inst) == nullptr;
+    if (!inst.has("UNI") && (is_move || is_in(facts_.internal_collectives, inst))) {
         write_predicate(p, as_register(source));
         return;
     }
@@ -284,10 +295,8 @@ void Lifter::match(const Instruction& inst) {
 
 /// `bar.warp.sync` of the source is one where the lanes are together on a GPU anyhow. Here they may not be.
 void Lifter::no_operation(const Instruction& inst) {
-    const auto found =
-        std::lower_bound(facts_.collectives.begin(), facts_.collectives.end(), inst.address,
-                         [](const CodeFacts::Collective& c, std::uint32_t address) { return c.offset < address; });
-    if (found == facts_.collectives.end() || found->offset != inst.address) return;
+    const CodeFacts::Collective* found = find_collective(facts_, inst);
+    if (found == nullptr) return;
     if (!found->is_of_all && !found->mask) refuse_here("where lanes meet, not known which");
     emit_guarded("bar.warp.sync " + (found->is_of_all ? std::string("0xffffffff") : read_index(*found->mask).text));
 }

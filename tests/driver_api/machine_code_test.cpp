@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machine code beside the PTX that it was made of: atomic operations that ptxas combined for the lanes of a warp, in
 // branches narrower than the last collective's mask, pointers to shared memory that went through memory (of which code of
-// sm_90 takes the lower half for the shared address), products of doubles, roundings to tf32, numbers of 8 bits, small
-// parameters that are read together, managed variables, and what is linked to libcudadevrt's grid barrier.
+// sm_90 takes the lower half for the shared address), products of doubles, roundings to tf32, uniform predicates, numbers
+// of 8 bits, small parameters that are read together, managed variables, and what is linked to libcudadevrt's grid barrier.
 // The cubins: ptxas -arch=sm_80 -o NAME.sm_80.cubin NAME.ptx, or for sm_90; ptxas 13.0.
 #include "driver.h"
 
@@ -70,6 +70,33 @@ TEST_CASE("machine code: products of doubles of all shapes, roundings to tf32, a
         CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() > 1000);
         CHECK(results("hopper_forms.sm_90.cubin", kernel) == expected);
     }
+}
+
+TEST_CASE("machine code: predicates that all lanes have alike, where some of the lanes are") {
+    driver_test::context();
+    constexpr unsigned block = 32, bytes = 65536;
+    const auto left_by = [&](const char* file) {
+        const CUmodule module = load(file);
+        CUfunction kernel = nullptr;
+        REQUIRE(cuModuleGetFunction(&kernel, module, "k") == 0);
+        std::vector<std::uint32_t> words(bytes / 4);
+        for (std::uint32_t i = 0; i < words.size(); ++i) words[i] = i * 2654435761u;
+        CUdeviceptr in = driver_test::allocate(bytes), out = driver_test::allocate(bytes), scratch = driver_test::allocate(bytes);
+        REQUIRE(cuMemcpyHtoD_v2(in, words.data(), bytes) == 0);
+        REQUIRE(cuMemsetD8_v2(out, 0, bytes) == 0);
+        REQUIRE(cuMemsetD8_v2(scratch, 0, bytes) == 0);
+        std::array<std::uint64_t, 8> others{};
+        std::array<void*, 4> parameters{&in, &out, &scratch, others.data()};
+        REQUIRE(cuLaunchKernel(kernel, 1, 1, 1, block, 1, 1, 0, nullptr, parameters.data(), nullptr) == 0);
+        REQUIRE(cuCtxSynchronize() == 0);
+        REQUIRE(cuMemcpyDtoH_v2(words.data(), out, bytes) == 0);
+        for (const CUdeviceptr memory : {in, out, scratch}) CHECK(cuMemFree_v2(memory) == 0);
+        CHECK(cuModuleUnload(module) == 0);
+        return words;
+    };
+    const std::vector<std::uint32_t> expected = left_by("uniform_predicates.ptx");
+    CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() > block);
+    CHECK(left_by("uniform_predicates.sm_90.cubin") == expected);
 }
 
 TEST_CASE("machine code: pointers to shared memory that went through memory") {

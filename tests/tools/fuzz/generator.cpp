@@ -11,7 +11,9 @@ Generator::Generator(Flavour flavour, Version version, Target target, const std:
     : flavour_(flavour), version_(version), target_(target), rows_(version, target, forms) {}
 
 Program Generator::generate(std::uint32_t seed, const std::set<unsigned>& without) const {
-    return Builder(seed, flavour_, rows_, version_, target_, without).run();
+    Program program = Builder(seed, flavour_, rows_, version_, target_, without).run();
+    program.seed = seed;
+    return program;
 }
 
 std::vector<std::uint64_t> input_words(std::size_t bytes, std::uint64_t seed) {

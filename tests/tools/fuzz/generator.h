@@ -17,6 +17,7 @@ struct Program {
     std::string text; ///< a whole module with `.entry k(.param .u64 in, out, scratch, .param .align 16 .b8 block[64])`
     unsigned grid = 1, block_x = 32, block_y = 1;
     unsigned statements = 0; ///< numbered from 0, those inside of others too
+    std::uint32_t seed = 0;  ///< of a generated one
     unsigned threads() const { return grid * block_x * block_y; }
 };
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -14,12 +15,14 @@ namespace {
 
 constexpr std::size_t memory_bytes = max_threads * (output_bytes + scratch_bytes) + common_bytes;
 
-/// What is loaded: the program's text, or code that was made of it, from the file that FUZZ_CODE names.
+/// What is loaded: the program's text, or code that was made of it, from the file that FUZZ_CODE names, or SEED.cubin in that folder.
 std::string code_of(const Program& program) {
-    const char* path = std::getenv("FUZZ_CODE");
-    if (path == nullptr) return program.text;
+    const char* named = std::getenv("FUZZ_CODE");
+    if (named == nullptr) return program.text;
+    std::filesystem::path path = named;
+    if (is_directory(path)) path /= std::to_string(program.seed) + ".cubin";
     std::ifstream file(path, std::ios::binary);
-    if (!file) throw std::runtime_error(std::string("cannot read ") + path);
+    if (!file) throw std::runtime_error("cannot read " + path.string());
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
