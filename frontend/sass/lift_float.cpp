@@ -385,7 +385,8 @@ void Lifter::frnd(const Instruction& inst) {
 }
 
 void Lifter::f2f64(const Instruction& inst) {
-    const auto to = unsigned(inst.code.bits(75, 2)), from = unsigned(inst.code.bits(84, 2));
+    const auto to = unsigned(inst.code.bits(75, 3)), from = unsigned(inst.code.bits(84, 2));
+    const bool to_bfloat = to == 4 && cubin_.architecture >= 90; // PTX has it there
     if (to == 3 && from == 2) {
         const std::string result = wide_temporary();
         emit(std::string("cvt") + (inst.has("FTZ") ? ".ftz" : "") + ".f64.f32 " + result + ", " +
@@ -400,9 +401,10 @@ void Lifter::f2f64(const Instruction& inst) {
         const std::string result = wide_temporary();
         emit("cvt.f64.f16 " + result + ", " + read_half(inst.operands[1]));
         write_pair(inst.operands[0], name_wide(result));
-    } else if (to == 1 && from == 3 && !inst.has("FTZ")) {
+    } else if ((to == 1 || to_bfloat) && from == 3 && !inst.has("FTZ")) {
         const std::string half = "%h" + std::to_string(halves_++), both = temporary();
-        emit("cvt" + rounding(inst) + ".f16.f64 " + half + ", " + read_double(inst.operands[1]));
+        emit("cvt" + rounding(inst) + (to_bfloat ? ".bf16" : ".f16") + ".f64 " + half + ", " +
+             read_double(inst.operands[1]));
         emit("cvt.u32.u16 " + both + ", " + half);
         write(inst.operands[0], value_of(both));
     } else {
