@@ -202,7 +202,7 @@ Status Kernel::check_cooperative() {
                 asks_driver_.reset();
                 set_error_detail(error.what());
                 return Status::invalid_ptx;
-            } catch (const translator::UnsupportedError&) { // the launch will say so
+            } catch (const std::exception&) { // machine code that can't be lifted: the launch will say so
                 asks_driver_ = false;
             }
         }
