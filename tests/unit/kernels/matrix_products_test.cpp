@@ -92,17 +92,19 @@ TEST_CASE("mma: lanes that have exited are missing") {
 }
 
 TEST_CASE("mma: accumulators of a loop") {
-    // Two accumulators of which one begins with other numbers, with and without barriers between products of a round; a warp and a half, and
-    // one that has lost a lane before. The same again with what the first loop has made.
+    // Two accumulators of which one begins with other numbers, with and without barriers between products of a round, between all of them, too; a
+    // warp and a half, and one that has lost a lane before. The same again with what the first loop has made.
     const std::string second = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r24, %r25, %r26, %r27}, {%r10, %r11, %r10, %r11}, {%r14, %r14}, "
                                "{%r24, %r25, %r26, %r27};\n";
     const unsigned block = 3 * lanes + 16;
-    for (const std::string between : {"", "bar.sync 0;\n"}) {
+    const std::string barrier = "bar.sync 0;\n";
+    for (const unsigned barriers : {0, 1, 2}) {
+        const std::string between = barriers != 0 ? barrier : "", inside = barriers == 2 ? barrier : "";
         const Array<std::uint32_t> out(std::size_t(block) * 8);
         std::string body = operands + "setp.eq.u32 %p1, %r60, 70; @%p1 exit;\n";
         for (unsigned i = 0; i < 4; ++i) body += "add.u32 %r" + std::to_string(24 + i) + ", %r" + std::to_string(20 + i) + ", 50000;\n";
         for (const std::string loop : {"FIRST", "SECOND"})
-            body += "mov.u32 %r31, 5;\n" + loop + ": " + between + product + second + between + product + second +
+            body += "mov.u32 %r31, 5;\n" + loop + ": " + between + product + inside + second + between + product + inside + second +
                     "add.u32 %r31, %r31, -1; setp.ne.u32 %p1, %r31, 0; @%p1 bra " + loop + ";\n";
         run(body + "mul.wide.u32 %l1, %r60, 32; add.u64 %l1, %l1, %l60; st.global.v4.u32 [%l1], {%r20, %r21, %r22, %r23};\n"
                    "st.global.v4.u32 [%l1+16], {%r24, %r25, %r26, %r27};\n",
@@ -111,7 +113,7 @@ TEST_CASE("mma: accumulators of a loop") {
         for (unsigned thread = 0; thread < block; ++thread) {
             const unsigned times = thread < 2 * lanes ? 20 : 0; // the others' warps are not whole
             for (unsigned i = 0; i < 4 && thread != 70; ++i) {
-                INFO(thread << " " << i << " " << between);
+                INFO(thread << " " << i << " " << barriers);
                 REQUIRE(values[8 * thread + i] == expected(thread, i, times));
                 REQUIRE(values[8 * thread + 4 + i] == expected(thread, i, times) + 50000);
             }
