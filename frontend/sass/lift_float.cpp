@@ -588,6 +588,15 @@ void Lifter::hsetp2(const Instruction& inst) {
 void Lifter::f2f(const Instruction& inst) {
     const auto to = unsigned(inst.code.bits(75, 3)), from = unsigned(inst.code.bits(84, 3));
     constexpr unsigned f16 = 1, f32 = 2, bf16 = 4;
+    const Operand& source = inst.operands[1];
+    if (from == bf16 && to == f32 && source.kind == Kind::reg && !source.negated && !source.absolute) {
+        const std::string half = half_of(read_plain(source).text), result = temporary();
+        emit(std::string("cvt") + (inst.has("FTZ") ? ".ftz" : "") + ".f32.bf16 " + result + ", " + half);
+        // PTX without .ftz is a shift, which keeps NaNs; here they are the one that additions give, too.
+        if (!inst.has("FTZ")) emit("add.rn.f32 " + result + ", " + result + ", 0f80000000");
+        write(inst.operands[0], value_of(result));
+        return;
+    }
     if (from != f32 || (to != f16 && to != bf16) || inst.has("FTZ")) refuse_here();
     if (to == bf16 && (inst.has("RM") || inst.has("RP"))) refuse_here();
     const std::string half = "%h" + std::to_string(halves_++), result = temporary();

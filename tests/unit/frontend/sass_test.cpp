@@ -279,6 +279,8 @@ TEST_CASE("sass: instructions of NVIDIA's libraries that ptxas does not write") 
         {0x0000000404097981, 0x00032200081e0900, {"cvt.u64.u32 %q", "%r4;", "add.u64 %q", "ld.global.b32 %", "[%q"}},
         // LDC.U16 R9, c[0x0][0xc]: the lower half of %nctaid.x
         {0x00000300ff097b82, 0x000ea40000000400, {"%nctaid.x;", "bfe.u32 %", ", 0, 16;"}},
+        // F2F.F32.BF16 R9, R4: NaNs are the one that additions give
+        {0x0000000400097304, 0x000e620000401000, {"cvt.u16.u32 %h", "cvt.f32.bf16 %", "add.rn.f32 %", ", 0f80000000;"}},
         // MEMBAR.GPU
         {0x0000000000007992, 0x000fec0000012000, {"fence.sc.gpu;"}},
     };
