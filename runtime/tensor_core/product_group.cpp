@@ -19,11 +19,20 @@ struct Memory {
     std::size_t size = 0;
 };
 
+/// Tiles, but a product by itself is made sooner by vectors than tiles are set up.
+void multiply_by_tiles(const MatrixProduct& product, const ProductGroup& group) {
+    const bool is_single = group.chain_count == 1 && group.chains[0].count == 1;
+    const Code code = is_single ? best_code() : Code::amx;
+    if (const MultiplyGroup multiply = group_multiplier(code, product, wanted_accuracy()))
+        return multiply(product, group);
+    multiply_one_by_one(multiplier(best_code(), product, wanted_accuracy()), product, group);
+}
+
 /// Tiles are asked for only where they are used.
-Code best_group_code(const MatrixProduct& product) {
+MultiplyGroup best_group_code(const MatrixProduct& product) {
     if (!product.sparse && product.c == product.d && has_tile_code(product, wanted_accuracy()) && can_run(Code::amx))
-        return Code::amx;
-    return best_code();
+        return multiply_by_tiles;
+    return group_multiplier(best_code(), product, wanted_accuracy());
 }
 
 } // namespace
@@ -68,8 +77,8 @@ MultiplyGroup group_multiplier(Code code, const MatrixProduct& product, Accuracy
 }
 
 GroupMultiplier::GroupMultiplier(const MatrixProduct& product)
-    : product_(product), code_(group_multiplier(best_group_code(product), product, wanted_accuracy())),
-      single_(multiplier(best_code(), product, wanted_accuracy())) {}
+    : product_(product), code_(best_group_code(product)), single_(multiplier(best_code(), product, wanted_accuracy())) {
+}
 
 void GroupMultiplier::operator()(const ProductGroup& group) const {
     if (code_) return code_(product_, group);
