@@ -89,7 +89,7 @@ struct AccessForm {
         elements, ///< of consecutive elements, the i-th for lanes[i]
         gather,   ///< an x86 gather or scatter, its i-th element for lanes[i]
         lanes,    ///< of one place, for all of `lanes`
-        noted,    ///< for the lane in CtaContext::noted_lane
+        noted,    ///< for the lane in CtaContext::noted_lane, or the one that is lanes[0] behind it
     };
     static constexpr std::uint8_t no_lane = 0xff; ///< an element that no lane asked for
 

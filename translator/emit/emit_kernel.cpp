@@ -36,6 +36,7 @@
 #include "translator/jit/image.h"
 #include "translator/kernel_abi.h"
 #include "translator/late_call.h"
+#include "translator/llvm/long_code.h"
 
 #include <fmt/format.h>
 
@@ -276,6 +277,7 @@ private:
         const bool waits_in_regions = own_spins && choose_waiting_regions(callees, collectives, whole_warp);
         if (!waits_in_regions) choose_lanes(callees, needs_counters, collectives, whole_warp);
         note_progress(whole_warp);
+        if (count_statements(graph_) >= long_kernel_statements) note_long_code(*unit_.module);
         if (!waits_in_regions) // which have none
             settle_races(spins_ || callees.need_single_lanes() ||
                              ptx::any(effects_of(graph_) | callees.effects, ptx::Effects::waits),

@@ -7,6 +7,7 @@
 #include "frontend/isa/instruction_form.h"
 #include "translator/analysis/shapes/lane_agreement.h"
 #include "translator/emit/graph_emitter.h"
+#include "translator/llvm/long_code.h"
 
 #include <llvm/IR/MDBuilder.h>
 
@@ -26,6 +27,7 @@ bool GraphEmitter::wants_full_version(BlockId id) const {
         return false;
     if (interface_->entry_mask_full && block_mask_is_entry(id)) return false;
     if (is_for_parted_lanes(graph_, id)) return false;
+    const bool long_code = is_long_code(*unit_.module);
     bool touches_memory = false;
     for (const GraphInstruction& instruction : block.instructions) {
         const ptx::Instruction& inst = instruction.inst;
@@ -35,7 +37,8 @@ bool GraphEmitter::wants_full_version(BlockId id) const {
         if (!is_end && ptx::any(effects, Effects::call | Effects::convergent | Effects::async | Effects::waits))
             return false;
         const ptx::Operand& address = inst[ptx::Role::a];
-        touches_memory |= ptx::any(effects, Effects::load | Effects::store) &&
+        // Of a long kernel only what stores: loads cost a blend for each address.
+        touches_memory |= ptx::any(effects, long_code ? Effects::store : Effects::load | Effects::store) &&
                           address.kind == ptx::Operand::Kind::address && address.base == ptx::Operand::Base::reg &&
                           !graph_.values[address.index].shape.is_uniform();
     }

@@ -111,7 +111,8 @@ bool is_refused(const FaultPlace& place, std::uint64_t address, unsigned bytes) 
 } // namespace
 
 std::uint64_t faulting_lanes(const AccessForm& form, const FaultPlace& place) {
-    if (form.kind == AccessForm::Kind::noted) return lane_bit(place.noted_lane);
+    if (form.kind == AccessForm::Kind::noted)
+        return lane_bit(place.noted_lane + (form.lanes.empty() ? 0u : form.lanes[0]));
     const std::optional<Access> access = decode(place);
     if (!access || !place.has_address) return 0;
     switch (form.kind) {

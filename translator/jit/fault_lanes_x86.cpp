@@ -153,7 +153,8 @@ std::uint64_t first_refused(const AccessForm& form, const FaultPlace& place, con
 } // namespace
 
 std::uint64_t faulting_lanes(const AccessForm& form, const FaultPlace& place) {
-    if (form.kind == AccessForm::Kind::noted) return lane_bit(place.noted_lane);
+    if (form.kind == AccessForm::Kind::noted)
+        return lane_bit(place.noted_lane + (form.lanes.empty() ? 0u : form.lanes[0]));
     const std::optional<Access> access = Access::decode(place);
     if (!access) return 0;
     switch (form.kind) {

@@ -2,6 +2,7 @@
 #include "translator/llvm/codegen.h"
 
 #include "translator/llvm/access_places.h"
+#include "translator/llvm/long_code.h"
 
 #include <llvm/ADT/SmallString.h>
 #include <llvm/CodeGen/MachineFunctionPass.h>
@@ -57,6 +58,8 @@ void generate(llvm::Module& module, llvm::TargetMachine& target_machine, llvm::C
     llvm::TargetPassConfig* config = machine.createPassConfig(passes);
     config->setDisableVerify(true);
     config->disablePass(&llvm::LiveDebugValuesID); // code has lines, but no variables
+    // Out-of-order cores gain nothing that was seen from it, and it takes a twentieth of the time.
+    if (is_long_code(module)) config->disablePass(&llvm::PostRASchedulerID);
     if (has_huge_switch(module)) config->disablePass(&llvm::MachineBlockPlacementID);
     passes.add(config);
     passes.add(functions);
@@ -94,13 +97,15 @@ void prepare_llvm() {
         // Sinking moves what a loop steps by into its latch, which then is a second jump per iteration (sparse matrix
         // times vector: 8.9 to 8.2 ms of CPU at W = 1). The scheduler is quadratic in the memory accesses of a basic
         // block, and ours are long: more than 200 pending ones are treated as one (1.3 s to 0.5 s of CPU for cub's
-        // single-tile radix sort).
+        // single-tile radix sort). CodeGenPrepare looks again at the blocks that it has changed only, as it does for
+        // functions of more than 10,000 blocks by itself: the code is the same to the bit.
         const char* const arguments[] = {"ptarmigan",
                                          "-disable-early-taildup",
                                          "-disable-tail-duplicate",
                                          "-instcombine-code-sinking=false",
                                          "-dag-maps-huge-region=200",
-                                         "-dag-maps-reduction-size=100"};
+                                         "-dag-maps-reduction-size=100",
+                                         "-cgpp-huge-func=1"};
         llvm::cl::ParseCommandLineOptions(static_cast<int>(std::size(arguments)), arguments);
     });
 }

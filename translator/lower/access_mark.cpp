@@ -38,4 +38,10 @@ AccessForm note_lane(WarpEmitter& e, llvm::Value* lane) {
     return {AccessForm::Kind::noted, 0, {}};
 }
 
+AccessForm behind_noted(AccessForm noted, unsigned more, unsigned bytes) {
+    noted.element_bytes = std::uint8_t(bytes);
+    noted.lanes.assign(1, std::uint8_t(more));
+    return noted;
+}
+
 } // namespace ptarmigan::translator::lower

@@ -30,5 +30,7 @@ AccessForm of_all_lanes(WarpEmitter& e);
 AccessForm of_gather(unsigned first, unsigned count);
 /// In a loop over lanes: notes which one's turn it is. Accesses that follow are marked with the form returned.
 AccessForm note_lane(WarpEmitter& e, llvm::Value* lane);
+/// Accesses of `bytes` bytes for the lane that is `more` behind the one that was noted.
+AccessForm behind_noted(AccessForm noted, unsigned more, unsigned bytes);
 
 } // namespace ptarmigan::translator::lower

@@ -2,6 +2,7 @@
 // Gathers and scatters are cut to what one instruction takes, as LLVM would cut them: each then says whose it is.
 #include "translator/lower/lane_access.h"
 
+#include "translator/llvm/long_code.h"
 #include "translator/lower/access_mark.h"
 #include "translator/lower/lane_array.h"
 #include "translator/lower/lane_pointers.h"
@@ -97,6 +98,70 @@ Value* load_each(WarpEmitter& e, const MemoryAccess& access, Value* addresses, u
     return result;
 }
 
+/// Lanes whose accesses are spelled out in a loop over groups of them: what a vector register holds of words.
+constexpr unsigned group_lanes = 8;
+
+/// A loop over groups of lanes: `body` gets the first lane of each (i64).
+void for_each_group(WarpEmitter& e, llvm::function_ref<void(Value* first)> body) {
+    Ir& ir = e.ir();
+    llvm::BasicBlock* before = ir.GetInsertBlock();
+    llvm::BasicBlock* loop = e.new_block("group.loop");
+    llvm::BasicBlock* done = e.new_block("group.done");
+    ir.CreateBr(loop);
+    ir.SetInsertPoint(loop);
+    llvm::PHINode* first = ir.CreatePHI(ir.getInt64Ty(), 2);
+    first->addIncoming(ir.getInt64(0), before);
+    body(first);
+    Value* next = ir.CreateNUWAdd(first, ir.getInt64(group_lanes));
+    first->addIncoming(next, ir.GetInsertBlock());
+    ir.CreateCondBr(ir.CreateICmpULT(next, ir.getInt64(e.width())), loop, done);
+    ir.SetInsertPoint(done);
+}
+
+/// Whether wide steps go over their lanes in a loop over groups: the code of 32 lanes is a third as long then. The way
+/// through memory makes it slower where accesses depend on each other, so short kernels are spelled out (README.md).
+bool goes_by_groups(WarpEmitter& e) {
+    return e.width() > group_lanes && is_long_code(e.module());
+}
+
+/// load_each() for all words of an access, by groups.
+ValueList load_by_groups(WarpEmitter& e, const MemoryAccess& access, Value* addresses, unsigned word,
+                         llvm::Align alignment) {
+    Ir& ir = e.ir();
+    const unsigned count = access.bytes * access.count / word;
+    llvm::Type* type = ir.getIntNTy(word * 8);
+    llvm::Type* part = llvm::FixedVectorType::get(type, group_lanes);
+    if (!e.all_active()) {
+        // Lanes that are not active read words that are there; the context has 8 bytes of each of them.
+        Value* safe = ir.CreatePtrToInt(e.cta_context(), ir.getInt64Ty());
+        addresses = ir.CreateSelect(e.active(), addresses, e.splat(safe));
+    }
+    const LaneArray address_array(e, addresses);
+    llvm::SmallVector<LaneArray, 4> results;
+    for (unsigned i = 0; i < count; ++i) results.emplace_back(e, llvm::PoisonValue::get(e.lanes_type(type)));
+    for_each_group(e, [&](Value* first) {
+        const AccessForm noted = note_lane(e, first);
+        llvm::SmallVector<Value*, 4> loaded(count, llvm::PoisonValue::get(part));
+        for (unsigned lane = 0; lane < group_lanes; ++lane) {
+            Value* place = pointer(e, address_array.get(first, lane));
+            for (unsigned i = 0; i < count; ++i) {
+                llvm::LoadInst* load = nullptr;
+                {
+                    const AccessMark mark(e, behind_noted(noted, lane, word));
+                    Value* at = ir.CreateConstGEP1_64(ir.getInt8Ty(), place, i * word);
+                    load = ir.CreateAlignedLoad(type, at, alignment);
+                }
+                tag_space(e, load, access.address.space);
+                loaded[i] = ir.CreateInsertElement(loaded[i], load, std::uint64_t(lane));
+            }
+        }
+        for (unsigned i = 0; i < count; ++i) results[i].set(first, loaded[i]);
+    });
+    ValueList words;
+    for (const LaneArray& result : results) words.push_back(result.vector());
+    return words;
+}
+
 /// Without scatter instructions: spelled out by LLVM, a masked scatter would be a branch per lane.
 void store_in_loop(WarpEmitter& e, const MemoryAccess& access, Value* addresses, const ValueList& words,
                    unsigned word) {
@@ -124,6 +189,27 @@ void store_each(WarpEmitter& e, const MemoryAccess& access, Value* addresses, co
             tag_space(e, ir.CreateAlignedStore(value, places[lane], llvm::Align(word)), access.address.space);
         }
     }
+}
+
+/// store_each() by groups.
+void store_by_groups(WarpEmitter& e, const MemoryAccess& access, Value* addresses, const ValueList& words,
+                     unsigned word) {
+    Ir& ir = e.ir();
+    const LaneArray address_array(e, addresses);
+    llvm::SmallVector<LaneArray, 4> word_arrays;
+    for (Value* value : words) word_arrays.emplace_back(e, value);
+    for_each_group(e, [&](Value* first) {
+        const AccessForm noted = note_lane(e, first);
+        for (unsigned lane = 0; lane < group_lanes; ++lane) {
+            Value* place = pointer(e, address_array.get(first, lane));
+            for (unsigned i = 0; i < words.size(); ++i) {
+                Value* value = word_arrays[i].get(first, lane);
+                const AccessMark mark(e, behind_noted(noted, lane, word));
+                Value* at = ir.CreateConstGEP1_64(ir.getInt8Ty(), place, i * word);
+                tag_space(e, ir.CreateAlignedStore(value, at, llvm::Align(word)), access.address.space);
+            }
+        }
+    });
 }
 
 void scatter_words(WarpEmitter& e, const MemoryAccess& access, Value* addresses, Value* words, unsigned offset,
@@ -217,6 +303,8 @@ llvm::SmallVector<Value*, 8> gather(WarpEmitter& e, const MemoryAccess& access) 
     Value* addresses = is_at_distances(e, access) ? nullptr : e.broadcast(access.address.address);
     unsigned word = word_bytes(access);
     const llvm::Align alignment(access.element_aligned ? access.bytes : word);
+    if (one_by_one && addresses && goes_by_groups(e))
+        return from_words(e, access, load_by_groups(e, access, addresses, word, alignment));
     ValueList words;
     for (unsigned offset = 0; offset < access.bytes * access.count; offset += word) {
         if (one_by_one)
@@ -243,7 +331,9 @@ void scatter(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> 
     const ValueList words = to_words(e, access, values);
     const unsigned word = word_bytes(access);
     const bool has_scatter = e.options().target.avx512 && word >= 4 && !constant_distances;
-    if (!has_scatter && e.all_active()) {
+    if (!has_scatter && e.all_active() && addresses && goes_by_groups(e)) {
+        store_by_groups(e, access, addresses, words, word);
+    } else if (!has_scatter && e.all_active()) {
         store_each(e, access, addresses, words, word);
     } else if (!has_scatter && e.width() > 1) {
         store_in_loop(e, access, addresses, words, word);

@@ -25,6 +25,13 @@ public:
     }
 
     llvm::Value* get(llvm::Value* lane) const { return e_->ir().CreateLoad(type_->getScalarType(), element(lane)); }
+    /// Of lane `lane` + `more`; `lane` is 64 bits wide.
+    llvm::Value* get(llvm::Value* lane, unsigned more) const {
+        Ir& ir = e_->ir();
+        return ir.CreateLoad(type_->getScalarType(),
+                             ir.CreateConstInBoundsGEP1_64(type_->getScalarType(), element(lane), more));
+    }
+    /// Of one lane, or a vector of several from `lane` on.
     void set(llvm::Value* lane, llvm::Value* scalar) const { e_->ir().CreateStore(scalar, element(lane)); }
     /// The whole vector as it is now.
     llvm::Value* vector() const { return e_->ir().CreateLoad(type_, slot_); }

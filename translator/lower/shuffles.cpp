@@ -4,6 +4,9 @@
 #include "translator/lower/collective_call.h"
 #include "translator/lower/lane_array.h"
 #include "translator/lower/lane_math.h"
+#include "translator/lower/lane_pointers.h"
+
+#include <llvm/IR/IntrinsicsX86.h>
 
 namespace ptarmigan::translator::lower {
 
@@ -45,6 +48,32 @@ Source source_lanes(WarpEmitter& e, Word mode, Value* b, Value* c) {
     return {ir.CreateSelect(in_range, from, lane), in_range};
 }
 
+/// permute_lanes() by permutations of registers of 8 lanes: each part of the result picks from all four, by bits 3 and
+/// 4 of the lanes' numbers.
+Value* permute_registers(WarpEmitter& e, Value* value, Value* lanes) {
+    constexpr unsigned count = 8;
+    Ir& ir = e.ir();
+    llvm::SmallVector<Value*, 8> sources, results;
+    for (unsigned first = 0; first < e.width(); first += count) sources.push_back(cut_lanes(ir, value, first, count));
+    for (unsigned first = 0; first < e.width(); first += count) {
+        Value* index = cut_lanes(ir, lanes, first, count);
+        llvm::SmallVector<Value*, 4> picked;
+        for (Value* source : sources)
+            picked.push_back(ir.CreateIntrinsic(llvm::Intrinsic::x86_avx2_permd, {}, {source, index}));
+        for (unsigned bit = 3; picked.size() > 1; ++bit) {
+            // The bit as a sign, which is what a blend looks at.
+            Value* sign = ir.CreateShl(index, integer(index, 31 - bit));
+            Value* upper = ir.CreateICmpSLT(sign, llvm::Constant::getNullValue(sign->getType()));
+            llvm::SmallVector<Value*, 4> merged;
+            for (unsigned i = 0; i + 1 < picked.size(); i += 2)
+                merged.push_back(ir.CreateSelect(upper, picked[i + 1], picked[i]));
+            picked = merged;
+        }
+        results.push_back(picked[0]);
+    }
+    return join_lanes(ir, results);
+}
+
 /// value[lanes[l]] for each lane l of a whole warp.
 Value* permute_lanes(WarpEmitter& e, Value* value, Value* lanes) {
     Ir& ir = e.ir();
@@ -57,7 +86,10 @@ Value* permute_lanes(WarpEmitter& e, Value* value, Value* lanes) {
         }
         if (mask.size() == e.width()) return ir.CreateShuffleVector(value, mask);
     }
-    if (!e.options().target.avx512) {
+    const TargetCpu& target = e.options().target;
+    if (!target.avx512 && target.architecture == TargetCpu::Architecture::x86_64)
+        return permute_registers(e, value, lanes);
+    if (!target.avx512) {
         LaneArray array(e, value);
         Value* result = llvm::Constant::getNullValue(value->getType());
         for (std::uint64_t lane = 0; lane < e.width(); ++lane)

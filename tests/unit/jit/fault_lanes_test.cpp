@@ -120,6 +120,8 @@ TEST_CASE("fault lanes: one place") {
     CHECK(c.lanes(page) == 0xffff);
     c.form = {Kind::noted, 0, {}};
     CHECK(c.lanes(page) == 1ull << 9);
+    c.form = {Kind::noted, 4, {3}};
+    CHECK(c.lanes(page) == 1ull << 12);
     c.form = form(Kind::lanes, 4, 13, 1);
     c.code = load_64_indexed; // merged with those of other lanes
     CHECK(c.lanes(page) == 0);

@@ -714,3 +714,50 @@ TEST_CASE("lanes that come out side by side, or not, by a quotient and a remaind
         CHECK(out.values() == expected);
     }
 }
+
+TEST_CASE("a long kernel goes to memory by groups of lanes", "[kernels][memory]") {
+    constexpr unsigned count = 128, additions = 450; // translator/llvm/long_code.h
+    Array<std::uint8_t> in([] {
+        std::vector<std::uint8_t> bytes(count * 16);
+        for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::uint8_t(i * 37 + i / 256 + 11);
+        return bytes;
+    }());
+    Array<std::uint8_t> copy(count * 16);
+    Array<std::uint32_t> out(count * 4);
+    std::string body = R"(
+        mul.lo.u32 %r0, %r60, 7;
+        add.u32 %r0, %r0, 3;
+        and.b32 %r0, %r0, 127;
+        and.b32 %r1, %r0, 31;
+        shfl.sync.idx.b32 %r2, %r60, %r1, 31, 0xffffffff;
+        mul.wide.u32 %l0, %r0, 16;
+        add.u64 %l1, %l60, %l0;
+        ld.global.v2.u64 {%l2, %l3}, [%l1];
+        and.b32 %r3, %r60, 1;
+        setp.ne.u32 %p0, %r3, 0;
+        mov.u32 %r4, 1000;
+        @%p0 ld.global.u8 %r4, [%l1+5];
+        mov.u32 %r5, 0;
+    )";
+    for (unsigned i = 0; i < additions; ++i) body += "add.u32 %r5, %r5, %r0; xor.b32 %r5, %r5, %r60;\n";
+    body += R"(
+        add.u64 %l4, %l61, %l0;
+        st.global.v2.u64 [%l4], {%l2, %l3};
+        add.u64 %l5, %l62, %l0;
+        st.global.v4.u32 [%l5], {%r2, %r4, %r5, %r0};
+        @%p0 st.global.u32 [%l5+12], %r60;
+    )";
+    run(body, {1}, {count}, {in.address(), copy.address(), out.address()});
+    CHECK(copy.values() == in.values());
+    const std::vector<std::uint8_t> bytes = in.values();
+    const std::vector<std::uint32_t> results = out.values();
+    for (unsigned thread = 0; thread < count; ++thread) {
+        const unsigned place = (thread * 7 + 3) % count;
+        std::uint32_t sum = 0;
+        for (unsigned i = 0; i < additions; ++i) sum = (sum + place) ^ thread;
+        CHECK(results[place * 4] == (thread & ~31u) + place % 32);
+        CHECK(results[place * 4 + 1] == (thread % 2 ? bytes[place * 16 + 5] : 1000u));
+        CHECK(results[place * 4 + 2] == sum);
+        CHECK(results[place * 4 + 3] == (thread % 2 ? thread : place));
+    }
+}
