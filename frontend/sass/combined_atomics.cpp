@@ -131,37 +131,46 @@ public:
         return !atomics_.empty();
     }
 
-    /// Whether the result goes to the atomic operations of the last vote followed only, with the same operation.
-    bool follow_reduction(const Instruction& redux) {
-        std::vector<Operand> held = {redux.operands[0]};
-        bool is_used = false;
+    /// Where the result of a REDUX goes: to the atomic operations of the last vote followed, with the same operation,
+    /// and nowhere else; to them and elsewhere, or changed; not to them.
+    enum class Use { atomics_only, atomics_too, others };
+    Use follow_reduction(const Instruction& redux) {
+        struct Value {
+            Operand operand;
+            bool is_result; ///< else something that was made of it
+        };
+        std::vector<Value> held = {{redux.operands[0], true}};
+        bool is_used = false, has_others = false, is_changed = false;
         const std::uint32_t last = std::min(end_, redux.address + 16 * combination_limit);
         for (std::uint32_t at = redux.address + 16; at < last; at += 16) {
             const Instruction& inst = code_[at / 16];
-            if (inst.form == nullptr) return false;
-            std::vector<Operand> more;
+            if (inst.form == nullptr) return Use::atomics_too;
+            std::vector<Value> more;
             for (unsigned i = 0; i < inst.operand_count; ++i) {
                 const Operand& operand = inst.operands[i];
                 if (is_written(inst, i) || !has_operand(inst, inst.form->operands[i])) continue;
-                for (const Operand& value : held) {
-                    if (!touches(inst, operand, value)) continue;
-                    if (is_move(inst, operand) && is_unguarded(inst)) {
-                        more.push_back(destination(inst));
-                    } else if (atomics_.count(inst.address) != 0 && operand.kind != Kind::address &&
-                               inst.has(operation_of(redux)) && inst.has("S32") == redux.has("S32") &&
-                               width(inst, operand) == 1) {
+                for (const Value& value : held) {
+                    if (!touches(inst, operand, value.operand)) continue;
+                    if (atomics_.count(inst.address) != 0) {
                         is_used = true;
-                    } else {
-                        return false;
+                        is_changed = is_changed || !value.is_result || operand.kind == Kind::address ||
+                                     !inst.has(operation_of(redux)) || inst.has("S32") != redux.has("S32") ||
+                                     width(inst, operand) != 1;
+                        continue;
                     }
+                    const bool is_same = value.is_result && is_move(inst, operand) && is_unguarded(inst);
+                    has_others = has_others || !is_same;
+                    for (unsigned other = 0; other < inst.operand_count; ++other)
+                        if (is_written(inst, other)) more.push_back({inst.operands[other], is_same});
                 }
             }
-            drop(held, inst);
+            std::erase_if(held, [&](const Value& value) { return overwrites(inst, value.operand); });
             held.insert(held.end(), more.begin(), more.end());
         }
-        for (const Operand& value : held)
-            if (is_read_behind_(last, value)) return false;
-        return is_used;
+        for (const Value& value : held)
+            if (value.is_result && is_read_behind_(last, value.operand)) has_others = true;
+        if (!is_used) return Use::others;
+        return is_changed || has_others ? Use::atomics_too : Use::atomics_only;
     }
 
 private:
@@ -175,10 +184,6 @@ private:
         for (unsigned i = 0; i < inst.operand_count; ++i)
             if (is_written(inst, i) && !is_predicate(inst.operands[i])) return inst.operands[i];
         return inst.operands[0];
-    }
-
-    static void drop(std::vector<Operand>& held, const Instruction& inst) {
-        std::erase_if(held, [&](const Operand& value) { return overwrites(inst, value); });
     }
 
     /// One instruction behind the vote.
@@ -282,14 +287,20 @@ std::set<std::uint32_t> find_combined_atomics(std::span<const Instruction> code,
             is_nothing(vote.operands[0]) || !is_nothing(vote.operands[1]) || !is_nothing(vote.operands[2]) ||
             vote.operands[2].negated || !search.follow_vote(vote))
             continue;
-        found.insert(at);
+        // What lanes bring together must not be added by each of them: all goes, or nothing.
+        std::set<std::uint32_t> combination = {at};
+        bool is_whole = true;
         const std::uint32_t from = at - begin > 16 * combination_limit ? at - 16 * combination_limit : begin;
         for (std::uint32_t other = from; other < std::min(end, at + 16 * combination_limit); other += 16) {
             const Instruction& redux = code[other / 16];
-            if (redux.form != nullptr && redux.form->rule == "redux" && is_unguarded(redux) &&
-                search.follow_reduction(redux))
-                found.insert(other);
+            if (redux.form == nullptr || redux.form->rule != "redux") continue;
+            const Search::Use use = search.follow_reduction(redux);
+            if (use == Search::Use::atomics_too || (use == Search::Use::atomics_only && !is_unguarded(redux)))
+                is_whole = false;
+            else if (use == Search::Use::atomics_only)
+                combination.insert(other);
         }
+        if (is_whole) found.merge(combination);
     }
     return found;
 }

@@ -468,15 +468,16 @@ void Lifter::f2fp_of_bytes(const Instruction& inst, const std::string& words, co
 std::string Lifter::read_halves(const Operand& operand, bool bfloat) {
     const Value value = read_plain(operand);
     std::string text = value.text;
+    if (operand.swizzle == 1 && value.constant != 0u) refuse_here("a f32 among halves");
     if (operand.kind == Kind::immediate || value.constant) {
         std::uint32_t bits = *value.constant;
+        if (operand.swizzle >= 2) bits = (operand.swizzle == 2 ? bits & 0xffffu : bits >> 16) * 0x10001u;
         if (operand.absolute) bits &= 0x7fff7fffu;
         if (operand.negated) bits ^= 0x80008000u;
         text = temporary();
         emit("mov.b32 " + text + ", " + std::to_string(bits));
         return text;
     }
-    if (operand.swizzle == 1) refuse_here("a f32 among halves");
     if (operand.swizzle >= 2) {
         const std::string twice = temporary();
         emit("prmt.b32 " + twice + ", " + text + ", 0, " + (operand.swizzle == 2 ? "0x1010" : "0x3232"));

@@ -14,6 +14,7 @@
 #include <iterator>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 extern "C" CUresult cuLaunchCooperativeKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
@@ -72,31 +73,45 @@ TEST_CASE("machine code: products of doubles of all shapes, roundings to tf32, a
     }
 }
 
-TEST_CASE("machine code: predicates that all lanes have alike, where some of the lanes are") {
+TEST_CASE("machine code: uniform predicates where some of the lanes are; sums of a warp for one atomic operation") {
     driver_test::context();
-    constexpr unsigned block = 32, bytes = 65536;
-    const auto left_by = [&](const char* file) {
-        const CUmodule module = load(file);
+    constexpr unsigned bytes = 65536;
+    const auto left_by = [&](const std::string& file, unsigned block_x, unsigned block_y) {
+        const CUmodule module = load(file.c_str());
         CUfunction kernel = nullptr;
         REQUIRE(cuModuleGetFunction(&kernel, module, "k") == 0);
-        std::vector<std::uint32_t> words(bytes / 4);
+        std::vector<std::uint32_t> words(bytes / 4), all;
         for (std::uint32_t i = 0; i < words.size(); ++i) words[i] = i * 2654435761u;
-        CUdeviceptr in = driver_test::allocate(bytes), out = driver_test::allocate(bytes), scratch = driver_test::allocate(bytes);
+        CUdeviceptr in = driver_test::allocate(bytes), out = driver_test::allocate(bytes),
+                    scratch = driver_test::allocate(bytes);
         REQUIRE(cuMemcpyHtoD_v2(in, words.data(), bytes) == 0);
         REQUIRE(cuMemsetD8_v2(out, 0, bytes) == 0);
         REQUIRE(cuMemsetD8_v2(scratch, 0, bytes) == 0);
         std::array<std::uint64_t, 8> others{};
         std::array<void*, 4> parameters{&in, &out, &scratch, others.data()};
-        REQUIRE(cuLaunchKernel(kernel, 1, 1, 1, block, 1, 1, 0, nullptr, parameters.data(), nullptr) == 0);
+        REQUIRE(cuLaunchKernel(kernel, 1, 1, 1, block_x, block_y, 1, 0, nullptr, parameters.data(), nullptr) == 0);
         REQUIRE(cuCtxSynchronize() == 0);
-        REQUIRE(cuMemcpyDtoH_v2(words.data(), out, bytes) == 0);
+        for (const CUdeviceptr memory : {out, scratch}) {
+            REQUIRE(cuMemcpyDtoH_v2(words.data(), memory, bytes) == 0);
+            all.insert(all.end(), words.begin(), words.end());
+        }
         for (const CUdeviceptr memory : {in, out, scratch}) CHECK(cuMemFree_v2(memory) == 0);
         CHECK(cuModuleUnload(module) == 0);
-        return words;
+        return all;
     };
-    const std::vector<std::uint32_t> expected = left_by("uniform_predicates.ptx");
-    CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() > block);
-    CHECK(left_by("uniform_predicates.sm_90.cubin") == expected);
+    for (const auto& [name, block_x, block_y] : {std::tuple("uniform_predicates", 32, 1), std::tuple("combined_sum", 16, 6)}) {
+        CAPTURE(name);
+        const std::vector<std::uint32_t> expected = left_by(std::string(name) + ".ptx", block_x, block_y);
+        CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() > 32);
+        CHECK(left_by(std::string(name) + ".sm_90.cubin", block_x, block_y) == expected);
+    }
+}
+
+TEST_CASE("machine code: halves of a constant") {
+    driver_test::context();
+    const std::vector<std::uint32_t> expected = results("constant_halves.ptx", "constant_halves");
+    CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() == 2);
+    CHECK(results("constant_halves.sm_90.cubin", "constant_halves") == expected);
 }
 
 TEST_CASE("machine code: pointers to shared memory that went through memory") {
