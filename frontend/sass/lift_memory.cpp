@@ -404,11 +404,11 @@ void Lifter::wait_copies(const Instruction& inst) {
     }
 }
 
-/// Which space a generic address is of. G, anything else, holds for constants, too, and what tells those apart is not
-/// known.
+/// Which space a generic address is of. G, anything else, holds for constants, too: code compares an address with their
+/// window, whose begin is in bank 0.
 void Lifter::query_space(const Instruction& inst) {
     const Operand& place = inst.operands[2];
-    if (inst.has("G") || !inst.has("E") || inst.operands[1].index != zero_register) refuse_here();
+    if (!inst.has("E") || inst.operands[1].index != zero_register) refuse_here();
     const bool by_uniform = place.uniform != zero_uniform;
     if (by_uniform && (!place.wide || place.index != zero_register || place.uniform % 2 != 0)) refuse_here();
     const std::string whole = wide_temporary(), found = predicate_temporary();
@@ -416,8 +416,16 @@ void Lifter::query_space(const Instruction& inst) {
          ", " + std::to_string(place.value));
     emit((inst.has("L")   ? "isspacep.local "
           : inst.has("S") ? "isspacep.shared "
+          : inst.has("G") ? "isspacep.global "
                           : "isspacep.shared::cluster ") +
          found + ", " + whole);
+    if (inst.has("G")) {
+        const std::string is_constant = predicate_temporary(), either = predicate_temporary();
+        emit("isspacep.const " + is_constant + ", " + whole);
+        emit("or.pred " + either + ", " + found + ", " + is_constant);
+        write_predicate(inst.operands[0], either);
+        return;
+    }
     write_predicate(inst.operands[0], found);
 }
 

@@ -286,7 +286,9 @@ Value Lifter::constant_word(unsigned bank, std::int64_t offset) {
         default: break;
         }
         const std::int64_t constants = cubin_.architecture >= 90 ? 0xd0 : 0x50;
-        if ((offset == constants || offset == constants + 4) && cubin_.find_section(".nv.constant3") != nullptr) {
+        if (offset == constants || offset == constants + 4) {
+            // An address is compared with the window's begin and end, which are one without constants.
+            if (cubin_.find_section(".nv.constant3") == nullptr) return constant(0);
             const int window = name_wide(std::string(constant_window));
             return offset == constants ? low_half(window) : high_half(window);
         }

@@ -107,6 +107,16 @@ TEST_CASE("machine code: uniform predicates where some of the lanes are; sums of
     }
 }
 
+TEST_CASE("machine code: the space that a generic address is of") {
+    driver_test::context();
+    const std::vector<std::uint32_t> expected = results("address_spaces.ptx", "address_spaces");
+    CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()) == std::set<std::uint32_t>{49, 50, 52, 56});
+    for (const char* file : {"address_spaces.sm_80.cubin", "address_spaces.sm_90.cubin"}) {
+        CAPTURE(file);
+        CHECK(results(file, "address_spaces") == expected);
+    }
+}
+
 TEST_CASE("machine code: halves of a constant") {
     driver_test::context();
     const std::vector<std::uint32_t> expected = results("constant_halves.ptx", "constant_halves");
