@@ -173,7 +173,44 @@ public:
         return is_changed || has_others ? Use::atomics_too : Use::atomics_only;
     }
 
+    /// Whether an atomic operation of the last vote followed takes the result of a REDUX that is not among
+    /// `combination`.
+    bool takes_other_sums(const std::set<std::uint32_t>& combination) const {
+        for (const std::uint32_t at : atomics_) {
+            const Instruction& atomic = code_[at / 16];
+            for (unsigned i = 0; i < atomic.operand_count; ++i)
+                if (!is_written(atomic, i) && !is_nothing(atomic.operands[i]) && !is_predicate(atomic.operands[i]) &&
+                    is_other_sum(atomic.operands[i], at, combination))
+                    return true;
+        }
+        return false;
+    }
+
 private:
+    bool is_other_sum(Operand value, std::uint32_t at, const std::set<std::uint32_t>& combination) const {
+        while (at > begin_) {
+            at -= 16;
+            const Instruction& inst = code_[at / 16];
+            if (inst.form == nullptr) return true;
+            bool is_result = false;
+            for (unsigned i = 0; i < inst.operand_count; ++i)
+                is_result = is_result || (is_written(inst, i) && touches(inst, inst.operands[i], value));
+            if (!is_result) continue;
+            if (inst.form->rule == "redux") return combination.count(at) == 0;
+            if (!is_unguarded(inst)) continue;
+            const Operand* source = nullptr;
+            for (unsigned i = 0; i < inst.operand_count; ++i)
+                if (!is_written(inst, i) && !is_nothing(inst.operands[i]) && is_move(inst, inst.operands[i]))
+                    source = &inst.operands[i];
+            if (source == nullptr) return false;
+            value = *source;
+        }
+        // From another block, where only the register's name is known.
+        return std::any_of(code_.begin(), code_.end(), [&](const Instruction& inst) {
+            return inst.form != nullptr && inst.form->rule == "redux" && touches(inst, inst.operands[0], value);
+        });
+    }
+
     enum class What { mask, lane, is_chosen };
     struct Held {
         What what;
@@ -300,7 +337,7 @@ std::set<std::uint32_t> find_combined_atomics(std::span<const Instruction> code,
             else if (use == Search::Use::atomics_only)
                 combination.insert(other);
         }
-        if (is_whole) found.merge(combination);
+        if (is_whole && !search.takes_other_sums(combination)) found.merge(combination);
     }
     return found;
 }
