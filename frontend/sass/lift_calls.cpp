@@ -192,8 +192,9 @@ void Lifter::call_indexed(const Instruction& inst) {
     const Condition also = condition(inst.operands[0]);
     if (!also.name.empty() || !also.value || !is_unguarded(inst)) refuse_here("a condition");
     const Operand& target = inst.operands[1];
-    jump_by_register(read_index(target.index).text, target.value, blocks_[current_block_].successors.size(), {});
+    jump_by_register(read_index(target.index).text, target.value, pointed_functions_.size(), {});
     emit("trap");
+    if (pointed_functions_.empty()) emit("exit"); // nothing is behind
 }
 
 } // namespace ptarmigan::sass

@@ -586,6 +586,22 @@ void Lifter::hsetp2(const Instruction& inst) {
 }
 
 /// To a half in the lower 16 bits.
+/// F2F.BF16.F32 up or down, which PTX has not: the upper half, one more where what is left out leads away from zero.
+void Lifter::round_to_bfloat(const Instruction& inst) {
+    const std::string whole = temporary(), half = temporary(), rest = temporary(), result = temporary();
+    const std::string is_inexact = predicate_temporary(), moves = predicate_temporary(), is_nan = predicate_temporary();
+    emit("mov.f32 " + whole + ", " + read_float(inst.operands[1]));
+    emit("shr.u32 " + half + ", " + whole + ", 16");
+    emit("and.b32 " + rest + ", " + whole + ", 0xffff");
+    emit("setp.ne.u32 " + is_inexact + ", " + rest + ", 0");
+    emit((inst.has("RP") ? "setp.ge.and.s32 " : "setp.lt.and.s32 ") + moves + ", " + whole + ", 0, " + is_inexact);
+    emit("selp.b32 " + rest + ", 1, 0, " + moves);
+    emit("add.u32 " + half + ", " + half + ", " + rest);
+    emit("setp.nan.f32 " + is_nan + ", " + whole + ", " + whole);
+    emit("selp.b32 " + result + ", 0x7fff, " + half + ", " + is_nan);
+    write(inst.operands[0], value_of(result));
+}
+
 void Lifter::f2f(const Instruction& inst) {
     const auto to = unsigned(inst.code.bits(75, 3)), from = unsigned(inst.code.bits(84, 3));
     constexpr unsigned f16 = 1, f32 = 2, bf16 = 4;
@@ -599,7 +615,7 @@ void Lifter::f2f(const Instruction& inst) {
         return;
     }
     if (from != f32 || (to != f16 && to != bf16) || inst.has("FTZ")) refuse_here();
-    if (to == bf16 && (inst.has("RM") || inst.has("RP"))) refuse_here();
+    if (to == bf16 && (inst.has("RM") || inst.has("RP"))) return round_to_bfloat(inst);
     const std::string half = "%h" + std::to_string(halves_++), result = temporary();
     emit("cvt" + rounding(inst) + (to == f16 ? ".f16" : ".bf16") + ".f32 " + half + ", " +
          read_float(inst.operands[1]));

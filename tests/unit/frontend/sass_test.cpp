@@ -281,6 +281,10 @@ TEST_CASE("sass: instructions of NVIDIA's libraries that ptxas does not write") 
         {0x00000300ff097b82, 0x000ea40000000400, {"%nctaid.x;", "bfe.u32 %", ", 0, 16;"}},
         // F2F.F32.BF16 R9, R4: NaNs are the one that additions give
         {0x0000000400097304, 0x000e620000401000, {"cvt.u16.u32 %h", "cvt.f32.bf16 %", "add.rn.f32 %", ", 0f80000000;"}},
+        // F2F.BF16.F32.RP R9, R4: up, where something is left out above zero
+        {0x0000000400097304, 0x000e22000020a000, {"shr.u32 %", ", 16;", "setp.ge.and.s32 %", "selp.b32 %", "0x7fff"}},
+        // CALL.REL.NOINC R4, where no function's address is known
+        {0xffffffe404007344, 0x025fea0003c3ffff, {"trap;", "exit;"}},
         // MEMBAR.GPU
         {0x0000000000007992, 0x000fec0000012000, {"fence.sc.gpu;"}},
     };
