@@ -102,7 +102,7 @@ def elementwise():
 @operation
 def random():
     uniform = curandom.XORWOWRandomNumberGenerator().gen_uniform(100000, np.float32).get()
-    normal = curandom.Sobol32RandomNumberGenerator().gen_normal(100000, np.float32).get()
+    normal = curandom.XORWOWRandomNumberGenerator().gen_normal(100000, np.float32).get()
     return [(abs(uniform.mean() - 0.5) < 0.01, True), (abs(normal.std() - 1) < 0.02, True), (((uniform > 0) & (uniform <= 1)).all(), True)]
 
 
