@@ -165,7 +165,17 @@ public:
                 }
             }
             std::erase_if(held, [&](const Value& value) { return overwrites(inst, value.operand); });
-            held.insert(held.end(), more.begin(), more.end());
+            for (const Value& value : more) {
+                const auto known = std::find_if(held.begin(), held.end(), [&](const Value& other) {
+                    return name_of(other.operand) == name_of(value.operand);
+                });
+                if (known == held.end())
+                    held.push_back(value);
+                else
+                    known->is_result = known->is_result && value.is_result;
+            }
+            if (held.size() > steps_) return Use::atomics_too;
+            steps_ -= held.size();
         }
         for (const Value& value : held)
             if (value.is_result && is_read_behind_(last, value.operand)) has_others = true;
@@ -188,7 +198,8 @@ public:
 
 private:
     bool is_other_sum(Operand value, std::uint32_t at, const std::set<std::uint32_t>& combination) const {
-        while (at > begin_) {
+        const std::uint32_t first = at - begin_ > 16 * combination_limit ? at - 16 * combination_limit : begin_;
+        while (at > first) {
             at -= 16;
             const Instruction& inst = code_[at / 16];
             if (inst.form == nullptr) return true;
@@ -205,7 +216,7 @@ private:
             if (source == nullptr) return false;
             value = *source;
         }
-        // From another block, where only the register's name is known.
+        // From another block or far away, where only the register's name is known.
         return std::any_of(code_.begin(), code_.end(), [&](const Instruction& inst) {
             return inst.form != nullptr && inst.form->rule == "redux" && touches(inst, inst.operands[0], value);
         });
@@ -287,6 +298,8 @@ private:
     const IsReadBehind& is_read_behind_;
     std::map<Name, Held> holds_;
     std::set<std::uint32_t> atomics_;
+    std::size_t steps_ =
+        std::size_t(1) << 22; ///< of following sums, for all votes together: code may be made to be slow
 };
 
 } // namespace
