@@ -29,6 +29,9 @@ struct CubinSection {
     std::vector<CubinRelocation> relocations;
 };
 
+/// The values of CubinSymbol::type that are asked for (STT_*).
+inline constexpr std::uint8_t function_symbol = 2, section_symbol = 3;
+
 struct CubinSymbol {
     std::string_view name;
     std::uint64_t value = 0, size = 0;

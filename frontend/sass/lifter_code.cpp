@@ -12,7 +12,6 @@ namespace {
 
 using Kind = Operand::Kind;
 
-constexpr std::uint8_t function_symbol = 2; ///< STT_FUNC
 /// Relocations of an operand: halves of an address, and the target of CALL.ABS (of sm_80, of sm_90).
 constexpr std::uint32_t low_half_type = 56, high_half_type = 57, call_types[] = {58, 75};
 

@@ -13,8 +13,7 @@ namespace {
 
 constexpr std::uint64_t space_limit = std::uint64_t(1) << 30;
 constexpr std::uint32_t function_alignment = 128, table_alignment = 16;
-constexpr std::uint8_t function_symbol = 2, section_symbol = 3; ///< STT_FUNC, STT_SECTION
-constexpr std::size_t code_size = 16;                           ///< bytes of an instruction
+constexpr std::size_t code_size = 16; ///< bytes of an instruction
 
 Code code_at(const CubinSection& section, std::size_t offset) {
     Code code;
