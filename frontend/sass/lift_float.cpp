@@ -304,10 +304,12 @@ void Lifter::f2ip(const Instruction& inst) {
 
 /// Float to integer. The f32 forms of PTX's cvt have .NTZ in machine code, the others never.
 void Lifter::f2i(const Instruction& inst) {
-    const bool from_double = inst.has("F64"), from_half = inst.has("F16");
+    const bool from_double = inst.has("F64"), from_bfloat = inst.has("BF16");
+    const bool from_half = from_bfloat || inst.has("F16");
     if (from_half ? inst.has("FTZ") : inst.operands[1].part != 0) refuse_here();
     const auto size = unsigned(inst.code.bits(75, 2));
     const bool is_signed = inst.code.bit(72), to_wide = size == 3;
+    if (from_bfloat && (size == 0 || inst.architecture < 90)) refuse_here();
     if (inst.has("NTZ") == (inst.form->id != FormId::f2i)) refuse_here();
     // Results of 8 and 16 bits fill the register as PTX's do.
     const std::string type = std::string(is_signed ? ".s" : ".u") + std::to_string(8u << size);
@@ -315,10 +317,18 @@ void Lifter::f2i(const Instruction& inst) {
                                : from_half ? read_half(inst.operands[1])
                                            : read_float(inst.operands[1]);
     const std::string result = to_wide ? wide_temporary() : temporary();
+    if (from_bfloat && size == 1) { // whose PTX form takes no wider register
+        const std::string narrow = "%h" + std::to_string(halves_++);
+        emit("cvt" + to_integer(inst) + (inst.has("FTZ") ? ".ftz" : "") + type + ".bf16 " + narrow + ", " + source);
+        emit(std::string(is_signed ? "cvt.s32.s16 " : "cvt.u32.u16 ") + result + ", " + narrow);
+        write(inst.operands[0], value_of(result));
+        return;
+    }
     emit("cvt" + to_integer(inst) + (inst.has("FTZ") ? ".ftz" : "") + type +
-         (from_double ? ".f64 "
-          : from_half ? ".f16 "
-                      : ".f32 ") +
+         (from_double   ? ".f64 "
+          : from_bfloat ? ".bf16 "
+          : from_half   ? ".f16 "
+                        : ".f32 ") +
          result + ", " + source);
     if (to_wide)
         write_pair(inst.operands[0], name_wide(result));
@@ -327,7 +337,8 @@ void Lifter::f2i(const Instruction& inst) {
 }
 
 void Lifter::i2f(const Instruction& inst) {
-    const bool to_double = inst.has("F64"), to_half = inst.has("F16");
+    const bool to_double = inst.has("F64"), to_bfloat = inst.has("BF16"), to_half = to_bfloat || inst.has("F16");
+    if (to_bfloat && inst.architecture < 90) refuse_here();
     const auto size = unsigned(inst.code.bits(84, 2));
     const bool is_signed = inst.code.bit(74);
     std::string source;
@@ -347,8 +358,8 @@ void Lifter::i2f(const Instruction& inst) {
     }
     if (to_half) {
         const std::string half = "%h" + std::to_string(halves_++), both = temporary();
-        emit("cvt" + rounding(inst) + ".f16" + (is_signed ? ".s" : ".u") + (size == 3 ? "64 " : "32 ") + half + ", " +
-             source);
+        emit("cvt" + rounding(inst) + (to_bfloat ? ".bf16" : ".f16") + (is_signed ? ".s" : ".u") +
+             (size == 3 ? "64 " : "32 ") + half + ", " + source);
         emit("cvt.u32.u16 " + both + ", " + half);
         write(inst.operands[0], value_of(both));
         return;
