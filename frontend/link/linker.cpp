@@ -60,7 +60,11 @@ private:
             else if (target.sm == head.target.sm && head.target.suffix != 'a' && target.suffix != 0)
                 head.target.suffix = target.suffix;
         }
-        if (!units_.empty()) head.target.texmode_independent = units_.front()->module().target.texmode_independent;
+        if (!units_.empty()) {
+            const Target& first = units_.front()->module().target;
+            head.target.texmode_independent = first.texmode_independent;
+            head.target.debug = first.debug;
+        }
         head.address_size = 64;
         version_ = head.version;
         text_ += module_header(head);

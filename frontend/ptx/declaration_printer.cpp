@@ -126,6 +126,7 @@ std::string module_header(const Module& module) {
                        "\n.target sm_" + std::to_string(module.target.sm);
     if (module.target.suffix != 0) text += module.target.suffix;
     if (module.target.texmode_independent) text += ", texmode_independent";
+    if (module.target.debug) text += ", debug";
     return text + "\n.address_size " + std::to_string(module.address_size) + "\n";
 }
 

@@ -224,9 +224,10 @@ std::uint32_t MachineCode::count_instructions(const CubinKernel& kernel) const {
 
 /// What stands before the kernels.
 std::string MachineCode::head(bool is_warpgroup_code, const std::string& variables) const {
-    // Forms of the newest version are free to use; none is of a newer architecture than the code's.
+    // Forms of the newest version are free to use; none is of a newer architecture than the code's. `debug`: what
+    // ptxas folds and fuses it has folded and fused.
     return ".version 8.5\n.target sm_" + std::to_string(cubin_.architecture) + (is_warpgroup_code ? "a" : "") +
-           "\n.address_size 64\n.extern .shared .align 16 .b8 sass_dynamic_shared[];\n" + functions_ + variables;
+           ", debug\n.address_size 64\n.extern .shared .align 16 .b8 sass_dynamic_shared[];\n" + functions_ + variables;
 }
 
 std::string MachineCode::entry(const CubinKernel& kernel, const std::string& parameters,

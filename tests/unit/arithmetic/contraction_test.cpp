@@ -85,3 +85,20 @@ TEST_CASE("contraction: straight lines, guards and loops", "[contraction]") {
         return c;
     });
 }
+
+// ptxas 13.0 -g -O0, and PTX of `nvcc -G`, which says debug: FMUL, FADD, and MUFU of a constant.
+TEST_CASE("contraction: none for targets with debug", "[contraction]") {
+    const char* head = ".version 9.0\n.target sm_90, debug\n.address_size 64\n";
+    check_statement({"{.reg .f32 t; mul.f32 t, %a, %b; add.f32 %d, t, %c;}", 32, 32, 32, 32, head}, inputs(),
+                    [](const Operands& o) { return canonical_bits(product(f(o[0]), f(o[1])) + f(o[2])); });
+    // The unit's sine of this constant is not the rounded one, which the same line is elsewhere.
+    const std::string sine = "{.reg .f32 t; mov.f32 t, 0f3f000000; sin.approx.ftz.f32 %d, t;}";
+    const std::string asked = "{.reg .f32 t; sub.f32 t, %a, %a; add.f32 t, t, 0f3f000000; sin.approx.ftz.f32 %d, t;}";
+    const auto result = [](const std::string& text, const char* module) {
+        Statement statement{text, 32, 32};
+        if (module != nullptr) statement.module_head = module;
+        return run_statement(statement, {{to_bits(1.0f)}}).at(0);
+    };
+    CHECK(result(sine, head) == result(asked, head));
+    CHECK(result(sine, nullptr) != result(asked, nullptr));
+}

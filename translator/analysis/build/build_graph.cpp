@@ -61,9 +61,11 @@ FunctionGraph build_callee_graph(ptx::ModuleLoader& loader, ptx::FunctionId func
     write_ors_as_sums(flat.graph);
     narrow_upper_halves(flat.graph);
     narrow_lower_halves(flat.graph);
-    fold_approximations(flat.graph);
-    split_divisions(flat.graph);
-    contract_products(flat.graph);
+    if (!loader.module().target.debug) { // which ptxas compiles as it stands
+        fold_approximations(flat.graph);
+        split_divisions(flat.graph);
+        contract_products(flat.graph);
+    }
     gather_products(flat.graph);
     FunctionGraph graph = std::move(flat.graph);
     Edges successors = successor_edges(graph), predecessors = reverse_edges(successors);
