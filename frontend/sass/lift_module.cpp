@@ -214,11 +214,12 @@ std::uint64_t MachineCode::constant_bytes() const {
 }
 
 std::uint32_t MachineCode::count_instructions(const CubinKernel& kernel) const {
-    constexpr unsigned no_operation = 0x918;
     const std::span<const std::uint8_t> bytes = cubin_.sections[kernel.text].bytes;
     std::uint32_t count = 0;
-    for (std::size_t at = 0; at + instruction_size <= bytes.size(); at += instruction_size)
-        count += ((bytes[at] | bytes[at + 1] << 8) & 0xfff) != no_operation;
+    for (std::size_t at = 0; at + instruction_size <= bytes.size(); at += instruction_size) {
+        const Form* form = find_form((bytes[at] | bytes[at + 1] << 8) & 0xfff, cubin_.architecture);
+        count += form == nullptr || form->id != FormId::nop;
+    }
     return count;
 }
 
