@@ -79,7 +79,7 @@ bool has_warpgroup_products(const FunctionGraph& graph) {
     return std::any_of(graph.blocks.begin(), graph.blocks.end(), [](const Block& block) {
         return std::any_of(block.instructions.begin(), block.instructions.end(),
                            [](const GraphInstruction& instruction) {
-                               return ptx::form_info(instruction.inst.form).name.substr(0, 6) == "wgmma_";
+                               return ptx::form_info(instruction.inst.form).opcode == "wgmma";
                            });
     });
 }
