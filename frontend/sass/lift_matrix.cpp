@@ -15,11 +15,18 @@ std::string list_of(const std::vector<std::string>& names) {
 
 } // namespace
 
-/// Registers from `operand` on, "{%r4, %r5}".
-std::string Lifter::fragment(const Operand& operand, unsigned count) {
+/// Registers from `operand` on, "{%r4, %r5}". A negated one has the signs of its elements, the bits of `signs`,
+/// changed.
+std::string Lifter::fragment(const Operand& operand, unsigned count, const char* signs) {
     std::vector<std::string> names;
-    for (unsigned i = 0; i < count; ++i)
+    for (unsigned i = 0; i < count; ++i) {
         names.push_back(in_register(operand.index == zero_register ? constant(0) : read_index(operand.index + i)));
+        if (!operand.negated) continue;
+        if (signs == nullptr) refuse_here("a negated matrix");
+        const std::string negative = temporary();
+        emit("xor.b32 " + negative + ", " + names.back() + ", " + signs);
+        names.back() = negative;
+    }
     return list_of(names);
 }
 
@@ -35,7 +42,7 @@ void Lifter::write_results(const Operand& first, const std::vector<std::string>&
 }
 
 void Lifter::hmma(const Instruction& inst) {
-    if (inst.has("SP") || inst.operands[1].negated || inst.operands[2].negated) refuse_here();
+    if (inst.has("SP")) refuse_here();
     const bool single = inst.has("F32"), bfloat = inst.has("BF16"), tf32 = inst.has("TF32");
     if (bfloat && !single) refuse_here();
     const char* shape = nullptr;
@@ -56,7 +63,9 @@ void Lifter::hmma(const Instruction& inst) {
     if (shape == nullptr) refuse_here();
     const unsigned count = single ? 4 : 2;
     const std::string of = tf32 ? "tf32.tf32" : bfloat ? "bf16.bf16" : "f16.f16", sum = single ? "f32" : "f16";
-    const std::string left = fragment(inst.operands[1], a), right = fragment(inst.operands[2], b),
+    // Complex products negate one of their parts.
+    const char* signs = tf32 ? "0x80000000" : "0x80008000";
+    const std::string left = fragment(inst.operands[1], a, signs), right = fragment(inst.operands[2], b, signs),
                       addend = fragment(inst.operands[3], count);
     const std::vector<std::string> results = result_temporaries(count);
     if (!is_unguarded(inst)) refuse_here("a condition");
@@ -94,8 +103,6 @@ void Lifter::imma(const Instruction& inst) {
 
 /// Products of doubles, which lie in pairs of registers in PTX's order.
 void Lifter::dmma(const Instruction& inst) {
-    for (unsigned i = 1; i < 4; ++i)
-        if (inst.operands[i].negated || inst.operands[i].absolute) refuse_here();
     for (const char* rounding : {"RM", "RP", "RZ"})
         if (inst.has(rounding)) refuse_here();
     if (!is_unguarded(inst)) refuse_here("a condition");
@@ -112,7 +119,15 @@ void Lifter::dmma(const Instruction& inst) {
         std::string list;
         for (unsigned i = 0; i < count; ++i) {
             const bool is_zero = operand.index == zero_register;
-            list += (i == 0 ? "{" : ", ") + wide_text(pair_at(is_zero ? operand.index : operand.index + 2 * i));
+            std::string element = wide_text(pair_at(is_zero ? operand.index : operand.index + 2 * i));
+            const auto change = [&](const char* operation, const char* bits) {
+                const std::string changed = wide_temporary();
+                emit(std::string(operation) + ".b64 " + changed + ", " + element + ", " + bits);
+                element = changed;
+            };
+            if (operand.absolute) change("and", "0x7fffffffffffffff");
+            if (operand.negated) change("xor", "0x8000000000000000");
+            list += (i == 0 ? "{" : ", ") + element;
         }
         return list + "}";
     };

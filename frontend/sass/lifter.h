@@ -339,7 +339,7 @@ private:
     std::string read_half(const Operand& operand);
     /// A predicate for each half, in order; `with` is combined already.
     std::array<std::string, 2> compare_halves(const Instruction& inst, unsigned first);
-    std::string fragment(const Operand& operand, unsigned count);
+    std::string fragment(const Operand& operand, unsigned count, const char* signs = nullptr);
     /// New temporaries for `count` (at most 4) results of one statement.
     std::vector<std::string> result_temporaries(unsigned count);
     void write_results(const Operand& first, const std::vector<std::string>& results);

@@ -83,7 +83,7 @@ void warn_of_other_width(const LoadedKernel& kernel, const KernelRequest& reques
             ? "runs lane by lane although PTARMIGAN_LANES={}: lanes of its warps may meet at collectives or "
               "barriers from different places, or wait or exit in functions that are called"
             : "runs the whole warp as one step although PTARMIGAN_LANES={}: its lanes may hand each other what they "
-              "write to shared memory with neither a barrier nor __syncwarp between";
+              "write with neither a barrier nor __syncwarp between";
     log_once("lanes of " + kernel.name,
              fmt::format("kernel {}: {}", kernel.name, fmt::format(fmt::runtime(why), asked)));
 }

@@ -73,6 +73,16 @@ TEST_CASE("machine code: products of doubles of all shapes, roundings to tf32, n
     }
 }
 
+TEST_CASE("machine code: products with a negated matrix") {
+    driver_test::context();
+    for (const char* kernel : {"negated_halves", "negated_tf32", "negated_doubles"}) {
+        CAPTURE(kernel);
+        const std::vector<std::uint32_t> expected = results("negated_products.ptx", kernel);
+        CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() > 1000);
+        CHECK(results("negated_products.sm_90.cubin", kernel) == expected);
+    }
+}
+
 TEST_CASE("machine code: uniform predicates where some of the lanes are; sums of a warp for one atomic operation") {
     driver_test::context();
     constexpr unsigned bytes = 65536;

@@ -256,7 +256,7 @@ private:
         add_callees(unit_.loader, graph_, graph_options_, unit_.shared, waiting, seen, callees);
         const bool uses_shared = !graph_.shared.empty(), collectives = has_collectives(graph_);
         const bool talks = talks_through_volatile(graph_, uses_shared) || (callees.talk && uses_shared) ||
-                           talks_without_barrier(graph_);
+                           talks_without_barrier(graph_) || (!is_quick() && hands_over_through_global());
         const bool whole_warp = collectives || talks;
         unit_.width = unit_.options.lane_width;
         if (!unit_.width)
@@ -429,6 +429,14 @@ private:
         shape_for(DivergenceForm::masks);
         unit_.width = width;
         return talks_without_meeting(graph_, unit_.shape);
+    }
+
+    /// The same through global memory. Quick code's width asks for both.
+    bool hands_over_through_global() {
+        const unsigned width = std::exchange(unit_.width, 1u);
+        shape_for(DivergenceForm::masks);
+        unit_.width = width;
+        return talks_through_global(graph_, unit_.shape);
     }
 
     void note_progress(bool whole_warp) {

@@ -67,6 +67,19 @@ TEST_CASE("warp talk: another thread's word with nothing between", "[races]") {
     )"));
 }
 
+TEST_CASE("warp talk: through global memory, where the addresses tell", "[races]") {
+    const std::string own = "ld.param.u64 %rd1, [p]; mad.wide.u32 %rd2, %r1, 4, %rd1;";
+    CHECK(talks(own + "st.global.u32 [%rd2], %r6; ld.global.u32 %r7, [%rd2 + 4];"));
+    CHECK(talks(own + "add.u32 %r3, %r1, -1; mad.wide.u32 %rd3, %r3, 4, %rd1; st.global.u32 [%rd2], %r6; setp.eq.u32 %p1, %r1, 0;"
+                      "mov.u32 %r7, 0; @%p1 bra first; ld.global.u32 %r7, [%rd3]; first:"));
+    CHECK_FALSE(talks(own + "st.global.u32 [%rd2], %r6; bar.warp.sync -1; ld.global.u32 %r7, [%rd2 + 4];"));
+    CHECK_FALSE(talks(own + "st.global.u32 [%rd2], %r6; ld.global.u32 %r7, [%rd2];"));
+    CHECK_FALSE(talks(own + "st.global.u32 [%rd2], %r6; ld.global.u32 %r7, [%rd2 + 512];"));
+    // Another pointer, a distance that nobody knows.
+    CHECK_FALSE(talks(own + "ld.param.u64 %rd3, [q]; st.global.u32 [%rd2], %r6; ld.global.u32 %r7, [%rd3];"));
+    CHECK_FALSE(talks(own + "mad.wide.u32 %rd3, %r6, 4, %rd2; st.global.u32 [%rd2], %r6; ld.global.u32 %r7, [%rd3];"));
+}
+
 TEST_CASE("warp talk: not where lanes wait for each other between, or keep to their own", "[races]") {
     CHECK_FALSE(talks("st.shared.u32 [%r2], %r6; bar.warp.sync -1; ld.shared.u32 %r7, [%r2 + 4];"));
     CHECK_FALSE(talks("st.shared.u32 [%r2], %r6; shfl.sync.idx.b32 %r8, %r6, 0, 31, -1; ld.shared.u32 %r7, [%r2 + 4];"));

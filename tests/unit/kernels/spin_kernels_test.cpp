@@ -319,3 +319,21 @@ TEST_CASE("one lane reads what the warp stored to plain shared memory without a 
     CHECK(out.values()[0] == 7 * 31 * 32 / 2);
     CHECK(out.values()[32] == 7 * (31 * 32 / 2 + 32 * 32));
 }
+
+TEST_CASE("lanes read what others of the warp stored to global memory without a barrier", "[.][talk]") {
+    // cuSOLVER's table of pairs for batched Jacobi is begun so. Up, down, and behind a branch that parts the lanes.
+    Array<std::uint32_t> words(64), out(64);
+    run(R"(
+    mad.wide.u32 %l1, %r60, 4, %l60; mad.wide.u32 %l2, %r60, 4, %l61; mad.lo.u32 %r1, %r60, 3, 1; and.b32 %r5, %r60, 31;
+    st.global.u32 [%l1], %r1; mov.u32 %r2, 100; mov.u32 %r3, 200;
+    setp.eq.u32 %p1, %r5, 31; @%p1 bra LAST; ld.global.u32 %r2, [%l1 + 4];
+LAST: setp.eq.u32 %p2, %r5, 0; add.u32 %r6, %r60, -1; mad.wide.u32 %l3, %r6, 4, %l60; @%p2 bra FIRST; ld.global.u32 %r3, [%l3];
+FIRST: mad.lo.u32 %r4, %r2, 1000, %r3; st.global.u32 [%l2], %r4;
+    )",
+        {1}, {64}, {words.address(), out.address()});
+    const auto results = out.values();
+    for (unsigned i = 0; i < 64; ++i) {
+        const unsigned next = i % 32 == 31 ? 100 : 3 * i + 4, previous = i % 32 == 0 ? 200 : 3 * i - 2;
+        CHECK(results[i] == next * 1000 + previous);
+    }
+}

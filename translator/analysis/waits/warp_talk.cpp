@@ -90,11 +90,28 @@ public:
     }
 
     bool reach_others_loads() {
-        const bool some = std::any_of(all().begin(), all().end(), [](const SharedAccess& access) {
-            return access.writes && !access.is_global && !access.is_atomic;
-        });
-        if (!some) return false;
-        if (all().size() > most_bits / graph_.blocks.size()) return true;
+        const auto stores = [&](bool global) {
+            return std::any_of(all().begin(), all().end(), [&](const SharedAccess& access) {
+                return access.writes && access.is_global == global && !access.is_atomic;
+            });
+        };
+        const bool is_large = all().size() > most_bits / graph_.blocks.size();
+        if (stores(false)) {
+            if (is_large) return true;
+        } else if (is_large || !stores(true)) {
+            return false;
+        }
+        return find_in_loads();
+    }
+
+    /// Of loads and stores of global memory only.
+    bool reach_others_global_loads() {
+        shared_counts_ = false;
+        return all().size() <= most_bits / graph_.blocks.size() && find_in_loads();
+    }
+
+private:
+    bool find_in_loads() {
         find_open();
         for (BlockId block : order_) {
             State open = at_entry_[block];
@@ -103,7 +120,6 @@ public:
         return false;
     }
 
-private:
     /// Kernels with more blocks times accesses, or with more pairs of accesses to look at, are taken to talk, and ways
     /// that are not walked any more to pass everything: that costs speed only.
     static constexpr std::size_t most_bits = std::size_t{1} << 28, most_pairs = std::size_t{1} << 22,
@@ -169,16 +185,33 @@ private:
 
     void pass(std::size_t number, State& open) const {
         const SharedAccess& access = all()[number];
-        if (!access.writes || access.is_global || access.is_atomic) return;
+        if (!access.writes || access.is_atomic) return;
         open.some.add(number);
-        open.all.add(word_of_[number]);
+        if (!access.is_global) open.all.add(word_of_[number]);
     }
 
     bool meets_store(std::size_t load, const State& open) {
         const SharedAccess& here = all()[load];
-        if (here.is_global || here.is_atomic) return false;
-        if (!meets_some(load, open.some)) return false;
+        if (here.is_atomic) return false;
+        if (here.is_global) return meets_global_store(load, open.some);
+        if (!shared_counts_ || !meets_some(load, open.some)) return false;
         return pairs_left_ == 0 || !(is_own(here, open) || is_in_own_place(load, open) || is_counter(load));
+    }
+
+    /// Another thread has stored to the word, as far as the addresses are known: those of two pointers are taken to be
+    /// apart. Kernels of one warp hand over through global memory, too (cuSOLVER's table of pairs for batched Jacobi).
+    bool meets_global_store(std::size_t load, const Bits& open) {
+        return open.any([&](std::size_t store) {
+            if (!all()[store].is_global || pairs_left_ == 0) return false;
+            --pairs_left_;
+            const std::vector<bool> all_passed(graph_.blocks.size(), true), none_passed(graph_.blocks.size(), false);
+            if (accesses_.encounter(all()[store], all()[load], none_passed) == Encounter::never) return false;
+            if (accesses_.encounter(all()[store], all()[load], all_passed) != Encounter::never) return true;
+            std::vector<bool> passed(graph_.blocks.size());
+            for (BlockId block = 0; block < graph_.blocks.size(); ++block)
+                passed[block] = is_between(store, load, block);
+            return accesses_.encounter(all()[store], all()[load], passed) != Encounter::never;
+        });
     }
 
     /// Looks at the stores only whose addresses are near the load's.
@@ -332,7 +365,7 @@ private:
     /// address is passed between. So each thread keeps to a word of its own, as in a loop that may have no round.
     bool is_in_own_place(std::size_t load, const State& open) {
         return open.some.any([&](std::size_t store) {
-            if (!is_one_word_each(all()[store], all()[load])) return false;
+            if (all()[store].is_global || !is_one_word_each(all()[store], all()[load])) return false;
             const SharedAccesses::Kind from = kind(store), to = kind(load);
             for (const auto* blocks : {&accesses_.asked_blocks(from), &accesses_.asked_blocks(to)})
                 for (BlockId block : *blocks)
@@ -416,12 +449,17 @@ private:
     /// With the blocks that were passed, of those that matter.
     std::map<std::tuple<std::size_t, std::size_t, std::int64_t, std::vector<BlockId>>, bool> meet_;
     std::size_t pairs_left_ = most_pairs, steps_left_ = most_steps;
+    bool shared_counts_ = true;
 };
 
 } // namespace
 
 bool talks_without_meeting(const FunctionGraph& graph, const BlockShape& block) {
     return OpenStores(graph, block).reach_others_loads();
+}
+
+bool talks_through_global(const FunctionGraph& graph, const BlockShape& block) {
+    return OpenStores(graph, block).reach_others_global_loads();
 }
 
 } // namespace ptarmigan::translator
