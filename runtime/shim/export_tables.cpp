@@ -250,6 +250,10 @@ const auto module_queries = sized_table<0x6e163fbe, 99>({{7, slot(visit_function
 /// without what it refuses. No recording says what is in it.
 const auto blas_queries = sized_table<0x1734dc26, 64>();
 
+/// cuPTI tells its version, which JAX asks for, and the time only where this table is. What it calls in it when it is
+/// to profile (slot 32 first) answers 801, and cuPTI says that to its caller.
+const auto profiler = sized_table<0x7cb63f9b, 120>();
+
 const Slot* cudart_table() {
     return cudart.data();
 }
@@ -283,6 +287,7 @@ const TableRow table_rows[] = {
     {id("21318c60971432488ca641ff7324c8f2"), library_queries.data()},
     {id("6e163fbeb958444d835ce182aff1991e"), module_queries.data()},
     {id("1734dc26800d47458726c0f1e7dd8bca"), blas_queries.data()},
+    {id("7cb63f9b9ca48e42a484beb66e6aed7f"), profiler.data()},
     // da9151d3 (a cache of compiled code) is left out: NVRTC without it compiles, as does cuBLAS.
 };
 

@@ -35,6 +35,7 @@ TEST_CASE("export tables: no slot is without a function, and an unknown one answ
         {"a094798c2e742e7493f20800200c0a66", 7, 0, 1},    {"42d85a8123f6cb478298f6e78a3aecdc", 3, 0, 1},
         {"263e88607cd2614392f6bbd5006dfa7e", 15, 0, 14},  {"d4082055bde6704b8d34ba123c66e1f2", 3, 0, 2},
         {"21318c60971432488ca641ff7324c8f2", 93, 0, 92},  {"6e163fbeb958444d835ce182aff1991e", 99, 0, 98},
+        {"7cb63f9b9ca48e42a484beb66e6aed7f", 120, 0, 32},
     };
     for (const auto& row : tables) {
         INFO(row.id);
