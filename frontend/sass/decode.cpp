@@ -204,7 +204,9 @@ private:
         operand.inverted = spec.may_invert && code_.bit(negate);
         if (spec.invert_with_x && code_.bit(negate)) (inst_.has("X") ? operand.inverted : operand.negated) = true;
         operand.absolute = spec.may_be_absolute && code_.bit(absolute);
-        const bool is_half_of_wide = spec.type == '2' && code_.bits(84, 2) == 1; // F16 among forms of 64 bits
+        // F16 among forms of 32 and of 64 bits.
+        const bool is_half_of_wide =
+            (spec.type == '2' && code_.bits(84, 2) == 1) || (form_.id == FormId::f2f && code_.bits(84, 3) == 1);
         if (operand.kind == Kind::reg && (spec.type == 'i' || spec.type == 'q' || is_half_of_wide))
             operand.part = std::uint8_t(code_.bits(60, 2));
         if (spec.type != 'h' || form_.id == FormId::lea || form_.id == FormId::ulea) return;

@@ -625,6 +625,13 @@ void Lifter::f2f(const Instruction& inst) {
         write(inst.operands[0], value_of(result));
         return;
     }
+    if (from == f16 && to == f32 && source.kind == Kind::reg && !inst.has("FTZ")) {
+        const std::string result = temporary();
+        emit("cvt.f32.f16 " + result + ", " + read_half(source));
+        emit("add.rn.f32 " + result + ", " + result + ", 0f80000000"); // one NaN for all, as above
+        write(inst.operands[0], value_of(result));
+        return;
+    }
     if (from != f32 || (to != f16 && to != bf16) || inst.has("FTZ")) refuse_here();
     if (to == bf16 && (inst.has("RM") || inst.has("RP"))) return round_to_bfloat(inst);
     const std::string half = "%h" + std::to_string(halves_++), result = temporary();

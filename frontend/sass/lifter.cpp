@@ -160,7 +160,7 @@ bool Lifter::has_shifted_parameters() const {
 /// What the code counts on, by what it holds.
 void Lifter::find_kind() {
     has_ranks_ = kernel_.has_clusters;
-    bool is_asynchronous = false;
+    bool is_asynchronous = false, gives_memory_back = false;
     constexpr std::int64_t give_rank[] = {0x654, 0x4210}; // selectors of PRMT that put a byte on top
     for (const Instruction& inst : code_) {
         if (inst.form == nullptr) continue;
@@ -173,8 +173,9 @@ void Lifter::find_kind() {
                 if (inst.operands[2].kind == Kind::immediate && inst.operands[2].value == selector) has_ranks_ = true;
         is_asynchronous =
             is_asynchronous || mnemonic == "SYNCS" || rule.starts_with("tensor_") || rule.starts_with("warpgroup");
+        gives_memory_back = gives_memory_back || inst.form->id == FormId::usetshmsz; // which no PTX says
     }
-    is_by_hand_ = is_asynchronous && !kernel_.names_workarounds;
+    is_by_hand_ = is_asynchronous && (!kernel_.names_workarounds || gives_memory_back);
     if (cubin_.architecture < 90) has_ranks_ = false;
 }
 

@@ -281,6 +281,8 @@ TEST_CASE("sass: instructions of NVIDIA's libraries that ptxas does not write") 
         {0x00000300ff097b82, 0x000ea40000000400, {"%nctaid.x;", "bfe.u32 %", ", 0, 16;"}},
         // F2F.F32.BF16 R9, R4: NaNs are the one that additions give
         {0x0000000400097304, 0x000e620000401000, {"cvt.u16.u32 %h", "cvt.f32.bf16 %", "add.rn.f32 %", ", 0f80000000;"}},
+        // F2F.F32.F16 R9, -R4.H1: cuBLASLt's nvjet
+        {0x9000000400097304, 0x000e620000101000, {"shr.u32 %", ", 16;", "xor.b32 %", "cvt.f32.f16 %", "add.rn.f32 %", ", 0f80000000;"}},
         // F2F.BF16.F32.RP R9, R4: up, where something is left out above zero
         {0x0000000400097304, 0x000e22000020a000, {"shr.u32 %", ", 16;", "setp.ge.and.s32 %", "selp.b32 %", "0x7fff"}},
         // CALL.REL.NOINC R4, where no function's address is known
@@ -311,6 +313,30 @@ TEST_CASE("sass: instructions of NVIDIA's libraries that ptxas does not write") 
         }
         CHECK(ptx::ModuleLoader::load(lifted.text, "patched", {.bind_all_bodies = true})->ok());
     }
+}
+
+TEST_CASE("sass: kernels that give shared memory back copy tensors once for a warp") {
+    // cuBLAS' and cuDNN's sm90_xmma kernels come to UTMALDG with all lanes. USETSHMSZ in the place of a NOP behind the end.
+    std::vector<std::uint8_t> image = read_bytes("tests/programs/cubin/tma_gemm.sm_90.cubin");
+    sass::Cubin cubin;
+    std::string error;
+    REQUIRE(sass::read_cubin(image, cubin, error));
+    const auto kernel = std::find_if(cubin.kernels.begin(), cubin.kernels.end(), [](const auto& one) { return one.name == "bulk_sums"; });
+    REQUIRE(kernel != cubin.kernels.end());
+    const std::span<const std::uint8_t> code = cubin.sections[kernel->text].bytes;
+    constexpr std::uint8_t nop[] = {0x18, 0x79}, give_back[] = {0xc9, 0x79, 0, 0, 0, 0x39, 0, 0, 0, 0, 0, 8, 0, 0x62, 0x0e, 0};
+    const auto offset = std::size_t(code.data() - image.data()) + code.size() - 16;
+    REQUIRE(std::equal(std::begin(nop), std::end(nop), image.begin() + std::ptrdiff_t(offset)));
+    sass::LiftedModule lifted;
+    REQUIRE(sass::lift_cubin(image, lifted, error));
+    CHECK(lifted.text.find("activemask") == std::string::npos);
+    std::copy(std::begin(give_back), std::end(give_back), image.begin() + std::ptrdiff_t(offset));
+    REQUIRE(sass::lift_cubin(image, lifted, error));
+    REQUIRE(lifted.refused.empty());
+    const std::size_t copy = lifted.text.find(" cp.async.bulk.shared::cluster.global");
+    REQUIRE(copy != std::string::npos);
+    CHECK(lifted.text.rfind("activemask", copy) != std::string::npos);
+    CHECK(lifted.text.rfind("%lanemask_eq", copy) != std::string::npos);
 }
 
 TEST_CASE("sass: the stack pointer begins at a multiple of 16") {
