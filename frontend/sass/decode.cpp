@@ -219,7 +219,9 @@ private:
         switch (slot) {
         case Slot::a: modifiers(spec, operand, 72, 73, 74); break;
         case Slot::low: modifiers(spec, operand, 63, 62, 60); break;
-        case Slot::high: modifiers(spec, operand, halves ? 84 : 75, halves ? 83 : 74, 81); break;
+        case Slot::high:
+            modifiers(spec, operand, halves ? 84 : 75, halves ? 83 : 74, form_.id == FormId::vhmnmx ? 76 : 81);
+            break;
         }
     }
     void slot_register(const OperandSpec& spec, Operand& operand, Slot slot) {

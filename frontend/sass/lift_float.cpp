@@ -536,6 +536,16 @@ void Lifter::hmnmx2(const Instruction& inst) {
     write_extreme(inst, words + (bfloat ? ".bf16x2 " : ".f16x2 "), a, b);
 }
 
+/// HMNMX2 of three: ptxas joins two of the same kind, but none with .ftz or .xorsign.
+void Lifter::vhmnmx(const Instruction& inst) {
+    if (inst.has("FTZ") || inst.has("XORSIGN")) refuse_here();
+    const bool bfloat = inst.has("BF16_V2");
+    std::string operands[3];
+    for (unsigned i = 0; i < 3; ++i) operands[i] = read_halves(inst.operands[i + 1], bfloat);
+    write_extreme(inst, std::string(inst.has("NAN") ? ".NaN" : "") + (bfloat ? ".bf16x2 " : ".f16x2 "), operands[0],
+                  operands[1], operands[2]);
+}
+
 void Lifter::hadd2(const Instruction& inst) {
     const Operand &a = inst.operands[1], &b = inst.operands[2];
     const bool bfloat = inst.has("BF16_V2");

@@ -409,6 +409,7 @@ public:
     LIFT_RULE(hadd2);
     LIFT_RULE(hfma2);
     LIFT_RULE(hmnmx2);
+    LIFT_RULE(vhmnmx);
     LIFT_RULE(hmul2);
     LIFT_RULE(hmma);
     LIFT_RULE(imma);

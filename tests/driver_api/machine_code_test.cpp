@@ -83,6 +83,13 @@ TEST_CASE("machine code: products with a negated matrix") {
     }
 }
 
+TEST_CASE("machine code: the smallest and the largest of three halves") {
+    driver_test::context();
+    const std::vector<std::uint32_t> expected = results("three_halves.ptx", "three_halves");
+    CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() > 1000);
+    CHECK(results("three_halves.sm_90.cubin", "three_halves") == expected);
+}
+
 TEST_CASE("machine code: uniform predicates where some of the lanes are; sums of a warp for one atomic operation") {
     driver_test::context();
     constexpr unsigned bytes = 65536;
