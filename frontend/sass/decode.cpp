@@ -207,7 +207,8 @@ private:
         // F16 among forms of 32 and of 64 bits.
         const bool is_half_of_wide =
             (spec.type == '2' && code_.bits(84, 2) == 1) || (form_.id == FormId::f2f && code_.bits(84, 3) == 1);
-        if (operand.kind == Kind::reg && (spec.type == 'i' || spec.type == 'q' || is_half_of_wide))
+        const bool is_half = form_.id == FormId::f2f && code_.bits(84, 3) != 2; // no F32
+        if (operand.kind == Kind::reg && (spec.type == 'i' || spec.type == 'q' || is_half_of_wide || is_half))
             operand.part = std::uint8_t(code_.bits(60, 2));
         if (spec.type != 'h' || form_.id == FormId::lea || form_.id == FormId::ulea) return;
         operand.negated = code_.bit(negate);

@@ -628,7 +628,7 @@ void Lifter::f2f(const Instruction& inst) {
     constexpr unsigned f16 = 1, f32 = 2, bf16 = 4;
     const Operand& source = inst.operands[1];
     if (from == bf16 && to == f32 && source.kind == Kind::reg && !source.negated && !source.absolute) {
-        const std::string half = half_of(read_plain(source).text), result = temporary();
+        const std::string half = read_half(source), result = temporary();
         emit(std::string("cvt") + (inst.has("FTZ") ? ".ftz" : "") + ".f32.bf16 " + result + ", " + half);
         // PTX without .ftz is a shift, which keeps NaNs; here they are the one that additions give, too.
         if (!inst.has("FTZ")) emit("add.rn.f32 " + result + ", " + result + ", 0f80000000");
@@ -639,6 +639,13 @@ void Lifter::f2f(const Instruction& inst) {
         const std::string result = temporary();
         emit("cvt.f32.f16 " + result + ", " + read_half(source));
         emit("add.rn.f32 " + result + ", " + result + ", 0f80000000"); // one NaN for all, as above
+        write(inst.operands[0], value_of(result));
+        return;
+    }
+    if (((from == f16 && to == bf16) || (from == bf16 && to == f16)) && source.kind == Kind::reg && !inst.has("FTZ")) {
+        const std::string half = "%h" + std::to_string(halves_++), result = temporary();
+        emit("cvt" + rounding(inst) + (to == f16 ? ".f16.bf16 " : ".bf16.f16 ") + half + ", " + read_half(source));
+        emit("cvt.u32.u16 " + result + ", " + half);
         write(inst.operands[0], value_of(result));
         return;
     }

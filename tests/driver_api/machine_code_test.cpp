@@ -83,11 +83,14 @@ TEST_CASE("machine code: products with a negated matrix") {
     }
 }
 
-TEST_CASE("machine code: the smallest and the largest of three halves") {
+TEST_CASE("machine code: the smallest and the largest of three halves, upper halves to bf16 and back") {
     driver_test::context();
-    const std::vector<std::uint32_t> expected = results("three_halves.ptx", "three_halves");
-    CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() > 1000);
-    CHECK(results("three_halves.sm_90.cubin", "three_halves") == expected);
+    for (const std::string kernel : {"three_halves", "half_conversions"}) {
+        CAPTURE(kernel);
+        const std::vector<std::uint32_t> expected = results((kernel + ".ptx").c_str(), kernel.c_str());
+        CHECK(std::set<std::uint32_t>(expected.begin(), expected.end()).size() > 1000);
+        CHECK(results((kernel + ".sm_90.cubin").c_str(), kernel.c_str()) == expected);
+    }
 }
 
 TEST_CASE("machine code: uniform predicates where some of the lanes are; sums of a warp for one atomic operation") {
