@@ -355,7 +355,13 @@ void Lifter::tensor_load(const Instruction& inst) {
             const std::string low = half_of(first), high = half_of(second);
             offsets = ", {" + low + ", " + high + "}";
         } else if (by_image) {
-            refuse_here("three offsets");
+            std::string list;
+            for (unsigned i = 0; i < 3; ++i) {
+                const std::string offset = temporary();
+                emit("bfe.u32 " + offset + ", " + word + ", " + std::to_string(5 * i) + ", 5");
+                list += (i == 0 ? "{" : ", ") + half_of(offset);
+            }
+            offsets = ", " + list + "}";
         }
         if (several) mask = ", " + upper_half_of(word);
     }

@@ -182,7 +182,10 @@ void Lifter::barrier(const Instruction& inst) {
             text_ += "\t@" + lanes + " " + statement + ";\n";
     };
     if (number.kind != Kind::reg) {
-        wait(std::to_string(number.value), threads.value != 0 ? ", " + std::to_string(threads.value) : "", {});
+        const std::string count = threads.kind == Kind::reg ? word_at(threads.index)
+                                  : threads.value != 0      ? std::to_string(threads.value)
+                                                            : std::string();
+        wait(std::to_string(number.value), count.empty() ? count : ", " + count, {});
         return;
     }
     const Value both = read_index(number.index);
@@ -450,6 +453,11 @@ void Lifter::elect(const Instruction& inst) {
 void Lifter::warpsync(const Instruction& inst) {
     const Operand &also = inst.operands[0], &among = inst.operands[1];
     if (also.index != true_predicate || also.negated) refuse_here();
+    // The compiler's own, behind ways that may not have met: a GPU waits for nobody who waits elsewhere (behind a loop,
+    // for those that return from a function later). The source's are listed, or COLLECTIVE.
+    if (inst.form->id == FormId::warpsync_all && !inst.has("COLLECTIVE") && !is_by_hand_ &&
+        find_collective(facts_, inst) == nullptr)
+        return;
     const std::string copy = temporary();
     emit("mov.b32 " + copy + ", " + (inst.has("ALL") ? std::string("0xffffffff") : read(among).text));
     emit_guarded("bar.warp.sync " + copy);

@@ -120,9 +120,29 @@ void Lifter::dsetp(const Instruction& inst) {
     combine(inst, result, inst.operands[0], inst.operands[1], inst.operands[4]);
 }
 
+/// A product times a power of two, rounded once: ptxas makes it of two multiplications that it may join.
+void Lifter::multiply_scaled(const Instruction& inst, const char* scale) {
+    const bool flushes = inst.has("FTZ");
+    const auto wide = [&](const Operand& operand) {
+        const std::string result = wide_temporary();
+        emit(std::string("cvt") + (flushes ? ".ftz" : "") + ".f64.f32 " + result + ", " + read_float(operand));
+        return result;
+    };
+    const std::string a = wide(inst.operands[1]), b = wide(inst.operands[2]), result = temporary();
+    emit("mul.rn.f64 " + a + ", " + a + ", " + b); // exact, of 48 bits
+    emit("mul.rn.f64 " + a + ", " + a + ", " + scale);
+    emit("cvt" + rounding(inst) + (flushes ? ".ftz" : "") + (inst.has("SAT") ? ".sat" : "") + ".f32.f64 " + result +
+         ", " + a);
+    write(inst.operands[0], value_of(result));
+}
+
 void Lifter::fmul(const Instruction& inst) {
-    for (const char* scale : {"FMZ", "D8", "D4", "D2", "M2", "M4"})
-        if (inst.has(scale)) refuse_here();
+    if (inst.has("FMZ")) refuse_here();
+    constexpr std::pair<const char*, const char*> scales[] = {
+        {"D8", "0d3FC0000000000000"}, {"D4", "0d3FD0000000000000"}, {"D2", "0d3FE0000000000000"},
+        {"M2", "0d4000000000000000"}, {"M4", "0d4010000000000000"}, {"M8", "0d4020000000000000"}};
+    for (const auto& [name, scale] : scales)
+        if (inst.has(name)) return multiply_scaled(inst, scale);
     const std::string a = read_float(inst.operands[1]), b = read_float(inst.operands[2]), result = temporary();
     emit("mul" + rounding(inst) + (inst.has("FTZ") ? ".ftz" : "") + (inst.has("SAT") ? ".sat" : "") + ".f32 " + result +
          ", " + a + ", " + b);
@@ -290,15 +310,17 @@ void Lifter::i2ip(const Instruction& inst) {
     write(inst.operands[0], value_of(result));
 }
 
-/// Two floats to bytes side by side: known with zeros beside.
+/// I2IP of two floats that are rounded before: ptxas makes it of cvt.rni.s32.f32 and cvt.pack.
 void Lifter::f2ip(const Instruction& inst) {
-    for (const unsigned other : {1u, 3u})
-        if (inst.operands[other].kind != Kind::reg || inst.operands[other].index != zero_register) refuse_here();
     if (!inst.has("NTZ")) refuse_here();
-    const std::string whole = temporary(), result = temporary();
-    emit("cvt" + to_integer(inst) + (inst.has("U8.F32") ? ".u8" : ".s8") + ".f32 " + whole + ", " +
-         read_float(inst.operands[2]));
-    emit("and.b32 " + result + ", " + whole + ", 0xff");
+    const auto whole = [&](const Operand& operand) {
+        const std::string result = temporary();
+        emit("cvt" + to_integer(inst) + ".s32.f32 " + result + ", " + read_float(operand));
+        return result;
+    };
+    const std::string high = whole(inst.operands[1]), low = whole(inst.operands[2]), result = temporary();
+    emit(std::string("cvt.pack.sat.") + (inst.has("U8.F32") ? "u8" : "s8") + ".s32.b32 " + result + ", " + high + ", " +
+         low + ", " + in_register(read(inst.operands[3])));
     write(inst.operands[0], value_of(result));
 }
 

@@ -491,7 +491,8 @@ void Lifter::viaddmnmx(const Instruction& inst) {
     const Value a = read(inst.operands[1]), b = read(inst.operands[2]), c = read(inst.operands[3]);
     const std::string sum = temporary();
     emit("add.s32 " + sum + ", " + a.text + ", " + b.text);
-    write_extreme(inst, inst.has("U32") ? ".u32 " : ".s32 ", sum, c.text);
+    if (inst.has("RELU") && inst.has("U32")) refuse_here();
+    write_extreme(inst, inst.has("U32") ? ".u32 " : inst.has("RELU") ? ".relu.s32 " : ".s32 ", sum, c.text);
 }
 
 void Lifter::vabsdiff(const Instruction& inst) {

@@ -331,6 +331,7 @@ private:
     bool lift_shared_loop(const Block& block);
     std::string half_of(const std::string& value); ///< the lower 16 bits, in a .b16 register
     std::string in_register(const Value& value);
+    void multiply_scaled(const Instruction& inst, const char* scale);
     void round_to_bfloat(const Instruction& inst);
     void f2fp_of_bytes(const Instruction& inst, const std::string& words, const std::string& result,
                        const std::string& half);
