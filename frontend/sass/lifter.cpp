@@ -157,10 +157,26 @@ bool Lifter::has_shifted_parameters() const {
     return false;
 }
 
+/// Whether `inst`, a copy that a warp makes once, is reached by all lanes though only some of them (the elected one)
+/// give its uniform registers their values: `@P0 R2UR UR8, R2`, UTMALDG [UR8]. ptxas joins a short way of one lane so.
+bool Lifter::is_copy_of_one_lane(const Instruction& inst) const {
+    constexpr std::uint32_t distance = 64 * instruction_size;
+    const bool is_copy = inst.form->rule.starts_with("tensor_") || inst.form->rule.starts_with("bulk_");
+    if (!is_copy || inst.operands[0].kind != Kind::uniform || !is_unguarded(inst)) return false;
+    for (std::uint32_t at = inst.address; at > 0 && inst.address - at < distance; at -= instruction_size) {
+        const Instruction& before = code_[at / instruction_size - 1];
+        if (before.form == nullptr || leaders_[at / instruction_size] || before.form->id == FormId::elect) return false;
+        if (before.form->rule != "r2ur") continue;
+        if (before.operands[0].index != true_predicate) return false; // lanes have their turns
+        if (!is_unguarded(before) && before.operands[1].index == inst.operands[0].index) return true;
+    }
+    return false;
+}
+
 /// What the code counts on, by what it holds.
 void Lifter::find_kind() {
     has_ranks_ = kernel_.has_clusters;
-    bool is_asynchronous = false, gives_memory_back = false;
+    bool is_asynchronous = false, is_of_warps = false;
     constexpr std::int64_t give_rank[] = {0x654, 0x4210}; // selectors of PRMT that put a byte on top
     for (const Instruction& inst : code_) {
         if (inst.form == nullptr) continue;
@@ -173,9 +189,10 @@ void Lifter::find_kind() {
                 if (inst.operands[2].kind == Kind::immediate && inst.operands[2].value == selector) has_ranks_ = true;
         is_asynchronous =
             is_asynchronous || mnemonic == "SYNCS" || rule.starts_with("tensor_") || rule.starts_with("warpgroup");
-        gives_memory_back = gives_memory_back || inst.form->id == FormId::usetshmsz; // which no PTX says
+        // USETSHMSZ, which no PTX says.
+        is_of_warps = is_of_warps || inst.form->id == FormId::usetshmsz || is_copy_of_one_lane(inst);
     }
-    is_by_hand_ = is_asynchronous && (!kernel_.names_workarounds || gives_memory_back);
+    is_by_hand_ = is_asynchronous && (!kernel_.names_workarounds || is_of_warps);
     if (cubin_.architecture < 90) has_ranks_ = false;
 }
 

@@ -107,6 +107,7 @@ private:
     bool has_map(const KernelParameter& parameter) const;
     bool has_shifted_parameters() const;
     void find_kind();
+    bool is_copy_of_one_lane(const Instruction& inst) const;
     Value read(const Operand& operand); ///< 32 bits, negated or inverted as the operand says
     Value read_plain(const Operand& operand);
     Value read_index(unsigned index);
@@ -251,8 +252,8 @@ private:
     };
     /// Shared addresses hold the block's rank in the cluster.
     bool has_ranks_ = false;
-    /// Asynchronous code that ptxas did not write: a uniform register is the warp's, and what one lane writes the
-    /// others see.
+    /// Asynchronous code that ptxas did not write, or in which it joined the ways of an elected lane and of the others:
+    /// a uniform register is the warp's, and what one lane writes the others see.
     bool is_by_hand_ = false;
     bool reads_parameter_window_ = false; ///< the address of the parameters
     bool aligns_maps_ = false;            ///< of tensors among the parameters, for code that may read their address
