@@ -132,7 +132,7 @@ bool Lifter::lift_shared_loop(const Block& block) {
     if (changes(place.index) || operation.operands[0].index != result || result == zero_register ||
         old.index == zero_register)
         return false;
-    std::string statement;
+    std::string statement, kept_nan;
     current_ = &first;
     if (swap_at == 2 && operation.form->id == FormId::fadd && !is_wide && operation.modifier_count == 0) {
         const Operand &a = operation.operands[1], &b = operation.operands[2];
@@ -149,7 +149,16 @@ bool Lifter::lift_shared_loop(const Block& block) {
         if (a_is_old == b_is_old) return false;
         const Operand& term = a_is_old ? b : a;
         if (term.kind == Operand::Kind::reg && (changes(term.index) || changes(term.index + 1u))) return false;
-        statement = "add.f64 %t, " + read_double(term);
+        std::string added = read_double(term);
+        // Of two NaNs DADD keeps the second, PTX's operation the old value.
+        const bool is_number =
+            term.kind == Operand::Kind::immediate && (std::uint32_t(term.value) & 0x7fffffff) <= 0x7ff00000;
+        if (a_is_old && !is_number) {
+            kept_nan = wide_temporary();
+            emit("mov.f64 " + kept_nan + ", " + added);
+            added = kept_nan;
+        }
+        statement = "add.f64 %t, " + added;
     } else if (swap_at == 3 && is_wide && operation.form->id == FormId::iadd3 && !operation.has("X")) {
         // R' = R + t with its carry, then the upper half by IADD3.X or IMAD.X.
         const Instruction& upper = *steps[2];
@@ -207,8 +216,18 @@ bool Lifter::lift_shared_loop(const Block& block) {
     }
     const std::string before = is_wide ? wide_temporary() : temporary();
     const std::size_t comma = statement.find("%t, ");
-    emit("atom.shared." + statement.substr(0, comma) + before + ", " + address(place, ".shared") + ", " +
-         statement.substr(comma + 4));
+    const std::string where = address(place, ".shared");
+    const std::string sum =
+        "atom.shared." + statement.substr(0, comma) + before + ", " + where + ", " + statement.substr(comma + 4);
+    if (kept_nan.empty()) {
+        emit(sum);
+    } else {
+        const std::string is_nan = predicate_temporary(), quiet = wide_temporary();
+        emit("setp.nan.f64 " + is_nan + ", " + kept_nan + ", " + kept_nan);
+        emit("or.b64 " + quiet + ", " + kept_nan + ", 0x8000000000000");
+        emit("@!" + is_nan + " " + sum);
+        emit("@" + is_nan + " atom.shared.exch.b64 " + before + ", " + where + ", " + quiet);
+    }
     // What the loop leaves behind.
     Operand success = swap.operands[0];
     if (is_wide) {

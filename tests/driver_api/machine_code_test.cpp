@@ -93,6 +93,16 @@ TEST_CASE("machine code: the smallest and the largest of three halves, upper hal
     }
 }
 
+TEST_CASE("machine code: of sums of NaNs in shared memory the second operand's is kept") {
+    // Where PTX's atomic operation, as ptxas compiles it for registers, keeps the old value's.
+    driver_test::context();
+    const std::vector<std::uint32_t> left = results("hopper_forms.sm_90.cubin", "sums_of_nans");
+    for (std::uint32_t i = 0; i < left.size(); ++i) {
+        const std::uint32_t word = (i * 2654435761u) >> 11;
+        REQUIRE(left[i] == 3 * 0x7ff81234u + 7 * word + (0x7ff80000u | (word & 0xffff)));
+    }
+}
+
 TEST_CASE("machine code: uniform predicates where some of the lanes are; sums of a warp for one atomic operation") {
     driver_test::context();
     constexpr unsigned bytes = 65536;
