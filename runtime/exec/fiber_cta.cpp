@@ -18,6 +18,9 @@ void FiberCta::set_up(abi::CtaContext& cta, std::uint32_t step_count, std::uint3
     lane_width_ = lane_width;
     step_count_ = step_count;
     noted_.clear();
+    // The CTA before may have ended with arrivals that nobody waited for.
+    for (Barrier& barrier : barriers_)
+        if (barrier.used()) barrier = Barrier{};
 }
 
 bool FiberCta::start(abi::CtaContext& cta, abi::RunStep entry, std::uint32_t step_count, std::uint32_t lane_width,

@@ -127,6 +127,35 @@ TEST_CASE("a producer warp arrives where a consumer warp waits", "[kernels][barr
     for (unsigned i = 0; i < 32; ++i) CHECK(results[i] == i * 5);
 }
 
+TEST_CASE("arrivals that a block ends with are not the next block's", "[kernels][barriers]") {
+    constexpr unsigned blocks = 24;
+    Array<std::uint32_t> out(blocks * 32);
+    run(R"(
+        mov.u32 %r1, tile;
+        and.b32 %r2, %r60, 31;
+        shl.b32 %r3, %r2, 2;
+        add.u32 %r1, %r1, %r3;
+        mov.u32 %r6, %ctaid.x;
+        setp.ge.u32 %p0, %r60, 32;
+        @%p0 bra CONSUME;
+        mad.lo.u32 %r4, %r6, 100, %r2;
+        st.shared.u32 [%r1], %r4;
+        bar.arrive 1, 64;
+        bra DONE;
+    CONSUME:
+        bar.sync 1, 64;
+        ld.shared.u32 %r5, [%r1];
+        bar.arrive 1, 64;
+        mad.lo.u32 %r6, %r6, 32, %r2;
+        mul.wide.u32 %l0, %r6, 4;
+        add.u64 %l0, %l0, %l60;
+        st.global.u32 [%l0], %r5;
+    DONE:
+    )", {blocks}, {64}, {out.address()}, ".shared .u32 tile[32];");
+    const auto results = out.values();
+    for (unsigned i = 0; i < blocks * 32; ++i) CHECK(results[i] == i / 32 * 100 + i % 32);
+}
+
 TEST_CASE("device malloc gives each lane its own block", "[kernels][calls]") {
     Array<std::uint32_t> out(64);
     run(R"(
