@@ -456,8 +456,10 @@ void Lifter::warpsync(const Instruction& inst) {
     // The compiler's own, behind ways that may not have met: a GPU waits for nobody who waits elsewhere (behind a loop,
     // for those that return from a function later). The source's are listed, or COLLECTIVE.
     if (inst.form->id == FormId::warpsync_all && !inst.has("COLLECTIVE") && !is_by_hand_ &&
-        find_collective(facts_, inst) == nullptr)
+        find_collective(facts_, inst) == nullptr) {
+        reconverge(inst); // what follows is of all lanes
         return;
+    }
     const std::string copy = temporary();
     emit("mov.b32 " + copy + ", " + (inst.has("ALL") ? std::string("0xffffffff") : read(among).text));
     emit_guarded("bar.warp.sync " + copy);
