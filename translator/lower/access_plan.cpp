@@ -122,7 +122,9 @@ std::optional<AccessPlan> plan_load(const AccessPattern& pattern) {
 }
 
 std::optional<AccessPlan> plan_store(const AccessPattern& pattern) {
-    return plan_access(pattern, 1);
+    std::optional<AccessPlan> plan = plan_access(pattern, 1);
+    if ((plan && plan->gapless) || !pattern.masks_gaps) return plan;
+    return plan_access(pattern, load_reach);
 }
 
 } // namespace ptarmigan::translator::lower

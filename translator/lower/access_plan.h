@@ -19,6 +19,7 @@ struct AccessPattern {
     unsigned element_bytes = 4;
     unsigned count = 1;
     unsigned native_bytes = 64; ///< widest vector register of the target
+    bool masks_gaps = false;    ///< a store of a register can leave out elements at no cost
 };
 
 struct AccessPlan {
@@ -48,7 +49,7 @@ struct AccessPlan {
 /// Chunks for a load. Gaps of up to three elements are read over: both ends of a gap are accessed and it is shorter
 /// than a page, so it cannot fault if all lanes are active. None when single accesses are as good.
 std::optional<AccessPlan> plan_load(const AccessPattern& pattern);
-/// Chunks for a store: gapless.
+/// Chunks for a store: gapless, or with gaps of up to three elements where the target can leave them out.
 std::optional<AccessPlan> plan_store(const AccessPattern& pattern);
 
 } // namespace ptarmigan::translator::lower

@@ -90,6 +90,17 @@ Value* chunk_mask(WarpEmitter& e, const AccessPlan& plan, unsigned chunk) {
     return identity ? e.active() : e.ir().CreateShuffleVector(e.active(), lanes);
 }
 
+/// The elements of a chunk that lanes have; null: all of them.
+llvm::Value* gap_mask(WarpEmitter& e, const AccessPlan& plan, unsigned chunk) {
+    llvm::SmallVector<llvm::Constant*, 64> elements;
+    bool has_gap = false;
+    for (unsigned owner : plan.owners[chunk]) {
+        elements.push_back(e.ir().getInt1(owner != AccessPlan::no_lane));
+        has_gap |= owner == AccessPlan::no_lane;
+    }
+    return has_gap ? llvm::ConstantVector::get(elements) : nullptr;
+}
+
 /// Whose elements a chunk holds.
 AccessForm form_of(const MemoryAccess& access, const AccessPlan& plan, unsigned chunk) {
     AccessForm form{AccessForm::Kind::elements, std::uint8_t(access.bytes), {}};
@@ -115,6 +126,7 @@ AccessPattern pattern_of(WarpEmitter& e, const MemoryAccess& access) {
     pattern.element_bytes = access.bytes;
     pattern.count = access.count;
     pattern.native_bytes = target.architecture == TargetCpu::Architecture::aarch64 ? 16 : target.avx512 ? 64 : 32;
+    pattern.masks_gaps = target.avx512 && access.bytes >= 4;
     return pattern;
 }
 
@@ -167,6 +179,7 @@ llvm::SmallVector<Value*, 8> load_chunks(WarpEmitter& e, const MemoryAccess& acc
 
 Value* fills_lines(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan) {
     Ir& ir = e.ir();
+    if (!plan.gapless) return nullptr;
     Value* starts = nullptr;
     for (std::size_t first = 0; first < plan.chunks.size();) {
         // A run of adjacent chunks.
@@ -186,20 +199,23 @@ Value* fills_lines(WarpEmitter& e, const MemoryAccess& access, const AccessPlan&
 void store_chunks(WarpEmitter& e, const MemoryAccess& access, const AccessPlan& plan, llvm::ArrayRef<Value*> values,
                   bool past_caches) {
     Ir& ir = e.ir();
-    bool masked = !e.all_active() && takes_mask(e, access, plan);
+    bool masked = !e.all_active() && plan.gapless && takes_mask(e, access, plan);
     for (unsigned c = 0; c < plan.chunks.size(); ++c) {
         Value* at = chunk_pointer(e, access, plan.chunks[c]);
         llvm::SmallVector<Pick, 64> picks;
-        for (unsigned owner : plan.owners[c]) picks.push_back({int(owner % access.count), int(owner / access.count)});
+        for (unsigned owner : plan.owners[c])
+            picks.push_back(owner == AccessPlan::no_lane ? Pick()
+                                                         : Pick{int(owner % access.count), int(owner / access.count)});
         Value* contents = permute(ir, values, picks);
+        Value* mask = masked ? chunk_mask(e, plan, c) : gap_mask(e, plan, c);
         llvm::Align alignment = chunk_alignment(access, plan, c);
         if (past_caches)
             alignment =
                 llvm::Align(std::bit_floor(std::min<std::uint64_t>(line_bytes, plan.chunks[c].length * access.bytes)));
         llvm::Instruction* store;
         const AccessMark mark(e, form_of(access, plan, c));
-        if (masked)
-            store = ir.CreateMaskedStore(contents, at, alignment, chunk_mask(e, plan, c));
+        if (mask)
+            store = ir.CreateMaskedStore(contents, at, alignment, mask);
         else
             store = ir.CreateAlignedStore(contents, at, alignment);
         if (past_caches)

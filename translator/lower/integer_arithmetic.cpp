@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Integer arithmetic (manual 9.7.1). All plain sums and products wrap; division never traps on the host.
+#include "translator/lower/lane_calls.h"
 #include "translator/lower/lane_math.h"
+
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <string>
 
 namespace ptarmigan::translator::lower {
 
@@ -350,9 +355,39 @@ void bmsk(WarpEmitter& e, const Instruction& inst) {
     });
 }
 
+/// Lanes of one VPDPBUSD: c + a * b of four unsigned bytes and four signed ones; 0: the target has none.
+static unsigned byte_product_lanes(WarpEmitter& e) {
+    const TargetCpu& target = e.options().target;
+    const auto has = [&](const char* feature) {
+        return ("," + target.features + ",").find(feature) != std::string::npos;
+    };
+    if (target.avx512 && has(",+avx512vnni,")) return e.width() < 16 ? 8 : 16;
+    return has(",+avxvnni,") ? 8 : 0;
+}
+
+/// dp4a by VPDPBUSD, whose intermediate sums are exact. Of two signed numbers the first is taken 128 higher, of two
+/// unsigned ones the second 128 lower, and the difference is put right.
+static Value* byte_products(Ir& ir, Values v, unsigned lanes, bool a_signed, bool b_signed) {
+    const auto product = [&](Value* c, Value* unsigned_bytes, Value* signed_bytes) {
+        return in_chunks(ir, {c, unsigned_bytes, signed_bytes}, lanes, [&](Ir& chunk_ir, Values part) -> Value* {
+            return chunk_ir.CreateIntrinsic(lanes == 16 ? llvm::Intrinsic::x86_avx512_vpdpbusd_512
+                                                        : llvm::Intrinsic::x86_avx512_vpdpbusd_256,
+                                            {}, {part[0], part[1], part[2]});
+        });
+    };
+    const auto bytes = [&](std::uint32_t each) { return integer(v[0], each * 0x01010101u); };
+    const auto moved = [&](Value* x) { return ir.CreateXor(x, bytes(0x80)); };
+    if (a_signed != b_signed) return a_signed ? product(v[2], v[1], v[0]) : product(v[2], v[0], v[1]);
+    if (a_signed) return ir.CreateSub(product(v[2], moved(v[0]), v[1]), product(integer(v[0], 0), bytes(0x80), v[1]));
+    Value* more = ir.CreateShl(product(integer(v[0], 0), v[0], bytes(1)), integer(v[0], 7));
+    return ir.CreateAdd(product(v[2], v[0], moved(v[1])), more);
+}
+
 void dp4a(WarpEmitter& e, const Instruction& inst) {
     bool a_signed = ptx::is_signed(inst.types[0]), b_signed = ptx::is_signed(inst.types[1]);
+    const unsigned lanes = byte_product_lanes(e);
     e.map(inst, {Role::a, Role::b, Role::c}, [=](Ir& ir, Values v) {
+        if (lanes != 0 && v[0]->getType()->isVectorTy()) return byte_products(ir, v, lanes, a_signed, b_signed);
         Value* sum = v[2];
         for (unsigned i = 0; i < 4; ++i)
             sum = ir.CreateAdd(sum, ir.CreateMul(byte_of(ir, v[0], i, 8, a_signed), byte_of(ir, v[1], i, 8, b_signed)));

@@ -224,9 +224,11 @@ void store_by_lane(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Va
 void store_varying(WarpEmitter& e, const MemoryAccess& access, llvm::ArrayRef<Value*> values) {
     if (moves_as_word(access)) return store_varying(e, as_word(e, access), to_words(e, access, values));
     if (access.address.address.is_affine()) {
-        if (std::optional<AccessPlan> plan = plan_store(pattern_of(e, access)); plan && plan->gapless) {
+        const AccessPattern pattern = pattern_of(e, access);
+        if (std::optional<AccessPlan> plan = plan_store(pattern); plan && (plan->gapless || pattern.masks_gaps)) {
             auto fast = [&]() -> ValueList { return store_planned(e, access, *plan, values), ValueList(); };
-            Value* condition = chunk_condition(e, access, takes_mask(e, access, *plan));
+            // Masks of lanes and gaps together cost more than a branch.
+            Value* condition = chunk_condition(e, access, plan->gapless && takes_mask(e, access, *plan));
             auto slow = [&]() -> ValueList {
                 const bool rare = condition == access.address.guard && e.width() > 1;
                 if (rare)
