@@ -16,9 +16,11 @@
 #include "translator/analysis/plans/region_graph.h"
 #include "translator/emit/graph_emitter.h"
 #include "translator/emit/region_frames.h"
+#include "translator/emit/step_numbers.h"
 #include "translator/jit/image.h"
 #include "translator/kernel_abi.h"
 #include "translator/llvm/drop_unchanged_saves.h"
+#include "translator/llvm/hoist_from_steps.h"
 #include "translator/llvm/sink_nan_canonicalization.h"
 #include "translator/lower/lane_math.h"
 
@@ -30,6 +32,7 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <map>
 #include <optional>
 
 namespace ptarmigan::translator {
@@ -104,7 +107,8 @@ namespace {
 class RegionForm {
 public:
     RegionForm(KernelUnit& unit, const FunctionGraph& graph, const BarrierPlan& barriers)
-        : unit_(unit), graph_(graph), barriers_(barriers), canonical_nans_(canonical_nans(graph)), products_(graph) {}
+        : unit_(unit), graph_(graph), barriers_(barriers), canonical_nans_(canonical_nans(graph)), products_(graph),
+          numbers_(graph, unit.shape, unit.width) {}
 
     std::uint32_t emit() {
         counters_ = unit_.width > 1 && unit_.divergence == DivergenceForm::program_counters;
@@ -116,7 +120,8 @@ public:
         keep_accumulators();
         std::vector<TurnPoint> all_turns;
         for (const auto& turns : turns_) all_turns.insert(all_turns.end(), turns.begin(), turns.end());
-        frames_ = layout_frames(graph_, barriers_, all_turns, unit_.width, steps_may_exit_early());
+        frames_ = layout_frames(graph_, barriers_, all_turns, unit_.width, steps_may_exit_early(),
+                                [&](ValueId value) { return known_number(value).has_value(); });
         if (barriers_.regions.size() > 1 || !all_turns.empty()) {
             accumulators_offset_ = frames_.step_size;
             step_size_ = frames_.step_size + accumulators_.bytes();
@@ -286,8 +291,27 @@ private:
         return info.type == ptx::ScalarType::f32 && info.shape.is_varying() && canonical_nans_[id];
     }
 
+    const std::optional<StepNumber>& known_number(ValueId id) {
+        const auto [place, is_new] = known_numbers_.try_emplace(id);
+        if (is_new && unit_.width > 1) place->second = numbers_.of(id);
+        return place->second;
+    }
+
+    /// A value that the step's number tells of.
+    LaneValue computed(GraphEmitter& emitter, ValueId id, const StepNumber& number) const {
+        Ir& ir = emitter.ir();
+        llvm::Type* type = emitter.type(graph_.values[id].type);
+        llvm::Value* step = ir.CreateZExtOrTrunc(emitter.step_index(), type);
+        LaneValue value;
+        value.shape = graph_.values[id].shape;
+        value.base = ir.CreateAdd(ir.CreateMul(step, llvm::ConstantInt::get(type, number.per_step)),
+                                  llvm::ConstantInt::get(type, number.first));
+        return value;
+    }
+
     void load_live_in(GraphEmitter& emitter, ValueId id, llvm::Value* frame, llvm::Value* cta_in) {
         const SsaValue& info = graph_.values[id];
+        if (const auto& number = known_number(id)) return emitter.set_live_in(id, computed(emitter, id, *number));
         auto found = frames_.values.find(id);
         if (found == frames_.values.end()) return; // constants and undefined values
         Ir& ir = emitter.ir();
@@ -473,6 +497,13 @@ private:
         return on;
     }
 
+    /// Not a word that a kernel names: accesses of its spaces (lower::tag_space) are elsewhere.
+    static void mark_as_own(llvm::Instruction* access) {
+        llvm::MDBuilder builder(access->getContext());
+        llvm::MDNode* type = builder.createTBAAScalarTypeNode("context", builder.createTBAARoot("ptarmigan"));
+        access->setMetadata(llvm::LLVMContext::MD_tbaa, builder.createTBAAStructTagNode(type, type, 0));
+    }
+
     /// do for (step = 0; step < steps; ++step) next = max(next, region(step)), exited steps left out; while some have
     /// stopped in a loop, and then only those. Where all that have stopped wait, other CTAs have their turn in between.
     void emit_step_loop(Ir& ir, llvm::Function* function, std::size_t region, llvm::Value* cta, llvm::Value* frames,
@@ -524,7 +555,7 @@ private:
         else
             ir.CreateBr(run);
         ir.SetInsertPoint(run);
-        ir.CreateStore(step, at(cta, offsetof(abi::CtaContext, step)));
+        mark_as_own(ir.CreateStore(step, at(cta, offsetof(abi::CtaContext, step))));
         llvm::Value* next = ir.CreateCall(functions_[region], {cta, step, frame, cta_in, cta_out});
         llvm::Value* has_stopped = nullptr;
         if (takes_turns) {
@@ -556,7 +587,9 @@ private:
         }
         llvm::Value* following = ir.CreateAdd(step, ir.getInt32(1), "", true, true);
         step->addIncoming(following, latch);
-        ir.CreateCondBr(ir.CreateICmpULT(following, ir.getInt32(steps)), loop, takes_turns ? again : after);
+        llvm::BranchInst* round_end =
+            ir.CreateCondBr(ir.CreateICmpULT(following, ir.getInt32(steps)), loop, takes_turns ? again : after);
+        if (!takes_turns) round_end->setMetadata(steps_metadata, llvm::MDNode::get(context, {}));
         if (takes_turns) {
             ir.SetInsertPoint(again);
             llvm::BasicBlock* back = again;
@@ -581,6 +614,8 @@ private:
     BarrierPlan barriers_;
     std::vector<bool> canonical_nans_; ///< by value
     ProductGroups products_;
+    StepNumbers numbers_;
+    std::map<ValueId, std::optional<StepNumber>> known_numbers_;
     LoopAccumulators accumulators_;
     std::optional<std::uint32_t> accumulators_offset_; ///< behind the step's frame; none: on the stack
     std::uint32_t step_size_ = 0;                      ///< bytes: of the frame and what is kept

@@ -104,7 +104,7 @@ private:
 } // namespace
 
 RegionFrames layout_frames(const FunctionGraph& graph, const BarrierPlan& barriers, const std::vector<TurnPoint>& turns,
-                           unsigned width, bool saves_mask) {
+                           unsigned width, bool saves_mask, const std::function<bool(ValueId)>& is_known) {
     RegionFrames frames;
     frames.saves_mask = saves_mask;
     std::set<ValueId> in_steps, guards, in_turns;
@@ -116,7 +116,7 @@ RegionFrames layout_frames(const FunctionGraph& graph, const BarrierPlan& barrie
     for (const auto& values : needed)
         for (ValueId value : values) {
             const SsaValue& info = graph.values[value];
-            if (info.is_constant || info.is_undefined) continue;
+            if (info.is_constant || info.is_undefined || is_known(value)) continue;
             if (info.shape.guard != no_value) guards.insert(info.shape.guard);
             // The CTA frame changes at barriers only.
             if (info.shape.level != Shape::Level::cta_uniform || lane_bytes(info) > 8 || in_turns.contains(value))

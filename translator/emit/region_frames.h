@@ -7,6 +7,7 @@
 #include "translator/analysis/loops/plan_turns.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -31,8 +32,9 @@ struct RegionFrames {
     std::uint32_t cta_slots = 0;         ///< 8 bytes each
 };
 
-/// Assigns places to every value that is live into some region after the first, or when a step stops in a loop.
+/// Assigns places to every value that is live into some region after the first, or when a step stops in a loop, but for
+/// those that `is_known` says can be had otherwise.
 RegionFrames layout_frames(const FunctionGraph& graph, const BarrierPlan& barriers, const std::vector<TurnPoint>& turns,
-                           unsigned width, bool saves_mask);
+                           unsigned width, bool saves_mask, const std::function<bool(ValueId)>& is_known);
 
 } // namespace ptarmigan::translator

@@ -26,6 +26,11 @@ const llvm::Argument* frame_of(const llvm::Value* address, const llvm::DataLayou
 bool is_unchanged_save(const llvm::StoreInst& store, const llvm::DataLayout& layout) {
     const llvm::Value* value = store.getValueOperand();
     if (const llvm::Value* number = canonicalized(value); number && store.getMetadata(any_nan_metadata)) value = number;
+    // A flag is a byte there and a bit in between.
+    if (const auto* wide = llvm::dyn_cast<llvm::ZExtInst>(value))
+        if (const auto* bit = llvm::dyn_cast<llvm::TruncInst>(wide->getOperand(0));
+            bit && bit->getType()->isIntegerTy(1) && bit->getOperand(0)->getType() == wide->getType())
+            value = bit->getOperand(0);
     const auto* load = llvm::dyn_cast<llvm::LoadInst>(value);
     if (!load || load->getParent() != &store.getFunction()->getEntryBlock()) return false;
     llvm::APInt from, to;

@@ -13,7 +13,9 @@
 #include "translator/llvm/hide_repeated_loads.h"
 #include "translator/llvm/hide_sign_sources.h"
 #include "translator/llvm/hide_truncations.h"
+#include "translator/llvm/hoist_from_steps.h"
 #include "translator/llvm/inline_marked.h"
+#include "translator/llvm/join_column_stores.h"
 #include "translator/llvm/masks_as_integers.h"
 #include "translator/llvm/part_loads.h"
 #include "translator/llvm/part_masks_and_integers.h"
@@ -73,6 +75,8 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, Optimization o
         late.addPass(DropIdleFences());          // before the passes that look through conversions
         late.addPass(SinkNanCanonicalization()); // before InstCombine, which takes the pattern apart
         late.addPass(DeferNanChoice());          // likewise
+        late.addPass(HoistFromSteps());
+        late.addPass(JoinColumnStores()); // before InstCombine makes one load of those from different memory
         late.addPass(llvm::InstCombinePass());
         late.addPass(llvm::SimplifyCFGPass());
     }

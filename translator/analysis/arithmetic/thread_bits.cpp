@@ -122,6 +122,11 @@ std::optional<ThreadBitsTable::Term> ThreadBitsTable::source(const Operand& oper
         }
         return term;
     }
+    case Operand::Kind::variable:
+        // In a cluster, each CTA's window begins elsewhere.
+        if (operand.scope != ptx::VariableScope::shared || block_.cluster != std::array<std::uint32_t, 3>{1, 1, 1})
+            return std::nullopt;
+        return number(graph_.shared.at(operand.index).offset + operand.value); // see FunctionGraph
     default: return std::nullopt;
     }
 }

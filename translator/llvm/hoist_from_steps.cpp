@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "translator/llvm/hoist_from_steps.h"
+
+#include <llvm/ADT/SetVector.h>
+#include <llvm/Analysis/AliasAnalysis.h>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
+
+namespace ptarmigan::translator {
+namespace {
+
+/// Of the vector registers, what is hoisted may take this share: a step has its own values.
+constexpr unsigned share_of_registers = 2;
+/// Of a loop with more that writes, nothing is looked at: it is long, and asks each load about each of them.
+constexpr std::size_t most_writes = 200;
+/// A load and what its address is computed from.
+constexpr unsigned most_of_address = 12;
+
+bool is_in_context(const llvm::Value& pointer) {
+    return pointer.getType()->isPointerTy() && llvm::isa<llvm::Argument>(pointer.stripInBoundsConstantOffsets());
+}
+
+using Instructions = llvm::SmallSetVector<llvm::Instruction*, 16>;
+
+bool is_arithmetic(const llvm::Instruction& instruction) {
+    return llvm::isa<llvm::BinaryOperator, llvm::CastInst, llvm::GetElementPtrInst, llvm::CmpInst>(instruction) &&
+           !instruction.isIntDivRem();
+}
+
+class StepLoop {
+public:
+    StepLoop(llvm::Loop& loop, const llvm::DominatorTree& tree, llvm::AAResults& aliases, unsigned bits, unsigned count)
+        : loop_(loop), tree_(tree), aliases_(aliases), register_bits_(bits), left_(count / share_of_registers) {}
+
+    /// True if something was moved, to the end of `before`.
+    bool hoist_to(llvm::BasicBlock& before) {
+        bool changed = stores_lane_by_lane() && hoist_scalars(before);
+        if (!find_writes()) return changed;
+        for (llvm::BasicBlock* block : loop_.blocks()) {
+            if (!runs_in_each_round(*block)) continue;
+            for (llvm::Instruction& instruction : llvm::make_early_inc_range(*block)) {
+                auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+                if (load && left_ != 0) changed |= hoist(*load, before);
+            }
+        }
+        return changed;
+    }
+
+private:
+    /// As columns of a tile are stored (join_column_stores.h).
+    bool stores_lane_by_lane() const {
+        unsigned count = 0;
+        for (const llvm::BasicBlock* block : loop_.blocks())
+            for (const llvm::Instruction& instruction : *block)
+                if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction))
+                    count += llvm::isa<llvm::ExtractElementInst>(store->getValueOperand());
+        return count >= 8;
+    }
+
+    /// Fields of the CTA's context and parameters, which do not change while it runs, and what follows from them: so
+    /// that branches by them, and addresses, are seen to be the same for all steps. Elsewhere it is not worth
+    /// registers.
+    bool hoist_scalars(llvm::BasicBlock& before) {
+        bool changed = false;
+        for (llvm::BasicBlock* block : loop_.blocks()) {
+            const bool runs = runs_in_each_round(*block);
+            for (llvm::Instruction& instruction : llvm::make_early_inc_range(*block)) {
+                if (instruction.getType()->isVectorTy() || !loop_.hasLoopInvariantOperands(&instruction)) continue;
+                const bool is_field = llvm::isa<llvm::LoadInst>(instruction) &&
+                                      instruction.getMetadata(llvm::LLVMContext::MD_invariant_load) &&
+                                      (runs || is_in_context(*instruction.getOperand(0)));
+                if (!is_field && !is_arithmetic(instruction)) continue;
+                instruction.moveBefore(before.getTerminator());
+                changed = true;
+            }
+        }
+        return changed;
+    }
+
+    bool find_writes() {
+        for (llvm::BasicBlock* block : loop_.blocks())
+            for (llvm::Instruction& instruction : *block) {
+                if (!instruction.mayWriteToMemory()) continue;
+                if (llvm::isa<llvm::FenceInst>(instruction)) return false; // what is loaded behind it stays behind it
+                if (writes_.size() == most_writes) return false;
+                writes_.push_back(&instruction);
+            }
+        return true;
+    }
+
+    bool runs_in_each_round(const llvm::BasicBlock& block) const {
+        const llvm::BasicBlock* latch = loop_.getLoopLatch();
+        return latch && tree_.dominates(&block, latch) && loops_here(block);
+    }
+
+    /// Not in a loop of the kernel's own.
+    bool loops_here(const llvm::BasicBlock& block) const {
+        return llvm::none_of(loop_.getSubLoops(), [&](const llvm::Loop* inner) { return inner->contains(&block); });
+    }
+
+    bool hoist(llvm::LoadInst& load, llvm::BasicBlock& before) {
+        const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(load.getType());
+        if (!type || !load.isSimple() || type->getElementType()->isIntegerTy(1)) return false;
+        const unsigned bits = unsigned(type->getPrimitiveSizeInBits().getFixedValue());
+        const unsigned registers = (bits + register_bits_ - 1) / register_bits_;
+        Instructions moved;
+        if (registers > left_ || !collect(&load, moved)) return false;
+        for (llvm::Instruction* instruction : moved) instruction->moveBefore(before.getTerminator());
+        left_ -= registers;
+        return true;
+    }
+
+    /// What has to be moved with `value` for it to be known in front of the loop; false if it can't be.
+    bool collect(llvm::Value* value, Instructions& moved) {
+        auto* instruction = llvm::dyn_cast<llvm::Instruction>(value);
+        if (!instruction || !loop_.contains(instruction) || moved.contains(instruction)) return true;
+        if (moved.size() >= most_of_address) return false;
+        if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(instruction)) {
+            if (!load->isSimple() || !runs_in_each_round(*load->getParent())) return false;
+            const llvm::MemoryLocation place = llvm::MemoryLocation::get(load);
+            for (llvm::Instruction* write : writes_)
+                if (llvm::isModSet(aliases_.getModRefInfo(write, place))) return false;
+        } else if (!is_arithmetic(*instruction)) {
+            return false;
+        }
+        for (llvm::Value* operand : instruction->operands())
+            if (!collect(operand, moved)) return false;
+        return moved.insert(instruction);
+    }
+
+    llvm::Loop& loop_;
+    const llvm::DominatorTree& tree_;
+    llvm::AAResults& aliases_;
+    unsigned register_bits_, left_;
+    llvm::SmallVector<llvm::Instruction*, 32> writes_;
+};
+
+bool is_step_loop(const llvm::Loop& loop) {
+    const llvm::BasicBlock* latch = loop.getLoopLatch();
+    return latch && latch->getTerminator()->getMetadata(steps_metadata);
+}
+
+} // namespace
+
+llvm::PreservedAnalyses HoistFromSteps::run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+    auto& loops = analyses.getResult<llvm::LoopAnalysis>(function);
+    if (loops.empty()) return llvm::PreservedAnalyses::all();
+    auto& tree = analyses.getResult<llvm::DominatorTreeAnalysis>(function);
+    auto& aliases = analyses.getResult<llvm::AAManager>(function);
+    const auto& target = analyses.getResult<llvm::TargetIRAnalysis>(function);
+    const unsigned bits = std::max<unsigned>(
+        128, unsigned(target.getRegisterBitWidth(llvm::TargetTransformInfo::RGK_FixedWidthVector).getFixedValue()));
+    const unsigned count = target.getNumberOfRegisters(target.getRegisterClassForType(/*Vector=*/true));
+    bool changed = false;
+    for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
+        if (!is_step_loop(*loop)) continue;
+        llvm::BasicBlock* before = loop->getLoopPreheader();
+        if (!before) {
+            before = llvm::InsertPreheaderForLoop(loop, &tree, &loops, nullptr, /*PreserveLCSSA=*/false);
+            changed |= before != nullptr;
+        }
+        if (before) changed |= StepLoop(*loop, tree, aliases, bits, count).hoist_to(*before);
+    }
+    return changed ? llvm::PreservedAnalyses::none() : llvm::PreservedAnalyses::all();
+}
+
+} // namespace ptarmigan::translator

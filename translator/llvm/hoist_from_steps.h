@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all steps of a CTA load from the same place of shared memory between two barriers is loaded once, before the
+// first of them: the row of a tile that every warp multiplies by. LLVM's own pass would do so in the kernel's loops,
+// too, where a load may wait for what others write.
+#pragma once
+
+#include <llvm/IR/PassManager.h>
+
+namespace ptarmigan::translator {
+
+/// Marks the branch back of a loop that runs step after step, with no barrier inside: metadata.
+inline constexpr const char* steps_metadata = "ptarmigan.steps";
+
+/// Moves vectors that such a loop loads, and nothing in it may write, in front of it, as far as registers last.
+struct HoistFromSteps : llvm::PassInfoMixin<HoistFromSteps> {
+    llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses);
+};
+
+} // namespace ptarmigan::translator
