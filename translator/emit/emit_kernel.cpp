@@ -19,6 +19,7 @@
 #include "translator/analysis/plans/barrier_regions.h"
 #include "translator/analysis/plans/plan_linearization.h"
 #include "translator/analysis/shapes/lane_agreement.h"
+#include "translator/analysis/shapes/segment_versions.h"
 #include "translator/analysis/shapes/shapes.h"
 #include "translator/analysis/waits/converged_waits.h"
 #include "translator/analysis/waits/counter_goals.h"
@@ -286,6 +287,10 @@ private:
         has_points = has_points || (hands_over_ && (!seen.empty() || callees.late)); // perhaps in a function
         shape_for(unit_.divergence);
         if (may_have_versions(callees)) make_versions();
+        if (may_have_segments(callees) && version_segments(graph_)) {
+            forget_shapes();
+            shape_for(unit_.divergence);
+        }
         verify_graph(graph_);
         alignment_demands_ = plan_alignment(graph_, unit_.options.aligned_parameters);
         // The CTAs of a cluster take turns on one thread of the host; a callee that needs the whole warp or the CTA to
@@ -306,15 +311,27 @@ private:
         if (unit_.width == 1 && unit_.fiber_form && !unit_.options.random_schedule) gather_votes(graph_);
     }
 
-    /// Nobody meets, waits or is called: what is made twice is made of values and memory only.
+    /// Masks, without anything that may wait or that is called.
+    bool is_plain(const Callees& callees) const {
+        return unit_.width > 1 && unit_.divergence == DivergenceForm::masks && graph_.forest.reducible && !is_quick() &&
+               !spins_ && !hands_over_ && graph_.real_calls.empty() && !graph_.has_indirect_call && !callees.late &&
+               unit_.cluster_size() == 1 && !unit_.options.random_schedule &&
+               unit_.options.barriers != BarrierForm::fibers;
+    }
+
+    /// Nobody meets either: what is made twice is made of values and memory only.
     bool may_have_versions(const Callees& callees) const {
         using ptx::Effects;
-        return unit_.width > 1 && unit_.divergence == DivergenceForm::masks && graph_.forest.reducible && !is_quick() &&
-               !spins_ && !hands_over_ && graph_.shared.empty() && graph_.real_calls.empty() &&
-               !graph_.has_indirect_call && !callees.late && unit_.cluster_size() == 1 &&
-               !unit_.options.random_schedule && unit_.options.barriers != BarrierForm::fibers &&
+        return is_plain(callees) && graph_.shared.empty() &&
                !ptx::any(effects_of(graph_),
                          Effects::barrier | Effects::convergent | Effects::waits | Effects::async | Effects::call);
+    }
+
+    /// Where threads meet, what lies between may be made twice.
+    bool may_have_segments(const Callees& callees) const {
+        using ptx::Effects;
+        return is_plain(callees) && ptx::any(effects_of(graph_), Effects::barrier | Effects::convergent) &&
+               !ptx::any(effects_of(graph_), Effects::waits | Effects::async | Effects::call);
     }
 
     void make_versions() {

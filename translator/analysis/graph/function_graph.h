@@ -162,6 +162,9 @@ struct FunctionGraph {
     std::vector<std::uint32_t> return_offsets, parameter_offsets;
     std::uint32_t argument_bytes = 0;
     bool is_entry = true;
+    /// Blocks 1 to this one are the general version of a kernel that is there twice, for steps whose lanes part at a
+    /// bound (lane_agreement.h); 0: none are.
+    BlockId parted_blocks = 0;
     LoopForest forest; ///< of the whole graph; exit flags are set by compute_shapes()
 
     /// Shape of `value` as a use in `block` sees it (a phi's incoming value is used in the predecessor): a value that

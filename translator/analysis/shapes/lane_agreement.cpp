@@ -2,11 +2,11 @@
 #include "translator/analysis/shapes/lane_agreement.h"
 
 #include "frontend/isa/special_registers.h"
-#include "translator/analysis/graph/dominators.h"
 #include "translator/analysis/graph/form_queries.h"
 #include "translator/analysis/graph/graph_queries.h"
 #include "translator/analysis/graph/make_operands.h"
 #include "translator/analysis/graph/split_block.h"
+#include "translator/analysis/shapes/lane_tests.h"
 
 #include <algorithm>
 #include <optional>
@@ -29,286 +29,8 @@ constexpr std::size_t most_operands = 48;
 constexpr unsigned most_widenings = 8; ///< that are tested
 constexpr unsigned deepest = 8;        ///< definitions that are looked through
 
-Operand immediate(std::int64_t number, ScalarType type) {
-    const unsigned bits = ptx::bit_size(type);
-    return constant_operand(std::uint64_t(number) & (bits < 64 ? (std::uint64_t(1) << bits) - 1 : ~std::uint64_t(0)),
-                            type);
-}
-
-ptx::Instruction make(FormId form, ScalarType type, std::initializer_list<Operand> operands, SourceLocation location,
-                      Modifier modifier = Modifier::none) {
-    ptx::Instruction inst;
-    inst.form = form;
-    inst.types[0] = type;
-    inst.location = location;
-    if (modifier != Modifier::none) inst.modifiers[inst.modifier_count++] = modifier;
-    inst.operand_count = std::uint8_t(ptx::form_info(form).operands.size());
-    std::copy(operands.begin(), operands.end(), inst.operands.begin());
-    return inst;
-}
-
-bool is_pure(const ptx::Instruction& inst) {
-    return ptx::form_info(inst.form).effects == ptx::Effects::pure;
-}
-
 bool is_special(const Operand& operand, ptx::SpecialRegister which) {
     return operand.kind == Operand::Kind::special && ptx::SpecialRegister(operand.index) == which;
-}
-
-/// A value of 32 or 64 bits whose lanes are known distances apart.
-bool is_line(const FunctionGraph& graph, const Operand& operand, unsigned bits) {
-    if (operand.kind != Operand::Kind::reg || operand.negated || bits < 32 ||
-        ptx::bit_size(graph.values[operand.index].type) != bits || ptx::bit_size(operand.type) != bits)
-        return false;
-    const Shape& shape = graph.values[operand.index].shape;
-    return shape.is_affine() && !shape.steps && shape.guard == no_value;
-}
-
-/// Its lanes' dividends are known distances apart, its divisor is one number, and its result is varying so far.
-bool is_candidate(const FunctionGraph& graph, const GraphInstruction& instruction) {
-    const ptx::Instruction& inst = instruction.inst;
-    if ((inst.form != FormId::div_int && inst.form != FormId::rem_int) || inst.guard != ptx::no_id) return false;
-    const unsigned bits = ptx::bit_size(inst.type());
-    const Operand &d = inst.operands[0], &a = inst.operands[1], &b = inst.operands[2];
-    const auto is_whole = [&](const Operand& operand) {
-        return operand.kind == Operand::Kind::reg && !operand.negated &&
-               ptx::bit_size(graph.values[operand.index].type) == bits;
-    };
-    if (!is_whole(d) || !is_line(graph, a, bits) || !graph.values[d.index].shape.is_varying()) return false;
-    const auto size = std::int64_t(graph.values[a.index].shape.offsets->size());
-    std::optional<std::uint64_t> constant;
-    if (b.kind == Operand::Kind::imm) constant = b.value;
-    if (is_whole(b) && graph.values[b.index].is_constant) constant = graph.values[b.index].constant;
-    if (constant) return *constant >= std::uint64_t(size); // else lanes have several quotients
-    return is_whole(b) && graph.values[b.index].shape.is_uniform();
-}
-
-/// A comparison whose answer changes once as the number grows; lanes seldom share that of another. Else none.
-Modifier order_of(const ptx::Instruction& inst) {
-    using enum Modifier;
-    return inst.one_of({lt, le, gt, ge, lo, ls, hi, hs});
-}
-
-/// One side's lanes are known distances apart, the other one's are the same, and the answer is varying so far. Returns
-/// the number of the operand that is a line; none: no such comparison.
-std::optional<unsigned> line_of_comparison(const FunctionGraph& graph, const ptx::Instruction& inst) {
-    if ((inst.form != FormId::setp_signed && inst.form != FormId::setp_unsigned) || inst.guard != ptx::no_id)
-        return std::nullopt;
-    const Operand &d = inst.operands[0], &other = inst.operands[1];
-    if (d.kind != Operand::Kind::reg || (other.kind != Operand::Kind::none && other.kind != Operand::Kind::sink) ||
-        !graph.values[d.index].shape.is_varying())
-        return std::nullopt;
-    if (order_of(inst) == Modifier::none) return std::nullopt;
-    for (unsigned line : {2u, 3u}) {
-        const Operand& uniform = inst.operands[5 - line];
-        const bool is_uniform =
-            uniform.kind == Operand::Kind::imm ||
-            (uniform.kind == Operand::Kind::reg && !uniform.negated && graph.values[uniform.index].shape.is_uniform());
-        if (is_uniform && is_line(graph, inst.operands[line], ptx::bit_size(inst.type()))) return line;
-    }
-    return std::nullopt;
-}
-
-/// A 32-bit line that is made wider and has a guard, for lanes that wrap. Returns the number of the operand.
-std::optional<unsigned> line_of_widening(const FunctionGraph& graph, const ptx::Instruction& inst) {
-    const ptx::ShapeRule rule = ptx::form_info(inst.form).shape;
-    if (rule != ptx::ShapeRule::widen && rule != ptx::ShapeRule::multiply_wide &&
-        rule != ptx::ShapeRule::multiply_wide_add)
-        return std::nullopt;
-    const Operand& d = inst.operands[0];
-    if (inst.guard != ptx::no_id || d.kind != Operand::Kind::reg || inst.modifier_count >= inst.max_modifiers ||
-        graph.values[d.index].shape.guard != d.index)
-        return std::nullopt;
-    for (unsigned line = 1; line <= (rule == ptx::ShapeRule::widen ? 1u : 2u); ++line)
-        if (is_line(graph, inst.operands[line], 32)) return line;
-    return std::nullopt;
-}
-
-/// What `block` computes to see whether lanes share quotients and answers, and whether none wraps.
-class Test {
-public:
-    Test(FunctionGraph& graph, BlockId block, std::vector<GraphInstruction>& code)
-        : graph_(graph), block_(block), code_(code) {}
-
-    /// `a`, `b`: the operands, by the values that they have in the block.
-    void add(const GraphInstruction& division, const Operand& a, const Operand& b) {
-        model_ = &division;
-        const ptx::Instruction& inst = division.inst;
-        const ScalarType type = inst.type();
-        const bool is_remainder = inst.form == FormId::rem_int;
-        const auto known = std::find_if(tested_.begin(), tested_.end(), [&](const Tested& t) {
-            return t.type == type && t.a == a.index && t.b.kind == b.kind && t.b.index == b.index &&
-                   t.b.value == b.value && (t.nonzero || !is_remainder);
-        });
-        if (known != tested_.end()) return;
-        tested_.push_back({type, a.index, b, is_remainder});
-        const auto [lowest, highest] = ends(a, type, shape_of(inst.operands[1]));
-        require(Modifier::eq, type, emit(FormId::div_int, type, {lowest, b}),
-                emit(FormId::div_int, type, {highest, b}));
-        if (is_remainder) require(Modifier::ne, type, b, immediate(0, type));
-    }
-
-    /// Of a comparison, whose operand number `line` is one; `a`, `b`: its operands.
-    void add_comparison(const GraphInstruction& comparison, unsigned line, const Operand& a, const Operand& b) {
-        model_ = &comparison;
-        const ptx::Instruction& inst = comparison.inst;
-        const auto [lowest, highest] = ends(line == 2 ? a : b, inst.type(), shape_of(inst.operands[line]));
-        const auto answer = [&](const Operand& end) {
-            return compare(inst.form, order_of(inst), inst.type(), line == 2 ? end : a, line == 2 ? b : end);
-        };
-        const Operand differ = emit(FormId::xor_bits, ScalarType::pred, {answer(lowest), answer(highest)});
-        require(emit(FormId::not_bits, ScalarType::pred, {differ}));
-    }
-
-    /// Of a widening of `a`, its operand number `line`.
-    void add_widening(const GraphInstruction& widening, unsigned line, const Operand& a) {
-        model_ = &widening;
-        const ScalarType from = widening.inst.operands[line].type;
-        const ScalarType type = ptx::is_signed(from) ? ScalarType::s32 : ScalarType::u32;
-        ends(a, type, shape_of(widening.inst.operands[line]));
-    }
-
-    ValueId result() const { return all_.index; }
-
-private:
-    struct Tested {
-        ScalarType type;
-        ValueId a;
-        Operand b;
-        bool nonzero; ///< the divisor, too
-    };
-
-    static Operand retyped(Operand operand, ScalarType type) {
-        operand.type = type;
-        return operand;
-    }
-
-    const Shape& shape_of(const Operand& operand) const { return graph_.values[operand.index].shape; }
-
-    /// The lowest and the highest of the lanes' values of `line`, if the test holds: no lane wraps.
-    std::pair<Operand, Operand> ends(const Operand& line, ScalarType type, const Shape& shape) {
-        for (const Ends& known : ends_)
-            if (known.line == line.index && known.type == type) return known.values;
-        const LaneOffsets& offsets = *shape.offsets;
-        const auto [low, high] = std::minmax_element(offsets.begin(), offsets.end());
-        const ScalarType bits = ptx::bit_size(type) == 64 ? ScalarType::b64 : ScalarType::b32;
-        const Operand first = emit(FormId::mov, bits, {retyped(line, bits)}, Modifier::uni);
-        const Operand lowest = emit(FormId::add_int, type, {retyped(first, type), immediate(*low, type)});
-        const Operand highest = emit(FormId::add_int, type, {retyped(first, type), immediate(*high, type)});
-        require(Modifier::le, type, lowest, highest);
-        ends_.push_back({line.index, type, {lowest, highest}});
-        return ends_.back().values;
-    }
-
-    Operand emit(FormId form, ScalarType type, std::initializer_list<Operand> sources,
-                 Modifier modifier = Modifier::none, ScalarType result_type = ScalarType::none) {
-        if (result_type == ScalarType::none) result_type = type;
-        const Operand result = register_operand(new_value(graph_, result_type, block_), result_type);
-        GraphInstruction instruction;
-        instruction.body = model_->body;
-        instruction.function = model_->function;
-        instruction.inst = make(form, type, {}, model_->inst.location, modifier);
-        const auto infos = ptx::form_info(form).operands;
-        auto source = sources.begin();
-        for (std::size_t i = 0; i < infos.size(); ++i) {
-            if (i == 0)
-                instruction.inst.operands[i] = result;
-            else if (!infos[i].is_destination && source != sources.end())
-                instruction.inst.operands[i] = *source++;
-        }
-        code_.push_back(std::move(instruction));
-        return result;
-    }
-
-    Operand compare(FormId form, Modifier comparison, ScalarType type, const Operand& a, const Operand& b) {
-        return emit(form, type, {a, b}, comparison, ScalarType::pred);
-    }
-    void require(const Operand& holds) {
-        all_ = all_.kind == Operand::Kind::none ? holds : emit(FormId::and_bits, ScalarType::pred, {all_, holds});
-    }
-    void require(Modifier comparison, ScalarType type, const Operand& a, const Operand& b) {
-        require(compare(ptx::is_signed(type) ? FormId::setp_signed : FormId::setp_unsigned, comparison, type, a, b));
-    }
-
-    FunctionGraph& graph_;
-    const BlockId block_;
-    std::vector<GraphInstruction>& code_;
-    const GraphInstruction* model_ = nullptr;
-    struct Ends {
-        ValueId line;
-        ScalarType type;
-        std::pair<Operand, Operand> values;
-    };
-    std::vector<Tested> tested_;
-    std::vector<Ends> ends_;
-    Operand all_; ///< predicate; none: nothing was tested
-};
-
-/// Copies of instructions, with values of their own for what is in `names`.
-class Copies {
-public:
-    explicit Copies(FunctionGraph& graph) : graph_(graph) {}
-
-    ValueId name(ValueId value) const {
-        const auto found = names_.find(value);
-        return found == names_.end() ? value : found->second;
-    }
-    /// A value of `block` that stands for `value` in the copies.
-    ValueId add(ValueId value, BlockId block) {
-        SsaValue copy = graph_.values[value];
-        copy.block = block;
-        copy.is_phi = false;
-        graph_.values.push_back(std::move(copy));
-        return names_[value] = ValueId(graph_.values.size() - 1);
-    }
-    GraphInstruction copy(const GraphInstruction& instruction) {
-        GraphInstruction result = instruction;
-        for (unsigned i = 0; i < result.inst.operand_count; ++i) {
-            Operand& operand = result.inst.operands[i];
-            if (operand.kind != Operand::Kind::vector && operand.kind != Operand::Kind::list) continue;
-            const std::uint32_t first = operand.first;
-            operand.first = std::uint32_t(graph_.pool.size());
-            for (std::uint32_t e = 0; e < operand.count; ++e) {
-                const Operand element = graph_.pool[first + e];
-                graph_.pool.push_back(element);
-            }
-        }
-        for_each_register(graph_, result, [&](Operand& operand, bool) { operand.index = name(operand.index); });
-        if (result.inst.guard != ptx::no_id) result.inst.guard = name(result.inst.guard);
-        for (ValueId& value : result.previous) value = name(value);
-        return result;
-    }
-
-private:
-    FunctionGraph& graph_;
-    std::unordered_map<ValueId, ValueId> names_;
-};
-
-/// What is tested as it is where the test holds; a remainder by the quotient.
-void append_uniform(FunctionGraph& graph, BlockId block, GraphInstruction division,
-                    std::vector<GraphInstruction>& code) {
-    ptx::Instruction& inst = division.inst;
-    if (inst.form != FormId::rem_int) {
-        inst.modifiers[inst.modifier_count++] = Modifier::uni;
-        code.push_back(std::move(division));
-        return;
-    }
-    const ScalarType type = inst.type();
-    const Operand d = inst.operands[0], a = inst.operands[1], b = inst.operands[2];
-    const Operand quotient = register_operand(new_value(graph, type, block), type);
-    const Operand whole = register_operand(new_value(graph, type, block), type);
-    const SourceLocation location = inst.location;
-    for (const ptx::Instruction& step : {make(FormId::div_int, type, {quotient, a, b}, location, Modifier::uni),
-                                         make(FormId::mul_lo, type, {whole, quotient, b}, location),
-                                         make(FormId::sub_int, type, {d, a, whole}, location)}) {
-        division.inst = step;
-        code.push_back(division);
-    }
-}
-
-void find_loops_again(FunctionGraph& graph) {
-    const Edges successors = successor_edges(graph), predecessors = reverse_edges(successors);
-    graph.forest = find_loops(successors, predecessors, DominatorTree(successors, predecessors, 0));
 }
 
 /// The kernel twice, behind a test.
@@ -329,7 +51,7 @@ public:
             if (graph_.forest.loop_of[block] != no_loop) continue;
             for (const GraphInstruction& instruction : graph_.blocks[block].instructions) {
                 const ptx::Instruction& inst = instruction.inst;
-                if (is_candidate(graph_, instruction))
+                if (is_tested_quotient(graph_, instruction))
                     consider(instruction, inst.operands[1], inst.operands[2], true);
                 else if (line_of_comparison(graph_, inst))
                     consider(instruction, inst.operands[2], inst.operands[3], false);
@@ -410,7 +132,7 @@ private:
         // The general version keeps its values and its numbers, but for the entry, which becomes the last block.
         std::vector<GraphInstruction> test_code;
         Copies operands(graph_);
-        Test test(graph_, 0, test_code);
+        LaneTest test(graph_, 0, test_code);
         for (const GraphInstruction* instruction : needed_) {
             for (ValueId value : definitions(graph_, *instruction)) operands.add(value, 0);
             test_code.push_back(operands.copy(*instruction));
@@ -445,6 +167,9 @@ private:
         entry.terminator.location = entry.instructions.front().inst.location;
         entry.successors = {2 * count, count};
         for (BlockId version : entry.successors) graph_.blocks[version].predecessors = {0};
+        const bool divides = std::any_of(entry.instructions.begin(), entry.instructions.end(),
+                                         [](const GraphInstruction& i) { return i.inst.form == FormId::div_int; });
+        if (!divides) graph_.parted_blocks = count;
         find_loops_again(graph_);
         return count;
     }
@@ -515,7 +240,7 @@ public:
         part();
         if (divisions_.empty()) return false;
         std::vector<GraphInstruction> rest = std::move(rest_);
-        Test test(graph_, block_, first_);
+        LaneTest test(graph_, block_, first_);
         for (std::size_t i : divisions_) test.add(rest[i], rest[i].inst.operands[1], rest[i].inst.operands[2]);
         graph_.blocks[block_].instructions = std::move(first_);
         split_block(graph_, block_, graph_.blocks[block_].instructions.size());
@@ -530,7 +255,7 @@ private:
         for (GraphInstruction& instruction : graph_.blocks[block_].instructions) {
             const FewValues read = uses(graph_, instruction);
             const bool is_late = std::any_of(read.begin(), read.end(), [&](ValueId v) { return late.contains(v); });
-            const bool divides = !is_late && is_candidate(graph_, instruction);
+            const bool divides = !is_late && is_tested_quotient(graph_, instruction);
             if (!divides && !is_late && (divisions_.empty() || is_pure(instruction.inst))) {
                 first_.push_back(instruction);
                 continue;
@@ -611,14 +336,7 @@ BlockId version_kernel(FunctionGraph& graph) {
 }
 
 bool is_for_parted_lanes(const FunctionGraph& graph, BlockId block) {
-    const Block& entry = graph.blocks[0];
-    if (block == 0 || entry.successors.size() != 2 || block > entry.successors[1]) return false;
-    const auto has = [&](auto condition) {
-        return std::any_of(entry.instructions.begin(), entry.instructions.end(),
-                           [&](const GraphInstruction& i) { return condition(i.inst); });
-    };
-    return has([](const ptx::Instruction& inst) { return inst.has(Modifier::uni); }) &&
-           !has([](const ptx::Instruction& inst) { return inst.form == FormId::div_int; });
+    return block != 0 && block <= graph.parted_blocks;
 }
 
 bool version_blocks(FunctionGraph& graph, BlockId first) {

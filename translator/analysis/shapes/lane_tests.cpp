@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "translator/analysis/shapes/lane_tests.h"
+
+#include "translator/analysis/graph/dominators.h"
+#include "translator/analysis/graph/form_queries.h"
+#include "translator/analysis/graph/make_operands.h"
+
+#include <algorithm>
+
+namespace ptarmigan::translator {
+
+using ptx::FormId;
+using ptx::Modifier;
+using ptx::Operand;
+using ptx::ScalarType;
+
+namespace {
+
+Operand immediate(std::int64_t number, ScalarType type) {
+    const unsigned bits = ptx::bit_size(type);
+    return constant_operand(std::uint64_t(number) & (bits < 64 ? (std::uint64_t(1) << bits) - 1 : ~std::uint64_t(0)),
+                            type);
+}
+
+ptx::Instruction make(FormId form, ScalarType type, std::initializer_list<Operand> operands, SourceLocation location,
+                      Modifier modifier = Modifier::none) {
+    ptx::Instruction inst;
+    inst.form = form;
+    inst.types[0] = type;
+    inst.location = location;
+    if (modifier != Modifier::none) inst.modifiers[inst.modifier_count++] = modifier;
+    inst.operand_count = std::uint8_t(ptx::form_info(form).operands.size());
+    std::copy(operands.begin(), operands.end(), inst.operands.begin());
+    return inst;
+}
+
+Operand retyped(Operand operand, ScalarType type) {
+    operand.type = type;
+    return operand;
+}
+
+/// A register of all of the type's bits.
+bool is_whole(const FunctionGraph& graph, const Operand& operand, unsigned bits) {
+    return operand.kind == Operand::Kind::reg && !operand.negated &&
+           ptx::bit_size(graph.values[operand.index].type) == bits;
+}
+
+/// Numbers whose bits have no sign.
+ScalarType unsigned_of(ScalarType type) {
+    return ptx::bit_size(type) == 64 ? ScalarType::u64 : ScalarType::u32;
+}
+
+} // namespace
+
+bool is_pure(const ptx::Instruction& inst) {
+    return ptx::form_info(inst.form).effects == ptx::Effects::pure;
+}
+
+bool is_line(const FunctionGraph& graph, const Operand& operand, unsigned bits) {
+    if (operand.kind != Operand::Kind::reg || operand.negated || bits < 32 ||
+        ptx::bit_size(graph.values[operand.index].type) != bits || ptx::bit_size(operand.type) != bits)
+        return false;
+    const Shape& shape = graph.values[operand.index].shape;
+    return shape.is_affine() && !shape.steps && shape.guard == no_value;
+}
+
+bool is_tested_quotient(const FunctionGraph& graph, const GraphInstruction& instruction) {
+    const ptx::Instruction& inst = instruction.inst;
+    if ((inst.form != FormId::div_int && inst.form != FormId::rem_int) || inst.guard != ptx::no_id) return false;
+    const unsigned bits = ptx::bit_size(inst.type());
+    const Operand &d = inst.operands[0], &a = inst.operands[1], &b = inst.operands[2];
+    if (!is_whole(graph, d, bits) || !is_line(graph, a, bits) || !graph.values[d.index].shape.is_varying())
+        return false;
+    const auto size = std::int64_t(graph.values[a.index].shape.offsets->size());
+    std::optional<std::uint64_t> constant;
+    if (b.kind == Operand::Kind::imm) constant = b.value;
+    if (is_whole(graph, b, bits) && graph.values[b.index].is_constant) constant = graph.values[b.index].constant;
+    if (constant) return *constant >= std::uint64_t(size); // else lanes have several quotients
+    return is_whole(graph, b, bits) && graph.values[b.index].shape.is_uniform();
+}
+
+bool is_tested_shift(const FunctionGraph& graph, const GraphInstruction& instruction) {
+    const ptx::Instruction& inst = instruction.inst;
+    if (inst.form != FormId::shr || inst.guard != ptx::no_id) return false;
+    const unsigned bits = ptx::bit_size(inst.type());
+    const Operand &d = inst.operands[0], &a = inst.operands[1], &b = inst.operands[2];
+    if (!is_whole(graph, d, bits) || !is_line(graph, a, bits) || !graph.values[d.index].shape.is_varying() ||
+        b.kind != Operand::Kind::imm || b.value >= bits)
+        return false;
+    const auto [low, high] =
+        std::minmax_element(graph.values[a.index].shape.offsets->begin(), graph.values[a.index].shape.offsets->end());
+    return b.value >= 63 || (std::int64_t(1) << b.value) > *high - *low; // else lanes have several quotients
+}
+
+Modifier order_of(const ptx::Instruction& inst) {
+    using enum Modifier;
+    return inst.one_of({lt, le, gt, ge, lo, ls, hi, hs});
+}
+
+std::optional<unsigned> line_of_comparison(const FunctionGraph& graph, const ptx::Instruction& inst) {
+    if ((inst.form != FormId::setp_signed && inst.form != FormId::setp_unsigned) || inst.guard != ptx::no_id)
+        return std::nullopt;
+    const Operand &d = inst.operands[0], &other = inst.operands[1];
+    if (d.kind != Operand::Kind::reg || (other.kind != Operand::Kind::none && other.kind != Operand::Kind::sink) ||
+        !graph.values[d.index].shape.is_varying())
+        return std::nullopt;
+    if (order_of(inst) == Modifier::none) return std::nullopt;
+    for (unsigned line : {2u, 3u}) {
+        const Operand& uniform = inst.operands[5 - line];
+        const bool is_uniform =
+            uniform.kind == Operand::Kind::imm ||
+            (uniform.kind == Operand::Kind::reg && !uniform.negated && graph.values[uniform.index].shape.is_uniform());
+        if (is_uniform && is_line(graph, inst.operands[line], ptx::bit_size(inst.type()))) return line;
+    }
+    return std::nullopt;
+}
+
+std::optional<unsigned> line_of_widening(const FunctionGraph& graph, const ptx::Instruction& inst) {
+    const ptx::ShapeRule rule = ptx::form_info(inst.form).shape;
+    if (rule != ptx::ShapeRule::widen && rule != ptx::ShapeRule::multiply_wide &&
+        rule != ptx::ShapeRule::multiply_wide_add)
+        return std::nullopt;
+    const Operand& d = inst.operands[0];
+    if (inst.guard != ptx::no_id || d.kind != Operand::Kind::reg || inst.modifier_count >= inst.max_modifiers ||
+        graph.values[d.index].shape.guard != d.index)
+        return std::nullopt;
+    for (unsigned line = 1; line <= (rule == ptx::ShapeRule::widen ? 1u : 2u); ++line)
+        if (is_line(graph, inst.operands[line], 32)) return line;
+    return std::nullopt;
+}
+
+void LaneTest::add(const GraphInstruction& division, const Operand& a, const Operand& b) {
+    model_ = &division;
+    const ptx::Instruction& inst = division.inst;
+    const ScalarType type = inst.type();
+    const bool is_remainder = inst.form == FormId::rem_int;
+    const FormId form = inst.form == FormId::shr ? FormId::shr : FormId::div_int;
+    const auto known = std::find_if(tested_.begin(), tested_.end(), [&](const Tested& t) {
+        return t.form == form && t.type == type && t.a == a.index && t.b.kind == b.kind && t.b.index == b.index &&
+               t.b.value == b.value && (t.nonzero || !is_remainder);
+    });
+    if (known != tested_.end()) return;
+    tested_.push_back({form, type, a.index, b, is_remainder});
+    const ScalarType number = form == FormId::shr && !ptx::is_signed(type) ? unsigned_of(type) : type;
+    const auto [lowest, highest] = ends(a, number, shape_of(inst.operands[1]));
+    require(Modifier::eq, number, emit(form, number, {lowest, b}), emit(form, number, {highest, b}));
+    if (is_remainder) require(Modifier::ne, type, b, immediate(0, type));
+}
+
+void LaneTest::add_comparison(const GraphInstruction& comparison, unsigned line, const Operand& a, const Operand& b) {
+    model_ = &comparison;
+    const ptx::Instruction& inst = comparison.inst;
+    const auto [lowest, highest] = ends(line == 2 ? a : b, inst.type(), shape_of(inst.operands[line]));
+    const auto answer = [&](const Operand& end) {
+        return compare(inst.form, order_of(inst), inst.type(), line == 2 ? end : a, line == 2 ? b : end);
+    };
+    const Operand differ = emit(FormId::xor_bits, ScalarType::pred, {answer(lowest), answer(highest)});
+    require(emit(FormId::not_bits, ScalarType::pred, {differ}));
+}
+
+void LaneTest::add_widening(const GraphInstruction& widening, unsigned line, const Operand& a) {
+    model_ = &widening;
+    const ScalarType from = widening.inst.operands[line].type;
+    const ScalarType type = ptx::is_signed(from) ? ScalarType::s32 : ScalarType::u32;
+    ends(a, type, shape_of(widening.inst.operands[line]));
+}
+
+/// The lowest and the highest of the lanes' values of `line`, if the test holds: no lane wraps.
+std::pair<Operand, Operand> LaneTest::ends(const Operand& line, ScalarType type, const Shape& shape) {
+    for (const Ends& known : ends_)
+        if (known.line == line.index && known.type == type) return known.values;
+    const LaneOffsets& offsets = *shape.offsets;
+    const auto [low, high] = std::minmax_element(offsets.begin(), offsets.end());
+    const ScalarType bits = ptx::bit_size(type) == 64 ? ScalarType::b64 : ScalarType::b32;
+    const Operand first = emit(FormId::mov, bits, {retyped(line, bits)}, Modifier::uni);
+    const Operand lowest = emit(FormId::add_int, type, {retyped(first, type), immediate(*low, type)});
+    const Operand highest = emit(FormId::add_int, type, {retyped(first, type), immediate(*high, type)});
+    require(Modifier::le, type, lowest, highest);
+    ends_.push_back({line.index, type, {lowest, highest}});
+    return ends_.back().values;
+}
+
+Operand LaneTest::emit(FormId form, ScalarType type, std::initializer_list<Operand> sources, Modifier modifier,
+                       ScalarType result_type) {
+    if (result_type == ScalarType::none) result_type = type;
+    const Operand result = register_operand(new_value(graph_, result_type, block_), result_type);
+    GraphInstruction instruction;
+    instruction.body = model_->body;
+    instruction.function = model_->function;
+    instruction.inst = make(form, type, {}, model_->inst.location, modifier);
+    const auto infos = ptx::form_info(form).operands;
+    auto source = sources.begin();
+    for (std::size_t i = 0; i < infos.size(); ++i) {
+        if (i == 0)
+            instruction.inst.operands[i] = result;
+        else if (!infos[i].is_destination && source != sources.end())
+            instruction.inst.operands[i] = *source++;
+    }
+    code_.push_back(std::move(instruction));
+    return result;
+}
+
+Operand LaneTest::compare(FormId form, Modifier comparison, ScalarType type, const Operand& a, const Operand& b) {
+    return emit(form, type, {a, b}, comparison, ScalarType::pred);
+}
+
+void LaneTest::require(const Operand& holds) {
+    all_ = all_.kind == Operand::Kind::none ? holds : emit(FormId::and_bits, ScalarType::pred, {all_, holds});
+}
+
+void LaneTest::require(Modifier comparison, ScalarType type, const Operand& a, const Operand& b) {
+    require(compare(ptx::is_signed(type) ? FormId::setp_signed : FormId::setp_unsigned, comparison, type, a, b));
+}
+
+ValueId Copies::add(ValueId value, BlockId block) {
+    SsaValue copy = graph_.values[value];
+    copy.block = block;
+    copy.is_phi = false;
+    graph_.values.push_back(std::move(copy));
+    return names_[value] = ValueId(graph_.values.size() - 1);
+}
+
+GraphInstruction Copies::copy(const GraphInstruction& instruction) {
+    GraphInstruction result = instruction;
+    for (unsigned i = 0; i < result.inst.operand_count; ++i) {
+        Operand& operand = result.inst.operands[i];
+        if (operand.kind != Operand::Kind::vector && operand.kind != Operand::Kind::list) continue;
+        const std::uint32_t first = operand.first;
+        operand.first = std::uint32_t(graph_.pool.size());
+        for (std::uint32_t e = 0; e < operand.count; ++e) {
+            const Operand element = graph_.pool[first + e];
+            graph_.pool.push_back(element);
+        }
+    }
+    for_each_register(graph_, result, [&](Operand& operand, bool) { operand.index = name(operand.index); });
+    if (result.inst.guard != ptx::no_id) result.inst.guard = name(result.inst.guard);
+    for (ValueId& value : result.previous) value = name(value);
+    return result;
+}
+
+void append_uniform(FunctionGraph& graph, BlockId block, GraphInstruction division,
+                    std::vector<GraphInstruction>& code) {
+    ptx::Instruction& inst = division.inst;
+    if (inst.form != FormId::rem_int) {
+        inst.modifiers[inst.modifier_count++] = Modifier::uni;
+        code.push_back(std::move(division));
+        return;
+    }
+    const ScalarType type = inst.type();
+    const Operand d = inst.operands[0], a = inst.operands[1], b = inst.operands[2];
+    const Operand quotient = register_operand(new_value(graph, type, block), type);
+    const Operand whole = register_operand(new_value(graph, type, block), type);
+    const SourceLocation location = inst.location;
+    for (const ptx::Instruction& step : {make(FormId::div_int, type, {quotient, a, b}, location, Modifier::uni),
+                                         make(FormId::mul_lo, type, {whole, quotient, b}, location),
+                                         make(FormId::sub_int, type, {d, a, whole}, location)}) {
+        division.inst = step;
+        code.push_back(division);
+    }
+}
+
+void find_loops_again(FunctionGraph& graph) {
+    const Edges successors = successor_edges(graph), predecessors = reverse_edges(successors);
+    graph.forest = find_loops(successors, predecessors, DominatorTree(successors, predecessors, 0));
+}
+
+} // namespace ptarmigan::translator

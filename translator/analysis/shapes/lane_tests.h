@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions whose answers lanes nearly always share, and code that asks whether they do: what lane_agreement and
+// segment_versions are made of.
+#pragma once
+
+#include "translator/analysis/graph/function_graph.h"
+#include "translator/analysis/graph/graph_queries.h"
+
+#include <initializer_list>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace ptarmigan::translator {
+
+bool is_pure(const ptx::Instruction& inst);
+/// A value of 32 or 64 bits whose lanes are known distances apart.
+bool is_line(const FunctionGraph& graph, const ptx::Operand& operand, unsigned bits);
+/// A quotient or remainder: its lanes' dividends are known distances apart, its divisor is one number, and its result
+/// is varying so far.
+bool is_tested_quotient(const FunctionGraph& graph, const GraphInstruction& instruction);
+/// Likewise a shift to the right by a constant.
+bool is_tested_shift(const FunctionGraph& graph, const GraphInstruction& instruction);
+/// A comparison whose answer changes once as the number grows; lanes seldom share that of another. Else none.
+ptx::Modifier order_of(const ptx::Instruction& inst);
+/// One side's lanes are known distances apart, the other one's are the same, and the answer is varying so far. Returns
+/// the number of the operand that is a line; none: no such comparison.
+std::optional<unsigned> line_of_comparison(const FunctionGraph& graph, const ptx::Instruction& inst);
+/// A 32-bit line that is made wider and has a guard, for lanes that wrap. Returns the number of the operand.
+std::optional<unsigned> line_of_widening(const FunctionGraph& graph, const ptx::Instruction& inst);
+
+/// What `block` computes to see whether lanes share quotients and answers, and whether none wraps.
+class LaneTest {
+public:
+    LaneTest(FunctionGraph& graph, BlockId block, std::vector<GraphInstruction>& code)
+        : graph_(graph), block_(block), code_(code) {}
+
+    /// Of a quotient, a remainder or a shift. `a`, `b`: the operands, by the values that they have in the block.
+    void add(const GraphInstruction& division, const ptx::Operand& a, const ptx::Operand& b);
+    /// Of a comparison, whose operand number `line` is one; `a`, `b`: its operands.
+    void add_comparison(const GraphInstruction& comparison, unsigned line, const ptx::Operand& a,
+                        const ptx::Operand& b);
+    /// Of a widening of `a`, its operand number `line`.
+    void add_widening(const GraphInstruction& widening, unsigned line, const ptx::Operand& a);
+
+    ValueId result() const { return all_.index; }
+
+private:
+    struct Tested {
+        ptx::FormId form;
+        ptx::ScalarType type;
+        ValueId a;
+        ptx::Operand b;
+        bool nonzero; ///< the divisor, too
+    };
+    struct Ends {
+        ValueId line;
+        ptx::ScalarType type;
+        std::pair<ptx::Operand, ptx::Operand> values;
+    };
+
+    const Shape& shape_of(const ptx::Operand& operand) const { return graph_.values[operand.index].shape; }
+    std::pair<ptx::Operand, ptx::Operand> ends(const ptx::Operand& line, ptx::ScalarType type, const Shape& shape);
+    ptx::Operand emit(ptx::FormId form, ptx::ScalarType type, std::initializer_list<ptx::Operand> sources,
+                      ptx::Modifier modifier = ptx::Modifier::none,
+                      ptx::ScalarType result_type = ptx::ScalarType::none);
+    ptx::Operand compare(ptx::FormId form, ptx::Modifier comparison, ptx::ScalarType type, const ptx::Operand& a,
+                         const ptx::Operand& b);
+    void require(const ptx::Operand& holds);
+    void require(ptx::Modifier comparison, ptx::ScalarType type, const ptx::Operand& a, const ptx::Operand& b);
+
+    FunctionGraph& graph_;
+    const BlockId block_;
+    std::vector<GraphInstruction>& code_;
+    const GraphInstruction* model_ = nullptr;
+    std::vector<Tested> tested_;
+    std::vector<Ends> ends_;
+    ptx::Operand all_; ///< predicate; none: nothing was tested
+};
+
+/// Copies of instructions, with values of their own for what is in `names`.
+class Copies {
+public:
+    explicit Copies(FunctionGraph& graph) : graph_(graph) {}
+
+    ValueId name(ValueId value) const {
+        const auto found = names_.find(value);
+        return found == names_.end() ? value : found->second;
+    }
+    /// A value of `block` that stands for `value` in the copies.
+    ValueId add(ValueId value, BlockId block);
+    GraphInstruction copy(const GraphInstruction& instruction);
+
+private:
+    FunctionGraph& graph_;
+    std::unordered_map<ValueId, ValueId> names_;
+};
+
+/// What is tested as it is where the test holds; a remainder by the quotient.
+void append_uniform(FunctionGraph& graph, BlockId block, GraphInstruction division,
+                    std::vector<GraphInstruction>& code);
+
+void find_loops_again(FunctionGraph& graph);
+
+} // namespace ptarmigan::translator
