@@ -180,7 +180,12 @@ private:
             return true;
         case 'N':
         case 'R': operand.kind = Kind::number; return true;
-        case 'k': return code_.bits(24, 8) == zero_register; // of all lines: no address
+        case 'k': // of all lines: no address
+            operand.index = std::uint8_t(code_.bits(24, 8));
+            if (operand.index == zero_register) return true;
+            operand.kind = Kind::address;
+            operand.value = code_.signed_bits(32, 32);
+            return true;
         }
         return false;
     }

@@ -2,6 +2,8 @@
 // Rules of atomic operations, and the loops that machine code makes of those in shared memory.
 #include "frontend/sass/lifter.h"
 
+#include <optional>
+
 namespace ptarmigan::sass {
 namespace {
 
@@ -36,6 +38,25 @@ std::string operation_words(const Instruction& inst, const AtomicType& type) {
     throw Unliftable("an atomic operation that is not known");
 }
 
+/// Several floats, one operation for each, in consecutive registers.
+struct VectorType {
+    const char* words;
+    unsigned registers;
+    bool is_of_halves; ///< two, each of which PTX has in a register of 16 bits
+};
+std::optional<VectorType> vector_type(const Instruction& inst) {
+    if (inst.has("F32x2.FTZ.RN")) return VectorType{".v2.f32 ", 2, false};
+    if (inst.has("F32x4.FTZ.RN")) return VectorType{".v4.f32 ", 4, false};
+    if (inst.has("F16x4.RN")) return VectorType{".noftz.v2.f16x2 ", 2, false};
+    if (inst.has("F16x8.RN")) return VectorType{".noftz.v4.f16x2 ", 4, false};
+    if (inst.has("BF16x4.RN")) return VectorType{".noftz.v2.bf16x2 ", 2, false};
+    if (inst.has("BF16x8.RN")) return VectorType{".noftz.v4.bf16x2 ", 4, false};
+    if (inst.has("ADD")) return {};
+    if (inst.has("F16x2.RN")) return VectorType{".noftz.v2.f16 ", 1, true};
+    if (inst.has("BF16x2.RN")) return VectorType{".noftz.v2.bf16 ", 1, true};
+    return {};
+}
+
 std::string atomic_order(const Instruction& inst) {
     switch (inst.code.bits(77, 4)) {
     case 0: return ".relaxed.gpu"; // of code that ptxas did not write: atomic all the same
@@ -48,10 +69,36 @@ std::string atomic_order(const Instruction& inst) {
 
 } // namespace
 
+/// The floats of a vector operation between braces.
+std::string Lifter::vector_operands(const Operand& first, unsigned registers, bool is_of_halves) {
+    if (!is_of_halves) return fragment(first, registers);
+    const std::string both = word_at(index_of(first));
+    const std::string low = half_of(both);
+    return "{" + low + ", " + upper_half_of(both) + "}";
+}
+
 void Lifter::atomic(const Instruction& inst) {
-    const AtomicType type = atomic_type(inst);
     const std::string space = inst.form->mnemonic == "ATOM" ? "" : ".global";
     const std::string where = address(inst.operands[2], space);
+    if (const auto vector = vector_type(inst); vector) {
+        const char* operation = inst.has("MIN") ? ".min" : inst.has("MAX") ? ".max" : ".add";
+        const std::string terms = vector_operands(inst.operands[3], vector->registers, vector->is_of_halves);
+        std::vector<std::string> results = result_temporaries(vector->registers);
+        std::string list;
+        for (const std::string& result : results) list += (list.empty() ? "{" : ", ") + result;
+        const std::string low = "%h" + std::to_string(halves_), high = "%h" + std::to_string(halves_ + 1);
+        if (vector->is_of_halves) {
+            halves_ += 2;
+            list = "{" + low + ", " + high;
+        }
+        emit_guarded("atom" + atomic_order(inst) + space + operation + vector->words + list + "}, " + where + ", " +
+                     terms);
+        if (vector->is_of_halves) emit("mov.b32 " + results[0] + ", {" + low + ", " + high + "}");
+        write_results(inst.operands[1], results);
+        done_by_hardware(inst);
+        return;
+    }
+    const AtomicType type = atomic_type(inst);
     const unsigned source = index_of(inst.operands[3]);
     const std::string opcode = "atom" + atomic_order(inst) + space + operation_words(inst, type);
     if (type.bytes == 8) {
@@ -252,8 +299,14 @@ std::string Lifter::in_register(const Value& value) {
 }
 
 void Lifter::reduction(const Instruction& inst) {
-    const AtomicType type = atomic_type(inst);
     const std::string where = address(inst.operands[0], ""); // of generic addresses, too
+    if (const auto vector = vector_type(inst); vector) {
+        const char* operation = inst.has("MIN") ? ".min" : inst.has("MAX") ? ".max" : ".add";
+        emit_guarded("red" + atomic_order(inst) + operation + vector->words + where + ", " +
+                     vector_operands(inst.operands[1], vector->registers, vector->is_of_halves));
+        return;
+    }
+    const AtomicType type = atomic_type(inst);
     const unsigned source = index_of(inst.operands[1]);
     emit_guarded("red" + atomic_order(inst) + operation_words(inst, type) + " " + where + ", " +
                  (type.bytes == 8 ? wide_text(pair_at(source)) : atomic_operand(type.bits[0] != 0, source)));

@@ -442,7 +442,10 @@ void Lifter::fence(const Instruction& inst) {
 
 /// IVALL makes what other multiprocessors wrote visible: the second half of an acquire.
 void Lifter::cache_control(const Instruction& inst) {
-    if (!inst.has("IVALL")) refuse_here();
+    // Lines to load, to keep or to give up: hints.
+    for (const char* hint : {"PF1", "PF2", "PML2", "DML2", "RML2"})
+        if (inst.has(hint) && !inst.has("U") && !inst.has("C") && !inst.has("I")) return;
+    if (!inst.has("IVALL") || inst.form->id != FormId::cctl) refuse_here();
     emit_guarded("fence.acq_rel.gpu");
 }
 

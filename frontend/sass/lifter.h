@@ -329,6 +329,7 @@ private:
     /// Calls the function, of the lanes of a predicate if one is given.
     void call_provided(std::uint64_t address, const std::string& chosen);
     std::string atomic_operand(bool is_integer, unsigned index);
+    std::string vector_operands(const Operand& first, unsigned registers, bool is_of_halves);
     bool lift_shared_loop(const Block& block);
     std::string half_of(const std::string& value); ///< the lower 16 bits, in a .b16 register
     std::string in_register(const Value& value);
