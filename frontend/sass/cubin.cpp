@@ -32,6 +32,7 @@ enum Attribute : std::uint8_t {
     frame_size = 0x11,
     min_stack_size = 0x12,
     kparam_info = 0x17,
+    kparam_info_v2 = 0x45, ///< with a word for the size
     coop_group_instr_offsets = 0x28,
     coop_group_mask_regids = 0x29,
     regcount = 0x2f,
@@ -200,6 +201,7 @@ private:
             for (unsigned i = 0; i < 3; ++i) static_cast<void>(load(payload, 4 * i, word[i]));
             switch (attribute) {
             case kparam_info: kernel.parameters.push_back({word[1] & 0xffff, word[1] >> 16, word[2] >> 18}); break;
+            case kparam_info_v2: kernel.parameters.push_back({word[1] & 0xffff, word[1] >> 16, word[2]}); break;
             case param_cbank: kernel.parameter_base = word[1] & 0xffff; break;
             case max_threads:
                 kernel.max_threads = std::max(word[0], 1u) * std::max(word[1], 1u) * std::max(word[2], 1u);

@@ -21,14 +21,15 @@ void Lifter::mov(const Instruction& inst) {
 
 void Lifter::r2ur(const Instruction& inst) {
     // The predicate (whether all lanes have one value) is asked for where the value goes nowhere; it may be false then.
-    if (inst.has("OR")) refuse_here();
     if (const auto lone = lone_lane_in_loop(); lone && inst.operands[0].index != true_predicate) {
         // Which lanes have another value than the one that is taken, and go round once more: none, each takes its own.
+        // .OR: or had another one in the instruction before.
         emit("mov.pred %lone, " + as_register(guard_condition()));
         write(inst.operands[1], read(inst.operands[2]));
-        write_predicate(inst.operands[0], false);
+        if (!inst.has("OR")) write_predicate(inst.operands[0], false);
         return;
     }
+    if (inst.has("OR")) refuse_here();
     if (inst.operands[0].index != true_predicate) {
         // Only a way that is not gone here may ask for it.
         if (!is_guard_of_division(inst)) refuse_here();

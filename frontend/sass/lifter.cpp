@@ -35,9 +35,10 @@ Lifter::Lifter(const Cubin& cubin, const ModulePlan& plan, const CubinKernel& ke
         may_have_maps && (plan.functions_read_window || reads_parameter_window(cubin, cubin.sections[kernel.text]));
 }
 
-/// Whether it may be a tensor's map, whose address must be a multiple of 64 among the bank's addresses.
+/// Whether it may be a tensor's map, whose address must be a multiple of 64 among the bank's addresses. All that one
+/// says is in its first half, and cuDNN hands over no more.
 bool Lifter::has_map(const KernelParameter& parameter) const {
-    return cubin_.architecture >= 90 && parameter.size >= 128 && (kernel_.parameter_base + parameter.offset) % 64 == 0;
+    return cubin_.architecture >= 90 && parameter.size >= 64 && (kernel_.parameter_base + parameter.offset) % 64 == 0;
 }
 
 void Lifter::rule(const Instruction& inst) {
@@ -163,12 +164,17 @@ bool Lifter::is_copy_of_one_lane(const Instruction& inst) const {
     constexpr std::uint32_t distance = 64 * instruction_size;
     const bool is_copy = inst.form->rule.starts_with("tensor_") || inst.form->rule.starts_with("bulk_");
     if (!is_copy || inst.operands[0].kind != Kind::uniform || !is_unguarded(inst)) return false;
+    unsigned registers = 1; // from the first on: the target, the object, the coordinates
+    for (unsigned rank = 1; rank <= 5; ++rank)
+        if (inst.has((std::to_string(rank) + "D").c_str()))
+            registers = rank + (inst.form->rule == "tensor_load" ? 2 : 1);
     for (std::uint32_t at = inst.address; at > 0 && inst.address - at < distance; at -= instruction_size) {
         const Instruction& before = code_[at / instruction_size - 1];
         if (before.form == nullptr || leaders_[at / instruction_size] || before.form->id == FormId::elect) return false;
         if (before.form->rule != "r2ur") continue;
         if (before.operands[0].index != true_predicate) return false; // lanes have their turns
-        if (!is_unguarded(before) && before.operands[1].index == inst.operands[0].index) return true;
+        const unsigned place = before.operands[1].index - unsigned(inst.operands[0].index);
+        if (!is_unguarded(before) && place < registers) return true;
     }
     return false;
 }

@@ -255,14 +255,15 @@ std::chrono::nanoseconds hang_limit() {
 std::atomic<std::uint64_t> next_grid_id{1};
 
 /// Where parameters lie at multiples of more than a vector's memory does; so do tensor maps, whatever their declaration
-/// says.
+/// says. Of a map the first half may be a parameter, and the whole is read.
 const std::uint8_t* aligned_parameters(std::vector<std::uint8_t>& params, std::size_t alignment) {
-    constexpr std::size_t map_alignment = 64, map_bytes = 128;
+    constexpr std::size_t map_alignment = 64, half_map = 64;
     const std::size_t size = params.size();
-    if (size >= map_bytes) alignment = std::max(alignment, map_alignment);
-    if (reinterpret_cast<std::uintptr_t>(params.data()) % alignment == 0) return params.data();
-    params.resize(size + alignment);
-    const std::size_t offset = alignment - reinterpret_cast<std::uintptr_t>(params.data()) % alignment;
+    const bool may_have_maps = size >= half_map;
+    if (may_have_maps) alignment = std::max(alignment, map_alignment);
+    if (!may_have_maps && reinterpret_cast<std::uintptr_t>(params.data()) % alignment == 0) return params.data();
+    params.resize(size + alignment + half_map);
+    const std::size_t offset = -reinterpret_cast<std::uintptr_t>(params.data()) % alignment;
     std::memmove(params.data() + offset, params.data(), size);
     return params.data() + offset;
 }

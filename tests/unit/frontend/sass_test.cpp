@@ -8,7 +8,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -337,6 +339,35 @@ TEST_CASE("sass: kernels that give shared memory back copy tensors once for a wa
     REQUIRE(copy != std::string::npos);
     CHECK(lifted.text.rfind("activemask", copy) != std::string::npos);
     CHECK(lifted.text.rfind("%lanemask_eq", copy) != std::string::npos);
+}
+
+TEST_CASE("sass: parameters whose sizes take a word of their own") {
+    // EIATTR_KPARAM_INFO_V2, which ptxas 13.2 writes for kernels with more than 16 KB of them, in the place of the short form.
+    std::vector<std::uint8_t> image = read_bytes("tests/programs/cubin/tma_gemm.sm_90.cubin");
+    const std::vector<std::uint8_t> before = image;
+    sass::Cubin expected, got;
+    std::string error;
+    REQUIRE(sass::read_cubin(before, expected, error));
+    constexpr std::uint8_t short_form[] = {4, 0x17, 12, 0};
+    for (auto at = image.begin();;) {
+        at = std::search(at, image.end(), std::begin(short_form), std::end(short_form));
+        if (at == image.end()) break;
+        at[1] = 0x45;
+        std::uint32_t size = 0;
+        std::memcpy(&size, &at[12], sizeof size);
+        size >>= 18;
+        std::memcpy(&at[12], &size, sizeof size);
+        at += 16;
+    }
+    REQUIRE(image != before);
+    REQUIRE(sass::read_cubin(image, got, error));
+    REQUIRE(!expected.kernels[0].parameters.empty());
+    for (std::size_t i = 0; i < expected.kernels.size(); ++i) {
+        const auto &these = expected.kernels[i].parameters, &those = got.kernels[i].parameters;
+        CHECK(std::equal(these.begin(), these.end(), those.begin(), those.end(), [](const auto& a, const auto& b) {
+            return a.ordinal == b.ordinal && a.offset == b.offset && a.size == b.size;
+        }));
+    }
 }
 
 TEST_CASE("sass: the stack pointer begins at a multiple of 16") {
