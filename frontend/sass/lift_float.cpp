@@ -474,12 +474,20 @@ void Lifter::f2fp_of_bytes(const Instruction& inst, const std::string& words, co
                            const std::string& half) {
     const std::string bytes = inst.has("E4M3") ? ".e4m3x2" : ".e5m2x2";
     const bool to_bytes = inst.code.bit(87);
-    if (inst.has("H1") || inst.has("RZ") || to_bytes == inst.has("UNPACK_B")) refuse_here();
+    const bool upper_half = inst.code.bit(88);
+    if (inst.code.bit(72) || inst.has("RZ") || to_bytes == inst.has("UNPACK_B") || (to_bytes && upper_half))
+        refuse_here();
     if (!to_bytes) {
         if (!inst.has("F16") || inst.has("SATFINITE") || !is_zero_register(inst.operands[1]) ||
             !is_zero_register(inst.operands[3]))
             refuse_here();
-        emit("cvt.u16.u32 " + half + ", " + in_register(read_plain(inst.operands[2])));
+        std::string pair = in_register(read_plain(inst.operands[2]));
+        if (upper_half) {
+            const std::string shifted = temporary();
+            emit("shr.u32 " + shifted + ", " + pair + ", 16");
+            pair = shifted;
+        }
+        emit("cvt.u16.u32 " + half + ", " + pair);
         emit("cvt" + words + ".f16x2" + bytes + " " + result + ", " + half);
     } else {
         if ((inst.has("E4M3") && inst.has("E5M2")) || !inst.has("SATFINITE") || !is_zero_register(inst.operands[3]))
