@@ -402,15 +402,18 @@ void Lifter::frnd(const Instruction& inst) {
         write_pair(inst.operands[0], name_wide(result));
         return;
     }
-    if (inst.has("F16")) {
-        if (inst.has("FTZ") || inst.code.bits(84, 2) != 1) refuse_here();
+    const bool is_bfloat = inst.has("BF16");
+    if (inst.has("F16") || is_bfloat) {
+        if (inst.has("FTZ") || inst.code.bits(84, 3) != (is_bfloat ? 4 : 1)) refuse_here();
+        if (is_bfloat && inst.architecture < 90) refuse_here(); // PTX has it there
         const std::string half = "%h" + std::to_string(halves_++), both = temporary();
-        emit("cvt" + to_integer(inst) + ".f16.f16 " + half + ", " + read_half(inst.operands[1]));
+        emit("cvt" + to_integer(inst) + (is_bfloat ? ".bf16.bf16 " : ".f16.f16 ") + half + ", " +
+             read_half(inst.operands[1]));
         emit("cvt.u32.u16 " + both + ", " + half);
         write(inst.operands[0], value_of(both));
         return;
     }
-    if (inst.operands[1].part != 0 || inst.code.bits(84, 2) != 2) refuse_here();
+    if (inst.operands[1].part != 0 || inst.code.bits(84, 3) != 2) refuse_here();
     const std::string result = temporary();
     emit("cvt" + to_integer(inst) + (inst.has("FTZ") ? ".ftz" : "") + ".f32.f32 " + result + ", " +
          read_float(inst.operands[1]));

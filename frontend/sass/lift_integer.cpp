@@ -353,13 +353,36 @@ void Lifter::viadd(const Instruction& inst) {
     write(inst.operands[0], value_of(result));
 }
 
+/// LEA.X: a << shift, b and a carry.
+void Lifter::add_shifted_with_carry(const Instruction& inst) {
+    const Operand &carry_out = inst.operands[1], &a = inst.operands[2], &b = inst.operands[3];
+    if (a.inverted || a.negated || b.negated) refuse_here();
+    const std::string shifted = temporary(), one = wide_temporary(), sum = wide_temporary(), term = wide_temporary(),
+                      result = temporary(), over = temporary(), carries = predicate_temporary();
+    emit("shl.b32 " + shifted + ", " + read(a).text + ", " + std::to_string(inst.operands[5].value));
+    emit("cvt.u64.u32 " + sum + ", " + shifted);
+    emit("cvt.u64.u32 " + term + ", " + in_register(read(b)));
+    emit("add.u64 " + sum + ", " + sum + ", " + term);
+    emit("selp.b64 " + one + ", 1, 0, " + as_register(condition(inst.operands[6])));
+    emit("add.u64 " + sum + ", " + sum + ", " + one);
+    emit("mov.b64 {" + result + ", " + over + "}, " + sum);
+    emit("setp.ne.s32 " + carries + ", " + over + ", 0");
+    write(inst.operands[0], value_of(result));
+    write_predicate(carry_out, carries);
+}
+
 void Lifter::lea(const Instruction& inst) {
     const Operand &d = inst.operands[0], &carry_out = inst.operands[1], &a = inst.operands[2], &b = inst.operands[3],
                   &c = inst.operands[4], &in = inst.operands[6];
     const auto shift = unsigned(inst.operands[5].value);
     if (!inst.has("HI")) {
         const Value low = read_plain(a), addend = read_plain(b);
-        if (inst.has("X") || (a.negated && b.negated) || inst.has("SX32")) refuse_here();
+        if (inst.has("SX32")) refuse_here();
+        if (inst.has("X")) {
+            add_shifted_with_carry(inst);
+            return;
+        }
+        if (a.negated && b.negated) refuse_here();
         std::string shifted = low.text;
         if (shift != 0) {
             shifted = temporary();
@@ -692,7 +715,7 @@ void Lifter::imad_wide(const Instruction& inst) {
 void Lifter::imad_hi(const Instruction& inst) {
     const Operand &d = inst.operands[0], &p = inst.operands[1], &addend = inst.operands[4];
     const Value a = read(inst.operands[2]), b = read(inst.operands[3]);
-    if (inst.has("X") || addend.negated || addend.inverted) refuse_here();
+    if (inst.has("X") || addend.inverted || (addend.negated && p.index != true_predicate)) refuse_here();
     const std::string type = inst.has("U32") ? ".u32 " : ".s32 ";
     if (is_zero(addend)) {
         const std::string high = temporary();
@@ -702,7 +725,12 @@ void Lifter::imad_hi(const Instruction& inst) {
         return;
     }
     if (addend.kind == Kind::immediate) refuse_here("64 bits of a constant");
-    const int c = read_pair(addend);
+    int c = read_pair(addend);
+    if (addend.negated) {
+        const std::string negated = wide_temporary();
+        emit("neg.s64 " + negated + ", " + wide_text(c));
+        c = name_wide(negated);
+    }
     const std::string sum = wide_temporary();
     std::string over;
     if (p.index == true_predicate) {

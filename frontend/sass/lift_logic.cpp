@@ -300,9 +300,11 @@ void Lifter::p2r(const Instruction& inst) {
     const Value a = read(inst.operands[2]);
     const auto mask = std::uint32_t(inst.operands[3].value);
     const unsigned first = inst.has("B1") ? 8 : inst.has("B2") ? 16 : inst.has("B3") ? 24 : 0; // of the byte
-    if ((mask & ~0x7fu) != 0) refuse_here();
+    if ((mask & ~0xffu) != 0) refuse_here();
     std::string result = temporary();
     emit("and.b32 " + result + ", " + a.text + ", " + hexadecimal(~(mask << first)));
+    if ((mask & 0x80u) != 0)
+        emit("or.b32 " + result + ", " + result + ", " + hexadecimal(0x80u << first)); // the true one
     for (unsigned i = 0; i < 7; ++i) {
         if ((mask >> i & 1u) == 0) continue;
         const std::string bit = temporary(), sum = temporary();
@@ -318,14 +320,14 @@ void Lifter::r2p(const Instruction& inst) {
     const Value a = read(inst.operands[1]);
     const auto mask = std::uint32_t(inst.operands[2].value);
     const unsigned byte = inst.has("B1") ? 1 : inst.has("B2") ? 2 : inst.has("B3") ? 3 : 0;
-    if ((mask & ~0x7fu) != 0) refuse_here();
+    if ((mask & ~0xffu) != 0) refuse_here(); // the eighth is the true one
     for (unsigned i = 0; i < 7; ++i) {
         if ((mask >> i & 1u) == 0) continue;
         const std::string bit = temporary(), is_set = predicate_temporary();
         emit("and.b32 " + bit + ", " + a.text + ", " + hexadecimal(1u << (8 * byte + i)));
         emit("setp.ne.s32 " + is_set + ", " + bit + ", 0");
         Operand p;
-        p.kind = Kind::predicate;
+        p.kind = inst.guard_uniform ? Kind::uniform_predicate : Kind::predicate;
         p.index = std::uint8_t(i);
         write_predicate(p, is_set);
     }

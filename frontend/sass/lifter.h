@@ -334,6 +334,7 @@ private:
     std::string half_of(const std::string& value); ///< the lower 16 bits, in a .b16 register
     std::string in_register(const Value& value);
     void multiply_scaled(const Instruction& inst, const char* scale);
+    void add_shifted_with_carry(const Instruction& inst);
     void round_to_bfloat(const Instruction& inst);
     void f2fp_of_bytes(const Instruction& inst, const std::string& words, const std::string& result,
                        const std::string& half);

@@ -314,6 +314,7 @@ Value Lifter::constant_word(unsigned bank, std::int64_t offset) {
             }
             if (offset >= 0x15c && offset < 0x168) return special(("%nclusterid." + std::string(direction)).c_str());
             if (offset == 0x188) return special("%cluster_nctarank");
+            if (offset == 0x18c) return constant(0); // no: fence.proxy.alias is the system's, not the device's
             const bool of_bank = offset == 0xc0 || offset == 0xc4;
             if (of_bank || offset == 0x198 || offset == 0x19c) return parameter_window(of_bank, offset % 8 != 0);
         }
@@ -464,7 +465,7 @@ void Lifter::keep_guard(const Instruction& inst) {
     guard_copy_.clear();
     if (inst.guard == true_predicate) return;
     const Kind kind = inst.guard_uniform ? Kind::uniform_predicate : Kind::predicate;
-    bool may_write = inst.form->rule == "r2p" && !inst.guard_uniform;
+    bool may_write = inst.form->rule == "r2p";
     for (unsigned i = 0; i < inst.operand_count; ++i)
         may_write = may_write || (inst.operands[i].kind == kind && inst.operands[i].index == inst.guard);
     if (!may_write) return;
